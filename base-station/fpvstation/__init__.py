@@ -1,0 +1,1 @@
+"""The base station: brings the car's recordings home."""

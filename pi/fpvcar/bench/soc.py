@@ -1,0 +1,148 @@
+"""The bench's system on chip: pins and world in one shared, mapped file.
+
+It stands where the chip's registers stand on a Pi. What is written here stays when
+the writer dies, as DMA keeps a PWM running when pigpiod is gone. One writer a field:
+
+    field                   written by                          read by
+    pin mode, pull, out     pigpiod emulator, pinctrl stand-in  world
+    pin pwm                 pigpiod emulator                    world
+    pin external            world                               pigpiod emulator
+    world                   world                               camera, I2C models
+
+Every field is naturally aligned, so a store of it is whole. The world's block is
+guarded by a sequence number that is odd while it is being written.
+"""
+
+import ctypes
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+MAGIC = 0x46505643  # "FPVC"
+VERSION = 1
+PINS = 54
+QPOS_MAX = 64
+RANGES_MAX = 8
+
+MODE_INPUT = 0
+MODE_OUTPUT = 1
+PULL_OFF, PULL_DOWN, PULL_UP = 0, 1, 2
+FLOATING = 2
+"""`external` when nothing outside drives the pin: its pull decides."""
+
+
+class Pin(ctypes.Structure):
+    """One GPIO. `pwm` is on_us << 32 | period_us, 0 when no PWM runs."""
+
+    _fields_ = [
+        ("mode", ctypes.c_uint8),
+        ("pull", ctypes.c_uint8),
+        ("out", ctypes.c_uint8),
+        ("external", ctypes.c_uint8),
+        ("pwm", ctypes.c_uint64),
+    ]
+    mode: int
+    pull: int
+    out: int
+    external: int
+    pwm: int
+
+    def level(self) -> int:
+        """What a reader of the pin sees (a running PWM aside)."""
+        if self.mode == MODE_OUTPUT:
+            return self.out
+        if self.external != FLOATING:
+            return self.external
+        return 1 if self.pull == PULL_UP else 0
+
+    def duty(self) -> float:
+        """Share of the time for which the pin drives high, 0 to 1."""
+        if self.mode != MODE_OUTPUT:
+            return 0.0
+        pwm = self.pwm
+        if pwm:
+            return (pwm >> 32) / (pwm & 0xFFFFFFFF)
+        return float(self.out)
+
+
+class World(ctypes.Structure):
+    """The last tick of the world. Ranges are metres, infinity for no target."""
+
+    _fields_ = [
+        ("sequence", ctypes.c_uint64),
+        ("time_ns", ctypes.c_uint64),
+        ("tick", ctypes.c_uint64),
+        ("seed", ctypes.c_uint64),
+        ("battery_v", ctypes.c_double),
+        ("battery_a", ctypes.c_double),
+        ("speed_mps", ctypes.c_double),
+        ("x_m", ctypes.c_double),
+        ("y_m", ctypes.c_double),
+        ("yaw_rad", ctypes.c_double),
+        ("contact_mps", ctypes.c_double),
+        ("ranges", ctypes.c_uint64),
+        ("range_m", ctypes.c_double * RANGES_MAX),
+        ("nq", ctypes.c_uint64),
+        ("qpos", ctypes.c_double * QPOS_MAX),
+    ]
+
+
+class Soc(ctypes.Structure):
+    """The whole file."""
+
+    _fields_ = [
+        ("magic", ctypes.c_uint32),
+        ("version", ctypes.c_uint32),
+        ("pin", Pin * PINS),
+        ("world", World),
+    ]
+
+
+def create(path: Path) -> None:
+    """Makes the file as after a reset: all pins inputs; GPIO 0-8 pulled up.
+
+    BCM2835 ARM Peripherals, table 6-31: GPIO 0-8 reset with pull-up, 9-27 down.
+    """
+    soc = Soc(magic=MAGIC, version=VERSION)
+    for gpio, pin in enumerate(soc.pin):
+        pin.pull = PULL_UP if gpio <= 8 else PULL_DOWN
+        pin.external = FLOATING
+    temporary = path.with_suffix(".new")
+    temporary.write_bytes(bytes(soc))
+    os.replace(temporary, path)
+
+
+def attach(path: Path) -> Soc:
+    """Maps the file. Raises OSError if it is absent, ValueError if it is another."""
+    with path.open("r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size != ctypes.sizeof(Soc):
+            wanted = ctypes.sizeof(Soc)
+            raise ValueError(f"{path}: {size} bytes, expected {wanted}")
+        mapped = mmap.mmap(file.fileno(), size)
+    soc = Soc.from_buffer(mapped)
+    if (soc.magic, soc.version) != (MAGIC, VERSION):
+        raise ValueError(f"{path}: not a bench of version {VERSION}")
+    return soc
+
+
+@contextmanager
+def writing(world: World) -> Iterator[World]:
+    """The world's only writer wraps each tick in this."""
+    world.sequence += 1
+    try:
+        yield world
+    finally:
+        world.sequence += 1
+
+
+def read_world(soc: Soc) -> World:
+    """A whole copy of the world's block (retries while it is being written)."""
+    while True:
+        before = soc.world.sequence
+        if before % 2 == 0:
+            copy = World.from_buffer_copy(soc.world)
+            if soc.world.sequence == before:
+                return copy

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Writes the lock files anew from pyproject.toml: exact versions and hashes, no addresses.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+python3 -m venv "$scratch"
+"$scratch/bin/pip" install --quiet pip-tools
+lock() {
+    "$scratch/bin/pip-compile" --quiet --generate-hashes --strip-extras --no-header \
+        --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+        --allow-unsafe --extra bench --extra build "$@" pyproject.toml
+}
+lock --extra dev --upgrade --output-file requirements-dev.lock
+lock --constraint requirements-dev.lock --output-file requirements-bench.lock
