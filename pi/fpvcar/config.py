@@ -5,7 +5,7 @@ Units are in the names. Pin numbers are BCM and stand in hardware/*.toml only.
 
 import difflib
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -123,6 +123,8 @@ class Server(_Section):
 
     allowed_hosts: tuple[str, ...] = ()
     max_viewers: Annotated[int, Meta(ge=1, le=1000)] = 50
+    first_takes_wheel: bool = False
+    """Whoever comes first and may drive has the wheel without asking."""
 
 
 class Car(_Section):
@@ -156,10 +158,15 @@ CHOICES = {
 }
 
 
-def load(path: Path) -> Profile:
-    """Reads a profile. Raises ConfigError, which names the file and the next step."""
+def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
+    """Reads a profile. Raises ConfigError, which names the file and what is wrong.
+
+    Each override is a line of TOML with a dotted key: 'pins.port = 8889'.
+    """
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        for line in overrides:
+            _merge(raw, tomllib.loads(line))
     except OSError as fault:
         raise ConfigError(f"{path}: {fault.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
@@ -168,6 +175,14 @@ def load(path: Path) -> Profile:
         return parse(raw)
     except ConfigError as fault:
         raise ConfigError(f"{path}: {fault}") from None
+
+
+def _merge(base: dict[str, Any], more: dict[str, Any]) -> None:
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            _merge(base[key], value)
+        else:
+            base[key] = value
 
 
 def parse(raw: dict[str, Any]) -> Profile:

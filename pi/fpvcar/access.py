@@ -1,0 +1,143 @@
+"""Who may drive: codes, wrong tries, Host and Origin. Pure; time is an argument."""
+
+import hmac
+import ipaddress
+import secrets
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+TRIES = 5
+TRIES_WINDOW_S = 60.0
+ADDRESSES_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """The two secrets. `grown_up` also opens what `drive` opens."""
+
+    drive: str
+    grown_up: str
+
+
+def new_codes() -> Codes:
+    """A drive code of 6 digits, and one that no child guesses."""
+    drive = f"{secrets.randbelow(1_000_000):06d}"
+    letters = "abcdefghjkmnpqrstuvwxyz23456789"
+    return Codes(drive, "".join(secrets.choice(letters) for _ in range(8)))
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What one connection may do besides watching and stopping."""
+
+    drive: bool = False
+    grown_up: bool = False
+
+
+class Door:
+    """Checks codes; five wrong tries a minute per address."""
+
+    def __init__(self, codes: Codes) -> None:
+        self._codes = codes
+        self._wrong: dict[str, deque[float]] = {}
+
+    def wait_s(self, address: str, now_s: float) -> float:
+        """How long this address must wait before its next try."""
+        wrong = self._wrong.get(address)
+        if wrong is None:
+            return 0.0
+        while wrong and wrong[0] <= now_s - TRIES_WINDOW_S:
+            wrong.popleft()
+        if not wrong:
+            del self._wrong[address]
+        return wrong[0] + TRIES_WINDOW_S - now_s if len(wrong) >= TRIES else 0.0
+
+    def unlock(self, code: str, address: str, now_s: float) -> Rights | None:
+        """The rights that a code gives; None if it is wrong (and is counted).
+
+        The caller asks `wait_s` first; while it is not 0 no code is looked at.
+        """
+        if self.wait_s(address, now_s) > 0.0:
+            return None
+        given = code.strip().encode()
+        grown_up = hmac.compare_digest(given, self._codes.grown_up.encode())
+        drive = hmac.compare_digest(given, self._codes.drive.encode())
+        if grown_up or drive:
+            self._wrong.pop(address, None)
+            return Rights(drive=True, grown_up=grown_up)
+        if len(self._wrong) >= ADDRESSES_MAX and address not in self._wrong:
+            self._wrong.pop(next(iter(self._wrong)))
+        self._wrong.setdefault(address, deque()).append(now_s)
+        return None
+
+
+def is_loopback(address: str) -> bool:
+    """Does the peer sit on this very machine?"""
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(ip, "ipv4_mapped", None)
+    return (mapped or ip).is_loopback
+
+
+def host_allowed(host: str | None, car_name: str, extra: Iterable[str] = ()) -> bool:
+    """Is the Host header one of ours? Against DNS rebinding.
+
+    Allowed: an IP literal, localhost, the car's own name (also NAME.local), `extra`.
+    """
+    name = _hostname(host)
+    if name is None:
+        return False
+    own = car_name.lower()
+    if name in {"localhost", own, f"{own}.local", *(one.lower() for one in extra)}:
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def origin_allowed(origin: str | None, host: str | None) -> bool:
+    """An Origin, where sent, must be the page that this very server gave."""
+    if origin is None:
+        return True
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    return (
+        parts.scheme in ("http", "https")
+        and host is not None
+        and parts.netloc.lower() == host.lower()
+    )
+
+
+def _hostname(host: str | None) -> str | None:
+    if not host:
+        return None
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None
+
+
+class Meter:
+    """A token bucket: `rate` messages a second, bursts of `burst`."""
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self.rate, self.burst = rate, burst
+        self._tokens, self._at_s = burst, 0.0
+
+    def allow(self, now_s: float) -> bool:
+        """Takes one token; False if there is none."""
+        elapsed_s = max(0.0, now_s - self._at_s) if self._at_s else 0.0
+        self._at_s = now_s
+        self._tokens = min(self.burst, self._tokens + elapsed_s * self.rate)
+        if self._tokens < 1.0:
+            return False
+        self._tokens -= 1.0
+        return True

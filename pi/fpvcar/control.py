@@ -1,0 +1,157 @@
+"""The gate's owner: the only part of `run` that sends setpoints to `wheels`.
+
+It holds the driver's last fresh wish and the latches, runs the gate on every wish
+and at least every 20 ms, mixes, and sends. It opens nothing and closes nothing.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from fpvcar import gate, mixing, wire
+from fpvcar.config import Profile
+from fpvcar.gate import Cause, Decision, Hold, Latches, Wish
+
+TICK_S = 0.02
+log = logging.getLogger("fpvcar.gate")
+
+_PINS = {wire.WheelsReason.PINS_SILENT, wire.WheelsReason.PINS_LOST}
+_QUIET = {wire.WheelsReason.START, wire.WheelsReason.CLOSED}
+
+
+class Control:
+    """One car's controls.
+
+    `send(duties, now_ns)` is the wheels client's; `picture_age_s(now_s)` the
+    camera's, None while there was no picture; `volts()` the battery's, None if
+    unknown. `changed()` is called whenever the reason or a latch changes.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        send: Callable[[tuple[float, ...], int], bool],
+        picture_age_s: Callable[[float], float | None],
+        volts: Callable[[], float | None],
+        changed: Callable[[], None],
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self.limit = profile.gate.limit
+        self.wheels = "starting"
+        self.decision = Decision(0.0, 0.0, "nobody", Latches())
+        self.duties: tuple[float, ...] = (0.0, 0.0)
+        self._profile, self._send, self._clock_ns = profile, send, clock_ns
+        self._picture_age_s, self._volts, self._changed = picture_age_s, volts, changed
+        self._wish: Wish | None = None
+        self._fault: Cause | None = Cause.WHEELS_LOST
+        self._applied_once = False
+        self._slew = mixing.Slew()
+
+    # --- what drivers and grown-ups do ---
+
+    def wish(self, throttle: float, steer: float, now_s: float) -> None:
+        """The driver's fresh wish, applied at once."""
+        self._wish = Wish(throttle, steer, now_s)
+        self.step()
+
+    def hush(self) -> None:
+        """A stale neutral: moves nothing, and counts as nothing but "let go"."""
+        if self._wish is not None:
+            self._wish = replace(self._wish, throttle=0.0, steer=0.0)
+            self.step()
+
+    def nobody(self, lost: bool) -> None:
+        """The driver is gone; `lost` if the link was, in the middle of a wish."""
+        latches = self.decision.latches
+        if lost and self._wish is not None and not self._wish.neutral:
+            latches = replace(latches, arm=latches.arm or Cause.SILENCE)
+        self._wish = None
+        self.step(latches)
+
+    def handover(self) -> None:
+        """Somebody else sits down: whatever was wished before is void."""
+        self._wish = None
+        self.step(replace(self.decision.latches, arm=Cause.HANDOVER))
+
+    def estop(self, by: str, grown_up: bool) -> None:
+        """Stops the car at once."""
+        cause = Cause.ESTOP_GROWN_UP if grown_up else Cause.ESTOP
+        self.step(gate.hold(self.decision.latches, Hold(cause, by)))
+
+    def resume(self, grown_up: bool) -> bool:
+        """A deliberate push; False if it may not clear what holds the car."""
+        before = self.decision.latches
+        after = gate.resume(before, grown_up)
+        self.step(after)
+        return before.hold is None or after.hold is None
+
+    # --- what the wheels say ---
+
+    def wheels_answer(self, answer: wire.Answer) -> None:
+        """Every answer of `wheels`; a stop of its own latches the gate."""
+        if answer.status == wire.Status.APPLIED:
+            self._applied_once = True
+            self._set_fault(None, "ok")
+        elif answer.reason in _PINS:
+            self._set_fault(Cause.PINS, "no answer from the pin daemon")
+        elif answer.status == wire.Status.STOPPED and answer.reason not in _QUIET:
+            said = answer.reason.name.lower().replace("_", " ")
+            log.warning("wheels stopped by itself: %s (seq %d)", said, answer.seq)
+            stop = Hold(Cause.WHEELS_STOPPED, said)
+            self.step(gate.hold(self.decision.latches, stop))
+
+    def wheels_state(self, state: str) -> None:
+        """The wheels client's state: "ok", "absent" or "hung"."""
+        if state != "ok":
+            self._set_fault(Cause.WHEELS_LOST, f"the wheels process is {state}")
+
+    def _set_fault(self, fault: Cause | None, words: str) -> None:
+        if (fault, words) != (self._fault, self.wheels):
+            if words != "ok" or self.wheels != "starting":
+                log.warning("wheels: %s", words)
+            self._fault, self.wheels = fault, words
+            self._changed()
+
+    # --- the gate ---
+
+    def step(self, latches: Latches | None = None) -> None:
+        """Runs the gate now and sends what it lets through."""
+        now_ns = self._clock_ns()
+        before, held = self.decision, latches or self.decision.latches
+        self.decision = gate.decide(
+            self._wish, held, self._world(now_ns / 1e9), now_ns / 1e9,
+            self._profile.gate,
+        )  # fmt: skip
+        self.duties, self._slew = mixing.mix(
+            self.decision.throttle, self.decision.steer, self._profile.motors,
+            self._volts() or self._profile.battery.nominal_v, self._slew, now_ns / 1e9,
+        )  # fmt: skip
+        self._send(self.duties, now_ns)
+        after = self.decision
+        if (before.reason, before.latches) != (after.reason, after.latches):
+            self._say(after)
+            self._changed()
+
+    def _world(self, now_s: float) -> gate.World:
+        # Before the wheels have answered once the car is starting, not broken:
+        # only somebody who tries to drive then makes it a fault that latches.
+        trying = self._wish is not None and not self._wish.neutral
+        fault = self._fault if self._applied_once or trying else None
+        return gate.World(self._picture_age_s(now_s), fault, self.limit)
+
+    def _say(self, decision: Decision) -> None:
+        latches = decision.latches
+        if latches.hold is not None:
+            log.info("stopped: %s %s", latches.hold.cause, latches.hold.by)
+        elif decision.reason == "stopped":
+            log.info("stopped: %s", latches.arm)
+        else:
+            log.info("%s", decision.reason)
+
+    async def run(self) -> None:
+        """Runs the gate at least every 20 ms, for ever."""
+        while True:
+            self.step()
+            await asyncio.sleep(TICK_S)

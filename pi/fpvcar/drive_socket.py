@@ -1,0 +1,152 @@
+"""/ws/drive: one session a socket; what each message may do. See wire.py.
+
+A session never blocks another: each has a sender of its own, in which the newest
+state replaces an older one that was not sent yet.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from aiohttp import WSMsgType, web
+
+from fpvcar import access, wire
+from fpvcar.access import Rights
+from fpvcar.gate import Freshness
+from fpvcar.wire import WireError
+
+MESSAGES_PER_S = 250.0
+STRIKES = 3
+OUTBOX_MAX = 32
+HELLO_S = 5.0
+log = logging.getLogger("fpvcar.seat")
+
+
+class Closing(Exception):
+    """The session ends; the text is the reason that the browser is told."""
+
+
+class Session:
+    """One socket of one browser. The hub owns it."""
+
+    def __init__(self, address: str, rights: Rights, stale_s: float) -> None:
+        self.address, self.rights = address, rights
+        self.client, self.name = "", ""
+        self.fresh = Freshness(stale_s)
+        self.meter = access.Meter(MESSAGES_PER_S, MESSAGES_PER_S)
+        self.report: wire.Report | None = None
+        self.unknown = 0
+        self.closing = ""
+        self._strikes = 0
+        self._said_s: dict[str, float] = {}
+        self._state: wire.State | None = None
+        self._outbox: deque[wire.Downward] = deque(maxlen=OUTBOX_MAX)
+        self._wake = asyncio.Event()
+
+    def say(self, message: wire.Downward) -> None:
+        """Queues a message; of states only the newest waits."""
+        if isinstance(message, wire.State):
+            self._state = message
+        else:
+            self._outbox.append(message)
+        self._wake.set()
+
+    def close(self, reason: str) -> None:
+        """Ends the session from outside: said once everything else was sent."""
+        self.closing = self.closing or reason
+        self._wake.set()
+
+    def refuse(self, error: wire.Error) -> None:
+        """A malformed message: an error, and the third in a row closes."""
+        self.say(error)
+        self._strikes += 1
+        if self._strikes >= STRIKES:
+            raise Closing(f"{STRIKES} bad messages in a row: {error.what}")
+
+    def fine(self) -> None:
+        """A good message ends the row of bad ones."""
+        self._strikes = 0
+
+    def deny(self, error: wire.Error, now_s: float) -> None:
+        """A well-formed message that may not be: said at most once a second."""
+        if now_s - self._said_s.get(error.what, -1.0) >= 1.0:
+            self._said_s[error.what] = now_s
+            self.say(error)
+
+    async def send_all(self, ws: web.WebSocketResponse) -> None:
+        """The sender: one slow browser waits here, alone."""
+        while not ws.closed:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._outbox:
+                await ws.send_str(wire.encode_downward(self._outbox.popleft()))
+            if self._state is not None:
+                state, self._state = self._state, None
+                await ws.send_str(wire.encode_downward(state))
+            if self.closing and not self._outbox:
+                await ws.close(code=4000, message=self.closing.encode()[:120])
+
+
+async def serve(
+    request: web.Request,
+    session: Session,
+    receive: Callable[[Session, wire.Upward], None],
+    clock_s: Callable[[], float],
+) -> web.WebSocketResponse:
+    """Runs one /ws/drive socket until it ends. `receive` is the hub's."""
+    ws = web.WebSocketResponse(
+        compress=False, max_msg_size=16 * wire.DRIVE_MAX_BYTES, heartbeat=10.0
+    )
+    await ws.prepare(request)
+    sender = asyncio.create_task(session.send_all(ws))
+    try:
+        async with asyncio.timeout(HELLO_S) as waiting:
+            async for message in ws:
+                _take(session, message.type, message.data, receive, clock_s())
+                if session.client:
+                    waiting.reschedule(None)
+    except TimeoutError:
+        await _end(ws, session, f"no hello within {HELLO_S:.0f} s")
+    except Closing as reason:
+        await _end(ws, session, str(reason))
+    finally:
+        sender.cancel()
+        await asyncio.gather(sender, return_exceptions=True)
+    return ws
+
+
+async def _end(ws: web.WebSocketResponse, session: Session, reason: str) -> None:
+    log.info("%s: closed: %s", session.address, reason)
+    session.close(reason)
+    async with asyncio.timeout(1.0):
+        while not ws.closed:
+            await asyncio.sleep(0.01)
+
+
+def _take(
+    session: Session,
+    kind: WSMsgType,
+    data: str | bytes,
+    receive: Callable[[Session, wire.Upward], None],
+    now_s: float,
+) -> None:
+    if not session.meter.allow(now_s):
+        limit = f"{session.meter.rate:.0f} a second"
+        session.deny(
+            wire.Error("too many messages", "", limit, "send fewer; dropped"), now_s
+        )
+        return
+    if kind is not WSMsgType.TEXT:
+        session.refuse(wire.Error("binary frame refused", "", "JSON text frames"))
+        return
+    try:
+        message = wire.parse_upward(data)
+    except WireError as fault:
+        session.refuse(wire.Error(fault.what, fault.value, fault.limit))
+        return
+    session.fine()
+    if message is None:
+        session.unknown += 1
+    else:
+        receive(session, message)
