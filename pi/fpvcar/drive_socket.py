@@ -107,21 +107,20 @@ async def serve(
                 if session.client:
                     waiting.reschedule(None)
     except TimeoutError:
-        await _end(ws, session, f"no hello within {HELLO_S:.0f} s")
+        await _end(session, sender, f"no hello within {HELLO_S:.0f} s")
     except Closing as reason:
-        await _end(ws, session, str(reason))
+        await _end(session, sender, str(reason))
     finally:
         sender.cancel()
         await asyncio.gather(sender, return_exceptions=True)
     return ws
 
 
-async def _end(ws: web.WebSocketResponse, session: Session, reason: str) -> None:
+async def _end(session: Session, sender: "asyncio.Task[None]", reason: str) -> None:
+    """Lets the sender say what waits, and the reason; it has a second for that."""
     log.info("%s: closed: %s", session.address, reason)
     session.close(reason)
-    async with asyncio.timeout(1.0):
-        while not ws.closed:
-            await asyncio.sleep(0.01)
+    await asyncio.wait([sender], timeout=1.0)
 
 
 def _take(

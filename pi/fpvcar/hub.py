@@ -20,20 +20,26 @@ from fpvcar.wire import Error
 log = logging.getLogger("fpvcar.seat")
 
 
-class Parts(Protocol):
-    """What the page shows of the rest of the car."""
+class Board(Protocol):
+    """What the hub asks of telemetry.Board."""
 
+    @property
     def battery(self) -> wire.Battery | None:
         """The pack, or None where nothing measures it."""
 
-    def camera_state(self) -> str:
-        """ "ok" or what is wrong."""
-
-    def set_head_lights(self, on: bool) -> None:
+    def set_head(self, on: bool) -> None:
         """Switches the head lights."""
 
     def set_reversing(self, on: bool) -> None:
         """Rear lights follow reversing."""
+
+
+class Camera(Protocol):
+    """What the hub asks of camera.Camera."""
+
+    @property
+    def state(self) -> str:
+        """ "ok" or what is wrong, in words."""
 
 
 class Hub:
@@ -44,14 +50,16 @@ class Hub:
         profile: Profile,
         control: Control,
         door: Door,
-        parts: Parts,
+        board: Board,
+        camera: Camera,
         welcome: Callable[[bool], wire.Welcome],
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.sessions: list[Session] = []
         self.head_lights = False
         self._profile, self._control, self._door = profile, control, door
-        self._parts, self._welcome, self._clock_s = parts, welcome, clock_s
+        self._board, self._camera = board, camera
+        self._welcome, self._clock_s = welcome, clock_s
         self._seat = Seat()
         self._seq = 0
 
@@ -125,7 +133,7 @@ class Hub:
         if verdict is None:
             self._seat.wished(session.client, neutral, now_s)
             self._control.wish(drive.throttle, drive.steer, now_s)
-            self._parts.set_reversing(self._control.decision.throttle < 0.0)
+            self._board.set_reversing(self._control.decision.throttle < 0.0)
         elif verdict == "stale" and neutral:
             self._control.hush()
 
@@ -166,7 +174,7 @@ class Hub:
 
     def _estop(self, session: Session, _: wire.Estop, now_s: float) -> None:
         self._control.estop(session.name, session.rights.grown_up)
-        self._parts.set_reversing(False)
+        self._board.set_reversing(False)
 
     def _resume(self, session: Session, _: wire.Resume, now_s: float) -> None:
         if not (session.rights.grown_up or self._seat.holds(session.client)):
@@ -211,7 +219,7 @@ class Hub:
             return
         on = (not self.head_lights) if lights.head is None else lights.head
         self.head_lights = on
-        self._parts.set_head_lights(on)
+        self._board.set_head(on)
         self.tell()
 
     def _horn(self, session: Session, _: wire.Horn, now_s: float) -> None:
@@ -269,9 +277,9 @@ class Hub:
             limit=self._control.limit,
             head_lights=self.head_lights,
             viewers=len(self.sessions),
-            battery=self._parts.battery(),
+            battery=self._board.battery,
             wheels=self._control.wheels,
-            camera=self._parts.camera_state(),
+            camera=self._camera.state,
         )
 
     def stop(self) -> wire.Stop | None:

@@ -1,0 +1,138 @@
+"""The command `fpvcar`: one verb a process."""
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fpvcar import config, paths
+
+ABOUT = """\
+Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated one:
+
+  fpvcar bench                     the emulated car, on http://127.0.0.1:8080/
+  fpvcar bench --host 0.0.0.0      the same for the whole LAN, with a QR code
+  fpvcar run --profile my-car.toml        the car's service
+  fpvcar wheels --profile my-car.toml     the process that owns the motor pins
+"""
+
+
+def _profile(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--profile", type=Path, default=paths.HARDWARE / "bench.toml", metavar="FILE",
+        help="the car's profile (default: the bench's)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+        help="change one value of the profile, as TOML: --set 'pins.port = 8889'",
+    )  # fmt: skip
+
+
+def _address(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, default=8080, help="http port; https is +1")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fpvcar import app
+
+    profile = config.load(arguments.profile, arguments.overrides)
+    options = app.Options(
+        arguments.host, arguments.port, paths.runtime_directory(), arguments.soc
+    )
+    return asyncio.run(app.run(profile, options))
+
+
+def _wheels(arguments: argparse.Namespace) -> int:
+    from fpvcar import wheels
+
+    profile = config.load(arguments.profile, arguments.overrides)
+    return wheels.main(profile, paths.runtime_directory())
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    from fpvcar.bench import supervisor
+
+    options = supervisor.Options(
+        arguments.profile, tuple(arguments.overrides), arguments.host, arguments.port,
+        arguments.seed, arguments.browser, not arguments.no_stand_in,
+    )  # fmt: skip
+    return asyncio.run(supervisor.run(options))
+
+
+def _camera(arguments: argparse.Namespace) -> int:
+    from fpvcar.bench import camera
+
+    return camera.main(arguments.rest)
+
+
+def _stop(arguments: argparse.Namespace) -> int:
+    from fpvcar.devices import pinctrl
+
+    profile = config.load(arguments.profile, arguments.overrides)
+    pinctrl.let_go(profile.motor_pins())
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """All verbs with their options."""
+    top = argparse.ArgumentParser(
+        "fpvcar",
+        description=ABOUT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("-v", "--verbose", action="store_true", help="say more")
+    verbs = top.add_subparsers(metavar="VERB", required=True)
+
+    def verb(
+        name: str, act: Callable[[argparse.Namespace], int], words: str
+    ) -> argparse.ArgumentParser:
+        made = verbs.add_parser(name, help=words, description=words)
+        made.set_defaults(act=act)
+        return made
+
+    run = verb("run", _run, "the car's service: pages, video, gate")
+    _profile(run)
+    _address(run)
+    run.add_argument("--soc", type=Path, help="the bench's chip (given by `bench`)")
+    _profile(verb("wheels", _wheels, "the process that owns the motor pins"))
+    bench = verb("bench", _bench, "the emulated car, and `run` against it")
+    _profile(bench)
+    _address(bench)
+    bench.add_argument("--seed", type=int, default=1, help="which room")
+    bench.add_argument("--browser", action="store_true", help="open the page")
+    bench.add_argument(
+        "--no-stand-in", action="store_true",
+        help="no stand-in for the units that let go of the pins when pigpiod fails",
+    )  # fmt: skip
+    camera = verb("camera", _camera, "a camera process: access units on stdout")
+    camera.add_argument("source", choices=["bench"])
+    camera.add_argument("rest", nargs=argparse.REMAINDER)
+    _profile(verb("stop", _stop, "turns the motor pins to inputs with pull-down"))
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one verb; the exit status is the process's."""
+    arguments = parser().parse_args(argv)
+    level = logging.DEBUG if arguments.verbose else logging.INFO
+    logging.basicConfig(level=level, format="%(name)s: %(message)s", stream=sys.stderr)
+    try:
+        status: int = arguments.act(arguments)
+    except config.ConfigError as fault:
+        print(f"fpvcar: {fault}", file=sys.stderr)
+        return 2
+    except OSError as fault:
+        print(f"fpvcar: {fault}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""Wiring only: builds every part of `run` and hands each its collaborators."""
+
+import asyncio
+import logging
+import signal
+import ssl
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from fpvcar import __version__, access, household, paths, wire
+from fpvcar.camera import Camera, argv_of
+from fpvcar.config import Profile
+from fpvcar.control import Control
+from fpvcar.hub import Hub
+from fpvcar.server import Server
+from fpvcar.stream import Stream
+from fpvcar.telemetry import Board
+from fpvcar.wheels_client import WheelsClient
+
+TELL_S = 0.1
+DRIVE_EVERY_MS = 40
+log = logging.getLogger("fpvcar.run")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where `run` listens, and what the bench tells it. `soc`: the emulated chip."""
+
+    host: str
+    port: int
+    runtime: Path
+    soc: Path | None = None
+
+
+class Running:
+    """All parts of one `run`, made in the order in which they need each other."""
+
+    def __init__(self, profile: Profile, options: Options) -> None:
+        self.profile, self.options = profile, options
+        self.state_directory = household.state_directory()
+        self.tls = self._tls()
+        self.stream = Stream()
+        argv, framed = argv_of(profile, options.soc)
+        self.camera = Camera(argv, framed, self.stream.publish)
+        self.stream.source = self.camera
+        self.board = Board(profile)
+        self.wheels = WheelsClient(
+            options.runtime / "wheels.sock",
+            on_answer=lambda answer: self.control.wheels_answer(answer),
+            on_state=lambda state: self.control.wheels_state(state),
+        )
+        self.control = Control(
+            profile,
+            send=self.wheels.send,
+            picture_age_s=self.camera.age_s,
+            volts=self._volts,
+            changed=lambda: self.hub.tell(),
+        )
+        door = access.Door(household.load_codes(self.state_directory))
+        self.hub = Hub(
+            profile, self.control, door, self.board, self.camera, self._welcome
+        )
+        self.server = Server(profile, self.hub, self.stream, paths.WEB, self.status)
+
+    def _volts(self) -> float | None:
+        battery = self.board.battery
+        return battery.volts if battery else None
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if access.is_loopback(self.options.host):
+            return None
+        names = (household.lan_address(), "localhost", self.profile.car.name.lower())
+        try:
+            return household.server_context(self.state_directory, names)
+        except RuntimeError as fault:
+            log.warning("https is off: %s", fault)
+            return None
+
+    def _welcome(self, code_needed: bool) -> wire.Welcome:
+        profile = self.profile
+        return wire.Welcome(
+            v=wire.VERSION,
+            car=profile.car.name,
+            version=__version__,
+            clock_us=time.monotonic_ns() // 1000,
+            silence_ms=round(profile.gate.silence_s * 1000),
+            drive_every_ms=DRIVE_EVERY_MS,
+            width=profile.camera.width,
+            height=profile.camera.height,
+            fps=profile.camera.fps,
+            https_port=self.options.port + 1 if self.tls else 0,
+            code_needed=code_needed,
+            has_lights=bool(profile.lights.head),
+            has_horn=False,
+        )
+
+    def status(self) -> dict[str, object]:
+        """What /api/status says."""
+        decision, stop = self.control.decision, self.hub.stop()
+        return {
+            "car": self.profile.car.name,
+            "version": __version__,
+            "reason": decision.reason,
+            "stop": stop and {"cause": stop.cause, "by": stop.by},
+            "duties": self.control.duties,
+            "wheels": self.control.wheels,
+            "camera": self.camera.state,
+            "board": self.board.state,
+            "drivers_and_watchers": len(self.hub.sessions),
+            "video_viewers": len(self.stream.viewers),
+        }
+
+    async def _tell(self) -> None:
+        while True:
+            self.hub.tell()
+            await asyncio.sleep(TELL_S)
+
+    async def _serve(self) -> None:
+        runner = web.AppRunner(
+            self.server.application(), access_log=None, shutdown_timeout=0.5
+        )
+        await runner.setup()
+        host, port = self.options.host, self.options.port
+        try:
+            await web.TCPSite(runner, host, port).start()
+            if self.tls is not None:
+                await web.TCPSite(runner, host, port + 1, ssl_context=self.tls).start()
+            log.info("listening on %s:%d", host, port)
+            await asyncio.Event().wait()
+        finally:
+            await runner.cleanup()
+
+    def jobs(self) -> list[Coroutine[Any, Any, None]]:
+        """The loops of `run`. One that ends ends the service."""
+        return [
+            self.control.run(),
+            self.wheels.run(),
+            self.camera.run(),
+            self._tell(),
+            self._serve(),
+        ]
+
+
+async def run(profile: Profile, options: Options) -> int:
+    """Runs the car until SIGTERM or SIGINT, or until a part of it ends."""
+    running = Running(profile, options)
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    running.board.start()
+    jobs = [asyncio.create_task(job) for job in running.jobs()]
+    asked = asyncio.create_task(ended.wait())
+    try:
+        done, _ = await asyncio.wait([*jobs, asked], return_when="FIRST_COMPLETED")
+        failed = [job for job in done if job is not asked and job.exception()]
+        for job in failed:
+            log.error("%s", job.exception())
+        return 0 if asked in done else 1
+    finally:
+        for job in [*jobs, asked]:
+            job.cancel()
+        await asyncio.gather(*jobs, asked, return_exceptions=True)
+        running.board.stop()

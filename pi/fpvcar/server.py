@@ -1,0 +1,126 @@
+"""aiohttp: the pages, /ws/drive, /ws/video, /api/..., /healthz. See hub.py for acts."""
+
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from aiohttp import web
+
+from fpvcar import access, drive_socket, video_socket
+from fpvcar.access import Rights
+from fpvcar.config import Profile
+from fpvcar.drive_socket import Session
+from fpvcar.hub import Hub
+from fpvcar.stream import Stream
+
+PAGE_TYPES = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".json": "application/json",
+    ".webmanifest": "application/manifest+json",
+}
+HEADERS = {
+    "Cache-Control": "no-cache",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
+        "style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; "
+        "frame-ancestors 'none'"
+    ),
+}
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Server:
+    """The routes of one car. `state()` is what /api/status says."""
+
+    def __init__(
+        self, profile: Profile, hub: Hub, stream: Stream, web_root: Path,
+        status: Callable[[], dict[str, object]],
+    ) -> None:  # fmt: skip
+        self._profile, self._hub, self._stream = profile, hub, stream
+        self._web_root, self._status = web_root.resolve(), status
+
+    def application(self) -> web.Application:
+        """The aiohttp application; made once per `run`."""
+        app = web.Application(
+            middlewares=[self._only_our_names], client_max_size=64 * 1024
+        )
+        app.router.add_get("/ws/drive", self._drive)
+        app.router.add_get("/ws/video", self._video)
+        app.router.add_get("/api/ping", self._ping)
+        app.router.add_get("/api/status", self._status_page)
+        app.router.add_get("/healthz", self._health)
+        app.router.add_get("/{path:.*}", self._page)
+        return app
+
+    @web.middleware
+    async def _only_our_names(
+        self, request: web.Request, handler: Handler
+    ) -> web.StreamResponse:
+        """Host against DNS rebinding; Origin against foreign pages."""
+        host, origin = request.headers.get("Host"), request.headers.get("Origin")
+        extra = self._profile.server.allowed_hosts
+        if not access.host_allowed(host, self._profile.car.name, extra):
+            raise web.HTTPForbidden(
+                text=f'Host "{host}" refused: open the car by its IP address, '
+                f"localhost or {self._profile.car.name}, or add the name to "
+                "server.allowed_hosts in the profile.\n"
+            )
+        if not access.origin_allowed(origin, host):
+            raise web.HTTPForbidden(
+                text=f'Origin "{origin}" refused: expected {request.scheme}://{host}; '
+                "open the car's own page.\n"
+            )
+        return await handler(request)
+
+    async def _drive(self, request: web.Request) -> web.StreamResponse:
+        self._refuse_crowd()
+        address = request.remote or ""
+        # A client without Origin is no page of ours: it may watch, and needs the code.
+        at_home = access.is_loopback(address) and "Origin" in request.headers
+        rights = Rights(drive=at_home)
+        session = Session(address, rights, self._profile.gate.stale_s)
+        try:
+            return await drive_socket.serve(
+                request, session, self._hub.receive, time.monotonic
+            )
+        finally:
+            self._hub.leave(session)
+
+    async def _video(self, request: web.Request) -> web.StreamResponse:
+        self._refuse_crowd()
+        client = request.query.get("client", "")
+        return await video_socket.serve_viewer(
+            request, self._stream, lambda: self._hub.drives(client)
+        )
+
+    def _refuse_crowd(self) -> None:
+        most = self._profile.server.max_viewers
+        if len(self._hub.sessions) >= most or len(self._stream.viewers) >= most:
+            raise web.HTTPServiceUnavailable(
+                text=f"{most} viewers are here already (server.max_viewers).\n"
+            )
+
+    async def _ping(self, request: web.Request) -> web.Response:
+        clock_us = time.monotonic_ns() // 1000
+        return web.json_response({"clock_us": clock_us}, headers=HEADERS)
+
+    async def _status_page(self, request: web.Request) -> web.Response:
+        return web.json_response(self._status(), headers=HEADERS)
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return web.Response(text="ok\n", headers=HEADERS)
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["path"] or "index.html"
+        path = (self._web_root / name).resolve()
+        kind = PAGE_TYPES.get(path.suffix)
+        inside = path.is_relative_to(self._web_root)
+        if kind is None or not inside or not path.is_file():
+            raise web.HTTPNotFound(text=f"There is no /{name} here.\n")
+        return web.FileResponse(path, headers={**HEADERS, "Content-Type": kind})
