@@ -1,7 +1,6 @@
 """The command `fpvcar`: one verb a process."""
 
 import argparse
-import asyncio
 import logging
 import os
 import sys
@@ -37,6 +36,8 @@ def _address(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    import asyncio  # not above: `wheels` must stay small
+
     from fpvcar import app
 
     profile = config.load(arguments.profile, arguments.overrides)
@@ -54,6 +55,8 @@ def _wheels(arguments: argparse.Namespace) -> int:
 
 
 def _bench(arguments: argparse.Namespace) -> int:
+    import asyncio
+
     from fpvcar.bench import supervisor
 
     options = supervisor.Options(

@@ -1,4 +1,4 @@
-"""Where the program's own files are: in the checkout, or beside the installed package."""
+"""Where the program's own files are: in the checkout, or in the installed package."""
 
 import os
 import tempfile

@@ -1,0 +1,212 @@
+"""`fpvcar bench`: the emulated car and `fpvcar run` against it, and their leash.
+
+pigpiod emulator --+-- chip (a mapped file) --+-- world
+    ^              |                          |
+    | TCP          +-- stand-in for units     +-- camera (child of run)
+wheels <---------------- run  <--- browser
+"""
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from fpvcar import access, config, household
+from fpvcar.bench import soc as chip
+from fpvcar.bench.units import Unit, UnitFailed, let_go
+from fpvcar.config import ConfigError, Profile
+
+READY_S = 20.0
+log = logging.getLogger("fpvcar.bench")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line said."""
+
+    profile: Path
+    overrides: tuple[str, ...]
+    host: str
+    port: int
+    seed: int
+    browser: bool
+    stand_in: bool
+
+
+class Bench:
+    """The units of one bench, in the order in which they start."""
+
+    def __init__(self, profile: Profile, options: Options, runtime: Path) -> None:
+        self.profile, self.options, self.runtime = profile, options, runtime
+        self.soc_path = runtime / "soc"
+        chip.create(self.soc_path)
+        self.soc = chip.attach(self.soc_path)
+        env = {**os.environ, "RUNTIME_DIRECTORY": str(runtime)}
+        env.setdefault("MUJOCO_GL", "egl")
+        files = ["--profile", str(options.profile)]
+        same = [*files, *(f"--set={line}" for line in options.overrides)]
+        soc = ["--soc", str(self.soc_path)]
+
+        def unit(name: str, *argv: str) -> Unit:
+            return Unit(name, argv, env, self._note_pids)
+
+        self.pigpiod = Unit(
+            "pigpiod", ["fpvcar.bench.pigpiod", *soc, *self._pigpiod_options()], env,
+            self._note_pids, ended=self._exec_stop_post,
+        )  # fmt: skip
+        self.world = unit(
+            "world", "fpvcar.bench.world", *soc, *files, f"--seed={options.seed}"
+        )
+        self.wheels = unit("wheels", "fpvcar", "wheels", *same)
+        self.run = unit(
+            "run", "fpvcar", "run", *same, *soc,
+            f"--host={options.host}", f"--port={options.port}",
+        )  # fmt: skip
+        self.units = [self.pigpiod, self.world, self.wheels, self.run]
+
+    def _pigpiod_options(self) -> list[str]:
+        profile = self.profile
+        options = ["--host", profile.pins.host, "--port", str(profile.pins.port)]
+        if profile.battery.address is not None:
+            where = f"{profile.battery.bus}:{profile.battery.address:#x}"
+            options += ["--i2c", f"{where}:ina219"]
+        for index, sensor in enumerate(profile.sensors.ultrasound.values()):
+            options += ["--hcsr04", f"{sensor.trigger},{sensor.echo},{index}"]
+        return options
+
+    def _note_pids(self) -> None:
+        """units.json tells tests and the curious who is who."""
+        pids = {unit.name: unit.pid for unit in self.units}
+        temporary = self.runtime / "units.json.new"
+        temporary.write_bytes(msgspec.json.encode(pids))
+        os.replace(temporary, self.runtime / "units.json")
+
+    def _exec_stop_post(self) -> None:
+        """Stands in for ExecStopPost of pigpiod's unit."""
+        if self.options.stand_in:
+            let_go(self.soc, self.profile.motor_pins())
+
+    async def _helper(self, _: object, writer: asyncio.StreamWriter) -> None:
+        """Stands in for the root helper: `wheels` connects when pigpiod hangs."""
+        writer.close()
+        if self.options.stand_in:
+            log.warning("pins let go, pigpiod restarted: it did not answer")
+            let_go(self.soc, self.profile.motor_pins())
+            self.pigpiod.kill()
+
+    async def keep(self) -> None:
+        """Runs until a unit gives up (UnitFailed) or the task is cancelled."""
+        helper = await asyncio.start_unix_server(
+            self._helper, self.runtime / "pins-off.sock"
+        )
+        tasks = [asyncio.create_task(unit.run()) for unit in self.units]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when="FIRST_COMPLETED")
+            for task in done:
+                task.result()
+        finally:
+            for unit in reversed(self.units):
+                await unit.stop()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            helper.close()
+
+
+def refuse_busy_port(host: str, port: int, words: str) -> None:
+    """Raises ConfigError if nobody could listen there."""
+    if not 1 <= port <= 65535:
+        raise ConfigError(f"port {port}: expected 1 to 65535")
+    try:
+        family, kind, _, _, where = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+    except OSError as fault:
+        raise ConfigError(
+            f"cannot listen on {host} port {port}: {fault.strerror}; try {words}"
+        ) from None
+
+
+@contextmanager
+def _runtime() -> Iterator[Path]:
+    given = os.environ.get("RUNTIME_DIRECTORY")
+    path = Path(given) if given else Path(tempfile.mkdtemp(prefix="fpvcar-"))
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        yield path
+    finally:
+        if not given:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+async def _ready(port: int) -> None:
+    async with asyncio.timeout(READY_S):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("localhost", port)
+            except OSError:
+                await asyncio.sleep(0.05)
+            else:
+                writer.close()
+                return
+
+
+def _announce(options: Options, car: str) -> None:
+    codes = household.load_codes(household.state_directory())
+    local = f"http://localhost:{options.port}/"
+    print(f"\n  {car} is ready: {local}", flush=True)
+    if not access.is_loopback(options.host):
+        import segno  # only here: the car prints no pictures
+
+        url = f"http://{household.lan_address()}:{options.port}/"
+        print(f"  on the phone:   {url}")
+        segno.make(url).terminal(compact=True)
+        print(f"  Drive code: {codes.drive}   (without it everybody only watches)")
+    print(f"  Grown-ups' code: {codes.grown_up}")
+    print("  Arrow keys drive, Space stops. Ctrl-C ends everything.\n", flush=True)
+
+
+async def run(options: Options) -> int:
+    """Runs the bench until Ctrl-C. Raises ConfigError for what cannot start."""
+    profile = config.load(options.profile, options.overrides)
+    refuse_busy_port(options.host, options.port, f"make run PORT={options.port + 10}")
+    pins = profile.pins
+    refuse_busy_port(pins.host, pins.port, f"make run PIGPIO_PORT={pins.port + 1}")
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, ended.set)
+    with _runtime() as runtime:
+        bench = Bench(profile, options, runtime)
+        keeping = asyncio.create_task(bench.keep())
+        greeting = asyncio.create_task(_greet(options, profile.car.name))
+        asked = asyncio.create_task(ended.wait())
+        await asyncio.wait([keeping, asked], return_when="FIRST_COMPLETED")
+        status = 0 if asked.done() else 1
+        for task in (keeping, greeting, asked):
+            task.cancel()
+        results = await asyncio.gather(keeping, greeting, return_exceptions=True)
+        for fault in results:
+            if isinstance(fault, UnitFailed):
+                print(f"fpvcar: {fault}; see above", file=sys.stderr)
+    return status
+
+
+async def _greet(options: Options, car: str) -> None:
+    await _ready(options.port)
+    _announce(options, car)
+    if options.browser:
+        webbrowser.open(f"http://localhost:{options.port}/")

@@ -1,0 +1,100 @@
+"""Stand-ins for systemd on the bench: start, watch, restart, end; let go of the pins.
+
+A unit is one child process. It gets SIGTERM when the bench dies, however that dies.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import logging
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from fpvcar.bench import soc as chip
+
+RESTART_S = 0.2
+STOP_S = 3.0
+TRIES, TRIES_WINDOW_S = 5, 10.0
+PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+log = logging.getLogger("fpvcar.bench")
+_prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+
+def _leash() -> None:
+    """In the child, before exec: die with the bench."""
+    _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class UnitFailed(RuntimeError):
+    """A unit ended too often; its own last words are on stderr."""
+
+
+class Unit:
+    """One process of the bench. `ended()` is called at once when it ends."""
+
+    def __init__(
+        self, name: str, module: Sequence[str], env: dict[str, str],
+        started: Callable[[], None], ended: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.process: asyncio.subprocess.Process | None = None
+        self._argv = (sys.executable, "-m", *module)
+        self._env, self._started, self._ended = env, started, ended
+        self._stopping = False
+
+    async def run(self) -> None:
+        """Keeps the process running until `stop`. Raises UnitFailed."""
+        loop = asyncio.get_running_loop()
+        starts: deque[float] = deque(maxlen=TRIES)
+        while not self._stopping:
+            starts.append(loop.time())
+            if len(starts) == TRIES and starts[-1] - starts[0] < TRIES_WINDOW_S:
+                raise UnitFailed(f"{self.name} ended {TRIES - 1} times in a row")
+            self.process = await asyncio.create_subprocess_exec(
+                *self._argv, env=self._env, preexec_fn=_leash,
+                stdin=asyncio.subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+            self._started()
+            status = await self.process.wait()
+            self._ended()
+            if not self._stopping:
+                log.warning("%s ended (%s); starting it again", self.name, status)
+                await asyncio.sleep(RESTART_S)
+
+    @property
+    def pid(self) -> int | None:
+        """The process's id, or None while it is not running."""
+        alive = self.process is not None and self.process.returncode is None
+        return self.process.pid if self.process and alive else None
+
+    def kill(self) -> None:
+        """SIGKILL: a hung process does not hear anything else."""
+        if self.pid is not None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """SIGTERM, and SIGKILL after 3 s."""
+        self._stopping = True
+        if self.process is None or self.pid is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGCONT)  # a stopped one hears no SIGTERM
+            self.process.terminate()
+        try:
+            await asyncio.wait_for(self.process.wait(), STOP_S)
+        except TimeoutError:
+            self.kill()
+            await self.process.wait()
+
+
+def let_go(soc: chip.Soc, pins: Sequence[int]) -> None:
+    """What `pinctrl set 17,27 ip pd` does on a Pi: inputs, pulled down.
+
+    An input ignores whatever DMA still writes to it.
+    """
+    for gpio in pins:
+        soc.pin[gpio].pull = chip.PULL_DOWN
+        soc.pin[gpio].mode = chip.MODE_INPUT
