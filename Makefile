@@ -1,0 +1,58 @@
+# make help   says what there is. Every target installs what it needs by itself.
+
+HOST ?= 127.0.0.1
+PORT ?= 8080
+PIGPIO_PORT ?= 8888
+BROWSER ?= 1
+SEED ?= 1
+CAMERA ?=
+BIN := .venv/bin
+
+.PHONY: help run test check bench pictures lock clean
+
+help:
+	@echo "make run       a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
+	@echo "               PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
+	@echo "make test      every test: units, processes, a real browser (about 10 minutes)"
+	@echo "make check     format, lint, types, shell, page"
+	@echo "make bench     latency, stop times, memory, measured on this machine; ONLY=video"
+	@echo "make pictures  takes the README's screenshots anew"
+	@echo "make lock      brings the pinned packages up to date"
+	@echo "make clean     removes what the targets made here"
+
+run: export HOST := $(HOST)
+run: export PORT := $(PORT)
+run: export PIGPIO_PORT := $(PIGPIO_PORT)
+run: export BROWSER := $(BROWSER)
+run: export SEED := $(SEED)
+run: export CAMERA := $(CAMERA)
+run:
+	@tools/setup.sh run
+	@exec tools/run.sh
+
+test:
+	@tools/setup.sh test
+	@node --test tests/web/
+	@$(BIN)/python -m pytest -q $(ARGS)
+
+check:
+	@tools/setup.sh check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	npm run --silent check
+	shellcheck tools/*.sh .ci/run
+
+bench:
+	@tools/setup.sh test
+	@$(BIN)/python -m tests.bench $(if $(ONLY),--only $(ONLY))
+
+pictures:
+	@tools/setup.sh test
+	@$(BIN)/python -m tests.pictures
+
+lock:
+	@tools/lock.sh
+
+clean:
+	rm -rf .venv node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

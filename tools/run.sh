@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Starts the bench as `make run` asks: HOST, PORT, PIGPIO_PORT, CAMERA, BROWSER, SEED.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+arguments=(--host "${HOST:-127.0.0.1}" --port "${PORT:-8080}" --seed "${SEED:-1}"
+    --set "pins.port = ${PIGPIO_PORT:-8888}")
+if [ -n "${CAMERA:-}" ]; then
+    # Split as a shell would, written as a TOML array.
+    command=$(.venv/bin/python -c '
+import json, os, shlex
+print(json.dumps(shlex.split(os.environ["CAMERA"])))')
+    arguments+=(--set "camera.command = $command")
+fi
+if [ "${BROWSER:-1}" != 0 ] && [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
+    arguments+=(--browser)
+fi
+exec .venv/bin/python -m fpvcar bench "${arguments[@]}"

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Installs what a make target needs, says what it does, and is silent when all is there.
+#   tools/setup.sh run | test | check
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '  setup: %s\n' "$*" >&2; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# Debian packages; elsewhere we can only say what is missing.
+packages() {
+    local missing=()
+    if ! command -v dpkg-query >/dev/null; then
+        say "not a Debian system; please install by hand: $*"
+        return
+    fi
+    for name in "$@"; do
+        dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q ' installed' ||
+            missing+=("$name")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    say "installing Debian packages: ${missing[*]}"
+    as_root apt-get update -qq >/dev/null
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# A virtual environment with exactly what the lock file names.
+environment() {
+    local lock=$1 python=${PYTHON:-python3} stamp=.venv/installed
+    local wanted
+    wanted=$(cat "$lock" pyproject.toml | sha256sum)
+    # The lock for development holds all that the one for the bench does.
+    if [ "$lock" = requirements-bench.lock ] && [ -e "$stamp" ] &&
+        [ "$(cat "$stamp")" = "$(cat requirements-dev.lock pyproject.toml | sha256sum)" ]; then
+        return
+    fi
+    [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && return
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+        say "$("$python" --version) is too old: Python 3.11 or newer is needed (PYTHON=...)"
+        exit 1
+    }
+    "$python" -c 'import ensurepip, venv' 2>/dev/null || packages python3-venv
+    [ -x .venv/bin/python ] || {
+        say "making a virtual environment in .venv"
+        "$python" -m venv .venv
+    }
+    say "installing Python packages from $lock"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check \
+        --require-hashes -r "$lock"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check \
+        --no-deps --no-build-isolation --editable .
+    printf '%s\n' "$wanted" >"$stamp"
+}
+
+# Node packages are for checks only; the page needs none.
+node_packages() {
+    command -v node >/dev/null && command -v npm >/dev/null || packages nodejs npm
+    local stamp=node_modules/.installed wanted
+    wanted=$(sha256sum <package-lock.json)
+    [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && return
+    say "installing Node packages for the checks"
+    npm ci --silent --no-audit --no-fund
+    printf '%s\n' "$wanted" >"$stamp"
+}
+
+pictures=(libegl1 libgl1-mesa-dri libgles2 openssl)
+case "${1:-}" in
+run)
+    packages "${pictures[@]}"
+    environment requirements-bench.lock
+    ;;
+test)
+    packages "${pictures[@]}" chromium iproute2
+    command -v node >/dev/null || packages nodejs
+    environment requirements-dev.lock
+    ;;
+check)
+    packages shellcheck
+    environment requirements-dev.lock
+    node_packages
+    ;;
+*)
+    echo "usage: tools/setup.sh run|test|check" >&2
+    exit 2
+    ;;
+esac
