@@ -1,6 +1,7 @@
 """Codes, wrong tries, Host and Origin, message rates."""
 
 import pytest
+
 from fpvcar import access
 from fpvcar.access import Codes, Door, Meter, Rights
 

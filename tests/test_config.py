@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fpvcar import config, paths
 from fpvcar.config import ConfigError
 

@@ -1,6 +1,7 @@
 """The gate: every rule of "Who stops the car" that it decides, with time passed in."""
 
 import pytest
+
 from fpvcar import gate
 from fpvcar.config import Gate
 from fpvcar.gate import Cause, Freshness, Hold, Latches, Wish, World, decide

@@ -1,0 +1,49 @@
+"""One bench for each module of browser tests; a fresh page for each test."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.e2e.harness import RunningBench
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+FLAGS = [
+    "--headless=new", "--no-sandbox", "--disable-gpu",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--no-first-run", "--disable-dev-shm-usage",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
+    """A running bench; what it said is printed if a test fails."""
+    running = RunningBench(tmp_path_factory.mktemp("bench"))
+    try:
+        yield running.wait_ready()
+    finally:
+        running.stop()
+        print(running.log())
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, headless."""
+    if not os.path.exists(CHROMIUM):
+        pytest.fail(f"{CHROMIUM} is missing: apt install chromium, or set CHROMIUM")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=FLAGS, headless=True
+        )
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def page(browser: Browser, bench: RunningBench) -> Iterator[Page]:
+    """A page of its own session that has not been opened yet."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    made = context.new_page()
+    yield made
+    context.close()

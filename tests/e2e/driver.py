@@ -1,0 +1,113 @@
+"""A driver without a browser: speaks /ws/drive as the page does, from a thread."""
+
+import json
+import threading
+import time
+import uuid
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+from fpvcar import wire
+
+
+class Driver(AbstractContextManager["Driver"]):
+    """One socket. While `sending`, the wish goes out every 40 ms, and pings do too."""
+
+    def __init__(
+        self, port: int, *, client: str | None = None, name: str = "Ann",
+        code: str = "", origin: str | None = "here",
+    ) -> None:  # fmt: skip
+        self.client = client or uuid.uuid4().hex
+        self.wish = (0.0, 0.0)
+        self.sending = True
+        self.pinging = True
+        self.heard: list[dict[str, Any]] = []
+        self.closed = threading.Event()
+        self._seq = 0
+        self._lock = threading.Lock()
+        base = f"localhost:{port}"
+        self._socket: ClientConnection = connect(
+            f"ws://{base}/ws/drive", compression=None,
+            origin=f"http://{base}" if origin == "here" else origin,  # type: ignore[arg-type]
+        )  # fmt: skip
+        self.say(kind="hello", v=wire.VERSION, client=self.client, name=name, code=code)
+        self._threads = [
+            threading.Thread(target=self._listen, daemon=True),
+            threading.Thread(target=self._send, daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.closed.set()
+        self._socket.close()
+        for thread in self._threads:
+            thread.join()
+
+    def say(self, **message: Any) -> None:
+        """Sends one message, however wrong."""
+        self.say_text(json.dumps(message))
+
+    def say_text(self, text: str | bytes) -> None:
+        """Sends one frame."""
+        self._socket.send(text)
+
+    def drive(self, throttle: float, steer: float) -> None:
+        """Changes the wish and sends it at once, as the page does."""
+        self.wish = (throttle, steer)
+        self._drive()
+
+    def _drive(self) -> None:
+        with self._lock:
+            self._seq += 1
+            self.say(
+                kind="drive", seq=self._seq, t=time.monotonic() * 1000.0,
+                throttle=self.wish[0], steer=self.wish[1],
+            )  # fmt: skip
+
+    def _send(self) -> None:
+        number = 0
+        while not self.closed.wait(0.04):
+            number += 1
+            try:
+                if self.sending:
+                    self._drive()
+                if self.pinging and number % 2 == 0:
+                    self.say(kind="ping", seq=number, t=time.monotonic() * 1000.0)
+            except ConnectionClosed:
+                return
+
+    def _listen(self) -> None:
+        try:
+            for frame in self._socket:
+                self.heard.append(json.loads(frame))
+        except ConnectionClosed:
+            pass
+        self.closed.set()
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The newest state, {} before the first."""
+        states = [one for one in self.heard if one["kind"] == "state"]
+        return states[-1] if states else {}
+
+    def errors(self) -> list[dict[str, Any]]:
+        """Every error so far."""
+        return [one for one in self.heard if one["kind"] == "error"]
+
+    def stop_cause(self) -> str | None:
+        """Why the car is said to stand."""
+        stop = self.state.get("stop")
+        return stop["cause"] if stop else None
+
+    @property
+    def close_reason(self) -> str:
+        """What the car said when it closed the socket."""
+        return self._socket.close_reason or ""

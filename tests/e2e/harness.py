@@ -1,0 +1,197 @@
+"""A real bench in real processes, and eyes on the motor pins of its chip."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from fpvcar import config, paths
+from fpvcar.bench import soc as chip
+
+READY_S = 30.0
+
+
+def free_port(low: int = 20000, high: int = 30000) -> int:
+    """A port that is free now, with the one after it (https), below pigpio's 32000."""
+    for port in range(low + os.getpid() % 5000, high):
+        try:
+            for one in (port, port + 1):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", one))
+        except OSError:
+            continue
+        return port
+    raise RuntimeError(f"no free port from {low} to {high}")
+
+
+def wait_for(
+    what: Callable[[], bool], words: str, timeout_s: float = 10.0, every_s: float = 0.01
+) -> float:
+    """Waits until `what()` holds; the seconds it took. Fails with `words`."""
+    start = time.monotonic()
+    while not what():
+        if time.monotonic() - start > timeout_s:
+            raise AssertionError(f"{words}: not within {timeout_s} s")
+        time.sleep(every_s)
+    return time.monotonic() - start
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The motor pins at one moment: duties of (forward, reverse, left, right)."""
+
+    time_ns: int
+    duties: tuple[float, ...]
+
+    @property
+    def driving(self) -> bool:
+        """A bridge is driven: exactly one of its inputs is on."""
+        drive = (self.duties[0] > 0.0) != (self.duties[1] > 0.0)
+        steer = (self.duties[2] > 0.0) != (self.duties[3] > 0.0)
+        return drive or steer
+
+
+class PinWatch(AbstractContextManager["PinWatch"]):
+    """Reads the chip's motor pins every half millisecond and keeps each change."""
+
+    def __init__(self, soc: chip.Soc, pins: Sequence[int]) -> None:
+        self.samples: list[Sample] = []
+        self._soc, self._pins = soc, pins
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "PinWatch":
+        self._note()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self._end.set()
+        self._thread.join()
+
+    def _note(self) -> None:
+        duties = tuple(self._soc.pin[gpio].duty() for gpio in self._pins)
+        if not self.samples or self.samples[-1].duties != duties:
+            self.samples.append(Sample(time.monotonic_ns(), duties))
+
+    def _watch(self) -> None:
+        while not self._end.wait(0.0005):
+            self._note()
+
+    @property
+    def now(self) -> Sample:
+        """The newest sample."""
+        return self.samples[-1]
+
+    def stopped_after_s(self, since_ns: int) -> float:
+        """When, after `since_ns`, the pins drove for the last time."""
+        last_ns = since_ns
+        for sample, after in zip(self.samples, self.samples[1:], strict=False):
+            if sample.driving and after.time_ns > since_ns:
+                last_ns = max(last_ns, after.time_ns)
+        if self.now.driving:
+            raise AssertionError(f"the motors still run: {self.now}")
+        return (last_ns - since_ns) / 1e9
+
+
+class RunningBench:
+    """`fpvcar bench` as a user starts it, on free ports, with a home of its own."""
+
+    def __init__(
+        self, home: Path, *options: str, env: dict[str, str] | None = None
+    ) -> None:
+        self.port = free_port()
+        self.pigpio_port = free_port(self.port + 2)
+        self.runtime = home / "run"
+        self.state = home / "state"
+        self.log_path = home / "log"
+        self.url = f"http://localhost:{self.port}/"
+        self.pins = config.load(paths.HARDWARE / "bench.toml").motor_pins()
+        argv = [
+            sys.executable, "-m", "fpvcar", "bench", f"--port={self.port}",
+            f"--set=pins.port = {self.pigpio_port}", *options,
+        ]  # fmt: skip
+        self._log = self.log_path.open("wb")
+        self.process = subprocess.Popen(
+            argv, stdout=self._log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            env={
+                **os.environ, "RUNTIME_DIRECTORY": str(self.runtime),
+                "STATE_DIRECTORY": str(self.state), **(env or {}),
+            },
+        )  # fmt: skip
+
+    def wait_ready(self) -> "RunningBench":
+        """Until the page can be opened."""
+        wait_for(
+            lambda: "is ready" in self.log() or self.process.poll() is not None,
+            "the bench did not start", READY_S,
+        )  # fmt: skip
+        assert self.process.poll() is None, self.log()
+        self.soc = chip.attach(self.runtime / "soc")
+        return self
+
+    def log(self) -> str:
+        """Everything it printed so far."""
+        return self.log_path.read_text(encoding="utf-8", errors="replace")
+
+    def pid(self, unit: str) -> int:
+        """The process id of pigpiod, world, wheels or run."""
+        pids = json.loads((self.runtime / "units.json").read_text())
+        found = pids[unit]
+        assert isinstance(found, int), f"{unit} is not running: {pids}"
+        return found
+
+    def kill(self, unit: str, number: signal.Signals = signal.SIGKILL) -> int:
+        """Sends a signal; CLOCK_MONOTONIC in ns just before."""
+        pid, now_ns = self.pid(unit), time.monotonic_ns()
+        os.kill(pid, number)
+        return now_ns
+
+    def children(self) -> list[int]:
+        """Every process of this bench that is alive, the camera too."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                environ = (entry / "environ").read_bytes()
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if f"RUNTIME_DIRECTORY={self.runtime}".encode() in environ and state != "Z":
+                found.append(int(entry.name))
+        return found
+
+    def watch(self) -> PinWatch:
+        """Eyes on the motor pins."""
+        return PinWatch(self.soc, self.pins)
+
+    def world(self) -> chip.World:
+        """The world's last tick."""
+        return chip.read_world(self.soc)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Ends it as a user would; the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            status = self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"Ctrl-C did not end it:\n{self.log()}") from None
+        finally:
+            self._log.close()
+        return status

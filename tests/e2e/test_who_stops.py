@@ -1,0 +1,265 @@
+"""The table "Who stops the car", row by row, at the emulator's pins.
+
+Times are the design's, asserted with a margin for a shared machine; `make bench`
+has the figures.
+"""
+
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.driver import Driver
+from tests.e2e.harness import PinWatch, RunningBench, wait_for
+
+pytestmark = pytest.mark.e2e
+MARGIN_S = 0.15
+"""What a busy machine may add: two cores carry six processes and the tests."""
+
+
+@pytest.fixture
+def driver(bench: RunningBench) -> Iterator[Driver]:
+    """Somebody at the wheel, the car free to go, and nothing held from before."""
+    with Driver(bench.port) as seated:
+        wait_for(lambda: bool(seated.state), "no state")
+        seated.say(kind="take")
+        wait_for(lambda: seated.state["role"] == "driver", "no seat", 15.0)
+        free(seated)
+        yield seated
+        seated.drive(0.0, 0.0)
+        seated.say(kind="release")
+        wait_for(lambda: seated.state["role"] == "watching", "still seated")
+
+
+def free(driver: Driver) -> None:
+    """Lets go, pushes Go on, and waits until nothing holds the car."""
+    driver.wish = (0.0, 0.0)
+
+    def freed() -> bool:
+        stop = driver.state.get("stop")
+        if stop and stop["clears"] == "resume":
+            driver.say(kind="resume")
+        ready = driver.state["wheels"] == "ok" and driver.state["camera"] == "ok"
+        return ready and stop is None
+
+    wait_for(freed, f"still held: {driver.state}", 15.0, every_s=0.1)
+
+
+def forward(driver: Driver, watch: PinWatch) -> None:
+    """Drives off and waits until the pins say so."""
+    driver.drive(1.0, 0.0)
+    wait_for(
+        lambda: watch.now.driving, "the car does not drive", 5.0, every_s=0.001
+    )
+
+
+def test_the_finger_lifts(bench: RunningBench, driver: Driver) -> None:
+    with bench.watch() as watch:
+        forward(driver, watch)
+        now_ns = time.monotonic_ns()
+        driver.drive(0.0, 0.0)
+        wait_for(lambda: not watch.now.driving, "drives on")
+        assert watch.stopped_after_s(now_ns) <= 0.04 + MARGIN_S
+    assert driver.stop_cause() is None
+
+
+def test_a_stop_brakes_and_then_lets_go(bench: RunningBench, driver: Driver) -> None:
+    with bench.watch() as watch:
+        forward(driver, watch)
+        driver.drive(0.0, 0.0)
+        wait_for(lambda: watch.now.duties == (0, 0, 0, 0), "does not let go")
+        last = [sample.duties[:2] for sample in watch.samples[-3:]]
+    assert last[-2] == (1.0, 1.0), f"no brake before letting go: {last}"
+
+
+def test_silence(bench: RunningBench, driver: Driver) -> None:
+    """Wi-Fi cut, browser frozen, half-open socket: nothing comes, nothing closes."""
+    with bench.watch() as watch:
+        forward(driver, watch)
+        driver.pinging = driver.sending = False
+        now_ns = time.monotonic_ns()
+        wait_for(lambda: not watch.now.driving, "drives on")
+        assert watch.stopped_after_s(now_ns) <= 0.30 + MARGIN_S
+    wait_for(lambda: driver.stop_cause() == "silence", "no reason")
+    with bench.watch() as watch:
+        driver.wish, driver.sending = (1.0, 0.0), True
+        time.sleep(0.3)
+        assert not watch.now.driving, "a held stick may not go on by itself"
+        driver.drive(0.0, 0.0)
+        forward(driver, watch)
+
+
+def test_heartbeats_alone_are_silence(bench: RunningBench, driver: Driver) -> None:
+    with bench.watch() as watch:
+        forward(driver, watch)
+        driver.sending = False
+        now_ns = time.monotonic_ns()
+        wait_for(lambda: not watch.now.driving, "drives on")
+        assert watch.stopped_after_s(now_ns) <= 0.30 + MARGIN_S
+    driver.sending = True
+
+
+def test_the_browser_is_closed(bench: RunningBench) -> None:
+    with bench.watch() as watch:
+        with Driver(bench.port) as driver:
+            wait_for(lambda: bool(driver.state), "no state")
+            driver.say(kind="take")
+            wait_for(lambda: driver.state["role"] == "driver", "no seat", 15.0)
+            free(driver)
+            forward(driver, watch)
+            now_ns = time.monotonic_ns()
+        wait_for(lambda: not watch.now.driving, "drives on")
+        assert watch.stopped_after_s(now_ns) <= 0.30 + MARGIN_S
+    with Driver(bench.port, client=driver.client) as back:
+        wait_for(lambda: bool(back.state), "no state")
+        assert back.state["role"] == "driver", "the same client has its seat back"
+        back.say(kind="release")
+        wait_for(lambda: back.state["role"] == "watching", "still seated")
+
+
+def test_run_is_killed(bench: RunningBench, driver: Driver) -> None:
+    with bench.watch() as watch:
+        forward(driver, watch)
+        now_ns = bench.kill("run")
+        wait_for(lambda: not watch.now.driving, "drives on")
+        assert watch.stopped_after_s(now_ns) <= 0.05 + MARGIN_S
+    reopen(bench, driver)
+
+
+def test_run_is_stopped(bench: RunningBench, driver: Driver) -> None:
+    """SIGSTOP is what a blocked loop looks like from outside."""
+    with bench.watch() as watch:
+        forward(driver, watch)
+        now_ns = bench.kill("run", signal.SIGSTOP)
+        wait_for(lambda: not watch.now.driving, "drives on")
+        assert watch.stopped_after_s(now_ns) <= 0.15 + MARGIN_S
+        bench.kill("run", signal.SIGCONT)
+        time.sleep(0.3)
+        assert not watch.now.driving, "what queued meanwhile was replayed"
+    wait_for(lambda: driver.stop_cause() == "wheels_stopped", "no reason")
+
+
+def test_wheels_are_killed(bench: RunningBench, driver: Driver) -> None:
+    with bench.watch() as watch:
+        forward(driver, watch)
+        now_ns = bench.kill("wheels")
+        wait_for(lambda: not watch.now.driving, "drives on")
+        assert watch.stopped_after_s(now_ns) <= 0.30 + MARGIN_S
+        wait_for(lambda: driver.stop_cause() == "wheels_lost", "no reason")
+        time.sleep(0.5)
+        assert not watch.now.driving, "the new wheels moved without a push"
+
+
+def test_wheels_hang_and_come_back(bench: RunningBench, driver: Driver) -> None:
+    with bench.watch() as watch:
+        forward(driver, watch)
+        now_ns = bench.kill("wheels", signal.SIGSTOP)
+        wait_for(lambda: not watch.now.driving, "drives on")
+        assert watch.stopped_after_s(now_ns) <= 0.30 + MARGIN_S
+        wait_for(lambda: driver.stop_cause() == "wheels_lost", "no reason")
+        bench.kill("wheels", signal.SIGCONT)
+        time.sleep(0.3)
+        assert not watch.now.driving, "what queued meanwhile was replayed"
+
+
+def test_pigpiod_dies(bench: RunningBench, driver: Driver) -> None:
+    with bench.watch() as watch:
+        forward(driver, watch)
+        now_ns = bench.kill("pigpiod")
+        wait_for(lambda: not watch.now.driving, "drives on")
+        assert watch.stopped_after_s(now_ns) <= 0.50 + MARGIN_S
+        wait_for(lambda: driver.stop_cause() == "pins", "no reason")
+
+
+def test_pigpiod_hangs(bench: RunningBench, driver: Driver) -> None:
+    with bench.watch() as watch:
+        forward(driver, watch)
+        now_ns = bench.kill("pigpiod", signal.SIGSTOP)
+        wait_for(lambda: not watch.now.driving, "drives on")
+        assert watch.stopped_after_s(now_ns) <= 0.50 + MARGIN_S
+        wait_for(lambda: driver.stop_cause() == "pins", "no reason")
+
+
+def test_the_camera_is_lost(bench: RunningBench, driver: Driver) -> None:
+    """The bench's profile says blind = "stop"."""
+    with bench.watch() as watch:
+        forward(driver, watch)
+        camera = [
+            pid for pid in bench.children() if b"bench.camera" in command_line(pid)
+        ]
+        now_ns = time.monotonic_ns()
+        for pid in camera:
+            signal.pidfd_send_signal(pidfd(pid), signal.SIGSTOP)
+        wait_for(lambda: not watch.now.driving, "drives on")
+        assert watch.stopped_after_s(now_ns) <= 0.30 + MARGIN_S
+        wait_for(lambda: driver.stop_cause() == "blind", "no reason")
+        for pid in camera:
+            signal.pidfd_send_signal(pidfd(pid), signal.SIGCONT)
+
+
+def command_line(pid: int) -> bytes:
+    """What a process was started as, b"" if it is gone."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def pidfd(pid: int) -> int:
+    """A handle that cannot name another process by accident."""
+    import os
+
+    return os.pidfd_open(pid)
+
+
+def test_an_estop_by_a_watcher(bench: RunningBench, driver: Driver) -> None:
+    with Driver(bench.port, name="Bob") as watcher, bench.watch() as watch:
+        forward(driver, watch)
+        now_ns = time.monotonic_ns()
+        watcher.say(kind="estop")
+        wait_for(lambda: not watch.now.driving, "drives on")
+        assert watch.stopped_after_s(now_ns) <= 0.04 + MARGIN_S
+        wait_for(lambda: driver.stop_cause() == "estop", "no reason")
+        assert driver.state["stop"]["by"] == "Bob"
+        driver.drive(0.0, 0.0)
+        driver.drive(1.0, 0.0)
+        time.sleep(0.2)
+        assert not watch.now.driving, "neutral alone cleared an e-stop"
+        watcher.say(kind="resume")
+        wait_for(lambda: bool(watcher.errors()), "a watcher may not go on")
+
+
+def reopen(bench: RunningBench, driver: Driver) -> None:
+    """A new `run` answers; the old socket is gone, so is the seat's holder."""
+    wait_for(driver.closed.is_set, "the socket of a dead run is open")
+
+    def there() -> bool:
+        try:
+            with Driver(bench.port, client=driver.client) as again:
+                wait_for(lambda: bool(again.state), "no state", 3.0)
+                free(again)
+        except OSError:
+            return False
+        return True
+
+    wait_for(there, "run did not come back", 15.0, every_s=0.2)
+
+
+def test_without_the_stand_in_the_car_runs_on(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Why the stand-ins exist: DMA keeps the PWM when the daemon is gone."""
+    bench = RunningBench(tmp_path_factory.mktemp("bare"), "--no-stand-in")
+    try:
+        bench.wait_ready()
+        with Driver(bench.port) as driver, bench.watch() as watch:
+            wait_for(lambda: driver.state.get("role") == "driver", "no seat")
+            free(driver)
+            forward(driver, watch)
+            bench.kill("pigpiod", signal.SIGSTOP)
+            time.sleep(1.0)
+            assert watch.now.driving, "something else stopped the car"
+    finally:
+        bench.stop()
