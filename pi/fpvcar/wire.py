@@ -395,6 +395,7 @@ class WheelsReason(enum.IntEnum):
     PAST = 8
     TOO_FAR_AHEAD = 9
     ZERO_FIRST = 10
+    SUPERSEDED = 11
 
 
 class Setpoint(NamedTuple):
