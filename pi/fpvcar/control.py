@@ -126,7 +126,8 @@ class Control:
         )  # fmt: skip
         self.duties, self._slew = mixing.mix(
             self.decision.throttle, self.decision.steer, self._profile.motors,
-            self._volts() or self._profile.battery.nominal_v, self._slew, now_ns / 1e9,
+            mixing.supply_v(self._volts(), self._profile.battery), self._slew,
+            now_ns / 1e9,
         )  # fmt: skip
         self._send(self.duties, now_ns)
         after = self.decision

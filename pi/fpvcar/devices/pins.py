@@ -1,0 +1,64 @@
+"""What a motor driver needs of a chip's pins, whatever drives them."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class PinsFault(Exception):
+    """The pins did not do as told. Whoever holds them lets go and connects anew."""
+
+
+class PinsSilent(PinsFault):
+    """No answer in time: the daemon hangs, and its DMA may keep a motor running."""
+
+
+class PinsLost(PinsFault):
+    """The daemon is gone, refused a call, or answered out of step."""
+
+
+class Pins(Protocol):
+    """Output pins by BCM number. Every method raises PinsSilent or PinsLost."""
+
+    def write(self, gpio: int, level: int) -> None:
+        """Makes the pin a steady output; stops its PWM."""
+
+    def write_together(self, gpios: Sequence[int], level: int) -> None:
+        """Switches several pins in the same instant.
+
+        Only for pins that are steady outputs already: it neither sets a mode nor
+        stops a PWM.
+        """
+
+    def set_frequency(self, gpio: int, hz: int) -> None:
+        """The pin's PWM frequency (the nearest there is)."""
+
+    def pwm(self, gpio: int, duty: float) -> None:
+        """Makes the pin high for `duty` (0 to 1) of the time."""
+
+
+class DeadMan(Protocol):
+    """What turns the motors off when nobody feeds it. Raises as `Pins` does."""
+
+    def feed(self) -> None:
+        """Puts the stop off."""
+
+    def awake(self) -> bool:
+        """True once it has noticed the feeding; before that it may still stop."""
+
+    def remove(self) -> None:
+        """Takes it away: the motors stand and nobody will drive them."""
+
+
+class MotorBoard(Protocol):
+    """A connection to the motor pins together with the dead man behind it."""
+
+    @property
+    def pins(self) -> Pins:
+        """The pins."""
+
+    @property
+    def dead_man(self) -> DeadMan:
+        """The dead man, armed."""
+
+    def close(self) -> None:
+        """Ends the connection; never raises, never waits."""

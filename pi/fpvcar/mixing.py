@@ -1,0 +1,86 @@
+"""Setpoint -> duties: trim, slew, dead band, voltage limit, direction. Pure.
+
+The order, for each motor:
+
+    wish -1..1  -> trim -> slew -> dead band .. voltage limit -> invert -> duty -1..1
+
+Slew counts in shares of full throttle, the rest in shares of the battery's voltage.
+"""
+
+import math
+from typing import NamedTuple
+
+from fpvcar.config import Battery, Motor, Motors
+
+FIRST_STEP = 0.02
+"""How far a motor may go at once from rest: just over its dead band."""
+LONGEST_STEP_S = 0.1
+"""More elapsed time than this does not count: nobody steered meanwhile."""
+
+
+class Slew(NamedTuple):
+    """Where drive and steering were at `at_s`; the memory of `mix`."""
+
+    drive: float = 0.0
+    steer: float = 0.0
+    at_s: float = 0.0
+
+
+def mix(
+    throttle: float, steer: float, motors: Motors, volts: float,
+    before: Slew, now_s: float,
+) -> tuple[tuple[float, ...], Slew]:  # fmt: skip
+    """The duties (drive, steering) for a setpoint in -1..1, and the new memory.
+
+    `volts` is what the battery gives (see `supply_v`). Zero stays zero.
+    """
+    elapsed_s = min(max(now_s - before.at_s, 0.0), LONGEST_STEP_S)
+    goal, turn = trimmed(throttle, motors.drive), trimmed(steer, motors.steer)
+    after = Slew(
+        slewed(before.drive, goal, motors.drive.slew_per_s * elapsed_s),
+        slewed(before.steer, turn, motors.steer.slew_per_s * elapsed_s),
+        now_s,
+    )
+    drive = duty(after.drive, motors.drive, volts)
+    return (drive, duty(after.steer, motors.steer, volts)), after
+
+
+def supply_v(measured_v: float | None, battery: Battery) -> float:
+    """What to reckon with: the measured voltage, but never less than an empty pack.
+
+    So a wrong reading of the battery cannot put full voltage on a small motor.
+    """
+    if measured_v is None or not measured_v > 0.0:  # NaN too
+        return battery.nominal_v
+    return max(measured_v, battery.empty_v)
+
+
+def trimmed(value: float, motor: Motor) -> float:
+    """Evens out a motor that is stronger one way: + favours forward (left)."""
+    gain = 1.0 + (motor.trim if value > 0.0 else -motor.trim)
+    return min(max(value * gain, -1.0), 1.0)
+
+
+def slewed(before: float, goal: float, most: float) -> float:
+    """Steps from `before` towards `goal`; only growth away from zero is limited.
+
+    A change of direction starts again at zero.
+    """
+    start = abs(before) if before * goal > 0.0 else 0.0
+    step = most if start else max(most, FIRST_STEP)
+    return math.copysign(min(abs(goal), start + step), goal)
+
+
+def top_duty(motor: Motor, volts: float) -> float:
+    """The duty at which the motor sees its `max_volts` on the mean."""
+    return min(1.0, motor.max_volts / volts)
+
+
+def duty(value: float, motor: Motor, volts: float) -> float:
+    """Spreads 0..1 over the useful duties, from the dead band to the limit."""
+    if value == 0.0:
+        return 0.0
+    top = top_duty(motor, volts)
+    bottom = min(motor.dead_band, top)
+    size = bottom + (top - bottom) * abs(value)
+    return math.copysign(size, -value if motor.invert else value)
