@@ -1,0 +1,205 @@
+"""Annex B bytes -> whole access units. Pure; restartable at any byte.
+
+    bytes in any chunks -> AnnexB.feed() -> access units that a later one has closed
+                           AnnexB.flush() -> the open one, when the pipe falls silent
+
+Numbers are those of ITU-T H.264: NAL unit types in table 7-1, where an access unit
+begins in 7.4.1.2.3, start codes in annex B. No library: PyAV would cost `run` 60 MB,
+and its parser holds a frame until the next one begins.
+"""
+
+from typing import NamedTuple
+
+from fpvcar.wire import UNIT_MAX_BYTES
+
+IDR, SEI, SPS, PPS, AUD = 5, 6, 7, 8, 9
+SLICES = frozenset({1, 2, IDR})
+"""NAL units that begin with first_mb_in_slice (2: data partition A)."""
+OPENERS = frozenset({SEI, SPS, PPS, AUD, *range(14, 19)})
+"""NAL units that, after a slice, begin the next access unit."""
+START_CODE = b"\0\0\1"
+SETS_MAX = 64
+"""Parameter sets that are remembered; a camera has two."""
+
+
+class AccessUnit(NamedTuple):
+    """One picture. `capture_us` is CLOCK_MONOTONIC; `data` is Annex B.
+
+    A key unit has its SPS and PPS in front: a decoder can start there.
+    """
+
+    key: bool
+    capture_us: int
+    data: bytes
+
+
+def nal_units(unit: bytes) -> list[bytes]:
+    """The NAL units of Annex B bytes, without start codes and trailing zeros."""
+    parts = unit.split(START_CODE)[1:]
+    return [nal for part in parts if (nal := part.rstrip(b"\0"))]
+
+
+def nal_types(unit: bytes) -> list[int]:
+    """The types of the NAL units of an access unit, in order."""
+    return [nal[0] & 31 for nal in nal_units(unit)]
+
+
+def is_key(unit: bytes) -> bool:
+    """Can a decoder start here: an IDR picture with SPS and PPS before it?
+
+    Looks no further than the first slice. Pictures of an intra refresh without
+    IDR do not count.
+    """
+    before: set[int] = set()
+    at = unit.find(START_CODE)
+    while 0 <= at < len(unit) - 3:
+        kind = unit[at + 3] & 31
+        if kind in SLICES:
+            return kind == IDR and {SPS, PPS} <= before
+        before.add(kind)
+        at = unit.find(START_CODE, at + 3)
+    return False
+
+
+class ParameterSets:
+    """Remembers the last SPS and PPS of each id; puts them before key frames."""
+
+    def __init__(self) -> None:
+        self._sets: dict[tuple[int, int], bytes] = {}
+
+    def ahead_of(self, unit: bytes) -> bytes:
+        """The access unit; if it has an IDR slice, with SPS and PPS in front.
+
+        What the unit brings itself is remembered and wins. Unknown sets are not
+        invented: then `is_key` stays false.
+        """
+        nals = nal_units(unit)
+        own = {_set_id(nal): nal for nal in nals if nal[0] & 31 in (SPS, PPS)}
+        self._sets.update(own)
+        while len(self._sets) > SETS_MAX:
+            del self._sets[next(iter(self._sets))]
+        idr = any(nal[0] & 31 == IDR for nal in nals)
+        missing = sorted(self._sets.keys() - own.keys()) if idr else []
+        if not missing:
+            return unit
+        lead = [nal for nal in nals[:1] if nal[0] & 31 == AUD]
+        rest = nals[len(lead) :]
+        # An SPS goes before every PPS that may refer to it.
+        sets = [nal for nal in rest if nal[0] & 31 in (SPS, PPS)]
+        others = [nal for nal in rest if nal[0] & 31 not in (SPS, PPS)]
+        sets = sorted([*sets, *(self._sets[key] for key in missing)], key=_set_id)
+        return b"".join(b"\0" + START_CODE + nal for nal in [*lead, *sets, *others])
+
+
+def _set_id(nal: bytes) -> tuple[int, int]:
+    """(type, id) of an SPS or PPS: ue(v) after 3 bytes of profile, or at once."""
+    kind = nal[0] & 31
+    start = 4 if kind == SPS else 1
+    bits = int.from_bytes(nal[start : start + 4].ljust(4, b"\0"), "big")
+    zeros = 32 - bits.bit_length()
+    return kind, (bits >> max(0, 31 - 2 * zeros)) - 1
+
+
+class AnnexB:
+    """Cuts a byte stream into access units.
+
+    A unit ends where the next begins, or when the caller, who has the clock, calls
+    `flush` because nothing came for a while. Its memory is bounded by `most` bytes
+    and one chunk. Counters: `dropped` units were longer than `most`; `torn` units
+    were flushed too early, and their tail was thrown away.
+    """
+
+    def __init__(self, most: int = UNIT_MAX_BYTES) -> None:
+        self.dropped = 0
+        self.torn = 0
+        self._most = most
+        self._buffer = bytearray()
+        self._scanned = 0
+        self._open = False
+        self._has_slice = False
+        self._has_sets = False
+        self._flushed = False
+        self._sets = ParameterSets()
+
+    @property
+    def pending(self) -> bool:
+        """Is there a picture to flush: has a unit begun that has a slice?"""
+        return self._has_slice
+
+    @property
+    def begun(self) -> bool:
+        """Has a unit begun, if only by its parameter sets?"""
+        return self._open
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Takes any bytes; returns the access units that are now known to be whole."""
+        self._buffer += data
+        units: list[bytes] = []
+        while True:
+            at = self._buffer.find(START_CODE, self._scanned)
+            if at < 0:
+                self._scanned = max(self._scanned, len(self._buffer) - 2)
+                break
+            if at + 5 > len(self._buffer):  # its type and first byte are to come
+                self._scanned = at
+                break
+            self._begin_nal(at, units)
+        if self._open and len(self._buffer) > self._most:
+            self.dropped += 1
+            self._close()
+        if not self._open:
+            self._discard(self._scanned - 1)
+        return units
+
+    def flush(self) -> bytes | None:
+        """The open unit, if it has a slice; SPS and PPS alone wait for their IDR."""
+        if not self._has_slice:
+            return None
+        tail = self._buffer.find(START_CODE, self._scanned)
+        unit = self._cut(tail if tail >= 0 else len(self._buffer))
+        self._close()
+        self._flushed = True
+        return unit
+
+    def _begin_nal(self, at: int, units: list[bytes]) -> None:
+        """One start code at `at`; the two bytes behind it are known."""
+        kind = self._buffer[at + 3] & 31
+        is_slice = kind in SLICES
+        # first_mb_in_slice is ue(v): 0 is the single bit 1.
+        opens = kind in OPENERS or (is_slice and self._buffer[at + 4] >= 0x80)
+        self._scanned = at + 3
+        if self._open and self._has_slice and opens:
+            unit = self._cut(at)
+            if len(unit) <= self._most:
+                units.append(unit)
+            else:
+                self.dropped += 1
+            self._close()
+        if not self._open:
+            at = self._scanned - len(START_CODE)
+            zero_byte = at > 0 and self._buffer[at - 1] == 0
+            self._discard(at - zero_byte)
+            self._open = opens
+            self._flushed = self._flushed and not opens
+        if self._open:
+            self._has_slice = self._has_slice or is_slice
+            self._has_sets = self._has_sets or kind in (SPS, PPS, IDR)
+
+    def _close(self) -> None:
+        self._open = self._has_slice = self._has_sets = self._flushed = False
+
+    def _discard(self, count: int) -> None:
+        """Throws away bytes outside of any unit. After a flush they are its tail."""
+        count = max(0, count)
+        if self._flushed and self._buffer[:count].strip(b"\0"):
+            self.torn += 1
+            self._flushed = False
+        del self._buffer[:count]
+        self._scanned = max(0, self._scanned - count)
+
+    def _cut(self, end: int) -> bytes:
+        """The unit before `end`; zeros there belong to the next start code."""
+        unit = bytes(self._buffer[:end]).rstrip(b"\0")
+        del self._buffer[: len(unit)]
+        self._scanned = max(0, self._scanned - len(unit))
+        return self._sets.ahead_of(unit) if self._has_sets else unit

@@ -1,0 +1,55 @@
+"""H.264 for tests: real x264 streams by PyAV, made once, as access units."""
+
+import functools
+from collections.abc import Sequence
+from fractions import Fraction
+
+import av
+import numpy as np
+
+START = b"\0\0\0\1"
+
+
+@functools.cache
+def encode(
+    frames: int = 12,
+    slices: int = 1,
+    aud: bool = False,
+    gop: int = 5,
+    repeat_headers: bool = True,
+    width: int = 160,
+    height: int = 128,
+) -> tuple[bytes, ...]:
+    """Access units of a moving picture: constrained baseline, no B-frames."""
+    codec = av.CodecContext.create("libx264", "w")
+    assert isinstance(codec, av.VideoCodecContext)
+    codec.width, codec.height, codec.pix_fmt = width, height, "yuv420p"
+    codec.framerate = Fraction(30)
+    parameters = f"slices={slices}:aud={int(aud)}:scenecut=0:keyint={gop}"
+    if not repeat_headers:
+        codec.flags |= 1 << 22  # AV_CODEC_FLAG_GLOBAL_HEADER
+    codec.options = {
+        "preset": "ultrafast",
+        "tune": "zerolatency",
+        "profile": "baseline",
+        "threads": str(slices),
+        "x264-params": parameters,
+    }
+    units: list[bytes] = []
+    for number in range(frames):
+        picture = np.random.default_rng(number).integers(
+            0, 255, (height * 3 // 2, width), np.uint8
+        )
+        picture[: height // 2] = number * 9 % 255
+        frame = av.VideoFrame.from_ndarray(picture, format="yuv420p")
+        units += [bytes(packet) for packet in codec.encode(frame)]
+    return tuple(units)
+
+
+def decode(units: Sequence[bytes]) -> int:
+    """How many pictures a decoder gets out of access units, one at a time."""
+    codec = av.CodecContext.create("h264", "r")
+    assert isinstance(codec, av.VideoCodecContext)
+    codec.thread_count = 1
+    pictures = sum(len(codec.decode(av.Packet(unit))) for unit in units)
+    return pictures + len(codec.decode(None))
