@@ -1,0 +1,184 @@
+"""Socket, signals, lock and clock around `Wheels`: the thin shell of the process.
+
+Nothing here waits but poll(), whose time-out is the next thing that is due. An answer
+that the client does not read is dropped.
+"""
+
+import fcntl
+import logging
+import os
+import select
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Protocol
+
+from fpvcar import wire
+from fpvcar.wire import Answer, WheelsReason
+
+PACKETS_MAX = 1024
+"""So many packets a round; a socket holds some 280."""
+HELPER_S = 0.1
+log = logging.getLogger("fpvcar.wheels")
+
+
+class Core(Protocol):
+    """What is inside; see `wheels.Wheels`."""
+
+    def connected(self, now_ns: int) -> list[Answer]:
+        """A client has come."""
+
+    def receive(self, packets: Sequence[bytes], now_ns: int) -> list[Answer]:
+        """Packets have come."""
+
+    def tick(self, now_ns: int) -> list[Answer]:
+        """Time has passed."""
+
+    def stop(self, reason: WheelsReason, now_ns: int) -> list[Answer]:
+        """The car is to stand."""
+
+    def close(self) -> None:
+        """The process ends."""
+
+    @property
+    def due_ns(self) -> int | None:
+        """When to tick."""
+
+    @property
+    def braking(self) -> bool:
+        """Whether a stop still takes time."""
+
+
+class Service:
+    """Listens at RUNTIME/wheels.sock. Raises OSError if another process does."""
+
+    def __init__(
+        self, wheels: Core, runtime: Path, clock_ns: Callable[[], int]
+    ) -> None:
+        self._wheels, self._clock_ns = wheels, clock_ns
+        self._ending = self._hung_up = False
+        self._client: socket.socket | None = None
+        self._lock = (runtime / "wheels.lock").open("w")
+        path = runtime / "wheels.sock"
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            raise OSError(f"{path}: another `fpvcar wheels` has the wheels") from None
+        path.unlink(missing_ok=True)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(str(path))
+        path.chmod(0o660)
+        self._listener.listen(4)
+        self._listener.setblocking(False)
+        self._wake, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._poll = select.poll()
+        self._poll.register(self._listener, select.POLLIN)
+        self._poll.register(self._wake, select.POLLIN)
+
+    def __enter__(self) -> "Service":
+        signal.set_wakeup_fd(self._waker)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._end)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        """Stops the car, brakes to the end of the brake, then lets go."""
+        signal.set_wakeup_fd(-1)
+        self._send(self._wheels.stop(WheelsReason.EXIT, self._clock_ns()))
+        while self._wheels.braking:
+            select.select([], [], [], 0.002)
+            self._wheels.tick(self._clock_ns())
+        self._wheels.close()
+        self._drop()
+        self._listener.close()
+        os.close(self._wake)
+        os.close(self._waker)
+        self._lock.close()
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self._ending = True
+
+    def run(self) -> None:
+        """Until SIGTERM or SIGINT."""
+        self._wheels.tick(self._clock_ns())
+        while not self._ending:
+            self._round()
+
+    def _round(self) -> None:
+        for fd, _ in self._poll.poll(self._timeout_ms()):
+            if self._client is not None and fd == self._client.fileno():
+                self._read(self._client)
+            elif fd == self._listener.fileno():
+                self._accept()
+        self._send(self._wheels.tick(self._clock_ns()))
+
+    def _timeout_ms(self) -> int | None:
+        due_ns = self._wheels.due_ns
+        if due_ns is None:
+            return None
+        return max(0, -((self._clock_ns() - due_ns) // 1_000_000))
+
+    def _accept(self) -> None:
+        try:
+            client, _ = self._listener.accept()
+        except OSError:
+            return  # it has gone again
+        if self._client is not None:
+            client.close()
+            if not self._hung_up:
+                log.warning("hung up on a second client; the first is still there")
+            self._hung_up = True
+            return
+        client.setblocking(False)
+        self._client, self._hung_up = client, False
+        self._poll.register(client, select.POLLIN)
+        self._send(self._wheels.connected(self._clock_ns()))
+
+    def _read(self, client: socket.socket) -> None:
+        """Reads until the socket is empty; of a closed one nothing counts any more."""
+        packets: list[bytes] = []
+        try:
+            while len(packets) < PACKETS_MAX:
+                packet = client.recv(wire.SETPOINT.size * 2)
+                if not packet:
+                    raise ConnectionResetError
+                packets.append(packet)
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._drop()
+            self._wheels.stop(WheelsReason.CLOSED, self._clock_ns())
+            return
+        self._send(self._wheels.receive(packets, self._clock_ns()))
+
+    def _send(self, answers: Sequence[Answer]) -> None:
+        if self._client is None:
+            return
+        for answer in answers:
+            try:
+                self._client.send(wire.pack_answer(answer))
+            except OSError:
+                return  # full: not our loss; closed: poll will say so
+
+    def _drop(self) -> None:
+        if self._client is not None:
+            self._poll.unregister(self._client)
+            self._client.close()
+            self._client = None
+
+
+def ask_helper(path: Path) -> None:
+    """Asks the root helper to let go of the motor pins: connecting is the request."""
+    log.error("asking the helper to let go of the motor pins")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as helper:
+        helper.settimeout(HELPER_S)
+        try:
+            helper.connect(str(path))
+        except OSError as fault:
+            log.error("no helper at %s: %s", path, fault.strerror or fault)
