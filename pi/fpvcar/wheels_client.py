@@ -5,7 +5,6 @@ absent --- connected, first answer --> ok --- unanswered for 150 ms, EAGAIN --> 
 """
 
 import asyncio
-import select
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -77,15 +76,19 @@ class WheelsClient:
             return False  # `run` is about to hear of it
         if self._unanswered_ns is None:
             self._unanswered_ns = now_ns
-        elif now_ns - self._unanswered_ns > HUNG_NS and not self._answer_waits():
+        elif now_ns - self._unanswered_ns > HUNG_NS and not _waits(self._socket):
             self._set("hung")
         return True
-
-    def _answer_waits(self) -> bool:
-        """True if it is our own loop that was late."""
-        return bool(select.select([self._socket], [], [], 0)[0])
 
     def _set(self, state: State) -> None:
         if state != self.state:
             self.state = state
             self._on_state(state)
+
+
+def _waits(connection: socket.socket) -> bool:
+    """True if an answer is there and it is our own loop that was late."""
+    try:
+        return bool(connection.recv(1, socket.MSG_PEEK))
+    except OSError:
+        return False
