@@ -16,6 +16,7 @@ guarded by a sequence number that is odd while it is being written.
 import ctypes
 import mmap
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,10 @@ RANGES_MAX = 8
 MODE_INPUT = 0
 MODE_OUTPUT = 1
 PULL_OFF, PULL_DOWN, PULL_UP = 0, 1, 2
+RANGE_SENSORS: tuple[tuple[str, float], ...] = (
+    ("front", 0.0), ("front_left", 35.0), ("front_right", -35.0), ("rear", 180.0),
+)  # fmt: skip
+"""What `World.range_m` holds, in order: name, bearing in degrees (+ is left)."""
 FLOATING = 2
 """`external` when nothing outside drives the pin: its pull decides."""
 
@@ -138,11 +143,21 @@ def writing(world: World) -> Iterator[World]:
         world.sequence += 1
 
 
-def read_world(soc: Soc) -> World:
-    """A whole copy of the world's block (retries while it is being written)."""
-    while True:
+def peek_world(soc: Soc) -> World | None:
+    """A whole copy, or None if the world died or was stopped while it wrote."""
+    for _ in range(100):
         before = soc.world.sequence
         if before % 2 == 0:
             copy = World.from_buffer_copy(soc.world)
             if soc.world.sequence == before:
                 return copy
+        time.sleep(0.0001)
+    return None
+
+
+def read_world(soc: Soc) -> World:
+    """A whole copy of the world's block (retries while it is being written)."""
+    while True:
+        copy = peek_world(soc)
+        if copy is not None:
+            return copy

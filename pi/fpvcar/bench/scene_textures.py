@@ -1,0 +1,186 @@
+"""The bench room's surfaces, painted with numpy: planks, plaster, cardboard.
+
+Every function returns an RGB picture, uint8, row 0 first; all are fixed by the random
+generator that is passed in.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Picture = NDArray[np.uint8]
+Plane = NDArray[np.float64]
+Color = tuple[float, float, float]
+
+CARDBOARD: Color = (158, 116, 74)
+KRAFT: Color = (190, 148, 100)
+TAPE: Color = (186, 166, 120)
+OAK: Color = (176, 128, 78)
+
+
+def _noise(random: np.random.Generator, height: int, width: int) -> Plane:
+    """Noise of deviation 1 without any texture of its own."""
+    return random.standard_normal((height, width))
+
+
+def _stretch(plane: Plane, down: int, along: int) -> Plane:
+    """Enlarges a coarse plane, linearly between its points."""
+    for axis, times in ((0, down), (1, along)):
+        if times > 1:
+            at = np.arange(plane.shape[axis] * times) / times
+            low = at.astype(int)
+            high = np.minimum(low + 1, plane.shape[axis] - 1)
+            share = (at - low).reshape((-1, 1) if axis == 0 else (1, -1))
+            first, second = plane.take(low, axis), plane.take(high, axis)
+            plane = first * (1 - share) + second * share
+    return plane
+
+
+def _tinted(shade: Plane, color: Color) -> Picture:
+    """`color` times `shade` (1 = as it is)."""
+    rgb = shade[..., None] * np.array(color)
+    picture: Picture = np.clip(rgb, 0, 255).astype(np.uint8)
+    return picture
+
+
+def planks(
+    random: np.random.Generator, height: int, width: int, per_m: float
+) -> tuple[Plane, Color]:
+    """The shade of a floor of planks that run along the width, and its colour."""
+    board = round(0.125 * per_m)
+    shade = np.empty((height, width))
+    for top in range(0, height, board):
+        rows = min(board, height - top)
+        grain = _stretch(_noise(random, rows, width // 32 + 1), 1, 32)[:, :width]
+        fine = _stretch(_noise(random, rows, width // 8 + 1), 1, 8)[:, :width]
+        slow = _stretch(_noise(random, rows // 8 + 1, width // 128 + 1), 8, 128)
+        shade[top : top + rows] = (
+            1 + 0.055 * grain + 0.03 * fine + 0.05 * slow[:rows, :width]
+        )
+        start = -round(random.uniform(0, 1.1) * per_m)
+        while start < width:
+            end = start + round(random.uniform(0.8, 1.2) * per_m)
+            piece = slice(max(start, 0), max(end, 0))
+            shade[top : top + rows, piece] *= 1 + 0.11 * random.uniform(-1, 1)
+            shade[top : top + rows, max(end - 2, 0) : max(end, 0)] *= 0.55
+            start = end
+        shade[top : top + 2] *= 0.5
+    return shade, OAK
+
+
+def shadow(
+    shade: Plane, per_m: float, center: Color, half: tuple[float, float]
+) -> None:
+    """Darkens the floor softly around one box, as light from everywhere would.
+
+    center: x, y in metres from the picture's middle (y up), yaw in radians.
+    """
+    reach = 0.16
+    x, y, yaw = center
+    height, width = shade.shape
+    span = int((np.hypot(*half) + reach) * per_m) + 1
+    column, row = int(width / 2 + x * per_m), int(height / 2 - y * per_m)
+    left, right = max(column - span, 0), min(column + span, width)
+    top, bottom = max(row - span, 0), min(row + span, height)
+    if left >= right or top >= bottom:
+        return
+    across = (np.arange(left, right) - width / 2)[None, :] / per_m - x
+    up = (height / 2 - np.arange(top, bottom))[:, None] / per_m - y
+    along = np.abs(across * np.cos(yaw) + up * np.sin(yaw)) - half[0]
+    aside = np.abs(-across * np.sin(yaw) + up * np.cos(yaw)) - half[1]
+    away = np.hypot(np.maximum(along, 0), np.maximum(aside, 0))
+    depth = np.clip(1 - away / reach, 0, 1)
+    shade[top:bottom, left:right] *= 1 - 0.62 * depth**2
+
+
+def edge_shadow(shade: Plane, per_m: float) -> None:
+    """Darkens the floor along the four walls."""
+    height, width = shade.shape
+    x, y = np.arange(width), np.arange(height)
+    away = np.minimum(
+        np.minimum(x, width - 1 - x)[None, :], np.minimum(y, height - 1 - y)[:, None]
+    )
+    shade *= 1 - 0.45 * np.clip(1 - away / (0.3 * per_m), 0, 1) ** 2
+
+
+def floor(shade: Plane, color: Color) -> Picture:
+    """The picture of a shaded floor."""
+    return _tinted(shade, color)
+
+
+def wall(random: np.random.Generator, height: int, width: int, color: Color) -> Picture:
+    """Rough plaster: lighter half way up, darker at the corners and the top."""
+    rough = 0.012 * _noise(random, height, width)
+    blotch = 0.012 * _stretch(_noise(random, height // 16, width // 16), 16, 16)
+    up = np.linspace(1, 0, height)[:, None]
+    corner = np.minimum(np.arange(width), np.arange(width)[::-1])[None, :] / width
+    light = 0.97 + 0.06 * up - 0.2 * up**3 - 0.17 * np.exp(-corner / 0.035)
+    return _tinted(light + rough + blotch[:height, :width], color)
+
+
+def _side(random: np.random.Generator, size: int, color: Color) -> Picture:
+    """A face of cardboard: faint flutes, worn edges, darker at the foot."""
+    flutes = 0.02 * _noise(random, 1, size)
+    rough = 0.018 * _noise(random, size, size)
+    blotch = 0.03 * _stretch(_noise(random, 8, 8), size // 8, size // 8)
+    foot = 1 - 0.22 * np.linspace(0, 1, size)[:, None] ** 4
+    edge = np.minimum(np.arange(size), np.arange(size)[::-1]) / size
+    rim = np.minimum(edge[:, None], edge[None, :])
+    worn = 1 + 0.1 * (rim < 0.008) - 0.06 * np.exp(-rim / 0.05)
+    return _tinted((1 + flutes + rough + blotch) * foot * worn, color)
+
+
+def _tape(face: Picture, rows: slice, columns: slice) -> None:
+    """A strip of packing tape, through which the cardboard shows."""
+    under = face[rows, columns].astype(float)
+    face[rows, columns] = (0.45 * under + 0.55 * np.array(TAPE)).astype(np.uint8)
+
+
+def _label(face: Picture, top: int, left: int, high: int, wide: int) -> None:
+    """A delivery note: white paper with a few lines of print and a bar code."""
+    face[top : top + high, left : left + wide] = (226, 226, 220)
+    rim = max(high // 10, 1)
+    step = max(high // 8, 2)
+    for line in range(top + 2 * rim, top + high * 5 // 9, step):
+        face[line : line + step // 2, left + 2 * rim : left + wide - 3 * rim] = 92
+    bars = face[top + high * 5 // 8 : top + high - rim, left + 2 * rim :]
+    for bar, column in enumerate(range(0, wide - 5 * rim, 3)):
+        bars[:, column : column + 1 + bar * 7 % 3 % 2] = 40
+
+
+def carton(
+    random: np.random.Generator, size: int, color: Color
+) -> tuple[Picture, Picture, Picture]:
+    """(end, side, top) of a parcel: tape all around it the long way, labels."""
+    end, side, top = (_side(random, size, color) for _ in range(3))
+    middle = slice(round(size * 0.44), round(size * 0.56))
+    _tape(end, slice(0, round(size * 0.4)), middle)
+    _label(end, round(size * 0.6), round(size * 0.66), size // 4, size // 4)
+    _tape(side, slice(None), slice(round(size * 0.3), round(size * 0.41)))
+    _label(side, size // 9, round(size * 0.58), size // 4, size // 3)
+    _tape(top, middle, slice(None))
+    return end, side, top
+
+
+def painted(random: np.random.Generator, size: int, color: Color) -> Picture:
+    """A face of a painted crate with a lighter frame."""
+    face = _side(random, size, color).astype(float)
+    rim = max(size // 14, 2)
+    face[:rim] *= 1.14
+    face[-rim:] *= 1.14
+    face[rim:-rim, :rim] *= 1.14
+    face[rim:-rim, -rim:] *= 1.14
+    inner = slice(rim, rim + max(size // 90, 1))
+    face[inner, rim:-rim] *= 0.8
+    face[rim:-rim, inner] *= 0.8
+    return np.clip(face, 0, 255).astype(np.uint8)
+
+
+def ramp(random: np.random.Generator, height: int, width: int) -> Picture:
+    """Plywood with a yellow and black rim left and right."""
+    grain = 1 + 0.05 * _stretch(_noise(random, height, width // 16), 1, 16)
+    picture = _tinted(grain, (206, 178, 132))
+    rim = height // 9
+    stripes = (np.arange(width)[None, :] + np.arange(rim)[:, None]) // rim % 2
+    tape = np.where(stripes[..., None] == 1, (235, 190, 40), (38, 36, 34))
+    picture[:rim], picture[-rim:] = tape, tape
+    return picture

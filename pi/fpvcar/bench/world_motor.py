@@ -1,0 +1,149 @@
+"""Battery, H-bridge, DC motor and steering rack of the emulated car. Pure.
+
+Mean values over a PWM period: V = duty * battery; i = (V - Ke * w) / R. The motor is
+a FA-130 type (1.5-3 V), the bridge an MX1508, the steering a motor against a spring.
+"""
+
+import math
+from typing import NamedTuple
+
+
+class Bridge(NamedTuple):
+    """One H-bridge over a PWM period, as shares of the time.
+
+    `drive` is forward minus reverse (-1..1), `brake` both inputs on (winding shorted),
+    `coast` both off (high-Z). PWMs of one chip start together, so inputs overlap.
+    """
+
+    drive: float
+    brake: float
+    coast: float
+
+
+def bridge(forward: float, reverse: float) -> Bridge:
+    """MX1508: 1/0 forward, 0/1 reverse, 1/1 brake, 0/0 high-Z. Duties 0 to 1."""
+    both = min(forward, reverse)
+    return Bridge(forward - reverse, both, 1.0 - max(forward, reverse))
+
+
+class Motor(NamedTuple):
+    """A DC motor behind a gear and its bridge, SI units at the motor's shaft."""
+
+    ke: float = 1.3e-3
+    """V s/rad, = Kt in N m/A. FA-130: 9100 rpm at 1.5 V, 0.2 A."""
+    motor_ohm: float = 0.68
+    bridge_ohm: float = 1.6
+    """MX1508: both switches of the path together; the drop is 1.6 V/A."""
+    gear: float = 28.0
+    stiction_v: float = 1.0
+    """Mean voltage at which it breaks away when it stands: 34 of 255 at 7.5 V."""
+    friction_v: float = 0.62
+    """The same while it turns."""
+    drag: float = 2.6e-7
+    """N m s/rad, gears and bearings."""
+
+    @property
+    def ohm(self) -> float:
+        """Winding and bridge in series."""
+        return self.motor_ohm + self.bridge_ohm
+
+    def current_a(self, state: Bridge, battery_v: float, speed: float) -> float:
+        """Mean current; `speed` in rad/s at the shaft, positive forward.
+
+        While a PWM's off time is high-Z the diodes carry current only in the sense in
+        which it was driven: a motor that turns faster than its voltage runs free.
+        """
+        emf_v = self.ke * speed
+        driven = (state.drive * battery_v - emf_v) / self.ohm
+        if state.coast <= 0.0:
+            return driven
+        if state.drive > 0.0:
+            driven = max(driven, 0.0)
+        elif state.drive < 0.0:
+            driven = min(driven, 0.0)
+        else:
+            driven = 0.0
+        return driven - state.brake * emf_v / self.ohm
+
+    def friction_nm(self, speed: float) -> float:
+        """Dry friction at the shaft: stiction that fades within 60 rad/s."""
+        fade = math.exp(-((speed / 60.0) ** 2))
+        volts = self.friction_v + (self.stiction_v - self.friction_v) * fade
+        return volts / self.ohm * self.ke
+
+
+class Battery:
+    """Two lithium cells: open-circuit voltage by charge, and resistance.
+
+    When it is empty it stays at `empty_v`: the bench drives on, slowly.
+    """
+
+    def __init__(self, full_v: float, nominal_v: float, empty_v: float) -> None:
+        self._full_v, self._nominal_v, self._empty_v = full_v, nominal_v, empty_v
+        self.capacity_as = 2.0 * 3600
+        self.ohm = 0.3
+        self.charge = 0.7
+        """Share that is left, 0 to 1."""
+        self.amps = 0.0
+
+    @property
+    def open_v(self) -> float:
+        """Voltage without load: half full is nominal."""
+        if self.charge > 0.5:
+            return self._nominal_v + (self._full_v - self._nominal_v) * (
+                2 * self.charge - 1
+            )
+        return self._empty_v + (self._nominal_v - self._empty_v) * 2 * self.charge
+
+    @property
+    def volts(self) -> float:
+        """Voltage under the load of the last tick."""
+        return max(self.open_v - self.ohm * self.amps, 0.0)
+
+    def draw(self, amps: float, seconds: float) -> None:
+        """Takes a current for a time."""
+        self.amps = amps
+        self.charge = max(self.charge - amps * seconds / self.capacity_as, 0.0)
+
+
+class Rack:
+    """The steering: motor against a centring spring between two end stops.
+
+    Without inertia: the gear turns as fast as what is left of the voltage after
+    spring and friction lets it. `angle` in rad, + is left.
+    """
+
+    end_rad = 0.42
+    friction_v = 0.25
+    preload_v = 0.45
+    """Friction and preload together are the dead band: 24 of 255 at 7.5 V."""
+    spring_v_per_rad = 4.2
+    """The end stop is reached at 2.5 V."""
+    driven_v_s_per_rad = 0.34
+    free_v_s_per_rad = 0.25
+    ohm = 6.0
+    """Winding and bridge; it mostly stands against spring or stop."""
+
+    def __init__(self) -> None:
+        self.angle = 0.0
+
+    def step(self, state: Bridge, battery_v: float, seconds: float) -> float:
+        """Moves on; returns the mean current that the bridge takes, in A."""
+        volts = state.drive * battery_v
+        amps = abs(state.drive * volts) / self.ohm
+        if self.angle == 0.0:
+            spring_v = math.copysign(min(self.preload_v, abs(volts)), volts)
+        else:
+            pull_v = self.preload_v + self.spring_v_per_rad * abs(self.angle)
+            spring_v = math.copysign(pull_v, self.angle)
+        left_v = volts - spring_v
+        if abs(left_v) <= self.friction_v:
+            return amps
+        left_v -= math.copysign(self.friction_v, left_v)
+        free = state.coast >= 1.0
+        damping = self.free_v_s_per_rad if free else self.driven_v_s_per_rad
+        moved = self.angle + left_v / damping * seconds
+        if moved * self.angle < 0.0:  # the spring ends at the middle
+            moved = 0.0
+        self.angle = min(max(moved, -self.end_rad), self.end_rad)
+        return amps
