@@ -1,5 +1,6 @@
 """The gate's owner: what it sends, when it latches, and invariants after every tick."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hypothesis import settings
@@ -168,12 +169,13 @@ def test_wheels_that_start_or_see_a_socket_close_latch_nothing() -> None:
 
 
 def test_lost_pins_and_lost_wheels_hold_until_go_on() -> None:
-    for break_it, cause in (
+    breaks: list[tuple[Callable[[Rig], None], Cause]] = [
         (lambda rig: rig.answer(Status.REFUSED, WheelsReason.PINS_LOST), Cause.PINS),
         (lambda rig: rig.answer(Status.STOPPED, WheelsReason.PINS_SILENT), Cause.PINS),
         (lambda rig: rig.control.wheels_state("hung"), Cause.WHEELS_LOST),
         (lambda rig: rig.control.wheels_state("absent"), Cause.WHEELS_LOST),
-    ):
+    ]
+    for break_it, cause in breaks:
         rig = Rig()
         rig.drive_off()
         break_it(rig)

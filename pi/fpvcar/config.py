@@ -26,14 +26,14 @@ class _Section(Struct, frozen=True, forbid_unknown_fields=True):
     pass
 
 
-class Pins(_Section):
+class Pins(_Section, frozen=True):
     """Where pigpiod answers."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=1024, le=32000)] = 8888
 
 
-class Motor(_Section):
+class Motor(_Section, frozen=True):
     """One bridge of an MX1508: two inputs, PWM on one, the other low."""
 
     forward: Gpio
@@ -53,14 +53,14 @@ class Motor(_Section):
     """How long a change of direction rests with both inputs low."""
 
 
-class Motors(_Section):
+class Motors(_Section, frozen=True):
     """The car has a drive motor and a steering motor (forward = left)."""
 
     drive: Motor
     steer: Motor
 
 
-class Battery(_Section):
+class Battery(_Section, frozen=True):
     """Pack voltages; INA219 on the I2C bus where `address` is given."""
 
     full_v: Positive = 8.4
@@ -71,14 +71,14 @@ class Battery(_Section):
     shunt_ohm: Positive = 0.1
 
 
-class Lights(_Section):
+class Lights(_Section, frozen=True):
     """LEDs; each list may be empty."""
 
     head: tuple[Gpio, ...] = ()
     rear: tuple[Gpio, ...] = ()
 
 
-class Ultrasound(_Section):
+class Ultrasound(_Section, frozen=True):
     """One HC-SR04: where it looks (0 is ahead, + is left)."""
 
     trigger: Gpio
@@ -86,14 +86,14 @@ class Ultrasound(_Section):
     bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
 
 
-class Sensors(_Section):
+class Sensors(_Section, frozen=True):
     """Range sensors."""
 
     tof_power: tuple[Gpio, ...] = ()
     ultrasound: dict[str, Ultrasound] = {}
 
 
-class Camera(_Section):
+class Camera(_Section, frozen=True):
     """`command` runs any program that writes Annex B; else `source` is built in."""
 
     source: str = "bench"
@@ -105,7 +105,7 @@ class Camera(_Section):
     gop_s: Annotated[float, Meta(gt=0, le=1)] = 1.0
 
 
-class Gate(_Section):
+class Gate(_Section, frozen=True):
     """When the car stops by itself. The upper bounds are the design's promises."""
 
     silence_s: Annotated[float, Meta(ge=0.1, le=0.25)] = 0.25
@@ -118,7 +118,7 @@ class Gate(_Section):
     """Speed limit at start, as a share of full throttle."""
 
 
-class Server(_Section):
+class Server(_Section, frozen=True):
     """Who may ask. The IP literals, localhost and `car.name` are always allowed."""
 
     allowed_hosts: tuple[str, ...] = ()
@@ -127,13 +127,13 @@ class Server(_Section):
     """Whoever comes first and may drive has the wheel without asking."""
 
 
-class Car(_Section):
+class Car(_Section, frozen=True):
     """What the car is called, on the page and by mDNS (NAME.local)."""
 
     name: Annotated[str, Meta(min_length=1, max_length=24, pattern="^[A-Za-z0-9-]+$")]
 
 
-class Profile(_Section):
+class Profile(_Section, frozen=True):
     """One car."""
 
     car: Car

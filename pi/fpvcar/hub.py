@@ -6,7 +6,7 @@
 import logging
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from fpvcar import wire
 from fpvcar.access import Door, Rights
@@ -242,7 +242,7 @@ class Hub:
     def _report(self, session: Session, report: wire.Report, now_s: float) -> None:
         session.report = report
 
-    _handlers = {
+    _handlers: ClassVar[dict[type, Callable[..., None]]] = {
         wire.Drive: _drive, wire.Take: _take, wire.Release: _release,
         wire.Estop: _estop, wire.Resume: _resume, wire.Unlock: _unlock,
         wire.Lights: _lights, wire.Horn: _horn, wire.Limit: _limit,

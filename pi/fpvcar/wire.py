@@ -54,7 +54,7 @@ class _Up(Struct, tag_field="kind", frozen=True, forbid_unknown_fields=True):
     """What a browser sends. An unknown field is refused: it is a misspelt wish."""
 
 
-class Hello(_Up, tag="hello"):
+class Hello(_Up, tag="hello", frozen=True):
     """First message on a socket. `client` is the page's id for its session."""
 
     v: int
@@ -63,13 +63,13 @@ class Hello(_Up, tag="hello"):
     code: Code = ""
 
 
-class Unlock(_Up, tag="unlock"):
+class Unlock(_Up, tag="unlock", frozen=True):
     """A drive code (6 digits) or the grown-up code."""
 
     code: Code
 
 
-class Drive(_Up, tag="drive"):
+class Drive(_Up, tag="drive", frozen=True):
     """A wish. `t` is the browser's own clock in ms (any origin, per socket)."""
 
     seq: Count
@@ -78,48 +78,48 @@ class Drive(_Up, tag="drive"):
     steer: Unit
 
 
-class Take(_Up, tag="take"):
+class Take(_Up, tag="take", frozen=True):
     """Asks for the wheel."""
 
 
-class Release(_Up, tag="release"):
+class Release(_Up, tag="release", frozen=True):
     """Gives the wheel away."""
 
 
-class Estop(_Up, tag="estop"):
+class Estop(_Up, tag="estop", frozen=True):
     """Stops the car at once; anybody may."""
 
 
-class Resume(_Up, tag="resume"):
+class Resume(_Up, tag="resume", frozen=True):
     """A deliberate push: clears an e-stop or a fault."""
 
 
-class Lights(_Up, tag="lights"):
+class Lights(_Up, tag="lights", frozen=True):
     """Head lights: `None` toggles."""
 
     head: bool | None = None
 
 
-class Horn(_Up, tag="horn"):
+class Horn(_Up, tag="horn", frozen=True):
     """The horn, for as long as it is on (at most 2 s)."""
 
     on: bool
 
 
-class Limit(_Up, tag="limit"):
+class Limit(_Up, tag="limit", frozen=True):
     """A grown-up's speed limit, as a share of what the profile allows."""
 
     throttle: Share
 
 
-class Ping(_Up, tag="ping"):
+class Ping(_Up, tag="ping", frozen=True):
     """Every 100 ms; `t` as in Drive."""
 
     seq: Count
     t: Millis
 
 
-class Report(_Up, tag="report"):
+class Report(_Up, tag="report", frozen=True):
     """What the page measured over the last second; ms, frames, bytes."""
 
     path: Annotated[str, Meta(max_length=16)]
@@ -178,7 +178,7 @@ class _Down(Struct, tag_field="kind", frozen=True):
     """What the car sends."""
 
 
-class Welcome(_Down, tag="welcome"):
+class Welcome(_Down, tag="welcome", frozen=True):
     """Answer to Hello. `https_port` is 0 where https is not served."""
 
     v: int
@@ -226,7 +226,7 @@ class Stop(Struct, frozen=True):
     by: str = ""
 
 
-class State(_Down, tag="state"):
+class State(_Down, tag="state", frozen=True):
     """10 Hz and on change. `role`: "driver" or "watching"."""
 
     seq: int
@@ -249,7 +249,7 @@ class State(_Down, tag="state"):
     camera: str = "ok"
 
 
-class Pong(_Down, tag="pong"):
+class Pong(_Down, tag="pong", frozen=True):
     """Echoes seq and t of the Ping; `clock_us` is the car's clock then."""
 
     seq: int
@@ -257,7 +257,7 @@ class Pong(_Down, tag="pong"):
     clock_us: int
 
 
-class Error(_Down, tag="error"):
+class Error(_Down, tag="error", frozen=True):
     """What was refused, its value, the limit, and what to do next."""
 
     what: str

@@ -10,8 +10,20 @@ from typing import Any
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from fpvcar import wire
+
+
+def open_socket(
+    port: int, path: str, *, own_origin: bool = True, max_queue: int = 16
+) -> ClientConnection:
+    """A WebSocket to the bench, with the Origin that its own page has, or none."""
+    base = f"localhost:{port}"
+    return connect(
+        f"ws://{base}{path}", compression=None, max_queue=max_queue,
+        origin=Origin(f"http://{base}") if own_origin else None,
+    )  # fmt: skip
 
 
 class Driver(AbstractContextManager["Driver"]):
@@ -19,7 +31,7 @@ class Driver(AbstractContextManager["Driver"]):
 
     def __init__(
         self, port: int, *, client: str | None = None, name: str = "Ann",
-        code: str = "", origin: str | None = "here",
+        code: str = "", own_origin: bool = True,
     ) -> None:  # fmt: skip
         self.client = client or uuid.uuid4().hex
         self.wish = (0.0, 0.0)
@@ -29,11 +41,7 @@ class Driver(AbstractContextManager["Driver"]):
         self.closed = threading.Event()
         self._seq = 0
         self._lock = threading.Lock()
-        base = f"localhost:{port}"
-        self._socket: ClientConnection = connect(
-            f"ws://{base}/ws/drive", compression=None,
-            origin=f"http://{base}" if origin == "here" else origin,  # type: ignore[arg-type]
-        )  # fmt: skip
+        self._socket = open_socket(port, "/ws/drive", own_origin=own_origin)
         self.say(kind="hello", v=wire.VERSION, client=self.client, name=name, code=code)
         self._threads = [
             threading.Thread(target=self._listen, daemon=True),

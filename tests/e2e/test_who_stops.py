@@ -49,9 +49,7 @@ def free(driver: Driver) -> None:
 def forward(driver: Driver, watch: PinWatch) -> None:
     """Drives off and waits until the pins say so."""
     driver.drive(1.0, 0.0)
-    wait_for(
-        lambda: watch.now.driving, "the car does not drive", 5.0, every_s=0.001
-    )
+    wait_for(lambda: watch.now.driving, "the car does not drive", 5.0, every_s=0.001)
 
 
 def test_the_finger_lifts(bench: RunningBench, driver: Driver) -> None:

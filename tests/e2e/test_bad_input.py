@@ -1,0 +1,232 @@
+"""Hostile and clumsy clients: a clear error, no motion, the driver undisturbed."""
+
+import http.client
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from tests.e2e.driver import Driver, open_socket
+from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.test_who_stops import forward, free
+
+pytestmark = pytest.mark.e2e
+
+DRIVE = '{"kind":"drive","seq":1,"t":1,"throttle":%s,"steer":0}'
+
+
+@pytest.fixture
+def driver(bench: RunningBench) -> Iterator[Driver]:
+    """Somebody at the wheel."""
+    with Driver(bench.port) as seated:
+        wait_for(lambda: bool(seated.state), "no state")
+        seated.say(kind="take")
+        wait_for(lambda: seated.state["role"] == "driver", "no seat", 15.0)
+        free(seated)
+        yield seated
+        seated.say(kind="release")
+        wait_for(lambda: seated.state["role"] == "watching", "still seated")
+
+
+@pytest.mark.parametrize(
+    ("frame", "what", "said"),
+    [
+        ("{", "message refused", "malformed"),
+        ("[]", "message refused", "object"),
+        ("NaN", "message refused", "malformed"),
+        (DRIVE % "99", "message refused", "<= 1.0"),
+        (DRIVE % "-1.01", "message refused", ">= -1.0"),
+        (DRIVE % '"fast"', "message refused", "float"),
+        (DRIVE % "null", "message refused", "float"),
+        (DRIVE % "NaN", "message refused", "malformed"),
+        (DRIVE % "1e999", "message refused", "out of range"),
+        ('{"kind":"drive","seq":1}', "message refused", "missing required field"),
+        ('{"kind":"take","now":true}', "message refused", "unknown field"),
+        ('{"kind":3}', "message refused", "str"),
+        ("x" * 5000, "message too long", "<= 4096"),
+        (b"\x00\x01", "binary frame refused", "JSON"),
+    ],
+)
+def test_bad_messages_get_what_value_and_limit(
+    bench: RunningBench, driver: Driver, frame: str | bytes, what: str, said: str
+) -> None:
+    with bench.watch() as watch, Driver(bench.port, name="Eve") as eve:
+        eve.sending = eve.pinging = False
+        wait_for(lambda: bool(eve.state), "no state")
+        eve.say_text(frame)
+        wait_for(lambda: bool(eve.errors()), "no error")
+        error = eve.errors()[0]
+        assert error["what"] == what
+        assert said in error["limit"], error
+        assert not eve.closed.is_set(), "one mistake closes nothing"
+        for _ in range(2):
+            eve.say_text(frame)
+        wait_for(eve.closed.is_set, "the third in a row closes")
+        assert "3 bad messages" in eve.close_reason
+        assert not watch.now.driving
+
+
+def test_good_messages_between_keep_the_socket(
+    bench: RunningBench, driver: Driver
+) -> None:
+    with Driver(bench.port, name="Eve") as eve:
+        eve.sending = eve.pinging = False
+        for number in range(6):
+            eve.say_text("{")
+            eve.say(kind="ping", seq=number, t=1.0)
+        wait_for(lambda: len(eve.errors()) == 6, "not every error was said")
+        assert not eve.closed.is_set()
+
+
+def test_unknown_kinds_are_ignored(bench: RunningBench, driver: Driver) -> None:
+    with Driver(bench.port, name="Eve") as eve:
+        for _ in range(10):
+            eve.say(kind="fly", height=3)
+        wait_for(lambda: any(one["kind"] == "pong" for one in eve.heard), "no answer")
+        assert eve.errors() == [] and not eve.closed.is_set()
+
+
+def test_a_wrong_version_is_said(bench: RunningBench) -> None:
+    with open_socket(bench.port, "/ws/drive") as socket:
+        socket.send('{"kind":"hello","v":7,"client":"12345678"}')
+        error = json.loads(socket.recv(timeout=3))
+    assert error["what"] == "wrong version" and error["value"] == "7"
+    assert "reload" in error["limit"]
+
+
+def test_an_enormous_frame_closes_the_socket(
+    bench: RunningBench, driver: Driver
+) -> None:
+    with Driver(bench.port, name="Eve") as eve:
+        wait_for(lambda: bool(eve.state), "no state")
+        eve.sending = eve.pinging = False
+        eve.say_text("x" * 200_000)
+        wait_for(eve.closed.is_set, "200 kB were taken")
+    assert driver.state["role"] == "driver"
+
+
+@pytest.mark.parametrize("path", ["/ws/drive", "/ws/video?client=12345678", "/"])
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("Origin", "http://evil.example", "Origin"),
+        ("Origin", "null", "Origin"),
+        ("Host", "evil.example", "Host"),
+    ],
+)
+def test_foreign_origins_and_hosts_are_refused(
+    bench: RunningBench, path: str, name: str, value: str, said: str
+) -> None:
+    connection = http.client.HTTPConnection("localhost", bench.port, timeout=5)
+    upgrade = {
+        "Connection": "Upgrade", "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    }  # fmt: skip
+    connection.request("GET", path, headers={**upgrade, name: value})
+    answer = connection.getresponse()
+    body = answer.read().decode()
+    connection.close()
+    assert answer.status == 403
+    assert said in body and value in body
+
+
+def test_without_origin_one_needs_the_code_even_on_loopback(
+    bench: RunningBench, driver: Driver
+) -> None:
+    codes = json.loads((bench.state / "codes.json").read_text())
+    with Driver(bench.port, name="script", own_origin=False) as script:
+        wait_for(lambda: bool(script.state), "no state")
+        assert not script.state["may_drive"]
+        script.say(kind="take")
+        wait_for(lambda: bool(script.errors()), "no error")
+        assert script.errors()[0]["what"] == "you may only watch"
+        script.say(kind="unlock", code=codes["drive"])
+        wait_for(lambda: script.state["may_drive"], "the code does not open")
+
+
+def test_a_second_driver_and_a_flood_move_nothing(
+    bench: RunningBench, driver: Driver
+) -> None:
+    with bench.watch() as watch, Driver(bench.port, name="Eve") as eve:
+        wait_for(lambda: bool(eve.state), "no state")
+        eve.sending = False
+        for seq in range(10_000):
+            eve.say_text(
+                f'{{"kind":"drive","seq":{seq},"t":{seq},"throttle":1,"steer":1}}'
+            )
+        wait_for(
+            lambda: (
+                {"not at the wheel", "too many messages"}
+                <= {one["what"] for one in eve.errors()}
+            ),
+            "no errors",
+        )
+        assert not any(sample.driving for sample in watch.samples)
+        assert driver.stop_cause() is None
+        forward(driver, watch)
+        driver.drive(0.0, 0.0)
+
+
+def test_a_drivers_own_flood_is_metered(bench: RunningBench, driver: Driver) -> None:
+    driver.sending = False
+    for _ in range(2_000):
+        driver.drive(0.0, 0.0)
+    wait_for(
+        lambda: any(one["what"] == "too many messages" for one in driver.errors()),
+        "no error",
+    )
+    assert "250 a second" in driver.errors()[0]["limit"]
+    driver.sending = True
+    time.sleep(0.1)
+    assert not driver.closed.is_set()
+
+
+def test_a_viewer_that_never_reads_disturbs_nobody(
+    bench: RunningBench, driver: Driver
+) -> None:
+    video = "/ws/video?client="
+    sleeper = open_socket(bench.port, f"{video}sleeper-1", max_queue=1)
+    try:
+        with (
+            open_socket(bench.port, f"{video}watcher-1") as watcher,
+            bench.watch() as watch,
+        ):
+            received = 0
+            end = time.monotonic() + 3.0
+            forward(driver, watch)
+            while time.monotonic() < end:
+                watcher.recv(timeout=2)
+                received += 1
+            driver.drive(0.0, 0.0)
+        assert received > 45, f"{received} frames in 3 s beside a viewer that sleeps"
+        assert driver.stop_cause() is None
+    finally:
+        sleeper.close()
+
+
+def test_too_many_viewers_are_told(bench: RunningBench) -> None:
+    sockets = []
+    try:
+        with pytest.raises(InvalidStatus) as refused:
+            for number in range(80):
+                path = f"/ws/video?client=crowd-{number:08d}"
+                sockets.append(open_socket(bench.port, path))
+        assert refused.value.response.status_code == 503
+        assert b"50 viewers" in (refused.value.response.body or b"")
+    finally:
+        for socket in sockets:
+            socket.close()
+
+
+def test_pages_outside_web_are_not_served(bench: RunningBench) -> None:
+    connection = http.client.HTTPConnection("localhost", bench.port, timeout=5)
+    for path in ("/../pyproject.toml", "/%2e%2e/pyproject.toml", "/nothing.html"):
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        assert answer.status == 404, path
+        answer.read()
+    connection.request("GET", "/healthz")
+    assert connection.getresponse().read() == b"ok\n"
+    connection.close()

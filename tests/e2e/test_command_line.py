@@ -1,0 +1,110 @@
+"""The command line as a newcomer meets it: clear refusals, Ctrl-C, what is left."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.harness import RunningBench, free_port, wait_for
+
+pytestmark = pytest.mark.e2e
+
+
+def fpvcar(
+    *arguments: str, env: dict[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Runs one command that ends by itself."""
+    return subprocess.run(
+        [sys.executable, "-m", "fpvcar", *arguments],
+        capture_output=True, text=True, timeout=30, env={**os.environ, **(env or {})},
+    )  # fmt: skip
+
+
+def test_help_teaches() -> None:
+    done = fpvcar("--help")
+    assert done.returncode == 0
+    for word in ("bench", "run", "wheels", "--host 0.0.0.0", "http://127.0.0.1:8080/"):
+        assert word in done.stdout
+
+
+def test_an_unknown_key_names_the_nearest(tmp_path: Path) -> None:
+    profile = tmp_path / "car.toml"
+    profile.write_text('[car]\nname = "A"\n[motors.drive]\nforwad = 1\n')
+    done = fpvcar("bench", "--profile", str(profile))
+    assert done.returncode == 2
+    assert "did you mean motors.drive.forward?" in done.stderr
+    assert str(profile) in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_pin_used_twice_is_refused() -> None:
+    done = fpvcar("wheels", "--set", "lights.head = [17]")
+    assert done.returncode == 2
+    assert "GPIO 17 is already used by motors.drive.forward" in done.stderr
+
+
+@pytest.mark.parametrize("which", ["port", "pigpio"])
+def test_a_port_in_use_is_said_with_the_next_step(which: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0 if which == "port" else free_port()))
+        taken.listen()
+        busy, free = taken.getsockname()[1], free_port()
+        port, pigpio = (busy, free) if which == "port" else (free, busy)
+        done = fpvcar("bench", f"--port={port}", f"--set=pins.port = {pigpio}")
+    assert done.returncode == 2
+    assert f"port {busy}" in done.stderr and "in use" in done.stderr
+    assert "make run P" in done.stderr
+
+
+def test_ctrl_c_leaves_no_process(tmp_path: Path) -> None:
+    bench = RunningBench(tmp_path).wait_ready()
+    wait_for(lambda: len(bench.children()) >= 6, "bench, four units and the camera")
+    assert bench.stop(signal.SIGINT) == 0
+    wait_for(lambda: bench.children() == [], f"left: {bench.children()}")
+
+
+def test_a_killed_bench_leaves_no_process(tmp_path: Path) -> None:
+    bench = RunningBench(tmp_path).wait_ready()
+    bench.process.kill()
+    wait_for(lambda: bench.children() == [], "something lives on")
+    bench.stop()
+
+
+def test_no_egl_is_said_on_the_page_and_nothing_moves(tmp_path: Path) -> None:
+    from tests.e2e.driver import Driver
+
+    # The loader of EGL finds no driver in an empty place.
+    nothing = {"__EGL_VENDOR_LIBRARY_DIRS": str(tmp_path)}
+    bench = RunningBench(tmp_path, env=nothing)
+    try:
+        bench.wait_ready()
+        with Driver(bench.port) as driver, bench.watch() as watch:
+            wait_for(
+                lambda: "libegl1" in driver.state.get("camera", ""), "no reason", 15.0
+            )
+            driver.drive(1.0, 0.0)
+            time.sleep(0.3)
+            assert not watch.now.driving
+    finally:
+        bench.stop()
+
+
+def test_no_pigpiod_is_said(tmp_path: Path) -> None:
+    port = free_port()
+    wheels = subprocess.Popen(
+        [sys.executable, "-m", "fpvcar", "wheels", f"--set=pins.port = {port}"],
+        stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "RUNTIME_DIRECTORY": str(tmp_path)},
+    )  # fmt: skip
+    assert wheels.stderr is not None
+    try:
+        said = wheels.stderr.readline()
+        assert str(port) in said and "pigpiod" in said
+    finally:
+        wheels.terminate()
+        wheels.wait(10)
+        wheels.stderr.close()

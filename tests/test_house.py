@@ -1,0 +1,113 @@
+"""The house rules that a program can check: README's chains, locks, imports."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+CHAIN = re.compile(r"`((?:pi|web|base-station)/[\w/.-]+):(\w+(?:\.\w+)?)`")
+
+
+def steps() -> list[tuple[str, str]]:
+    """Every `file:function` that the README names."""
+    return CHAIN.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+def python_names(path: Path) -> set[str]:
+    """Functions, classes, and Class.method of a module."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            names.add(node.name)
+            for inner in node.body:
+                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                    names |= {inner.name, f"{node.name}.{inner.name}"}
+    return names
+
+
+def script_names(path: Path) -> set[str]:
+    """Functions, classes and methods of an ES module, by their shape."""
+    text = path.read_text(encoding="utf-8")
+    named = re.findall(r"(?:function\*?|class|const|let)\s+(\w+)", text)
+    methods = re.findall(r"^\s+(?:async\s+|static\s+|#)*(\w+)\(.*\)\s*{", text, re.M)
+    return {*named, *methods}
+
+
+def test_the_readme_follows_a_command_and_a_frame() -> None:
+    named = steps()
+    assert len(named) >= 14
+    for file, name in named:
+        path = ROOT / file
+        assert path.is_file(), f"README names {file}"
+        known = python_names(path) if path.suffix == ".py" else script_names(path)
+        assert name in known or name.rpartition(".")[2] in known, f"{file}:{name}"
+
+
+@pytest.mark.parametrize("name", ["requirements-bench.lock", "requirements-dev.lock"])
+def test_locks_pin_by_hash_and_hold_no_addresses(name: str) -> None:
+    text = (ROOT / name).read_text()
+    assert "://" not in text
+    pinned = re.findall(r"^([a-z0-9-]+)==", text, re.M)
+    assert len(pinned) > 10 and text.count("--hash=sha256:") >= len(pinned)
+
+
+def test_node_lock_holds_no_addresses() -> None:
+    assert "://" not in re.sub(
+        r'"(?:url|funding)": "[^"]*"', "", (ROOT / "package-lock.json").read_text()
+    )
+
+
+def test_no_dependency_of_the_page() -> None:
+    import json
+
+    package = json.loads((ROOT / "package.json").read_text())
+    assert not package.get("dependencies")
+
+
+def imports_of(module: str) -> set[str]:
+    """Top-level packages that a fresh interpreter has after importing a module."""
+    code = (
+        f"import {module}, sys; print(*{{name.split('.')[0] for name in sys.modules}})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    return set(done.stdout.split())
+
+
+def test_run_and_wheels_import_nothing_heavy() -> None:
+    heavy = {"numpy", "mujoco", "av", "PIL"}
+    assert not heavy & imports_of("fpvcar.app")
+    assert not (heavy | {"asyncio", "aiohttp"}) & imports_of("fpvcar.wheels")
+
+
+def test_only_devices_import_hardware_libraries() -> None:
+    hardware = re.compile(
+        r"^\s*(?:import|from) (pigpio|lgpio|smbus2|picamera2)\b", re.M
+    )
+    package = ROOT / "pi" / "fpvcar"
+    strangers = [
+        str(path.relative_to(ROOT))
+        for path in package.rglob("*.py")
+        if hardware.search(path.read_text()) and "devices" not in path.parts
+    ]
+    assert strangers == []
+
+
+def test_pin_numbers_stand_in_profiles_only() -> None:
+    """No module of the car assigns a BCM number to a motor."""
+    pattern = re.compile(r"\b(?:forward|reverse|gpio|pin)s?\s*=\s*\(?\d+")
+    package = ROOT / "pi" / "fpvcar"
+    found = [
+        f"{path.name}: {match.group()}"
+        for path in package.rglob("*.py")
+        if "bench" not in path.parts
+        for match in pattern.finditer(path.read_text())
+    ]
+    assert found == []
