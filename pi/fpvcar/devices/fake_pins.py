@@ -1,0 +1,156 @@
+"""Pins without a chip: the rules of the real ones, and a history. For tests.
+
+What the outside world may do to them is a method too: `cut`, `hang`, `power_on`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fpvcar.devices.pins import PinsLost, PinsSilent
+
+
+@dataclass(frozen=True)
+class Level:
+    """What a pin does: high for `duty` of the time; PWM runs or it stands still."""
+
+    duty: float
+    pwm: bool
+
+
+class FakePins:
+    """Users' pins 2 to 27; `history` has (gpio, duty) for every change, in order.
+
+    `watch(pins)` is called after every call that changed something.
+    """
+
+    def __init__(self, watch: Callable[["FakePins"], None] = lambda pins: None) -> None:
+        self.levels: dict[int, Level] = {}
+        self.frequency_hz: dict[int, int] = {}
+        self.history: list[tuple[int, float]] = []
+        self.fault: PinsSilent | PinsLost | None = None
+        self.calls = 0
+        self._watch = watch
+
+    def cut(self) -> None:
+        """The daemon dies."""
+        self.fault = PinsLost("write: connection lost")
+
+    def hang(self) -> None:
+        """The daemon hangs."""
+        self.fault = PinsSilent("write")
+
+    def duty(self, gpio: int) -> float:
+        """Share of the time for which the pin is high; 0 for an input."""
+        return self.levels[gpio].duty if gpio in self.levels else 0.0
+
+    def write(self, gpio: int, level: int) -> None:
+        """As Pins.write."""
+        self._permit(gpio)
+        self._set({gpio: Level(float(level), pwm=False)})
+
+    def write_together(self, gpios: Sequence[int], level: int) -> None:
+        """As Pins.write_together; refuses what the chip would silently ignore."""
+        for gpio in gpios:
+            self._permit(gpio)
+            if gpio not in self.levels or self.levels[gpio].pwm:
+                raise AssertionError(f"GPIO {gpio} is no steady output")
+        self._set({gpio: Level(float(level), pwm=False) for gpio in gpios})
+
+    def set_frequency(self, gpio: int, hz: int) -> None:
+        """As Pins.set_frequency."""
+        self._permit(gpio)
+        self.frequency_hz[gpio] = hz
+
+    def pwm(self, gpio: int, duty: float) -> None:
+        """As Pins.pwm; a frequency must have been chosen."""
+        self._permit(gpio)
+        if gpio not in self.frequency_hz or not 0.0 <= duty <= 1.0:
+            raise AssertionError(f"PWM {duty} on GPIO {gpio} without a frequency")
+        self._set({gpio: Level(duty, pwm=True)})
+
+    def _permit(self, gpio: int) -> None:
+        self.calls += 1
+        if self.fault is not None:
+            raise self.fault
+        if not 2 <= gpio <= 27:
+            raise PinsLost(f"GPIO {gpio}: no permission to update GPIO")
+
+    def _set(self, levels: dict[int, Level]) -> None:
+        for gpio, level in levels.items():
+            if self.levels.get(gpio) != level:
+                self.history.append((gpio, level.duty))
+        self.levels.update(levels)
+        self._watch(self)
+
+
+class FakeDeadMan:
+    """Trips 220 ms after the last feeding, as the stored script does.
+
+    Time stands still until `pass_to`.
+    """
+
+    TICK_S, PATIENCE_TICKS = 0.02, 9
+
+    def __init__(self, pins: FakePins, gpios: Sequence[int], now_s: float) -> None:
+        self.removed = False
+        self.running = True
+        self.feedings = 0
+        self._pins, self._gpios = pins, gpios
+        self._tripped, self._fed, self._left = True, False, 0
+        self._next_s = now_s + self.TICK_S
+
+    def feed(self) -> None:
+        """As DeadMan.feed."""
+        self._answer()
+        self.feedings += 1
+        self._fed = True
+
+    def awake(self) -> bool:
+        """As DeadMan.awake."""
+        self._answer()
+        if not self.running:
+            raise PinsLost("the dead man's script does not run")
+        return not self._tripped
+
+    def remove(self) -> None:
+        """As DeadMan.remove."""
+        self._answer()
+        self.removed = True
+
+    def pass_to(self, now_s: float) -> None:
+        """Lets the script run until then."""
+        while self.running and not self.removed and self._next_s <= now_s:
+            self._next_s += self.TICK_S
+            self._tick()
+
+    def _tick(self) -> None:
+        if self._fed:
+            self._fed, self._tripped = False, False
+            self._left = self.PATIENCE_TICKS
+            return
+        self._left -= 1
+        if self._left < 0:
+            self._tripped, self._left = True, 0
+            fault, self._pins.fault = self._pins.fault, None
+            for gpio in self._gpios:
+                self._pins.write(gpio, 0)
+            self._pins.fault = fault
+
+    def _answer(self) -> None:
+        if self._pins.fault is not None:
+            raise self._pins.fault
+
+
+class FakeBoard:
+    """A connection to fake pins."""
+
+    def __init__(self, pins: FakePins, gpios: Sequence[int], now_s: float) -> None:
+        for gpio in gpios:
+            pins.write(gpio, 0)
+        self.pins = pins
+        self.dead_man = FakeDeadMan(pins, gpios, now_s)
+        self.closed = False
+
+    def close(self) -> None:
+        """As MotorBoard.close."""
+        self.closed = True
