@@ -22,7 +22,6 @@ from fpvcar.stream import Stream
 from fpvcar.telemetry import Board
 from fpvcar.wheels_client import WheelsClient
 
-TELL_S = 0.1
 DRIVE_EVERY_MS = 40
 log = logging.getLogger("fpvcar.run")
 
@@ -59,7 +58,7 @@ class Running:
             send=self.wheels.send,
             picture_age_s=self.camera.age_s,
             volts=self._volts,
-            changed=lambda: self.hub.tell(),
+            changed=lambda: self.hub.changed.set(),
         )
         door = access.Door(household.load_codes(self.state_directory))
         self.hub = Hub(
@@ -115,11 +114,6 @@ class Running:
             "video_viewers": len(self.stream.viewers),
         }
 
-    async def _tell(self) -> None:
-        while True:
-            self.hub.tell()
-            await asyncio.sleep(TELL_S)
-
     async def _serve(self) -> None:
         runner = web.AppRunner(
             self.server.application(), access_log=None, shutdown_timeout=0.5
@@ -141,7 +135,7 @@ class Running:
             self.control.run(),
             self.wheels.run(),
             self.camera.run(),
-            self._tell(),
+            self.hub.run(),
             self._serve(),
         ]
 

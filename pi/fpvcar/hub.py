@@ -3,6 +3,7 @@
 `receive` is the one place where a message of a browser becomes an act.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -17,6 +18,9 @@ from fpvcar.gate import Cause
 from fpvcar.seat import Seat
 from fpvcar.wire import Error
 
+TELL_S = 0.1
+TELL_AGAIN_S = 0.02
+"""No flood of messages makes more states than 50 a second."""
 log = logging.getLogger("fpvcar.seat")
 
 
@@ -57,6 +61,7 @@ class Hub:
     ) -> None:
         self.sessions: list[Session] = []
         self.head_lights = False
+        self.changed = asyncio.Event()
         self._profile, self._control, self._door = profile, control, door
         self._board, self._camera = board, camera
         self._welcome, self._clock_s = welcome, clock_s
@@ -74,7 +79,7 @@ class Hub:
             self._seat.lost(session.client, self._clock_s())
             if self._seat.holds(session.client):
                 self._control.nobody(lost=True)
-        self.tell()
+        self.changed.set()
 
     def drives(self, client: str) -> bool:
         """Is this client at the wheel? Asked by the video socket."""
@@ -113,7 +118,7 @@ class Hub:
         ):
             self._sit_down(session, now_s)
         session.say(self._welcome(not session.rights.drive))
-        self.tell()
+        self.changed.set()
 
     def _session_of(self, client: str) -> Session | None:
         return next((one for one in self.sessions if one.client == client), None)
@@ -156,7 +161,7 @@ class Hub:
                 )  # fmt: skip
             else:
                 self._sit_down(session, now_s)
-                self.tell()
+                self.changed.set()
 
     def _sit_down(self, session: Session, now_s: float) -> None:
         grown_up = session.rights.grown_up
@@ -168,7 +173,7 @@ class Hub:
         if self._seat.release(session.client):
             self._control.nobody(lost=False)
             log.info("%s gave the wheel away", session.name)
-            self.tell()
+            self.changed.set()
 
     # --- stop and go ---
 
@@ -191,7 +196,7 @@ class Hub:
 
     def _unlock(self, session: Session, unlock: wire.Unlock, now_s: float) -> None:
         self._try_code(session, unlock.code, now_s)
-        self.tell()
+        self.changed.set()
 
     def _try_code(self, session: Session, code: str, now_s: float) -> None:
         wait_s = self._door.wait_s(session.address, now_s)
@@ -220,7 +225,7 @@ class Hub:
         on = (not self.head_lights) if lights.head is None else lights.head
         self.head_lights = on
         self._board.set_head(on)
-        self.tell()
+        self.changed.set()
 
     def _horn(self, session: Session, _: wire.Horn, now_s: float) -> None:
         session.deny(Error("this car has no horn", "horn"), now_s)
@@ -234,7 +239,7 @@ class Hub:
             return
         self._control.limit = limit.throttle
         self._control.step()
-        self.tell()
+        self.changed.set()
 
     def _ping(self, session: Session, ping: wire.Ping, now_s: float) -> None:
         session.say(wire.Pong(ping.seq, ping.t, int(now_s * 1e6)))
@@ -251,8 +256,19 @@ class Hub:
 
     # --- what everybody is told ---
 
+    async def run(self) -> None:
+        """Tells everybody 10 times a second, and at once when `changed` is set."""
+        while True:
+            try:
+                await asyncio.wait_for(self.changed.wait(), TELL_S)
+            except TimeoutError:
+                pass  # nothing changed: the time has come all the same
+            self.changed.clear()
+            self.tell()
+            await asyncio.sleep(TELL_AGAIN_S)
+
     def tell(self) -> None:
-        """Sends the state to everybody: on change, and 10 times a second."""
+        """Sends the state to everybody, now."""
         now_s = self._clock_s()
         if self._seat.expire(now_s):
             log.info("the seat is free: its page did not come back")
