@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import pigpio
 
 from fpvcar.config import Profile
-from fpvcar.devices.pins import PinsLost, PinsSilent
+from fpvcar.devices.pins import PinsLost, PinsRefused, PinsSilent
 
 TIMEOUT_S = 0.1
 log = logging.getLogger("fpvcar.pins")
@@ -86,7 +86,7 @@ class PigpioPins:
         except TimeoutError:
             raise PinsSilent(what) from None
         except pigpio.error as fault:
-            raise PinsLost(f"{what}: {fault}") from None
+            raise PinsRefused(f"{what}: {fault}") from None
         except (OSError, struct.error):  # struct: the answer broke off
             raise PinsLost(f"{what}: connection lost") from None
 

@@ -16,6 +16,10 @@ class PinsLost(PinsFault):
     """The daemon is gone, refused a call, or answered out of step."""
 
 
+class PinsRefused(PinsLost):
+    """The daemon answered a call with an error; it is in step, and goes on."""
+
+
 class Pins(Protocol):
     """Output pins by BCM number. Every method raises PinsSilent or PinsLost."""
 

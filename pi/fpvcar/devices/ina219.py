@@ -1,0 +1,65 @@
+"""INA219: voltage and current of the battery. Texas Instruments SBOS448, section 8.6.
+
+Current is reckoned from the shunt voltage, so that the calibration register is not
+needed and a chip that was reset by a dip of the supply cannot report nonsense.
+"""
+
+import enum
+from typing import NamedTuple
+
+from fpvcar.devices.i2c import I2cDevice, I2cError
+
+
+class Register(enum.IntEnum):
+    """16 bits each, high byte first (8.6.1)."""
+
+    CONFIG = 0x00  # 8.6.2.1
+    SHUNT = 0x01  # 8.6.3.1, signed, 10 uV
+    BUS = 0x02  # 8.6.3.2, bits 15..3, 4 mV
+
+
+RESET = 0x8000  # 8.6.2.1, RST
+AFTER_RESET = 0x399F
+BUS_32_V = 1 << 13  # BRNG
+SHUNT_320_MV = 3 << 11  # PG: one eighth
+AVERAGE_64 = 0b1110  # BADC, SADC: 64 samples, 34 ms; evens out the motors' PWM
+CONTINUOUS = 0b111  # MODE: shunt and bus
+SETTING = BUS_32_V | SHUNT_320_MV | AVERAGE_64 << 7 | AVERAGE_64 << 3 | CONTINUOUS
+SHUNT_V_PER_BIT = 10e-6
+BUS_V_PER_BIT = 4e-3
+BUS_SHIFT = 3
+
+
+class Reading(NamedTuple):
+    """Bus voltage and the current through the shunt (+ discharges)."""
+
+    volts: float
+    amps: float
+
+
+class Ina219:
+    """One chip. Raises I2cError."""
+
+    def __init__(self, device: I2cDevice, shunt_ohm: float) -> None:
+        """Resets and sets it; refuses what does not come up as an INA219 does."""
+        self._device, self._shunt_ohm = device, shunt_ohm
+        self._write(Register.CONFIG, RESET)
+        found = self._read(Register.CONFIG)
+        if found != AFTER_RESET:
+            raise I2cError(f"no INA219: config {found:#06x}, not {AFTER_RESET:#06x}")
+        self._write(Register.CONFIG, SETTING)
+
+    def read(self) -> Reading:
+        """The last average of both. After a reset by itself the chip is set again."""
+        if self._read(Register.CONFIG) != SETTING:
+            self._write(Register.CONFIG, SETTING)
+        shunt = self._read(Register.SHUNT)
+        signed = shunt - 0x10000 if shunt & 0x8000 else shunt
+        volts = (self._read(Register.BUS) >> BUS_SHIFT) * BUS_V_PER_BIT
+        return Reading(volts, signed * SHUNT_V_PER_BIT / self._shunt_ohm)
+
+    def _read(self, register: Register) -> int:
+        return int.from_bytes(self._device.read(register, 2), "big")
+
+    def _write(self, register: Register, value: int) -> None:
+        self._device.write(register, value.to_bytes(2, "big"))
