@@ -1,0 +1,154 @@
+"""What a link carries, and which bitrate that allows. Pure; times in seconds.
+
+kernel's counters -> LinkMeter -> room for another unit?   (every viewer)
+                     LinkReport -> Bitrate -> camera       (the driver's link)
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+LEAST_BITRATE = 150_000
+QUEUE_S = 0.05
+"""How much a unit may find in front of it on the link, beyond the round trip."""
+QUEUE_LEAST_BYTES = 8000
+WINDOW_S = 0.1
+MEMORY = 10
+"""Windows that are remembered: 1 s."""
+SEGMENT_BYTES = 1448
+DRAIN_LEAST_S = 0.002
+"""Below this the kernel's counters say nothing of a link's speed."""
+
+SHARE = 0.8
+"""Bitrate / what the link carries: key frames and commands need the rest."""
+BLOCKED_S = 0.15
+"""A link that takes nothing for so long, while a unit waits, is too slow."""
+SETTLE_S = 0.4
+"""Between two changes: a new encoder, a key frame, and the queue's drain."""
+HOLD_S, HOLD_MOST_S = 0.5, 2.0
+"""Pause after a decrease; it doubles while increases fail at once."""
+FAILED_S = 1.5
+STEP_MOST, STEP_LEAST, STEP_BLIND = 3.0, 1.2, 1.25
+BLIND_S = 8.0
+"""After so long without a change one small step is tried without evidence."""
+
+
+class LinkReport(NamedTuple):
+    """A link, lately. Rates in bit/s.
+
+    `delivered` was acknowledged over the last window; `burst` is the best rate at
+    which a unit was acknowledged within the last second: what the link can carry,
+    even while it is mostly idle. `blocked_s`: since when units have waited for
+    room. `dropped`: units since the last report.
+    """
+
+    delivered: float
+    burst: float
+    blocked_s: float
+    dropped: int
+
+
+class LinkMeter:
+    """Reckons with the kernel's counters of one TCP connection."""
+
+    def __init__(self, now_s: float, acked: int) -> None:
+        self.progress_s = now_s
+        self.rtt_s = 0.0
+        self.recent = 0.0
+        self._acked = acked
+        self._mark = (now_s, acked)
+        self._anchor: tuple[float, int, bool] | None = None
+        self._best = 0.0
+        self._windows: deque[tuple[float, float]] = deque(maxlen=MEMORY)
+
+    def sample(self, now_s: float, acked: int, unacked: int, rtt_s: float) -> None:
+        """Bytes acknowledged so far and outstanding; the least round trip."""
+        self.rtt_s = rtt_s
+        if acked > self._acked or not unacked:
+            self.progress_s = now_s
+        self._acked = acked
+        self._drain(now_s)
+        mark_s, mark = self._mark
+        if now_s - mark_s >= WINDOW_S:
+            self.recent = (acked - mark) / (now_s - mark_s)
+            self._windows.append((self.recent, self._best))
+            self._mark, self._best = (now_s, acked), 0.0
+
+    def _drain(self, now_s: float) -> None:
+        """How fast the last unit goes: its bytes over the time beyond the trip."""
+        if self._anchor is None:
+            return
+        since_s, before, queued = self._anchor
+        gone = self._acked - before
+        if gone >= SEGMENT_BYTES:
+            took_s = now_s - since_s - (0.0 if queued else self.rtt_s)
+            self._best = max(self._best, gone / max(took_s, DRAIN_LEAST_S))
+
+    def sent(self, now_s: float, unacked: int) -> None:
+        """A unit goes off behind `unacked` bytes."""
+        self._anchor = (now_s, self._acked, unacked > SEGMENT_BYTES)
+
+    @property
+    def rate(self) -> float:
+        """Delivered bytes/s: the best window of the last second."""
+        return max((rate for rate, _ in self._windows), default=0.0)
+
+    @property
+    def limit_bytes(self) -> float:
+        """How many unacknowledged bytes leave room for another unit."""
+        return max(QUEUE_LEAST_BYTES, self.rate * (self.rtt_s + QUEUE_S))
+
+    def report(self, blocked_s: float, dropped: int) -> LinkReport:
+        """The link's report of now."""
+        burst = max((best for _, best in self._windows), default=0.0)
+        return LinkReport(8 * self.recent, 8 * burst, blocked_s, dropped)
+
+
+class Bitrate:
+    """Which bitrate to ask the camera for, LEAST_BITRATE .. `most`, in bit/s.
+
+    Down at once to what the link delivers; up in steps as far as its bursts show
+    room: from the least to the most in under 3 s after a link recovers.
+    """
+
+    def __init__(self, most: int, least: int = LEAST_BITRATE) -> None:
+        self.most, self.least = most, min(least, most)
+        self.wanted = most
+        self._changed_s = self._raised_s = self._trouble_s = float("-inf")
+        self._hold_s = HOLD_S
+
+    def full(self) -> int | None:
+        """Nobody's link counts: everything, if it is not so already."""
+        return self._set(self.most)
+
+    def update(self, now_s: float, link: LinkReport) -> int | None:
+        """The bitrate to ask for now; None where it stays."""
+        settled = now_s - self._changed_s >= SETTLE_S
+        if link.dropped or link.blocked_s >= BLOCKED_S:
+            self._trouble_s = now_s
+            return self._down(now_s, link) if settled else None
+        calm = now_s - self._trouble_s >= self._hold_s
+        return self._up(now_s, link) if settled and calm else None
+
+    def _down(self, now_s: float, link: LinkReport) -> int | None:
+        failed = now_s - self._raised_s < FAILED_S
+        self._hold_s = min(HOLD_MOST_S, 2 * self._hold_s) if failed else HOLD_S
+        target = min(SHARE * link.delivered, SHARE * self.wanted)
+        return self._set(max(self.least, int(target)), now_s)
+
+    def _up(self, now_s: float, link: LinkReport) -> int | None:
+        step = min(STEP_MOST, SHARE * link.burst / self.wanted)
+        if step < STEP_LEAST and now_s - self._changed_s >= BLIND_S:
+            step = STEP_BLIND
+        target = min(self.most, int(step * self.wanted))
+        if target < self.most and step < STEP_LEAST:
+            return None
+        self._raised_s = now_s
+        return self._set(target, now_s)
+
+    def _set(self, bitrate: int, now_s: float | None = None) -> int | None:
+        if bitrate == self.wanted:
+            return None
+        self.wanted = bitrate
+        if now_s is not None:
+            self._changed_s = now_s
+        return bitrate

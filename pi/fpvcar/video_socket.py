@@ -1,0 +1,224 @@
+"""/ws/video: one task a viewer; a unit goes only when the viewer's link has room.
+
+    camera -> stream.publish -> Viewer.offer -> wake -> _Sender -> kernel -> browser
+
+Room: the kernel has taken all that was written, and its unacknowledged bytes
+(TIOCOUTQ) are below max(8 kB, delivered rate x (least round trip + 50 ms)). There is
+no event for that: while a unit waits the kernel is asked every POLL_S. Measured on a
+narrow link, pictures are then 100-160 ms old instead of 640 with small buffers alone.
+"""
+
+import asyncio
+import fcntl
+import logging
+import socket
+import struct
+import termios
+import time
+from collections.abc import Callable
+
+from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
+
+from fpvcar.access import Meter
+from fpvcar.bitrate import LinkMeter
+from fpvcar.stream import DRIVER_AGAIN_S, Stream, Viewer
+
+SEND_BUFFER_BYTES = 32768
+NOTSENT_LOWAT_BYTES = 16384
+TEXT_MAX_BYTES = 4096
+CLOSE_S = 1.0
+KEYS_PER_S, KEYS_BURST, KEYS_ABUSE = 5.0, 5.0, 50
+REPORT_S = 0.1
+POLL_S = 0.005
+POLL_DRIVER_MOST_S, POLL_MOST_S = 0.01, 0.05
+"""The poll slows down with the stall: a dead viewer must cost nothing."""
+NO_PROGRESS_S = 10.0
+HEARTBEAT_S = 10.0
+log = logging.getLogger("fpvcar.video")
+
+# include/uapi/linux/tcp.h, struct tcp_info: tcpi_bytes_acked (u64) at byte 120,
+# tcpi_min_rtt (u32, us) at byte 148. Linux 4.6 and later.
+TCP_INFO_BYTES = 152
+BYTES_ACKED_AT, MIN_RTT_AT = 120, 148
+NO_RTT = 0xFFFFFFFF  # nothing was acknowledged yet
+
+
+class Link:
+    """The kernel's view of one connection, TLS or not."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._socket: socket.socket = transport.get_extra_info("socket")
+        self._due = 0
+        transport.set_write_buffer_limits(high=1, low=0)
+        for level, option, value in (
+            (socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES),
+            (socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, NOTSENT_LOWAT_BYTES),
+            (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+        ):
+            self._socket.setsockopt(level, option, value)
+
+    def read(self) -> tuple[int, int, float]:
+        """(bytes acknowledged so far, bytes outstanding, least round trip in s)."""
+        info = self._socket.getsockopt(
+            socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES
+        )
+        (acked,) = struct.unpack_from("=Q", info, BYTES_ACKED_AT)
+        (rtt_us,) = struct.unpack_from("=I", info, MIN_RTT_AT)
+        answer = fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, b"\0" * 4)
+        (unacked,) = struct.unpack("=i", answer)
+        return acked, unacked, 0.0 if rtt_us == NO_RTT else rtt_us / 1e6
+
+    def wrote(self, taken: int, size: int) -> None:
+        """`size` bytes were written when the kernel had taken `taken` in all."""
+        self._due = taken + size
+
+    def empty(self, taken: int) -> bool:
+        """Has the kernel taken all that was written?
+
+        Under TLS the transport's own figure leaves out what the socket below it
+        still holds, so the kernel's count decides.
+        """
+        return taken >= self._due and self._transport.get_write_buffer_size() == 0
+
+    def abort(self) -> None:
+        """Cuts the connection, whatever waits in it."""
+        self._transport.abort()
+
+
+class _Sender:
+    """Sends one viewer what its link can take."""
+
+    def __init__(
+        self, ws: web.WebSocketResponse, link: Link, viewer: Viewer, stream: Stream
+    ) -> None:
+        self._ws, self._link, self._viewer, self._stream = ws, link, viewer, stream
+        self._wake = asyncio.Event()
+        viewer.wake = self._wake.set
+        now_s = time.monotonic()
+        self._meter = LinkMeter(now_s, link.read()[0])
+        self._blocked_s: float | None = None
+        self._reported_s, self._reported_dropped = now_s, 0
+
+    async def run(self) -> None:
+        """Until it is cancelled, the connection ends, or nothing moves any more."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._wake.clear()
+            now_s = time.monotonic()
+            acked, unacked, rtt_s = self._link.read()
+            self._meter.sample(now_s, acked, unacked, rtt_s)
+            if now_s - self._meter.progress_s >= NO_PROGRESS_S:
+                log.info("viewer closed: it read nothing for %.0f s", NO_PROGRESS_S)
+                self._link.abort()
+                return
+            room = self._link.empty(acked + unacked)
+            room = room and unacked < self._meter.limit_bytes
+            self._report(now_s, room)
+            frame = self._viewer.next(room, now_s)
+            if frame is not None:
+                self._meter.sent(now_s, unacked)
+                self._link.wrote(acked + unacked, len(frame.packet))
+                await self._ws.send_bytes(frame.packet)
+                continue
+            pause_s = self._pause_s(now_s, room, unacked)
+            timer = loop.call_later(pause_s, self._wake.set) if pause_s else None
+            await self._wake.wait()
+            if timer is not None:
+                timer.cancel()
+
+    def _report(self, now_s: float, room: bool) -> None:
+        if room or not self._viewer.wants:
+            self._blocked_s = None
+        elif self._blocked_s is None:
+            self._blocked_s = now_s
+        if now_s - self._reported_s >= REPORT_S and self._viewer.is_driver():
+            blocked_s = 0.0 if self._blocked_s is None else now_s - self._blocked_s
+            dropped = self._viewer.dropped - self._reported_dropped
+            self._reported_s, self._reported_dropped = now_s, self._viewer.dropped
+            self._stream.report(self._viewer, self._meter.report(blocked_s, dropped))
+
+    def _pause_s(self, now_s: float, room: bool, unacked: int) -> float | None:
+        """When to look at the kernel again; None: only a new unit matters."""
+        driver = self._viewer.is_driver()
+        stall_s = now_s - self._meter.progress_s
+        if driver and unacked:  # its link is measured
+            return min(POLL_DRIVER_MOST_S, max(POLL_S, stall_s / 8))
+        if not self._viewer.wants:
+            return None
+        if room:  # the key frame was asked for; ask again if it does not come
+            return DRIVER_AGAIN_S
+        return min(POLL_MOST_S, max(POLL_S, stall_s / 8))
+
+
+async def serve_viewer(
+    request: web.Request, stream: Stream, is_driver: Callable[[], bool]
+) -> web.WebSocketResponse:
+    """Runs one /ws/video socket until it ends. See wire.py for what passes."""
+    ws = web.WebSocketResponse(
+        compress=False,
+        max_msg_size=TEXT_MAX_BYTES,
+        heartbeat=HEARTBEAT_S,
+        timeout=CLOSE_S,
+    )
+    await ws.prepare(request)
+    if request.transport is None:  # gone meanwhile
+        return ws
+    link = Link(request.transport)
+    viewer = stream.add_viewer(is_driver)
+    sender = asyncio.create_task(_Sender(ws, link, viewer, stream).run())
+    sender.add_done_callback(lambda task: _ended(task, link))
+    try:
+        refusal = await _listen(ws, viewer)
+    finally:
+        stream.remove(viewer)
+        sender.cancel()
+        await asyncio.wait([sender])
+    if refusal is not None:
+        code, reason = refusal
+        log.info("viewer %s closed: %s", request.remote, reason)
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                await ws.close(code=code, message=reason.encode()[:120])
+        except TimeoutError:  # it does not read either
+            link.abort()
+    return ws
+
+
+def _ended(task: "asyncio.Task[None]", link: Link) -> None:
+    """A sender that failed takes its connection with it, and nothing else."""
+    fault = None if task.cancelled() else task.exception()
+    if fault is None:
+        return
+    link.abort()
+    if not isinstance(fault, OSError):  # OSError: the connection is gone
+        log.error("viewer's sender failed", exc_info=fault)
+
+
+async def _listen(
+    ws: web.WebSocketResponse, viewer: Viewer
+) -> tuple[int, str] | None:  # fmt: skip
+    """Until the browser closes (None) or sends what is refused (code, reason)."""
+    meter, ignored = Meter(KEYS_PER_S, KEYS_BURST), 0
+    async for message in ws:
+        reason = _refusal(message)
+        if reason is not None:
+            return reason
+        if meter.allow(time.monotonic()):
+            viewer.lost_place()
+            ignored = 0
+        else:
+            ignored += 1
+        if ignored >= KEYS_ABUSE:
+            limit = f"expected at most {KEYS_PER_S:.0f} a second"
+            return WSCloseCode.POLICY_VIOLATION, f'too many "key" ({limit})'
+    return None
+
+
+def _refusal(message: WSMessage) -> tuple[int, str] | None:
+    if message.type is not WSMsgType.TEXT:
+        return WSCloseCode.UNSUPPORTED_DATA, 'binary frame refused (expected "key")'
+    if message.data != "key":
+        shown = message.data[:20]
+        return WSCloseCode.POLICY_VIOLATION, f'"{shown}" refused (expected "key")'
+    return None
