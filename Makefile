@@ -32,8 +32,7 @@ run:
 
 test:
 	@tools/setup.sh test
-	@node --test tests/web/
-	@$(BIN)/python -m pytest -q $(ARGS)
+	@tools/test.sh $(ARGS)
 
 check:
 	@tools/setup.sh check
