@@ -49,7 +49,7 @@ async def running(camera: Camera) -> AsyncIterator[Camera]:
 
 async def until(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
     async with asyncio.timeout(timeout_s):
-        while not condition():
+        while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
@@ -199,14 +199,28 @@ async def test_a_missing_program_is_named() -> None:
         assert camera.state == "lost: camera program not found: no-such-camera"
 
 
-async def test_a_program_that_cannot_run_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("leash", [True, False])
+async def test_a_program_that_cannot_run_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leash: bool
+) -> None:
     program = tmp_path / "camera"
-    program.write_bytes(b"\x7fELF nonsense")
+    program.write_text("#!/no/such/interpreter\n")
     program.chmod(0o755)
+    if not leash:  # a machine without setpriv
+        monkeypatch.setenv("PATH", str(tmp_path))
     camera = Camera([str(program)], False, lambda _: None)
     async with running(camera):
         await until(lambda: camera.restarts)
-        assert "Exec format error" in camera.state
+        assert "camera: No such file or directory" in camera.state
+
+
+async def test_without_setpriv_the_camera_runs_all_the_same(
+    film: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    units: list[AccessUnit] = []
+    monkeypatch.setenv("PATH", str(tmp_path))
+    async with running(Camera(argv(film, "framed"), True, units.append)):
+        await until(lambda: units)
 
 
 async def test_no_camera_waits_for_the_end() -> None:

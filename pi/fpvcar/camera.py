@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from fpvcar import h264, wire
 from fpvcar.camera_process import CameraProcess
@@ -226,13 +226,14 @@ class Camera:
         return Records() if self.framed else Plain()
 
     async def _watch(self, process: CameraProcess, fault: "asyncio.Future[str]") -> str:
+        signs: list[asyncio.Future[Any]] = [process.exited, fault]
         while True:
             late = self._late(time.monotonic())
             if isinstance(late, str):
                 return late
-            await asyncio.wait(
-                [process.exited, fault], timeout=late, return_when="FIRST_COMPLETED"
-            )
+            # The first byte and the first unit bring nearer deadlines: look again.
+            pause_s = min(late, self._silence_s)
+            await asyncio.wait(signs, timeout=pause_s, return_when="FIRST_COMPLETED")
             if process.exited.done():
                 status = process.exited.result()
                 how = f"exit {status}" if status >= 0 else f"signal {-status}"
