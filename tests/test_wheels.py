@@ -1,103 +1,13 @@
 """The wheels' core on fake pins: leases, latch, dead man, faults of the pins."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fpvcar import config, wire
-from fpvcar.config import Profile
 from fpvcar.devices.fake_pins import FakeBoard, FakePins
-from fpvcar.devices.pins import PinsFault, PinsLost, PinsSilent
+from fpvcar.devices.pins import PinsLost, PinsSilent
 from fpvcar.wheels import RETRY_NS, SILENT_TRIES, Wheels
-from fpvcar.wire import Answer, Setpoint, Status, WheelsReason
-
-MS = 1_000_000
-PROFILE = config.parse(
-    {
-        "car": {"name": "Test"},
-        "motors": {
-            "drive": {"forward": 17, "reverse": 27, "brake_s": 0.1},
-            "steer": {"forward": 24, "reverse": 23},
-        },
-    }
-)
-PINS = PROFILE.motor_pins()
-MOST = 3.0 / 6.2
-
-
-class Car:
-    """The core with fake pins and a clock that is turned by hand."""
-
-    def __init__(self, profile: Profile = PROFILE) -> None:
-        self.now_ns = 1_000_000 * MS
-        self.pins = FakePins(lambda _: self.watch())
-        self.board: FakeBoard | None = None
-        self.alarms = 0
-        self.refuse: PinsFault | None = None
-        self.wheels = Wheels(profile, self._connect, self._alarm)
-        self.seq = 0
-        self.wheels.tick(self.now_ns)
-
-    def watch(self) -> None:
-        """Called after every change of a pin."""
-
-    def _alarm(self) -> None:
-        self.alarms += 1
-
-    def _connect(self) -> FakeBoard:
-        if self.refuse is not None:
-            raise self.refuse
-        self.pins.fault = None
-        self.board = FakeBoard(self.pins, PINS, self.now_ns / 1e9)
-        return self.board
-
-    def packet(self, drive: float, ahead_ms: float = 100, steer: float = 0.0) -> bytes:
-        self.seq += 1
-        deadline_ns = self.now_ns + int(ahead_ms * MS)
-        return wire.pack_setpoint(Setpoint(self.seq, deadline_ns, (drive, steer)))
-
-    def send(self, *packets: bytes) -> list[Answer]:
-        return self.wheels.receive(packets, self.now_ns)
-
-    def drive(self, drive: float, ahead_ms: float = 100) -> Answer:
-        return self.send(self.packet(drive, ahead_ms))[-1]
-
-    def skip(self, ms: float) -> None:
-        """Time passes and nobody of ours runs; the daemon's script does."""
-        self.now_ns += int(ms * MS)
-        if self.board is not None:
-            self.board.dead_man.pass_to(self.now_ns / 1e9)
-
-    def wait(self, ms: float) -> list[Answer]:
-        """Time passes; the process does whatever is due."""
-        until_ns, answers = self.now_ns + int(ms * MS), []
-        while self.now_ns < until_ns:
-            due_ns = self.wheels.due_ns or until_ns
-            step_ns = max(min(due_ns, until_ns, self.now_ns + 20 * MS), self.now_ns + 1)
-            self.skip((step_ns - self.now_ns) / MS)
-            answers += self.wheels.tick(self.now_ns)
-        return answers
-
-    def ready(self) -> "Car":
-        """Zero has been had, and the dead man is awake."""
-        for _ in range(3):
-            assert self.drive(0.0).status == Status.APPLIED
-            self.wait(20)
-        return self
-
-    def driving(self, drive: float = 0.3) -> "Car":
-        assert self.ready().drive(drive).status == Status.APPLIED
-        return self
-
-    @property
-    def powered(self) -> bool:
-        """True when a motor is driven (braked does not count)."""
-        duties = [self.pins.duty(gpio) for gpio in PINS]
-        return duties[0] != duties[1] or duties[2] != duties[3]
-
-
-def why(answer: Answer) -> tuple[Status, WheelsReason]:
-    return answer.status, answer.reason
+from fpvcar.wire import Setpoint, Status, WheelsReason
+from tests.wheels_car import MOST, MS, Car, why
 
 
 def test_nothing_moves_before_a_zero() -> None:
@@ -147,7 +57,7 @@ def test_newest_of_several_is_applied_and_each_is_answered() -> None:
         (Status.APPLIED, WheelsReason.NONE),
     ]
     assert [answer.seq for answer in answers] == [car.seq - 2, car.seq - 1, car.seq]
-    assert (17, pytest.approx(0.1)) not in car.pins.history
+    assert [duty for gpio, duty in car.pins.history if duty] == pytest.approx([0.3])
 
 
 def test_superseded_zero_does_not_unlatch() -> None:
@@ -303,92 +213,13 @@ def test_fault_while_switching_off_is_a_fault_too() -> None:
     ]
 
 
-def test_pins_that_fail_between_connecting_and_first_use() -> None:
-    car = Car()
-    car.pins.cut()
-    car.drive(0.0)
-    assert car.board
-    bad = {
+def test_pin_that_may_not_be_used_is_tried_and_given_back() -> None:
+    motors = {
         "drive": {"forward": 1, "reverse": 27},
         "steer": {"forward": 24, "reverse": 23},
     }
-    other = Wheels(
-        config.parse({"car": {"name": "Test"}, "motors": bad}),
-        lambda: FakeBoard(FakePins(), (), 0.0),
-        lambda: None,
-    )
-    other.tick(0)
-    assert other.due_ns == RETRY_NS
-
-
-# --- whatever comes, in whatever order ----------------------------------------
-
-ACTS = st.lists(
-    st.one_of(
-        st.tuples(st.just("send"), st.sampled_from([0.0, 0.3, -0.3]), st.integers(-50, 200)),
-        st.tuples(st.just("wait"), st.integers(1, 120), st.just(0)),
-        st.tuples(st.just("hang"), st.integers(1, 2000), st.booleans()),
-        st.tuples(st.just("bad"), st.just(0), st.just(0)),
-        st.tuples(st.just("close"), st.just(0), st.just(0)),
-        st.tuples(st.just("cut"), st.just(0), st.just(0)),
-    ),
-    max_size=40,
-)  # fmt: skip
-
-
-class Watched(Car):
-    """Asserts what must hold after every change of a pin."""
-
-    def __init__(self) -> None:
-        self.zero_had = False
-        self.lease_ns = 0
-        super().__init__()
-
-    def watch(self) -> None:
-        for forward, reverse in (PINS[:2], PINS[2:]):
-            duties = self.pins.duty(forward), self.pins.duty(reverse)
-            assert 0.0 in duties or duties == (1.0, 1.0), "both inputs on"
-        if self.powered:
-            assert self.zero_had, "moved before a zero"
-
-    def note(self, answers: list[Answer], sent: dict[int, tuple[float, int]]) -> None:
-        for answer in answers:
-            if answer.status == Status.STOPPED:
-                self.zero_had = False
-            elif answer.status == Status.APPLIED:
-                duty, deadline_ns = sent[answer.seq]
-                assert self.now_ns < deadline_ns <= self.now_ns + 150 * MS
-                self.lease_ns = deadline_ns
-
-
-@settings(max_examples=300, deadline=None)
-@given(ACTS)
-def test_whatever_comes_the_car_stops_in_time(
-    acts: list[tuple[str, float, int]],
-) -> None:
-    car, sent = Watched(), {}
-    for kind, value, extra in acts:
-        if kind == "send":
-            packet = car.packet(value, extra)
-            sent[car.seq] = (value, car.now_ns + extra * MS)
-            car.zero_had |= value == 0.0
-            car.note(car.send(packet), sent)
-        elif kind == "wait":
-            car.note(car.wait(value), sent)
-        elif kind == "hang":  # the process stands still; a client may go on meanwhile
-            car.skip(value)
-            if extra:
-                packet = car.packet(0.3)
-                sent[car.seq] = (0.3, car.now_ns + 100 * MS)
-                car.note(car.send(packet), sent)
-        elif kind == "bad":
-            car.note(car.send(b"?"), sent)
-        elif kind == "close":
-            car.note(car.wheels.stop(WheelsReason.CLOSED, car.now_ns), sent)
-        else:
-            car.pins.cut()
-            car.note(car.send(car.packet(0.0)), {car.seq: (0.0, car.now_ns + 100 * MS)})
-        if car.powered and kind != "cut" and car.pins.fault is None:
-            assert car.now_ns < car.lease_ns or kind == "hang"
-    car.skip(300)
-    assert not car.powered, "neither wheels nor dead man stopped it"
+    board = FakeBoard(FakePins(), (), 0.0)
+    profile = config.parse({"car": {"name": "Test"}, "motors": motors})
+    wheels = Wheels(profile, lambda: board, lambda: None)
+    wheels.tick(0)
+    assert board.closed and wheels.due_ns == RETRY_NS

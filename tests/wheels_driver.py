@@ -1,0 +1,35 @@
+"""A stand-in for `run` in a process of its own, to be stopped and killed by tests.
+
+python -m tests.wheels_driver RUNTIME DUTY: zeros until the wheels take them, then DUTY
+every 20 ms. Prints "driving" once the wheels have applied it.
+"""
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+from fpvcar import wire
+from fpvcar.wheels_client import WheelsClient
+
+
+async def main(runtime: Path, duty: float) -> None:
+    """For ever, or until killed."""
+    applied = 0
+
+    def heard(answer: wire.Answer) -> None:
+        nonlocal applied
+        applied = applied + 1 if answer.status == wire.Status.APPLIED else 0
+        if applied == 10:
+            print("driving", flush=True)
+
+    client = WheelsClient(runtime / "wheels.sock", heard, lambda state: None)
+    reading = asyncio.create_task(client.run())
+    while not reading.done():
+        wanted = duty if applied >= 5 else 0.0
+        client.send((wanted, 0.0), time.monotonic_ns())
+        await asyncio.sleep(0.02)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), float(sys.argv[2])))
