@@ -22,6 +22,20 @@ COATS: dict[str, paint.Color] = {
     "red": (186, 44, 40), "green": (52, 142, 78),
     "blue": (48, 96, 168), "yellow": (226, 176, 44),
 }  # fmt: skip
+FITTINGS: tuple[tuple[str, str, str], ...] = (
+    ("2.49 0.75 0.95", "0.015 0.42 0.3", "0.2 0.2 0.22"),  # poster: frame, paper,
+    ("2.48 0.75 0.95", "0.015 0.4 0.28", "0.93 0.9 0.82"),  # hills
+    ("2.47 0.75 0.79", "0.015 0.36 0.09", "0.2 0.42 0.42"),
+    ("2.47 0.95 0.93", "0.014 0.16 0.06", "0.3 0.55 0.5"),
+    ("2.47 0.55 1.1", "0.014 0.05 0.05", "0.88 0.5 0.2"),  # and a square sun
+    ("-1.2 1.99 1.02", "0.46 0.02 1.02", "0.9 0.89 0.85"),  # door: frame, leaf, knob
+    ("-1.2 1.975 1.0", "0.4 0.02 1.0", "0.5 0.36 0.24"),
+    ("-0.87 1.94 0.95", "0.02 0.03 0.02", "0.75 0.72 0.6"),
+    ("-2.49 -0.6 1.2", "0.02 0.6 0.5", "0.94 0.94 0.92"),  # window: frame, panes
+    ("-2.475 -0.88 1.2", "0.02 0.25 0.43", "0.66 0.82 0.94"),
+    ("-2.475 -0.32 1.2", "0.02 0.25 0.43", "0.66 0.82 0.94"),
+)
+"""What hangs on the walls: middle, half size, colour."""
 CARTONS: dict[str, paint.Color] = {"carton": paint.CARDBOARD, "kraft": paint.KRAFT}
 
 
@@ -120,8 +134,8 @@ def _room() -> str:
         (0, -y, x, 0.012),
     )
     drawn = [
-        '<light directional="true" pos="0 0 2" dir="-0.45 0.3 -0.85"'
-        ' diffuse="0.5 0.49 0.46" specular="0 0 0" castshadow="false"/>',
+        '<light directional="true" pos="0 0 2" dir="0.5 0.3 -0.8"'
+        ' diffuse="0.46 0.45 0.42" specular="0 0 0" castshadow="false"/>',
         f'<geom {off} type="plane" size="{x} {y} 1" material="floor"/>',
         f'<geom {off} type="plane" pos="0 0 {2 * z}" xyaxes="1 0 0 0 -1 0"'
         f' size="{x} {y} 1" rgba="0.95 0.95 0.93 1"/>',
@@ -135,6 +149,10 @@ def _room() -> str:
         f'<geom {off} type="box" pos="{at_x} {at_y} 0.05" size="{half_x} {half_y} 0.05"'
         ' rgba="0.47 0.47 0.48 1"/>'
         for at_x, at_y, half_x, half_y in skirting
+    ]
+    drawn += [
+        f'<geom {off} type="box" pos="{at}" size="{half}" rgba="{color} 1"/>'
+        for at, half, color in FITTINGS
     ]
     return "".join(drawn)
 

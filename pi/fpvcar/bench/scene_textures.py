@@ -48,8 +48,9 @@ def planks(
     """The shade of a floor of planks that run along the width, and its colour."""
     board = round(0.125 * per_m)
     shade = np.empty((height, width))
-    for top in range(0, height, board):
-        rows = min(board, height - top)
+    first = board // 2  # no seam runs down the middle of the room
+    for top in (0, *range(first, height, board)):
+        rows = min(board if top else first, height - top)
         grain = _stretch(_noise(random, rows, width // 32 + 1), 1, 32)[:, :width]
         fine = _stretch(_noise(random, rows, width // 8 + 1), 1, 8)[:, :width]
         slow = _stretch(_noise(random, rows // 8 + 1, width // 128 + 1), 8, 128)

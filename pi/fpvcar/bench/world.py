@@ -158,10 +158,17 @@ class World:
             return
         self._lost_s += TICK_S
         if self._lost_s >= LOST_S:
-            mujoco.mj_resetData(self.model, self.data)
-            mujoco.mj_forward(self.model, self.data)
-            self.rack.angle = self._lost_s = 0.0
+            self.put(scene.START_X_M, scene.START_Y_M, 0.0)
+            self._lost_s = 0.0
             self.rescues += 1
+
+    def put(self, x_m: float, y_m: float, yaw_rad: float) -> None:
+        """Sets the car down on its wheels, at rest."""
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[:2] = x_m, y_m
+        self.data.qpos[3:7] = math.cos(yaw_rad / 2), 0, 0, math.sin(yaw_rad / 2)
+        self.rack.angle = 0.0
+        mujoco.mj_forward(self.model, self.data)
 
 
 REAR = ("rear_left", "rear_right")
