@@ -196,7 +196,7 @@ def main(argv: list[str] | None = None) -> int:
         say(str(fault))
         return 2
     size, control = (options.width, options.height), Control()
-    encoder = Encoder(*size, options.fps, options.bitrate, options.gop_s)
+    encoder = Encoder(*size, options.fps, options.bitrate)
     pipes = Pipes(sys.stdin.fileno(), sys.stdout.fileno(), control)
     say(f"{options.source} {size[0]}x{size[1]} at {options.fps:g} fps")
     run(source, encoder, pipes, control, options.fps, options.gop_s)

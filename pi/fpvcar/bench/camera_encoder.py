@@ -15,12 +15,13 @@ BT601 = 6  # SMPTE 170M; what swscale makes of RGB, and a browser must be told
 
 
 class Encoder:
-    """Pictures in, access units out. Raises av.FFmpegError for what x264 refuses."""
+    """Pictures in, access units out: a key frame first, then when one is asked for.
 
-    def __init__(
-        self, width: int, height: int, fps: float, bitrate: int, gop_s: float
-    ) -> None:
-        self._size, self._gop = (width, height), max(round(fps * gop_s), 1)
+    Raises av.FFmpegError for what x264 refuses.
+    """
+
+    def __init__(self, width: int, height: int, fps: float, bitrate: int) -> None:
+        self._size = (width, height)
         self._fps = Fraction(fps).limit_denominator(1001)
         self._count = 0
         self._codec = self._open(bitrate)
@@ -32,7 +33,6 @@ class Encoder:
         codec.pix_fmt = "yuv420p"
         codec.framerate, codec.time_base = self._fps, 1 / self._fps
         codec.bit_rate = bitrate
-        codec.gop_size = self._gop
         codec.qmin = 20  # a picture that stands still need not fill the bitrate
         codec.max_b_frames = 0
         codec.thread_count = 1

@@ -42,13 +42,17 @@ def now_us() -> int:
 
 
 class Strip:
-    """A synthetic picture: a texture that drifts, and the clock above it."""
+    """A synthetic picture: a texture that drifts under grain, the clock above it.
+
+    The grain changes, so that frames are about as large as a real camera's.
+    """
 
     def __init__(self, width: int, height: int) -> None:
-        rough = np.random.default_rng(1).integers(
-            40, 200, (height // 8, 2 * width // 8)
-        )
-        self._wide = rough.astype(np.uint8).repeat(8, 0).repeat(8, 1)
+        random = np.random.default_rng(1)
+        rough = random.integers(50, 190, (height // 16 + 1, 2 * width // 16 + 2))
+        wide = rough.repeat(16, 0).repeat(16, 1)[:height, : 2 * width]
+        grain = [random.normal(0, 5, wide.shape) for _ in range(4)]
+        self._wide = [(wide + each).astype(np.uint8) for each in grain]
         self._picture = np.full((height * 3 // 2, width), NEUTRAL, dtype=np.uint8)
         self._size, self._count = (width, height), 0
 
@@ -56,8 +60,8 @@ class Strip:
         """The next picture; it is captured when its clock is painted."""
         width, height = self._size
         shift = self._count * 2 % width
-        rows = self._wide.shape[0]
-        self._picture[:rows] = self._wide[:, shift : shift + width]
+        wide = self._wide[self._count % len(self._wide)]
+        self._picture[:height] = wide[:, shift : shift + width]
         self._count += 1
         captured = now_us()
         camera_strip.paint(self._picture, captured // 1000, BLACK_Y, WHITE_Y)

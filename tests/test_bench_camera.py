@@ -1,0 +1,352 @@
+"""The bench camera's process: records, pictures, requests, and what it never does."""
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from av.video.codeccontext import VideoCodecContext
+from av.video.frame import VideoFrame
+
+from fpvcar import wire
+from fpvcar.bench import camera, camera_strip, soc
+from fpvcar.bench.camera_encoder import Encoder
+from fpvcar.bench.camera_picture import Strip
+
+SMALL = ("--source=strip", "--width=320", "--height=240")
+
+
+class Camera:
+    """One camera process and a reader of its records."""
+
+    def __init__(self, *options: str, **env: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "fpvcar.bench.camera", *options],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, **env}, bufsize=0,
+        )  # fmt: skip
+
+    def ask(self, line: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(line.encode() + b"\n")
+
+    def _read(self, count: int) -> bytes:
+        assert self.process.stdout
+        data = b""
+        while len(data) < count:
+            ready, _, _ = select.select([self.process.stdout], [], [], 20.0)
+            assert ready, "no record for 20 s"
+            piece = self.process.stdout.read(count - len(data))
+            assert piece, "camera ended"
+            data += piece
+        return data
+
+    def record(self) -> wire.Record:
+        length, key, captured = wire.parse_record_header(self._read(16))
+        return wire.Record(key, captured, self._read(length))
+
+    def said(self) -> str:
+        assert self.process.stderr
+        return self.process.stderr.read().decode()
+
+    def end(self) -> int:
+        assert self.process.stdin
+        self.process.stdin.close()
+        return self.process.wait(10)
+
+
+Start = Callable[..., Camera]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    cameras: list[Camera] = []
+
+    def one(*options: str, **env: str) -> Camera:
+        cameras.append(Camera(*options, **env))
+        return cameras[-1]
+
+    yield one
+    for each in cameras:
+        each.process.kill()
+        each.process.wait()
+        for pipe in (each.process.stdin, each.process.stdout, each.process.stderr):
+            assert pipe
+            pipe.close()
+
+
+def decoder() -> VideoCodecContext:
+    made = VideoCodecContext.create("h264", "r")
+    assert isinstance(made, VideoCodecContext)
+    return made
+
+
+def decode(codec: VideoCodecContext, unit: bytes) -> VideoFrame:
+    """The one picture of an access unit; a decoder that holds it back fails."""
+    codec.flags |= 1 << 19  # AV_CODEC_FLAG_LOW_DELAY
+    (picture,) = codec.decode(av.Packet(unit))
+    return picture
+
+
+def luma(picture: VideoFrame) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    planes = picture.to_ndarray(format="yuv420p").astype(np.uint8)
+    return planes[: picture.height]
+
+
+def nal_types(unit: bytes) -> list[int]:
+    return [piece[0] & 31 for piece in unit.split(b"\0\0\1")[1:]]
+
+
+# --- the strip ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clock", [0, 1, 123_456_789, 2**32 - 1, 2**32 + 5])
+@pytest.mark.parametrize("width", [320, 640, 1280])
+def test_strip_is_read_back(clock: int, width: int) -> None:
+    picture = np.full((240, width), 90, dtype=np.uint8)
+    camera_strip.paint(picture, clock, 16, 235)
+    assert camera_strip.read(picture) == clock % 2**32
+
+
+def test_strip_refuses_what_is_none() -> None:
+    picture = np.full((240, 640), 90, dtype=np.uint8)
+    assert camera_strip.read(picture) is None
+    camera_strip.paint(picture, 77, 16, 235)
+    picture[:16, 20 * 16 : 21 * 16] ^= 0xFF
+    assert camera_strip.read(picture) is None
+
+
+# --- the encoder -------------------------------------------------------------------
+
+
+def test_encoder_gives_each_picture_at_once_and_no_b_frames() -> None:
+    encoder, source, codec = Encoder(320, 240, 30, 500_000), Strip(320, 240), None
+    for index in range(70):
+        unit, key = encoder.encode(source.take()[1], key=index == 40)
+        assert key == (index in (0, 40))
+        if key:
+            assert nal_types(unit)[:2] == [7, 8]
+            assert 5 in nal_types(unit)
+            codec = codec or decoder()
+        assert codec
+        picture = decode(codec, unit)
+        assert (picture.width, picture.height) == (320, 240)
+        assert picture.pict_type in (1, 2)
+        assert codec.reorder_depth == 0 and not codec.has_b_frames
+    sps, _ = encoder.encode(source.take()[1], key=True)
+    at = sps.index(b"\0\0\1") + 4
+    assert sps[at] == 66 and sps[at + 1] & 0x40  # constrained baseline
+
+
+def test_key_frames_stay_within_the_vbv() -> None:
+    encoder, source = Encoder(640, 480, 30, 800_000), Strip(640, 480)
+    units = [encoder.encode(source.take()[1], key=i % 20 == 0) for i in range(100)]
+    assert max(len(unit) for unit, _ in units) < 1.3 * 800_000 / 8 * 0.2
+
+
+def test_a_still_picture_does_not_fill_the_bitrate() -> None:
+    encoder, (_, picture) = (
+        Encoder(320, 240, 30, 2_000_000),
+        Strip(320, 240).take(),
+    )
+    sizes = [len(encoder.encode(picture, key=False)[0]) for _ in range(29)]
+    assert sum(sizes[5:]) < 24 * 500
+
+
+# --- what stdin asks -----------------------------------------------------------------
+
+
+def test_control_takes_pieces_of_lines() -> None:
+    control = camera.Control()
+    assert control.feed(b"ke") == [] and not control.key
+    assert control.feed(b"y\nbitrate 300000\nbitr") == []
+    assert control.key and control.bitrate == 300_000
+    assert control.feed(b"ate 400000\n\n") == []
+    assert control.bitrate == 400_000
+
+
+@pytest.mark.parametrize(
+    "line", ["kex", "bitrate", "bitrate -5", "bitrate 10", "bitrate 9" + "0" * 300, "é"]
+)
+def test_control_says_what_it_ignores(line: str) -> None:
+    control = camera.Control()
+    (said,) = control.feed(line.encode() + b"\n")
+    assert said.startswith("ignored: ")
+    assert (control.key, control.bitrate) == (False, None)
+
+
+# --- the process, without EGL --------------------------------------------------------
+
+
+def test_stamped_records_decode_to_their_time(start: Start) -> None:
+    strip, codec = start("--source=strip", "--fps=29.9"), decoder()
+    last = 0
+    for index in range(20):
+        record = strip.record()
+        assert record.key == (index == 0)
+        picture = decode(codec, record.unit)
+        assert (picture.width, picture.height) == (640, 480)
+        clock = record.capture_us // 1000
+        assert camera_strip.read(luma(picture)) == clock % 2**32
+        assert last < record.capture_us <= time.monotonic_ns() // 1000
+        last = record.capture_us
+    assert strip.end() == 0
+    assert "strip 640x480 at 29.9 fps" in strip.said()
+
+
+def test_key_on_request_within_two_frames(start: Start) -> None:
+    strip = start(*SMALL)
+    for _ in range(4):
+        strip.record()
+    strip.ask("key")
+    records = [strip.record() for _ in range(3)]
+    assert sum(record.key for record in records) == 1
+    key = next(record for record in records if record.key)
+    assert nal_types(key.unit)[:2] == [7, 8]
+
+
+def test_a_key_frame_every_gop(start: Start) -> None:
+    strip = start(*SMALL, "--gop-s=0.3")
+    times = [r.capture_us for r in (strip.record() for _ in range(40)) if r.key]
+    assert len(times) >= 3
+    gaps = [(b - a) / 1e6 for a, b in zip(times, times[1:], strict=False)]
+    assert sorted(gaps)[len(gaps) // 2] == pytest.approx(0.3, abs=0.1)
+
+
+def test_bitrate_on_request(start: Start) -> None:
+    strip, codec = start("--source=strip", "--bitrate=4000000"), decoder()
+    first = [strip.record() for _ in range(30)]
+    for record in first:
+        decode(codec, record.unit)
+    strip.ask("bitrate 200000")
+    change = [strip.record() for _ in range(4)]
+    assert any(record.key for record in change)
+    second = [strip.record() for _ in range(30)]
+    for record in change + second:
+        decode(codec, record.unit)  # the same decoder goes on
+    assert max(len(r.unit) for r in change + second if r.key) < 200_000 / 8 * 0.3
+    mean = [sum(len(r.unit) for r in part) / len(part) for part in (first, second)]
+    assert mean[1] < mean[0] / 2
+
+
+def test_unknown_lines_are_said_and_ignored(start: Start) -> None:
+    strip = start(*SMALL)
+    strip.record()
+    strip.ask("faster")
+    for _ in range(3):
+        strip.record()
+    assert strip.end() == 0
+    assert "ignored: b'faster'" in strip.said()
+
+
+def test_a_slow_reader_gets_fresh_frames(start: Start) -> None:
+    strip = start(*SMALL)
+    for _ in range(3):
+        strip.record()
+    time.sleep(1.0)
+    old, next_one = strip.record(), strip.record()
+    # what lay in the pipe, then one taken after it was read
+    assert next_one.capture_us - old.capture_us > 700_000
+    assert time.monotonic_ns() // 1000 - next_one.capture_us < 300_000
+
+
+def test_end_of_stdin_ends_it_though_nobody_reads(start: Start) -> None:
+    strip = start("--source=strip", "--bitrate=20000000")
+    strip.record()
+    time.sleep(0.2)
+    assert strip.end() == 0
+
+
+def test_a_gone_reader_ends_it(start: Start) -> None:
+    strip = start(*SMALL)
+    strip.record()
+    assert strip.process.stdout
+    strip.process.stdout.close()
+    assert strip.process.wait(10) == 0
+    assert "Traceback" not in strip.said()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--width=63", "--source=strip"), "--width 63: expected 320 to 1920"),
+        (("--fps=500",), "--fps 500.0: expected 1 to 120"),
+        (("--fps=nan",), "--fps nan"),
+        (("--width=641", "--source=strip"), "expected even"),
+        (("--source=world",), "--soc is needed"),
+        (("--soc=/nowhere/soc",), "/nowhere/soc"),
+    ],
+)
+def test_bad_options_are_refused(start: Start, options: list[str], said: str) -> None:
+    refused = start(*options)
+    assert refused.process.wait(20) == 2
+    assert said in refused.said()
+
+
+# --- the process, with EGL -----------------------------------------------------------
+
+
+@pytest.fixture
+def chip(tmp_path: Path) -> soc.Soc:
+    soc.create(tmp_path / "soc")
+    return soc.attach(tmp_path / "soc")
+
+
+def place(chip: soc.Soc, x: float, yaw_w: float = 1.0, yaw_z: float = 0.0) -> None:
+    with soc.writing(chip.world) as world:
+        world.seed, world.nq, world.tick = 1, 13, world.tick + 1
+        world.qpos[:7] = [x, 0.0, 0.032, yaw_w, 0.0, 0.0, yaw_z]
+
+
+def test_shows_the_room_and_that_the_car_moves(
+    start: Start, chip: soc.Soc, tmp_path: Path
+) -> None:
+    place(chip, -1.9)
+    room, codec = start(f"--soc={tmp_path / 'soc'}", "--bitrate=4000000"), decoder()
+    first = [decode(codec, room.record().unit) for _ in range(8)][-1]
+    assert (first.width, first.height) == (640, 480)
+    before = first.to_ndarray(format="rgb24").astype(float)
+    floor = before[400:].mean(axis=(0, 1))
+    assert floor[0] > floor[1] > floor[2]  # planks are brown
+    assert before[:60].mean() > floor.mean()  # walls are light
+    assert before.std() > 20
+    place(chip, -1.4)
+    after = [decode(codec, room.record().unit) for _ in range(8)][-1]
+    moved = np.abs(after.to_ndarray(format="rgb24").astype(float) - before)
+    assert moved.mean() > 4
+    assert room.end() == 0
+
+
+def test_goes_on_without_a_world_and_follows_a_new_one(
+    start: Start, chip: soc.Soc, tmp_path: Path
+) -> None:
+    room = start(f"--soc={tmp_path / 'soc'}", "--width=320", "--height=240", "--stamp")
+    codec = decoder()
+    for _ in range(3):
+        record = room.record()
+        picture = decode(codec, record.unit)
+        assert camera_strip.read(luma(picture)) == record.capture_us // 1000 % 2**32
+    chip.world.sequence = 7  # killed while it wrote
+    room.record()
+    chip.world.sequence = 8
+    place(chip, -1.0)
+    chip.world.seed = 9
+    for _ in range(5):
+        room.record()
+    assert room.end() == 0
+
+
+def test_without_egl_it_says_which_packages(
+    start: Start, chip: soc.Soc, tmp_path: Path
+) -> None:
+    room = start(f"--soc={tmp_path / 'soc'}", __EGL_VENDOR_LIBRARY_DIRS="/nowhere")
+    assert room.process.wait(20) == camera.NO_EGL
+    said = room.said()
+    assert "no EGL; apt install libegl1 libgl1-mesa-dri libgles2" in said
+    assert said.count("\n") == 1
