@@ -43,7 +43,7 @@ class Running:
         self.profile, self.options = profile, options
         self.state_directory = household.state_directory()
         self.tls = self._tls()
-        self.stream = Stream()
+        self.stream = Stream(most_bitrate=profile.camera.bitrate)
         argv, framed = argv_of(profile, options.soc)
         self.camera = Camera(argv, framed, self.stream.publish)
         self.stream.source = self.camera
