@@ -5,118 +5,17 @@ The times are the design's plus a margin for a busy machine; `make bench` measur
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fpvcar import config, paths, wire
-from fpvcar.bench import soc as chip
+from fpvcar import paths, wire
 from fpvcar.wire import Status, WheelsReason
-
-MARGIN_S = 0.4
-START_S = 20.0
-PINS = config.load(paths.HARDWARE / "bench.toml").motor_pins()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-    return port
-
-
-def until(holds: Callable[[], bool], within_s: float, what: str) -> float:
-    """Waits; the seconds that it took. Fails with `what` after `within_s`."""
-    start_s = time.monotonic()
-    while not holds():
-        assert time.monotonic() - start_s < within_s, what
-        time.sleep(0.001)
-    return time.monotonic() - start_s
-
-
-class Rig:
-    """Emulator, wheels and a driver, each a process; the chip to look at."""
-
-    def __init__(self, runtime: Path) -> None:
-        self.runtime, self.port = runtime, free_port()
-        self.processes: list[subprocess.Popen[str]] = []
-        chip.create(runtime / "soc")
-        self.soc = chip.attach(runtime / "soc")
-        self.helper = socket.socket(socket.AF_UNIX)
-        self.helper.bind(str(runtime / "pins-off.sock"))
-        self.helper.listen()
-        self.helper.setblocking(False)
-        self.pigpiod = self.start_pigpiod()
-        self.wheels = self.start_wheels()
-
-    def _start(self, *argv: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *argv],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.processes.append(process)
-        return process
-
-    def start_pigpiod(self) -> subprocess.Popen[str]:
-        process = self._start(
-            "fpvcar.bench.pigpiod", f"--soc={self.runtime / 'soc'}",
-            f"--port={self.port}",
-        )  # fmt: skip
-
-        def listens() -> bool:
-            with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", self.port)) == 0
-
-        until(listens, START_S, "no emulator")
-        return process
-
-    def start_wheels(self) -> subprocess.Popen[str]:
-        process = self._start(
-            "fpvcar.wheels", f"--profile={paths.HARDWARE / 'bench.toml'}",
-            f"--runtime={self.runtime}", f"--set=pins.port = {self.port}",
-        )  # fmt: skip
-        return process
-
-    def drive(self, duty: float = 0.3) -> subprocess.Popen[str]:
-        driver = self._start("tests.wheels_driver", str(self.runtime), str(duty))
-        assert driver.stdout and driver.stdout.readline() == "driving\n"
-        until(lambda: self.powered, 1.0, "it does not drive")
-        return driver
-
-    @property
-    def powered(self) -> bool:
-        """True when a motor is driven; braked, coasting and let go are not."""
-        duties: list[float] = [self.soc.pin[gpio].duty() for gpio in PINS]
-        return duties[0] != duties[1] or duties[2] != duties[3]
-
-    def stands(self, within_s: float) -> None:
-        until(lambda: not self.powered, within_s + MARGIN_S, "the car runs on")
-
-    def stays(self, for_s: float) -> None:
-        until_s = time.monotonic() + for_s
-        while time.monotonic() < until_s:
-            assert not self.powered, "the car moved by itself"
-            time.sleep(0.001)
-
-    def asked(self) -> bool:
-        """True once for every call for the helper."""
-        try:
-            self.helper.accept()[0].close()
-        except BlockingIOError:
-            return False
-        return True
-
-    def end(self) -> None:
-        for process in self.processes:
-            process.kill()
-            process.communicate()
-        self.helper.close()
+from tests.wheels_rig import MARGIN_S, PINS, START_S, Client, Rig, free_port, until
 
 
 @pytest.fixture
@@ -126,38 +25,6 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
         yield rig
     finally:
         rig.end()
-
-
-class Client:
-    """Speaks to the wheels packet by packet."""
-
-    def __init__(self, runtime: Path) -> None:
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._socket.settimeout(START_S)
-        path = str(runtime / "wheels.sock")
-
-        def connects() -> bool:
-            return self._socket.connect_ex(path) == 0
-
-        until(connects, START_S, "no wheels")
-        self.seq = 0
-
-    def hear(self) -> wire.Answer | None:
-        packet = self._socket.recv(64)
-        return wire.parse_answer(packet) if packet else None
-
-    def send(self, duty: float) -> wire.Answer | None:
-        self.seq += 1
-        deadline_ns = time.monotonic_ns() + 100_000_000
-        setpoint = wire.Setpoint(self.seq, deadline_ns, (duty, 0.0))
-        self._socket.send(wire.pack_setpoint(setpoint))
-        while True:
-            answer = self.hear()
-            if answer is None or answer.status != Status.STOPPED:
-                return answer
-
-    def close(self) -> None:
-        self._socket.close()
 
 
 def test_client_killed(rig: Rig) -> None:
@@ -229,7 +96,7 @@ def test_pigpiod_killed_while_driving_keeps_the_duty(rig: Rig) -> None:
 
 def test_pigpiod_hangs(rig: Rig) -> None:
     driver = rig.drive()
-    os.kill(rig.pigpiod.pid, signal.SIGSTOP)
+    rig.stop_pigpiod()
     until(rig.asked, 0.12 + MARGIN_S, "the helper was not asked")
     assert rig.powered, "DMA keeps the PWM running"
     driver.kill()
@@ -239,7 +106,7 @@ def test_pigpiod_hangs(rig: Rig) -> None:
     answer = client.send(0.0)
     assert answer and answer.reason == WheelsReason.PINS_LOST
     client.close()
-    os.kill(rig.pigpiod.pid, signal.SIGCONT)
+    rig.continue_pigpiod()
     rig.stands(1.0)
     rig.drive()
 
