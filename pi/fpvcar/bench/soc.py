@@ -64,12 +64,12 @@ class Pin(ctypes.Structure):
 
     def duty(self) -> float:
         """Share of the time for which the pin drives high, 0 to 1."""
-        if self.mode != MODE_OUTPUT:
-            return 0.0
         pwm = self.pwm
-        if pwm:
+        if self.mode == MODE_INPUT:
+            return 0.0
+        if pwm:  # by DMA on an output, by the PWM hardware in an alternate function
             return (pwm >> 32) / (pwm & 0xFFFFFFFF)
-        return float(self.out)
+        return float(self.out) if self.mode == MODE_OUTPUT else 0.0
 
 
 class World(ctypes.Structure):
