@@ -1,0 +1,138 @@
+"""The bench's I2C buses: devices with real register maps, reached in-process."""
+
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+from fpvcar.bench import soc as chip
+
+
+class Nack(Exception):
+    """Nobody acknowledged: the address, or a byte that was written."""
+
+
+class Device(Protocol):
+    """A chip on the bus."""
+
+    def write(self, data: bytes) -> None:
+        """One write transaction. Raises Nack."""
+
+    def read(self, count: int) -> bytes:
+        """One read transaction of that many bytes. Raises Nack."""
+
+
+class Bus:
+    """Devices by 7-bit address."""
+
+    def __init__(self) -> None:
+        self.devices: dict[int, Device] = {}
+
+    def write(self, address: int, data: bytes) -> None:
+        """Raises Nack if there is no such device, or if it refuses."""
+        self._device(address).write(data)
+
+    def read(self, address: int, count: int) -> bytes:
+        """Raises Nack if there is no such device, or if it refuses."""
+        return self._device(address).read(count)
+
+    def _device(self, address: int) -> Device:
+        if address not in self.devices:
+            raise Nack(f"no device at {address:#04x}")
+        return self.devices[address]
+
+
+class Ina219:
+    """INA219 current and power monitor (TI SBOS448G, tables 2 to 7), big-endian.
+
+    `volts` and `amps` give what is at its pins at the moment of a reading.
+    """
+
+    CONFIG, SHUNT, BUS, POWER, CURRENT, CALIBRATION = range(6)
+    CONFIG_RESET = 0x399F
+    SHUNT_LSB_V, BUS_LSB_V = 10e-6, 4e-3
+    PGA_RANGE_V = (0.04, 0.08, 0.16, 0.32)
+    BUS_RANGE_V = (16.0, 32.0)
+    RESET, READY, OVERFLOW = 0x8000, 0x2, 0x1
+
+    def __init__(
+        self, volts: Callable[[], float], amps: Callable[[], float],
+        shunt_ohm: float = 0.1,
+    ) -> None:  # fmt: skip
+        self._volts, self._amps, self._shunt_ohm = volts, amps, shunt_ohm
+        self._pointer = 0
+        self._reset()
+
+    def _reset(self) -> None:
+        self._config, self._calibration = self.CONFIG_RESET, 0
+        self._shunt_raw = self._bus_raw = 0
+        self._ready = False
+
+    def write(self, data: bytes) -> None:
+        """Register pointer, then the register's two bytes."""
+        if not data:
+            return
+        self._pointer = data[0]
+        if len(data) < 3:
+            return
+        value = int.from_bytes(data[1:3], "big")
+        if self._pointer == self.CONFIG:
+            if value & self.RESET:
+                self._reset()
+            else:
+                self._config, self._ready = value & 0x3FFF, False
+        elif self._pointer == self.CALIBRATION:
+            self._calibration = value & 0xFFFE
+
+    def read(self, count: int) -> bytes:
+        """The register at the pointer; an idle bus (0xFF) behind it."""
+        value = self._register(self._pointer).to_bytes(2, "big")
+        return (value + b"\xff" * count)[:count]
+
+    def _register(self, pointer: int) -> int:
+        self._convert()
+        current = _clamp16(self._shunt_raw * self._calibration // 4096)
+        power = abs(current[0]) * self._bus_raw // 5000
+        overflow = current[1] or power > 0xFFFF
+        if pointer == self.CONFIG:
+            return self._config
+        if pointer == self.SHUNT:
+            return self._shunt_raw & 0xFFFF
+        if pointer == self.BUS:
+            ready = self.READY if self._ready else 0
+            return self._bus_raw << 3 | ready | (self.OVERFLOW if overflow else 0)
+        if pointer == self.POWER:
+            self._ready = False
+            return power & 0xFFFF
+        if pointer == self.CURRENT:
+            return current[0] & 0xFFFF
+        return self._calibration if pointer == self.CALIBRATION else 0
+
+    def _convert(self) -> None:
+        """Measures, as far as the mode says (bit 0 shunt, bit 1 bus)."""
+        mode = self._config & 7
+        if mode in (0, 4):
+            return
+        if mode & 1:
+            limit = self.PGA_RANGE_V[self._config >> 11 & 3]
+            shunt_v = self._amps() * self._shunt_ohm
+            shunt_v = max(-limit, min(limit, shunt_v))
+            self._shunt_raw = round(shunt_v / self.SHUNT_LSB_V)
+        if mode & 2:
+            limit = self.BUS_RANGE_V[self._config >> 13 & 1]
+            bus_v = max(0.0, min(limit, self._volts()))
+            self._bus_raw = int(math.floor(bus_v / self.BUS_LSB_V + 0.5))
+        self._ready = True
+
+
+def _clamp16(value: int) -> tuple[int, bool]:
+    clamped = max(-0x8000, min(0x7FFF, value))
+    return clamped, clamped != value
+
+
+def battery_monitor(soc: chip.Soc, shunt_ohm: float = 0.1) -> Ina219:
+    """An INA219 in the battery's lead.
+
+    It reads the fields alone, not the guarded block: each is stored whole, and a
+    world that was stopped in mid-tick must not stop the pin daemon.
+    """
+    return Ina219(lambda: soc.world.battery_v, lambda: soc.world.battery_a, shunt_ohm)

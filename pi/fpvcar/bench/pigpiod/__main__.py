@@ -1,0 +1,103 @@
+"""python -m fpvcar.bench.pigpiod: the pin daemon of the bench, as one process."""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from fpvcar.bench import soc as chip
+from fpvcar.bench.i2c import Bus, battery_monitor
+from fpvcar.bench.pigpiod.daemon import Daemon, Fittings, Pipes, Sonar
+from fpvcar.bench.pigpiod.pipes import FifoDirectory
+from fpvcar.bench.pigpiod.server import Server, clock_us
+
+BUSES = (1,)
+"""Those that a Pi 3 has without further options: /dev/i2c-1."""
+
+
+def _sonar(text: str) -> Sonar:
+    numbers = [int(part, 0) for part in text.split(",")]
+    if len(numbers) != 3:
+        raise ValueError
+    trigger, echo, index = numbers
+    if not (0 <= trigger < 32 and 0 <= echo < 32 and 0 <= index < chip.RANGES_MAX):
+        raise ValueError
+    return Sonar(trigger, echo, index)
+
+
+def _device(text: str) -> tuple[int, int, float]:
+    bus, address, kind, *shunt_ohm = text.split(":")
+    if kind != "ina219" or len(shunt_ohm) > 1:
+        raise ValueError
+    ohm = float(shunt_ohm[0]) if shunt_ohm else 0.1
+    return int(bus, 0), int(address, 0), ohm
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("fpvcar.bench.pigpiod", description=__doc__)
+    parser.add_argument("--soc", type=Path, required=True, help="the chip's file")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8888, help="0: any that is free")
+    parser.add_argument("--pipe-dir", type=Path, help="where NO makes its FIFOs")
+    parser.add_argument(
+        "--hcsr04", type=_sonar, action="append", default=[],
+        metavar="TRIGGER,ECHO,RANGE", help="an ultrasonic range sensor",
+    )  # fmt: skip
+    parser.add_argument(
+        "--i2c", type=_device, action="append", default=[],
+        metavar="BUS:ADDRESS:ina219[:SHUNT_OHM]", help="a device on an I2C bus",
+    )  # fmt: skip
+    return parser.parse_args(argv)
+
+
+def _fittings(options: argparse.Namespace, soc: chip.Soc) -> Fittings:
+    buses = {number: Bus() for number in BUSES}
+    for number, address, shunt_ohm in options.i2c:
+        bus = buses.setdefault(number, Bus())
+        bus.devices[address] = battery_monitor(soc, shunt_ohm)
+    pipes = Pipes()
+    if options.pipe_dir is not None:
+        directory = FifoDirectory(options.pipe_dir)
+        pipes = Pipes(directory.open, directory.close)
+    return Fittings(buses, options.hcsr04, pipes)
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    """Runs until SIGTERM or SIGINT. Raises OSError, ValueError."""
+    soc = chip.attach(options.soc)
+    server = Server(Daemon(soc, _fittings(options, soc), clock_us()))
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    listener = await server.listen(options.host, options.port)
+    port = listener.sockets[0].getsockname()[1]
+    print(f"pigpiod emulator: listening on {options.host}:{port}", flush=True)
+    await stop.wait()
+    listener.close()
+    server.close()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit status: 0 after a signal, 1 if it could not start."""
+    logging.basicConfig(format="pigpiod emulator: %(message)s")
+    options = _arguments(argv)
+    try:
+        asyncio.run(_serve(options))
+    except OSError as fault:
+        reason = os.strerror(fault.errno) if fault.errno else str(fault)
+        what = fault.filename or f"{options.host}:{options.port}"
+        print(f"pigpiod emulator: {what}: {reason}", file=sys.stderr)
+        return 1
+    except ValueError as fault:
+        print(f"pigpiod emulator: {fault}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

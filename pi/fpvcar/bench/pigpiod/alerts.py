@@ -1,0 +1,211 @@
+"""The alert thread of pigpiod: turns recorded edges into reports, once per batch.
+
+filters -> samples of changed levels -> watchdogs, reports, scripts that wait
+"""
+
+from collections.abc import Callable, Mapping
+
+from fpvcar.bench.pigpiod.filters import (
+    ACTIVE_MAX_US,
+    STEADY_MAX_US,
+    Edges,
+    Glitch,
+    Noise,
+)
+from fpvcar.bench.pigpiod.gpio_commands import Handler
+from fpvcar.bench.pigpiod.lines import USER_GPIO, Edge, Lines
+from fpvcar.bench.pigpiod.notify import EVENTS, Batch, Notifier, Sample, State
+from fpvcar.bench.pigpiod.protocol import Cmd, Err, Request
+from fpvcar.bench.pigpiod.pwm import SAMPLE_US
+
+BATCH_US = 1000
+WATCHDOG_MAX_MS = 60_000
+
+
+class Alerts:
+    """What is watched, filtered and timed. `waited_bits` are those of scripts."""
+
+    def __init__(
+        self, lines: Lines, notifier: Notifier, waited_bits: Callable[[], int]
+    ) -> None:
+        self._lines, self._notifier, self._waited_bits = lines, notifier, waited_bits
+        self._glitch: dict[int, Glitch] = {}
+        self._noise: dict[int, Noise] = {}
+        self._unfiltered: set[int] = set()
+        self._watchdogs: dict[int, tuple[int, int]] = {}
+        self._events = 0
+        self._shown = 0
+        self._end_us = 0
+
+    def table(self) -> dict[int, Handler]:
+        """Command number -> handler."""
+        return {
+            Cmd.WDOG: self._wdog,
+            Cmd.FG: self._fg,
+            Cmd.FN: self._fn,
+            Cmd.NB: self._nb,
+            Cmd.NP: self._np,
+            Cmd.EVM: self._evm,
+            Cmd.EVT: self._evt,
+        }
+
+    def refresh(self, now_us: int) -> None:
+        """After handles or waiting scripts have changed: what is watched now."""
+        bits = self._notifier.monitored() | self._waited_bits()
+        if bits == self._lines.monitored:
+            return
+        if self._lines.monitored:
+            new = bits & ~self._lines.monitored
+        else:
+            new, self._end_us = 0xFFFFFFFF, now_us
+        self._lines.monitor(bits, now_us)
+        self._shown = self._shown & ~new | self._lines.recorded & new
+        families: tuple[Mapping[int, Glitch | Noise], ...] = (self._glitch, self._noise)
+        for filters in families:
+            for gpio, its_filter in filters.items():
+                if new >> gpio & 1:
+                    its_filter.sync(self._lines.recorded >> gpio & 1, now_us)
+
+    def next_us(self, now_us: int) -> int | None:
+        """When the next batch is due."""
+        if self._lines.monitored or self._events:
+            return max(self._end_us, now_us - BATCH_US) + BATCH_US
+        return self._notifier.next_alive_us()
+
+    def batch(self, now_us: int) -> tuple[int, int]:
+        """Reports everything up to now. Returns changed GPIO bits, event bits."""
+        end_us = now_us // SAMPLE_US * SAMPLE_US
+        before = last = self._shown
+        samples = self._samples(end_us)
+        changed = 0
+        for _, levels in samples:
+            changed |= (levels ^ last) & self._lines.monitored
+            last = levels
+        events, self._events = self._events, 0
+        if self._lines.monitored:
+            last = self._lines.show(end_us, last)
+        else:
+            last = self._lines.word(now_us)
+        shown = [(t, self._lines.show(t, levels)) for t, levels in samples]
+        timeouts = self._timeouts(before, samples, end_us)
+        self._notifier.emit(Batch(end_us, before, shown, last, timeouts, events))
+        self._end_us = end_us
+        return changed, events
+
+    def _samples(self, end_us: int) -> list[Sample]:
+        if not self._lines.monitored:
+            return []
+        samples: list[Sample] = []
+        levels = self._shown
+        for time_us, gpio, level in self._filtered(self._lines.take(end_us), end_us):
+            levels = levels & ~(1 << gpio) | level << gpio
+            if samples and samples[-1][0] == time_us:
+                samples[-1] = (time_us, levels)
+            else:
+                samples.append((time_us, levels))
+        self._shown = levels
+        return samples
+
+    def _filtered(self, edges: list[Edge], end_us: int) -> list[Edge]:
+        if self._unfiltered:
+            for gpio in self._unfiltered:
+                edges.insert(0, (self._end_us, gpio, self._lines.recorded >> gpio & 1))
+            self._unfiltered.clear()
+        gpios = self._glitch.keys() | self._noise.keys()
+        if not gpios:
+            return edges
+        out = [edge for edge in edges if edge[1] not in gpios]
+        for gpio in gpios:
+            if self._lines.monitored >> gpio & 1:
+                own = [(t, level) for t, g, level in edges if g == gpio]
+                for time_us, level in self._filter(gpio, own, end_us):
+                    out.append((max(time_us, self._end_us), gpio, level))
+        return sorted(out)
+
+    def _filter(self, gpio: int, edges: Edges, end_us: int) -> Edges:
+        glitch, noise = self._glitch.get(gpio), self._noise.get(gpio)
+        shown = self._shown >> gpio & 1
+        if glitch is not None:
+            edges = glitch.run(edges, noise.level if noise else shown, end_us)
+        if noise is not None:
+            edges = noise.run(edges, shown, end_us)
+        return edges
+
+    def _timeouts(self, before: int, samples: list[Sample], end_us: int) -> int:
+        bits = 0
+        for gpio, (timeout_us, since_us) in self._watchdogs.items():
+            last = before
+            for time_us, levels in samples:
+                if (levels ^ last) >> gpio & 1 and self._lines.monitored >> gpio & 1:
+                    since_us = time_us
+                last = levels
+            if end_us - since_us >= timeout_us:
+                bits, since_us = bits | 1 << gpio, end_us
+            self._watchdogs[gpio] = (timeout_us, since_us)
+        return bits
+
+    def _wdog(self, request: Request, now_us: int) -> int:
+        gpio, timeout_ms = request.p1, request.p2
+        if gpio >= USER_GPIO:
+            return Err.BAD_USER_GPIO
+        if timeout_ms > WATCHDOG_MAX_MS:
+            return Err.BAD_WDOG_TIMEOUT
+        self._watchdogs.pop(gpio, None)
+        if timeout_ms:
+            self._watchdogs[gpio] = (timeout_ms * 1000, now_us)
+        return 0
+
+    def _fg(self, request: Request, now_us: int) -> int:
+        gpio, steady_us = request.p1, request.p2
+        if gpio >= USER_GPIO:
+            return Err.BAD_USER_GPIO
+        if steady_us > STEADY_MAX_US:
+            return Err.BAD_FILTER
+        if self._glitch.pop(gpio, None):
+            self._unfiltered.add(gpio)
+        if steady_us:
+            level = self._lines.level(gpio, now_us)
+            self._glitch[gpio] = Glitch(steady_us, level, now_us)
+        return 0
+
+    def _fn(self, request: Request, now_us: int) -> int:
+        gpio, steady_us, active_us = request.p1, request.p2, request.word()
+        if gpio >= USER_GPIO:
+            return Err.BAD_USER_GPIO
+        if steady_us > STEADY_MAX_US or active_us > ACTIVE_MAX_US:
+            return Err.BAD_FILTER
+        if self._noise.pop(gpio, None):
+            self._unfiltered.add(gpio)
+        if steady_us:
+            level = self._lines.level(gpio, now_us)
+            self._noise[gpio] = Noise(steady_us, active_us, level, now_us)
+        return 0
+
+    def _nb(self, request: Request, now_us: int) -> int:
+        handle = self._notifier.get(request.p1)
+        if handle is None:
+            return Err.BAD_HANDLE
+        handle.bits, handle.state = request.p2, State.RUNNING
+        self.refresh(now_us)
+        return 0
+
+    def _np(self, request: Request, now_us: int) -> int:
+        handle = self._notifier.get(request.p1)
+        if handle is None:
+            return Err.BAD_HANDLE
+        handle.bits, handle.state = 0, State.PAUSED
+        self.refresh(now_us)
+        return 0
+
+    def _evm(self, request: Request, now_us: int) -> int:
+        handle = self._notifier.get(request.p1)
+        if handle is None:
+            return Err.BAD_HANDLE
+        handle.event_bits = request.p2
+        return 0
+
+    def _evt(self, request: Request, now_us: int) -> int:
+        if request.p1 >= EVENTS:
+            return Err.BAD_EVENT_ID
+        self._events |= 1 << request.p1
+        return 0

@@ -1,0 +1,206 @@
+"""pigpiod without sockets and clocks: executes commands, runs what is due."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from fpvcar.bench import soc as chip
+from fpvcar.bench.i2c import Bus
+from fpvcar.bench.pigpiod import absent
+from fpvcar.bench.pigpiod.alerts import Alerts
+from fpvcar.bench.pigpiod.gpio_commands import GpioCommands, Handler
+from fpvcar.bench.pigpiod.i2c_commands import I2cCommands
+from fpvcar.bench.pigpiod.lines import Lines
+from fpvcar.bench.pigpiod.notify import Notifier, Sink
+from fpvcar.bench.pigpiod.parts import HcSr04
+from fpvcar.bench.pigpiod.pins import Pins
+from fpvcar.bench.pigpiod.protocol import (
+    HARDWARE_REVISION,
+    VERSION,
+    Cmd,
+    Err,
+    Outcome,
+    Request,
+    Wait,
+)
+from fpvcar.bench.pigpiod.scripts import Scripts
+
+DELAY_MAX_US, DELAY_MAX_MS = 1_000_000, 60_000
+
+
+@dataclass(frozen=True)
+class Sonar:
+    """An HC-SR04: its pins, and which of the world's ranges it sees."""
+
+    trigger: int
+    echo: int
+    index: int
+
+
+@dataclass
+class Pipes:
+    """Where NO makes its FIFOs: `open(handle)` gives a sink or None."""
+
+    open: Callable[[int], Sink | None] = lambda handle: None
+    close: Callable[[int], None] = lambda handle: None
+
+
+@dataclass
+class Fittings:
+    """What is attached to the chip."""
+
+    buses: dict[int, Bus] = field(default_factory=lambda: {1: Bus()})
+    sonars: Sequence[Sonar] = ()
+    pipes: Pipes = field(default_factory=Pipes)
+
+
+@dataclass(eq=False)
+class Client:
+    """One connection, as the daemon sees it; `sink` takes reports after NOIB."""
+
+    sink: Sink
+
+
+class Daemon:
+    """The state of pigpiod. Every method takes the time in microseconds.
+
+    Ticks are the time modulo 2**32, as the chip's system timer counts.
+    """
+
+    def __init__(self, soc: chip.Soc, fittings: Fittings, now_us: int) -> None:
+        self.lines = Lines(soc)
+        self.pins = Pins(soc, self.lines, now_us)
+        self.scripts = Scripts()
+        self.notifier = Notifier()
+        self._pipes = fittings.pipes
+        self._pipe_handles: set[int] = set()
+        self.alerts = Alerts(self.lines, self.notifier, self.scripts.waited_bits)
+        self._internals = 0
+        for sonar in fittings.sonars:
+            HcSr04(soc, self.lines, sonar.trigger, sonar.echo, sonar.index)
+        self._table: dict[int, Handler] = {
+            **absent.TABLE,
+            **GpioCommands(self.pins, self.lines).table(),
+            **self.alerts.table(),
+            **I2cCommands(fittings.buses).table(),
+            **self._own_table(),
+        }
+
+    def _own_table(self) -> dict[int, Handler]:
+        return {
+            Cmd.TICK: lambda request, now_us: now_us & 0xFFFFFFFF,
+            Cmd.HWVER: lambda request, now_us: HARDWARE_REVISION,
+            Cmd.PIGPV: lambda request, now_us: VERSION,
+            Cmd.HELP: lambda request, now_us: 0,
+            Cmd.CGI: lambda request, now_us: self._internals,
+            Cmd.CSI: self._csi,
+            Cmd.MICS: self._mics,
+            Cmd.MILS: self._mils,
+            Cmd.NO: self._no,
+            Cmd.NC: self._nc,
+            Cmd.PROC: self.scripts.store,
+            Cmd.PROCR: self.scripts.start,
+            Cmd.PROCU: self.scripts.update,
+            Cmd.PROCS: self.scripts.stop,
+            Cmd.PROCP: self.scripts.status,
+            Cmd.PROCD: self.scripts.delete,
+        }
+
+    def execute(self, client: Client | None, request: Request, now_us: int) -> Outcome:
+        """Does one command; scripts that were due earlier run first."""
+        due_us = self.scripts.next_us()
+        if due_us is not None and due_us <= now_us:
+            self._run_scripts(now_us)
+        if request.cmd == Cmd.NOIB and client is not None:
+            return self._noib(client, now_us)
+        return self._do(request, now_us)
+
+    def _do(self, request: Request, now_us: int) -> Outcome:
+        handler = self._table.get(request.cmd)
+        return handler(request, now_us) if handler else Err.UNKNOWN_COMMAND
+
+    def advance(self, now_us: int) -> None:
+        """Does all that is due: scripts, reports."""
+        self._run_scripts(now_us)
+        due_us = self.alerts.next_us(now_us)
+        if due_us is not None and due_us <= now_us:
+            changed, events = self.alerts.batch(now_us)
+            if changed or events:
+                for script in self.scripts.all():
+                    script.notice(changed, events, now_us)
+                self._run_scripts(now_us)
+            self._forget_closed_pipes()
+            self.alerts.refresh(now_us)
+
+    def due_us(self, now_us: int) -> int | None:
+        """When `advance` has something to do next; None: not before a command."""
+        dues = (self.scripts.next_us(), self.alerts.next_us(now_us))
+        return min((due for due in dues if due is not None), default=None)
+
+    def disconnect(self, client: Client, now_us: int) -> None:
+        """A connection ended: only its in-band notifications end with it."""
+        self.notifier.close_owned(client)
+        self.alerts.refresh(now_us)
+
+    def close(self, now_us: int) -> None:
+        """The daemon ends in order: waves stand still, levels and modes stay."""
+        self.pins.close(now_us)
+        for number in list(self._pipe_handles):
+            self._pipes.close(number)
+
+    def _run_scripts(self, now_us: int) -> None:
+        self.scripts.run(now_us, self._do)
+        self.alerts.refresh(now_us)
+
+    def _forget_closed_pipes(self) -> None:
+        for number in list(self._pipe_handles):
+            if self.notifier.get(number) is None:
+                self._pipe_handles.discard(number)
+                self._pipes.close(number)
+
+    def _noib(self, client: Client, now_us: int) -> int:
+        number = self.notifier.free()
+        if number >= 0:
+            self.notifier.handles[number].open(client.sink, client, now_us)
+            self.notifier.close_owned(client, keep=number)
+            self.alerts.refresh(now_us)
+        return number
+
+    def _no(self, request: Request, now_us: int) -> int:
+        number = self.notifier.free()
+        if number < 0:
+            return number
+        sink = self._pipes.open(number)
+        if sink is None:
+            return Err.BAD_PATHNAME
+        self.notifier.handles[number].open(sink, None, now_us)
+        self._pipe_handles.add(number)
+        return number
+
+    def _nc(self, request: Request, now_us: int) -> int:
+        handle = self.notifier.get(request.p1)
+        if handle is None:
+            return Err.BAD_HANDLE
+        self.notifier.close(handle)
+        if request.p1 in self._pipe_handles:
+            self._pipe_handles.discard(request.p1)
+            self._pipes.close(request.p1)
+        self.alerts.refresh(now_us)
+        return 0
+
+    def _csi(self, request: Request, now_us: int) -> int:
+        self._internals = request.p1
+        return 0
+
+    def _mics(self, request: Request, now_us: int) -> Outcome:
+        if request.p1 > DELAY_MAX_US:
+            return Err.BAD_MICS_DELAY
+        return _rest(now_us + request.p1)
+
+    def _mils(self, request: Request, now_us: int) -> Outcome:
+        if request.p1 > DELAY_MAX_MS:
+            return Err.BAD_MILS_DELAY
+        return _rest(now_us + 1000 * request.p1)
+
+
+def _rest(until_us: int) -> Wait:
+    return Wait(until_us, lambda now_us: 0)

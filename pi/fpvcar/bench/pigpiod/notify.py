@@ -1,0 +1,158 @@
+"""Notifications: handles, and the reports that they get.
+
+report    u16 sequence | u16 flags | u32 tick | u32 levels of GPIO 0-31
+"""
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from fpvcar.bench.pigpiod.protocol import Err
+
+SLOTS = 32
+REPORT = struct.Struct("<HHII")
+FLAG_WATCHDOG, FLAG_ALIVE, FLAG_EVENT = 0x20, 0x40, 0x80
+ALIVE_US = 60_000_000
+EVENTS = 32
+REPORTS_PER_WRITE = 341
+"""4096 bytes, what a pipe takes whole."""
+Sink = Callable[[bytes], bool]
+"""Takes whole reports, or drops them; False when nobody reads there any more."""
+Sample = tuple[int, int]
+"""(time in microseconds, levels)."""
+
+
+class State(IntEnum):
+    """As in pigpio.h; closing and closed are one here."""
+
+    CLOSED = 0
+    OPENED = 3
+    RUNNING = 4
+    PAUSED = 5
+
+
+@dataclass(slots=True)
+class Handle:
+    """One reader of reports. `owner` is the connection, None for a pipe."""
+
+    sink: Sink | None = None
+    owner: object = None
+    state: State = State.CLOSED
+    sequence: int = 0
+    bits: int = 0
+    event_bits: int = 0
+    last_us: int = 0
+
+    def open(self, sink: Sink, owner: object, now_us: int) -> None:
+        """A new reader."""
+        self.sink, self.owner, self.state = sink, owner, State.OPENED
+        self.sequence = self.bits = self.event_bits = 0
+        self.last_us = now_us
+
+
+@dataclass(slots=True)
+class Batch:
+    """What happened since the last one, up to `end_us`."""
+
+    end_us: int
+    before: int
+    samples: Sequence[Sample]
+    levels: int
+    """The levels at the end."""
+    watchdogs: int
+    events: int
+
+    def changes(self, bits: int) -> list[Sample]:
+        """The samples in which one of the bits differs from the sample before."""
+        out, old = [], self.before & bits
+        for sample in self.samples:
+            new = sample[1] & bits
+            if new != old:
+                out.append(sample)
+                old = new
+        return out
+
+
+class Notifier:
+    """The 32 handles."""
+
+    def __init__(self) -> None:
+        self.handles = [Handle() for _ in range(SLOTS)]
+
+    def free(self) -> int:
+        """The lowest free handle, or an error."""
+        for number, handle in enumerate(self.handles):
+            if handle.state is State.CLOSED:
+                return number
+        return Err.NO_HANDLE
+
+    def get(self, number: int) -> Handle | None:
+        """An open handle."""
+        if number < SLOTS and self.handles[number].state is not State.CLOSED:
+            return self.handles[number]
+        return None
+
+    def close(self, handle: Handle) -> None:
+        """Frees a handle; who made a pipe removes it."""
+        handle.state, handle.sink, handle.owner = State.CLOSED, None, None
+        handle.bits = handle.event_bits = 0
+
+    def close_owned(self, owner: object, keep: int = -1) -> None:
+        """Frees the in-band handles of a connection."""
+        for number, handle in enumerate(self.handles):
+            if owner is not None and handle.owner is owner and number != keep:
+                self.close(handle)
+
+    def monitored(self) -> int:
+        """Bits that a running handle watches."""
+        bits = 0
+        for handle in self.handles:
+            if handle.state is State.RUNNING:
+                bits |= handle.bits
+        return bits
+
+    def next_alive_us(self) -> int | None:
+        """When the next keep-alive is due."""
+        opened = [h.last_us for h in self.handles if h.state is not State.CLOSED]
+        return min(opened) + ALIVE_US + 1 if opened else None
+
+    def emit(self, batch: Batch) -> None:
+        """Sends each handle its reports."""
+        for handle in self.handles:
+            if handle.state is State.CLOSED:
+                continue
+            reports = self._reports(handle, batch)
+            if reports:
+                handle.last_us = batch.end_us
+                self._send(handle, reports)
+
+    def _reports(self, handle: Handle, batch: Batch) -> list[bytes]:
+        entries: list[tuple[int, int, int]] = []
+        if handle.state is State.RUNNING:
+            for time_us, levels in batch.changes(handle.bits):
+                entries.append((0, time_us, levels))
+            for gpio in _numbers(batch.watchdogs & handle.bits):
+                entries.append((FLAG_WATCHDOG | gpio, batch.end_us, batch.levels))
+        for event in _numbers(batch.events & handle.event_bits):
+            entries.append((FLAG_EVENT | event, batch.end_us, batch.levels))
+        if not entries and batch.end_us - handle.last_us > ALIVE_US:
+            entries.append((FLAG_ALIVE, batch.end_us, batch.levels))
+        return [_pack(handle, *entry) for entry in entries]
+
+    def _send(self, handle: Handle, reports: list[bytes]) -> None:
+        for start in range(0, len(reports), REPORTS_PER_WRITE):
+            part = b"".join(reports[start : start + REPORTS_PER_WRITE])
+            if handle.sink is not None and not handle.sink(part):
+                self.close(handle)
+                return
+
+
+def _numbers(bits: int) -> list[int]:
+    return [number for number in range(32) if bits >> number & 1] if bits else []
+
+
+def _pack(handle: Handle, flags: int, time_us: int, levels: int) -> bytes:
+    report = REPORT.pack(handle.sequence, flags, time_us & 0xFFFFFFFF, levels)
+    handle.sequence = handle.sequence + 1 & 0xFFFF
+    return report

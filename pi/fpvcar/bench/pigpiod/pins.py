@@ -1,0 +1,271 @@
+"""The pins as pigpio handles them: modes, pulls, levels, PWM, servos, hardware PWM.
+
+Methods take arguments that were checked (commands.py) and the time in microseconds.
+Each leaves its effect in the chip file. As in pigpio.c, a pin is "used" for one thing
+at a time, and changing the use switches the former one off.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from fpvcar.bench import soc as chip
+from fpvcar.bench.pigpiod import pwm
+from fpvcar.bench.pigpiod.lines import USER_GPIO, Lines
+from fpvcar.bench.pigpiod.pwm import Wave
+
+ALT0, ALT5 = 4, 2
+PWM_PINS = {12: (0, ALT0), 13: (1, ALT0), 18: (0, ALT5), 19: (1, ALT5)}
+"""GPIO -> (channel, mode); those of bank 2 are never permitted."""
+PWM_RANGE = 1_000_000
+PLLD_HZ, OSCILLATOR_HZ = 500_000_000, 19_200_000
+COUNT_NS = 4
+"""One count of the PWM hardware: PLLD / 2."""
+CLOCK_PINS = {4: (0, ALT0), 5: (1, ALT0), 6: (2, ALT0), 20: (0, ALT5), 21: (1, ALT5)}
+SHOWN_PERIOD_US = 10_000
+
+
+class Use(Enum):
+    """What pigpio last used a pin for."""
+
+    NONE = auto()
+    WRITE = auto()
+    PWM = auto()
+    SERVO = auto()
+    HW_CLOCK = auto()
+    HW_PWM = auto()
+
+
+@dataclass(slots=True)
+class Info:
+    """What pigpio remembers of a pin."""
+
+    use: Use = Use.NONE
+    width: int = 0
+    range: int = pwm.DEFAULT_RANGE
+    index: int = pwm.DEFAULT_INDEX
+
+
+@dataclass(slots=True)
+class Channel:
+    """One of the two channels of the PWM hardware."""
+
+    hz: int = 0
+    duty: int = 0
+    real_range: int = 0
+    running: bool = False
+
+
+class Pins:
+    """All pins of the chip."""
+
+    def __init__(self, soc: chip.Soc, lines: Lines, now_us: int) -> None:
+        self._pins, self._lines = soc.pin, lines
+        self.info = [Info() for _ in range(chip.PINS)]
+        self.channels = (Channel(), Channel())
+        self.clock_hz = [0, 0, 0]
+        self._freeze(now_us)
+
+    def _freeze(self, now_us: int) -> None:
+        """DMA is reset, by a daemon that starts or ends: its waves stand still.
+
+        gpioTerminate and initDMAgo in pigpio.c touch no level: a pin stays as it was
+        at that instant, high maybe. The PWM hardware goes on.
+        """
+        for pin in self._pins:
+            if pin.pwm and pin.mode == chip.MODE_OUTPUT:
+                on_us, period_us = pin.pwm >> 32, pin.pwm & 0xFFFFFFFF
+                pin.out = int(now_us % period_us < on_us) if period_us else 0
+                pin.pwm = 0
+
+    def close(self, now_us: int) -> None:
+        """The daemon ends in order."""
+        self._freeze(now_us)
+
+    def mode(self, gpio: int) -> int:
+        """The pin's mode, as the register says."""
+        return int(self._pins[gpio].mode)
+
+    def set_mode(self, gpio: int, mode: int, now_us: int) -> None:
+        """Another mode stops PWM and servo."""
+        if mode != self._pins[gpio].mode:
+            self._switch_off(gpio, now_us)
+            self.info[gpio].use = Use.NONE
+        self._pins[gpio].mode = mode
+        self._lines.changed(gpio, now_us)
+
+    def set_pull(self, gpio: int, pull: int, now_us: int) -> None:
+        """0 off, 1 down, 2 up."""
+        self._pins[gpio].pull = pull
+        self._lines.changed(gpio, now_us)
+
+    def write(self, gpio: int, level: int, now_us: int) -> None:
+        """Output at a steady level; ends PWM and servo."""
+        if self.info[gpio].use is not Use.WRITE:
+            self._switch_off(gpio, now_us, level)
+            self.info[gpio].use = Use.WRITE
+        self._output(gpio, level, now_us)
+
+    def write_bits(self, bank: int, bits: int, level: int, now_us: int) -> None:
+        """Sets or clears level registers only: neither mode nor PWM changes."""
+        for number in range(USER_GPIO):
+            gpio = 32 * bank + number
+            if bits >> number & 1 and gpio < chip.PINS:
+                if gpio not in self._lines.waves:
+                    self._pins[gpio].out = level
+                    self._lines.changed(gpio, now_us)
+
+    def trigger(self, gpio: int, length_us: int, level: int, now_us: int) -> None:
+        """A pulse on the level register; seen outside only if the pin is an output."""
+        if gpio not in self._lines.waves:
+            self._pins[gpio].out = 1 - level
+        if self._pins[gpio].mode == chip.MODE_OUTPUT:
+            self._lines.pulse(gpio, now_us, length_us, level)
+
+    def set_pwm(self, gpio: int, duty: int, now_us: int) -> None:
+        """DMA PWM at the pin's range and frequency."""
+        info = self._become(gpio, Use.PWM, duty, now_us)
+        on_us = pwm.on_us(duty, info.range, info.index)
+        self._wave(gpio, on_us, pwm.period_us(info.index), now_us)
+        info.width = duty
+
+    def set_range(self, gpio: int, duty_range: int, now_us: int) -> None:
+        """Scales a running duty along."""
+        info = self.info[gpio]
+        old, info.range = info.range, duty_range
+        if info.use is Use.PWM and info.width:
+            info.width = duty_range * info.width // old
+            self._restart(gpio, now_us)
+
+    def set_frequency(self, gpio: int, hz: int, now_us: int) -> int:
+        """The nearest frequency there is; returns it."""
+        info = self.info[gpio]
+        info.index = pwm.frequency_index(hz)
+        if info.use is Use.PWM and info.width:
+            self._restart(gpio, now_us)
+        return pwm.FREQUENCIES[info.index]
+
+    def set_servo(self, gpio: int, width_us: int, now_us: int) -> int:
+        """Servo pulses at 50 Hz; returns when the last pulse has ended (0: now)."""
+        wave = self._lines.waves.get(gpio)
+        if not width_us and wave and self.info[gpio].use is Use.SERVO:
+            if wave.level(now_us):
+                return wave.pulse_end_us(now_us)
+        info = self._become(gpio, Use.SERVO, width_us, now_us)
+        on_us = pwm.servo_on_us(width_us)
+        self._wave(gpio, on_us, pwm.SERVO_PERIOD_US, now_us)
+        info.width = width_us
+        return 0
+
+    def set_hardware_pwm(self, gpio: int, hz: int, duty: int, now_us: int) -> None:
+        """PWM by the hardware on one of PWM_PINS; 0 Hz stops it."""
+        number, mode = PWM_PINS[gpio]
+        channel, info = self.channels[number], self.info[gpio]
+        if hz:
+            channel.real_range = int(PLLD_HZ / (2.0 * hz) + 0.5)
+            channel.hz = int(PLLD_HZ / (2.0 * channel.real_range) + 0.5)
+            channel.duty, channel.running = duty, True
+            if info.use is not Use.HW_PWM:
+                self._switch_off(gpio, now_us)
+                info.use = Use.HW_PWM
+            self._pins[gpio].mode = mode
+        elif info.use is Use.HW_PWM:
+            info.use = Use.NONE
+            channel.running = False
+        for other, (its_number, its_mode) in PWM_PINS.items():
+            if its_number == number and self._pins[other].mode == its_mode:
+                self._hardware_wave(other, channel, its_mode, now_us)
+
+    def set_clock(self, gpio: int, hz: int, now_us: int) -> None:
+        """A clock on one of CLOCK_PINS; 0 Hz stops it. It does not show as edges."""
+        number, mode = CLOCK_PINS[gpio]
+        info = self.info[gpio]
+        if hz:
+            self.clock_hz[number] = _clock_hz(hz)
+            self._switch_off(gpio, now_us)
+            info.use = Use.HW_CLOCK
+            self._pins[gpio].mode = mode
+            self._lines.changed(gpio, now_us)
+        elif info.use is Use.HW_CLOCK:
+            info.use = Use.NONE
+
+    def _become(self, gpio: int, use: Use, value: int, now_us: int) -> Info:
+        info = self.info[gpio]
+        if info.use is not use:
+            self._switch_off(gpio, now_us)
+            info.use = use
+            if not value:
+                self._output(gpio, 0, now_us)
+        self._pins[gpio].mode = chip.MODE_OUTPUT
+        return info
+
+    def _restart(self, gpio: int, now_us: int) -> None:
+        info = self.info[gpio]
+        self._output_level(gpio, 0, now_us)
+        on_us = pwm.on_us(info.width, info.range, info.index)
+        self._wave(gpio, on_us, pwm.period_us(info.index), now_us)
+
+    def _switch_off(self, gpio: int, now_us: int, level: int = 0) -> None:
+        self.info[gpio].width = 0
+        if gpio in self._lines.waves:
+            self._output_level(gpio, level, now_us)
+
+    def _output(self, gpio: int, level: int, now_us: int) -> None:
+        pin = self._pins[gpio]
+        pin.out, pin.mode = level, chip.MODE_OUTPUT
+        pin.pwm = 0
+        self._lines.changed(gpio, now_us)
+
+    def _output_level(self, gpio: int, level: int, now_us: int) -> None:
+        self._lines.set_wave(gpio, None, now_us)
+        self._pins[gpio].out, self._pins[gpio].pwm = level, 0
+        self._lines.changed(gpio, now_us)
+
+    def _wave(self, gpio: int, on_us: int, period_us: int, now_us: int) -> None:
+        """on_us 0 stops the wave: the pin goes low."""
+        pin = self._pins[gpio]
+        old = self._lines.waves.get(gpio)
+        if not on_us:
+            if old:
+                self._output_level(gpio, 0, now_us)
+            self._lines.changed(gpio, now_us)
+            return
+        on_ns, period_ns = on_us * 1000, period_us * 1000
+        if old is None or (old.on_ns, old.period_ns) != (on_ns, period_ns):
+            before = self._lines.level(gpio, now_us)
+            wave = Wave.replacing(
+                old, on_ns, period_ns, now_us, before, chip.MODE_OUTPUT
+            )
+            self._lines.set_wave(gpio, wave, now_us)
+        if on_us < period_us:
+            pin.pwm = on_us << 32 | period_us
+        else:
+            pin.out, pin.pwm = 1, 0
+        self._lines.changed(gpio, now_us)
+
+    def _hardware_wave(
+        self, gpio: int, channel: Channel, mode: int, now_us: int
+    ) -> None:
+        pin = self._pins[gpio]
+        if not channel.running:
+            self._lines.set_wave(gpio, None, now_us)
+            pin.pwm = 0
+        else:
+            on = channel.duty * channel.real_range // PWM_RANGE
+            period_ns = channel.real_range * COUNT_NS
+            wave = Wave.replacing(None, on * COUNT_NS, period_ns, now_us, 0, mode)
+            self._lines.set_wave(gpio, wave, now_us)
+            # Whole periods, so that a short one keeps the precision of its duty.
+            scale = max(1, -(-SHOWN_PERIOD_US * 1000 // period_ns))
+            on_us = on * COUNT_NS * scale // 1000
+            pin.pwm = on_us << 32 | period_ns * scale // 1000
+        self._lines.changed(gpio, now_us)
+
+
+def _clock_hz(hz: int) -> int:
+    """What a clock divider of 12.12 bits makes of the wish (BCM2835, 6.3)."""
+    made = []
+    for source in (OSCILLATOR_HZ, PLLD_HZ):
+        divider = round(source * 4096 / hz)
+        if 4096 <= divider < 4096 * 4096:
+            made.append(source * 4096 / divider)
+    return int(min(made, key=lambda real: abs(real - hz)) + 0.5)

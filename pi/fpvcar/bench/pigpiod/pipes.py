@@ -1,0 +1,46 @@
+"""FIFOs for NO: pigpio0, pigpio1 ... in a directory, as pigpiod makes in /dev."""
+
+import contextlib
+import os
+from pathlib import Path
+
+from fpvcar.bench.pigpiod.notify import Sink
+
+
+class FifoDirectory:
+    """Opens and removes the FIFOs."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._files: dict[int, int] = {}
+
+    def open(self, handle: int) -> Sink | None:
+        """A sink that drops what the FIFO cannot take whole; None: no FIFO there."""
+        path = self._directory / f"pigpio{handle}"
+        try:
+            path.unlink(missing_ok=True)
+            os.mkfifo(path, 0o664)
+            # Opened for both, so that no reader is needed: as pigpiod does.
+            file = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        except OSError:
+            return None
+        self._files[handle] = file
+
+        def sink(data: bytes) -> bool:
+            try:
+                os.write(file, data)  # at most PIPE_BUF: all or nothing
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
+            return True
+
+        return sink
+
+    def close(self, handle: int) -> None:
+        """Removes a FIFO."""
+        file = self._files.pop(handle, None)
+        if file is not None:
+            os.close(file)
+            with contextlib.suppress(OSError):
+                (self._directory / f"pigpio{handle}").unlink()

@@ -1,0 +1,106 @@
+"""pigpio's PWM: tables of frequencies and ranges, and a wave as a function of time.
+
+All waves share one time base, as they share one DMA loop: periods start where the
+time is a multiple of the period.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SAMPLE_US = 5
+"""pigpiod's default sample rate (option -s)."""
+CYCLES = (1, 2, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 80, 100, 160, 200, 400, 800)
+REAL_RANGES = tuple(25 * cycles for cycles in CYCLES)
+FREQUENCIES = tuple(round(1e6 / (25 * SAMPLE_US * cycles)) for cycles in CYCLES)
+DEFAULT_INDEX = 5
+DEFAULT_RANGE = 255
+RANGE_MIN, RANGE_MAX = 25, 40000
+SERVO_MIN_US, SERVO_MAX_US = 500, 2500
+SERVO_PERIOD_US = 20_000
+FASTEST_SEEN_NS = 2 * SAMPLE_US * 1000
+"""A wave of a shorter period slips through between the samples."""
+
+
+def frequency_index(hz: int) -> int:
+    """The selectable frequency next to `hz`; the higher one of two as near."""
+    return min(range(len(CYCLES)), key=lambda i: abs(FREQUENCIES[i] - hz))
+
+
+def period_us(index: int) -> int:
+    """Length of one period at a selectable frequency."""
+    return REAL_RANGES[index] * SAMPLE_US
+
+
+def on_us(duty: int, duty_range: int, index: int) -> int:
+    """High time in each period; the duty is floored to whole samples."""
+    return duty * REAL_RANGES[index] // duty_range * SAMPLE_US
+
+
+def servo_on_us(width_us: int) -> int:
+    """High time of a servo pulse, floored to whole samples."""
+    return width_us // SAMPLE_US * SAMPLE_US
+
+
+def sampled(time_ns: int) -> int:
+    """When the sampler sees what happens at `time_ns`: microseconds, on its grid."""
+    return -(-time_ns // (SAMPLE_US * 1000)) * SAMPLE_US
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """A pin that goes high at each period's start and low `on_ns` later."""
+
+    on_ns: int
+    period_ns: int
+    start_us: int
+    """When the wave was set; it rises first at the next start of a period."""
+    before: int
+    """The pin's level at that time."""
+    hold_ns: int
+    """How far into the starting period that level lasts."""
+    mode: int
+    """The pin's mode in which the wave comes out: OUTPUT, or an alternate function."""
+
+    def level(self, at_us: int) -> int:
+        """The pin's level at a time not before the start."""
+        phase = self.start_us * 1000 % self.period_ns
+        passed = (at_us - self.start_us) * 1000
+        if phase and phase + passed < self.period_ns:
+            return int(self.before and phase + passed < self.hold_ns)
+        return int(at_us * 1000 % self.period_ns < self.on_ns)
+
+    def edges(self, after_us: int, until_us: int) -> Iterator[tuple[int, int]]:
+        """(sample time, level) of the edges in after_us < t <= until_us."""
+        if self.period_ns < FASTEST_SEEN_NS:
+            return
+        first = max(after_us, self.start_us) * 1000
+        number = first // self.period_ns
+        while (start := number * self.period_ns) <= until_us * 1000:
+            whole = start >= self.start_us * 1000
+            on_ns = self.on_ns if whole else self.hold_ns
+            off = start + on_ns
+            if whole and on_ns and after_us < sampled(start) <= until_us:
+                yield sampled(start), 1
+            if on_ns < self.period_ns and after_us < sampled(off) <= until_us:
+                yield sampled(off), 0
+            number += 1
+
+    @classmethod
+    def replacing(
+        cls, old: "Wave | None", on_ns: int, period_ns: int,
+        now_us: int, before: int, mode: int,
+    ) -> "Wave":  # fmt: skip
+        """A wave set at `now_us`: a shorter duty lets the old pulse end first."""
+        phase_ns = now_us * 1000 % period_ns
+        if phase_ns < on_ns:
+            hold_ns = on_ns
+        elif old and old.period_ns == period_ns:
+            hold_ns = old.on_ns
+        else:
+            hold_ns = period_ns
+        return cls(on_ns, period_ns, now_us, before, hold_ns, mode)
+
+    def pulse_end_us(self, at_us: int) -> int:
+        """When the pulse that is high at `at_us` ends."""
+        start = at_us * 1000 // self.period_ns * self.period_ns
+        return (start + self.on_ns) // 1000

@@ -1,0 +1,134 @@
+"""The 32 slots for stored scripts: PROC, PROCR, PROCU, PROCS, PROCP, PROCD."""
+
+import re
+import struct
+
+from fpvcar.bench.pigpiod.protocol import Err, Outcome, Request, Wait, signed
+from fpvcar.bench.pigpiod.script import Execute, RunState, Script
+from fpvcar.bench.pigpiod.script_parser import PARAMETERS, ScriptError, parse
+
+SLOTS = 32
+DELETE_POLL_US = 5000
+"""gpioDeleteScript looks every 5 ms whether the script has halted."""
+NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
+NOT_FOUND = 127 << 8
+"""What system() gives where /opt/pigpio/cgi has no such program: here, always."""
+
+
+def run_program(name: str) -> int:
+    """SYS and SHELL: the emulator has no programs to run."""
+    return NOT_FOUND if NAME.match(name) else Err.BAD_SCRIPT_NAME
+
+
+class Scripts:
+    """The scripts of the daemon; they outlive their clients."""
+
+    def __init__(self) -> None:
+        self._slots: list[Script | None] = [None] * SLOTS
+        self._dying: set[int] = set()
+
+    def all(self) -> list[Script]:
+        """Those that are stored."""
+        return [script for script in self._slots if script is not None]
+
+    def next_us(self) -> int | None:
+        """When the next one wants to run."""
+        times = [
+            s.wake_us for s in self._slots if s is not None and s.wake_us is not None
+        ]
+        return min(times) if times else None
+
+    def run(self, now_us: int, execute: Execute) -> None:
+        """Runs all that is due."""
+        for script in self._slots:
+            if script is not None:
+                script.run(now_us, execute)
+
+    def waited_bits(self) -> int:
+        """GPIO that a script waits for."""
+        bits = 0
+        for script in self._slots:
+            if script is not None:
+                bits |= script.wait_bits
+        return bits
+
+    def store(self, request: Request, now_us: int) -> int:
+        """PROC: the slot, or an error."""
+        free = [n for n, script in enumerate(self._slots) if script is None]
+        if not free:
+            return Err.NO_SCRIPT_ROOM
+        try:
+            instructions = parse(request.ext)
+        except ScriptError as fault:
+            return fault.error
+        self._slots[free[0]] = Script(instructions, run_program, now_us)
+        return free[0]
+
+    def start(self, request: Request, now_us: int) -> int:
+        """PROCR."""
+        script = self._checked(request)
+        if not isinstance(script, Script):
+            return script
+        if script.state(now_us) is RunState.INITING:
+            return Err.SCRIPT_NOT_READY
+        self._set_parameters(script, request)
+        script.start(now_us)
+        return 0
+
+    def update(self, request: Request, now_us: int) -> int:
+        """PROCU: the first parameters, whether it runs or not."""
+        script = self._checked(request)
+        if not isinstance(script, Script):
+            return script
+        self._set_parameters(script, request)
+        return 0
+
+    def stop(self, request: Request, now_us: int) -> int:
+        """PROCS."""
+        script = self._get(request.p1)
+        if script is None:
+            return Err.BAD_SCRIPT_ID
+        script.stop(now_us)
+        return 0
+
+    def status(self, request: Request, now_us: int) -> int | bytes:
+        """PROCP: status and parameters."""
+        script = self._get(request.p1)
+        if script is None:
+            return Err.BAD_SCRIPT_ID
+        return struct.pack("<11i", script.state(now_us), *script.parameters)
+
+    def delete(self, request: Request, now_us: int) -> Outcome:
+        """PROCD: waits until the script has halted."""
+        number = request.p1
+        script = self._get(number)
+        if script is None:
+            return Err.BAD_SCRIPT_ID
+        self._dying.add(number)
+        script.stop(now_us)
+
+        def look(at_us: int) -> Outcome:
+            if script.state(at_us) is RunState.RUNNING:
+                return Wait(at_us + DELETE_POLL_US, look)
+            self._slots[number] = None
+            self._dying.discard(number)
+            return 0
+
+        return look(now_us)
+
+    def _get(self, number: int) -> Script | None:
+        if number >= SLOTS or number in self._dying:
+            return None
+        return self._slots[number]
+
+    def _checked(self, request: Request) -> Script | int:
+        if request.p1 >= SLOTS:
+            return Err.BAD_SCRIPT_ID
+        if len(request.ext) // 4 > PARAMETERS:
+            return Err.TOO_MANY_PARAM
+        return self._get(request.p1) or Err.BAD_SCRIPT_ID
+
+    @staticmethod
+    def _set_parameters(script: Script, request: Request) -> None:
+        for index, word in enumerate(request.words()):
+            script.parameters[index] = signed(word)
