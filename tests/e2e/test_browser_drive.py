@@ -1,0 +1,295 @@
+"""Driving from a browser: keys, thumbs, gamepad; what the pins and the world did.
+
+Gamepad tests replace navigator.getGamepads: a headless browser has none.
+"""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.seat import at_the_wheel, drives_off, go_on, opened, probe, stands
+
+pytestmark = pytest.mark.e2e
+FORWARD, REVERSE, LEFT, RIGHT = range(4)
+
+GAMEPAD = """
+window.pad = {id: 'Test Pad', index: 0, connected: true, mapping: 'standard',
+  timestamp: 0, axes: [0, 0, 0, 0],
+  buttons: Array.from({length: 17}, () => ({pressed: false, touched: false, value: 0}))};
+navigator.getGamepads = () => [window.pad, null, null, null];
+window.plug = () => {
+  const event = new Event('gamepadconnected');
+  event.gamepad = window.pad;
+  dispatchEvent(event);
+};
+window.unplug = () => {
+  const event = new Event('gamepaddisconnected');
+  event.gamepad = window.pad;
+  navigator.getGamepads = () => [null, null, null, null];
+  dispatchEvent(event);
+};
+"""
+
+
+@pytest.fixture
+def seat(page: Page, bench: RunningBench) -> Iterator[Page]:
+    """At the wheel; given away afterwards, so that the next test has it at once."""
+    yield at_the_wheel(page, bench.url)
+    page.keyboard.up("ArrowUp")
+    page.locator("#give").click()
+    page.wait_for_function("window.fpvcar.state.role === 'watching'")
+
+
+def test_arrow_up_drives_and_the_picture_moves(seat: Page, bench: RunningBench) -> None:
+    before = bench.world()
+    picture = seat.locator("#picture").screenshot()
+    with bench.watch() as watch:
+        seat.keyboard.down("ArrowUp")
+        drives_off(watch)
+        assert watch.now.duties[REVERSE] == 0.0
+        seat.wait_for_timeout(1000)
+        speed_mps = bench.world().speed_mps
+        seat.keyboard.up("ArrowUp")
+        stands(watch)
+    assert speed_mps > 0.3, "the wheels turn but the car does not move"
+    after = bench.world()
+    moved_m = abs(after.x_m - before.x_m) + abs(after.y_m - before.y_m)
+    assert moved_m > 0.2
+    assert seat.locator("#picture").screenshot() != picture
+
+
+@pytest.mark.parametrize(
+    ("key", "pin"),
+    [
+        ("ArrowUp", FORWARD), ("w", FORWARD), ("ArrowDown", REVERSE), ("s", REVERSE),
+        ("ArrowLeft", LEFT), ("a", LEFT), ("ArrowRight", RIGHT), ("d", RIGHT),
+    ],
+)  # fmt: skip
+def test_every_key_drives_its_pin(
+    seat: Page, bench: RunningBench, key: str, pin: int
+) -> None:
+    with bench.watch() as watch:
+        seat.keyboard.down(key)
+        drives_off(watch, key)
+        assert [index for index, duty in enumerate(watch.now.duties) if duty] == [pin]
+        seat.keyboard.up(key)
+        stands(watch, key)
+
+
+def test_space_stops_and_only_go_on_goes_on(seat: Page, bench: RunningBench) -> None:
+    with bench.watch() as watch:
+        seat.keyboard.down("ArrowUp")
+        drives_off(watch)
+        seat.keyboard.press("Space")
+        stands(watch)
+        seat.wait_for_function("window.fpvcar.state.stop?.cause === 'estop'")
+        seat.keyboard.up("ArrowUp")
+        seat.keyboard.down("ArrowUp")
+        seat.wait_for_timeout(300)
+        assert not watch.now.driving, "a key brought the car back"
+        seat.keyboard.press("Space")
+        seat.keyboard.press("Enter")
+        seat.keyboard.up("ArrowUp")
+        seat.wait_for_timeout(200)
+        assert probe(seat, "state.stop.cause") == "estop", "a stray key was Go on"
+        go_on(seat)
+        seat.keyboard.down("ArrowUp")
+        drives_off(watch)
+        seat.keyboard.up("ArrowUp")
+        stands(watch)
+
+
+def test_space_is_taken_before_a_focused_button(
+    seat: Page, bench: RunningBench
+) -> None:
+    with bench.watch() as watch:
+        seat.keyboard.down("ArrowUp")
+        drives_off(watch)
+        seat.locator("#give").focus()
+        seat.keyboard.press("Space")
+        stands(watch)
+        seat.keyboard.up("ArrowUp")
+    seat.wait_for_function("window.fpvcar.state.stop?.cause === 'estop'")
+    assert probe(seat, "state.role") == "driver", "Space pushed the button instead"
+    go_on(seat)
+
+
+def test_two_thumbs_drive(browser: Browser, bench: RunningBench) -> None:
+    context = browser.new_context(
+        viewport={"width": 844, "height": 390}, has_touch=True, is_mobile=True
+    )
+    page = at_the_wheel(context.new_page(), bench.url)
+    touch = context.new_cdp_session(page)
+
+    def thumbs(kind: str, *points: tuple[float, float]) -> None:
+        touch.send(
+            "Input.dispatchTouchEvent",
+            {
+                "type": kind,
+                "touchPoints": [
+                    {"x": x, "y": y, "id": number}
+                    for number, (x, y) in enumerate(points)
+                ],
+            },
+        )
+
+    left, right = (110.0, 260.0), (600.0, 260.0)
+    with bench.watch() as watch:
+        thumbs("touchStart", left)
+        thumbs("touchMove", (left[0], left[1] - 70))
+        drives_off(watch, "the left thumb")
+        assert watch.now.duties[FORWARD] > 0.0
+        thumbs("touchStart", (left[0], left[1] - 70), right)
+        thumbs("touchMove", (left[0], left[1] - 70), (right[0] - 60, right[1]))
+        wait_for(lambda: watch.now.duties[LEFT] > 0.0, "the right thumb steers not")
+        thumbs("touchEnd")
+        stands(watch, "a lifted thumb")
+    page.locator("#give").click()
+    page.wait_for_function("window.fpvcar.state.role === 'watching'")
+    context.close()
+
+
+def test_a_gamepad_drives_and_stops_when_unplugged(
+    browser: Browser, bench: RunningBench
+) -> None:
+    context = browser.new_context()
+    context.add_init_script(GAMEPAD)
+    page = at_the_wheel(context.new_page(), bench.url)
+    page.evaluate("plug()")
+    with bench.watch() as watch:
+        page.evaluate("pad.buttons[7] = {pressed: true, touched: true, value: 1}")
+        drives_off(watch, "the right trigger")
+        assert watch.now.duties[FORWARD] > 0.0
+        page.evaluate("pad.buttons[7].value = 0; pad.buttons[6].value = 1")
+        wait_for(lambda: watch.now.duties[REVERSE] > 0.0, "the left trigger")
+        page.evaluate("pad.buttons[6].value = 0; pad.axes[0] = 1")
+        wait_for(lambda: watch.now.duties[RIGHT] > 0.0, "the left stick")
+        page.evaluate("pad.axes[0] = 0; pad.buttons[7].value = 1")
+        drives_off(watch)
+        page.evaluate("unplug()")
+        stands(watch, "an unplugged gamepad")
+        page.wait_for_timeout(200)
+        assert probe(page, "state.stop") is None, "neutral is no stop"
+        page.evaluate("navigator.getGamepads = () => [pad]; plug()")
+        page.evaluate("pad.buttons[7].value = 0")
+        page.wait_for_timeout(100)
+        page.evaluate("pad.buttons[7].value = 1")
+        drives_off(watch)
+        page.evaluate("pad.buttons[1] = {pressed: true, touched: true, value: 1}")
+        stands(watch, "B")
+        page.wait_for_function("window.fpvcar.state.stop?.cause === 'estop'")
+        page.evaluate("pad.buttons[1].pressed = false; pad.buttons[7].value = 0")
+    go_on(page)
+    page.locator("#give").click()
+    page.wait_for_function("window.fpvcar.state.role === 'watching'")
+    context.close()
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "dispatchEvent(new Event('blur'))",
+        "dispatchEvent(new Event('pagehide'))",
+        "Object.defineProperty(document, 'visibilityState', {value: 'hidden', "
+        "configurable: true}); Object.defineProperty(document, 'hidden', {value: true, "
+        "configurable: true}); document.dispatchEvent(new Event('visibilitychange'))",
+    ],
+    ids=["window loses focus", "page goes away", "tab hidden"],
+)
+def test_a_page_that_is_left_stops_the_car(
+    page: Page, bench: RunningBench, what: str
+) -> None:
+    at_the_wheel(page, bench.url)
+    with bench.watch() as watch:
+        page.keyboard.down("ArrowUp")
+        drives_off(watch)
+        now_ns = time.monotonic_ns()
+        page.evaluate(what)
+        stands(watch)
+        assert watch.stopped_after_s(now_ns) < 0.25, "that was silence, not neutral"
+        page.wait_for_timeout(300)
+        assert not watch.now.driving, "a held key drove on"
+
+
+def test_leaving_full_screen_stops(seat: Page, bench: RunningBench) -> None:
+    seat.keyboard.press("f")
+    seat.wait_for_function("document.fullscreenElement !== null")
+    with bench.watch() as watch:
+        seat.keyboard.down("ArrowUp")
+        drives_off(watch)
+        seat.evaluate("document.exitFullscreen()")
+        stands(watch)
+    seat.wait_for_function("window.fpvcar.state.stop?.cause === 'estop'")
+    seat.keyboard.up("ArrowUp")
+    go_on(seat)
+
+
+def test_lights_are_on_the_pins(seat: Page, bench: RunningBench) -> None:
+    head, rear = (5, 6), 13
+    seat.keyboard.press("l")
+    wait_for(
+        lambda: all(bench.soc.pin[gpio].duty() > 0 for gpio in head), "head lights"
+    )
+    seat.keyboard.down("ArrowDown")
+    wait_for(lambda: bench.soc.pin[rear].duty() > 0, "rear lights")
+    seat.keyboard.up("ArrowDown")
+    wait_for(lambda: bench.soc.pin[rear].duty() == 0, "rear lights stay on")
+    seat.keyboard.press("l")
+    wait_for(lambda: bench.soc.pin[head[0]].duty() == 0, "head lights stay on")
+
+
+def test_one_drives_many_watch_everybody_stops(
+    seat: Page, browser: Browser, bench: RunningBench
+) -> None:
+    context = browser.new_context()
+    watcher = opened(context.new_page(), bench.url)
+    assert probe(watcher, "state.role") == "watching"
+    with bench.watch() as watch:
+        watcher.keyboard.down("ArrowUp")
+        watcher.wait_for_timeout(300)
+        assert not watch.now.driving, "a watcher drove"
+        watcher.keyboard.up("ArrowUp")
+        seat.keyboard.down("ArrowUp")
+        drives_off(watch)
+        watcher.locator("#stop").click()
+        stands(watch)
+    seat.keyboard.up("ArrowUp")
+    seat.wait_for_function("window.fpvcar.state.stop?.cause === 'estop'")
+    go_on(seat)
+    seat.locator("#give").click()
+    watcher.wait_for_function("window.fpvcar.state.seat_free")
+    watcher.locator("#take").click()
+    watcher.wait_for_function("window.fpvcar.state.role === 'driver'")
+    watcher.locator("#give").click()
+    seat.wait_for_function("window.fpvcar.state.seat_free")
+    seat.locator("#take").click()
+    seat.wait_for_function("window.fpvcar.state.role === 'driver'")
+    context.close()
+
+
+def test_a_grown_up_takes_the_wheel(
+    seat: Page, browser: Browser, bench: RunningBench
+) -> None:
+    import json
+
+    codes = json.loads((bench.state / "codes.json").read_text())
+    context = browser.new_context()
+    mum = opened(context.new_page(), bench.url)
+    seat.keyboard.down("ArrowUp")
+    mum.evaluate(f"window.fpvcar.send({{kind: 'unlock', code: '{codes['grown_up']}'}})")
+    mum.wait_for_function("window.fpvcar.state.grown_up")
+    mum.locator("#take").click()
+    mum.wait_for_function("window.fpvcar.state.role === 'driver'")
+    with bench.watch() as watch:
+        mum.wait_for_timeout(300)
+        assert not watch.now.driving
+    assert probe(seat, "state.role") == "watching"
+    seat.keyboard.up("ArrowUp")
+    mum.locator("#give").click()
+    seat.wait_for_function("window.fpvcar.state.seat_free")
+    seat.locator("#take").click()
+    seat.wait_for_function("window.fpvcar.state.role === 'driver'")
+    context.close()
