@@ -15,11 +15,15 @@ WINDOW_S = 0.1
 MEMORY = 10
 """Windows that are remembered: 1 s."""
 SEGMENT_BYTES = 1448
-DRAIN_LEAST_S = 0.002
-"""Below this the kernel's counters say nothing of a link's speed."""
+READ_EVERY_S = 0.005
+"""The meter is read no more often; times are rounded up by as much."""
 
-SHARE = 0.8
-"""Bitrate / what the link carries: key frames and commands need the rest."""
+SETTLED_TRIPS = 5
+"""Round trips until a new link is judged: its rate is still being found out."""
+
+SHARE_DOWN, SHARE_UP = 0.8, 0.7
+"""Bitrate / what the link carries: key frames and commands need the rest. Going up
+leaves more: at 0.8 a key frame after a drop would make the next drop."""
 BLOCKED_S = 0.15
 """A link that takes nothing for so long, while a unit waits, is too slow."""
 SETTLE_S = 0.4
@@ -47,16 +51,27 @@ class LinkReport(NamedTuple):
     dropped: int
 
 
+class _Train(NamedTuple):
+    """A unit on its way: bytes `begin` to `end` of the connection.
+
+    `start_s`: before this its first byte was not acknowledged.
+    """
+
+    start_s: float
+    begin: int
+    end: int
+
+
 class LinkMeter:
     """Reckons with the kernel's counters of one TCP connection."""
 
     def __init__(self, now_s: float, acked: int) -> None:
-        self.progress_s = now_s
+        self.progress_s = self._since_s = now_s
         self.rtt_s = 0.0
         self.recent = 0.0
         self._acked = acked
         self._mark = (now_s, acked)
-        self._anchor: tuple[float, int, bool] | None = None
+        self._train: _Train | None = None
         self._best = 0.0
         self._windows: deque[tuple[float, float]] = deque(maxlen=MEMORY)
 
@@ -66,31 +81,45 @@ class LinkMeter:
         if acked > self._acked or not unacked:
             self.progress_s = now_s
         self._acked = acked
-        self._drain(now_s)
+        if self._train is not None:
+            self._train = self._follow(now_s, self._train)
         mark_s, mark = self._mark
         if now_s - mark_s >= WINDOW_S:
             self.recent = (acked - mark) / (now_s - mark_s)
             self._windows.append((self.recent, self._best))
             self._mark, self._best = (now_s, acked), 0.0
 
-    def _drain(self, now_s: float) -> None:
-        """How fast the last unit goes: its bytes over the time beyond the trip."""
-        if self._anchor is None:
-            return
-        since_s, before, queued = self._anchor
-        gone = self._acked - before
-        if gone >= SEGMENT_BYTES:
-            took_s = now_s - since_s - (0.0 if queued else self.rtt_s)
-            self._best = max(self._best, gone / max(took_s, DRAIN_LEAST_S))
+    def _follow(self, now_s: float, train: _Train) -> _Train | None:
+        """How fast a unit's bytes are acknowledged, one after the other.
 
-    def sent(self, now_s: float, unacked: int) -> None:
-        """A unit goes off behind `unacked` bytes."""
-        self._anchor = (now_s, self._acked, unacked > SEGMENT_BYTES)
+        Without its last segment, whose acknowledgement the peer may delay by 40 ms,
+        and without the first, which an idle link may pass on at any speed.
+        """
+        if self._acked <= train.begin:
+            return train._replace(start_s=max(train.start_s, now_s))
+        if self._acked < train.end - SEGMENT_BYTES:
+            return train
+        gone = min(self._acked, train.end) - train.begin - SEGMENT_BYTES
+        took_s = now_s - train.start_s + READ_EVERY_S
+        self._best = max(self._best, gone / took_s)
+        return None
+
+    def sent(self, now_s: float, unacked: int, size: int) -> None:
+        """A unit goes off behind `unacked` bytes. The larger, the more telling."""
+        begin, old = self._acked + unacked, self._train
+        if old is None or size > 2 * (old.end - old.begin):
+            self._train = _Train(now_s + self.rtt_s, begin, begin + size)
 
     @property
     def rate(self) -> float:
         """Delivered bytes/s: the best window of the last second."""
         return max((rate for rate, _ in self._windows), default=0.0)
+
+    def settled(self, now_s: float) -> bool:
+        """Is the link known well enough to judge it by?"""
+        return (
+            bool(self._windows) and now_s - self._since_s >= SETTLED_TRIPS * self.rtt_s
+        )
 
     @property
     def limit_bytes(self) -> float:
@@ -132,11 +161,11 @@ class Bitrate:
     def _down(self, now_s: float, link: LinkReport) -> int | None:
         failed = now_s - self._raised_s < FAILED_S
         self._hold_s = min(HOLD_MOST_S, 2 * self._hold_s) if failed else HOLD_S
-        target = min(SHARE * link.delivered, SHARE * self.wanted)
+        target = SHARE_DOWN * min(link.delivered, self.wanted)
         return self._set(max(self.least, int(target)), now_s)
 
     def _up(self, now_s: float, link: LinkReport) -> int | None:
-        step = min(STEP_MOST, SHARE * link.burst / self.wanted)
+        step = min(STEP_MOST, SHARE_UP * link.burst / self.wanted)
         if step < STEP_LEAST and now_s - self._changed_s >= BLIND_S:
             step = STEP_BLIND
         target = min(self.most, int(step * self.wanted))

@@ -54,7 +54,7 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
         "--height": camera.height,
         "--fps": camera.fps,
         "--bitrate": camera.bitrate,
-        "--gop": camera.gop_s,
+        "--gop-s": camera.gop_s,
     }
     words = [str(word) for pair in options.items() for word in pair]
     return [sys.executable, "-m", "fpvcar.bench.camera", *words], True
@@ -154,7 +154,7 @@ class Camera:
         self._silence_s, self._start_s = silence_s, start_s
         self._splitter = self._new_splitter()
         self._timer: asyncio.TimerHandle | None = None
-        self._fault: "asyncio.Future[str] | None" = None
+        self._fault: asyncio.Future[str] | None = None
         self._bitrate: int | None = None
         self._began_s = self._bytes_s = self._unit_s = 0.0
         self._synced = False

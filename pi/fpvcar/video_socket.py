@@ -117,7 +117,7 @@ class _Sender:
             self._report(now_s, room)
             frame = self._viewer.next(room, now_s)
             if frame is not None:
-                self._meter.sent(now_s, unacked)
+                self._meter.sent(now_s, unacked, len(frame.packet))
                 self._link.wrote(acked + unacked, len(frame.packet))
                 await self._ws.send_bytes(frame.packet)
                 continue
@@ -132,7 +132,9 @@ class _Sender:
             self._blocked_s = None
         elif self._blocked_s is None:
             self._blocked_s = now_s
-        if now_s - self._reported_s >= REPORT_S and self._viewer.is_driver():
+        if not (self._meter.settled(now_s) and self._viewer.is_driver()):
+            self._reported_dropped = self._viewer.dropped
+        elif now_s - self._reported_s >= REPORT_S:
             blocked_s = 0.0 if self._blocked_s is None else now_s - self._blocked_s
             dropped = self._viewer.dropped - self._reported_dropped
             self._reported_s, self._reported_dropped = now_s, self._viewer.dropped
