@@ -154,48 +154,31 @@ def _solid_box(box: Box) -> str:
 def ramp_parts(ramp: Ramp) -> tuple[tuple[str, str], ...]:
     """(kind, placement) of the ramp's boxes: slopes, plateau, kerbs.
 
-    The slopes are slabs of which the upper face is the way up.
+    The slopes are slabs of which the upper face is the way up. A kerb is higher than
+    a wheel, or the car would climb it and hang on its belly.
     """
-    half, thick = RAMP_WIDTH_M / 2, 0.02
+    wide, thick, kerb = RAMP_WIDTH_M / 2, 0.02, 0.06
     slope = math.atan2(RAMP_RISE_M, RAMP_RUN_M)
     long = math.hypot(RAMP_RISE_M, RAMP_RUN_M) / 2
     aside = RAMP_TOP_M / 2 + RAMP_RUN_M / 2 - thick * math.sin(slope)
-    lift = RAMP_RISE_M / 2 - thick * math.cos(slope)
-    parts = []
+    lift, top = RAMP_RISE_M / 2 - thick * math.cos(slope), RAMP_RISE_M / 2
+    up = (top + kerb / 2, lift + kerb / 2)
+
+    def box(x: float, y: float, z: float, half: tuple[float, ...], tilt: float) -> str:
+        a, b, c = half
+        where = f'pos="{ramp.x + x} {ramp.y + y} {z}" size="{a} {b} {c}"'
+        return f'{where} euler="0 {tilt} 0"'
+
+    parts = [("plateau", box(0, 0, top, (RAMP_TOP_M / 2, wide, top), 0))]
     for end in (-1, 1):
-        tilt = end * slope
-        parts.append(
-            (
-                "slope",
-                f'pos="{ramp.x + end * aside} {ramp.y} {lift}"'
-                f' size="{long} {half} {thick}" euler="0 {tilt} 0"',
-            )
-        )
-        for side in (-1, 1):
-            y = ramp.y + side * (half + 0.012)
-            parts.append(
-                (
-                    "kerb",
-                    f'pos="{ramp.x + end * aside} {y} {lift + 0.03}"'
-                    f' size="{long} 0.012 {thick}" euler="0 {tilt} 0"',
-                )
-            )
-    top = RAMP_RISE_M / 2
-    parts.append(
-        (
-            "plateau",
-            f'pos="{ramp.x} {ramp.y} {top}" size="{RAMP_TOP_M / 2} {half} {top}"',
-        )
-    )
-    for side in (-1, 1):
-        y = ramp.y + side * (half + 0.012)
-        parts.append(
-            (
-                "kerb",
-                f'pos="{ramp.x} {y} {top + 0.015}"'
-                f' size="{RAMP_TOP_M / 2} 0.012 {top + 0.015}"',
-            )
-        )
+        x, tilt = end * aside, end * slope
+        parts.append(("slope", box(x, 0, lift, (long, wide, thick), tilt)))
+    for y in (-wide - 0.012, wide + 0.012):
+        rail = (RAMP_TOP_M / 2, 0.012, top + kerb / 2)
+        parts.append(("kerb", box(0, y, up[0], rail, 0)))
+        for end in (-1, 1):
+            rail = (long, 0.012, thick + kerb / 2)
+            parts.append(("kerb", box(end * aside, y, up[1], rail, end * slope)))
     return tuple(parts)
 
 
