@@ -1,5 +1,6 @@
 """A driver without a browser: speaks /ws/drive as the page does, from a thread."""
 
+import contextlib
 import json
 import threading
 import time
@@ -21,7 +22,7 @@ def open_socket(
     """A WebSocket to the bench, with the Origin that its own page has, or none."""
     base = f"localhost:{port}"
     return connect(
-        f"ws://{base}{path}", compression=None, max_queue=max_queue,
+        f"ws://{base}{path}", compression=None, max_queue=max_queue, legacy=True,
         origin=Origin(f"http://{base}") if own_origin else None,
     )  # fmt: skip
 
@@ -56,6 +57,13 @@ class Driver(AbstractContextManager["Driver"]):
     ) -> None:  # fmt: skip
         self.closed.set()
         self._socket.close()
+        for thread in self._threads:
+            thread.join()
+
+    def abandon(self) -> None:
+        """Forgets a socket whose other end died without a good-bye."""
+        with contextlib.suppress(ConnectionClosed):
+            self._socket.close()
         for thread in self._threads:
             thread.join()
 

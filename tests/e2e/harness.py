@@ -174,6 +174,16 @@ class RunningBench:
                 found.append(int(entry.name))
         return found
 
+    def cameras(self) -> list[int]:
+        """The camera process, a child of `run`."""
+        found = []
+        for pid in self.children():
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            if b"fpvcar.bench.camera" in command:
+                found.append(pid)
+        assert found, "no camera process"
+        return found
+
     def watch(self) -> PinWatch:
         """Eyes on the motor pins."""
         return PinWatch(self.soc, self.pins)

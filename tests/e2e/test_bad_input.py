@@ -10,7 +10,7 @@ from websockets.exceptions import InvalidStatus
 
 from tests.e2e.driver import Driver, open_socket
 from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.test_who_stops import forward, free
+from tests.e2e.test_who_stops import forward, free, sit_down, stand_up
 
 pytestmark = pytest.mark.e2e
 
@@ -21,13 +21,10 @@ DRIVE = '{"kind":"drive","seq":1,"t":1,"throttle":%s,"steer":0}'
 def driver(bench: RunningBench) -> Iterator[Driver]:
     """Somebody at the wheel."""
     with Driver(bench.port) as seated:
-        wait_for(lambda: bool(seated.state), "no state")
-        seated.say(kind="take")
-        wait_for(lambda: seated.state["role"] == "driver", "no seat", 15.0)
+        sit_down(seated)
         free(seated)
         yield seated
-        seated.say(kind="release")
-        wait_for(lambda: seated.state["role"] == "watching", "still seated")
+        stand_up(seated)
 
 
 @pytest.mark.parametrize(

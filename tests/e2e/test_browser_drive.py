@@ -18,7 +18,8 @@ FORWARD, REVERSE, LEFT, RIGHT = range(4)
 GAMEPAD = """
 window.pad = {id: 'Test Pad', index: 0, connected: true, mapping: 'standard',
   timestamp: 0, axes: [0, 0, 0, 0],
-  buttons: Array.from({length: 17}, () => ({pressed: false, touched: false, value: 0}))};
+  buttons: Array.from(
+    {length: 17}, () => ({pressed: false, touched: false, value: 0}))};
 navigator.getGamepads = () => [window.pad, null, null, null];
 window.plug = () => {
   const event = new Event('gamepadconnected');

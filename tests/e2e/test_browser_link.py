@@ -147,10 +147,8 @@ def test_a_killed_part_comes_back_and_go_on_drives(
 
 def test_a_lost_camera_is_said_in_words(page: Page, bench: RunningBench) -> None:
     at_the_wheel(page, bench.url)
-    for pid in bench.children():
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            if b"fpvcar.bench.camera" in file.read():
-                os.kill(pid, signal.SIGKILL)
+    for pid in bench.cameras():
+        os.kill(pid, signal.SIGKILL)
     comes_back(page)
     go_on(page)
     give(page)
