@@ -94,7 +94,10 @@ class Sensors(_Section, frozen=True):
 
 
 class Camera(_Section, frozen=True):
-    """`command` runs any program that writes Annex B; else `source` is built in."""
+    """`command` runs any program that writes Annex B; else `source` is built in.
+
+    "bench" shows the emulated world, "strip" a clock that `make bench` reads.
+    """
 
     source: str = "bench"
     command: tuple[str, ...] = ()
@@ -153,7 +156,7 @@ class Profile(_Section, frozen=True):
 
 
 CHOICES = {
-    ("camera", "source"): ("bench", "none"),
+    ("camera", "source"): ("bench", "strip", "none"),
     ("gate", "blind"): ("stop", "limit", "ignore"),
 }
 

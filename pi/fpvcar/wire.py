@@ -165,7 +165,9 @@ def parse_upward(text: str | bytes) -> Upward | None:
         message: Upward = decoder.decode(text)
     except (msgspec.DecodeError, UnicodeError) as fault:
         said = text if isinstance(text, str) else bytes(text).decode("utf-8", "replace")
-        raise WireError("message refused", said, str(fault)) from None
+        mistyped = isinstance(fault, msgspec.ValidationError)
+        what = "message refused" if mistyped else "malformed JSON"
+        raise WireError(what, said, str(fault)) from None
     if isinstance(message, Hello) and message.v != VERSION:
         raise WireError("wrong version", message.v, f"{VERSION}; reload the page")
     return message
