@@ -66,7 +66,7 @@ class Bench:
             self._note_pids, ended=self._exec_stop_post,
         )  # fmt: skip
         self.world = unit(
-            "world", "fpvcar.bench.world", *soc, *files, f"--seed={options.seed}"
+            "world", "fpvcar.bench.world", *soc, *same, f"--seed={options.seed}"
         )
         self.wheels = unit("wheels", "fpvcar", "wheels", *same)
         self.run = unit(

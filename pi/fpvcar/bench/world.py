@@ -233,13 +233,15 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m fpvcar.bench.world")
     parser.add_argument("--soc", type=Path, required=True)
     parser.add_argument("--profile", type=Path, required=True)
+    parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(argv)
     ended: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda got, _: ended.append(got))
     try:
-        profile, soc = config.load(options.profile), attach(options.soc)
+        profile = config.load(options.profile, options.overrides)
+        soc = attach(options.soc)
     except (config.ConfigError, OSError, ValueError) as fault:
         print(f"world: {fault}", file=sys.stderr)
         return 2
