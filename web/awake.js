@@ -1,0 +1,49 @@
+/** Keeps the screen awake while somebody drives, by what the browser offers. */
+
+export class Awake {
+  /** @param {{playing: () => boolean, says: (how: 'lock' | 'video' | 'none') => void}} parts */
+  constructor({playing, says}) {
+    this.playing = playing;
+    this.says = says;
+    /** @type {WakeLockSentinel | null} */
+    this.lock = null;
+    this.wanted = false;
+    this.asking = false;
+    /** @type {'lock' | 'video' | 'none' | ''} */
+    this.how = '';
+  }
+
+  /** Often; asks only when something changed. @param {boolean} driving */
+  async want(driving) {
+    this.wanted = driving && document.visibilityState === 'visible';
+    if (!this.wanted) {
+      this.how = '';
+      const lock = this.lock;
+      this.lock = null;
+      await lock?.release();
+      return;
+    }
+    if (this.asking || this.lock?.released === false) return;
+    if (this.how === 'video' || this.how === 'none') return;
+    this.asking = true;
+    const how = await this.ask();
+    this.asking = false;
+    if (how !== this.how) this.says(how);
+    this.how = how;
+  }
+
+  /** @returns {Promise<'lock' | 'video' | 'none'>} */
+  async ask() {
+    try {
+      if ('wakeLock' in navigator) {
+        this.lock = await navigator.wakeLock.request('screen');
+        return 'lock';
+      }
+    } catch (fault) {
+      // NotAllowedError: low battery, or the user said no.
+      if (!(fault instanceof DOMException)) throw fault;
+    }
+    // The picture itself is a muted inline video on the MSE path: phones stay awake.
+    return this.playing() ? 'video' : 'none';
+  }
+}

@@ -1,0 +1,62 @@
+/** Elements by id, words into them, and only what changed is written. */
+
+import {STATIC} from './strings.js';
+
+/**
+ * The element of that id; a missing one is a mistake of the page's own.
+ * @template {Element} [T=HTMLElement]
+ * @param {string} id @param {new () => T} [kind] @returns {T}
+ */
+export function byId(id, kind) {
+  const found = document.getElementById(id);
+  const wanted = /** @type {new () => Element} */ (kind ?? HTMLElement);
+  if (!(found instanceof wanted)) throw new Error(`no #${id} in index.html`);
+  return /** @type {T} */ (/** @type {unknown} */ (found));
+}
+
+/** @param {string} id */
+export const button = (id) => byId(id, HTMLButtonElement);
+/** @param {string} id */
+export const input = (id) => byId(id, HTMLInputElement);
+/** @param {string} id */
+export const drawing = (id) => byId(id, SVGElement);
+
+/** @param {Element} element @param {string} text */
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** @param {Element} element @param {string} name @param {string} value */
+export function mark(element, name, value) {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
+/** @param {HTMLElement | SVGElement} element @param {boolean} on */
+export function show(element, on) {
+  if (element.hasAttribute('hidden') === on) element.toggleAttribute('hidden', !on);
+}
+
+/** @param {string} tag @param {Record<string, string | number>} fields @param {string} [text] */
+export function svg(tag, fields, text = '') {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(fields)) made.setAttribute(name, String(value));
+  made.textContent = text;
+  return made;
+}
+
+/** @param {string} tag @param {string} text */
+export function make(tag, text) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  return made;
+}
+
+/** Puts strings.js's words where index.html asks for them. */
+export function fillWords() {
+  const words = /** @type {Record<string, string>} */ (STATIC);
+  for (const element of document.querySelectorAll('[data-t], [data-t-label]')) {
+    const {t, tLabel} = /** @type {HTMLElement} */ (element).dataset;
+    if (t) element.textContent = words[t];
+    if (tLabel) element.setAttribute('aria-label', words[tLabel]);
+  }
+}

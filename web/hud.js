@@ -1,0 +1,97 @@
+/** The windscreen's instruments: who, link, battery, lights, gauges, age of the picture. */
+
+import {button, byId, drawing, mark, say, show} from './dom.js';
+import {Ranges} from './ranges.js';
+import {sparkline} from './sparkline.js';
+import {WORDS} from './strings.js';
+
+const SPARK_MOST = 60;
+
+export class Hud {
+  constructor() {
+    this.who = byId('who');
+    this.wheel = button('wheel');
+    this.chip = button('link-chip');
+    this.lights = button('lights');
+    this.horn = button('horn');
+    this.battery = byId('battery');
+    this.age = byId('age');
+    this.noPicture = byId('no-picture');
+    this.ranges = new Ranges(drawing('ranges'));
+    /** @type {(number | null)[]} */
+    this.spark = [];
+  }
+
+  /** @param {import('./types.js').Welcome} welcome */
+  welcome(welcome) {
+    say(byId('car'), welcome.car);
+    document.title = WORDS.title(welcome.car);
+    say(byId('heading'), document.title);
+    show(this.lights, welcome.has_lights);
+    show(this.horn, welcome.has_horn);
+    document.body.style.setProperty('--ratio', `${welcome.width} / ${welcome.height}`);
+  }
+
+  /** @param {import('./types.js').State} state */
+  state(state) {
+    const driving = state.role === 'driver';
+    say(this.who, driving ? WORDS.you
+      : state.driver === null ? WORDS.nobody : WORDS.drives(state.driver));
+    say(this.wheel, driving ? WORDS.give : state.may_drive ? WORDS.take : WORDS.enterCode);
+    mark(this.wheel, 'data-does', driving ? 'release' : state.may_drive ? 'take' : 'code');
+    show(this.wheel, true);
+    mark(this.lights, 'aria-pressed', String(state.head_lights));
+    this.power(state.battery ?? null);
+    const ranges = state.ranges ?? [];
+    show(this.ranges.element, ranges.length > 0);
+    this.ranges.update(ranges);
+  }
+
+  /** @param {import('./types.js').Battery | null} battery */
+  power(battery) {
+    show(this.battery, battery !== null);
+    if (!battery) return;
+    say(byId('volts'), WORDS.battery(battery.volts, battery.low));
+    this.battery.classList.toggle('low', battery.low);
+    const share = Math.max(0.04, Math.min(1, battery.share));
+    mark(drawing('charge'), 'width', (24 * share).toFixed(1));
+  }
+
+  /**
+   * @param {import('./state.js').LinkGrade} grade
+   * @param {number | null} pictureMs @param {number | null} linkMs
+   */
+  link(grade, pictureMs, linkMs) {
+    mark(document.body, 'data-link', grade);
+    say(byId('grade-word'), WORDS.grade[grade]);
+    say(byId('picture-ms'), WORDS.ms(pictureMs));
+    say(byId('link-ms'), WORDS.ms(linkMs));
+    mark(this.chip, 'title', WORDS.gradeLong[grade]);
+    mark(this.chip, 'aria-label', `${WORDS.gradeLong[grade]}. ${WORDS.ms(pictureMs)} picture, ` +
+      `${WORDS.ms(linkMs)} link`);
+    this.spark.push(pictureMs);
+    if (this.spark.length > SPARK_MOST) this.spark.shift();
+    mark(drawing('spark'), 'd', sparkline(this.spark, SPARK_MOST, {width: 72, height: 16, high: 120}));
+  }
+
+  /**
+   * Live, old (grey, with its age) or none; an old picture never looks live.
+   * @param {'live' | 'old' | 'none'} kind @param {number | null} ageMs
+   * @param {string} none why there is none
+   */
+  picture(kind, ageMs, none) {
+    mark(document.body, 'data-picture', kind);
+    show(this.age, kind === 'old');
+    if (kind === 'old' && ageMs !== null) say(this.age, WORDS.old(ageMs / 1000));
+    show(this.noPicture, kind === 'none');
+    say(this.noPicture, none);
+  }
+
+  /** Drawn at once, before the car answers. @param {import('./types.js').Wish} wish */
+  wish({throttle, steer}) {
+    say(byId('drive-says'), WORDS.drivePercent(throttle));
+    say(byId('steer-says'), WORDS.steerPercent(steer));
+    mark(drawing('gauge-drive'), 'd', throttle ? `M10 22V${(22 - 19 * throttle).toFixed(1)}` : '');
+    mark(drawing('gauge-steer'), 'd', steer ? `M44 10H${(44 - 40 * steer).toFixed(1)}` : '');
+  }
+}

@@ -1,0 +1,47 @@
+/** From fingers, keys and sticks to -1..1. Pure. */
+
+/** @param {number} value */
+export const clamp = (value) => Math.max(-1, Math.min(1, value));
+
+/**
+ * A stick's way: nothing in the dead zone, slow made easy, all of it at the end.
+ * A mix of straight and cube, so that half way out asks for a third.
+ * @param {number} way -1..1 @param {number} dead share of the way that does nothing
+ */
+export function stick(way, dead = 0.08) {
+  const size = Math.min(1, Math.abs(way));
+  if (!(size > dead)) return 0;
+  const rest = (size - dead) / (1 - dead);
+  return Math.sign(way) * (0.45 * rest + 0.55 * rest ** 3);
+}
+
+/**
+ * A key's way: it has only down and up, so time is its travel.
+ * @param {number} heldMs @param {number} first at once @param {number} fullMs until 1
+ */
+export function ramp(heldMs, first, fullMs) {
+  const share = Math.min(1, Math.max(0, heldMs / fullMs));
+  return first + (1 - first) * share;
+}
+
+/** Throttle of a key held so long. @param {number} heldMs */
+export const throttleRamp = (heldMs) => ramp(heldMs, 0.35, 900);
+/** Steering of a key held so long. @param {number} heldMs */
+export const steerRamp = (heldMs) => ramp(heldMs, 0.45, 300);
+
+/**
+ * Steering by tilt: 25 degrees from the centre are all of it; + is left.
+ * The screen's angle says which of the sensor's axes runs across the driver's hands.
+ * @param {number} beta degrees @param {number} gamma degrees
+ * @param {number} angle the screen's: 0, 90, 180 or 270 @param {number} centre degrees
+ */
+export function tilt(beta, gamma, angle, centre) {
+  return stick(clamp((centre - across(beta, gamma, angle)) / 25), 0.1);
+}
+
+/** Degrees that the right hand is lower. @param {number} beta @param {number} gamma @param {number} angle */
+export function across(beta, gamma, angle) {
+  if (angle === 90) return beta;
+  if (angle === 270) return -beta;
+  return angle === 180 ? -gamma : gamma;
+}

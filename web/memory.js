@@ -1,0 +1,45 @@
+/** What the page remembers; nothing where the browser forbids it. */
+
+/** @param {() => Storage} storage @param {string} key */
+function read(storage, key) {
+  try {
+    return storage().getItem(`fpvcar.${key}`) ?? '';
+  } catch (fault) {
+    // SecurityError: storage is switched off.
+    if (fault instanceof DOMException) return '';
+    throw fault;
+  }
+}
+
+/** @param {() => Storage} storage @param {string} key @param {string} value */
+function write(storage, key, value) {
+  try {
+    storage().setItem(`fpvcar.${key}`, value);
+  } catch (fault) {
+    if (!(fault instanceof DOMException)) throw fault;
+  }
+}
+
+/** For this browser, for good. */
+export const kept = {
+  get: (/** @type {string} */ key) => read(() => localStorage, key),
+  set: (/** @type {string} */ key, /** @type {string} */ value) =>
+    write(() => localStorage, key, value),
+};
+
+/** For this tab, until it is closed. */
+export const session = {
+  get: (/** @type {string} */ key) => read(() => sessionStorage, key),
+  set: (/** @type {string} */ key, /** @type {string} */ value) =>
+    write(() => sessionStorage, key, value),
+};
+
+/** The id that gets us our own seat back. randomUUID exists on https only. */
+export function clientId() {
+  const old = session.get('client');
+  if (old) return old;
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  const made = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  session.set('client', made);
+  return made;
+}

@@ -1,0 +1,179 @@
+/** The page's memory: what the car said, and what follows from it for every part. */
+
+import {session} from './memory.js';
+import {median} from './sparkline.js';
+import {gradeOf, situationOf, takenBy} from './state.js';
+import {WORDS} from './strings.js';
+import {toast} from './toast.js';
+import {OLD_MS} from './video.js';
+
+const LINK_RECENT = 20;
+
+export class Page {
+  /**
+   * @param {{link: import('./link.js').Link, video: import('./video.js').Video,
+   *   controls: import('./controls.js').Controls, hud: import('./hud.js').Hud,
+   *   card: import('./card.js').Card, drawer: import('./drawer.js').Drawer,
+   *   unlock: import('./notices.js').Unlock, secure: import('./notices.js').Secure,
+   *   awake: import('./awake.js').Awake}} parts
+   */
+  constructor(parts) {
+    this.parts = parts;
+    /** @type {import('./types.js').Welcome | null} */
+    this.welcome = null;
+    /** @type {import('./types.js').State | null} */
+    this.state = null;
+    /** @type {import('./state.js').Situation} */
+    this.situation = {kind: 'connecting'};
+    this.lostMs = 0;
+    /** @type {string | null} */
+    this.takenBy = null;
+    this.gave = false;
+    /** @type {number[]} */
+    this.roundTrips = [];
+    this.before = {bytes: 0, atMs: performance.now()};
+    this.saidLow = false;
+  }
+
+  get driving() {
+    return this.parts.link.up && this.state?.role === 'driver';
+  }
+
+  get linkMs() {
+    return this.parts.link.up ? median(this.roundTrips) : null;
+  }
+
+  /** @param {import('./types.js').Downward} message */
+  message(message) {
+    if (message.kind === 'welcome') this.greet(message);
+    else if (message.kind === 'state') this.told(message);
+    else if (message.kind === 'pong') {
+      this.roundTrips.push(performance.now() - message.t);
+      if (this.roundTrips.length > LINK_RECENT) this.roundTrips.shift();
+    } else if (!this.parts.unlock.refused(message)) {
+      toast(WORDS.carError(message), 'warn');
+    }
+  }
+
+  /** @param {import('./types.js').Welcome} welcome */
+  greet(welcome) {
+    this.welcome = welcome;
+    this.parts.hud.welcome(welcome);
+    this.parts.controls.pace(welcome.drive_every_ms);
+    this.parts.secure.offer(welcome.https_port, false);
+  }
+
+  /** @param {import('./types.js').State} state */
+  told(state) {
+    const before = this.state;
+    this.state = state;
+    const taken = takenBy(before, state, this.gave);
+    if (taken !== null) this.takenBy = taken;
+    if (state.role === 'driver') {
+      this.takenBy = null;
+      this.gave = false;
+      this.parts.secure.hide();
+    }
+    // From here on our wish counts, or no longer does: it starts at rest either way.
+    if (before?.role !== state.role) this.parts.controls.letGo();
+    this.parts.hud.state(state);
+    this.parts.drawer.state(state);
+    const words = this.parts.unlock.granted(before, state);
+    if (words) toast(words);
+    const low = state.battery?.low === true;
+    if (low && !this.saidLow) toast(WORDS.batteryLow, 'warn');
+    this.saidLow = low;
+    this.refresh();
+  }
+
+  /** The link came up or went down. */
+  linkChanged() {
+    const {link, controls} = this.parts;
+    if (!link.up && this.situation.kind !== 'lost') this.lostMs = performance.now();
+    if (!link.up) {
+      this.roundTrips = [];
+      controls.letGo();
+    }
+    this.refresh();
+  }
+
+  /** Ten times a second, and on every change. */
+  refresh() {
+    const nowMs = performance.now();
+    const {link, video, controls, hud, card} = this.parts;
+    const ageMs = video.ageMs(nowMs);
+    const old = ageMs !== null && ageMs > OLD_MS;
+    hud.picture(ageMs === null ? 'none' : old ? 'old' : 'live', ageMs,
+      video.path ? WORDS.noPicture : WORDS.noVideo);
+    const {throttle, steer} = controls.wish;
+    this.situation = situationOf({
+      link: link.state, welcome: this.welcome, state: this.state, lostMs: this.lostMs,
+      takenBy: this.takenBy, pictureOld: old, wishing: throttle !== 0 || steer !== 0,
+    });
+    card.update(this.situation, this.state?.may_drive === true, nowMs);
+  }
+
+  /** Ten times a second. */
+  beat() {
+    const {link, video, hud, awake} = this.parts;
+    const ageMs = video.ageMs(performance.now());
+    const old = ageMs === null || ageMs > OLD_MS;
+    const grade = gradeOf(link.up, old, video.pictureMs, this.linkMs);
+    hud.link(grade, old ? ageMs : video.pictureMs, this.linkMs);
+    void awake.want(this.driving);
+    this.refresh();
+  }
+
+  /** Once a second: the report to the car, the figures of the drawer. */
+  second() {
+    const {link, video, drawer} = this.parts;
+    const nowMs = performance.now();
+    const seconds = Math.max(0.1, (nowMs - this.before.atMs) / 1000);
+    const bitsPerS = ((video.count.bytes - this.before.bytes) * 8) / seconds;
+    this.before = {bytes: video.count.bytes, atMs: nowMs};
+    const path = video.path?.name ?? 'none';
+    const pictureMs = video.count.shown > 0 ? video.pictureMs : null;
+    const fps = video.fps(nowMs);
+    link.send({
+      kind: 'report', path, picture_ms: notNegative(pictureMs), link_ms: this.linkMs,
+      fps, dropped: video.count.dropped,
+    });
+    drawer.second({
+      fps, bitsPerS, dropped: video.count.dropped, path: WORDS.paths[path], pictureMs,
+      linkMs: this.linkMs, size: video.size,
+    }, this.more());
+  }
+
+  /** @returns {[string, string][]} */
+  more() {
+    if (!this.welcome || !this.state) return [];
+    return [[WORDS.details.pages, String(this.state.viewers)],
+      [WORDS.details.car, this.welcome.version]];
+  }
+
+  /** The push on the wheel's button, whatever it says now. */
+  pushWheel() {
+    const {link, controls, unlock} = this.parts;
+    if (this.state?.role === 'driver') {
+      controls.letGo();
+      this.gave = true;
+      link.send({kind: 'release'});
+    } else if (this.state?.may_drive) {
+      this.takenBy = null;
+      link.send({kind: 'take'});
+    } else {
+      unlock.open();
+    }
+  }
+
+  /** What hello says of us. @param {string} name */
+  hello(name) {
+    return {name, code: session.get('code')};
+  }
+}
+
+/**
+ * A clock that is a little off may say that a picture is not born yet.
+ * @param {number | null} value
+ */
+const notNegative = (value) => (value === null ? null : Math.max(0, value));

@@ -1,0 +1,175 @@
+/**
+ * When to give a link up and how to get it back. Pure: events and time in, acts out.
+ *
+ *   up       frames or pongs come; 300 ms without either: dead
+ *   probing  both sockets closed; a small GET every 300 ms, at most 4 in flight, each
+ *            given up after 2 s; the first answer shows that packets pass again
+ *   opening  /ws/drive, then /ws/video; each step gets max(1 s, 4 x the round trip)
+ *   parked   the car closed us for good (opened again elsewhere); somebody must ask
+ *
+ * Why: after an outage TCP's retransmission timer has doubled several times, so an old
+ * socket speaks again seconds late. Only a new connection is there at once.
+ */
+
+export const DEAD_MS = 300;
+export const PROBE_EVERY_MS = 300;
+export const PROBE_GIVE_UP_MS = 2000;
+export const PROBES_MAX = 4;
+const OPEN_LEAST_MS = 1000;
+const REFUSED_WAIT_MS = 2000;
+/** A gap between two ticks that only a page that slept can have. */
+const SLEPT_MS = 250;
+
+/**
+ * @typedef {{do: 'open'} | {do: 'close'} | {do: 'probe', id: number}
+ *   | {do: 'cancel', id: number}} Act
+ * @typedef {{id: number, sentMs: number}} Probe
+ * @typedef {{kind: 'up', heardMs: number}
+ *   | {kind: 'probing', sinceMs: number, nextMs: number, flying: Probe[]}
+ *   | {kind: 'opening', deadlineMs: number, opened: boolean}
+ *   | {kind: 'parked', why: string}} LinkState
+ */
+
+/** One link's policy. Whoever owns the sockets does what the methods return. */
+export class Reconnect {
+  /** @param {number} nowMs @param {number} rttMs a first guess of the round trip */
+  constructor(nowMs, rttMs) {
+    this.rttMs = rttMs;
+    this.probeId = 0;
+    this.refusals = 0;
+    this.tickMs = nowMs;
+    this.lastProbeMs = -Infinity;
+    /** @type {LinkState} */
+    this.state = {kind: 'opening', deadlineMs: nowMs + this.patienceMs, opened: false};
+  }
+
+  get patienceMs() {
+    return Math.max(OPEN_LEAST_MS, 4 * this.rttMs);
+  }
+
+  /** A message or frame came, on either socket. @param {number} nowMs */
+  heard(nowMs) {
+    if (this.state.kind === 'up') this.state.heardMs = nowMs;
+    else if (this.state.kind === 'opening') {
+      this.refusals = 0;
+      this.state = {kind: 'up', heardMs: nowMs};
+    }
+  }
+
+  /** A round trip was measured. @param {number} rttMs */
+  measured(rttMs) {
+    this.rttMs = rttMs;
+  }
+
+  /** /ws/drive is open; its first message gets as long again. @param {number} nowMs */
+  opened(nowMs) {
+    if (this.state.kind === 'opening') {
+      this.state = {
+        kind: 'opening', deadlineMs: nowMs + this.patienceMs, opened: true,
+      };
+    }
+  }
+
+  /** /ws/drive closed or would not open. @param {number} nowMs @returns {Act[]} */
+  failed(nowMs) {
+    if (this.state.kind === 'up') return this.lose(nowMs, 0);
+    if (this.state.kind !== 'opening') return [];
+    // A car that answers GETs but no socket is full or not ours: do not hammer at it.
+    this.refusals += 1;
+    return this.lose(nowMs, this.refusals >= 3 ? REFUSED_WAIT_MS : 0);
+  }
+
+  /** The car asked us to stay away. @param {string} why @returns {Act[]} */
+  park(why) {
+    const acts = this.cancelAll();
+    this.state = {kind: 'parked', why};
+    return [...acts, {do: 'close'}];
+  }
+
+  /** Somebody wants the link back now. @param {number} nowMs @returns {Act[]} */
+  wake(nowMs) {
+    return this.state.kind === 'parked' ? this.lose(nowMs, 0) : [];
+  }
+
+  /**
+   * Often; 50 ms is fine. A page that slept (hidden, frozen, a blocked thread) heard
+   * nothing because it did not listen: the time that it slept does not count.
+   * @param {number} nowMs @returns {Act[]}
+   */
+  tick(nowMs) {
+    const slept = nowMs - this.tickMs;
+    this.tickMs = nowMs;
+    const state = this.state;
+    if (slept > SLEPT_MS) this.forgive(slept);
+    if (state.kind === 'up') {
+      return nowMs - state.heardMs > DEAD_MS ? this.lose(nowMs, 0) : [];
+    }
+    if (state.kind === 'opening') {
+      return nowMs > state.deadlineMs ? this.lose(nowMs, 0) : [];
+    }
+    return state.kind === 'probing' ? this.probe(state, nowMs) : [];
+  }
+
+  /** @param {number} slept */
+  forgive(slept) {
+    const state = this.state;
+    // What was sent before the sleep is answered, if at all, one round trip after it.
+    if (state.kind === 'up') state.heardMs += slept + this.rttMs;
+    if (state.kind === 'opening') state.deadlineMs += slept;
+  }
+
+  /** @param {number} id @param {number} nowMs @returns {Act[]} */
+  answered(id, nowMs) {
+    if (this.state.kind !== 'probing') return [];
+    const probe = this.state.flying.find((one) => one.id === id);
+    if (!probe) return [];
+    this.rttMs = nowMs - probe.sentMs;
+    this.state.flying = this.state.flying.filter((one) => one !== probe);
+    const acts = this.cancelAll();
+    this.state = {kind: 'opening', deadlineMs: nowMs + this.patienceMs, opened: false};
+    return [...acts, {do: 'open'}];
+  }
+
+  /** A probe failed at once (connection refused). @param {number} id */
+  unanswered(id) {
+    if (this.state.kind !== 'probing') return;
+    this.state.flying = this.state.flying.filter((one) => one.id !== id);
+  }
+
+  /** @param {number} nowMs @param {number} waitMs @returns {Act[]} */
+  lose(nowMs, waitMs) {
+    const nextMs = Math.max(nowMs + waitMs, this.lastProbeMs + PROBE_EVERY_MS);
+    const state = {
+      kind: /** @type {const} */ ('probing'), sinceMs: nowMs, nextMs,
+      flying: /** @type {Probe[]} */ ([]),
+    };
+    this.state = state;
+    return [{do: 'close'}, ...this.probe(state, nowMs)];
+  }
+
+  /**
+   * @param {Extract<LinkState, {kind: 'probing'}>} state @param {number} nowMs
+   * @returns {Act[]}
+   */
+  probe(state, nowMs) {
+    /** @type {Act[]} */
+    const acts = state.flying
+      .filter((one) => nowMs - one.sentMs >= PROBE_GIVE_UP_MS)
+      .map((one) => ({do: 'cancel', id: one.id}));
+    state.flying = state.flying.filter((one) => nowMs - one.sentMs < PROBE_GIVE_UP_MS);
+    if (nowMs >= state.nextMs && state.flying.length < PROBES_MAX) {
+      this.probeId += 1;
+      this.lastProbeMs = nowMs;
+      state.nextMs = nowMs + PROBE_EVERY_MS;
+      state.flying.push({id: this.probeId, sentMs: nowMs});
+      acts.push({do: 'probe', id: this.probeId});
+    }
+    return acts;
+  }
+
+  /** @returns {Act[]} */
+  cancelAll() {
+    if (this.state.kind !== 'probing') return [];
+    return this.state.flying.map((one) => ({do: 'cancel', id: one.id}));
+  }
+}

@@ -1,0 +1,163 @@
+/** Every word on the page, in one place, so that it can be translated. English. */
+
+/** Words that stand in index.html by `data-t` (text) and `data-t-label` (aria-label). */
+export const STATIC = {
+  stop: 'STOP',
+  stopLabel: 'Stop the car',
+  pictureUnit: 'picture',
+  linkUnit: 'link',
+  menu: 'Menu',
+  close: 'Close',
+  forward: 'forward',
+  back: 'back',
+  left: 'left',
+  right: 'right',
+  driveLabel: 'Drive: slide up for forward, down for back',
+  steerLabel: 'Steer: slide left or right',
+  lights: 'Lights',
+  horn: 'Horn',
+  fullScreen: 'Full screen',
+  pictureLabel: 'What the car sees',
+  lastMinute: 'The last minute',
+  detailsTitle: 'Link and picture',
+  you: 'You',
+  nameLabel: 'Your name',
+  nameHint: 'So that others see who drives.',
+  helpTitle: 'Help',
+  showKeys: 'Keys',
+  showIntro: 'How to drive',
+  whole: 'Show the whole picture',
+  tilt: 'Steer by tilting',
+  tiltCentre: 'This is straight ahead',
+  grownUps: 'Grown-ups',
+  grownUpsLocked: 'Speed limit and taking the wheel are behind the grown-up code.',
+  enterGrownUp: 'Enter the grown-up code',
+  limitLabel: 'Speed limit',
+  takeNow: 'Take the wheel now',
+  unlockTitle: 'Enter the code',
+  unlockHint: 'Six digits to drive: they stand on the screen that started the car. The grown-up code fits here too.',
+  codeLabel: 'Code',
+  unlock: 'Unlock',
+  keysTitle: 'Keys',
+  introTitle: 'New here?',
+  introDrive: 'Arrow keys or W A S D. On a phone: left thumb drives, right thumb steers.',
+  introStop: 'Red octagon, Space or Esc. Everybody may stop the car.',
+  introGive: 'Done? Give the wheel to the next one, up on the left.',
+  introOk: 'Got it',
+  secureTitle: 'Sharper picture, screen stays awake',
+  secureHint: 'Open the safe address. The browser warns once, because the car made its certificate itself: choose “Advanced”, then “Proceed”.',
+  secureGo: 'Open https',
+  secureLater: 'Not now',
+};
+
+export const WORDS = {
+  title: (/** @type {string} */ car) => `${car}: driver's seat`,
+  take: 'Take the wheel',
+  give: 'Give the wheel',
+  enterCode: 'Enter the code',
+  goOn: 'Go on',
+  driveHere: 'Drive here',
+  you: 'You drive',
+  nobody: 'nobody drives',
+  drives: (/** @type {string} */ name) => `${name} drives`,
+  watchers: (/** @type {number} */ count) => (count === 1 ? '1 page open' : `${count} pages open`),
+  grade: {good: 'good', slow: 'slow', none: 'no link'},
+  gradeLong: {
+    good: 'Link is good', slow: 'Link is slow: drive slowly', none: 'No link to the car',
+  },
+  ms: (/** @type {number | null} */ value) => (value === null ? '–' : `${Math.round(value)} ms`),
+  old: (/** @type {number} */ seconds) => `picture is ${seconds.toFixed(1)} s old`,
+  noPicture: 'No picture yet',
+  noVideo: 'This browser can show no video from the car: it has neither WebCodecs nor Media Source Extensions. A newer one can.',
+  drivePercent: (/** @type {number} */ value) =>
+    value === 0 ? 'drive' : `${value > 0 ? 'forward' : 'back'} ${Math.round(Math.abs(value) * 100)} %`,
+  steerPercent: (/** @type {number} */ value) =>
+    value === 0 ? 'steer' : `${value > 0 ? 'left' : 'right'} ${Math.round(Math.abs(value) * 100)} %`,
+  battery: (/** @type {number} */ volts, /** @type {boolean} */ low) =>
+    `${volts.toFixed(1)} V${low ? ' – low' : ''}`,
+  batteryLow: 'Battery low: drive home and charge it.',
+  metres: (/** @type {number} */ metres) => `${metres.toFixed(2)} m`,
+  rangeSay: (/** @type {string} */ name, /** @type {string} */ much) => `${name}: ${much}`,
+  gamepad: (/** @type {string} */ name) => `Gamepad: ${name}. Right trigger drives, left stick steers, B stops.`,
+  gamepadGone: 'Gamepad unplugged: the car was let go.',
+  maySleep: 'The screen may go to sleep while you drive: touch it now and then.',
+  wrongCode: 'That is not the code.',
+  unlocked: 'Unlocked. You may drive.',
+  grownUp: 'Hello, grown-up.',
+  carError: (/** @type {import('./types.js').CarError} */ error) => {
+    const value = error.value ? ` (${error.value}` + (error.limit ? `; ${error.limit})` : ')')
+      : error.limit ? ` (${error.limit})` : '';
+    const next = error.next ? `. Next: ${error.next}.` : '.';
+    return error.what[0].toUpperCase() + error.what.slice(1) + value + next;
+  },
+  closed: (/** @type {string} */ reason) => `The car closed the link: ${reason}.`,
+  details: {
+    picture: 'Picture, capture to glass', link: 'Link, there and back', fps: 'Pictures a second',
+    rate: 'Bit rate', dropped: 'Dropped', path: 'Path', size: 'Size', pages: 'Pages open',
+    car: 'Car software',
+  },
+  paths: {webcodecs: 'WebCodecs', mse: 'MSE (plain http)', none: 'none'},
+  awake: {lock: 'Screen stays awake', video: 'Screen stays awake (video)', none: 'Screen may sleep'},
+  keys: [
+    ['↑ ↓ ← → or W S A D', 'drive and steer'], ['Space, Esc', 'stop'], ['L', 'lights'],
+    ['H', 'horn'], ['F', 'full screen'], ['?', 'these keys'],
+    ['Gamepad', 'right trigger forward, left trigger back, left stick steers, A lights, B stops'],
+  ],
+  limit: (/** @type {number} */ share) => `${Math.round(share * 100)} %`,
+};
+
+/** Why the car stands. */
+const CAUSES = /** @type {Record<string, (by: string, silenceMs: number) => string>} */ ({
+  silence: (_, silenceMs) => `No answer from the driver's browser for ${silenceMs / 1000} s.`,
+  blind: () => 'The car had no fresh picture.',
+  estop: (by) => (by ? `${by} pushed STOP.` : 'Somebody pushed STOP.'),
+  estop_grown_up: (by) => `A grown-up${by ? ` (${by})` : ''} pushed STOP.`,
+  wheels_lost: () => 'The part that turns the wheels does not answer.',
+  wheels_stopped: (by) => `The wheels stopped by themselves${by ? `: ${by}` : ''}.`,
+  pins: () => 'The pin daemon does not answer, so the motors are off.',
+});
+
+/** @param {Extract<import('./state.js').Situation, {kind: 'stopped'}>} situation */
+function whatNext({stop, driving, mayGoOn}) {
+  if (stop.clears === 'grown_up' && !mayGoOn) return 'A grown-up has to push “Go on”.';
+  if (mayGoOn) return 'Look around, then push “Go on”.';
+  if (!driving) return 'The driver lets it go on.';
+  return 'Let go of the stick, then drive.';
+}
+
+/**
+ * What the card says; null when there is nothing to say.
+ * @param {import('./state.js').Situation} it
+ * @returns {{tone: 'alarm' | 'warn' | 'calm', title: string, text: string} | null}
+ */
+export function sentence(it) {
+  switch (it.kind) {
+    case 'connecting':
+      return {tone: 'calm', title: 'Connecting', text: 'Looking for the car. It should answer within a second; if not, see that it is switched on and in the same network.'};
+    case 'parked':
+      return {tone: 'warn', title: 'Opened elsewhere', text: 'This seat is open in another tab. Drive there, or bring it back here.'};
+    case 'lost':
+      return {tone: 'alarm', title: 'Link lost', text: 'The car stops by itself. Trying again, three times a second. Let go of the stick, then drive on.'};
+    case 'stopped': {
+      const cause = CAUSES[it.stop.cause];
+      const why = cause ? cause(it.stop.by ?? '', it.silenceMs) : it.stop.cause;
+      return {tone: 'alarm', title: 'Stopped', text: `${why} ${whatNext(it)}`};
+    }
+    case 'wheels':
+      return {tone: 'alarm', title: 'Wheels do not answer', text: `The car says: ${it.words}. It stands until they are back.`};
+    case 'camera':
+      return {tone: 'warn', title: 'No fresh picture', text: `${it.words ? `The camera: ${it.words}. ` : ''}Do not drive by an old picture. It comes back by itself.`};
+    case 'taken':
+      return {tone: 'warn', title: it.by ? `${it.by} took the wheel` : 'Wheel given away', text: 'You are watching now. STOP works for you as before.'};
+    case 'locked':
+      return {tone: 'calm', title: 'You are watching', text: 'Who has the code may drive. STOP works for everybody.'};
+    case 'watching':
+      return it.driver && !it.free
+        ? {tone: 'calm', title: `${it.driver} drives`, text: 'You are watching. STOP works for everybody.'}
+        : {tone: 'calm', title: 'The wheel is free', text: 'Take it and drive.'};
+    case 'ready':
+      return it.letGo ? {tone: 'calm', title: 'Let go first', text: 'Let go of stick and keys once, then drive.'} : null;
+    case 'driving':
+      return it.limited ? {tone: 'warn', title: 'Slow', text: 'No fresh picture: the car drives slowly.'} : null;
+  }
+}

@@ -1,0 +1,58 @@
+// The shapes that pass between the page's modules; for the type checker only.
+
+export type Upward =
+  | { kind: 'hello'; v: number; client: string; name?: string; code?: string }
+  | { kind: 'unlock'; code: string }
+  | { kind: 'drive'; seq: number; t: number; throttle: number; steer: number }
+  | { kind: 'take' } | { kind: 'release' } | { kind: 'estop' } | { kind: 'resume' }
+  | { kind: 'lights'; head?: boolean | null }
+  | { kind: 'horn'; on: boolean }
+  | { kind: 'limit'; throttle: number }
+  | { kind: 'ping'; seq: number; t: number }
+  | {
+      kind: 'report'; path: string; picture_ms?: number | null;
+      link_ms?: number | null; fps?: number; dropped?: number;
+    };
+
+export interface Welcome {
+  kind: 'welcome'; v: number; car: string; version: string; clock_us: number;
+  silence_ms: number; drive_every_ms: number; width: number; height: number;
+  fps: number; https_port: number; code_needed: boolean; has_lights: boolean;
+  has_horn: boolean;
+}
+export interface Battery { volts: number; amps: number; share: number; low: boolean }
+export interface Range {
+  name: string; bearing_deg: number; range_m: number | null; age_s: number;
+}
+export interface Stop { cause: string; clears: string; by?: string }
+export interface State {
+  kind: 'state'; seq: number; clock_us: number; role: 'driver' | 'watching';
+  may_drive: boolean; grown_up: boolean; driver: string | null; seat_free: boolean;
+  throttle: number; steer: number; reason: string; stop: Stop | null; limit: number;
+  head_lights: boolean; viewers: number; battery?: Battery | null; ranges?: Range[];
+  wheels?: string; camera?: string;
+}
+export interface Pong { kind: 'pong'; seq: number; t: number; clock_us: number }
+export interface CarError {
+  kind: 'error'; what: string; value?: string; limit?: string; next?: string;
+}
+export type Downward = Welcome | State | Pong | CarError;
+
+/** One frame of /ws/video. */
+export interface VideoFrameIn {
+  key: boolean; sequence: number; captureUs: number; unit: Uint8Array<ArrayBuffer>;
+}
+/** What the driver wants; -1..1 each. Steer + is left, as on every wire. */
+export interface Wish { throttle: number; steer: number }
+/** A shown picture: when it was taken (car, us) and when it was on the glass (page, ms). */
+export type Shown = (captureUs: number, shownMs: number) => void;
+
+/** What the two ways of showing pictures have in common. */
+export interface PicturePath {
+  readonly name: 'webcodecs' | 'mse';
+  /** Takes one access unit; false if it was dropped. */
+  push(frame: VideoFrameIn): boolean;
+  /** Forgets everything up to the next key frame. */
+  reset(): void;
+  close(): void;
+}

@@ -1,0 +1,209 @@
+/**
+ * Every message between page and car; fixed by tests/vectors/, as pi/fpvcar/wire.py is.
+ *
+ *   /ws/drive   JSON text, one message a frame        encode(), parseDown()
+ *   /ws/video   20-byte header + one access unit      parseVideo()
+ *
+ *     0        1        2        3        4                 8
+ *     +--------+--------+--------+--------+-----------------+
+ *     | version| kind   | flags  | 0      | sequence     u32|   little-endian
+ *     +--------+--------+--------+--------+-----------------+
+ *     | capture time, us u64              | payload len  u32|   20 bytes
+ *     +-----------------------------------+-----------------+
+ *   kind 1: Annex B, SPS and PPS in front of key frames; flags bit 0: key frame.
+ *   The page may send the text frame "key" back: its decoder lost its place.
+ */
+
+export const VERSION = 1;
+export const HEADER_BYTES = 20;
+const KIND_ACCESS_UNIT = 1;
+const FLAG_KEY = 1;
+
+/** A message that is refused: what it was about, the value, the limit. */
+export class WireError extends Error {
+  /** @param {string} what @param {unknown} [value] @param {string} [limit] */
+  constructor(what, value, limit = '') {
+    const shown = value === undefined ? '' : String(value).slice(0, 80);
+    super(what + (shown && `: ${shown}`) + (limit && ` (expected ${limit})`));
+    this.what = what;
+    this.value = shown;
+    this.limit = limit;
+  }
+}
+
+/**
+ * A field's check: null if the value is good, else what was expected.
+ * @typedef {(value: unknown) => string | null} Check
+ * @typedef {{check: Check, optional?: boolean}} Field
+ * @typedef {Record<string, Field>} Shape
+ */
+
+/** @param {number} low @param {number} high @returns {Field} */
+const number = (low, high) => ({
+  check: (value) =>
+    typeof value === 'number' && value >= low && value <= high
+      ? null : `a number from ${low} to ${high}`,
+});
+/** @param {number} low @param {number} high @returns {Field} */
+const whole = (low, high) => ({
+  check: (value) =>
+    Number.isInteger(value) && Number(value) >= low && Number(value) <= high
+      ? null : `a whole number from ${low} to ${high}`,
+});
+/** @param {number} most @param {RegExp} [pattern] @returns {Field} */
+const text = (most, pattern) => ({
+  check: (value) =>
+    typeof value === 'string' && [...value].length <= most &&
+      (!pattern || pattern.test(value))
+      ? null : `text of at most ${most} characters${pattern ? ` like ${pattern}` : ''}`,
+});
+/** @type {Field} */
+const flag = {check: (value) => (typeof value === 'boolean' ? null : 'true or false')};
+/** @param {Field} field @returns {Field} */
+const orNull = (field) => ({
+  check: (value) => (value === null ? null : field.check(value)),
+});
+/** @param {Field} field @returns {Field} */
+const maybe = (field) => ({check: field.check, optional: true});
+/** @param {Shape} shape @returns {Field} */
+const object = (shape) => ({check: (value) => misfit(value, shape)});
+/** @param {Shape} shape @returns {Field} */
+const list = (shape) => ({
+  check: (value) => {
+    if (!Array.isArray(value)) return 'a list';
+    for (const item of value) {
+      const wrong = misfit(item, shape);
+      if (wrong) return wrong;
+    }
+    return null;
+  },
+});
+
+const any = number(-Infinity, Infinity);
+const unit = number(-1, 1);
+const share = number(0, 1);
+const count = whole(0, 2 ** 53 - 1);
+const millis = number(0, 1e13);
+const words = text(Infinity);
+const code = text(32);
+
+/** What a page sends. A field that is not named here is refused. @type {Record<string, Shape>} */
+const UP = {
+  hello: {
+    v: whole(VERSION, VERSION), client: text(64, /^[A-Za-z0-9-]{8,}$/),
+    name: maybe(text(32)), code: maybe(code),
+  },
+  unlock: {code},
+  drive: {seq: count, t: millis, throttle: unit, steer: unit},
+  take: {}, release: {}, estop: {}, resume: {},
+  lights: {head: maybe(orNull(flag))},
+  horn: {on: flag},
+  limit: {throttle: share},
+  ping: {seq: count, t: millis},
+  report: {
+    path: text(16), picture_ms: maybe(orNull(millis)), link_ms: maybe(orNull(millis)),
+    fps: maybe(number(0, 1000)), dropped: maybe(count),
+  },
+};
+
+const BATTERY = {volts: any, amps: any, share: any, low: flag};
+const RANGE = {name: words, bearing_deg: any, range_m: orNull(any), age_s: any};
+const STOP = {cause: words, clears: words, by: maybe(words)};
+
+/** What the car sends. More fields than these are let through. @type {Record<string, Shape>} */
+const DOWN = {
+  welcome: {
+    v: count, car: words, version: words, clock_us: count, silence_ms: count,
+    drive_every_ms: count, width: count, height: count, fps: any, https_port: count,
+    code_needed: flag, has_lights: flag, has_horn: flag,
+  },
+  state: {
+    seq: count, clock_us: count, role: words, may_drive: flag, grown_up: flag,
+    driver: orNull(words), seat_free: flag, throttle: any, steer: any, reason: words,
+    stop: orNull(object(STOP)), limit: any, head_lights: flag, viewers: count,
+    battery: maybe(orNull(object(BATTERY))), ranges: maybe(list(RANGE)),
+    wheels: maybe(words), camera: maybe(words),
+  },
+  pong: {seq: count, t: any, clock_us: count},
+  error: {what: words, value: maybe(words), limit: maybe(words), next: maybe(words)},
+};
+
+/** @param {unknown} value @param {Shape} shape @returns {string | null} */
+function misfit(value, shape) {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return 'an object';
+  }
+  const fields = /** @type {Record<string, unknown>} */ (value);
+  for (const [name, field] of Object.entries(shape)) {
+    if (fields[name] === undefined) {
+      if (field.optional) continue;
+      return `${name}, which is missing`;
+    }
+    const wrong = field.check(fields[name]);
+    if (wrong) return `${name}: ${wrong}, not ${JSON.stringify(fields[name])}`;
+  }
+  return null;
+}
+
+/**
+ * The text frame of a message to the car. Throws WireError for what the car would
+ * refuse, so that a mistake shows here and not as three strikes there.
+ * @param {import('./types.js').Upward} message
+ */
+export function encode(message) {
+  const shape = Object.hasOwn(UP, message.kind) ? UP[message.kind] : null;
+  if (!shape) throw new WireError('unknown kind', message.kind, Object.keys(UP).join(', '));
+  const wrong = misfit(message, shape);
+  if (wrong) throw new WireError(`${message.kind} refused`, JSON.stringify(message), wrong);
+  const stranger = Object.keys(message).find((name) => name !== 'kind' && !shape[name]);
+  if (stranger) throw new WireError('unknown field', stranger, Object.keys(shape).join(', '));
+  return JSON.stringify(message);
+}
+
+/**
+ * One frame of /ws/drive. null for an unknown kind: a newer car's, ignored.
+ * Throws WireError for what is malformed or mistyped.
+ * @param {string} frame
+ * @returns {import('./types.js').Downward | null}
+ */
+export function parseDown(frame) {
+  /** @type {unknown} */
+  let message;
+  try {
+    message = JSON.parse(frame);
+  } catch {
+    throw new WireError('not JSON', frame);
+  }
+  const wrong = misfit(message, {kind: words});
+  if (wrong) throw new WireError('message refused', frame, wrong);
+  const kind = /** @type {{kind: string}} */ (message).kind;
+  if (!Object.hasOwn(DOWN, kind)) return null;
+  const fault = misfit(message, DOWN[kind]);
+  if (fault) throw new WireError(`${kind} refused`, frame, fault);
+  return /** @type {import('./types.js').Downward} */ (message);
+}
+
+/**
+ * The header and access unit of one frame of /ws/video; `unit` is a view, no copy.
+ * Capture time is the car's CLOCK_MONOTONIC in us: exact to 2^53, which is 285 years.
+ * @param {ArrayBuffer} frame
+ * @returns {import('./types.js').VideoFrameIn}
+ */
+export function parseVideo(frame) {
+  if (frame.byteLength < HEADER_BYTES) {
+    throw new WireError('video frame cut', frame.byteLength, `>= ${HEADER_BYTES} bytes`);
+  }
+  const view = new DataView(frame);
+  const [version, kind] = [view.getUint8(0), view.getUint8(1)];
+  if (version !== VERSION) throw new WireError('wrong version', version, `${VERSION}`);
+  if (kind !== KIND_ACCESS_UNIT) throw new WireError('unknown video kind', kind, '1');
+  const length = view.getUint32(16, true);
+  const left = frame.byteLength - HEADER_BYTES;
+  if (length !== left) throw new WireError('video frame length', length, `${left} bytes`);
+  return {
+    key: (view.getUint8(2) & FLAG_KEY) !== 0,
+    sequence: view.getUint32(4, true),
+    captureUs: view.getUint32(8, true) + view.getUint32(12, true) * 2 ** 32,
+    unit: new Uint8Array(frame, HEADER_BYTES),
+  };
+}
