@@ -1,5 +1,6 @@
 """One contract for pins: the fake, and the real client on the emulated chip."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -35,8 +36,8 @@ class FakeBench:
 
 
 class ChipBench:
-    def __init__(self, chip: Chip) -> None:
-        self.pins: Pins = PigpioPins("127.0.0.1", chip.port, timeout_s=1.0)
+    def __init__(self, chip: Chip, pins: PigpioPins) -> None:
+        self.pins: Pins = pins
         self._chip, self.hang = chip, chip.stop_pigpiod
 
     def duty(self, gpio: int) -> float:
@@ -56,11 +57,19 @@ def chip(tmp_path: Path) -> Iterator[Chip]:
         chip.end()
 
 
+@pytest.fixture
+def pins(chip: Chip) -> Iterator[PigpioPins]:
+    pins = PigpioPins("127.0.0.1", chip.port, timeout_s=1.0)
+    yield pins
+    pins.close()
+
+
 @pytest.fixture(params=["fake", "pigpio"])
 def bench(request: pytest.FixtureRequest) -> Bench:
     if request.param == "fake":
         return FakeBench()
-    return ChipBench(request.getfixturevalue("chip"))
+    chip, pins = (request.getfixturevalue(name) for name in ("chip", "pins"))
+    return ChipBench(chip, pins)
 
 
 def shows(bench: Bench, **duties: float) -> None:
@@ -135,8 +144,10 @@ def test_daemon_that_accepts_and_never_answers_is_silent(chip: Chip) -> None:
         PigpioPins("127.0.0.1", chip.port)
 
 
-def test_smallest_duty_is_never_rounded_to_nothing(chip: Chip) -> None:
-    bench = ChipBench(chip)
+def test_smallest_duty_is_never_rounded_to_nothing(
+    chip: Chip, pins: PigpioPins
+) -> None:
+    bench = ChipBench(chip, pins)
     bench.pins.set_frequency(17, 800)
     bench.pins.pwm(17, 1e-6)
     assert 0.0 < bench.duty(17) <= 1 / 250
@@ -144,8 +155,7 @@ def test_smallest_duty_is_never_rounded_to_nothing(chip: Chip) -> None:
     assert 0.4 - 1 / 250 < bench.duty(17) <= 0.4
 
 
-def test_dead_man_stops_unless_fed(chip: Chip) -> None:
-    pins = PigpioPins("127.0.0.1", chip.port, timeout_s=1.0)
+def test_dead_man_stops_unless_fed(chip: Chip, pins: PigpioPins) -> None:
     dead_man = ScriptDeadMan(pins, (17, 27))
     assert not dead_man.awake(), "it starts tripped"
     dead_man.feed()
@@ -157,19 +167,18 @@ def test_dead_man_stops_unless_fed(chip: Chip) -> None:
     assert not dead_man.awake()
 
 
-def test_dead_man_outlives_its_client_and_is_replaced(chip: Chip) -> None:
+def test_dead_man_outlives_its_client_and_is_replaced(
+    chip: Chip, pins: PigpioPins
+) -> None:
     for _ in range(40):  # a daemon has 32 slots
-        pins = PigpioPins("127.0.0.1", chip.port, timeout_s=1.0)
-        ScriptDeadMan(pins, (17, 27))
-        pins.close()
-    pins = PigpioPins("127.0.0.1", chip.port, timeout_s=1.0)
+        with contextlib.closing(PigpioPins("127.0.0.1", chip.port, 1.0)) as former:
+            ScriptDeadMan(former, (17, 27))
     found = [pins.client.script_status(slot) for slot in range(32)]
     ours = [values for status, values in found if status >= 0 and values[7] == MAGIC]
     assert len(ours) == 1
 
 
-def test_dead_man_leaves_scripts_of_others_alone(chip: Chip) -> None:
-    pins = PigpioPins("127.0.0.1", chip.port, timeout_s=1.0)
+def test_dead_man_leaves_scripts_of_others_alone(pins: PigpioPins) -> None:
     other = pins.client.store_script("tag 0 mils 10 jmp 0")
     ScriptDeadMan(pins, (17, 27)).remove()
     assert pins.client.script_status(other)[0] >= 0
