@@ -162,7 +162,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     least = camera_strip.WIDTH_MIN if stamped else 64
     for name, low, high in (
         ("width", least, 1920), ("height", 64, 1080), ("fps", 1, 120),
-        ("bitrate", *BITRATES), ("gop_s", 0.03, 1),
+        ("bitrate", *BITRATES), ("gop_s", 0.0, 1),
     ):  # fmt: skip
         value = getattr(options, name)
         if not low <= value <= high:
