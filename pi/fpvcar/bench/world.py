@@ -31,6 +31,7 @@ LOST_S = 3.0
 STANDS_RAD_S = 5.0
 """Shaft speed (6 mm/s) below which stiction holds; MuJoCo's own friction creeps."""
 SUBSTEPS = round(TICK_S / scene.TIMESTEP_S)
+REAR = ("rear_left", "rear_right")
 SOLIDS = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
 """Geom groups that a ray meets: walls, boxes, ramp, floor; not the car."""
 
@@ -169,9 +170,6 @@ class World:
         self.data.qpos[3:7] = math.cos(yaw_rad / 2), 0, 0, math.sin(yaw_rad / 2)
         self.rack.angle = 0.0
         mujoco.mj_forward(self.model, self.data)
-
-
-REAR = ("rear_left", "rear_right")
 
 
 class Wiring:
