@@ -28,7 +28,7 @@ BLOCKED_S = 0.15
 """A link that takes nothing for so long, while a unit waits, is too slow."""
 SETTLE_S = 0.4
 """Between two changes: a new encoder, a key frame, and the queue's drain."""
-HOLD_S, HOLD_MOST_S = 0.5, 2.0
+HOLD_S, HOLD_MOST_S = 0.5, 1.5
 """Pause after a decrease; it doubles while increases fail at once."""
 FAILED_S = 1.5
 STEP_MOST, STEP_LEAST, STEP_BLIND = 3.0, 1.2, 1.25
@@ -39,9 +39,9 @@ BLIND_S = 8.0
 class LinkReport(NamedTuple):
     """A link, lately. Rates in bit/s.
 
-    `delivered` was acknowledged over the last window; `burst` is the best rate at
-    which a unit was acknowledged within the last second: what the link can carry,
-    even while it is mostly idle. `blocked_s`: since when units have waited for
+    `delivered` was acknowledged over the last window; `burst` is the rate at
+    which the largest unit of the last second was acknowledged: what the link can
+    carry, even while it is mostly idle. `blocked_s`: since when units have waited for
     room. `dropped`: units since the last report.
     """
 
@@ -62,6 +62,16 @@ class _Train(NamedTuple):
     end: int
 
 
+class _Burst(NamedTuple):
+    """How fast a unit went, in bytes/s. The largest tells most, and sorts last."""
+
+    size: int
+    rate: float
+
+
+_NO_BURST = _Burst(0, 0.0)
+
+
 class LinkMeter:
     """Reckons with the kernel's counters of one TCP connection."""
 
@@ -72,8 +82,8 @@ class LinkMeter:
         self._acked = acked
         self._mark = (now_s, acked)
         self._train: _Train | None = None
-        self._best = 0.0
-        self._windows: deque[tuple[float, float]] = deque(maxlen=MEMORY)
+        self._best = _NO_BURST
+        self._windows: deque[tuple[float, _Burst]] = deque(maxlen=MEMORY)
 
     def sample(self, now_s: float, acked: int, unacked: int, rtt_s: float) -> None:
         """Bytes acknowledged so far and outstanding; the least round trip."""
@@ -87,7 +97,7 @@ class LinkMeter:
         if now_s - mark_s >= WINDOW_S:
             self.recent = (acked - mark) / (now_s - mark_s)
             self._windows.append((self.recent, self._best))
-            self._mark, self._best = (now_s, acked), 0.0
+            self._mark, self._best = (now_s, acked), _NO_BURST
 
     def _follow(self, now_s: float, train: _Train) -> _Train | None:
         """How fast a unit's bytes are acknowledged, one after the other.
@@ -101,7 +111,7 @@ class LinkMeter:
             return train
         gone = min(self._acked, train.end) - train.begin - SEGMENT_BYTES
         took_s = now_s - train.start_s + READ_EVERY_S
-        self._best = max(self._best, gone / took_s)
+        self._best = max(self._best, _Burst(gone, gone / took_s))
         return None
 
     def sent(self, now_s: float, unacked: int, size: int) -> None:
@@ -128,8 +138,8 @@ class LinkMeter:
 
     def report(self, blocked_s: float, dropped: int) -> LinkReport:
         """The link's report of now."""
-        burst = max((best for _, best in self._windows), default=0.0)
-        return LinkReport(8 * self.recent, 8 * burst, blocked_s, dropped)
+        burst = max((best for _, best in self._windows), default=_NO_BURST)
+        return LinkReport(8 * self.recent, 8 * burst.rate, blocked_s, dropped)
 
 
 class Bitrate:
