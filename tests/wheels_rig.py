@@ -1,6 +1,9 @@
 """Processes on an emulated chip, for tests: pigpiod, wheels, driver; plugs to pull."""
 
+import contextlib
 import os
+import random
+import select
 import signal
 import socket
 import subprocess
@@ -19,9 +22,11 @@ PINS = config.load(paths.HARDWARE / "bench.toml").motor_pins()
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-    return port
+    """A port that pigpiod may use (at most 32000)."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def until(holds: Callable[[], bool], within_s: float, what: str) -> float:
@@ -99,7 +104,9 @@ class Rig(Chip):
 
     def drive(self, duty: float = 0.3) -> subprocess.Popen[str]:
         driver = self.start("tests.wheels_driver", str(self.runtime), str(duty))
-        assert driver.stdout and driver.stdout.readline() == "driving\n"
+        assert driver.stdout is not None
+        said, _, _ = select.select([driver.stdout], [], [], START_S)
+        assert said and driver.stdout.readline() == "driving\n", "it does not drive"
         until(lambda: self.powered, 1.0, "it does not drive")
         return driver
 
