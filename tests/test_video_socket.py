@@ -167,7 +167,7 @@ async def test_stalled_viewers_delay_nobody_and_hold_two_units(car: Car) -> None
     assert most <= 2
     assert all(viewer.dropped > 20 for viewer in viewers)
     assert all(viewer.frames < 60 for viewer in viewers)
-    assert ages[50] < 0.05
+    assert ages[50] < 0.1
     sequences = [header.sequence for header, _ in got]
     assert sequences == list(range(sequences[0], sequences[0] + 100))
     for sock in stalled:
