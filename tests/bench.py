@@ -24,6 +24,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.driver import Driver
 from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.seat import until
 from tests.e2e.test_who_stops import forward, free
 
 READ_STRIP = """
@@ -105,7 +106,7 @@ def opened(browser: Browser, url: str) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1280, "height": 720})
     page = context.new_page()
     page.goto(url)
-    page.wait_for_function("window.fpvcar && window.fpvcar.video.shown > 10")
+    until(page, "window.fpvcar && window.fpvcar.video.shown > 10")
     yield page
     context.close()
 
@@ -135,7 +136,7 @@ def press(browser: Browser, times: int) -> Iterator[Row]:
             "addEventListener('keydown', (event) => { window.pressedAt = "
             "performance.timeOrigin + event.timeStamp; }, true)"
         )
-        page.wait_for_function("window.fpvcar.state.role === 'driver'")
+        until(page, "window.fpvcar.state.role === 'driver'")
         values = []
         with bench.watch() as watch:
             for _ in range(times):

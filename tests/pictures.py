@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.harness import RunningBench
+from tests.e2e.seat import until
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 SIZES = {
@@ -26,7 +27,7 @@ def take(browser: Browser, bench: RunningBench, name: str) -> None:
     )  # fmt: skip
     page = context.new_page()
     page.goto(bench.url)
-    page.wait_for_function("window.fpvcar && window.fpvcar.video.shown > 30")
+    until(page, "window.fpvcar && window.fpvcar.video.shown > 30")
     page.keyboard.down("ArrowUp")
     page.keyboard.down("ArrowLeft")
     page.wait_for_timeout(900)
@@ -38,7 +39,7 @@ def take(browser: Browser, bench: RunningBench, name: str) -> None:
         page.locator("#stop").click()
         page.wait_for_timeout(500)
         page.screenshot(path=TARGET / "stopped-phone.png")
-        page.locator("#resume").click()
+        page.locator("#go-on").click()
     context.close()
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-from tests.e2e.harness import PinWatch, RunningBench, wait_for
+from tests.e2e.harness import PinWatch, wait_for
 
 
 def probe(page: Page, expression: str) -> Any:
@@ -12,20 +12,23 @@ def probe(page: Page, expression: str) -> Any:
     return page.evaluate(f"window.fpvcar && window.fpvcar.{expression}")
 
 
+def until(page: Page, expression: str, timeout_s: float = 10.0) -> None:
+    """Waits until it is true in the page. Playwright's own wait needs eval(), which
+    the page's Content-Security-Policy rightly forbids."""
+    wait_for(lambda: bool(page.evaluate(expression)), expression, timeout_s, 0.02)
+
+
 def opened(page: Page, url: str) -> Page:
     """The page, connected and with a moving picture."""
     page.goto(url)
-    page.wait_for_function(
-        "window.fpvcar && window.fpvcar.video.shown > 5 && window.fpvcar.state.role",
-        timeout=20_000,
-    )
+    until(page, "window.fpvcar?.video.shown > 5 && window.fpvcar.state?.role", 20.0)
     return page
 
 
 def at_the_wheel(page: Page, url: str) -> Page:
     """The same, seated, with nothing that holds the car."""
     opened(page, url)
-    page.wait_for_function("window.fpvcar.state.role === 'driver'", timeout=15_000)
+    until(page, "window.fpvcar.state.role === 'driver'", 15.0)
     go_on(page)
     return page
 
@@ -37,7 +40,7 @@ def go_on(page: Page) -> None:
         if stop is None and probe(page, "state.wheels") == "ok":
             return
         if stop and stop["clears"] == "resume":
-            page.locator("#resume").click()
+            page.locator("#go-on").click()
         page.wait_for_timeout(100)
     raise AssertionError(f"still held: {probe(page, 'state')}")
 
@@ -50,12 +53,3 @@ def drives_off(watch: PinWatch, what: str = "the car") -> None:
 def stands(watch: PinWatch, what: str = "the car", timeout_s: float = 10.0) -> None:
     """Waits until no bridge is driven."""
     wait_for(lambda: not watch.now.driving, f"{what} drives on", timeout_s, 0.001)
-
-
-def event_ns(page: Page, bench: RunningBench, expression: str) -> int:
-    """Evaluates; CLOCK_MONOTONIC in ns just before."""
-    import time
-
-    now_ns = time.monotonic_ns()
-    page.evaluate(expression)
-    return now_ns

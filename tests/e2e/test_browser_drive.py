@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.seat import at_the_wheel, drives_off, go_on, opened, probe, stands
+from tests.e2e.seat import at_the_wheel, drives_off, go_on, opened, probe, stands, until
 
 pytestmark = pytest.mark.e2e
 FORWARD, REVERSE, LEFT, RIGHT = range(4)
@@ -40,8 +40,8 @@ def seat(page: Page, bench: RunningBench) -> Iterator[Page]:
     """At the wheel; given away afterwards, so that the next test has it at once."""
     yield at_the_wheel(page, bench.url)
     page.keyboard.up("ArrowUp")
-    page.locator("#give").click()
-    page.wait_for_function("window.fpvcar.state.role === 'watching'")
+    page.locator("#wheel").click()
+    until(page, "window.fpvcar.state.role === 'watching'")
 
 
 def test_arrow_up_drives_and_the_picture_moves(seat: Page, bench: RunningBench) -> None:
@@ -86,7 +86,7 @@ def test_space_stops_and_only_go_on_goes_on(seat: Page, bench: RunningBench) -> 
         drives_off(watch)
         seat.keyboard.press("Space")
         stands(watch)
-        seat.wait_for_function("window.fpvcar.state.stop?.cause === 'estop'")
+        until(seat, "window.fpvcar.state.stop?.cause === 'estop'")
         seat.keyboard.up("ArrowUp")
         seat.keyboard.down("ArrowUp")
         seat.wait_for_timeout(300)
@@ -109,11 +109,11 @@ def test_space_is_taken_before_a_focused_button(
     with bench.watch() as watch:
         seat.keyboard.down("ArrowUp")
         drives_off(watch)
-        seat.locator("#give").focus()
+        seat.locator("#wheel").focus()
         seat.keyboard.press("Space")
         stands(watch)
         seat.keyboard.up("ArrowUp")
-    seat.wait_for_function("window.fpvcar.state.stop?.cause === 'estop'")
+    until(seat, "window.fpvcar.state.stop?.cause === 'estop'")
     assert probe(seat, "state.role") == "driver", "Space pushed the button instead"
     go_on(seat)
 
@@ -148,8 +148,8 @@ def test_two_thumbs_drive(browser: Browser, bench: RunningBench) -> None:
         wait_for(lambda: watch.now.duties[LEFT] > 0.0, "the right thumb steers not")
         thumbs("touchEnd")
         stands(watch, "a lifted thumb")
-    page.locator("#give").click()
-    page.wait_for_function("window.fpvcar.state.role === 'watching'")
+    page.locator("#wheel").click()
+    until(page, "window.fpvcar.state.role === 'watching'")
     context.close()
 
 
@@ -181,11 +181,11 @@ def test_a_gamepad_drives_and_stops_when_unplugged(
         drives_off(watch)
         page.evaluate("pad.buttons[1] = {pressed: true, touched: true, value: 1}")
         stands(watch, "B")
-        page.wait_for_function("window.fpvcar.state.stop?.cause === 'estop'")
+        until(page, "window.fpvcar.state.stop?.cause === 'estop'")
         page.evaluate("pad.buttons[1].pressed = false; pad.buttons[7].value = 0")
     go_on(page)
-    page.locator("#give").click()
-    page.wait_for_function("window.fpvcar.state.role === 'watching'")
+    page.locator("#wheel").click()
+    until(page, "window.fpvcar.state.role === 'watching'")
     context.close()
 
 
@@ -217,13 +217,13 @@ def test_a_page_that_is_left_stops_the_car(
 
 def test_leaving_full_screen_stops(seat: Page, bench: RunningBench) -> None:
     seat.keyboard.press("f")
-    seat.wait_for_function("document.fullscreenElement !== null")
+    until(seat, "document.fullscreenElement !== null")
     with bench.watch() as watch:
         seat.keyboard.down("ArrowUp")
         drives_off(watch)
         seat.evaluate("document.exitFullscreen()")
         stands(watch)
-    seat.wait_for_function("window.fpvcar.state.stop?.cause === 'estop'")
+    until(seat, "window.fpvcar.state.stop?.cause === 'estop'")
     seat.keyboard.up("ArrowUp")
     go_on(seat)
 
@@ -258,16 +258,16 @@ def test_one_drives_many_watch_everybody_stops(
         watcher.locator("#stop").click()
         stands(watch)
     seat.keyboard.up("ArrowUp")
-    seat.wait_for_function("window.fpvcar.state.stop?.cause === 'estop'")
+    until(seat, "window.fpvcar.state.stop?.cause === 'estop'")
     go_on(seat)
-    seat.locator("#give").click()
-    watcher.wait_for_function("window.fpvcar.state.seat_free")
-    watcher.locator("#take").click()
-    watcher.wait_for_function("window.fpvcar.state.role === 'driver'")
-    watcher.locator("#give").click()
-    seat.wait_for_function("window.fpvcar.state.seat_free")
-    seat.locator("#take").click()
-    seat.wait_for_function("window.fpvcar.state.role === 'driver'")
+    seat.locator("#wheel").click()
+    until(watcher, "window.fpvcar.state.seat_free")
+    watcher.locator("#wheel").click()
+    until(watcher, "window.fpvcar.state.role === 'driver'")
+    watcher.locator("#wheel").click()
+    until(seat, "window.fpvcar.state.seat_free")
+    seat.locator("#wheel").click()
+    until(seat, "window.fpvcar.state.role === 'driver'")
     context.close()
 
 
@@ -280,17 +280,20 @@ def test_a_grown_up_takes_the_wheel(
     context = browser.new_context()
     mum = opened(context.new_page(), bench.url)
     seat.keyboard.down("ArrowUp")
-    mum.evaluate(f"window.fpvcar.send({{kind: 'unlock', code: '{codes['grown_up']}'}})")
-    mum.wait_for_function("window.fpvcar.state.grown_up")
-    mum.locator("#take").click()
-    mum.wait_for_function("window.fpvcar.state.role === 'driver'")
+    mum.locator("#link-chip").click()
+    mum.locator("#grown-code").click()
+    mum.locator("#code").fill(codes["grown_up"])
+    mum.keyboard.press("Enter")
+    until(mum, "window.fpvcar.state.grown_up")
+    mum.locator("#grown-take").click()
+    until(mum, "window.fpvcar.state.role === 'driver'")
     with bench.watch() as watch:
         mum.wait_for_timeout(300)
         assert not watch.now.driving
     assert probe(seat, "state.role") == "watching"
     seat.keyboard.up("ArrowUp")
-    mum.locator("#give").click()
-    seat.wait_for_function("window.fpvcar.state.seat_free")
-    seat.locator("#take").click()
-    seat.wait_for_function("window.fpvcar.state.role === 'driver'")
+    mum.locator("#wheel").click()
+    until(seat, "window.fpvcar.state.seat_free")
+    seat.locator("#wheel").click()
+    until(seat, "window.fpvcar.state.role === 'driver'")
     context.close()

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.proxy import Link
-from tests.e2e.seat import at_the_wheel, drives_off, go_on, probe, stands
+from tests.e2e.seat import at_the_wheel, drives_off, go_on, probe, stands, until
 
 pytestmark = pytest.mark.e2e
 MARGIN_S = 0.15
@@ -30,18 +30,19 @@ def seated_over(page: Page, link: Link) -> Page:
 
 def comes_back(page: Page) -> None:
     """A live picture and the wheel, without a reload."""
-    page.wait_for_function(
+    until(
+        page,
         "window.fpvcar.link.kind === 'up' && window.fpvcar.state.role === 'driver'",
-        timeout=15_000,
+        15.0,
     )
     shown = probe(page, "video.shown")
-    page.wait_for_function(f"window.fpvcar.video.shown > {shown} + 10", timeout=15_000)
+    until(page, f"window.fpvcar.video.shown > {shown} + 10", 15.0)
 
 
 def give(page: Page) -> None:
     """Leaves the seat for the next test."""
-    page.locator("#give").click()
-    page.wait_for_function("window.fpvcar.state.role === 'watching'")
+    page.locator("#wheel").click()
+    until(page, "window.fpvcar.state.role === 'watching'")
 
 
 def test_a_stalled_link_stops_greys_and_comes_back(
@@ -55,7 +56,7 @@ def test_a_stalled_link_stops_greys_and_comes_back(
         link.stall()
         stands(watch)
         assert watch.stopped_after_s(now_ns) <= 0.30 + MARGIN_S
-        page.wait_for_function("document.body.innerText.match(/picture is .* old/)")
+        until(page, "document.body.innerText.match(/picture is .* old/)")
         assert "grayscale" in page.evaluate(
             "getComputedStyle(document.querySelector('#picture')).filter"
         )

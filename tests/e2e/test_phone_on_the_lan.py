@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.harness import RunningBench
-from tests.e2e.seat import drives_off, go_on, opened, probe, stands
+from tests.e2e.seat import drives_off, go_on, opened, probe, stands, until
 
 pytestmark = [
     pytest.mark.e2e,
@@ -105,29 +105,29 @@ def test_a_phone_watches_by_mse_enters_the_code_and_drives(
     assert probe(phone, "video.path") == "mse"
     assert probe(phone, "state.role") == "watching"
     assert not probe(phone, "state.may_drive")
-    phone.locator("#unlock").click()
+    phone.locator("#card-code").click()
     phone.locator("#code").fill(code(lan_bench))
     phone.keyboard.press("Enter")
-    phone.wait_for_function("window.fpvcar.state.may_drive")
+    until(phone, "window.fpvcar.state.may_drive")
     if probe(phone, "state.role") != "driver":
-        phone.locator("#take").click()
-    phone.wait_for_function("window.fpvcar.state.role === 'driver'")
+        phone.locator("#wheel").click()
+    until(phone, "window.fpvcar.state.role === 'driver'")
     go_on(phone)
     with lan_bench.watch() as watch:
         phone.keyboard.down("ArrowUp")
         drives_off(watch)
         phone.keyboard.up("ArrowUp")
         stands(watch)
-    phone.locator("#give").click()
-    phone.wait_for_function("window.fpvcar.state.role === 'watching'")
+    phone.locator("#wheel").click()
+    until(phone, "window.fpvcar.state.role === 'watching'")
 
 
 def test_a_wrong_code_is_said(phone: Page, lan_bench: RunningBench) -> None:
     opened(phone, f"http://{CAR}:{lan_bench.port}/")
-    phone.locator("#unlock").click()
+    phone.locator("#card-code").click()
     phone.locator("#code").fill("000000" if code(lan_bench) != "000000" else "111111")
     phone.keyboard.press("Enter")
-    phone.wait_for_function("document.body.innerText.match(/wrong code/i)")
+    until(phone, "document.body.innerText.match(/wrong code/i)")
     assert not probe(phone, "state.may_drive")
 
 
@@ -139,6 +139,6 @@ def test_https_gives_the_phone_webcodecs(phone: Page, lan_bench: RunningBench) -
 def test_the_mse_picture_is_now(phone: Page, lan_bench: RunningBench) -> None:
     opened(phone, f"http://{CAR}:{lan_bench.port}/")
     shown = probe(phone, "video.shown")
-    phone.wait_for_function(f"window.fpvcar.video.shown > {shown} + 60")
+    until(phone, f"window.fpvcar.video.shown > {shown} + 60")
     latencies = probe(phone, "video.latencyMs")
     assert sorted(latencies)[len(latencies) // 2] < 250, latencies

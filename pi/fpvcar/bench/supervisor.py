@@ -28,6 +28,8 @@ from fpvcar.bench.units import Unit, UnitFailed, let_go
 from fpvcar.config import ConfigError, Profile
 
 READY_S = 20.0
+NEAR_PINS = -10
+"""Nice of what stops the car, as in its units: no camera may delay it."""
 log = logging.getLogger("fpvcar.bench")
 
 
@@ -53,22 +55,21 @@ class Bench:
         chip.create(self.soc_path)
         self.soc = chip.attach(self.soc_path)
         env = {**os.environ, "RUNTIME_DIRECTORY": str(runtime)}
-        env.setdefault("MUJOCO_GL", "egl")
         files = ["--profile", str(options.profile)]
         same = [*files, *(f"--set={line}" for line in options.overrides)]
         soc = ["--soc", str(self.soc_path)]
 
-        def unit(name: str, *argv: str) -> Unit:
-            return Unit(name, argv, env, self._note_pids)
+        def unit(name: str, *argv: str, nice: int = 0) -> Unit:
+            return Unit(name, argv, env, self._note_pids, nice=nice)
 
         self.pigpiod = Unit(
             "pigpiod", ["fpvcar.bench.pigpiod", *soc, *self._pigpiod_options()], env,
-            self._note_pids, ended=self._exec_stop_post,
+            self._note_pids, ended=self._exec_stop_post, nice=NEAR_PINS,
         )  # fmt: skip
         self.world = unit(
             "world", "fpvcar.bench.world", *soc, *same, f"--seed={options.seed}"
         )
-        self.wheels = unit("wheels", "fpvcar", "wheels", *same)
+        self.wheels = unit("wheels", "fpvcar", "wheels", *same, nice=NEAR_PINS)
         self.run = unit(
             "run", "fpvcar", "run", *same, *soc,
             f"--host={options.host}", f"--port={options.port}",

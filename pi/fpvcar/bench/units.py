@@ -23,9 +23,11 @@ log = logging.getLogger("fpvcar.bench")
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
-def _leash() -> None:
-    """In the child, before exec: die with the bench."""
+def _leash(nice: int) -> None:
+    """In the child, before exec: die with the bench; stand before or behind others."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    with contextlib.suppress(PermissionError):  # only root may push to the front
+        os.setpriority(os.PRIO_PROCESS, 0, nice)
 
 
 class UnitFailed(RuntimeError):
@@ -38,12 +40,13 @@ class Unit:
     def __init__(
         self, name: str, module: Sequence[str], env: dict[str, str],
         started: Callable[[], None], ended: Callable[[], None] = lambda: None,
+        nice: int = 0,
     ) -> None:  # fmt: skip
         self.name = name
         self.process: asyncio.subprocess.Process | None = None
         self._argv = (sys.executable, "-m", *module)
         self._env, self._started, self._ended = env, started, ended
-        self._stopping = False
+        self._nice, self._stopping = nice, False
 
     async def run(self) -> None:
         """Keeps the process running until `stop`. Raises UnitFailed."""
@@ -54,7 +57,7 @@ class Unit:
             if len(starts) == TRIES and starts[-1] - starts[0] < TRIES_WINDOW_S:
                 raise UnitFailed(f"{self.name} ended {TRIES - 1} times in a row")
             self.process = await asyncio.create_subprocess_exec(
-                *self._argv, env=self._env, preexec_fn=_leash,
+                *self._argv, env=self._env, preexec_fn=lambda: _leash(self._nice),
                 stdin=asyncio.subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
             self._started()
