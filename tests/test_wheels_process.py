@@ -100,6 +100,7 @@ def test_pigpiod_hangs(rig: Rig) -> None:
     until(rig.asked, 0.12 + MARGIN_S, "the helper was not asked")
     assert rig.powered, "DMA keeps the PWM running"
     driver.kill()
+    driver.wait()
     client = Client(rig.runtime)
     told = client.hear()
     assert told and told.status == Status.STOPPED
@@ -129,14 +130,16 @@ def test_second_client_is_hung_up_on(rig: Rig) -> None:
 
 def test_client_that_never_reads_holds_nobody_up(rig: Rig) -> None:
     client = Client(rig.runtime)
-    until(lambda: _applied(client.send(0.0)), START_S, "never ready")
-    for _ in range(2000):
-        client.seq += 1
-        deadline_ns = time.monotonic_ns() + 100_000_000
-        setpoint = wire.Setpoint(client.seq, deadline_ns, (0.3, 0.0))
-        client._socket.send(wire.pack_setpoint(setpoint))
-    until(lambda: rig.powered, 1.0, "it does not drive")
+
+    def drives() -> bool:
+        ready = all([_applied(client.send(0.0)) for _ in range(3)])
+        return ready and _applied(client.send(0.3))
+
+    until(drives, START_S, "it does not drive")
+    client.flood(0.3, 2000)
     rig.stands(0.15)
+    client.flood(0.3, 2000)
+    rig.stays(0.3)
     client.close()
 
 

@@ -1,7 +1,8 @@
 """A stand-in for `run` in a process of its own, to be stopped and killed by tests.
 
-python -m tests.wheels_driver RUNTIME DUTY: zeros until the wheels take them, then DUTY
-every 20 ms. Prints "driving" once the wheels have applied it.
+python -m tests.wheels_driver RUNTIME DUTY: zeros until the wheels have taken five, then
+DUTY. Prints "driving" once they have applied that; from then on it is DUTY every 20 ms,
+whatever the wheels say.
 """
 
 import asyncio
@@ -15,18 +16,19 @@ from fpvcar.wheels_client import WheelsClient
 
 async def main(runtime: Path, duty: float) -> None:
     """For ever, or until killed."""
-    applied = 0
+    applied, driving = 0, False
 
     def heard(answer: wire.Answer) -> None:
-        nonlocal applied
+        nonlocal applied, driving
         applied = applied + 1 if answer.status == wire.Status.APPLIED else 0
-        if applied == 10:
+        if applied == 10 and not driving:
+            driving = True
             print("driving", flush=True)
 
     client = WheelsClient(runtime / "wheels.sock", heard, lambda state: None)
     reading = asyncio.create_task(client.run())
     while not reading.done():
-        wanted = duty if applied >= 5 else 0.0
+        wanted = duty if driving or applied >= 5 else 0.0
         client.send((wanted, 0.0), time.monotonic_ns())
         await asyncio.sleep(0.02)
 

@@ -156,11 +156,16 @@ class Client:
         packet = self._socket.recv(64)
         return wire.parse_answer(packet) if packet else None
 
+    def flood(self, duty: float, packets: int) -> None:
+        """Sends and never reads."""
+        for _ in range(packets):
+            self.seq += 1
+            deadline_ns = time.monotonic_ns() + 100_000_000
+            setpoint = wire.Setpoint(self.seq, deadline_ns, (duty, 0.0))
+            self._socket.send(wire.pack_setpoint(setpoint))
+
     def send(self, duty: float) -> wire.Answer | None:
-        self.seq += 1
-        deadline_ns = time.monotonic_ns() + 100_000_000
-        setpoint = wire.Setpoint(self.seq, deadline_ns, (duty, 0.0))
-        self._socket.send(wire.pack_setpoint(setpoint))
+        self.flood(duty, 1)
         while True:
             answer = self.hear()
             if answer is None or answer.status != Status.STOPPED:

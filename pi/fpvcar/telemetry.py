@@ -104,13 +104,12 @@ class Board:
 
     def _work(self, pins: PigpioPins) -> None:
         shown: dict[int, int] = {}
-        readings = self._readings(pins)
-        while not self._ending:
-            self._show(pins, shown, self._levels())
-            self.battery = next(readings)
-            self._wake.wait(BATTERY_EVERY_S)
-            self._wake.clear()
-        readings.close()
+        with contextlib.closing(self._readings(pins)) as readings:
+            while not self._ending:
+                self._show(pins, shown, self._levels())
+                self.battery = next(readings)
+                self._wake.wait(BATTERY_EVERY_S)
+                self._wake.clear()
         self._show(pins, shown, dict.fromkeys(shown, 0))
 
     def _levels(self) -> dict[int, int]:

@@ -111,11 +111,12 @@ class Service:
             self._round()
 
     def _round(self) -> None:
-        for fd, _ in self._poll.poll(self._timeout_ms()):
-            if self._client is not None and fd == self._client.fileno():
-                self._read(self._client)
-            elif fd == self._listener.fileno():
-                self._accept()
+        ready = {fd for fd, _ in self._poll.poll(self._timeout_ms())}
+        # the client first: if it has gone there is room for the one that knocks
+        if self._client is not None and self._client.fileno() in ready:
+            self._read(self._client)
+        if self._listener.fileno() in ready:
+            self._accept()
         self._send(self._wheels.tick(self._clock_ns()))
 
     def _timeout_ms(self) -> int | None:

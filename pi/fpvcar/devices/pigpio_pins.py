@@ -81,6 +81,8 @@ class PigpioPins:
 
     def call(self, what: str, act: Callable[..., Result], *values: Any) -> Result:
         """One command. Raises PinsSilent or PinsLost with `what` in the text."""
+        if not self.client.connected:
+            raise PinsLost(f"{what}: connection closed")
         try:
             return act(*values)
         except TimeoutError:
