@@ -173,7 +173,8 @@ def painted(random: np.random.Generator, size: int, color: Color) -> Picture:
     inner = slice(rim, rim + max(size // 90, 1))
     face[inner, rim:-rim] *= 0.8
     face[rim:-rim, inner] *= 0.8
-    return np.clip(face, 0, 255).astype(np.uint8)
+    clipped: Picture = np.clip(face, 0, 255).astype(np.uint8)
+    return clipped
 
 
 def ramp(random: np.random.Generator, height: int, width: int) -> Picture:
