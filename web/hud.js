@@ -37,8 +37,13 @@ export class Hud {
     const driving = state.role === 'driver';
     say(this.who, driving ? WORDS.you
       : state.driver === null ? WORDS.nobody : WORDS.drives(state.driver));
-    say(this.wheel, driving ? WORDS.give : state.may_drive ? WORDS.take : WORDS.enterCode);
-    mark(this.wheel, 'data-does', driving ? 'release' : state.may_drive ? 'take' : 'code');
+    const [does, long, short] = driving ? ['release', WORDS.give, WORDS.giveShort]
+      : state.may_drive ? ['take', WORDS.take, WORDS.takeShort]
+        : ['code', WORDS.enterCode, WORDS.codeShort];
+    mark(this.wheel, 'data-does', does);
+    mark(this.wheel, 'aria-label', long);
+    say(byId('wheel-long'), long);
+    say(byId('wheel-short'), short);
     show(this.wheel, true);
     mark(this.lights, 'aria-pressed', String(state.head_lights));
     this.power(state.battery ?? null);

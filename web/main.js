@@ -61,7 +61,7 @@ const controls = new Controls({
 });
 const stop = () => {
   panels.closeAll();
-  controls.stop();
+  page.stop();
   navigator.vibrate?.(60);
 };
 const lights = () => link.send({kind: 'lights'});

@@ -29,6 +29,8 @@ export class Page {
     /** @type {string | null} */
     this.takenBy = null;
     this.gave = false;
+    /** We pushed STOP, and the car has not gone on since. */
+    this.pushedStop = false;
     /** @type {number[]} */
     this.roundTrips = [];
     this.before = {bytes: 0, atMs: performance.now()};
@@ -80,6 +82,7 @@ export class Page {
     this.parts.drawer.state(state);
     const words = this.parts.unlock.granted(before, state);
     if (words) toast(words);
+    if (before?.stop && !state.stop?.cause.startsWith('estop')) this.pushedStop = false;
     const low = state.battery?.low === true;
     if (low && !this.saidLow) toast(WORDS.batteryLow, 'warn');
     this.saidLow = low;
@@ -109,6 +112,7 @@ export class Page {
     this.situation = situationOf({
       link: link.state, welcome: this.welcome, state: this.state, lostMs: this.lostMs,
       takenBy: this.takenBy, pictureOld: old, wishing: throttle !== 0 || steer !== 0,
+      pushedStop: this.pushedStop,
     });
     card.update(this.situation, this.state?.may_drive === true, nowMs);
   }
@@ -149,6 +153,12 @@ export class Page {
     if (!this.welcome || !this.state) return [];
     return [[WORDS.details.pages, String(this.state.viewers)],
       [WORDS.details.car, this.welcome.version]];
+  }
+
+  /** We stop the car, whoever drives. */
+  stop() {
+    this.pushedStop ||= !this.state?.stop?.cause.startsWith('estop');
+    this.parts.controls.stop();
   }
 
   /** The push on the wheel's button, whatever it says now. */

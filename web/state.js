@@ -9,7 +9,7 @@
  *   | {kind: 'parked'}
  *   | {kind: 'lost', sinceMs: number}
  *   | {kind: 'stopped', stop: import('./types.js').Stop, driving: boolean,
- *      mayGoOn: boolean, silenceMs: number}
+ *      byUs: boolean, mayGoOn: boolean, silenceMs: number}
  *   | {kind: 'wheels', words: string}
  *   | {kind: 'camera', words: string}
  *   | {kind: 'taken', by: string}
@@ -26,6 +26,7 @@
  *   takenBy: string | null,
  *   pictureOld: boolean,
  *   wishing: boolean,
+ *   pushedStop: boolean,
  * }} Page
  */
 
@@ -41,7 +42,8 @@ export function situationOf(page) {
   if (stop && stop.cause !== 'handover') {
     const mayGoOn = stop.clears === 'grown_up' ? state.grown_up
       : stop.clears === 'resume' && (driving || state.grown_up);
-    return {kind: 'stopped', stop, driving, mayGoOn, silenceMs: welcome.silence_ms};
+    const byUs = page.pushedStop && stop.cause.startsWith('estop');
+    return {kind: 'stopped', stop, driving, byUs, mayGoOn, silenceMs: welcome.silence_ms};
   }
   if ((state.wheels ?? 'ok') !== 'ok') return {kind: 'wheels', words: state.wheels ?? ''};
   if ((state.camera ?? 'ok') !== 'ok') return {kind: 'camera', words: state.camera ?? ''};

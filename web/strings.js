@@ -6,12 +6,7 @@ export const STATIC = {
   stopLabel: 'Stop the car',
   pictureUnit: 'picture',
   linkUnit: 'link',
-  menu: 'Menu',
   close: 'Close',
-  forward: 'forward',
-  back: 'back',
-  left: 'left',
-  right: 'right',
   driveLabel: 'Drive: slide up for forward, down for back',
   steerLabel: 'Steer: slide left or right',
   lights: 'Lights',
@@ -23,7 +18,6 @@ export const STATIC = {
   you: 'You',
   nameLabel: 'Your name',
   nameHint: 'So that others see who drives.',
-  helpTitle: 'Help',
   showKeys: 'Keys',
   showIntro: 'How to drive',
   whole: 'Show the whole picture',
@@ -40,8 +34,10 @@ export const STATIC = {
   unlock: 'Unlock',
   keysTitle: 'Keys',
   introTitle: 'New here?',
-  introDrive: 'Arrow keys or W A S D. On a phone: left thumb drives, right thumb steers.',
-  introStop: 'Red octagon, Space or Esc. Everybody may stop the car.',
+  introDriveKeys: 'Arrow keys or W A S D drive and steer. A gamepad does too.',
+  introDriveTouch: 'Left thumb drives, right thumb steers. Let go and it stops.',
+  introStopKeys: 'Red octagon, Space or Esc. Everybody may stop the car.',
+  introStopTouch: 'The red octagon stops the car. Everybody may push it.',
   introGive: 'Done? Give the wheel to the next one, up on the left.',
   introOk: 'Got it',
   secureTitle: 'Sharper picture, screen stays awake',
@@ -54,7 +50,10 @@ export const WORDS = {
   title: (/** @type {string} */ car) => `${car}: driver's seat`,
   take: 'Take the wheel',
   give: 'Give the wheel',
+  takeShort: 'Take',
+  giveShort: 'Give',
   enterCode: 'Enter the code',
+  codeShort: 'Code',
   goOn: 'Go on',
   driveHere: 'Drive here',
   you: 'You drive',
@@ -110,7 +109,7 @@ export const WORDS = {
 const CAUSES = /** @type {Record<string, (by: string, silenceMs: number) => string>} */ ({
   silence: (_, silenceMs) => `No answer from the driver's browser for ${silenceMs / 1000} s.`,
   blind: () => 'The car had no fresh picture.',
-  estop: (by) => (by ? `${by} pushed STOP.` : 'Somebody pushed STOP.'),
+  estop: (by) => (by && by !== 'somebody' ? `${by} pushed STOP.` : 'Somebody pushed STOP.'),
   estop_grown_up: (by) => `A grown-up${by ? ` (${by})` : ''} pushed STOP.`,
   wheels_lost: () => 'The part that turns the wheels does not answer.',
   wheels_stopped: (by) => `The wheels stopped by themselves${by ? `: ${by}` : ''}.`,
@@ -140,7 +139,7 @@ export function sentence(it) {
       return {tone: 'alarm', title: 'Link lost', text: 'The car stops by itself. Trying again, three times a second. Let go of the stick, then drive on.'};
     case 'stopped': {
       const cause = CAUSES[it.stop.cause];
-      const why = cause ? cause(it.stop.by ?? '', it.silenceMs) : it.stop.cause;
+      const why = it.byUs ? 'You pushed STOP.' : cause ? cause(it.stop.by ?? '', it.silenceMs) : it.stop.cause;
       return {tone: 'alarm', title: 'Stopped', text: `${why} ${whatNext(it)}`};
     }
     case 'wheels':

@@ -43,11 +43,14 @@ export class Pad {
   /** Moves the drawn stick under the thumb, but not out of the pad. @param {PointerEvent} event */
   place(event) {
     const box = this.element.getBoundingClientRect();
-    const half = Math.min(75, box.width / 2, box.height / 2);
-    /** @param {number} at @param {number} size */
-    const inside = (at, size) => Math.max(half, Math.min(size - half, at));
-    this.element.style.setProperty('--x', `${inside(event.clientX - box.left, box.width)}px`);
-    this.element.style.setProperty('--y', `${inside(event.clientY - box.top, box.height)}px`);
+    const half = Math.min(90, box.width / 2, box.height / 2);
+    /** @param {number} at @param {number} size @param {number} clear */
+    const inside = (at, size, clear) => Math.max(half, Math.min(size - half - clear, at));
+    const {style} = this.element;
+    style.setProperty('--x', `${inside(event.clientX - box.left, box.width, 0)}px`);
+    // Where the pad reaches down to the screen's edge the battery stands there.
+    const clear = box.bottom >= innerHeight ? 52 : 30;
+    style.setProperty('--y', `${inside(event.clientY - box.top, box.height, clear)}px`);
   }
 
   /** @param {PointerEvent} event */

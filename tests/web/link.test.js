@@ -1,0 +1,146 @@
+// The policy of reconnecting, and the car's clock; time is passed in.
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {CarClock} from '../../web/clock.js';
+import {Reconnect} from '../../web/reconnect.js';
+
+/** A policy that is up since 0 ms. @param {number} [rttMs] */
+function up(rttMs = 5) {
+  const policy = new Reconnect(0, rttMs);
+  policy.opened(0);
+  policy.heard(0);
+  return policy;
+}
+/** Ticks of 50 ms; the acts of each, with their time. @param {Reconnect} policy @param {number} from @param {number} to */
+function run(policy, from, to) {
+  /** @type {[number, string][]} */
+  const acts = [];
+  for (let ms = from; ms <= to; ms += 50) {
+    for (const act of policy.tick(ms)) {
+      acts.push([ms, 'id' in act ? `${act.do} ${act.id}` : act.do]);
+    }
+  }
+  return acts;
+}
+
+test('alive as long as anything comes', () => {
+  const policy = up();
+  for (let ms = 50; ms < 3000; ms += 50) {
+    if (ms % 300 === 0) policy.heard(ms);
+    assert.deepEqual(policy.tick(ms), []);
+  }
+  assert.equal(policy.state.kind, 'up');
+});
+
+test('300 ms of silence: close both, probe every 300 ms, at most 4, each for 2 s', () => {
+  const policy = up();
+  const acts = run(policy, 50, 2700);
+  assert.deepEqual(acts.slice(0, 2), [[350, 'close'], [350, 'probe 1']]);
+  assert.deepEqual(acts.slice(2), [
+    [650, 'probe 2'], [950, 'probe 3'], [1250, 'probe 4'],
+    [2350, 'cancel 1'], [2350, 'probe 5'], [2650, 'cancel 2'], [2650, 'probe 6'],
+  ]);
+  assert.equal(policy.state.kind, 'probing');
+});
+
+test('the first answer cancels the others and opens', () => {
+  const policy = up();
+  run(policy, 50, 950);
+  assert.deepEqual(policy.answered(2, 980), [
+    {do: 'cancel', id: 1}, {do: 'cancel', id: 3}, {do: 'open'},
+  ]);
+  assert.equal(policy.rttMs, 330);
+  assert.deepEqual(policy.answered(3, 990), [], 'the next one opens nothing');
+  policy.opened(1000);
+  policy.heard(1010);
+  assert.equal(policy.state.kind, 'up');
+});
+
+test('a connecting socket gets max(1 s, 4 round trips), and so does its first message', () => {
+  for (const [rttMs, patience] of [[5, 1000], [700, 2800]]) {
+    const policy = new Reconnect(0, rttMs);
+    assert.deepEqual(run(policy, 50, patience), []);
+    assert.deepEqual(policy.tick(patience + 50)[0], {do: 'close'});
+    const late = new Reconnect(0, rttMs);
+    run(late, 50, patience - 50);
+    late.opened(patience - 50);
+    assert.deepEqual(run(late, patience, 2 * patience - 50), []);
+    late.heard(2 * patience - 50);
+    assert.equal(late.state.kind, 'up', 'works at any round trip');
+  }
+});
+
+test('a page that slept does not take its own sleep for a dead link', () => {
+  const policy = up(20);
+  run(policy, 50, 100);
+  assert.deepEqual(policy.tick(60_100), [], 'hidden for a minute');
+  assert.equal(policy.state.kind, 'up');
+  assert.deepEqual(run(policy, 60_150, 60_250), []);
+  const acts = run(policy, 60_300, 60_600);
+  assert.equal(acts[0]?.[1], 'close', 'but silence while awake is one');
+});
+
+test('a sleep while connecting does not count either', () => {
+  const policy = new Reconnect(0, 5);
+  policy.tick(50);
+  assert.deepEqual(policy.tick(30_000), []);
+  assert.equal(policy.state.kind, 'opening');
+});
+
+test('a socket that closes is dead at once', () => {
+  const policy = up();
+  assert.deepEqual(policy.failed(100), [{do: 'close'}, {do: 'probe', id: 1}]);
+  policy.unanswered(1);
+  assert.deepEqual(run(policy, 150, 400), [[400, 'probe 2']]);
+  assert.deepEqual(policy.failed(410), [], 'nothing left to fail');
+});
+
+test('a car that answers probes but refuses sockets is not hammered', () => {
+  const policy = new Reconnect(0, 5);
+  let [ms, probes] = [0, 0];
+  for (; ms < 10_000; ms += 50) {
+    const acts = policy.state.kind === 'opening' ? policy.failed(ms) : policy.tick(ms);
+    for (const act of acts) {
+      if (act.do !== 'probe') continue;
+      probes += 1;
+      policy.answered(act.id, ms + 1);
+    }
+  }
+  assert.ok(probes <= 10, `${probes} tries in 10 s`);
+  for (const act of policy.tick(ms + 3000)) if ('id' in act) policy.answered(act.id, ms);
+  assert.equal(policy.state.kind, 'opening');
+  policy.heard(ms);
+  assert.equal(policy.refusals, 0);
+});
+
+test('parked until somebody asks', () => {
+  const policy = up();
+  assert.deepEqual(policy.park('opened again elsewhere'), [{do: 'close'}]);
+  assert.deepEqual(run(policy, 50, 5000), []);
+  policy.heard(5010);
+  policy.unanswered(1);
+  assert.equal(policy.state.kind, 'parked');
+  assert.deepEqual(policy.wake(5050), [{do: 'close'}, {do: 'probe', id: 1}]);
+  assert.deepEqual(policy.wake(5060), []);
+  assert.deepEqual(policy.park('closed'), [{do: 'cancel', id: 1}, {do: 'close'}]);
+});
+
+test('the clock offset is the fastest ping of the last 10 s', () => {
+  const clock = new CarClock();
+  assert.equal(clock.ageMs(0, 5), null);
+  assert.equal(clock.rttMs, null);
+  clock.add(100, 140, 5_000_000); // 40 ms: offset 5000 - 120
+  clock.add(200, 204, 5_100_500); // 4 ms: offset 5100.5 - 202
+  clock.add(300, 360, 5_230_000);
+  assert.equal(clock.best?.offsetMs, 4898.5);
+  assert.equal(clock.rttMs, 60);
+  assert.equal(clock.ageMs(5_200_000, 321.5), 20);
+  clock.add(10_300, 10_330, 15_300_000);
+  assert.equal(clock.best?.rttMs, 30, 'the old fast one is forgotten');
+  clock.add(500, 400, 1);
+  assert.equal(clock.samples.at(-1)?.rttMs, 30, 'no ping comes back before it went');
+  clock.reset();
+  assert.equal(clock.best, null);
+});
