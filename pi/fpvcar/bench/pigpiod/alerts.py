@@ -4,6 +4,7 @@ filters -> samples of changed levels -> watchdogs, reports, scripts that wait
 """
 
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 
 from fpvcar.bench.pigpiod.filters import (
     ACTIVE_MAX_US,
@@ -120,7 +121,7 @@ class Alerts:
                 own = [(t, level) for t, g, level in edges if g == gpio]
                 for time_us, level in self._filter(gpio, own, end_us):
                     out.append((max(time_us, self._end_us), gpio, level))
-        return sorted(out)
+        return sorted(out, key=itemgetter(0))
 
     def _filter(self, gpio: int, edges: Edges, end_us: int) -> Edges:
         glitch, noise = self._glitch.get(gpio), self._noise.get(gpio)

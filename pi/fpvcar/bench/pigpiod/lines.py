@@ -8,12 +8,15 @@ plays. Nothing is recorded while no pin is monitored.
 import ctypes
 import heapq
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 
 from fpvcar.bench import soc as chip
 from fpvcar.bench.pigpiod.pwm import Wave, sampled
 
 USER_GPIO = 32
 ALL = 0xFFFFFFFF
+BUFFER_US = 120_000
+"""How much DMA records (pigpiod's option -b): a daemon that stalls longer loses it."""
 Edge = tuple[int, int, int]
 """(sample time in microseconds, GPIO, level)."""
 
@@ -127,7 +130,7 @@ class Lines:
                 wave = self.waves.get(gpio)
                 if wave is None or self._pins[gpio].mode != wave.mode:
                     self.changed(gpio, until_us)
-        edges = sorted(self._edges)
+        edges = sorted(self._edges, key=itemgetter(0))
         self._edges = [edge for edge in edges if edge[0] > until_us]
         return edges[: len(edges) - len(self._edges)]
 
@@ -144,7 +147,8 @@ class Lines:
         if wave is None or not self.monitored >> gpio & 1:
             return
         if self._pins[gpio].mode == wave.mode:
-            for time_us, level in wave.edges(self._drawn_us[gpio], until_us):
+            after_us = max(self._drawn_us[gpio], until_us - BUFFER_US)
+            for time_us, level in wave.edges(after_us, until_us):
                 self._note(gpio, time_us, level)
         self._drawn_us[gpio] = until_us
 
