@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fpvcar import config, paths
@@ -99,6 +100,23 @@ def test_no_sensor_at_the_address(tmp_path: Path) -> None:
         until(lambda: "no battery sensor" in board.state, SOON_S, "nothing is said")
         board.set_head(True)
         until(lambda: level(chip, HEAD[0]) == 1, SOON_S, "lights hang on the battery")
+        assert board.battery is None
+    finally:
+        board.stop()
+        chip.end()
+
+
+def test_car_without_a_battery_sensor(tmp_path: Path) -> None:
+    chip = Chip(tmp_path)
+    profile = config.load(paths.HARDWARE / "bench.toml", [f"pins.port = {chip.port}"])
+    board = Board(msgspec.structs.replace(profile, battery=config.Battery()))
+    board.start()
+    try:
+        until(lambda: board.state == "ok", SOON_S, board.state)
+        chip.stop_pigpiod()
+        until(lambda: board.state != "ok", SOON_S, "a hung daemon is not noticed")
+        chip.continue_pigpiod()
+        until(lambda: board.state == "ok", SOON_S, board.state)
         assert board.battery is None
     finally:
         board.stop()
