@@ -167,6 +167,17 @@ def test_dead_man_stops_unless_fed(chip: Chip, pins: PigpioPins) -> None:
     assert not dead_man.awake()
 
 
+def test_dead_man_releases_a_brake(chip: Chip, pins: PigpioPins) -> None:
+    dead_man = ScriptDeadMan(pins, (17, 27))
+    dead_man.feed()
+    until(dead_man.awake, 2.0, "it does not wake up")
+    pins.write(17, 0)
+    pins.write(27, 0)
+    pins.write_together((17, 27), 1)
+    pin = chip.soc.pin
+    until(lambda: pin[17].duty() == pin[27].duty() == 0.0, 2.0, "it brakes for ever")
+
+
 def test_dead_man_outlives_its_client_and_is_replaced(
     chip: Chip, pins: PigpioPins
 ) -> None:

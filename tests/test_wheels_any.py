@@ -1,6 +1,6 @@
 """The wheels' core: whatever comes, in whatever order, the car stops in time."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fpvcar.wire import Answer, Status, WheelsReason
@@ -47,6 +47,9 @@ class Watched(Car):
 
 @settings(max_examples=300, deadline=None)
 @given(ACTS)
+@example(
+    [("send", 0.0, 21), ("hang", 20, True), ("hang", 100, True)]
+)  # hung in a brake
 def test_whatever_comes_the_car_stops_in_time(
     acts: list[tuple[str, float, int]],
 ) -> None:

@@ -132,9 +132,12 @@ class FakeDeadMan:
         if self._left < 0:
             self._tripped, self._left = True, 0
             fault, self._pins.fault = self._pins.fault, None
+            pins = self._pins
+            steady = [gpio for gpio in self._gpios if not pins.levels[gpio].pwm]
+            pins.write_together(steady, 0)  # a brake: all at once
             for gpio in self._gpios:
-                self._pins.write(gpio, 0)
-            self._pins.fault = fault
+                pins.write(gpio, 0)
+            pins.fault = fault
 
     def _answer(self) -> None:
         if self._pins.fault is not None:

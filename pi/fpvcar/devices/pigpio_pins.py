@@ -127,9 +127,10 @@ class PigpioPins:
 #
 # p0 heartbeat number (ours)  p1 ticks of patience  p7 MAGIC  p8 1 = tripped
 # p9 ticks spent tripped      v0 number last seen   v1 ticks left
-# It starts tripped, and while tripped stops the pins anew every tick. Both `p` and
-# `w`: a `w` that meets the start of a PWM can leave its on-bits set; the next `p 0`
-# clears them. Every register has one writer, so nothing is lost by a race.
+# It starts tripped, and while tripped stops the pins anew every tick. `bc1` first: it
+# releases a brake in one instant; pin by pin it would drive the motor for a moment.
+# Then both `p` and `w`: a `w` that meets the start of a PWM can leave its on-bits set;
+# the next `p 0` clears them. Every register has one writer, so a race loses nothing.
 
 TICK_MS, PATIENCE_TICKS = 20, 9  # trips 200-220 ms after the last heartbeat
 MAGIC = 0x57484C53  # "WHLS": ours, among the 32 scripts that a daemon can hold
@@ -141,7 +142,8 @@ _INITIALISING = 0
 
 def script(gpios: Sequence[int]) -> str:
     """The text of the dead man that stops these pins."""
-    stops = " ".join(f"p {gpio} 0 w {gpio} 0" for gpio in gpios)
+    bits = sum(1 << gpio for gpio in gpios)
+    stops = " ".join([f"bc1 {bits}", *(f"p {gpio} 0 w {gpio} 0" for gpio in gpios)])
     return (
         f"tag 0 mils {TICK_MS} lda p0 cmp v0 jz 1 "
         "sta v0 ld v1 p1 ld p8 0 jmp 0 "
