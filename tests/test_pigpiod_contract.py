@@ -1,7 +1,6 @@
 """The unmodified `pigpio` client and gpiozero drive the emulator, for real."""
 
 import math
-import socket
 import subprocess
 import sys
 import time
@@ -126,7 +125,7 @@ def test_callbacks_tally_and_wait(pi: Any, running: Emulator) -> None:
     second.cancel()
 
 
-def test_watchdog_and_events(pi: Any) -> None:
+def test_watchdog(pi: Any) -> None:
     seen: list[int] = []
     callback = pi.callback(
         22, pigpio.EITHER_EDGE, lambda g, level, t: seen.append(level)
@@ -135,6 +134,9 @@ def test_watchdog_and_events(pi: Any) -> None:
     assert until(lambda: seen.count(pigpio.TIMEOUT) >= 3)
     pi.set_watchdog(22, 0)
     callback.cancel()
+
+
+def test_events(pi: Any) -> None:
     events: list[int] = []
     listener = pi.event_callback(7, lambda event, tick: events.append(event))
     pi.event_trigger(7)
@@ -198,17 +200,6 @@ def test_many_clients(running: Emulator) -> None:
     assert running.soc.pin[17].out == 1
     for client in clients:
         stop(client)
-
-
-def test_a_delay_blocks_its_own_connection_only(running: Emulator, pi: Any) -> None:
-    sleeper = socket.create_connection(("127.0.0.1", running.port))
-    request = (47).to_bytes(4, "little") + (60_000).to_bytes(4, "little") + bytes(8)
-    sleeper.sendall(request)  # MILS 60000
-    start_s = time.monotonic()
-    for _ in range(50):
-        pi.write(17, 1)
-    assert time.monotonic() - start_s < LIMIT_S
-    sleeper.close()
 
 
 def test_pwm_outlives_the_daemon_and_stops_with_the_next(tmp_path: Path) -> None:

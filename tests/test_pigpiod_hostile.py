@@ -231,3 +231,15 @@ def test_garbage_on_the_socket(running: Emulator) -> None:
             except ConnectionResetError:
                 continue
     assert still_answers(running)
+
+
+def test_a_delay_blocks_its_own_connection_only(running: Emulator) -> None:
+    with closing(connect(running)) as sleeper, closing(connect(running)) as peer:
+        sleeper.sendall(request(Cmd.MILS, 2_000) + request(Cmd.TICK))
+        for _ in range(20):
+            peer.sendall(request(Cmd.WRITE, 17, 1))
+            assert len(receive(peer, 16)) == 16
+        peer.sendall(request(Cmd.TICK))
+        before = struct.unpack("<IIII", receive(peer, 16))[3]
+        after = struct.unpack("<IIII", receive(sleeper, 32)[16:])[3]
+        assert 0 < (after - before) & 0xFFFFFFFF < 2**31

@@ -220,3 +220,13 @@ def test_the_end_of_the_daemon_freezes_the_wave(core: Core) -> None:
     core.run(1250 - core.now_us % 1250 + 100)
     core.daemon.close(core.now_us)
     assert (core.soc.pin[17].pwm, core.soc.pin[17].duty()) == (0, 1.0)
+
+
+def test_a_restart_forgets_the_wave_of_a_pin_that_was_let_go(core: Core) -> None:
+    core(Cmd.PWM, 17, 128)
+    core.soc.pin[17].mode, core.soc.pin[17].pull = 0, 1  # ExecStopPost's pinctrl
+    core.run(1250 - core.now_us % 1250 + 700)  # a low part of the wave
+    again = Core(core.soc, Fittings())
+    again.now_us = core.now_us
+    again(Cmd.MODES, 17, 1)
+    assert core.soc.pin[17].pwm == 0

@@ -89,7 +89,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         asyncio.run(_serve(options))
     except OSError as fault:
-        reason = os.strerror(fault.errno) if fault.errno else str(fault)
+        number = fault.errno or 0
+        reason = os.strerror(number) if number > 0 else str(fault)
         what = fault.filename or f"{options.host}:{options.port}"
         print(f"pigpiod emulator: {what}: {reason}", file=sys.stderr)
         return 1

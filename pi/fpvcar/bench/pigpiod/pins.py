@@ -69,10 +69,11 @@ class Pins:
         """DMA is reset, by a daemon that starts or ends: its waves stand still.
 
         gpioTerminate and initDMAgo in pigpio.c touch no level: a pin stays as it was
-        at that instant, high maybe. The PWM hardware goes on.
+        at that instant, high maybe; so does the level that an input would put out.
+        The PWM hardware, behind an alternate function, goes on.
         """
         for pin in self._pins:
-            if pin.pwm and pin.mode == chip.MODE_OUTPUT:
+            if pin.pwm and pin.mode in (chip.MODE_INPUT, chip.MODE_OUTPUT):
                 on_us, period_us = pin.pwm >> 32, pin.pwm & 0xFFFFFFFF
                 pin.out = int(now_us % period_us < on_us) if period_us else 0
                 pin.pwm = 0
