@@ -24,7 +24,7 @@ class Watched(Car):
     """Asserts what must hold after every change of a pin."""
 
     def __init__(self) -> None:
-        self.zero_had = False
+        self.zero_had = self.was_powered = False
         self.lease_ns = 0
         super().__init__()
 
@@ -32,8 +32,9 @@ class Watched(Car):
         for forward, reverse in (PINS[:2], PINS[2:]):
             duties = self.pins.duty(forward), self.pins.duty(reverse)
             assert 0.0 in duties or duties == (1.0, 1.0), "both inputs on"
-        if self.powered:
-            assert self.zero_had, "moved before a zero"
+        begins = self.powered and not self.was_powered
+        assert self.zero_had or not begins, "moved before a zero"
+        self.was_powered = self.powered
 
     def note(self, answers: list[Answer], sent: dict[int, tuple[float, int]]) -> None:
         for answer in answers:
@@ -74,6 +75,7 @@ def test_whatever_comes_the_car_stops_in_time(
             car.note(car.wheels.stop(WheelsReason.CLOSED, car.now_ns), sent)
         else:
             car.pins.cut()
+            car.zero_had = True
             car.note(car.send(car.packet(0.0)), {car.seq: (0.0, car.now_ns + 100 * MS)})
         if car.powered and kind != "cut" and car.pins.fault is None:
             assert car.now_ns < car.lease_ns or kind == "hang"
