@@ -40,6 +40,7 @@ export class Hud {
     const [does, long, short] = driving ? ['release', WORDS.give, WORDS.giveShort]
       : state.may_drive ? ['take', WORDS.take, WORDS.takeShort]
         : ['code', WORDS.enterCode, WORDS.codeShort];
+    mark(document.body, 'data-role', state.role);
     mark(this.wheel, 'data-does', does);
     mark(this.wheel, 'aria-label', long);
     say(byId('wheel-long'), long);

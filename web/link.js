@@ -10,6 +10,8 @@ import {VERSION, WireError, encode, parseDown} from './wire.js';
 const TICK_MS = 50;
 const PING_MS = 100;
 const VIDEO_AGAIN_MS = 500;
+/** No picture for so long on a link that is up: its socket is stuck in TCP's back-off. */
+const VIDEO_STUCK_MS = 2000;
 /** A socket that holds more than this is stuck; wishes would arrive as history. */
 const STUCK_BYTES = 2048;
 /** What the car says when the same page was opened a second time. */
@@ -20,6 +22,7 @@ const ELSEWHERE = 'opened again elsewhere';
  *   message: (message: import('./types.js').Downward) => void,
  *   frame: (frame: ArrayBuffer) => void,
  *   welcomed: () => void,
+ *   filming: () => boolean,
  *   changed: () => void,
  *   closed: (reason: string) => void,
  * }} Listener
@@ -42,6 +45,7 @@ export class Link {
     /** @type {Map<number, AbortController>} */
     this.probes = new Map();
     this.pingSeq = 0;
+    this.framed = 0;
     this.timers = /** @type {number[]} */ ([]);
     this.shownKind = '';
   }
@@ -122,7 +126,11 @@ export class Link {
   }
 
   tick() {
-    this.act(this.policy.tick(performance.now()));
+    const nowMs = performance.now();
+    this.act(this.policy.tick(nowMs));
+    const stuck = nowMs - this.framed > Math.max(VIDEO_STUCK_MS, 4 * this.policy.rttMs);
+    // A camera that is known to be off sends nothing: then a new socket is no cure.
+    if (this.up && stuck && this.on.filming()) this.openVideo();
   }
 
   ping() {
@@ -162,7 +170,7 @@ export class Link {
     };
     socket.onclose = (event) => {
       if (this.drive !== socket) return;
-      if (event.reason) this.on.closed(event.reason);
+      if (event.reason && event.reason !== ELSEWHERE) this.on.closed(event.reason);
       this.act(event.reason === ELSEWHERE ? this.policy.park(ELSEWHERE)
         : this.policy.failed(performance.now()));
     };
@@ -176,8 +184,10 @@ export class Link {
     const socket = new WebSocket(address(`/ws/video?client=${this.client}`));
     socket.binaryType = 'arraybuffer';
     this.video = socket;
+    this.framed = performance.now();
     socket.onmessage = (event) => {
       if (this.video !== socket || !(event.data instanceof ArrayBuffer)) return;
+      this.framed = performance.now();
       // A picture alone is no welcome: the drive socket must have spoken first.
       if (this.up) this.policy.heard(performance.now());
       this.on.frame(event.data);

@@ -40,6 +40,7 @@ const link = new Link({
     message: (message) => page.message(message),
     frame: (bytes) => video.frame(bytes),
     welcomed: () => controls.restart(),
+    filming: () => page.filming,
     changed: () => page.linkChanged(),
     closed: (reason) => toast(WORDS.closed(reason), 'warn'),
   },

@@ -41,6 +41,11 @@ export class Page {
     return this.parts.link.up && this.state?.role === 'driver';
   }
 
+  /** Does the car say that its camera runs? */
+  get filming() {
+    return this.state?.camera === 'ok';
+  }
+
   get linkMs() {
     return this.parts.link.up ? median(this.roundTrips) : null;
   }

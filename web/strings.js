@@ -58,7 +58,7 @@ export const WORDS = {
   driveHere: 'Drive here',
   you: 'You drive',
   nobody: 'nobody drives',
-  drives: (/** @type {string} */ name) => `${name} drives`,
+  drives: (/** @type {string} */ name) => `${known(name)} drives`,
   watchers: (/** @type {number} */ count) => (count === 1 ? '1 page open' : `${count} pages open`),
   grade: {good: 'good', slow: 'slow', none: 'no link'},
   gradeLong: {
@@ -105,12 +105,15 @@ export const WORDS = {
   limit: (/** @type {number} */ share) => `${Math.round(share * 100)} %`,
 };
 
+/** The car calls a page without a name "somebody". @param {string} name */
+const known = (name) => (name === 'somebody' || !name ? 'Somebody' : name);
+
 /** Why the car stands. */
 const CAUSES = /** @type {Record<string, (by: string, silenceMs: number) => string>} */ ({
   silence: (_, silenceMs) => `No answer from the driver's browser for ${silenceMs / 1000} s.`,
   blind: () => 'The car had no fresh picture.',
-  estop: (by) => (by && by !== 'somebody' ? `${by} pushed STOP.` : 'Somebody pushed STOP.'),
-  estop_grown_up: (by) => `A grown-up${by ? ` (${by})` : ''} pushed STOP.`,
+  estop: (by) => `${known(by)} pushed STOP.`,
+  estop_grown_up: (by) => `A grown-up${known(by) === by ? ` (${by})` : ''} pushed STOP.`,
   wheels_lost: () => 'The part that turns the wheels does not answer.',
   wheels_stopped: (by) => `The wheels stopped by themselves${by ? `: ${by}` : ''}.`,
   pins: () => 'The pin daemon does not answer, so the motors are off.',
@@ -147,12 +150,12 @@ export function sentence(it) {
     case 'camera':
       return {tone: 'warn', title: 'No fresh picture', text: `${it.words ? `The camera: ${it.words}. ` : ''}Do not drive by an old picture. It comes back by itself.`};
     case 'taken':
-      return {tone: 'warn', title: it.by ? `${it.by} took the wheel` : 'Wheel given away', text: 'You are watching now. STOP works for you as before.'};
+      return {tone: 'warn', title: it.by ? `${known(it.by)} took the wheel` : 'Wheel given away', text: 'You are watching now. STOP works for you as before.'};
     case 'locked':
       return {tone: 'calm', title: 'You are watching', text: 'Who has the code may drive. STOP works for everybody.'};
     case 'watching':
       return it.driver && !it.free
-        ? {tone: 'calm', title: `${it.driver} drives`, text: 'You are watching. STOP works for everybody.'}
+        ? {tone: 'calm', title: WORDS.drives(it.driver), text: 'You are watching. STOP works for everybody.'}
         : {tone: 'calm', title: 'The wheel is free', text: 'Take it and drive.'};
     case 'ready':
       return it.letGo ? {tone: 'calm', title: 'Let go first', text: 'Let go of stick and keys once, then drive.'} : null;
