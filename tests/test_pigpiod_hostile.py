@@ -243,3 +243,14 @@ def test_a_delay_blocks_its_own_connection_only(running: Emulator) -> None:
         before = struct.unpack("<IIII", receive(peer, 16))[3]
         after = struct.unpack("<IIII", receive(sleeper, 32)[16:])[3]
         assert 0 < (after - before) & 0xFFFFFFFF < 2**31
+
+
+def test_a_flood_leaves_others_their_turn(running: Emulator) -> None:
+    with closing(connect(running)) as flooder, closing(connect(running)) as peer:
+        ticks = request(Cmd.TICK)
+        flooder.sendall(ticks * 3000)
+        peer.sendall(ticks)
+        assert len(receive(peer, 16)) == 16  # before anybody reads the flood's replies
+        replies = receive(flooder, 3000 * 16)
+        seen = [entry[3] for entry in struct.iter_unpack("<IIII", replies)]
+        assert len(seen) == 3000 and seen == sorted(seen)

@@ -21,6 +21,8 @@ from fpvcar.bench.pigpiod.protocol import (
 BACKLOG = 100
 UNSENT_MAX = 64 * 1024
 """A reader that has left this much unread gets no more reports, as with EAGAIN."""
+TURN = 50
+"""Commands of one client in a row."""
 log = logging.getLogger("fpvcar.bench.pigpiod")
 
 
@@ -127,9 +129,15 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def _work(self) -> None:
-        """Executes what is queued, until a command waits or replies pile up."""
+        """Executes what is queued, until a command waits or replies pile up.
+
+        A client that floods gets its turn like the others: scripts and reports of
+        the rest go on.
+        """
         now_us = clock_us()
-        while self._queue and not self._waiting and not self._choked:
+        for _ in range(TURN):
+            if not self._queue or self._waiting or self._choked:
+                break
             request = self._queue.popleft()
             now_us = clock_us()
             outcome = self._server.daemon.execute(self.client, request, now_us)
@@ -137,8 +145,11 @@ class Connection(asyncio.Protocol):
         self._server.after_commands(now_us)
         if self._transport.is_closing():
             return
-        if self._queue or self._waiting or self._choked:
+        if self._waiting or self._choked:
             self._transport.pause_reading()
+        elif self._queue:
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._work)
         elif self._broken:
             self._transport.close()
         else:
