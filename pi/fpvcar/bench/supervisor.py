@@ -7,6 +7,7 @@ wheels <---------------- run  <--- browser
 """
 
 import asyncio
+import io
 import logging
 import os
 import shutil
@@ -166,19 +167,21 @@ async def _ready(port: int) -> None:
                 return
 
 
-def _announce(options: Options, car: str) -> None:
+def greeting(options: Options, car: str) -> str:
+    """What the terminal shows when the car can be driven."""
     codes = household.load_codes(household.state_directory())
-    local = f"http://localhost:{options.port}/"
-    print(f"\n  {car} is ready: {local}", flush=True)
+    lines = ["", f"  {car} is ready: http://localhost:{options.port}/"]
     if not access.is_loopback(options.host):
         import segno  # only here: the car prints no pictures
 
         url = f"http://{household.lan_address()}:{options.port}/"
-        print(f"  on the phone:   {url}")
-        segno.make(url).terminal(compact=True)
-        print(f"  Drive code: {codes.drive}   (without it everybody only watches)")
-    print(f"  Grown-ups' code: {codes.grown_up}")
-    print("  Arrow keys drive, Space stops. Ctrl-C ends everything.\n", flush=True)
+        picture = io.StringIO()
+        segno.make(url).terminal(picture, compact=True)
+        lines += [f"  on the phone:   {url}", picture.getvalue().rstrip("\n")]
+        lines += [f"  Drive code: {codes.drive}   (without it everybody only watches)"]
+    lines += [f"  Grown-ups' code: {codes.grown_up}"]
+    lines += ["  Arrow keys drive, Space stops. Ctrl-C ends everything.", ""]
+    return "\n".join(lines)
 
 
 async def run(options: Options) -> int:
@@ -208,6 +211,6 @@ async def run(options: Options) -> int:
 
 async def _greet(options: Options, car: str) -> None:
     await _ready(options.port)
-    _announce(options, car)
+    print(greeting(options, car), flush=True)
     if options.browser:
         webbrowser.open(f"http://localhost:{options.port}/")
