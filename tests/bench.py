@@ -22,10 +22,10 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.e2e.conftest import CHROMIUM, FLAGS
-from tests.e2e.driver import Driver
+from tests.e2e.driver import Driver, free
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import until
-from tests.e2e.test_who_stops import forward, free
+from tests.e2e.test_who_stops import forward
 
 READ_STRIP = """
 () => {

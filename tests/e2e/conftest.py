@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.e2e.driver import make_whole
 from tests.e2e.harness import RunningBench
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
@@ -38,6 +39,13 @@ def browser() -> Iterator[Browser]:
         )
         yield running
         running.close()
+
+
+@pytest.fixture(autouse=True)
+def whole(request: pytest.FixtureRequest) -> None:
+    """Whatever the test before did: the car is whole, the seat is free."""
+    if "bench" in request.fixturenames:
+        make_whole(request.getfixturevalue("bench"))
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
 from fpvcar import wire
+from tests.e2e.harness import RunningBench, wait_for
 
 
 def open_socket(
@@ -127,3 +128,44 @@ class Driver(AbstractContextManager["Driver"]):
     def close_reason(self) -> str:
         """What the car said when it closed the socket."""
         return self._socket.close_reason or ""
+
+
+def sit_down(driver: Driver) -> None:
+    """Asks for the wheel until it has it."""
+
+    def seated() -> bool:
+        if driver.state.get("role") == "watching":
+            driver.say(kind="take")
+        return bool(driver.state.get("role") == "driver")
+
+    wait_for(seated, "no seat", 15.0, every_s=0.1)
+
+
+def stand_up(driver: Driver) -> None:
+    """Lets go and gives the wheel away."""
+    driver.drive(0.0, 0.0)
+    driver.say(kind="release")
+    wait_for(lambda: driver.state["role"] == "watching", "still seated")
+
+
+def free(driver: Driver) -> None:
+    """Lets go, pushes Go on, and waits until nothing holds the car."""
+    driver.wish = (0.0, 0.0)
+
+    def freed() -> bool:
+        stop = driver.state.get("stop")
+        if stop and stop["clears"] != "neutral":
+            driver.say(kind="resume")
+        ready = driver.state["wheels"] == "ok" and driver.state["camera"] == "ok"
+        return ready and stop is None
+
+    wait_for(freed, f"still held: {driver.state}", 20.0, every_s=0.1)
+
+
+def make_whole(bench: RunningBench) -> None:
+    """A grown-up takes the wheel, frees the car and leaves: nobody drives."""
+    codes = json.loads((bench.state / "codes.json").read_text())
+    with Driver(bench.port, name="Mum", code=codes["grown_up"]) as mum:
+        sit_down(mum)
+        free(mum)
+        stand_up(mum)

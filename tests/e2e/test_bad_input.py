@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from tests.e2e.driver import Driver, open_socket
+from tests.e2e.driver import Driver, free, open_socket, sit_down, stand_up
 from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.test_who_stops import forward, free, sit_down, stand_up
+from tests.e2e.test_who_stops import forward
 
 pytestmark = pytest.mark.e2e
 

@@ -39,12 +39,6 @@ def comes_back(page: Page) -> None:
     until(page, f"window.fpvcar.video.shown > {shown} + 10", 15.0)
 
 
-def give(page: Page) -> None:
-    """Leaves the seat for the next test."""
-    page.locator("#wheel").click()
-    until(page, "window.fpvcar.state.role === 'watching'")
-
-
 def test_a_stalled_link_stops_greys_and_comes_back(
     page: Page, bench: RunningBench, link: Link
 ) -> None:
@@ -71,7 +65,6 @@ def test_a_stalled_link_stops_greys_and_comes_back(
         page.keyboard.up("ArrowUp")
         stands(watch)
     assert "old" not in page.inner_text("body")
-    give(page)
 
 
 def test_a_cut_link_stops_and_comes_back(
@@ -87,7 +80,6 @@ def test_a_cut_link_stops_and_comes_back(
         assert watch.stopped_after_s(now_ns) <= 0.30 + MARGIN_S
         page.keyboard.up("ArrowUp")
         comes_back(page)
-    give(page)
 
 
 def test_a_frozen_browser_stops_the_car(page: Page, bench: RunningBench) -> None:
@@ -108,7 +100,6 @@ def test_a_frozen_browser_stops_the_car(page: Page, bench: RunningBench) -> None
         page.keyboard.up("ArrowUp")
         comes_back(page)
         assert not watch.now.driving
-    give(page)
 
 
 def chromium_processes(word: bytes) -> list[int]:
@@ -143,7 +134,6 @@ def test_a_killed_part_comes_back_and_go_on_drives(
         drives_off(watch)
         page.keyboard.up("ArrowUp")
         stands(watch)
-    give(page)
 
 
 def test_a_lost_camera_is_said_in_words(page: Page, bench: RunningBench) -> None:
@@ -152,7 +142,6 @@ def test_a_lost_camera_is_said_in_words(page: Page, bench: RunningBench) -> None
         os.kill(pid, signal.SIGKILL)
     comes_back(page)
     go_on(page)
-    give(page)
 
 
 def test_the_picture_is_current_after_a_stall(
@@ -164,4 +153,3 @@ def test_the_picture_is_current_after_a_stall(
     link.mend()
     comes_back(page)
     wait_for(lambda: probe(page, "video.latencyMs.at(-1)") < 200, "old pictures")
-    give(page)

@@ -105,7 +105,7 @@ def test_a_phone_watches_by_mse_enters_the_code_and_drives(
     assert probe(phone, "video.path") == "mse"
     assert probe(phone, "state.role") == "watching"
     assert not probe(phone, "state.may_drive")
-    phone.locator("#card-code").click()
+    phone.locator("#wheel").click()
     phone.locator("#code").fill(code(lan_bench))
     phone.keyboard.press("Enter")
     until(phone, "window.fpvcar.state.may_drive")
@@ -118,13 +118,11 @@ def test_a_phone_watches_by_mse_enters_the_code_and_drives(
         drives_off(watch)
         phone.keyboard.up("ArrowUp")
         stands(watch)
-    phone.locator("#wheel").click()
-    until(phone, "window.fpvcar.state.role === 'watching'")
 
 
 def test_a_wrong_code_is_said(phone: Page, lan_bench: RunningBench) -> None:
     opened(phone, f"http://{CAR}:{lan_bench.port}/")
-    phone.locator("#card-code").click()
+    phone.locator("#wheel").click()
     phone.locator("#code").fill("000000" if code(lan_bench) != "000000" else "111111")
     phone.keyboard.press("Enter")
     until(phone, "document.body.innerText.match(/wrong code/i)")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.driver import Driver
+from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.harness import PinWatch, RunningBench, wait_for
 
 pytestmark = pytest.mark.e2e
@@ -28,38 +28,6 @@ def driver(bench: RunningBench) -> Iterator[Driver]:
         free(seated)
         yield seated
         stand_up(seated)
-
-
-def sit_down(driver: Driver) -> None:
-    """Asks for the wheel until it has it."""
-
-    def seated() -> bool:
-        if driver.state.get("role") == "watching":
-            driver.say(kind="take")
-        return bool(driver.state.get("role") == "driver")
-
-    wait_for(seated, "no seat", 15.0, every_s=0.1)
-
-
-def stand_up(driver: Driver) -> None:
-    """Lets go and gives the wheel away."""
-    driver.drive(0.0, 0.0)
-    driver.say(kind="release")
-    wait_for(lambda: driver.state["role"] == "watching", "still seated")
-
-
-def free(driver: Driver) -> None:
-    """Lets go, pushes Go on, and waits until nothing holds the car."""
-    driver.wish = (0.0, 0.0)
-
-    def freed() -> bool:
-        stop = driver.state.get("stop")
-        if stop and stop["clears"] == "resume":
-            driver.say(kind="resume")
-        ready = driver.state["wheels"] == "ok" and driver.state["camera"] == "ok"
-        return ready and stop is None
-
-    wait_for(freed, f"still held: {driver.state}", 15.0, every_s=0.1)
 
 
 def forward(driver: Driver, watch: PinWatch) -> None:
