@@ -4,7 +4,6 @@ import {Awake} from './awake.js';
 import {Card} from './card.js';
 import {Controls} from './controls.js';
 import {button, byId, fillWords} from './dom.js';
-import {Drawer} from './drawer.js';
 import {FullScreen} from './fullscreen.js';
 import {Hud} from './hud.js';
 import {Gamepads} from './input/gamepad.js';
@@ -105,18 +104,6 @@ const pads = [
     set: (steer) => controls.set('touch', Object.assign(thumbs, {steer})),
   }),
 ];
-const drawer = new Drawer({
-  named: () => link.rename(),
-  limit: (throttle) => link.send({kind: 'limit', throttle}),
-  take: () => link.send({kind: 'take'}),
-  code: () => unlock.open(),
-  intro: () => {
-    panels.closeAll();
-    first.again();
-  },
-  keys: () => panels.open('keys'),
-  tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
-});
 const card = new Card({
   goOn: () => link.send({kind: 'resume'}),
   take: () => page.pushWheel(),
@@ -130,7 +117,7 @@ const awake = new Awake({
     ? toast(WORDS.maySleep, 'warn') : undefined),
 });
 /** @type {Page} */
-const page = new Page({link, video, controls, hud, card, drawer, unlock, secure, awake});
+const page = new Page({link, video, controls, hud, card, unlock, secure, awake});
 
 controls.releases.push(
   () => keyboard.release(), () => gamepads.release(),
@@ -191,3 +178,19 @@ addEventListener('gesturestart', (event) => event.preventDefault());
 link.start();
 wakeUp();
 probe({link, video, page, controls});
+
+// Not on the first screen, so not before it.
+const {Drawer} = await import('./drawer.js');
+page.drawer = new Drawer({
+  named: () => link.rename(),
+  limit: (throttle) => link.send({kind: 'limit', throttle}),
+  take: () => link.send({kind: 'take'}),
+  code: () => unlock.open(),
+  intro: () => {
+    panels.closeAll();
+    first.again();
+  },
+  keys: () => panels.open('keys'),
+  tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
+});
+if (page.state) page.drawer.state(page.state);

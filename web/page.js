@@ -13,12 +13,14 @@ export class Page {
   /**
    * @param {{link: import('./link.js').Link, video: import('./video.js').Video,
    *   controls: import('./controls.js').Controls, hud: import('./hud.js').Hud,
-   *   card: import('./card.js').Card, drawer: import('./drawer.js').Drawer,
+   *   card: import('./card.js').Card,
    *   unlock: import('./notices.js').Unlock, secure: import('./notices.js').Secure,
    *   awake: import('./awake.js').Awake}} parts
    */
   constructor(parts) {
     this.parts = parts;
+    /** Loaded after the first screen. @type {import('./drawer.js').Drawer | null} */
+    this.drawer = null;
     /** @type {import('./types.js').Welcome | null} */
     this.welcome = null;
     /** @type {import('./types.js').State | null} */
@@ -84,7 +86,7 @@ export class Page {
     // From here on our wish counts, or no longer does: it starts at rest either way.
     if (before?.role !== state.role) this.parts.controls.letGo();
     this.parts.hud.state(state);
-    this.parts.drawer.state(state);
+    this.drawer?.state(state);
     const words = this.parts.unlock.granted(before, state);
     if (words) toast(words);
     if (before?.stop && !state.stop?.cause.startsWith('estop')) this.pushedStop = false;
@@ -112,7 +114,7 @@ export class Page {
     const ageMs = video.ageMs(nowMs);
     const old = ageMs !== null && ageMs > OLD_MS;
     hud.picture(ageMs === null ? 'none' : old ? 'old' : 'live', ageMs,
-      video.path ? WORDS.noPicture : WORDS.noVideo);
+      video.hopeless ? WORDS.noVideo : WORDS.noPicture);
     const {throttle, steer} = controls.wish;
     this.situation = situationOf({
       link: link.state, welcome: this.welcome, state: this.state, lostMs: this.lostMs,
@@ -135,7 +137,7 @@ export class Page {
 
   /** Once a second: the report to the car, the figures of the drawer. */
   second() {
-    const {link, video, drawer} = this.parts;
+    const {link, video} = this.parts;
     const nowMs = performance.now();
     const seconds = Math.max(0.1, (nowMs - this.before.atMs) / 1000);
     const bitsPerS = ((video.count.bytes - this.before.bytes) * 8) / seconds;
@@ -147,7 +149,7 @@ export class Page {
       kind: 'report', path, picture_ms: notNegative(pictureMs), link_ms: this.linkMs,
       fps, dropped: video.count.dropped,
     });
-    drawer.second({
+    this.drawer?.second({
       fps, bitsPerS, dropped: video.count.dropped, path: WORDS.paths[path], pictureMs,
       linkMs: this.linkMs, size: video.size,
     }, this.more());

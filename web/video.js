@@ -6,9 +6,7 @@
  * Chooses the path, notices gaps, asks for key frames, and counts what was shown.
  */
 
-import {MsePath} from './mse.js';
 import {median} from './sparkline.js';
-import {WebCodecsPath} from './webcodecs.js';
 import {WireError, parseVideo} from './wire.js';
 
 /** A picture older than this is not the present any more. */
@@ -38,20 +36,32 @@ export class Video {
     this.faults = 0;
     this.fault = '';
     this.looking = true;
-    this.path = this.choose(parts.wanted);
+    /** @type {import('./types.js').PicturePath | null} */
+    this.path = null;
+    /** This browser can show nothing. */
+    this.hopeless = false;
+    void this.choose(parts.wanted);
   }
 
-  /** @param {string | null} wanted @returns {import('./types.js').PicturePath | null} */
-  choose(wanted) {
+  /**
+   * Only the path that is taken is loaded. VideoDecoder exists on https and localhost.
+   * @param {string | null} wanted
+   */
+  async choose(wanted) {
     const {canvas, video} = this.parts;
     const shown = this.shown.bind(this);
     const lost = this.lost.bind(this);
-    const codecs = WebCodecsPath.available && wanted !== 'mse';
-    const path = codecs ? new WebCodecsPath({canvas, shown, lost})
-      : MsePath.available ? new MsePath({video, shown, lost}) : null;
-    canvas.hidden = path?.name === 'mse';
+    if (typeof VideoDecoder !== 'undefined' && wanted !== 'mse') {
+      const {WebCodecsPath} = await import('./webcodecs.js');
+      this.path = new WebCodecsPath({canvas, shown, lost});
+    } else {
+      const {MsePath} = await import('./mse.js');
+      this.hopeless = !MsePath.available;
+      if (!this.hopeless) this.path = new MsePath({video, shown, lost});
+    }
+    canvas.hidden = this.path?.name === 'mse';
     video.hidden = !canvas.hidden;
-    return path;
+    this.askKey();
   }
 
   /** A new socket starts at a key frame. */
@@ -114,9 +124,10 @@ export class Video {
     this.fault = fault;
     this.faults += 1;
     this.sequence = -2;
-    if (this.faults >= FAULTS_MAX && this.path?.name === 'webcodecs' && MsePath.available) {
+    if (this.faults >= FAULTS_MAX && this.path?.name === 'webcodecs') {
       this.path.close();
-      this.path = this.choose('mse');
+      this.path = null;
+      void this.choose('mse');
     }
     this.askKey();
   }

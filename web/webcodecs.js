@@ -18,10 +18,6 @@ const QUEUE_MAX = 8;
  */
 
 export class WebCodecsPath {
-  static get available() {
-    return typeof VideoDecoder !== 'undefined';
-  }
-
   /**
    * @param {{canvas: HTMLCanvasElement, shown: import('./types.js').Shown,
    *   lost: (fault: string) => void}} parts `lost`: a key frame is needed
