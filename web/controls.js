@@ -62,6 +62,11 @@ export class Controls {
     for (const release of this.releases) release();
     this.wishes.clear();
     this.changed(NEUTRAL);
+    this.rest();
+  }
+
+  /** Says neutral once, as every turn at the wheel begins; what is held counts on. */
+  rest() {
     if (this.driving()) this.send(this.sender.take(NEUTRAL, performance.now()));
   }
 

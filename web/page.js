@@ -84,7 +84,9 @@ export class Page {
       this.parts.secure.hide();
     }
     // From here on our wish counts, or no longer does: it starts at rest either way.
-    if (before?.role !== state.role) this.parts.controls.letGo();
+    // A key that went down while the page loaded is meant, though.
+    if (before === null) this.parts.controls.rest();
+    else if (before.role !== state.role) this.parts.controls.letGo();
     this.parts.hud.state(state);
     this.drawer?.state(state);
     const words = this.parts.unlock.granted(before, state);

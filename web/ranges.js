@@ -61,7 +61,7 @@ export class Ranges {
     if (metres !== null && rings > 0) {
       const angle = (bearing * Math.PI) / 180;
       parts.push(svg('text', {
-        x: -84 * Math.sin(angle), y: -84 * Math.cos(angle) + 5,
+        x: -108 * Math.sin(angle), y: -84 * Math.cos(angle) + 5,
       }, WORDS.metres(metres)));
     }
     return parts;
