@@ -20,7 +20,7 @@ class Link(AbstractContextManager["Link"]):
         self.port: int = self._listener.getsockname()[1]
         self._flowing = threading.Event()
         self._flowing.set()
-        self._ended = False
+        self._lock = threading.Lock()
         self._sockets: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -28,8 +28,8 @@ class Link(AbstractContextManager["Link"]):
         self, kind: type[BaseException] | None, fault: BaseException | None,
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
-        self._ended = True
         self._flowing.set()
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.cut()
 
@@ -42,26 +42,39 @@ class Link(AbstractContextManager["Link"]):
         self._flowing.set()
 
     def cut(self) -> None:
-        """Closes every connection."""
-        for one in self._sockets:
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
-        self._sockets.clear()
+        """Ends every connection; the pumps close their sockets."""
+        with self._lock:
+            for one in self._sockets:
+                with contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+            self._sockets.clear()
 
     def _accept(self) -> None:
-        while not self._ended:
+        while True:
             try:
                 near, _ = self._listener.accept()
+            except OSError:
+                return  # the listener is closed
+            try:
                 far = socket.create_connection(("127.0.0.1", self._target))
             except OSError:
-                return
-            self._sockets += [near, far]
-            for source, sink in ((near, far), (far, near)):
-                source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                threading.Thread(
-                    target=self._pump, args=(source, sink), daemon=True
-                ).start()
+                near.close()
+                continue
+            with self._lock:
+                self._sockets += [near, far]
+            for one in (near, far):
+                with contextlib.suppress(OSError):
+                    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self._carry, args=(near, far), daemon=True).start()
+
+    def _carry(self, near: socket.socket, far: socket.socket) -> None:
+        """Both ways until both have ended; then, and only then, closes."""
+        back = threading.Thread(target=self._pump, args=(far, near), daemon=True)
+        back.start()
+        self._pump(near, far)
+        back.join()
+        near.close()
+        far.close()
 
     def _pump(self, source: socket.socket, sink: socket.socket) -> None:
         with contextlib.suppress(OSError):
@@ -69,4 +82,6 @@ class Link(AbstractContextManager["Link"]):
                 self._flowing.wait()
                 sink.sendall(data)
             self._flowing.wait()
-            sink.shutdown(socket.SHUT_WR)
+        for one in (source, sink):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)

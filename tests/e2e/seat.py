@@ -50,6 +50,23 @@ def drives_off(watch: PinWatch, what: str = "the car") -> None:
     wait_for(lambda: watch.now.driving, f"{what} does not drive", 5.0, every_s=0.001)
 
 
+def holds(page: Page, watch: PinWatch, key: str) -> None:
+    """Holds a key down and waits until a bridge is driven.
+
+    A machine that was busy for a quarter of a second stops the car rightly (blind,
+    silence); as a driver would, this lets go and tries again, twice.
+    """
+    for _ in range(3):
+        page.keyboard.down(key)
+        try:
+            wait_for(lambda: watch.now.driving, f"{key} does not drive", 3.0, 0.001)
+            return
+        except AssertionError:
+            page.keyboard.up(key)
+            go_on(page)
+    raise AssertionError(f"{key} does not drive: {probe(page, 'state')}")
+
+
 def stands(watch: PinWatch, what: str = "the car", timeout_s: float = 10.0) -> None:
     """Waits until no bridge is driven."""
     wait_for(lambda: not watch.now.driving, f"{what} drives on", timeout_s, 0.001)

@@ -9,7 +9,16 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.seat import at_the_wheel, drives_off, go_on, opened, probe, stands, until
+from tests.e2e.seat import (
+    at_the_wheel,
+    drives_off,
+    go_on,
+    holds,
+    opened,
+    probe,
+    stands,
+    until,
+)
 
 pytestmark = pytest.mark.e2e
 FORWARD, REVERSE, LEFT, RIGHT = range(4)
@@ -44,8 +53,7 @@ def test_arrow_up_drives_and_the_picture_moves(seat: Page, bench: RunningBench) 
     before = bench.world()
     picture = seat.locator("#picture").screenshot()
     with bench.watch() as watch:
-        seat.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(seat, watch, "ArrowUp")
         assert watch.now.duties[REVERSE] == 0.0
         seat.wait_for_timeout(1000)
         speed_mps = bench.world().speed_mps
@@ -69,8 +77,7 @@ def test_every_key_drives_its_pin(
     seat: Page, bench: RunningBench, key: str, pin: int
 ) -> None:
     with bench.watch() as watch:
-        seat.keyboard.down(key)
-        drives_off(watch, key)
+        holds(seat, watch, key)
         assert [index for index, duty in enumerate(watch.now.duties) if duty] == [pin]
         seat.keyboard.up(key)
         stands(watch, key)
@@ -78,8 +85,7 @@ def test_every_key_drives_its_pin(
 
 def test_space_stops_and_only_go_on_goes_on(seat: Page, bench: RunningBench) -> None:
     with bench.watch() as watch:
-        seat.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(seat, watch, "ArrowUp")
         seat.keyboard.press("Space")
         stands(watch)
         until(seat, "window.fpvcar.state.stop?.cause === 'estop'")
@@ -93,8 +99,7 @@ def test_space_stops_and_only_go_on_goes_on(seat: Page, bench: RunningBench) -> 
         seat.wait_for_timeout(200)
         assert probe(seat, "state.stop.cause") == "estop", "a stray key was Go on"
         go_on(seat)
-        seat.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(seat, watch, "ArrowUp")
         seat.keyboard.up("ArrowUp")
         stands(watch)
 
@@ -103,8 +108,7 @@ def test_space_is_taken_before_a_focused_button(
     seat: Page, bench: RunningBench
 ) -> None:
     with bench.watch() as watch:
-        seat.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(seat, watch, "ArrowUp")
         seat.locator("#wheel").focus()
         seat.keyboard.press("Space")
         stands(watch)
@@ -197,8 +201,7 @@ def test_a_page_that_is_left_stops_the_car(
 ) -> None:
     at_the_wheel(page, bench.url)
     with bench.watch() as watch:
-        page.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(page, watch, "ArrowUp")
         now_ns = time.monotonic_ns()
         page.evaluate(what)
         stands(watch)
@@ -211,8 +214,7 @@ def test_leaving_full_screen_stops(seat: Page, bench: RunningBench) -> None:
     seat.keyboard.press("f")
     until(seat, "document.fullscreenElement !== null")
     with bench.watch() as watch:
-        seat.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(seat, watch, "ArrowUp")
         seat.evaluate("document.exitFullscreen()")
         stands(watch)
     until(seat, "window.fpvcar.state.stop?.cause === 'estop'")
@@ -246,8 +248,7 @@ def test_one_drives_many_watch_everybody_stops(
         assert not watch.now.driving, "a watcher drove"
         watcher.keyboard.up("ArrowUp")
         seat.bring_to_front()
-        seat.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(seat, watch, "ArrowUp")
         watcher.locator("#stop").click()
         stands(watch)
     seat.keyboard.up("ArrowUp")

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.proxy import Link
-from tests.e2e.seat import at_the_wheel, drives_off, go_on, probe, stands, until
+from tests.e2e.seat import at_the_wheel, go_on, holds, probe, stands, until
 
 pytestmark = pytest.mark.e2e
 MARGIN_S = 0.15
@@ -44,8 +44,7 @@ def test_a_stalled_link_stops_greys_and_comes_back(
 ) -> None:
     seated_over(page, link)
     with bench.watch() as watch:
-        page.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(page, watch, "ArrowUp")
         now_ns = time.monotonic_ns()
         link.stall()
         stands(watch)
@@ -60,8 +59,7 @@ def test_a_stalled_link_stops_greys_and_comes_back(
         assert not watch.now.driving, "a key held through an outage drove on"
         page.keyboard.up("ArrowUp")
         go_on(page)
-        page.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(page, watch, "ArrowUp")
         page.keyboard.up("ArrowUp")
         stands(watch)
     assert "old" not in page.inner_text("body")
@@ -72,8 +70,7 @@ def test_a_cut_link_stops_and_comes_back(
 ) -> None:
     seated_over(page, link)
     with bench.watch() as watch:
-        page.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(page, watch, "ArrowUp")
         now_ns = time.monotonic_ns()
         link.cut()
         stands(watch)
@@ -85,8 +82,7 @@ def test_a_cut_link_stops_and_comes_back(
 def test_a_frozen_browser_stops_the_car(page: Page, bench: RunningBench) -> None:
     at_the_wheel(page, bench.url)
     with bench.watch() as watch:
-        page.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(page, watch, "ArrowUp")
         renderers = chromium_processes(b"--type=renderer")
         now_ns = time.monotonic_ns()
         for pid in renderers:
@@ -123,15 +119,13 @@ def test_a_killed_part_comes_back_and_go_on_drives(
 ) -> None:
     at_the_wheel(page, bench.url)
     with bench.watch() as watch:
-        page.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(page, watch, "ArrowUp")
         bench.kill(unit)
         stands(watch)
         page.keyboard.up("ArrowUp")
         comes_back(page)
         go_on(page)
-        page.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(page, watch, "ArrowUp")
         page.keyboard.up("ArrowUp")
         stands(watch)
 

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.harness import RunningBench
-from tests.e2e.seat import drives_off, go_on, opened, probe, stands, until
+from tests.e2e.seat import go_on, holds, opened, probe, stands, until
 
 pytestmark = [
     pytest.mark.e2e,
@@ -114,8 +114,7 @@ def test_a_phone_watches_by_mse_enters_the_code_and_drives(
     until(phone, "window.fpvcar.state.role === 'driver'")
     go_on(phone)
     with lan_bench.watch() as watch:
-        phone.keyboard.down("ArrowUp")
-        drives_off(watch)
+        holds(phone, watch, "ArrowUp")
         phone.keyboard.up("ArrowUp")
         stands(watch)
 
