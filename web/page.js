@@ -91,7 +91,7 @@ export class Page {
     this.drawer?.state(state);
     const words = this.parts.unlock.granted(before, state);
     if (words) toast(words);
-    if (before?.stop && !state.stop?.cause.startsWith('estop')) this.pushedStop = false;
+    if (isEstop(before) && !isEstop(state)) this.pushedStop = false;
     const low = state.battery?.low === true;
     if (low && !this.saidLow) toast(WORDS.batteryLow, 'warn');
     this.saidLow = low;
@@ -166,7 +166,7 @@ export class Page {
 
   /** We stop the car, whoever drives. */
   stop() {
-    this.pushedStop ||= !this.state?.stop?.cause.startsWith('estop');
+    this.pushedStop ||= !isEstop(this.state);
     this.parts.controls.stop();
   }
 
@@ -196,3 +196,6 @@ export class Page {
  * @param {number | null} value
  */
 const notNegative = (value) => (value === null ? null : Math.max(0, value));
+
+/** @param {import('./types.js').State | null} state */
+const isEstop = (state) => state?.stop?.cause.startsWith('estop') === true;
