@@ -1,5 +1,6 @@
 """What the browser tests know about the page: a few words, in one place."""
 
+from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Page
@@ -45,26 +46,32 @@ def go_on(page: Page) -> None:
     raise AssertionError(f"still held: {probe(page, 'state')}")
 
 
-def drives_off(watch: PinWatch, what: str = "the car") -> None:
-    """Waits until a bridge is driven."""
-    wait_for(lambda: watch.now.driving, f"{what} does not drive", 5.0, every_s=0.001)
-
-
-def holds(page: Page, watch: PinWatch, key: str) -> None:
-    """Holds a key down and waits until a bridge is driven.
+def drives(
+    page: Page, reached: Callable[[], bool], do: Callable[[], object],
+    undo: Callable[[], object], what: str,
+) -> None:  # fmt: skip
+    """Does something that drives, and waits until the pins have `reached` it.
 
     A machine that was busy for a quarter of a second stops the car rightly (blind,
     silence); as a driver would, this lets go and tries again, twice.
     """
     for _ in range(3):
-        page.keyboard.down(key)
+        do()
         try:
-            wait_for(lambda: watch.now.driving, f"{key} does not drive", 3.0, 0.001)
+            wait_for(reached, what, 3.0, 0.001)
             return
         except AssertionError:
-            page.keyboard.up(key)
+            undo()
             go_on(page)
-    raise AssertionError(f"{key} does not drive: {probe(page, 'state')}")
+    raise AssertionError(f"{what} does not drive: {probe(page, 'state')}")
+
+
+def holds(page: Page, watch: PinWatch, key: str) -> None:
+    """Holds a key down and waits until a bridge is driven."""
+    drives(
+        page, lambda: watch.now.driving, lambda: page.keyboard.down(key),
+        lambda: page.keyboard.up(key), key,
+    )  # fmt: skip
 
 
 def stands(watch: PinWatch, what: str = "the car", timeout_s: float = 10.0) -> None:

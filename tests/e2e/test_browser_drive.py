@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import (
     at_the_wheel,
-    drives_off,
+    drives,
     go_on,
     holds,
     opened,
@@ -137,17 +137,26 @@ def test_two_thumbs_drive(browser: Browser, bench: RunningBench) -> None:
             },
         )
 
-    left, right = (110.0, 260.0), (600.0, 260.0)
+    def middle(pad: str) -> tuple[float, float]:
+        box = page.locator(pad).bounding_box()
+        assert box is not None
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    left, right = middle("#pad-drive"), middle("#pad-steer")
+    up, turn = (left[0], left[1] - 45), (right[0] - 45, right[1])
+
+    def push() -> None:
+        thumbs("touchStart", left, right)
+        thumbs("touchMove", up, turn)
+
+    def both() -> bool:
+        duties = watch.now.duties
+        return duties[FORWARD] > 0.0 and duties[LEFT] > 0.0
+
     with bench.watch() as watch:
-        thumbs("touchStart", left)
-        thumbs("touchMove", (left[0], left[1] - 70))
-        drives_off(watch, "the left thumb")
-        assert watch.now.duties[FORWARD] > 0.0
-        thumbs("touchStart", (left[0], left[1] - 70), right)
-        thumbs("touchMove", (left[0], left[1] - 70), (right[0] - 60, right[1]))
-        wait_for(lambda: watch.now.duties[LEFT] > 0.0, "the right thumb steers not")
+        drives(page, both, push, lambda: thumbs("touchEnd"), "two thumbs")
         thumbs("touchEnd")
-        stands(watch, "a lifted thumb")
+        stands(watch, "lifted thumbs")
     context.close()
 
 
@@ -158,30 +167,28 @@ def test_a_gamepad_drives_and_stops_when_unplugged(
     context.add_init_script(GAMEPAD)
     page = at_the_wheel(context.new_page(), bench.url)
     page.evaluate("plug()")
+    right, left, stick = "pad.buttons[7].value", "pad.buttons[6].value", "pad.axes[0]"
+
+    def pushes(what: str, pin: int) -> None:
+        drives(
+            page, lambda: watch.now.duties[pin] > 0.0,
+            lambda: page.evaluate(f"{what} = 1"),
+            lambda: page.evaluate(f"{what} = 0"), what,
+        )  # fmt: skip
+
     with bench.watch() as watch:
-        page.evaluate("pad.buttons[7] = {pressed: true, touched: true, value: 1}")
-        drives_off(watch, "the right trigger")
-        assert watch.now.duties[FORWARD] > 0.0
-        page.evaluate("pad.buttons[7].value = 0; pad.buttons[6].value = 1")
-        wait_for(lambda: watch.now.duties[REVERSE] > 0.0, "the left trigger")
-        page.evaluate("pad.buttons[6].value = 0; pad.axes[0] = 1")
-        wait_for(lambda: watch.now.duties[RIGHT] > 0.0, "the left stick")
-        page.evaluate("pad.axes[0] = 0; pad.buttons[7].value = 1")
-        drives_off(watch)
+        for what, pin in ((right, FORWARD), (left, REVERSE), (stick, RIGHT)):
+            pushes(what, pin)
+            page.evaluate(f"{what} = 0")
+            stands(watch, what)
+        pushes(right, FORWARD)
         page.evaluate("unplug()")
         stands(watch, "an unplugged gamepad")
-        page.wait_for_timeout(200)
-        assert probe(page, "state.stop") is None, "neutral is no stop"
-        page.evaluate("navigator.getGamepads = () => [pad]; plug()")
-        page.evaluate("pad.buttons[7].value = 0")
-        page.wait_for_timeout(100)
-        page.evaluate("pad.buttons[7].value = 1")
-        drives_off(watch)
+        page.evaluate(f"{right} = 0; navigator.getGamepads = () => [pad]; plug()")
+        pushes(right, FORWARD)
         page.evaluate("pad.buttons[1] = {pressed: true, touched: true, value: 1}")
         stands(watch, "B")
         until(page, "window.fpvcar.state.stop?.cause === 'estop'")
-        page.evaluate("pad.buttons[1].pressed = false; pad.buttons[7].value = 0")
-    go_on(page)
     context.close()
 
 
