@@ -36,9 +36,8 @@ READ_STRIP = """
   let last = -1;
   const look = () => {
     requestAnimationFrame(look);
-    const from = document.querySelector('#picture') ;
-    const video = document.querySelector('video');
-    const source = video && video.videoWidth && !video.hidden ? video : from;
+    const mse = window.fpvcar.video.path === 'mse';
+    const source = document.querySelector(mse ? '#picture-mse' : '#picture');
     const width = source.videoWidth || source.width;
     if (!width) return;
     canvas.width = width; canvas.height = 1;
@@ -58,6 +57,12 @@ READ_STRIP = """
   };
   look();
 }
+"""
+
+NOTE_PRESS = """
+addEventListener('keydown', (event) => {
+  window.pressedAt = performance.timeOrigin + event.timeStamp;
+}, true);
 """
 
 
@@ -104,6 +109,7 @@ def running(*options: str) -> Iterator[RunningBench]:
 def opened(browser: Browser, url: str) -> Iterator[Page]:
     """A page that shows pictures."""
     context = browser.new_context(viewport={"width": 1280, "height": 720})
+    context.add_init_script(NOTE_PRESS)
     page = context.new_page()
     page.goto(url)
     until(page, "window.fpvcar && window.fpvcar.video.shown > 10")
@@ -132,10 +138,6 @@ def glass(browser: Browser, seconds: float) -> Iterator[Row]:
 def press(browser: Browser, times: int) -> Iterator[Row]:
     """Key press in the browser to PWM at the pin."""
     with running() as bench, opened(browser, bench.url) as page:
-        page.evaluate(
-            "addEventListener('keydown', (event) => { window.pressedAt = "
-            "performance.timeOrigin + event.timeStamp; }, true)"
-        )
         until(page, "window.fpvcar.state.role === 'driver'")
         values = []
         with bench.watch() as watch:

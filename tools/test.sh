@@ -8,7 +8,7 @@ python=.venv/bin/python
 if [ $# -gt 0 ]; then
     exec "$python" -m pytest -q "$@"
 fi
-node --test tests/web/
+node --test tests/web/*.test.js
 "$python" -m coverage run -m pytest -q -m 'not e2e'
 # What decides about motion and pictures is covered to the last branch.
 "$python" -m coverage report --fail-under=100 --skip-covered --include="$(
