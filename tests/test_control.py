@@ -130,6 +130,27 @@ def test_a_stale_neutral_lets_go_and_clears_nothing() -> None:
     assert not rig.moving
 
 
+def test_a_stale_neutral_does_not_arm_a_gate_that_waits_for_a_fresh_one() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.tick(13)
+    rig.wish(1.0)
+    rig.control.hush()
+    rig.tick()
+    assert rig.cause is Cause.SILENCE
+    rig.wish(1.0)
+    assert not rig.moving
+    rig.drive_off()
+
+
+def test_a_new_driver_owes_a_neutral_wish_even_if_the_one_before_let_go() -> None:
+    rig = Rig()
+    rig.wish(0.0)
+    rig.control.handover()
+    rig.wish(1.0)
+    assert not rig.moving and rig.cause is Cause.HANDOVER
+
+
 def test_estop_and_resume() -> None:
     rig = Rig()
     rig.drive_off()
@@ -141,6 +162,16 @@ def test_estop_and_resume() -> None:
     assert rig.control.resume(grown_up=False)
     rig.wish(1.0)
     assert not rig.moving, "a held stick drove off with Go on"
+    rig.drive_off()
+
+
+def test_a_neutral_wish_from_before_go_on_arms_nothing() -> None:
+    rig = Rig()
+    rig.wish(0.0)
+    rig.control.estop("Bob", grown_up=False)
+    assert rig.control.resume(grown_up=True)
+    rig.wish(1.0)
+    assert not rig.moving, "the stick was pushed before Go on"
     rig.drive_off()
 
 

@@ -6,6 +6,7 @@ and at least every 20 ms, mixes, and sends. It opens nothing and closes nothing.
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +20,8 @@ log = logging.getLogger("fpvcar.gate")
 
 _PINS = {wire.WheelsReason.PINS_SILENT, wire.WheelsReason.PINS_LOST}
 _QUIET = {wire.WheelsReason.START, wire.WheelsReason.CLOSED}
+_LET_GO = Wish(0.0, 0.0, received_s=-math.inf)
+"""Neutral, but never fresh: it stops, and arms nothing."""
 
 
 class Control:
@@ -57,9 +60,9 @@ class Control:
         self.step()
 
     def hush(self) -> None:
-        """A stale neutral: moves nothing, and counts as nothing but "let go"."""
+        """A stale neutral lets go. It is not fresh: it does not arm the gate."""
         if self._wish is not None:
-            self._wish = replace(self._wish, throttle=0.0, steer=0.0)
+            self._wish = _LET_GO
             self.step()
 
     def nobody(self, lost: bool) -> None:
@@ -84,6 +87,8 @@ class Control:
         """A deliberate push; False if it may not clear what holds the car."""
         before = self.decision.latches
         after = gate.resume(before, grown_up)
+        if after != before and self._wish is not None:
+            self._wish = _LET_GO  # a neutral from before the push arms nothing
         self.step(after)
         return before.hold is None or after.hold is None
 
