@@ -158,6 +158,25 @@ def test_a_new_driver_must_let_go_first() -> None:
     assert house.duties[0] > 0.0 and bob.state.stop is None
 
 
+def test_who_gives_the_wheel_away_while_driving_stops_the_car() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    ann.drive(0.0)
+    ann.drive(1.0)
+    ann.say(wire.Release())
+    assert house.duties == (0.0, 0.0)
+
+
+def test_neutral_wishes_do_not_keep_the_wheel() -> None:
+    house = House()
+    ann, bob = house.visitor("Ann"), house.visitor("Bob")
+    house.now_s += 9.0
+    ann.drive(0.0)
+    house.now_s += 1.0
+    bob.say(wire.Take())
+    assert bob.state.role == "driver"
+
+
 def test_without_the_code_one_only_watches_and_stops() -> None:
     house = House()
     bob = house.visitor("Bob", drive=False)
@@ -172,6 +191,15 @@ def test_without_the_code_one_only_watches_and_stops() -> None:
     assert bob.state.role == "watching" and not bob.state.may_drive
     bob.say(wire.Estop())
     assert bob.state.stop == wire.Stop("estop", "resume", "Bob")
+
+
+def test_a_code_to_drive_does_not_clear_what_another_driver_stopped() -> None:
+    house = House()
+    ann, bob = house.visitor("Ann"), house.visitor("Bob")
+    bob.say(wire.Estop())
+    bob.say(wire.Resume())
+    assert bob.errors()[-1].what == "only the driver goes on"
+    assert ann.state.stop == wire.Stop("estop", "resume", "Bob")
 
 
 def test_codes_unlock() -> None:
@@ -232,6 +260,28 @@ def test_the_same_client_gets_its_seat_back_latched() -> None:
     again.drive(0.0)
     again.drive(1.0)
     assert house.duties[0] > 0.0, "the old socket's end stopped the new driver"
+
+
+def test_a_socket_that_was_replaced_acts_no_more() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    ann.drive(0.0)
+    again = house.visitor("Ann")
+    again.drive(0.0)
+    with pytest.raises(Closing, match="opened again elsewhere"):
+        ann.drive(1.0)
+    assert house.duties == (0.0, 0.0)
+    with pytest.raises(Closing):
+        ann.say(wire.Release())
+    assert again.state.role == "driver"
+    assert house.hub.sessions == [again.session]
+
+
+def test_a_code_given_once_lasts_while_the_page_opens_another_socket() -> None:
+    house = House()
+    house.visitor("Mum", drive=False, code="grownups")
+    again = house.visitor("Mum", drive=False)
+    assert again.state.may_drive and again.state.grown_up
 
 
 def test_a_driver_who_leaves_stops_the_car_and_keeps_the_seat_for_a_while() -> None:

@@ -13,7 +13,7 @@ from fpvcar import wire
 from fpvcar.access import Door, Rights
 from fpvcar.config import Profile
 from fpvcar.control import Control
-from fpvcar.drive_socket import Session
+from fpvcar.drive_socket import Closing, Session
 from fpvcar.gate import Cause
 from fpvcar.seat import Seat
 from fpvcar.wire import Error
@@ -86,7 +86,12 @@ class Hub:
         return self._seat.holds(client)
 
     def receive(self, session: Session, message: wire.Upward) -> None:
-        """One good message of one browser."""
+        """One good message of one browser. Raises Closing for a replaced socket.
+
+        That one may live on for seconds on a dead link; its page speaks elsewhere.
+        """
+        if session.closing:
+            raise Closing(session.closing)
         now_s = self._clock_s()
         if isinstance(message, wire.Hello):
             self._hello(session, message, now_s)
