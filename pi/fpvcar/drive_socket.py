@@ -106,6 +106,8 @@ async def serve(
                 _take(session, message.type, message.data, receive, clock_s())
                 if session.client:
                     waiting.reschedule(None)
+                # Frames that wait already are read without a pause: let others in.
+                await asyncio.sleep(0)
     except TimeoutError:
         await _end(session, sender, f"no hello within {HELLO_S:.0f} s")
     except Closing as reason:
