@@ -79,7 +79,7 @@ class Server:
         return await handler(request)
 
     async def _drive(self, request: web.Request) -> web.StreamResponse:
-        self._refuse_crowd()
+        self._refuse_crowd(len(self._hub.sessions))
         address = request.remote or ""
         # A client without Origin is no page of ours: it may watch, and needs the code.
         at_home = access.is_loopback(address) and "Origin" in request.headers
@@ -93,15 +93,16 @@ class Server:
             self._hub.leave(session)
 
     async def _video(self, request: web.Request) -> web.StreamResponse:
-        self._refuse_crowd()
+        self._refuse_crowd(len(self._stream.viewers))
         client = request.query.get("client", "")
         return await video_socket.serve_viewer(
             request, self._stream, lambda: self._hub.drives(client)
         )
 
-    def _refuse_crowd(self) -> None:
+    def _refuse_crowd(self, here: int) -> None:
+        """Each kind of socket by itself: no viewer of video bars the stop button."""
         most = self._profile.server.max_viewers
-        if len(self._hub.sessions) >= most or len(self._stream.viewers) >= most:
+        if here >= most:
             raise web.HTTPServiceUnavailable(
                 text=f"{most} viewers are here already (server.max_viewers).\n"
             )
@@ -118,7 +119,7 @@ class Server:
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["path"] or "index.html"
-        path = (self._web_root / name).resolve()
+        path = (self._web_root / name.replace("\0", "?")).resolve()
         kind = PAGE_TYPES.get(path.suffix)
         inside = path.is_relative_to(self._web_root)
         if kind is None or not inside or not path.is_file():
