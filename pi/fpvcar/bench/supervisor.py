@@ -155,11 +155,16 @@ def _runtime() -> Iterator[Path]:
             shutil.rmtree(path, ignore_errors=True)
 
 
-async def _ready(port: int) -> None:
+def reachable(host: str) -> str:
+    """Where, on this machine, that which listens at `host` answers."""
+    return "localhost" if host in ("", "0.0.0.0", "::", "127.0.0.1") else host
+
+
+async def _ready(host: str, port: int) -> None:
     async with asyncio.timeout(READY_S):
         while True:
             try:
-                _, writer = await asyncio.open_connection("localhost", port)
+                _, writer = await asyncio.open_connection(reachable(host), port)
             except OSError:
                 await asyncio.sleep(0.05)
             else:
@@ -170,7 +175,7 @@ async def _ready(port: int) -> None:
 def greeting(options: Options, car: str) -> str:
     """What the terminal shows when the car can be driven."""
     codes = household.load_codes(household.state_directory())
-    lines = ["", f"  {car} is ready: http://localhost:{options.port}/"]
+    lines = ["", f"  {car} is ready: http://{reachable(options.host)}:{options.port}/"]
     if not access.is_loopback(options.host):
         import segno  # only here: the car prints no pictures
 
@@ -206,11 +211,17 @@ async def run(options: Options) -> int:
         for fault in results:
             if isinstance(fault, UnitFailed):
                 print(f"fpvcar: {fault}; see above", file=sys.stderr)
+            elif isinstance(fault, Exception):
+                print(f"fpvcar: {fault!r}", file=sys.stderr)
     return status
 
 
 async def _greet(options: Options, car: str) -> None:
-    await _ready(options.port)
+    try:
+        await _ready(options.host, options.port)
+    except TimeoutError:
+        log.error("nothing answers at %s:%d yet", options.host, options.port)
+        return
     print(greeting(options, car), flush=True)
     if options.browser:
-        webbrowser.open(f"http://localhost:{options.port}/")
+        webbrowser.open(f"http://{reachable(options.host)}:{options.port}/")

@@ -1,0 +1,30 @@
+"""The bench's own words: where it answers, and when it does not."""
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+
+from fpvcar.bench import supervisor
+
+
+@pytest.mark.parametrize(
+    ("host", "where"),
+    [
+        ("0.0.0.0", "localhost"), ("::", "localhost"), ("127.0.0.1", "localhost"),
+        ("192.168.1.7", "192.168.1.7"), ("::1", "::1"),
+    ],
+)  # fmt: skip
+def test_it_is_looked_for_where_it_listens(host: str, where: str) -> None:
+    assert supervisor.reachable(host) == where
+
+
+def test_a_bench_that_does_not_answer_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(supervisor, "READY_S", 0.01)
+    options = supervisor.Options(Path(), (), "127.0.0.1", 1, 1, False, True)
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(supervisor._greet(options, "car"))
+    assert "nothing answers at 127.0.0.1:1" in caplog.text
