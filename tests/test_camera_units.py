@@ -55,7 +55,7 @@ def test_which_program() -> None:
     profile = config.load(BENCH)
     words, framed = argv_of(profile, Path("/run/soc"))
     assert words[1:5] == ["-m", "fpvcar.bench.camera", "--soc", "/run/soc"] and framed
-    with pytest.raises(ValueError, match="needs a bench"):
+    with pytest.raises(config.ConfigError, match="needs a bench"):
         argv_of(profile, None)
     profile = config.load(BENCH, ['camera.command = ["rpicam-vid", "-o", "-"]'])
     assert argv_of(profile, None) == (["rpicam-vid", "-o", "-"], False)

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from fpvcar import h264, wire
 from fpvcar.camera_process import CameraProcess
-from fpvcar.config import Profile
+from fpvcar.config import ConfigError, Profile
 from fpvcar.h264 import AccessUnit
 
 IDLE_S, IDLE_MOST_S = 0.002, 0.016
@@ -40,7 +40,7 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
     """The camera program of a profile, and whether it is framed.
 
     `soc`: the emulated chip, for the bench's camera. No program: no camera.
-    Raises ValueError if the bench's camera is wanted without a bench.
+    Raises ConfigError if the bench's camera is wanted without a bench.
     """
     camera = profile.camera
     if camera.command:
@@ -48,7 +48,7 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
     if camera.source == "none":
         return [], False
     if soc is None:
-        raise ValueError('camera.source = "bench" needs a bench: run `fpvcar bench`')
+        raise ConfigError('camera.source = "bench" needs a bench: run `fpvcar bench`')
     options = {
         "--soc": soc,
         "--width": camera.width,
