@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -101,6 +102,16 @@ def test_a_lost_link_in_the_middle_of_a_wish_is_silence() -> None:
     rig.drive_off()
     rig.control.nobody(lost=True)
     assert not rig.moving and rig.cause is Cause.SILENCE
+
+
+def test_a_link_that_is_lost_while_driving_is_logged_as_a_stop(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig = Rig()
+    rig.drive_off()
+    with caplog.at_level("INFO", "fpvcar.gate"):
+        rig.control.nobody(lost=True)
+    assert "stopped: silence" in caplog.text
 
 
 def test_a_link_lost_while_neutral_is_only_a_handover() -> None:

@@ -151,7 +151,7 @@ class Control:
         latches = decision.latches
         if latches.hold is not None:
             log.info("stopped: %s %s", latches.hold.cause, latches.hold.by)
-        elif decision.reason == "stopped":
+        elif latches.arm not in (None, Cause.HANDOVER):  # the driver may be gone
             log.info("stopped: %s", latches.arm)
         else:
             log.info("%s", decision.reason)
