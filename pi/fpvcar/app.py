@@ -151,9 +151,10 @@ async def run(profile: Profile, options: Options) -> int:
     asked = asyncio.create_task(ended.wait())
     try:
         done, _ = await asyncio.wait([*jobs, asked], return_when="FIRST_COMPLETED")
-        failed = [job for job in done if job is not asked and job.exception()]
-        for job in failed:
-            log.error("%s", job.exception())
+        for job in done - {asked}:
+            fault = job.exception()
+            known = fault is None or isinstance(fault, OSError)  # say, a busy port
+            log.error("%s", fault or "a part ended", exc_info=None if known else fault)
         return 0 if asked in done else 1
     finally:
         for job in [*jobs, asked]:
