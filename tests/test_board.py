@@ -1,5 +1,6 @@
 """Lights and battery of the real thread on the emulated chip."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,3 +122,16 @@ def test_car_without_a_battery_sensor(tmp_path: Path) -> None:
     finally:
         board.stop()
         chip.end()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_fails_ends_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = Board(config.load(paths.HARDWARE / "bench.toml"))
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(board._thread, "run", fail)
+    board.start()
+    with pytest.raises(RuntimeError, match="has failed"):
+        asyncio.run(asyncio.wait_for(board.watch(), 5.0))

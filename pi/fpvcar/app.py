@@ -136,6 +136,7 @@ class Running:
             self.wheels.run(),
             self.camera.run(),
             self.hub.run(),
+            self.board.watch(),
             self._serve(),
         ]
 

@@ -4,6 +4,7 @@ One thread of `run` owns one connection to pigpiod. A daemon that hangs holds up
 thread only; the event loop reads what it last knew.
 """
 
+import asyncio
 import contextlib
 import logging
 import math
@@ -21,6 +22,7 @@ BATTERY_EVERY_S = 0.1
 RETRY_S = 0.5
 SENSOR_RETRY_S = 2.0
 ANSWER_S = 0.5
+WATCH_S = 0.5
 LOW_SHARE = 0.1
 STEADY_S = 3.0
 """Time constant of the charge: a spurt does not make a battery empty."""
@@ -68,6 +70,13 @@ class Board:
     def start(self) -> None:
         """Starts the thread."""
         self._thread.start()
+
+    async def watch(self) -> None:
+        """Raises RuntimeError when the thread has died: no car is half alive."""
+        while True:
+            if not self._thread.is_alive():
+                raise RuntimeError("the board's thread has failed")
+            await asyncio.sleep(WATCH_S)
 
     def stop(self) -> None:
         """Switches the lights off and ends the thread; takes a second at most."""
