@@ -6,6 +6,7 @@ its encoder (fpvcar.bench.camera_strip), a script reads it before every paint.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -229,8 +230,9 @@ def one_stop(bench: RunningBench, cause: Callable[..., int]) -> float:
         now_ns = cause(bench, driver)
         wait_for(lambda: not watch.now.driving, "drives on")
         taken_s = watch.stopped_after_s(now_ns)
-        for unit in ("run", "wheels"):
-            os.kill(bench.pid(unit), signal.SIGCONT)
+        for pid in bench.children():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
     return taken_s
 
 

@@ -147,11 +147,17 @@ class RunningBench:
         return self.log_path.read_text(encoding="utf-8", errors="replace")
 
     def pid(self, unit: str) -> int:
-        """The process id of pigpiod, world, wheels or run."""
-        pids = json.loads((self.runtime / "units.json").read_text())
-        found = pids[unit]
-        assert isinstance(found, int), f"{unit} is not running: {pids}"
-        return found
+        """The process id of pigpiod, world, wheels or run, once it runs (again)."""
+
+        found: list[int] = []
+
+        def runs() -> bool:
+            pid = json.loads((self.runtime / "units.json").read_text())[unit]
+            found.extend([pid] if pid is not None else [])
+            return bool(found)
+
+        wait_for(runs, f"{unit} is not running")
+        return found[0]
 
     def kill(self, unit: str, number: signal.Signals = signal.SIGKILL) -> int:
         """Sends a signal; CLOCK_MONOTONIC in ns just before."""

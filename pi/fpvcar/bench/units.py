@@ -10,14 +10,14 @@ import logging
 import os
 import signal
 import sys
-from collections import deque
 from collections.abc import Callable, Sequence
 
 from fpvcar.bench import soc as chip
 
 RESTART_S = 0.2
 STOP_S = 3.0
-TRIES, TRIES_WINDOW_S = 5, 10.0
+SHORT_S, SHORT_LIVES = 0.5, 5
+"""So many lives in a row that were shorter than this: it cannot work."""
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 log = logging.getLogger("fpvcar.bench")
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
@@ -35,34 +35,38 @@ class UnitFailed(RuntimeError):
 
 
 class Unit:
-    """One process of the bench. `ended()` is called at once when it ends."""
+    """One process of the bench.
+
+    `ended()` is called at once when it ends, `changed()` when its id is another.
+    """
 
     def __init__(
         self, name: str, module: Sequence[str], env: dict[str, str],
-        started: Callable[[], None], ended: Callable[[], None] = lambda: None,
+        changed: Callable[[], None], ended: Callable[[], None] = lambda: None,
         nice: int = 0,
     ) -> None:  # fmt: skip
         self.name = name
         self.process: asyncio.subprocess.Process | None = None
         self._argv = (sys.executable, "-m", *module)
-        self._env, self._started, self._ended = env, started, ended
+        self._env, self._changed, self._ended = env, changed, ended
         self._nice, self._stopping = nice, False
 
     async def run(self) -> None:
         """Keeps the process running until `stop`. Raises UnitFailed."""
-        loop = asyncio.get_running_loop()
-        starts: deque[float] = deque(maxlen=TRIES)
+        loop, short = asyncio.get_running_loop(), 0
         while not self._stopping:
-            starts.append(loop.time())
-            if len(starts) == TRIES and starts[-1] - starts[0] < TRIES_WINDOW_S:
-                raise UnitFailed(f"{self.name} ended {TRIES - 1} times in a row")
+            born_s = loop.time()
             self.process = await asyncio.create_subprocess_exec(
                 *self._argv, env=self._env, preexec_fn=lambda: _leash(self._nice),
                 stdin=asyncio.subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
-            self._started()
+            self._changed()
             status = await self.process.wait()
             self._ended()
+            self._changed()
+            short = short + 1 if loop.time() - born_s < SHORT_S else 0
+            if short == SHORT_LIVES:
+                raise UnitFailed(f"{self.name} ended {short} times in a row")
             if not self._stopping:
                 log.warning("%s ended (%s); starting it again", self.name, status)
                 await asyncio.sleep(RESTART_S)
