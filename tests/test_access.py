@@ -36,6 +36,15 @@ def test_five_wrong_tries_a_minute_per_address() -> None:
     assert door.wait_s("a", 60.0) == 0.0
 
 
+def test_a_whole_ipv6_network_is_one_household() -> None:
+    door = Door(CODES)
+    for host in range(5):
+        door.unlock("000000", f"2001:db8::{host:x}", 0.0)
+    assert door.wait_s("2001:db8::99", 1.0) == 59.0
+    assert door.wait_s("2001:db8:0:1::99", 1.0) == 0.0
+    assert door.wait_s("::ffff:10.0.0.1", 1.0) == 0.0
+
+
 def test_wrong_tries_are_forgotten_and_bounded() -> None:
     door = Door(CODES)
     for number in range(3000):
@@ -48,7 +57,8 @@ def test_wrong_tries_are_forgotten_and_bounded() -> None:
     ("address", "home"),
     [
         ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True),
-        ("::ffff:127.0.0.1", True), ("10.0.0.2", False), ("::ffff:10.0.0.2", False),
+        ("::ffff:127.0.0.1", True), ("localhost", True), ("10.0.0.2", False),
+        ("::ffff:10.0.0.2", False),
         ("fe80::1%wlan0", False), ("", False), ("car", False),
     ],
 )  # fmt: skip
@@ -78,6 +88,7 @@ def test_host_against_rebinding(host: str | None, allowed: bool) -> None:
         ("http://localhost:9090", "localhost:8080", False),
         ("http://evil.example", "localhost:8080", False),
         ("null", "localhost:8080", False),
+        ("ftp://localhost:8080", "localhost:8080", False),
         ("file://", "localhost:8080", False),
         ("http://[::1", "localhost:8080", False),
         ("http://localhost", None, False),

@@ -210,6 +210,25 @@ def test_wheels_that_start_or_see_a_socket_close_latch_nothing() -> None:
     rig.drive_off()
 
 
+def test_wheels_that_wait_for_a_zero_get_one() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.answer(Status.REFUSED, WheelsReason.ZERO_FIRST)
+    assert not rig.moving and rig.cause is Cause.HANDOVER
+    rig.tick()
+    rig.answer(Status.REFUSED, WheelsReason.ZERO_FIRST)
+    rig.drive_off()
+
+
+def test_a_fault_that_is_gone_at_once_holds_all_the_same() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.answer(Status.REFUSED, WheelsReason.PINS_SILENT)
+    rig.answer(Status.APPLIED)
+    rig.tick()
+    assert not rig.moving and rig.cause is Cause.PINS
+
+
 def test_lost_pins_and_lost_wheels_hold_until_go_on() -> None:
     breaks: list[tuple[Callable[[Rig], None], Cause]] = [
         (lambda rig: rig.answer(Status.REFUSED, WheelsReason.PINS_LOST), Cause.PINS),
@@ -385,7 +404,7 @@ class Storm(RuleBasedStateMachine):
 
 
 TestStorm = Storm.TestCase
-TestStorm.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestStorm.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
 
 
 def test_the_words_for_the_page_are_the_wires() -> None:

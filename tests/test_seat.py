@@ -68,6 +68,16 @@ def test_a_seat_whose_page_is_gone_is_kept_for_ten_seconds() -> None:
     assert not seat.expire(112.0)
 
 
+def test_the_ten_seconds_count_from_the_last_that_was_heard() -> None:
+    """Of the last wish and the loss of the page, whichever was first."""
+    seat = seated(now_s=100.0)
+    seat.lost("client-Ann", 106.0)
+    assert seat.wait_s(106.0) == 4.0
+    seat.back("client-Ann", "Ann")
+    seat.wished("client-Ann", neutral=False, now_s=107.0)
+    assert seat.wait_s(107.0) == 10.0
+
+
 def test_release_is_only_the_holders() -> None:
     seat = seated()
     assert not seat.release("client-Bob")

@@ -50,8 +50,8 @@ def test_unknown_kinds_are_none() -> None:
 
 @pytest.mark.parametrize("one", vectors("drive_down")["good"])
 def test_messages_of_the_car(one: dict[str, Any]) -> None:
-    kinds = {
-        kind.__struct_config__.tag: kind
+    kinds: dict[str, type[wire.Downward]] = {
+        str(kind.__struct_config__.tag): kind
         for kind in (wire.Welcome, wire.State, wire.Pong, wire.Error)
     }
     message = msgspec.json.decode(one["text"], type=kinds[one["fields"]["kind"]])

@@ -120,6 +120,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one verb; the exit status is the process's."""
+    os.umask(0o077)  # sockets, codes and keys are for their owner
     arguments = parser().parse_args(argv)
     level = logging.DEBUG if arguments.verbose else logging.INFO
     logging.basicConfig(level=level, format="%(name)s: %(message)s", stream=sys.stderr)
@@ -137,5 +138,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    os.umask(0o077)
     sys.exit(main())

@@ -19,6 +19,7 @@ TICK_S = 0.02
 log = logging.getLogger("fpvcar.gate")
 
 _PINS = {wire.WheelsReason.PINS_SILENT, wire.WheelsReason.PINS_LOST}
+_ZERO_FIRST = wire.WheelsReason.ZERO_FIRST
 _QUIET = {wire.WheelsReason.START, wire.WheelsReason.CLOSED}
 _LET_GO = Wish(0.0, 0.0, received_s=-math.inf)
 """Neutral, but never fresh: it stops, and arms nothing."""
@@ -101,6 +102,11 @@ class Control:
             self._set_fault(None, "ok")
         elif answer.reason in _PINS:
             self._set_fault(Cause.PINS, "no answer from the pin daemon")
+            self.step()  # now: a fault that is gone by the next tick must hold too
+        elif answer.reason == _ZERO_FIRST and not self.decision.neutral:
+            # The wheels' lease ran out while the car stood; they wait for a zero.
+            latches = self.decision.latches
+            self.step(replace(latches, arm=latches.arm or Cause.HANDOVER))
         elif answer.status == wire.Status.STOPPED and answer.reason not in _QUIET:
             said = answer.reason.name.lower().replace("_", " ")
             log.warning("wheels stopped by itself: %s (seq %d)", said, answer.seq)

@@ -184,7 +184,6 @@ class Hub:
 
     def _estop(self, session: Session, _: wire.Estop, now_s: float) -> None:
         self._control.estop(session.name, session.rights.grown_up)
-        self._board.set_reversing(False)
 
     def _resume(self, session: Session, _: wire.Resume, now_s: float) -> None:
         if not (session.rights.grown_up or self._seat.holds(session.client)):
@@ -242,6 +241,13 @@ class Hub:
                       "enter the grown-up code"), now_s,
             )  # fmt: skip
             return
+        most = self._profile.gate.limit
+        if limit.throttle > most:
+            session.deny(
+                Error("speed limit refused", f"{limit.throttle:g}", f"<= {most:g}",
+                      "gate.limit of the profile is higher up"), now_s,
+            )  # fmt: skip
+            return
         self._control.limit = limit.throttle
         self._control.step()
         self.changed.set()
@@ -277,6 +283,7 @@ class Hub:
         now_s = self._clock_s()
         if self._seat.expire(now_s):
             log.info("the seat is free: its page did not come back")
+        self._board.set_reversing(self._control.decision.throttle < 0.0)
         self._seq += 1
         for session in self.sessions:
             session.say(self._state(session, now_s))

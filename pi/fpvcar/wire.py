@@ -107,7 +107,7 @@ class Horn(_Up, tag="horn", frozen=True):
 
 
 class Limit(_Up, tag="limit", frozen=True):
-    """A grown-up's speed limit, as a share of what the profile allows."""
+    """A grown-up's speed limit, a share of full throttle; the profile's is above it."""
 
     throttle: Share
 

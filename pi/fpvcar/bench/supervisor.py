@@ -193,6 +193,8 @@ async def run(options: Options) -> int:
     """Runs the bench until Ctrl-C. Raises ConfigError for what cannot start."""
     profile = config.load(options.profile, options.overrides)
     refuse_busy_port(options.host, options.port, f"make run PORT={options.port + 10}")
+    if not access.is_loopback(options.host):
+        refuse_busy_port(options.host, options.port + 1, "another PORT: https is +1")
     pins = profile.pins
     refuse_busy_port(pins.host, pins.port, f"make run PIGPIO_PORT={pins.port + 1}")
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
