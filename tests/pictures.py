@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.harness import RunningBench
-from tests.e2e.seat import until
+from tests.e2e.seat import Thumbs, at_the_wheel
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 SIZES = {
@@ -18,44 +18,44 @@ SIZES = {
 }
 
 
-def take(browser: Browser, bench: RunningBench, name: str) -> None:
-    """Drives a little, and keeps what the page then shows."""
+def take(browser: Browser, home: Path, name: str) -> None:
+    """Drives a little way into the room, and keeps what the page then shows."""
     width, height, phone = SIZES[name]
+    bench = RunningBench(home).wait_ready()
     context = browser.new_context(
         viewport={"width": width, "height": height}, has_touch=phone, is_mobile=phone,
         device_scale_factor=2 if phone else 1,
     )  # fmt: skip
-    page = context.new_page()
-    page.goto(bench.url)
-    until(page, "window.fpvcar && window.fpvcar.video.shown > 30")
-    page.keyboard.down("ArrowUp")
-    page.keyboard.down("ArrowLeft")
-    page.wait_for_timeout(900)
+    page = at_the_wheel(context.new_page(), bench.url)
+    thumbs = Thumbs(context, page) if phone else None
+    if thumbs is not None:
+        thumbs.push()
+    else:
+        page.keyboard.down("ArrowUp")
+        page.keyboard.down("ArrowLeft")
+    page.wait_for_timeout(700 if phone else 400)
     page.screenshot(path=TARGET / f"{name}.png")
-    page.keyboard.up("ArrowUp")
-    page.keyboard.up("ArrowLeft")
-    page.wait_for_timeout(300)
+    if thumbs is not None:
+        thumbs.lift()
     if name == "seat-phone-portrait":
         page.locator("#stop").click()
-        page.wait_for_timeout(500)
+        page.wait_for_timeout(800)
         page.screenshot(path=TARGET / "stopped-phone.png")
-        page.locator("#go-on").click()
     context.close()
+    bench.stop()
 
 
 def main() -> int:
     """Writes docs/pictures/*.png."""
     TARGET.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
-        bench = RunningBench(Path(home)).wait_ready()
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        try:
-            for name in SIZES:
-                take(browser, bench, name)
-                print(f"docs/pictures/{name}.png")
-        finally:
-            browser.close()
-            bench.stop()
+        for name in SIZES:
+            own = Path(home) / name
+            own.mkdir()
+            take(browser, own, name)
+            print(f"docs/pictures/{name}.png")
+        browser.close()
     return 0
 
 

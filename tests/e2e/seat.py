@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import BrowserContext, Page
 
 from tests.e2e.harness import PinWatch, wait_for
 
@@ -44,6 +44,36 @@ def go_on(page: Page) -> None:
             page.locator("#go-on").click()
         page.wait_for_timeout(100)
     raise AssertionError(f"still held: {probe(page, 'state')}")
+
+
+class Thumbs:
+    """Two thumbs on the sticks of a touch screen."""
+
+    def __init__(self, context: BrowserContext, page: Page) -> None:
+        self._touch = context.new_cdp_session(page)
+        self._sticks = [_middle(page, "#pad-drive"), _middle(page, "#pad-steer")]
+
+    def push(self) -> None:
+        """Forward, and to the left."""
+        (x, y), (u, v) = self._sticks
+        self._send("touchStart", (x, y), (u, v))
+        self._send("touchMove", (x, y - 45), (u - 45, v))
+
+    def lift(self) -> None:
+        """Both let go."""
+        self._send("touchEnd")
+
+    def _send(self, kind: str, *points: tuple[float, float]) -> None:
+        touches = [{"x": x, "y": y, "id": n} for n, (x, y) in enumerate(points)]
+        self._touch.send(
+            "Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches}
+        )
+
+
+def _middle(page: Page, pad: str) -> tuple[float, float]:
+    box = page.locator(pad).bounding_box()
+    assert box is not None, f"{pad} is not shown"
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
 def drives(

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import (
+    Thumbs,
     at_the_wheel,
     drives,
     go_on,
@@ -123,39 +124,15 @@ def test_two_thumbs_drive(browser: Browser, bench: RunningBench) -> None:
         viewport={"width": 844, "height": 390}, has_touch=True, is_mobile=True
     )
     page = at_the_wheel(context.new_page(), bench.url)
-    touch = context.new_cdp_session(page)
-
-    def thumbs(kind: str, *points: tuple[float, float]) -> None:
-        touch.send(
-            "Input.dispatchTouchEvent",
-            {
-                "type": kind,
-                "touchPoints": [
-                    {"x": x, "y": y, "id": number}
-                    for number, (x, y) in enumerate(points)
-                ],
-            },
-        )
-
-    def middle(pad: str) -> tuple[float, float]:
-        box = page.locator(pad).bounding_box()
-        assert box is not None
-        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-    left, right = middle("#pad-drive"), middle("#pad-steer")
-    up, turn = (left[0], left[1] - 45), (right[0] - 45, right[1])
-
-    def push() -> None:
-        thumbs("touchStart", left, right)
-        thumbs("touchMove", up, turn)
+    thumbs = Thumbs(context, page)
 
     def both() -> bool:
         duties = watch.now.duties
         return duties[FORWARD] > 0.0 and duties[LEFT] > 0.0
 
     with bench.watch() as watch:
-        drives(page, both, push, lambda: thumbs("touchEnd"), "two thumbs")
-        thumbs("touchEnd")
+        drives(page, both, thumbs.push, thumbs.lift, "two thumbs")
+        thumbs.lift()
         stands(watch, "lifted thumbs")
     context.close()
 
