@@ -58,7 +58,7 @@ environment() {
 
 # Node packages are for checks only; the page needs none.
 node_packages() {
-    command -v node >/dev/null && command -v npm >/dev/null || packages nodejs npm
+    { command -v node && command -v npm; } >/dev/null || packages nodejs npm
     local stamp=node_modules/.installed wanted
     wanted=$(sha256sum <package-lock.json)
     [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && return
