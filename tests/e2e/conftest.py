@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.e2e.driver import make_whole
+from tests.e2e.driver import Driver, free, make_whole, sit_down, stand_up
 from tests.e2e.harness import RunningBench
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
@@ -46,6 +46,16 @@ def whole(request: pytest.FixtureRequest) -> None:
     """Whatever the test before did: the car is whole, the seat is free."""
     if "bench" in request.fixturenames:
         make_whole(request.getfixturevalue("bench"))
+
+
+@pytest.fixture
+def driver(bench: RunningBench, whole: None) -> Iterator[Driver]:
+    """Somebody at the wheel without a browser; nothing holds the car."""
+    with Driver(bench.port) as seated:
+        sit_down(seated)
+        free(seated)
+        yield seated
+        stand_up(seated)
 
 
 @pytest.fixture

@@ -110,8 +110,10 @@ class RunningBench:
     """`fpvcar bench` as a user starts it, on free ports, with a home of its own."""
 
     def __init__(
-        self, home: Path, *options: str, env: dict[str, str] | None = None
-    ) -> None:
+        self, home: Path, *options: str, env: dict[str, str] | None = None,
+        make: bool = False,
+    ) -> None:  # fmt: skip
+        """`make`: by `make run`, as the README says."""
         self.port = free_port()
         self.pigpio_port = free_port(self.port + 2)
         self.runtime = home / "run"
@@ -123,9 +125,15 @@ class RunningBench:
             sys.executable, "-m", "fpvcar", "bench", f"--port={self.port}",
             f"--set=pins.port = {self.pigpio_port}", *options,
         ]  # fmt: skip
+        if make:
+            argv = [
+                "make", "run", "BROWSER=0", f"PORT={self.port}",
+                f"PIGPIO_PORT={self.pigpio_port}", *options,
+            ]  # fmt: skip
         self._log = self.log_path.open("wb")
         self.process = subprocess.Popen(
             argv, stdout=self._log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            cwd=Path(__file__).resolve().parents[2], start_new_session=True,
             env={
                 **os.environ, "RUNTIME_DIRECTORY": str(self.runtime),
                 "STATE_DIRECTORY": str(self.state), **(env or {}),
@@ -201,7 +209,7 @@ class RunningBench:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Ends it as a user would; the exit status."""
         if self.process.poll() is None:
-            self.process.send_signal(number)
+            os.killpg(self.process.pid, number)  # as a terminal does
         try:
             status = self.process.wait(15)
         except subprocess.TimeoutExpired:

@@ -3,28 +3,17 @@
 import http.client
 import json
 import time
-from collections.abc import Iterator
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from tests.e2e.driver import Driver, free, open_socket, sit_down, stand_up
+from tests.e2e.driver import Driver, open_socket
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.test_who_stops import forward
 
 pytestmark = pytest.mark.e2e
 
 DRIVE = '{"kind":"drive","seq":1,"t":1,"throttle":%s,"steer":0}'
-
-
-@pytest.fixture
-def driver(bench: RunningBench) -> Iterator[Driver]:
-    """Somebody at the wheel."""
-    with Driver(bench.port) as seated:
-        sit_down(seated)
-        free(seated)
-        yield seated
-        stand_up(seated)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The command line as a newcomer meets it: clear refusals, Ctrl-C, what is left."""
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -10,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar import wire
+from fpvcar.h264 import is_key
+from tests.e2e.driver import Driver, open_socket
 from tests.e2e.harness import RunningBench, free_port, wait_for
+from tests.video_source import encode
 
 pytestmark = pytest.mark.e2e
 
@@ -67,6 +72,30 @@ def test_ctrl_c_leaves_no_process(tmp_path: Path) -> None:
     wait_for(lambda: bench.children() == [], f"left: {bench.children()}")
 
 
+def test_make_run_and_a_camera_of_ones_own(tmp_path: Path) -> None:
+    """CAMERA runs any program that writes Annex B; Ctrl-C ends everything."""
+    film = tmp_path / "film"
+    film.write_bytes(
+        b"".join(wire.pack_record(is_key(unit), 0, unit) for unit in encode(30))
+    )
+    fake = Path(__file__).parents[1] / "fake_camera.py"
+    camera = shlex.join([sys.executable, str(fake), str(film), "plain"])
+    bench = RunningBench(tmp_path, f"CAMERA={camera}", make=True)
+    try:
+        bench.wait_ready()
+        with Driver(bench.port) as driver:
+            wait_for(lambda: driver.state.get("camera") == "ok", "no picture")
+        with open_socket(bench.port, "/ws/video?client=watcher-1") as socket:
+            frames = [socket.recv(timeout=5) for _ in range(40)]
+        headers = [wire.parse_video(bytes(one))[0] for one in frames]  # type: ignore[arg-type]
+        assert headers[0].key, "a viewer starts at a key frame"
+        assert any(not one.key for one in headers)
+    finally:
+        status = bench.stop(signal.SIGINT)
+    assert status in (0, 2, -signal.SIGINT), bench.log()  # the last two are of make
+    wait_for(lambda: bench.children() == [], f"left: {bench.children()}")
+
+
 def test_a_killed_bench_leaves_no_process(tmp_path: Path) -> None:
     bench = RunningBench(tmp_path).wait_ready()
     bench.process.kill()
@@ -75,8 +104,6 @@ def test_a_killed_bench_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_no_egl_is_said_on_the_page_and_nothing_moves(tmp_path: Path) -> None:
-    from tests.e2e.driver import Driver
-
     # The loader of EGL finds no driver in an empty place.
     nothing = {"__EGL_VENDOR_LIBRARY_DIRS": str(tmp_path)}
     bench = RunningBench(tmp_path, env=nothing)

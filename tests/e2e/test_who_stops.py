@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -18,16 +17,6 @@ from tests.e2e.harness import PinWatch, RunningBench, wait_for
 pytestmark = pytest.mark.e2e
 MARGIN_S = 0.15
 """What a busy machine may add: two cores carry six processes and the tests."""
-
-
-@pytest.fixture
-def driver(bench: RunningBench) -> Iterator[Driver]:
-    """Somebody at the wheel, the car free to go, and nothing held from before."""
-    with Driver(bench.port) as seated:
-        sit_down(seated)
-        free(seated)
-        yield seated
-        stand_up(seated)
 
 
 def forward(driver: Driver, watch: PinWatch) -> None:

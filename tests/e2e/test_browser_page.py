@@ -1,0 +1,108 @@
+"""The page itself: both ways to the glass, words for what is wrong, access, weight."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from tests.e2e.harness import RunningBench
+from tests.e2e.seat import at_the_wheel, opened, probe, until
+
+pytestmark = pytest.mark.e2e
+FIRST_SCREEN_BYTES = 150_000
+
+
+def median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+@pytest.mark.parametrize("path", ["webcodecs", "mse"])
+def test_the_picture_moves_and_is_now(
+    page: Page, bench: RunningBench, path: str
+) -> None:
+    opened(page, f"{bench.url}?path={path}")
+    assert probe(page, "video.path") == path
+    shown = probe(page, "video.shown")
+    until(page, f"window.fpvcar.video.shown > {shown} + 60")
+    # Figures belong to `make bench`; this says only that nothing queues.
+    assert median(probe(page, "video.latencyMs")) < 150
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds: rule, and the first place."""
+    found = Axe().run(page).response["violations"]
+    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found]
+
+
+def test_axe_finds_nothing(page: Page, bench: RunningBench) -> None:
+    at_the_wheel(page, bench.url)
+    assert violations(page) == [], "first visit"
+    page.keyboard.press("Space")
+    until(page, "window.fpvcar.state.stop !== null")
+    page.wait_for_timeout(400)
+    assert violations(page) == [], "stopped"
+    page.locator("#go-on").click()
+    page.locator("#link-chip").click()
+    page.locator("#menu").wait_for(state="visible")
+    assert violations(page) == [], "details"
+    page.locator("#grown-code").click()
+    page.locator("#code").wait_for(state="visible")
+    assert violations(page) == [], "code"
+
+
+@pytest.mark.parametrize(
+    ("width", "height"), [(320, 568), (390, 844), (844, 390), (1280, 720)]
+)
+def test_nothing_scrolls_and_stop_is_thumb_sized(
+    browser: Browser, bench: RunningBench, width: int, height: int
+) -> None:
+    phone = width < 1000
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, has_touch=phone, is_mobile=phone
+    )
+    page = at_the_wheel(context.new_page(), bench.url)
+    root = "document.documentElement"
+    assert page.evaluate(f"{root}.scrollWidth <= {width}")
+    assert page.evaluate(f"{root}.scrollHeight <= {height}")
+    box = page.locator("#stop").bounding_box()
+    assert box is not None and box["width"] >= 64 and box["height"] >= 64
+    assert box["x"] + box["width"] <= width and box["y"] + box["height"] <= height
+    context.close()
+
+
+def test_the_first_screen_is_light(page: Page, bench: RunningBench) -> None:
+    sizes: dict[str, int] = {}
+    page.on("response", lambda one: sizes.update({one.url: len(one.body())}))
+    opened(page, bench.url)
+    pages = {url: size for url, size in sizes.items() if "/api/" not in url}
+    assert 0 < sum(pages.values()) <= FIRST_SCREEN_BYTES, pages
+    assert all(url.startswith(bench.url) for url in sizes), "nothing from elsewhere"
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
+    """A bench whose camera program says why it cannot work, and ends."""
+    running = RunningBench(
+        tmp_path_factory.mktemp("broken"),
+        '--set=camera.command = ["sh", "-c", "echo no camera here >&2; exit 3"]',
+    )
+    try:
+        yield running.wait_ready()
+    finally:
+        running.stop()
+
+
+def test_a_broken_camera_is_said_in_words(page: Page, broken: RunningBench) -> None:
+    page.goto(broken.url)
+    until(page, "document.body.innerText.includes('no camera here')", 15.0)
+    with broken.watch() as watch:
+        page.keyboard.down("ArrowUp")
+        page.wait_for_timeout(500)
+        assert not any(sample.driving for sample in watch.samples), "drove blind"
+
+
+def test_the_certificate_is_kept_where_the_codes_are(bench: RunningBench) -> None:
+    """On loopback there is none: nobody else can come."""
+    assert sorted(path.name for path in Path(bench.state).iterdir()) == ["codes.json"]
