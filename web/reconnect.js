@@ -100,7 +100,7 @@ export class Reconnect {
     const slept = nowMs - this.tickMs;
     this.tickMs = nowMs;
     const state = this.state;
-    if (slept > SLEPT_MS) this.forgive(slept);
+    if (slept > SLEPT_MS) this.forgive(slept, nowMs);
     if (state.kind === 'up') {
       return nowMs - state.heardMs > DEAD_MS ? this.lose(nowMs, 0) : [];
     }
@@ -110,12 +110,19 @@ export class Reconnect {
     return state.kind === 'probing' ? this.probe(state, nowMs) : [];
   }
 
-  /** @param {number} slept */
-  forgive(slept) {
+  /**
+   * Sockets may have spoken during the sleep: so no later than as from now on.
+   * @param {number} slept @param {number} nowMs
+   */
+  forgive(slept, nowMs) {
     const state = this.state;
     // What was sent before the sleep is answered, if at all, one round trip after it.
-    if (state.kind === 'up') state.heardMs += slept + this.rttMs;
-    if (state.kind === 'opening') state.deadlineMs += slept;
+    if (state.kind === 'up') {
+      state.heardMs = Math.min(state.heardMs + slept, nowMs) + this.rttMs;
+    }
+    if (state.kind === 'opening') {
+      state.deadlineMs = Math.min(state.deadlineMs + slept, nowMs + this.patienceMs);
+    }
   }
 
   /** @param {number} id @param {number} nowMs @returns {Act[]} */

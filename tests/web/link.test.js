@@ -82,6 +82,20 @@ test('a page that slept does not take its own sleep for a dead link', () => {
   assert.equal(acts[0]?.[1], 'close', 'but silence while awake is one');
 });
 
+test('what came during a sleep does not make the link live on after it', () => {
+  const policy = up(20);
+  run(policy, 50, 100);
+  policy.heard(40_000); // a hidden page still hears; then its Wi-Fi went
+  assert.deepEqual(policy.tick(60_100), []);
+  assert.equal(run(policy, 60_150, 60_500)[0]?.[1], 'close');
+
+  const opening = new Reconnect(0, 5);
+  opening.tick(50);
+  opening.opened(50_000);
+  opening.tick(60_100);
+  assert.equal(run(opening, 60_150, 61_200)[0]?.[1], 'close');
+});
+
 test('a sleep while connecting does not count either', () => {
   const policy = new Reconnect(0, 5);
   policy.tick(50);
