@@ -132,6 +132,16 @@ test('a key that is still down after a stop moves nothing', () => {
   assert.equal(keys.busy, true);
 });
 
+test('Cmd lets go: macOS would not say when the key below it is lifted', () => {
+  const {keys, did, event} = keyboard();
+  keys.down(event('ArrowUp'));
+  keys.down(event('MetaLeft', {key: 'Meta', metaKey: true}));
+  assert.deepEqual(did.set.at(-1), {throttle: 0, steer: 0});
+  keys.down(event('ArrowUp', {metaKey: true, repeat: true}));
+  keys.down(event('ArrowUp', {repeat: true}));
+  assert.equal(keys.busy, false);
+});
+
 test('letters belong to fields and to shortcuts of the browser', () => {
   const {keys, did, event} = keyboard();
   keys.down(event('KeyW', {target: new globalThis.HTMLInputElement()}));

@@ -44,6 +44,8 @@ export class Keyboard {
       if (!event.repeat) this.parts.stop();
       return;
     }
+    // macOS tells no page of a key that is let go while Cmd is down.
+    if (event.key === 'Meta') this.letGo();
     if (event.ctrlKey || event.altKey || event.metaKey || takesKeys(event.target)) return;
     if (MOVES[event.code]) {
       swallow(event);
@@ -78,6 +80,13 @@ export class Keyboard {
     if (this.honking === on) return;
     this.honking = on;
     this.parts.horn(on);
+  }
+
+  /** Forgets every key, and says so if one drove. */
+  letGo() {
+    const busy = this.busy;
+    this.release();
+    if (busy) this.tell();
   }
 
   /** Forgets every key. */
