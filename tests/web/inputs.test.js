@@ -37,10 +37,15 @@ test('a key moves at once and ramps up', () => {
 });
 
 test('tilt: the side that is lower, from the centre, in every turn of the screen', () => {
-  assert.equal(across(10, 20, 0), 20);
-  assert.equal(across(10, 20, 90), 10);
-  assert.equal(across(10, 20, 180), -20);
-  assert.equal(across(10, 20, 270), -10);
+  /** @param {number} beta @param {number} gamma @param {number} angle */
+  const whole = (beta, gamma, angle) => Math.round(across(beta, gamma, angle));
+  assert.equal(whole(10, 20, 0), 20);
+  assert.equal(whole(10, 20, 90), 10);
+  assert.equal(whole(10, 20, 180), -20);
+  assert.equal(whole(10, 20, 270), -10);
+  assert.equal(whole(5, -89, 90), 5);
+  assert.equal(whole(175, 89, 90), 5, 'past the upright it is the same turn');
+  assert.equal(whole(-175, -89, 270), 5);
   assert.equal(tilt(0, 5, 0, 5), 0);
   assert.equal(tilt(0, 60, 0, 5), -1, 'right hand low steers right');
   assert.equal(tilt(-60, 0, 90, 0), 1);

@@ -39,9 +39,14 @@ export function tilt(beta, gamma, angle, centre) {
   return stick(clamp((centre - across(beta, gamma, angle)) / 25), 0.1);
 }
 
-/** Degrees that the right hand is lower. @param {number} beta @param {number} gamma @param {number} angle */
+/**
+ * Degrees that the right hand is lower. Reckoned from where "up" is on the phone: the
+ * angles themselves leap when the screen passes the upright (beta 5 becomes 175).
+ * @param {number} beta @param {number} gamma @param {number} angle
+ */
 export function across(beta, gamma, angle) {
-  if (angle === 90) return beta;
-  if (angle === 270) return -beta;
-  return angle === 180 ? -gamma : gamma;
+  const [b, g] = [beta, gamma].map((degrees) => (degrees * Math.PI) / 180);
+  const low = angle % 180 === 90 ? Math.sin(b) : Math.cos(b) * Math.sin(g);
+  const degrees = (Math.asin(clamp(low)) * 180) / Math.PI;
+  return angle >= 180 ? -degrees : degrees;
 }
