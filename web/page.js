@@ -114,7 +114,8 @@ export class Page {
     const nowMs = performance.now();
     const {link, video, controls, hud, card} = this.parts;
     const ageMs = video.ageMs(nowMs);
-    const old = ageMs !== null && ageMs > OLD_MS;
+    // Without a link it is the last picture, however young.
+    const old = ageMs !== null && (ageMs > OLD_MS || !link.up);
     hud.picture(ageMs === null ? 'none' : old ? 'old' : 'live', ageMs,
       video.hopeless ? WORDS.noVideo : WORDS.noPicture);
     const {throttle, steer} = controls.wish;

@@ -143,7 +143,10 @@ export class Video {
   /** How old what is on the glass is; null before the first picture. @param {number} nowMs */
   ageMs(nowMs) {
     if (this.count.shown === 0) return null;
-    return this.parts.ageMs(this.lastCaptureUs, nowMs) ?? nowMs - this.lastShownMs;
+    // Never younger than its time on the glass: a car that was started anew counts from
+    // zero, and its last picture would seem to come from the future.
+    const ageMs = this.parts.ageMs(this.lastCaptureUs, nowMs) ?? 0;
+    return Math.max(ageMs, nowMs - this.lastShownMs);
   }
 
   /** The picture's size in words. */

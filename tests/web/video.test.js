@@ -6,6 +6,7 @@ import {test} from 'node:test';
 import {TIMESCALE, fragment, initSegment, toLengthPrefixed} from '../../web/fmp4.js';
 import {nalType, readKeyFrame, readSps, splitNals, unescaped} from '../../web/h264.js';
 import {playbackRate} from '../../web/mse.js';
+import {Video} from '../../web/video.js';
 
 /** @param {string} hex */
 const bytes = (hex) => Uint8Array.from(Buffer.from(hex.replace(/\s/g, ''), 'hex'));
@@ -138,4 +139,20 @@ test('behind: faster; ahead: slower; never wild', () => {
   assert.ok(playbackRate(-0.05) < 1);
   assert.ok(playbackRate(60) <= 4 && playbackRate(-60) >= 0.5);
   assert.equal(playbackRate(-0.03), 1);
+});
+
+test('a picture is at least as old as its time on the glass', () => {
+  /** @type {number | null} */
+  let clockMs = null;
+  const video = new Video(/** @type {any} */ ({
+    canvas: {}, video: {}, wanted: null, requestKey: () => {}, ageMs: () => clockMs,
+    picture: () => {},
+  }));
+  assert.equal(video.ageMs(1000), null, 'none was shown');
+  video.shown(9_000_000, 1000);
+  assert.equal(video.ageMs(1700), 700, 'no clock yet');
+  clockMs = -60_000;
+  assert.equal(video.ageMs(1700), 700, 'the car was started anew');
+  clockMs = 740;
+  assert.equal(video.ageMs(1700), 740);
 });
