@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {across, clamp, ramp, steerRamp, stick, throttleRamp, tilt} from '../../web/input/curves.js';
-import {padWish, pushes} from '../../web/input/gamepad.js';
+import {Gamepads, padWish, pushes} from '../../web/input/gamepad.js';
 import {Keyboard} from '../../web/input/keyboard.js';
 import {NEUTRAL, Sender, Wishes, isNeutral} from '../../web/wish.js';
 
@@ -74,6 +74,33 @@ test('a gamepad: A and B count once a push', () => {
   assert.ok(first.stop && !first.lights);
   assert.ok(!pushes(one, first.down).stop);
   assert.ok(!pushes({buttons: []}, first.down).stop);
+});
+
+test('a gamepad let go rests once, in a window that has the focus, before it drives', () => {
+  let focused = true;
+  /** @type {number[]} */
+  const asked = [];
+  const gamepads = new Gamepads({
+    set: ({throttle}) => asked.push(throttle), stop: () => {}, lights: () => {},
+    came: () => {}, gone: () => {}, used: () => {}, focused: () => focused,
+  });
+  /** @param {number} value */
+  const trigger = (value) => {
+    const one = pad({id: 'a'});
+    one.buttons[7] = {pressed: value > 0, value};
+    gamepads.read(one);
+    return asked.at(-1);
+  };
+  assert.equal(trigger(1), 1);
+  focused = false;
+  gamepads.release();
+  assert.equal(trigger(1), 0, 'still held');
+  trigger(0);
+  assert.equal(trigger(1), 0, 'somebody plays in another window');
+  focused = true;
+  assert.equal(trigger(1), 0);
+  trigger(0);
+  assert.equal(trigger(1), 1);
 });
 
 /** A keyboard with a clock, and what it did. */

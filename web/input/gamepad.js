@@ -30,22 +30,25 @@ export class Gamepads {
   /**
    * @param {{set: (wish: import('../types.js').Wish) => void, stop: () => void,
    *   lights: () => void, came: (name: string) => void, gone: () => void,
-   *   used: () => void}} parts
+   *   used: () => void, focused?: () => boolean}} parts
    */
   constructor(parts) {
     this.parts = parts;
+    this.focused = parts.focused ?? (() => document.hasFocus());
     this.id = '';
     /** @type {ReadonlySet<number>} */
     this.before = new Set();
     this.timer = 0;
-    /** After a stop the sticks must rest once before they count again. */
+    /** After a stop the sticks must rest once, under our eyes, before they count again. */
     this.mustRest = false;
   }
 
   /** @param {Window} window */
   listen(window) {
-    window.addEventListener('gamepadconnected', () => this.look());
-    window.addEventListener('gamepaddisconnected', () => this.look());
+    // A hidden page does not begin to look because a gamepad came.
+    const look = () => (this.timer ? this.look() : undefined);
+    window.addEventListener('gamepadconnected', look);
+    window.addEventListener('gamepaddisconnected', look);
   }
 
   awake() {
@@ -78,7 +81,8 @@ export class Gamepads {
     if (lights) this.parts.lights();
     const wish = padWish(pad);
     const rests = wish.throttle === 0 && wish.steer === 0;
-    if (rests) this.mustRest = false;
+    // Unlike keys, sticks are told to a page that lost the focus: to play elsewhere.
+    if (rests) this.mustRest &&= !this.focused();
     else if (!this.mustRest) this.parts.used();
     this.parts.set(this.mustRest ? {throttle: 0, steer: 0} : wish);
   }
