@@ -91,6 +91,8 @@ test('a gamepad let go rests once, in a window that has the focus, before it dri
     gamepads.read(one);
     return asked.at(-1);
   };
+  assert.equal(trigger(1), 0, 'it came with its trigger down');
+  trigger(0);
   assert.equal(trigger(1), 1);
   focused = false;
   gamepads.release();

@@ -73,6 +73,8 @@ export class Gamepads {
   read(pad) {
     if (pad.id !== this.id) {
       this.id = pad.id;
+      // One that comes back with its trigger down drives nobody on.
+      this.mustRest = true;
       this.parts.came(pad.id.replace(/\s*\(.*$/, '') || pad.id);
     }
     const {down, lights, stop} = pushes(pad, this.before);
