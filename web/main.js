@@ -149,6 +149,8 @@ const wakeUp = () => {
   link.awake();
   controls.awake();
   gamepads.awake();
+  // At once: what is on the glass is from before the sleep.
+  page.refresh();
 };
 const rest = () => {
   controls.letGo();
@@ -163,6 +165,8 @@ const rest = () => {
 document.addEventListener('visibilitychange', () =>
   (document.visibilityState === 'hidden' ? rest() : wakeUp()));
 addEventListener('blur', () => controls.letGo());
+// The pads are elsewhere now, and a thumb that stayed would be far from where it landed.
+screen.orientation?.addEventListener('change', () => controls.letGo());
 addEventListener('pagehide', () => {
   rest();
   link.close();
