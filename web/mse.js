@@ -15,6 +15,8 @@ const DURATION_US = 100_000;
 const JUMP_S = 0.4;
 const KEEP_S = 4;
 const WAITING_MAX = 30;
+/** HTMLMediaElement's, which Node has not. */
+const HAVE_CURRENT_DATA = 2;
 
 /** @typedef {{kind: 'opening' | 'waiting' | 'closed'}
  *   | {kind: 'playing', buffer: SourceBuffer, codec: string}} MseState */
@@ -191,7 +193,11 @@ export class MsePath {
       // The newest fragment at or before the play position is on the glass.
       const each = () => {
         if (this.state.kind === 'closed') return;
-        note(Math.min(this.newestS, this.video.currentTime), performance.now());
+        // A position that was only asked for shows nothing yet.
+        const {seeking, readyState, currentTime} = this.video;
+        if (!seeking && readyState >= HAVE_CURRENT_DATA) {
+          note(Math.min(this.newestS, currentTime), performance.now());
+        }
         requestAnimationFrame(each);
       };
       requestAnimationFrame(each);
