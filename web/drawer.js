@@ -96,13 +96,13 @@ export class Drawer {
     const box = {width: 300, height: 68, high};
     mark(drawing('minute-picture'), 'd', sparkline(this.pictures, MINUTE, box));
     mark(drawing('minute-link'), 'd', sparkline(this.links, MINUTE, box));
-    say(byId('minute-top'), `0–${Math.round(high)} ms`);
+    say(byId('minute-top'), WORDS.upTo(high));
     const {details} = WORDS;
     /** @type {[string, string][]} */
     const rows = [
       [details.picture, WORDS.ms(figures.pictureMs)], [details.link, WORDS.ms(figures.linkMs)],
       [details.fps, figures.fps.toFixed(0)],
-      [details.rate, `${(figures.bitsPerS / 1e6).toFixed(1)} Mbit/s`],
+      [details.rate, WORDS.rate(figures.bitsPerS)],
       [details.dropped, String(figures.dropped)], [details.path, figures.path],
       [details.size, figures.size], ...more,
     ];

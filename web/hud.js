@@ -73,8 +73,7 @@ export class Hud {
     say(byId('picture-ms'), WORDS.ms(pictureMs));
     say(byId('link-ms'), WORDS.ms(linkMs));
     mark(this.chip, 'title', WORDS.gradeLong[grade]);
-    mark(this.chip, 'aria-label', `${WORDS.gradeLong[grade]}. ${WORDS.ms(pictureMs)} picture, ` +
-      `${WORDS.ms(linkMs)} link`);
+    mark(this.chip, 'aria-label', WORDS.chip(grade, pictureMs, linkMs));
     this.spark.push(pictureMs);
     if (this.spark.length > SPARK_MOST) this.spark.shift();
     mark(drawing('spark'), 'd', sparkline(this.spark, SPARK_MOST, {width: 72, height: 16, high: 120}));

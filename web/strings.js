@@ -65,6 +65,11 @@ export const WORDS = {
     good: 'Link is good', slow: 'Link is slow: drive slowly', none: 'No link to the car',
   },
   ms: (/** @type {number | null} */ value) => (value === null ? '–' : `${Math.round(value)} ms`),
+  chip: (/** @type {'good' | 'slow' | 'none'} */ grade, /** @type {number | null} */ pictureMs,
+    /** @type {number | null} */ linkMs) =>
+    `${WORDS.gradeLong[grade]}. ${WORDS.ms(pictureMs)} picture, ${WORDS.ms(linkMs)} link`,
+  rate: (/** @type {number} */ bitsPerS) => `${(bitsPerS / 1e6).toFixed(1)} Mbit/s`,
+  upTo: (/** @type {number} */ value) => `0–${Math.round(value)} ms`,
   old: (/** @type {number} */ seconds) => `picture is ${seconds.toFixed(1)} s old`,
   noPicture: 'No picture yet',
   noVideo: 'This browser can show no video from the car: it has neither WebCodecs nor Media Source Extensions. A newer one can.',
