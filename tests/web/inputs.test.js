@@ -181,6 +181,10 @@ test('letters belong to fields and to shortcuts of the browser', () => {
   keys.down(event('KeyW', {target: new globalThis.HTMLInputElement()}));
   keys.down(event('KeyL', {ctrlKey: true}));
   assert.equal(did.set.length + did.commands.length, 0);
+  const box = Object.assign(new globalThis.HTMLInputElement(), {type: 'checkbox'});
+  keys.down(event('ArrowUp', {target: box}));
+  keys.up(event('ArrowUp', {target: box}));
+  assert.equal(did.set.length, 2, 'a box that was ticked does not keep the car');
   keys.down(event('KeyL'));
   keys.down(event('KeyF'));
   keys.down(event('Slash', {key: '?'}));

@@ -9,8 +9,8 @@ const MOVES = /** @type {Record<string, 'up' | 'down' | 'left' | 'right'>} */ ({
 const STOPS = ['Space', 'Escape'];
 
 /** Focused controls that need arrows and letters for themselves. @param {EventTarget | null} target */
-const takesKeys = (target) =>
-  target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
+const takesKeys = (target) => target instanceof HTMLSelectElement ||
+  (target instanceof HTMLInputElement && target.type !== 'checkbox');
 
 export class Keyboard {
   /**
