@@ -1,9 +1,11 @@
 /** What the page remembers; nothing where the browser forbids it. */
 
-/** @param {() => Storage} storage @param {string} key */
+/** null: an app's web view without storage. @typedef {() => Storage | null} Store */
+
+/** @param {Store} storage @param {string} key */
 function read(storage, key) {
   try {
-    return storage().getItem(`fpvcar.${key}`) ?? '';
+    return storage()?.getItem(`fpvcar.${key}`) ?? '';
   } catch (fault) {
     // SecurityError: storage is switched off.
     if (fault instanceof DOMException) return '';
@@ -11,10 +13,10 @@ function read(storage, key) {
   }
 }
 
-/** @param {() => Storage} storage @param {string} key @param {string} value */
+/** @param {Store} storage @param {string} key @param {string} value */
 function write(storage, key, value) {
   try {
-    storage().setItem(`fpvcar.${key}`, value);
+    storage()?.setItem(`fpvcar.${key}`, value);
   } catch (fault) {
     if (!(fault instanceof DOMException)) throw fault;
   }
