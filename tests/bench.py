@@ -26,7 +26,7 @@ from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.driver import Driver, free
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import until
-from tests.e2e.test_who_stops import forward
+from tests.e2e.test_who_stops import answers, forward
 
 READ_STRIP = """
 () => {
@@ -213,16 +213,8 @@ def stops(runs: int) -> Iterator[Row]:
 def one_stop(bench: RunningBench, cause: Callable[..., int]) -> float:
     """Drives off, lets something fail, and waits until the bench is whole again."""
 
-    def connected() -> Driver | None:
-        try:
-            return Driver(bench.port, client="bench-driver-1")
-        except OSError:
-            return None
-
-    driver: Driver | None = None
-    while driver is None:
-        time.sleep(0.2)
-        driver = connected()
+    wait_for(lambda: answers(bench.port), "run did not come back", 15.0, 0.2)
+    driver = Driver(bench.port, client="bench-driver-1")
     with driver, bench.watch() as watch:
         wait_for(lambda: driver.state.get("role") == "driver", "no seat", 15.0)
         free(driver)
