@@ -162,8 +162,8 @@ const rest = () => {
   gamepads.asleep();
   void awake.want(false);
 };
-document.addEventListener('visibilitychange', () =>
-  (document.visibilityState === 'hidden' ? rest() : wakeUp()));
+const look = () => (document.visibilityState === 'hidden' ? rest() : wakeUp());
+document.addEventListener('visibilitychange', look);
 addEventListener('blur', () => controls.letGo());
 // The pads are elsewhere now, and a thumb that stayed would be far from where it landed.
 screen.orientation?.addEventListener('change', () => controls.letGo());
@@ -180,7 +180,7 @@ addEventListener('contextmenu', (event) => event.preventDefault());
 addEventListener('gesturestart', (event) => event.preventDefault());
 
 link.start();
-wakeUp();
+look();
 probe({link, video, page, controls});
 
 // Not on the first screen, so not before it.
