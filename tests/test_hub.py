@@ -384,6 +384,15 @@ def test_a_report_is_kept() -> None:
     report = wire.Report("webcodecs", 13.0, 4.0, 30.0, 0)
     ann.say(report)
     assert ann.session.report is report
+    assert house.hub.reports() == [
+        {
+            "name": "Ann", "drives": True, "unknown_messages": 0,
+            "report": {
+                "path": "webcodecs", "picture_ms": 13.0, "link_ms": 4.0, "fps": 30.0,
+                "dropped": 0,
+            },
+        }
+    ]  # fmt: skip
 
 
 def test_a_slow_reader_holds_a_bounded_outbox_and_the_newest_state() -> None:

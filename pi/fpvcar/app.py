@@ -101,6 +101,7 @@ class Running:
     def status(self) -> dict[str, object]:
         """What /api/status says."""
         decision, stop = self.control.decision, self.hub.stop()
+        now_s = time.monotonic()
         return {
             "car": self.profile.car.name,
             "version": __version__,
@@ -110,8 +111,9 @@ class Running:
             "wheels": self.control.wheels,
             "camera": self.camera.state,
             "board": self.board.state,
-            "drivers_and_watchers": len(self.hub.sessions),
-            "video_viewers": len(self.stream.viewers),
+            "pages": self.hub.reports(),
+            "video": [one.stats(now_s)._asdict() for one in self.stream.viewers],
+            "bitrate_wanted": self.stream.bitrate.wanted,
         }
 
     async def _serve(self) -> None:

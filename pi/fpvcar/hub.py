@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from typing import ClassVar, Protocol
 
+import msgspec
+
 from fpvcar import wire
 from fpvcar.access import Door, Rights
 from fpvcar.config import Profile
@@ -309,6 +311,18 @@ class Hub:
             wheels=self._control.wheels,
             camera=self._camera.state,
         )
+
+    def reports(self) -> list[dict[str, object]]:
+        """What each page measured last, for /api/status; no client id among it."""
+        return [
+            {
+                "name": session.name,
+                "drives": self._seat.holds(session.client),
+                "unknown_messages": session.unknown,
+                "report": session.report and msgspec.structs.asdict(session.report),
+            }
+            for session in self.sessions
+        ]
 
     def stop(self) -> wire.Stop | None:
         """What holds the car, the hardest first."""

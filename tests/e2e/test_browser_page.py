@@ -30,6 +30,17 @@ def test_the_picture_moves_and_is_now(
     assert median(probe(page, "video.latencyMs")) < 150
 
 
+def test_the_status_page_knows_what_the_pages_see(
+    page: Page, bench: RunningBench
+) -> None:
+    opened(page, bench.url)
+    page.wait_for_timeout(1500)
+    status = page.evaluate("fetch('/api/status').then((answer) => answer.json())")
+    assert status["pages"][0]["report"]["path"] == "webcodecs"
+    assert status["video"][0]["frames"] > 10
+    assert status["wheels"] == "ok"
+
+
 def violations(page: Page) -> list[str]:
     """What axe-core finds: rule, and the first place."""
     found = Axe().run(page).response["violations"]
