@@ -13,7 +13,7 @@ BIN := .venv/bin
 help:
 	@echo "make run       a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
 	@echo "               PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
-	@echo "make test      every test: units, processes, a real browser (about 10 minutes)"
+	@echo "make test      every test: units, processes, a real browser (about 4 minutes)"
 	@echo "make check     format, lint, types, shell, page"
 	@echo "make bench     latency, stop times, memory, measured on this machine; ONLY=video"
 	@echo "make pictures  takes the README's screenshots anew"

@@ -112,17 +112,21 @@ class Bench:
         helper = await asyncio.start_unix_server(
             self._helper, self.runtime / "pins-off.sock"
         )
-        tasks = [asyncio.create_task(unit.run()) for unit in self.units]
+        tasks = [asyncio.create_task(self.pigpiod.run())]
+        pins = self.profile.pins
+        listens = asyncio.create_task(_ready(pins.host, pins.port))
         try:
+            await asyncio.wait([listens, *tasks], return_when="FIRST_COMPLETED")
+            tasks += [asyncio.create_task(unit.run()) for unit in self.units[1:]]
             done, _ = await asyncio.wait(tasks, return_when="FIRST_COMPLETED")
             for task in done:
                 task.result()
         finally:
             for unit in reversed(self.units):
                 await unit.stop()
-            for task in tasks:
+            for task in [listens, *tasks]:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(listens, *tasks, return_exceptions=True)
             helper.close()
 
 
