@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from tests.e2e.conftest import CHROMIUM, FLAGS
+from tests.e2e.conftest import chromium
 from tests.e2e.driver import Driver, free
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import until
@@ -247,8 +247,7 @@ def main() -> int:
     print(f"{platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}")
     print(f"{'':37} {'median':>8} {'p95':>8} {'p99':>8} {'worst':>8}")
     rows = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium() as browser:
         parts: dict[str, Callable[[], Iterator[Row]]] = {
             "video": lambda: glass(browser, given.seconds),
             "control": lambda: press(browser, 3 * given.runs),
@@ -260,7 +259,6 @@ def main() -> int:
                 for one in part():
                     show(one)
                     rows.append(one)
-        browser.close()
     given.json.write_text(json.dumps([asdict(one) for one in rows], indent=1) + "\n")
     print(f"written to {given.json}")
     return 0

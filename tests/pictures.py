@@ -4,9 +4,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
-from tests.e2e.conftest import CHROMIUM, FLAGS
+from tests.e2e.conftest import chromium
 from tests.e2e.harness import RunningBench
 from tests.e2e.seat import Thumbs, at_the_wheel
 
@@ -48,14 +48,12 @@ def take(browser: Browser, home: Path, name: str) -> None:
 def main() -> int:
     """Writes docs/pictures/*.png."""
     TARGET.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with tempfile.TemporaryDirectory() as home, chromium() as browser:
         for name in SIZES:
             own = Path(home) / name
             own.mkdir()
             take(browser, own, name)
             print(f"docs/pictures/{name}.png")
-        browser.close()
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -28,17 +29,24 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
         print(running.log())
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium, headless."""
-    if not os.path.exists(CHROMIUM):
-        pytest.fail(f"{CHROMIUM} is missing: apt install chromium, or set CHROMIUM")
+@contextmanager
+def chromium(program: str = CHROMIUM) -> Iterator[Browser]:
+    """Debian's Chromium, headless, or a program that starts it somewhere else."""
+    if not os.path.exists(program):
+        raise FileNotFoundError(f"no {program}: apt install chromium, or set CHROMIUM")
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=FLAGS, headless=True
+            executable_path=program, args=FLAGS, headless=True
         )
         yield running
         running.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for each module."""
+    with chromium() as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)

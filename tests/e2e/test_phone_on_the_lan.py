@@ -8,12 +8,11 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from tests.e2e.conftest import CHROMIUM, FLAGS
+from tests.e2e.conftest import CHROMIUM, chromium
 from tests.e2e.harness import RunningBench
 from tests.e2e.seat import go_on, holds, opened, probe, stands, until
 
@@ -67,12 +66,8 @@ def phone_browser(
     wrapper = tmp_path_factory.mktemp("bin") / "chromium"
     wrapper.write_text(f'#!/bin/sh\nexec ip netns exec {namespace} {CHROMIUM} "$@"\n')
     wrapper.chmod(0o755)
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(
-            executable_path=Path(wrapper), args=FLAGS, headless=True
-        )
+    with chromium(str(wrapper)) as running:
         yield running
-        running.close()
 
 
 @pytest.fixture
