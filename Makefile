@@ -8,14 +8,15 @@ SEED ?= 1
 CAMERA ?=
 BIN := .venv/bin
 
-.PHONY: help run test check bench pictures lock clean
+.PHONY: help run test check bench soak pictures lock clean
 
 help:
 	@echo "make run       a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
 	@echo "               PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
 	@echo "make test      every test: units, processes, a real browser (about 4 minutes)"
 	@echo "make check     format, lint, types, shell, page"
-	@echo "make bench     latency, stop times, memory, measured on this machine; ONLY=video"
+	@echo "make bench     what it does on this machine, in figures; ONLY=video RUNS=30"
+	@echo "make soak      what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
 	@echo "make pictures  takes the README's screenshots anew"
 	@echo "make lock      brings the pinned packages up to date"
 	@echo "make clean     removes what the targets made here"
@@ -45,6 +46,10 @@ check:
 bench:
 	@tools/setup.sh test
 	@$(BIN)/python -m tests.bench $(if $(ONLY),--only $(ONLY))
+
+soak:
+	@tools/setup.sh test
+	@$(BIN)/python -m pytest -q -rA --soak -m soak $(ARGS)
 
 pictures:
 	@tools/setup.sh test

@@ -1,0 +1,113 @@
+"""What a measurement yields: rows of the table, and curves for the pictures. Pure."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+# The statistics that an aim can limit, in the order of the table's columns.
+STATISTICS = ("median", "p95", "p99", "worst")
+
+
+@dataclass(frozen=True)
+class Aim:
+    """Upper limits in the row's unit; None is no limit. `least`: a lower limit of the
+    median, for rates."""
+
+    median: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    worst: float | None = None
+    least: float | None = None
+
+    def __str__(self) -> str:
+        limits = [(name, getattr(self, name)) for name in STATISTICS]
+        words = [f"{name} <= {limit:g}" for name, limit in limits if limit is not None]
+        if self.least is not None:
+            words.append(f"median >= {self.least:g}")
+        return ", ".join(words) or "-"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; `values` are the samples it sums up, in `unit`."""
+
+    part: str
+    name: str
+    unit: str
+    values: tuple[float, ...]
+    aim: Aim = field(default_factory=Aim)
+    note: str = ""
+
+    @property
+    def median(self) -> float:
+        """Half of the samples are at most this."""
+        return statistics.median(self.values)
+
+    def at(self, share: float) -> float:
+        """The sample that `share` of all do not exceed (nearest rank)."""
+        ordered = sorted(self.values)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+    @property
+    def p95(self) -> float:
+        """95 % of the samples are at most this."""
+        return self.at(0.95)
+
+    @property
+    def p99(self) -> float:
+        """99 % of the samples are at most this."""
+        return self.at(0.99)
+
+    @property
+    def worst(self) -> float:
+        """The largest sample."""
+        return max(self.values)
+
+    @property
+    def met(self) -> bool | None:
+        """Are all limits kept? None if there is none."""
+        judged = [
+            getattr(self, name) <= limit
+            for name in STATISTICS
+            if (limit := getattr(self.aim, name)) is not None
+        ]
+        if self.aim.least is not None:
+            judged.append(self.median >= self.aim.least)
+        return all(judged) if judged else None
+
+
+def row(
+    part: str, name: str, unit: str, values: Sequence[float], aim: Aim | None = None,
+    note: str = "",
+) -> Row:  # fmt: skip
+    """A row of at least one sample; an empty series is an error, not a zero."""
+    if not values:
+        raise ValueError(f"{part}, {name}: nothing was measured")
+    return Row(part, name, unit, tuple(values), aim or Aim(), note)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A course over time for the pictures: `y` in `unit` at `x_s` seconds."""
+
+    part: str
+    name: str
+    unit: str
+    x_s: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+Result = Row | Curve
+
+
+def line(one: Row) -> str:
+    """A row as it is printed."""
+    judged = {True: "met", False: "MISSED", None: ""}[one.met]
+    return (
+        f"{one.part:8} {one.name:42} {one.median:8.1f} {one.p95:8.1f} {one.p99:8.1f} "
+        f"{one.worst:8.1f} {one.unit:5} n={len(one.values):<5} {judged:6} "
+        f"{one.aim}{'; ' if one.note else ''}{one.note}"
+    )
+
+
+HEAD = f"{'':51} {'median':>8} {'p95':>8} {'p99':>8} {'worst':>8}"
