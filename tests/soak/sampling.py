@@ -1,0 +1,133 @@
+"""What a soak looks at: the car's processes, and pages with eyes. Figures by name."""
+
+import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page
+
+from tests.bench.glass import READ_STRIP
+from tests.bench.rig import wall_ahead_ms
+from tests.e2e.harness import RunningBench
+from tests.e2e.seat import opened, probe
+
+Figures = dict[str, float]
+COUNT_SOCKETS = """
+window.socketsOpened = 0;
+window.WebSocket = class extends WebSocket {
+  constructor(...given) {
+    super(...given);
+    window.socketsOpened += 1;
+  }
+};
+"""
+
+
+def resident_mb(pid: int) -> float:
+    """VmRSS of a process."""
+    return _status(pid, "VmRSS") / 1024
+
+
+def threads(pid: int) -> int:
+    """How many threads it has."""
+    return _status(pid, "Threads")
+
+
+def _status(pid: int, name: str) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
+class Processes:
+    """The car's own processes. Each keeps its id for as long as it lives."""
+
+    def __init__(self, bench: RunningBench) -> None:
+        self._bench = bench
+        self.pids = self._now()
+
+    def _now(self) -> dict[str, int]:
+        units = {name: self._bench.pid(name) for name in ("run", "wheels", "pigpiod")}
+        return {**units, "camera": self._bench.cameras()[0]}
+
+    def figures(self) -> Figures:
+        """Memory, descriptors and threads of each."""
+        found: Figures = {}
+        for name, pid in self.pids.items():
+            found[f"{name}, resident MB"] = resident_mb(pid)
+            found[f"{name}, descriptors"] = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+            found[f"{name}, threads"] = threads(pid)
+        return found
+
+    def same(self) -> bool:
+        """Are they still those of the beginning?"""
+        return self._now() == self.pids
+
+
+class Glass:
+    """A page, its clock strip read before every paint, and its heap."""
+
+    def __init__(self, page: Page, name: str) -> None:
+        self.page, self.name = page, name
+        # Of the page's own time origin: NTP may move the wall clock during an hour.
+        self._ahead_ms = wall_ahead_ms()
+        self._inspector = page.context.new_cdp_session(page)
+        self._inspector.send("Performance.enable")
+        page.evaluate(READ_STRIP)
+        self._shown_ms: float | None = None
+
+    def figures(self) -> Figures:
+        """Since the last call: age of the pictures at their paint, rate, longest
+        freeze; and the heap of now."""
+        samples = self.page.evaluate("window.stripSamples.splice(0)")
+        shown = [at_ms for _, at_ms in samples]
+        if self._shown_ms is not None:
+            shown.insert(0, self._shown_ms)
+        if len(shown) < 2:
+            raise AssertionError(
+                f"{self.name}: no pictures: {probe(self.page, 'video')}"
+            )
+        self._shown_ms = shown[-1]
+        ages = [(at - self._ahead_ms - clock + 2**31) % 2**32 - 2**31
+                for clock, at in samples]  # fmt: skip
+        pairs = zip(shown, shown[1:], strict=False)
+        return {
+            f"{self.name}, age ms": statistics.median(ages),
+            f"{self.name}, pictures/s": 1000
+            * (len(shown) - 1)
+            / (shown[-1] - shown[0]),
+            f"{self.name}, longest freeze ms": max(b - a for a, b in pairs),
+            f"{self.name}, heap MB": self._metric("JSHeapUsedSize") / 1e6,
+            f"{self.name}, nodes": self._metric("Nodes"),
+        }
+
+    def _metric(self, name: str) -> float:
+        answer: dict[str, Any] = self._inspector.send("Performance.getMetrics")
+        return next(float(one["value"]) for one in answer["metrics"]
+                    if one["name"] == name)  # fmt: skip
+
+    @property
+    def sockets(self) -> int:
+        """WebSockets that the page has opened: two, unless it reconnected."""
+        return int(self.page.evaluate("window.socketsOpened"))
+
+
+@contextmanager
+def watching(browser: Browser, url: str, path: str) -> Iterator[Glass]:
+    """A page of its own session that shows pictures by `path`."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    context.add_init_script(COUNT_SOCKETS)
+    yield Glass(opened(context.new_page(), f"{url}?path={path}"), path)
+    context.close()
+
+
+def renderers_mb(browser: Browser) -> Figures:
+    """Resident memory of all the browser's renderers together."""
+    session = browser.new_browser_cdp_session()
+    try:
+        found = session.send("SystemInfo.getProcessInfo")["processInfo"]
+        pids = [one["id"] for one in found if one["type"] == "renderer"]
+        return {"renderers, resident MB": sum(resident_mb(pid) for pid in pids)}
+    finally:
+        session.detach()

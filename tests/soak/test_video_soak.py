@@ -1,0 +1,137 @@
+"""An hour of video and driving: no drift, no growth, no reconnect. In short: a minute.
+
+SOAK_S shortens the long form, to try it out.
+"""
+
+import os
+import re
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import chromium
+from tests.e2e.harness import RunningBench
+from tests.e2e.seat import go_on, probe, until
+from tests.soak.sampling import Figures, Glass, Processes, renderers_mb, watching
+
+pytestmark = [pytest.mark.e2e, pytest.mark.soak]
+# The beat of 29.9 frames a second against a 60 Hz screen lasts 5 s, as long as the
+# shortest window: each of them sees every phase.
+SOURCE = ('--set=camera.source = "strip"', "--set=camera.fps = 29.9")
+FREEZE_MOST_MS = 2000.0
+RISE_MOST = {
+    "age ms": 8.0,
+    "run, resident MB": 3.0,
+    "wheels, resident MB": 1.0,
+    "pigpiod, resident MB": 3.0,
+    "camera, resident MB": 3.0,
+    "descriptors": 0.0,
+    "threads": 0.0,
+    "heap MB": 3.0,
+    "nodes": 100.0,
+    "renderers, resident MB": 60.0,
+}
+"""By the end of a figure's name: the median of the last sixth above the second's."""
+FEWEST_PER_S = 25.0
+STOPS_MOST = 0.1
+"""Of all drives: a busy machine may stop the car, rightly, as blind or silent."""
+
+
+def limit_of(name: str) -> float | None:
+    """How much a figure may rise."""
+    return next((most for end, most in RISE_MOST.items() if name.endswith(end)), None)
+
+
+def sixth(windows: list[Figures], number: int, name: str) -> float:
+    """The median of a figure over one sixth of all windows, 1 to 6. Of what a garbage
+    collector frees, the floor."""
+    size = len(windows) // 6
+    first = len(windows) - (7 - number) * size
+    values = [window[name] for window in windows[first : first + size]]
+    collected = name.endswith(("heap MB", "nodes"))
+    return min(values) if collected else statistics.median(values)
+
+
+def table(windows: list[Figures]) -> str:
+    """Every figure: sixth by sixth (the first is warm-up), and its worst."""
+    lines = [f"{'':28}" + "".join(f"{n:>9}." for n in range(2, 7)) + "   most"]
+    for name in windows[0]:
+        course = "".join(f"{sixth(windows, n, name):10.2f}" for n in range(2, 7))
+        most = max(window[name] for window in windows)
+        lines.append(f"{name:28}{course}{most:10.2f}")
+    return "\n".join(lines)
+
+
+def drive(glass: Glass, number: int) -> bool:
+    """A second at the wheel: forward or back, then off. Did the car drive?"""
+    page = glass.page
+    key = "ArrowUp" if number % 2 else "ArrowDown"
+    try:
+        go_on(page)
+        page.keyboard.down(key)
+        until(page, "window.fpvcar.state.reason === 'driving'", 2.0)
+        page.wait_for_timeout(700)
+        return bool(probe(page, "state.reason") == "driving")
+    except AssertionError:
+        return False
+    finally:
+        page.keyboard.up(key)
+
+
+def test_video_for_an_hour(tmp_path: Path, soaking: bool) -> None:
+    lasts_s = float(os.environ.get("SOAK_S", "3600")) if soaking else 60.0
+    window_s = min(10.0, lasts_s / 12)
+    bench = RunningBench(tmp_path, *SOURCE)
+    try:
+        soak(bench.wait_ready(), lasts_s, window_s)
+    finally:
+        bench.stop()
+        print(bench.log())
+
+
+def soak(bench: RunningBench, lasts_s: float, window_s: float) -> None:
+    windows: list[Figures] = []
+    driven = 0
+    with (
+        chromium() as browser,
+        watching(browser, bench.url, "webcodecs") as driver,
+        watching(browser, bench.url, "mse") as watcher,
+    ):
+        until(driver.page, "window.fpvcar.state.role === 'driver'", 15.0)
+        processes = Processes(bench)
+        before = bench.log()
+        for glass in (driver, watcher):
+            glass.figures()
+        started_s = time.monotonic()
+        while time.monotonic() - started_s < lasts_s:
+            window_ends_s = started_s + (len(windows) + 1) * window_s
+            driven += drive(driver, len(windows))
+            left_s = window_ends_s - time.monotonic()
+            driver.page.wait_for_timeout(max(0.0, left_s * 1000))
+            windows.append(
+                driver.figures() | watcher.figures() | processes.figures()
+                | renderers_mb(browser)
+            )  # fmt: skip
+        stops = re.findall(r"stopped: (\w+)", bench.log()[len(before) :])
+        print(f"{len(windows)} windows of {window_s:g} s, driven in {driven}; {stops=}")
+        print(table(windows))
+        assert [driver.sockets, watcher.sockets] == [2, 2], "a page reconnected"
+        assert processes.same(), "a process was started anew"
+    judge(windows)
+    assert driven >= (1.0 - STOPS_MOST) * len(windows)
+    assert len(stops) <= max(1.0, STOPS_MOST * len(windows)), stops
+
+
+def judge(windows: list[Figures]) -> None:
+    """Neither drift nor growth, and pictures all the time."""
+    for name in windows[0]:
+        rise, most = sixth(windows, 6, name) - sixth(windows, 2, name), limit_of(name)
+        assert most is None or rise <= most, f"{name}: +{rise:.2f} (limit {most:g})"
+    for path in ("webcodecs", "mse"):
+        for number in range(2, 7):
+            rate = sixth(windows, number, f"{path}, pictures/s")
+            assert rate >= FEWEST_PER_S, f"{path}: {rate:.1f} pictures/s"
+        freezes = [window[f"{path}, longest freeze ms"] for window in windows]
+        assert max(freezes) <= FREEZE_MOST_MS, f"{path}: frozen {max(freezes):.0f} ms"
