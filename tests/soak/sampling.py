@@ -45,24 +45,23 @@ class Processes:
 
     def __init__(self, bench: RunningBench) -> None:
         self._bench = bench
-        self.pids = self._now()
+        self._pids = self._now()
+        self.restarted: list[str] = []
 
     def _now(self) -> dict[str, int]:
         units = {name: self._bench.pid(name) for name in ("run", "wheels", "pigpiod")}
         return {**units, "camera": self._bench.cameras()[0]}
 
     def figures(self) -> Figures:
-        """Memory, descriptors and threads of each."""
+        """Memory, descriptors and threads of each. Notes who was started anew."""
         found: Figures = {}
-        for name, pid in self.pids.items():
+        before, self._pids = self._pids, self._now()
+        for name, pid in self._pids.items():
+            self.restarted += [name] if before[name] != pid else []
             found[f"{name}, resident MB"] = resident_mb(pid)
             found[f"{name}, descriptors"] = len(list(Path(f"/proc/{pid}/fd").iterdir()))
             found[f"{name}, threads"] = threads(pid)
         return found
-
-    def same(self) -> bool:
-        """Are they still those of the beginning?"""
-        return self._now() == self.pids
 
 
 class Glass:
@@ -89,6 +88,7 @@ class Glass:
                 f"{self.name}: no pictures: {probe(self.page, 'video')}"
             )
         self._shown_ms = shown[-1]
+        self._inspector.send("HeapProfiler.collectGarbage")  # what is left is held
         ages = [(at - self._ahead_ms - clock + 2**31) % 2**32 - 2**31
                 for clock, at in samples]  # fmt: skip
         pairs = zip(shown, shown[1:], strict=False)

@@ -29,14 +29,14 @@ RISE_MOST = {
     "camera, resident MB": 3.0,
     "descriptors": 0.0,
     "threads": 0.0,
-    "heap MB": 3.0,
+    "heap MB": 1.5,
     "nodes": 100.0,
     "renderers, resident MB": 60.0,
 }
-"""By the end of a figure's name: the median of the last sixth above the second's."""
+"""By the end of a figure's name: the last sixth above the second one."""
 FEWEST_PER_S = 25.0
-STOPS_MOST = 0.1
-"""Of all drives: a busy machine may stop the car, rightly, as blind or silent."""
+STOPS_MOST, AGAIN_MOST = 0.1, 0.01
+"""Of all windows: a busy machine may stop the car, rightly, as blind or silent."""
 
 
 def limit_of(name: str) -> float | None:
@@ -45,13 +45,16 @@ def limit_of(name: str) -> float | None:
 
 
 def sixth(windows: list[Figures], number: int, name: str) -> float:
-    """The median of a figure over one sixth of all windows, 1 to 6. Of what a garbage
-    collector frees, the floor."""
+    """A figure over one sixth of all windows, 1 to 6: the median. Of age and rate the
+    better quarter: what else runs here worsens some windows, a drift worsens all."""
     size = len(windows) // 6
     first = len(windows) - (7 - number) * size
-    values = [window[name] for window in windows[first : first + size]]
-    collected = name.endswith(("heap MB", "nodes"))
-    return min(values) if collected else statistics.median(values)
+    values = sorted(window[name] for window in windows[first : first + size])
+    if name.endswith("age ms"):
+        return values[size // 4]
+    if name.endswith("pictures/s"):
+        return values[-1 - size // 4]
+    return statistics.median(values)
 
 
 def table(windows: list[Figures]) -> str:
@@ -115,11 +118,13 @@ def soak(bench: RunningBench, lasts_s: float, window_s: float) -> None:
                 | renderers_mb(browser)
             )  # fmt: skip
         stops = re.findall(r"stopped: (\w+)", bench.log()[len(before) :])
+        again = driver.sockets + watcher.sockets - 4
         print(f"{len(windows)} windows of {window_s:g} s, driven in {driven}; {stops=}")
+        print(f"sockets opened again: {again}; {processes.restarted=}")
         print(table(windows))
-        assert [driver.sockets, watcher.sockets] == [2, 2], "a page reconnected"
-        assert processes.same(), "a process was started anew"
     judge(windows)
+    assert again <= 2 * AGAIN_MOST * len(windows), "the pages reconnected"
+    assert len(processes.restarted) <= AGAIN_MOST * len(windows)
     assert driven >= (1.0 - STOPS_MOST) * len(windows)
     assert len(stops) <= max(1.0, STOPS_MOST * len(windows)), stops
 
