@@ -50,6 +50,22 @@ def test_stamped_records_decode_to_their_time(start: Start) -> None:
     assert "strip 640x480 at 29.9 fps" in strip.said()
 
 
+@pytest.mark.parametrize("fps", [30, 60, 90])
+@pytest.mark.parametrize(("width", "height"), [(640, 480), (1280, 720)])
+def test_modes_of_a_pi_camera(start: Start, width: int, height: int, fps: int) -> None:
+    strip = start("--source=strip", f"--width={width}", f"--height={height}",
+                  f"--fps={fps}", "--gop-s=0.5")  # fmt: skip
+    records, codec = [strip.record() for _ in range(10)], decoder()
+    pictures = [decode(codec, record.unit) for record in records]
+    assert {(each.width, each.height) for each in pictures} == {(width, height)}
+    clocks = [camera_strip.read(luma(each)) for each in pictures]
+    assert clocks == [record.capture_us // 1000 % 2**32 for record in records]
+    gaps_us = [
+        b.capture_us - a.capture_us for a, b in zip(records, records[1:], strict=False)
+    ]
+    assert sorted(gaps_us)[4] > 0.9e6 / fps  # never faster than was asked for
+
+
 def test_key_on_request_within_two_frames(start: Start) -> None:
     strip = start(*SMALL)
     for _ in range(4):
@@ -176,7 +192,9 @@ def test_shows_the_room_and_that_the_car_moves(
 def test_goes_on_without_a_world_and_follows_a_new_one(
     start: Start, chip: soc.Soc, tmp_path: Path
 ) -> None:
-    room = start(f"--soc={tmp_path / 'soc'}", "--width=320", "--height=240", "--stamp")
+    room = start(
+        f"--soc={tmp_path / 'soc'}", "--source=stamped", "--width=320", "--height=240"
+    )
     codec = decoder()
     for _ in range(3):
         record = room.record()

@@ -57,6 +57,10 @@ def test_which_program() -> None:
     assert words[1:5] == ["-m", "fpvcar.bench.camera", "--soc", "/run/soc"] and framed
     with pytest.raises(config.ConfigError, match="needs a bench"):
         argv_of(profile, None)
+    for source, shown in (("bench", "world"), ("strip", "strip"), ("stamped",) * 2):
+        profile = config.load(BENCH, [f'camera.source = "{source}"'])
+        words, _ = argv_of(profile, Path("/run/soc"))
+        assert words[words.index("--source") + 1] == shown
     profile = config.load(BENCH, ['camera.command = ["rpicam-vid", "-o", "-"]'])
     assert argv_of(profile, None) == (["rpicam-vid", "-o", "-"], False)
     profile = config.load(BENCH, ['camera.source = "none"'])

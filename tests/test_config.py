@@ -57,7 +57,10 @@ def test_the_bounds_are_the_promises_of_the_design() -> None:
         ),
         ({"lights": {"head": [28]}}, "<= 27"),
         ({"pins": {"port": 80}}, ">= 1024"),
-        ({"camera": {"source": "bensh"}}, "expected one of bench, strip, none"),
+        (
+            {"camera": {"source": "bensh"}},
+            "expected one of bench, stamped, strip, none",
+        ),
         ({"camera": {"width": "wide"}}, "camera.width"),
         ({"battery": {"empty_v": 9.0}}, "expected below full_v = 8.4"),
         ({"car": {"name": ""}}, "car.name"),

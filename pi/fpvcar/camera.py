@@ -56,7 +56,7 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
         "--fps": camera.fps,
         "--bitrate": camera.bitrate,
         "--gop-s": camera.gop_s,
-        "--source": "strip" if camera.source == "strip" else "world",
+        "--source": "world" if camera.source == "bench" else camera.source,
     }
     words = [str(word) for pair in options.items() for word in pair]
     return [sys.executable, "-m", "fpvcar.bench.camera", *words], True

@@ -96,7 +96,8 @@ class Sensors(_Section, frozen=True):
 class Camera(_Section, frozen=True):
     """`command` runs any program that writes Annex B; else `source` is built in.
 
-    "bench" shows the emulated world, "strip" a clock that `make bench` reads.
+    "bench" shows the emulated world; for `make bench`, "strip" shows a clock and
+    "stamped" the world with that clock above it.
     """
 
     source: str = "bench"
@@ -156,7 +157,7 @@ class Profile(_Section, frozen=True):
 
 
 CHOICES = {
-    ("camera", "source"): ("bench", "strip", "none"),
+    ("camera", "source"): ("bench", "stamped", "strip", "none"),
     ("gate", "blind"): ("stop", "limit", "ignore"),
 }
 

@@ -153,13 +153,12 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--fps", type=float, default=30.0)
     parser.add_argument("--bitrate", type=int, default=2_000_000)
     parser.add_argument("--gop-s", type=float, default=1.0)
-    parser.add_argument("--source", choices=("world", "strip"), default="world")
     parser.add_argument(
-        "--stamp", action="store_true", help="paint the clock strip over the world"
-    )
+        "--source", choices=("world", "strip", "stamped"), default="world",
+        help="the room, a strip with the clock, or the room with the strip above it",
+    )  # fmt: skip
     options = parser.parse_args(argv)
-    stamped = options.stamp or options.source == "strip"
-    least = camera_strip.WIDTH_MIN if stamped else 64
+    least = 64 if options.source == "world" else camera_strip.WIDTH_MIN
     for name, low, high in (
         ("width", least, 1920), ("height", 64, 1080), ("fps", 1, 120),
         ("bitrate", *BITRATES), ("gop_s", 0.0, 1),
@@ -171,7 +170,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
             )
     if options.width % 2 or options.height % 2:
         parser.error(f"{options.width}x{options.height}: expected even numbers")
-    if options.source == "world" and options.soc is None:
+    if options.source != "strip" and options.soc is None:
         parser.error("--soc is needed to see the world")
     return options
 
@@ -180,7 +179,7 @@ def _source(options: argparse.Namespace) -> Source:
     if options.source == "strip":
         return Strip(options.width, options.height)
     soc = attach(options.soc)
-    return Room(soc, options.width, options.height, options.stamp)
+    return Room(soc, options.width, options.height, options.source == "stamped")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -72,6 +72,7 @@ class Room:
     """What the car sees, by EGL. Raises NoPicture where there is no EGL.
 
     The world may be late, stopped or restarted: the last state known is shown.
+    `stamp` paints the time of the capture, before the rendering, over the upper edge.
     """
 
     def __init__(self, soc: Soc, width: int, height: int, stamp: bool = False) -> None:
@@ -115,7 +116,6 @@ class Room:
         self._renderer.update_scene(data, "driver")
         pixels: NDArray[np.uint8] = self._renderer.render(out=self._pixels)
         if self._stamp:
-            captured = now_us()
             camera_strip.paint(pixels, captured // 1000, 0, 255)
         picture = VideoFrame.from_numpy_buffer(pixels, format="rgb24")
         return captured, picture.reformat(format="yuv420p", interpolation="POINT")

@@ -3,8 +3,8 @@
     row 0..15, left to right, 40 cells of width // 40 pixels each, white = 1:
     | 1 0 1 0 | CLOCK_MONOTONIC in ms, 32 bits, highest first | xor of its 8 nibbles |
 
-A cell is read at its middle (luma above 128 is white). The time is the paint's, just
-before the encoder; the record's capture time is the same instant.
+A cell is read at its middle (luma above 128 is white). The time is the record's capture
+time: of a strip the paint just before the encoder, of the room the copy of the world.
 """
 
 from typing import Any
