@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A backslash inside single quotes means something to fish and "!" to csh, a newline to
- * csh too; each of these stands outside the quotes. */
+/* Inside single quotes a backslash still means something to fish and "!" to csh: both
+ * stand outside. */
 static int quote_one(struct bytes *into, char c)
 {
     switch (c) {

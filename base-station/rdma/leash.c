@@ -1,0 +1,301 @@
+/* The remote end of an SSH session: see leash.h, and leashline.h for what it speaks.
+ *
+ *   guard     does nothing but wait: when the leash below it was killed, it ends the rest
+ *   `- leash  reads stdin, beats, runs the segment
+ *      `- rdrecv -- rdsend -- leash --leash-run -- the user's command
+ */
+#include "leash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bytes.h"
+#include "leashrun.h"
+#include "leashwork.h"
+#include "reap.h"
+
+enum { GRACE_MS = 500, LOCK_MS = 50, BEFORE_RDPIPE_LEFT = 75 };
+
+struct leash {
+    struct leash_work work;
+    struct leashrun run;
+    struct bytes input;
+    int signal_fd;
+    long long heard_ms, beaten_ms;
+    int status; /* of the outermost tool, -1 while it runs */
+    bool over;  /* nothing more is expected from rdpipe, or it left */
+};
+
+static long long now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+static void say(const char *verb, const char *text)
+{
+    struct bytes line = {0};
+    if (bytes_format(&line, text ? "%s %s\n" : "%s\n", verb, text) == 0 &&
+        write(STDOUT_FILENO, line.data, line.length) < 0)
+        errno = 0; /* a reader that left shows as an end of stdin too */
+    bytes_close(&line);
+}
+
+static int status_of(int wait_status)
+{
+    return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status)
+                                  : 128 + WTERMSIG(wait_status);
+}
+
+static void fail(struct leash *leash, const char *what, const char *why)
+{
+    struct bytes note = {0};
+    bytes_format(&note, "%s: %s", what, why);
+    say("note", note.data ? note.data : what);
+    bytes_close(&note);
+    leash->status = leash->status < 0 ? 1 : leash->status;
+    leash->over = true;
+}
+
+static void take_input(struct leash *leash)
+{
+    if (bytes_reserve(&leash->input, 65536) < 0) {
+        fail(leash, "leash", "out of memory");
+        return;
+    }
+    ssize_t got = read(STDIN_FILENO, leash->input.data + leash->input.length, 65536);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (got <= 0) {
+        leash->over = true;
+        return;
+    }
+    leash->input.length += (size_t)got;
+    leash->input.data[leash->input.length] = '\0';
+    leash->heard_ms = now_ms();
+    char *line;
+    while (!leash->over && (line = bytes_line(&leash->input))) {
+        const char *why;
+        if (leash_take(&leash->work, line, &why) < 0)
+            fail(leash, "refused what rdpipe sent", why);
+        free(line);
+    }
+    if (leash->input.length > LEASH_LINE_BYTES)
+        fail(leash, "refused what rdpipe sent", "a line too long");
+}
+
+/* Passes whole lines on from a tool; closes the descriptor at its end. */
+static void pass_line(int *fd, const char *verb)
+{
+    char text[4096];
+    ssize_t got = read(*fd, text, sizeof text - 1);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (got <= 0) {
+        close(*fd);
+        *fd = -1;
+        return;
+    }
+    text[got] = '\0';
+    char *rest = text, *line;
+    while ((line = strsep(&rest, "\n")))
+        if (*line)
+            say(verb, line);
+}
+
+static void take_signal(struct leash *leash)
+{
+    struct signalfd_siginfo info;
+    if (read(leash->signal_fd, &info, sizeof info) != sizeof info)
+        return;
+    if (info.ssi_signo != SIGCHLD) {
+        leash->over = true;
+        return;
+    }
+    int state;
+    pid_t pid;
+    while ((pid = waitpid(-1, &state, WNOHANG)) > 0)
+        if (pid == leash->run.root) {
+            leash->status = status_of(state);
+            leash->over = true;
+        }
+}
+
+static void start(struct leash *leash)
+{
+    char *why = NULL;
+    int locked = leashrun_lock(&leash->run, &leash->work, &why);
+    if (locked < 0)
+        fail(leash, "cannot append", why ? why : "out of memory");
+    else if (locked == 0 && leashrun_open(&leash->run, &leash->work) < 0)
+        fail(leash, "cannot start", strerror(errno));
+    free(why);
+}
+
+static int next_wait_ms(struct leash *leash)
+{
+    long long now = now_ms();
+    if (now - leash->heard_ms > LEASH_SILENCE_MS)
+        fail(leash, "leash", "nothing heard from rdpipe for 10 s");
+    if (now - leash->beaten_ms >= LEASH_BEAT_MS) {
+        say("beat", NULL);
+        leash->beaten_ms = now;
+    }
+    if (leash->work.complete && !leash->run.root)
+        return LOCK_MS;
+    return (int)(leash->beaten_ms + LEASH_BEAT_MS - now);
+}
+
+static void attend(struct leash *leash)
+{
+    while (!leash->over) {
+        int wait_ms = next_wait_ms(leash);
+        struct pollfd polled[] = {
+            {STDIN_FILENO, POLLIN, 0},
+            {leash->signal_fd, POLLIN, 0},
+            {leash->run.announce_fd, POLLIN, 0},
+            {leash->run.status_fd, POLLIN, 0},
+        };
+        if (leash->over || (poll(polled, 4, wait_ms) < 0 && errno != EINTR))
+            break;
+        if (polled[2].revents)
+            pass_line(&leash->run.announce_fd, "announce");
+        if (polled[3].revents)
+            pass_line(&leash->run.status_fd, "status");
+        if (polled[0].revents)
+            take_input(leash);
+        if (polled[1].revents)
+            take_signal(leash);
+        if (!leash->over && leash->work.complete && !leash->run.root)
+            start(leash);
+    }
+}
+
+static void leash_close(struct leash *leash)
+{
+    /* rdrecv ends its target's temporary file on SIGTERM; a command's reader is told
+     * before rdrecv, which holds the pipe that must not end before it. */
+    bool file = leash->work.middle == LEASH_WRITE;
+    reap_all(file ? 0 : leashwork_tools(&leash->work) + 1, GRACE_MS);
+    if (leash->run.status_fd >= 0)
+        pass_line(&leash->run.status_fd, "status");
+    if (leashrun_close(&leash->run, leash->status == 0) < 0)
+        say("note", "could not cut the appended file back");
+    close(leash->signal_fd);
+    bytes_close(&leash->input);
+    leash_work_close(&leash->work);
+}
+
+static int leash_serve(int in, int out)
+{
+    struct leash leash = {
+        .run = {.stdin_fd = in, .stdout_fd = out, .append_fd = -1, .announce_fd = -1,
+                .status_fd = -1},
+        .status = -1,
+        .heard_ms = now_ms(),
+    };
+    sigset_t set;
+    sigprocmask(SIG_BLOCK, NULL, &set); /* as the guard blocked them */
+    leash.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (leash.signal_fd < 0 || reap_adopt() < 0)
+        fail(&leash, "leash", strerror(errno));
+    say(LEASH_GREETING, NULL);
+    attend(&leash);
+    leash_close(&leash);
+    int status = leash.status < 0 ? BEFORE_RDPIPE_LEFT : leash.status;
+    char text[16];
+    snprintf(text, sizeof text, "%d", status);
+    say("exit", text);
+    return status;
+}
+
+/* Ends when the leash has ended, and everything with it. */
+static int guard(pid_t pid, const sigset_t *set)
+{
+    int state = 0;
+    for (;;) {
+        pid_t gone = waitpid(-1, &state, WNOHANG);
+        if (gone == pid || (gone < 0 && errno == ECHILD))
+            break;
+        if (gone > 0)
+            continue;
+        int number = sigwaitinfo(set, NULL);
+        if (number > 0 && number != SIGCHLD)
+            kill(pid, SIGTERM);
+    }
+    reap_all(0, 0);
+    return status_of(state);
+}
+
+static int leash_guarded(int in, int out)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaddset(&set, numbers[i]);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    signal(SIGCHLD, SIG_DFL);
+    signal(SIGPIPE, SIG_IGN);
+    pid_t above = getpid();
+    pid_t pid = reap_adopt() == 0 ? fork() : -1;
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        _exit(getppid() == above ? leash_serve(in, out) : 1);
+    }
+    if (pid < 0) {
+        fprintf(stderr, "rdpipe: leash: %s\n", strerror(errno));
+        return 1;
+    }
+    return guard(pid, &set);
+}
+
+/* Runs a command as a child that dies with this process, and tells how it ended. */
+static int leash_command(int status_fd, char **words)
+{
+    pid_t above = getpid();
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+        if (getppid() == above)
+            execvp(words[0], words);
+        fprintf(stderr, "rdpipe: %s: %s\n", words[0], strerror(errno));
+        _exit(errno == ENOENT ? 127 : 126);
+    }
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    int state = 1 << 8;
+    while (pid > 0 && waitpid(pid, &state, 0) < 0 && errno == EINTR)
+        ;
+    dprintf(status_fd, "%d\n", status_of(state));
+    return status_of(state);
+}
+
+bool leash_asked(int argc, char **argv)
+{
+    return argc > 1 &&
+           (strcmp(argv[1], "--leash") == 0 || strcmp(argv[1], "--leash-run") == 0);
+}
+
+int leash_main(int argc, char **argv)
+{
+    if (strcmp(argv[1], "--leash-run") == 0 && argc > 3)
+        return leash_command(atoi(argv[2]), argv + 3);
+    if (strcmp(argv[1], "--leash") == 0 && (argc == 2 || argc == 4))
+        return leash_guarded(argc == 4 ? atoi(argv[2]) : -1,
+                             argc == 4 ? atoi(argv[3]) : -1);
+    fputs("usage: --leash [IN OUT] | --leash-run FD CMD...\n", stderr);
+    return 2;
+}

@@ -1,0 +1,21 @@
+/* The command line that runs one segment: the tools around what the user asked for. */
+#ifndef LEASHWORK_H
+#define LEASHWORK_H
+
+#include "leashline.h"
+
+/* Descriptors that the tools inherit, by number. */
+enum { LEASH_KEY_IN_FD = 10, LEASH_ANNOUNCE_FD, LEASH_KEY_OUT_FD, LEASH_STATUS_FD };
+
+/* Builds it into `words`; `self` is the path of this binary, whose folder has the others.
+ *   rdrecv ... 0 -- rdsend ... HOST PORT -- SELF --leash-run FD COMMAND...
+ * Returns 0, or -1 when memory is short. */
+int leashwork_open(struct words *words, const struct leash_work *work, const char *self);
+
+/* How many tools stand around the segment: 0 to 2. */
+int leashwork_tools(const struct leash_work *work);
+
+/* A file name as a tool takes it: "~/" is the home, none begins with "-"; to free. */
+char *leashwork_file(const char *name);
+
+#endif
