@@ -8,12 +8,14 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-from tests.bench.glass import READ_STRIP
 from tests.bench.rig import wall_ahead_ms
 from tests.e2e.harness import RunningBench
 from tests.e2e.seat import opened, probe
 
 Figures = dict[str, float]
+READER = Path(__file__).parents[1] / "bench" / "glass.js"
+PICTURE = {"webcodecs": "#picture", "mse": "#picture-mse"}
+TAKE = "() => { glass.presented.length = 0; return glass.painted.splice(0); }"
 COUNT_SOCKETS = """
 window.socketsOpened = 0;
 window.WebSocket = class extends WebSocket {
@@ -73,13 +75,13 @@ class Glass:
         self._ahead_ms = wall_ahead_ms()
         self._inspector = page.context.new_cdp_session(page)
         self._inspector.send("Performance.enable")
-        page.evaluate(READ_STRIP)
+        page.evaluate(READER.read_text(encoding="utf-8"), PICTURE[name])
         self._shown_ms: float | None = None
 
     def figures(self) -> Figures:
         """Since the last call: age of the pictures at their paint, rate, longest
         freeze; and the heap of now."""
-        samples = self.page.evaluate("window.stripSamples.splice(0)")
+        samples = self.page.evaluate(TAKE)
         shown = [at_ms for _, at_ms in samples]
         if self._shown_ms is not None:
             shown.insert(0, self._shown_ms)
