@@ -1,0 +1,150 @@
+"""What viewers cost `run`: CPU, and the age of a unit when its last byte arrives.
+
+The camera is a process of its own and does not count; nor do the viewers.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.bench.rig import Given, running
+from tests.bench.rows import Aim, Result, row
+from tests.e2e.driver import Driver, free, sit_down
+from tests.e2e.harness import RunningBench
+
+VIEWERS = (0, 1, 2, 5, 10, 20, 50)
+SLOPE_OVER = (1, 20)
+WINDOWS = 5
+SECONDS_MOST = 10.0
+SETTLE_S = 1.0
+
+
+def cpu_s(pid: int) -> float:
+    """CPU time of a process so far, all threads: clock_getcpuclockid(3)."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+@dataclass
+class Load:
+    """One measurement: shares of one core in percent, window by window."""
+
+    viewers: int
+    cpu: dict[str, list[float]] = field(default_factory=dict)
+    ages_ms: Sequence[float] = ()
+    note: str = ""
+
+
+class Crowd:
+    """Viewers in a process of their own."""
+
+    def __init__(self, port: int, count: int, client: str = "") -> None:
+        self.count = count
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.bench.load_viewers", str(port), str(count),
+             client],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=Path(__file__).resolve().parents[2],
+        )  # fmt: skip
+        if self._hear() != "ready":
+            raise RuntimeError(f"the viewers ended ({self._process.wait()})")
+
+    def _hear(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+    def say(self, word: str) -> None:
+        """Tells the viewers."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{word}\n")
+        self._process.stdin.flush()
+
+    def end(self, load: Load, seconds: float, fps: float) -> None:
+        """What came; the viewers are gone afterwards."""
+        self.say("end")
+        said = json.loads(self._hear())
+        self._process.communicate()
+        load.ages_ms = said["ages_ms"]
+        if not self.count:
+            return
+        share = len(load.ages_ms) / (self.count * fps * seconds)
+        rate = said["bytes"] * 8e-6 / self.count / seconds
+        load.note = (
+            f"{share:.0%} of all units, {rate:.1f} Mbit/s each, "
+            f"the readers took {said['cpu_s'] / seconds:.0%} of a core"
+        )
+
+
+def measure(
+    bench: RunningBench, count: int, seconds: float, fps: float, client: str = ""
+) -> Load:
+    """One number of viewers, for so long."""
+    load = Load(count)
+    pids = {name: bench.pid(name) for name in ("run", "wheels")}
+    crowd = Crowd(bench.port, count, client)
+    time.sleep(SETTLE_S)
+    crowd.say("go")
+    for _ in range(WINDOWS):
+        before = {name: cpu_s(pid) for name, pid in pids.items()}
+        began_s = time.monotonic()
+        time.sleep(seconds / WINDOWS)
+        took_s = time.monotonic() - began_s
+        for name, pid in pids.items():
+            share = 100 * (cpu_s(pid) - before[name]) / took_s
+            load.cpu.setdefault(name, []).append(share)
+    crowd.end(load, seconds, fps)
+    return load
+
+
+def slope(loads: Sequence[Load]) -> float:
+    """CPU of `run` per further viewer, by least squares, in percent of a core."""
+    points = [
+        (load.viewers, sum(load.cpu["run"]) / len(load.cpu["run"]))
+        for load in loads
+        if SLOPE_OVER[0] <= load.viewers <= SLOPE_OVER[1]
+    ]
+    middle_x = sum(x for x, _ in points) / len(points)
+    middle_y = sum(y for _, y in points) / len(points)
+    over = sum((x - middle_x) * (y - middle_y) for x, y in points)
+    return over / sum((x - middle_x) ** 2 for x, _ in points)
+
+
+def rows(given: Given) -> Iterator[Result]:
+    """Nobody, 1 to 50 viewers, and one who drives."""
+    seconds, fps = min(given.seconds, SECONDS_MOST), 29.9
+    source = ('--set=camera.source = "strip"', f"--set=camera.fps = {fps}")
+    loads = []
+    with running(*source, "--set=server.max_viewers = 100") as bench:
+        with driving(bench) as client:
+            load = measure(bench, 1, seconds, fps, client)
+        for name in ("run", "wheels"):
+            yield row("load", f"CPU of {name}, a driver who watches", "%",
+                      load.cpu[name], note=load.note)  # fmt: skip
+        for count in VIEWERS:
+            load = measure(bench, count, seconds, fps)
+            loads.append(load)
+            aim = Aim(median=3.0) if count == 1 else None
+            yield row("load", f"CPU of run, {count} viewers", "%", load.cpu["run"],
+                      aim, load.note)  # fmt: skip
+            if load.ages_ms:
+                yield row("load", f"age on arrival, {count} viewers", "ms",
+                          load.ages_ms)  # fmt: skip
+    first, last = SLOPE_OVER
+    yield row("load", f"CPU per viewer, {first} to {last}", "%", [slope(loads)],
+              Aim(worst=0.5))  # fmt: skip
+
+
+@contextmanager
+def driving(bench: RunningBench) -> Iterator[str]:
+    """Somebody at the wheel who drives on and on; yields the page's id."""
+    with Driver(bench.port) as driver:
+        sit_down(driver)
+        free(driver)
+        driver.drive(0.1, 0.0)
+        yield driver.client
+        driver.drive(0.0, 0.0)
+        driver.say(kind="release")
