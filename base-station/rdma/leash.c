@@ -187,9 +187,9 @@ static void leash_close(struct leash *leash)
     /* rdrecv ends its target's temporary file on SIGTERM; a command's reader is told
      * before rdrecv, which holds the pipe that must not end before it. */
     bool file = leash->work.middle == LEASH_WRITE;
-    reap_all(file ? 0 : leashwork_tools(&leash->work) + 1, GRACE_MS);
-    if (leash->run.status_fd >= 0)
+    if (leash->run.status_fd >= 0) /* before the command is ended from here */
         pass_line(&leash->run.status_fd, "status");
+    reap_all(file ? 0 : leashwork_tools(&leash->work) + 1, GRACE_MS);
     if (leashrun_close(&leash->run, leash->status == 0) < 0)
         say("note", "could not cut the appended file back");
     close(leash->signal_fd);

@@ -1,0 +1,395 @@
+/* Runs a chain of segments: see pipe.h.
+ *
+ * Every end gets a leash at once. A segment runs as soon as the one after it has
+ * announced where it listens, so the chain comes up from its last end to its first.
+ */
+#include "pipe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pipeend.h"
+#include "quote.h"
+#include "verdict.h"
+
+/* The others learn of a fault through the hops within 2 s. */
+enum { AFTER_FAULT_MS = 3000, AFTER_LETTING_GO_MS = 2500 };
+
+struct pipe_run {
+    const struct pipe_settings *settings;
+    struct pipe_end *ends;
+    size_t count;
+    int signal_fd;
+    int stdin_fd; /* -1 = /dev/null */
+    pid_t typist; /* reads a terminal for the chain; 0 if there is none */
+    int caught;   /* the signal that ended it */
+    long long beaten_ms, fault_ms, let_go_ms; /* 0 = not yet */
+};
+
+static long long now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+static bool is_null_device(int fd)
+{
+    struct stat state;
+    return fstat(fd, &state) < 0 ||
+           (S_ISCHR(state.st_mode) && state.st_rdev == makedev(1, 3));
+}
+
+static void add_end(struct pipe_run *run, const struct pipe_segment *segment, int number)
+{
+    static const struct pipe_segment own = {.middle = LEASH_PASS};
+    struct pipe_end *end = &run->ends[run->count++];
+    const struct pipe_segment *from = segment ? segment : &own;
+    *end = (struct pipe_end){
+        .host = from->host,
+        .label = from->label ? from->label : run->count == 1 ? "stdin" : "stdout",
+        .number = number,
+        .middle = from->middle,
+        .words = &from->words,
+        .control_fd = -1,
+        .answer_fd = -1,
+        .command_status = -1,
+        .status = -1,
+        .heard_ms = now_ms(),
+    };
+}
+
+/* A hop between each two ends, each with a key of its own. */
+static int join(struct pipe_run *run)
+{
+    for (size_t i = 1; i < run->count; i++) {
+        struct pipe_end *from = &run->ends[i - 1], *to = &run->ends[i];
+        if (getrandom(from->key_out, sizeof from->key_out, 0) != LEASH_KEY_BYTES)
+            return -1;
+        memcpy(to->key_in, from->key_out, sizeof to->key_in);
+        from->has_out = to->has_in = true;
+    }
+    return 0;
+}
+
+static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
+                   size_t count)
+{
+    run->ends = calloc(count + 2, sizeof *run->ends);
+    if (!run->ends)
+        return -1;
+    const struct pipe_segment *first = segments, *last = segments + count - 1;
+    if (first->host && first->middle == LEASH_EXEC && run->stdin_fd >= 0)
+        add_end(run, NULL, 0);
+    bool file = last->middle == LEASH_WRITE || last->middle == LEASH_APPEND;
+    for (size_t i = 0; i < count; i++)
+        add_end(run, &segments[i], (int)i + 1);
+    /* A file that is read has to be sent somewhere, on this machine too. */
+    if ((last->host && !file && run->settings->own_stdout) ||
+        (last->middle == LEASH_READ))
+        add_end(run, NULL, 0);
+    return join(run);
+}
+
+/* A process group in the background must not read a terminal: a child of this one does
+ * it for the chain. */
+static int open_stdin(struct pipe_run *run)
+{
+    run->stdin_fd = -1;
+    if (!run->settings->own_stdin || is_null_device(STDIN_FILENO))
+        return 0;
+    run->stdin_fd = STDIN_FILENO;
+    if (!isatty(STDIN_FILENO))
+        return 0;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    run->typist = fork();
+    if (run->typist == 0) {
+        char text[4096];
+        ssize_t got;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGPIPE, SIG_DFL);
+        close(ends[0]);
+        while ((got = read(STDIN_FILENO, text, sizeof text)) > 0)
+            if (write(ends[1], text, (size_t)got) != got)
+                break;
+        _exit(0);
+    }
+    close(ends[1]);
+    run->stdin_fd = ends[0];
+    return run->typist < 0 ? -1 : 0;
+}
+
+static int open_signals(struct pipe_run *run)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaddset(&set, numbers[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return run->signal_fd < 0 ? -1 : 0;
+}
+
+/* --via HOST=ADDRESS says where a host is; to free, NULL if none does. */
+static char *via(const struct pipe_settings *settings, const char *host)
+{
+    const char *at = host ? strchr(host, '@') : NULL;
+    const char *name = at ? at + 1 : host;
+    size_t length = name ? strlen(name) : 0;
+    for (size_t i = 0; name && i < settings->via.count; i++) {
+        const char *text = settings->via.word[i];
+        if (strncmp(text, name, length) == 0 && text[length] == '=')
+            return strdup(text + length + 1);
+    }
+    return NULL;
+}
+
+static bool same_host(const struct pipe_end *one, const struct pipe_end *other)
+{
+    return one->host && other->host ? strcmp(one->host, other->host) == 0
+                                    : one->host == other->host;
+}
+
+static char *addresses_of(const struct pipe_run *run, const struct pipe_end *from,
+                          const struct pipe_end *to)
+{
+    char *given = via(run->settings, to->host);
+    char *announced = given ? given : leash_field(to->announcement, "addresses");
+    if (given || !announced || !same_host(from, to))
+        return announced;
+    char *nearest = NULL;
+    if (asprintf(&nearest, "127.0.0.1,%s", announced) < 0)
+        nearest = NULL;
+    free(announced);
+    return nearest;
+}
+
+/* Runs each end whose next one listens. */
+static void run_ready(struct pipe_run *run)
+{
+    for (size_t i = run->count; i-- > 0;) {
+        struct pipe_end *end = &run->ends[i];
+        struct pipe_end *next = i + 1 < run->count ? end + 1 : NULL;
+        if (end->running || (next && !next->announcement) || end->control_fd < 0)
+            continue;
+        if (!next) {
+            pipe_end_run(end, NULL, NULL, NULL);
+            continue;
+        }
+        char *port = leash_field(next->announcement, "port");
+        char *transports = leash_field(next->announcement, "transports");
+        char *addresses = addresses_of(run, end, next);
+        if (!port || !transports || !addresses ||
+            pipe_end_run(end, port, transports, addresses) < 0)
+            pipe_end_let_go(end);
+        free(addresses);
+        free(transports);
+        free(port);
+    }
+}
+
+static void judged(const struct pipe_run *run, struct verdict_end *ends)
+{
+    for (size_t i = 0; i < run->count; i++)
+        ends[i] = (struct verdict_end){
+            .command = run->ends[i].middle == LEASH_EXEC,
+            .command_status = run->ends[i].command_status,
+            .status = run->ends[i].status,
+        };
+}
+
+static void let_go(struct pipe_run *run, long long now)
+{
+    for (size_t i = 0; i < run->count; i++)
+        pipe_end_let_go(&run->ends[i]);
+    run->let_go_ms = run->let_go_ms ? run->let_go_ms : now;
+}
+
+/* Has an end failed for good, so that the others have to follow soon? One that was not
+ * running yet never will. */
+static void look_for_fault(struct pipe_run *run, long long now)
+{
+    struct verdict_end *ends = calloc(run->count, sizeof *ends);
+    if (!ends)
+        return;
+    judged(run, ends);
+    bool all_running = true, fault = false;
+    for (size_t i = 0; i < run->count; i++) {
+        const struct pipe_end *end = &run->ends[i];
+        all_running &= end->running;
+        fault |= end->done && verdict_failed(ends, run->count, i);
+    }
+    free(ends);
+    if (!fault) {
+        run->fault_ms = 0;
+        return;
+    }
+    run->fault_ms = run->fault_ms ? run->fault_ms : now;
+    if (!all_running || now - run->fault_ms >= AFTER_FAULT_MS)
+        let_go(run, now);
+}
+
+static void mind_time(struct pipe_run *run, long long now)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        struct pipe_end *end = &run->ends[i];
+        if (end->done || !end->greeted || now - end->heard_ms <= LEASH_SILENCE_MS)
+            continue;
+        end->silent = end->done = true;
+        kill(end->pid, SIGKILL);
+        pipe_end_let_go(end);
+    }
+    if (now - run->beaten_ms < LEASH_BEAT_MS)
+        return;
+    for (size_t i = 0; i < run->count; i++)
+        pipe_end_beat(&run->ends[i]);
+    run->beaten_ms = now;
+}
+
+static void take_signal(struct pipe_run *run, long long now)
+{
+    struct signalfd_siginfo info;
+    while (read(run->signal_fd, &info, sizeof info) == sizeof info)
+        if (info.ssi_signo != SIGCHLD) {
+            run->caught = (int)info.ssi_signo;
+            let_go(run, now);
+        }
+}
+
+static bool over(const struct pipe_run *run, long long now)
+{
+    if (run->let_go_ms && now - run->let_go_ms >= AFTER_LETTING_GO_MS)
+        return true;
+    for (size_t i = 0; i < run->count; i++)
+        if (!run->ends[i].done)
+            return false;
+    return true;
+}
+
+static void attend(struct pipe_run *run, struct pollfd *polled)
+{
+    while (!over(run, now_ms())) {
+        for (size_t i = 0; i < run->count; i++) {
+            struct pipe_end *end = &run->ends[i];
+            pipe_end_flush(end);
+            polled[2 * i] = (struct pollfd){end->done ? -1 : end->answer_fd, POLLIN, 0};
+            polled[2 * i + 1] = (struct pollfd){
+                end->control.length ? end->control_fd : -1, POLLOUT, 0};
+        }
+        polled[2 * run->count] = (struct pollfd){run->signal_fd, POLLIN, 0};
+        poll(polled, 2 * run->count + 1, 200);
+        long long now = now_ms();
+        for (size_t i = 0; i < run->count; i++)
+            if (polled[2 * i].revents)
+                pipe_end_listen(&run->ends[i], now);
+        take_signal(run, now);
+        run_ready(run);
+        look_for_fault(run, now);
+        mind_time(run, now);
+    }
+}
+
+static void tell(const struct pipe_run *run, const struct pipe_end *end)
+{
+    struct bytes what = {0};
+    quote_shown(&what, end->label);
+    fprintf(stderr, "%s: ", run->settings->program);
+    if (end->number)
+        fprintf(stderr, "segment %d (%s): ", end->number, what.data);
+    else
+        fprintf(stderr, "%s: ", end->label);
+    bytes_close(&what);
+    if (end->note)
+        fprintf(stderr, "%s\n", end->note);
+    else if (end->silent)
+        fprintf(stderr, "nothing heard from there for 10 s\n");
+    else if (end->command_status > 0)
+        fprintf(stderr, "exit status %d\n", end->command_status);
+    else if (end->host && !end->greeted && end->status == 127)
+        fprintf(stderr, "no rdrecv found there: install it or give --remote-path\n");
+    else if (end->host && !end->greeted)
+        fprintf(stderr, "no session: ssh ended with status %d\n", end->status);
+    else
+        fprintf(stderr, "did not go through, status %d\n", end->status);
+}
+
+static int conclude(const struct pipe_run *run)
+{
+    struct verdict_end *ends = calloc(run->count, sizeof *ends);
+    if (!ends)
+        return 1;
+    judged(run, ends);
+    size_t which = 0;
+    int status = verdict(ends, run->count, &which);
+    for (size_t i = 0; i < run->count && !run->caught; i++)
+        if (verdict_failed(ends, run->count, i) && (i == which || run->ends[i].number))
+            tell(run, &run->ends[i]);
+    free(ends);
+    return run->caught ? 128 + run->caught : status;
+}
+
+static int start(struct pipe_run *run)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        bool first = i == 0, last = i + 1 == run->count;
+        int in = first ? run->stdin_fd : -1;
+        int out = last && run->settings->own_stdout ? STDOUT_FILENO : -1;
+        if (pipe_end_open(&run->ends[i], run->settings, in, out) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void pipe_run_close(struct pipe_run *run)
+{
+    if (run->typist > 0) {
+        kill(run->typist, SIGKILL);
+        waitpid(run->typist, NULL, 0);
+    }
+    for (size_t i = 0; i < run->count; i++) {
+        free(run->ends[i].announcement);
+        free(run->ends[i].note);
+    }
+    free(run->ends);
+    if (run->signal_fd >= 0)
+        close(run->signal_fd);
+}
+
+int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *segments,
+             size_t count)
+{
+    struct pipe_run run = {.settings = settings, .signal_fd = -1};
+    int status = 1;
+    struct pollfd *polled = calloc(2 * count + 5, sizeof *polled);
+    if (polled && open_stdin(&run) == 0 && open_signals(&run) == 0 &&
+        lay_out(&run, segments, count) == 0 && start(&run) == 0) {
+        run_ready(&run);
+        attend(&run, polled);
+        status = 0;
+    } else {
+        fprintf(stderr, "%s: cannot start: %s\n", settings->program, strerror(errno));
+    }
+    for (size_t i = 0; i < run.count; i++)
+        pipe_end_close(&run.ends[i]);
+    status = status ? status : conclude(&run);
+    free(polled);
+    pipe_run_close(&run);
+    return status;
+}

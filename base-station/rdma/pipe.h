@@ -1,0 +1,33 @@
+/* Runs a chain of segments on one or more machines, a hop between each two. rdpipe and
+ * rdcp are both this. */
+#ifndef PIPE_H
+#define PIPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "leashline.h"
+
+struct pipe_settings {
+    const char *program;        /* for messages */
+    const char *ssh;            /* a shell command, "ssh" with its options */
+    const char *remote_path;    /* where the tools are on the other machines; NULL */
+    struct words via;           /* HOST=ADDRESS */
+    struct words in_options;    /* for each receiver */
+    struct words out_options;   /* for each sender */
+    bool own_stdin, own_stdout; /* is this process's stdin (stdout) part of the chain? */
+    bool verbose;
+};
+
+struct pipe_segment {
+    const char *host; /* as ssh takes it; NULL = this machine */
+    const char *label;
+    enum leash_middle middle;
+    struct words words;
+};
+
+/* Runs it to its end. Returns the exit status, as `set -o pipefail` counts. */
+int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *segments,
+             size_t count);
+
+#endif

@@ -1,0 +1,240 @@
+/* One end of rdpipe's chain: see pipeend.h. */
+#include "pipeend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pipe.h"
+#include "quote.h"
+
+enum { NOISE_BYTES = 1 << 16 }; /* what a login shell may say before the leash speaks */
+
+static int add_hex_words(struct bytes *into, const char *verb, const struct words *words)
+{
+    int result = bytes_text(into, verb);
+    for (size_t i = 0; i < words->count && result == 0; i++) {
+        result = bytes_text(into, " ");
+        if (result == 0)
+            result = hex_add(into, words->word[i], strlen(words->word[i]));
+    }
+    return result == 0 ? bytes_text(into, "\n") : -1;
+}
+
+static int add_key(struct bytes *into, const unsigned char *key, bool has)
+{
+    if (bytes_text(into, " ") < 0)
+        return -1;
+    return has ? hex_add(into, key, LEASH_KEY_BYTES) : bytes_text(into, "-");
+}
+
+static int queue_first(struct pipe_end *end, const struct pipe_settings *settings)
+{
+    static const char *const verbs[] = {NULL,    "exec",   "read",
+                                        "write", "append", "pass"};
+    struct bytes *into = &end->control;
+    if (bytes_text(into, "leash 1") < 0 || add_key(into, end->key_in, end->has_in) < 0 ||
+        add_key(into, end->key_out, end->has_out) < 0 || bytes_text(into, "\n") < 0)
+        return -1;
+    if (settings->in_options.count &&
+        add_hex_words(into, "in", &settings->in_options) < 0)
+        return -1;
+    if (settings->out_options.count &&
+        add_hex_words(into, "out", &settings->out_options) < 0)
+        return -1;
+    static const struct words none;
+    return add_hex_words(into, verbs[end->middle], end->words ? end->words : &none);
+}
+
+/* exec [DIR/]rdrecv --leash, for whatever shell logs in there */
+static int remote_command(struct bytes *into, const char *folder)
+{
+    if (bytes_text(into, "exec ") < 0)
+        return -1;
+    if (folder && (quote_word(into, folder, true) < 0 || bytes_text(into, "/") < 0))
+        return -1;
+    return bytes_text(into, "rdrecv --leash");
+}
+
+static void exec_ssh(const struct pipe_end *end, const struct pipe_settings *settings)
+{
+    struct bytes line = {0}, remote = {0};
+    if (bytes_format(&line, "exec %s \"$@\"", settings->ssh) == 0 &&
+        remote_command(&remote, settings->remote_path) == 0)
+        execl("/bin/sh", "sh", "-c", line.data, "ssh", end->host, remote.data,
+              (char *)NULL);
+}
+
+static void child(const struct pipe_end *end, const struct pipe_settings *settings,
+                  int control, int answers, int in, int out)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    /* Above what they are put on, so that none overwrites another. */
+    control = fcntl(control, F_DUPFD_CLOEXEC, 20);
+    answers = fcntl(answers, F_DUPFD_CLOEXEC, 20);
+    in = in < 0 ? open("/dev/null", O_RDONLY) : in;
+    in = fcntl(in, F_DUPFD_CLOEXEC, 20);
+    out = fcntl(out < 0 ? open("/dev/null", O_WRONLY) : out, F_DUPFD_CLOEXEC, 20);
+    if (dup2(control, 0) < 0 || dup2(answers, 1) < 0)
+        _exit(126);
+    if (end->host) {
+        exec_ssh(end, settings);
+    } else if (dup2(in, 3) == 3 && dup2(out, 4) == 4) {
+        setpgid(0, 0); /* Ctrl-C is rdpipe's; the leash hears of it from there */
+        execl("/proc/self/exe", settings->program, "--leash", "3", "4", (char *)NULL);
+    }
+    fprintf(stderr, "%s: cannot start %s: %s\n", settings->program,
+            end->host ? "ssh" : "a leash", strerror(errno));
+    _exit(126);
+}
+
+int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
+                  int stdin_fd, int stdout_fd)
+{
+    int control[2], answers[2];
+    if (queue_first(end, settings) < 0 || pipe2(control, O_CLOEXEC) < 0)
+        return -1;
+    if (pipe2(answers, O_CLOEXEC) < 0) {
+        close(control[0]);
+        close(control[1]);
+        return -1;
+    }
+    end->control_fd = control[1];
+    end->answer_fd = answers[0];
+    fcntl(control[1], F_SETFL, O_NONBLOCK);
+    fcntl(answers[0], F_SETFL, O_NONBLOCK);
+    end->pid = fork();
+    if (end->pid == 0)
+        child(end, settings, control[0], answers[1], stdin_fd, stdout_fd);
+    int error = errno;
+    close(control[0]);
+    close(answers[1]);
+    errno = error;
+    if (end->pid > 0)
+        return 0;
+    end->pid = 0;
+    return -1;
+}
+
+int pipe_end_run(struct pipe_end *end, const char *port, const char *transports,
+                 const char *addresses)
+{
+    end->running = true;
+    if (port &&
+        bytes_format(&end->control, "to %s %s %s\n", port, transports, addresses) < 0)
+        return -1;
+    return bytes_text(&end->control, "run\n");
+}
+
+void pipe_end_beat(struct pipe_end *end)
+{
+    if (end->control_fd >= 0 && !end->control.length)
+        bytes_text(&end->control, "beat\n");
+}
+
+void pipe_end_flush(struct pipe_end *end)
+{
+    while (end->control_fd >= 0 && end->control.length) {
+        ssize_t sent = write(end->control_fd, end->control.data, end->control.length);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0 && errno != EAGAIN)
+            pipe_end_let_go(end); /* its reader left; what it says last is still read */
+        if (sent <= 0)
+            return;
+        bytes_drop(&end->control, (size_t)sent);
+    }
+}
+
+static int number_in(const char *text)
+{
+    char *rest;
+    long number = strtol(text, &rest, 10);
+    return *text && !*rest && number >= 0 && number <= 255 ? (int)number : 255;
+}
+
+static void keep(char **into, const char *text)
+{
+    free(*into);
+    *into = strdup(text);
+}
+
+static void take(struct pipe_end *end, const char *line)
+{
+    if (!end->greeted) {
+        end->greeted = strcmp(line, LEASH_GREETING) == 0;
+        return;
+    }
+    const char *space = strchr(line, ' ');
+    size_t verb = space ? (size_t)(space - line) : strlen(line);
+    const char *rest = space ? space + 1 : "";
+    if (verb == 8 && !strncmp(line, "announce", verb) && !end->announcement)
+        keep(&end->announcement, rest);
+    else if (verb == 6 && !strncmp(line, "status", verb))
+        end->command_status = number_in(rest);
+    else if (verb == 4 && !strncmp(line, "note", verb))
+        keep(&end->note, rest);
+    else if (verb == 4 && !strncmp(line, "exit", verb))
+        end->status = number_in(rest);
+}
+
+void pipe_end_listen(struct pipe_end *end, long long now_ms)
+{
+    ssize_t got = -1;
+    if (bytes_reserve(&end->answers, 16384) == 0)
+        got = read(end->answer_fd, end->answers.data + end->answers.length, 16384);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (got > 0) {
+        end->answers.length += (size_t)got;
+        end->answers.data[end->answers.length] = '\0';
+        end->heard_ms = now_ms;
+    }
+    char *line;
+    while ((line = bytes_line(&end->answers))) {
+        take(end, line);
+        free(line);
+    }
+    end->done = got <= 0 || end->answers.length > NOISE_BYTES;
+}
+
+void pipe_end_let_go(struct pipe_end *end)
+{
+    if (end->control_fd >= 0)
+        close(end->control_fd);
+    end->control_fd = -1;
+    end->control.length = 0;
+}
+
+void pipe_end_close(struct pipe_end *end)
+{
+    pipe_end_let_go(end);
+    if (end->answer_fd >= 0)
+        close(end->answer_fd);
+    end->answer_fd = -1;
+    if (end->pid > 0) {
+        int state;
+        /* A leash ends by itself within a second; a stuck ssh does not. */
+        if (!end->done)
+            kill(end->pid, end->host ? SIGKILL : SIGTERM);
+        if (waitpid(end->pid, &state, 0) == end->pid && end->status < 0 &&
+            WIFEXITED(state))
+            end->status = WEXITSTATUS(state);
+        end->pid = 0;
+    }
+    bytes_close(&end->answers);
+    bytes_close(&end->control);
+    explicit_bzero(end->key_in, sizeof end->key_in);
+    explicit_bzero(end->key_out, sizeof end->key_out);
+}

@@ -1,0 +1,51 @@
+/* One end of rdpipe's chain: a leash, over SSH or on this machine, and what is known of
+ * the segment it runs. */
+#ifndef PIPEEND_H
+#define PIPEEND_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "bytes.h"
+#include "leashline.h"
+
+struct pipe_end {
+    /* What it is; not owned. */
+    const char *host;  /* for ssh; NULL = this machine */
+    const char *label; /* as the user wrote it */
+    int number;        /* of the segment, from 1; 0 = rdpipe's own stdin or stdout */
+    enum leash_middle middle;
+    const struct words *words;
+    bool has_in, has_out;
+    unsigned char key_in[LEASH_KEY_BYTES], key_out[LEASH_KEY_BYTES];
+
+    /* Its leash. */
+    pid_t pid;
+    int control_fd, answer_fd; /* -1 once closed */
+    struct bytes control, answers;
+    long long heard_ms;
+    bool greeted, running, done; /* done: nothing more will come */
+    bool silent;                 /* it was given up for its silence */
+
+    /* What it said. */
+    char *announcement, *note;
+    int command_status, status; /* -1 = not known */
+};
+
+struct pipe_settings;
+
+/* Starts the leash and queues its first lines. 0, or -1 with errno. */
+int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
+                  int stdin_fd, int stdout_fd);
+
+/* Queues the last lines: where the hop out of it goes (NULL if there is none), and run. */
+int pipe_end_run(struct pipe_end *end, const char *port, const char *transports,
+                 const char *addresses);
+
+void pipe_end_beat(struct pipe_end *end);
+void pipe_end_flush(struct pipe_end *end);           /* sends what is queued */
+void pipe_end_listen(struct pipe_end *end, long long now_ms); /* reads what came */
+void pipe_end_let_go(struct pipe_end *end);          /* its leash ends everything */
+void pipe_end_close(struct pipe_end *end);           /* kills what is left, and waits */
+
+#endif

@@ -1,0 +1,100 @@
+/* The options that rdpipe and rdcp share: see pipeoptions.h. */
+#include "pipeoptions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum who { OWN, BOTH, SENDER };
+
+static const struct {
+    const char *name;
+    int argument;
+    enum who who;
+} table[] = {
+    {"ssh", required_argument, OWN},
+    {"remote-path", required_argument, OWN},
+    {"via", required_argument, OWN},
+    {"verbose", no_argument, OWN},
+    {"transport", required_argument, BOTH},
+    {"device", required_argument, BOTH},
+    {"gid-index", required_argument, BOTH},
+    {"encrypt", no_argument, BOTH},
+    {"checksum", required_argument, BOTH},
+    {"timeout", required_argument, BOTH},
+    {"idle-timeout", required_argument, BOTH},
+    {"connect-timeout", required_argument, BOTH},
+    {"json", no_argument, BOTH},
+    {"rate", required_argument, SENDER},
+};
+
+enum { ROWS = sizeof table / sizeof *table };
+
+size_t pipe_options(struct option *rows)
+{
+    for (int i = 0; i < ROWS; i++)
+        rows[i] =
+            (struct option){table[i].name, table[i].argument, NULL, PIPE_OPTION_FIRST + i};
+    return ROWS;
+}
+
+static int pass_on(struct pipe_settings *settings, int row, const char *value)
+{
+    char *word = NULL;
+    int result = value ? asprintf(&word, "--%s=%s", table[row].name, value)
+                       : asprintf(&word, "--%s", table[row].name);
+    if (result >= 0)
+        result = words_add(&settings->out_options, word);
+    if (result >= 0 && table[row].who == BOTH)
+        result = words_add(&settings->in_options, word);
+    free(word);
+    return result < 0 ? -1 : 1;
+}
+
+static int take_via(struct pipe_settings *settings, const char *value)
+{
+    static const char plain[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ.:%,-_";
+    const char *equals = strchr(value, '=');
+    if (!equals || equals == value || !equals[1] || equals[1] == '-' ||
+        equals[1 + strspn(equals + 1, plain)]) {
+        fprintf(stderr, "%s: --via \"%s\": not HOST=ADDRESS\n", settings->program, value);
+        return -1;
+    }
+    return words_add(&settings->via, value) < 0 ? -1 : 1;
+}
+
+int pipe_option(struct pipe_settings *settings, int code, const char *value)
+{
+    int row = code == 'v' ? 3 : code - PIPE_OPTION_FIRST;
+    if (row < 0 || row >= ROWS)
+        return 0;
+    if (table[row].who != OWN)
+        return pass_on(settings, row, value);
+    switch (row) {
+    case 0:
+        settings->ssh = value;
+        return 1;
+    case 1:
+        settings->remote_path = value;
+        return 1;
+    case 2:
+        return take_via(settings, value);
+    default:
+        settings->verbose = true;
+        return 1;
+    }
+}
+
+void pipe_settings_open(struct pipe_settings *settings, const char *program)
+{
+    *settings = (struct pipe_settings){
+        .program = program, .ssh = "ssh", .own_stdin = true, .own_stdout = true};
+}
+
+void pipe_settings_close(struct pipe_settings *settings)
+{
+    words_close(&settings->out_options);
+    words_close(&settings->in_options);
+    words_close(&settings->via);
+}

@@ -1,0 +1,118 @@
+/* rdpipe: a pipe between commands on different machines. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "leash.h"
+#include "pipe.h"
+#include "pipeoptions.h"
+#include "quote.h"
+#include "segment.h"
+
+static const char usage[] =
+    "usage: rdpipe [-v] [OPTION...] SEGMENT [SEGMENT...]\n"
+    "  SEGMENT   [[USER@]HOST:]COMMAND, and a file as [HOST:]<FILE first,\n"
+    "            [HOST:]>FILE or [HOST:]>>FILE last; a leading : makes it local\n"
+    "  --ssh CMD            instead of ssh, options included\n"
+    "  --remote-path DIR    where rdsend and rdrecv are on the other machines\n"
+    "  --via HOST=ADDRESS   send to HOST's data at ADDRESS\n"
+    "  -v                   the transport of each hop, and why; the bandwidth\n"
+    "  --transport --device --gid-index --encrypt --checksum --timeout\n"
+    "  --idle-timeout --connect-timeout --rate --json    as in rdsend(1)\n";
+
+static int refuse(const char *text, const char *why)
+{
+    struct bytes shown = {0};
+    quote_shown(&shown, text);
+    fprintf(stderr, "rdpipe: segment \"%s\": %s\n", shown.data ? shown.data : "", why);
+    bytes_close(&shown);
+    return -1;
+}
+
+static const enum leash_middle middles[] = {
+    [SEGMENT_COMMAND] = LEASH_EXEC,
+    [SEGMENT_READ] = LEASH_READ,
+    [SEGMENT_WRITE] = LEASH_WRITE,
+    [SEGMENT_APPEND] = LEASH_APPEND,
+};
+
+static int fill(struct pipe_segment *into, const struct segment *parsed,
+                const char *label)
+{
+    *into = (struct pipe_segment){
+        .host = parsed->host, .label = label, .middle = middles[parsed->kind]};
+    if (parsed->kind == SEGMENT_COMMAND && (words_add(&into->words, "/bin/sh") < 0 ||
+                                            words_add(&into->words, "-c") < 0))
+        return -1;
+    return words_add(&into->words, parsed->text);
+}
+
+static int read_segments(struct segment *parsed, struct pipe_segment *segments,
+                         char **texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *why;
+        if (segment_open(&parsed[i], texts[i], &why) < 0)
+            return refuse(texts[i], why);
+        if (parsed[i].kind == SEGMENT_READ && i > 0)
+            return refuse(texts[i], "only the first segment can read a file");
+        if (parsed[i].kind != SEGMENT_COMMAND && parsed[i].kind != SEGMENT_READ &&
+            i + 1 < count)
+            return refuse(texts[i], "only the last segment can write a file");
+        if (fill(&segments[i], &parsed[i], texts[i]) < 0)
+            return refuse(texts[i], "out of memory");
+    }
+    return 0;
+}
+
+static int run(const struct pipe_settings *settings, char **texts, size_t count)
+{
+    struct segment *parsed = calloc(count, sizeof *parsed);
+    struct pipe_segment *segments = calloc(count, sizeof *segments);
+    int status = 2;
+    if (parsed && segments && read_segments(parsed, segments, texts, count) == 0)
+        status = pipe_run(settings, segments, count);
+    for (size_t i = 0; i < count && parsed && segments; i++) {
+        words_close(&segments[i].words);
+        segment_close(&parsed[i]);
+    }
+    free(segments);
+    free(parsed);
+    return status;
+}
+
+/* 0: go on; otherwise an exit status + 1. */
+static int read_options(struct pipe_settings *settings, int argc, char **argv)
+{
+    struct option rows[PIPE_OPTIONS_MOST] = {{0}};
+    rows[pipe_options(rows)] = (struct option){"help", no_argument, NULL, 'h'};
+    int code;
+    while ((code = getopt_long(argc, argv, "+vh", rows, NULL)) != -1) {
+        if (code == 'h') {
+            fputs(usage, stdout);
+            return 1;
+        }
+        if (pipe_option(settings, code, optarg) <= 0) {
+            if (code == '?')
+                fputs("try rdpipe --help\n", stderr);
+            return 3;
+        }
+    }
+    if (optind < argc)
+        return 0;
+    fputs(usage, stderr);
+    return 3;
+}
+
+int main(int argc, char **argv)
+{
+    if (leash_asked(argc, argv))
+        return leash_main(argc, argv);
+    struct pipe_settings settings;
+    pipe_settings_open(&settings, "rdpipe");
+    int status = read_options(&settings, argc, argv) - 1;
+    if (status < 0)
+        status = run(&settings, argv + optind, (size_t)(argc - optind));
+    pipe_settings_close(&settings);
+    return status;
+}
