@@ -338,9 +338,11 @@ static int conclude(const struct pipe_run *run)
     judged(run, ends);
     size_t which = 0;
     int status = verdict(ends, run->count, &which);
-    for (size_t i = 0; i < run->count && !run->caught; i++)
-        if (verdict_failed(ends, run->count, i) && (i == which || run->ends[i].number))
-            tell(run, &run->ends[i]);
+    for (size_t i = 0; i < run->count && status && !run->caught; i++) {
+        const struct pipe_end *end = &run->ends[i];
+        if (i == which || end->command_status > 0 || end->note || end->silent)
+            tell(run, end);
+    }
     free(ends);
     return run->caught ? 128 + run->caught : status;
 }

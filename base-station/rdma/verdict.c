@@ -13,7 +13,8 @@ bool verdict_failed(const struct verdict_end *ends, size_t count, size_t which)
         return true;
     if (end->status == 0)
         return false;
-    return which + 1 == count || !content(&ends[which + 1]);
+    return which + 1 < count ? !content(&ends[which + 1])
+                             : !end->command || end->command_status != 0;
 }
 
 int verdict(const struct verdict_end *ends, size_t count, size_t *which)

@@ -1,0 +1,37 @@
+"""The tools as built, and an sshd for rdpipe and rdcp to talk to."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.running import Tools
+from tests.rdma.sshd import Sshd
+
+SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
+
+
+@pytest.fixture(scope="session")
+def rdma_tools() -> Path:
+    """The folder of rdsend, rdrecv, rdpipe and rdcp; RDMA_TOOLS names another build."""
+    if given := os.environ.get("RDMA_TOOLS"):
+        return Path(given)
+    subprocess.run(["make", "-s", "-C", str(SOURCE)], check=True, timeout=240)
+    return SOURCE
+
+
+@pytest.fixture(scope="session")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    server = Sshd(tmp_path_factory.mktemp("sshd"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def tools(rdma_tools: Path, sshd: Sshd, tmp_path: Path) -> Iterator[Tools]:
+    """Runs rdpipe and rdcp; at the end no process of theirs may be left."""
+    running = Tools(rdma_tools, sshd.command, tmp_path)
+    yield running
+    running.close()

@@ -1,0 +1,79 @@
+"""An sshd of the tests' own on 127.0.0.1, and an ssh that knows it as several hosts."""
+
+import getpass
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
+
+
+def _key(path: Path) -> str:
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)],
+        check=True,
+        timeout=20,
+    )
+    return path.with_suffix(".pub").read_text()
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+class Sshd:
+    """Keys, configuration and log all live below `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        assert SSHD, "sshd is missing: install openssh-server"
+        self.folder = folder
+        self.port = _free_port()
+        host_key = _key(folder / "host_key")
+        (folder / "authorized").write_text(_key(folder / "user_key"))
+        (folder / "known").write_text(f"[127.0.0.1]:{self.port} {host_key}")
+        self._server_config().write_text(
+            f"Port {self.port}\nListenAddress 127.0.0.1\n"
+            f"HostKey {folder}/host_key\nAuthorizedKeysFile {folder}/authorized\n"
+            "PidFile none\nUsePAM no\nStrictModes no\nPasswordAuthentication no\n"
+            "PermitRootLogin prohibit-password\nMaxStartups 100\nPrintMotd no\n"
+        )
+        (folder / "ssh_config").write_text(
+            "Host *\n  HostName 127.0.0.1\n"
+            f"  Port {self.port}\n  User {getpass.getuser()}\n"
+            f"  IdentityFile {folder}/user_key\n  IdentitiesOnly yes\n"
+            f"  UserKnownHostsFile {folder}/known\n  GlobalKnownHostsFile none\n"
+            "  StrictHostKeyChecking yes\n  LogLevel ERROR\n"
+        )
+        if os.geteuid() == 0:
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+        self.process = subprocess.Popen(
+            [SSHD, "-D", "-f", str(self._server_config()), "-E", str(folder / "log")],
+            stdin=subprocess.DEVNULL,
+        )
+        self._wait()
+
+    def _server_config(self) -> Path:
+        return self.folder / "sshd_config"
+
+    def _wait(self) -> None:
+        until = time.monotonic() + 10
+        while time.monotonic() < until and self.process.poll() is None:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.02)
+        raise AssertionError((self.folder / "log").read_text())
+
+    @property
+    def command(self) -> str:
+        """What `--ssh` gets."""
+        return f"ssh -F '{self.folder}/ssh_config'"
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=10)

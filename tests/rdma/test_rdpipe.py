@@ -1,0 +1,272 @@
+"""rdpipe between hosts that are all this machine, over SSH."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.running import Tools
+
+pytestmark = pytest.mark.e2e
+
+
+def test_the_articles_first_example(tools: Tools) -> None:
+    line = (
+        f"PATH='{tools.folder}':$PATH; rdpipe() {{ command rdpipe --ssh"
+        f" \"{tools.ssh}\" --remote-path '{tools.folder}' \"$@\"; }}\n"
+        "echo hello | rdpipe host1:'tr [:lower:] [:upper:]' host2:'rev'"
+    )
+    ended = subprocess.run(["bash", "-c", line], capture_output=True, timeout=30)
+    assert (ended.stdout, ended.returncode) == (b"OLLEH\n", 0), ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("segments", "stdin", "out"),
+    [
+        (["host1:tr a-z A-Z"], b"one", b"ONE"),
+        (["host1:cat", "host1:rev", "host1:cat"], b"same\n", b"emas\n"),
+        (["echo here", "host1:rev", "cat"], b"", b"ereh\n"),
+        (["host1:echo there", "tr t T"], b"", b"There\n"),
+        (["cat", "rev"], b"local\n", b"lacol\n"),
+        (["host1:true"], b"", b""),
+        ([":host1:tr a b 2>&1 | grep -c found", "cat"], b"", b"1\n"),
+        (["host1:printf %s 'a  b' \"c'd\" e\\\\nf\nprintf '!g'"], b"", b"a  bc'de\\nf!g"),
+        (["host1:cat"] * 4, b"x" * 300_000, b"x" * 300_000),
+    ],
+)
+def test_what_goes_in_comes_out(
+    tools: Tools, segments: list[str], stdin: bytes, out: bytes
+) -> None:
+    ended = tools.run("rdpipe", *segments, stdin=stdin)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == out
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", "two words", "new\nline", "it's \"quoted\"", "-n", "$HOME `id` !!"]
+)
+def test_file_names_reach_the_file_system_as_typed(tools: Tools, name: str) -> None:
+    source, target = tools.place / name, tools.place / f"{name}.out"
+    source.write_bytes(b"content")
+    ended = tools.run("rdpipe", f"host1:<{source}", f"host2:>{target}")
+    assert ended.returncode == 0, ended.stderr
+    assert target.read_bytes() == b"content"
+    ended = tools.run("rdpipe", f"<{name}", f">>{name}.out")  # in the current folder
+    assert ended.returncode == 0, ended.stderr
+    assert target.read_bytes() == b"contentcontent"
+
+
+def test_home_is_the_remote_ends(tools: Tools) -> None:
+    name = f".rdpipe-{os.getpid()}"
+    home = Path.home() / name
+    try:
+        ended = tools.run("rdpipe", "echo x", f"host1:>~/{name}")
+        assert ended.returncode == 0, ended.stderr
+        assert home.read_bytes() == b"x\n"
+        assert tools.run("rdpipe", f"host1:<~/{name}", "cat").stdout == b"x\n"
+    finally:
+        home.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("segments", "status", "said"),
+    [
+        (["host1:exit 3", "host2:cat"], 3, b"segment 1 (host1:exit 3): exit status 3"),
+        (["host1:echo", "host2:cat; exit 4"], 4, b"segment 2 "),
+        (["host1:exit 3", "host2:exit 4"], 4, b"segment 2 (host2:exit 4)"),
+        (["echo lots", "exit 5"], 5, b"segment 2 (exit 5): exit status 5"),
+        (["host1:kill -9 $$", "host2:cat"], 137, b"segment 1 "),
+        (["host1:yes", "host2:head -c 4"], 141, b"segment 1 (host1:yes)"),
+        (["host1:echo why >&2; exit 6", "cat"], 6, b"why\n"),
+        (["host1:nothere", "cat"], 127, b"nothere"),
+        (["host1:</nothere", "host2:cat"], 1, b"segment 1 (host1:</nothere)"),
+        (["echo x", "host1:>/nothere/x"], 1, b"segment 2 (host1:>/nothere/x)"),
+        (["echo x", "host1:>>/nothere/x"], 1, b"/nothere/x: No such file"),
+    ],
+)
+def test_exit_status_and_who_it_was(
+    tools: Tools, segments: list[str], status: int, said: bytes
+) -> None:
+    ended = tools.run("rdpipe", *segments)
+    assert ended.returncode == status, ended.stderr
+    assert said in ended.stderr
+
+
+def test_a_producer_that_fails_publishes_nothing(tools: Tools) -> None:
+    target = tools.place / "target"
+    target.write_bytes(b"old")
+    ended = tools.run("rdpipe", "host1:echo new; exit 1", f"host2:>{target}")
+    assert ended.returncode == 1
+    assert target.read_bytes() == b"old"
+    assert os.listdir(tools.place) == ["target"]
+
+
+def test_a_consumer_of_a_cut_stream_sees_no_end(tools: Tools) -> None:
+    seen = tools.place / "seen"
+    ended = tools.run("rdpipe", "host1:echo a; exit 9", f"host2:cat; echo end >{seen}")
+    assert ended.returncode == 9
+    assert not seen.exists()
+
+
+def test_append_and_cut_back(tools: Tools) -> None:
+    target = tools.place / "log"
+    assert tools.run("rdpipe", "echo a", f"host1:>>{target}").returncode == 0
+    assert tools.run("rdpipe", "echo b; exit 4", f"host1:>>{target}").returncode == 4
+    assert target.read_bytes() == b"a\n"
+    assert tools.run("rdpipe", "echo c", f"host1:>>{target}").returncode == 0
+    assert target.read_bytes() == b"a\nc\n"
+
+
+def test_appenders_take_turns(tools: Tools) -> None:
+    target = tools.place / "log"
+    command = "for i in 1 2 3; do echo {0}; sleep 0.1; done"
+    running = [
+        tools.start("rdpipe", command.format(name), f"host1:>>{target}")
+        for name in ("a", "b")
+    ]
+    for process in running:
+        process.communicate(timeout=30)
+    assert [process.returncode for process in running] == [0, 0]
+    assert target.read_bytes() in (b"a\na\na\nb\nb\nb\n", b"b\nb\nb\na\na\na\n")
+
+
+def test_a_killed_append_is_cut_back(tools: Tools) -> None:
+    target = tools.place / "log"
+    target.write_bytes(b"before\n")
+    process = tools.start("rdpipe", "echo x; sleep 100", f"host1:>>{target}")
+    until = time.monotonic() + 10
+    while target.read_bytes() == b"before\n" and time.monotonic() < until:
+        time.sleep(0.02)
+    assert target.read_bytes() == b"before\nx\n"
+    process.kill()
+    process.communicate()
+    tools.none_left()
+    assert target.read_bytes() == b"before\n"
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        ["-oProxyCommand=touch x:cat"],
+        ["--", "-oProxyCommand=touch:cat"],
+        ["--", "me@-oProxyCommand=touch:cat"],
+        ["host1:"],
+        ["<"],
+        ["cat", "<file"],
+        [">file", "cat"],
+        [],
+    ],
+)
+def test_refused_in_one_line_or_the_usage(tools: Tools, refused: list[str]) -> None:
+    ended = tools.run("rdpipe", *refused)
+    assert ended.returncode == 2
+    assert ended.stderr
+    assert os.listdir(tools.place) == []
+
+
+def test_a_host_that_ssh_cannot_reach_is_named(tools: Tools) -> None:
+    ended = subprocess.run(
+        [tools.folder / "rdpipe", "--ssh", "ssh -F none -p 1", "127.0.0.1:cat", "cat"],
+        input=b"",
+        capture_output=True,
+        timeout=30,
+    )
+    assert ended.returncode == 255
+    assert b"segment 1 (127.0.0.1:cat): no session: ssh ended" in ended.stderr
+
+
+def test_missing_tools_are_named(tools: Tools) -> None:
+    words = [tools.folder / "rdpipe", "--ssh", tools.ssh, "--remote-path", "/no/where"]
+    ended = subprocess.run(
+        [*words, "host1:cat", "cat"], input=b"", capture_output=True, timeout=30
+    )
+    assert ended.returncode == 127
+    assert b"no rdrecv found there: install it or give --remote-path" in ended.stderr
+
+
+def _chain(tools: Tools) -> "subprocess.Popen[bytes]":
+    """Two hosts; each one's shell has a child of its own, and one leaves its group."""
+    mark = tools.place
+    (tools.place / "sleeper").write_text("#!/bin/sh\nsleep 1000\n")
+    (tools.place / "sleeper").chmod(0o755)
+    process = tools.start(
+        "rdpipe",
+        f"host1:setsid {mark}/sleeper one & {mark}/sleeper two; true",
+        f"host2:trap '' TERM; {mark}/sleeper three; cat",
+    )
+    for name in ("one", "two", "three"):
+        tools.pid_of("sleeper", name)
+    return process
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+)
+def test_rdpipe_gone_leaves_no_process(tools: Tools, number: signal.Signals) -> None:
+    process = _chain(tools)
+    process.send_signal(number)
+    process.communicate(timeout=10)
+    assert process.returncode == (-9 if number == signal.SIGKILL else 128 + number)
+    tools.none_left()
+
+
+def test_ctrl_c_on_the_whole_group(tools: Tools) -> None:
+    process = subprocess.Popen(
+        tools.words("rdpipe", [f"host1:sleep 1000 # {tools.place}", "host2:cat"]),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    tools.pid_of("sleep 1000", "leash-run")
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=10)
+    assert process.returncode == 130
+    tools.none_left()
+
+
+@pytest.mark.parametrize(
+    "needles",
+    [
+        ("ssh", "host1", "exec"),
+        ("ssh", "host2", "exec"),
+        ("rdrecv", "--leash"),
+        ("rdsend", "leash-run", "one"),
+        ("rdrecv", "leash-run", "three"),
+        ("--leash-run", "one"),
+    ],
+)
+def test_any_part_killed_leaves_no_process(
+    tools: Tools, needles: tuple[str, ...]
+) -> None:
+    process = _chain(tools)
+    os.kill(tools.pid_of(*needles), signal.SIGKILL)
+    process.communicate(timeout=15)
+    assert process.returncode != 0
+    tools.none_left()
+
+
+def test_a_link_that_falls_silent_ends_both_sides(tools: Tools) -> None:
+    process = _chain(tools)
+    begun = time.monotonic()
+    frozen = tools.pid_of("ssh", "host2", "exec")
+    os.kill(frozen, signal.SIGSTOP)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode != 0
+    assert 9 < time.monotonic() - begun < 16
+    assert b"segment 2 " in said and b"nothing heard from there" in said
+    tools.none_left()
+
+
+def test_the_key_is_on_no_command_line(tools: Tools) -> None:
+    process = _chain(tools)
+    words = [word for row in tools.ours().values() for word in row]
+    assert not [word for word in words if len(word) >= 32 and word.isalnum()]
+    process.kill()
+
+
+def test_a_silent_pipe_stays_up_past_every_timeout(tools: Tools) -> None:
+    ended = tools.run("rdpipe", "host1:sleep 13; echo late", "host2:cat", within_s=40)
+    assert (ended.stdout, ended.returncode) == (b"late\n", 0), ended.stderr
