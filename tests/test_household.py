@@ -2,6 +2,7 @@
 
 import ssl
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,10 @@ def test_the_state_directory_follows_systemd(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "b"))
     assert household.state_directory() == tmp_path / "b" / "fpvcar"
     assert (tmp_path / "b" / "fpvcar").is_dir()
+
+
+def test_two_that_start_at_once_have_the_same_codes(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as starters:
+        found = list(starters.map(household.load_codes, [tmp_path] * 32))
+    assert len(set(found)) == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == ["codes.json"]

@@ -11,6 +11,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar import config, paths
 from fpvcar.server import Server
+from tests.test_hub import House
 
 PROFILE = config.load(paths.HARDWARE / "bench.toml")
 FEW = msgspec.structs.replace(
@@ -18,10 +19,12 @@ FEW = msgspec.structs.replace(
 )
 
 
-def status(path: str, root: Path, *, sessions: int = 0, viewers: int = 0) -> int:
+def status(
+    path: str, root: Path, *, viewers: int = 0, body: bytes | None = None
+) -> int:
     """What GET `path` answers while so many are here; 101 opens a WebSocket."""
     hub: Any = SimpleNamespace(
-        sessions=[None] * sessions, receive=None, leave=lambda _: None
+        leave=lambda _: None, may_drive=lambda client: client == "driver"
     )
     stream: Any = SimpleNamespace(viewers=[None] * viewers)
 
@@ -29,7 +32,7 @@ def status(path: str, root: Path, *, sessions: int = 0, viewers: int = 0) -> int
         app = Server(FEW, hub, stream, root, dict).application()
         async with TestClient(TestServer(app)) as client:
             if not path.startswith("/ws/"):
-                return (await client.get(path)).status
+                return (await client.get(path, data=body)).status
             try:
                 async with client.ws_connect(path):
                     return 101
@@ -41,8 +44,60 @@ def status(path: str, root: Path, *, sessions: int = 0, viewers: int = 0) -> int
 
 def test_a_crowd_at_the_video_bars_nobody_from_the_stop_button(tmp_path: Path) -> None:
     assert status("/ws/drive", tmp_path, viewers=2) == 101
-    assert status("/ws/video", tmp_path, viewers=2) == 503
-    assert status("/ws/drive", tmp_path, sessions=2) == 503
+    assert status("/ws/video?client=eve", tmp_path, viewers=2) == 503
+    assert status("/ws/video?client=driver", tmp_path, viewers=2) == 101
+
+
+def test_a_body_is_refused(tmp_path: Path) -> None:
+    assert status("/healthz", tmp_path, body=b"x") == 413
+    assert status("/healthz", tmp_path) == 200
+
+
+def test_a_full_house_keeps_a_place_for_whoever_may_drive(tmp_path: Path) -> None:
+    """Two may watch. The third goes again, the driver gets in and stays."""
+    stream: Any = SimpleNamespace(viewers=[])
+    app = Server(FEW, House(FEW).hub, stream, tmp_path, dict).application()
+
+    async def says_hello(
+        client: TestClient[Any, Any], name: str, code: str = ""
+    ) -> aiohttp.ClientWebSocketResponse:
+        ws = await client.ws_connect("/ws/drive")
+        await ws.send_json(
+            {"kind": "hello", "v": 1, "client": f"client-{name}", "code": code}
+        )
+        assert (await ws.receive_json(timeout=3))["kind"] == "welcome"
+        return ws
+
+    async def crowd() -> None:
+        async with TestClient(TestServer(app)) as client:
+            driver = await says_hello(client, "driver", "123456")
+            await driver.close()
+            watchers = [await says_hello(client, name) for name in ("one", "two")]
+            third = await says_hello(client, "three")
+            end = await third.receive(timeout=3)
+            assert end.type is aiohttp.WSMsgType.CLOSE
+            assert end.extra == "2 viewers are here already (server.max_viewers)"
+            driver = await says_hello(client, "driver", "123456")
+            await driver.send_json({"kind": "ping", "seq": 1, "t": 0})
+            assert (await driver.receive_json(timeout=3))["kind"] == "pong"
+            assert not any(watcher.closed for watcher in watchers)
+
+    asyncio.run(crowd())
+
+
+def test_sockets_that_never_say_hello_are_counted(tmp_path: Path) -> None:
+    stream: Any = SimpleNamespace(viewers=[])
+    app = Server(FEW, House(FEW).hub, stream, tmp_path, dict).application()
+
+    async def crowd() -> None:
+        async with TestClient(TestServer(app)) as client:
+            for _ in range(2):
+                await client.ws_connect("/ws/drive")
+            answer = await client.get("/ws/drive")
+            assert answer.status == 503
+            assert "2 are open from 127.0.0.1" in await answer.text()
+
+    asyncio.run(crowd())
 
 
 def test_a_path_that_no_file_can_have_is_not_found(tmp_path: Path) -> None:

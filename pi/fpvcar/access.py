@@ -45,7 +45,7 @@ class Door:
 
     def wait_s(self, address: str, now_s: float) -> float:
         """How long this address must wait before its next try."""
-        address = _household_of(address)
+        address = household_of(address)
         wrong = self._wrong.get(address)
         if wrong is None:
             return 0.0
@@ -62,7 +62,7 @@ class Door:
         """
         if self.wait_s(address, now_s) > 0.0:
             return None
-        address = _household_of(address)
+        address = household_of(address)
         given = code.strip().encode()
         grown_up = hmac.compare_digest(given, self._codes.grown_up.encode())
         drive = hmac.compare_digest(given, self._codes.drive.encode())
@@ -75,7 +75,7 @@ class Door:
         return None
 
 
-def _household_of(address: str) -> str:
+def household_of(address: str) -> str:
     """An IPv6 host has a whole /64 to try from: it counts as one."""
     try:
         ip = ipaddress.IPv6Address(address.partition("%")[0])

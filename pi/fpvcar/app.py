@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from fpvcar import __version__, access, household, paths, wire
+from fpvcar import __version__, access, doorway, household, paths, watchdog, wire
 from fpvcar.camera import Camera, argv_of
 from fpvcar.config import Profile
 from fpvcar.control import Control
@@ -23,6 +23,9 @@ from fpvcar.telemetry import Board
 from fpvcar.wheels_client import WheelsClient
 
 DRIVE_EVERY_MS = 40
+IDLE_S = 10.0
+"""How long a connection may be without a whole request, its first one included."""
+LINGER_S = 1.0
 log = logging.getLogger("fpvcar.run")
 
 
@@ -64,7 +67,11 @@ class Running:
         self.hub = Hub(
             profile, self.control, door, self.board, self.camera, self._welcome
         )
-        self.server = Server(profile, self.hub, self.stream, paths.WEB, self.status)
+        limits = profile.server
+        self.places = doorway.places(limits.max_connections, limits.max_per_address)
+        self.server = Server(
+            profile, self.hub, self.stream, paths.WEB, self.status, self.places.know
+        )
 
     def _volts(self) -> float | None:
         battery = self.board.battery
@@ -118,17 +125,21 @@ class Running:
 
     async def _serve(self) -> None:
         runner = web.AppRunner(
-            self.server.application(), access_log=None, shutdown_timeout=0.5
-        )
+            self.server.application(), access_log=None, shutdown_timeout=0.5,
+            keepalive_timeout=IDLE_S, lingering_time=LINGER_S, auto_decompress=False,
+        )  # fmt: skip
         await runner.setup()
         host, port = self.options.host, self.options.port
+        assert runner.server is not None  # made by setup
+        door = doorway.Doorway(self.places, runner.server)
         try:
-            await web.TCPSite(runner, host, port).start()
+            await door.open(host, port)
             if self.tls is not None:
-                await web.TCPSite(runner, host, port + 1, ssl_context=self.tls).start()
+                await door.open(host, port + 1, self.tls)
             log.info("listening on %s:%d", host, port)
             await asyncio.Event().wait()
         finally:
+            await door.close()
             await runner.cleanup()
 
     def jobs(self) -> list[Coroutine[Any, Any, None]]:
@@ -140,6 +151,7 @@ class Running:
             self.hub.run(),
             self.board.watch(),
             self._serve(),
+            watchdog.run(watchdog.Watchdog()),
         ]
 
 

@@ -127,6 +127,11 @@ class Server(_Section, frozen=True):
 
     allowed_hosts: tuple[str, ...] = ()
     max_viewers: Annotated[int, Meta(ge=1, le=1000)] = 50
+    """Of each kind of socket; whoever may drive has places of its own beside them."""
+    max_connections: Annotated[int, Meta(ge=16, le=4096)] = 256
+    """TCP, whatever becomes of it; some 30 kB each, more with https."""
+    max_per_address: Annotated[int, Meta(ge=4, le=4096)] = 128
+    """Of them from one IPv4 address or one IPv6 /64."""
     first_takes_wheel: bool = False
     """Whoever comes first and may drive has the wheel without asking."""
 

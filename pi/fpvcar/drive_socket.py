@@ -22,6 +22,12 @@ OUTBOX_MAX = 32
 ESTOP = '{"kind":"estop"}'
 """As the page writes it: the one message that passes the meter."""
 HELLO_S = 5.0
+CLOSE_S = 1.0
+FLOOD_PAUSE_S = 0.001
+"""After a message too many: TCP then slows down who floods."""
+TOO_MANY = wire.Error(
+    "too many messages", "", f"{MESSAGES_PER_S:.0f} a second", "send fewer; dropped"
+)
 log = logging.getLogger("fpvcar.seat")
 
 
@@ -98,18 +104,26 @@ async def serve(
 ) -> web.WebSocketResponse:
     """Runs one /ws/drive socket until it ends. `receive` is the hub's."""
     ws = web.WebSocketResponse(
-        compress=False, max_msg_size=16 * wire.DRIVE_MAX_BYTES, heartbeat=10.0
-    )
+        compress=False, max_msg_size=16 * wire.DRIVE_MAX_BYTES, heartbeat=10.0,
+        timeout=CLOSE_S, autoping=False,
+    )  # fmt: skip
     await ws.prepare(request)
     sender = asyncio.create_task(session.send_all(ws))
     try:
         async with asyncio.timeout(HELLO_S) as waiting:
             async for message in ws:
-                _take(session, message.type, message.data, receive, clock_s())
+                now_s = clock_s()
+                allowed = session.meter.allow(now_s) or message.data == ESTOP
+                if not allowed:
+                    session.deny(TOO_MANY, now_s)
+                elif message.type is WSMsgType.PING:
+                    await ws.pong(message.data)
+                elif message.type is not WSMsgType.PONG:
+                    _take(session, message.type, message.data, receive)
                 if session.client:
                     waiting.reschedule(None)
                 # Frames that wait already are read without a pause: let others in.
-                await asyncio.sleep(0)
+                await asyncio.sleep(0 if allowed else FLOOD_PAUSE_S)
     except TimeoutError:
         await _end(session, sender, f"no hello within {HELLO_S:.0f} s")
     except Closing as reason:
@@ -132,14 +146,7 @@ def _take(
     kind: WSMsgType,
     data: str | bytes,
     receive: Callable[[Session, wire.Upward], None],
-    now_s: float,
 ) -> None:
-    if not session.meter.allow(now_s) and data != ESTOP:
-        limit = f"{session.meter.rate:.0f} a second"
-        session.deny(
-            wire.Error("too many messages", "", limit, "send fewer; dropped"), now_s
-        )
-        return
     if kind is not WSMsgType.TEXT:
         session.refuse(wire.Error("binary frame refused", "", "JSON text frames"))
         return

@@ -8,6 +8,7 @@ import os
 import socket
 import ssl
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -32,18 +33,37 @@ def state_directory() -> Path:
 
 
 def load_codes(directory: Path) -> Codes:
-    """The codes of this car; made at the first start."""
+    """The codes of this car; made at the first start, by one process only."""
     path = directory / "codes.json"
+    kept = _kept_codes(path)
+    if kept is not None:
+        return kept
+    codes = new_codes()
+    text = msgspec.json.encode({"drive": codes.drive, "grown_up": codes.grown_up})
+    descriptor, name = tempfile.mkstemp(prefix="codes-", dir=directory)  # 0600
+    new = Path(name)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())  # power may go at any moment: whole or not at all
+    try:
+        os.link(new, path)
+    except FileExistsError:  # another process was first, or what is there is damaged
+        if (kept := _kept_codes(path)) is not None:
+            codes = kept
+        else:
+            os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)
+    return codes
+
+
+def _kept_codes(path: Path) -> Codes | None:
     try:
         kept = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
         return Codes(drive=kept["drive"], grown_up=kept["grown_up"])
     except (OSError, msgspec.DecodeError, KeyError):
-        codes = new_codes()
-    text = msgspec.json.encode({"drive": codes.drive, "grown_up": codes.grown_up})
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(text)
-    return codes
+        return None
 
 
 def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:

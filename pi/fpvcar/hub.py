@@ -87,6 +87,15 @@ class Hub:
         """Is this client at the wheel? Asked by the video socket."""
         return self._seat.holds(client)
 
+    def may_drive(self, client: str) -> bool:
+        """Has this client the wheel, or may it ask for it?"""
+        session = self._session_of(client)
+        return self.drives(client) or (session is not None and session.rights.drive)
+
+    def watchers(self) -> int:
+        """How many are here who may only watch."""
+        return sum(not self.may_drive(one.client) for one in self.sessions)
+
     def receive(self, session: Session, message: wire.Upward) -> None:
         """One good message of one browser. Raises Closing for a replaced socket.
 

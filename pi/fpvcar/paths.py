@@ -1,6 +1,7 @@
 """Where the program's own files are: in the checkout, or in the installed package."""
 
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -17,8 +18,31 @@ HARDWARE = _own("hardware")
 
 
 def runtime_directory() -> Path:
-    """$RUNTIME_DIRECTORY (set by systemd and by the bench), else one of our own."""
+    """$RUNTIME_DIRECTORY (set by systemd and by the bench), else one of our own.
+
+    Our own is private to this user: whoever holds the socket in it drives the motors.
+    Raises OSError if anybody else could write there.
+    """
     given = os.environ.get("RUNTIME_DIRECTORY")
-    path = Path(given) if given else Path(tempfile.gettempdir()) / "fpvcar"
+    if given:
+        path = Path(given)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return path
+    user = os.getuid()
+    path = Path(tempfile.gettempdir()) / f"fpvcar-{user}"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    refuse_shared(path, user)
     return path
+
+
+def refuse_shared(path: Path, user: int) -> None:
+    """Raises OSError unless `path` is a directory of this user's and nobody else's."""
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise OSError(f"{path}: expected a directory of our own; set RUNTIME_DIRECTORY")
+    mode = stat.S_IMODE(found.st_mode)
+    if found.st_uid != user or mode & 0o077:
+        raise OSError(
+            f"{path}: owner {found.st_uid}, mode {mode:04o} (expected {user}, 0700); "
+            "remove it, or set RUNTIME_DIRECTORY"
+        )

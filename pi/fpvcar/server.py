@@ -6,10 +6,11 @@ from pathlib import Path
 
 from aiohttp import web
 
-from fpvcar import access, drive_socket, video_socket
+from fpvcar import access, drive_socket, video_socket, wire
 from fpvcar.access import Rights
 from fpvcar.config import Profile
-from fpvcar.drive_socket import Session
+from fpvcar.doorway import KEPT, Places
+from fpvcar.drive_socket import Closing, Session
 from fpvcar.hub import Hub
 from fpvcar.stream import Stream
 
@@ -41,9 +42,15 @@ class Server:
     def __init__(
         self, profile: Profile, hub: Hub, stream: Stream, web_root: Path,
         status: Callable[[], dict[str, object]],
+        know: Callable[[str], None] = lambda address: None,
     ) -> None:  # fmt: skip
+        """`know(address)`: somebody who may drive is there."""
         self._profile, self._hub, self._stream = profile, hub, stream
         self._web_root, self._status = web_root.resolve(), status
+        self._know = know
+        most = profile.server.max_viewers
+        # Beyond the watchers: room in which a driver says hello.
+        self._drive_places = Places(most + KEPT, most)
 
     def application(self) -> web.Application:
         """The aiohttp application; made once per `run`."""
@@ -76,36 +83,54 @@ class Server:
                 text=f'Origin "{origin}" refused: expected {request.scheme}://{host}; '
                 "open the car's own page.\n"
             )
+        if request.can_read_body:
+            raise web.HTTPRequestEntityTooLarge(
+                0, 0, text="A body was refused: expected none.\n"
+            )
         return await handler(request)
 
     async def _drive(self, request: web.Request) -> web.StreamResponse:
-        self._refuse_crowd(len(self._hub.sessions))
         address = request.remote or ""
+        full = self._drive_places.enter(address)
+        if full is not None:
+            raise web.HTTPServiceUnavailable(
+                text=f"{full} already at /ws/drive (server.max_viewers).\n"
+            )
         # A client without Origin is no page of ours: it may watch, and needs the code.
         at_home = access.is_loopback(address) and "Origin" in request.headers
         rights = Rights(drive=at_home)
         session = Session(address, rights, self._profile.gate.stale_s)
         try:
             return await drive_socket.serve(
-                request, session, self._hub.receive, time.monotonic
+                request, session, self._receive, time.monotonic
             )
         finally:
             self._hub.leave(session)
+            self._drive_places.leave(address)
+
+    def _receive(self, session: Session, message: wire.Upward) -> None:
+        """The hub's; a watcher too many goes again, a driver never does."""
+        self._hub.receive(session, message)
+        if not isinstance(message, wire.Hello | wire.Unlock):
+            return
+        most = self._profile.server.max_viewers
+        if self._hub.may_drive(session.client):
+            self._drive_places.know(session.address)
+            self._know(session.address)
+        elif self._hub.watchers() > most:
+            raise Closing(f"{most} viewers are here already (server.max_viewers)")
 
     async def _video(self, request: web.Request) -> web.StreamResponse:
-        self._refuse_crowd(len(self._stream.viewers))
         client = request.query.get("client", "")
-        return await video_socket.serve_viewer(
-            request, self._stream, lambda: self._hub.drives(client)
-        )
-
-    def _refuse_crowd(self, here: int) -> None:
-        """Each kind of socket by itself: no viewer of video bars the stop button."""
         most = self._profile.server.max_viewers
-        if here >= most:
+        kept = KEPT if self._hub.may_drive(client) else 0
+        if len(self._stream.viewers) >= most + kept:
             raise web.HTTPServiceUnavailable(
                 text=f"{most} viewers are here already (server.max_viewers).\n"
             )
+        return await video_socket.serve_viewer(
+            request, self._stream, lambda: self._hub.drives(client)
+        )
 
     async def _ping(self, request: web.Request) -> web.Response:
         clock_us = time.monotonic_ns() // 1000

@@ -162,6 +162,7 @@ async def serve_viewer(
         max_msg_size=TEXT_MAX_BYTES,
         heartbeat=HEARTBEAT_S,
         timeout=CLOSE_S,
+        autoping=False,
     )
     await ws.prepare(request)
     if request.transport is None:  # gone meanwhile
@@ -203,14 +204,16 @@ async def _listen(
     """Until the browser closes (None) or sends what is refused (code, reason)."""
     meter, ignored = Meter(KEYS_PER_S, KEYS_BURST), 0
     async for message in ws:
-        reason = _refusal(message)
+        control = message.type in (WSMsgType.PING, WSMsgType.PONG)
+        reason = None if control else _refusal(message)
         if reason is not None:
             return reason
-        if meter.allow(time.monotonic()):
+        allowed = meter.allow(time.monotonic())
+        ignored = 0 if allowed else ignored + 1
+        if allowed and not control:
             viewer.lost_place()
-            ignored = 0
-        else:
-            ignored += 1
+        elif allowed and message.type is WSMsgType.PING:
+            await ws.pong(message.data)
         if ignored >= KEYS_ABUSE:
             limit = f"expected at most {KEYS_PER_S:.0f} a second"
             return WSCloseCode.POLICY_VIOLATION, f'too many "key" ({limit})'

@@ -164,6 +164,11 @@ def reachable(host: str) -> str:
     return "localhost" if host in ("", "0.0.0.0", "::", "127.0.0.1") else host
 
 
+def in_url(host: str) -> str:
+    """An IPv6 address stands in brackets, its zone behind %25 (RFC 6874)."""
+    return f"[{host.replace('%', '%25')}]" if ":" in host else host
+
+
 async def _ready(host: str, port: int) -> None:
     async with asyncio.timeout(READY_S):
         while True:
@@ -179,7 +184,10 @@ async def _ready(host: str, port: int) -> None:
 def greeting(options: Options, car: str) -> str:
     """What the terminal shows when the car can be driven."""
     codes = household.load_codes(household.state_directory())
-    lines = ["", f"  {car} is ready: http://{reachable(options.host)}:{options.port}/"]
+    lines = [
+        "",
+        f"  {car} is ready: http://{in_url(reachable(options.host))}:{options.port}/",
+    ]
     if not access.is_loopback(options.host):
         import segno  # only here: the car prints no pictures
 
@@ -230,4 +238,4 @@ async def _greet(options: Options, car: str) -> None:
         return
     print(greeting(options, car), flush=True)
     if options.browser:
-        webbrowser.open(f"http://{reachable(options.host)}:{options.port}/")
+        webbrowser.open(f"http://{in_url(reachable(options.host))}:{options.port}/")

@@ -1,0 +1,193 @@
+"""The door: who gets a connection, what the others are told, what becomes of crowds."""
+
+import asyncio
+import errno
+import os
+import resource
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar import doorway, paths
+from fpvcar.bench.supervisor import in_url
+from fpvcar.doorway import KNOWN_MAX, Doorway, Places
+
+
+def test_places_are_counted_in_all_and_for_each_address() -> None:
+    places = Places(3, 2, kept=1)
+    assert [places.enter("10.0.0.1") for _ in range(2)] == [None, None]
+    assert places.enter("10.0.0.1") == "2 are open from 10.0.0.1"
+    assert places.enter("10.0.0.2") is None
+    assert places.enter("10.0.0.3") == "3 are open"
+    places.leave("10.0.0.1")
+    assert places.enter("10.0.0.3") is None
+
+
+def test_who_may_drive_has_places_of_its_own() -> None:
+    places = Places(2, 2, kept=1)
+    places.know("10.0.0.9")
+    assert places.enter("10.0.0.1") is None and places.enter("10.0.0.2") is None
+    assert places.enter("10.0.0.3") is not None
+    assert places.enter("10.0.0.9") is None
+    assert places.enter("10.0.0.9") == "2 are open"
+
+
+def test_an_ipv6_network_is_one_address() -> None:
+    places = Places(9, 1)
+    assert places.enter("2001:db8::1") is None
+    assert places.enter("2001:db8::2") is not None
+    assert places.enter("2001:db8:0:1::1") is None
+
+
+def test_only_the_newest_drivers_are_remembered() -> None:
+    places = Places(1, 9, kept=1)
+    for number in range(KNOWN_MAX + 1):
+        places.know(f"10.0.0.{number}")
+    assert places.enter("10.0.1.1") is None
+    assert places.enter("10.0.0.0") is not None
+    assert places.enter("10.0.0.1") is None
+
+
+class Echo(asyncio.Protocol):
+    """Says back what it hears."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.transport.write(data)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def said(port: int) -> bytes:
+    """What a newcomer hears: its own word, or why it may not come in."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"x")
+    async with asyncio.timeout(5):
+        heard = await reader.read(1000)
+    writer.close()
+    return heard
+
+
+async def test_a_full_house_says_so_and_has_room_again() -> None:
+    places, port = Places(2, 2), free_port()
+    door = Doorway(places, Echo)
+    await door.open("127.0.0.1", port)
+    inside = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+    for reader, writer in inside:
+        writer.write(b"x")
+        assert await reader.readexactly(1) == b"x"
+    with socket.create_connection(("127.0.0.1", port)) as refused:
+        answer = await asyncio.to_thread(refused.recv, 1000)
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"2 are open from 127.0.0.1 already (server.max_connections" in answer
+    for _, writer in inside:
+        writer.close()
+        await writer.wait_closed()
+    for _ in range(500):
+        if places.taken:
+            await asyncio.sleep(0.01)
+    assert places.taken == 0
+    assert await said(port) == b"x"
+    await door.close()
+
+
+async def test_a_busy_port_is_named() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1 port {port}"):
+            await Doorway(Places(1, 1), Echo).open("127.0.0.1", port)
+
+
+@pytest.fixture
+def no_descriptors() -> Iterator[list[int]]:
+    """All that this process may open, opened; the list may be closed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = 1 + max(int(name) for name in os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    held: list[int] = []
+    yield held
+    for descriptor in held:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_without_descriptors_the_door_waits_and_does_not_spin(
+    no_descriptors: list[int],
+) -> None:
+    port = free_port()
+    door = Doorway(Places(9, 9), Echo)
+    await door.open("127.0.0.1", port)
+    with socket.socket() as knocks:
+        knocks.setblocking(False)
+        while True:
+            try:
+                no_descriptors.append(os.open("/dev/null", os.O_RDONLY))
+            except OSError as fault:
+                assert fault.errno == errno.EMFILE
+                break
+        with pytest.raises(BlockingIOError):
+            knocks.connect(("127.0.0.1", port))
+        before_s = os.times().user + os.times().system
+        await asyncio.sleep(1.0)
+        assert os.times().user + os.times().system - before_s < 0.3
+        while no_descriptors:
+            os.close(no_descriptors.pop())
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(5):
+            await loop.sock_sendall(knocks, b"x")
+            assert await loop.sock_recv(knocks, 1) == b"x"
+    await door.close()
+
+
+def test_the_limit_of_descriptors_is_raised_or_obeyed() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+        assert doorway.places(256, 128).most == 256
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 256
+        if hard != resource.RLIM_INFINITY:
+            assert doorway.places(hard, 128).most == hard - 80
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_runtime_directory_that_others_may_write_is_refused(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir(mode=0o700)
+    paths.refuse_shared(own, os.getuid())
+    with pytest.raises(OSError, match="expected 12345, 0700"):
+        paths.refuse_shared(own, 12345)
+    own.chmod(0o750)
+    with pytest.raises(OSError, match="mode 0750"):
+        paths.refuse_shared(own, os.getuid())
+    link = tmp_path / "link"
+    link.symlink_to(own)
+    with pytest.raises(OSError, match="expected a directory of our own"):
+        paths.refuse_shared(link, os.getuid())
+
+
+def test_without_a_given_one_the_runtime_directory_is_our_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("RUNTIME_DIRECTORY", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    path = paths.runtime_directory()
+    assert path == tmp_path / f"fpvcar-{os.getuid()}"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+
+
+def test_an_ipv6_address_stands_in_brackets() -> None:
+    assert in_url("::1") == "[::1]" and in_url("fe80::1%eth0") == "[fe80::1%25eth0]"
+    assert in_url("10.0.0.1") == "10.0.0.1"
