@@ -1,0 +1,84 @@
+"""Ends a `run` whose event loop stands still, with all stacks in the log.
+
+    loop ---- beat, every 0.25 s ----> watchdog <---- look, every 0.25 s ---- a thread
+    no beat for 2 s: the stacks to stderr, exit status 70; the unit starts it again
+
+It brings the service back; it does not stop the car: `wheels` has done that long ago,
+when the deadline of the last setpoint passed.
+
+Only looks count, each for a quarter of a second at most: a process that was stopped,
+a machine that slept or was too busy to run this thread shows it a long time without a
+beat too, but few looks. A loop that holds the interpreter's lock holds this thread as
+well; for that, and for `wheels`, which has no thread, there is the unit's watchdog.
+"""
+
+import asyncio
+import faulthandler
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+PATIENCE_S = 2.0
+LOOK_S = 0.25
+STATUS = 70
+"""EX_SOFTWARE of <sysexits.h>: tells it from every other end."""
+log = logging.getLogger("fpvcar.run")
+
+
+class Watchdog:
+    """How long the loop has stood still as far as this process could see. Pure."""
+
+    def __init__(self, patience_s: float = PATIENCE_S, look_s: float = LOOK_S) -> None:
+        self.beats = 0
+        self._patience_s, self._look_s = patience_s, look_s
+        self._seen = 0
+        self._looked_s: float | None = None
+        self.still_s = 0.0
+
+    def beat(self) -> None:
+        """The loop is alive. Called on the loop; `look` by another thread."""
+        self.beats += 1
+
+    def look(self, now_s: float) -> bool:
+        """True once the loop has stood still for longer than one may bear."""
+        elapsed_s = 0.0 if self._looked_s is None else now_s - self._looked_s
+        self._looked_s = now_s
+        if self.beats != self._seen:
+            self._seen, self.still_s = self.beats, 0.0
+            return False
+        self.still_s += min(max(elapsed_s, 0.0), self._look_s)
+        return self.still_s >= self._patience_s
+
+
+def die(still_s: float) -> NoReturn:
+    """Says where every thread stands, and ends the process without a farewell."""
+    log.critical("the event loop stood still for %.1f s; ending", still_s)
+    faulthandler.dump_traceback(file=sys.stderr, all_threads=True)
+    os._exit(STATUS)
+
+
+async def run(
+    watchdog: Watchdog,
+    bite: Callable[[float], object] = die,
+    clock_s: Callable[[], float] = time.monotonic,
+) -> None:
+    """Beats on this loop while a thread looks; for ever."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(LOOK_S):
+            if watchdog.look(clock_s()):
+                bite(watchdog.still_s)
+
+    thread = threading.Thread(target=watch, name="watchdog", daemon=True)
+    thread.start()
+    try:
+        while True:
+            watchdog.beat()
+            await asyncio.sleep(LOOK_S)
+    finally:
+        ended.set()

@@ -1,0 +1,118 @@
+"""The watchdog of the event loop: when it bites, and when it must not."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from fpvcar import watchdog
+from fpvcar.watchdog import LOOK_S, PATIENCE_S, STATUS, Watchdog
+
+
+def looks(dog: Watchdog, count: int, every_s: float = LOOK_S, at_s: float = 0.0) -> int:
+    """How many looks in a row did not bite."""
+    return next(
+        (n for n in range(count) if dog.look(at_s + (n + 1) * every_s)),
+        count,
+    )
+
+
+def test_a_loop_that_beats_is_left_alone() -> None:
+    dog = Watchdog()
+    for number in range(1000):
+        dog.beat()
+        assert not dog.look(number * LOOK_S)
+        assert not dog.look((number + 0.5) * LOOK_S)
+
+
+def test_a_loop_that_stands_still_is_ended() -> None:
+    dog = Watchdog()
+    dog.beat()
+    assert not dog.look(0.0)
+    assert looks(dog, 100) == round(PATIENCE_S / LOOK_S) - 1
+    assert dog.still_s == PATIENCE_S
+
+
+def test_a_beat_forgives_everything() -> None:
+    dog = Watchdog()
+    dog.look(0.0)
+    assert looks(dog, 7) == 7
+    dog.beat()
+    assert not dog.look(8 * LOOK_S)
+    assert looks(dog, 7, at_s=8 * LOOK_S) == 7
+
+
+def test_a_loop_that_never_began_is_ended_too() -> None:
+    dog = Watchdog()
+    assert looks(dog, 100) < 10
+
+
+@pytest.mark.parametrize("slept_s", [3.0, 3600.0, 1e6])
+def test_a_process_that_was_stopped_is_not_a_loop_that_hangs(slept_s: float) -> None:
+    """SIGCONT, or the machine wakes: the thread may well run before the loop does."""
+    dog = Watchdog()
+    dog.beat()
+    dog.look(0.0)
+    assert not dog.look(slept_s)
+    assert not dog.look(slept_s + 0.001)
+    dog.beat()
+    assert not dog.look(slept_s + LOOK_S)
+    assert dog.still_s == 0.0
+
+
+def test_stopped_again_and_again_with_a_beat_between() -> None:
+    dog, now_s = Watchdog(), 0.0
+    for _ in range(100):
+        now_s += 60.0
+        assert not dog.look(now_s)
+        dog.beat()
+
+
+def test_a_clock_that_goes_back_counts_nothing() -> None:
+    dog = Watchdog()
+    dog.look(100.0)
+    assert looks(dog, 50, every_s=-1.0, at_s=100.0) == 50
+
+
+async def test_it_lives_and_ends_with_the_loop() -> None:
+    bitten: list[float] = []
+    task = asyncio.create_task(watchdog.run(Watchdog(), bitten.append))
+    await asyncio.sleep(3 * LOOK_S)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert not bitten
+
+
+BLOCKED = """
+import asyncio, time
+from fpvcar import watchdog
+
+def careless():
+    time.sleep(60.0)
+
+async def main():
+    dog = asyncio.create_task(watchdog.run(watchdog.Watchdog()))
+    await asyncio.sleep(0.1)
+    print("blocks", flush=True)
+    careless()
+
+asyncio.run(main())
+"""
+
+
+def test_a_blocked_process_says_where_and_ends() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", BLOCKED], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "blocks\n"
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGCONT)
+        _, said = process.communicate(timeout=20.0)
+    assert process.returncode == STATUS
+    assert "stood still for 2.0 s" in said and "in careless" in said
