@@ -97,6 +97,8 @@ class Wheels:
 
     def stop(self, reason: WheelsReason, now_ns: int) -> list[Answer]:
         """Stops: the client is gone, or the process is to end."""
+        if self.lease.moving:
+            log.warning("stopped: %s", reason.name.lower())
         return [self.lease.stop(reason, now_ns), *self._stand(now_ns)]
 
     def close(self) -> None:
