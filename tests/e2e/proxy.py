@@ -3,8 +3,29 @@
 import contextlib
 import socket
 import threading
+import time
 from contextlib import AbstractContextManager
 from types import TracebackType
+
+SEGMENT_BYTES = 1448
+
+
+class Air:
+    """One direction of a radio: everybody's bytes pass one after the other."""
+
+    def __init__(self, bits_per_s: float) -> None:
+        self._bits_per_s = bits_per_s
+        self._lock = threading.Lock()
+        self._free_s = 0.0
+
+    def carry(self, size: int) -> None:
+        """Takes as long as these bytes are on the air."""
+        with self._lock:
+            self._free_s = max(self._free_s, time.monotonic())
+            self._free_s += 8 * size / self._bits_per_s
+            wait_s = self._free_s - time.monotonic()
+        if wait_s > 0.001:  # less than that a sleep cannot do
+            time.sleep(wait_s)
 
 
 class Link(AbstractContextManager["Link"]):
@@ -12,10 +33,17 @@ class Link(AbstractContextManager["Link"]):
 
     `cut()` drops every connection that is open, without a word to either side
     reaching the other: what a phone that leaves the Wi-Fi looks like.
+
+    `bits_per_s` is what passes downwards in all; of each connection `queue_bytes`
+    wait on the way at most, in segments of an Ethernet.
     """
 
-    def __init__(self, target: int) -> None:
+    def __init__(
+        self, target: int, bits_per_s: float | None = None, queue_bytes: int = 16384
+    ) -> None:
         self._target = target
+        self._air = Air(bits_per_s) if bits_per_s else None
+        self._queue_bytes = queue_bytes
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._flowing = threading.Event()
@@ -56,7 +84,7 @@ class Link(AbstractContextManager["Link"]):
             except OSError:
                 return  # the listener is closed
             try:
-                far = socket.create_connection(("127.0.0.1", self._target))
+                far = self._call()
             except OSError:
                 near.close()
                 continue
@@ -67,19 +95,41 @@ class Link(AbstractContextManager["Link"]):
                     one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=self._carry, args=(near, far), daemon=True).start()
 
+    def _call(self) -> socket.socket:
+        far = socket.socket()
+        try:
+            if self._air is not None:
+                far.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, SEGMENT_BYTES)
+                far.setsockopt(  # the kernel doubles it
+                    socket.SOL_SOCKET, socket.SO_RCVBUF, self._queue_bytes // 2
+                )
+            far.connect(("127.0.0.1", self._target))
+        except OSError:
+            far.close()
+            raise
+        return far
+
     def _carry(self, near: socket.socket, far: socket.socket) -> None:
         """Both ways until both have ended; then, and only then, closes."""
-        back = threading.Thread(target=self._pump, args=(far, near), daemon=True)
+        back = threading.Thread(
+            target=self._pump, args=(far, near, self._air), daemon=True
+        )
         back.start()
-        self._pump(near, far)
+        self._pump(near, far, None)
         back.join()
         near.close()
         far.close()
 
-    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+    def _pump(
+        self, source: socket.socket, sink: socket.socket, air: Air | None
+    ) -> None:  # fmt: skip
+        most = SEGMENT_BYTES if air else 65536
         with contextlib.suppress(OSError):
-            while data := source.recv(65536):
+            while data := source.recv(most):
                 self._flowing.wait()
+                if air:
+                    air.carry(len(data))
+                    self._flowing.wait()
                 sink.sendall(data)
             self._flowing.wait()
         for one in (source, sink):
