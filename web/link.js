@@ -63,9 +63,10 @@ export class Link {
     this.awake();
   }
 
-  /** Timers run while somebody looks at the page, and not when it is hidden. */
+  /** Timers run and pictures come while somebody looks, and not when it is hidden. */
   awake() {
     if (this.timers.length > 0) return;
+    if (this.up && this.video === null) this.openVideo();
     this.tick();
     this.ping();
     this.timers = [setInterval(() => this.tick(), TICK_MS),
@@ -75,6 +76,9 @@ export class Link {
   asleep() {
     for (const timer of this.timers) clearInterval(timer);
     this.timers = [];
+    const video = this.video;
+    this.video = null;
+    video?.close();
   }
 
   /** Takes the link back after it was parked. */
@@ -163,7 +167,7 @@ export class Link {
       this.policy.opened(performance.now());
       this.clock.reset();
       socket.send(encode({kind: 'hello', v: VERSION, client: this.client, ...this.hello()}));
-      this.openVideo();
+      if (this.timers.length > 0) this.openVideo();
     };
     socket.onmessage = (event) => {
       if (this.drive === socket) this.heard(String(event.data));
@@ -196,7 +200,7 @@ export class Link {
       if (this.video !== socket) return;
       this.video = null;
       setTimeout(() => {
-        if (this.up && this.video === null) this.openVideo();
+        if (this.up && this.video === null && this.timers.length > 0) this.openVideo();
       }, VIDEO_AGAIN_MS);
     };
   }
