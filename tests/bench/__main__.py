@@ -1,30 +1,36 @@
 """`make bench`: what the car does on this machine, in figures. A benchmark, no test.
 
-Runs every part in turn, prints a table, and writes all samples as JSON.
+Runs every part in turn, prints a table, writes all samples as JSON, and draws them.
 """
 
 import argparse
 import json
 import os
 import platform
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from tests.bench import control, glass, memory, stops
-from tests.bench.rig import Given
-from tests.bench.rows import HEAD, Result, Row, line
+from tests.bench import control, draw, firefox, links, memory, stops, video
+from tests.bench.rig import Given, say
+from tests.bench.rows import HEAD, Curve, Note, Result, Row, line
 from tests.e2e.conftest import chromium
 
 # In the order of the table: what --only names, and what measures it.
 PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
-    "video": glass.rows,
+    "video": video.rows,
+    "firefox": firefox.rows,
     "control": control.rows,
+    "links": links.rows,
     "memory": memory.rows,
     "stop": stops.rows,
 }
+PICTURES = Path(__file__).resolve().parents[2] / "docs" / "pictures"
+INTERRUPTED = 130
 
 
 def machine() -> str:
@@ -40,6 +46,36 @@ def machine() -> str:
     return f"{os.cpu_count()} cores of {cpu}, Linux {platform.release()}"
 
 
+def measure(wanted: list[str], given: Given) -> list[Result]:
+    """Each part in turn; a row is printed as soon as there is one."""
+    results: list[Result] = []
+    print(f"{machine()}\n{HEAD}", flush=True)
+    for name in wanted:
+        say(name)
+        for one in PARTS[name](given):
+            results.append(one)
+            if not isinstance(one, Curve):
+                say("")
+                print(line(one), flush=True)
+    say("")
+    return results
+
+
+def written(results: list[Result]) -> dict[str, Any]:
+    """What goes into the JSON file: every sample of every row."""
+    return {
+        "machine": machine(),
+        "date": time.strftime("%Y-%m-%d"),
+        "rows": [
+            {**asdict(one), "median": one.median, "p95": one.p95, "p99": one.p99,
+             "worst": one.worst, "met": one.met}
+            for one in results if isinstance(one, Row)
+        ],
+        "curves": [asdict(one) for one in results if isinstance(one, Curve)],
+        "notes": [asdict(one) for one in results if isinstance(one, Note)],
+    }  # fmt: skip
+
+
 def main() -> int:
     """Measures; 0 even where an aim is missed: a busy machine is no defect."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
@@ -49,29 +85,27 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=31.0, help="per video row")
     parser.add_argument("--runs", type=int, default=int(os.environ.get("RUNS", "30")))
     parser.add_argument("--json", type=Path, default=Path("bench.json"))
-    given = parser.parse_args()
-    wanted = [one.strip() for one in given.only.split(",")]
+    parser.add_argument(
+        "--pictures", type=Path, help="where to draw; without --only: docs/pictures"
+    )
+    options = parser.parse_args()
+    wanted = [one.strip() for one in options.only.split(",")]
     if strangers := set(wanted) - set(PARTS):
         parser.error(f"no part {', '.join(strangers)}: there are {', '.join(PARTS)}")
-    results: list[Result] = []
-    print(f"{machine()}\n{HEAD}", flush=True)
-    for name in wanted:
-        for one in PARTS[name](Given(chromium, given.seconds, given.runs)):
-            results.append(one)
-            if isinstance(one, Row):
-                print(line(one), flush=True)
-    written = {
-        "machine": machine(),
-        "date": time.strftime("%Y-%m-%d"),
-        "rows": [
-            {**asdict(one), "median": one.median, "p95": one.p95, "p99": one.p99,
-             "worst": one.worst, "met": one.met}
-            for one in results if isinstance(one, Row)
-        ],
-        "curves": [asdict(one) for one in results if not isinstance(one, Row)],
-    }  # fmt: skip
-    given.json.write_text(json.dumps(written) + "\n")
-    print(f"written to {given.json}")
+    # `timeout` and init end what they started as Ctrl-C does: nothing is left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        results = measure(wanted, Given(chromium, options.seconds, options.runs))
+    except KeyboardInterrupt:
+        print("\ninterrupted: nothing was written", file=sys.stderr)
+        return INTERRUPTED
+    figures = written(results)
+    options.json.write_text(json.dumps(figures) + "\n")
+    print(f"written to {options.json}")
+    pictures = options.pictures or (PICTURES if set(wanted) == set(PARTS) else None)
+    if pictures is not None:
+        for path in draw.everything(figures, pictures):
+            print(f"drawn {path}")
     return 0
 
 

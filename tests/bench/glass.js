@@ -32,10 +32,11 @@
   let last = null;
   const look = () => {
     requestAnimationFrame(look);
+    const paintMs = performance.timeOrigin + performance.now();  // reading takes a while
     const clock = read();
     if (clock === null || clock === last) return;
     last = clock;
-    glass.painted.push([clock, performance.timeOrigin + performance.now()]);
+    glass.painted.push([clock, paintMs]);
   };
   look();
 

@@ -1,66 +1,83 @@
-"""Capture to glass: read off the page, before every paint.
+"""Capture to glass: the age of each picture, read off the page by glass.js.
 
-The camera paints the car's clock into each picture just before its encoder
-(fpvcar.bench.camera_strip); a script in the page reads it back.
+The source paints the car's clock into each picture just before its encoder
+(fpvcar.bench.camera_strip); a script in the page reads it back before every paint.
 """
 
-from collections.abc import Iterator
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Page
+from tests.bench.rig import wall_ahead_ms
 
-from tests.bench.rig import Given, opened, running, wall_ahead_ms
-from tests.bench.rows import Aim, Result, row
-
-READ_STRIP = """
-() => {
-  const cells = 40, row = 8;
-  const canvas = document.createElement('canvas');
-  const pen = canvas.getContext('2d', {willReadFrequently: true});
-  window.stripSamples = [];
-  let last = -1;
-  const look = () => {
-    requestAnimationFrame(look);
-    const mse = window.fpvcar.video.path === 'mse';
-    const source = document.querySelector(mse ? '#picture-mse' : '#picture');
-    const width = source.videoWidth || source.width;
-    if (!width) return;
-    canvas.width = width; canvas.height = 1;
-    pen.drawImage(source, 0, row, width, 1, 0, 0, width, 1);
-    const line = pen.getImageData(0, 0, width, 1).data;
-    const cell = Math.floor(width / cells);
-    let bits = 0n;
-    for (let i = 0; i < cells; i++)
-      bits = bits << 1n | (line[4 * (i * cell + (cell >> 1))] > 128 ? 1n : 0n);
-    const clock = Number(bits >> 4n & 0xffffffffn);
-    let check = 0;
-    for (let i = 0; i < 8; i++) check ^= Number(BigInt(clock) >> BigInt(4 * i) & 15n);
-    if (Number(bits & 15n) !== check || Number(bits >> 36n) !== 10) return;
-    if (clock === last) return;
-    last = clock;
-    window.stripSamples.push([clock, performance.timeOrigin + performance.now()]);
-  };
-  look();
-}
-"""
+SCRIPT = Path(__file__).with_name("glass.js").read_text(encoding="utf-8")
+SETTLED = 5
+"""The first pictures, which are still under way when the script starts."""
 
 
-def measure(page: Page, seconds: float) -> list[float]:
-    """Ages of the pictures as they are painted, ms."""
-    page.evaluate(READ_STRIP)
-    page.wait_for_timeout(seconds * 1000)
-    ahead_ms = wall_ahead_ms()
-    return [
-        (shown - ahead_ms - clock + 2**31) % 2**32 - 2**31
-        for clock, shown in page.evaluate("window.stripSamples")[5:]
+@dataclass(frozen=True)
+class Seen:
+    """Pictures in the order in which they were shown: ages, and times between, ms."""
+
+    ages_ms: tuple[float, ...]
+    gaps_ms: tuple[float, ...]
+
+
+def age_ms(clock: float, shown_ms: float, ahead_ms: float) -> float:
+    """How old a picture was, of which the clock counts modulo 2**32."""
+    return (shown_ms - ahead_ms - clock + 2**31) % 2**32 - 2**31
+
+
+def painted(samples: Sequence[Sequence[float]], ahead_ms: float) -> Seen:
+    """By the paints: the clock was on the canvas when the paint began."""
+    pairs = [(clock, shown) for clock, shown in samples[SETTLED:]]
+    return _seen(pairs, ahead_ms)
+
+
+def presented(samples: Sequence[Sequence[float]], ahead_ms: float) -> Seen:
+    """By a media element's word when each picture is shown.
+
+    The element names the picture by its media time, and may already hold the next one
+    when the strip is read: the strip only tells where media time 0 lies.
+    """
+    zero_ms = statistics.median(
+        clock - media_s * 1000.0 for clock, _, media_s in samples
+    )
+    pairs = [
+        (zero_ms + media_s * 1000.0, shown) for _, shown, media_s in samples[SETTLED:]
     ]
+    return _seen(pairs, ahead_ms)
 
 
-def rows(given: Given) -> Iterator[Result]:
-    """Path latency: both ways to the glass, 640x480 at 29.9 frames a second."""
-    source = ('--set=camera.source = "strip"', "--set=camera.fps = 29.9")
-    aims = {"webcodecs": Aim(median=13, p99=24), "mse": Aim(median=28, p99=45)}
-    with given.chromium() as browser, running(*source) as bench:
-        for path, aim in aims.items():
-            with opened(browser, f"{bench.url}?path={path}") as page:
-                values = measure(page, given.seconds)
-            yield row("video", f"path 640x480@29.9, {path}", "ms", values, aim)
+def _seen(pairs: Sequence[tuple[float, float]], ahead_ms: float) -> Seen:
+    times = [shown for _, shown in pairs]
+    return Seen(
+        tuple(age_ms(clock, shown, ahead_ms) for clock, shown in pairs),
+        tuple(after - before for before, after in zip(times, times[1:], strict=False)),
+    )
+
+
+def begin(page: Any, selector: str) -> None:
+    """Starts the reader on the element that shows the picture."""
+    page.evaluate(SCRIPT, selector)
+
+
+def collect(page: Any) -> tuple[Seen, Seen | None]:
+    """What was (painted, presented) since; nothing is presented but by a <video>."""
+    ahead_ms = wall_ahead_ms()
+    samples = page.evaluate("window.glass")
+    if len(samples["painted"]) <= SETTLED + 1:
+        raise RuntimeError(f"{len(samples['painted'])} pictures with a clock were seen")
+    shown = samples["presented"]
+    return painted(samples["painted"], ahead_ms), (
+        presented(shown, ahead_ms) if len(shown) > SETTLED + 1 else None
+    )
+
+
+def watch(page: Any, selector: str, seconds: float) -> tuple[Seen, Seen | None]:
+    """Watches for so long; see `collect`."""
+    begin(page, selector)
+    page.wait_for_timeout(seconds * 1000)
+    return collect(page)

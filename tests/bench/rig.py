@@ -1,5 +1,6 @@
 """What every part of the benchmark starts: a bench, a page, and its clocks."""
 
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +28,14 @@ class Given:
     chromium: Callable[[], AbstractContextManager[Browser]]
     seconds: float
     runs: int
+
+
+def say(text: str) -> None:
+    """What is being measured now: on a terminal one line that the next overwrites."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text[:100]}", end="", file=sys.stderr, flush=True)
+    elif text:
+        print(f"... {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager

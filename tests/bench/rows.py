@@ -97,17 +97,45 @@ class Curve:
     y: tuple[float, ...]
 
 
-Result = Row | Curve
+@dataclass(frozen=True)
+class Note:
+    """What could not be measured here, and why: a line of the table, not silence."""
+
+    part: str
+    text: str
 
 
-def line(one: Row) -> str:
+Result = Row | Curve | Note
+
+RATIO = "x"
+"""The unit of one row's median divided by another's."""
+
+
+def ratio(part: str, name: str, ours: Row, theirs: Row, aim: Aim | None = None) -> Row:
+    """How much of another's median ours is."""
+    return row(part, name, RATIO, [ours.median / theirs.median], aim)
+
+
+NAME_WIDE = 43
+
+
+def line(one: Row | Note) -> str:
     """A row as it is printed."""
+    if isinstance(one, Note):
+        return f"{one.part:8} left out: {one.text}"
     judged = {True: "met", False: "MISSED", None: ""}[one.met]
+    digits = 2 if one.unit == RATIO else 1
+    sums = (one.median, one.p95, one.p99, one.worst)
+    told = sums if len(one.values) > 1 else sums[:1]
+    columns = "".join(f" {value:8.{digits}f}" for value in told).ljust(9 * len(sums))
+    wanted = "" if one.met is None else f"({one.aim})"
     return (
-        f"{one.part:8} {one.name:42} {one.median:8.1f} {one.p95:8.1f} {one.p99:8.1f} "
-        f"{one.worst:8.1f} {one.unit:5} n={len(one.values):<5} {judged:6} "
-        f"{one.aim}{'; ' if one.note else ''}{one.note}"
-    )
+        f"{one.part:8} {one.name:{NAME_WIDE}}{columns} {one.unit:7}"
+        f"{len(one.values):6} {judged:7}{wanted}{' ' if one.note else ''}{one.note}"
+    ).rstrip()
 
 
-HEAD = f"{'':51} {'median':>8} {'p95':>8} {'p99':>8} {'worst':>8}"
+HEAD = (
+    f"{'part':8} {'':{NAME_WIDE}} {'median':>8} {'p95':>8} {'p99':>8} {'worst':>8}"
+    f" {'unit':7}{'n':>6} {'':7}(aim)"
+)
