@@ -64,6 +64,22 @@ def test_an_armed_gate_waits_for_one_fresh_neutral(arm: Cause) -> None:
     assert decide(FORWARD, rearmed.latches, GOOD, 10.0, LIMITS).throttle == 1.0
 
 
+def test_a_car_starts_armed_by_nobody() -> None:
+    assert Latches() == Latches(arm=Cause.HANDOVER, hold=None)
+
+
+def test_steering_alone_is_no_neutral_wish() -> None:
+    left = Wish(0.0, 0.5, received_s=10.0)
+    assert not left.neutral and Wish(0.0, 0.0, 1.0).neutral
+    assert not decide(left, FREE, GOOD, 10.0, LIMITS).neutral
+    assert decide(left, Latches(Cause.SILENCE), GOOD, 10.0, LIMITS).neutral
+
+
+def test_silence_does_not_rename_another_stop() -> None:
+    decision = decide(FORWARD, Latches(Cause.BLIND), GOOD, 11.0, LIMITS)
+    assert decision.latches.arm is Cause.BLIND
+
+
 def test_a_hold_is_never_cleared_by_neutral() -> None:
     latches = Latches(arm=None, hold=Hold(Cause.ESTOP, "Ann"))
     decision = decide(NEUTRAL, latches, GOOD, 10.0, LIMITS)
@@ -163,6 +179,28 @@ class TestFreshness:
         fresh = Freshness(0.15)
         fresh.accept(1, 1000.0, 100.0)
         assert fresh.accept(2, 1040.0, 100.04 + late_s) == verdict
+
+    def test_exactly_the_limit_is_fresh(self) -> None:
+        fresh = Freshness(0.25)  # a number that floats can hold
+        assert fresh.accept(0, 0.0, 100.0) is None
+        assert fresh.accept(1, 0.0, 100.25) is None
+        assert fresh.accept(2, 0.0, 100.25 + 2**-20) == "stale"
+
+    def test_the_measure_counts_for_all_of_30_s(self) -> None:
+        fresh = Freshness(0.15)
+        fresh.accept(1, 0.0, 100.0)
+        assert fresh.accept(2, 29_750.0, 130.0) == "stale"
+
+    def test_a_page_whose_clock_is_ahead_is_measured_too(self) -> None:
+        fresh = Freshness(0.15)
+        fresh.accept(1, 5_000_000.0, 100.0)
+        assert fresh.accept(2, 5_001_000.0, 101.2) == "stale"
+
+    def test_the_next_best_counts_when_the_best_is_forgotten(self) -> None:
+        fresh = Freshness(0.15)
+        for seq, transit_s in enumerate((0.0, 0.3, 0.1)):
+            fresh.accept(seq, seq * 1000.0, 100.0 + seq + transit_s)
+        assert fresh.accept(9, 30_500.0, 130.85) == "stale"  # 0.25 above the 0.1
 
     def test_doubled_and_reordered_are_old(self) -> None:
         fresh = Freshness(0.15)

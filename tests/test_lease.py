@@ -112,6 +112,13 @@ def test_the_largest_duty_of_each_motor(
     assert ROUNDING == 1e-6
 
 
+def test_exactly_the_largest_duty_is_taken() -> None:
+    most = 0.5 - ROUNDING
+    assert most + ROUNDING == 0.5
+    lease = Lease((most, most))
+    assert lease.take([packet(2, 0.5)], NOW_NS).answers[0].status == Status.REFUSED
+
+
 @pytest.mark.parametrize("bad", [b"", b"?", packet(2) + b"\0"])
 @pytest.mark.parametrize("first", [True, False])
 def test_a_bad_packet_stops_even_a_good_newest(bad: bytes, first: bool) -> None:

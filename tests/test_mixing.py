@@ -50,6 +50,10 @@ def test_trim_evens_out_the_two_directions() -> None:
     assert mixing.trimmed(-0.5, motor) == pytest.approx(-0.4)
     assert mixing.trimmed(1.0, motor) == 1.0
     assert mixing.trimmed(0.0, motor) == 0.0
+    assert mixing.trimmed(0.05, motor) == pytest.approx(0.06)
+    assert mixing.trimmed(-0.05, motor) == pytest.approx(-0.04)
+    other = Motor(forward=17, reverse=27, trim=-0.2)
+    assert mixing.trimmed(-1.0, other) == -1.0
 
 
 def test_rise_takes_its_time() -> None:
@@ -77,6 +81,7 @@ def test_fall_and_stop_are_at_once() -> None:
 def test_reversal_starts_at_zero() -> None:
     _, slew = mixing.mix(-1.0, 0.0, CAR, 7.5, Slew(1.0, 0.0, 10.0), 10.0)
     assert slew.drive == -FIRST_STEP
+    assert mixing.slewed(0.3, -0.2, 0.01) == -FIRST_STEP
 
 
 def test_long_silence_earns_no_jump() -> None:
@@ -89,12 +94,18 @@ def test_clock_that_goes_back_earns_nothing() -> None:
     assert slew.drive == 0.5
 
 
+def test_a_car_begins_at_rest_and_leaves_it_in_small_steps() -> None:
+    assert Slew() == (0.0, 0.0, 0.0)
+    assert (FIRST_STEP, LONGEST_STEP_S) == (0.02, 0.1)
+
+
 def test_voltage_to_reckon_with() -> None:
     battery = Battery(nominal_v=7.5, empty_v=6.2)
     assert mixing.supply_v(None, battery) == 7.5
     assert mixing.supply_v(8.1, battery) == 8.1
     assert mixing.supply_v(3.0, battery) == 6.2
     assert mixing.supply_v(0.0, battery) == 7.5
+    assert mixing.supply_v(0.05, battery) == 6.2
     assert mixing.supply_v(math.nan, battery) == 7.5
 
 

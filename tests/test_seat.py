@@ -1,6 +1,8 @@
 """One seat: handed over, kept for whoever comes back, freed when unused."""
 
-from fpvcar.seat import Seat
+import pytest
+
+from fpvcar.seat import Holder, Seat
 
 
 def seated(name: str = "Ann", now_s: float = 100.0) -> Seat:
@@ -90,3 +92,40 @@ def test_nothing_happens_to_an_empty_seat() -> None:
     seat.lost("client-Ann", 1.0)
     seat.wished("client-Ann", False, 1.0)
     assert not seat.back("client-Ann", "Ann") and not seat.expire(100.0)
+
+
+def test_the_one_who_sits_there_may_take_it_again_and_keeps_it_longer() -> None:
+    seat = seated(now_s=100.0)
+    seat.wished("client-Ann", neutral=False, now_s=104.0)
+    assert seat.take("client-Ann", "Ann", False, 105.0) == 0.0
+    assert seat.holder == Holder("client-Ann", "Ann", active_s=105.0)
+    assert seat.wait_s(106.0) == 9.0
+
+
+def test_taken_is_exactly_zero_and_free_is_not_less() -> None:
+    seat = Seat()
+    assert seat.wait_s(5.0) == 0.0
+    assert seat.take("client-Ann", "Ann", False, 5.0) == 0.0
+    assert seat.wait_s(1000.0) == 0.0
+    assert seat.take("client-Bob", "Bob", False, 14.95) == pytest.approx(0.05)
+    assert seat.holds("client-Ann")
+
+
+def test_the_wait_counts_from_the_loss_if_that_was_first() -> None:
+    seat = seated(now_s=100.0)
+    seat.wished("client-Ann", neutral=False, now_s=109.0)
+    seat.lost("client-Ann", 102.0)
+    assert seat.wait_s(103.0) == 9.0
+
+
+def test_somebody_elses_loss_is_not_the_drivers() -> None:
+    seat = seated()
+    seat.lost("client-Bob", 101.0)
+    assert not seat.expire(1000.0)
+    assert seat.holds("client-Ann")
+
+
+def test_whoever_comes_back_may_have_another_name() -> None:
+    seat = seated()
+    assert seat.back("client-Ann", "Anna")
+    assert seat.holder is not None and seat.holder.name == "Anna"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from fpvcar import config, wire
-from fpvcar.devices.fake_pins import FakeBoard, FakePins
+from fpvcar import config, paths, wire
+from fpvcar.devices.fake_pins import FakeBoard, FakeDeadMan, FakePins
 from fpvcar.devices.pins import PinsLost, PinsSilent
-from fpvcar.wheels import RETRY_NS, SILENT_TRIES, Wheels
+from fpvcar.wheels import CHECKED_NS, FED_NS, RETRY_NS, SILENT_TRIES, Wheels
 from fpvcar.wire import Setpoint, Status, WheelsReason
 from tests.wheels_car import MOST, MS, Car, why
 
@@ -133,7 +133,9 @@ def test_exit_brakes_lets_go_and_takes_the_dead_man_away() -> None:
     car = Car().driving()
     car.wheels.stop(WheelsReason.EXIT, car.now_ns)
     assert car.wheels.braking and car.pins.duty(17) == car.pins.duty(27) == 1.0
-    car.wait(101)
+    car.wait(99)
+    assert car.wheels.braking
+    car.wait(2)
     assert not car.wheels.braking and car.pins.duty(17) == 0.0
     car.wheels.close()
     assert car.board and car.board.dead_man.removed and car.board.closed
@@ -223,3 +225,129 @@ def test_pin_that_may_not_be_used_is_tried_and_given_back() -> None:
     wheels = Wheels(profile, lambda: board, lambda: None)
     wheels.tick(0)
     assert board.closed and wheels.due_ns == RETRY_NS
+
+
+def test_the_times_of_the_wheels() -> None:
+    """FED_NS is shorter than the dead man's patience: nothing drives into it."""
+    assert (RETRY_NS, SILENT_TRIES, CHECKED_NS) == (250 * MS, 8, 1000 * MS)
+    assert FED_NS == 150 * MS < FakeDeadMan.TICK_S * FakeDeadMan.PATIENCE_TICKS * 1e9
+
+
+def test_an_applied_zero_brakes_for_its_time_and_lets_go() -> None:
+    car = Car().driving()
+    assert car.drive(0.0, ahead_ms=150).status == Status.APPLIED
+    assert car.pins.duty(17) == car.pins.duty(27) == 1.0
+    car.wait(99)
+    assert car.wheels.braking
+    car.wait(2)
+    assert car.pins.duty(17) == car.pins.duty(27) == 0.0
+
+
+def test_a_bad_message_alone_stops() -> None:
+    car = Car().driving()
+    car.send(b"?")
+    assert not car.powered
+
+
+def test_it_is_due_for_whatever_comes_first() -> None:
+    car = Car().driving()
+    assert car.wheels.due_ns == car.now_ns + 100 * MS, "the deadline"
+    car.drive(0.0, ahead_ms=50)
+    assert car.wheels.due_ns == car.now_ns + 50 * MS, "not yet the brake's end"
+    car.drive(0.0, ahead_ms=150)
+    due_ns = car.wheels.due_ns
+    assert due_ns and abs(due_ns - car.now_ns - 100 * MS) < 1000, "the brake's end"
+    car.refuse = PinsLost("connection refused")
+    car.pins.cut()
+    car.drive(0.0)
+    assert car.wheels.due_ns == car.now_ns + RETRY_NS, "not before"
+
+
+def test_a_stop_of_a_moving_car_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    car = Car().ready()
+    car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
+    assert not caplog.records
+    car.driving().wheels.stop(WheelsReason.CLOSED, car.now_ns)
+    assert [one.getMessage() for one in caplog.records] == ["stopped: closed"]
+
+
+def test_it_ends_without_pins_too() -> None:
+    car = Car().driving()
+    car.refuse = PinsLost("connection refused")
+    car.pins.cut()
+    car.drive(0.3)
+    car.wheels.close()
+    assert car.board and not car.board.dead_man.removed
+
+
+def test_a_dead_man_that_tripped_must_wake_before_anything_moves() -> None:
+    """He was seen awake a moment ago; that no longer counts."""
+    car = Car().driving()
+    car.skip(240)
+    assert car.drive(0.0).status == Status.APPLIED
+    assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
+
+
+def test_nor_does_it_count_that_the_one_before_was_awake() -> None:
+    car = Car().driving()
+    car.pins.cut()
+    car.drive(0.3)
+    car.wait(RETRY_NS / MS + 1)
+    assert car.drive(0.0).status == Status.APPLIED
+    assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
+
+
+def test_a_dead_man_that_is_fed_is_looked_at_once_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    car, looks = Car().driving(), []
+    assert car.board
+    awake = car.board.dead_man.awake
+
+    def counted() -> bool:
+        looks.append(car.now_ns)
+        return awake()
+
+    monkeypatch.setattr(car.board.dead_man, "awake", counted)
+    for _ in range(150):
+        car.wait(20)
+        assert car.drive(0.3).status == Status.APPLIED
+    assert [later - one for one, later in zip(looks, looks[1:], strict=False)] == [
+        CHECKED_NS, CHECKED_NS,
+    ]  # fmt: skip
+
+
+class Refused:
+    """A daemon that hangs from the start; its tries, and what they said."""
+
+    def __init__(self) -> None:
+        self.said, self.tries, self.alarms = "no answer", 0, 0
+        profile = config.load(paths.HARDWARE / "bench.toml")
+        self.wheels = Wheels(profile, self._connect, self._alarm)
+
+    def _connect(self) -> FakeBoard:
+        self.tries += 1
+        raise PinsSilent(self.said)
+
+    def _alarm(self) -> None:
+        self.alarms += 1
+
+    def try_once(self) -> None:
+        self.wheels.tick(self.tries * RETRY_NS)
+
+
+def test_the_helper_is_asked_again_and_again() -> None:
+    house = Refused()
+    for count in range(1, 4 * SILENT_TRIES + 1):
+        house.try_once()
+        assert house.tries == count
+        assert house.alarms == count // SILENT_TRIES
+
+
+def test_what_is_wrong_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    house = Refused()
+    for words in ("no answer", "no answer", "refused", "refused", "no answer"):
+        house.said = words
+        house.try_once()
+    said = [one.getMessage() for one in caplog.records]
+    assert len(said) == 3, said

@@ -39,7 +39,6 @@ class Seat:
         wait_s = 0.0 if grown_up or self.holds(client) else self.wait_s(now_s)
         if wait_s <= 0.0:
             self.holder = Holder(client, name, active_s=now_s)
-            return 0.0
         return wait_s
 
     def wait_s(self, now_s: float) -> float:

@@ -195,7 +195,6 @@ class Wheels:
                 self._alarm()
             return
         self._board, self._bridges = board, bridges
-        self._silent_tries, self._said = 0, ""
         self._fed_ns = now_ns - FED_NS
         log.info("holding the motor pins")
 
