@@ -23,8 +23,8 @@ ESTOP = '{"kind":"estop"}'
 """As the page writes it: the one message that passes the meter."""
 HELLO_S = 5.0
 CLOSE_S = 1.0
-FLOOD_PAUSE_S = 0.001
-"""After a message too many: TCP then slows down who floods."""
+FLOOD_PER_S, FLOOD_BURST, FLOOD_PAUSE_S = 500.0, 5000.0, 0.001
+"""More than a slip: each message too many then takes time, and TCP slows its sender."""
 TOO_MANY = wire.Error(
     "too many messages", "", f"{MESSAGES_PER_S:.0f} a second", "send fewer; dropped"
 )
@@ -43,6 +43,7 @@ class Session:
         self.client, self.name = "", ""
         self.fresh = Freshness(stale_s)
         self.meter = access.Meter(MESSAGES_PER_S, MESSAGES_PER_S)
+        self.patience = access.Meter(FLOOD_PER_S, FLOOD_BURST)
         self.report: wire.Report | None = None
         self.unknown = 0
         self.closing = ""
@@ -114,8 +115,10 @@ async def serve(
             async for message in ws:
                 now_s = clock_s()
                 allowed = session.meter.allow(now_s) or message.data == ESTOP
+                pause_s = 0.0
                 if not allowed:
                     session.deny(TOO_MANY, now_s)
+                    pause_s = 0.0 if session.patience.allow(now_s) else FLOOD_PAUSE_S
                 elif message.type is WSMsgType.PING:
                     await ws.pong(message.data)
                 elif message.type is not WSMsgType.PONG:
@@ -123,7 +126,7 @@ async def serve(
                 if session.client:
                     waiting.reschedule(None)
                 # Frames that wait already are read without a pause: let others in.
-                await asyncio.sleep(0 if allowed else FLOOD_PAUSE_S)
+                await asyncio.sleep(pause_s)
     except TimeoutError:
         await _end(session, sender, f"no hello within {HELLO_S:.0f} s")
     except Closing as reason:

@@ -1,0 +1,296 @@
+"""One function a parser: any bytes in; an assertion is what must hold for all of them.
+
+Not only "it does not crash": what is taken is in range and comes back the same, what
+is refused says why, and nothing depends on how the bytes were cut.
+"""
+
+import ipaddress
+import json
+import math
+import random
+import re
+import tempfile
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from fpvcar import access, config, h264, paths, wire
+from fpvcar.bench.camera import BITRATES
+from fpvcar.bench.camera import Control as CameraControl
+from fpvcar.bench.pigpiod.protocol import Oversize, Parser, Request, Wait, encode_reply
+from fpvcar.camera import Plain, Records, Splitter
+from fpvcar.config import ConfigError
+from fpvcar.drive_socket import Closing
+from fpvcar.h264 import AccessUnit
+from fpvcar.lease import AHEAD_MAX_NS, Lease
+from fpvcar.wire import WireError
+from tests.pigpiod_fixture import make_core
+from tests.test_hub import House
+
+NOW_NS = 10**12
+NOW_US = 2**62
+
+
+def pieces(data: bytes) -> list[bytes]:
+    """The same bytes, cut by themselves: every input has cuts of its own."""
+    dice, parts = random.Random(data), []
+    while data:
+        size = dice.choice((1, 2, 3, 7, 16, 64, 4096))
+        parts.append(data[:size])
+        data = data[size:]
+    return parts
+
+
+def drive_up(data: bytes) -> None:
+    """/ws/drive: what is taken is finite, in range, and encodes to the same."""
+    try:
+        message = wire.parse_upward(data)
+    except WireError as fault:
+        assert fault.what and len(fault.value) <= 80 and fault.limit
+        return
+    if message is None:
+        return
+    again = wire.parse_upward(msgspec.json.encode(message))
+    assert again == message
+    for name, value in msgspec.structs.asdict(message).items():
+        assert not isinstance(value, float) or math.isfinite(value), name
+    if isinstance(message, wire.Drive):
+        assert -1.0 <= message.throttle <= 1.0 and -1.0 <= message.steer <= 1.0
+    assert json.loads(data)["kind"] == type(message).__struct_config__.tag
+
+
+def hub(data: bytes) -> None:
+    """Lines of messages, by two visitors in turn: nothing moves for who may not."""
+    house = House()
+    driver = house.visitor("Ann")
+    eve = house.visitor("Eve", drive=False, address="10.0.0.66")
+    for number, line in enumerate(data.split(b"\n")[:60]):
+        visitor = eve if number % 2 else driver
+        house.now_s += line[0] / 1000 if line else 0.3
+        before = house.duties
+        try:
+            message = wire.parse_upward(line)
+            if message is not None:
+                visitor.say(message)
+        except (WireError, Closing):
+            continue
+        house.control.step()
+        if visitor is eve and any(before) != any(house.duties):
+            assert not any(house.duties), "a watcher moved the car"
+        assert all(-1.0 <= duty <= 1.0 for duty in house.duties)
+        house.hub.tell()
+    assert not eve.session.rights.drive
+
+
+def wheels(data: bytes) -> None:
+    """The socket to `wheels`, both ways, and what its lease makes of it."""
+    for size, parse, pack in (
+        (wire.SETPOINT.size, wire.parse_setpoint, wire.pack_setpoint),
+        (wire.ANSWER.size, wire.parse_answer, wire.pack_answer),
+    ):
+        try:
+            assert parse(pack(parse(data[:size]))) == parse(data[:size])  # type: ignore
+        except WireError as fault:
+            assert fault.what and fault.limit
+    lease = Lease((0.4, 0.4))
+    packets = [data[at : at + 32] for at in range(0, len(data), 32)]
+    for packet in packets:
+        taken = lease.take([packet], NOW_NS)
+        assert taken.answers or taken.setpoint is not None
+        if taken.setpoint is not None:
+            assert all(abs(duty) <= 0.4 + 1e-6 for duty in taken.setpoint.duties)
+            assert NOW_NS < taken.setpoint.deadline_ns <= NOW_NS + AHEAD_MAX_NS
+            assert not (lease.zero_first and any(taken.setpoint.duties))
+            lease.applied(taken.setpoint, NOW_NS)
+
+
+def _units(splitter: Splitter, parts: list[bytes]) -> tuple[list[AccessUnit], bool]:
+    units: list[AccessUnit] = []
+    for part in parts:
+        try:
+            units += splitter.feed(part, NOW_US)
+        except WireError as fault:
+            assert fault.what and fault.limit
+            return units, True
+    return units, False
+
+
+def records(data: bytes) -> None:
+    """A framed camera: however its records are cut, the same units come of them."""
+    whole, refused = _units(Records(), [data])
+    cut, refused_cut = _units(Records(), pieces(data))
+    assert refused == refused_cut
+    # Of one chunk that turns bad nothing is kept; piece by piece the first ones are.
+    assert refused or whole == cut
+    assert all(unit.capture_us <= NOW_US and unit.data for unit in cut)
+    for unit in cut:
+        again, _ = _units(Records(), [wire.pack_record(*unit)])
+        assert [one.data for one in again] == [unit.data]
+    head = data[:20]
+    try:
+        header, unit_data = wire.parse_video(head + data[20:])
+    except WireError as fault:
+        assert fault.what
+        return
+    packed = wire.pack_video(header.key, header.sequence, header.capture_us, unit_data)
+    assert wire.parse_video(packed) == (header, unit_data)
+
+
+def annexb(data: bytes) -> None:
+    """A plain camera: cuts do not matter, memory is bounded, key units are whole."""
+    whole, cut = h264.AnnexB(most=2048), h264.AnnexB(most=2048)
+    one = [*whole.feed(data), whole.flush()] if len(data) <= 2048 else []
+    many = []
+    for part in pieces(data):
+        many += cut.feed(part)
+        assert len(cut._buffer) <= 2048 + len(part)
+    last = cut.flush()
+    if len(data) <= 2048:
+        assert [*many, last] == one
+    for unit in [*many, *([last] if last else [])]:
+        assert h264.START_CODE in unit
+        kinds = h264.nal_types(unit)
+        assert h264.SLICES & set(kinds)
+        if h264.is_key(unit):
+            assert {h264.SPS, h264.PPS} <= set(kinds[: kinds.index(h264.IDR)])
+    splitter = Plain()
+    units, refused = _units(splitter, pieces(data))
+    assert not refused
+    for access_unit in [*units, *splitter.idle()]:
+        assert access_unit.key == h264.is_key(access_unit.data)
+
+
+def camera_commands(data: bytes) -> None:
+    """What `run` writes to a camera: a known line is a wish, another is named."""
+    whole, cut = CameraControl(), CameraControl()
+    ignored = whole.feed(data)
+    ignored_cut = [line for part in pieces(data) for line in cut.feed(part)]
+    if all(len(line) < 200 for line in data.split(b"\n")):
+        assert ignored == ignored_cut
+        assert (whole.key, whole.bitrate) == (cut.key, cut.bitrate)
+    assert all(line.startswith("ignored: ") and len(line) < 400 for line in ignored)
+    bitrate = whole.bitrate
+    assert bitrate is None or BITRATES[0] <= bitrate <= BITRATES[1]
+    assert len(cut._rest) <= 200
+
+
+def profile(data: bytes) -> None:
+    """TOML: a profile in bounds that is the same when written again, or why not."""
+    try:
+        raw = tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
+        return
+    try:
+        parsed = config.parse(raw)
+    except ConfigError as fault:
+        assert str(fault)
+        return
+    assert config.parse(msgspec.to_builtins(parsed)) == parsed
+    assert len(set(parsed.motor_pins())) == 4
+    assert 0.1 <= parsed.gate.silence_s <= 0.25 and parsed.gate.stale_s <= 0.15
+    assert all(0 <= gpio <= 27 for gpio in parsed.motor_pins())
+
+
+def names(data: bytes) -> None:
+    """Host and Origin: nothing but addresses and our own names is let in."""
+    host, _, origin = data.decode("latin-1").partition("\n")
+    if access.host_allowed(host, "Plague", ["car.lan"]):
+        name = re.sub(r":\d{1,5}$", "", host.lower())
+        if name not in ("localhost", "plague", "plague.local", "car.lan"):
+            bare = name[1:-1] if name[:1] == "[" and name[-1:] == "]" else name
+            ipaddress.ip_address(bare)
+    if access.origin_allowed(origin, host):
+        assert origin.lower().endswith(f"://{host.lower()}") and host
+        assert origin.lower().startswith(("http:", "https:"))
+    access.is_loopback(host)
+    access.household_of(host)
+
+
+_folder = tempfile.TemporaryDirectory()
+
+
+def pigpiod(data: bytes) -> None:
+    """The emulator's port: cuts do not matter, every request has a whole answer."""
+    seen: list[list[Request | str]] = []
+    for parts in ([data], pieces(data)):
+        parser, found = Parser(), list[Request | str]()
+        try:
+            for part in parts:
+                parser.feed(part)
+                found += parser.requests()
+        except Oversize as fault:
+            found = [str(fault)]
+        seen.append(found)
+    assert seen[0] == seen[1]
+    core = make_core(Path(_folder.name))
+    for request in seen[0][:40]:
+        if isinstance(request, str):
+            assert "at most" in request
+            break
+        outcome = core.start(request.cmd, request.p1, request.p2, request.ext)
+        for _ in range(3):
+            if isinstance(outcome, Wait):
+                core.run(min(outcome.until_us - core.now_us, 100_000))
+                outcome = outcome.finish(outcome.until_us)
+        core.run(2000)
+        if not isinstance(outcome, Wait):
+            reply = encode_reply(request, outcome)
+            assert len(reply) == 16 + (
+                len(outcome) if isinstance(outcome, bytes) else 0
+            )
+    for gpio in (0, 1, *range(28, 54)):
+        assert core.soc.pin[gpio].mode == 0, "a pin that no client may have"
+
+
+PARSERS: dict[str, Callable[[bytes], None]] = {
+    one.__name__: one
+    for one in (
+        drive_up, hub, wheels, records, annexb, camera_commands, profile, names,
+        pigpiod,
+    )
+}  # fmt: skip
+
+
+def seeds(name: str) -> list[bytes]:
+    """Inputs to begin with: the golden vectors, good and refused ones."""
+    vectors = Path(__file__).parents[1] / "vectors"
+
+    def read(file: str, *keys: str) -> list[dict[str, str]]:
+        found = json.loads((vectors / file).read_text(encoding="utf-8"))
+        for key in keys:
+            found = found[key]
+        return [*found["good"], *found["refused"]]
+
+    def binary(*where: str) -> list[bytes]:
+        return [bytes.fromhex(one["hex"]) for one in read(*where) if one.get("hex")]
+
+    texts = [one["text"].encode() for one in read("drive_up.json") if "text" in one]
+    nal = b"\0\0\0\1"
+    key = nal + b"\x67\x42\xe0\x1e\x88" + nal + b"\x68\xce\x3c" + nal + b"\x65\xb8\4"
+    frames = key + nal + b"\x41\x9a\1" + nal + b"\x09\x10" + key + nal + b"\x01\xc0"
+    command = (
+        b"%c\0\0\0\x11\0\0\0%c\0\0\0\0\0\0\0" % (n % 119, n % 7) for n in range(130)
+    )
+    script = b"tag 1 w p0 1 mils 20 dcr p1 jnz 1 halt"
+    run = b"\x26\0\0\0" + bytes(8) + len(script).to_bytes(4, "little") + script
+    return {
+        "drive_up": texts,
+        "hub": [b"\n".join(texts), b"\n\n".join(texts), *texts],
+        "wheels": [one for half in ("setpoint", "answer")
+                   for one in binary("wheels.json", half)],
+        "records": [*binary("camera_record.json"), *binary("video.json"),
+                    wire.pack_record(True, 5, key) * 3],
+        "annexb": [frames, key * 4, frames[7:]],
+        "camera_commands": [b"key\n", b"bitrate 500000\nkey\n", b"bitrate 9\n"],
+        "profile": [file.read_bytes() for file in paths.HARDWARE.glob("*.toml")],
+        "names": [b"localhost:80\nhttp://localhost:80", b"[::1]\nhttps://[::1]",
+                  b"10.0.0.1\nnull", b"plague.local\nhttp://evil"],
+        "pigpiod": [*command, run + b"\x28\0\0\0" + bytes(12)],
+    }[name]  # fmt: skip
+
+
+def crashes(name: str) -> list[Path]:
+    """Inputs that once broke an oracle: now regression tests."""
+    return sorted((Path(__file__).parent / "crashes").glob(f"{name}-*"))

@@ -1,0 +1,72 @@
+"""Every parser under its coverage-guided fuzzer: ten seconds each, minutes in a soak."""
+
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import oracles
+
+pytestmark = pytest.mark.soak
+
+AT_ONCE = 2
+SHORT_S, LONG_S = 10, 120
+EXECUTIONS = re.compile(r"(?:number_of_executed_units: +|executions=)(\d+)")
+NEW = re.compile(r"stat::new_units_added: +(\d+)")
+COVERED = re.compile(r"DONE +cov: (\d+)")
+
+
+def fuzz(target: str, seconds: int, crashes: Path) -> subprocess.CompletedProcess[str]:
+    """One fuzzer in a process of its own."""
+    return subprocess.run(
+        [
+            sys.executable, "-m", "tests.fuzz", target, f"--seconds={seconds}",
+            f"--crashes={crashes}",
+        ],
+        capture_output=True, encoding="utf-8", errors="replace", timeout=seconds + 60,
+        cwd=Path(__file__).resolve().parents[2],
+    )  # fmt: skip
+
+
+def count(pattern: re.Pattern[str], said: str) -> int:
+    """The last number that it printed; 0 without one."""
+    found = pattern.findall(said)
+    return int(found[-1]) if found else 0
+
+
+def test_no_input_breaks_a_parser(
+    soaking: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = LONG_S if soaking else SHORT_S
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = {
+            name: pool.submit(fuzz, name, seconds, tmp_path) for name in oracles.PARSERS
+        }
+    broken = []
+    for name, run in runs.items():
+        done = run.result()
+        said = done.stdout + done.stderr
+        executions = count(EXECUTIONS, said)
+        with capsys.disabled():
+            print(
+                f"\n{name}: {executions} executions in {seconds} s, "
+                f"{count(NEW, said)} found new code, {count(COVERED, said)} edges, "
+                f"{int(done.returncode != 0)} crashes",
+                end="",
+            )
+        if done.returncode or executions < 100:
+            broken.append(f"{name}:\n{said[-3000:]}")
+    found = [f"{path.name}: {path.read_bytes()!r}" for path in tmp_path.iterdir()]
+    assert not broken, "\n".join([*broken, *found])
+
+
+@pytest.mark.parametrize("name", oracles.PARSERS)
+def test_seeds_and_former_crashes_pass(name: str) -> None:
+    former = [path.read_bytes() for path in oracles.crashes(name)]
+    inputs = [*oracles.seeds(name), *former]
+    assert inputs
+    for data in [b"", *inputs]:
+        oracles.PARSERS[name](data)
