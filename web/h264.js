@@ -86,12 +86,15 @@ class Bits {
   }
 }
 
+/** Level 6.2 ends at 16888, table A-1. */
+const SIDE_MAX = 16888;
+
 /** Profiles whose SPS carries chroma and scaling lists, section 7.3.2.1.1. */
 const HIGH = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135];
 
 /**
  * Codec string (RFC 6381) and cropped size of a sequence parameter set.
- * Throws RangeError for one that is cut.
+ * Throws RangeError for one that is cut or of no possible size.
  * @param {Uint8Array} sps @returns {{codec: string, width: number, height: number}}
  */
 export function readSps(sps) {
@@ -118,6 +121,9 @@ export function readSps(sps) {
     const unitY = (chroma === 1 ? 2 : 1) * (2 - frameOnly);
     width -= unitX * (bits.ue() + bits.ue());
     height -= unitY * (bits.ue() + bits.ue());
+  }
+  if (!(width > 0 && height > 0 && width <= SIDE_MAX && height <= SIDE_MAX)) {
+    throw new RangeError(`SPS of ${width}x${height}, expected at most ${SIDE_MAX}`);
   }
   return {codec, width, height};
 }
@@ -159,6 +165,7 @@ function skipOrderCount(bits) {
 
 /**
  * What a key frame tells: its parameter sets, codec and size; null without them.
+ * Throws RangeError as readSps does.
  * @param {Uint8Array} unit
  */
 export function readKeyFrame(unit) {

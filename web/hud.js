@@ -29,7 +29,14 @@ export class Hud {
     say(byId('heading'), document.title);
     show(this.lights, welcome.has_lights);
     show(this.horn, welcome.has_horn);
-    document.body.style.setProperty('--ratio', `${welcome.width} / ${welcome.height}`);
+    this.ratio(welcome.width, welcome.height);
+  }
+
+  /** The windscreen takes the picture's shape. @param {number} width @param {number} height */
+  ratio(width, height) {
+    const {style} = document.body;
+    const ratio = `${width} / ${height}`;
+    if (width && style.getPropertyValue('--ratio') !== ratio) style.setProperty('--ratio', ratio);
   }
 
   /** @param {import('./types.js').State} state */
@@ -82,12 +89,13 @@ export class Hud {
   /**
    * Live, old (grey, with its age) or none; an old picture never looks live.
    * @param {'live' | 'old' | 'none'} kind @param {number | null} ageMs
+   * @param {boolean} sure false: it is at least so old
    * @param {string} none why there is none
    */
-  picture(kind, ageMs, none) {
+  picture(kind, ageMs, sure, none) {
     mark(document.body, 'data-picture', kind);
     show(this.age, kind === 'old');
-    if (kind === 'old' && ageMs !== null) say(this.age, WORDS.old(ageMs / 1000));
+    if (kind === 'old' && ageMs !== null) say(this.age, WORDS.old(ageMs / 1000, sure));
     show(this.noPicture, kind === 'none');
     say(this.noPicture, none);
   }

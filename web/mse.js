@@ -12,13 +12,16 @@ import {readKeyFrame} from './h264.js';
 
 const DURATION_US = 100_000;
 /** Further behind than this the position jumps; nearer, the rate catches up. */
-const JUMP_S = 0.4;
+const JUMP_S = 0.25;
+/** To a key frame a jump costs nothing: no other picture is decoded on the way. */
+const JUMP_KEY_S = 0.12;
 const KEEP_S = 4;
 const WAITING_MAX = 30;
 /** HTMLMediaElement's, which Node has not. */
 const HAVE_CURRENT_DATA = 2;
 
-/** @typedef {{kind: 'opening' | 'waiting' | 'closed'}
+/** @typedef {import('./types.js').VideoFrameIn} VideoFrameIn */
+/** @typedef {{kind: 'opening', early: VideoFrameIn[]} | {kind: 'waiting' | 'closed'}
  *   | {kind: 'playing', buffer: SourceBuffer, codec: string}} MseState */
 
 /** @returns {typeof MediaSource | undefined} */
@@ -40,25 +43,26 @@ export function playbackRate(behindS) {
 }
 
 export class MsePath {
-  static get available() {
-    return sourceClass() !== undefined;
-  }
-
   /**
    * @param {{video: HTMLVideoElement, shown: import('./types.js').Shown,
-   *   lost: (fault: string) => void}} parts
+   *   lost: (fault: string) => void, leaving: () => void}} parts
+   *   `leaving`: the element is about to lose its picture
    */
-  constructor({video, shown, lost}) {
+  constructor({video, shown, lost, leaving}) {
     this.name = /** @type {const} */ ('mse');
     this.video = video;
     this.shown = shown;
     this.lost = lost;
+    this.leaving = leaving;
     /** @type {MseState} */
-    this.state = {kind: 'opening'};
+    this.state = {kind: 'waiting'};
     /** @type {Uint8Array<ArrayBuffer>[]} */
     this.waiting = [];
     this.baseUs = 0;
+    /** Start of the newest fragment that was pushed, and of the one that was fed. */
     this.newestS = 0;
+    this.fedS = 0;
+    this.newestIsKey = false;
     this.sequence = 0;
     this.hasInit = '';
     this.open();
@@ -70,22 +74,49 @@ export class MsePath {
     if (!Source) throw new Error('this browser has no MediaSource');
     const source = new Source();
     this.source = source;
-    this.state = {kind: 'opening'};
+    this.state = {kind: 'opening', early: []};
     // Without it a ManagedMediaSource never opens.
     this.video.disableRemotePlayback = true;
     this.url = URL.createObjectURL(source);
+    this.video.onerror = () => {
+      if (this.source === source) this.fail(this.video.error?.message ?? 'media error');
+    };
     this.video.src = this.url;
     source.addEventListener('sourceopen', () => {
-      if (this.source === source && this.state.kind === 'opening') {
-        this.state = {kind: 'waiting'};
-      }
+      if (this.source !== source || this.state.kind !== 'opening') return;
+      const {early} = this.state;
+      this.state = {kind: 'waiting'};
+      if (!early.every((frame) => this.push(frame))) this.lost('lost while it opened');
     }, {once: true});
   }
 
-  /** @param {import('./types.js').VideoFrameIn} frame */
+  /** @param {VideoFrameIn} frame */
   push(frame) {
-    if (this.state.kind === 'opening' || this.state.kind === 'closed') return false;
-    if (frame.key) this.prepare(frame);
+    return this.attempt(() => this.accept(frame));
+  }
+
+  /**
+   * Whatever the browser throws at us is a fault of this source, not of the page.
+   * InvalidStateError: the element failed; QuotaExceededError: its buffer is full.
+   * @param {() => boolean} act
+   */
+  attempt(act) {
+    try {
+      return act();
+    } catch (fault) {
+      // RangeError: parameter sets that are cut; only the unit is damaged.
+      if (!(fault instanceof RangeError)) this.fail(String(fault));
+      return false;
+    }
+  }
+
+  /** @param {VideoFrameIn} frame */
+  accept(frame) {
+    const before = this.state.kind === 'playing' && frame.captureUs < this.newestUs;
+    // The car was started anew: its clock counts from elsewhere.
+    if (before) this.rebuild();
+    if (frame.key && !before) this.prepare(frame);
+    if (this.state.kind === 'opening') return this.hold(this.state.early, frame);
     if (this.state.kind !== 'playing') return false;
     if (this.waiting.length > WAITING_MAX) {
       this.fail(`${this.waiting.length} fragments wait`);
@@ -93,34 +124,51 @@ export class MsePath {
     }
     const timeUs = frame.captureUs - this.baseUs;
     this.newestS = timeUs / 1e6;
+    this.newestIsKey = frame.key;
     this.sequence += 1;
     this.waiting.push(fragment(frame, this.sequence, timeUs, DURATION_US));
     this.feed();
     return true;
   }
 
+  get newestUs() {
+    return this.baseUs + Math.round(this.newestS * 1e6);
+  }
+
+  /** A source that opens takes nothing yet. @param {VideoFrameIn[]} early @param {VideoFrameIn} frame */
+  hold(early, frame) {
+    if (frame.key) early.length = 0;
+    else if (early.length === 0 || early.length > WAITING_MAX) return false;
+    early.push(frame);
+    return true;
+  }
+
   /**
    * A buffer and an init segment for this key frame, where they changed.
-   * @param {import('./types.js').VideoFrameIn} frame
+   * @param {VideoFrameIn} frame
    */
   prepare(frame) {
     const key = readKeyFrame(frame.unit);
     if (!key || !this.source) return;
-    const type = `video/mp4; codecs="${key.codec}"`;
+    // Another codec needs another buffer, and that a new source.
+    if (this.state.kind === 'playing' && this.state.codec !== key.codec) this.rebuild();
     if (this.state.kind === 'waiting') {
-      const buffer = this.source.addSourceBuffer(type);
-      buffer.onupdateend = () => this.feed();
-      buffer.onerror = () => this.fail('the browser refused a fragment');
+      const buffer = this.source.addSourceBuffer(`video/mp4; codecs="${key.codec}"`);
+      buffer.onupdateend = () => this.attempt(() => {
+        if (this.state.kind === 'playing' && this.state.buffer === buffer) this.fed(buffer);
+        return true;
+      });
+      buffer.onerror = () => {
+        if (this.state.kind === 'playing' && this.state.buffer === buffer) {
+          this.fail('the browser refused a fragment');
+        }
+      };
       this.baseUs = frame.captureUs;
       this.state = {kind: 'playing', buffer, codec: key.codec};
     }
     const init = initSegment(key);
     const same = this.hasInit === init.join();
     if (this.state.kind !== 'playing' || same) return;
-    if (this.state.codec !== key.codec) {
-      this.fail(`codec changed to ${key.codec}`);
-      return;
-    }
     this.hasInit = init.join();
     this.waiting.push(init);
   }
@@ -128,45 +176,32 @@ export class MsePath {
   /** One append at a time; everything that waits goes in together. */
   feed() {
     if (this.state.kind !== 'playing' || this.state.buffer.updating) return;
-    const {buffer} = this.state;
-    if (this.waiting.length > 0) {
-      const bytes = concat(this.waiting);
-      this.waiting = [];
-      this.append(buffer, bytes);
-      return;
-    }
-    this.chase();
-    const old = this.video.currentTime - KEEP_S;
-    if (buffer.buffered.length > 0 && buffer.buffered.start(0) < old - KEEP_S) {
-      buffer.remove(0, old);
-    }
+    if (this.waiting.length === 0) return;
+    const bytes = concat(this.waiting);
+    this.waiting = [];
+    this.fedS = this.newestS;
+    this.state.buffer.appendBuffer(bytes);
   }
 
-  /** @param {SourceBuffer} buffer @param {Uint8Array<ArrayBuffer>} bytes */
-  append(buffer, bytes) {
-    try {
-      buffer.appendBuffer(bytes);
-    } catch (fault) {
-      // InvalidStateError: the element failed; QuotaExceededError: its buffer is full.
-      if (!(fault instanceof DOMException)) throw fault;
-      this.fail(fault.message);
-    }
+  /** The buffer took something in, or let go of what is long past. @param {SourceBuffer} buffer */
+  fed(buffer) {
+    this.chase();
+    this.feed();
+    if (buffer.updating || buffer.buffered.length === 0) return;
+    const old = Math.min(this.video.currentTime, this.fedS) - KEEP_S;
+    if (buffer.buffered.start(0) < old - KEEP_S) buffer.remove(0, old);
   }
 
   /** Steers the play position to the newest fragment. */
   chase() {
     const {video} = this;
-    const behindS = this.newestS - video.currentTime;
-    if (behindS > JUMP_S || behindS < -JUMP_S) {
-      video.currentTime = this.newestS;
-      video.playbackRate = 1;
-    } else {
-      video.playbackRate = playbackRate(behindS);
-    }
-    if (video.paused) {
-      // NotAllowedError where a browser wants a touch first: the next frame tries again.
-      video.play().catch((fault) => console.debug(String(fault)));
-    }
+    // Browsers pause a muted video that nobody sees, and not all of them go on.
+    if (video.paused) video.play().catch((fault) => console.debug(`video: ${fault}`));
+    if (video.seeking) return;
+    const behindS = this.fedS - video.currentTime;
+    const far = Math.abs(behindS) > JUMP_S || (this.newestIsKey && behindS > JUMP_KEY_S);
+    if (far) video.currentTime = this.fedS;
+    video.playbackRate = far ? 1 : playbackRate(behindS);
   }
 
   /** Reports each picture when it is on the glass. */
@@ -176,7 +211,9 @@ export class MsePath {
     /** @param {number} mediaS @param {number} glassMs */
     const note = (mediaS, glassMs) => {
       const captureUs = Math.round(this.baseUs + mediaS * 1e6);
-      if (this.state.kind === 'playing' && captureUs !== lastUs) {
+      // A source that went away may still report its last picture.
+      const ours = this.state.kind === 'playing' && mediaS <= this.newestS + 0.001;
+      if (ours && captureUs !== lastUs) {
         lastUs = captureUs;
         this.shown(captureUs, glassMs);
       }
@@ -206,30 +243,36 @@ export class MsePath {
 
   /** @param {string} fault */
   fail(fault) {
-    this.reset();
+    this.rebuild();
     this.lost(fault);
   }
 
-  /** A new source: a media element that failed once plays no more. */
+  /** A source that plays goes on: the next key frame is ahead, and `chase` jumps. */
   reset() {
+    this.waiting = [];
+    this.hasInit = '';
+    if (this.state.kind === 'opening') this.state.early = [];
+  }
+
+  /** A new source: a media element that failed once plays no more. */
+  rebuild() {
     if (this.state.kind === 'closed') return;
-    if (this.state.kind === 'opening') return;
     this.release();
     this.open();
   }
 
   release() {
-    this.waiting = [];
-    this.hasInit = '';
+    this.leaving();
+    this.reset();
     this.sequence = 0;
-    this.newestS = 0;
+    this.newestS = this.fedS = 0;
+    this.source = undefined;
     if (this.url) URL.revokeObjectURL(this.url);
     this.video.removeAttribute('src');
   }
 
   close() {
     this.release();
-    this.source = undefined;
     this.state = {kind: 'closed'};
   }
 }

@@ -116,7 +116,9 @@ export class Page {
     const ageMs = video.ageMs(nowMs);
     // Without a link it is the last picture, however young.
     const old = ageMs !== null && (ageMs > OLD_MS || !link.up);
-    hud.picture(ageMs === null ? 'none' : old ? 'old' : 'live', ageMs,
+    // While the car's clock is unknown nobody can say that it is live.
+    const sure = video.ageSure(nowMs);
+    hud.picture(ageMs === null ? 'none' : old || !sure ? 'old' : 'live', ageMs, sure,
       video.hopeless ? WORDS.noVideo : WORDS.noPicture);
     const {throttle, steer} = controls.wish;
     this.situation = situationOf({
@@ -133,6 +135,7 @@ export class Page {
     const ageMs = video.ageMs(performance.now());
     const old = ageMs === null || ageMs > OLD_MS;
     const grade = gradeOf(link.up, old, video.pictureMs, this.linkMs);
+    if (ageMs !== null) hud.ratio(...video.size);
     hud.link(grade, old ? ageMs : video.pictureMs, this.linkMs);
     void awake.want(this.driving);
     this.refresh();
@@ -154,7 +157,7 @@ export class Page {
     });
     this.drawer?.second({
       fps, bitsPerS, dropped: video.count.dropped, path: WORDS.paths[path], pictureMs,
-      linkMs: this.linkMs, size: video.size,
+      linkMs: this.linkMs, size: video.size.join('×'),
     }, this.more());
   }
 

@@ -28,7 +28,7 @@ export function probe({link, video, page, controls}) {
         dropped: video.count.dropped, keysAsked: video.count.keysAsked,
         lastCaptureUs: video.lastCaptureUs, lastShownMs: video.lastShownMs,
         latencyMs: [...video.latencyMs], fps: video.fps(nowMs), ageMs: video.ageMs(nowMs),
-        fault: video.fault,
+        fault: video.fault, faults: video.count.faults, size: video.size,
       };
     },
     get wish() {

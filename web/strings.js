@@ -70,7 +70,8 @@ export const WORDS = {
     `${WORDS.gradeLong[grade]}. ${WORDS.ms(pictureMs)} picture, ${WORDS.ms(linkMs)} link`,
   rate: (/** @type {number} */ bitsPerS) => `${(bitsPerS / 1e6).toFixed(1)} Mbit/s`,
   upTo: (/** @type {number} */ value) => `0–${Math.round(value)} ms`,
-  old: (/** @type {number} */ seconds) => `picture is ${seconds.toFixed(1)} s old`,
+  old: (/** @type {number} */ seconds, /** @type {boolean} */ sure) =>
+    `picture is ${sure ? '' : 'at least '}${seconds.toFixed(1)} s old`,
   noPicture: 'No picture yet',
   noVideo: 'This browser can show no video from the car: it has neither WebCodecs nor Media Source Extensions. A newer one can.',
   drivePercent: (/** @type {number} */ value) =>

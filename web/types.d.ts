@@ -50,9 +50,11 @@ export type Shown = (captureUs: number, shownMs: number) => void;
 /** What the two ways of showing pictures have in common. */
 export interface PicturePath {
   readonly name: 'webcodecs' | 'mse';
-  /** Takes one access unit; false if it was dropped. */
+  /** Takes one access unit; false if it was dropped. Never throws. */
   push(frame: VideoFrameIn): boolean;
   /** Forgets everything up to the next key frame. */
   reset(): void;
+  /** The same with a new decoder: this one is broken. */
+  rebuild(): void;
   close(): void;
 }

@@ -20,9 +20,10 @@ const QUEUE_MAX = 8;
 export class WebCodecsPath {
   /**
    * @param {{canvas: HTMLCanvasElement, shown: import('./types.js').Shown,
-   *   lost: (fault: string) => void}} parts `lost`: a key frame is needed
+   *   lost: (fault: string) => void, decoded: () => void}} parts
+   *   `lost`: a key frame is needed
    */
-  constructor({canvas, shown, lost}) {
+  constructor({canvas, shown, lost, decoded}) {
     this.name = /** @type {const} */ ('webcodecs');
     this.canvas = canvas;
     const context = canvas.getContext('2d', {alpha: false});
@@ -30,6 +31,7 @@ export class WebCodecsPath {
     this.context = context;
     this.shown = shown;
     this.lost = lost;
+    this.decoded = decoded;
     /** @type {DecoderState} */
     this.state = {kind: 'waiting'};
     this.newestUs = -1;
@@ -38,6 +40,18 @@ export class WebCodecsPath {
 
   /** @param {import('./types.js').VideoFrameIn} frame */
   push(frame) {
+    try {
+      return this.decode(frame);
+    } catch (fault) {
+      // RangeError: parameter sets that are cut, a damaged unit. All else is the
+      // decoder's: refused by it (TypeError), or taken away by the browser.
+      if (!(fault instanceof RangeError)) this.fail(String(fault));
+      return false;
+    }
+  }
+
+  /** @param {import('./types.js').VideoFrameIn} frame */
+  decode(frame) {
     if (frame.key && this.state.kind !== 'closed') this.prepare(frame.unit);
     if (this.state.kind !== 'decoding') return false;
     const {decoder} = this.state;
@@ -68,9 +82,14 @@ export class WebCodecsPath {
       if (same) return;
       this.reset();
     }
+    /** @type {VideoDecoder} */
     const decoder = new VideoDecoder({
       output: (picture) => this.show(picture),
-      error: (fault) => this.fail(fault.message),
+      error: (fault) => {
+        if (this.state.kind === 'decoding' && this.state.decoder === decoder) {
+          this.fail(fault.message);
+        }
+      },
     });
     // No description: Annex B. No codedWidth: the SPS says it, cropping included.
     decoder.configure({codec: key.codec, optimizeForLatency: true});
@@ -82,6 +101,7 @@ export class WebCodecsPath {
   show(picture) {
     const captureUs = picture.timestamp;
     if (this.state.kind === 'decoding') {
+      this.decoded();
       const {displayWidth: width, displayHeight: height} = picture;
       if (this.canvas.width !== width || this.canvas.height !== height) {
         this.canvas.width = width;
@@ -115,6 +135,10 @@ export class WebCodecsPath {
       this.state.decoder.close();
     }
     if (this.state.kind !== 'closed') this.state = {kind: 'waiting'};
+  }
+
+  rebuild() {
+    this.reset();
   }
 
   close() {

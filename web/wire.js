@@ -200,10 +200,14 @@ export function parseVideo(frame) {
   const length = view.getUint32(16, true);
   const left = frame.byteLength - HEADER_BYTES;
   if (length !== left) throw new WireError('video frame length', length, `${left} bytes`);
+  const captureUs = view.getUint32(8, true) + view.getUint32(12, true) * 2 ** 32;
+  if (!Number.isSafeInteger(captureUs)) {
+    throw new WireError('video capture time', captureUs, 'less than 2^53 us');
+  }
   return {
     key: (view.getUint8(2) & FLAG_KEY) !== 0,
     sequence: view.getUint32(4, true),
-    captureUs: view.getUint32(8, true) + view.getUint32(12, true) * 2 ** 32,
+    captureUs,
     unit: new Uint8Array(frame, HEADER_BYTES),
   };
 }
