@@ -19,6 +19,9 @@ import {WORDS} from './strings.js';
 import {toast} from './toast.js';
 import {Video} from './video.js';
 
+const DRAWER_AFTER_MS = 1000;
+const DRAWER_AGAIN_MS = 2000;
+
 fillWords();
 fillKeys();
 const used = (/** @type {string} */ how) => {
@@ -183,18 +186,27 @@ link.start();
 look();
 probe({link, video, page, controls});
 
-// Not on the first screen, so not before it.
-const {Drawer} = await import('./drawer.js');
-page.drawer = new Drawer({
-  named: () => link.rename(),
-  limit: (throttle) => link.send({kind: 'limit', throttle}),
-  take: () => link.send({kind: 'take'}),
-  code: () => unlock.open(),
-  intro: () => {
-    panels.closeAll();
-    first.again();
-  },
-  keys: () => panels.open('keys'),
-  tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
-});
-if (page.state) page.drawer.state(page.state);
+/** Not on the first screen, so not before it; asked for again if it does not come. */
+async function loadDrawer(tries = 0) {
+  try {
+    /** @type {typeof import('./drawer.js')} */
+    const {Drawer} = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
+    page.drawer = new Drawer({
+      named: () => link.rename(),
+      limit: (throttle) => link.send({kind: 'limit', throttle}),
+      take: () => link.send({kind: 'take'}),
+      code: () => unlock.open(),
+      intro: () => {
+        panels.closeAll();
+        first.again();
+      },
+      keys: () => panels.open('keys'),
+      tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
+    });
+    if (page.state) page.drawer.state(page.state);
+  } catch (fault) {
+    console.warn(`drawer: ${fault}`);
+    setTimeout(() => loadDrawer(tries + 1), DRAWER_AGAIN_MS);
+  }
+}
+setTimeout(loadDrawer, DRAWER_AFTER_MS);
