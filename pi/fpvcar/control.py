@@ -1,7 +1,7 @@
 """The gate's owner: the only part of `run` that sends setpoints to `wheels`.
 
 It holds the driver's last fresh wish and the latches, runs the gate on every wish
-and at least every 20 ms, mixes, and sends. It opens nothing and closes nothing.
+and at most 20 ms after the last run, mixes, and sends. It opens and closes nothing.
 """
 
 import asyncio
@@ -16,6 +16,8 @@ from fpvcar.config import Profile
 from fpvcar.gate import Cause, Decision, Hold, Latches, Wish
 
 TICK_S = 0.02
+IDLE_TICK_S = 0.06
+"""With nobody at the wheel: the wheels' lease of 100 ms still never ends."""
 log = logging.getLogger("fpvcar.gate")
 
 _PINS = {wire.WheelsReason.PINS_SILENT, wire.WheelsReason.PINS_LOST}
@@ -52,6 +54,7 @@ class Control:
         self._fault: Cause | None = Cause.WHEELS_LOST
         self._applied_once = False
         self._slew = mixing.Slew()
+        self._stepped_ns = 0
 
     # --- what drivers and grown-ups do ---
 
@@ -129,7 +132,7 @@ class Control:
 
     def step(self, latches: Latches | None = None) -> None:
         """Runs the gate now and sends what it lets through."""
-        now_ns = self._clock_ns()
+        self._stepped_ns = now_ns = self._clock_ns()
         before, held = self.decision, latches or self.decision.latches
         self.decision = gate.decide(
             self._wish, held, self._world(now_ns / 1e9), now_ns / 1e9,
@@ -162,8 +165,14 @@ class Control:
         else:
             log.info("%s", decision.reason)
 
+    @property
+    def _due_in_s(self) -> float:
+        tick_s = IDLE_TICK_S if self.decision.reason == "nobody" else TICK_S
+        return tick_s - (self._clock_ns() - self._stepped_ns) / 1e9
+
     async def run(self) -> None:
-        """Runs the gate at least every 20 ms, for ever."""
+        """Runs the gate at least every 20 ms, for ever; a wish counts as a run."""
         while True:
-            self.step()
-            await asyncio.sleep(TICK_S)
+            if self._due_in_s <= 0.0:
+                self.step()
+            await asyncio.sleep(max(0.0, self._due_in_s))
