@@ -55,11 +55,29 @@ class WheelsClient:
         connection.setblocking(False)
         await loop.sock_connect(connection, str(self._path))
         self._socket, self._unanswered_ns = connection, None
-        while packet := await loop.sock_recv(connection, wire.ANSWER.size * 2):
+        ended: asyncio.Future[None] = loop.create_future()
+        # One reader for all answers: sock_recv makes one anew for each.
+        loop.add_reader(connection, self._hear, connection, ended)
+        try:
+            await ended
+        finally:
+            loop.remove_reader(connection)
+
+    def _hear(self, connection: socket.socket, ended: "asyncio.Future[None]") -> None:
+        """Takes one answer. What goes wrong with it ends `_serve`."""
+        try:
+            packet = connection.recv(wire.ANSWER.size * 2)
+            if not packet:
+                raise ConnectionResetError("closed by the wheels")
             answer = wire.parse_answer(packet)
             self._unanswered_ns = None
             self._set("ok")
             self._on_answer(answer)
+        except BlockingIOError:
+            return
+        except Exception as fault:
+            if not ended.done():
+                ended.set_exception(fault)
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
         """Sends a setpoint that is good until now + 100 ms. False if it could not."""
