@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from fpvcar.seat import Seat
 from fpvcar.wire import Error
 
 TELL_S = 0.1
+TELL_NOBODY_S = 1.0
 TELL_AGAIN_S = 0.02
 """No flood of messages makes more states than 50 a second."""
 log = logging.getLogger("fpvcar.seat")
@@ -281,13 +283,15 @@ class Hub:
     async def run(self) -> None:
         """Tells everybody 10 times a second, and at once when `changed` is set."""
         while True:
-            try:
-                await asyncio.wait_for(self.changed.wait(), TELL_S)
-            except TimeoutError:
-                pass  # nothing changed: the time has come all the same
+            pause_s = TELL_S if self.sessions else TELL_NOBODY_S
+            with contextlib.suppress(TimeoutError):  # the time has come all the same
+                async with asyncio.timeout(pause_s):
+                    await self.changed.wait()
+            changed = self.changed.is_set()
             self.changed.clear()
             self.tell()
-            await asyncio.sleep(TELL_AGAIN_S)
+            if changed:
+                await asyncio.sleep(TELL_AGAIN_S)
 
     def tell(self) -> None:
         """Sends the state to everybody, now."""
