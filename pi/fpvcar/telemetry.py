@@ -18,7 +18,7 @@ from fpvcar.devices.ina219 import Ina219, Reading
 from fpvcar.devices.pigpio_pins import PigpioPins
 from fpvcar.devices.pins import Pins, PinsFault
 
-BATTERY_EVERY_S = 0.1
+BATTERY_EVERY_S = 0.2
 RETRY_S = 0.5
 SENSOR_RETRY_S = 2.0
 ANSWER_S = 0.5
