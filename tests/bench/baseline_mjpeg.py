@@ -20,8 +20,8 @@ from av.video.codeccontext import VideoCodecContext
 
 from fpvcar.bench.camera_picture import Strip
 
-QUALITY = 5
-"""ffmpeg's quantiser: about 60 kB a picture, 15 Mbit/s, as a Pi's encoder."""
+QUALITY = 2
+"""ffmpeg's quantiser: 60 to 75 kB a picture, picamera's 17 Mbit/s."""
 PAGE = b'<!doctype html><title>MJPEG</title><img id="picture" src="%s">'
 SOI = b"\xff\xd8"
 

@@ -10,6 +10,7 @@ bytes.
 
 import itertools
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -37,6 +38,8 @@ STEPS = 200
 BESIDE = "beside: "
 LATENCY_MOST_MS = 100.0
 LONG_S = 8.0
+TICKS_MOST = 60
+"""Of more runs than this the picture shows quantiles, from the best to the worst."""
 
 
 def quantiles(values: Sequence[float], steps: int = STEPS) -> list[float]:
@@ -47,11 +50,20 @@ def quantiles(values: Sequence[float], steps: int = STEPS) -> list[float]:
 
 
 def spread(count: int, half: float = 0.28) -> list[float]:
-    """Places beside each other for so many dots in a strip; no two runs differ."""
+    """Places beside each other for so many ticks in a strip; no two runs differ."""
     if count == 1:
         return [0.0]
     golden = 0.618033988749895
     return [half * (2 * (number * golden % 1.0) - 1) for number in range(count)]
+
+
+def ticks(values: Sequence[float], at: float) -> tuple[list[float], list[float]]:
+    """A short tick for each value, as one path: markers are ten times the bytes."""
+    xs, ys = [], []
+    for value, aside in zip(values, spread(len(values)), strict=True):
+        xs += [value, value, math.nan]
+        ys += [at + aside - 0.06, at + aside + 0.06, math.nan]
+    return xs, ys
 
 
 def is_age(one: Figures) -> bool:
@@ -86,7 +98,7 @@ def latency(figure: Figure, figures: Figures) -> bool:
 
 
 def stops(figure: Figure, figures: Figures) -> bool:
-    """A dot for each stop, and the limit. False if there is nothing to draw."""
+    """A tick for each stop, and the limit. False if there is nothing to draw."""
     rows = [
         one for one in figures["rows"]
         if one["part"] == "stop" and one["unit"] == "ms" and one["aim"]["worst"]
@@ -97,15 +109,17 @@ def stops(figure: Figure, figures: Figures) -> bool:
     axes = figure.subplots()
     for at, one in enumerate(rows):
         values, limit = one["values"], one["aim"]["worst"]
-        places = [at + aside for aside in spread(len(values))]
-        axes.plot(values, places, ".", color=OURS[0], markersize=4, alpha=0.6)
+        if len(values) > TICKS_MOST:
+            values = quantiles(values, TICKS_MOST - 1)
+        xs, ys = ticks(values, at)
+        axes.plot(xs, ys, color=OURS[0], linewidth=2, alpha=0.7)
         axes.plot([limit, limit], [at - 0.42, at + 0.42], color=LIMIT, linewidth=2.5)
     most = max(max(one["worst"], one["aim"]["worst"]) for one in rows)
     axes.set_xlim(0, most * 1.05)
     axes.set_yticks(range(len(rows)), [f"{one['name']}" for one in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("from the failure to motors off, ms (dot: a run, bar: the limit)")
+    axes.set_xlabel("from the failure to motors off, ms (blue: runs, red: the limit)")
     return True
 
 
