@@ -1,4 +1,4 @@
-"""Every parser under its coverage-guided fuzzer: ten seconds each, minutes in a soak."""
+"""Every parser under its guided fuzzer: ten seconds each, minutes in a soak."""
 
 import re
 import subprocess
