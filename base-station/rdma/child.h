@@ -1,0 +1,39 @@
+/* The command that produces or consumes the stream, in a process group of its own. */
+#ifndef CHILD_H
+#define CHILD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "trouble.h"
+
+struct child {
+    pid_t pid;   /* 0 = there is none */
+    int pid_fd;  /* readable once it ended; -1 after that was seen */
+    int fd;      /* this end of its pipe; -1 once closed */
+    int status;  /* as a shell says it; -1 while it runs */
+    pid_t keeper;
+    int keeper_fd;
+};
+
+enum child_side { CHILD_PRODUCER, CHILD_CONSUMER };
+
+void child_init(struct child *child);
+
+/* Starts it. A consumer gets a keeper: a process that holds the pipe too and, should
+ * this one be killed, ends the consumer before it could see an end of file. */
+int child_open(struct child *child, char **words, enum child_side side,
+               struct trouble *trouble);
+
+/* Has it ended? Then `status` is known. */
+bool child_ended(struct child *child);
+
+/* The stream was whole: the consumer may see its end. */
+void child_let_end(struct child *child);
+
+void child_signal(struct child *child, int number);
+
+/* Ends all of it (SIGTERM, a second later SIGKILL), then closes the pipe. */
+void child_close(struct child *child);
+
+#endif

@@ -1,0 +1,190 @@
+/* How a sender gets to its receiver: see dial.h. */
+#include "dial.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net.h"
+#include "transport_tcp.h"
+#include "transport_verbs.h"
+
+/* TCP: what stays in a core's cache is fast; RDMA: few large messages. */
+enum {
+    TCP_CHUNK = 256 << 10,
+    TCP_CREDITS = 32,
+    RDMA_CHUNK = 1 << 20,
+    RDMA_CREDITS = 16,
+    RDMA_LIMIT_MS = 2000,
+    ADDRESS_LEAST_MS = 1000,
+};
+
+void hello_of_options(struct hello *hello, const struct options *options, int role,
+                      int transport)
+{
+    bool tcp = transport == TRANSPORT_TCP;
+    *hello = (struct hello){
+        .version = RECORDS_VERSION,
+        .role = (uint8_t)role,
+        .transport = (uint8_t)transport,
+        .cipher = options->encrypt ? CIPHER_AES_256_GCM : CIPHER_NONE,
+        .checksum = options->checksum ? CHECKSUM_XXH64 : CHECKSUM_NONE,
+        .chunk = options->chunk ? options->chunk : tcp ? TCP_CHUNK : RDMA_CHUNK,
+        .credits = options->credits ? options->credits : tcp ? TCP_CREDITS : RDMA_CREDITS,
+    };
+}
+
+static int64_t left_ms(int64_t end_ms)
+{
+    int64_t left = end_ms - now_ms();
+    return left > 0 ? left : 0;
+}
+
+/* One address: RDMA where it may be, else TCP. */
+static struct transport *dial_address(const struct options *options,
+                                      const struct addrinfo *to,
+                                      const struct addrinfo *from, int64_t limit_ms,
+                                      struct trouble *trouble)
+{
+    bool rdma_only = options->transport == WANT_RDMA;
+    const struct sockaddr *from_address = from ? from->ai_addr : NULL;
+    char name[80];
+    net_name(to->ai_addr, to->ai_addrlen, name, sizeof name);
+    if (options->transport == WANT_AUTO && net_is_loopback(to->ai_addr)) {
+        if (options->verbose)
+            say("%s is loopback: TCP", name);
+    } else if (options->transport != WANT_TCP) {
+        struct trouble why = {0};
+        int64_t most = rdma_only || limit_ms < RDMA_LIMIT_MS ? limit_ms : RDMA_LIMIT_MS;
+        struct transport *transport =
+            verbs_dial(to->ai_addr, from_address, options, most, &why);
+        if (transport)
+            return transport;
+        if (rdma_only) {
+            troubled(trouble, why.status, "%s over RDMA: %s", name, why.text);
+            return NULL;
+        }
+        if (options->verbose)
+            say("%s: TCP, for over RDMA: %s", name, why.text);
+    }
+    return tcp_dial(to->ai_addr, to->ai_addrlen, from_address,
+                    from ? from->ai_addrlen : 0, limit_ms, trouble);
+}
+
+/* All addresses of one host, until `end_ms`. */
+static struct transport *dial_host(const struct options *options, const char *host,
+                                   int64_t end_ms, int hosts_left,
+                                   struct trouble *trouble)
+{
+    struct addrinfo *found = net_resolve(host, options->port, trouble), *from = NULL;
+    struct transport *transport = NULL;
+    struct trouble last = {0};
+    int count = 0;
+    if (!found)
+        return NULL;
+    for (struct addrinfo *one = found; one; one = one->ai_next)
+        count++;
+    if (options->bind_to && !(from = net_resolve(options->bind_to, "0", trouble))) {
+        freeaddrinfo(found);
+        return NULL;
+    }
+    for (struct addrinfo *one = found; one && !transport; one = one->ai_next, count--) {
+        int64_t share_ms = left_ms(end_ms) / (count + hosts_left - 1);
+        if (share_ms < ADDRESS_LEAST_MS)
+            share_ms = ADDRESS_LEAST_MS;
+        if (from && from->ai_family != one->ai_family)
+            continue;
+        last = (struct trouble){0};
+        transport = dial_address(options, one, from, share_ms, &last);
+        if (!transport && options->verbose)
+            say("%s", last.text);
+    }
+    freeaddrinfo(found);
+    if (from)
+        freeaddrinfo(from);
+    if (!transport && !last.status)
+        troubled(&last, EXIT_FAULT, "%s has no address of the family of --bind", host);
+    if (!transport)
+        troubled(trouble, last.status, "%s", last.text);
+    return transport;
+}
+
+/* HOST may be several, with commas between them. */
+static struct transport *dial_all(const struct options *options, int64_t end_ms,
+                                  struct trouble *trouble)
+{
+    char *hosts = strdup(options->host), *rest = hosts, *host;
+    struct transport *transport = NULL;
+    struct trouble last = {0};
+    int count = 1;
+    for (const char *at = options->host; (at = strchr(at, ',')); at++)
+        count++;
+    while (!transport && (host = strsep(&rest, ","))) {
+        last = (struct trouble){0};
+        transport = dial_host(options, host, end_ms, count--, &last);
+    }
+    free(hosts);
+    if (!transport)
+        troubled(trouble, last.status ? last.status : EXIT_FAULT, "%s", last.text);
+    return transport;
+}
+
+static int say_to(struct transport *transport, const uint8_t *record,
+                  struct trouble *trouble)
+{
+    return transport->kind->control(transport, record, trouble) < 0 ? -1 : 0;
+}
+
+static int prove(struct transport *transport, struct meeting *meeting, int64_t end_ms,
+                 struct trouble *trouble)
+{
+    while (meeting->stage != MEETING_OVER) {
+        struct transport_event event;
+        uint8_t out[CONTROL_BYTES];
+        bool answer;
+        int got = transport->kind->poll(transport, &event, trouble);
+        if (got < 0)
+            return -1;
+        if (got == 0) {
+            struct pollfd polled[TRANSPORT_FDS];
+            int count = transport->kind->fds(transport, polled);
+            if (!left_ms(end_ms))
+                return troubled(trouble, EXIT_FAULT,
+                                "%s took the connection and says nothing: is it an "
+                                "rdrecv, and is it busy with another?",
+                                transport->peer);
+            poll(polled, (nfds_t)count, (int)left_ms(end_ms));
+            continue;
+        }
+        if (event.kind != EVENT_RECORD)
+            continue;
+        int result =
+            meeting_take(meeting, &event.record, event.body, out, &answer, trouble);
+        if (answer && say_to(transport, out, trouble) < 0)
+            return -1;
+        if (result < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct transport *dial(const struct options *options, const struct key *key,
+                       struct meeting *meeting, struct trouble *trouble)
+{
+    int64_t limit_ms = options->connect_ms ? options->connect_ms : INT32_MAX;
+    int64_t end_ms = now_ms() + limit_ms;
+    struct transport *transport = dial_all(options, end_ms, trouble);
+    if (!transport)
+        return NULL;
+    struct hello mine;
+    uint8_t out[CONTROL_BYTES];
+    hello_of_options(&mine, options, ROLE_SENDER, transport->kind->number);
+    if (meeting_open(meeting, key, &mine, out, trouble) == 0 &&
+        say_to(transport, out, trouble) == 0 &&
+        prove(transport, meeting, end_ms, trouble) == 0)
+        return transport;
+    if (!transport->peer_left)
+        transport->kind->finish(transport, 300);
+    transport_close(transport);
+    return NULL;
+}

@@ -1,0 +1,17 @@
+/* How a sender gets to its receiver: addresses in order, RDMA before TCP, the proof. */
+#ifndef DIAL_H
+#define DIAL_H
+
+#include "meeting.h"
+#include "options.h"
+#include "transport.h"
+
+/* The hello of this side before the transport is known. */
+void hello_of_options(struct hello *hello, const struct options *options, int role,
+                      int transport);
+
+/* Connects and proves. NULL with a trouble; `meeting` is what both agreed on. */
+struct transport *dial(const struct options *options, const struct key *key,
+                       struct meeting *meeting, struct trouble *trouble);
+
+#endif

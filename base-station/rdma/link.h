@@ -1,0 +1,45 @@
+/* The connection to a proven peer: that it lives, what it says that both ends treat
+ * alike, and how to part from it. */
+#ifndef LINK_H
+#define LINK_H
+
+#include <stdbool.h>
+
+#include "options.h"
+#include "transport.h"
+
+enum { LINK_FDS = TRANSPORT_FDS + 4, FINISH_MS = 1000 };
+
+struct link {
+    struct transport *transport;
+    int64_t timeout_ms, idle_ms;
+    int64_t heard_ms, beaten_ms, moved_ms; /* of the peer, to the peer, data */
+    int signal_fd;                         /* SIGINT, SIGTERM, SIGHUP; -1 before */
+    bool told; /* the peer said why it stops: it need not be told */
+};
+
+void link_open(struct link *link, struct transport *transport,
+               const struct options *options, int signal_fd);
+
+/* Waits until something may have happened, at most until the next heartbeat. `extra`
+ * are descriptors (-1 = none) with their events; their revents are filled in. A signal
+ * that ends this process is a trouble. */
+int link_wait(struct link *link, struct pollfd *extra, int count,
+              struct trouble *trouble);
+
+/* The next event, or 0. Aborts are a trouble; heartbeats are not passed on. */
+int link_next(struct link *link, struct transport_event *event, struct trouble *trouble);
+
+/* Sends a heartbeat if it is time; silence of the peer or of the data is a trouble. */
+int link_tick(struct link *link, struct trouble *trouble);
+
+/* Queues a record without a body. 1: later. */
+int link_say(struct link *link, int type, uint64_t number, struct trouble *trouble);
+
+/* Tells the peer what went wrong, unless it told us, and waits for its leave. */
+void link_abort(struct link *link, const struct trouble *why);
+
+/* Blocks the signals that end this process; a descriptor that shows them, or -1. */
+int signals_open(void);
+
+#endif

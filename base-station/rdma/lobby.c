@@ -1,0 +1,264 @@
+/* Where strangers wait: see lobby.h. */
+#include "lobby.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "dial.h"
+#include "net.h"
+#include "transport_tcp.h"
+
+enum { PORT_TRIES = 16, LEAVE_MS = 500 };
+
+static bool reachable_by_rdma(const struct sockaddr *address)
+{
+    return verbs_has(address);
+}
+
+static int announce(const struct lobby *lobby, struct trouble *trouble)
+{
+    int fd = lobby->options->announce_fd;
+    if (fd < 0)
+        return 0;
+    char addresses[2048], line[2200];
+    const struct sockaddr *bound = (const struct sockaddr *)&lobby->bound;
+    const char *transports = lobby->verbs && lobby->listen_fd >= 0 ? "rdma,tcp"
+                             : lobby->verbs                        ? "rdma"
+                                                                   : "tcp";
+    net_addresses(bound, addresses, sizeof addresses,
+                  lobby->verbs ? reachable_by_rdma : NULL);
+    int length = snprintf(line, sizeof line, "port=%u transports=%s addresses=%s\n",
+                          (unsigned)net_port(bound), transports, addresses);
+    bool whole = write(fd, line, (size_t)length) == length;
+    if (fd > STDERR_FILENO)
+        close(fd);
+    return whole ? 0
+                 : troubled(trouble, EXIT_FAULT, "cannot announce on descriptor %d: %s",
+                            fd, strerror(errno));
+}
+
+/* The same number on TCP and RDMA: with port 0, one that is free in both. */
+static int listen_on_both(struct lobby *lobby, struct trouble *trouble)
+{
+    const struct options *options = lobby->options;
+    uint16_t port = (uint16_t)atoi(options->port);
+    for (int left = PORT_TRIES;; left--) {
+        struct trouble why = {0};
+        lobby->listen_fd = net_listen(options->bind_to, port, &lobby->bound,
+                                      &lobby->bound_length, trouble);
+        if (lobby->listen_fd < 0)
+            return -1;
+        bool rdma = options->transport == WANT_RDMA ||
+                    (options->transport == WANT_AUTO && verbs_any_device());
+        if (!rdma)
+            return 0;
+        lobby->verbs = verbs_listen((struct sockaddr *)&lobby->bound, options, &why);
+        if (lobby->verbs || options->transport == WANT_RDMA || left == 0 || port ||
+            errno != EADDRINUSE) {
+            if (!lobby->verbs && options->transport == WANT_AUTO && options->verbose)
+                say("TCP only, for over RDMA: %s", why.text);
+            if (!lobby->verbs && options->transport == WANT_RDMA)
+                return troubled(trouble, why.status, "cannot listen over RDMA: %s",
+                                why.text);
+            return 0;
+        }
+        close(lobby->listen_fd);
+    }
+}
+
+int lobby_open(struct lobby *lobby, const struct options *options, const struct key *key,
+               int signal_fd, struct trouble *trouble)
+{
+    *lobby = (struct lobby){
+        .options = options, .key = key, .listen_fd = -1, .signal_fd = signal_fd};
+    if (listen_on_both(lobby, trouble) < 0)
+        return -1;
+    if (options->transport == WANT_RDMA) {
+        close(lobby->listen_fd);
+        lobby->listen_fd = -1;
+    }
+    if (options->verbose)
+        say("waiting on port %u for TCP%s",
+            (unsigned)net_port((struct sockaddr *)&lobby->bound),
+            lobby->verbs ? " and RDMA" : "");
+    return announce(lobby, trouble);
+}
+
+static void guest_close(struct guest *guest)
+{
+    transport_close(guest->transport);
+    *guest = (struct guest){.transport = NULL};
+}
+
+static struct guest *free_seat(struct lobby *lobby)
+{
+    for (int i = 0; i < LOBBY_SEATS; i++)
+        if (!lobby->guests[i].transport)
+            return &lobby->guests[i];
+    return NULL;
+}
+
+static void seat(struct lobby *lobby, struct guest *guest, struct transport *transport)
+{
+    struct hello mine;
+    uint8_t out[CONTROL_BYTES];
+    struct trouble why = {0};
+    hello_of_options(&mine, lobby->options, ROLE_RECEIVER, transport->kind->number);
+    guest->transport = transport;
+    guest->until_ms = now_ms() + LOBBY_LIMIT_MS;
+    if (meeting_open(&guest->meeting, lobby->key, &mine, out, &why) < 0)
+        guest_close(guest);
+}
+
+static void let_in(struct lobby *lobby)
+{
+    struct guest *guest;
+    while ((guest = free_seat(lobby))) {
+        struct trouble why = {0};
+        struct transport *transport = NULL;
+        if (lobby->verbs)
+            transport = verbs_accept(lobby->verbs);
+        if (!transport && lobby->listen_fd >= 0) {
+            int fd = accept4(lobby->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+            transport = fd >= 0 ? tcp_open(fd, &why) : NULL;
+        }
+        if (!transport)
+            return;
+        seat(lobby, guest, transport);
+    }
+}
+
+static void turn_away(struct guest *guest, const struct trouble *why)
+{
+    say("turned %s away: %s", guest->transport->peer, why->text);
+    if (guest->transport->peer_left) {
+        guest_close(guest);
+        return;
+    }
+    guest->leaving = true;
+    guest->until_ms = now_ms() + LEAVE_MS;
+}
+
+/* Hears one guest out. Is it proven? */
+static bool attend(struct guest *guest)
+{
+    struct transport *transport = guest->transport;
+    struct transport_event event;
+    struct trouble why = {0};
+    uint8_t out[CONTROL_BYTES];
+    int got = 0;
+    while (!guest->leaving &&
+           (got = transport->kind->poll(transport, &event, &why)) > 0) {
+        bool answer = false;
+        if (event.kind != EVENT_RECORD)
+            continue;
+        int result = meeting_take(&guest->meeting, &event.record, event.body, out,
+                                  &answer, &why);
+        if (answer)
+            transport->kind->control(transport, out, &why);
+        if (result < 0)
+            turn_away(guest, &why);
+        else if (guest->meeting.stage == MEETING_OVER)
+            return true;
+    }
+    if (got < 0) {
+        turn_away(guest, &why);
+    } else if (now_ms() >= guest->until_ms) {
+        if (!guest->leaving)
+            say("turned %s away: no proof within %d s", transport->peer,
+                LOBBY_LIMIT_MS / 1000);
+        guest_close(guest);
+    }
+    return false;
+}
+
+struct watch {
+    struct pollfd polled[4 + LOBBY_SEATS * TRANSPORT_FDS];
+    int count;
+    int64_t wait_ms;
+};
+
+static void watch(struct lobby *lobby, int out_fd, int64_t end_ms, struct watch *watch_)
+{
+    bool room = free_seat(lobby) != NULL;
+    struct pollfd *polled = watch_->polled;
+    polled[0] = (struct pollfd){lobby->signal_fd, POLLIN, 0};
+    polled[1] = (struct pollfd){out_fd, 0, 0};
+    polled[2] = (struct pollfd){room ? lobby->listen_fd : -1, POLLIN, 0};
+    polled[3] = (struct pollfd){
+        lobby->verbs && room ? verbs_listener_fd(lobby->verbs) : -1, POLLIN, 0};
+    watch_->count = 4;
+    int64_t until_ms = end_ms;
+    for (int i = 0; i < LOBBY_SEATS; i++) {
+        struct guest *guest = &lobby->guests[i];
+        if (!guest->transport)
+            continue;
+        if (!until_ms || guest->until_ms < until_ms)
+            until_ms = guest->until_ms;
+        if (guest->leaving)
+            continue;
+        watch_->count +=
+            guest->transport->kind->fds(guest->transport, polled + watch_->count);
+    }
+    watch_->wait_ms = until_ms ? until_ms - now_ms() : -1;
+    if (until_ms && watch_->wait_ms < 0)
+        watch_->wait_ms = 0;
+}
+
+static int check(const struct lobby *lobby, const struct watch *watch_, int64_t end_ms,
+                 struct trouble *trouble)
+{
+    struct signalfd_siginfo info;
+    if (watch_->polled[0].revents &&
+        read(lobby->signal_fd, &info, sizeof info) == sizeof info)
+        return troubled(trouble, 128 + (int)info.ssi_signo, "ended by signal %u (%s)",
+                        info.ssi_signo, strsignal((int)info.ssi_signo));
+    if (watch_->polled[1].revents & (POLLERR | POLLHUP))
+        return troubled(trouble, EXIT_FAULT, "the reader of the output left");
+    if (end_ms && now_ms() >= end_ms)
+        return troubled(trouble, EXIT_FAULT, "no sender came in time (--connect-timeout)");
+    return 0;
+}
+
+struct transport *lobby_meet(struct lobby *lobby, int out_fd, struct meeting *meeting,
+                             struct trouble *trouble)
+{
+    int64_t limit_ms = lobby->options->connect_ms;
+    int64_t end_ms = limit_ms ? now_ms() + limit_ms : 0;
+    for (;;) {
+        struct watch watched;
+        watch(lobby, out_fd, end_ms, &watched);
+        if (poll(watched.polled, (nfds_t)watched.count, (int)watched.wait_ms) < 0)
+            continue;
+        if (check(lobby, &watched, end_ms, trouble) < 0)
+            return NULL;
+        let_in(lobby);
+        for (int i = 0; i < LOBBY_SEATS; i++) {
+            struct guest *guest = &lobby->guests[i];
+            if (!guest->transport || !attend(guest))
+                continue;
+            struct transport *transport = guest->transport;
+            *meeting = guest->meeting;
+            guest->transport = NULL;
+            return transport;
+        }
+    }
+}
+
+void lobby_close(struct lobby *lobby)
+{
+    for (int i = 0; i < LOBBY_SEATS; i++)
+        guest_close(&lobby->guests[i]);
+    if (lobby->verbs)
+        verbs_listener_close(lobby->verbs);
+    if (lobby->listen_fd >= 0)
+        close(lobby->listen_fd);
+    lobby->verbs = NULL;
+    lobby->listen_fd = -1;
+}

@@ -1,0 +1,209 @@
+/* Names, addresses and listening sockets: see net.h. */
+#include "net.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+uint16_t net_port(const struct sockaddr *address)
+{
+    return ntohs(address->sa_family == AF_INET6
+                     ? ((const struct sockaddr_in6 *)(const void *)address)->sin6_port
+                     : ((const struct sockaddr_in *)(const void *)address)->sin_port);
+}
+
+void net_set_port(struct sockaddr *address, uint16_t port)
+{
+    if (address->sa_family == AF_INET6)
+        ((struct sockaddr_in6 *)(void *)address)->sin6_port = htons(port);
+    else
+        ((struct sockaddr_in *)(void *)address)->sin_port = htons(port);
+}
+
+void net_name(const struct sockaddr *address, socklen_t length, char *into, size_t room)
+{
+    char host[64];
+    if (getnameinfo(address, length, host, sizeof host, NULL, 0, NI_NUMERICHOST))
+        snprintf(host, sizeof host, "?");
+    const char *shorter = strncmp(host, "::ffff:", 7) == 0 ? host + 7 : host;
+    bool six = strchr(shorter, ':') != NULL;
+    uint16_t port = net_port(address);
+    if (!port)
+        snprintf(into, room, "%s", shorter);
+    else
+        snprintf(into, room, six ? "[%s]:%u" : "%s:%u", shorter, (unsigned)port);
+}
+
+const char *net_advice(int error)
+{
+    switch (error) {
+    case ECONNREFUSED:
+        return "connection refused: is rdrecv running there, on this port?";
+    case ETIMEDOUT:
+        return "no answer: is the machine up, and does a firewall drop the port?";
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+        return "no route to it: check the address and this machine's network";
+    case EADDRNOTAVAIL:
+        return "not an address of this machine: check --bind";
+    default:
+        return strerror(error);
+    }
+}
+
+bool net_is_loopback(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET) {
+        const struct sockaddr_in *four = (const void *)address;
+        return ntohl(four->sin_addr.s_addr) >> 24 == 127;
+    }
+    const struct sockaddr_in6 *six = (const void *)address;
+    return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ||
+           (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127);
+}
+
+struct addrinfo *net_resolve(const char *host, const char *port, struct trouble *trouble)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    size_t length = strlen(host);
+    char bare[256];
+    if (length > 2 && length < sizeof bare && host[0] == '[' && host[length - 1] == ']') {
+        memcpy(bare, host + 1, length - 2);
+        bare[length - 2] = '\0';
+        host = bare;
+    }
+    int error = getaddrinfo(host, port, &hints, &found);
+    if (!error)
+        return found;
+    char name[128];
+    shown(name, sizeof name, host, (uint32_t)strlen(host));
+    troubled(trouble, EXIT_FAULT, "unknown host \"%s\": %s", name, gai_strerror(error));
+    return NULL;
+}
+
+static int listen_on(const struct sockaddr *address, socklen_t length)
+{
+    int one = 1, zero = 0;
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (address->sa_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
+    if (bind(fd, address, length) == 0 && listen(fd, 64) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+int net_listen(const char *bind_to, uint16_t port, struct sockaddr_storage *bound,
+               socklen_t *bound_length, struct trouble *trouble)
+{
+    int fd;
+    if (bind_to) {
+        char text[8];
+        snprintf(text, sizeof text, "%u", (unsigned)port);
+        struct addrinfo *found = net_resolve(bind_to, text, trouble);
+        if (!found)
+            return -1;
+        fd = listen_on(found->ai_addr, found->ai_addrlen);
+        freeaddrinfo(found);
+    } else {
+        struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+        struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
+        fd = listen_on((struct sockaddr *)&six, sizeof six);
+        if (fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL))
+            fd = listen_on((struct sockaddr *)&four, sizeof four);
+    }
+    *bound_length = sizeof *bound;
+    if (fd >= 0 && getsockname(fd, (struct sockaddr *)bound, bound_length) == 0)
+        return fd;
+    const char *why = strerror(errno);
+    if (errno == EADDRINUSE)
+        why = "it is taken: end the other program, or give 0 for any free port";
+    else if (errno == EACCES)
+        why = "not allowed: ports below 1024 are root's";
+    else if (errno == EADDRNOTAVAIL)
+        why = net_advice(errno);
+    troubled(trouble, EXIT_FAULT, "cannot listen on port %u: %s", (unsigned)port, why);
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+struct address_list {
+    char *into;
+    size_t room, length;
+};
+
+static void add_address(struct address_list *list, const struct sockaddr *address)
+{
+    char name[80];
+    struct sockaddr_storage bare = {0};
+    socklen_t length = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                      : sizeof(struct sockaddr_in);
+    memcpy(&bare, address, length);
+    net_set_port((struct sockaddr *)&bare, 0);
+    net_name((struct sockaddr *)&bare, length, name, sizeof name);
+    if (list->length + strlen(name) + 2 > list->room)
+        return;
+    list->length += (size_t)snprintf(list->into + list->length,
+                                     list->room - list->length, "%s%s",
+                                     list->length ? "," : "", name);
+}
+
+static bool is_any(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET)
+        return ((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr == 0;
+    const struct sockaddr_in6 *six = (const void *)address;
+    return IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
+}
+
+static bool announceable(const struct ifaddrs *one, bool six_too)
+{
+    if (!one->ifa_addr || !(one->ifa_flags & IFF_UP))
+        return false;
+    if (one->ifa_addr->sa_family == AF_INET)
+        return true;
+    if (one->ifa_addr->sa_family != AF_INET6 || !six_too)
+        return false;
+    const struct sockaddr_in6 *six = (const void *)one->ifa_addr;
+    return !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr); /* its scope is this machine's */
+}
+
+void net_addresses(const struct sockaddr *bound, char *into, size_t room,
+                   bool (*preferred)(const struct sockaddr *))
+{
+    struct address_list list = {into, room, 0};
+    into[0] = '\0';
+    if (!is_any(bound)) {
+        add_address(&list, bound);
+        return;
+    }
+    struct ifaddrs *all = NULL;
+    if (getifaddrs(&all) < 0)
+        all = NULL;
+    for (int pass = 0; pass < 3; pass++) { /* preferred, other, loopback */
+        if (pass == 2 && list.length)
+            break;
+        for (struct ifaddrs *one = all; one; one = one->ifa_next) {
+            if (!announceable(one, bound->sa_family == AF_INET6))
+                continue;
+            int rank = net_is_loopback(one->ifa_addr)            ? 2
+                       : preferred && preferred(one->ifa_addr) ? 0
+                                                                 : 1;
+            if (rank == pass)
+                add_address(&list, one->ifa_addr);
+        }
+    }
+    freeifaddrs(all);
+}

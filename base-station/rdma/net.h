@@ -1,0 +1,35 @@
+/* Names, addresses and listening sockets. */
+#ifndef NET_H
+#define NET_H
+
+#include <netdb.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "trouble.h"
+
+/* "192.0.2.1:7" or "[2001:db8::1]:7"; port 0 is left out. */
+void net_name(const struct sockaddr *address, socklen_t length, char *into, size_t room);
+
+/* What an errno of connecting means, and what to check. */
+const char *net_advice(int error);
+
+bool net_is_loopback(const struct sockaddr *address);
+uint16_t net_port(const struct sockaddr *address);
+void net_set_port(struct sockaddr *address, uint16_t port);
+
+/* Resolves one host (and port). NULL with a trouble; to free with freeaddrinfo. */
+struct addrinfo *net_resolve(const char *host, const char *port, struct trouble *trouble);
+
+/* Listens on every address (both families on one socket where IPv6 is there), or on
+ * `bind_to` only. The address it got is in `*bound`. The descriptor, or -1. */
+int net_listen(const char *bind_to, uint16_t port, struct sockaddr_storage *bound,
+               socklen_t *bound_length, struct trouble *trouble);
+
+/* The addresses under which this machine may be reached, with commas: those of its
+ * interfaces that are up, loopback only if there is no other. `preferred` (may be NULL)
+ * says which come first. */
+void net_addresses(const struct sockaddr *bound, char *into, size_t room,
+                   bool (*preferred)(const struct sockaddr *));
+
+#endif

@@ -1,0 +1,280 @@
+/* The command lines of rdsend and rdrecv: see options.h. */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "records.h"
+
+#define COMMON_USAGE                                                                   \
+    "  --key-file FILE, --key-fd N   the shared secret (or RDPIPE_KEY)\n"              \
+    "  --transport auto|rdma|tcp     --device DEV[:PORTNUM]  --gid-index N\n"          \
+    "  --bind ADDR                   this machine's address to use\n"                  \
+    "  --encrypt                     both ends, or none\n"                             \
+    "  --checksum xxh64|none         --chunk BYTES  --credits N\n"                     \
+    "  --timeout S (10)              the other end's silence, 0 = no limit\n"          \
+    "  --idle-timeout S (0)          the data's silence\n"                             \
+    "  --connect-timeout S           \n"                                               \
+    "  -v, --verbose  --json         what was moved, how fast\n"                       \
+    "  --help  --version\n"
+
+const char options_usage_send[] =
+    "usage: rdsend [options] HOST PORT [FILE | -- CMD...]\n"
+    "Sends stdin, a file or a command's output to an rdrecv.\n"
+    "  --rate BYTES                  a second, at most\n" COMMON_USAGE;
+
+const char options_usage_receive[] =
+    "usage: rdrecv [options] PORT [FILE | -- CMD...]\n"
+    "       rdrecv --new-key FILE\n"
+    "Receives a stream from an rdsend: to stdout, a file or a command.\n"
+    "  --sync                        sync the file and its folder\n"
+    "  --announce-fd N               where to say port, transports, addresses\n"
+    COMMON_USAGE;
+
+enum {
+    OPTION_KEY_FILE = 256,
+    OPTION_KEY_FD,
+    OPTION_NEW_KEY,
+    OPTION_TRANSPORT,
+    OPTION_DEVICE,
+    OPTION_GID_INDEX,
+    OPTION_BIND,
+    OPTION_ENCRYPT,
+    OPTION_CHECKSUM,
+    OPTION_CHUNK,
+    OPTION_CREDITS,
+    OPTION_TIMEOUT,
+    OPTION_IDLE,
+    OPTION_CONNECT,
+    OPTION_RATE,
+    OPTION_SYNC,
+    OPTION_ANNOUNCE,
+    OPTION_JSON,
+    OPTION_HELP,
+    OPTION_VERSION,
+};
+
+static const struct option table[] = {
+    {"key-file", required_argument, NULL, OPTION_KEY_FILE},
+    {"key-fd", required_argument, NULL, OPTION_KEY_FD},
+    {"new-key", required_argument, NULL, OPTION_NEW_KEY},
+    {"transport", required_argument, NULL, OPTION_TRANSPORT},
+    {"device", required_argument, NULL, OPTION_DEVICE},
+    {"gid-index", required_argument, NULL, OPTION_GID_INDEX},
+    {"bind", required_argument, NULL, OPTION_BIND},
+    {"encrypt", no_argument, NULL, OPTION_ENCRYPT},
+    {"checksum", required_argument, NULL, OPTION_CHECKSUM},
+    {"chunk", required_argument, NULL, OPTION_CHUNK},
+    {"credits", required_argument, NULL, OPTION_CREDITS},
+    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+    {"idle-timeout", required_argument, NULL, OPTION_IDLE},
+    {"connect-timeout", required_argument, NULL, OPTION_CONNECT},
+    {"rate", required_argument, NULL, OPTION_RATE},
+    {"sync", no_argument, NULL, OPTION_SYNC},
+    {"announce-fd", required_argument, NULL, OPTION_ANNOUNCE},
+    {"verbose", no_argument, NULL, 'v'},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+int64_t options_bytes(const char *text)
+{
+    static const char units[] = "KMGT";
+    char *rest;
+    errno = 0;
+    double value = strtod(text, &rest);
+    if (rest == text || errno || !(value >= 0))
+        return -1;
+    const char *unit = *rest ? strchr(units, *rest & ~0x20) : NULL;
+    if (*rest && (!unit || rest[1]))
+        return -1;
+    for (int i = 0; unit && i <= unit - units; i++)
+        value *= 1024;
+    return value < 9e18 ? (int64_t)value : -1;
+}
+
+static int refuse(struct trouble *trouble, const char *what, const char *text,
+                  const char *expected)
+{
+    char safe[80];
+    shown(safe, sizeof safe, text, (uint32_t)strlen(text));
+    return troubled(trouble, EXIT_USAGE, "%s \"%s\": expected %s", what, safe, expected);
+}
+
+static int take_number(const char *name, const char *text, int64_t least, int64_t most,
+                       int64_t *into, struct trouble *trouble)
+{
+    int64_t value = options_bytes(text);
+    *into = value;
+    if (value >= least && value <= most)
+        return 0;
+    char safe[80];
+    shown(safe, sizeof safe, text, (uint32_t)strlen(text));
+    return troubled(trouble, EXIT_USAGE, "--%s \"%s\": expected %lld to %lld", name, safe,
+                    (long long)least, (long long)most);
+}
+
+static int take_seconds(const char *name, const char *text, int64_t *into_ms,
+                        struct trouble *trouble)
+{
+    char *rest;
+    double value = strtod(text, &rest);
+    if (rest == text || *rest || !(value >= 0 && value <= 1e6)) {
+        char what[40] = "--";
+        strncat(what, name, sizeof what - 3);
+        return refuse(trouble, what, text, "seconds, at most 1000000");
+    }
+    *into_ms = (int64_t)(value * 1000);
+    return 0;
+}
+
+static int take_transport(struct options *options, const char *text,
+                          struct trouble *trouble)
+{
+    static const char *const names[] = {"auto", "rdma", "tcp"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(text, names[i]) == 0) {
+            options->transport = (enum wanted_transport)i;
+            return 0;
+        }
+    return refuse(trouble, "--transport", text, "auto, rdma or tcp");
+}
+
+static int take_checksum(struct options *options, const char *text,
+                         struct trouble *trouble)
+{
+    options->checksum = strcmp(text, "xxh64") == 0;
+    if (options->checksum || strcmp(text, "none") == 0)
+        return 0;
+    return refuse(trouble, "--checksum", text, "xxh64 or none");
+}
+
+static int take_size(struct options *options, int option, const char *name,
+                     struct trouble *trouble)
+{
+    int64_t value = 0;
+    int64_t least = 0, most = 65535;
+    if (option == OPTION_CHUNK) {
+        least = CHUNK_LEAST;
+        most = CHUNK_MOST;
+    } else if (option == OPTION_CREDITS) {
+        least = 1;
+        most = CREDITS_MOST;
+    } else if (option == OPTION_RATE) {
+        least = 1;
+        most = INT64_MAX;
+    }
+    if (take_number(name, optarg, least, most, &value, trouble) < 0)
+        return -1;
+    switch (option) {
+    case OPTION_CHUNK: options->chunk = (uint32_t)value; break;
+    case OPTION_CREDITS: options->credits = (uint32_t)value; break;
+    case OPTION_RATE: options->rate = (uint64_t)value; break;
+    case OPTION_KEY_FD: options->key_fd = (int)value; break;
+    case OPTION_ANNOUNCE: options->announce_fd = (int)value; break;
+    default: options->gid_index = (int)value; break;
+    }
+    return 0;
+}
+
+static int take_option(struct options *options, int option, const char *name,
+                       struct trouble *trouble)
+{
+    switch (option) {
+    case OPTION_KEY_FILE: options->key_file = optarg; return 0;
+    case OPTION_NEW_KEY: options->new_key = optarg; return 0;
+    case OPTION_DEVICE: options->device = optarg; return 0;
+    case OPTION_BIND: options->bind_to = optarg; return 0;
+    case OPTION_ENCRYPT: options->encrypt = true; return 0;
+    case OPTION_SYNC: options->sync = true; return 0;
+    case OPTION_JSON: options->json = true; return 0;
+    case OPTION_HELP: options->help = true; return 0;
+    case OPTION_VERSION: options->version = true; return 0;
+    case 'v': options->verbose = true; return 0;
+    case OPTION_TRANSPORT: return take_transport(options, optarg, trouble);
+    case OPTION_CHECKSUM: return take_checksum(options, optarg, trouble);
+    case OPTION_TIMEOUT:
+        return take_seconds(name, optarg, &options->timeout_ms, trouble);
+    case OPTION_IDLE: return take_seconds(name, optarg, &options->idle_ms, trouble);
+    case OPTION_CONNECT:
+        return take_seconds(name, optarg, &options->connect_ms, trouble);
+    default: return take_size(options, option, name, trouble);
+    }
+}
+
+static int take_options(struct options *options, int argc, char **argv,
+                        struct trouble *trouble)
+{
+    int option, index = 0;
+    opterr = 0;
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "+:v", table, &index)) >= 0) {
+        const char *last = argv[optind - 1];
+        if (option == ':')
+            return refuse(trouble, "option", last, "a value after it");
+        if (option == '?')
+            return refuse(trouble, "option", last,
+                          "one that --help names (a file name that begins with \"-\" "
+                          "is written ./-name)");
+        const char *name = option == 'v' ? "verbose" : table[index].name;
+        if (take_option(options, option, name, trouble) < 0)
+            return -1;
+    }
+    bool receives = options->sync || options->new_key || options->announce_fd >= 0;
+    if (options->sends && receives)
+        return troubled(trouble, EXIT_USAGE,
+                        "--sync, --new-key and --announce-fd are rdrecv's options");
+    if (!options->sends && options->rate)
+        return troubled(trouble, EXIT_USAGE, "--rate is an option of rdsend");
+    return 0;
+}
+
+static int take_rest(struct options *options, char **rest, struct trouble *trouble)
+{
+    if (options->sends && !(options->host = *rest ? *rest++ : NULL))
+        return troubled(trouble, EXIT_USAGE, "no HOST: rdsend HOST PORT (see --help)");
+    options->port = *rest ? *rest++ : NULL;
+    if (!options->port)
+        return troubled(trouble, EXIT_USAGE, "no PORT (see --help)");
+    char *end;
+    long port = strtol(options->port, &end, 10);
+    if (*end || end == options->port || port < (options->sends ? 1 : 0) || port > 65535)
+        return refuse(trouble, "PORT", options->port, "a number up to 65535");
+    if (!*rest)
+        return 0;
+    if (strcmp(*rest, "--") == 0) {
+        options->command = rest + 1;
+        if (!rest[1])
+            return troubled(trouble, EXIT_USAGE, "no command after --");
+        return 0;
+    }
+    if (rest[1])
+        return refuse(trouble, "argument", rest[1],
+                      "nothing after FILE (options go first; a command goes after --)");
+    if (strcmp(*rest, "-") != 0)
+        options->file = *rest;
+    return 0;
+}
+
+int options_read(struct options *options, bool sends, int argc, char **argv,
+                 struct trouble *trouble)
+{
+    *options = (struct options){
+        .sends = sends,
+        .key_fd = -1,
+        .announce_fd = -1,
+        .gid_index = -1,
+        .checksum = true,
+        .timeout_ms = 10000,
+        .connect_ms = sends ? 10000 : 0,
+    };
+    if (take_options(options, argc, argv, trouble) < 0)
+        return -1;
+    if (options->help || options->version || options->new_key)
+        return 0;
+    return take_rest(options, argv + optind, trouble);
+}

@@ -1,0 +1,37 @@
+/* The command lines of rdsend and rdrecv. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trouble.h"
+
+enum wanted_transport { WANT_AUTO, WANT_RDMA, WANT_TCP };
+
+struct options {
+    bool sends;
+    const char *key_file, *new_key, *bind_to, *device;
+    int key_fd, announce_fd, gid_index; /* -1 = not given */
+    enum wanted_transport transport;
+    bool encrypt, checksum, sync, verbose, json, help, version;
+    int64_t timeout_ms, idle_ms, connect_ms; /* 0 = no limit */
+    uint64_t rate;                           /* bytes a second; 0 = no limit */
+    uint32_t chunk, credits;                 /* 0 = as the transport likes it */
+    const char *host, *port;
+    const char *file; /* NULL: stdin or stdout, or a command */
+    char **command;   /* NULL, or ended by NULL */
+};
+
+/* 0, or -1 with a trouble. */
+int options_read(struct options *options, bool sends, int argc, char **argv,
+                 struct trouble *trouble);
+
+/* "1.5G" as a number of bytes (K, M, G, T are powers of 1024). -1: it is none. */
+int64_t options_bytes(const char *text);
+
+extern const char options_usage_send[], options_usage_receive[];
+
+#define RDPIPE_VERSION "1.0"
+
+#endif

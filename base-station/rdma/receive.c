@@ -1,0 +1,323 @@
+/* rdrecv: see receive.h.
+ *
+ * The peer's thread (here) always takes what it gave credits for, however slow the
+ * output is; the sink's thread writes it. Nothing is published, and no command sees an
+ * end of file, before the end record came and agreed with what was written.
+ */
+#include "receive.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "link.h"
+#include "lobby.h"
+#include "sink.h"
+#include "stats.h"
+
+enum { SETTLE_MS = 300 };
+
+struct receiver {
+    const struct options *options;
+    struct trouble trouble;
+    struct key key;
+    int signal_fd;
+    struct lobby lobby;
+    struct meeting meeting;
+    struct transport *transport;
+    struct link link;
+    struct ring ring;
+    struct seal seal, seal_theirs;
+    struct child child;
+    struct target target;
+    struct sink sink;
+    struct stats stats;
+    uint64_t taken, given, told; /* data records taken; credits given, and told of */
+    bool end_taken, done_said, bye;
+};
+
+static int open_seals(struct receiver *receiver)
+{
+    if (!receiver->options->encrypt)
+        return 0;
+    const struct transcript *transcript = &receiver->meeting.transcript;
+    if (seal_open(&receiver->seal, &receiver->key, ROLE_RECEIVER, transcript) == 0 &&
+        seal_open(&receiver->seal_theirs, &receiver->key, ROLE_SENDER, transcript) == 0)
+        return 0;
+    return troubled(&receiver->trouble, EXIT_FAULT, "OpenSSL cannot decrypt");
+}
+
+/* Gives the transport every free slot: each is a credit. */
+static int give(struct receiver *receiver)
+{
+    struct transport *transport = receiver->transport;
+    struct slot *slot;
+    while ((slot = ring_take(&receiver->ring, &receiver->ring.free))) {
+        if (transport->kind->give(transport, slot, &receiver->trouble) < 0)
+            return -1;
+        receiver->given++;
+    }
+    /* A quarter of the ring at a time, unless the sender may be waiting for it. */
+    uint64_t news = receiver->given - receiver->told;
+    bool waits = receiver->told - receiver->taken < receiver->ring.count / 2;
+    if (news == 0 || receiver->end_taken || (news < receiver->ring.count / 4 && !waits))
+        return 0;
+    int said = link_say(&receiver->link, RECORD_CREDIT, receiver->given,
+                        &receiver->trouble);
+    if (said == 0)
+        receiver->told = receiver->given;
+    return said < 0 ? -1 : 0;
+}
+
+static int open_output(struct receiver *receiver)
+{
+    const struct options *options = receiver->options;
+    if (!options->command)
+        return 0;
+    if (child_open(&receiver->child, options->command, CHILD_CONSUMER,
+                   &receiver->trouble) < 0)
+        return -1;
+    receiver->target.fd = receiver->child.fd;
+    return 0;
+}
+
+/* Everything that the stream needs, once the peer is proven. */
+static int begin(struct receiver *receiver)
+{
+    const struct options *options = receiver->options;
+    struct trouble *trouble = &receiver->trouble;
+    struct transport *transport = receiver->transport;
+    uint32_t chunk = meeting_chunk(&receiver->meeting);
+    link_open(&receiver->link, transport, options, receiver->signal_fd);
+    if (ring_open(&receiver->ring, receiver->meeting.mine.credits, chunk) < 0)
+        return troubled(trouble, EXIT_FAULT, "no memory for buffers: %s",
+                        strerror(errno));
+    if (transport->kind->ring(transport, &receiver->ring, trouble) < 0 ||
+        open_seals(receiver) < 0 || open_output(receiver) < 0)
+        return -1;
+    transport->data_most = chunk + (options->encrypt ? SEAL_BYTES : 0);
+    struct sink *sink = &receiver->sink;
+    sink->target = &receiver->target;
+    sink->ring = &receiver->ring;
+    sink->seal = options->encrypt ? &receiver->seal_theirs : NULL;
+    sink->checksummed = meeting_checksum(&receiver->meeting);
+    stats_open(&receiver->stats, options, -1);
+    if (options->verbose)
+        say("receiving from %s over %s%s%s, chunks of %u bytes%s%s", transport->peer,
+            transport->kind->name, transport->device[0] ? " on " : "", transport->device,
+            (unsigned)chunk, sink->checksummed ? ", XXH64" : "",
+            sink->seal ? ", encrypted" : "");
+    return sink_start(sink, trouble) < 0 ? -1 : give(receiver);
+}
+
+static int refuse(struct receiver *receiver, const char *why)
+{
+    return troubled(&receiver->trouble, EXIT_FAULT, "refused what %s sent: %s",
+                    receiver->transport->peer, why);
+}
+
+static int take_end(struct receiver *receiver, const struct transport_event *event)
+{
+    uint8_t whole[CONTROL_BYTES];
+    uint32_t expected = END_BYTES + (receiver->options->encrypt ? SEAL_BYTES : 0);
+    if (event->record.length != expected)
+        return refuse(receiver, "an end that is sealed on one side only");
+    if (event->record.number != receiver->taken)
+        return refuse(receiver, "an end after another number of records than came");
+    record_put(whole, &event->record);
+    memcpy(whole + RECORD_BYTES, event->body, event->record.length);
+    receiver->end_taken = true;
+    sink_finish(&receiver->sink, whole, RECORD_BYTES + expected);
+    return 0;
+}
+
+static int take_event(struct receiver *receiver, const struct transport_event *event)
+{
+    if (event->kind == EVENT_SENT)
+        return 0;
+    if (event->record.type == RECORD_BYE && receiver->done_said) {
+        receiver->bye = true;
+        return 0;
+    }
+    if (receiver->end_taken)
+        return refuse(receiver, "a record after the end");
+    if (event->kind == EVENT_DATA) {
+        if (event->record.number != receiver->taken)
+            return refuse(receiver, "data out of sequence");
+        receiver->taken++;
+        if (receiver->taken > receiver->told)
+            return refuse(receiver, "more data than it has credits for");
+        ring_put(&receiver->ring, &receiver->ring.full, event->slot);
+        return 0;
+    }
+    if (event->record.type == RECORD_END)
+        return take_end(receiver, event);
+    return refuse(receiver, "a record that is not a sender's");
+}
+
+static int say_done(struct receiver *receiver)
+{
+    uint8_t record[CONTROL_BYTES] = {0};
+    bool sealed = receiver->options->encrypt;
+    uint32_t length = END_BYTES + (sealed ? SEAL_BYTES : 0);
+    struct ending ending = {atomic_load(&receiver->sink.total), receiver->target.sync};
+    record_put(record, &(struct record){RECORD_DONE, length, receiver->taken});
+    ending_put(record + RECORD_BYTES, &ending);
+    if (sealed && seal_close_record(&receiver->seal, record) < 0)
+        return troubled(&receiver->trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
+    struct transport *transport = receiver->transport;
+    int said = transport->kind->control(transport, record, &receiver->trouble);
+    receiver->done_said = said == 0;
+    return said < 0 ? -1 : 0;
+}
+
+/* Did the consumer end, and well? */
+static int watch_child(struct receiver *receiver)
+{
+    struct child *child = &receiver->child;
+    if (!child->pid || !child_ended(child) || child->status == 0)
+        return 0;
+    return troubled(&receiver->trouble, child->status,
+                    "the consumer %.100s failed with status %d",
+                    receiver->options->command[0], child->status);
+}
+
+static int move(struct receiver *receiver)
+{
+    struct sink *sink = &receiver->sink;
+    if (watch_child(receiver) < 0 || give(receiver) < 0)
+        return -1;
+    if (!atomic_load(&sink->over))
+        return 0;
+    if (sink->trouble.status)
+        return troubled(&receiver->trouble, sink->trouble.status, "%s",
+                        sink->trouble.text);
+    if (receiver->child.pid && receiver->child.fd >= 0)
+        child_let_end(&receiver->child);
+    bool consumed = !receiver->child.pid || receiver->child.status == 0;
+    return consumed && !receiver->done_said ? say_done(receiver) : 0;
+}
+
+static int check_reader(struct receiver *receiver, const struct pollfd *output)
+{
+    if (!(output->revents & (POLLERR | POLLHUP)))
+        return 0;
+    return troubled(&receiver->trouble, EXIT_FAULT, "the reader of %s left before the end",
+                    receiver->options->command ? receiver->options->command[0]
+                                               : "the output");
+}
+
+static int receive_all(struct receiver *receiver)
+{
+    struct trouble *trouble = &receiver->trouble;
+    for (;;) {
+        struct transport_event event;
+        struct pollfd extra[] = {
+            {receiver->ring.wake_fd, POLLIN, 0},
+            {receiver->child.pid_fd, POLLIN, 0},
+            {atomic_load(&receiver->sink.fd), 0, 0},
+        };
+        if (link_wait(&receiver->link, extra, 3, trouble) < 0)
+            return -1;
+        if (extra[0].revents)
+            ring_woken(&receiver->ring);
+        int got;
+        while ((got = link_next(&receiver->link, &event, trouble)) > 0)
+            if (take_event(receiver, &event) < 0 || receiver->bye)
+                return receiver->bye ? 0 : -1;
+        if (got < 0)
+            return -1;
+        if (move(receiver) < 0 || check_reader(receiver, &extra[2]) < 0 ||
+            link_tick(&receiver->link, trouble) < 0)
+            return -1;
+        stats_progress(&receiver->stats, atomic_load(&receiver->sink.total));
+    }
+}
+
+/* In trouble: the command is ended before its pipe is, the file is not published. */
+static void part(struct receiver *receiver)
+{
+    struct sink *sink = &receiver->sink;
+    if (!receiver->transport)
+        return;
+    if (!receiver->trouble.status) {
+        receiver->transport->kind->finish(receiver->transport, FINISH_MS);
+        return;
+    }
+    child_signal(&receiver->child, SIGTERM);
+    link_abort(&receiver->link, &receiver->trouble);
+    child_close(&receiver->child);
+    if (!sink->started)
+        return;
+    ring_end(&receiver->ring);
+    for (int64_t end_ms = now_ms() + SETTLE_MS;
+         !atomic_load(&sink->over) && now_ms() < end_ms;) {
+        struct pollfd polled = {receiver->ring.wake_fd, POLLIN, 0};
+        poll(&polled, 1, 10);
+        ring_woken(&receiver->ring);
+    }
+}
+
+static void receiver_close(struct receiver *receiver)
+{
+    struct sink *sink = &receiver->sink;
+    struct trouble *trouble = &receiver->trouble;
+    struct waits waits = {0};
+    bool settled = !sink->started || atomic_load(&sink->over);
+    if (settled)
+        waits = (struct waits){0, sink->network_us, sink->write_us};
+    /* What was published and acknowledged stays good, whatever came after it. */
+    if (trouble->status && receiver->done_said && trouble->status < 128) {
+        if (receiver->options->verbose)
+            say("all is written, but the sender did not say goodbye: %s", trouble->text);
+        *trouble = (struct trouble){0};
+    }
+    if (trouble->status)
+        say("%s", trouble->text);
+    if (receiver->stats.start_us)
+        stats_close(&receiver->stats, receiver->transport, atomic_load(&sink->total),
+                    &waits, trouble);
+    if (settled) {
+        sink_join(sink);
+        target_close(&receiver->target);
+    } else {
+        target_discard(&receiver->target);
+    }
+    child_close(&receiver->child);
+    key_close(&receiver->key);
+    if (!settled)
+        return; /* its thread waits in write(2) and uses what is left */
+    seal_close(&receiver->seal);
+    seal_close(&receiver->seal_theirs);
+    transport_close(receiver->transport);
+    ring_close(&receiver->ring);
+}
+
+int receive_stream(const struct options *options)
+{
+    static struct receiver receiver; /* its thread may outlive this function */
+    struct trouble *trouble = &receiver.trouble;
+    receiver.options = options;
+    child_init(&receiver.child);
+    atomic_store(&receiver.sink.fd, -1);
+    receiver.lobby.listen_fd = -1;
+    receiver.signal_fd = signals_open();
+    if (receiver.signal_fd < 0)
+        troubled(trouble, EXIT_FAULT, "signalfd: %s", strerror(errno));
+    else if (key_open(&receiver.key, options->key_file, options->key_fd, trouble) == 0 &&
+             target_find(&receiver.target, options->file, STDOUT_FILENO, options->sync,
+                         trouble) == 0 &&
+             lobby_open(&receiver.lobby, options, &receiver.key, receiver.signal_fd,
+                        trouble) == 0)
+        receiver.transport =
+            lobby_meet(&receiver.lobby, options->file ? -1 : STDOUT_FILENO,
+                       &receiver.meeting, trouble);
+    lobby_close(&receiver.lobby);
+    if (receiver.transport && begin(&receiver) == 0)
+        receive_all(&receiver);
+    part(&receiver);
+    receiver_close(&receiver);
+    return trouble->status;
+}

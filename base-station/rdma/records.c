@@ -1,0 +1,107 @@
+/* The records of both ends, encoded and decoded: see records.h. */
+#include "records.h"
+
+#include <string.h>
+
+enum { MAGIC = 0x4452 };
+
+static void put(uint8_t *out, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        out[i] = (uint8_t)(value >> 8 * i);
+}
+
+static uint64_t get(const uint8_t *in, int bytes)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++)
+        value |= (uint64_t)in[i] << 8 * i;
+    return value;
+}
+
+void record_put(uint8_t out[RECORD_BYTES], const struct record *record)
+{
+    put(out, MAGIC, 2);
+    put(out + 2, record->type, 1);
+    put(out + 3, 0, 1);
+    put(out + 4, record->length, 4);
+    put(out + 8, record->number, 8);
+}
+
+const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES],
+                       uint32_t data_most)
+{
+    static const struct { uint32_t least, most; } lengths[] = {
+        [RECORD_HELLO] = {HELLO_BYTES, HELLO_BYTES},
+        [RECORD_PROOF] = {PROOF_BYTES, PROOF_BYTES},
+        [RECORD_DATA] = {1, 0},
+        [RECORD_CREDIT] = {0, 0},
+        [RECORD_HEARTBEAT] = {0, 0},
+        [RECORD_END] = {END_BYTES, END_BYTES + SEAL_BYTES},
+        [RECORD_DONE] = {END_BYTES, END_BYTES + SEAL_BYTES},
+        [RECORD_BYE] = {0, 0},
+        [RECORD_ABORT] = {0, ABORT_BYTES},
+    };
+    if (get(in, 2) != MAGIC || in[3] != 0)
+        return "it does not speak rdsend's protocol";
+    uint8_t type = in[2];
+    if (type < RECORD_HELLO || type > RECORD_ABORT)
+        return "a record of a type that this version does not know";
+    uint32_t length = (uint32_t)get(in + 4, 4);
+    uint32_t most = type == RECORD_DATA ? data_most : lengths[type].most;
+    if (length < lengths[type].least || length > most)
+        return "a record of a length that its type does not have";
+    *record = (struct record){type, length, get(in + 8, 8)};
+    return NULL;
+}
+
+void hello_put(uint8_t out[HELLO_BYTES], const struct hello *hello)
+{
+    put(out, hello->version, 2);
+    put(out + 2, hello->role, 1);
+    put(out + 3, hello->transport, 1);
+    put(out + 4, hello->cipher, 1);
+    put(out + 5, hello->checksum, 1);
+    put(out + 6, 0, 2);
+    put(out + 8, hello->chunk, 4);
+    put(out + 12, hello->credits, 4);
+    memcpy(out + 16, hello->nonce, NONCE_BYTES);
+}
+
+const char *hello_get(struct hello *hello, const uint8_t in[HELLO_BYTES])
+{
+    *hello = (struct hello){
+        .version = (uint16_t)get(in, 2),
+        .role = in[2],
+        .transport = in[3],
+        .cipher = in[4],
+        .checksum = in[5],
+        .chunk = (uint32_t)get(in + 8, 4),
+        .credits = (uint32_t)get(in + 12, 4),
+    };
+    memcpy(hello->nonce, in + 16, NONCE_BYTES);
+    if (hello->version != RECORDS_VERSION)
+        return NULL;
+    if (hello->role < ROLE_SENDER || hello->role > ROLE_RECEIVER)
+        return "a hello of neither a sender nor a receiver";
+    if (hello->transport < TRANSPORT_TCP || hello->transport > TRANSPORT_RDMA)
+        return "a hello with an unknown transport";
+    if (hello->cipher > CIPHER_AES_256_GCM || hello->checksum > CHECKSUM_XXH64)
+        return "a hello with an unknown cipher or checksum";
+    if (hello->chunk < CHUNK_LEAST || hello->chunk > CHUNK_MOST)
+        return "a hello with a chunk out of bounds";
+    if (hello->credits < 1 || hello->credits > CREDITS_MOST)
+        return "a hello with a number of credits out of bounds";
+    return NULL;
+}
+
+void ending_put(uint8_t out[END_BYTES], const struct ending *ending)
+{
+    put(out, ending->total, 8);
+    put(out + 8, ending->value, 8);
+}
+
+void ending_get(struct ending *ending, const uint8_t in[END_BYTES])
+{
+    *ending = (struct ending){get(in, 8), get(in + 8, 8)};
+}

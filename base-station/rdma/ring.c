@@ -1,0 +1,148 @@
+/* A ring of buffers between two threads: see ring.h. */
+#include "ring.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "records.h"
+#include "trouble.h"
+
+enum { PAGE = 4096 };
+
+void slots_put(struct slots *queue, struct slot *slot)
+{
+    slot->next = NULL;
+    if (queue->last)
+        queue->last->next = slot;
+    else
+        queue->first = slot;
+    queue->last = slot;
+}
+
+struct slot *slots_take(struct slots *queue)
+{
+    struct slot *slot = queue->first;
+    if (!slot)
+        return NULL;
+    queue->first = slot->next;
+    if (!queue->first)
+        queue->last = NULL;
+    slot->next = NULL;
+    return slot;
+}
+
+static void slots_push(struct slots *queue, struct slot *slot)
+{
+    slot->next = queue->first;
+    queue->first = slot;
+    if (!queue->last)
+        queue->last = slot;
+}
+
+int ring_open(struct ring *ring, uint32_t count, uint32_t chunk)
+{
+    *ring = (struct ring){.count = count, .chunk = chunk, .wake_fd = -1};
+    size_t bytes = RECORD_BYTES + (size_t)chunk + SEAL_BYTES;
+    ring->slot_bytes = (bytes + PAGE - 1) / PAGE * PAGE;
+    ring->slot = calloc(count, sizeof *ring->slot);
+    if (!ring->slot)
+        return -1;
+    void *memory = mmap(NULL, ring->slot_bytes * count, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return -1;
+    ring->memory = memory;
+    for (uint32_t i = 0; i < count; i++) {
+        ring->slot[i].index = i;
+        ring->slot[i].bytes = ring->memory + ring->slot_bytes * i;
+        slots_put(&ring->free, &ring->slot[i]);
+    }
+    ring->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (ring->wake_fd < 0)
+        return -1;
+    pthread_mutex_init(&ring->lock, NULL);
+    pthread_cond_init(&ring->change, NULL);
+    ring->opened = true;
+    return 0;
+}
+
+void ring_close(struct ring *ring)
+{
+    if (ring->opened) {
+        pthread_cond_destroy(&ring->change);
+        pthread_mutex_destroy(&ring->lock);
+        close(ring->wake_fd);
+    }
+    if (ring->memory)
+        munmap(ring->memory, ring->slot_bytes * ring->count);
+    free(ring->slot);
+    *ring = (struct ring){.wake_fd = -1};
+}
+
+void ring_put(struct ring *ring, struct slots *queue, struct slot *slot)
+{
+    pthread_mutex_lock(&ring->lock);
+    if (queue == &ring->free)
+        slots_push(queue, slot);
+    else
+        slots_put(queue, slot);
+    pthread_cond_signal(&ring->change);
+    pthread_mutex_unlock(&ring->lock);
+}
+
+struct slot *ring_take(struct ring *ring, struct slots *queue)
+{
+    pthread_mutex_lock(&ring->lock);
+    struct slot *slot = slots_take(queue);
+    pthread_mutex_unlock(&ring->lock);
+    return slot;
+}
+
+struct slot *ring_wait(struct ring *ring, struct slots *queue, int64_t *waited_us)
+{
+    struct slot *slot;
+    pthread_mutex_lock(&ring->lock);
+    int64_t since = 0;
+    while (!(slot = slots_take(queue)) && !ring->ended) {
+        if (!since)
+            since = now_us();
+        pthread_cond_wait(&ring->change, &ring->lock);
+    }
+    pthread_mutex_unlock(&ring->lock);
+    if (since)
+        *waited_us += now_us() - since;
+    return slot;
+}
+
+void ring_end(struct ring *ring)
+{
+    pthread_mutex_lock(&ring->lock);
+    ring->ended = true;
+    pthread_cond_broadcast(&ring->change);
+    pthread_mutex_unlock(&ring->lock);
+}
+
+bool ring_drained(struct ring *ring)
+{
+    pthread_mutex_lock(&ring->lock);
+    bool drained = ring->ended && !ring->full.first;
+    pthread_mutex_unlock(&ring->lock);
+    return drained;
+}
+
+void ring_wake(struct ring *ring)
+{
+    uint64_t one = 1;
+    if (write(ring->wake_fd, &one, sizeof one) < 0)
+        errno = 0; /* it is full: woken already */
+}
+
+void ring_woken(struct ring *ring)
+{
+    uint64_t count;
+    if (read(ring->wake_fd, &count, sizeof count) < 0)
+        errno = 0;
+}

@@ -1,0 +1,314 @@
+/* rdsend: see send.h.
+ *
+ * The peer's thread (here) sends what the source's thread made ready, as far as the
+ * receiver has given credits. The end record goes out only when the input ended well:
+ * at the end of a file or of stdin, or when the producer has exited with 0.
+ */
+#include "send.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "dial.h"
+#include "link.h"
+#include "source.h"
+#include "stats.h"
+
+struct sender {
+    const struct options *options;
+    struct trouble trouble;
+    struct key key;
+    int input_fd; /* of FILE; -1 without */
+    struct meeting meeting;
+    struct transport *transport;
+    struct link link;
+    struct ring ring;
+    struct seal seal, seal_theirs;
+    struct child child;
+    struct source source;
+    struct stats stats;
+    uint64_t credits, posted;
+    bool end_posted, done;
+};
+
+static int open_input(struct sender *sender)
+{
+    const char *file = sender->options->file;
+    struct stat state;
+    if (sender->options->command)
+        return 0;
+    if (file) {
+        /* A FIFO's open waits for its writer; nobody waits for us yet. */
+        sender->input_fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        if (sender->input_fd < 0)
+            return troubled(&sender->trouble, EXIT_FAULT, "cannot open %.200s: %s", file,
+                            strerror(errno));
+    }
+    int fd = file ? sender->input_fd : STDIN_FILENO;
+    if (fstat(fd, &state) < 0)
+        return troubled(&sender->trouble, EXIT_FAULT, "cannot use stdin: %s",
+                        strerror(errno));
+    if (S_ISDIR(state.st_mode))
+        return troubled(&sender->trouble, EXIT_FAULT,
+                        "%.200s is a directory: rdcp -r copies trees",
+                        file ? file : "stdin");
+    sender->source.size = S_ISREG(state.st_mode) ? state.st_size : -1;
+    sender->source.whole = file && S_ISREG(state.st_mode);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    return 0;
+}
+
+static int open_seals(struct sender *sender)
+{
+    if (!sender->options->encrypt)
+        return 0;
+    const struct transcript *transcript = &sender->meeting.transcript;
+    if (seal_open(&sender->seal, &sender->key, ROLE_SENDER, transcript) == 0 &&
+        seal_open(&sender->seal_theirs, &sender->key, ROLE_RECEIVER, transcript) == 0)
+        return 0;
+    return troubled(&sender->trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
+}
+
+/* Everything that the stream needs, once the peer is proven. */
+static int begin(struct sender *sender)
+{
+    const struct options *options = sender->options;
+    struct trouble *trouble = &sender->trouble;
+    struct transport *transport = sender->transport;
+    int signal_fd = signals_open();
+    link_open(&sender->link, transport, options, signal_fd);
+    if (signal_fd < 0)
+        return troubled(trouble, EXIT_FAULT, "signalfd: %s", strerror(errno));
+    uint32_t credits = options->credits ? options->credits : sender->meeting.mine.credits;
+    if (ring_open(&sender->ring, credits, meeting_chunk(&sender->meeting)) < 0)
+        return troubled(trouble, EXIT_FAULT, "no memory for buffers: %s",
+                        strerror(errno));
+    if (transport->kind->ring(transport, &sender->ring, trouble) < 0 ||
+        open_seals(sender) < 0)
+        return -1;
+    if (options->command &&
+        child_open(&sender->child, options->command, CHILD_PRODUCER, trouble) < 0)
+        return -1;
+    struct source *source = &sender->source;
+    source->fd = options->command ? sender->child.fd
+                 : options->file  ? sender->input_fd
+                                  : STDIN_FILENO;
+    source->name = options->command ? options->command[0]
+                   : options->file  ? options->file
+                                    : "stdin";
+    source->ring = &sender->ring;
+    source->seal = options->encrypt ? &sender->seal : NULL;
+    source->checksummed = meeting_checksum(&sender->meeting);
+    source->rate = options->rate;
+    stats_open(&sender->stats, options, source->size);
+    if (options->verbose)
+        say("sending to %s over %s%s%s, chunks of %u bytes%s%s", transport->peer,
+            transport->kind->name, transport->device[0] ? " on " : "", transport->device,
+            (unsigned)sender->ring.chunk, source->checksummed ? ", XXH64" : "",
+            source->seal ? ", encrypted" : "");
+    return source_start(source, trouble);
+}
+
+static int take_done(struct sender *sender, const struct transport_event *event)
+{
+    uint8_t whole[CONTROL_BYTES];
+    struct ending ending;
+    uint32_t expected = END_BYTES + (sender->options->encrypt ? SEAL_BYTES : 0);
+    record_put(whole, &event->record);
+    memcpy(whole + RECORD_BYTES, event->body, event->record.length);
+    if (!sender->end_posted || event->record.length != expected ||
+        event->record.number != sender->source.count)
+        return troubled(&sender->trouble, EXIT_FAULT,
+                        "the other end claims to be done before the end");
+    if (sender->options->encrypt && seal_open_record(&sender->seal_theirs, whole) < 0)
+        return troubled(&sender->trouble, EXIT_FAULT, "the other end's last word is forged");
+    ending_get(&ending, whole + RECORD_BYTES);
+    if (ending.total != atomic_load(&sender->source.total))
+        return troubled(&sender->trouble, EXIT_FAULT,
+                        "the other end wrote another number of bytes than were sent");
+    sender->done = true;
+    return 0;
+}
+
+static int take_event(struct sender *sender, const struct transport_event *event)
+{
+    if (event->kind == EVENT_SENT) {
+        ring_put(&sender->ring, &sender->ring.free, event->slot);
+        return 0;
+    }
+    if (event->kind == EVENT_RECORD && event->record.type == RECORD_CREDIT) {
+        if (event->record.number < sender->credits ||
+            event->record.number - sender->posted > CREDITS_MOST)
+            return troubled(&sender->trouble, EXIT_FAULT,
+                            "refused what %s sent: %llu credits after %llu",
+                            sender->transport->peer,
+                            (unsigned long long)event->record.number,
+                            (unsigned long long)sender->credits);
+        sender->credits = event->record.number;
+        sender->link.moved_ms = now_ms();
+        return 0;
+    }
+    if (event->kind == EVENT_RECORD && event->record.type == RECORD_DONE)
+        return take_done(sender, event);
+    return troubled(&sender->trouble, EXIT_FAULT,
+                    "refused what %s sent: a record that is not a receiver's",
+                    sender->transport->peer);
+}
+
+static int post_data(struct sender *sender)
+{
+    struct slot *slot;
+    while (sender->posted < sender->credits &&
+           (slot = ring_take(&sender->ring, &sender->ring.full))) {
+        if (sender->transport->kind->post(sender->transport, slot, &sender->trouble) < 0)
+            return -1;
+        sender->posted++;
+        sender->link.moved_ms = now_ms();
+    }
+    return 0;
+}
+
+/* 0: not yet, or it is out; -1: trouble. */
+static int post_end(struct sender *sender)
+{
+    struct source *source = &sender->source;
+    uint8_t record[CONTROL_BYTES] = {0};
+    struct ending ending = {atomic_load(&source->total), source->checksum};
+    uint32_t length = END_BYTES + (source->seal ? SEAL_BYTES : 0);
+    record_put(record, &(struct record){RECORD_END, length, source->count});
+    ending_put(record + RECORD_BYTES, &ending);
+    if (source->seal && seal_close_record(source->seal, record) < 0)
+        return troubled(&sender->trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
+    int said = sender->transport->kind->control(sender->transport, record,
+                                                &sender->trouble);
+    sender->end_posted = said == 0;
+    return said < 0 ? -1 : 0;
+}
+
+/* Did the producer end, and well? */
+static int watch_child(struct sender *sender)
+{
+    struct child *child = &sender->child;
+    if (!child->pid || !child_ended(child) || child->status == 0)
+        return 0;
+    return troubled(&sender->trouble, child->status,
+                    "the producer %.100s failed with status %d",
+                    sender->options->command[0], child->status);
+}
+
+static int move(struct sender *sender)
+{
+    struct source *source = &sender->source;
+    if (watch_child(sender) < 0 || post_data(sender) < 0)
+        return -1;
+    if (!atomic_load(&source->over))
+        return 0;
+    if (source->trouble.status)
+        return troubled(&sender->trouble, source->trouble.status, "%s",
+                        source->trouble.text);
+    bool produced = !sender->child.pid || sender->child.status == 0;
+    /* Control records overtake data that waits in the transport. */
+    bool sent = ring_drained(&sender->ring) && sender->posted == source->count &&
+                !sender->transport->kind->sending(sender->transport);
+    if (sent && produced && !sender->end_posted)
+        return post_end(sender);
+    return 0;
+}
+
+static int send_all(struct sender *sender)
+{
+    struct trouble *trouble = &sender->trouble;
+    for (;;) {
+        struct transport_event event;
+        struct pollfd extra[] = {
+            {sender->ring.wake_fd, POLLIN, 0},
+            {sender->child.pid_fd, POLLIN, 0},
+        };
+        if (link_wait(&sender->link, extra, 2, trouble) < 0)
+            return -1;
+        if (extra[0].revents)
+            ring_woken(&sender->ring);
+        int got;
+        while ((got = link_next(&sender->link, &event, trouble)) > 0)
+            if (take_event(sender, &event) < 0)
+                return -1;
+            else if (sender->done)
+                return 0;
+        if (got < 0)
+            return -1;
+        if (move(sender) < 0 || link_tick(&sender->link, trouble) < 0)
+            return -1;
+        stats_progress(&sender->stats, atomic_load(&sender->source.total));
+    }
+}
+
+static void say_goodbye(struct sender *sender)
+{
+    struct trouble ignored = {0};
+    link_say(&sender->link, RECORD_BYE, 0, &ignored);
+    sender->transport->kind->finish(sender->transport, FINISH_MS);
+}
+
+static void part(struct sender *sender)
+{
+    struct trouble *trouble = &sender->trouble;
+    if (!trouble->status || !sender->transport)
+        return;
+    child_signal(&sender->child, SIGTERM);
+    if (sender->end_posted && !sender->link.told) {
+        struct trouble unknown = {0};
+        troubled(&unknown, EXIT_UNKNOWN,
+                 "outcome unknown: all was sent, but not confirmed: %.200s",
+                 trouble->text);
+        *trouble = unknown;
+    }
+    link_abort(&sender->link, trouble);
+}
+
+static void sender_close(struct sender *sender)
+{
+    const struct source *source = &sender->source;
+    struct waits waits = {0};
+    if (atomic_load(&source->over))
+        waits = (struct waits){source->read_us, source->network_us, 0};
+    if (sender->trouble.status)
+        say("%s", sender->trouble.text);
+    if (sender->stats.start_us)
+        stats_close(&sender->stats, sender->transport, atomic_load(&source->total),
+                    &waits, &sender->trouble);
+    child_close(&sender->child);
+    ring_end(&sender->ring);
+    key_close(&sender->key);
+}
+
+int send_stream(const struct options *options)
+{
+    static struct sender sender; /* its thread may outlive this function in trouble */
+    sender.options = options;
+    sender.input_fd = -1;
+    sender.link.signal_fd = -1;
+    child_init(&sender.child);
+    sender.source.size = -1;
+    if (key_open(&sender.key, options->key_file, options->key_fd, &sender.trouble) == 0 &&
+        open_input(&sender) == 0)
+        sender.transport =
+            dial(options, &sender.key, &sender.meeting, &sender.trouble);
+    if (sender.transport && begin(&sender) == 0 &&
+        send_all(&sender) == 0)
+        say_goodbye(&sender);
+    part(&sender);
+    sender_close(&sender);
+    if (!atomic_load(&sender.source.over) && sender.source.started)
+        return sender.trouble.status; /* a read that does not return: leave all open */
+    source_join(&sender.source);
+    seal_close(&sender.seal);
+    seal_close(&sender.seal_theirs);
+    transport_close(sender.transport);
+    ring_close(&sender.ring);
+    return sender.trouble.status;
+}

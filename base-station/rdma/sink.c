@@ -1,0 +1,136 @@
+/* Where the stream is written: see sink.h. */
+#define XXH_INLINE_ALL
+#include "sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "records.h"
+
+enum { PIPE_BYTES = 1 << 20 };
+
+static const char *name_of(const struct sink *sink)
+{
+    return sink->target->path[0] ? sink->target->path : "the output";
+}
+
+static int write_all(struct sink *sink, const uint8_t *from, size_t length)
+{
+    int fd = sink->target->fd;
+    while (length) {
+        ssize_t done = write(fd, from, length);
+        if (done >= 0) {
+            from += done;
+            length -= (size_t)done;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            struct pollfd polled = {fd, POLLOUT, 0};
+            poll(&polled, 1, -1);
+        } else if (errno == EPIPE) {
+            return troubled(&sink->trouble, EXIT_FAULT,
+                            "the reader of %s left before the end", name_of(sink));
+        } else if (errno != EINTR) {
+            return troubled(&sink->trouble, EXIT_FAULT, "cannot write %s: %s",
+                            name_of(sink), strerror(errno));
+        }
+    }
+    return 0;
+}
+
+static int take(struct sink *sink, struct slot *slot, XXH64_state_t *hash)
+{
+    uint8_t *payload = slot->bytes + RECORD_BYTES;
+    uint32_t length = slot->length;
+    if (sink->seal) {
+        if (length <= SEAL_BYTES || seal_open_record(sink->seal, slot->bytes) < 0)
+            return troubled(&sink->trouble, EXIT_FAULT,
+                            "somebody changed the encrypted stream on its way");
+        length -= SEAL_BYTES;
+    }
+    if (sink->checksummed)
+        XXH64_update(hash, payload, length);
+    int64_t since_us = now_us();
+    if (write_all(sink, payload, length) < 0)
+        return -1;
+    sink->write_us += now_us() - since_us;
+    atomic_fetch_add(&sink->total, length);
+    return 0;
+}
+
+static int judge(struct sink *sink, uint64_t checksum)
+{
+    struct ending ending;
+    uint64_t total = atomic_load(&sink->total);
+    if (!sink->end_known)
+        return troubled(&sink->trouble, EXIT_FAULT, "stopped");
+    if (sink->seal && seal_open_record(sink->seal, sink->end) < 0)
+        return troubled(&sink->trouble, EXIT_FAULT,
+                        "somebody changed the end of the encrypted stream on its way");
+    ending_get(&ending, sink->end + RECORD_BYTES);
+    if (ending.total != total)
+        return troubled(&sink->trouble, EXIT_FAULT,
+                        "%llu bytes came of the %llu that were sent",
+                        (unsigned long long)total, (unsigned long long)ending.total);
+    if (sink->checksummed && ending.value != checksum)
+        return troubled(&sink->trouble, EXIT_FAULT,
+                        "the checksum is %016llx, sent was %016llx: the network or the "
+                        "memory of a machine is faulty",
+                        (unsigned long long)checksum, (unsigned long long)ending.value);
+    return 0;
+}
+
+static int work(struct sink *sink)
+{
+    struct slot *slot;
+    XXH64_state_t hash;
+    XXH64_reset(&hash, 0);
+    if (target_open(sink->target, &sink->trouble) < 0)
+        return -1;
+    fcntl(sink->target->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
+    atomic_store(&sink->fd, sink->target->fd);
+    while ((slot = ring_wait(sink->ring, &sink->ring->full, &sink->network_us))) {
+        if (take(sink, slot, &hash) < 0)
+            return -1;
+        ring_put(sink->ring, &sink->ring->free, slot);
+        ring_wake(sink->ring);
+    }
+    if (judge(sink, XXH64_digest(&hash)) < 0)
+        return -1;
+    atomic_store(&sink->fd, -1);
+    return target_publish(sink->target, &sink->trouble);
+}
+
+static void *sink_main(void *argument)
+{
+    struct sink *sink = argument;
+    work(sink);
+    atomic_store(&sink->over, true);
+    ring_wake(sink->ring);
+    return NULL;
+}
+
+int sink_start(struct sink *sink, struct trouble *trouble)
+{
+    atomic_store(&sink->fd, -1);
+    int error = pthread_create(&sink->thread, NULL, sink_main, sink);
+    if (error)
+        return troubled(trouble, EXIT_FAULT, "no thread: %s", strerror(error));
+    sink->started = true;
+    return 0;
+}
+
+void sink_finish(struct sink *sink, const uint8_t *end, size_t length)
+{
+    memcpy(sink->end, end, length);
+    sink->end_known = true;
+    ring_end(sink->ring);
+}
+
+void sink_join(struct sink *sink)
+{
+    if (sink->started && atomic_load(&sink->over))
+        pthread_join(sink->thread, NULL);
+}

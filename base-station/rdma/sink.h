@@ -1,0 +1,39 @@
+/* Where the stream is written: a thread that empties the ring's slots. It alone touches
+ * the output, and judges whether what came is what was sent. */
+#ifndef SINK_H
+#define SINK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "ring.h"
+#include "seal.h"
+#include "target.h"
+
+struct sink {
+    /* Set before it starts; not owned. */
+    struct target *target;
+    struct ring *ring;
+    struct seal *seal; /* NULL = plain */
+    bool checksummed;
+
+    uint8_t end[RECORD_BYTES + END_BYTES + SEAL_BYTES]; /* set before sink_finish */
+    bool end_known;
+
+    pthread_t thread;
+    bool started;
+    atomic_uint_fast64_t total; /* may be read at any time */
+    atomic_int fd;              /* being written; -1 before and after */
+    atomic_bool over;           /* what follows is settled */
+    int64_t write_us, network_us;
+    struct trouble trouble;
+};
+
+int sink_start(struct sink *sink, struct trouble *trouble);
+
+/* The end record came; nothing more is put into the ring. */
+void sink_finish(struct sink *sink, const uint8_t *end, size_t length);
+
+void sink_join(struct sink *sink);
+
+#endif

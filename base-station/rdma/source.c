@@ -1,0 +1,155 @@
+/* Where the stream comes from: see source.h. */
+#define XXH_INLINE_ALL
+#include "source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "records.h"
+
+/* A slow producer's bytes are sent on when nothing more came for this long. */
+enum { PAUSE_MS = 10, FILL_MOST_MS = 100, PIPE_BYTES = 1 << 20 };
+
+static ssize_t read_some(struct source *source, uint8_t *into, size_t room)
+{
+    for (;;) {
+        ssize_t got = read(source->fd, into, room);
+        if (got >= 0)
+            return got;
+        if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            struct pollfd polled = {source->fd, POLLIN, 0};
+            poll(&polled, 1, -1);
+        } else if (errno != EINTR) {
+            return troubled(&source->trouble, EXIT_FAULT, "cannot read %s: %s",
+                            source->name, strerror(errno));
+        }
+    }
+}
+
+static bool more_soon(const struct source *source)
+{
+    struct pollfd polled = {source->fd, POLLIN, 0};
+    return poll(&polled, 1, PAUSE_MS) > 0;
+}
+
+/* Fills a slot, or what there is of it. Returns 0 at the end, -1 in trouble. */
+static ssize_t fill(struct source *source, uint8_t *into, size_t room)
+{
+    size_t have = 0;
+    int64_t since_us = now_us(), first_us = 0;
+    while (have < room) {
+        ssize_t got = read_some(source, into + have, room - have);
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        have += (size_t)got;
+        if (have == room)
+            break;
+        first_us = first_us ? first_us : now_us();
+        if (now_us() - first_us > FILL_MOST_MS * 1000 || !more_soon(source))
+            break;
+    }
+    source->read_us += now_us() - since_us;
+    return (ssize_t)have;
+}
+
+static int make_record(struct source *source, struct slot *slot, size_t length)
+{
+    slot->length = (uint32_t)length + (source->seal ? SEAL_BYTES : 0);
+    record_put(slot->bytes, &(struct record){RECORD_DATA, slot->length, source->count});
+    source->count++;
+    if (source->seal && seal_close_record(source->seal, slot->bytes) < 0)
+        return troubled(&source->trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
+    return 0;
+}
+
+/* Sleeps until `total` bytes are no more than the rate allows. */
+static void keep_rate(const struct source *source, uint64_t total, int64_t since_us)
+{
+    int64_t due_us = since_us + (int64_t)((double)total * 1e6 / (double)source->rate);
+    int64_t left_us = due_us - now_us();
+    struct timespec nap = {left_us / 1000000, left_us % 1000000 * 1000};
+    if (left_us > 0)
+        nanosleep(&nap, NULL);
+}
+
+static size_t room_of(const struct source *source)
+{
+    size_t room = source->ring->chunk;
+    if (source->rate && source->rate / 10 < room)
+        room = source->rate / 10 ? source->rate / 10 : 1;
+    return room;
+}
+
+static int check_whole(struct source *source)
+{
+    struct stat now;
+    uint64_t total = atomic_load(&source->total);
+    if (!source->whole || source->size <= 0 || fstat(source->fd, &now) < 0)
+        return 0;
+    if (total == (uint64_t)source->size && now.st_size == source->size)
+        return 0;
+    return troubled(&source->trouble, EXIT_FAULT,
+                    "%s changed while it was read: it had %lld bytes, %llu were read, "
+                    "it has %lld now",
+                    source->name, (long long)source->size, (unsigned long long)total,
+                    (long long)now.st_size);
+}
+
+static int pass_on(struct source *source, XXH64_state_t *hash)
+{
+    int64_t since_us = now_us();
+    struct slot *slot;
+    while ((slot = ring_wait(source->ring, &source->ring->free, &source->network_us))) {
+        uint8_t *payload = slot->bytes + RECORD_BYTES;
+        ssize_t length = fill(source, payload, room_of(source));
+        if (length <= 0)
+            return length < 0 ? -1 : check_whole(source);
+        if (source->checksummed)
+            XXH64_update(hash, payload, (size_t)length);
+        if (make_record(source, slot, (size_t)length) < 0)
+            return -1;
+        uint64_t total = atomic_fetch_add(&source->total, (uint64_t)length);
+        ring_put(source->ring, &source->ring->full, slot);
+        ring_wake(source->ring);
+        if (source->rate)
+            keep_rate(source, total + (uint64_t)length, since_us);
+    }
+    return troubled(&source->trouble, EXIT_FAULT, "stopped");
+}
+
+static void *source_main(void *argument)
+{
+    struct source *source = argument;
+    XXH64_state_t hash;
+    XXH64_reset(&hash, 0);
+    pass_on(source, &hash);
+    source->checksum = source->checksummed ? XXH64_digest(&hash) : 0;
+    ring_end(source->ring);
+    atomic_store(&source->over, true);
+    ring_wake(source->ring);
+    return NULL;
+}
+
+int source_start(struct source *source, struct trouble *trouble)
+{
+    fcntl(source->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
+    int error = pthread_create(&source->thread, NULL, source_main, source);
+    if (error)
+        return troubled(trouble, EXIT_FAULT, "no thread: %s", strerror(error));
+    source->started = true;
+    return 0;
+}
+
+void source_join(struct source *source)
+{
+    if (source->started && atomic_load(&source->over))
+        pthread_join(source->thread, NULL);
+}

@@ -1,0 +1,82 @@
+/* What was moved and how fast: see stats.h. */
+#include "stats.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SHOWN_EACH_US = 500000 };
+
+void stats_open(struct stats *stats, const struct options *options, int64_t size)
+{
+    int64_t now = now_us();
+    *stats = (struct stats){
+        .verbose = options->verbose,
+        .json = options->json,
+        .terminal = isatty(STDERR_FILENO),
+        .start_us = now,
+        .shown_us = now,
+        .size = size,
+    };
+}
+
+static const char *amount(double bytes, char *into, size_t room)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    int unit = 0;
+    for (; bytes >= 1000 && unit < 4; unit++)
+        bytes /= 1000;
+    snprintf(into, room, unit ? "%.3f %s" : "%.0f %s", bytes, units[unit]);
+    return into;
+}
+
+void stats_progress(struct stats *stats, uint64_t bytes)
+{
+    int64_t now = now_us();
+    if (!stats->terminal || !stats->verbose || now - stats->shown_us < SHOWN_EACH_US)
+        return;
+    stats->shown_us = now;
+    double rate = (double)bytes * 1e6 / (double)(now - stats->start_us);
+    char done[32], speed[32], left[48] = "";
+    if (stats->size > 0 && rate > 0 && (uint64_t)stats->size >= bytes)
+        snprintf(left, sizeof left, ", %.0f %%, %.0f s left",
+                 100.0 * (double)bytes / (double)stats->size,
+                 ((double)stats->size - (double)bytes) / rate);
+    fprintf(stderr, "\r\033[K%s, %s/s%s", amount((double)bytes, done, sizeof done),
+            amount(rate, speed, sizeof speed), left);
+}
+
+void stats_close(struct stats *stats, const struct transport *transport, uint64_t bytes,
+                 const struct waits *waits, const struct trouble *trouble)
+{
+    double seconds = (double)(now_us() - stats->start_us) / 1e6;
+    double rate = seconds > 0 ? (double)bytes / seconds : 0;
+    const char *name = transport ? transport->kind->name : "none";
+    if (stats->terminal && stats->verbose)
+        fputs("\r\033[K", stderr);
+    if (stats->verbose) {
+        char speed[32], done[32];
+        say("Bandwidth %s/s: %s in %.3f s over %s%s%s; waited %.3f s to read, %.3f s "
+            "for the network, %.3f s to write",
+            amount(rate, speed, sizeof speed), amount((double)bytes, done, sizeof done),
+            seconds, name, transport && transport->device[0] ? " on " : "",
+            transport ? transport->device : "", (double)waits->read_us / 1e6,
+            (double)waits->network_us / 1e6, (double)waits->write_us / 1e6);
+    }
+    if (!stats->json)
+        return;
+    char error[sizeof trouble->text];
+    shown(error, sizeof error, trouble->text, (uint32_t)strlen(trouble->text));
+    for (char *at = error; *at; at++)
+        if (*at == '"' || *at == '\\')
+            *at = '\'';
+    fprintf(stderr,
+            "{\"bytes\": %llu, \"seconds\": %.6f, \"bytes_per_s\": %.0f, "
+            "\"transport\": \"%s\", \"device\": \"%s\", \"peer\": \"%s\", "
+            "\"read_wait_s\": %.6f, \"network_wait_s\": %.6f, \"write_wait_s\": %.6f, "
+            "\"status\": %d, \"error\": \"%s\"}\n",
+            (unsigned long long)bytes, seconds, rate, name,
+            transport ? transport->device : "", transport ? transport->peer : "",
+            (double)waits->read_us / 1e6, (double)waits->network_us / 1e6,
+            (double)waits->write_us / 1e6, trouble->status, error);
+}

@@ -1,0 +1,25 @@
+/* What was moved and how fast: for a person (-v), a program (--json), a terminal. */
+#ifndef STATS_H
+#define STATS_H
+
+#include "options.h"
+#include "transport.h"
+
+struct stats {
+    bool verbose, json, terminal;
+    int64_t start_us, shown_us, size; /* size -1 = not known */
+};
+
+void stats_open(struct stats *stats, const struct options *options, int64_t size);
+
+/* A line on a terminal, at most twice a second. */
+void stats_progress(struct stats *stats, uint64_t bytes);
+
+struct waits {
+    int64_t read_us, network_us, write_us;
+};
+
+void stats_close(struct stats *stats, const struct transport *transport, uint64_t bytes,
+                 const struct waits *waits, const struct trouble *trouble);
+
+#endif

@@ -1,0 +1,221 @@
+/* Where the stream goes to: see target.h. */
+#include "target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { LINKS_MOST = 40 };
+
+static int refuse(struct trouble *trouble, const char *what, const char *name)
+{
+    char safe[200];
+    shown(safe, sizeof safe, name, (uint32_t)strlen(name));
+    return troubled(trouble, EXIT_FAULT, "%s %s: %s", what, safe, strerror(errno));
+}
+
+static int folder_of(const char *path, char into[PATH_MAX])
+{
+    char copy[PATH_MAX];
+    if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return snprintf(into, PATH_MAX, "%s", dirname(copy)) < PATH_MAX ? 0 : -1;
+}
+
+/* Follows symlinks whose last target is absent; realpath(3) would refuse them. */
+static int follow(struct target *target, const char *name)
+{
+    if (snprintf(target->path, sizeof target->path, "%s", name) >=
+        (int)sizeof target->path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    for (int links = 0; links < LINKS_MOST; links++) {
+        char text[PATH_MAX], folder[PATH_MAX], next[2 * PATH_MAX];
+        ssize_t length = readlink(target->path, text, sizeof text - 1);
+        if (length < 0)
+            return 0;
+        text[length] = '\0';
+        if (folder_of(target->path, folder) < 0)
+            return -1;
+        int need = text[0] == '/' ? snprintf(next, sizeof next, "%s", text)
+                                  : snprintf(next, sizeof next, "%s/%s", folder, text);
+        if (need >= PATH_MAX)
+            break;
+        memcpy(target->path, next, (size_t)need + 1);
+    }
+    errno = ELOOP;
+    return -1;
+}
+
+static int check_writable(struct target *target, struct trouble *trouble)
+{
+    char folder[PATH_MAX];
+    if (target->exists && access(target->path, W_OK) < 0)
+        return refuse(trouble, "cannot write", target->path);
+    if (!target->replaces)
+        return 0;
+    if (folder_of(target->path, folder) < 0 || access(folder, W_OK | X_OK) < 0)
+        return refuse(trouble, "cannot make a file beside", target->path);
+    return 0;
+}
+
+int target_find(struct target *target, const char *name, int fd, bool sync,
+                struct trouble *trouble)
+{
+    *target = (struct target){.fd = fd, .sync = sync};
+    if (!name) {
+        if (fstat(fd, &target->old) < 0)
+            return refuse(trouble, "cannot use", "stdout");
+        bool keeps = S_ISREG(target->old.st_mode) || S_ISBLK(target->old.st_mode);
+        if (sync && !keeps)
+            return troubled(trouble, EXIT_USAGE,
+                            "--sync: stdout is not a file that could be synced");
+        return 0;
+    }
+    target->fd = -1;
+    if (follow(target, name) < 0)
+        return refuse(trouble, "cannot use", name);
+    target->exists = stat(target->path, &target->old) == 0;
+    if (!target->exists && errno != ENOENT)
+        return refuse(trouble, "cannot use", name);
+    if (target->exists && S_ISDIR(target->old.st_mode)) {
+        errno = EISDIR;
+        return refuse(trouble, "cannot write to", name);
+    }
+    target->replaces = !target->exists || S_ISREG(target->old.st_mode);
+    if (sync && !target->replaces && !S_ISBLK(target->old.st_mode))
+        return troubled(trouble, EXIT_USAGE, "--sync: %s cannot be synced", name);
+    return check_writable(target, trouble);
+}
+
+static int open_socket(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return -1;
+}
+
+/* The mode and owner of the old file, or those of any new one. */
+static int dress(struct target *target)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    if (!target->exists)
+        return fchmod(target->fd, 0666 & ~mask);
+    struct stat now;
+    if (fstat(target->fd, &now) < 0)
+        return -1;
+    bool same = now.st_uid == target->old.st_uid && now.st_gid == target->old.st_gid;
+    if (!same && fchown(target->fd, target->old.st_uid, target->old.st_gid) < 0 &&
+        fchown(target->fd, (uid_t)-1, target->old.st_gid) < 0)
+        say("%s will belong to another owner: %s", target->path, strerror(errno));
+    return fchmod(target->fd, target->old.st_mode & 07777);
+}
+
+static int open_temporary(struct target *target)
+{
+    char folder[PATH_MAX], copy[PATH_MAX];
+    uint32_t number;
+    if (folder_of(target->path, folder) < 0 ||
+        getrandom(&number, sizeof number, 0) != sizeof number)
+        return -1;
+    memcpy(copy, target->path, sizeof copy);
+    /* The name must stay below NAME_MAX, whatever the target's is. */
+    if (snprintf(target->temporary, sizeof target->temporary, "%s/.%.200s.%08x.part",
+                 folder, basename(copy), (unsigned)number) < 0)
+        return -1;
+    int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    target->fd = open(target->temporary, flags, 0600);
+    if (target->fd < 0)
+        target->temporary[0] = '\0';
+    return target->fd;
+}
+
+int target_open(struct target *target, struct trouble *trouble)
+{
+    if (!target->path[0])
+        return 0;
+    target->owned = true;
+    if (target->replaces) {
+        if (open_temporary(target) < 0)
+            return refuse(trouble, "cannot make a file beside", target->path);
+        return dress(target) < 0 ? refuse(trouble, "cannot prepare", target->path) : 0;
+    }
+    target->fd = S_ISSOCK(target->old.st_mode)
+                     ? open_socket(target->path)
+                     : open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return target->fd < 0 ? refuse(trouble, "cannot open", target->path) : 0;
+}
+
+static int sync_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    if (folder_of(path, folder) < 0)
+        return -1;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    int result = fsync(fd);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return result;
+}
+
+int target_publish(struct target *target, struct trouble *trouble)
+{
+    const char *name = target->path[0] ? target->path : "stdout";
+    if (target->sync && fsync(target->fd) < 0)
+        return refuse(trouble, "cannot sync", name);
+    if (target->owned) { /* NFS and quotas may say only now that there is no room */
+        int fd = target->fd;
+        target->fd = -1;
+        target->owned = false;
+        if (close(fd) < 0)
+            return refuse(trouble, "cannot close", name);
+    }
+    if (!target->temporary[0])
+        return 0;
+    if (rename(target->temporary, target->path) < 0)
+        return refuse(trouble, "cannot put the new file in place of", name);
+    target->temporary[0] = '\0';
+    if (target->sync && sync_folder(target->path) < 0)
+        return refuse(trouble, "cannot sync the folder of", name);
+    return 0;
+}
+
+void target_discard(struct target *target)
+{
+    if (target->temporary[0])
+        unlink(target->temporary);
+}
+
+void target_close(struct target *target)
+{
+    target_discard(target);
+    target->temporary[0] = '\0';
+    if (target->owned && target->fd >= 0)
+        close(target->fd);
+    target->fd = -1;
+}

@@ -1,0 +1,36 @@
+/* Where the stream goes to. A file that is absent or regular gets its new content by
+ * rename, once all of it is there; a device, FIFO or socket is written in place. */
+#ifndef TARGET_H
+#define TARGET_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "trouble.h"
+
+struct target {
+    char path[PATH_MAX];          /* symlinks followed; empty = stdout or a command */
+    char temporary[PATH_MAX + 32]; /* empty = there is none */
+    struct stat old;
+    bool exists, replaces, sync;
+    int fd;
+    bool owned; /* fd is ours to close */
+};
+
+/* Looks at the name and changes nothing. `name` NULL: `fd` is written as it is. */
+int target_find(struct target *target, const char *name, int fd, bool sync,
+                struct trouble *trouble);
+
+/* Makes the temporary file, or opens the device; a FIFO's open waits for its reader. */
+int target_open(struct target *target, struct trouble *trouble);
+
+/* All has been written: syncs if asked to, and renames. */
+int target_publish(struct target *target, struct trouble *trouble);
+
+/* Removes what was not published. May be called by another thread than the writer's
+ * while that one waits in write(2): it closes nothing then. */
+void target_discard(struct target *target);
+void target_close(struct target *target);
+
+#endif

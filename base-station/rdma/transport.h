@@ -1,0 +1,67 @@
+/* A connection that carries records: TCP (transport_tcp.c) or RDMA (transport_verbs.c).
+ * One thread owns it; nothing here ever waits but finish(). */
+#ifndef TRANSPORT_H
+#define TRANSPORT_H
+
+#include <poll.h>
+#include <stdbool.h>
+
+#include "records.h"
+#include "ring.h"
+#include "trouble.h"
+
+enum transport_event_kind {
+    EVENT_RECORD, /* a record that is not data; `body` is good until the next poll */
+    EVENT_DATA,   /* data, in a slot that was given; the slot is the caller's now */
+    EVENT_SENT,   /* a slot that was posted; it is the caller's again */
+};
+
+struct transport_event {
+    enum transport_event_kind kind;
+    struct record record;
+    const uint8_t *body;
+    struct slot *slot;
+};
+
+enum { TRANSPORT_FDS = 3, CONTROLS_MOST = 4 };
+
+struct transport;
+
+struct transport_kind {
+    const char *name; /* as --transport takes it */
+    int number;       /* as the hello has it */
+
+    /* Makes the slots' memory known to the device. */
+    int (*ring)(struct transport *, struct ring *, struct trouble *);
+    /* Queues a whole record that is not data; copied. At most CONTROLS_MOST wait; a
+     * heartbeat or a credit that would be one more is left for later: returns 1. */
+    int (*control)(struct transport *, const uint8_t *record, struct trouble *);
+    /* Sends slot->bytes, header and body. */
+    int (*post)(struct transport *, struct slot *, struct trouble *);
+    /* Lets a slot be received into. */
+    int (*give)(struct transport *, struct slot *, struct trouble *);
+    /* 1: an event; 0: none now; -1: trouble, or the peer left. */
+    int (*poll)(struct transport *, struct transport_event *, struct trouble *);
+    /* Fills in what to poll(2) for before the next poll(). Returns how many. */
+    int (*fds)(struct transport *, struct pollfd *);
+    bool (*sending)(const struct transport *);
+    /* Sends what is queued, says that no more comes, waits until the peer left. */
+    void (*finish)(struct transport *, int limit_ms);
+    void (*close)(struct transport *);
+};
+
+struct transport {
+    const struct transport_kind *kind;
+    char peer[80];
+    char device[64];
+    uint32_t data_most; /* the greatest body of a data record; 0 until the proof */
+    bool peer_left;
+};
+
+static inline void transport_close(struct transport *transport)
+{
+    if (transport)
+        transport->kind->close(transport);
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* What went wrong, as one line for a person: see trouble.h. */
+#include "trouble.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+int troubled(struct trouble *trouble, int status, const char *format, ...)
+{
+    if (trouble->status)
+        return -1;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(trouble->text, sizeof trouble->text, format, arguments);
+    va_end(arguments);
+    trouble->status = status;
+    return -1;
+}
+
+void say(const char *format, ...)
+{
+    char line[512];
+    int head = snprintf(line, sizeof line, "%s: ", program_invocation_short_name);
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line + head, sizeof line - (size_t)head - 1, format, arguments);
+    va_end(arguments);
+    length = head + length < (int)sizeof line - 2 ? head + length : (int)sizeof line - 2;
+    line[length] = '\n';
+    if (write(STDERR_FILENO, line, (size_t)length + 1) < 0)
+        errno = 0; /* nobody is left to be told */
+}
+
+void shown(char *into, uint32_t room, const void *text, uint32_t length)
+{
+    const unsigned char *from = text;
+    uint32_t i = 0;
+    for (; i < length && i + 1 < room; i++)
+        into[i] = from[i] >= ' ' && from[i] < 127 ? (char)from[i] : '?';
+    into[i] = '\0';
+}
+
+int64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
+}
+
+int64_t now_ms(void)
+{
+    return now_us() / 1000;
+}
