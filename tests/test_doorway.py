@@ -1,17 +1,19 @@
 """The door: who gets a connection, what the others are told, what becomes of crowds."""
 
 import asyncio
+import contextlib
 import errno
 import os
 import resource
 import socket
+import ssl
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fpvcar import doorway, paths
+from fpvcar import doorway, household, paths
 from fpvcar.bench.supervisor import in_url
 from fpvcar.doorway import KNOWN_MAX, Doorway, Places
 
@@ -98,6 +100,37 @@ async def test_a_full_house_says_so_and_has_room_again() -> None:
             await asyncio.sleep(0.01)
     assert places.taken == 0
     assert await said(port) == b"x"
+    await door.close()
+
+
+async def test_a_handshake_is_counted_and_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doorway, "TLS_S", 0.3)
+    places, port = Places(3, 3), free_port()
+    door = Doorway(places, Echo)
+    await door.open(
+        "127.0.0.1", port, household.server_context(tmp_path, ["localhost"])
+    )
+    trusting = ssl.create_default_context(cafile=tmp_path / "https.crt")
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=trusting, server_hostname="localhost"
+    )
+    writer.write(b"x")
+    assert await reader.readexactly(1) == b"x"
+    silent = await asyncio.open_connection("127.0.0.1", port)
+    garbage = await asyncio.open_connection("127.0.0.1", port)
+    garbage[1].write(b"GET / HTTP/1.1\r\n\r\n")
+    async with asyncio.timeout(5):
+        assert await silent[0].read(1) == b""
+        with contextlib.suppress(ConnectionError):
+            await garbage[0].read(1000)
+    for each in (silent[1], garbage[1], writer):
+        each.close()
+    for _ in range(500):
+        if places.taken:
+            await asyncio.sleep(0.01)
+    assert places.taken == 0
     await door.close()
 
 
