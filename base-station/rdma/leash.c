@@ -16,34 +16,27 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bytes.h"
 #include "leashrun.h"
 #include "leashwork.h"
 #include "reap.h"
+#include "trouble.h"
 
-enum { GRACE_MS = 500, LOCK_MS = 50, BEFORE_RDPIPE_LEFT = 75 };
+enum { GRACE_MS = 500, LOCK_MS = 50 };
 
 struct leash {
     struct leash_work work;
     struct leashrun run;
     struct bytes input;
     int signal_fd;
-    long long heard_ms, beaten_ms;
+    int64_t heard_ms, beaten_ms;
     int status; /* of the outermost tool, -1 while it runs */
     bool over;  /* nothing more is expected from rdpipe, or it left */
 };
 
-static long long now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
-static void say(const char *verb, const char *text)
+static void tell(const char *verb, const char *text)
 {
     struct bytes line = {0};
     if (bytes_format(&line, text ? "%s %s\n" : "%s\n", verb, text) == 0 &&
@@ -62,7 +55,7 @@ static void fail(struct leash *leash, const char *what, const char *why)
 {
     struct bytes note = {0};
     bytes_format(&note, "%s: %s", what, why);
-    say("note", note.data ? note.data : what);
+    tell("note", note.data ? note.data : what);
     bytes_close(&note);
     leash->status = leash->status < 0 ? 1 : leash->status;
     leash->over = true;
@@ -111,7 +104,7 @@ static void pass_line(int *fd, const char *verb)
     char *rest = text, *line;
     while ((line = strsep(&rest, "\n")))
         if (*line)
-            say(verb, line);
+            tell(verb, line);
 }
 
 static void take_signal(struct leash *leash)
@@ -145,11 +138,11 @@ static void start(struct leash *leash)
 
 static int next_wait_ms(struct leash *leash)
 {
-    long long now = now_ms();
+    int64_t now = now_ms();
     if (now - leash->heard_ms > LEASH_SILENCE_MS)
         fail(leash, "leash", "nothing heard from rdpipe for 10 s");
     if (now - leash->beaten_ms >= LEASH_BEAT_MS) {
-        say("beat", NULL);
+        tell("beat", NULL);
         leash->beaten_ms = now;
     }
     if (leash->work.complete && !leash->run.root)
@@ -191,7 +184,7 @@ static void leash_close(struct leash *leash)
         pass_line(&leash->run.status_fd, "status");
     reap_all(file ? 0 : leashwork_tools(&leash->work) + 1, GRACE_MS);
     if (leashrun_close(&leash->run, leash->status == 0) < 0)
-        say("note", "could not cut the appended file back");
+        tell("note", "could not cut the appended file back");
     close(leash->signal_fd);
     bytes_close(&leash->input);
     leash_work_close(&leash->work);
@@ -210,13 +203,13 @@ static int leash_serve(int in, int out)
     leash.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (leash.signal_fd < 0 || reap_adopt() < 0)
         fail(&leash, "leash", strerror(errno));
-    say(LEASH_GREETING, NULL);
+    tell(LEASH_GREETING, NULL);
     attend(&leash);
     leash_close(&leash);
-    int status = leash.status < 0 ? BEFORE_RDPIPE_LEFT : leash.status;
+    int status = leash.status < 0 ? LEASH_LET_GO : leash.status;
     char text[16];
     snprintf(text, sizeof text, "%d", status);
-    say("exit", text);
+    tell("exit", text);
     return status;
 }
 

@@ -18,11 +18,11 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "pipeend.h"
 #include "quote.h"
+#include "trouble.h"
 #include "verdict.h"
 
 /* The others learn of a fault through the hops within 2 s. */
@@ -36,15 +36,9 @@ struct pipe_run {
     int stdin_fd; /* -1 = /dev/null */
     pid_t typist; /* reads a terminal for the chain; 0 if there is none */
     int caught;   /* the signal that ended it */
-    long long beaten_ms, fault_ms, let_go_ms; /* 0 = not yet */
+    int faults;   /* ends that failed so far */
+    int64_t beaten_ms, fault_ms, let_go_ms; /* 0 = not yet */
 };
-
-static long long now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
 
 static bool is_null_device(int fd)
 {
@@ -212,10 +206,11 @@ static void judged(const struct pipe_run *run, struct verdict_end *ends)
             .command = run->ends[i].middle == LEASH_EXEC,
             .command_status = run->ends[i].command_status,
             .status = run->ends[i].status,
+            .order = run->ends[i].order,
         };
 }
 
-static void let_go(struct pipe_run *run, long long now)
+static void let_go(struct pipe_run *run, int64_t now)
 {
     for (size_t i = 0; i < run->count; i++)
         pipe_end_let_go(&run->ends[i]);
@@ -224,7 +219,7 @@ static void let_go(struct pipe_run *run, long long now)
 
 /* Has an end failed for good, so that the others have to follow soon? One that was not
  * running yet never will. */
-static void look_for_fault(struct pipe_run *run, long long now)
+static void look_for_fault(struct pipe_run *run, int64_t now)
 {
     struct verdict_end *ends = calloc(run->count, sizeof *ends);
     if (!ends)
@@ -232,8 +227,10 @@ static void look_for_fault(struct pipe_run *run, long long now)
     judged(run, ends);
     bool all_running = true, fault = false;
     for (size_t i = 0; i < run->count; i++) {
-        const struct pipe_end *end = &run->ends[i];
+        struct pipe_end *end = &run->ends[i];
         all_running &= end->running;
+        if (end->done && end->status && end->status != LEASH_LET_GO && !end->order)
+            end->order = ++run->faults;
         fault |= end->done && verdict_failed(ends, run->count, i);
     }
     free(ends);
@@ -246,7 +243,7 @@ static void look_for_fault(struct pipe_run *run, long long now)
         let_go(run, now);
 }
 
-static void mind_time(struct pipe_run *run, long long now)
+static void mind_time(struct pipe_run *run, int64_t now)
 {
     for (size_t i = 0; i < run->count; i++) {
         struct pipe_end *end = &run->ends[i];
@@ -263,7 +260,7 @@ static void mind_time(struct pipe_run *run, long long now)
     run->beaten_ms = now;
 }
 
-static void take_signal(struct pipe_run *run, long long now)
+static void take_signal(struct pipe_run *run, int64_t now)
 {
     struct signalfd_siginfo info;
     while (read(run->signal_fd, &info, sizeof info) == sizeof info)
@@ -273,7 +270,7 @@ static void take_signal(struct pipe_run *run, long long now)
         }
 }
 
-static bool over(const struct pipe_run *run, long long now)
+static bool over(const struct pipe_run *run, int64_t now)
 {
     if (run->let_go_ms && now - run->let_go_ms >= AFTER_LETTING_GO_MS)
         return true;
@@ -295,7 +292,7 @@ static void attend(struct pipe_run *run, struct pollfd *polled)
         }
         polled[2 * run->count] = (struct pollfd){run->signal_fd, POLLIN, 0};
         poll(polled, 2 * run->count + 1, 200);
-        long long now = now_ms();
+        int64_t now = now_ms();
         for (size_t i = 0; i < run->count; i++)
             if (polled[2 * i].revents)
                 pipe_end_listen(&run->ends[i], now);

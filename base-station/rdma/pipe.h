@@ -16,7 +16,6 @@ struct pipe_settings {
     struct words in_options;    /* for each receiver */
     struct words out_options;   /* for each sender */
     bool own_stdin, own_stdout; /* is this process's stdin (stdout) part of the chain? */
-    bool verbose;
 };
 
 struct pipe_segment {

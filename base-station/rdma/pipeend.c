@@ -189,7 +189,7 @@ static void take(struct pipe_end *end, const char *line)
         end->status = number_in(rest);
 }
 
-void pipe_end_listen(struct pipe_end *end, long long now_ms)
+void pipe_end_listen(struct pipe_end *end, int64_t now_ms)
 {
     ssize_t got = -1;
     if (bytes_reserve(&end->answers, 16384) == 0)

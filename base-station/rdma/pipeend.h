@@ -23,13 +23,14 @@ struct pipe_end {
     pid_t pid;
     int control_fd, answer_fd; /* -1 once closed */
     struct bytes control, answers;
-    long long heard_ms;
+    int64_t heard_ms;
     bool greeted, running, done; /* done: nothing more will come */
     bool silent;                 /* it was given up for its silence */
 
     /* What it said. */
     char *announcement, *note;
     int command_status, status; /* -1 = not known */
+    int order;                  /* among the ends that failed, from 1; 0 = did not */
 };
 
 struct pipe_settings;
@@ -44,7 +45,7 @@ int pipe_end_run(struct pipe_end *end, const char *port, const char *transports,
 
 void pipe_end_beat(struct pipe_end *end);
 void pipe_end_flush(struct pipe_end *end);           /* sends what is queued */
-void pipe_end_listen(struct pipe_end *end, long long now_ms); /* reads what came */
+void pipe_end_listen(struct pipe_end *end, int64_t now_ms); /* reads what came */
 void pipe_end_let_go(struct pipe_end *end);          /* its leash ends everything */
 void pipe_end_close(struct pipe_end *end);           /* kills what is left, and waits */
 

@@ -28,7 +28,7 @@ static const struct {
     {"rate", required_argument, SENDER},
 };
 
-enum { ROWS = sizeof table / sizeof *table };
+enum { ROWS = sizeof table / sizeof *table, VERBOSE = 3 };
 
 size_t pipe_options(struct option *rows)
 {
@@ -66,7 +66,7 @@ static int take_via(struct pipe_settings *settings, const char *value)
 
 int pipe_option(struct pipe_settings *settings, int code, const char *value)
 {
-    int row = code == 'v' ? 3 : code - PIPE_OPTION_FIRST;
+    int row = code == 'v' ? VERBOSE : code - PIPE_OPTION_FIRST;
     if (row < 0 || row >= ROWS)
         return 0;
     if (table[row].who != OWN)
@@ -78,11 +78,8 @@ int pipe_option(struct pipe_settings *settings, int code, const char *value)
     case 1:
         settings->remote_path = value;
         return 1;
-    case 2:
-        return take_via(settings, value);
     default:
-        settings->verbose = true;
-        return 1;
+        return take_via(settings, value);
     }
 }
 

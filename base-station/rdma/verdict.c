@@ -1,6 +1,8 @@
 /* What a chain's ends said, as one exit status: see verdict.h. */
 #include "verdict.h"
 
+enum { READER_GONE = 128 + 13 }; /* SIGPIPE */
+
 static bool content(const struct verdict_end *end)
 {
     return end->command ? end->command_status == 0 : end->status == 0;
@@ -17,17 +19,29 @@ bool verdict_failed(const struct verdict_end *ends, size_t count, size_t which)
                              : !end->command || end->command_status != 0;
 }
 
+static int own_status(const struct verdict_end *end)
+{
+    return end->command && end->command_status > 0 ? end->command_status : 0;
+}
+
 int verdict(const struct verdict_end *ends, size_t count, size_t *which)
 {
     int status = 0;
-    for (size_t i = 0; i < count; i++)
-        if (ends[i].command && ends[i].command_status > 0) {
-            status = ends[i].command_status;
+    for (size_t i = 0; i < count; i++) {
+        bool file_failed = !ends[i].command && i + 1 == count && ends[i].order;
+        if (own_status(&ends[i]) || (status == READER_GONE && file_failed)) {
+            status = ends[i].command ? own_status(&ends[i]) : ends[i].status;
             *which = i;
         }
-    for (size_t i = 0; i < count && !status; i++)
-        if (verdict_failed(ends, count, i)) {
+    }
+    if (status)
+        return status;
+    int first = 0;
+    for (size_t i = 0; i < count; i++)
+        if (verdict_failed(ends, count, i) &&
+            (!status || (ends[i].order && (!first || ends[i].order < first)))) {
             status = ends[i].status > 0 ? ends[i].status : 1;
+            first = ends[i].order;
             *which = i;
         }
     return status;

@@ -76,7 +76,11 @@ class Tools:
             for pid, _, words in processes()
             if pid not in self._before
             and words
-            and (os.path.basename(words[0]) in TOOL_NAMES or mark in " ".join(words))
+            and (
+                os.path.basename(words[0]) in TOOL_NAMES
+                or mark in " ".join(words)
+                or words[-1].endswith("--leash")  # ssh
+            )
         }
 
     def none_left(self, within_s: float = 12) -> None:

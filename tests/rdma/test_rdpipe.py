@@ -76,7 +76,6 @@ def test_home_is_the_remote_ends(tools: Tools) -> None:
     [
         (["host1:exit 3", "host2:cat"], 3, b"segment 1 (host1:exit 3): exit status 3"),
         (["host1:echo", "host2:cat; exit 4"], 4, b"segment 2 "),
-        (["host1:exit 3", "host2:exit 4"], 4, b"segment 2 (host2:exit 4)"),
         (["echo lots", "exit 5"], 5, b"segment 2 (exit 5): exit status 5"),
         (["host1:kill -9 $$", "host2:cat"], 137, b"segment 1 "),
         (["host1:yes", "host2:head -c 4"], 141, b"segment 1 (host1:yes)"),
