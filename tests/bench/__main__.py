@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tests.bench import control, draw, firefox, links, memory, stops, video
+from tests.bench import control, draw, firefox, links, load, memory, stops, video
 from tests.bench.rig import Given, say
 from tests.bench.rows import HEAD, Curve, Note, Result, Row, line
 from tests.e2e.conftest import chromium
@@ -26,6 +26,7 @@ PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
     "firefox": firefox.rows,
     "control": control.rows,
     "links": links.rows,
+    "load": load.rows,
     "memory": memory.rows,
     "stop": stops.rows,
 }
@@ -76,6 +77,20 @@ def written(results: list[Result]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _interruptible() -> list[int]:
+    """SIGTERM unwinds as Ctrl-C does, so that nothing is left behind. What has come."""
+    seen: list[int] = []
+
+    def unwind(number: int, _: object) -> None:
+        seen.append(number)
+        if len(seen) == 1:  # a second one must not cut the tidying short
+            raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, unwind)
+    return seen
+
+
 def main() -> int:
     """Measures; 0 even where an aim is missed: a busy machine is no defect."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
@@ -92,11 +107,13 @@ def main() -> int:
     wanted = [one.strip() for one in options.only.split(",")]
     if strangers := set(wanted) - set(PARTS):
         parser.error(f"no part {', '.join(strangers)}: there are {', '.join(PARTS)}")
-    # `timeout` and init end what they started as Ctrl-C does: nothing is left behind.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupted = _interruptible()
     try:
         results = measure(wanted, Given(chromium, options.seconds, options.runs))
-    except KeyboardInterrupt:
+    except BaseException:
+        # Whatever the parts say when a signal ends what they started.
+        if not interrupted:
+            raise
         print("\ninterrupted: nothing was written", file=sys.stderr)
         return INTERRUPTED
     figures = written(results)

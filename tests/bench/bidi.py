@@ -85,10 +85,11 @@ class Tab:
         return answer["result"]
 
     def goto(self, url: str) -> None:
-        """Opens a page; it is loaded afterwards."""
+        """Opens a page; it is loaded and has the focus afterwards."""
         self.command(
             "browsingContext.navigate", context=self.context, url=url, wait="complete"
         )
+        self.command("browsingContext.activate", context=self.context)
 
     def add_init_script(self, script: str) -> None:
         """Runs in every page before its own scripts."""
