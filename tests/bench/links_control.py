@@ -9,10 +9,11 @@ from playwright.sync_api import Page
 
 from tests.bench.rig import Given, opened, running, say, wall_ahead_ms
 from tests.bench.rows import Aim, Result, Row, row
+from tests.bench.video import FPS, source
 from tests.e2e.driver import open_socket
-from tests.e2e.harness import PinWatch, RunningBench, wait_for
+from tests.e2e.harness import PinWatch, RunningBench
 from tests.e2e.lan import CAR, Lan, take_wheel
-from tests.e2e.seat import go_on
+from tests.e2e.seat import drives, stands
 
 VIDEO_BITRATE = 2_000_000
 QUEUE_BYTES = 20_000
@@ -20,14 +21,22 @@ PRESSES = 30
 
 
 def press_ms(page: Page, watch: PinWatch) -> float:
-    """One key press to PWM at the pin."""
-    page.wait_for_timeout(250)
-    go_on(page)
+    """One key press to PWM at the pin. What held the car is waited for, not counted."""
     before = len(watch.samples)
-    page.keyboard.down("ArrowUp")
-    wait_for(lambda: watch.now.driving, "does not drive", every_s=0.001)
+
+    def press() -> None:
+        nonlocal before
+        page.wait_for_timeout(250)
+        before = len(watch.samples)
+        page.keyboard.down("ArrowUp")
+
+    drives(
+        page, lambda: watch.now.driving, press,
+        lambda: page.keyboard.up("ArrowUp"), "ArrowUp",
+    )  # fmt: skip
     pin_ns = next(one.time_ns for one in watch.samples[before:] if one.driving)
     page.keyboard.up("ArrowUp")
+    stands(watch)
     pressed_ms = float(page.evaluate("window.pressedAt"))
     return pin_ns / 1e6 + wall_ahead_ms() - pressed_ms
 
@@ -53,7 +62,7 @@ def under_load(given: Given) -> Iterator[Result]:
     aim = Aim(median=8, p99=20)
     with ExitStack() as stack:
         lan = stack.enter_context(Lan())
-        bench = stack.enter_context(running("--host=0.0.0.0"))
+        bench = stack.enter_context(running("--host=0.0.0.0", *source("strip", FPS)))
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         browser = stack.enter_context(lan.browser(home, bench.port))
         page = stack.enter_context(opened(browser, f"http://{CAR}:{bench.port}/"))

@@ -10,6 +10,7 @@ import os
 import socket
 import subprocess
 import threading
+import urllib.request
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -18,12 +19,14 @@ from types import TracebackType
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.conftest import CHROMIUM, chromium
-from tests.e2e.harness import RunningBench
+from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import go_on, probe, until
 
 CAR, PHONE = "10.79.0.1", "10.79.0.2"
 CAR_MAC, PHONE_MAC, NOBODY = (f"02:00:00:00:4f:{last:02x}" for last in (1, 2, 3))
 BURST_BYTES = 4000
+CURRENT_MS = 150
+"""A picture this young is the present."""
 CLONE_NEWNET = 0x40000000  # <linux/sched.h>
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -145,3 +148,18 @@ def take_wheel(page: Page, bench: RunningBench) -> None:
         page.locator("#wheel").click()
     until(page, "window.fpvcar.state.role === 'driver'")
     go_on(page)
+
+
+def status(bench: RunningBench) -> dict[str, object]:
+    """What the car says of itself."""
+    with urllib.request.urlopen(f"{bench.url}api/status", timeout=5.0) as answer:
+        said: dict[str, object] = json.load(answer)
+    return said
+
+
+def seconds_until_current(page: Page) -> float:
+    """How long until the picture is the present again."""
+    return wait_for(
+        lambda: bool(page.evaluate(f"window.fpvcar.video.ageMs < {CURRENT_MS}")),
+        f"old: {probe(page, 'video')}", 10.0,
+    )  # fmt: skip

@@ -1,0 +1,116 @@
+"""Bad links: they come back at once, and hurt nobody else. Figures: `make bench`."""
+
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from types import TracebackType
+
+import pytest
+from playwright.sync_api import Page
+from websockets.exceptions import ConnectionClosed
+
+from fpvcar import wire
+from tests.e2e.driver import open_socket
+from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.lan import seconds_until_current, status
+from tests.e2e.proxy import Link
+from tests.e2e.seat import opened, probe
+
+pytestmark = pytest.mark.e2e
+MOST = 2_000_000
+FPS = 30
+BACK_S = 1.0
+"""The aim is 0.2 s: the rest is the machine's."""
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
+    """Its camera fills the bitrate whatever it sees."""
+    running = RunningBench(
+        tmp_path_factory.mktemp("bench"), '--set=camera.source = "strip"'
+    )
+    try:
+        yield running.wait_ready()
+    finally:
+        running.stop()
+        print(running.log())
+
+
+class Eyes(AbstractContextManager["Eyes"]):
+    """A viewer without a browser: (monotonic s, age in s, key) of each unit."""
+
+    def __init__(self, port: int) -> None:
+        self.units: list[tuple[float, float, bool]] = []
+        self._socket = open_socket(port, "/ws/video")
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self._socket.close()
+        self._thread.join()
+
+    def _read(self) -> None:
+        try:
+            for packet in self._socket:
+                assert isinstance(packet, bytes)
+                now_s = time.monotonic()
+                head, _ = wire.parse_video(packet)
+                age_s = now_s - head.capture_us / 1e6
+                self.units.append((now_s, age_s, head.key))
+        except ConnectionClosed:
+            pass
+
+    def watch(self, seconds: float) -> tuple[int, float, int]:
+        """(units, median age in s, key frames) over so long."""
+        self.units.clear()
+        time.sleep(seconds)
+        units = list(self.units)
+        assert units, "nothing came"
+        ages = [age_s for _, age_s, _ in units]
+        return len(units), statistics.median(ages), sum(key for _, _, key in units)
+
+
+@pytest.mark.parametrize("bad", ["stalled", "narrow", "cut"])
+def test_a_viewer_on_a_bad_link_never_touches_another(
+    bench: RunningBench, bad: str
+) -> None:
+    seconds = 3.0
+    with (
+        Link(bench.port, 200_000 if bad == "narrow" else 4e6) as link,
+        Eyes(bench.port) as good,
+        Eyes(link.port) as poor,
+    ):
+        wait_for(lambda: len(poor.units) > 3, "the poor viewer sees nothing")
+        if bad == "stalled":
+            link.stall()
+        elif bad == "cut":
+            link.cut()
+        count, age_s, keys = good.watch(seconds)
+        suffered = len(poor.units) < 0.7 * FPS * seconds + 4
+        wanted = status(bench)["bitrate_wanted"]
+        link.mend()
+    assert suffered, "the bad link was none"
+    assert count >= 0.8 * FPS * seconds
+    assert age_s < 0.1
+    assert keys <= 2 * seconds + 1, "the poor viewer's key frames fill the good link"
+    assert wanted == MOST, "a watcher's link lowers everybody's picture"
+
+
+@pytest.mark.parametrize("path", ["", "?path=mse"])
+def test_a_stall_is_over_when_it_ends(
+    page: Page, bench: RunningBench, path: str
+) -> None:
+    with Link(bench.port, 4e6) as link:
+        opened(page, f"http://localhost:{link.port}/{path}")
+        for _ in range(2):
+            page.wait_for_timeout(500)
+            link.stall()
+            page.wait_for_timeout(1500)
+            assert probe(page, "video.ageMs") > 1000
+            link.mend()
+            assert seconds_until_current(page) < BACK_S

@@ -1,0 +1,82 @@
+"""A car on bad Wi-Fi, from another host: outages, and too little room.
+
+Figures: `make bench ONLY=links`.
+"""
+
+import os
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.lan import CAR, Lan, seconds_until_current, status, take_wheel
+from tests.e2e.seat import opened, probe
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+]
+MOST, THIRD = 2_000_000, 666_000
+BACK_S = 1.0
+"""The aim is 0.42 s: the rest is the machine's."""
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
+    """Open to the LAN; its camera fills the bitrate whatever it sees."""
+    running = RunningBench(
+        tmp_path_factory.mktemp("bench"), "--host=0.0.0.0",
+        '--set=camera.source = "strip"',
+    )  # fmt: skip
+    try:
+        yield running.wait_ready()
+    finally:
+        running.stop()
+        print(running.log())
+
+
+@pytest.fixture
+def lan() -> Iterator[Lan]:
+    """Two hosts and a cable."""
+    with Lan() as made:
+        yield made
+
+
+@pytest.fixture
+def far(bench: RunningBench, lan: Lan, tmp_path: Path) -> Iterator[Page]:
+    """A page at the wheel, on the other host."""
+    with lan.browser(tmp_path, bench.port) as browser:
+        page = browser.new_page()
+        opened(page, f"http://{CAR}:{bench.port}/")
+        take_wheel(page, bench)
+        yield page
+
+
+def test_an_outage_is_over_when_packets_pass(far: Page, lan: Lan) -> None:
+    assert probe(far, "video.path") == "webcodecs"
+    for length_s in (0.6, 1.3, 3.1):
+        far.wait_for_timeout(700)
+        lan.lose()
+        far.wait_for_timeout(length_s * 1000)
+        assert probe(far, "video.ageMs") > 400
+        lan.find()
+        assert seconds_until_current(far) < BACK_S
+
+
+def test_a_narrow_link_gets_a_smaller_picture_not_an_older_one(
+    far: Page, lan: Lan, bench: RunningBench
+) -> None:
+    far.wait_for_timeout(1000)
+    lan.narrow(THIRD, queue_bytes=20_000)
+    far.wait_for_timeout(2000)
+    shown, wanted = probe(far, "video.shown"), status(bench)["bitrate_wanted"]
+    far.wait_for_timeout(3000)
+    count = probe(far, "video.shown") - shown
+    ages = probe(far, "video.latencyMs")[-count:]
+    lan.widen()
+    assert isinstance(wanted, int) and wanted < MOST
+    assert count >= 3 * 8 and statistics.median(ages) < 300, ages
+    wait_for(lambda: status(bench)["bitrate_wanted"] == MOST, "still small", 8.0, 0.1)
