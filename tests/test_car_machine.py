@@ -1,0 +1,485 @@
+"""The car's decisions as one machine on a clock under control.
+
+    browsers (clocks of their own) -> Session -> Hub -> Control: gate, mixing
+        -> packets, late or not -> Wheels: lease, bridges -> fake pins, dead man
+
+All parts are the real ones, wired as in app.py; sockets, time and metal are not. In
+any order browsers join, drop, drive, flood, replay; processes hang, die and come back;
+the picture and the pin daemon go. After every 5 ms and at every change of a pin:
+
+1. a bridge has never both inputs on but to brake;
+2. what moves was wished, fresh and in that direction, by whoever has the seat, at most
+   0.3 s before - or, where a process or the daemon failed meanwhile, since then;
+3. an e-stop holds until a push of somebody who may;
+4. a car that stands says why.
+"""
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from fpvcar import config, paths, wire
+from fpvcar.access import Codes, Door, Rights
+from fpvcar.control import Control
+from fpvcar.devices.fake_pins import FakeBoard, FakePins
+from fpvcar.drive_socket import Closing, Session
+from fpvcar.gate import Cause
+from fpvcar.hub import Hub
+from fpvcar.wheels import Wheels
+from fpvcar.wheels_client import LEASE_NS
+from fpvcar.wire import Setpoint, WheelsReason
+
+PROFILE = config.load(paths.HARDWARE / "bench.toml")
+PINS = PROFILE.motor_pins()
+MS = 1_000_000
+STEP_NS = 5 * MS
+TICK_NS = 20 * MS
+OFF_NS = 300 * MS
+NAMES = ("Ann", "Bob", "Mum")
+GROWN_UP = "grownups"
+WHO = st.sampled_from([0, 0, 0, 1, 2])
+
+
+@dataclass
+class Board:
+    """What the hub asks of telemetry.Board."""
+
+    battery: wire.Battery | None = None
+
+    def set_head(self, on: bool) -> None:
+        """Nothing to light."""
+
+    def set_reversing(self, on: bool) -> None:
+        """Nothing to light."""
+
+
+class Camera:
+    """What the hub asks of camera.Camera."""
+
+    state = "ok"
+
+
+@dataclass
+class Page:
+    """A browser: its socket, its clock, its numbers, and what it has sent."""
+
+    name: str
+    ahead_ms: float
+    session: Session | None = None
+    seq: int = 0
+    sent: list[wire.Drive] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """A wish that may move the car: when, and the signs of throttle and steer."""
+
+    at_ns: int
+    throttle: float
+    steer: float
+
+
+class Car(RuleBasedStateMachine):
+    """See the head of this file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_ns = 10_000 * MS
+        self.pins = FakePins(lambda _: self.no_bridge_is_shorted())
+        self.board: FakeBoard | None = None
+        self.queue: list[tuple[int, bytes]] = []
+        self.answers: list[wire.Answer] = []
+        self.delay_ns = 0
+        self.connected = False
+        self.picture_ns: int | None = self.now_ns
+        self.sees = True
+        self.run_until_ns = self.wheels_until_ns = 0  # hung until then
+        self.daemon_hangs = False
+        self.failed_ns = -(10**12)
+        self.fresh: list[Fresh] = []
+        self.voided = (0, 0)
+        self.held_by: str | None = None
+        self.seq = 0
+        self.start_wheels()
+        self.start_run()
+        self.pages = [
+            Page(name, ahead) for name, ahead in zip(NAMES, (0, 9e9, -5e3), strict=True)
+        ]
+
+    # --- the parts ---
+
+    def start_run(self) -> None:
+        self.queue.clear()
+        self.control = Control(
+            PROFILE, self.send, self.picture_age_s, lambda: 7.5, lambda: None,
+            lambda: self.now_ns,
+        )  # fmt: skip
+        self.hub = Hub(
+            PROFILE, self.control, Door(Codes("123456", GROWN_UP)), Board(), Camera(),
+            self.welcome, lambda: self.now_ns / 1e9,
+        )  # fmt: skip
+        self.connected = True
+        self.hear(self.wheels.connected(self.now_ns))
+        self.next_tick_ns = self.now_ns
+
+    def start_wheels(self) -> None:
+        self.wheels = Wheels(PROFILE, self.connect, self.helper)
+
+    def connect(self) -> FakeBoard:
+        if self.daemon_hangs:
+            self.pins.hang()
+            raise self.pins.fault or AssertionError
+        self.pins.fault = None
+        self.board = FakeBoard(self.pins, PINS, self.now_ns / 1e9)
+        return self.board
+
+    def helper(self) -> None:
+        """The root helper: inputs, and the daemon anew."""
+        self.pins.levels.clear()
+        self.pins.cut()
+        self.daemon_hangs = False
+        if self.board is not None:
+            self.board.dead_man.running = False
+
+    def picture_age_s(self, now_s: float) -> float | None:
+        if self.sees:
+            self.picture_ns = self.now_ns
+        return None if self.picture_ns is None else now_s - self.picture_ns / 1e9
+
+    def welcome(self, code_needed: bool) -> wire.Welcome:
+        return wire.Welcome(
+            1, "Car", "0", 0, 250, 40, 640, 480, 30.0, 0, code_needed, True, False
+        )
+
+    def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
+        if not self.connected:
+            return False
+        self.seq += 1
+        packet = wire.pack_setpoint(Setpoint(self.seq, now_ns + LEASE_NS, duties))
+        before_ns = self.queue[-1][0] if self.queue else 0  # no packet overtakes
+        self.queue.append((max(now_ns + self.delay_ns, before_ns), packet))
+        if self.delay_ns == 0:
+            self.deliver()
+        return True
+
+    def deliver(self) -> None:
+        """What has arrived, if `wheels` is there to read it. Answers come later."""
+        if self.now_ns < self.wheels_until_ns:
+            return
+        come = [packet for at_ns, packet in self.queue if at_ns <= self.now_ns]
+        self.queue = [one for one in self.queue if one[0] > self.now_ns]
+        if come:
+            self.answers += self.wheels.receive(come, self.now_ns)
+
+    def hear(self, answers: list[wire.Answer]) -> None:
+        """`run` hears `wheels` on its loop, never from within `send`."""
+        heard, self.answers = [*self.answers, *answers], []
+        if self.connected:
+            for answer in heard:
+                self.control.wheels_answer(answer)
+
+    def pass_time(self, ms: int) -> None:
+        """5 ms at a time; whoever does not hang does what is due."""
+        until_ns = self.now_ns + ms * MS
+        while self.now_ns < until_ns:
+            self.now_ns += STEP_NS
+            if self.board is not None and not self.daemon_hangs:
+                self.board.dead_man.pass_to(self.now_ns / 1e9)
+            if self.now_ns >= self.wheels_until_ns:
+                self.deliver()
+                self.answers += self.wheels.tick(self.now_ns)
+            if self.now_ns >= self.run_until_ns:
+                self.hear([])
+                if self.now_ns >= self.next_tick_ns:
+                    self.next_tick_ns = self.now_ns + TICK_NS
+                    self.control.step()
+                    self.hub.tell()
+            self.whatever_moves_was_wished()
+
+    def void(self) -> None:
+        """What was wished so far counts no more, once it is off the way."""
+        arrives_ns = [at_ns for at_ns, _ in self.queue]
+        ends_ns = max([self.now_ns, self.failed_ns + OFF_NS, *arrives_ns]) + STEP_NS
+        self.voided = (self.now_ns, ends_ns)
+
+    def run_is_deaf(self) -> bool:
+        return self.now_ns < self.run_until_ns
+
+    # --- browsers ---
+
+    @initialize()
+    def the_car_has_started(self) -> None:
+        """A moment later somebody drives: most sequences are about that."""
+        self.pass_time(400)
+        for who in range(len(NAMES)):
+            self.somebody_joins(who)
+        self.drives_off(0)
+
+    @rule(who=WHO)
+    def somebody_joins(self, who: int) -> None:
+        """A new socket, also of a page that has one; numbers and clock begin anew."""
+        page = self.pages[who]
+        code = GROWN_UP if page.name == "Mum" else ""
+        if self.hub.drives(page.name):
+            self.void()
+        page.session = Session("10.0.0.1", Rights(drive=True), PROFILE.gate.stale_s)
+        page.seq = 0
+        self.say(page, wire.Hello(1, page.name, page.name, code))
+
+    @rule(who=WHO)
+    def somebody_drops(self, who: int) -> None:
+        """The socket closes."""
+        page = self.pages[who]
+        if page.session is not None:
+            self.hub.leave(page.session)
+        page.session = None
+
+    def say(self, page: Page, message: wire.Upward) -> None:
+        if page.session is None:
+            return
+        try:
+            self.hub.receive(page.session, message)
+        except Closing:
+            page.session = None
+
+    def drive(self, page: Page, throttle: float, steer: float, late_ms: float) -> None:
+        page.seq += 1
+        at_ms = self.now_ns / 1e6 + page.ahead_ms - late_ms
+        drive = wire.Drive(page.seq, at_ms, throttle, steer)
+        page.sent.append(drive)
+        if self.hub.drives(page.name) and page.session is not None and late_ms == 0:
+            self.fresh.append(Fresh(self.now_ns, throttle, steer))
+        self.say(page, drive)
+
+    @rule(who=WHO)
+    def drives_off(self, who: int) -> None:
+        """Lets go, wishes, and holds the stick for a while."""
+        self.drive(self.pages[who], 0.0, 0.0, 0.0)
+        for _ in range(3):
+            self.drive(self.pages[who], 1.0, -0.5, 0.0)
+            self.pass_time(40)
+
+    @rule(
+        who=WHO,
+        throttle=st.sampled_from([0.0, 0.0, 1.0, -1.0, 0.2]),
+        steer=st.sampled_from([0.0, -1.0, 0.5]),
+        late_ms=st.sampled_from([0, 0, 0, 160, 400, 5000]),
+    )
+    def somebody_wishes(
+        self, who: int, throttle: float, steer: float, late_ms: int
+    ) -> None:
+        """In time or not."""
+        page = self.pages[who]
+        if late_ms and not page.seq:  # the first one would be the measure itself
+            self.drive(page, 0.0, 0.0, 0.0)
+        self.drive(page, throttle, steer, late_ms)
+
+    @rule(
+        who=WHO, back=st.integers(1, 40), count=st.integers(1, 300),
+        after_ms=st.sampled_from([0, 20, 400]),
+    )  # fmt: skip
+    def a_flood_of_old_wishes(
+        self, who: int, back: int, count: int, after_ms: int
+    ) -> None:
+        """Doubled and reordered, as they were sent; of the same socket only."""
+        self.pass_time(after_ms)
+        page = self.pages[who]
+        old = [one for one in page.sent[-back:] if one.seq <= page.seq]
+        for number in range(count if old else 0):
+            self.say(page, old[number % len(old)])
+        self.pass_time(20)
+
+    @rule(who=WHO, word=st.sampled_from([wire.Take(), wire.Release()]))
+    def the_wheel_changes_hands(self, who: int, word: wire.Upward) -> None:
+        """Taken or given away, or asked for in vain."""
+        page = self.pages[who]
+        drove = self.hub.drives(page.name)
+        self.say(page, word)
+        if self.hub.drives(page.name) != drove:
+            self.void()
+
+    @rule(who=WHO)
+    def somebody_stops(self, who: int) -> None:
+        """The octagon."""
+        page = self.pages[who]
+        if page.session is not None:
+            self.say(page, wire.Estop())
+            if page.session is not None and self.held_by != "Mum":
+                self.held_by = page.name
+
+    @rule(who=WHO)
+    def somebody_goes_on(self, who: int) -> None:
+        """Go on: of the driver or a grown-up, and hers only she clears."""
+        page = self.pages[who]
+        may = page.name == "Mum" or (
+            self.hub.drives(page.name) and self.held_by != "Mum"
+        )
+        if may and page.session is not None:
+            self.held_by = None
+            if self.control.decision.latches.hold is not None:
+                self.void()  # a neutral wish comes first
+        self.say(page, wire.Resume())
+
+    @rule(who=WHO, by_ms=st.sampled_from([-5000.0, 50.0, 3.6e6]))
+    def a_clock_is_set(self, who: int, by_ms: float) -> None:
+        """The browser's; the car's own cannot be. Wishes may look stale: never new."""
+        self.pages[who].ahead_ms += by_ms
+
+    # --- what fails ---
+
+    @rule(ms=st.integers(5, 400))
+    def time_passes(self, ms: int) -> None:
+        """Nobody says anything."""
+        self.pass_time(ms)
+
+    @rule(ms=st.sampled_from([0, 0, 10, 60, 99, 150]))
+    def packets_to_the_wheels_are_late(self, ms: int) -> None:
+        """A busy machine."""
+        self.delay_ns = ms * MS
+
+    @rule(ms=st.sampled_from([30, 120, 400, 3000]))
+    def run_hangs(self, ms: int) -> None:
+        """Its loop is blocked, or it was stopped."""
+        self.failed_ns, self.run_until_ns = self.now_ns, self.now_ns + ms * MS
+        self.pass_time(ms)
+
+    @rule()
+    def run_is_killed(self) -> None:
+        """And its unit starts it again."""
+        self.connected = False
+        self.queue.clear()
+        if self.now_ns >= self.wheels_until_ns:
+            self.wheels.stop(WheelsReason.CLOSED, self.now_ns)
+        for page in self.pages:
+            page.session = None
+        self.answers, self.held_by = [], None
+        self.void()
+        self.failed_ns = self.now_ns
+        self.pass_time(100)
+        self.start_run()
+
+    @rule(ms=st.sampled_from([30, 120, 400, 3000]), hears=st.booleans())
+    def wheels_hang(self, ms: int, hears: bool) -> None:
+        """Stopped and continued; `run` notices or not."""
+        self.failed_ns, self.wheels_until_ns = self.now_ns, self.now_ns + ms * MS
+        if hears and ms > 150:
+            self.control.wheels_state("hung")
+        self.pass_time(ms)
+
+    @rule()
+    def wheels_are_killed(self) -> None:
+        """The dead man stops the car; the new ones take nothing but zero."""
+        self.failed_ns, self.connected = self.now_ns, False
+        self.queue.clear()
+        self.answers = []
+        self.control.wheels_state("absent")
+        self.wheels_until_ns = self.now_ns + 200 * MS
+        self.pass_time(200)
+        self.start_wheels()
+        self.connected = True
+        self.pass_time(5)
+        self.hear(self.wheels.connected(self.now_ns))
+
+    @rule(hangs=st.booleans())
+    def the_pin_daemon_fails(self, hangs: bool) -> None:
+        """Killed: its unit lets go of the pins. Hung: `wheels` ask the helper."""
+        self.failed_ns = self.now_ns
+        if hangs:
+            self.pins.hang()
+            self.daemon_hangs = True
+        else:
+            self.helper()
+        self.pass_time(50)
+
+    @rule(sees=st.booleans())
+    def the_picture_comes_and_goes(self, sees: bool) -> None:
+        """The profile says blind = "stop"."""
+        self.sees = sees
+
+    # --- what must hold ---
+
+    @property
+    def moves(self) -> tuple[float, float]:
+        """Signs of what the pins do to (drive, steering); 0 while it brakes."""
+        duty = [self.pins.duty(gpio) for gpio in PINS]
+        return duty[0] - duty[1], duty[2] - duty[3]
+
+    def no_bridge_is_shorted(self) -> None:
+        """Asked at every change of a pin."""
+        for forward, reverse in (PINS[:2], PINS[2:]):
+            duties = self.pins.duty(forward), self.pins.duty(reverse)
+            assert 0.0 in duties or duties == (1.0, 1.0), f"both inputs on: {duties}"
+
+    def whatever_moves_was_wished(self) -> None:
+        """The second invariant."""
+        drive, steer = self.moves
+        since_ns = self.now_ns - OFF_NS
+        if self.failed_ns > since_ns:  # a failure has its own 0.3 s, on top
+            since_ns = self.failed_ns - OFF_NS
+        void_ns, ends_ns = self.voided
+        if self.now_ns >= ends_ns:
+            self.fresh = [one for one in self.fresh if one.at_ns > void_ns]
+        wishes = [one for one in self.fresh if one.at_ns >= since_ns]
+        if drive:
+            assert any(one.throttle * drive > 0 for one in wishes), self.words()
+        if steer:
+            assert any(one.steer * steer > 0 for one in wishes), self.words()
+
+    def words(self) -> str:
+        """For whoever reads a failure."""
+        decision = self.control.decision
+        return f"moves {self.moves}, {decision}, last {self.fresh[-1:]}"
+
+    @invariant()
+    def an_estop_holds(self) -> None:
+        """Until somebody who may goes on."""
+        if self.held_by is not None and not self.run_is_deaf():
+            held = self.control.decision.latches.hold
+            assert held is not None and self.control.duties == (0.0, 0.0)
+            if self.held_by == "Mum":
+                assert held.cause is Cause.ESTOP_GROWN_UP
+
+    @invariant()
+    def a_car_that_stands_says_why(self) -> None:
+        """Nothing is held back without a word to everybody."""
+        decision, stop = self.control.decision, self.hub.stop()
+        if decision.neutral:
+            assert decision.reason in ("neutral", "nobody", "stopped")
+            assert decision.reason != "stopped" or stop is not None
+        else:
+            assert decision.reason in ("driving", "limited") and stop is None
+        if not any(self.control.duties):
+            assert decision.neutral
+
+    @precondition(lambda self: self.control.decision.neutral)
+    @invariant()
+    def zero_is_zero(self) -> None:
+        """What the gate holds back, mixing does not make up."""
+        assert self.control.duties == (0.0, 0.0)
+
+    def teardown(self) -> None:
+        """Everything falls silent: the car stands after 0.3 s, whatever was before."""
+        self.wheels_until_ns = self.run_until_ns = 0
+        self.pass_time(600)
+        assert self.moves == (0.0, 0.0), self.words()
+
+
+@pytest.mark.soak
+def test_whatever_happens_the_invariants_hold(soaking: bool) -> None:
+    run_state_machine_as_test(
+        Car,
+        settings=settings(
+            max_examples=3000 if soaking else 100, stateful_step_count=30,
+            deadline=None, suppress_health_check=list(HealthCheck),
+        ),
+    )  # fmt: skip
