@@ -1,0 +1,65 @@
+"""`python -m tests.mutation`: does some test notice when the gate loses its teeth?"""
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Sequence
+
+from tests.mutation import run
+from tests.mutation.equivalents import EQUIVALENTS
+from tests.mutation.mutants import Mutant
+
+
+def main() -> int:
+    """0 if every mutant was killed but those that are listed, with their reasons."""
+    parser = argparse.ArgumentParser("python -m tests.mutation", description=__doc__)
+    parser.add_argument("--only", default=",".join(run.TESTS), help="modules")
+    parser.add_argument("--sample", type=int, help="so many, drawn by the seed")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    names = given.only.split(",")
+    start_s = time.monotonic()
+    run.prepare()
+    run.unharmed(names)
+    every = run.all_mutants(names)
+    wanted = every
+    if given.sample is not None:
+        wanted = random.Random(given.seed).sample(every, min(given.sample, len(every)))
+    survivors = [one.mutant.key for one in run.judged(wanted) if not one.killed]
+    faults = report(names, wanted, survivors)
+    if given.sample is None:
+        keys = {mutant.key for _, mutant in every}
+        mine = [one for one in EQUIVALENTS if one.partition(".")[0] in names]
+        faults += [f"listed, but no mutant: {one}" for one in mine if one not in keys]
+        faults += [
+            f"listed, but killed: {one}"
+            for one in mine
+            if one in keys and one not in survivors
+        ]
+    print(f"{len(wanted)} of {len(every)} mutants, {time.monotonic() - start_s:.0f} s")
+    print("\n".join(faults) or "no test gap")
+    return 1 if faults else 0
+
+
+def report(
+    names: Sequence[str],
+    wanted: Sequence[tuple[str, Mutant]],
+    survivors: Sequence[str],
+) -> list[str]:
+    """Prints a line for each module; the survivors that are not listed."""
+    print(f"{'module':10}{'mutants':>9}{'killed':>9}{'equivalent':>12}{'survived':>10}")
+    faults = []
+    for name in names:
+        keys = [mutant.key for module, mutant in wanted if module == name]
+        alive = [key for key in keys if key in survivors]
+        gaps = [key for key in alive if key not in EQUIVALENTS]
+        listed = len(alive) - len(gaps)
+        print(f"{name:10}{len(keys):9}{len(keys) - len(alive):9}", end="")
+        print(f"{listed:12}{len(gaps):10}")
+        faults += [f"survived: {key}" for key in gaps]
+    return faults
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+"""Runs the tests of a module against its mutants: a fork each, two at a time.
+
+The parent has imported everything but what is mutated and its tests; the child serves
+the mutant to the importer and runs pytest. So a mutant costs its tests and no start.
+"""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import io
+import os
+import signal
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+import fpvcar
+from tests.mutation.mutants import Mutant, mutants
+
+TESTS: dict[str, tuple[str, ...]] = {
+    "gate": ("test_gate.py", "test_control.py"),
+    "mixing": ("test_mixing.py",),
+    "seat": ("test_seat.py",),
+    "lease": ("test_lease.py", "test_wheels.py"),
+    "wheels": ("test_wheels.py",),
+}
+"""What is mutated, and by whom it must be noticed; the quickest first.
+
+Examples only: what a search finds by luck is not held on to."""
+SEARCHES = "not TestStorm and not test_no_sequence"
+SLOW_S = 30.0
+WAITING = ("fpvcar.config", "fpvcar.wire", "fpvcar.devices.fake_pins",
+           "hypothesis.stateful", "pytest_asyncio.plugin", "_hypothesis_pytestplugin",
+           )  # fmt: skip
+PACKAGE = Path(fpvcar.__file__).parent
+HERE = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`killed`: some test failed, or none ended within half a minute."""
+
+    mutant: Mutant
+    killed: bool
+
+
+class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Serves one module from a source in memory."""
+
+    def __init__(self, name: str, source: str) -> None:
+        self._name, self._source = name, source
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None,
+        target: types.ModuleType | None = None,
+    ) -> importlib.machinery.ModuleSpec | None:  # fmt: skip
+        if fullname != self._name:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        exec(compile(self._source, f"<mutant of {self._name}>", "exec"), vars(module))
+
+
+def all_mutants(names: Sequence[str]) -> list[tuple[str, Mutant]]:
+    """(module, mutant) of every module."""
+    found = []
+    for name in names:
+        source = (PACKAGE / f"{name}.py").read_text(encoding="utf-8")
+        found += [(name, one) for one in mutants(name, source)]
+    return found
+
+
+def prepare() -> None:
+    """Imports what every child needs and no mutant touches."""
+    for name in WAITING:
+        importlib.import_module(name)
+    for name in TESTS:
+        assert f"fpvcar.{name}" not in sys.modules, f"{name} is loaded already"
+    # Whether a mutant dies must not depend on luck, nor cost a search for why.
+    hypothesis.settings.register_profile(
+        "mutants", derandomize=True, database=None,
+        phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+    )  # fmt: skip
+    hypothesis.settings.load_profile("mutants")
+
+
+def _child(name: str, source: str) -> int:
+    sys.meta_path.insert(0, _Mutated(f"fpvcar.{name}", source))
+    tests = [str(HERE / one) for one in TESTS[name]]
+    sys.stdout = sys.stderr = io.StringIO()
+    loaded = "ignore::pytest.PytestAssertRewriteWarning"  # in the parent, on purpose
+    options = [
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--tb=no",
+        "-W",
+        loaded,
+        "-k",
+        SEARCHES,
+    ]
+    return int(pytest.main([*options, *tests]))
+
+
+def _fork(name: str, source: str) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 99
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        signal.alarm(int(SLOW_S))
+        status = _child(name, source)
+    finally:
+        os._exit(status)
+
+
+def judged(wanted: Sequence[tuple[str, Mutant]], at_once: int = 2) -> Iterator[Verdict]:
+    """A verdict for each mutant, in the order in which they are reached."""
+    waiting = list(reversed(wanted))
+    running: dict[int, Mutant] = {}
+    while waiting or running:
+        while waiting and len(running) < at_once:
+            name, mutant = waiting.pop()
+            running[_fork(name, mutant.source)] = mutant
+        pid, status = os.wait()
+        killed = os.waitstatus_to_exitcode(status) != 0
+        yield Verdict(running.pop(pid), killed)
+
+
+def unharmed(names: Sequence[str]) -> None:
+    """The tests must pass on what is not mutated, or every mutant would seem dead."""
+    for name in names:
+        source = (PACKAGE / f"{name}.py").read_text(encoding="utf-8")
+        (one,) = judged([(name, Mutant(f"{name}: nothing changed", source))])
+        if one.killed:
+            raise SystemExit(f"the tests of {name} fail without a mutant")

@@ -1,0 +1,64 @@
+"""Every flipped comparison, removed stop or changed limit is noticed by some test."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.mutation.mutants import mutants
+
+SAMPLE = 60
+
+CORE = """
+LIMIT = 10
+
+@dataclass(frozen=True)
+class Stop:
+    by: Cause = Cause.NOBODY
+
+def decide(age, held):
+    log.info("left alone")
+    if age >= LIMIT or held:
+        stop()
+        return 0.0
+    return min(age, 1)
+"""
+
+
+def test_the_operators_are_these() -> None:
+    assert [one.key for one in mutants("core", CORE)] == [
+        "core: constant 10 -> 11",
+        "core: constant 10 -> 9",
+        "core.Stop: by = Cause.NOBODY: None",
+        "core.decide: removed: return min(age, 1)",
+        "core.decide: negated: age >= LIMIT or held",
+        "core.decide: removed: stop()",
+        "core.decide: removed: return 0.0",
+        "core.decide: age >= LIMIT or held: or -> and",
+        "core.decide: age >= LIMIT or held: without age >= LIMIT",
+        "core.decide: age >= LIMIT or held: without held",
+        "core.decide: age >= LIMIT: >= -> >",
+        "core.decide: age >= LIMIT: >= -> <",
+        "core.decide: constant 0.0 -> 0.1",
+        "core.decide: constant 0.0 -> -0.1",
+        "core.decide: min(age, 1): max",
+        "core.decide: constant 1 -> 2",
+        "core.decide: constant 1 -> 0",
+    ]
+
+
+def test_each_mutant_is_another_program() -> None:
+    sources = [one.source for one in mutants("core", CORE)]
+    assert len(set(sources)) == len(sources)
+    assert all("left alone" in source for source in sources)
+
+
+@pytest.mark.soak
+def test_every_mutant_is_killed(soaking: bool) -> None:
+    sample = () if soaking else (f"--sample={SAMPLE}",)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.mutation", *sample],
+        capture_output=True, text=True, timeout=900,
+    )  # fmt: skip
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
