@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import socket
 import threading
 import time
 import uuid
@@ -18,13 +19,17 @@ from tests.e2e.harness import RunningBench, wait_for
 
 
 def open_socket(
-    port: int, path: str, *, own_origin: bool = True, max_queue: int = 16
-) -> ClientConnection:
-    """A WebSocket to the bench, with the Origin that its own page has, or none."""
-    base = f"localhost:{port}"
+    port: int, path: str, *, own_origin: bool = True, max_queue: int = 16,
+    host: str = "localhost", link: socket.socket | None = None,
+) -> ClientConnection:  # fmt: skip
+    """A WebSocket to the bench, with the Origin that its own page has, or none.
+
+    `link` is a connection that is there already: from another network, say.
+    """
+    base = f"{host}:{port}"
     return connect(
         f"ws://{base}{path}", compression=None, max_queue=max_queue, legacy=True,
-        origin=Origin(f"http://{base}") if own_origin else None,
+        origin=Origin(f"http://{base}") if own_origin else None, sock=link,
     )  # fmt: skip
 
 
@@ -33,7 +38,8 @@ class Driver(AbstractContextManager["Driver"]):
 
     def __init__(
         self, port: int, *, client: str | None = None, name: str = "Ann",
-        code: str = "", own_origin: bool = True,
+        code: str = "", own_origin: bool = True, host: str = "localhost",
+        link: socket.socket | None = None,
     ) -> None:  # fmt: skip
         self.client = client or uuid.uuid4().hex
         self.wish = (0.0, 0.0)
@@ -43,7 +49,9 @@ class Driver(AbstractContextManager["Driver"]):
         self.closed = threading.Event()
         self._seq = 0
         self._lock = threading.Lock()
-        self._socket = open_socket(port, "/ws/drive", own_origin=own_origin)
+        self._socket = open_socket(
+            port, "/ws/drive", own_origin=own_origin, host=host, link=link
+        )
         self.say(kind="hello", v=wire.VERSION, client=self.client, name=name, code=code)
         self._threads = [
             threading.Thread(target=self._listen, daemon=True),
@@ -159,7 +167,7 @@ def free(driver: Driver) -> None:
         ready = driver.state["wheels"] == "ok" and driver.state["camera"] == "ok"
         return ready and stop is None
 
-    wait_for(freed, f"still held: {driver.state}", 20.0, every_s=0.1)
+    wait_for(freed, f"still held: {driver.state}", 20.0, every_s=0.03)
 
 
 def make_whole(bench: RunningBench) -> None:

@@ -7,6 +7,26 @@ from playwright.sync_api import BrowserContext, Page
 
 from tests.e2e.harness import PinWatch, wait_for
 
+GAMEPAD = """
+window.pad = {id: 'Test Pad', index: 0, connected: true, mapping: 'standard',
+  timestamp: 0, axes: [0, 0, 0, 0],
+  buttons: Array.from(
+    {length: 17}, () => ({pressed: false, touched: false, value: 0}))};
+navigator.getGamepads = () => [window.pad, null, null, null];
+window.plug = () => {
+  const event = new Event('gamepadconnected');
+  event.gamepad = window.pad;
+  dispatchEvent(event);
+};
+window.unplug = () => {
+  const event = new Event('gamepaddisconnected');
+  event.gamepad = window.pad;
+  navigator.getGamepads = () => [null, null, null, null];
+  dispatchEvent(event);
+};
+"""
+"""A gamepad that a test can push, plug in and pull: a headless browser has none."""
+
 
 def probe(page: Page, expression: str) -> Any:
     """A part of window.fpvcar, the page's read-only probe."""

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import (
+    GAMEPAD,
     Thumbs,
     at_the_wheel,
     drives,
@@ -23,25 +24,6 @@ from tests.e2e.seat import (
 
 pytestmark = pytest.mark.e2e
 FORWARD, REVERSE, LEFT, RIGHT = range(4)
-
-GAMEPAD = """
-window.pad = {id: 'Test Pad', index: 0, connected: true, mapping: 'standard',
-  timestamp: 0, axes: [0, 0, 0, 0],
-  buttons: Array.from(
-    {length: 17}, () => ({pressed: false, touched: false, value: 0}))};
-navigator.getGamepads = () => [window.pad, null, null, null];
-window.plug = () => {
-  const event = new Event('gamepadconnected');
-  event.gamepad = window.pad;
-  dispatchEvent(event);
-};
-window.unplug = () => {
-  const event = new Event('gamepaddisconnected');
-  event.gamepad = window.pad;
-  navigator.getGamepads = () => [null, null, null, null];
-  dispatchEvent(event);
-};
-"""
 
 
 @pytest.fixture

@@ -1,0 +1,164 @@
+"""The rows of "Who stops the car" that need a browser; see causes.py.
+
+The browser is a process group of its own, so that all of it can be frozen or killed.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from types import TracebackType
+
+from playwright.sync_api import Browser, Error, Page
+
+from tests.e2e.causes import ONE_FRAME_S, Cause, Ground, one_stop, patiently
+from tests.e2e.conftest import CHROMIUM, FLAGS
+from tests.e2e.driver import make_whole
+from tests.e2e.harness import PinWatch
+from tests.e2e.seat import GAMEPAD, at_the_wheel, drives, go_on, holds, until
+
+MARK = f"--driver-of-the-stops={os.getpid()}"
+
+
+class Seat(AbstractContextManager["Seat"]):
+    """One Chromium and one page at the wheel; started again after it was killed."""
+
+    def __init__(self, ground: Ground, starter: Browser) -> None:
+        self.ground, self._starter = ground, starter
+        self._browser: Browser | None = None
+        self._page: Page | None = None
+        self.group = 0
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        if self._browser is not None:
+            with suppress(Error):
+                self._browser.close()
+
+    @property
+    def page(self) -> Page:
+        """A page at the wheel with nothing that holds the car."""
+        if self._browser is None or not self._browser.is_connected():
+            self._browser = self._starter.browser_type.launch(
+                executable_path=CHROMIUM, args=[*FLAGS, MARK], headless=True
+            )
+            self.group, self._page = _group_of(MARK), None
+        if self._page is None or self._page.is_closed():
+            make_whole(self.ground.bench)  # whoever sat there before is gone
+            context = self._browser.new_context()
+            context.add_init_script(GAMEPAD)
+            self._page = at_the_wheel(context.new_page(), self.ground.bench.url)
+        return self._page
+
+    def send(self, number: signal.Signals) -> None:
+        """To every process of this browser."""
+        os.killpg(self.group, number)
+
+
+def _group_of(mark: str) -> int:
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError, ValueError):
+            if mark.encode() in (entry / "cmdline").read_bytes():
+                group = os.getpgid(int(entry.name))
+                assert group != os.getpgid(0), "the browser is in our own group"
+                return group
+    raise AssertionError(f"no browser with {mark}")
+
+
+def _done(act: Callable[[Seat], object]) -> Callable[[Seat], int]:
+    def timed(seat: Seat) -> int:
+        page = seat.page  # not on the clock
+        assert page
+        now_ns = time.monotonic_ns()
+        act(seat)
+        return now_ns
+
+    return timed
+
+
+def _open_another(page: Page) -> None:
+    """A second tab behind this one. Playwright's make-believe that every tab has the
+    focus and is seen is off from here on."""
+    session = page.context.new_cdp_session(page)
+    session.send("Emulation.setFocusEmulationEnabled", {"enabled": False})
+    page.context.new_page()
+    page.bring_to_front()
+    until(page, "document.visibilityState === 'visible'")
+
+
+def _hide(seat: Seat) -> None:
+    seat.page.context.pages[-1].bring_to_front()
+
+
+def _is_hidden(seat: Seat) -> None:
+    assert seat.page.evaluate("document.visibilityState") == "hidden"
+
+
+def _unplug(seat: Seat) -> None:
+    seat.page.evaluate("unplug()")
+
+
+def _leave_full_screen(seat: Seat) -> None:
+    seat.page.evaluate("document.exitFullscreen()")
+
+
+CAUSES: tuple[Cause[Seat], ...] = (
+    Cause("key up", ONE_FRAME_S, None, _done(lambda s: s.page.keyboard.up("ArrowUp"))),
+    Cause("tab hidden", ONE_FRAME_S, None, _done(_hide), _is_hidden, way="tab"),
+    Cause("window loses focus", ONE_FRAME_S, None,
+          _done(lambda s: s.page.evaluate("dispatchEvent(new Event('blur'))"))),
+    Cause("gamepad unplugged", ONE_FRAME_S, None, _done(_unplug), way="gamepad"),
+    Cause("full screen left", ONE_FRAME_S, "estop", _done(_leave_full_screen),
+          way="full screen", logged="fpvcar.gate: stopped: estop"),
+    Cause("browser frozen", 0.30, "silence", _done(lambda s: s.send(signal.SIGSTOP)),
+          lambda s: s.send(signal.SIGCONT), logged="fpvcar.gate: stopped: silence"),
+    Cause("tab closed", ONE_FRAME_S, "handover", _done(lambda s: s.page.close())),
+    Cause("browser killed", 0.30, "silence", _done(lambda s: s.send(signal.SIGKILL)),
+          logged="fpvcar.gate: stopped: silence"),
+)  # fmt: skip
+
+
+def run_one(seat: Seat, cause: Cause[Seat]) -> float:
+    """One run of a row: the seconds until the motors were off."""
+    return patiently(lambda: _run_one(seat, cause))
+
+
+def _run_one(seat: Seat, cause: Cause[Seat]) -> float:
+    page = seat.page
+    go_on(page)
+    if cause.way == "full screen":
+        page.keyboard.press("f")
+        until(page, "document.fullscreenElement !== null")
+    if cause.way == "gamepad":
+        page.evaluate("plug()")
+    if cause.way == "tab":
+        _open_another(page)
+
+    def drive(watch: PinWatch) -> None:
+        if cause.way == "gamepad":
+            drives(page, lambda: watch.now.driving,
+                   lambda: page.evaluate("pad.buttons[7].value = 1"),
+                   lambda: page.evaluate("pad.buttons[7].value = 0"), "gamepad",
+            )  # fmt: skip
+        else:
+            holds(page, watch, "ArrowUp")
+
+    try:
+        return one_stop(seat, seat.ground.bench, cause, drive)
+    finally:
+        _tidy(page, fresh=cause.way == "tab")
+
+
+def _tidy(page: Page, fresh: bool) -> None:
+    """Everything let go, or a `fresh` page the next time; it may be gone anyhow."""
+    with suppress(Error):
+        if fresh:
+            page.context.close()
+            return
+        page.keyboard.up("ArrowUp")
+        page.evaluate("pad.buttons[7].value = 0; navigator.getGamepads = () => [pad]")
+        until(page, "window.fpvcar.link.kind === 'up'", 15.0)

@@ -1,0 +1,304 @@
+"""The table "Who stops the car" as data: what fails, how it is made to fail, who must
+notice, and within what time. Tests and benchmark run the same rows.
+
+Rows that need a browser are in browser_causes.py. Not here, because the parts do not
+exist yet: range sensors and the PCA9685. A hanging kernel no process can show.
+"""
+
+import json
+import os
+import random
+import signal
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from tests.e2e.air import CAR, Air
+from tests.e2e.driver import Driver, free, make_whole, sit_down
+from tests.e2e.harness import PinWatch, RunningBench, wait_for
+from tests.e2e.proxy import Link
+
+ONE_FRAME_S = 0.04
+STAYS_S = 0.12
+"""How long whatever comes back is watched: longer than any queue or retry."""
+TRANSIENT_S = 0.02
+"""The emulator switches the pins of a bank one after the other."""
+BLOCKABLE = Path(__file__).parent / "blockable"
+CLIENT = "driver-of-the-stops"
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Cause(Generic[S]):
+    """One row. `fail` returns CLOCK_MONOTONIC in ns just before the failure.
+
+    `shown` is the cause that the car then gives to everybody, None where a neutral
+    wish came and nothing holds the car; `logged` must stand in the log of the bench.
+    """
+
+    name: str
+    limit_s: float
+    shown: str | None
+    fail: Callable[[S], int]
+    mend: Callable[[S], object] = lambda scene: None
+    logged: str = ""
+    way: str = "direct"
+    deaf: bool = False
+    """`run` can be asked only when it is mended."""
+
+
+class Ground:
+    """The bench of one suite, and the ways over which a driver can come to it."""
+
+    def __init__(self, bench: RunningBench, stack: ExitStack) -> None:
+        self.bench = bench
+        self.link = stack.enter_context(Link(bench.port))
+        self.air = stack.enter_context(Air()) if os.geteuid() == 0 else None
+        codes = json.loads((bench.state / "codes.json").read_text())
+        self.drive_code, self.grown_up_code = codes["drive"], codes["grown_up"]
+
+    def driver(self, way: str) -> Driver:
+        """At the other end of a way, not seated yet."""
+        if way == "link":
+            return Driver(self.link.port, client=CLIENT)
+        if way == "air":
+            assert self.air is not None
+            made = self.air.connect(self.bench.port)
+            return Driver(
+                self.bench.port, client=CLIENT, code=self.drive_code, host=CAR,
+                link=made,
+            )  # fmt: skip
+        return Driver(self.bench.port, client=CLIENT)
+
+
+@contextmanager
+def ground(home: Path) -> Iterator[Ground]:
+    """A bench that is open to the LAN and whose processes can be blocked."""
+    bench = RunningBench(home, "--host=0.0.0.0", env={"PYTHONPATH": str(BLOCKABLE)})
+    try:
+        bench.wait_ready()
+        with ExitStack() as stack:
+            yield Ground(bench, stack)
+    finally:
+        bench.stop()
+
+
+@dataclass
+class Scene:
+    """Somebody who drives."""
+
+    ground: Ground
+    driver: Driver
+
+    @property
+    def bench(self) -> RunningBench:
+        """The bench."""
+        return self.ground.bench
+
+
+def signalled(unit: str, number: signal.Signals) -> Callable[[Scene], int]:
+    """A unit of the bench gets a signal."""
+    return lambda scene: scene.bench.kill(unit, number)
+
+
+def _cameras(number: signal.Signals) -> Callable[[Scene], int]:
+    def act(scene: Scene) -> int:
+        pids, now_ns = scene.bench.cameras(), time.monotonic_ns()
+        for pid in pids:
+            os.kill(pid, number)
+        return now_ns
+
+    return act
+
+
+def _done(act: Callable[[Scene], object]) -> Callable[[Scene], int]:
+    def timed(scene: Scene) -> int:
+        now_ns = time.monotonic_ns()
+        act(scene)
+        return now_ns
+
+    return timed
+
+
+def _only_pings(scene: Scene) -> None:
+    scene.driver.sending = False
+
+
+def _speak(scene: Scene) -> None:
+    scene.driver.sending = True
+
+
+def _live(scene: Scene) -> None:
+    """Long enough that the bench takes no ending for a crash loop."""
+    time.sleep(1.1)
+
+
+def _air(scene: Scene) -> Air:
+    assert scene.ground.air is not None
+    return scene.ground.air
+
+
+def _by(name: str, grown_up: bool, *words: str) -> Callable[[Scene], int]:
+    """Somebody else says something; connected before the clock starts."""
+
+    def act(scene: Scene) -> int:
+        code = scene.ground.grown_up_code if grown_up else ""
+        with Driver(scene.bench.port, name=name, code=code) as other:
+            wait_for(lambda: bool(other.state), "not welcome")
+            now_ns = time.monotonic_ns()
+            for word in words:
+                other.say(kind=word)
+            wait_for(lambda: stop(scene.bench) is not None, "not heard", every_s=0.005)
+        return now_ns
+
+    return act
+
+
+CONT = signal.SIGCONT
+CAUSES: tuple[Cause[Scene], ...] = (
+    Cause("finger lifts", ONE_FRAME_S, None, _done(lambda s: s.driver.drive(0.0, 0.0)),
+          logged="fpvcar.gate: neutral"),
+    Cause("Wi-Fi loses every packet", 0.30, "silence", _done(lambda s: _air(s).cut()),
+          lambda s: _air(s).mend(), way="air"),
+    Cause("half-open socket", 0.30, "silence", _done(lambda s: s.ground.link.stall()),
+          lambda s: s.ground.link.mend(), way="link"),
+    Cause("only heartbeats", 0.30, "silence", _done(_only_pings), _speak),
+    Cause("connection reset", 0.30, "silence", _done(lambda s: s.ground.link.cut()),
+          way="link"),
+    Cause("socket closed", 0.30, "silence", _done(lambda s: s.driver.abandon())),
+    Cause("run killed", 0.05, "handover", signalled("run", signal.SIGKILL),
+          logged="fpvcar.wheels: stopped: closed"),
+    Cause("run ended", 0.05, "handover", signalled("run", signal.SIGTERM), _live,
+          logged="fpvcar.wheels: stopped: closed"),
+    Cause("run stopped", 0.15, "wheels_stopped", signalled("run", signal.SIGSTOP),
+          signalled("run", CONT), logged="fpvcar.wheels: deadline of", deaf=True),
+    Cause("run's loop blocked", 0.15, "wheels_stopped",
+          signalled("run", signal.SIGUSR2), logged="fpvcar.wheels: deadline of"),
+    Cause("wheels killed", 0.30, "wheels_lost", signalled("wheels", signal.SIGKILL),
+          logged="the wheels process is absent"),
+    Cause("wheels ended", 0.30, "wheels_stopped", signalled("wheels", signal.SIGTERM),
+          _live, logged="fpvcar.wheels: stopped: exit"),
+    Cause("wheels stopped", 0.30, "wheels_lost", signalled("wheels", signal.SIGSTOP),
+          signalled("wheels", CONT), logged="the wheels process is hung"),
+    Cause("wheels' loop blocked", 0.30, "wheels_lost",
+          signalled("wheels", signal.SIGUSR2), logged="the wheels process is hung"),
+    Cause("pigpiod killed", 0.50, "pins", signalled("pigpiod", signal.SIGKILL),
+          logged="fpvcar.wheels: lost the pins"),
+    Cause("pigpiod hangs", 0.50, "pins", signalled("pigpiod", signal.SIGSTOP),
+          logged="asking the helper"),
+    Cause("camera hangs", 0.30, "blind", _cameras(signal.SIGSTOP),
+          _cameras(CONT), logged="fpvcar.gate: stopped: blind"),
+    Cause("camera killed", 0.30, "blind", _cameras(signal.SIGKILL),
+          logged="fpvcar.gate: stopped: blind"),
+    Cause("e-stop by a watcher", ONE_FRAME_S, "estop", _by("Bob", False, "estop"),
+          logged="fpvcar.gate: stopped: estop Bob"),
+    Cause("e-stop by a grown-up", ONE_FRAME_S, "estop_grown_up",
+          _by("Mum", True, "estop"), _by("Mum", True, "resume"),
+          logged="fpvcar.gate: stopped: estop_grown_up Mum"),
+    Cause("a grown-up takes the wheel", ONE_FRAME_S, "handover",
+          _by("Mum", True, "take"), lambda s: make_whole(s.bench),
+          logged="Mum (127.0.0.1) took the wheel"),
+)  # fmt: skip
+
+
+def possible(cause: Cause[Any]) -> bool:
+    """Network namespaces need root."""
+    return cause.way != "air" or os.geteuid() == 0
+
+
+def stop(bench: RunningBench) -> dict[str, str] | None:
+    """What holds the car, as /api/status says it."""
+    url = f"http://localhost:{bench.port}/api/status"
+    with urllib.request.urlopen(url, timeout=5.0) as answer:
+        said: dict[str, str] | None = json.load(answer)["stop"]
+    return said
+
+
+def one_stop(
+    scene: S, bench: RunningBench, cause: Cause[S], drive: Callable[[PinWatch], object]
+) -> float:
+    """Drives off, lets it fail, and judges all but the time; the seconds it took."""
+    with bench.watch() as watch:
+        drive(watch)
+        time.sleep(random.random() * 0.04)  # no tick of ours keeps step with theirs
+        said = len(bench.log())
+        now_ns = cause.fail(scene)
+        wait_for(lambda: not watch.now.driving, f"{cause.name}: the car drives on")
+        taken_s, stood = watch.stopped_after_s(now_ns), len(watch.samples)
+        if cause.deaf:
+            cause.mend(scene)
+        _shown(bench, cause)
+        wait_for(lambda: cause.logged in bench.log()[said:], f"no log: {cause.logged}")
+        if not cause.deaf:
+            cause.mend(scene)
+        time.sleep(STAYS_S)
+        stood_still(watch, stood, cause.name)
+    return taken_s
+
+
+class Busy(AssertionError):
+    """No picture for a quarter of a second: the car stood before anything failed."""
+
+
+def _shown(bench: RunningBench, cause: Cause[Any]) -> None:
+    said: list[str | None] = []
+
+    def right() -> bool:
+        said.append(reason(bench))
+        return said[-1] == cause.shown
+
+    try:
+        wait_for(right, cause.name)
+    except AssertionError as fault:
+        kind = Busy if said[-1] == "blind" else AssertionError
+        words = f"{cause.name}: expected {cause.shown}, but the car says {said[-1]}"
+        raise kind(words) from fault
+
+
+def patiently(one_run: Callable[[], float]) -> float:
+    """Repeats a run, twice at most, that a busy machine had stopped already."""
+    for _ in range(2):
+        with suppress(Busy):
+            return one_run()
+    return one_run()
+
+
+def stood_still(watch: PinWatch, since: int, what: str) -> None:
+    """The stick was held all the time, and whatever came back moved nothing."""
+    ends_ns = [sample.time_ns for sample in watch.samples[1:]] + [time.monotonic_ns()]
+    for sample, end_ns in list(zip(watch.samples, ends_ns, strict=True))[since:]:
+        moved = sample.driving and (end_ns - sample.time_ns) / 1e9 > TRANSIENT_S
+        assert not moved, f"{what}: it moved again: {sample}"
+
+
+def reason(bench: RunningBench) -> str | None:
+    """Why the car says it stands, None if nothing holds it."""
+    try:
+        said = stop(bench)
+    except OSError:
+        return "(no answer)"
+    return said["cause"] if said else None
+
+
+def run_one(ground: Ground, cause: Cause[Scene]) -> float:
+    """One run of a row without a browser: the seconds until the motors were off."""
+    return patiently(lambda: _run_one(ground, cause))
+
+
+def _run_one(ground: Ground, cause: Cause[Scene]) -> float:
+    bench = ground.bench
+    wait_for(lambda: reason(bench) != "(no answer)", "run did not come back", 15.0)
+    driver = ground.driver(cause.way)
+
+    def drive(watch: PinWatch) -> None:
+        driver.drive(1.0, 0.0)
+        wait_for(lambda: watch.now.driving, "does not drive", 5.0, every_s=0.001)
+
+    with driver:
+        sit_down(driver)
+        free(driver)
+        return one_stop(Scene(ground, driver), bench, cause, drive)
