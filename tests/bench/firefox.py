@@ -33,7 +33,7 @@ def path(tab: Tab, bench: RunningBench, query: str, seconds: float) -> Iterator[
     """The rows of one way to the glass."""
     way = shown(tab, bench.url + query)
     name = f"path 640x480@{FPS}, {way}"
-    say(f"firefox: {name}, {seconds:g} s")
+    say(f"firefox: {name}, {seconds:.0f} s")
     painted, presented = glass.watch(tab, VIDEO if way == "mse" else CANVAS, seconds)
     yield row("firefox", f"{name}, as painted", "ms", painted.ages_ms)
     if presented is not None:

@@ -33,7 +33,7 @@ def through(
     given: Given, browser: Browser, name: str, aim: Aim, camera: list[str]
 ) -> Row:
     """One row by WebCodecs."""
-    say(f"video: {name}, {given.seconds:g} s")
+    say(f"video: {name}, {given.seconds:.0f} s")
     with running(*camera) as bench, opened(browser, bench.url) as page:
         seen, _ = glass.watch(page, CANVAS, given.seconds)
     return row("video", name, "ms", seen.ages_ms, aim)
@@ -42,7 +42,7 @@ def through(
 def fallback(given: Given, browser: Browser) -> Iterator[Row]:
     """Media Source Extensions: by their own word, and by the paints."""
     name = f"path 640x480@{FPS}, MSE"
-    say(f"video: {name}, {given.seconds:g} s")
+    say(f"video: {name}, {given.seconds:.0f} s")
     with (
         running(*source("strip", FPS)) as bench,
         opened(browser, f"{bench.url}?path=mse") as page,
@@ -76,7 +76,7 @@ def beside(
 ) -> Row:  # fmt: skip
     """One row of a baseline, with the same camera, browser and reader."""
     seconds = given.seconds * share
-    say(f"video: {name}, {seconds:g} s")
+    say(f"video: {name}, {seconds:.0f} s")
     with serving(module, path, FPS) as url, visited(browser, url) as page:
         page.wait_for_timeout(1000)
         seen, _ = glass.watch(page, CANVAS, seconds)
