@@ -58,12 +58,22 @@ def test_a_unit_is_packed_once_for_all() -> None:
     bench.publish("K")
     first, second = one.next(True, bench.now_s), two.next(True, bench.now_s)
     assert first is not None and second is not None
-    assert first.packet is second.packet
+    assert first.framed is second.framed
     header, unit = wire.parse_video(first.packet)
     assert header == (True, 0, int(FRAME_S * 1e6), 4) and unit == b"unit"
     bench.publish("P")
     third = one.next(True, bench.now_s)
     assert third is not None and wire.parse_video(third.packet)[0].sequence == 1
+
+
+def test_a_frame_says_its_length_as_rfc_6455_does() -> None:
+    for size, head in (
+        (0, b"\x82\x00"), (125, b"\x82\x7d"),
+        (126, b"\x82\x7e\x00\x7e"), (65535, b"\x82\x7e\xff\xff"),
+        (65536, b"\x82\x7f\0\0\0\0\0\x01\0\0"),
+    ):  # fmt: skip
+        packet = b"p" * size
+        assert stream.framed(packet) == head + packet
 
 
 def test_a_new_viewer_starts_at_a_key_frame_and_asks_at_once() -> None:

@@ -12,6 +12,7 @@ viewers' are pooled: at most one in POOL_S, none if a key frame came meanwhile, 
 one viewer's count once in WATCHER_AGAIN_S; the next GOP's key is never far away.
 """
 
+import struct
 import time
 from collections import deque
 from collections.abc import Callable
@@ -30,6 +31,8 @@ WATCHER_AGAIN_S = 2.0
 """How long a viewer waits for a key frame before it asks again."""
 NO_DRIVER_S = 3.0
 """Without a word of a driver's link for this long the full bitrate is due."""
+BINARY = 0x82
+"""First byte of a WebSocket frame: FIN, and the opcode of a binary message."""
 
 
 class Source(Protocol):
@@ -43,11 +46,23 @@ class Source(Protocol):
 
 
 class Frame(NamedTuple):
-    """An access unit as it goes to every viewer: packed once."""
+    """An access unit as it goes to every viewer, packed once: a /ws/video message, and
+    the same in its WebSocket frame."""
 
     key: bool
     capture_us: int
     packet: bytes
+    framed: bytes
+
+
+def framed(packet: bytes) -> bytes:
+    """A binary message in one unmasked frame, as a server sends it (RFC 6455, 5.2)."""
+    size = len(packet)
+    if size < 126:
+        return struct.pack(">BB", BINARY, size) + packet
+    if size < 1 << 16:
+        return struct.pack(">BBH", BINARY, 126, size) + packet
+    return struct.pack(">BBQ", BINARY, 127, size) + packet
 
 
 class ViewerStats(NamedTuple):
@@ -172,7 +187,7 @@ class Stream:
         now_s = self._clock_s()
         packet = wire.pack_video(unit.key, self.sequence, unit.capture_us, unit.data)
         self.sequence += 1
-        self._newest = Frame(unit.key, unit.capture_us, packet)
+        self._newest = Frame(unit.key, unit.capture_us, packet, framed(packet))
         for viewer in sorted(self.viewers, key=lambda one: not one.is_driver()):
             viewer.offer(self._newest)
         if unit.key:

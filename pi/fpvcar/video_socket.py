@@ -1,6 +1,6 @@
-"""/ws/video: one task a viewer; a unit goes only when the viewer's link has room.
+"""/ws/video: one sender a viewer; a unit goes only when the viewer's link has room.
 
-    camera -> stream.publish -> Viewer.offer -> wake -> _Sender -> kernel -> browser
+    camera -> stream.publish -> Viewer.offer -> _Sender.look -> kernel -> browser
 
 Room: the kernel has taken all that was written, and its unacknowledged bytes
 (TIOCOUTQ) are below max(8 kB, delivered rate x (least round trip + 50 ms)). There is
@@ -69,9 +69,15 @@ class Link:
         (unacked,) = struct.unpack("=i", answer)
         return acked, unacked, 0.0 if rtt_us == NO_RTT else rtt_us / 1e6
 
-    def wrote(self, taken: int, size: int) -> None:
-        """`size` bytes were written when the kernel had taken `taken` in all."""
-        self._due = taken + size
+    def write(self, taken: int, framed: bytes) -> None:
+        """Writes a whole WebSocket frame; the kernel has taken `taken` so far.
+
+        Past aiohttp's writer, which makes the header, and a copy, anew for each viewer.
+        """
+        if self._transport.is_closing():
+            raise ConnectionResetError("the viewer has gone")
+        self._due = taken + len(framed)
+        self._transport.write(framed)
 
     def empty(self, taken: int) -> bool:
         """Has the kernel taken all that was written?
@@ -87,45 +93,63 @@ class Link:
 
 
 class _Sender:
-    """Sends one viewer what its link can take."""
+    """Sends one viewer what its link can take: when a unit comes, and by its timer.
 
-    def __init__(
-        self, ws: web.WebSocketResponse, link: Link, viewer: Viewer, stream: Stream
-    ) -> None:
-        self._ws, self._link, self._viewer, self._stream = ws, link, viewer, stream
-        self._wake = asyncio.Event()
-        viewer.wake = self._wake.set
+    No task: a unit goes to the kernel in the very callback in which it came.
+    """
+
+    def __init__(self, link: Link, viewer: Viewer, stream: Stream) -> None:
+        self._link, self._viewer, self._stream = link, viewer, stream
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
         now_s = time.monotonic()
         self._meter = LinkMeter(now_s, link.read()[0])
         self._blocked_s: float | None = None
         self._reported_s, self._reported_dropped = now_s, 0
+        viewer.wake = self.look
 
-    async def run(self) -> None:
-        """Until it is cancelled, the connection ends, or nothing moves any more."""
-        loop = asyncio.get_running_loop()
+    def close(self) -> None:
+        """Looks no more."""
+        self._viewer.wake = lambda: None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def look(self) -> None:
+        """Sends what there is room for. A fault takes this connection and no other."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        try:
+            pause_s = self._look()
+        except Exception as fault:
+            self._link.abort()
+            self.close()
+            if not isinstance(fault, OSError):  # OSError: the connection is gone
+                log.error("viewer's sender failed", exc_info=fault)
+            return
+        if pause_s is not None:
+            self._timer = self._loop.call_later(pause_s, self.look)
+
+    def _look(self) -> float | None:
+        """Returns when to look again."""
         while True:
-            self._wake.clear()
             now_s = time.monotonic()
             acked, unacked, rtt_s = self._link.read()
             self._meter.sample(now_s, acked, unacked, rtt_s)
             if now_s - self._meter.progress_s >= NO_PROGRESS_S:
                 log.info("viewer closed: it read nothing for %.0f s", NO_PROGRESS_S)
-                self._link.abort()
-                return
+                raise ConnectionAbortedError
             room = self._link.empty(acked + unacked)
             room = room and unacked < self._meter.limit_bytes
             self._report(now_s, room)
             frame = self._viewer.next(room, now_s)
-            if frame is not None:
-                self._meter.sent(now_s, unacked, len(frame.packet))
-                self._link.wrote(acked + unacked, len(frame.packet))
-                await self._ws.send_bytes(frame.packet)
-                continue
-            pause_s = self._pause_s(now_s, room, unacked)
-            timer = loop.call_later(pause_s, self._wake.set) if pause_s else None
-            await self._wake.wait()
-            if timer is not None:
-                timer.cancel()
+            if frame is None:
+                return self._pause_s(now_s, room, unacked)
+            size = len(frame.framed)
+            self._meter.sent(now_s, unacked, size)
+            self._link.write(acked + unacked, frame.framed)
+            if not self._viewer.waiting:
+                return self._pause_s(now_s, False, unacked + size)
 
     def _report(self, now_s: float, room: bool) -> None:
         if room or not self._viewer.wants:
@@ -169,14 +193,15 @@ async def serve_viewer(
         return ws
     link = Link(request.transport)
     viewer = stream.add_viewer(is_driver)
-    sender = asyncio.create_task(_Sender(ws, link, viewer, stream).run())
-    sender.add_done_callback(lambda task: _ended(task, link))
     try:
-        refusal = await _listen(ws, viewer)
+        sender = _Sender(link, viewer, stream)
+        sender.look()
+        try:
+            refusal = await _listen(ws, viewer)
+        finally:
+            sender.close()
     finally:
         stream.remove(viewer)
-        sender.cancel()
-        await asyncio.wait([sender])
     if refusal is not None:
         code, reason = refusal
         log.info("viewer %s closed: %s", request.remote, reason)
@@ -186,16 +211,6 @@ async def serve_viewer(
         except TimeoutError:  # it does not read either
             link.abort()
     return ws
-
-
-def _ended(task: "asyncio.Task[None]", link: Link) -> None:
-    """A sender that failed takes its connection with it, and nothing else."""
-    fault = None if task.cancelled() else task.exception()
-    if fault is None:
-        return
-    link.abort()
-    if not isinstance(fault, OSError):  # OSError: the connection is gone
-        log.error("viewer's sender failed", exc_info=fault)
 
 
 async def _listen(
