@@ -32,12 +32,14 @@ CURRENT_MS = 100.0
 STEADY = 3
 """So many young pictures in a row end a recovery."""
 STALL_S, STALLS, STALL_BITS_PER_S = 1.5, 12, 4e6
+STALLS_BLOATED = 6
 SMALL_BYTES, BLOATED_BYTES = 16_384, 250_000
-OUTAGES_S = (0.5, 5.0)
+AFTER_STALL_MS, AFTER_OUTAGE_MS = 1200, 900
+OUTAGES, OUTAGES_S = 30, (0.5, 5.0)
 SEED = 3
 NARROW_S, NARROW_BLOATED_BYTES, NARROW_SANE_BYTES = 10.0, 250_000, 20_000
 VIDEO_BITRATE = 2_000_000
-FULL_WITHIN_S = 6.0
+FULL_WITHIN_S = 5.0
 
 
 class Shown(NamedTuple):
@@ -84,7 +86,7 @@ def now_ms() -> float:
 
 
 def stalls(
-    given: Given, name: str, path: str, queue_bytes: int, aim: Aim | None
+    given: Given, name: str, path: str, queue_bytes: int, count: int, aim: Aim | None
 ) -> Iterator[Result]:
     """Every byte is held for 1.5 s, nothing is lost, and then 4 Mbit/s pass."""
     say(f"links: {name}")
@@ -97,15 +99,15 @@ def stalls(
     ):
         glass.begin(page, VIDEO if path else CANVAS)
         chance = random.Random(SEED)
-        for _ in range(STALLS):
-            page.wait_for_timeout(1000 + chance.uniform(0, 500))
+        for _ in range(count):
+            page.wait_for_timeout(500 + chance.uniform(0, 500))
             before = shown(page)
             begin_ms = now_ms()
             link.stall()
             page.wait_for_timeout(STALL_S * 1000)
             end_ms = now_ms()
             link.mend()
-            page.wait_for_timeout(2000)
+            page.wait_for_timeout(AFTER_STALL_MS)
             pictures = shown(page)
             values.append(recovery_ms(pictures, end_ms))
     yield row("links", name, "ms", values, aim)
@@ -132,20 +134,20 @@ def on_the_lan(given: Given) -> Iterator[tuple[Lan, RunningBench, Page]]:
 def outages(given: Given) -> Iterator[Result]:
     """Every packet is lost, both ways, at the receivers."""
     chance = random.Random(SEED)
-    lengths = [chance.uniform(*OUTAGES_S) for _ in range(given.runs)]
+    lengths = [chance.uniform(*OUTAGES_S) for _ in range(min(given.runs, OUTAGES))]
     name = "current after an outage, all packets lost"
     values = []
     with on_the_lan(given) as (lan, _, page):
         for index, length_s in enumerate(lengths):
             say(f"links: outage {index + 1} of {len(lengths)}, {length_s:.1f} s")
-            page.wait_for_timeout(600 + chance.uniform(0, 200))
+            page.wait_for_timeout(400 + chance.uniform(0, 200))
             before = shown(page)
             begin_ms = now_ms()
             lan.lose()
             page.wait_for_timeout(length_s * 1000)
             lan.find()
             end_ms = now_ms()
-            page.wait_for_timeout(1200)
+            page.wait_for_timeout(AFTER_OUTAGE_MS)
             pictures = shown(page)
             values.append(recovery_ms(pictures, end_ms))
     note = f"{len(values)} outages of {OUTAGES_S[0]:g} to {OUTAGES_S[1]:g} s"
@@ -184,7 +186,7 @@ def narrow(given: Given, name: str, queue_bytes: int) -> Iterator[Result]:
     """A third of the video's bitrate for 10 s, and then all of it again."""
     say(f"links: {name}")
     with on_the_lan(given) as (lan, bench, page), Status(bench) as status:
-        page.wait_for_timeout(2500)
+        page.wait_for_timeout(2000)
         before = shown(page)
         begin_ms = now_ms()
         lan.narrow(VIDEO_BITRATE // 3, queue_bytes)
@@ -215,12 +217,11 @@ def narrow(given: Given, name: str, queue_bytes: int) -> Iterator[Result]:
 def rows(given: Given) -> Iterator[Result]:
     """Stalls, outages, a narrow link, control: each with a bench of its own."""
     aim = Aim(worst=200)
-    yield from stalls(given, "current after a 1.5 s stall", "", SMALL_BYTES, aim)
+    name = "current after a 1.5 s stall"
+    yield from stalls(given, name, "", SMALL_BYTES, STALLS, aim)
+    yield from stalls(given, f"{name}, MSE", "?path=mse", SMALL_BYTES, STALLS, aim)
     yield from stalls(
-        given, "current after a 1.5 s stall, MSE", "?path=mse", SMALL_BYTES, aim
-    )
-    yield from stalls(
-        given, "current after a stall, bloated link", "", BLOATED_BYTES, None
+        given, f"{name}, bloated link", "", BLOATED_BYTES, STALLS_BLOATED, None
     )
     yield from outages(given)
     yield from narrow(given, "a third of the bitrate", NARROW_SANE_BYTES)

@@ -55,8 +55,13 @@ def far(bench: RunningBench, lan: Lan, tmp_path: Path) -> Iterator[Page]:
         yield page
 
 
-def test_an_outage_is_over_when_packets_pass(far: Page, lan: Lan) -> None:
-    assert probe(far, "video.path") == "webcodecs"
+@pytest.mark.parametrize("path", ["webcodecs", "mse"])
+def test_an_outage_is_over_when_packets_pass(
+    far: Page, lan: Lan, bench: RunningBench, path: str
+) -> None:
+    if path == "mse":
+        opened(far, f"http://{CAR}:{bench.port}/?path=mse")
+    assert probe(far, "video.path") == path
     for length_s in (0.6, 1.3, 3.1):
         far.wait_for_timeout(700)
         lan.lose()
