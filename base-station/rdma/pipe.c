@@ -199,7 +199,7 @@ static void run_ready(struct pipe_run *run)
     }
 }
 
-static void judged(const struct pipe_run *run, struct verdict_end *ends)
+static void judge(const struct pipe_run *run, struct verdict_end *ends)
 {
     for (size_t i = 0; i < run->count; i++)
         ends[i] = (struct verdict_end){
@@ -208,6 +208,7 @@ static void judged(const struct pipe_run *run, struct verdict_end *ends)
             .status = run->ends[i].status,
             .order = run->ends[i].order,
         };
+    verdict_settle(ends, run->count);
 }
 
 static void let_go(struct pipe_run *run, int64_t now)
@@ -224,7 +225,7 @@ static void look_for_fault(struct pipe_run *run, int64_t now)
     struct verdict_end *ends = calloc(run->count, sizeof *ends);
     if (!ends)
         return;
-    judged(run, ends);
+    judge(run, ends);
     bool all_running = true, fault = false;
     for (size_t i = 0; i < run->count; i++) {
         struct pipe_end *end = &run->ends[i];
@@ -332,11 +333,12 @@ static int conclude(const struct pipe_run *run)
     struct verdict_end *ends = calloc(run->count, sizeof *ends);
     if (!ends)
         return 1;
-    judged(run, ends);
+    judge(run, ends);
     size_t which = 0;
     int status = verdict(ends, run->count, &which);
     for (size_t i = 0; i < run->count && status && !run->caught; i++) {
-        const struct pipe_end *end = &run->ends[i];
+        struct pipe_end *end = &run->ends[i];
+        end->command_status = ends[i].command_status;
         if (i == which || end->command_status > 0 || end->note || end->silent)
             tell(run, end);
     }

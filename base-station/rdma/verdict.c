@@ -5,7 +5,17 @@ enum { READER_GONE = 128 + 13 }; /* SIGPIPE */
 
 static bool content(const struct verdict_end *end)
 {
-    return end->command ? end->command_status == 0 : end->status == 0;
+    if (!end->command)
+        return end->status == 0;
+    return end->command_status == 0 || end->command_status == READER_GONE;
+}
+
+void verdict_settle(struct verdict_end *ends, size_t count)
+{
+    for (size_t i = count - 1; i-- > 0;)
+        if (ends[i].command && ends[i].command_status < 0 && ends[i].status > 0 &&
+            content(&ends[i + 1]))
+            ends[i].command_status = READER_GONE;
 }
 
 bool verdict_failed(const struct verdict_end *ends, size_t count, size_t which)

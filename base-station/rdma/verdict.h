@@ -13,6 +13,10 @@ struct verdict_end {
                            go because another had */
 };
 
+/* A command that its sender ended because its reader had left, content, gets the status
+ * that SIGPIPE would have given it. To be called first. */
+void verdict_settle(struct verdict_end *ends, size_t count);
+
 /* Did this end fail in a way that counts? What feeds a reader that was content does not:
  * a command sees the end of its input only when all of it has arrived, and is ended
  * before that otherwise, so its exit status 0 says that it had what it wanted. */

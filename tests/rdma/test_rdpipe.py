@@ -94,6 +94,12 @@ def test_exit_status_and_who_it_was(
     assert said in ended.stderr
 
 
+def test_a_first_segment_need_not_read_its_stdin(tools: Tools) -> None:
+    process = tools.start("rdpipe", "host1:echo x", "host2:cat")  # stdin stays open
+    assert process.stdout and process.stdout.read() == b"x\n"
+    assert process.wait(timeout=10) == 0
+
+
 def test_a_producer_that_fails_publishes_nothing(tools: Tools) -> None:
     target = tools.place / "target"
     target.write_bytes(b"old")
