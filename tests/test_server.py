@@ -7,6 +7,7 @@ from typing import Any
 
 import aiohttp
 import msgspec
+import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar import config, paths
@@ -100,5 +101,29 @@ def test_sockets_that_never_say_hello_are_counted(tmp_path: Path) -> None:
     asyncio.run(crowd())
 
 
+@pytest.mark.parametrize("name", ["Host", "Origin"])
+def test_a_refused_name_that_is_no_text_is_shown_all_the_same(
+    tmp_path: Path, name: str
+) -> None:
+    hub: Any = SimpleNamespace()
+    app = Server(FEW, hub, hub, tmp_path, dict).application()
+    head = {"Host": "localhost", name: "caf\xe9" + "x" * 200}
+    lines = "".join(f"{key}: {value}\r\n" for key, value in head.items())
+
+    async def ask() -> bytes:
+        async with TestServer(app) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(f"GET / HTTP/1.1\r\n{lines}\r\n".encode("latin-1"))
+            answer = await reader.readuntil(b"refused")
+            writer.close()
+            return answer
+
+    answer = asyncio.run(ask())
+    assert answer.startswith(b"HTTP/1.1 403") and b"caf\\udce9" in answer
+    assert b"x" * 77 not in answer
+
+
 def test_a_path_that_no_file_can_have_is_not_found(tmp_path: Path) -> None:
+    assert status(f"/{'a' * 300}.js", tmp_path) == 404
+    assert status("/%ff%fe.js", tmp_path) == 404
     assert status("/a%00b.js", tmp_path) == 404

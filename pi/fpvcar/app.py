@@ -17,7 +17,7 @@ from fpvcar.camera import Camera, argv_of
 from fpvcar.config import Profile
 from fpvcar.control import Control
 from fpvcar.hub import Hub
-from fpvcar.server import Server
+from fpvcar.server import Server, own_fault
 from fpvcar.stream import Stream
 from fpvcar.telemetry import Board
 from fpvcar.wheels_client import WheelsClient
@@ -128,6 +128,7 @@ class Running:
             self.server.application(), access_log=None, shutdown_timeout=0.5,
             keepalive_timeout=IDLE_S, lingering_time=LINGER_S, auto_decompress=False,
         )  # fmt: skip
+        logging.getLogger("aiohttp.server").addFilter(own_fault)
         await runner.setup()
         host, port = self.options.host, self.options.port
         assert runner.server is not None  # made by setup

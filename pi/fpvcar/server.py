@@ -1,10 +1,12 @@
 """aiohttp: the pages, /ws/drive, /ws/video, /api/..., /healthz. See hub.py for acts."""
 
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from fpvcar import access, drive_socket, video_socket, wire
 from fpvcar.access import Rights
@@ -34,6 +36,18 @@ HEADERS = {
     ),
 }
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def _shown(value: str | None) -> str:
+    """What a peer sent, for an answer: short, and of characters that can be sent."""
+    return (value or "")[:80].encode("utf-8", "backslashreplace").decode()
+
+
+def own_fault(record: logging.LogRecord) -> bool:
+    """A filter: what a peer can cause at will is answered, not logged."""
+    fault = record.exc_info[1] if record.exc_info else None
+    gone = isinstance(fault, RuntimeError) and str(fault) == "Transport is closing"
+    return not (gone or isinstance(fault, HttpProcessingError | ConnectionError))
 
 
 class Server:
@@ -74,13 +88,14 @@ class Server:
         extra = self._profile.server.allowed_hosts
         if not access.host_allowed(host, self._profile.car.name, extra):
             raise web.HTTPForbidden(
-                text=f'Host "{host}" refused: open the car by its IP address, '
+                text=f'Host "{_shown(host)}" refused: open the car by its IP address, '
                 f"localhost or {self._profile.car.name}, or add the name to "
                 "server.allowed_hosts in the profile.\n"
             )
         if not access.origin_allowed(origin, host):
             raise web.HTTPForbidden(
-                text=f'Origin "{origin}" refused: expected {request.scheme}://{host}; '
+                text=f'Origin "{_shown(origin)}" refused: expected '
+                f"{request.scheme}://{host}; "
                 "open the car's own page.\n"
             )
         if request.can_read_body:
@@ -144,9 +159,13 @@ class Server:
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["path"] or "index.html"
-        path = (self._web_root / name.replace("\0", "?")).resolve()
+        path = self._web_root / name.replace("\0", "?")
         kind = PAGE_TYPES.get(path.suffix)
-        inside = path.is_relative_to(self._web_root)
-        if kind is None or not inside or not path.is_file():
-            raise web.HTTPNotFound(text=f"There is no /{name} here.\n")
+        try:
+            path = path.resolve()
+            found = path.is_relative_to(self._web_root) and path.is_file()
+        except OSError:  # say, a name that is too long
+            found = False
+        if kind is None or not found:
+            raise web.HTTPNotFound(text=f"There is no /{_shown(name)} here.\n")
         return web.FileResponse(path, headers={**HEADERS, "Content-Type": kind})
