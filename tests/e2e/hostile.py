@@ -1,0 +1,299 @@
+"""Hostile clients, a process each: `python -m tests.e2e.hostile NAME PORT S`.
+
+Each attack lasts S seconds at full rate from addresses of 127.0.0.0/8 that are not the
+driver's, and prints one line of counts. Nothing here keeps to a protocol on purpose.
+"""
+
+import contextlib
+import json
+import os
+import random
+import select
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+UPGRADE = (
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+)
+TEXT, BINARY, PING = 1, 2, 9
+FIN = 0x80
+Attack = Callable[[int, float], Counter[str]]
+
+
+def plug(port: int, last: int = 66) -> socket.socket:
+    """A TCP connection from 127.0.0.LAST."""
+    made = socket.socket()
+    made.settimeout(2.0)
+    made.bind((f"127.0.0.{last}", 0))
+    made.connect(("127.0.0.1", port))
+    return made
+
+
+def request(path: str, more: str = UPGRADE) -> bytes:
+    """The head of a GET."""
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n".encode()
+
+
+def frame(
+    data: bytes, opcode: int = TEXT, flags: int = FIN, masked: bool = True
+) -> bytes:
+    """One WebSocket frame; its mask is zero."""
+    bit, size = 0x80 * masked, len(data)
+    if size < 126:
+        head = bytes([flags | opcode, bit | size])
+    elif size < 65536:
+        head = bytes([flags | opcode, bit | 126]) + size.to_bytes(2, "big")
+    else:
+        head = bytes([flags | opcode, bit | 127]) + size.to_bytes(8, "big")
+    return head + bytes(4 * masked) + data
+
+
+def hello(client: str, code: str = "") -> bytes:
+    """The frame of a hello."""
+    said = {"kind": "hello", "v": 1, "client": client, "name": "Eve", "code": code}
+    return frame(json.dumps(said).encode())
+
+
+def upgraded(port: int, path: str, last: int = 66) -> socket.socket | None:
+    """A WebSocket, or None where it was refused."""
+    with contextlib.suppress(OSError):
+        made = plug(port, last)
+        made.sendall(request(path))
+        if made.recv(12).startswith(b"HTTP/1.1 101"):
+            return made
+        made.close()
+    return None
+
+
+def until(seconds: float) -> Iterator[int]:
+    """Counts rounds until the time is over."""
+    end_s, number = time.monotonic() + seconds, 0
+    while time.monotonic() < end_s:
+        yield number
+        number += 1
+
+
+def pour(sockets: list[socket.socket], data: bytes, counts: Counter[str]) -> None:
+    """Writes as much as each takes now; what is closed is taken out."""
+    for one in list(sockets):
+        one.setblocking(False)
+        try:
+            counts["bytes"] += one.send(data)
+        except BlockingIOError:
+            counts["full"] += 1
+        except OSError:
+            counts["closed"] += 1
+            sockets.remove(one)
+            one.close()
+
+
+def closed(one: socket.socket) -> bool:
+    """Has the car hung up?"""
+    one.setblocking(False)
+    try:
+        return one.recv(65536, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def slow_readers(port: int, seconds: float) -> Counter[str]:
+    """Viewers and watchers that never read."""
+    counts: Counter[str] = Counter()
+    sockets = []
+    for number in range(40):
+        client = f"sleeper-{number:04d}"
+        for path in (f"/ws/video?client={client}", "/ws/drive"):
+            made = upgraded(port, path, 60 + number % 4)
+            if made is not None:
+                if path == "/ws/drive":
+                    made.sendall(hello(client))
+                sockets.append(made)
+    counts["open"] = len(sockets)
+    time.sleep(seconds)
+    return counts
+
+
+def floods(port: int, seconds: float) -> Counter[str]:
+    """Good messages, big frames, tiny fragments, pings: as fast as they are taken."""
+    ping = frame(b'{"kind":"ping","seq":1,"t":1}')
+    tiny = frame(b"{", TEXT, 0) + frame(b"x", 0, 0) * 10_000
+    loads = [
+        ping * 500, frame(b"x" * 60_000), tiny, frame(b"", PING) * 5000,
+        frame(b'{"kind":"estop"' + b" " * 3000), frame(b"\0" * 50, BINARY) * 200,
+        frame(b"key") * 1000,
+    ]  # fmt: skip
+    counts: Counter[str] = Counter()
+    sockets: dict[int, list[socket.socket]] = {
+        number: [] for number in range(len(loads))
+    }
+    for round_ in until(seconds):
+        for number, load in enumerate(loads):
+            path = "/ws/video?client=flooder-1" if number == 6 else "/ws/drive"
+            if not sockets[number] and round_ % 50 == 0:
+                made = upgraded(port, path, 66 + number)
+                if made is not None:
+                    made.sendall(hello(f"flooder-{number}") if number != 6 else b"")
+                    sockets[number].append(made)
+                    counts["sockets"] += 1
+            pour(sockets[number], load, counts)
+        time.sleep(0.001)
+    return counts
+
+
+def half_open(port: int, seconds: float) -> Counter[str]:
+    """Connections that say nothing, and requests that never end."""
+    counts: Counter[str] = Counter()
+    silent = [plug(port, 66 + number % 4) for number in range(100)]
+    slow = [plug(port, 70 + number % 4) for number in range(100)]
+    head = request("/ws/drive")
+    for number in until(seconds):
+        letter = head[number % (len(head) - 4) :][:1]
+        pour(slow, letter, counts)
+        time.sleep(0.1)
+    counts["silent closed"] = sum(closed(one) for one in silent)
+    counts["slow closed"] = counts.pop("closed", 0) + sum(closed(one) for one in slow)
+    return counts
+
+
+def bombs(port: int, seconds: float) -> Counter[str]:
+    """100,000 headers, one of a megabyte, a body without end, many requests in one."""
+    counts: Counter[str] = Counter()
+    start = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+    loads = [
+        start + b"".join(b"X-%d: 1\r\n" % number for number in range(100_000)),
+        start + b"X-Long: " + b"x" * 1_000_000 + b"\r\n\r\n",
+        start + b"Transfer-Encoding: chunked\r\n\r\n" + (b"400\r\n" + b"x" * 1024
+                                                          + b"\r\n") * 2000,
+        start + b"Content-Encoding: gzip\r\nContent-Length: 999999999\r\n\r\n"
+        + bytes(1_000_000),
+        (start + b"\r\n") * 2000,
+        b"GET /" + b"a" * 200_000,
+    ]  # fmt: skip
+    for number in until(seconds):
+        with contextlib.suppress(OSError), plug(port, 66 + number % 4) as made:
+            made.settimeout(0.5)
+            with contextlib.suppress(OSError):
+                made.sendall(loads[number % len(loads)])
+            counts[made.recv(12).decode("latin-1")[9:] or "closed"] += 1
+    return counts
+
+
+def crowd(port: int, seconds: float) -> Counter[str]:
+    """1,000 connections at once: silent, without a hello, and watchers."""
+    counts: Counter[str] = Counter()
+    held = []
+    for number in range(1000):
+        last = 66 + number % 20
+        with contextlib.suppress(OSError):
+            made = plug(port, last)
+            held.append(made)
+            if number % 3:
+                made.sendall(request("/ws/drive"))
+            if number % 3 == 2:
+                made.sendall(hello(f"watcher-{number:04d}"))
+    poll = select.poll()
+    for one in held:
+        poll.register(one, select.POLLIN)
+    print("crowded", flush=True)
+    time.sleep(seconds)
+    for one in held:
+        one.setblocking(False)
+        try:
+            counts[one.recv(12).decode("latin-1")[9:] or "closed"] += 1
+        except BlockingIOError:
+            counts["silent"] += 1
+        except OSError:
+            counts["closed"] += 1
+    return counts
+
+
+def broken_frames(port: int, seconds: float) -> Counter[str]:
+    """Compressed, unmasked, reserved, endless: what RFC 6455 forbids."""
+    counts: Counter[str] = Counter()
+    good = hello("breaker-1")
+    loads = [
+        frame(bytes(60_000), TEXT, FIN | 0x40), frame(b"{}", masked=False),
+        frame(b"", 3), frame(b"", 0xB), frame(b"x" * 126, PING), frame(b"x", 0),
+        b"\x81\xff" + b"\x7f" + b"\xff" * 7 + bytes(4), b"\x81\xff" + b"\xff" * 8,
+        frame(b"\xff\xfe"), frame(b"\0", 8), frame(b"x", 8) + good, b"\0" * 5000,
+    ]  # fmt: skip
+    offer = UPGRADE + "Sec-WebSocket-Extensions: permessage-deflate\r\n"
+    for number in until(seconds):
+        path = "/ws/drive" if number % 2 else "/ws/video?client=breaker-1"
+        with contextlib.suppress(OSError), plug(port, 66 + number % 4) as made:
+            made.sendall(request(path, offer) + loads[number % len(loads)])
+            said = made.recv(4096)
+            counts[said[9:12].decode("latin-1")] += 1
+            counts["compressed"] += b"permessage" in said
+    return counts
+
+
+def pretenders(port: int, seconds: float) -> Counter[str]:
+    """Wrong codes for ever, one client id on many sockets."""
+    counts: Counter[str] = Counter()
+    for number in until(seconds):
+        made = upgraded(port, "/ws/drive", 66 + number % 4)
+        if made is None:
+            counts["refused"] += 1
+            continue
+        guess = json.dumps({"kind": "unlock", "code": f"{number:06d}"}).encode()
+        with contextlib.suppress(OSError), made:
+            made.sendall(hello("one-and-the-same", f"{number:06d}") + frame(guess) * 5)
+            counts["sockets"] += 1
+            if number % 20 == 0:
+                time.sleep(0.02)
+                counts["metered"] += b"too many wrong codes" in made.recv(65536)
+    return counts
+
+
+def fuzz(port: int, seconds: float) -> Counter[str]:
+    """Seeded: mutated requests, and mutated frames on both sockets."""
+    dice, counts = random.Random(1), Counter[str]()
+    heads = [request("/"), request("/ws/drive"), request("/api/status", ""),
+             request("/ws/video?client=fuzzer-1"), request("/input/keyboard.js", ""),
+             request("/..%2f..%2fetc/passwd", "Origin: x\r\n")]  # fmt: skip
+    words = [b"drive", b"hello", b"take", b"limit", b"lights", b"report", b"estop"]
+
+    def mutated(data: bytes) -> bytes:
+        made = bytearray(data)
+        for _ in range(dice.randrange(4)):
+            at = dice.randrange(len(made) + 1)
+            made[at : at + dice.randrange(3)] = dice.randbytes(dice.randrange(4))
+        return bytes(made)
+
+    for number in until(seconds):
+        with contextlib.suppress(OSError), plug(port, 66 + number % 4) as made:
+            made.settimeout(0.2)
+            if number % 2:
+                made.sendall(mutated(dice.choice(heads)))
+            else:
+                made.sendall(heads[1 + 2 * (number % 4 == 0)] + hello("fuzzer-01"))
+                for _ in range(10):
+                    said = (
+                        b'{"kind":"%s","seq":1,"t":1,"throttle":1,"steer":0,"on":true}'
+                    )
+                    text = mutated(said % dice.choice(words))
+                    made.sendall(mutated(frame(text)) if dice.random() < 0.2
+                                 else frame(text))  # fmt: skip
+            counts[made.recv(12).decode("latin-1")[9:] or "closed"] += 1
+    return counts
+
+
+ATTACKS: dict[str, Attack] = {
+    one.__name__: one
+    for one in (
+        slow_readers, floods, half_open, bombs, crowd, broken_frames, pretenders, fuzz,
+    )
+}  # fmt: skip
+
+
+if __name__ == "__main__":
+    os.nice(10)  # it would be another machine's core
+    name, port, seconds = sys.argv[1:]
+    print(dict(ATTACKS[name](int(port), float(seconds))), flush=True)

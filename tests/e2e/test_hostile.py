@@ -1,0 +1,163 @@
+"""Hostile clients while somebody drives and somebody watches: neither notices."""
+
+import contextlib
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from tests.e2e.driver import Driver, free, open_socket, sit_down
+from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.hostile import ATTACKS
+from tests.soak.sampling import resident_mb
+
+pytestmark = [pytest.mark.e2e, pytest.mark.soak]
+
+SHORT_S, LONG_S = 3.0, 60.0
+IDLE_CUT_S = 13.0
+"""Idle connections are cut after 10 s, by a timer that may be late."""
+GROWTH_MB = 16.0
+PONG_S, GAP_S = 0.25, 1.0
+"""A link that is later than the gate's silence would have stopped the car."""
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
+    """A bench whose camera costs little: the clients are what is looked at."""
+    running = RunningBench(
+        tmp_path_factory.mktemp("bench"), "--set", 'camera.source = "strip"'
+    )
+    try:
+        yield running.wait_ready()
+    finally:
+        running.stop()
+        print(running.log())
+
+
+class Heard(list[dict[str, Any]]):
+    """What a driver heard, with the moment of each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_s: list[float] = []
+
+    def append(self, message: dict[str, Any]) -> None:
+        self.at_s.append(time.monotonic())
+        super().append(message)
+
+
+class Viewer(threading.Thread):
+    """Reads /ws/video and keeps the moment of each frame."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(daemon=True)
+        self.at_s: list[float] = []
+        self._socket = open_socket(port, "/ws/video?client=watcher-of-it-all")
+        self.start()
+
+    def run(self) -> None:
+        with contextlib.suppress(ConnectionClosed):
+            for _ in self._socket:
+                self.at_s.append(time.monotonic())
+
+    def close(self) -> None:
+        self._socket.close()
+        self.join()
+
+
+def longest_gap_s(moments: list[float]) -> float:
+    return max(
+        (b - a for a, b in zip(moments, moments[1:], strict=False)), default=99.0
+    )
+
+
+def descriptors(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def start(name: str, port: int, seconds: float) -> "subprocess.Popen[str]":
+    """One attack in a process of its own: it must not slow this driver's."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.e2e.hostile", name, str(port), str(seconds)],
+        stdout=subprocess.PIPE, text=True, cwd=Path(__file__).resolve().parents[2],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_neither_driver_nor_viewer_notices(
+    bench: RunningBench, driver: Driver, soaking: bool, name: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    run = bench.pid("run")
+    viewer = Viewer(bench.port)
+    wait_for(lambda: len(viewer.at_s) > 5, "no pictures")
+    fds, memory_mb = descriptors(run), resident_mb(run)
+    seconds = LONG_S if soaking else IDLE_CUT_S if name == "half_open" else SHORT_S
+    heard = driver.heard = Heard()
+    first = len(viewer.at_s)
+    driver.drive(0.3, 0.0)
+    with bench.watch() as watch, start(name, bench.port, seconds) as attack:
+        steers: list[float] = []
+        while attack.poll() is None:
+            driver.drive(0.3, 0.5 if len(steers) % 2 else -0.5)
+            wanted = 2 if len(steers) % 2 else 3
+            steers.append(
+                wait_for(
+                    lambda pin=wanted: watch.now.duties[pin] > 0.0,  # type: ignore
+                    f"the wheel does not follow: {driver.state}", 2.0, 0.001,
+                )
+            )  # fmt: skip
+            time.sleep(0.2)
+        counts = (attack.stdout.read() if attack.stdout else "").strip()
+    driver.drive(0.0, 0.0)
+    messages = list(zip(heard.at_s, list(heard), strict=False))
+    states = [(at_s, one) for at_s, one in messages if one["kind"] == "state"]
+    pongs = sorted(
+        at_s - one["t"] / 1000 for at_s, one in messages if one["kind"] == "pong"
+    )
+    p95_s = pongs[len(pongs) * 95 // 100]
+    worst_s = longest_gap_s(viewer.at_s[first:])
+    with capsys.disabled():
+        print(
+            f"\n{name}: {counts}; pong p95 {p95_s * 1000:.0f} worst "
+            f"{pongs[-1] * 1000:.0f} ms, wish to pin {max(steers) * 1000:.0f} ms, "
+            f"picture gap {worst_s * 1000:.0f} ms, run {memory_mb:.1f} -> "
+            f"{resident_mb(run):.1f} MB, {fds} descriptors",
+            end="",
+        )
+    assert attack.returncode == 0
+    if name == "half_open":
+        assert "'silent closed': 100" in counts and "'slow closed': 100" in counts
+    assert [one["stop"] for _, one in states if one["stop"]] == []
+    assert all(one["role"] == "driver" for _, one in states)
+    assert longest_gap_s([at_s for at_s, _ in states]) < GAP_S
+    assert p95_s < PONG_S and worst_s < GAP_S
+    wait_for(lambda: descriptors(run) <= fds, f"more than {fds} descriptors", 20.0)
+    assert resident_mb(run) < memory_mb + GROWTH_MB
+    assert bench.pid("run") == run and "Traceback" not in bench.log()
+    viewer.close()
+
+
+def test_the_driver_comes_back_through_a_crowd(bench: RunningBench) -> None:
+    """The car is full of watchers and of connections; its driver reloads the page."""
+    with Driver(bench.port, client="the-driver-of-it-all") as driver:
+        sit_down(driver)
+    with start("crowd", bench.port, 6.0) as attack:
+        assert attack.stdout is not None
+        assert attack.stdout.readline() == "crowded\n"
+        with Driver(bench.port, client="the-driver-of-it-all") as driver:
+            wait_for(lambda: driver.state.get("role") == "driver", "no seat", 3.0)
+            free(driver)
+            viewer = Viewer(bench.port)
+            wait_for(lambda: len(viewer.at_s) > 5, "no pictures", 3.0)
+            viewer.close()
+            driver.drive(0.0, 0.0)
+            driver.say(kind="release")
+        said = attack.communicate(timeout=30)[0]
+    assert "'503'" in said, said
