@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from fpvcar import config, paths, wire
-from fpvcar.control import Control
+from fpvcar.control import IDLE_TICK_S, TICK_S, Control
 from fpvcar.gate import Cause, Freshness
+from fpvcar.wheels_client import LEASE_NS
 from fpvcar.wire import Answer, Status, WheelsReason
 
 PROFILE = config.load(paths.HARDWARE / "bench.toml")
@@ -415,3 +416,17 @@ def test_the_words_for_the_page_are_the_wires() -> None:
     assert "pin daemon" in rig.control.wheels
     assert isinstance(rig.control.decision.reason, str)
     assert wire.Stop(Cause.PINS, "resume").cause == "pins"
+
+
+def test_a_wish_counts_as_a_tick_and_an_empty_seat_needs_few() -> None:
+    rig = Rig()
+    rig.control.step()
+    assert rig.control.due_in_s == IDLE_TICK_S < LEASE_NS / 1e9
+    rig.wish(0.0)
+    assert rig.control.due_in_s == TICK_S
+    rig.now_ns += 15_000_000
+    assert rig.control.due_in_s == pytest.approx(0.005)
+    rig.wish(0.5)
+    assert rig.control.due_in_s == TICK_S
+    rig.control.nobody(lost=False)
+    assert rig.control.due_in_s == IDLE_TICK_S

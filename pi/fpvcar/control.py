@@ -166,13 +166,14 @@ class Control:
             log.info("%s", decision.reason)
 
     @property
-    def _due_in_s(self) -> float:
+    def due_in_s(self) -> float:
+        """When the gate is to run again, if no wish comes before."""
         tick_s = IDLE_TICK_S if self.decision.reason == "nobody" else TICK_S
         return tick_s - (self._clock_ns() - self._stepped_ns) / 1e9
 
     async def run(self) -> None:
         """Runs the gate at least every 20 ms, for ever; a wish counts as a run."""
         while True:
-            if self._due_in_s <= 0.0:
+            if self.due_in_s <= 0.0:
                 self.step()
-            await asyncio.sleep(max(0.0, self._due_in_s))
+            await asyncio.sleep(max(0.0, self.due_in_s))
