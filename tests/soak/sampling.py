@@ -8,6 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
+from tests.bench.memory import resident_mb
 from tests.bench.rig import wall_ahead_ms
 from tests.e2e.harness import RunningBench
 from tests.e2e.seat import opened, probe
@@ -27,19 +28,9 @@ window.WebSocket = class extends WebSocket {
 """
 
 
-def resident_mb(pid: int) -> float:
-    """VmRSS of a process."""
-    return _status(pid, "VmRSS") / 1024
-
-
 def threads(pid: int) -> int:
-    """How many threads it has."""
-    return _status(pid, "Threads")
-
-
-def _status(pid: int, name: str) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+    """How many threads a process has."""
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
 
 
 class Processes:
