@@ -88,3 +88,12 @@ def test_presented_goes_by_the_media_time() -> None:
     seen = glass.presented(samples, 0.0)
     assert seen.ages_ms == pytest.approx([28.0] * 15)
     assert seen.gaps_ms == pytest.approx([33.0] * 14)
+
+
+def test_presented_follows_a_new_source() -> None:
+    """Media time begins anew after a reset of the element; the ages go on."""
+    samples = [
+        [7000 + 33.0 * n, 7028 + 33.0 * n, 0.033 * (n if n < 20 else n - 20)]
+        for n in range(40)
+    ]
+    assert glass.presented(samples, 0.0).ages_ms == pytest.approx([28.0] * 35)

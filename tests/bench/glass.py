@@ -13,6 +13,7 @@ from typing import Any
 from tests.bench.rig import wall_ahead_ms
 
 SCRIPT = Path(__file__).with_name("glass.js").read_text(encoding="utf-8")
+NEAR = 4
 SETTLED = 5
 """The first pictures, which are still under way when the script starts."""
 
@@ -40,14 +41,15 @@ def presented(samples: Sequence[Sequence[float]], ahead_ms: float) -> Seen:
     """By a media element's word when each picture is shown.
 
     The element names the picture by its media time, and may already hold the next one
-    when the strip is read: the strip only tells where media time 0 lies.
+    when the strip is read: the strips around only tell where media time 0 lies. It
+    moves when the page gives the element a new source.
     """
-    zero_ms = statistics.median(
-        clock - media_s * 1000.0 for clock, _, media_s in samples
-    )
+    zeros_ms = [clock - media_s * 1000.0 for clock, _, media_s in samples]
     pairs = [
-        (zero_ms + media_s * 1000.0, shown) for _, shown, media_s in samples[SETTLED:]
-    ]
+        (statistics.median(zeros_ms[max(0, at - NEAR) : at + NEAR + 1])
+         + samples[at][2] * 1000.0, samples[at][1])
+        for at in range(SETTLED, len(samples))
+    ]  # fmt: skip
     return _seen(pairs, ahead_ms)
 
 
