@@ -101,6 +101,23 @@ def test_sockets_that_never_say_hello_are_counted(tmp_path: Path) -> None:
     asyncio.run(crowd())
 
 
+@pytest.mark.parametrize("name", ["Upgrade", "Sec-WebSocket-Version"])
+def test_a_handshake_of_odd_bytes_is_a_bad_request(tmp_path: Path, name: str) -> None:
+    hub: Any = SimpleNamespace()
+    app = Server(FEW, hub, hub, tmp_path, dict).application()
+
+    async def ask() -> bytes:
+        async with TestServer(app) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            head = f"GET /ws/drive HTTP/1.1\r\nHost: localhost\r\n{name}: \xe9\r\n\r\n"
+            writer.write(head.encode("latin-1"))
+            answer = await reader.readuntil(b"ASCII")
+            writer.close()
+            return answer
+
+    assert asyncio.run(ask()).startswith(b"HTTP/1.1 400")
+
+
 @pytest.mark.parametrize("name", ["Host", "Origin"])
 def test_a_refused_name_that_is_no_text_is_shown_all_the_same(
     tmp_path: Path, name: str

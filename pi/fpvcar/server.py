@@ -35,6 +35,10 @@ HEADERS = {
         "frame-ancestors 'none'"
     ),
 }
+HANDSHAKE = (
+    "Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key",
+    "Sec-WebSocket-Protocol", "Sec-WebSocket-Extensions",
+)  # fmt: skip
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -98,6 +102,9 @@ class Server:
                 f"{request.scheme}://{host}; "
                 "open the car's own page.\n"
             )
+        for name in HANDSHAKE:  # aiohttp answers 500 to bytes beyond ASCII here
+            if not request.headers.get(name, "").isascii():
+                raise web.HTTPBadRequest(text=f"{name} refused: expected ASCII.\n")
         if request.can_read_body:
             raise web.HTTPRequestEntityTooLarge(
                 0, 0, text="A body was refused: expected none.\n"
