@@ -19,8 +19,12 @@ def encode(
     repeat_headers: bool = True,
     width: int = 160,
     height: int = 128,
+    noise: int = 255,
 ) -> tuple[bytes, ...]:
-    """Access units of a moving picture: constrained baseline, no B-frames."""
+    """Access units of a moving picture: constrained baseline, no B-frames.
+
+    `noise`: of a pixel, 1 to 255. A large picture with much of it takes megabytes.
+    """
     codec = av.CodecContext.create("libx264", "w")
     assert isinstance(codec, av.VideoCodecContext)
     codec.width, codec.height, codec.pix_fmt = width, height, "yuv420p"
@@ -38,7 +42,7 @@ def encode(
     units: list[bytes] = []
     for number in range(frames):
         picture = np.random.default_rng(number).integers(
-            0, 255, (height * 3 // 2, width), np.uint8
+            0, noise, (height * 3 // 2, width), np.uint8
         )
         picture[: height // 2] = number * 9 % 255
         frame = av.VideoFrame.from_ndarray(picture, format="yuv420p")

@@ -290,7 +290,7 @@ class Film:
 
 def film(size: str) -> tuple[bytes, ...]:
     width, height = SIZES[size]
-    return encode(frames=30, gop=15, width=width, height=height)
+    return encode(frames=30, gop=15, width=width, height=height, noise=4)
 
 
 @pytest.fixture(scope="module")
