@@ -19,7 +19,7 @@ from tests.soak.sampling import resident_mb
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 
-SHORT_S, LONG_S = 3.0, 60.0
+SHORT_S, LONG_S = 2.0, 60.0
 IDLE_CUT_S = 13.0
 """Idle connections are cut after 10 s, by a timer that may be late."""
 GROWTH_MB = 16.0

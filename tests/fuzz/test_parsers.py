@@ -12,7 +12,7 @@ from tests.fuzz import oracles
 
 pytestmark = pytest.mark.soak
 
-AT_ONCE = 2
+AT_ONCE = 3
 SHORT_S, LONG_S = 10, 120
 EXECUTIONS = re.compile(r"(?:number_of_executed_units: +|executions=)(\d+)")
 NEW = re.compile(r"stat::new_units_added: +(\d+)")
