@@ -232,7 +232,7 @@ struct transport *lobby_meet(struct lobby *lobby, int out_fd, struct meeting *me
     int64_t limit_ms = lobby->options->connect_ms;
     int64_t end_ms = limit_ms ? now_ms() + limit_ms : 0;
     for (;;) {
-        struct watch watched;
+        struct watch watched = {.count = 0};
         watch(lobby, out_fd, end_ms, &watched);
         if (poll(watched.polled, (nfds_t)watched.count, (int)watched.wait_ms) < 0)
             continue;

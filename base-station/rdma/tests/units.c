@@ -1,0 +1,314 @@
+/* The pure parts: records, proofs and seals against the golden vectors (argv[1]), the
+ * meeting of two strangers, command lines. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../meeting.h"
+#include "../options.h"
+#include "../seal.h"
+
+static int failures, checks;
+
+#define CHECK(condition, ...)                                                          \
+    do {                                                                               \
+        checks++;                                                                      \
+        if (!(condition)) {                                                            \
+            failures++;                                                                \
+            fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                            \
+            fprintf(stderr, __VA_ARGS__);                                              \
+            fputc('\n', stderr);                                                       \
+        }                                                                              \
+    } while (0)
+
+static size_t unhex(const char *digits, uint8_t *into, size_t room)
+{
+    size_t length = strlen(digits) / 2;
+    for (size_t i = 0; i < length && i < room; i++)
+        sscanf(digits + 2 * i, "%2hhx", &into[i]);
+    return length;
+}
+
+static void check_record(char **word)
+{
+    uint8_t expected[RECORD_BYTES], made[RECORD_BYTES];
+    struct record record = {(uint8_t)atoi(word[0]), (uint32_t)atoi(word[1]),
+                            strtoull(word[2], NULL, 10)}, again;
+    unhex(word[3], expected, sizeof expected);
+    record_put(made, &record);
+    CHECK(memcmp(made, expected, sizeof made) == 0, "record %s", word[3]);
+    const char *why = record_get(&again, expected, CHUNK_MOST + SEAL_BYTES);
+    CHECK(!why, "record %s: %s", word[3], why);
+    CHECK(!why && again.type == record.type && again.length == record.length &&
+              again.number == record.number,
+          "record %s read again", word[3]);
+}
+
+static void check_hello(char **word)
+{
+    uint8_t expected[WHOLE_HELLO_BYTES], made[HELLO_BYTES];
+    struct hello hello = {
+        .version = (uint16_t)atoi(word[0]),
+        .role = (uint8_t)atoi(word[1]),
+        .transport = (uint8_t)atoi(word[2]),
+        .cipher = (uint8_t)atoi(word[3]),
+        .checksum = (uint8_t)atoi(word[4]),
+        .chunk = (uint32_t)atoi(word[5]),
+        .credits = (uint32_t)atoi(word[6]),
+    }, again;
+    unhex(word[7], hello.nonce, NONCE_BYTES);
+    unhex(word[8], expected, sizeof expected);
+    hello_put(made, &hello);
+    CHECK(memcmp(made, expected + RECORD_BYTES, sizeof made) == 0, "hello %s", word[8]);
+    const char *why = hello_get(&again, expected + RECORD_BYTES);
+    CHECK(!why, "hello %s: %s", word[8], why);
+    CHECK(again.version == hello.version && again.chunk == hello.chunk &&
+              again.credits == hello.credits && again.role == hello.role &&
+              memcmp(again.nonce, hello.nonce, NONCE_BYTES) == 0,
+          "hello %s read again", word[8]);
+    for (int at = 2; at < 16 && hello.version == RECORDS_VERSION; at++) {
+        uint8_t wrong[HELLO_BYTES];
+        memcpy(wrong, made, sizeof wrong);
+        memset(wrong + (at < 6 ? at : at < 12 ? 8 : 12), 0xff, at < 6 ? 1 : 4);
+        CHECK(hello_get(&again, wrong), "hello with byte %d wrong is taken", at);
+    }
+}
+
+static void check_ending(char **word)
+{
+    uint8_t expected[END_BYTES], made[END_BYTES];
+    struct ending ending = {strtoull(word[0], NULL, 10), strtoull(word[1], NULL, 10)};
+    struct ending again;
+    unhex(word[2], expected, sizeof expected);
+    ending_put(made, &ending);
+    ending_get(&again, expected);
+    CHECK(memcmp(made, expected, sizeof made) == 0, "ending %s", word[2]);
+    CHECK(again.total == ending.total && again.value == ending.value, "ending again");
+}
+
+static void read_transcript(char **word, struct key *key, struct transcript *transcript)
+{
+    key->length = unhex(word[0], key->bytes, sizeof key->bytes);
+    unhex(word[2], transcript->sender, WHOLE_HELLO_BYTES);
+    unhex(word[3], transcript->receiver, WHOLE_HELLO_BYTES);
+}
+
+static void check_proof(char **word)
+{
+    struct key key;
+    struct transcript transcript;
+    uint8_t expected[PROOF_BYTES], made[PROOF_BYTES];
+    int role = atoi(word[1]);
+    read_transcript(word, &key, &transcript);
+    unhex(word[4], expected, sizeof expected);
+    CHECK(proof_make(made, &key, role, &transcript) == 0, "no proof");
+    CHECK(memcmp(made, expected, sizeof made) == 0, "proof of role %d", role);
+    CHECK(proof_holds(expected, &key, role, &transcript), "proof does not hold");
+    CHECK(!proof_holds(expected, &key, 3 - role, &transcript), "the other's proof holds");
+    for (int bit = 0; bit < 8 * PROOF_BYTES; bit++) {
+        expected[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        CHECK(!proof_holds(expected, &key, role, &transcript), "bit %d is not seen", bit);
+        expected[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+}
+
+static void check_sealed(char **word)
+{
+    struct key key;
+    struct transcript transcript;
+    struct seal seal;
+    uint8_t sealed[512], work[512] = {0};
+    int role = atoi(word[1]);
+    read_transcript(word, &key, &transcript);
+    size_t plain = unhex(word[4], work + RECORD_BYTES, 400);
+    size_t whole = unhex(word[5], sealed, sizeof sealed);
+    memcpy(work, sealed, RECORD_BYTES);
+    CHECK(whole == RECORD_BYTES + plain + SEAL_BYTES, "length of %s", word[5]);
+    CHECK(seal_open(&seal, &key, role, &transcript) == 0, "no seal");
+    CHECK(seal_close_record(&seal, work) == 0, "cannot seal");
+    CHECK(memcmp(work, sealed, whole) == 0, "sealed %s", word[4]);
+    CHECK(seal_open_record(&seal, work) == 0, "cannot unseal");
+    uint8_t text[400];
+    unhex(word[4], text, sizeof text);
+    CHECK(memcmp(work + RECORD_BYTES, text, plain) == 0, "unsealed %s", word[4]);
+    for (size_t at = 8; at < whole; at++) { /* its number, its body, its tag */
+        memcpy(work, sealed, whole);
+        work[at] ^= 0x10;
+        CHECK(seal_open_record(&seal, work) < 0, "byte %zu changed unseen", at);
+    }
+    seal_close(&seal);
+    seal_close(&seal);
+}
+
+static void check_refused(char **word)
+{
+    uint8_t header[RECORD_BYTES];
+    struct record record;
+    unhex(word[1], header, sizeof header);
+    CHECK(record_get(&record, header, (uint32_t)atoi(word[0])), "%s is taken", word[1]);
+}
+
+static void check_vectors(const char *path)
+{
+    static const struct { const char *name; int words; void (*check)(char **); } kinds[] = {
+        {"record", 4, check_record}, {"hello", 9, check_hello},
+        {"ending", 3, check_ending}, {"proof", 5, check_proof},
+        {"sealed", 6, check_sealed}, {"refused", 2, check_refused},
+    };
+    char line[4096];
+    FILE *file = fopen(path, "r");
+    CHECK(file, "cannot open %s", path);
+    while (file && fgets(line, sizeof line, file)) {
+        char *word[12], *rest = line;
+        int count = 0;
+        line[strcspn(line, "\n")] = '\0';
+        while (count < 12 && (word[count] = strsep(&rest, " ")))
+            count++;
+        if (line[0] == '#' || !*word[0])
+            continue;
+        bool known = false;
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            if (strcmp(word[0], kinds[i].name) == 0 && count == kinds[i].words + 1) {
+                kinds[i].check(word + 1);
+                known = true;
+            }
+        CHECK(known, "a line of vectors that nobody checks: %s", word[0]);
+    }
+    if (file)
+        fclose(file);
+}
+
+struct side {
+    struct key key;
+    struct meeting meeting;
+    struct trouble trouble;
+    uint8_t out[CONTROL_BYTES];
+    bool said;
+};
+
+static void side_open(struct side *side, int role, const char *key, int cipher,
+                      int version)
+{
+    memset(side, 0, sizeof *side);
+    side->key.length = strlen(key);
+    memcpy(side->key.bytes, key, side->key.length);
+    struct hello hello = {(uint16_t)version, (uint8_t)role, TRANSPORT_TCP,
+                          (uint8_t)cipher, CHECKSUM_XXH64, 65536, 8, {0}};
+    CHECK(meeting_open(&side->meeting, &side->key, &hello, side->out,
+                       &side->trouble) == 0, "no meeting");
+    side->said = role == ROLE_SENDER;
+}
+
+/* Hands what one said to the other until neither says anything. */
+static void talk(struct side *from, struct side *to)
+{
+    while (from->said) {
+        struct record record;
+        from->said = false;
+        const char *why = record_get(&record, from->out, 0);
+        CHECK(!why, "said what cannot be read: %s", why);
+        if (why)
+            return;
+        meeting_take(&to->meeting, &record, from->out + RECORD_BYTES, to->out, &to->said,
+                     &to->trouble);
+        struct side *other = from;
+        from = to;
+        to = other;
+    }
+}
+
+static bool meet(const char *key, const char *other_key, int cipher, int other_cipher,
+                 int version, struct trouble why[2])
+{
+    static struct side sender, receiver;
+    side_open(&sender, ROLE_SENDER, key, cipher, version);
+    side_open(&receiver, ROLE_RECEIVER, other_key, other_cipher, 1);
+    talk(&sender, &receiver);
+    why[0] = sender.trouble;
+    why[1] = receiver.trouble;
+    return sender.meeting.stage == MEETING_OVER &&
+           receiver.meeting.stage == MEETING_OVER && !why[0].status && !why[1].status;
+}
+
+static void check_meetings(void)
+{
+    static struct side alone;
+    struct trouble why[2];
+    const char *key = "0123456789abcdef";
+    CHECK(meet(key, key, 0, 0, 1, why), "friends do not meet: %s", why[0].text);
+    CHECK(meet(key, key, 1, 1, 1, why), "friends do not meet: %s", why[0].text);
+    CHECK(!meet(key, "0123456789abcdeF", 0, 0, 1, why), "another key is taken");
+    CHECK(strstr(why[0].text, "same key"), "sender's advice: %s", why[0].text);
+    CHECK(!meet(key, key, 1, 0, 1, why) && !meet(key, key, 0, 1, 1, why),
+          "--encrypt at one end only is taken");
+    CHECK(strstr(why[0].text, "--encrypt"), "advice: %s", why[0].text);
+    CHECK(!meet(key, key, 0, 0, 2, why), "another version is taken");
+    CHECK(strstr(why[1].text, "version 2"), "advice: %s", why[1].text);
+
+    side_open(&alone, ROLE_SENDER, key, 0, 1); /* a listener that reflects */
+    struct record record;
+    CHECK(!record_get(&record, alone.out, 0), "no hello");
+    uint8_t hello[CONTROL_BYTES];
+    memcpy(hello, alone.out, sizeof hello);
+    CHECK(meeting_take(&alone.meeting, &record, hello + RECORD_BYTES, alone.out,
+                       &alone.said, &alone.trouble) < 0, "a reflected hello is taken");
+    side_open(&alone, ROLE_RECEIVER, key, 0, 1); /* a proof before the hello */
+    record = (struct record){RECORD_PROOF, PROOF_BYTES, 0};
+    CHECK(meeting_take(&alone.meeting, &record, hello, alone.out, &alone.said,
+                       &alone.trouble) < 0, "a proof without a hello is taken");
+}
+
+static void check_bytes(void)
+{
+    static const struct { const char *text; int64_t bytes; } rows[] = {
+        {"0", 0}, {"1", 1}, {"1K", 1024}, {"1.5k", 1536}, {"2M", 2 << 20},
+        {"1G", 1 << 30}, {"1T", INT64_C(1) << 40}, {"", -1}, {"x", -1}, {"-1", -1},
+        {"1KB", -1}, {"1 K", -1}, {"nan", -1}, {"inf", -1}, {"1e30", -1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECK(options_bytes(rows[i].text) == rows[i].bytes, "%s gives %lld",
+              rows[i].text, (long long)options_bytes(rows[i].text));
+}
+
+static void check_options(void)
+{
+    struct options options;
+    char *good[] = {"rdsend", "-v", "--rate", "1M", "host", "7", "--", "a", "-b", NULL};
+    char *bad[][6] = {
+        {"rdsend", NULL},           {"rdsend", "host", NULL},
+        {"rdsend", "host", "x"},    {"rdsend", "host", "0", NULL},
+        {"rdsend", "host", "65536"}, {"rdsend", "host", "7", "--", NULL},
+        {"rdsend", "h", "7", "a", "b"}, {"rdsend", "--wrong", "h", "7"},
+        {"rdsend", "--rate", NULL}, {"rdsend", "--timeout", "-1", "h", "7"},
+        {"rdsend", "--sync", "h", "7"}, {"rdsend", "--chunk", "1", "h", "7"},
+        {"rdsend", "--transport", "udp", "h", "7"},
+    };
+    struct trouble why = {0};
+    CHECK(options_read(&options, true, 9, good, &why) == 0, "%s", why.text);
+    CHECK(options.rate == 1 << 20 && options.command == good + 7 && options.verbose &&
+              strcmp(options.host, "host") == 0, "options misread");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        int count = 0;
+        while (count < 5 && bad[i][count])
+            count++;
+        why = (struct trouble){0};
+        CHECK(options_read(&options, true, count, bad[i], &why) < 0 &&
+                  why.status == EXIT_USAGE && why.text[0],
+              "command line %zu is taken", i);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: %s VECTORS\n", argv[0]);
+        return 2;
+    }
+    check_vectors(argv[1]);
+    check_meetings();
+    check_bytes();
+    check_options();
+    printf("%d checks, %d failed\n", checks, failures);
+    return failures != 0;
+}

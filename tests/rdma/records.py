@@ -1,0 +1,127 @@
+"""The records of base-station/rdma/records.h by another hand: for golden vectors, and
+for peers that do what rdsend and rdrecv never do."""
+
+import hashlib
+import hmac
+import os
+import socket
+import struct
+from dataclasses import dataclass
+
+HELLO, PROOF, DATA, CREDIT, HEARTBEAT, END, DONE, BYE, ABORT = range(1, 10)
+SENDER, RECEIVER = 1, 2
+TCP, RDMA = 1, 2
+HEADER = struct.Struct("<HBBIQ")
+HELLO_BODY = struct.Struct("<HBBBBHII32s")
+ENDING = struct.Struct("<QQ")
+MAGIC = 0x4452
+
+
+def record(kind: int, body: bytes = b"", number: int = 0) -> bytes:
+    return HEADER.pack(MAGIC, kind, 0, len(body), number) + body
+
+
+@dataclass(frozen=True)
+class Hello:
+    role: int
+    version: int = 1
+    transport: int = TCP
+    cipher: int = 0
+    checksum: int = 1
+    chunk: int = 65536
+    credits: int = 4
+    nonce: bytes = bytes(32)
+
+    def whole(self) -> bytes:
+        body = HELLO_BODY.pack(
+            self.version,
+            self.role,
+            self.transport,
+            self.cipher,
+            self.checksum,
+            0,
+            self.chunk,
+            self.credits,
+            self.nonce,
+        )
+        return record(HELLO, body)
+
+
+def proof(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
+    """What `role` gives, over both whole hello records."""
+    label = b"rdpipe1 sender" if role == SENDER else b"rdpipe1 receiver"
+    text = label.ljust(16, b"\0") + sender + receiver
+    return hmac.new(key, text, hashlib.sha256).digest()
+
+
+def sealing_key(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
+    """HKDF-SHA-256 (RFC 5869), one block."""
+    info = b"rdpipe1 seal sender" if role == SENDER else b"rdpipe1 seal receiver"
+    extracted = hmac.new(sender + receiver, key, hashlib.sha256).digest()
+    return hmac.new(extracted, info + b"\1", hashlib.sha256).digest()
+
+
+class Peer:
+    """One end of a connection, by hand."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self.socket.settimeout(10)
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def exactly(self, length: int) -> bytes:
+        data = b""
+        while len(data) < length:
+            more = self.socket.recv(length - len(data))
+            if not more:
+                raise EOFError(f"{len(data)} of {length} bytes")
+            data += more
+        return data
+
+    def take(self) -> tuple[int, int, bytes]:
+        """Type, number and body of the next record."""
+        magic, kind, zero, length, number = HEADER.unpack(self.exactly(16))
+        assert (magic, zero) == (MAGIC, 0)
+        return kind, number, self.exactly(length)
+
+    def until(self, kind: int) -> tuple[int, bytes]:
+        """Number and body of the next record of that type."""
+        while True:
+            got, number, body = self.take()
+            if got == kind:
+                return number, body
+            assert got != ABORT, body
+
+    def whole_hello(self) -> bytes:
+        kind, _, body = self.take()
+        assert kind == HELLO, (kind, body)
+        return record(HELLO, body)
+
+    def prove_as_sender(self, key: bytes, hello: Hello | None = None) -> None:
+        mine = (hello or Hello(SENDER, nonce=os.urandom(32))).whole()
+        self.send(mine)
+        theirs = self.whole_hello()
+        self.send(record(PROOF, proof(key, SENDER, mine, theirs)))
+        kind, _, body = self.take()
+        assert (kind, body) == (PROOF, proof(key, RECEIVER, mine, theirs))
+
+    def prove_as_receiver(self, key: bytes, hello: Hello | None = None) -> None:
+        theirs = self.whole_hello()
+        mine = (hello or Hello(RECEIVER, nonce=os.urandom(32))).whole()
+        self.send(mine)
+        kind, _, body = self.take()
+        assert (kind, body) == (PROOF, proof(key, SENDER, theirs, mine))
+        self.send(record(PROOF, proof(key, RECEIVER, theirs, mine)))
+        self.send(record(CREDIT, number=4))
+
+    def last_words(self) -> str:
+        """The text of the abort that must come."""
+        while True:
+            kind, _, body = self.take()
+            if kind == ABORT:
+                return body.decode()
+
+    def close(self) -> None:
+        self.socket.close()

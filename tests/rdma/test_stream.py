@@ -1,0 +1,263 @@
+"""rdsend and rdrecv over TCP: what goes in comes out, and targets survive."""
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.ends import KEY, Ends
+
+pytestmark = pytest.mark.e2e
+CHUNK = 262_144
+
+
+@pytest.fixture
+def ends(rdma_tools: Path, tmp_path: Path) -> Iterator[Ends]:
+    pair = Ends(rdma_tools, tmp_path)
+    yield pair
+    pair.close()
+
+
+def noise(length: int) -> bytes:
+    return os.urandom(length)
+
+
+@pytest.mark.parametrize("options", [[], ["--encrypt"], ["--checksum", "none"]])
+@pytest.mark.parametrize(
+    "length", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 20 * CHUNK, 9_999_999]
+)
+def test_every_size(ends: Ends, length: int, options: list[str]) -> None:
+    data = noise(length)
+    (ends.place / "in").write_bytes(data)
+    receiver = ends.receive("out", options=options)
+    assert ends.send("in", options=options).ended().status == 0
+    assert receiver.ended().status == 0
+    assert (ends.place / "out").read_bytes() == data
+    receiver = ends.receive(options=options)
+    thread = threading.Thread(target=ends.send_bytes, args=(data, options))
+    thread.start()
+    ended = receiver.ended()
+    thread.join()
+    assert (ended.status, ended.out) == (0, data)
+
+
+def test_small_chunks_and_one_credit(ends: Ends) -> None:
+    data = noise(100_001)
+    receiver = ends.receive("out", options=["--chunk", "4096", "--credits", "1"])
+    assert ends.send_bytes(data, ["--credits", "3"]).status == 0
+    assert receiver.ended().status == 0
+    assert (ends.place / "out").read_bytes() == data
+
+
+def test_from_a_command_into_a_command(ends: Ends) -> None:
+    receiver = ends.receive("--", "tr", "a-z", "A-Z")
+    sender = ends.send("--", "sh", "-c", "echo one; sleep 0.3; echo two")
+    assert sender.ended().status == 0
+    ended = receiver.ended()
+    assert (ended.status, ended.out) == (0, b"ONE\nTWO\n")
+
+
+def test_a_slow_producers_bytes_do_not_wait_for_a_full_chunk(ends: Ends) -> None:
+    receiver = ends.receive()
+    sender = ends.send(stdin=subprocess.PIPE)
+    assert sender.process.stdin and receiver.process.stdout
+    for line in [b"one\n", b"two\n"]:
+        sender.process.stdin.write(line)
+        sender.process.stdin.flush()
+        assert os.read(receiver.process.stdout.fileno(), 100) == line
+    assert sender.ended().status == 0
+    assert receiver.ended().status == 0
+
+
+def test_over_ipv6(ends: Ends) -> None:
+    receiver = ends.receive(options=["--bind", "::1"])
+    assert ends.send("--", "echo", "six", host="::1").ended().status == 0
+    assert receiver.ended().out == b"six\n"
+
+
+def test_addresses_are_tried_in_order(ends: Ends) -> None:
+    receiver = ends.receive(options=["--bind", "127.0.0.1"])
+    sender = ends.send("--", "echo", "found", host="127.0.0.2,127.0.0.1")
+    assert sender.ended().status == 0
+    assert receiver.ended().out == b"found\n"
+
+
+def test_the_announcement_has_port_transports_and_addresses(ends: Ends) -> None:
+    shown, told = os.pipe()
+    end = subprocess.Popen(
+        [ends.folder / "rdrecv", "--announce-fd", str(told), "0", "/dev/null"],
+        pass_fds=[told],
+        env={**os.environ, "RDPIPE_KEY": KEY.decode()},
+        cwd=ends.place,
+    )
+    os.close(told)
+    with open(shown) as lines:
+        words = dict(word.split("=") for word in lines.readline().split())
+    end.kill()
+    end.wait()
+    assert int(words["port"]) > 0
+    assert "tcp" in words["transports"].split(",")
+    assert all(words["addresses"].split(","))
+
+
+class TestTargets:
+    def test_a_file_keeps_its_mode_and_its_symlink(self, ends: Ends) -> None:
+        real, link = ends.place / "real", ends.place / "link"
+        real.write_bytes(b"old")
+        real.chmod(0o640)
+        link.symlink_to("real")
+        receiver = ends.receive("link", options=["--sync"])
+        assert ends.send_bytes(b"new").status == 0
+        assert receiver.ended().status == 0
+        assert link.is_symlink() and real.read_bytes() == b"new"
+        assert stat.S_IMODE(real.stat().st_mode) == 0o640
+
+    def test_a_symlink_to_nothing_yet(self, ends: Ends) -> None:
+        (ends.place / "link").symlink_to("absent")
+        receiver = ends.receive("link")
+        assert ends.send_bytes(b"new").status == 0
+        assert receiver.ended().status == 0
+        assert (ends.place / "link").is_symlink()
+        assert (ends.place / "absent").read_bytes() == b"new"
+
+    def test_a_device_is_written_in_place(self, ends: Ends) -> None:
+        before = os.stat("/dev/null")
+        receiver = ends.receive("/dev/null")
+        assert ends.send_bytes(b"gone").status == 0
+        assert receiver.ended().status == 0
+        assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+        assert os.stat("/dev/null").st_ino == before.st_ino
+
+    def test_a_fifo_is_written_in_place(self, ends: Ends) -> None:
+        fifo = ends.place / "fifo"
+        os.mkfifo(fifo)
+        receiver = ends.receive("fifo")
+        sender = ends.send("--", "echo", "through")
+        assert fifo.read_bytes() == b"through\n"
+        assert (sender.ended().status, receiver.ended().status) == (0, 0)
+        assert fifo.is_fifo()
+
+    def test_a_socket_is_written_in_place(self, ends: Ends) -> None:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(ends.place / "socket"))
+            server.listen()
+            receiver = ends.receive("socket")
+            assert ends.send_bytes(b"in").status == 0
+            connection, _ = server.accept()
+            assert connection.recv(10) == b"in"
+            connection.close()
+        assert receiver.ended().status == 0
+
+    def test_an_inherited_stdout_is_not_rewound(self, ends: Ends) -> None:
+        log = ends.place / "log"
+        with log.open("wb") as out:
+            out.write(b"before ")
+            out.flush()
+            receiver = ends.receive(stdout=out)
+            assert ends.send_bytes(b"after").status == 0
+            assert receiver.ended().status == 0
+        assert log.read_bytes() == b"before after"
+
+    def test_a_target_is_not_there_before_it_is_whole(self, ends: Ends) -> None:
+        (ends.place / "out").write_bytes(b"old")
+        receiver = ends.receive("out")
+        sender = ends.send(stdin=subprocess.PIPE)
+        assert sender.process.stdin
+        sender.process.stdin.write(b"new")
+        sender.process.stdin.flush()
+        assert (ends.place / "out").read_bytes() == b"old"
+        assert sender.ended().status == 0
+        assert receiver.ended().status == 0
+        assert (ends.place / "out").read_bytes() == b"new"
+
+    @pytest.mark.parametrize(
+        "name", ["two words", "new\nline", "'\"$HOME`", "é", "n" * 255, "./-x"]
+    )
+    def test_any_name(self, ends: Ends, name: str) -> None:
+        receiver = ends.receive(name)
+        assert ends.send_bytes(b"named").status == 0
+        assert receiver.ended().status == 0
+        assert (ends.place / name).read_bytes() == b"named"
+
+
+def test_non_blocking_stdin_and_stdout(ends: Ends) -> None:
+    data = noise(3_000_000)
+    (ends.place / "in").write_bytes(data)
+    from_us, to_cat = os.pipe()
+    from_slow, to_sender = os.pipe()
+    os.set_blocking(to_cat, False)
+    os.set_blocking(from_slow, False)
+    with (ends.place / "out").open("wb") as out:
+        late = subprocess.Popen(
+            ["sh", "-c", "sleep 0.3; cat"], stdin=from_us, stdout=out
+        )
+    slow = subprocess.Popen(
+        ["sh", "-c", "sleep 0.3; head -c 9 in; sleep 0.3; tail -c +10 in"],
+        stdout=to_sender,
+        cwd=ends.place,
+    )
+    receiver = ends.receive(stdout=to_cat)
+    sender = ends.send(stdin=from_slow)
+    for fd in (from_us, to_cat, from_slow, to_sender):
+        os.close(fd)
+    assert sender.ended().status == 0
+    assert receiver.ended().status == 0
+    assert (late.wait(), slow.wait()) == (0, 0)
+    assert (ends.place / "out").read_bytes() == data
+
+
+def test_signals_that_interrupt_calls_change_nothing(ends: Ends) -> None:
+    data = noise(30_000_000)
+    (ends.place / "in").write_bytes(data)
+    receiver = ends.receive("--", "sh", "-c", "cat > out")
+    sender = ends.send("in", options=["--rate", "30M"])
+    for _ in range(60):
+        for pid in (sender.pid, receiver.pid):
+            subprocess.run(["kill", "-STOP", str(pid)])
+            subprocess.run(["kill", "-CONT", str(pid)])
+    assert sender.ended().status == 0
+    assert receiver.ended().status == 0
+    assert (ends.place / "out").read_bytes() == data
+
+
+def test_rate_and_statistics(ends: Ends) -> None:
+    receiver = ends.receive("/dev/null", options=["--json"])
+    ended = ends.send_bytes(noise(1_000_000), ["--rate", "2000000", "--json", "-v"])
+    said = json.loads(ended.err.splitlines()[-1])
+    assert said["bytes"] == 1_000_000 and said["status"] == 0
+    assert said["transport"] == "tcp" and said["bytes_per_s"] <= 2_100_000
+    assert "Bandwidth" in ended.err
+    assert json.loads(receiver.ended().err)["bytes"] == 1_000_000
+
+
+class TestKeys:
+    def test_a_new_key_is_its_owners(self, ends: Ends, rdma_tools: Path) -> None:
+        words = [rdma_tools / "rdrecv", "--new-key", "key"]
+        assert subprocess.run(words, cwd=ends.place).returncode == 0
+        made = ends.place / "key"
+        assert stat.S_IMODE(made.stat().st_mode) == 0o600
+        assert len(bytes.fromhex(made.read_text())) == 32
+        again = subprocess.run(words, cwd=ends.place, capture_output=True)
+        assert again.returncode == 1 and b"key" in again.stderr
+        receiver = ends.receive(options=["--key-file", "key"])
+        sender = ends.send("--", "echo", "hi", options=["--key-file", "key"])
+        assert sender.ended().status == 0
+        assert receiver.ended().out == b"hi\n"
+
+    def test_the_environment_does_not_reach_the_command(self, ends: Ends) -> None:
+        receiver = ends.receive()
+        sender = ends.send("--", "sh", "-c", "echo ${RDPIPE_KEY-none}")
+        assert sender.ended().status == 0
+        assert receiver.ended().out == b"none\n"
+
+    @pytest.mark.parametrize("key", [b"", b"fifteen bytes .", b"fifteen bytes .\n"])
+    def test_a_short_key_is_refused(self, ends: Ends, key: bytes) -> None:
+        (ends.place / "key").write_bytes(key)
+        ended = ends.send(options=["--key-file", "key"], port=9).ended()
+        assert ended.status == 2 and "fewer than 16" in ended.err

@@ -1,0 +1,314 @@
+"""rdsend and rdrecv when something fails: the other end knows within two seconds, and
+nothing that is not whole looks whole."""
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.ends import End, Ended, Ends
+from tests.rdma.records import Hello, Peer
+
+pytestmark = pytest.mark.e2e
+SOON_S = 2.5  # the design's two seconds, and a busy machine's half
+
+
+@pytest.fixture
+def ends(rdma_tools: Path, tmp_path: Path) -> Iterator[Ends]:
+    pair = Ends(rdma_tools, tmp_path)
+    yield pair
+    pair.close()
+
+
+def both_fail(sender: End, receiver: End) -> tuple[Ended, Ended]:
+    since = time.monotonic()
+    one, other = sender.ended(), receiver.ended()
+    assert time.monotonic() - since < SOON_S
+    assert one.status != 0 and other.status != 0, (one, other)
+    return one, other
+
+
+def busy(ends: Ends, *target: str | Path) -> tuple[End, End]:
+    """A transfer that would never end by itself, and has begun."""
+    receiver = ends.receive(*(target or ("/dev/null",)))
+    sender = ends.send("/dev/zero", options=["--rate", "20M"])
+    time.sleep(0.3)
+    return sender, receiver
+
+
+def names(place: Path) -> list[str]:
+    return sorted(path.name for path in place.iterdir())
+
+
+class TestProducers:
+    def test_one_that_fails_publishes_nothing(self, ends: Ends) -> None:
+        (ends.place / "out").write_bytes(b"old")
+        receiver = ends.receive("out")
+        sender = ends.send("--", "sh", "-c", "echo half; exit 5")
+        one, other = both_fail(sender, receiver)
+        assert one.status == 5
+        assert "sh failed with status 5" in one.err and "status 5" in other.err
+        assert (ends.place / "out").read_bytes() == b"old"
+        assert names(ends.place) == ["out"]
+
+    def test_one_that_is_killed_publishes_nothing(self, ends: Ends) -> None:
+        receiver = ends.receive("out")
+        sender = ends.send("--", "sh", "-c", "echo half; kill -9 $$")
+        one, other = both_fail(sender, receiver)
+        assert one.status == 137 and "137" in other.err
+        assert names(ends.place) == []
+
+    def test_one_that_is_not_there(self, ends: Ends) -> None:
+        receiver = ends.receive("out")
+        one, _ = both_fail(ends.send("--", "no-such-program"), receiver)
+        assert one.status == 127 and "no-such-program" in one.err
+
+    def test_the_command_at_the_other_end_sees_no_end(self, ends: Ends) -> None:
+        receiver = ends.receive(
+            "--", "sh", "-c", "cat >/dev/null; echo complete > told"
+        )
+        both_fail(ends.send("--", "sh", "-c", "echo half; exit 1"), receiver)
+        assert names(ends.place) == []
+
+    def test_a_read_error_is_no_end(self, ends: Ends) -> None:
+        receiver = ends.receive("out")
+        sender = ends.send("/proc/self/mem")  # its first page cannot be read
+        one, _ = both_fail(sender, receiver)
+        assert "cannot read" in one.err
+        assert names(ends.place) == []
+
+    @pytest.mark.parametrize("size", [100_000_000, 10])
+    def test_a_file_that_changes_its_size(self, ends: Ends, size: int) -> None:
+        path = ends.place / "in"
+        with path.open("wb") as made:
+            made.truncate(10_000_000)
+        receiver = ends.receive("/dev/null")
+        sender = ends.send("in", options=["--rate", "10M"])
+        time.sleep(0.3)
+        os.truncate(path, size)
+        receiver_ended = receiver.ended()
+        ended = sender.ended()
+        assert ended.status == 1 and receiver_ended.status == 1
+        assert "changed while it was read" in ended.err
+
+
+class TestConsumers:
+    def test_one_that_fails_is_told_to_the_sender(self, ends: Ends) -> None:
+        receiver = ends.receive("--", "sh", "-c", "cat >/dev/null; exit 6")
+        one, other = both_fail(ends.send("--", "echo", "all"), receiver)
+        assert other.status == 6 and "status 6" in one.err
+
+    def test_a_reader_that_leaves_ends_the_sender(self, ends: Ends) -> None:
+        reader, writer = os.pipe()
+        receiver = ends.receive(stdout=writer)
+        os.close(writer)
+        sender = ends.send("/dev/zero")
+        os.read(reader, 5)
+        os.close(reader)
+        one, other = both_fail(sender, receiver)
+        assert "reader" in one.err and "reader" in other.err
+
+    def test_a_reader_that_leaves_is_seen_while_nothing_comes(self, ends: Ends) -> None:
+        receiver = ends.receive("--", "sh", "-c", "exec <&-; exec sleep 60")
+        both_fail(ends.send("--", "sleep", "60"), receiver)
+
+    def test_a_reader_that_leaves_before_anyone_came(self, ends: Ends) -> None:
+        reader, writer = os.pipe()
+        receiver = ends.receive(stdout=writer)
+        os.close(writer)
+        os.close(reader)
+        assert receiver.ended(SOON_S).status == 1
+
+    def test_a_killed_receiver_shows_its_command_no_end(self, ends: Ends) -> None:
+        for _ in range(5):
+            receiver = ends.receive("--", "sh", "-c", "cat >/dev/null; echo > told")
+            sender = ends.send("/dev/zero", options=["--rate", "20M"])
+            time.sleep(0.2)
+            receiver.kill()
+            both_fail(sender, receiver)
+            assert names(ends.place) == []
+
+
+def test_a_full_disk_is_told_and_does_not_spin(ends: Ends) -> None:
+    receiver = ends.receive("/dev/full")
+    one, other = both_fail(ends.send("/dev/zero"), receiver)
+    assert "No space left" in one.err and "No space left" in other.err
+
+
+def test_a_target_beyond_its_limit_leaves_nothing(ends: Ends) -> None:
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    receiver = ends.receive("out", before=limit)
+    one, _ = both_fail(ends.send("/dev/zero"), receiver)
+    assert "File too large" in one.err
+    assert names(ends.place) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("which", [0, 1])
+def test_either_end_killed(ends: Ends, which: int, number: int) -> None:
+    pair = busy(ends, "out")
+    pair[which].kill(number)
+    ended = both_fail(*pair)
+    assert ended[1 - which].err
+    assert "out" not in names(ends.place)
+    if number != signal.SIGKILL or which == 0:
+        assert names(ends.place) == []
+
+
+def test_an_idle_receiver_killed(ends: Ends) -> None:
+    receiver = ends.receive("/dev/null")
+    sender = ends.send("--", "sleep", "60")
+    time.sleep(0.3)
+    receiver.kill()
+    both_fail(sender, receiver)
+
+
+@pytest.mark.parametrize("stopped", [0, 1])
+def test_silence_of_the_other_end_is_noticed(ends: Ends, stopped: int) -> None:
+    receiver = ends.receive("/dev/null", options=["--timeout", "1.5"])
+    sender = ends.send("/dev/zero", options=["--timeout", "1.5", "--rate", "20M"])
+    time.sleep(0.3)
+    pair = (sender, receiver)
+    pair[stopped].kill(signal.SIGSTOP)
+    ended = pair[1 - stopped].ended(5)
+    assert ended.status == 1 and "nothing heard" in ended.err
+    pair[stopped].kill(signal.SIGCONT)
+    assert pair[stopped].ended().status != 0
+
+
+@pytest.mark.soak
+def test_slow_ends_are_not_silent_ends(ends: Ends, soaking: bool) -> None:
+    """A producer that says nothing and a writer that takes nothing both succeed."""
+    pause_s, timeout_s = (60, 10) if soaking else (3.5, 1.2)
+    options = ["--timeout", str(timeout_s)]
+    receiver = ends.receive(
+        "--", "sh", "-c", f"sleep {pause_s}; wc -c", options=options
+    )
+    sender = ends.send(
+        "--",
+        "sh",
+        "-c",
+        f"head -c 30000000 /dev/zero; sleep {pause_s}",
+        options=options,
+    )
+    time.sleep(pause_s / 2)
+    before = sender.cpu_s(), receiver.cpu_s()
+    time.sleep(1)
+    assert sender.cpu_s() - before[0] < 0.1 and receiver.cpu_s() - before[1] < 0.1
+    assert sender.ended(pause_s * 2 + 10).status == 0
+    ended = receiver.ended(pause_s * 2 + 10)
+    assert (ended.status, ended.out.strip()) == (0, b"30000000")
+
+
+def test_the_silence_of_data_can_be_limited(ends: Ends) -> None:
+    receiver = ends.receive("/dev/null", options=["--idle-timeout", "1"])
+    sender = ends.send("--", "sh", "-c", "echo; sleep 60")
+    assert "--idle-timeout" in receiver.ended(5).err
+    assert sender.ended(SOON_S).status == 1
+
+
+@pytest.mark.soak
+def test_random_kill_points(ends: Ends, soaking: bool) -> None:
+    """Whatever is killed whenever: the target is the old or the new one, whole, and an
+    end that says 0 was right."""
+    rounds, chance = (1000 if soaking else 50), random.Random(4)
+    old, new = b"old", os.urandom(3_000_000)
+    (ends.place / "in").write_bytes(new)
+    target = ends.place / "out"
+    for round_ in range(rounds):
+        target.write_bytes(old)
+        receiver = ends.receive("out", options=["--connect-timeout", "1"])
+        sender = ends.send("in")
+        time.sleep(chance.random() * 0.04)
+        victim = chance.choice([sender, receiver])
+        if victim.process.poll() is None:
+            victim.kill()
+        sent, received = sender.ended(), receiver.ended()
+        content = target.read_bytes()
+        assert content in (old, new), f"round {round_}: {len(content)} bytes"
+        if sent.status == 0 or received.status == 0:
+            assert content == new, f"round {round_}"
+        if content == old:
+            assert sent.status != 0 and received.status != 0
+        for left in ends.place.glob(".out.*.part"):
+            left.unlink()
+
+
+class TestAdvice:
+    def test_an_unknown_host(self, ends: Ends) -> None:
+        ended = ends.send(host="no-such-host.invalid", port=9).ended()
+        assert ended.status == 1 and 'unknown host "no-such-host.invalid"' in ended.err
+
+    def test_no_receiver(self, ends: Ends) -> None:
+        receiver = ends.receive("/dev/null")
+        receiver.kill()
+        receiver.ended()
+        ended = ends.send("/dev/null").ended()
+        assert ended.status == 1 and "is rdrecv running there" in ended.err
+
+    def test_a_port_that_is_taken(self, ends: Ends) -> None:
+        ends.receive("/dev/null")
+        words = [ends.folder / "rdrecv", str(ends.port), "/dev/null"]
+        ended = subprocess.run(
+            words, capture_output=True, env={**os.environ, "RDPIPE_KEY": "x" * 16}
+        )
+        assert ended.returncode == 1 and b"it is taken" in ended.stderr
+
+    def test_no_key(self, ends: Ends) -> None:
+        environment = {k: v for k, v in os.environ.items() if k != "RDPIPE_KEY"}
+        for words in (["rdsend", "localhost", "9"], ["rdrecv", "0"]):
+            ended = subprocess.run(
+                [ends.folder / words[0], *words[1:]],
+                capture_output=True,
+                env=environment,
+            )
+            assert ended.returncode == 2 and b"--key-file" in ended.stderr
+
+    def test_a_directory(self, ends: Ends) -> None:
+        ended = ends.send(".", port=9).ended()
+        assert ended.status == 1 and "rdcp -r" in ended.err
+
+    def test_a_target_that_cannot_be(self, ends: Ends) -> None:
+        environment = {**os.environ, "RDPIPE_KEY": "x" * 16}
+        for target, word in ((".", b"Is a directory"), ("no/where", b"No such file")):
+            ended = subprocess.run(
+                [ends.folder / "rdrecv", "0", target],
+                capture_output=True,
+                env=environment,
+                cwd=ends.place,
+            )
+            assert ended.returncode == 1 and word in ended.stderr
+        ended = subprocess.run(
+            [ends.folder / "rdrecv", "--sync", "0"],
+            capture_output=True,
+            env=environment,
+        )
+        assert ended.returncode == 2 and b"--sync" in ended.stderr
+
+    def test_a_name_that_begins_with_a_dash(self, ends: Ends) -> None:
+        ended = ends.send(options=["-input"], port=9).ended()
+        assert ended.status == 2 and "./-name" in ended.err
+
+    def test_a_sender_without_a_confirmation_says_so(self, ends: Ends) -> None:
+        import socket
+
+        from tests.rdma.ends import KEY
+        from tests.rdma.records import END, RECEIVER
+
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            sender = ends.send("--", "echo", "x", port=server.getsockname()[1])
+            peer = Peer(server.accept()[0])
+            peer.prove_as_receiver(KEY, Hello(RECEIVER))
+            peer.until(END)
+            peer.close()
+            ended = sender.ended(SOON_S)
+        assert ended.status == 3 and "outcome unknown" in ended.err
