@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from tests.bench.memory import resident_mb
 from tests.e2e.driver import Driver, free, open_socket, sit_down
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.hostile import ATTACKS
-from tests.soak.sampling import resident_mb
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 

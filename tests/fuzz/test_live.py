@@ -19,8 +19,8 @@ import pytest
 
 from fpvcar.bench.pigpiod.protocol import REQUEST, Cmd
 from fpvcar.camera import Records
+from tests.bench.memory import resident_mb
 from tests.pigpiod_fixture import emulator
-from tests.soak.sampling import resident_mb
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 
