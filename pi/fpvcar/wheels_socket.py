@@ -112,6 +112,8 @@ class Service:
 
     def _round(self) -> None:
         ready = {fd for fd, _ in self._poll.poll(self._timeout_ms())}
+        if self._wake in ready:
+            os.read(self._wake, 64)  # left full, poll would never wait again
         # the client first: if it has gone there is room for the one that knocks
         if self._client is not None and self._client.fileno() in ready:
             self._read(self._client)
