@@ -15,7 +15,7 @@ static const struct {
     {"ssh", required_argument, OWN},
     {"remote-path", required_argument, OWN},
     {"via", required_argument, OWN},
-    {"verbose", no_argument, OWN},
+    {"verbose", no_argument, BOTH},
     {"transport", required_argument, BOTH},
     {"device", required_argument, BOTH},
     {"gid-index", required_argument, BOTH},

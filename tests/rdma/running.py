@@ -4,6 +4,7 @@ A mark in the environment does not pass through SSH, so each test's commands car
 word of its own: the path of its folder.
 """
 
+import itertools
 import os
 import subprocess
 import time
@@ -12,7 +13,8 @@ from pathlib import Path
 
 Ended = subprocess.CompletedProcess[bytes]
 
-TOOL_NAMES = {"rdsend", "rdrecv", "rdpipe", "rdcp"}
+TOOL_NAMES = {"rdpipe", "rdcp"}
+OWN_KEYS = {("--key-fd", "10"), ("--key-fd", "12")}  # as leashwork.h numbers them
 
 
 def processes() -> Iterator[tuple[int, int, list[str]]]:
@@ -79,7 +81,9 @@ class Tools:
             and (
                 os.path.basename(words[0]) in TOOL_NAMES
                 or mark in " ".join(words)
-                or words[-1].endswith("--leash")  # ssh
+                or words[-1].endswith("--leash")  # ssh, and the leash itself
+                or "--leash" in words
+                or any(pair in OWN_KEYS for pair in itertools.pairwise(words))
             )
         }
 

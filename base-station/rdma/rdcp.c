@@ -1,0 +1,217 @@
+/* rdcp: files and trees between machines.
+ *
+ *   rdcp --serve-parts  ->  rdcp --serve-source  ->  rdcp --serve-sink
+ *   (where DST is)          (where the SRCs are)     (where DST is)
+ *
+ * is a chain of rdpipe's, one for all sources on one machine.
+ */
+#include "rdcp.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "leash.h"
+#include "pipe.h"
+#include "pipeoptions.h"
+#include "segment.h"
+
+static const char usage[] =
+    "usage: rdcp [-r] [OPTION...] [[USER@]HOST:]SRC... [[USER@]HOST:]DST\n"
+    "  -r          directories, with all that is in them; links stay links\n"
+    "  --archive   owners and set-id bits too (and -r)\n"
+    "  --verify    reads each file again at its target\n"
+    "  --no-sync   leaves it to the kernel when it reaches the disk\n"
+    "  -v          what was moved, how fast\n"
+    "  --ssh --remote-path --via --transport --encrypt --rate --timeout ...\n"
+    "              as in rdpipe(1)\n";
+
+enum { ARCHIVE = 1, VERIFY, NO_SYNC, MANY, SERVE_PARTS, SERVE_SOURCE, SERVE_SINK };
+
+char *rdcp_name(const char *path)
+{
+    size_t end = strlen(path);
+    while (end > 0 && path[end - 1] == '/')
+        end--;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/')
+        begin--;
+    const char *name = path + begin;
+    size_t length = end - begin;
+    bool contents = length == 0 || (length == 1 && name[0] == '.') ||
+                    (length == 2 && name[0] == '.' && name[1] == '.');
+    return strndup(name, contents ? 0 : length);
+}
+
+/* A remote path may be empty (the home) and may begin with "~/"; a local one means what
+ * it says. */
+static int add_path(struct words *words, const char *path, const char *host)
+{
+    char *text = NULL;
+    int length = asprintf(&text, "%s%s", !host && path[0] == '~' ? "./" : "",
+                          host && !*path ? "." : path);
+    int result = length < 0 ? -1 : words_add(words, text);
+    free(text);
+    return result;
+}
+
+static int add_mode(struct words *words, const struct rdcp_options *options,
+                    const char *mode)
+{
+    const struct {
+        bool wanted;
+        const char *option;
+    } rows[] = {
+        {true, "rdcp"},          {true, mode},
+        {options->recursive, "-r"}, {options->archive, "--archive"},
+        {options->verify, "--verify"}, {options->no_sync, "--no-sync"},
+        {options->many, "--many"}, {options->verbose, "-v"},
+        {true, "--"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].wanted && words_add(words, rows[i].option) < 0)
+            return -1;
+    return 0;
+}
+
+struct place {
+    char *host;       /* NULL = here */
+    const char *path; /* within the argument */
+};
+
+static int place_open(struct place *place, const char *text)
+{
+    int length = segment_host_length(text);
+    *place = (struct place){NULL, text + length};
+    if (!length && segment_is_option(text)) {
+        fprintf(stderr, "rdcp: \"%s\": a host name cannot begin with \"-\"\n", text);
+        return -1;
+    }
+    return length && !(place->host = segment_host(text, length)) ? -1 : 0;
+}
+
+static bool same_host(const struct place *one, const struct place *other)
+{
+    return one->host && other->host ? strcmp(one->host, other->host) == 0
+                                    : one->host == other->host;
+}
+
+/* The sources from `first` on that are on its machine, in one chain. */
+static int copy_from(const struct pipe_settings *settings,
+                     const struct rdcp_options *options, const struct place *places,
+                     size_t count, size_t first)
+{
+    const struct place *target = &places[count - 1];
+    static const char *const modes[] = {"--serve-parts", "--serve-source",
+                                        "--serve-sink"};
+    struct pipe_segment segments[3] = {
+        {.host = target->host, .label = "what is there already"},
+        {.host = places[first].host, .label = places[first].path},
+        {.host = target->host, .label = target->path},
+    };
+    int result = 0;
+    for (int i = 0; i < 3 && result == 0; i++) {
+        segments[i].middle = LEASH_EXEC;
+        result = add_mode(&segments[i].words, options, modes[i]);
+        if (result == 0 && i != 1)
+            result = add_path(&segments[i].words, target->path, target->host);
+    }
+    for (size_t i = first; i + 1 < count && result == 0; i++) {
+        if (!same_host(&places[i], &places[first]))
+            continue;
+        result = add_path(&segments[0].words, places[i].path, places[i].host);
+        if (result == 0)
+            result = add_path(&segments[1].words, places[i].path, places[i].host);
+    }
+    int status = result == 0 ? pipe_run(settings, segments, 3) : 1;
+    for (int i = 0; i < 3; i++)
+        words_close(&segments[i].words);
+    return status;
+}
+
+static int copy(const struct pipe_settings *settings, const struct rdcp_options *options,
+                char **texts, size_t count)
+{
+    struct place *places = calloc(count, sizeof *places);
+    int status = places ? 0 : 1;
+    for (size_t i = 0; i < count && !status; i++)
+        status = place_open(&places[i], texts[i]) < 0 ? 2 : 0;
+    for (size_t i = 0; i + 1 < count && status < 2; i++) {
+        bool done = false;
+        for (size_t before = 0; before < i; before++)
+            done |= same_host(&places[before], &places[i]);
+        int one = done ? 0 : copy_from(settings, options, places, count, i);
+        status = one ? one : status;
+    }
+    for (size_t i = 0; i < count && places; i++)
+        free(places[i].host);
+    free(places);
+    return status;
+}
+
+/* Returns the mode, 0 = the copier, or -1 - an exit status. */
+static int read_options(struct rdcp_options *options, struct pipe_settings *settings,
+                        int argc, char **argv)
+{
+    static const struct option own[] = {
+        {"recursive", no_argument, NULL, 'r'},
+        {"archive", no_argument, NULL, ARCHIVE},
+        {"verify", no_argument, NULL, VERIFY},
+        {"no-sync", no_argument, NULL, NO_SYNC},
+        {"many", no_argument, NULL, MANY},
+        {"serve-parts", no_argument, NULL, SERVE_PARTS},
+        {"serve-source", no_argument, NULL, SERVE_SOURCE},
+        {"serve-sink", no_argument, NULL, SERVE_SINK},
+        {"help", no_argument, NULL, 'h'},
+    };
+    struct option rows[PIPE_OPTIONS_MOST + 10] = {{0}};
+    memcpy(rows, own, sizeof own);
+    pipe_options(rows + sizeof own / sizeof *own);
+    int code, mode = 0;
+    while ((code = getopt_long(argc, argv, "rvh", rows, NULL)) != -1) {
+        options->recursive |= code == 'r' || code == ARCHIVE;
+        options->archive |= code == ARCHIVE;
+        options->verify |= code == VERIFY;
+        options->no_sync |= code == NO_SYNC;
+        options->many |= code == MANY;
+        options->verbose |= code == 'v';
+        mode = code >= SERVE_PARTS && code <= SERVE_SINK ? code : mode;
+        if (code == 'h') {
+            fputs(usage, stdout);
+            return -1;
+        }
+        bool mine = code == 'r' || (code >= ARCHIVE && code <= SERVE_SINK);
+        if (!mine && pipe_option(settings, code, optarg) <= 0)
+            return -3;
+    }
+    if (argc - optind >= (mode == SERVE_SOURCE || mode == SERVE_SINK ? 1 : 2))
+        return mode;
+    fputs(usage, stderr);
+    return -3;
+}
+
+int main(int argc, char **argv)
+{
+    if (leash_asked(argc, argv))
+        return leash_main(argc, argv);
+    struct rdcp_options options = {0};
+    struct pipe_settings settings;
+    pipe_settings_open(&settings, "rdcp");
+    settings.own_stdin = settings.own_stdout = false;
+    int mode = read_options(&options, &settings, argc, argv);
+    char **rest = argv + optind;
+    size_t count = (size_t)(argc - optind);
+    int status = -1 - mode;
+    if (mode == SERVE_PARTS)
+        status = tree_parts(rest[0], rest + 1, count - 1);
+    else if (mode == SERVE_SOURCE)
+        status = tree_source(&options, rest, count);
+    else if (mode == SERVE_SINK)
+        status = tree_sink(&options, rest[0]);
+    else if (mode == 0) {
+        options.many |= count > 2;
+        status = copy(&settings, &options, rest, count);
+    }
+    pipe_settings_close(&settings);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* What rdcp's modes share: the copier, its source, its sink and the list of parts. */
+#ifndef RDCP_H
+#define RDCP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct rdcp_options {
+    bool recursive, archive, verify, no_sync, verbose;
+    bool many; /* more than one source: DST has to be a directory */
+};
+
+/* The name under which cp copies `path`: its last component, without slashes at the
+ * end; "" where the contents go into DST itself (".", "..", "/"). To free. */
+char *rdcp_name(const char *path);
+
+/* Each runs one side to its end and returns an exit status. */
+int tree_source(const struct rdcp_options *options, char **names, size_t count);
+int tree_sink(const struct rdcp_options *options, const char *target);
+int tree_parts(const char *target, char **names, size_t count);
+
+#endif

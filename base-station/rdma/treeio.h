@@ -1,0 +1,50 @@
+/* Records of a tree to and from descriptors, and what source, sink and list share. */
+#ifndef TREEIO_H
+#define TREEIO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "tree.h"
+
+#define PART_SUFFIX ".rdcp-part"  /* .NAME.rdcp-part: what has arrived of NAME */
+#define PART_SOURCE ".rdcp-from"  /* .NAME.rdcp-from: size, inode, mtime of its source */
+enum { PART_LEAST = 1 << 20 };    /* shorter files begin anew */
+
+struct tree_writer {
+    int fd;
+    struct bytes pending; /* small records go out together */
+};
+
+/* 0, or -1 after a line on stderr: the reader has left. */
+int tree_write(struct tree_writer *writer, const struct tree_record *record);
+int tree_flush(struct tree_writer *writer);
+
+struct tree_reader {
+    int fd;
+    struct bytes buffer;
+    size_t used;
+};
+
+/* 1 with a record, 0 at the end of the stream, -1 with a reason. What the record points
+ * to lasts until the next call. */
+int tree_next(struct tree_reader *reader, struct tree_record *record, const char **why);
+
+/* One line on stderr: rdcp: PATH: what. Counts it. */
+void tree_error(uint64_t *errors, const char *path, const char *what);
+
+void tree_attributes_of(struct tree_attributes *into, const struct stat *state);
+
+/* ".NAME" and a suffix into `into`; -1 with ENAMETOOLONG. */
+int part_name(char into[256], const char *name, const char *suffix);
+
+/* XXH64 of the first `length` bytes of `fd`, holes as zeros. -1 with errno; EIO if it
+ * is shorter. */
+int sum_of(int fd, uint64_t length, uint64_t *sum);
+
+/* openat2 below `folder` through no symbolic link. Without that call (before Linux 5.6):
+ * openat with O_NOFOLLOW, which is the same for a name of one component. */
+int open_below(int folder, const char *name, int flags, mode_t mode);
+
+#endif
