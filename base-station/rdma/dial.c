@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "net.h"
+#include "pinned.h"
 #include "transport_tcp.h"
 #include "transport_verbs.h"
 
@@ -19,11 +20,11 @@ enum {
     ADDRESS_LEAST_MS = 1000,
 };
 
-void hello_of_options(struct hello *hello, const struct options *options, int role,
+void hello_of_options(struct hello *mine, const struct options *options, int role,
                       int transport)
 {
     bool tcp = transport == TRANSPORT_TCP;
-    *hello = (struct hello){
+    *mine = (struct hello){
         .version = RECORDS_VERSION,
         .role = (uint8_t)role,
         .transport = (uint8_t)transport,
@@ -32,6 +33,11 @@ void hello_of_options(struct hello *hello, const struct options *options, int ro
         .chunk = options->chunk ? options->chunk : tcp ? TCP_CHUNK : RDMA_CHUNK,
         .credits = options->credits ? options->credits : tcp ? TCP_CREDITS : RDMA_CREDITS,
     };
+    uint64_t limit = tcp ? UINT64_MAX : pinned_limit();
+    if (pinned_fit(mine, limit))
+        say("this user may pin %llu KiB for RDMA (ulimit -l): %u buffers of %u KiB",
+            (unsigned long long)limit >> 10, (unsigned)mine->credits,
+            (unsigned)mine->chunk >> 10);
 }
 
 static int64_t left_ms(int64_t end_ms)

@@ -6,8 +6,8 @@
 #include "options.h"
 #include "transport.h"
 
-/* The hello of this side before the transport is known. */
-void hello_of_options(struct hello *hello, const struct options *options, int role,
+/* What this side offers; over RDMA no more than may be pinned. */
+void hello_of_options(struct hello *mine, const struct options *options, int role,
                       int transport);
 
 /* Connects and proves. NULL with a trouble; `meeting` is what both agreed on. */

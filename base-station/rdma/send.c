@@ -84,8 +84,8 @@ static int begin(struct sender *sender)
     link_open(&sender->link, transport, options, signal_fd);
     if (signal_fd < 0)
         return troubled(trouble, EXIT_FAULT, "signalfd: %s", strerror(errno));
-    uint32_t credits = options->credits ? options->credits : sender->meeting.mine.credits;
-    if (ring_open(&sender->ring, credits, meeting_chunk(&sender->meeting)) < 0)
+    if (ring_open(&sender->ring, sender->meeting.mine.credits,
+                  meeting_chunk(&sender->meeting)) < 0)
         return troubled(trouble, EXIT_FAULT, "no memory for buffers: %s",
                         strerror(errno));
     if (transport->kind->ring(transport, &sender->ring, trouble) < 0 ||

@@ -7,6 +7,7 @@
 
 #include "../meeting.h"
 #include "../options.h"
+#include "../pinned.h"
 #include "../seal.h"
 
 static int failures, checks;
@@ -299,6 +300,20 @@ static void check_options(void)
     }
 }
 
+static void check_pinned(void)
+{
+    static const uint64_t limits[] = {64 << 10, 512 << 10, 2 << 20, 8 << 20, 64 << 20};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        struct hello hello = {.chunk = 1 << 20, .credits = 16};
+        int changed = pinned_fit(&hello, limits[i]);
+        uint64_t bytes = (uint64_t)hello.chunk * (hello.credits + 8);
+        CHECK(changed == (limits[i] < 24 << 20), "limit %zu", i);
+        CHECK(bytes <= limits[i] || hello.chunk == CHUNK_LEAST, "%llu do not fit",
+              (unsigned long long)bytes);
+        CHECK(hello.chunk >= CHUNK_LEAST && hello.credits >= 4, "nothing is left");
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -309,6 +324,7 @@ int main(int argc, char **argv)
     check_meetings();
     check_bytes();
     check_options();
+    check_pinned();
     printf("%d checks, %d failed\n", checks, failures);
     return failures != 0;
 }

@@ -1,0 +1,402 @@
+/* Records over RDMA: see transport.h. Each record is one message (a send), received into
+ * buffers that the other end cannot write to at will: local write is all they allow.
+ *
+ * Completions: the queue is armed first, then drained until it is empty, so that no
+ * completion that came in between waits for an event; one event may stand for many.
+ */
+#include "transport_verbs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "verbs.h"
+
+enum { WORK_RECEIVE, WORK_DATA, WORK_CONTROL, WORK_MASK = 3 };
+
+static uint64_t work_id(const struct slot *slot, int work)
+{
+    return (uint64_t)(uintptr_t)slot | (unsigned)work; /* slots are aligned to 8 */
+}
+
+static bool holds(const struct slot *slots, const struct slot *slot)
+{
+    return slot >= slots && slot < slots + CONTROL_RECEIVES;
+}
+
+static uint32_t lkey_of(const struct verbs *verbs, const struct slot *slot)
+{
+    if (holds(verbs->control_in, slot))
+        return verbs->control_mr->lkey;
+    return holds(verbs->spare, slot) ? verbs->spare_mr->lkey : verbs->ring_mr->lkey;
+}
+
+static int post_receive(struct verbs *verbs, struct slot *slot, struct trouble *trouble)
+{
+    bool small = holds(verbs->control_in, slot);
+    struct ibv_sge piece = {
+        .addr = (uintptr_t)slot->bytes,
+        .length = small ? CONTROL_BYTES
+                        : RECORD_BYTES + verbs->ring->chunk + SEAL_BYTES,
+        .lkey = lkey_of(verbs, slot),
+    };
+    struct ibv_recv_wr work = {
+        .wr_id = work_id(slot, WORK_RECEIVE), .sg_list = &piece, .num_sge = 1};
+    struct ibv_recv_wr *bad;
+    int error = ibv_post_recv(verbs->id->qp, &work, &bad);
+    if (error)
+        return troubled(trouble, EXIT_FAULT, "ibv_post_recv: %s", strerror(error));
+    return 0;
+}
+
+static int post_send(struct verbs *verbs, struct slot *slot, size_t length, int kind,
+                     uint32_t lkey, struct trouble *trouble)
+{
+    struct ibv_sge piece = {
+        .addr = (uintptr_t)slot->bytes, .length = (uint32_t)length, .lkey = lkey};
+    struct ibv_send_wr work = {
+        .wr_id = work_id(slot, kind),
+        .sg_list = &piece,
+        .num_sge = 1,
+        .opcode = IBV_WR_SEND,
+        .send_flags = IBV_SEND_SIGNALED,
+    };
+    struct ibv_send_wr *bad;
+    int error = ibv_post_send(verbs->id->qp, &work, &bad);
+    if (error)
+        return troubled(trouble, EXIT_FAULT, "ibv_post_send: %s", strerror(error));
+    verbs->in_flight++;
+    return 0;
+}
+
+static struct ibv_mr *pin(struct verbs *verbs, void *memory, size_t bytes,
+                          struct trouble *trouble)
+{
+    struct ibv_mr *mr = ibv_reg_mr(verbs->pd, memory, bytes, IBV_ACCESS_LOCAL_WRITE);
+    if (!mr)
+        troubled(trouble, EXIT_FAULT,
+                 "cannot pin %zu KiB for RDMA: %s: raise `ulimit -l`, or give fewer "
+                 "--credits or a smaller --chunk",
+                 bytes >> 10, strerror(errno));
+    return mr;
+}
+
+/* The receiver's control receives must hold data too: messages fill the receives in
+ * turn, whatever they are. */
+static int post_spares(struct verbs *verbs, struct trouble *trouble)
+{
+    struct ring *ring = verbs->ring;
+    verbs->spare_bytes = ring->slot_bytes * CONTROL_RECEIVES;
+    void *memory = mmap(NULL, verbs->spare_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return troubled(trouble, EXIT_FAULT, "no memory: %s", strerror(errno));
+    verbs->spare_memory = memory;
+    verbs->spare_mr = pin(verbs, memory, verbs->spare_bytes, trouble);
+    if (!verbs->spare_mr)
+        return -1;
+    for (int i = 0; i < CONTROL_RECEIVES; i++) {
+        verbs->spare[i].bytes = verbs->spare_memory + ring->slot_bytes * (size_t)i;
+        if (post_receive(verbs, &verbs->spare[i], trouble) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int verbs_ring(struct transport *base, struct ring *ring, struct trouble *trouble)
+{
+    struct verbs *verbs = (struct verbs *)base;
+    verbs->ring = ring;
+    verbs->ring_mr = pin(verbs, ring->memory, ring->slot_bytes * ring->count, trouble);
+    if (!verbs->ring_mr)
+        return -1;
+    return verbs->receives ? post_spares(verbs, trouble) : 0;
+}
+
+static int verbs_control(struct transport *base, const uint8_t *record,
+                         struct trouble *trouble)
+{
+    struct verbs *verbs = (struct verbs *)base;
+    struct record header;
+    const char *why = record_get(&header, record, 0);
+    if (why)
+        return troubled(trouble, EXIT_FAULT, "cannot send: %s", why);
+    bool later = header.type == RECORD_HEARTBEAT || header.type == RECORD_CREDIT;
+    if (verbs->failed || !verbs->control_free.first ||
+        (later && verbs->control_free.first == verbs->control_free.last))
+        return 1;
+    struct slot *slot = slots_take(&verbs->control_free);
+    size_t length = RECORD_BYTES + header.length;
+    memcpy(slot->bytes, record, length);
+    return post_send(verbs, slot, length, WORK_CONTROL, verbs->control_mr->lkey, trouble);
+}
+
+static int verbs_post(struct transport *base, struct slot *slot, struct trouble *trouble)
+{
+    struct verbs *verbs = (struct verbs *)base;
+    return post_send(verbs, slot, RECORD_BYTES + (size_t)slot->length, WORK_DATA,
+                     verbs->ring_mr->lkey, trouble);
+}
+
+static int verbs_give(struct transport *base, struct slot *slot, struct trouble *trouble)
+{
+    return post_receive((struct verbs *)base, slot, trouble);
+}
+
+static int take_received(struct verbs *verbs, struct slot *slot, uint32_t length,
+                         struct transport_event *event, struct trouble *trouble)
+{
+    struct record record;
+    const char *why = length < RECORD_BYTES
+                          ? "a message that is shorter than a record"
+                          : record_get(&record, slot->bytes, verbs->base.data_most);
+    if (!why && length != RECORD_BYTES + record.length)
+        why = "a message of another length than it says";
+    if (why)
+        return troubled(trouble, EXIT_FAULT, "refused what %s sent: %s", verbs->base.peer,
+                        why);
+    bool data = record.type == RECORD_DATA;
+    slot->length = record.length;
+    *event = (struct transport_event){
+        .kind = data ? EVENT_DATA : EVENT_RECORD,
+        .record = record,
+        .body = slot->bytes + RECORD_BYTES,
+        .slot = data ? slot : NULL,
+    };
+    bool once = verbs->receives && holds(verbs->control_in, slot);
+    verbs->spent = data || once ? NULL : slot;
+    return 1;
+}
+
+/* 1: an event; 0: nothing to tell; -1: trouble. */
+static int take_completion(struct verbs *verbs, const struct ibv_wc *done,
+                           struct transport_event *event, struct trouble *trouble)
+{
+    struct slot *slot = (void *)(uintptr_t)(done->wr_id & ~(uint64_t)WORK_MASK);
+    int work = (int)(done->wr_id & WORK_MASK);
+    if (work != WORK_RECEIVE)
+        verbs->in_flight--;
+    if (done->status == IBV_WC_WR_FLUSH_ERR) {
+        verbs->failed = true; /* the reason is in another completion or event */
+        return 0;
+    }
+    if (done->status != IBV_WC_SUCCESS) {
+        bool silent = done->status == IBV_WC_RETRY_EXC_ERR;
+        verbs->failed = true;
+        verbs->base.peer_left = true; /* nothing more can be said to it */
+        return troubled(trouble, EXIT_FAULT, silent ? "%s does not answer any more: %s"
+                                                    : "the connection to %s failed: %s",
+                        verbs->base.peer, ibv_wc_status_str(done->status));
+    }
+    if (done->opcode == IBV_WC_RECV)
+        return take_received(verbs, slot, done->byte_len, event, trouble);
+    if (work == WORK_CONTROL) {
+        slots_put(&verbs->control_free, slot);
+        return 0;
+    }
+    *event = (struct transport_event){.kind = EVENT_SENT, .slot = slot};
+    return 1;
+}
+
+static void take_cm_events(struct verbs *verbs)
+{
+    struct rdma_cm_event *event;
+    while (rdma_get_cm_event(verbs->events, &event) == 0) {
+        verbs->disconnected |= event->event == RDMA_CM_EVENT_DISCONNECTED ||
+                               event->event == RDMA_CM_EVENT_DEVICE_REMOVAL ||
+                               event->event == RDMA_CM_EVENT_REJECTED ||
+                               event->event == RDMA_CM_EVENT_UNREACHABLE ||
+                               event->event == RDMA_CM_EVENT_CONNECT_ERROR;
+        rdma_ack_cm_event(event);
+    }
+}
+
+static void take_completion_events(struct verbs *verbs)
+{
+    struct ibv_cq *cq;
+    void *context;
+    while (ibv_get_cq_event(verbs->completions, &cq, &context) == 0) {
+        ibv_ack_cq_events(cq, 1);
+        verbs->armed = false;
+    }
+}
+
+static int verbs_poll(struct transport *base, struct transport_event *event,
+                      struct trouble *trouble)
+{
+    struct verbs *verbs = (struct verbs *)base;
+    struct ibv_wc done;
+    if (verbs->spent && !verbs->failed &&
+        post_receive(verbs, verbs->spent, trouble) < 0)
+        return -1;
+    verbs->spent = NULL;
+    take_cm_events(verbs); /* before the queue: what came first is told first */
+    for (;;) {
+        int got = ibv_poll_cq(verbs->cq, 1, &done);
+        if (got < 0)
+            return troubled(trouble, EXIT_FAULT, "ibv_poll_cq: %s", strerror(errno));
+        if (got > 0) {
+            int told = take_completion(verbs, &done, event, trouble);
+            if (told)
+                return told;
+            continue;
+        }
+        take_completion_events(verbs);
+        if (verbs->armed)
+            break;
+        int error = ibv_req_notify_cq(verbs->cq, 0);
+        if (error)
+            return troubled(trouble, EXIT_FAULT, "ibv_req_notify_cq: %s",
+                            strerror(error));
+        verbs->armed = true;
+    }
+    if (!verbs->disconnected)
+        return 0;
+    verbs->base.peer_left = true;
+    return troubled(trouble, EXIT_FAULT, "%s left without a word", verbs->base.peer);
+}
+
+static int verbs_fds(struct transport *base, struct pollfd *polled)
+{
+    struct verbs *verbs = (struct verbs *)base;
+    polled[0] = (struct pollfd){verbs->events->fd, POLLIN, 0};
+    polled[1] = (struct pollfd){verbs->completions->fd, POLLIN, 0};
+    return 2;
+}
+
+static bool verbs_sending(const struct transport *base)
+{
+    const struct verbs *verbs = (const struct verbs *)base;
+    return verbs->in_flight > 0 && !verbs->failed;
+}
+
+/* A send that completed is in the other end's memory, so nothing said is lost. */
+static void verbs_finish(struct transport *base, int limit_ms)
+{
+    struct verbs *verbs = (struct verbs *)base;
+    int64_t end_ms = now_ms() + limit_ms;
+    struct trouble ignored = {0};
+    struct transport_event event;
+    while (verbs_sending(base) && now_ms() < end_ms) {
+        int got = verbs_poll(base, &event, &ignored);
+        if (got < 0)
+            break;
+        struct pollfd polled[TRANSPORT_FDS];
+        int count = verbs_fds(base, polled);
+        if (got == 0 && verbs_sending(base))
+            poll(polled, (nfds_t)count, (int)(end_ms - now_ms()));
+    }
+    rdma_disconnect(verbs->id);
+}
+
+static void verbs_close(struct transport *base)
+{
+    struct verbs *verbs = (struct verbs *)base;
+    if (verbs->has_qp)
+        rdma_destroy_qp(verbs->id); /* the device lets go of the memory first */
+    if (verbs->spare_mr)
+        ibv_dereg_mr(verbs->spare_mr);
+    if (verbs->spare_memory)
+        munmap(verbs->spare_memory, verbs->spare_bytes);
+    if (verbs->ring_mr)
+        ibv_dereg_mr(verbs->ring_mr);
+    if (verbs->control_mr)
+        ibv_dereg_mr(verbs->control_mr);
+    if (verbs->cq)
+        ibv_destroy_cq(verbs->cq);
+    if (verbs->completions)
+        ibv_destroy_comp_channel(verbs->completions);
+    if (verbs->pd)
+        ibv_dealloc_pd(verbs->pd);
+    rdma_destroy_id(verbs->id);
+    rdma_destroy_event_channel(verbs->events);
+    free(verbs);
+}
+
+static const struct transport_kind verbs_kind = {
+    .name = "rdma",
+    .number = TRANSPORT_RDMA,
+    .ring = verbs_ring,
+    .control = verbs_control,
+    .post = verbs_post,
+    .give = verbs_give,
+    .poll = verbs_poll,
+    .fds = verbs_fds,
+    .sending = verbs_sending,
+    .finish = verbs_finish,
+    .close = verbs_close,
+};
+
+/* Some providers allow nothing where a capacity is left at zero. */
+static int open_queues(struct verbs *verbs)
+{
+    int most = CREDITS_MOST + CONTROL_RECEIVES + CONTROLS_MOST;
+    struct ibv_device_attr limits;
+    if (ibv_query_device(verbs->id->verbs, &limits) == 0) {
+        most = limits.max_qp_wr < most ? limits.max_qp_wr : most;
+        most = limits.max_cqe / 2 < most ? limits.max_cqe / 2 : most;
+    }
+    verbs->pd = ibv_alloc_pd(verbs->id->verbs);
+    verbs->completions = ibv_create_comp_channel(verbs->id->verbs);
+    if (!verbs->pd || !verbs->completions)
+        return -1;
+    verbs->cq = ibv_create_cq(verbs->id->verbs, 2 * most, NULL, verbs->completions, 0);
+    if (!verbs->cq)
+        return -1;
+    struct ibv_qp_init_attr wanted = {
+        .send_cq = verbs->cq,
+        .recv_cq = verbs->cq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = (uint32_t)most,
+                .max_recv_wr = (uint32_t)most,
+                .max_send_sge = 1,
+                .max_recv_sge = 1},
+    };
+    verbs->has_qp = rdma_create_qp(verbs->id, verbs->pd, &wanted) == 0;
+    return verbs->has_qp ? 0 : -1;
+}
+
+static int post_first(struct verbs *verbs, struct trouble *trouble)
+{
+    int first = verbs->receives ? FIRST_RECEIVES : CONTROL_RECEIVES;
+    verbs->control_mr = pin(verbs, verbs->control, sizeof verbs->control, trouble);
+    if (!verbs->control_mr)
+        return -1;
+    for (int i = 0; i < CONTROLS_MOST; i++) {
+        verbs->control_out[i].bytes =
+            verbs->control + (size_t)(CONTROL_RECEIVES + i) * CONTROL_BYTES;
+        slots_put(&verbs->control_free, &verbs->control_out[i]);
+    }
+    for (int i = 0; i < first; i++) {
+        verbs->control_in[i].bytes = verbs->control + (size_t)i * CONTROL_BYTES;
+        if (post_receive(verbs, &verbs->control_in[i], trouble) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *id,
+                         bool receives, struct trouble *trouble)
+{
+    struct verbs *verbs = calloc(1, sizeof *verbs);
+    if (!verbs) {
+        rdma_destroy_id(id);
+        rdma_destroy_event_channel(events);
+        troubled(trouble, EXIT_FAULT, "no memory");
+        return NULL;
+    }
+    verbs->base.kind = &verbs_kind;
+    verbs->events = events;
+    verbs->id = id;
+    verbs->receives = receives;
+    if (open_queues(verbs) < 0)
+        troubled(trouble, EXIT_FAULT, "cannot make a queue pair: %s", strerror(errno));
+    else if (post_first(verbs, trouble) == 0 &&
+             fcntl(events->fd, F_SETFL, O_NONBLOCK) == 0 &&
+             fcntl(verbs->completions->fd, F_SETFL, O_NONBLOCK) == 0)
+        return verbs;
+    verbs_close(&verbs->base);
+    return NULL;
+}

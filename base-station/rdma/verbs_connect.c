@@ -1,0 +1,312 @@
+/* How an RDMA connection comes about: librdmacm. See transport_verbs.h and verbs.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net.h"
+#include "transport_verbs.h"
+#include "verbs.h"
+
+enum { BACKLOG = 16 };
+
+struct verbs_listener {
+    const struct options *options;
+    struct rdma_event_channel *events;
+    struct rdma_cm_id *id;
+};
+
+int verbs_expect(struct rdma_event_channel *events, enum rdma_cm_event_type expected,
+                 int64_t end_ms, struct trouble *trouble)
+{
+    struct pollfd polled = {events->fd, POLLIN, 0};
+    struct rdma_cm_event *event;
+    while (rdma_get_cm_event(events, &event) < 0) {
+        int64_t left_ms = end_ms - now_ms();
+        if (errno != EAGAIN && errno != EINTR)
+            return troubled(trouble, EXIT_FAULT, "rdma_get_cm_event: %s",
+                            strerror(errno));
+        if (left_ms <= 0)
+            return troubled(trouble, EXIT_FAULT, "no answer in time");
+        poll(&polled, 1, (int)left_ms);
+    }
+    enum rdma_cm_event_type got = event->event;
+    rdma_ack_cm_event(event);
+    if (got == expected)
+        return 0;
+    const char *why = rdma_event_str(got);
+    if (got == RDMA_CM_EVENT_ADDR_ERROR || got == RDMA_CM_EVENT_ROUTE_ERROR)
+        why = "no route to it by an RDMA device";
+    else if (got == RDMA_CM_EVENT_REJECTED)
+        why = "refused: is rdrecv running there, with RDMA, on this port?";
+    return troubled(trouble, EXIT_FAULT, "%s", why);
+}
+
+bool verbs_any_device(void)
+{
+    int count = 0;
+    struct ibv_device **devices = ibv_get_device_list(&count);
+    if (devices)
+        ibv_free_device_list(devices);
+    return devices && count > 0;
+}
+
+bool verbs_has(const struct sockaddr *address)
+{
+    struct sockaddr_storage copy = {0};
+    struct rdma_cm_id *id = NULL;
+    memcpy(&copy, address,
+           address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                          : sizeof(struct sockaddr_in));
+    net_set_port((struct sockaddr *)&copy, 0);
+    struct rdma_event_channel *events = rdma_create_event_channel();
+    bool has = events && rdma_create_id(events, &id, NULL, RDMA_PS_TCP) == 0 &&
+               rdma_bind_addr(id, (struct sockaddr *)&copy) == 0 && id->verbs;
+    if (id)
+        rdma_destroy_id(id);
+    if (events)
+        rdma_destroy_event_channel(events);
+    return has;
+}
+
+static void name_device(const struct rdma_cm_id *id, char *into, size_t room)
+{
+    snprintf(into, room, "%s:%d", ibv_get_device_name(id->verbs->device), id->port_num);
+}
+
+/* Is this the device that --device DEV[:PORTNUM] asks for? */
+static bool right_device(const struct rdma_cm_id *id, const struct options *options)
+{
+    char name[64];
+    if (!options->device)
+        return true;
+    name_device(id, name, sizeof name);
+    if (!strchr(options->device, ':'))
+        name[strcspn(name, ":")] = '\0';
+    return strcmp(name, options->device) == 0;
+}
+
+/* A RoCE GID is an address of the device's network interface: --gid-index chooses the
+ * address that this end uses. */
+static int gid_address(const struct options *options, struct sockaddr_storage *into,
+                       struct trouble *trouble)
+{
+    char name[64];
+    union ibv_gid gid;
+    const char *colon = options->device ? strchr(options->device, ':') : NULL;
+    int port = colon ? atoi(colon + 1) : 1, result = -1;
+    snprintf(name, sizeof name, "%.*s",
+             options->device ? (int)strcspn(options->device, ":") : 0,
+             options->device ? options->device : "");
+    struct ibv_device **devices = ibv_get_device_list(NULL);
+    for (int i = 0; devices && devices[i] && result < 0; i++) {
+        if (name[0] && strcmp(ibv_get_device_name(devices[i]), name) != 0)
+            continue;
+        struct ibv_context *context = ibv_open_device(devices[i]);
+        if (context)
+            result = ibv_query_gid(context, (uint8_t)port, options->gid_index, &gid);
+        if (context)
+            ibv_close_device(context);
+    }
+    if (devices)
+        ibv_free_device_list(devices);
+    if (result < 0)
+        return troubled(trouble, EXIT_FAULT, "no device%s%s with GID index %d",
+                        name[0] ? " " : "", name, options->gid_index);
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+    memcpy(&six.sin6_addr, gid.raw, sizeof gid.raw);
+    struct sockaddr_in four = {.sin_family = AF_INET};
+    memcpy(&four.sin_addr, gid.raw + 12, 4);
+    if (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
+        memcpy(into, &four, sizeof four);
+    else
+        memcpy(into, &six, sizeof six);
+    return 0;
+}
+
+static struct rdma_conn_param parameters(void)
+{
+    return (struct rdma_conn_param){
+        .retry_count = VERBS_RETRIES,
+        .rnr_retry_count = VERBS_RETRIES,
+        .responder_resources = 0, /* nobody may read or write here */
+        .initiator_depth = 0,
+    };
+}
+
+static void set_ack_timeout(struct rdma_cm_id *id)
+{
+    uint8_t value = VERBS_ACK_TIMEOUT;
+    /* Old kernels refuse it; then the path's own value holds. */
+    rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &value,
+                    sizeof value);
+}
+
+static int resolve(struct rdma_event_channel *events, struct rdma_cm_id *id,
+                   const struct sockaddr *address, const struct sockaddr *from,
+                   const struct options *options, int64_t end_ms, struct trouble *trouble)
+{
+    struct sockaddr_storage local, to = {0};
+    int limit_ms = (int)(end_ms - now_ms());
+    if (options->gid_index >= 0) {
+        if (gid_address(options, &local, trouble) < 0)
+            return -1;
+        from = (struct sockaddr *)&local;
+    }
+    memcpy(&to, address,
+           address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                          : sizeof(struct sockaddr_in));
+    /* rdma_resolve_addr does not write to `from`; its type is older than const. */
+    struct sockaddr_storage source = {0};
+    if (from)
+        memcpy(&source, from,
+               from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                           : sizeof(struct sockaddr_in));
+    if (rdma_resolve_addr(id, from ? (struct sockaddr *)&source : NULL,
+                          (struct sockaddr *)&to, limit_ms) < 0)
+        return troubled(trouble, EXIT_FAULT, "no route to it by an RDMA device: %s",
+                        strerror(errno));
+    if (verbs_expect(events, RDMA_CM_EVENT_ADDR_RESOLVED, end_ms, trouble) < 0)
+        return -1;
+    if (!right_device(id, options)) {
+        char name[64];
+        name_device(id, name, sizeof name);
+        return troubled(trouble, EXIT_FAULT, "the route to it is by %s, not by %s", name,
+                        options->device);
+    }
+    if (rdma_resolve_route(id, limit_ms) < 0)
+        return troubled(trouble, EXIT_FAULT, "rdma_resolve_route: %s", strerror(errno));
+    return verbs_expect(events, RDMA_CM_EVENT_ROUTE_RESOLVED, end_ms, trouble);
+}
+
+struct transport *verbs_dial(const struct sockaddr *address, const struct sockaddr *from,
+                             const struct options *options, int64_t limit_ms,
+                             struct trouble *trouble)
+{
+    int64_t end_ms = now_ms() + limit_ms;
+    struct rdma_cm_id *id = NULL;
+    if (!verbs_any_device()) {
+        troubled(trouble, EXIT_FAULT, "there is no RDMA device here (see ibv_devices)");
+        return NULL;
+    }
+    struct rdma_event_channel *events = rdma_create_event_channel();
+    if (!events || fcntl(events->fd, F_SETFL, O_NONBLOCK) < 0 ||
+        rdma_create_id(events, &id, NULL, RDMA_PS_TCP) < 0)
+        troubled(trouble, EXIT_FAULT, "librdmacm: %s: is rdma_ucm loaded?",
+                 strerror(errno));
+    if (trouble->status ||
+        resolve(events, id, address, from, options, end_ms, trouble) < 0) {
+        if (id)
+            rdma_destroy_id(id);
+        if (events)
+            rdma_destroy_event_channel(events);
+        return NULL;
+    }
+    struct verbs *verbs = verbs_open(events, id, false, trouble);
+    if (!verbs)
+        return NULL;
+    struct rdma_conn_param wanted = parameters();
+    set_ack_timeout(id);
+    socklen_t length = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                      : sizeof(struct sockaddr_in);
+    net_name(address, length, verbs->base.peer, sizeof verbs->base.peer);
+    name_device(id, verbs->base.device, sizeof verbs->base.device);
+    if (rdma_connect(id, &wanted) < 0)
+        troubled(trouble, EXIT_FAULT, "rdma_connect: %s", strerror(errno));
+    else if (verbs_expect(events, RDMA_CM_EVENT_ESTABLISHED, end_ms, trouble) == 0)
+        return &verbs->base;
+    transport_close(&verbs->base);
+    return NULL;
+}
+
+struct verbs_listener *verbs_listen(const struct sockaddr *bound,
+                                    const struct options *options,
+                                    struct trouble *trouble)
+{
+    struct sockaddr_storage address = {0};
+    struct verbs_listener *listener = calloc(1, sizeof *listener);
+    if (!listener) {
+        troubled(trouble, EXIT_FAULT, "no memory");
+        return NULL;
+    }
+    memcpy(&address, bound,
+           bound->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                        : sizeof(struct sockaddr_in));
+    listener->options = options;
+    listener->events = rdma_create_event_channel();
+    if (listener->events && fcntl(listener->events->fd, F_SETFL, O_NONBLOCK) == 0 &&
+        rdma_create_id(listener->events, &listener->id, NULL, RDMA_PS_TCP) == 0 &&
+        rdma_bind_addr(listener->id, (struct sockaddr *)&address) == 0 &&
+        rdma_listen(listener->id, BACKLOG) == 0)
+        return listener;
+    int error = errno;
+    troubled(trouble, EXIT_FAULT, "%s%s", strerror(error),
+             error == ENODEV ? ": there is no RDMA device here (see ibv_devices)" : "");
+    verbs_listener_close(listener);
+    errno = error;
+    return NULL;
+}
+
+int verbs_listener_fd(const struct verbs_listener *listener)
+{
+    return listener->events->fd;
+}
+
+/* Takes over the id of a request. NULL: it came to nothing, and that is said. */
+static struct transport *accept_request(struct verbs_listener *listener,
+                                        struct rdma_cm_id *id)
+{
+    struct trouble why = {0};
+    struct rdma_event_channel *events = rdma_create_event_channel();
+    struct rdma_conn_param wanted = parameters();
+    struct verbs *verbs = NULL;
+    if (!events || rdma_migrate_id(id, events) < 0 ||
+        !right_device(id, listener->options)) {
+        rdma_reject(id, NULL, 0);
+        rdma_destroy_id(id);
+        if (events)
+            rdma_destroy_event_channel(events);
+        return NULL;
+    }
+    verbs = verbs_open(events, id, true, &why);
+    if (verbs) {
+        struct sockaddr *peer = rdma_get_peer_addr(id);
+        socklen_t length = peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                       : sizeof(struct sockaddr_in);
+        net_name(peer, length, verbs->base.peer, sizeof verbs->base.peer);
+        name_device(id, verbs->base.device, sizeof verbs->base.device);
+        set_ack_timeout(id);
+        if (rdma_accept(id, &wanted) == 0)
+            return &verbs->base;
+        troubled(&why, EXIT_FAULT, "rdma_accept: %s", strerror(errno));
+        transport_close(&verbs->base);
+    }
+    say("an RDMA connection came to nothing: %s", why.text);
+    return NULL;
+}
+
+struct transport *verbs_accept(struct verbs_listener *listener)
+{
+    struct rdma_cm_event *event;
+    while (rdma_get_cm_event(listener->events, &event) == 0) {
+        bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+        struct rdma_cm_id *id = event->id;
+        rdma_ack_cm_event(event); /* before the id may leave this channel */
+        struct transport *transport = request ? accept_request(listener, id) : NULL;
+        if (transport)
+            return transport;
+    }
+    return NULL;
+}
+
+void verbs_listener_close(struct verbs_listener *listener)
+{
+    if (!listener)
+        return;
+    if (listener->id)
+        rdma_destroy_id(listener->id);
+    if (listener->events)
+        rdma_destroy_event_channel(listener->events);
+    free(listener);
+}
