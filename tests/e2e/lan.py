@@ -56,7 +56,7 @@ class Lan(AbstractContextManager["Lan"]):
         self, kind: type[BaseException] | None, fault: BaseException | None,
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
-        _run("ip", "link", "del", self._near)  # with a namespace it goes some time later
+        _run("ip", "link", "del", self._near)  # at once, not in the background
         _run("ip", "netns", "del", self.name)
 
     def _wire(self) -> None:
