@@ -26,6 +26,7 @@ KNOWN_MAX = 16
 BACKLOG = 128
 TLS_S = 5.0
 AGAIN_S = 0.2
+RECEIVE_BYTES = 8192
 STUCK_MS = 15_000
 """What a peer leaves unread or unacknowledged for so long ends its connection."""
 OWN_DESCRIPTORS = 64
@@ -193,6 +194,8 @@ def _listener(family: int, where: tuple[Any, ...]) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # inherited; of tiny frames asyncio's 256 kB at once would hold the loop up
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listener.bind(where)
