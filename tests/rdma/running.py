@@ -60,7 +60,11 @@ class Tools:
         return process
 
     def run(
-        self, tool: str, *arguments: str | Path, stdin: bytes = b"", within_s: float = 30
+        self,
+        tool: str,
+        *arguments: str | Path,
+        stdin: bytes = b"",
+        within_s: float = 30,
     ) -> Ended:
         return subprocess.run(
             self.words(tool, arguments),

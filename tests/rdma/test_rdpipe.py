@@ -16,7 +16,7 @@ pytestmark = pytest.mark.e2e
 def test_the_articles_first_example(tools: Tools) -> None:
     line = (
         f"PATH='{tools.folder}':$PATH; rdpipe() {{ command rdpipe --ssh"
-        f" \"{tools.ssh}\" --remote-path '{tools.folder}' \"$@\"; }}\n"
+        f' "{tools.ssh}" --remote-path \'{tools.folder}\' "$@"; }}\n'
         "echo hello | rdpipe host1:'tr [:lower:] [:upper:]' host2:'rev'"
     )
     ended = subprocess.run(["bash", "-c", line], capture_output=True, timeout=30)
@@ -33,7 +33,11 @@ def test_the_articles_first_example(tools: Tools) -> None:
         (["cat", "rev"], b"local\n", b"lacol\n"),
         (["host1:true"], b"", b""),
         ([":host1:tr a b 2>&1 | grep -c found", "cat"], b"", b"1\n"),
-        (["host1:printf %s 'a  b' \"c'd\" e\\\\nf\nprintf '!g'"], b"", b"a  bc'de\\nf!g"),
+        (
+            ["host1:printf %s 'a  b' \"c'd\" e\\\\nf\nprintf '!g'"],
+            b"",
+            b"a  bc'de\\nf!g",
+        ),
         (["host1:cat"] * 4, b"x" * 300_000, b"x" * 300_000),
     ],
 )
@@ -46,7 +50,7 @@ def test_what_goes_in_comes_out(
 
 
 @pytest.mark.parametrize(
-    "name", ["plain", "two words", "new\nline", "it's \"quoted\"", "-n", "$HOME `id` !!"]
+    "name", ["plain", "two words", "new\nline", 'it\'s "quoted"', "-n", "$HOME `id` !!"]
 )
 def test_file_names_reach_the_file_system_as_typed(tools: Tools, name: str) -> None:
     source, target = tools.place / name, tools.place / f"{name}.out"
