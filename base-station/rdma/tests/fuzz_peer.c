@@ -1,0 +1,97 @@
+/* libFuzzer: every byte that a peer may send, before and after the proof. The first byte
+ * chooses which: a meeting as receiver, as sender, or a stream over a socket. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../meeting.h"
+#include "../seal.h"
+#include "../transport_tcp.h"
+
+enum { CHUNK = 512, SLOTS = 3 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void meet(int role, const uint8_t *data, size_t size)
+{
+    static struct key key = {.bytes = "0123456789abcdef", .length = 16};
+    struct hello mine = {RECORDS_VERSION, (uint8_t)role, TRANSPORT_TCP, CIPHER_NONE,
+                         CHECKSUM_XXH64, CHUNK * 8, SLOTS, {0}};
+    struct meeting meeting;
+    struct trouble trouble = {0};
+    uint8_t out[CONTROL_BYTES];
+    meeting_open(&meeting, &key, &mine, out, &trouble);
+    while (size >= RECORD_BYTES && !trouble.status) {
+        struct record record;
+        bool answer;
+        if (record_get(&record, data, 0) || size < RECORD_BYTES + record.length)
+            return;
+        meeting_take(&meeting, &record, data + RECORD_BYTES, out, &answer, &trouble);
+        data += RECORD_BYTES + record.length;
+        size -= RECORD_BYTES + record.length;
+    }
+    if (meeting.stage == MEETING_OVER)
+        abort(); /* nobody guesses a proof */
+}
+
+static void open_sealed(const uint8_t *data, size_t size)
+{
+    static struct key key = {.bytes = "0123456789abcdef", .length = 16};
+    static struct transcript transcript;
+    static struct seal seal;
+    static uint8_t work[RECORD_BYTES + CHUNK + SEAL_BYTES];
+    struct record record;
+    if (size < RECORD_BYTES || size > sizeof work)
+        return;
+    if (record_get(&record, data, CHUNK + SEAL_BYTES) ||
+        size < RECORD_BYTES + record.length)
+        return;
+    if (!seal.cipher && seal_open(&seal, &key, ROLE_SENDER, &transcript) < 0)
+        abort();
+    memcpy(work, data, size);
+    if (seal_open_record(&seal, work) == 0)
+        abort();
+}
+
+static void listen_to(const uint8_t *data, size_t size)
+{
+    static uint8_t memory[SLOTS][RECORD_BYTES + CHUNK + SEAL_BYTES];
+    struct slot slots[SLOTS];
+    struct trouble trouble = {0};
+    struct transport_event event;
+    int ends[2], got;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
+        abort();
+    struct transport *transport = tcp_open(ends[0], &trouble);
+    if (!transport || write(ends[1], data, size) != (ssize_t)size)
+        abort();
+    transport->data_most = CHUNK + SEAL_BYTES;
+    for (int i = 0; i < SLOTS; i++) {
+        slots[i] = (struct slot){.bytes = memory[i]};
+        transport->kind->give(transport, &slots[i], &trouble);
+    }
+    while ((got = transport->kind->poll(transport, &event, &trouble)) > 0)
+        if (event.kind == EVENT_DATA && event.record.number % 2)
+            transport->kind->give(transport, event.slot, &trouble);
+    if (got < 0 && !trouble.status)
+        abort();
+    close(ends[1]);
+    transport_close(transport);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct hello hello;
+    if (size < 1 || size > 16384)
+        return 0;
+    if (size > HELLO_BYTES)
+        hello_get(&hello, data + 1);
+    switch (data[0] % 4) {
+    case 0: meet(ROLE_RECEIVER, data + 1, size - 1); break;
+    case 1: meet(ROLE_SENDER, data + 1, size - 1); break;
+    case 2: listen_to(data + 1, size - 1); break;
+    default: open_sealed(data + 1, size - 1); break;
+    }
+    return 0;
+}
