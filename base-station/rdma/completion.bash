@@ -1,0 +1,31 @@
+# bash completion for rdsend, rdrecv, rdpipe and rdcp
+_rdpipe_tools() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} options
+    local -a common=(--transport --device --gid-index --encrypt --checksum --timeout
+        --idle-timeout --connect-timeout --json -v --verbose --help)
+    case $before in
+    --transport) mapfile -t COMPREPLY < <(compgen -W 'auto rdma tcp' -- "$word"); return ;;
+    --checksum) mapfile -t COMPREPLY < <(compgen -W 'none xxh64' -- "$word"); return ;;
+    --device)
+        options=$(ls /sys/class/infiniband 2>/dev/null)
+        mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+        return
+        ;;
+    --remote-path) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
+    esac
+    case ${1##*/} in
+    rdsend) common+=(--key-file --key-fd --bind --chunk --credits --rate --version) ;;
+    rdrecv) common+=(--key-file --key-fd --new-key --bind --chunk --credits --sync
+        --announce-fd --version) ;;
+    rdpipe) common+=(--ssh --remote-path --via --rate) ;;
+    rdcp) common+=(--ssh --remote-path --via --rate -r --recursive --archive --verify
+        --no-sync) ;;
+    esac
+    if [[ $word == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "${common[*]}" -- "$word")
+    else
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+    fi
+}
+complete -F _rdpipe_tools rdsend rdrecv rdpipe rdcp
