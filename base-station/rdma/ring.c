@@ -56,7 +56,7 @@ int ring_open(struct ring *ring, uint32_t count, uint32_t chunk)
         return -1;
     ring->memory = memory;
     for (uint32_t i = 0; i < count; i++) {
-        ring->slot[i].index = i;
+        ring->slot[i].file_fd = -1;
         ring->slot[i].bytes = ring->memory + ring->slot_bytes * i;
         slots_put(&ring->free, &ring->slot[i]);
     }

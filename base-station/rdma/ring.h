@@ -7,12 +7,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* One data record: header, payload, room for a tag. */
 struct slot {
     uint8_t *bytes;
     uint32_t length; /* of the body */
-    uint32_t index;
+    int file_fd;     /* -1, or the body is in this file, not in `bytes` */
+    off_t file_at;
     struct slot *next;
 };
 

@@ -105,6 +105,8 @@ static int begin(struct sender *sender)
     source->seal = options->encrypt ? &sender->seal : NULL;
     source->checksummed = meeting_checksum(&sender->meeting);
     source->rate = options->rate;
+    source->by_file = source->whole && source->size > 0 && !source->checksummed &&
+                      !source->seal && transport->kind->sends_files;
     stats_open(&sender->stats, options, source->size);
     if (options->verbose)
         say("sending to %s over %s%s%s, chunks of %u bytes%s%s", transport->peer,

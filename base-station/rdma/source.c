@@ -60,6 +60,21 @@ static ssize_t fill(struct source *source, uint8_t *into, size_t room)
     return (ssize_t)have;
 }
 
+/* What would be read next, without reading it: the transport sends it from the file. */
+static ssize_t point_at(struct source *source, struct slot *slot, size_t room)
+{
+    struct stat now;
+    int64_t at = (int64_t)atomic_load(&source->total);
+    if (fstat(source->fd, &now) < 0)
+        return troubled(&source->trouble, EXIT_FAULT, "cannot read %s: %s", source->name,
+                        strerror(errno));
+    if (now.st_size <= at)
+        return 0;
+    slot->file_fd = source->fd;
+    slot->file_at = at;
+    return now.st_size - at < (int64_t)room ? (ssize_t)(now.st_size - at) : (ssize_t)room;
+}
+
 static int make_record(struct source *source, struct slot *slot, size_t length)
 {
     slot->length = (uint32_t)length + (source->seal ? SEAL_BYTES : 0);
@@ -109,7 +124,9 @@ static int pass_on(struct source *source, XXH64_state_t *hash)
     struct slot *slot;
     while ((slot = ring_wait(source->ring, &source->ring->free, &source->network_us))) {
         uint8_t *payload = slot->bytes + RECORD_BYTES;
-        ssize_t length = fill(source, payload, room_of(source));
+        size_t room = room_of(source);
+        ssize_t length = source->by_file ? point_at(source, slot, room)
+                                         : fill(source, payload, room);
         if (length <= 0)
             return length < 0 ? -1 : check_whole(source);
         if (source->checksummed)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "net.h"
@@ -33,6 +34,7 @@ struct tcp {
     uint32_t control_count;
     struct slots queued, sent;
     size_t queued_sent; /* of the first of `queued` */
+    int file_error;     /* of the last sendfile that sent nothing */
     bool broken;        /* nothing can be sent; what the peer said last can be read */
 };
 
@@ -49,11 +51,11 @@ static bool tcp_sending(const struct transport *base)
 }
 
 /* Returns the bytes sent; 0 where the socket is full or broken. */
-static size_t send_some(struct tcp *tcp, const uint8_t *bytes, size_t length)
+static size_t send_some(struct tcp *tcp, const uint8_t *bytes, size_t length, int more)
 {
     ssize_t sent;
     do
-        sent = send(tcp->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        sent = send(tcp->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT | more);
     while (sent < 0 && errno == EINTR);
     if (sent >= 0)
         return (size_t)sent;
@@ -64,19 +66,41 @@ static size_t send_some(struct tcp *tcp, const uint8_t *bytes, size_t length)
 static bool send_control(struct tcp *tcp)
 {
     size_t left = tcp->control_length - tcp->control_sent;
-    tcp->control_sent += send_some(tcp, tcp->control + tcp->control_sent, left);
+    tcp->control_sent += send_some(tcp, tcp->control + tcp->control_sent, left, 0);
     if (tcp->control_sent < tcp->control_length)
         return false;
     tcp->control_length = tcp->control_sent = tcp->control_count = 0;
     return true;
 }
 
+/* The same for a body that never comes into this process's memory. */
+static size_t send_file(struct tcp *tcp, const struct slot *slot, size_t from)
+{
+    off_t at = slot->file_at + (off_t)from;
+    ssize_t sent;
+    do
+        sent = sendfile(tcp->fd, slot->file_fd, &at, slot->length - from);
+    while (sent < 0 && errno == EINTR);
+    if (sent > 0)
+        return (size_t)sent;
+    tcp->file_error = sent == 0 ? ENODATA : errno;
+    tcp->broken = sent == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+    return 0;
+}
+
 static bool send_slot(struct tcp *tcp)
 {
     struct slot *slot = tcp->queued.first;
     size_t length = RECORD_BYTES + (size_t)slot->length;
-    tcp->queued_sent += send_some(tcp, slot->bytes + tcp->queued_sent,
-                                  length - tcp->queued_sent);
+    size_t in_memory = slot->file_fd < 0 ? length : RECORD_BYTES;
+    if (tcp->queued_sent < in_memory)
+        tcp->queued_sent += send_some(tcp, slot->bytes + tcp->queued_sent,
+                                      in_memory - tcp->queued_sent,
+                                      in_memory < length ? MSG_MORE : 0);
+    else
+        tcp->queued_sent += send_file(tcp, slot, tcp->queued_sent - RECORD_BYTES);
+    if (tcp->queued_sent == in_memory && in_memory < length)
+        return send_slot(tcp);
     if (tcp->queued_sent < length)
         return false;
     tcp->queued_sent = 0;
@@ -200,6 +224,9 @@ static int tcp_poll(struct transport *base, struct transport_event *event,
 {
     struct tcp *tcp = (struct tcp *)base;
     tcp_pump(tcp);
+    if (tcp->broken && tcp->file_error == ENODATA)
+        return troubled(trouble, EXIT_FAULT, "the file changed while it was read: it "
+                                             "became shorter");
     struct slot *slot = slots_take(&tcp->sent);
     if (slot) {
         *event = (struct transport_event){.kind = EVENT_SENT, .slot = slot};
@@ -271,6 +298,7 @@ static void tcp_close(struct transport *base)
 static const struct transport_kind tcp_kind = {
     .name = "tcp",
     .number = TRANSPORT_TCP,
+    .sends_files = true,
     .ring = tcp_ring,
     .control = tcp_control,
     .post = tcp_post,

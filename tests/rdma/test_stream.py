@@ -238,7 +238,7 @@ def test_rate_and_statistics(ends: Ends) -> None:
 
 class TestKeys:
     def test_a_new_key_is_its_owners(self, ends: Ends, rdma_tools: Path) -> None:
-        words = [rdma_tools / "rdrecv", "--new-key", "key"]
+        words = [str(rdma_tools / "rdrecv"), "--new-key", "key"]
         assert subprocess.run(words, cwd=ends.place).returncode == 0
         made = ends.place / "key"
         assert stat.S_IMODE(made.stat().st_mode) == 0o600

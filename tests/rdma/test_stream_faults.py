@@ -5,6 +5,7 @@ import os
 import random
 import resource
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.rdma.ends import End, Ended, Ends
-from tests.rdma.records import Hello, Peer
+from tests.rdma.ends import KEY, End, Ended, Ends
+from tests.rdma.records import END, RECEIVER, Hello, Peer
 
 pytestmark = pytest.mark.e2e
 SOON_S = 2.5  # the design's two seconds, and a busy machine's half
@@ -83,13 +84,17 @@ class TestProducers:
         assert "cannot read" in one.err
         assert names(ends.place) == []
 
-    @pytest.mark.parametrize("size", [100_000_000, 10])
-    def test_a_file_that_changes_its_size(self, ends: Ends, size: int) -> None:
+    @pytest.mark.parametrize("checksum", ["xxh64", "none"])
+    @pytest.mark.parametrize("size", [11_000_000, 10])
+    def test_a_file_that_changes_its_size(
+        self, ends: Ends, size: int, checksum: str
+    ) -> None:
         path = ends.place / "in"
         with path.open("wb") as made:
             made.truncate(10_000_000)
         receiver = ends.receive("/dev/null")
-        sender = ends.send("in", options=["--rate", "10M"])
+        options = ["--rate", "10M", "--checksum", checksum]
+        sender = ends.send("in", options=options)
         time.sleep(0.3)
         os.truncate(path, size)
         receiver_ended = receiver.ended()
@@ -257,7 +262,7 @@ class TestAdvice:
 
     def test_a_port_that_is_taken(self, ends: Ends) -> None:
         ends.receive("/dev/null")
-        words = [ends.folder / "rdrecv", str(ends.port), "/dev/null"]
+        words = [str(ends.folder / "rdrecv"), str(ends.port), "/dev/null"]
         ended = subprocess.run(
             words, capture_output=True, env={**os.environ, "RDPIPE_KEY": "x" * 16}
         )
@@ -299,11 +304,6 @@ class TestAdvice:
         assert ended.status == 2 and "./-name" in ended.err
 
     def test_a_sender_without_a_confirmation_says_so(self, ends: Ends) -> None:
-        import socket
-
-        from tests.rdma.ends import KEY
-        from tests.rdma.records import END, RECEIVER
-
         with socket.create_server(("127.0.0.1", 0)) as server:
             sender = ends.send("--", "echo", "x", port=server.getsockname()[1])
             peer = Peer(server.accept()[0])
