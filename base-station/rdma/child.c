@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PIPE_BYTES = 1 << 20, GRACE_MS = 1000 };
+enum { PIPE_BYTES = 1 << 20, GRACE_MS = 1000, LOOK_MS = 20 };
 
 void child_init(struct child *child)
 {
@@ -90,10 +90,16 @@ int child_open(struct child *child, char **words, enum child_side side,
         return troubled(trouble, EXIT_FAULT, "cannot fork: %s", strerror(error));
     }
     setpgid(child->pid, child->pid);
+    /* Without it (valgrind has none) its end is seen with the next heartbeat. */
     child->pid_fd = (int)syscall(SYS_pidfd_open, child->pid, 0);
-    if (child->pid_fd < 0)
-        return troubled(trouble, EXIT_FAULT, "pidfd_open: %s", strerror(errno));
     return side == CHILD_CONSUMER ? start_keeper(child, trouble) : 0;
+}
+
+static void shut(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
 }
 
 bool child_ended(struct child *child)
@@ -106,16 +112,8 @@ bool child_ended(struct child *child)
         info.si_pid == 0)
         return false;
     child->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
-    close(child->pid_fd);
-    child->pid_fd = -1;
+    shut(&child->pid_fd);
     return true;
-}
-
-static void shut(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
 }
 
 static void reap(pid_t pid)
@@ -149,7 +147,7 @@ void child_close(struct child *child)
         int64_t end_ms = now_ms() + GRACE_MS;
         while (!child_ended(child) && now_ms() < end_ms) {
             struct pollfd polled = {child->pid_fd, POLLIN, 0};
-            poll(&polled, 1, (int)(end_ms - now_ms()));
+            poll(&polled, 1, child->pid_fd < 0 ? LOOK_MS : (int)(end_ms - now_ms()));
         }
         if (child->status != 0) /* who is left of a command that failed or was ended */
             kill(-child->pid, SIGKILL);

@@ -9,7 +9,7 @@
 
 struct child {
     pid_t pid;   /* 0 = there is none */
-    int pid_fd;  /* readable once it ended; -1 after that was seen */
+    int pid_fd;  /* readable once it ended; -1 after that was seen, or without */
     int fd;      /* this end of its pipe; -1 once closed */
     int status;  /* as a shell says it; -1 while it runs */
     pid_t keeper;
