@@ -32,6 +32,6 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 @pytest.fixture
 def tools(rdma_tools: Path, sshd: Sshd, tmp_path: Path) -> Iterator[Tools]:
     """Runs rdpipe and rdcp; at the end no process of theirs may be left."""
-    running = Tools(rdma_tools, sshd.command, tmp_path)
+    running = Tools(rdma_tools, sshd, tmp_path)
     yield running
     running.close()

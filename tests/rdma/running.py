@@ -1,45 +1,51 @@
 """Runs rdpipe and rdcp, and finds every process that they started anywhere.
 
-A mark in the environment does not pass through SSH, so each test's commands carry a
-word of its own: the path of its folder.
+They are known by a mark in their environment, on both sides of SSH.
 """
 
-import itertools
 import os
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tests.rdma.sshd import Sshd
+
 Ended = subprocess.CompletedProcess[bytes]
 
-TOOL_NAMES = {"rdpipe", "rdcp"}
-OWN_KEYS = {("--key-fd", "10"), ("--key-fd", "12")}  # as leashwork.h numbers them
+MARK = "RDPIPE_TEST"  # the sshd of the tests sets it for its sessions too
+COPIERS = {"rdpipe", "rdcp"}
 
 
-def processes() -> Iterator[tuple[int, int, list[str]]]:
-    """Pid, parent's pid and words of every process that is no zombie."""
+def processes() -> Iterator[tuple[int, list[str]]]:
+    """Pid and words of every process that has words: no zombie, no kernel thread."""
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
             continue
         try:
-            stat = (folder / "stat").read_text()
             words = (folder / "cmdline").read_bytes().decode(errors="replace")
         except OSError:
             continue
-        state, parent = stat.rpartition(")")[2].split()[:2]
-        if state != "Z":
-            yield int(folder.name), int(parent), words.split("\0")[:-1]
+        if words:
+            yield int(folder.name), words.split("\0")[:-1]
+
+
+def marked(pid: int, mark: str) -> bool:
+    try:
+        return f"{MARK}={mark}".encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
 
 
 class Tools:
     """`folder` has the binaries, `place` is the test's own."""
 
-    def __init__(self, folder: Path, ssh: str, place: Path) -> None:
+    def __init__(self, folder: Path, sshd: Sshd, place: Path) -> None:
         self.folder = folder
-        self.ssh = ssh
+        self.ssh = sshd.command
+        self.environment = {**os.environ, MARK: str(sshd.folder)}
         self.place = place
-        self._before = {pid for pid, _, _ in processes()}
+        self._before = {pid for pid, _ in processes()}
         self._started: list[subprocess.Popen[bytes]] = []
 
     def words(self, tool: str, arguments: Sequence[str | Path]) -> list[str]:
@@ -55,6 +61,7 @@ class Tools:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=self.place,
+            env=self.environment,
         )
         self._started.append(process)
         return process
@@ -72,23 +79,15 @@ class Tools:
             capture_output=True,
             timeout=within_s,
             cwd=self.place,
+            env=self.environment,
         )
 
     def ours(self) -> dict[int, list[str]]:
-        """What was started since this test began: tools, and anything named after it."""
-        mark = str(self.place)
+        """What was started since this test began: tools, and what is named after it."""
         return {
             pid: words
-            for pid, _, words in processes()
-            if pid not in self._before
-            and words
-            and (
-                os.path.basename(words[0]) in TOOL_NAMES
-                or mark in " ".join(words)
-                or words[-1].endswith("--leash")  # ssh, and the leash itself
-                or "--leash" in words
-                or any(pair in OWN_KEYS for pair in itertools.pairwise(words))
-            )
+            for pid, words in processes()
+            if pid not in self._before and marked(pid, self.environment[MARK])
         }
 
     def none_left(self, within_s: float = 12) -> None:
@@ -102,10 +101,18 @@ class Tools:
         until = time.monotonic() + within_s
         while time.monotonic() < until:
             for pid, words in self.ours().items():
-                if all(needle in "\0".join(words) for needle in needles):
+                copier = os.path.basename(words[0]) in COPIERS  # names all of them
+                if not copier and all(one in "\0".join(words) for one in needles):
                     return pid
             time.sleep(0.02)
         raise AssertionError(f"no process {needles}: {self.ours()}")
+
+    def await_words(self, *last: str, within_s: float = 10) -> None:
+        """Waits for a process whose words end with `last`."""
+        until = time.monotonic() + within_s
+        while not any(row[-len(last) :] == [*last] for row in self.ours().values()):
+            assert time.monotonic() < until, f"no process {last}: {self.ours()}"
+            time.sleep(0.02)
 
     def close(self) -> None:
         for process in self._started:

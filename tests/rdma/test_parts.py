@@ -1,5 +1,5 @@
-"""The pure parts of rdpipe and rdcp, called as they are: segments, quoting, the lines to
-a leash, the verdict, the records of a tree."""
+"""The pure parts of rdpipe and rdcp: segments, quoting, the lines to a leash, the
+verdict, the records of a tree."""
 
 import ctypes
 import re
@@ -48,9 +48,11 @@ class End(ctypes.Structure):
 @pytest.fixture(scope="module")
 def pure(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     library = tmp_path_factory.mktemp("pure") / "pure.so"
-    words = ["cc", "-std=c11", "-D_GNU_SOURCE", "-g", "-shared", "-fPIC", "-o", library]
+    words = ["cc", "-std=c11", "-D_GNU_SOURCE", "-g", "-shared", "-fPIC", "-o"]
     subprocess.run(
-        [*words, *(SOURCE / f"{name}.c" for name in PURE)], check=True, timeout=60
+        [*words, str(library), *(str(SOURCE / f"{name}.c") for name in PURE)],
+        check=True,
+        timeout=60,
     )
     loaded = ctypes.CDLL(str(library))
     loaded.tree_get.restype = ctypes.c_long

@@ -98,6 +98,12 @@ def test_exit_status_and_who_it_was(
     assert said in ended.stderr
 
 
+def test_v_says_how_and_how_fast(tools: Tools) -> None:
+    ended = tools.run("rdpipe", "-v", "host1:echo x", "cat")
+    assert ended.returncode == 0
+    assert b"Bandwidth " in ended.stderr and b"over tcp" in ended.stderr
+
+
 def test_a_first_segment_need_not_read_its_stdin(tools: Tools) -> None:
     process = tools.start("rdpipe", "host1:echo x", "host2:cat")  # stdin stays open
     assert process.stdout and process.stdout.read() == b"x\n"
@@ -188,7 +194,13 @@ def test_a_host_that_ssh_cannot_reach_is_named(tools: Tools) -> None:
 
 
 def test_missing_tools_are_named(tools: Tools) -> None:
-    words = [tools.folder / "rdpipe", "--ssh", tools.ssh, "--remote-path", "/no/where"]
+    words = [
+        str(tools.folder / "rdpipe"),
+        "--ssh",
+        tools.ssh,
+        "--remote-path",
+        "/no/where",
+    ]
     ended = subprocess.run(
         [*words, "host1:cat", "cat"], input=b"", capture_output=True, timeout=30
     )
@@ -207,7 +219,7 @@ def _chain(tools: Tools) -> "subprocess.Popen[bytes]":
         f"host2:trap '' TERM; {mark}/sleeper three; cat",
     )
     for name in ("one", "two", "three"):
-        tools.pid_of("sleeper", name)
+        tools.await_words(f"{mark}/sleeper", name)
     return process
 
 
@@ -224,12 +236,13 @@ def test_rdpipe_gone_leaves_no_process(tools: Tools, number: signal.Signals) -> 
 
 def test_ctrl_c_on_the_whole_group(tools: Tools) -> None:
     process = subprocess.Popen(
-        tools.words("rdpipe", [f"host1:sleep 1000 # {tools.place}", "host2:cat"]),
+        tools.words("rdpipe", ["host1:sleep 1000; true", "host2:cat"]),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        env=tools.environment,
     )
-    tools.pid_of("sleep 1000", "leash-run")
+    tools.await_words("sleep", "1000")
     os.killpg(process.pid, signal.SIGINT)
     process.communicate(timeout=10)
     assert process.returncode == 130
