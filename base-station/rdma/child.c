@@ -140,7 +140,7 @@ void child_signal(struct child *child, int number)
         kill(-child->pid, number);
 }
 
-void child_close(struct child *child)
+void child_end(struct child *child)
 {
     if (child->pid) {
         child_signal(child, SIGTERM);
@@ -154,6 +154,11 @@ void child_close(struct child *child)
         reap(child->pid);
     }
     shut(&child->pid_fd);
-    child_let_end(child);
     child->pid = 0;
+}
+
+void child_close(struct child *child)
+{
+    child_end(child);
+    child_let_end(child);
 }

@@ -33,7 +33,11 @@ void child_let_end(struct child *child);
 
 void child_signal(struct child *child, int number);
 
-/* Ends all of it (SIGTERM, a second later SIGKILL), then closes the pipe. */
+/* Ends all of it: SIGTERM, a second later SIGKILL. Its pipe stays, for the thread that
+ * may be using it. */
+void child_end(struct child *child);
+
+/* The same, and closes the pipe. */
 void child_close(struct child *child);
 
 #endif

@@ -248,7 +248,7 @@ static void part(struct receiver *receiver)
     }
     child_signal(&receiver->child, SIGTERM);
     link_abort(&receiver->link, &receiver->trouble);
-    child_close(&receiver->child);
+    child_end(&receiver->child);
     if (!sink->started)
         return;
     ring_end(&receiver->ring);

@@ -19,6 +19,8 @@
 #include "source.h"
 #include "stats.h"
 
+enum { SETTLE_MS = 300 };
+
 struct sender {
     const struct options *options;
     struct trouble trouble;
@@ -272,10 +274,29 @@ static void part(struct sender *sender)
     link_abort(&sender->link, trouble);
 }
 
+/* Gives the source's thread a moment to see that nobody waits for it any more. One that
+ * stays in read(2) is left alone, with all that it uses; this process ends anyway. */
+static bool settle(struct sender *sender)
+{
+    struct source *source = &sender->source;
+    if (!source->started)
+        return true;
+    ring_end(&sender->ring);
+    for (int64_t end_ms = now_ms() + SETTLE_MS;
+         !atomic_load(&source->over) && now_ms() < end_ms;) {
+        struct pollfd polled = {sender->ring.wake_fd, POLLIN, 0};
+        poll(&polled, 1, 10);
+        ring_woken(&sender->ring);
+    }
+    source_join(source);
+    return atomic_load(&source->over);
+}
+
 static void sender_close(struct sender *sender)
 {
     const struct source *source = &sender->source;
     struct waits waits = {0};
+    bool settled = settle(sender);
     if (atomic_load(&source->over))
         waits = (struct waits){source->read_us, source->network_us, 0};
     if (sender->trouble.status)
@@ -283,9 +304,16 @@ static void sender_close(struct sender *sender)
     if (sender->stats.start_us)
         stats_close(&sender->stats, sender->transport, atomic_load(&source->total),
                     &waits, &sender->trouble);
+    if (!settled)
+        sender->child.fd = -1;
     child_close(&sender->child);
-    ring_end(&sender->ring);
     key_close(&sender->key);
+    if (!settled)
+        return;
+    seal_close(&sender->seal);
+    seal_close(&sender->seal_theirs);
+    transport_close(sender->transport);
+    ring_close(&sender->ring);
 }
 
 int send_stream(const struct options *options)
@@ -305,12 +333,5 @@ int send_stream(const struct options *options)
         say_goodbye(&sender);
     part(&sender);
     sender_close(&sender);
-    if (!atomic_load(&sender.source.over) && sender.source.started)
-        return sender.trouble.status; /* a read that does not return: leave all open */
-    source_join(&sender.source);
-    seal_close(&sender.seal);
-    seal_close(&sender.seal_theirs);
-    transport_close(sender.transport);
-    ring_close(&sender.ring);
     return sender.trouble.status;
 }
