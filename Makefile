@@ -44,7 +44,7 @@ check:
 	shellcheck tools/*.sh .ci/run
 
 bench:
-	@tools/setup.sh test
+	@tools/setup.sh bench
 	@$(BIN)/python -m tests.bench $(if $(ONLY),--only $(ONLY))
 
 soak:

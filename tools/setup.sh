@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a make target needs, says what it does, and is silent when all is there.
-#   tools/setup.sh run | test | check
+#   tools/setup.sh run | test | bench | check
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -67,24 +67,28 @@ node_packages() {
     printf '%s\n' "$wanted" >"$stamp"
 }
 
+# The pipe tools in C are built and tested over an sshd of the tests' own.
+pipes=(gcc make libssl-dev libxxhash-dev librdmacm-dev libibverbs-dev openssh-server)
 pictures=(libegl1 libgl1-mesa-dri libgles2 openssl)
 case "${1:-}" in
 run)
     packages "${pictures[@]}"
     environment requirements-bench.lock
     ;;
-test)
-    packages "${pictures[@]}" chromium iproute2
+test | bench)
+    packages "${pictures[@]}" "${pipes[@]}" chromium iproute2
+    # Firefox decodes H.264 with the system's libavcodec.
+    [ "$1" = test ] || packages firefox-esr libavcodec-extra
     command -v node >/dev/null || packages nodejs
     environment requirements-dev.lock
     ;;
 check)
-    packages shellcheck
+    packages shellcheck cppcheck
     environment requirements-dev.lock
     node_packages
     ;;
 *)
-    echo "usage: tools/setup.sh run|test|check" >&2
+    echo "usage: tools/setup.sh run|test|bench|check" >&2
     exit 2
     ;;
 esac
