@@ -9,8 +9,8 @@
 
 import {fragment, initSegment} from './fmp4.js';
 import {readKeyFrame} from './h264.js';
+import {DURATION_US, Timeline} from './timeline.js';
 
-const DURATION_US = 100_000;
 /** Further behind than this the position jumps; nearer, the rate catches up. */
 const JUMP_S = 0.25;
 /** To a key frame a jump costs nothing: no other picture is decoded on the way. */
@@ -58,9 +58,8 @@ export class MsePath {
     this.state = {kind: 'waiting'};
     /** @type {Uint8Array<ArrayBuffer>[]} */
     this.waiting = [];
-    this.baseUs = 0;
-    /** Start of the newest fragment that was pushed, and of the one that was fed. */
-    this.newestS = 0;
+    this.timeline = new Timeline();
+    /** Start of the newest fragment that was fed. */
     this.fedS = 0;
     this.newestIsKey = false;
     this.sequence = 0;
@@ -112,27 +111,19 @@ export class MsePath {
 
   /** @param {VideoFrameIn} frame */
   accept(frame) {
-    const before = this.state.kind === 'playing' && frame.captureUs < this.newestUs;
-    // The car was started anew: its clock counts from elsewhere.
-    if (before) this.rebuild();
-    if (frame.key && !before) this.prepare(frame);
+    if (frame.key) this.prepare(frame);
     if (this.state.kind === 'opening') return this.hold(this.state.early, frame);
     if (this.state.kind !== 'playing') return false;
     if (this.waiting.length > WAITING_MAX) {
       this.fail(`${this.waiting.length} fragments wait`);
       return false;
     }
-    const timeUs = frame.captureUs - this.baseUs;
-    this.newestS = timeUs / 1e6;
+    const startUs = this.timeline.place(frame.captureUs);
     this.newestIsKey = frame.key;
     this.sequence += 1;
-    this.waiting.push(fragment(frame, this.sequence, timeUs, DURATION_US));
+    this.waiting.push(fragment(frame, this.sequence, startUs, DURATION_US));
     this.feed();
     return true;
-  }
-
-  get newestUs() {
-    return this.baseUs + Math.round(this.newestS * 1e6);
   }
 
   /** A source that opens takes nothing yet. @param {VideoFrameIn[]} early @param {VideoFrameIn} frame */
@@ -163,7 +154,6 @@ export class MsePath {
           this.fail('the browser refused a fragment');
         }
       };
-      this.baseUs = frame.captureUs;
       this.state = {kind: 'playing', buffer, codec: key.codec};
     }
     const init = initSegment(key);
@@ -179,7 +169,7 @@ export class MsePath {
     if (this.waiting.length === 0) return;
     const bytes = concat(this.waiting);
     this.waiting = [];
-    this.fedS = this.newestS;
+    this.fedS = this.timeline.newestS;
     this.state.buffer.appendBuffer(bytes);
   }
 
@@ -210,10 +200,8 @@ export class MsePath {
     let lastUs = -1;
     /** @param {number} mediaS @param {number} glassMs */
     const note = (mediaS, glassMs) => {
-      const captureUs = Math.round(this.baseUs + mediaS * 1e6);
-      // A source that went away may still report its last picture.
-      const ours = this.state.kind === 'playing' && mediaS <= this.newestS + 0.001;
-      if (ours && captureUs !== lastUs) {
+      const captureUs = this.timeline.captureUs(mediaS);
+      if (this.state.kind === 'playing' && captureUs !== null && captureUs !== lastUs) {
         lastUs = captureUs;
         this.shown(captureUs, glassMs);
       }
@@ -233,7 +221,7 @@ export class MsePath {
         // A position that was only asked for shows nothing yet.
         const {seeking, readyState, currentTime} = this.video;
         if (!seeking && readyState >= HAVE_CURRENT_DATA) {
-          note(Math.min(this.newestS, currentTime), performance.now());
+          note(Math.min(this.timeline.newestS, currentTime), performance.now());
         }
         requestAnimationFrame(each);
       };
@@ -247,7 +235,7 @@ export class MsePath {
     this.lost(fault);
   }
 
-  /** A source that plays goes on: the next key frame is ahead, and `chase` jumps. */
+  /** A source that plays goes on: the next key frame follows where it ends. */
   reset() {
     this.waiting = [];
     this.hasInit = '';
@@ -265,7 +253,8 @@ export class MsePath {
     this.leaving();
     this.reset();
     this.sequence = 0;
-    this.newestS = this.fedS = 0;
+    this.timeline = new Timeline();
+    this.fedS = 0;
     this.source = undefined;
     if (this.url) URL.revokeObjectURL(this.url);
     this.video.removeAttribute('src');
