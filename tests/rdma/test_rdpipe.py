@@ -104,6 +104,15 @@ def test_v_says_how_and_how_fast(tools: Tools) -> None:
     assert b"Bandwidth " in ended.stderr and b"over tcp" in ended.stderr
 
 
+def test_via_says_where_a_hosts_data_goes(tools: Tools) -> None:
+    row = ["-v", "--via", "host1=::1", "cat", "host1:cat"]
+    ended = tools.run("rdpipe", *row, stdin=b"x")
+    assert (ended.stdout, ended.returncode) == (b"x", 0), ended.stderr
+    assert b"sending to [::1]:" in ended.stderr
+    row[2] = "host1=127.0.0.1 -x"
+    assert tools.run("rdpipe", *row, stdin=b"x").returncode == 2
+
+
 def test_a_first_segment_need_not_read_its_stdin(tools: Tools) -> None:
     process = tools.start("rdpipe", "host1:echo x", "host2:cat")  # stdin stays open
     assert process.stdout and process.stdout.read() == b"x\n"
