@@ -82,8 +82,9 @@ class Page:
 
 @dataclass(frozen=True)
 class Fresh:
-    """A wish that may move the car: when, and the signs of throttle and steer."""
+    """A wish that may move the car: which, when, the signs of throttle and steer."""
 
+    number: int
     at_ns: int
     throttle: float
     steer: float
@@ -107,6 +108,7 @@ class Car(RuleBasedStateMachine):
         self.daemon_hangs = False
         self.failed_ns = -(10**12)
         self.fresh: list[Fresh] = []
+        self.wishes = 0
         self.voided = (0, 0)
         self.held_by: str | None = None
         self.seq = 0
@@ -210,7 +212,7 @@ class Car(RuleBasedStateMachine):
         """What was wished so far counts no more, once it is off the way."""
         arrives_ns = [at_ns for at_ns, _ in self.queue]
         ends_ns = max([self.now_ns, self.failed_ns + OFF_NS, *arrives_ns]) + STEP_NS
-        self.voided = (self.now_ns, ends_ns)
+        self.voided = (self.wishes, ends_ns)
 
     def run_is_deaf(self) -> bool:
         return self.now_ns < self.run_until_ns
@@ -258,7 +260,8 @@ class Car(RuleBasedStateMachine):
         drive = wire.Drive(page.seq, at_ms, throttle, steer)
         page.sent.append(drive)
         if self.hub.drives(page.name) and page.session is not None and late_ms == 0:
-            self.fresh.append(Fresh(self.now_ns, throttle, steer))
+            self.wishes += 1
+            self.fresh.append(Fresh(self.wishes, self.now_ns, throttle, steer))
         self.say(page, drive)
 
     @rule(who=WHO)
@@ -426,9 +429,9 @@ class Car(RuleBasedStateMachine):
         since_ns = self.now_ns - OFF_NS
         if self.failed_ns > since_ns:  # a failure has its own 0.3 s, on top
             since_ns = self.failed_ns - OFF_NS
-        void_ns, ends_ns = self.voided
+        last, ends_ns = self.voided
         if self.now_ns >= ends_ns:
-            self.fresh = [one for one in self.fresh if one.at_ns > void_ns]
+            self.fresh = [one for one in self.fresh if one.number > last]
         wishes = [one for one in self.fresh if one.at_ns >= since_ns]
         if drive:
             assert any(one.throttle * drive > 0 for one in wishes), self.words()
