@@ -2,6 +2,7 @@
 
     accept -> Places.enter -> plain: aiohttp's protocol
                            -> https: the handshake, TLS_S at most, then the same
+    each read: READ_BYTES at most; a peer beyond its Pace is not read for a while
 
 Ours instead of asyncio's own acceptor, which cannot count a TLS handshake, and which
 on EMFILE tries its whole backlog again and plans a retry for each.
@@ -14,6 +15,7 @@ import logging
 import resource
 import socket
 import ssl
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +28,11 @@ KNOWN_MAX = 16
 BACKLOG = 128
 TLS_S = 5.0
 AGAIN_S = 0.2
-RECEIVE_BYTES = 8192
+RECEIVE_BYTES = 16384
+READ_BYTES = 4096
+"""Of asyncio's 256 kB of empty fragments one read would hold the loop up."""
+BYTES_PER_S, BYTES_BURST = 65536.0, 524288.0
+"""A driver's page sends 3 kB a second; its slip of 5000 messages is 425 kB."""
 STUCK_MS = 15_000
 """What a peer leaves unread or unacknowledged for so long ends its connection."""
 OWN_DESCRIPTORS = 64
@@ -74,10 +80,39 @@ class Places:
             del self._of[household]
 
 
+class Pace:
+    """How fast one peer may send, whatever its bytes are. Pure."""
+
+    def __init__(self, now_s: float) -> None:
+        self._debt, self._at_s = 0.0, now_s
+
+    def pause_s(self, size: int, now_s: float) -> float:
+        """`size` more bytes were read: for how long to read no more."""
+        paid = (now_s - self._at_s) * BYTES_PER_S
+        self._debt, self._at_s = max(0.0, self._debt - paid) + size, now_s
+        return max(0.0, (self._debt - BYTES_BURST) / BYTES_PER_S)
+
+
 class _Guest(socket.socket):
-    """A connection that gives its place back when its descriptor is closed."""
+    """A connection that gives its place back when its descriptor is closed.
+
+    asyncio's transports read it by `recv`, below TLS by `recv_into`.
+    """
 
     left: Callable[[], None] | None = None
+    read: Callable[[int], None] | None = None
+
+    def recv(self, size: int, flags: int = 0, /) -> bytes:
+        data = super().recv(min(size, READ_BYTES), flags)
+        if self.read is not None:
+            self.read(len(data))
+        return data
+
+    def recv_into(self, buffer: Any, size: int = 0, flags: int = 0, /) -> int:
+        taken = super().recv_into(buffer, min(size or READ_BYTES, READ_BYTES), flags)
+        if self.read is not None:
+            self.read(taken)
+        return taken
 
     def close(self) -> None:
         super().close()
@@ -168,9 +203,10 @@ class Doorway:
         loop = asyncio.get_running_loop()
         timeout_s = None if context is None else TLS_S
         try:
-            await loop.connect_accepted_socket(
+            transport, _ = await loop.connect_accepted_socket(
                 self._protocol, guest, ssl=context, ssl_handshake_timeout=timeout_s
             )
+            guest.read = _paced(transport)
         except OSError:  # no TLS, or too slowly, or gone; ssl.SSLError is one of these
             guest.close()
 
@@ -190,11 +226,30 @@ class Doorway:
                 peer.send(answer.encode())
 
 
+def _paced(transport: asyncio.Transport) -> Callable[[int], None]:
+    """What a connection calls after each read."""
+    loop, pace = asyncio.get_running_loop(), Pace(time.monotonic())
+
+    def rest(pause_s: float) -> None:
+        # Where aiohttp itself has paused it, that will do, and it resumes by itself;
+        # nothing is read in the meantime that could make it pause.
+        if transport.is_reading():
+            transport.pause_reading()
+            loop.call_later(pause_s, transport.resume_reading)
+
+    def read(size: int) -> None:
+        pause_s = pace.pause_s(size, time.monotonic())
+        if pause_s > 0.0:
+            loop.call_soon(rest, pause_s)  # after the protocol has had these bytes
+
+    return read
+
+
 def _listener(family: int, where: tuple[Any, ...]) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # inherited; of tiny frames asyncio's 256 kB at once would hold the loop up
+        # inherited; what a peer beyond its pace has sent waits at its end
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
