@@ -45,7 +45,6 @@ export class Drawer {
       kept.set('whole', whole.checked ? 'yes' : '');
       fit();
     });
-    fit();
     this.limit.addEventListener('input', () => this.sayLimit());
     this.limit.addEventListener('change', () => parts.limit(Number(this.limit.value)));
     button('grown-take').addEventListener('click', parts.take);

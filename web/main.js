@@ -9,6 +9,7 @@ import {Hud} from './hud.js';
 import {Gamepads} from './input/gamepad.js';
 import {Keyboard} from './input/keyboard.js';
 import {Pad} from './input/touch.js';
+import {Later} from './later.js';
 import {Link} from './link.js';
 import {clientId, kept} from './memory.js';
 import {FirstVisit, Secure, Unlock, fillKeys} from './notices.js';
@@ -20,10 +21,10 @@ import {toast} from './toast.js';
 import {Video} from './video.js';
 
 const DRAWER_AFTER_MS = 1000;
-const DRAWER_AGAIN_MS = 2000;
 
 fillWords();
 fillKeys();
+document.body.classList.toggle('whole', kept.get('whole') === 'yes');
 const used = (/** @type {string} */ how) => {
   document.body.dataset.input = how;
   first.done();
@@ -122,6 +123,29 @@ const awake = new Awake({
 /** @type {Page} */
 const page = new Page({link, video, controls, hud, card, unlock, secure, awake});
 
+/** Not on the first screen, so not before it. */
+const drawer = new Later({
+  load: async (tries) => {
+    // Some browsers remember a module that did not come; by another name they ask anew.
+    /** @type {typeof import('./drawer.js')} */
+    const {Drawer} = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
+    page.drawer = new Drawer({
+      named: () => link.rename(),
+      limit: (throttle) => link.send({kind: 'limit', throttle}),
+      take: () => link.send({kind: 'take'}),
+      code: () => unlock.open(),
+      intro: () => {
+        panels.closeAll();
+        first.again();
+      },
+      keys: () => panels.open('keys'),
+      tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
+    });
+    if (page.state) page.drawer.state(page.state);
+  },
+  late: () => toast(WORDS.menuLate, 'warn'),
+});
+
 controls.releases.push(
   () => keyboard.release(), () => gamepads.release(),
   () => {
@@ -140,7 +164,7 @@ button('horn').addEventListener('pointerdown', () => horn(true));
 for (const end of ['pointerup', 'pointercancel', 'pointerleave']) {
   button('horn').addEventListener(end, () => horn(false));
 }
-button('link-chip').addEventListener('click', () => panels.toggle('menu'));
+button('link-chip').addEventListener('click', () => drawer.push(() => panels.toggle('menu')));
 if (matchMedia('(pointer: coarse)').matches) document.body.dataset.input = 'touch';
 
 /** Timers run only while somebody looks at the page. @type {number[]} */
@@ -185,28 +209,4 @@ addEventListener('gesturestart', (event) => event.preventDefault());
 link.start();
 look();
 probe({link, video, page, controls});
-
-/** Not on the first screen, so not before it; asked for again if it does not come. */
-async function loadDrawer(tries = 0) {
-  try {
-    /** @type {typeof import('./drawer.js')} */
-    const {Drawer} = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
-    page.drawer = new Drawer({
-      named: () => link.rename(),
-      limit: (throttle) => link.send({kind: 'limit', throttle}),
-      take: () => link.send({kind: 'take'}),
-      code: () => unlock.open(),
-      intro: () => {
-        panels.closeAll();
-        first.again();
-      },
-      keys: () => panels.open('keys'),
-      tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
-    });
-    if (page.state) page.drawer.state(page.state);
-  } catch (fault) {
-    console.warn(`drawer: ${fault}`);
-    setTimeout(() => loadDrawer(tries + 1), DRAWER_AGAIN_MS);
-  }
-}
-setTimeout(loadDrawer, DRAWER_AFTER_MS);
+setTimeout(() => drawer.fetch(), DRAWER_AFTER_MS);

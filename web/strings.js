@@ -95,6 +95,7 @@ export const WORDS = {
     const next = error.next ? `. Next: ${error.next}.` : '.';
     return error.what[0].toUpperCase() + error.what.slice(1) + value + next;
   },
+  menuLate: 'The menu has not come over the link yet; it opens as soon as it is here.',
   closed: (/** @type {string} */ reason) => `The car closed the link: ${reason}.`,
   details: {
     picture: 'Picture, capture to glass', link: 'Link, there and back', fps: 'Pictures a second',

@@ -1,11 +1,12 @@
 """The page itself: both ways to the glass, words for what is wrong, access, weight."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Route
 
 from tests.e2e.harness import RunningBench
 from tests.e2e.seat import at_the_wheel, opened, probe, until
@@ -90,6 +91,29 @@ def test_the_first_screen_is_light(page: Page, bench: RunningBench) -> None:
     pages = {url: size for url, size in sizes.items() if "/api/" not in url}
     assert 0 < sum(pages.values()) <= FIRST_SCREEN_BYTES, pages
     assert all(url.startswith(bench.url) for url in sizes), "nothing from elsewhere"
+
+
+def test_the_menu_opens_with_the_first_push_however_late_it_comes(
+    page: Page, bench: RunningBench
+) -> None:
+    """Its module is refused twice: no dead menu meanwhile, and the push counts."""
+    asked: list[bool] = []
+
+    def refuse_twice(route: Route) -> None:
+        asked.append(page.locator("#menu").is_hidden())
+        if len(asked) <= 2:
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route(re.compile(r"/drawer\.js"), refuse_twice)
+    opened(page, bench.url)
+    page.locator("#link-chip").click()
+    until(page, "document.body.innerText.includes('menu has not come')")
+    page.locator("#menu").wait_for(state="visible", timeout=10_000)
+    assert asked == [True, True, True]
+    page.locator("#show-keys").click()
+    page.locator("#keys").wait_for(state="visible")
 
 
 @pytest.fixture(scope="module")
