@@ -214,6 +214,13 @@ class Car(RuleBasedStateMachine):
         ends_ns = max([self.now_ns, self.failed_ns + OFF_NS, *arrives_ns]) + STEP_NS
         self.voided = (self.wishes, ends_ns)
 
+    def fail(self) -> None:
+        """What has 0.3 s now, also for a word that is still on its way."""
+        self.failed_ns = self.now_ns
+        last, ends_ns = self.voided
+        if self.now_ns < ends_ns:
+            self.voided = (last, self.now_ns + OFF_NS + STEP_NS)
+
     def run_is_deaf(self) -> bool:
         return self.now_ns < self.run_until_ns
 
@@ -333,6 +340,13 @@ class Car(RuleBasedStateMachine):
                 self.void()  # a neutral wish comes first
         self.say(page, wire.Resume())
 
+    @rule(by=st.integers(0, 2), who=st.integers(0, 2))
+    def somebody_stops_and_somebody_goes_on(self, by: int, who: int) -> None:
+        """Of all sequences the one that must not be left to luck."""
+        self.somebody_stops(by)
+        self.an_estop_holds()
+        self.somebody_goes_on(who)
+
     @rule(who=WHO, by_ms=st.sampled_from([-5000.0, 50.0, 3.6e6]))
     def a_clock_is_set(self, who: int, by_ms: float) -> None:
         """The browser's; the car's own cannot be. Wishes may look stale: never new."""
@@ -353,7 +367,8 @@ class Car(RuleBasedStateMachine):
     @rule(ms=st.sampled_from([30, 120, 400, 3000]))
     def run_hangs(self, ms: int) -> None:
         """Its loop is blocked, or it was stopped."""
-        self.failed_ns, self.run_until_ns = self.now_ns, self.now_ns + ms * MS
+        self.fail()
+        self.run_until_ns = self.now_ns + ms * MS
         self.pass_time(ms)
 
     @rule()
@@ -371,18 +386,22 @@ class Car(RuleBasedStateMachine):
         self.pass_time(100)
         self.start_run()
 
+    @precondition(lambda self: not self.daemon_hangs)  # nobody else asks the helper
     @rule(ms=st.sampled_from([30, 120, 400, 3000]), hears=st.booleans())
     def wheels_hang(self, ms: int, hears: bool) -> None:
         """Stopped and continued; `run` notices or not."""
-        self.failed_ns, self.wheels_until_ns = self.now_ns, self.now_ns + ms * MS
+        self.fail()
+        self.wheels_until_ns = self.now_ns + ms * MS
         if hears and ms > 150:
             self.control.wheels_state("hung")
         self.pass_time(ms)
 
+    @precondition(lambda self: not self.daemon_hangs)
     @rule()
     def wheels_are_killed(self) -> None:
         """The dead man stops the car; the new ones take nothing but zero."""
-        self.failed_ns, self.connected = self.now_ns, False
+        self.fail()
+        self.connected = False
         self.queue.clear()
         self.answers = []
         self.control.wheels_state("absent")
@@ -396,7 +415,7 @@ class Car(RuleBasedStateMachine):
     @rule(hangs=st.booleans())
     def the_pin_daemon_fails(self, hangs: bool) -> None:
         """Killed: its unit lets go of the pins. Hung: `wheels` ask the helper."""
-        self.failed_ns = self.now_ns
+        self.fail()
         if hangs:
             self.pins.hang()
             self.daemon_hangs = True
