@@ -5,6 +5,7 @@ row's, or moves again afterwards, ends the benchmark: that is a defect, not a fi
 """
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,17 +26,20 @@ def rows(given: Given) -> Iterator[Result]:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         ground = stack.enter_context(causes.ground(home))
         for cause in filter(causes.possible, causes.CAUSES):
-            taken_s = [causes.run_one(ground, cause) for _ in range(given.runs)]
-            yield _row(cause.name, taken_s, cause.limit_s)
+            runs = [causes.run_one(ground, cause) for _ in range(given.runs)]
+            yield _row(cause.name, runs, cause.limit_s)
         browser = stack.enter_context(given.chromium())
         seat = stack.enter_context(browser_causes.Seat(ground, browser))
         for one in browser_causes.CAUSES:
-            taken_s = [browser_causes.run_one(seat, one) for _ in range(given.runs)]
-            yield _row(one.name, taken_s, one.limit_s)
+            runs = [browser_causes.run_one(seat, one) for _ in range(given.runs)]
+            yield _row(one.name, runs, one.limit_s)
 
 
-def _row(name: str, taken_s: list[float], limit_s: float) -> Row:
-    missed = sum(one > limit_s for one in taken_s)
-    note = f"{missed} of {len(taken_s)} missed" if missed else proves(len(taken_s))
-    values = [one * 1000.0 for one in taken_s]
+def _row(name: str, runs: list[causes.Run], limit_s: float) -> Row:
+    missed = sum(run.taken_s > limit_s for run in runs)
+    note = f"{missed} of {len(runs)} missed" if missed else proves(len(runs))
+    spoilt = Counter(said for run in runs for said in run.spoilt)
+    for said, times in spoilt.items():
+        note += f"; {times} repeated: {said} (a busy machine)"
+    values = [run.taken_s * 1000.0 for run in runs]
     return row("stop", name, "ms", values, Aim(worst=limit_s * 1000.0), note)

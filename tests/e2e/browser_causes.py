@@ -13,7 +13,7 @@ from types import TracebackType
 
 from playwright.sync_api import Browser, Error, Page
 
-from tests.e2e.causes import ONE_FRAME_S, Cause, Ground, one_stop, patiently
+from tests.e2e.causes import ONE_FRAME_S, Cause, Ground, Run, one_stop, patiently
 from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.driver import make_whole
 from tests.e2e.harness import PinWatch
@@ -50,6 +50,7 @@ class Seat(AbstractContextManager["Seat"]):
         if self._page is None or self._page.is_closed():
             make_whole(self.ground.bench)  # whoever sat there before is gone
             context = self._browser.new_context()
+            context.add_init_script(TOLD)
             context.add_init_script(GAMEPAD)
             self._page = at_the_wheel(context.new_page(), self.ground.bench.url)
         return self._page
@@ -76,6 +77,29 @@ def _done(act: Callable[[Seat], object]) -> Callable[[Seat], int]:
         now_ns = time.monotonic_ns()
         act(seat)
         return now_ns
+
+    return timed
+
+
+TOLD = """
+for (const kind of ['blur', 'visibilitychange', 'fullscreenchange',
+                    'gamepaddisconnected']) {
+  addEventListener(kind, (event) => {
+    window.toldAt ??= performance.timeOrigin + event.timeStamp;
+  }, {capture: true});
+}
+"""
+"""When the page itself was told, by the wall clock: its frame counts from then."""
+
+
+def _told(act: Callable[[Seat], object]) -> Callable[[Seat], int]:
+    def timed(seat: Seat) -> int:
+        page = seat.page
+        page.evaluate("window.toldAt = undefined")
+        act(seat)
+        until(page, "window.toldAt !== undefined")
+        wall_ms = float(page.evaluate("window.toldAt"))
+        return int(wall_ms * 1e6) - (time.time_ns() - time.monotonic_ns())
 
     return timed
 
@@ -113,23 +137,23 @@ def _leave_full_screen(seat: Seat) -> None:
 
 CAUSES: tuple[Cause[Seat], ...] = (
     Cause("key up", ONE_FRAME_S, None, _done(lambda s: s.page.keyboard.up("ArrowUp"))),
-    Cause("another tab in front", ONE_FRAME_S, None, _done(_hide), way="tab"),
-    Cause("tab hidden", ONE_FRAME_S, None, _done(_seem_hidden), way="tab"),
+    Cause("another tab in front", ONE_FRAME_S, None, _told(_hide), way="tab"),
+    Cause("tab hidden", ONE_FRAME_S, None, _told(_seem_hidden), way="tab"),
     Cause("window loses focus", ONE_FRAME_S, None,
-          _done(lambda s: s.page.evaluate("dispatchEvent(new Event('blur'))"))),
-    Cause("gamepad unplugged", ONE_FRAME_S, None, _done(_unplug), way="gamepad"),
-    Cause("full screen left", ONE_FRAME_S, "estop", _done(_leave_full_screen),
+          _told(lambda s: s.page.evaluate("dispatchEvent(new Event('blur'))"))),
+    Cause("gamepad unplugged", ONE_FRAME_S, None, _told(_unplug), way="gamepad"),
+    Cause("full screen left", ONE_FRAME_S, "estop", _told(_leave_full_screen),
           way="full screen", logged="fpvcar.gate: stopped: estop"),
     Cause("browser frozen", 0.30, "silence", _done(lambda s: s.send(signal.SIGSTOP)),
           lambda s: s.send(signal.SIGCONT), logged="fpvcar.gate: stopped: silence"),
-    Cause("tab closed", ONE_FRAME_S, "handover", _done(lambda s: s.page.close())),
+    Cause("tab closed", 0.30, "handover", _done(lambda s: s.page.close())),
     Cause("browser killed", 0.30, "silence", _done(lambda s: s.send(signal.SIGKILL)),
           logged="fpvcar.gate: stopped: silence"),
 )  # fmt: skip
 
 
-def run_one(seat: Seat, cause: Cause[Seat]) -> float:
-    """One run of a row: the seconds until the motors were off."""
+def run_one(seat: Seat, cause: Cause[Seat]) -> Run:
+    """One run of a row."""
     return patiently(lambda: _run_one(seat, cause))
 
 

@@ -227,12 +227,19 @@ def one_stop(
         time.sleep(random.random() * 0.04)  # no tick of ours keeps step with theirs
         said = len(bench.log())
         now_ns = cause.fail(scene)
-        wait_for(lambda: not watch.now.driving, f"{cause.name}: the car drives on")
-        taken_s, stood = watch.stopped_after_s(now_ns), len(watch.samples)
-        if cause.deaf:
-            cause.mend(scene)
-        _shown(bench, cause)
-        wait_for(lambda: cause.logged in bench.log()[said:], f"no log: {cause.logged}")
+        try:
+            wait_for(lambda: not watch.now.driving, f"{cause.name}: the car drives on")
+            taken_s, stood = watch.stopped_after_s(now_ns), len(watch.samples)
+            drove(watch, now_ns, cause.name)
+            if cause.deaf:
+                cause.mend(scene)
+            _shown(bench, cause)
+            words = f"no log: {cause.logged}"
+            wait_for(lambda: cause.logged in bench.log()[said:], words)
+        except AssertionError:
+            with suppress(Exception):  # for the next run; the first fault counts
+                cause.mend(scene)
+            raise
         if not cause.deaf:
             cause.mend(scene)
         time.sleep(STAYS_S)
@@ -241,7 +248,22 @@ def one_stop(
 
 
 class Busy(AssertionError):
-    """No picture for a quarter of a second: the car stood before anything failed."""
+    """A process had to wait for the machine: something else stopped the car first."""
+
+    def __init__(self, words: str, said: str) -> None:
+        super().__init__(words)
+        self.said = said
+
+
+def drove(watch: PinWatch, at_ns: int, what: str) -> None:
+    """Raises Busy if the car stood already when it failed."""
+    before = [sample for sample in watch.samples if sample.time_ns <= at_ns]
+    if not before[-1].driving:
+        raise Busy(f"{what}: the car stood before it failed", "stood before")
+
+
+BUSY = ("blind", "silence", "wheels_stopped", "wheels_lost", "pins")
+"""What a car says whose parts waited for a core longer than they may."""
 
 
 def _shown(bench: RunningBench, cause: Cause[Any]) -> None:
@@ -254,17 +276,31 @@ def _shown(bench: RunningBench, cause: Cause[Any]) -> None:
     try:
         wait_for(right, cause.name)
     except AssertionError as fault:
-        kind = Busy if said[-1] == "blind" else AssertionError
-        words = f"{cause.name}: expected {cause.shown}, but the car says {said[-1]}"
-        raise kind(words) from fault
+        last = said[-1]
+        words = f"{cause.name}: expected {cause.shown}, but the car says {last}"
+        if last in BUSY:
+            raise Busy(words, last) from fault
+        raise AssertionError(words) from fault
 
 
-def patiently(one_run: Callable[[], float]) -> float:
+@dataclass(frozen=True)
+class Run:
+    """One run: the seconds until the motors were off; what spoilt the ones before."""
+
+    taken_s: float
+    spoilt: tuple[str, ...]
+
+
+def patiently(one_run: Callable[[], float]) -> Run:
     """Repeats a run, twice at most, that a busy machine had stopped already."""
-    for _ in range(2):
-        with suppress(Busy):
-            return one_run()
-    return one_run()
+    spoilt: list[str] = []
+    while True:
+        try:
+            return Run(one_run(), tuple(spoilt))
+        except Busy as fault:
+            spoilt.append(fault.said)
+            if len(spoilt) > 2:
+                raise
 
 
 def stood_still(watch: PinWatch, since: int, what: str) -> None:
@@ -284,8 +320,8 @@ def reason(bench: RunningBench) -> str | None:
     return said["cause"] if said else None
 
 
-def run_one(ground: Ground, cause: Cause[Scene]) -> float:
-    """One run of a row without a browser: the seconds until the motors were off."""
+def run_one(ground: Ground, cause: Cause[Scene]) -> Run:
+    """One run of a row without a browser."""
     return patiently(lambda: _run_one(ground, cause))
 
 
@@ -296,7 +332,13 @@ def _run_one(ground: Ground, cause: Cause[Scene]) -> float:
 
     def drive(watch: PinWatch) -> None:
         driver.drive(1.0, 0.0)
-        wait_for(lambda: watch.now.driving, "does not drive", 5.0, every_s=0.001)
+        try:
+            wait_for(lambda: watch.now.driving, "does not drive", 5.0, every_s=0.001)
+        except AssertionError as fault:
+            said = reason(bench)
+            if said in BUSY:
+                raise Busy(f"{cause.name}: does not drive: {said}", said) from fault
+            raise
 
     with driver:
         sit_down(driver)

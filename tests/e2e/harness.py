@@ -130,6 +130,7 @@ class RunningBench:
                 "make", "run", "BROWSER=0", f"PORT={self.port}",
                 f"PIGPIO_PORT={self.pigpio_port}", *options,
             ]  # fmt: skip
+        argv = ["setpriv", "--pdeathsig=TERM", *argv]  # a killed test leaves no bench
         self._log = self.log_path.open("wb")
         self.process = subprocess.Popen(
             argv, stdout=self._log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
