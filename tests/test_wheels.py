@@ -141,6 +141,13 @@ def test_exit_brakes_lets_go_and_takes_the_dead_man_away() -> None:
     assert car.board and car.board.dead_man.removed and car.board.closed
 
 
+def test_it_ends_although_the_daemon_is_gone() -> None:
+    car = Car().driving()
+    car.pins.cut()
+    car.wheels.close()
+    assert car.board and car.board.closed and not car.board.dead_man.removed
+
+
 def test_killed_process_leaves_the_car_to_the_dead_man() -> None:
     car = Car().driving()
     car.skip(199)
