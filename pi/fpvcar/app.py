@@ -17,7 +17,7 @@ from fpvcar.camera import Camera, argv_of
 from fpvcar.config import Profile
 from fpvcar.control import Control
 from fpvcar.hub import Hub
-from fpvcar.server import Server, own_fault
+from fpvcar.server import Server, Sparing, own_fault
 from fpvcar.stream import Stream
 from fpvcar.telemetry import Board
 from fpvcar.wheels_client import WheelsClient
@@ -129,6 +129,8 @@ class Running:
             keepalive_timeout=IDLE_S, lingering_time=LINGER_S, auto_decompress=False,
         )  # fmt: skip
         logging.getLogger("aiohttp.server").addFilter(own_fault)
+        for name in ("seat", "video", "door"):
+            logging.getLogger(f"fpvcar.{name}").addFilter(Sparing())
         await runner.setup()
         host, port = self.options.host, self.options.port
         assert runner.server is not None  # made by setup

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -52,6 +53,28 @@ def own_fault(record: logging.LogRecord) -> bool:
     fault = record.exc_info[1] if record.exc_info else None
     gone = isinstance(fault, RuntimeError) and str(fault) == "Transport is closing"
     return not (gone or isinstance(fault, HttpProcessingError | ConnectionError))
+
+
+class Sparing(logging.Filter):
+    """Of lines alike, which a crowd can cause at will: ten, then one a second."""
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock_s = clock_s
+        self._meters: dict[str, access.Meter] = {}
+        self._left_out: Counter[str] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind = str(record.msg)
+        meter = self._meters.setdefault(kind, access.Meter(1.0, 10.0))
+        if not meter.allow(self._clock_s()):
+            self._left_out[kind] += 1
+            return False
+        left_out = self._left_out.pop(kind, 0)
+        if left_out:
+            record.msg = f"{record.getMessage()} ({left_out} like it left out)"
+            record.args = None
+        return True
 
 
 class Server:
