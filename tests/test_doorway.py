@@ -8,6 +8,7 @@ import resource
 import socket
 import ssl
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,15 @@ import pytest
 
 from fpvcar import doorway, household, paths
 from fpvcar.bench.supervisor import in_url
-from fpvcar.doorway import KNOWN_MAX, Doorway, Places
+from fpvcar.doorway import (
+    BYTES_BURST,
+    BYTES_PER_S,
+    KNOWN_MAX,
+    READ_BYTES,
+    Doorway,
+    Pace,
+    Places,
+)
 
 
 def test_places_are_counted_in_all_and_for_each_address() -> None:
@@ -51,6 +60,16 @@ def test_only_the_newest_drivers_are_remembered() -> None:
     assert places.enter("10.0.1.1") is None
     assert places.enter("10.0.0.0") is not None
     assert places.enter("10.0.0.1") is None
+
+
+def test_a_slip_is_free_and_a_flood_waits_until_it_is_paid() -> None:
+    pace, burst = Pace(7.0), int(BYTES_BURST)
+    assert pace.pause_s(burst, 7.0) == 0.0
+    assert pace.pause_s(4096, 7.0) == 4096 / BYTES_PER_S
+    assert pace.pause_s(0, 7.0 + 4096 / BYTES_PER_S) == 0.0
+    assert pace.pause_s(int(BYTES_PER_S), 8.0 + 4096 / BYTES_PER_S) == 0.0
+    assert pace.pause_s(burst, 1000.0) == 0.0, "what was not sent is not saved up"
+    assert pace.pause_s(1, 1000.0) > 0.0
 
 
 class Echo(asyncio.Protocol):
@@ -131,6 +150,48 @@ async def test_a_handshake_is_counted_and_cut(
         if places.taken:
             await asyncio.sleep(0.01)
     assert places.taken == 0
+    await door.close()
+
+
+class Gulp(asyncio.Protocol):
+    """Notes the size of each read, until it has had them all."""
+
+    def __init__(self, wanted: int) -> None:
+        self.sizes: list[int] = []
+        self.wanted, self.full = wanted, asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        self.sizes.append(len(data))
+        if sum(self.sizes) >= self.wanted:
+            self.full.set()
+
+
+@pytest.mark.parametrize("secure", [False, True])
+async def test_a_flood_is_read_in_bites_and_then_at_its_pace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secure: bool
+) -> None:
+    burst, second, sent = 60_000, 1_000_000, 300_000
+    monkeypatch.setattr(doorway, "BYTES_BURST", float(burst))
+    monkeypatch.setattr(doorway, "BYTES_PER_S", float(second))
+    protocol, port, server, trusting = Gulp(sent), free_port(), None, None
+    if secure:
+        server = household.server_context(tmp_path, ["localhost"])
+        trusting = ssl.create_default_context(cafile=tmp_path / "https.crt")
+    door = Doorway(Places(3, 3), lambda: protocol)
+    await door.open("127.0.0.1", port, server)
+    _, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=trusting, server_hostname="localhost" if secure else None
+    )
+    begin_s = time.monotonic()
+    writer.write(bytes(sent))
+    async with asyncio.timeout(10):
+        await protocol.full.wait()
+    # Under TLS a bite may end several records that had begun before.
+    assert max(protocol.sizes) <= READ_BYTES + 16384 * secure
+    if not secure:
+        assert time.monotonic() - begin_s >= (sent - burst) / second - 0.05
+    writer.close()
+    await writer.wait_closed()
     await door.close()
 
 

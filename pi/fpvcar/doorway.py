@@ -2,7 +2,7 @@
 
     accept -> Places.enter -> plain: aiohttp's protocol
                            -> https: the handshake, TLS_S at most, then the same
-    each read: READ_BYTES at most; a peer beyond its Pace is not read for a while
+    each read: READ_BYTES at most; a plain peer beyond its Pace waits for a while
 
 Ours instead of asyncio's own acceptor, which cannot count a TLS handshake, and which
 on EMFILE tries its whole backlog again and plans a retry for each.
@@ -206,7 +206,8 @@ class Doorway:
             transport, _ = await loop.connect_accepted_socket(
                 self._protocol, guest, ssl=context, ssl_handshake_timeout=timeout_s
             )
-            guest.read = _paced(transport)
+            if context is None:  # a paused TLS transport reads on, and then all at once
+                guest.read = _paced(transport)
         except OSError:  # no TLS, or too slowly, or gone; ssl.SSLError is one of these
             guest.close()
 
