@@ -85,6 +85,7 @@ TOLD = """
 for (const kind of ['blur', 'visibilitychange', 'fullscreenchange',
                     'gamepaddisconnected']) {
   addEventListener(kind, (event) => {
+    if (kind === 'blur' && event.target !== window) return; // of an element
     window.toldAt ??= performance.timeOrigin + event.timeStamp;
   }, {capture: true});
 }

@@ -30,6 +30,7 @@ def open_socket(
     return connect(
         f"ws://{base}{path}", compression=None, max_queue=max_queue, legacy=True,
         origin=Origin(f"http://{base}") if own_origin else None, sock=link,
+        close_timeout=1.0,  # a dead link says no good-bye
     )  # fmt: skip
 
 
