@@ -184,6 +184,19 @@ static int watch_child(struct receiver *receiver)
                     receiver->options->command[0], child->status);
 }
 
+/* A command that left its pipe is about to end, as a rule, and its status says more
+ * than the pipe does. */
+static int hear_child(struct receiver *receiver)
+{
+    struct child *child = &receiver->child;
+    int64_t end_ms = now_ms() + SETTLE_MS;
+    while (child->pid && !child_ended(child) && now_ms() < end_ms) {
+        struct pollfd polled = {child->pid_fd, POLLIN, 0};
+        poll(&polled, 1, child->pid_fd < 0 ? 10 : (int)(end_ms - now_ms()));
+    }
+    return watch_child(receiver);
+}
+
 static int move(struct receiver *receiver)
 {
     struct sink *sink = &receiver->sink;
@@ -192,8 +205,10 @@ static int move(struct receiver *receiver)
     if (!atomic_load(&sink->over))
         return 0;
     if (sink->trouble.status)
-        return troubled(&receiver->trouble, sink->trouble.status, "%s",
-                        sink->trouble.text);
+        return hear_child(receiver) < 0
+                   ? -1
+                   : troubled(&receiver->trouble, sink->trouble.status, "%s",
+                              sink->trouble.text);
     if (receiver->child.pid && receiver->child.fd >= 0)
         child_let_end(&receiver->child);
     bool consumed = !receiver->child.pid || receiver->child.status == 0;
@@ -204,6 +219,8 @@ static int check_reader(struct receiver *receiver, const struct pollfd *output)
 {
     if (!(output->revents & (POLLERR | POLLHUP)))
         return 0;
+    if (hear_child(receiver) < 0)
+        return -1;
     return troubled(&receiver->trouble, EXIT_FAULT, "the reader of %s left before the end",
                     receiver->options->command ? receiver->options->command[0]
                                                : "the output");
