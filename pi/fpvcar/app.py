@@ -129,7 +129,7 @@ class Running:
             keepalive_timeout=IDLE_S, lingering_time=LINGER_S, auto_decompress=False,
         )  # fmt: skip
         logging.getLogger("aiohttp.server").addFilter(own_fault)
-        for name in ("seat", "video", "door"):
+        for name in ("socket", "video", "door"):
             logging.getLogger(f"fpvcar.{name}").addFilter(Sparing())
         await runner.setup()
         host, port = self.options.host, self.options.port

@@ -28,7 +28,7 @@ FLOOD_PER_S, FLOOD_BURST, FLOOD_PAUSE_S = 500.0, 5000.0, 0.001
 TOO_MANY = wire.Error(
     "too many messages", "", f"{MESSAGES_PER_S:.0f} a second", "send fewer; dropped"
 )
-log = logging.getLogger("fpvcar.seat")
+log = logging.getLogger("fpvcar.socket")
 
 
 class Closing(Exception):
