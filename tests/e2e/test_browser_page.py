@@ -61,6 +61,7 @@ def test_axe_finds_nothing(page: Page, bench: RunningBench) -> None:
     assert violations(page) == [], "details"
     page.locator("#grown-code").click()
     page.locator("#code").wait_for(state="visible")
+    until(page, "document.getAnimations().length === 0")  # half faded in is pale
     assert violations(page) == [], "code"
 
 
