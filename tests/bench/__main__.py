@@ -10,7 +10,8 @@ import platform
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
 }
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 INTERRUPTED = 130
+BROKEN = "broke off"
 
 
 def machine() -> str:
@@ -47,17 +49,28 @@ def machine() -> str:
     return f"{os.cpu_count()} cores of {cpu}, Linux {platform.release()}"
 
 
-def measure(wanted: list[str], given: Given) -> list[Result]:
-    """Each part in turn; a row is printed as soon as there is one."""
+def measure(
+    wanted: list[str], given: Given, interrupted: Sequence[int] = ()
+) -> list[Result]:
+    """Each part in turn; a row is printed as soon as there is one. A part that breaks
+    is a note, with its trace: the others' figures are not lost with it."""
     results: list[Result] = []
     print(f"{machine()}\n{HEAD}", flush=True)
     for name in wanted:
         say(name)
-        for one in PARTS[name](given):
-            results.append(one)
-            if not isinstance(one, Curve):
-                say("")
-                print(line(one), flush=True)
+        try:
+            for one in PARTS[name](given):
+                results.append(one)
+                if not isinstance(one, Curve):
+                    say("")
+                    print(line(one), flush=True)
+        except Exception as fault:
+            if interrupted:  # a signal ended what the part had started
+                raise
+            traceback.print_exc()
+            broken = Note(name, f"{BROKEN}: {fault}")
+            results.append(broken)
+            print(line(broken), flush=True)
     say("")
     return results
 
@@ -92,7 +105,8 @@ def _interruptible() -> list[int]:
 
 
 def main() -> int:
-    """Measures; 0 even where an aim is missed: a busy machine is no defect."""
+    """Measures; 0 even where an aim is missed: a busy machine is no defect. 1 where a
+    part could not be measured to its end."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument(
         "--only", default=",".join(PARTS), help=f"some of: {', '.join(PARTS)}"
@@ -109,7 +123,8 @@ def main() -> int:
         parser.error(f"no part {', '.join(strangers)}: there are {', '.join(PARTS)}")
     interrupted = _interruptible()
     try:
-        results = measure(wanted, Given(chromium, options.seconds, options.runs))
+        given = Given(chromium, options.seconds, options.runs)
+        results = measure(wanted, given, interrupted)
     except BaseException:
         # Whatever the parts say when a signal ends what they started.
         if not interrupted:
@@ -123,7 +138,7 @@ def main() -> int:
     if pictures is not None:
         for path in draw.everything(figures, pictures):
             print(f"drawn {path}")
-    return 0
+    return any(isinstance(one, Note) and one.text.startswith(BROKEN) for one in results)
 
 
 if __name__ == "__main__":
