@@ -24,7 +24,7 @@ from tests.pigpiod_fixture import emulator
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 
-SHORT_S, LONG_S = 5.0, 120.0
+SHORT_S, LONG_S = 10.0, 120.0
 GROWTH_MB = 30.0
 """What the scripts, waves and handles that it may hold take; then it is full."""
 
