@@ -38,7 +38,7 @@ function sourceClass() {
 export function playbackRate(behindS) {
   // Standing a frame past the newest start, a picture is late on arrival and shown with
   // the next paint. Chromium: 38 ms instead of 43 at 4 ms; beyond 45 ms it drops frames.
-  const rate = 1 + 3 * (behindS + 0.03);
+  const rate = 1 + 6 * (behindS + 0.035);
   return Math.round(Math.max(0.7, Math.min(4, rate)) * 100) / 100;
 }
 

@@ -24,8 +24,9 @@ from tests.bench.rig import Given, opened, running, say, wall_ahead_ms
 from tests.bench.rows import Aim, Curve, Result, row
 from tests.bench.video import CANVAS, FPS, VIDEO, source
 from tests.e2e.harness import RunningBench
-from tests.e2e.lan import CAR, Lan, take_wheel
+from tests.e2e.phone import on_the_lan, take_wheel
 from tests.e2e.proxy import Link
+from tests.lan import Lan
 
 CURRENT_MS = 100.0
 """A picture this young is the present; without trouble it is 13 to 30 ms old."""
@@ -129,15 +130,15 @@ def stalls(
 
 
 @contextmanager
-def on_the_lan(given: Given) -> Iterator[tuple[Lan, RunningBench, Page]]:
+def far_away(given: Given) -> Iterator[tuple[Lan, RunningBench, Page]]:
     """A page at the wheel on another host, with the reader in it."""
     with ExitStack() as stack:
         lan = stack.enter_context(Lan())
         camera = source("strip", FPS)
         bench = stack.enter_context(running("--host=0.0.0.0", *camera))
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        browser = stack.enter_context(lan.browser(home, bench.port))
-        url = f"http://{CAR}:{bench.port}/"
+        browser = stack.enter_context(on_the_lan(lan, home, bench.port))
+        url = f"http://{lan.near}:{bench.port}/"
         page = stack.enter_context(opened(browser, url))
         take_wheel(page, bench)
         glass.begin(page, CANVAS)
@@ -150,7 +151,7 @@ def outages(given: Given) -> Iterator[Result]:
     lengths = [chance.uniform(*OUTAGES_S) for _ in range(min(given.runs, OUTAGES))]
     name = "current after an outage, all packets lost"
     values = []
-    with on_the_lan(given) as (lan, _, page):
+    with far_away(given) as (lan, _, page):
         for index, length_s in enumerate(lengths):
             say(f"links: outage {index + 1} of {len(lengths)}, {length_s:.1f} s")
             page.wait_for_timeout(400 + chance.uniform(0, 200))
@@ -197,7 +198,7 @@ class Status(threading.Thread):
 def narrow(given: Given, name: str, queue_bytes: int) -> Iterator[Result]:
     """A third of the video's bitrate for 10 s, and then all of it again."""
     say(f"links: {name}")
-    with on_the_lan(given) as (lan, bench, page), Status(bench) as status:
+    with far_away(given) as (lan, bench, page), Status(bench) as status:
         page.wait_for_timeout(2000)
         before = shown(page)
         begin_ms = now_ms()

@@ -12,8 +12,9 @@ from tests.bench.rows import Aim, Result, Row, row
 from tests.bench.video import FPS, source
 from tests.e2e.driver import open_socket
 from tests.e2e.harness import PinWatch, RunningBench
-from tests.e2e.lan import CAR, Lan, take_wheel
+from tests.e2e.phone import on_the_lan, take_wheel
 from tests.e2e.seat import drives, stands
+from tests.lan import Lan
 
 VIDEO_BITRATE = 2_000_000
 QUEUE_BYTES = 20_000
@@ -64,15 +65,15 @@ def under_load(given: Given) -> Iterator[Result]:
         lan = stack.enter_context(Lan())
         bench = stack.enter_context(running("--host=0.0.0.0", *source("strip", FPS)))
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        browser = stack.enter_context(lan.browser(home, bench.port))
-        page = stack.enter_context(opened(browser, f"http://{CAR}:{bench.port}/"))
+        browser = stack.enter_context(on_the_lan(lan, home, bench.port))
+        page = stack.enter_context(opened(browser, f"http://{lan.near}:{bench.port}/"))
         take_wheel(page, bench)
         alone, alone_trip = presses(page, bench, "alone", aim)
         yield from (alone, alone_trip)
         note = f"alone: {alone.median:.1f} / {alone.p99:.1f}"
         link = lan.connect(bench.port)
         with open_socket(
-            bench.port, "/ws/video", max_queue=1, host=CAR, link=link
+            bench.port, "/ws/video", max_queue=1, host=lan.near, link=link
         ):  # it reads until its queue is full, and never again
             stalled, _ = presses(page, bench, "a viewer stalled", aim, note)
             yield stalled

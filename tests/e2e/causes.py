@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from tests.e2e.air import CAR, Air
 from tests.e2e.driver import Driver, free, make_whole, sit_down
 from tests.e2e.harness import PinWatch, RunningBench, wait_for
 from tests.e2e.proxy import Link
+from tests.lan import Lan
 
 ONE_FRAME_S = 0.04
 STAYS_S = 0.12
@@ -57,7 +57,7 @@ class Ground:
     def __init__(self, bench: RunningBench, stack: ExitStack) -> None:
         self.bench = bench
         self.link = stack.enter_context(Link(bench.port))
-        self.air = stack.enter_context(Air()) if os.geteuid() == 0 else None
+        self.lan = stack.enter_context(Lan()) if os.geteuid() == 0 else None
         codes = json.loads((bench.state / "codes.json").read_text())
         self.drive_code, self.grown_up_code = codes["drive"], codes["grown_up"]
 
@@ -65,12 +65,12 @@ class Ground:
         """At the other end of a way, not seated yet."""
         if way == "link":
             return Driver(self.link.port, client=CLIENT)
-        if way == "air":
-            assert self.air is not None
-            made = self.air.connect(self.bench.port)
+        if way == "lan":
+            assert self.lan is not None
+            made = self.lan.connect(self.bench.port)
             return Driver(
-                self.bench.port, client=CLIENT, code=self.drive_code, host=CAR,
-                link=made,
+                self.bench.port, client=CLIENT, code=self.drive_code,
+                host=self.lan.near, link=made,
             )  # fmt: skip
         return Driver(self.bench.port, client=CLIENT)
 
@@ -137,9 +137,9 @@ def _live(scene: Scene) -> None:
     time.sleep(1.1)
 
 
-def _air(scene: Scene) -> Air:
-    assert scene.ground.air is not None
-    return scene.ground.air
+def _lan(scene: Scene) -> Lan:
+    assert scene.ground.lan is not None
+    return scene.ground.lan
 
 
 def _by(name: str, grown_up: bool, *words: str) -> Callable[[Scene], int]:
@@ -162,8 +162,8 @@ CONT = signal.SIGCONT
 CAUSES: tuple[Cause[Scene], ...] = (
     Cause("finger lifts", ONE_FRAME_S, None, _done(lambda s: s.driver.drive(0.0, 0.0)),
           logged="fpvcar.gate: neutral"),
-    Cause("Wi-Fi loses every packet", 0.30, "silence", _done(lambda s: _air(s).cut()),
-          lambda s: _air(s).mend(), way="air"),
+    Cause("Wi-Fi loses every packet", 0.30, "silence", _done(lambda s: _lan(s).lose()),
+          lambda s: _lan(s).find(), way="lan"),
     Cause("half-open socket", 0.30, "silence", _done(lambda s: s.ground.link.stall()),
           lambda s: s.ground.link.mend(), way="link"),
     Cause("only heartbeats", 0.30, "silence", _done(_only_pings), _speak),
@@ -207,7 +207,7 @@ CAUSES: tuple[Cause[Scene], ...] = (
 
 def possible(cause: Cause[Any]) -> bool:
     """Network namespaces need root."""
-    return cause.way != "air" or os.geteuid() == 0
+    return cause.way != "lan" or os.geteuid() == 0
 
 
 def stop(bench: RunningBench) -> dict[str, str] | None:

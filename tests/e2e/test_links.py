@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from fpvcar import wire
 from tests.e2e.driver import open_socket
 from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.lan import seconds_until_current, status
+from tests.e2e.phone import seconds_until_current, status
 from tests.e2e.proxy import Link
 from tests.e2e.seat import opened, probe
 

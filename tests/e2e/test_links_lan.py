@@ -12,8 +12,9 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.lan import CAR, Lan, seconds_until_current, status, take_wheel
+from tests.e2e.phone import on_the_lan, seconds_until_current, status, take_wheel
 from tests.e2e.seat import opened, probe
+from tests.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,
@@ -48,9 +49,9 @@ def lan() -> Iterator[Lan]:
 @pytest.fixture
 def far(bench: RunningBench, lan: Lan, tmp_path: Path) -> Iterator[Page]:
     """A page at the wheel, on the other host."""
-    with lan.browser(tmp_path, bench.port) as browser:
+    with on_the_lan(lan, tmp_path, bench.port) as browser:
         page = browser.new_page()
-        opened(page, f"http://{CAR}:{bench.port}/")
+        opened(page, f"http://{lan.near}:{bench.port}/")
         take_wheel(page, bench)
         yield page
 
@@ -60,7 +61,7 @@ def test_an_outage_is_over_when_packets_pass(
     far: Page, lan: Lan, bench: RunningBench, path: str
 ) -> None:
     if path == "mse":
-        opened(far, f"http://{CAR}:{bench.port}/?path=mse")
+        opened(far, f"http://{lan.near}:{bench.port}/?path=mse")
     assert probe(far, "video.path") == path
     for length_s in (0.6, 1.3, 3.1):
         far.wait_for_timeout(700)

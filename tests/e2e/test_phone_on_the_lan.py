@@ -4,50 +4,33 @@ On plain http at an address a browser has no WebCodecs: this is the way of Media
 Source Extensions. Whoever has not entered the code only watches.
 """
 
-import json
 import os
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.e2e.conftest import CHROMIUM, chromium
 from tests.e2e.harness import RunningBench
-from tests.e2e.seat import go_on, holds, opened, probe, stands, until
+from tests.e2e.phone import drive_code, on_the_lan, take_wheel
+from tests.e2e.seat import holds, opened, probe, stands, until
+from tests.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
-CAR, PHONE = "10.77.0.1", "10.77.0.2"
-
-
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")
-def namespace() -> Iterator[str]:
+def lan() -> Iterator[Lan]:
     """A host with one cable to this one."""
-    name, near, far = f"fpv{os.getpid()}", f"fpva{os.getpid()}", f"fpvb{os.getpid()}"
-    ip("netns", "add", name)
-    try:
-        ip("link", "add", near, "type", "veth", "peer", "name", far)
-        ip("link", "set", far, "netns", name)
-        ip("addr", "add", f"{CAR}/24", "dev", near)
-        ip("link", "set", near, "up")
-        ip("-n", name, "addr", "add", f"{PHONE}/24", "dev", far)
-        ip("-n", name, "link", "set", far, "up")
-        ip("-n", name, "link", "set", "lo", "up")
-        yield name
-    finally:
-        ip("netns", "del", name)
+    with Lan() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def lan_bench(
-    tmp_path_factory: pytest.TempPathFactory, namespace: str
+    tmp_path_factory: pytest.TempPathFactory, lan: Lan
 ) -> Iterator[RunningBench]:
     """A bench that is open to the LAN."""
     running = RunningBench(tmp_path_factory.mktemp("lan"), "--host=0.0.0.0")
@@ -60,13 +43,10 @@ def lan_bench(
 
 @pytest.fixture(scope="module")
 def phone_browser(
-    tmp_path_factory: pytest.TempPathFactory, namespace: str
+    tmp_path_factory: pytest.TempPathFactory, lan: Lan
 ) -> Iterator[Browser]:
-    """Chromium inside the namespace; it talks to us over pipes."""
-    wrapper = tmp_path_factory.mktemp("bin") / "chromium"
-    wrapper.write_text(f'#!/bin/sh\nexec ip netns exec {namespace} {CHROMIUM} "$@"\n')
-    wrapper.chmod(0o755)
-    with chromium(str(wrapper)) as running:
+    """Chromium over there."""
+    with on_the_lan(lan, tmp_path_factory.mktemp("bin")) as running:
         yield running
 
 
@@ -83,9 +63,8 @@ def phone(phone_browser: Browser) -> Iterator[Page]:
 
 def code(bench: RunningBench) -> str:
     """The drive code that the bench printed."""
-    drive: str = json.loads((bench.state / "codes.json").read_text())["drive"]
-    assert f"Drive code: {drive}" in bench.log()
-    return drive
+    assert f"Drive code: {drive_code(bench)}" in bench.log()
+    return drive_code(bench)
 
 
 def test_the_bench_prints_a_qr_code(lan_bench: RunningBench) -> None:
@@ -93,29 +72,22 @@ def test_the_bench_prints_a_qr_code(lan_bench: RunningBench) -> None:
 
 
 def test_a_phone_watches_by_mse_enters_the_code_and_drives(
-    phone: Page, lan_bench: RunningBench
+    phone: Page, lan: Lan, lan_bench: RunningBench
 ) -> None:
-    opened(phone, f"http://{CAR}:{lan_bench.port}/")
+    opened(phone, f"http://{lan.near}:{lan_bench.port}/")
     assert phone.evaluate("typeof VideoDecoder") == "undefined"
     assert probe(phone, "video.path") == "mse"
     assert probe(phone, "state.role") == "watching"
     assert not probe(phone, "state.may_drive")
-    phone.locator("#wheel").click()
-    phone.locator("#code").fill(code(lan_bench))
-    phone.keyboard.press("Enter")
-    until(phone, "window.fpvcar.state.may_drive")
-    if probe(phone, "state.role") != "driver":
-        phone.locator("#wheel").click()
-    until(phone, "window.fpvcar.state.role === 'driver'")
-    go_on(phone)
+    take_wheel(phone, lan_bench)
     with lan_bench.watch() as watch:
         holds(phone, watch, "ArrowUp")
         phone.keyboard.up("ArrowUp")
         stands(watch)
 
 
-def test_a_wrong_code_is_said(phone: Page, lan_bench: RunningBench) -> None:
-    opened(phone, f"http://{CAR}:{lan_bench.port}/")
+def test_a_wrong_code_is_said(phone: Page, lan: Lan, lan_bench: RunningBench) -> None:
+    opened(phone, f"http://{lan.near}:{lan_bench.port}/")
     phone.locator("#wheel").click()
     phone.locator("#code").fill("000000" if code(lan_bench) != "000000" else "111111")
     phone.keyboard.press("Enter")
@@ -123,13 +95,15 @@ def test_a_wrong_code_is_said(phone: Page, lan_bench: RunningBench) -> None:
     assert not probe(phone, "state.may_drive")
 
 
-def test_https_gives_the_phone_webcodecs(phone: Page, lan_bench: RunningBench) -> None:
-    opened(phone, f"https://{CAR}:{lan_bench.port + 1}/")
+def test_https_gives_the_phone_webcodecs(
+    phone: Page, lan: Lan, lan_bench: RunningBench
+) -> None:
+    opened(phone, f"https://{lan.near}:{lan_bench.port + 1}/")
     assert probe(phone, "video.path") == "webcodecs"
 
 
-def test_the_mse_picture_is_now(phone: Page, lan_bench: RunningBench) -> None:
-    opened(phone, f"http://{CAR}:{lan_bench.port}/")
+def test_the_mse_picture_is_now(phone: Page, lan: Lan, lan_bench: RunningBench) -> None:
+    opened(phone, f"http://{lan.near}:{lan_bench.port}/")
     shown = probe(phone, "video.shown")
     until(phone, f"window.fpvcar.video.shown > {shown} + 60")
     latencies = probe(phone, "video.latencyMs")

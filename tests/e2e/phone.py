@@ -1,0 +1,70 @@
+"""A browser on another host (tests/lan.py), and what it and the car say."""
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page
+
+from tests.e2e.conftest import CHROMIUM, chromium
+from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.seat import go_on, probe, until
+from tests.lan import Lan
+
+CURRENT_MS = 150
+"""A picture this young is the present."""
+
+
+@contextmanager
+def on_the_lan(
+    lan: Lan, home: Path, secure_port: int | None = None
+) -> Iterator[Browser]:
+    """Chromium on the far host, over pipes. Plain http of `secure_port` counts as
+    secure there, so that it has WebCodecs."""
+    options = (
+        f" --unsafely-treat-insecure-origin-as-secure=http://{lan.near}:{secure_port}"
+        if secure_port
+        else ""
+    )
+    wrapper = home / "chromium-on-the-lan"
+    wrapper.write_text(
+        f'#!/bin/sh\nexec {" ".join(lan.enter)} {CHROMIUM} "$@"{options}\n'
+    )
+    wrapper.chmod(0o755)
+    with chromium(str(wrapper)) as running:
+        yield running
+
+
+def drive_code(bench: RunningBench) -> str:
+    """The drive code of the bench."""
+    code: str = json.loads((bench.state / "codes.json").read_text())["drive"]
+    return code
+
+
+def take_wheel(page: Page, bench: RunningBench) -> None:
+    """Enters the drive code and sits down."""
+    page.locator("#wheel").click()
+    page.locator("#code").fill(drive_code(bench))
+    page.keyboard.press("Enter")
+    until(page, "window.fpvcar.state.may_drive")
+    if probe(page, "state.role") != "driver":
+        page.locator("#wheel").click()
+    until(page, "window.fpvcar.state.role === 'driver'")
+    go_on(page)
+
+
+def status(bench: RunningBench) -> dict[str, object]:
+    """What the car says of itself."""
+    with urllib.request.urlopen(f"{bench.url}api/status", timeout=5.0) as answer:
+        said: dict[str, object] = json.load(answer)
+    return said
+
+
+def seconds_until_current(page: Page) -> float:
+    """How long until the picture is the present again."""
+    return wait_for(
+        lambda: bool(page.evaluate(f"window.fpvcar.video.ageMs < {CURRENT_MS}")),
+        f"old: {probe(page, 'video')}", 10.0,
+    )  # fmt: skip

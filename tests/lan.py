@@ -1,0 +1,131 @@
+"""Two hosts and a cable between them, whose loss and rate a test sets. Needs root.
+
+The kernel need not filter or emulate anything: loss is a wrong hardware address on the
+way, a narrow link is a token bucket on this side.
+"""
+
+import ctypes
+import os
+import socket
+import subprocess
+import threading
+import time
+from contextlib import AbstractContextManager
+from itertools import count
+from types import TracebackType
+
+NEAR_MAC, FAR_MAC, NOBODY = (f"02:00:00:00:4f:{last:02x}" for last in (1, 2, 3))
+BURST_BYTES = 4000
+CLONE_NEWNET = 0x40000000  # <linux/sched.h>
+START_S = 5.0
+_libc = ctypes.CDLL(None, use_errno=True)
+_numbers = count(os.getpid() * 16)
+
+
+def _run(*words: str) -> None:
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        raise OSError(f"{' '.join(words)}: {done.stderr.strip()}")
+
+
+class Lan(AbstractContextManager["Lan"]):
+    """This host is `near`, the other one `far`. Each Lan has addresses of its own."""
+
+    def __init__(self) -> None:
+        number = next(_numbers) % 0x3FFF
+        net = f"10.79.{number >> 6}"
+        self.near, self.far = (f"{net}.{(number & 63) * 4 + last}" for last in (1, 2))
+        self._near, self._far = f"fpvn{number}", f"fpvf{number}"
+        # The far host is a process: with this one it ends, and its cable with it.
+        self._host = subprocess.Popen(
+            ["setpriv", "--pdeathsig=KILL", "unshare", "--net", "sleep", "infinity"]
+        )
+        self.enter = ["nsenter", f"--net=/proc/{self._host.pid}/ns/net"]
+        """Before a command: it runs on the far host."""
+        try:
+            self._wait_for_host()
+            self._wire()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        # At once; what ends with the host is only gone some time later.
+        subprocess.run(["ip", "link", "del", self._near], capture_output=True)
+        self._host.kill()
+        self._host.wait()
+
+    def _wait_for_host(self) -> None:
+        ours, limit_s = os.readlink("/proc/self/ns/net"), time.monotonic() + START_S
+        while os.readlink(f"/proc/{self._host.pid}/ns/net") == ours:
+            if self._host.poll() is not None or time.monotonic() > limit_s:
+                raise OSError("no second network namespace: is this root?")
+            time.sleep(0.005)
+
+    def _wire(self) -> None:
+        near, far = self._near, self._far
+        _run(
+            *f"ip link add {near} address {NEAR_MAC} type veth".split(),
+            *f"peer name {far} address {FAR_MAC}".split(),
+        )
+        _run("ip", "link", "set", far, "netns", str(self._host.pid))
+        _run("ip", "addr", "add", f"{self.near}/30", "dev", near)
+        _run("ip", "link", "set", near, "up")
+        _run(*self.enter, "ip", "addr", "add", f"{self.far}/30", "dev", far)
+        _run(*self.enter, "ip", "link", "set", far, "up")
+        _run(*self.enter, "ip", "link", "set", "lo", "up")
+        self.find()
+
+    def _neighbours(self, near_mac: str, far_mac: str) -> None:
+        for enter, address, mac, device in (
+            ([], self.far, far_mac, self._near),
+            (self.enter, self.near, near_mac, self._far),
+        ):
+            _run(
+                *enter, "ip", "neigh", "replace", address, "lladdr", mac,
+                "dev", device, "nud", "permanent",
+            )  # fmt: skip
+
+    def lose(self) -> None:
+        """From now on every packet is lost: sent, and refused by the receiver.
+
+        Dropped on the sender's own host TCP would hear of it and retry early.
+        """
+        self._neighbours(NOBODY, NOBODY)
+
+    def find(self) -> None:
+        """Packets arrive again."""
+        self._neighbours(NEAR_MAC, FAR_MAC)
+
+    def narrow(self, bits_per_s: int, queue_bytes: int) -> None:
+        """From near to far passes no more; so much waits before the drop."""
+        _run(
+            "tc", "qdisc", "replace", "dev", self._near, "root", "tbf",
+            "rate", f"{bits_per_s}bit", "burst", str(BURST_BYTES),
+            "limit", str(queue_bytes),
+        )  # fmt: skip
+
+    def widen(self) -> None:
+        """The cable's own rate."""
+        _run("tc", "qdisc", "del", "dev", self._near, "root")
+
+    def connect(self, port: int) -> socket.socket:
+        """A connection from the far host to this one."""
+        made: list[socket.socket] = []
+
+        def reach() -> None:  # the namespace is that of a thread, which ends here
+            with open(f"/proc/{self._host.pid}/ns/net") as namespace:
+                if _libc.setns(namespace.fileno(), CLONE_NEWNET) != 0:
+                    raise OSError(ctypes.get_errno(), "setns")
+            made.append(socket.create_connection((self.near, port), timeout=5.0))
+
+        thread = threading.Thread(target=reach)
+        thread.start()
+        thread.join()
+        if not made:
+            raise ConnectionError(f"no way to {self.near} port {port}")
+        made[0].settimeout(None)
+        return made[0]
