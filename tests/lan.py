@@ -74,6 +74,9 @@ class Lan(AbstractContextManager["Lan"]):
         _run("ip", "link", "set", far, "netns", str(self._host.pid))
         _run("ip", "addr", "add", f"{self.near}/30", "dev", near)
         _run("ip", "link", "set", near, "up")
+        # An address of IPv6 that is found unique a second later is to Chromium a
+        # network that changed, and it drops whatever it is loading.
+        _run(*self.enter, "ip", "link", "set", far, "addrgenmode", "none")
         _run(*self.enter, "ip", "addr", "add", f"{self.far}/30", "dev", far)
         _run(*self.enter, "ip", "link", "set", far, "up")
         _run(*self.enter, "ip", "link", "set", "lo", "up")

@@ -56,7 +56,7 @@ def opened(browser: Browser, url: str) -> Iterator[Page]:
     context.add_init_script(NOTE_PRESS)
     page = context.new_page()
     page.goto(url)
-    until(page, "window.fpvcar && window.fpvcar.video.shown > 10", 20.0)
+    until(page, "window.fpvcar?.video.shown > 10", 20.0)
     yield page
     context.close()
 

@@ -117,6 +117,27 @@ def test_the_menu_opens_with_the_first_push_however_late_it_comes(
     page.locator("#keys").wait_for(state="visible")
 
 
+@pytest.mark.parametrize("name", ["main.js", "hud.js", "seat.css"])
+def test_a_page_that_did_not_arrive_whole_asks_again(
+    page: Page, bench: RunningBench, name: str
+) -> None:
+    """As when a phone has just joined the Wi-Fi: the browser drops what it loads."""
+    dropped: list[str] = []
+
+    def drop_once(route: Route) -> None:
+        if dropped:
+            route.continue_()
+        else:
+            dropped.append(route.request.url)
+            route.abort("internetdisconnected")
+
+    page.route(re.compile(rf"/{name}"), drop_once)
+    page.goto(bench.url)
+    with page.expect_navigation():
+        assert len(dropped) == 1
+    until(page, "window.fpvcar?.video.shown > 5")
+
+
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
     """A bench whose camera program says why it cannot work, and ends."""
