@@ -34,13 +34,13 @@ test('alive as long as anything comes', () => {
   assert.equal(policy.state.kind, 'up');
 });
 
-test('300 ms of silence: close both, probe every 250 ms, at most 4, each for 2 s', () => {
+test('300 ms of silence: close both, probe every 200 ms, at most 5, each for 2 s', () => {
   const policy = up();
   const acts = run(policy, 50, 2700);
   assert.deepEqual(acts.slice(0, 2), [[350, 'close'], [350, 'probe 1']]);
   assert.deepEqual(acts.slice(2), [
-    [600, 'probe 2'], [850, 'probe 3'], [1100, 'probe 4'],
-    [2350, 'cancel 1'], [2350, 'probe 5'], [2600, 'cancel 2'], [2600, 'probe 6'],
+    [550, 'probe 2'], [750, 'probe 3'], [950, 'probe 4'], [1150, 'probe 5'],
+    [2350, 'cancel 1'], [2350, 'probe 6'], [2550, 'cancel 2'], [2550, 'probe 7'],
   ]);
   assert.equal(policy.state.kind, 'probing');
 });
@@ -49,19 +49,19 @@ test('ticks that come early or late do not slow the probes down', () => {
   const policy = new Reconnect(0, 5);
   policy.failed(0);
   const sent = [0];
-  for (const ms of [50, 100, 150, 200, 247, 300, 350, 400, 450, 540, 590, 740, 760]) {
+  for (const ms of [50, 100, 150, 197, 250, 300, 350, 440, 490, 590, 610]) {
     for (const act of policy.tick(ms)) if (act.do === 'probe') sent.push(ms);
   }
-  assert.deepEqual(sent, [0, 247, 540, 760]);
+  assert.deepEqual(sent, [0, 197, 440, 610]);
 });
 
 test('the first answer cancels the others and opens', () => {
   const policy = up();
-  run(policy, 50, 950);
+  run(policy, 50, 900);
   assert.deepEqual(policy.answered(2, 980), [
     {do: 'cancel', id: 1}, {do: 'cancel', id: 3}, {do: 'open'},
   ]);
-  assert.equal(policy.rttMs, 380);
+  assert.equal(policy.rttMs, 430);
   assert.deepEqual(policy.answered(3, 990), [], 'the next one opens nothing');
   policy.opened(1000);
   policy.heard(1010);
@@ -117,7 +117,7 @@ test('a socket that closes is dead at once', () => {
   const policy = up();
   assert.deepEqual(policy.failed(100), [{do: 'close'}, {do: 'probe', id: 1}]);
   policy.unanswered(1);
-  assert.deepEqual(run(policy, 150, 400), [[350, 'probe 2']]);
+  assert.deepEqual(run(policy, 150, 400), [[300, 'probe 2']]);
   assert.deepEqual(policy.failed(410), [], 'nothing left to fail');
 });
 
