@@ -22,6 +22,9 @@ SLOPE_OVER = (1, 20)
 WINDOWS = 5
 SECONDS_MOST = 10.0
 SETTLE_S = 1.0
+CROWDS = (100, 200, 400, 800)
+ALL, IN_TIME_MS = 0.99, 33.0
+"""A crowd is served while nearly every unit comes, and 95 of 100 within a picture."""
 
 
 def cpu_s(pid: int) -> float:
@@ -36,7 +39,14 @@ class Load:
     viewers: int
     cpu: dict[str, list[float]] = field(default_factory=dict)
     ages_ms: Sequence[float] = ()
+    share: float = 1.0
     note: str = ""
+
+    @property
+    def served(self) -> bool:
+        """Did nearly everything come, and in time?"""
+        late = sum(age_ms > IN_TIME_MS for age_ms in self.ages_ms)
+        return self.share >= ALL and late <= 0.05 * len(self.ages_ms)
 
 
 class Crowd:
@@ -71,10 +81,10 @@ class Crowd:
         load.ages_ms = said["ages_ms"]
         if not self.count:
             return
-        share = len(load.ages_ms) / (self.count * fps * seconds)
+        load.share = len(load.ages_ms) / (self.count * fps * seconds)
         rate = said["bytes"] * 8e-6 / self.count / seconds
         load.note = (
-            f"{share:.0%} of all units, {rate:.1f} Mbit/s each, "
+            f"{load.share:.0%} of all units, {rate:.1f} Mbit/s each, "
             f"the readers took {said['cpu_s'] / seconds:.0%} of a core"
         )
 
@@ -136,6 +146,26 @@ def rows(given: Given) -> Iterator[Result]:
     first, last = SLOPE_OVER
     yield row("load", f"CPU per viewer, {first} to {last}", "%", [slope(loads)],
               Aim(worst=0.5))  # fmt: skip
+    yield from crowds(seconds, fps, source)
+
+
+def crowds(seconds: float, fps: float, source: Sequence[str]) -> Iterator[Result]:
+    """More and more viewers, far beyond the profile's limit, until not all is there."""
+    limits = (
+        "--set=server.max_viewers = 1000", "--set=server.max_connections = 4096",
+        "--set=server.max_per_address = 4096",
+    )  # fmt: skip
+    most = VIEWERS[-1]
+    with running(*source, *limits) as bench:
+        for count in CROWDS:
+            load = measure(bench, count, seconds, fps)
+            yield row("load", f"CPU of run, {count} viewers", "%", load.cpu["run"],
+                      note=load.note)  # fmt: skip
+            yield row("load", f"age on arrival, {count} viewers", "ms", load.ages_ms)
+            if not load.served:
+                break
+            most = count
+    yield row("load", "most viewers, all units in 33 ms", "", [most])
 
 
 @contextmanager
