@@ -45,8 +45,9 @@ static int open_input(struct sender *sender)
     if (sender->options->command)
         return 0;
     if (file) {
-        /* A FIFO's open waits for its writer; nobody waits for us yet. */
-        sender->input_fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        do /* a FIFO's open waits for its writer; nobody waits for us yet */
+            sender->input_fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        while (sender->input_fd < 0 && errno == EINTR);
         if (sender->input_fd < 0)
             return troubled(&sender->trouble, EXIT_FAULT, "cannot open %.200s: %s", file,
                             strerror(errno));
@@ -107,8 +108,8 @@ static int begin(struct sender *sender)
     source->seal = options->encrypt ? &sender->seal : NULL;
     source->checksummed = meeting_checksum(&sender->meeting);
     source->rate = options->rate;
-    source->by_file = source->whole && source->size > 0 && !source->checksummed &&
-                      !source->seal && transport->kind->sends_files;
+    source->by_splice = !source->checksummed && !source->seal && transport->kind->splices;
+    source->verbose = options->verbose;
     stats_open(&sender->stats, options, source->size);
     if (options->verbose)
         say("sending to %s over %s%s%s, chunks of %u bytes%s%s", transport->peer,

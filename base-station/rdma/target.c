@@ -1,18 +1,23 @@
 /* Where the stream goes to: see target.h. */
 #include "target.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 enum { LINKS_MOST = 40 };
+
+#define HEX "0123456789abcdef"
+#define PART ".part" /* .NAME.XXXXXXXX.part */
 
 static int refuse(struct trouble *trouble, const char *what, const char *name)
 {
@@ -133,20 +138,79 @@ static int dress(struct target *target)
     return fchmod(target->fd, target->old.st_mode & 07777);
 }
 
+/* Removes what runs that were killed have left of the same target: what nobody locks. */
+static void remove_stale(const char *folder, const char *head)
+{
+    DIR *entries = opendir(folder);
+    size_t length = strlen(head);
+    struct dirent *entry;
+    while (entries && (entry = readdir(entries))) {
+        const char *rest = entry->d_name + length;
+        if (strncmp(entry->d_name, head, length) != 0 || strspn(rest, HEX) != 8 ||
+            strcmp(rest + 8, PART) != 0)
+            continue;
+        struct stat state;
+        int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+        int fd = openat(dirfd(entries), entry->d_name, flags);
+        if (fd >= 0 && fstat(fd, &state) == 0 && S_ISREG(state.st_mode) &&
+            flock(fd, LOCK_EX | LOCK_NB) == 0)
+            unlinkat(dirfd(entries), entry->d_name, 0);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (entries)
+        closedir(entries);
+}
+
+/* A file without a name, which ends with its writer however that ends; target_publish
+ * names it through /proc. -1 where the file system has none, as on NFS. */
+static int open_nameless(const char *folder)
+{
+    char link[40];
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (fd < 0 || access(link, F_OK) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* The lock says that somebody is at work. Between opening and locking, another run may
+ * have taken the file for one that was left behind: -1 then, too. */
+static int open_named(const char *path)
+{
+    struct stat state;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return -1;
+    flock(fd, LOCK_EX | LOCK_NB);
+    if (fstat(fd, &state) == 0 && state.st_nlink > 0)
+        return fd;
+    close(fd);
+    errno = ENOENT;
+    return -1;
+}
+
 static int open_temporary(struct target *target)
 {
-    char folder[PATH_MAX], copy[PATH_MAX];
+    char folder[PATH_MAX], copy[PATH_MAX], head[216];
     uint32_t number;
     if (folder_of(target->path, folder) < 0 ||
         getrandom(&number, sizeof number, 0) != sizeof number)
         return -1;
     memcpy(copy, target->path, sizeof copy);
     /* The name must stay below NAME_MAX, whatever the target's is. */
-    if (snprintf(target->temporary, sizeof target->temporary, "%s/.%.200s.%08x.part",
-                 folder, basename(copy), (unsigned)number) < 0)
+    snprintf(head, sizeof head, ".%.200s.", basename(copy));
+    if (snprintf(target->temporary, sizeof target->temporary, "%s/%s%08x" PART, folder,
+                 head, (unsigned)number) < 0)
         return -1;
-    int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-    target->fd = open(target->temporary, flags, 0600);
+    remove_stale(folder, head);
+    target->fd = open_nameless(folder);
+    target->nameless = target->fd >= 0;
+    if (target->nameless)
+        flock(target->fd, LOCK_EX | LOCK_NB); /* for when it gets its name */
+    else
+        target->fd = open_named(target->temporary);
     if (target->fd < 0)
         target->temporary[0] = '\0';
     return target->fd;
@@ -162,9 +226,12 @@ int target_open(struct target *target, struct trouble *trouble)
             return refuse(trouble, "cannot make a file beside", target->path);
         return dress(target) < 0 ? refuse(trouble, "cannot prepare", target->path) : 0;
     }
-    target->fd = S_ISSOCK(target->old.st_mode)
-                     ? open_socket(target->path)
-                     : open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (S_ISSOCK(target->old.st_mode))
+        target->fd = open_socket(target->path);
+    else /* a FIFO's open waits for its reader, and a signal may end the wait */
+        do
+            target->fd = open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        while (target->fd < 0 && errno == EINTR);
     return target->fd < 0 ? refuse(trouble, "cannot open", target->path) : 0;
 }
 
@@ -183,26 +250,43 @@ static int sync_folder(const char *path)
     return result;
 }
 
+/* Gives the file of `fd` its temporary name, and then the target's: a link replaces
+ * nothing, a rename does. */
+static int put_in_place(struct target *target, int fd)
+{
+    char link[40];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (target->nameless &&
+        linkat(AT_FDCWD, link, AT_FDCWD, target->temporary, AT_SYMLINK_FOLLOW) < 0)
+        return -1;
+    if (rename(target->temporary, target->path) < 0)
+        return -1;
+    target->temporary[0] = '\0';
+    return 0;
+}
+
 int target_publish(struct target *target, struct trouble *trouble)
 {
     const char *name = target->path[0] ? target->path : "stdout";
+    int kept = -1; /* what the file is named and locked by, once it is closed */
     if (target->sync && fsync(target->fd) < 0)
         return refuse(trouble, "cannot sync", name);
+    if (target->temporary[0] && (kept = fcntl(target->fd, F_DUPFD_CLOEXEC, 0)) < 0)
+        return refuse(trouble, "cannot publish", name);
     if (target->owned) { /* NFS and quotas may say only now that there is no room */
         int fd = target->fd;
         target->fd = -1;
         target->owned = false;
         if (close(fd) < 0)
-            return refuse(trouble, "cannot close", name);
+            refuse(trouble, "cannot close", name);
     }
-    if (!target->temporary[0])
-        return 0;
-    if (rename(target->temporary, target->path) < 0)
-        return refuse(trouble, "cannot put the new file in place of", name);
-    target->temporary[0] = '\0';
-    if (target->sync && sync_folder(target->path) < 0)
-        return refuse(trouble, "cannot sync the folder of", name);
-    return 0;
+    if (!trouble->status && kept >= 0 && put_in_place(target, kept) < 0)
+        refuse(trouble, "cannot put the new file in place of", name);
+    if (kept >= 0)
+        close(kept);
+    if (!trouble->status && kept >= 0 && target->sync && sync_folder(target->path) < 0)
+        refuse(trouble, "cannot sync the folder of", name);
+    return trouble->status ? -1 : 0;
 }
 
 void target_discard(struct target *target)

@@ -14,6 +14,7 @@ struct target {
     char temporary[PATH_MAX + 32]; /* empty = there is none */
     struct stat old;
     bool exists, replaces, sync;
+    bool nameless; /* `temporary` is yet to be linked to it */
     int fd;
     bool owned; /* fd is ours to close */
 };
