@@ -23,6 +23,15 @@ def rdma_tools() -> Path:
 
 
 @pytest.fixture(scope="session")
+def storm(rdma_tools: Path) -> Path:
+    """The same tools, interrupted by signals all the time."""
+    if not os.environ.get("RDMA_TOOLS"):
+        subprocess.run(["make", "-s", "-C", str(SOURCE), "storm"], check=True)
+    folders = [rdma_tools / "storm", rdma_tools / "build" / "storm"]
+    return next(folder for folder in folders if folder.is_dir())
+
+
+@pytest.fixture(scope="session")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     server = Sshd(tmp_path_factory.mktemp("sshd"))
     yield server

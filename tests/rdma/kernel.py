@@ -1,4 +1,4 @@
-"""A kernel that lacks something, for a process and all that it starts: by seccomp(2)."""
+"""A kernel that lacks a call, for a process and all that it starts: by seccomp(2)."""
 
 import ctypes
 import errno
@@ -18,7 +18,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def without(call: int, why: int = errno.ENOSYS, flags: int = 0) -> Callable[[], None]:
-    """For `preexec_fn`: the call fails, or its form with one of `flags` (an openat's)."""
+    """For `preexec_fn`: the call fails, or where its third argument has `flags`."""
     rows = [
         (LOAD, 0, 0, 0),  # the call's number
         (EQUAL, 0, 3 if flags else 1, call),

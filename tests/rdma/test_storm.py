@@ -1,0 +1,92 @@
+"""The tools while each of their threads is interrupted without end (tests/storm.c)."""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.ends import Ends
+from tests.rdma.running import Tools
+from tests.rdma.sshd import Sshd
+
+pytestmark = pytest.mark.e2e
+BYTES = 20_000_000
+
+
+@pytest.fixture
+def ends(storm: Path, tmp_path: Path) -> Iterator[Ends]:
+    pair = Ends(storm, tmp_path)
+    yield pair
+    pair.close()
+
+
+@pytest.fixture
+def tools(storm: Path, sshd: Sshd, tmp_path: Path) -> Iterator[Tools]:
+    running = Tools(storm, sshd, tmp_path)
+    yield running
+    running.close()
+
+
+@pytest.mark.parametrize(
+    "options", [["--rate", "20M"], ["--checksum", "none"], ["--encrypt"]]
+)
+def test_a_file_into_a_file(ends: Ends, options: list[str]) -> None:
+    data = os.urandom(BYTES)
+    (ends.place / "in").write_bytes(data)
+    theirs = [word for word in options if word not in ("--rate", "20M")]
+    receiver = ends.receive("out", options=[*theirs, "--sync"])
+    assert ends.send("in", options=options).ended().status == 0
+    assert receiver.ended().status == 0
+    assert (ends.place / "out").read_bytes() == data
+
+
+def test_a_fifo_into_a_fifo(ends: Ends) -> None:
+    """Both wait for the other side of their FIFO first."""
+    data, arrived = os.urandom(BYTES), bytearray()
+    for name in ("in", "out"):
+        os.mkfifo(ends.place / name)
+    receiver = ends.receive("out")
+    sender = ends.send("in")
+
+    def read() -> None:
+        with (ends.place / "out").open("rb") as reader:
+            while some := reader.read(1 << 20):
+                arrived.extend(some)
+
+    thread = threading.Thread(target=read)
+    threading.Timer(0.3, thread.start).start()
+    with (ends.place / "in").open("wb") as writer:
+        writer.write(data)
+    assert sender.ended().status == 0
+    assert receiver.ended().status == 0
+    thread.join(10)
+    assert bytes(arrived) == data
+
+
+def test_a_command_into_a_command(ends: Ends) -> None:
+    receiver = ends.receive("--", "sh", "-c", "sleep 0.5; cksum")
+    sender = ends.send("--", "sh", "-c", f"sleep 0.5; head -c {BYTES} /dev/zero")
+    assert sender.ended().status == 0
+    assert receiver.ended().out.split() == [b"717186274", b"20000000"]
+
+
+def test_a_chain_and_its_failure(tools: Tools) -> None:
+    ended = tools.run("rdpipe", "host1:cat", "host2:cat", "rev", stdin=b"abc\n" * 90000)
+    assert (ended.returncode, ended.stdout) == (0, b"cba\n" * 90000), ended.stderr
+    ended = tools.run("rdpipe", "host1:echo; exit 3", "host2:cat")
+    assert ended.returncode == 3, ended.stderr
+
+
+def test_a_tree(tools: Tools) -> None:
+    tree = tools.place / "tree"
+    (tree / "deep").mkdir(parents=True)
+    (tree / "big").write_bytes(os.urandom(BYTES))
+    for number in range(50):
+        (tree / "deep" / str(number)).write_bytes(bytes([number]) * number)
+    ended = tools.run("rdcp", "-r", "--verify", "tree", f"host1:{tools.place}/copy")
+    assert ended.returncode == 0, ended.stderr
+    for path in tree.rglob("*"):
+        copy = tools.place / "copy" / path.relative_to(tree)
+        assert path.is_dir() or copy.read_bytes() == path.read_bytes()
