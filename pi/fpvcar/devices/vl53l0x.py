@@ -1,0 +1,314 @@
+"""VL53L0X: time-of-flight range sensor. ST DS11555; registers as in ST's API (STSW-IMG005,
+vl53l0x_device.h), of which the data sheet names few.
+
+    init   identify, SPADs, tuning, timing budget, two reference calibrations
+    start  continuous ranging
+    read   the newest sample, or None while there is none
+
+Waiting is done by the caller's `sleep`, so that a test has its own clock.
+"""
+
+import enum
+import struct
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fpvcar.devices.i2c import I2cDevice, I2cError
+
+
+class Register(enum.IntEnum):
+    """8 bits each but where said; several bytes are the high one first."""
+
+    SYSRANGE_START = 0x00
+    SEQUENCE_CONFIG = 0x01
+    INTERRUPT_CONFIG_GPIO = 0x0A
+    INTERRUPT_CLEAR = 0x0B
+    RESULT_INTERRUPT_STATUS = 0x13
+    RESULT_RANGE_STATUS = 0x14  # 12 bytes
+    FINAL_RANGE_MIN_COUNT_RATE = 0x44  # 16 bits, MCPS in 9.7
+    MSRC_CONFIG_TIMEOUT = 0x46
+    DYNAMIC_SPAD_NUM_REQUESTED = 0x4E
+    DYNAMIC_SPAD_START_OFFSET = 0x4F
+    PRE_RANGE_VCSEL_PERIOD = 0x50
+    PRE_RANGE_TIMEOUT = 0x51  # 16 bits
+    MSRC_CONFIG_CONTROL = 0x60
+    FINAL_RANGE_VCSEL_PERIOD = 0x70
+    FINAL_RANGE_TIMEOUT = 0x71  # 16 bits
+    POWER_MANAGEMENT = 0x80
+    NVM_SELECT = 0x81
+    NVM_STROBE = 0x83
+    GPIO_HV_MUX_ACTIVE_HIGH = 0x84
+    I2C_MODE = 0x88
+    PAD_SCL_SDA_EXTSUP_HV = 0x89
+    I2C_SLAVE_DEVICE_ADDRESS = 0x8A
+    STOP_VARIABLE = 0x91  # on page 1
+    NVM_SPAD_INFO = 0x92  # on page 7
+    NVM_ADDRESS = 0x94
+    GLOBAL_SPAD_ENABLES_REF = 0xB0  # 6 bytes
+    GLOBAL_REF_EN_START_SELECT = 0xB6
+    MODEL_ID = 0xC0  # and two more
+    PAGE = 0xFF
+
+
+R = Register
+DEFAULT_ADDRESS = 0x29
+IDENTITY = bytes((0xEE, 0xAA, 0x10))
+BUDGET_US = 30_000
+"""Of one measurement; the least that ST allows is 20 ms. 33 samples a second."""
+SIGNAL_LIMIT_MCPS = 0.25
+ANSWER_S = 0.5
+POLL_S = 0.001
+FIRST_APERTURE_SPAD = 12
+SPADS = 48
+RANGE_MAX_MM = 2000
+"""What is read beyond is noise (DS11555, table 12); 8190 and 8191 stand for nothing."""
+VALID = 11
+"""Device range status of a measurement that holds; see STATUS."""
+
+# ST's default tuning settings (vl53l0x_tuning.h of the API): what they mean is not told.
+TUNING = bytes.fromhex(
+    "ff01 0000 ff00 0900 1000 1100 2401 25ff 7500 ff01 4e2c 4800 3020 ff00 3009 5400"
+    "3104 3203 4083 4625 6000 2700 5006 5100 5296 5608 5730 6100 6200 6400 6500 66a0"
+    "ff01 2232 4714 49ff 4a00 ff00 7a0a 7b00 7821 ff01 2334 4200 44ff 4526 4605 4040"
+    "0e06 201a 4340 ff00 3403 3544 ff01 3104 4b09 4c05 4d04 ff00 4400 4520 4708 4828"
+    "6700 7004 7101 72fe 7600 7700 ff01 0d01 ff00 8001 01f8 ff01 8e01 0001 ff00 8000"
+)
+
+
+class Status(enum.StrEnum):
+    """What became of a measurement (ST API, VL53L0X_get_pal_range_status)."""
+
+    OK = "ok"
+    SIGNAL = "too little comes back"
+    NEAR = "nearer than it can measure"
+    PHASE = "out of range"
+    HARDWARE = "the laser or its supply failed"
+    NONE = "no measurement"
+
+
+STATUS = {
+    VALID: Status.OK, 4: Status.SIGNAL, 8: Status.NEAR, 10: Status.NEAR,
+    6: Status.PHASE, 9: Status.PHASE,
+    1: Status.HARDWARE, 2: Status.HARDWARE, 3: Status.HARDWARE,
+}  # fmt: skip
+
+
+class Sample(NamedTuple):
+    """`range_m` is None where there is no target; `status` says why."""
+
+    range_m: float | None
+    status: Status
+
+
+# --- timing: ST UM2039 and the API; macro periods in ns, timeouts in macro clocks ---
+
+START_US, END_US, TCC_US, DSS_US, MSRC_US = 1910, 960, 590, 690, 660
+PRE_RANGE_US, FINAL_RANGE_US = 660, 550
+BUDGET_START_US = 1320
+"""What the API reckons for the start when it sets a budget, and not when it reads it."""
+
+
+def macro_period_ns(vcsel_pclks: int) -> int:
+    """The length of one macro clock at this VCSEL period (pixel clocks)."""
+    return (2304 * vcsel_pclks * 1655 + 500) // 1000
+
+
+def to_us(mclks: int, vcsel_pclks: int) -> int:
+    """Macro clocks in microseconds."""
+    return (mclks * macro_period_ns(vcsel_pclks) + 500) // 1000
+
+
+def to_mclks(us: int, vcsel_pclks: int) -> int:
+    """Microseconds in macro clocks."""
+    period_ns = macro_period_ns(vcsel_pclks)
+    return (us * 1000 + period_ns // 2) // period_ns
+
+
+def decode_timeout(word: int) -> int:
+    """A timeout register's macro clocks: low byte * 2^high byte + 1."""
+    return ((word & 0xFF) << (word >> 8)) + 1
+
+
+def encode_timeout(mclks: int) -> int:
+    """The register word of that many macro clocks, rounded down. Raises ValueError."""
+    if not 1 <= mclks <= 0xFF << 16:
+        raise ValueError(f"timeout of {mclks} macro clocks: expected 1 to {0xFF << 16}")
+    low, high = mclks - 1, 0
+    while low > 0xFF:
+        low >>= 1
+        high += 1
+    return high << 8 | low
+
+
+class Steps(NamedTuple):
+    """The steps of a measurement that are on, and how long each takes."""
+
+    sequence: int
+    msrc_mclks: int
+    pre_mclks: int
+    final_mclks: int
+    pre_pclks: int
+    final_pclks: int
+
+    def on(self, bit: int) -> bool:
+        """Is that bit of SEQUENCE_CONFIG set?"""
+        return bool(self.sequence >> bit & 1)
+
+    def before_final_us(self, start_us: int) -> int:
+        """All but the final range itself."""
+        msrc_us = to_us(self.msrc_mclks, self.pre_pclks)
+        total = start_us + END_US + FINAL_RANGE_US
+        if self.on(4):
+            total += msrc_us + TCC_US
+        if self.on(3):
+            total += 2 * (msrc_us + DSS_US)
+        elif self.on(2):
+            total += msrc_us + MSRC_US
+        if self.on(6):
+            total += to_us(self.pre_mclks, self.pre_pclks) + PRE_RANGE_US
+        return total
+
+    def budget_us(self) -> int:
+        """How long one measurement takes."""
+        mclks = self.final_mclks - (self.pre_mclks if self.on(6) else 0)
+        return self.before_final_us(START_US) + to_us(mclks, self.final_pclks)
+
+
+# --- the chip ---
+
+
+class Vl53l0x:
+    """One sensor, continuously ranging after `start`. Raises I2cError."""
+
+    def __init__(
+        self, device: I2cDevice, clock_s: Callable[[], float],
+        sleep: Callable[[float], None],
+    ) -> None:  # fmt: skip
+        """Sets it up: 40 ms. Refuses what does not say it is a VL53L0X."""
+        self._device, self._clock_s, self._sleep = device, clock_s, sleep
+        found = device.read(R.MODEL_ID, 3)
+        if found != IDENTITY:
+            raise I2cError(f"no VL53L0X: it says {found.hex()}, not {IDENTITY.hex()}")
+        self._set_up()
+
+    def start(self) -> None:
+        """Ranges again and again, as fast as the budget allows (back to back)."""
+        self._put((R.POWER_MANAGEMENT, 1), (R.PAGE, 1), (0x00, 0))
+        self._put((R.STOP_VARIABLE, self._stop), (0x00, 1), (R.PAGE, 0))
+        self._put((R.POWER_MANAGEMENT, 0), (R.SYSRANGE_START, 0x02))
+
+    def read(self) -> Sample | None:
+        """The newest sample; None while there is no new one.
+
+        A chip that was reset by a dip of the supply has nothing new for ever: its age
+        says so, and whoever owns it sets it up again.
+        """
+        if not self._get(R.RESULT_INTERRUPT_STATUS) & 7:
+            return None
+        result = self._device.read(R.RESULT_RANGE_STATUS, 12)
+        self._put((R.INTERRUPT_CLEAR, 1))
+        status = STATUS.get((result[0] & 0x78) >> 3, Status.NONE)
+        (range_mm,) = struct.unpack_from(">H", result, 10)
+        if status is Status.OK and not 0 < range_mm <= RANGE_MAX_MM:
+            status = Status.PHASE
+        return Sample(range_mm / 1000 if status is Status.OK else None, status)
+
+    def readdress(self, address: int) -> None:
+        """From now on it answers at this address only, until XSHUT or power resets it.
+
+        Raises ValueError for an address that no device may have.
+        """
+        if not 0x08 <= address <= 0x77:
+            raise ValueError(f"I2C address {address:#04x}: expected 0x08 to 0x77")
+        self._put((R.I2C_SLAVE_DEVICE_ADDRESS, address))
+
+    def _set_up(self) -> None:
+        high = self._get(R.PAD_SCL_SDA_EXTSUP_HV)
+        self._put((R.PAD_SCL_SDA_EXTSUP_HV, high | 1), (R.I2C_MODE, 0))
+        self._put((R.POWER_MANAGEMENT, 1), (R.PAGE, 1), (0x00, 0))
+        self._stop = self._get(R.STOP_VARIABLE)
+        self._put((0x00, 1), (R.PAGE, 0), (R.POWER_MANAGEMENT, 0))
+        control = self._get(R.MSRC_CONFIG_CONTROL)
+        self._put((R.MSRC_CONFIG_CONTROL, control | 0x12))
+        self._put16(R.FINAL_RANGE_MIN_COUNT_RATE, round(SIGNAL_LIMIT_MCPS * 128))
+        self._put((R.SEQUENCE_CONFIG, 0xFF))
+        self._choose_spads(*self._spad_info())
+        self._put(*zip(TUNING[::2], TUNING[1::2], strict=True))
+        high_mux = self._get(R.GPIO_HV_MUX_ACTIVE_HIGH)
+        self._put(
+            (R.INTERRUPT_CONFIG_GPIO, 0x04),  # a new sample
+            (R.GPIO_HV_MUX_ACTIVE_HIGH, high_mux & ~0x10),
+            (R.INTERRUPT_CLEAR, 1),
+            (R.SEQUENCE_CONFIG, 0xE8),
+        )
+        self._set_budget(BUDGET_US)
+        for sequence, what in ((0x01, 0x41), (0x02, 0x01)):  # VHV, phase
+            self._put((R.SEQUENCE_CONFIG, sequence), (R.SYSRANGE_START, what))
+            self._wait_for(R.RESULT_INTERRUPT_STATUS, 7, "reference calibration")
+            self._put((R.INTERRUPT_CLEAR, 1), (R.SYSRANGE_START, 0))
+        self._put((R.SEQUENCE_CONFIG, 0xE8))
+
+    def _spad_info(self) -> tuple[int, bool]:
+        """How many reference SPADs the factory found good, and of which kind."""
+        self._put((R.POWER_MANAGEMENT, 1), (R.PAGE, 1), (0x00, 0), (R.PAGE, 6))
+        self._put((R.NVM_STROBE, self._get(R.NVM_STROBE) | 4), (R.PAGE, 7))
+        self._put((R.NVM_SELECT, 1), (R.POWER_MANAGEMENT, 1), (R.NVM_ADDRESS, 0x6B))
+        self._put((R.NVM_STROBE, 0))
+        self._wait_for(R.NVM_STROBE, 0xFF, "its own memory")
+        self._put((R.NVM_STROBE, 1))
+        info = self._get(R.NVM_SPAD_INFO)
+        self._put((R.NVM_SELECT, 0), (R.PAGE, 6))
+        self._put((R.NVM_STROBE, self._get(R.NVM_STROBE) & ~4), (R.PAGE, 1))
+        self._put((0x00, 1), (R.PAGE, 0), (R.POWER_MANAGEMENT, 0))
+        return info & 0x7F, bool(info & 0x80)
+
+    def _choose_spads(self, count: int, aperture: bool) -> None:
+        good = int.from_bytes(self._device.read(R.GLOBAL_SPAD_ENABLES_REF, 6), "little")
+        self._put((R.PAGE, 1), (R.DYNAMIC_SPAD_START_OFFSET, 0))
+        self._put((R.DYNAMIC_SPAD_NUM_REQUESTED, 0x2C), (R.PAGE, 0))
+        self._put((R.GLOBAL_REF_EN_START_SELECT, 0xB4))
+        first = FIRST_APERTURE_SPAD if aperture else 0
+        usable = [spad for spad in range(first, SPADS) if good >> spad & 1]
+        chosen = sum(1 << spad for spad in usable[:count])
+        self._device.write(R.GLOBAL_SPAD_ENABLES_REF, chosen.to_bytes(6, "little"))
+
+    def _steps(self) -> Steps:
+        return Steps(
+            self._get(R.SEQUENCE_CONFIG),
+            self._get(R.MSRC_CONFIG_TIMEOUT) + 1,
+            decode_timeout(self._get16(R.PRE_RANGE_TIMEOUT)),
+            decode_timeout(self._get16(R.FINAL_RANGE_TIMEOUT)),
+            (self._get(R.PRE_RANGE_VCSEL_PERIOD) + 1) << 1,
+            (self._get(R.FINAL_RANGE_VCSEL_PERIOD) + 1) << 1,
+        )
+
+    def _set_budget(self, budget_us: int) -> None:
+        steps = self._steps()
+        mclks = to_mclks(
+            budget_us - steps.before_final_us(BUDGET_START_US), steps.final_pclks
+        )
+        try:
+            word = encode_timeout(mclks + (steps.pre_mclks if steps.on(6) else 0))
+        except ValueError as fault:  # registers that cannot be: a chip that lost power
+            raise I2cError(f"VL53L0X: {fault}") from None
+        self._put16(R.FINAL_RANGE_TIMEOUT, word)
+
+    def _wait_for(self, register: int, mask: int, what: str) -> None:
+        end_s = self._clock_s() + ANSWER_S
+        while not self._get(register) & mask:
+            if self._clock_s() > end_s:
+                raise I2cError(f"VL53L0X: {what} not ready after {ANSWER_S} s")
+            self._sleep(POLL_S)
+
+    def _get(self, register: int) -> int:
+        return self._device.read(register, 1)[0]
+
+    def _get16(self, register: int) -> int:
+        return int.from_bytes(self._device.read(register, 2), "big")
+
+    def _put(self, *pairs: tuple[int, int]) -> None:
+        for register, value in pairs:
+            self._device.write(register, bytes((value,)))
+
+    def _put16(self, register: int, value: int) -> None:
+        self._device.write(register, value.to_bytes(2, "big"))
