@@ -1,4 +1,4 @@
-"""The time-of-flight sensor: driver and the bench's chip, with faults at every transfer."""
+"""The time-of-flight sensor: driver and bench chip, a fault at every transfer."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from fpvcar.devices.vl53l0x import Status, Vl53l0x
 
 @dataclass
 class Rig:
-    """A chip in a world with one wall, a clock, and a bus that fails when it is told."""
+    """A chip before one wall, a clock, and a bus that fails when it is told."""
 
     range_m: float = 0.5
     power: bool = True
@@ -168,9 +168,7 @@ def test_a_fault_at_any_transfer_is_said_and_the_next_try_works() -> None:
         assert next(samples(rig, ranging(rig), 0.1)).status is Status.OK, number
 
 
-def test_a_dip_of_the_supply_ends_the_samples_and_a_new_start_brings_them_back() -> (
-    None
-):
+def test_a_dip_of_the_supply_ends_the_samples_until_it_is_set_up_anew() -> None:
     rig = Rig()
     sensor = ranging(rig)
     rig.power = False

@@ -1,9 +1,9 @@
 """The bench's VL53L0X: its register banks, and measurements that take their time.
 
-After ST's API (STSW-IMG005), which is all that is known of most registers. What matters
-to a driver is here: the identity, the pages behind 0xFF, the stop variable, the strobe of
-the factory's memory, two reference calibrations, ranging and its result block, the
-address that XSHUT resets.
+After ST's API (STSW-IMG005), which is all that is known of most registers. What
+matters to a driver is here: the identity, the pages behind 0xFF, the stop variable, the
+strobe of the factory's memory, two reference calibrations, ranging and its result
+block, the address that XSHUT resets.
 """
 
 import math
@@ -36,8 +36,8 @@ RESET_VALUES = {
 
 
 class Vl53l0x:
-    """One chip. `range_m` is what stands before it, infinity for nothing; `power` is the
-    level of its XSHUT; time is the caller's."""
+    """One chip. `range_m` is what stands before it, infinity for nothing; `power` is
+    the level of its XSHUT; time is the caller's."""
 
     def __init__(
         self, range_m: Callable[[], float], clock_s: Callable[[], float],

@@ -1,5 +1,5 @@
-"""VL53L0X: time-of-flight range sensor. ST DS11555; registers as in ST's API (STSW-IMG005,
-vl53l0x_device.h), of which the data sheet names few.
+"""VL53L0X: time-of-flight range sensor. ST DS11555; registers as in ST's API
+(STSW-IMG005, vl53l0x_device.h), of which the data sheet names few.
 
     init   identify, SPADs, tuning, timing budget, two reference calibrations
     start  continuous ranging
@@ -65,7 +65,7 @@ RANGE_MAX_MM = 2000
 VALID = 11
 """Device range status of a measurement that holds; see STATUS."""
 
-# ST's default tuning settings (vl53l0x_tuning.h of the API): what they mean is not told.
+# ST's default tuning settings (vl53l0x_tuning.h of the API); their meaning is secret.
 TUNING = bytes.fromhex(
     "ff01 0000 ff00 0900 1000 1100 2401 25ff 7500 ff01 4e2c 4800 3020 ff00 3009 5400"
     "3104 3203 4083 4625 6000 2700 5006 5100 5296 5608 5730 6100 6200 6400 6500 66a0"
@@ -105,7 +105,7 @@ class Sample(NamedTuple):
 START_US, END_US, TCC_US, DSS_US, MSRC_US = 1910, 960, 590, 690, 660
 PRE_RANGE_US, FINAL_RANGE_US = 660, 550
 BUDGET_START_US = 1320
-"""What the API reckons for the start when it sets a budget, and not when it reads it."""
+"""What the API reckons for the start when it sets a budget, not when it reads it."""
 
 
 def macro_period_ns(vcsel_pclks: int) -> int:
