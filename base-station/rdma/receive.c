@@ -103,6 +103,9 @@ static int begin(struct receiver *receiver)
     sink->ring = &receiver->ring;
     sink->seal = options->encrypt ? &receiver->seal_theirs : NULL;
     sink->checksummed = meeting_checksum(&receiver->meeting);
+    sink->by_splice = !sink->checksummed && !sink->seal && transport->kind->splices;
+    sink->to_command = options->command;
+    sink->verbose = options->verbose;
     stats_open(&receiver->stats, options, -1);
     if (options->verbose)
         say("receiving from %s over %s%s%s, chunks of %u bytes%s%s", transport->peer,

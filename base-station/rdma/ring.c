@@ -2,6 +2,7 @@
 #include "ring.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -10,7 +11,7 @@
 #include "records.h"
 #include "trouble.h"
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, PIPES_MOST = 64 };
 
 void slots_put(struct slots *queue, struct slot *slot)
 {
@@ -56,7 +57,7 @@ int ring_open(struct ring *ring, uint32_t count, uint32_t chunk)
         return -1;
     ring->memory = memory;
     for (uint32_t i = 0; i < count; i++) {
-        ring->slot[i].file_fd = -1;
+        ring->slot[i].pipe[0] = ring->slot[i].pipe[1] = -1;
         ring->slot[i].bytes = ring->memory + ring->slot_bytes * i;
         slots_put(&ring->free, &ring->slot[i]);
     }
@@ -69,8 +70,63 @@ int ring_open(struct ring *ring, uint32_t count, uint32_t chunk)
     return 0;
 }
 
+void slot_unpipe(struct slot *slot)
+{
+    for (int i = 0; i < 2; i++) {
+        if (slot->pipe[i] >= 0)
+            close(slot->pipe[i]);
+        slot->pipe[i] = -1;
+    }
+    slot->piped = 0;
+}
+
+int slot_fetch(struct slot *slot, uint32_t left)
+{
+    uint8_t *into = slot->bytes + RECORD_BYTES + slot->piped - left;
+    while (left) {
+        ssize_t got = read(slot->pipe[0], into, left);
+        if (got == 0)
+            errno = EIO;
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return -1;
+        if (got > 0) {
+            into += got;
+            left -= (uint32_t)got;
+        }
+    }
+    slot_unpipe(slot);
+    return 0;
+}
+
+static int open_pipe(struct slot *slot, uint32_t chunk)
+{
+    if (pipe2(slot->pipe, O_CLOEXEC | O_NONBLOCK) < 0) {
+        slot->pipe[0] = slot->pipe[1] = -1;
+        return -1;
+    }
+    return fcntl(slot->pipe[1], F_SETPIPE_SZ, chunk) < 0 ? -1 : 0;
+}
+
+int ring_pipes(struct ring *ring)
+{
+    uint32_t opened = 0;
+    errno = EMFILE;
+    while (ring->count <= PIPES_MOST && opened < ring->count)
+        if (open_pipe(&ring->slot[opened++], ring->chunk) < 0)
+            break;
+        else if (opened == ring->count)
+            return 0;
+    int error = errno;
+    while (opened)
+        slot_unpipe(&ring->slot[--opened]);
+    errno = error;
+    return -1;
+}
+
 void ring_close(struct ring *ring)
 {
+    for (uint32_t i = 0; ring->opened && i < ring->count; i++)
+        slot_unpipe(&ring->slot[i]);
     if (ring->opened) {
         pthread_cond_destroy(&ring->change);
         pthread_mutex_destroy(&ring->lock);

@@ -7,14 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /* One data record: header, payload, room for a tag. */
 struct slot {
     uint8_t *bytes;
     uint32_t length; /* of the body */
-    int file_fd;     /* -1, or the body is in this file, not in `bytes` */
-    off_t file_at;
+    uint32_t piped;  /* so many of its first bytes are in `pipe`, not in `bytes` */
+    int pipe[2];     /* -1 without: what is spliced never comes into our memory */
     struct slot *next;
 };
 
@@ -38,6 +37,15 @@ struct ring {
 /* `memory` is page aligned and zero until used. 0, or -1 with errno. */
 int ring_open(struct ring *ring, uint32_t count, uint32_t chunk);
 void ring_close(struct ring *ring);
+
+/* Gives every slot a pipe that holds a chunk of whole pages; none where the kernel or
+ * this user's limits refuse: -1 with errno. */
+int ring_pipes(struct ring *ring);
+void slot_unpipe(struct slot *slot);
+
+/* Fetches what is left in its pipe into `bytes`, where it belongs, and closes the pipe.
+ * 0, or -1 with errno. */
+int slot_fetch(struct slot *slot, uint32_t left);
 
 void ring_put(struct ring *ring, struct slots *queue, struct slot *slot);
 struct slot *ring_take(struct ring *ring, struct slots *queue); /* NULL: none there */

@@ -18,23 +18,54 @@ static const char *name_of(const struct sink *sink)
     return sink->target->path[0] ? sink->target->path : "the output";
 }
 
+/* After a failed write: 0 if it is worth another try. */
+static int retry(struct sink *sink)
+{
+    if (errno == EINTR)
+        return 0;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        struct pollfd polled = {sink->target->fd, POLLOUT, 0};
+        poll(&polled, 1, -1);
+        return 0;
+    }
+    if (errno == EPIPE)
+        return troubled(&sink->trouble, EXIT_FAULT,
+                        "the reader of %s left before the end", name_of(sink));
+    return troubled(&sink->trouble, EXIT_FAULT, "cannot write %s: %s", name_of(sink),
+                    strerror(errno));
+}
+
 static int write_all(struct sink *sink, const uint8_t *from, size_t length)
 {
-    int fd = sink->target->fd;
     while (length) {
-        ssize_t done = write(fd, from, length);
+        ssize_t done = write(sink->target->fd, from, length);
         if (done >= 0) {
             from += done;
             length -= (size_t)done;
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            struct pollfd polled = {fd, POLLOUT, 0};
-            poll(&polled, 1, -1);
-        } else if (errno == EPIPE) {
-            return troubled(&sink->trouble, EXIT_FAULT,
-                            "the reader of %s left before the end", name_of(sink));
-        } else if (errno != EINTR) {
-            return troubled(&sink->trouble, EXIT_FAULT, "cannot write %s: %s",
-                            name_of(sink), strerror(errno));
+        } else if (retry(sink) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Moves what is in the slot's pipe on; all the rest has to be written. An output that
+ * cannot be spliced to (a file open for appending) gets it by way of our memory. */
+static int move_piped(struct sink *sink, struct slot *slot, uint32_t *moved)
+{
+    while (*moved < slot->piped) {
+        uint32_t left = slot->piped - *moved;
+        ssize_t done = splice(slot->pipe[0], NULL, sink->target->fd, NULL, left,
+                              SPLICE_F_MOVE);
+        if (done > 0) {
+            *moved += (uint32_t)done;
+        } else if (done == 0 || errno == EINVAL) {
+            if (sink->verbose && sink->by_splice)
+                say("%s cannot be spliced to: written", name_of(sink));
+            sink->by_splice = false;
+            return slot_fetch(slot, left) < 0 ? retry(sink) : 0;
+        } else if (retry(sink) < 0) {
+            return -1;
         }
     }
     return 0;
@@ -53,7 +84,9 @@ static int take(struct sink *sink, struct slot *slot, XXH64_state_t *hash)
     if (sink->checksummed)
         XXH64_update(hash, payload, length);
     int64_t since_us = now_us();
-    if (write_all(sink, payload, length) < 0)
+    uint32_t moved = 0;
+    if (move_piped(sink, slot, &moved) < 0 ||
+        write_all(sink, payload + moved, length - moved) < 0)
         return -1;
     sink->write_us += now_us() - since_us;
     atomic_fetch_add(&sink->total, length);
@@ -112,9 +145,25 @@ static void *sink_main(void *argument)
     return NULL;
 }
 
+/* Over loopback a spliced page is still that of the sender's file. A pipe keeps it for a
+ * reader who may come when all is confirmed and the file has changed: so only a command
+ * that is waited for gets such pages. Files and devices copy them. */
+static bool copies_at_once(const struct target *target)
+{
+    mode_t mode = target->old.st_mode;
+    return target->replaces || S_ISREG(mode) || S_ISBLK(mode) || S_ISCHR(mode);
+}
+
 int sink_start(struct sink *sink, struct trouble *trouble)
 {
     atomic_store(&sink->fd, -1);
+    sink->by_splice =
+        sink->by_splice && (sink->to_command || copies_at_once(sink->target));
+    if (sink->by_splice && ring_pipes(sink->ring) < 0) {
+        sink->by_splice = false;
+        if (sink->verbose)
+            say("no pipes to splice through: %s", strerror(errno));
+    }
     int error = pthread_create(&sink->thread, NULL, sink_main, sink);
     if (error)
         return troubled(trouble, EXIT_FAULT, "no thread: %s", strerror(error));

@@ -16,6 +16,9 @@ struct sink {
     struct ring *ring;
     struct seal *seal; /* NULL = plain */
     bool checksummed;
+    bool by_splice;  /* nobody needs to see the bytes here: they may pass by */
+    bool to_command; /* the output is that of a command whose end is waited for */
+    bool verbose;
 
     uint8_t end[RECORD_BYTES + END_BYTES + SEAL_BYTES]; /* set before sink_finish */
     bool end_known;

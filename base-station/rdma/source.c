@@ -16,15 +16,42 @@
 /* A slow producer's bytes are sent on when nothing more came for this long. */
 enum { PAUSE_MS = 10, FILL_MOST_MS = 100, PIPE_BYTES = 1 << 20 };
 
-static ssize_t read_some(struct source *source, uint8_t *into, size_t room)
+static bool readable(const struct source *source, int wait_ms)
+{
+    struct pollfd polled = {source->fd, POLLIN, 0};
+    return poll(&polled, 1, wait_ms) > 0;
+}
+
+/* read(2), or the like of it into the slot's pipe. */
+static ssize_t get(struct source *source, struct slot *slot, size_t have, size_t room)
+{
+    if (!source->by_splice || slot->pipe[1] < 0)
+        return read(source->fd, slot->bytes + RECORD_BYTES + have, room - have);
+    ssize_t got = splice(source->fd, NULL, slot->pipe[1], NULL, room - have,
+                         SPLICE_F_MOVE);
+    if (got > 0)
+        slot->piped += (uint32_t)got;
+    if (got >= 0 || (errno != EINVAL && errno != ENOSYS))
+        return got;
+    source->by_splice = false;
+    if (source->verbose)
+        say("%s cannot be spliced: read", source->name);
+    return have ? 0 : read(source->fd, slot->bytes + RECORD_BYTES, room);
+}
+
+/* Returns the bytes got; 0 at the end, or where the slot's pipe takes no more; -1 in
+ * trouble. */
+static ssize_t read_some(struct source *source, struct slot *slot, size_t have,
+                         size_t room)
 {
     for (;;) {
-        ssize_t got = read(source->fd, into, room);
+        ssize_t got = get(source, slot, have, room);
         if (got >= 0)
             return got;
         if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            struct pollfd polled = {source->fd, POLLIN, 0};
-            poll(&polled, 1, -1);
+            if (slot->piped && readable(source, 0))
+                return 0;
+            readable(source, -1);
         } else if (errno != EINTR) {
             return troubled(&source->trouble, EXIT_FAULT, "cannot read %s: %s",
                             source->name, strerror(errno));
@@ -32,19 +59,14 @@ static ssize_t read_some(struct source *source, uint8_t *into, size_t room)
     }
 }
 
-static bool more_soon(const struct source *source)
-{
-    struct pollfd polled = {source->fd, POLLIN, 0};
-    return poll(&polled, 1, PAUSE_MS) > 0;
-}
-
 /* Fills a slot, or what there is of it. Returns 0 at the end, -1 in trouble. */
-static ssize_t fill(struct source *source, uint8_t *into, size_t room)
+static ssize_t fill(struct source *source, struct slot *slot, size_t room)
 {
     size_t have = 0;
     int64_t since_us = now_us(), first_us = 0;
+    slot->piped = 0;
     while (have < room) {
-        ssize_t got = read_some(source, into + have, room - have);
+        ssize_t got = read_some(source, slot, have, room);
         if (got < 0)
             return -1;
         if (got == 0)
@@ -53,26 +75,11 @@ static ssize_t fill(struct source *source, uint8_t *into, size_t room)
         if (have == room)
             break;
         first_us = first_us ? first_us : now_us();
-        if (now_us() - first_us > FILL_MOST_MS * 1000 || !more_soon(source))
+        if (now_us() - first_us > FILL_MOST_MS * 1000 || !readable(source, PAUSE_MS))
             break;
     }
     source->read_us += now_us() - since_us;
     return (ssize_t)have;
-}
-
-/* What would be read next, without reading it: the transport sends it from the file. */
-static ssize_t point_at(struct source *source, struct slot *slot, size_t room)
-{
-    struct stat now;
-    int64_t at = (int64_t)atomic_load(&source->total);
-    if (fstat(source->fd, &now) < 0)
-        return troubled(&source->trouble, EXIT_FAULT, "cannot read %s: %s", source->name,
-                        strerror(errno));
-    if (now.st_size <= at)
-        return 0;
-    slot->file_fd = source->fd;
-    slot->file_at = at;
-    return now.st_size - at < (int64_t)room ? (ssize_t)(now.st_size - at) : (ssize_t)room;
 }
 
 static int make_record(struct source *source, struct slot *slot, size_t length)
@@ -123,14 +130,11 @@ static int pass_on(struct source *source, XXH64_state_t *hash)
     int64_t since_us = now_us();
     struct slot *slot;
     while ((slot = ring_wait(source->ring, &source->ring->free, &source->network_us))) {
-        uint8_t *payload = slot->bytes + RECORD_BYTES;
-        size_t room = room_of(source);
-        ssize_t length = source->by_file ? point_at(source, slot, room)
-                                         : fill(source, payload, room);
+        ssize_t length = fill(source, slot, room_of(source));
         if (length <= 0)
             return length < 0 ? -1 : check_whole(source);
         if (source->checksummed)
-            XXH64_update(hash, payload, (size_t)length);
+            XXH64_update(hash, slot->bytes + RECORD_BYTES, (size_t)length);
         if (make_record(source, slot, (size_t)length) < 0)
             return -1;
         uint64_t total = atomic_fetch_add(&source->total, (uint64_t)length);
@@ -157,7 +161,15 @@ static void *source_main(void *argument)
 
 int source_start(struct source *source, struct trouble *trouble)
 {
+    struct stat state;
     fcntl(source->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
+    source->by_splice = source->by_splice && fstat(source->fd, &state) == 0 &&
+                        (S_ISREG(state.st_mode) || S_ISFIFO(state.st_mode));
+    if (source->by_splice && ring_pipes(source->ring) < 0) {
+        source->by_splice = false;
+        if (source->verbose)
+            say("no pipes to splice %s through: %s", source->name, strerror(errno));
+    }
     int error = pthread_create(&source->thread, NULL, source_main, source);
     if (error)
         return troubled(trouble, EXIT_FAULT, "no thread: %s", strerror(error));

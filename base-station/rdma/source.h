@@ -17,7 +17,8 @@ struct source {
     struct ring *ring;
     struct seal *seal; /* NULL = plain */
     bool checksummed;
-    bool by_file; /* records of the file's parts, whose bytes nobody needs to see here */
+    bool by_splice; /* nobody needs to see the bytes here: they may pass by */
+    bool verbose;
     bool whole;   /* a file by name: its size must not change while it is read */
     int64_t size; /* -1 = not known */
     uint64_t rate; /* bytes a second; 0 = no limit */

@@ -30,7 +30,7 @@ struct transport;
 struct transport_kind {
     const char *name; /* as --transport takes it */
     int number;       /* as the hello has it */
-    bool sends_files; /* post() takes slots whose body is in a file */
+    bool splices; /* bodies may come from and go to the pipes of slots */
 
     /* Makes the slots' memory known to the device. */
     int (*ring)(struct transport *, struct ring *, struct trouble *);

@@ -1,19 +1,21 @@
 /* Records over TCP: see transport.h.
  *
  * Out: what has begun is finished, then control records, then data. In: a header, then
- * its body, data straight into a slot that was given. A peer that sends data without a
- * slot for it exceeds its credits.
+ * its body, data straight into a slot that was given: into its pipe if it has one, so
+ * that the bytes never come into this process. A peer that sends data without a slot for
+ * it exceeds its credits.
  */
 #include "transport_tcp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "net.h"
@@ -27,6 +29,7 @@ struct tcp {
     struct record in_record;
     bool in_known; /* in_record is read */
     struct slot *in_slot;
+    bool in_memory; /* the rest of the record, for its pipe is full */
     struct slots given;
 
     uint8_t control[CONTROLS_MOST * CONTROL_BYTES];
@@ -34,7 +37,7 @@ struct tcp {
     uint32_t control_count;
     struct slots queued, sent;
     size_t queued_sent; /* of the first of `queued` */
-    int file_error;     /* of the last sendfile that sent nothing */
+    int file_error;     /* of a file whose pages cannot be sent */
     bool broken;        /* nothing can be sent; what the peer said last can be read */
 };
 
@@ -73,18 +76,25 @@ static bool send_control(struct tcp *tcp)
     return true;
 }
 
-/* The same for a body that never comes into this process's memory. */
-static size_t send_file(struct tcp *tcp, const struct slot *slot, size_t from)
+/* The same for a body in the slot's pipe. Where the kernel cannot, it comes into memory. */
+static size_t send_piped(struct tcp *tcp, struct slot *slot, size_t left)
 {
-    off_t at = slot->file_at + (off_t)from;
+    unsigned flags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;
     ssize_t sent;
     do
-        sent = sendfile(tcp->fd, slot->file_fd, &at, slot->length - from);
+        sent = splice(slot->pipe[0], NULL, tcp->fd, NULL, left,
+                      flags | (slot->next ? SPLICE_F_MORE : 0));
     while (sent < 0 && errno == EINTR);
     if (sent > 0)
         return (size_t)sent;
-    tcp->file_error = sent == 0 ? ENODATA : errno;
-    tcp->broken = sent == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        return 0;
+    if (sent < 0 && errno == EINVAL && slot_fetch(slot, (uint32_t)left) == 0)
+        return 0;
+    int error = sent == 0 ? ENODATA : errno;
+    if (error == ENODATA || error == EIO)
+        tcp->file_error = error;
+    tcp->broken = true;
     return 0;
 }
 
@@ -92,17 +102,15 @@ static bool send_slot(struct tcp *tcp)
 {
     struct slot *slot = tcp->queued.first;
     size_t length = RECORD_BYTES + (size_t)slot->length;
-    size_t in_memory = slot->file_fd < 0 ? length : RECORD_BYTES;
+    size_t in_memory = length - slot->piped;
     if (tcp->queued_sent < in_memory)
         tcp->queued_sent += send_some(tcp, slot->bytes + tcp->queued_sent,
                                       in_memory - tcp->queued_sent,
                                       in_memory < length ? MSG_MORE : 0);
-    else
-        tcp->queued_sent += send_file(tcp, slot, tcp->queued_sent - RECORD_BYTES);
-    if (tcp->queued_sent == in_memory && in_memory < length)
-        return send_slot(tcp);
+    if (tcp->queued_sent >= in_memory && tcp->queued_sent < length)
+        tcp->queued_sent += send_piped(tcp, slot, length - tcp->queued_sent);
     if (tcp->queued_sent < length)
-        return false;
+        return slot->piped == 0 && in_memory < length && !tcp->broken;
     tcp->queued_sent = 0;
     slots_put(&tcp->sent, slots_take(&tcp->queued));
     return true;
@@ -182,6 +190,31 @@ static int receive(struct tcp *tcp, uint8_t *into, uint32_t length,
     return left(tcp, got < 0 ? errno : 0, trouble);
 }
 
+/* The same into the pipe of the data's slot. What it has no room for (it counts pages,
+ * however little is in them) goes into the slot's memory. */
+static int receive_piped(struct tcp *tcp, uint32_t length, struct trouble *trouble)
+{
+    struct slot *slot = tcp->in_slot;
+    ssize_t got;
+    int waiting;
+    do
+        got = splice(tcp->fd, NULL, slot->pipe[1], NULL, length,
+                     SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    while (got < 0 && errno == EINTR);
+    if (got > 0) {
+        tcp->in_have += (uint32_t)got;
+        slot->piped += (uint32_t)got;
+        return 1;
+    }
+    if (got == 0)
+        return left(tcp, 0, trouble);
+    bool none = errno == EAGAIN && ioctl(tcp->fd, FIONREAD, &waiting) == 0 && !waiting;
+    if (!none && errno != EAGAIN && errno != EINVAL)
+        return left(tcp, errno, trouble);
+    tcp->in_memory = !none;
+    return tcp->in_memory;
+}
+
 static int take_header(struct tcp *tcp, struct trouble *trouble)
 {
     const char *why = record_get(&tcp->in_record, tcp->in, tcp->base.data_most);
@@ -191,6 +224,9 @@ static int take_header(struct tcp *tcp, struct trouble *trouble)
             why = "more data than it has credits for";
         else
             memcpy(tcp->in_slot->bytes, tcp->in, RECORD_BYTES);
+        if (tcp->in_slot)
+            tcp->in_slot->piped = 0;
+        tcp->in_memory = false;
     }
     if (why)
         return troubled(trouble, EXIT_FAULT, "refused what %s sent: %s", tcp->base.peer,
@@ -210,8 +246,10 @@ static int read_some(struct tcp *tcp, struct trouble *trouble)
         return take_header(tcp, trouble) < 0 ? -1 : 1;
     }
     uint8_t *into = tcp->in_slot ? tcp->in_slot->bytes : tcp->in;
-    uint32_t whole = RECORD_BYTES + tcp->in_record.length;
-    return receive(tcp, into + tcp->in_have, whole - tcp->in_have, trouble);
+    uint32_t left = RECORD_BYTES + tcp->in_record.length - tcp->in_have;
+    if (tcp->in_slot && tcp->in_slot->pipe[1] >= 0 && !tcp->in_memory)
+        return receive_piped(tcp, left, trouble);
+    return receive(tcp, into + tcp->in_have, left, trouble);
 }
 
 static bool whole_record(const struct tcp *tcp)
@@ -224,9 +262,10 @@ static int tcp_poll(struct transport *base, struct transport_event *event,
 {
     struct tcp *tcp = (struct tcp *)base;
     tcp_pump(tcp);
-    if (tcp->broken && tcp->file_error == ENODATA)
-        return troubled(trouble, EXIT_FAULT, "the file changed while it was read: it "
-                                             "became shorter");
+    if (tcp->file_error)
+        return troubled(trouble, EXIT_FAULT, "the file changed while it was read: %s",
+                        tcp->file_error == ENODATA ? "it became shorter"
+                                                   : strerror(tcp->file_error));
     struct slot *slot = slots_take(&tcp->sent);
     if (slot) {
         *event = (struct transport_event){.kind = EVENT_SENT, .slot = slot};
@@ -298,7 +337,7 @@ static void tcp_close(struct transport *base)
 static const struct transport_kind tcp_kind = {
     .name = "tcp",
     .number = TRANSPORT_TCP,
-    .sends_files = true,
+    .splices = true,
     .ring = tcp_ring,
     .control = tcp_control,
     .post = tcp_post,
@@ -323,6 +362,7 @@ struct transport *tcp_open(int fd, struct trouble *trouble)
         return NULL;
     }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    fcntl(fd, F_SETFL, O_NONBLOCK); /* splice(2) asks the socket, not its flags */
     tcp->base.kind = &tcp_kind;
     tcp->fd = fd;
     net_name((struct sockaddr *)&peer, length, tcp->base.peer, sizeof tcp->base.peer);
