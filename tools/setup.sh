@@ -78,6 +78,8 @@ node_packages() {
 
 # The pipe tools in C are built and tested over an sshd of the tests' own.
 pipes=(gcc make libssl-dev libxxhash-dev librdmacm-dev libibverbs-dev openssh-server)
+# The guest with what this kernel has not: Soft-RoCE, i2c-stub, vivid.
+guest=(qemu-system-x86 mmdebstrap kmod e2fsprogs openssh-client)
 pictures=(libegl1 libgl1-mesa-dri libgles2 openssl)
 case "${1:-}" in
 run)
@@ -85,7 +87,7 @@ run)
     environment requirements-bench.lock
     ;;
 test | bench)
-    packages "${pictures[@]}" "${pipes[@]}" chromium iproute2
+    packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" chromium iproute2
     # Firefox decodes H.264 with the system's libavcodec.
     [ "$1" = test ] || packages firefox-esr libavcodec-extra
     command -v node >/dev/null || packages nodejs

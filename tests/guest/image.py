@@ -1,0 +1,122 @@
+"""Builds the guest's image, once; `python -m tests.guest.image` does it by hand.
+
+The image lies in the user's cache folder, below a name that follows from the recipe: a
+changed recipe makes a new one, and the old ones are deleted.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RECIPE = (HERE / "packages.txt", HERE / "customize.sh", HERE / "init.sh")
+BUILD_S = 900.0
+
+
+@dataclass(frozen=True)
+class Image:
+    """The files of a guest."""
+
+    folder: Path
+
+    @property
+    def kernel(self) -> Path:
+        """Debian's, compressed as it came."""
+        return self.folder / "vmlinuz"
+
+    @property
+    def initrd(self) -> Path:
+        """Loads what the root file system needs, and mounts it."""
+        return self.folder / "initrd"
+
+    @property
+    def root(self) -> Path:
+        """ext4, never written to: a guest's writes end with it."""
+        return self.folder / "root.ext4"
+
+    @property
+    def key(self) -> Path:
+        """The private key that the guest's sshd knows."""
+        return self.folder / "user_key"
+
+    @property
+    def known_hosts(self) -> Path:
+        """The guest's own key."""
+        return self.folder / "known_hosts"
+
+
+def cache() -> Path:
+    """Where images lie."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "fpvcar" / "guest"
+
+
+def release() -> str:
+    """The guest runs the host's programs, so it is of the host's release."""
+    words = dict(
+        line.split("=", 1)
+        for line in Path("/etc/os-release").read_text().splitlines()
+        if "=" in line
+    )
+    return words["VERSION_CODENAME"].strip('"')
+
+
+def image() -> Image:
+    """The image of this recipe; built, with a line that says so, where it is not."""
+    recipe = hashlib.sha256(release().encode())
+    for part in RECIPE:
+        recipe.update(part.read_bytes())
+    folder = cache() / recipe.hexdigest()[:16]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            for old in folder.parent.iterdir():
+                if old.is_dir():
+                    shutil.rmtree(old)
+            _build(folder)
+    return Image(folder)
+
+
+def _build(folder: Path) -> None:
+    begin_s = time.monotonic()
+    print(
+        f"  guest: building the image, 1 to 3 minutes, into {folder}", file=sys.stderr
+    )
+    packages = (HERE / "packages.txt").read_text().split("\n")
+    names = [line.strip() for line in packages if line.strip() and line[0] != "#"]
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        made = Path(temporary) / "image"
+        made.mkdir()
+        for key in ("user_key", "host_key"):
+            subprocess.run(
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", made / key],
+                check=True,
+            )
+        hook = f'sh "{HERE}/customize.sh" "$1" "{HERE}/init.sh" "{made}"'
+        done = subprocess.run(
+            [
+                "mmdebstrap", "--quiet", "--variant=essential", "--format=null",
+                f"--include={','.join(names)}", f"--customize-hook={hook}",
+                release(), "/dev/null",
+            ],
+            env={**os.environ, "INITRD": "No"},
+            capture_output=True, text=True, timeout=BUILD_S,
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(f"mmdebstrap: {done.stderr.strip()[-2000:]}")
+        host_key = (made / "host_key.pub").read_text()
+        (made / "known_hosts").write_text(f"guest {host_key}")
+        made.rename(folder)
+    print(f"  guest: built in {time.monotonic() - begin_s:.0f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    print(image().folder)

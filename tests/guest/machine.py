@@ -1,0 +1,159 @@
+"""A running guest: commands go in by ssh, folders by a 9p share."""
+
+import contextlib
+import shlex
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from tests.guest.image import image
+
+BOOT_S = 120.0
+COMMAND_S = 120.0
+MEMORY_MB = 1024
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+class Guest(AbstractContextManager["Guest"]):
+    """Boots when it is made; gone, with all it wrote, when it is left.
+
+    `share` is what the guest sees as /share, read and written; `cable` the two sockets
+    of a pair's cable, ours first; `address` is that of its data interface eth1.
+    """
+
+    def __init__(
+        self, share: Path, address: str = "10.0.0.1", cpus: int = 2,
+        cable: tuple[Path, Path] | None = None,
+    ) -> None:  # fmt: skip
+        self.address = address
+        files = image()
+        self._home = tempfile.TemporaryDirectory(prefix="guest-")
+        home = Path(self._home.name)
+        self.console = home / "console"
+        port = _free_port()
+        data = "user,id=data,restrict=on"
+        if cable:
+            data = (
+                f"dgram,id=data,local.type=unix,local.path={cable[0]},"
+                f"remote.type=unix,remote.path={cable[1]}"
+            )
+        self._process = subprocess.Popen(
+            [
+                "setpriv", "--pdeathsig=KILL", "qemu-system-x86_64",
+                "-accel", "tcg,thread=multi",
+                # TCG runs `rep movsb` byte by byte: memcpy is 8 times faster without.
+                "-cpu", "max,erms=off,fsrm=off",
+                "-smp", str(cpus), "-m", str(MEMORY_MB),
+                "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                "-serial", f"file:{self.console}",
+                "-kernel", str(files.kernel), "-initrd", str(files.initrd),
+                "-append", "console=ttyS0 quiet panic=-1 mitigations=off "
+                f"random.trust_cpu=on data={address}/24",
+                "-drive", f"file={files.root},if=virtio,format=raw,snapshot=on",
+                "-device", "virtio-rng-pci",
+                "-netdev", f"user,id=ssh,hostfwd=tcp:127.0.0.1:{port}-:22",
+                "-device", "virtio-net-pci,netdev=ssh,romfile=",
+                "-netdev", data,
+                "-device", "virtio-net-pci,netdev=data,host_mtu=9000,romfile=,"
+                f"mac=52:54:00:00:00:{int(address.rpartition('.')[2]):02x}",
+                "-virtfs", f"local,path={share},mount_tag=share,security_model=none",
+            ],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=(home / "qemu").open("wb"),
+        )  # fmt: skip
+        (home / "ssh_config").write_text(
+            f"Host guest\n  HostName 127.0.0.1\n  Port {port}\n  User root\n"
+            f"  IdentityFile {files.key}\n  IdentitiesOnly yes\n"
+            f"  UserKnownHostsFile {files.known_hosts}\n  HostKeyAlias guest\n"
+            "  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n"
+            f"  LogLevel ERROR\n  ControlMaster auto\n  ControlPath {home}/ssh\n"
+            "  ControlPersist yes\n  ConnectTimeout 5\n"
+        )
+        self.ssh = ["ssh", "-F", str(home / "ssh_config"), "guest"]
+        try:
+            self._wait()
+        except BaseException:
+            self.close()
+            raise
+
+    def _wait(self) -> None:
+        until = time.monotonic() + BOOT_S
+        while time.monotonic() < until and self._process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                done = subprocess.run(
+                    [*self.ssh, "true"], timeout=20, stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                )  # fmt: skip
+                if done.returncode == 0:
+                    return
+            time.sleep(0.2)
+        said = (Path(self._home.name) / "qemu").read_text()
+        raise AssertionError(f"the guest did not come up: {said}\n{self.log()}")
+
+    def log(self) -> str:
+        """What the guest's kernel said."""
+        return self.console.read_text(errors="replace") if self.console.exists() else ""
+
+    def run(
+        self, command: str, timeout_s: float = COMMAND_S, stdin: str = ""
+    ) -> "subprocess.CompletedProcess[str]":
+        """A command line for the guest's shell; its end is not judged."""
+        return subprocess.run(
+            [*self.ssh, command], input=stdin, capture_output=True, text=True,
+            timeout=timeout_s,
+        )  # fmt: skip
+
+    def check(self, command: str, timeout_s: float = COMMAND_S) -> str:
+        """What a command printed that must succeed."""
+        done = self.run(command, timeout_s)
+        assert done.returncode == 0, (
+            command,
+            done.returncode,
+            done.stdout,
+            done.stderr,
+        )
+        return done.stdout
+
+    def start(self, *words: str) -> "subprocess.Popen[bytes]":
+        """A command that goes on; a word is one word for it, whatever is in it."""
+        return subprocess.Popen(
+            [*self.ssh, shlex.join(words)], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """The power goes."""
+        subprocess.run(
+            [*self.ssh[:-1], "-O", "exit", "guest"], stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, timeout=20,
+        )  # fmt: skip
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        self._home.cleanup()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.close()
+
+
+@contextmanager
+def pair(share: Path) -> Iterator[tuple[Guest, Guest]]:
+    """Two guests of one processor each, 10.0.0.1 and 10.0.0.2, with a cable between."""
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cable-")))
+        one, two = home / "one", home / "two"
+        first = stack.enter_context(Guest(share, "10.0.0.1", 1, (one, two)))
+        yield first, stack.enter_context(Guest(share, "10.0.0.2", 1, (two, one)))
