@@ -41,7 +41,9 @@ struct verbs {
 
     struct slot *spent; /* received into, to post again at the next poll */
     unsigned in_flight; /* sends without a completion */
-    bool armed, disconnected, failed;
+    int ready_fd;       /* always readable */
+    bool credited;      /* the receiver's first credit came */
+    bool armed, drained, disconnected, failed;
 };
 
 /* A connection over `id` (taken over, also when it fails) with its queue pair, first

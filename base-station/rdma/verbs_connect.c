@@ -28,7 +28,8 @@ int verbs_expect(struct rdma_event_channel *events, enum rdma_cm_event_type expe
             return troubled(trouble, EXIT_FAULT, "rdma_get_cm_event: %s",
                             strerror(errno));
         if (left_ms <= 0)
-            return troubled(trouble, EXIT_FAULT, "no answer in time");
+            return troubled(trouble, EXIT_FAULT,
+                            "no answer in time: is that host up, and the way to it?");
         poll(&polled, 1, (int)left_ms);
     }
     enum rdma_cm_event_type got = event->event;
@@ -116,6 +117,10 @@ static int gid_address(const struct options *options, struct sockaddr_storage *i
                         name[0] ? " " : "", name, options->gid_index);
     struct sockaddr_in6 six = {.sin6_family = AF_INET6};
     memcpy(&six.sin6_addr, gid.raw, sizeof gid.raw);
+    if (IN6_IS_ADDR_UNSPECIFIED(&six.sin6_addr))
+        return troubled(trouble, EXIT_FAULT,
+                        "GID index %d is empty: see the device's gids folder in /sys",
+                        options->gid_index);
     struct sockaddr_in four = {.sin_family = AF_INET};
     memcpy(&four.sin_addr, gid.raw + 12, 4);
     if (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
@@ -169,6 +174,8 @@ static int resolve(struct rdma_event_channel *events, struct rdma_cm_id *id,
                         strerror(errno));
     if (verbs_expect(events, RDMA_CM_EVENT_ADDR_RESOLVED, end_ms, trouble) < 0)
         return -1;
+    if (!id->verbs)
+        return troubled(trouble, EXIT_FAULT, "the route to it is not by an RDMA device");
     if (!right_device(id, options)) {
         char name[64];
         name_device(id, name, sizeof name);
@@ -176,7 +183,8 @@ static int resolve(struct rdma_event_channel *events, struct rdma_cm_id *id,
                         options->device);
     }
     if (rdma_resolve_route(id, limit_ms) < 0)
-        return troubled(trouble, EXIT_FAULT, "rdma_resolve_route: %s", strerror(errno));
+        return troubled(trouble, EXIT_FAULT, "the route to it is not by an RDMA device: %s",
+                        strerror(errno));
     return verbs_expect(events, RDMA_CM_EVENT_ROUTE_RESOLVED, end_ms, trouble);
 }
 
