@@ -82,7 +82,9 @@ static struct transport *dial_host(const struct options *options, const char *ho
                                    int64_t end_ms, int hosts_left,
                                    struct trouble *trouble)
 {
-    struct addrinfo *found = net_resolve(host, options->port, trouble), *from = NULL;
+    struct addrinfo *found =
+        net_resolve(host, options->port, left_ms(end_ms) / hosts_left, trouble);
+    struct addrinfo *from = NULL;
     struct transport *transport = NULL;
     struct trouble last = {0};
     int count = 0;
@@ -90,7 +92,8 @@ static struct transport *dial_host(const struct options *options, const char *ho
         return NULL;
     for (struct addrinfo *one = found; one; one = one->ai_next)
         count++;
-    if (options->bind_to && !(from = net_resolve(options->bind_to, "0", trouble))) {
+    if (options->bind_to &&
+        !(from = net_resolve(options->bind_to, "0", left_ms(end_ms), trouble))) {
         freeaddrinfo(found);
         return NULL;
     }

@@ -6,9 +6,17 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
+
+enum { BIND_LIMIT_MS = 10000 };
 
 uint16_t net_port(const struct sockaddr *address)
 {
@@ -67,24 +75,114 @@ bool net_is_loopback(const struct sockaddr *address)
            (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127);
 }
 
-struct addrinfo *net_resolve(const char *host, const char *port, struct trouble *trouble)
+/* A name that a thread of its own asks for. Whoever is last frees it: the thread cannot
+ * be stopped, and is left alone when the time is over. */
+struct question {
+    char host[256], port[16];
+    int answered_fd; /* an eventfd */
+    atomic_int owners, error;
+    struct addrinfo *found; /* good once `error` is told */
+};
+
+static int look_up(struct question *question, int flags)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    struct addrinfo *found = NULL;
-    size_t length = strlen(host);
-    char bare[256];
-    if (length > 2 && length < sizeof bare && host[0] == '[' && host[length - 1] == ']') {
-        memcpy(bare, host + 1, length - 2);
-        bare[length - 2] = '\0';
-        host = bare;
-    }
-    int error = getaddrinfo(host, port, &hints, &found);
-    if (!error)
-        return found;
-    char name[128];
-    shown(name, sizeof name, host, (uint32_t)strlen(host));
-    troubled(trouble, EXIT_FAULT, "unknown host \"%s\": %s", name, gai_strerror(error));
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                                   .ai_flags = AI_NUMERICSERV | flags};
+    return getaddrinfo(question->host, question->port, &hints, &question->found);
+}
+
+static void question_close(struct question *question)
+{
+    if (atomic_fetch_sub(&question->owners, 1) > 1)
+        return;
+    if (question->found)
+        freeaddrinfo(question->found);
+    close(question->answered_fd);
+    free(question);
+}
+
+static void *ask(void *argument)
+{
+    struct question *question = argument;
+    atomic_store(&question->error, look_up(question, 0));
+    eventfd_write(question->answered_fd, 1);
+    question_close(question);
     return NULL;
+}
+
+static struct question *question_open(const char *host, const char *port)
+{
+    size_t length = strlen(host);
+    bool brackets = length > 2 && host[0] == '[' && host[length - 1] == ']';
+    struct question *question = calloc(1, sizeof *question);
+    if (!question)
+        return NULL;
+    snprintf(question->host, sizeof question->host, "%.*s",
+             (int)(brackets ? length - 2 : length), brackets ? host + 1 : host);
+    snprintf(question->port, sizeof question->port, "%s", port);
+    question->answered_fd = eventfd(0, EFD_CLOEXEC);
+    atomic_init(&question->owners, 1);
+    return question;
+}
+
+/* Its thread must not take the signals that end the tool: those wait in a signalfd. */
+static int ask_aside(struct question *question)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    atomic_fetch_add(&question->owners, 1);
+    int error = pthread_create(&thread, NULL, ask, question);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        atomic_fetch_sub(&question->owners, 1);
+    else
+        pthread_detach(thread);
+    return error;
+}
+
+/* 0, an EAI_ error, or 1: no answer in time. */
+static int await(struct question *question, int64_t limit_ms)
+{
+    int64_t end_ms = now_ms() + limit_ms;
+    if (question->answered_fd < 0 || ask_aside(question))
+        return EAI_MEMORY;
+    for (;;) {
+        int64_t left_ms = end_ms - now_ms();
+        struct pollfd polled = {question->answered_fd, POLLIN, 0};
+        if (poll(&polled, 1, left_ms > 0 ? (int)left_ms : 0) > 0)
+            return atomic_load(&question->error);
+        if (left_ms <= 0)
+            return 1;
+    }
+}
+
+struct addrinfo *net_resolve(const char *host, const char *port, int64_t limit_ms,
+                             struct trouble *trouble)
+{
+    char name[128];
+    struct question *question = question_open(host, port);
+    struct addrinfo *found = NULL;
+    shown(name, sizeof name, host, (uint32_t)strlen(host));
+    int error = question ? look_up(question, AI_NUMERICHOST) : EAI_MEMORY;
+    if (error == EAI_NONAME)
+        error = await(question, limit_ms);
+    if (error == 1) {
+        troubled(trouble, EXIT_FAULT,
+                 "no name server says in time where \"%s\" is: check the name and "
+                 "/etc/resolv.conf (--connect-timeout)",
+                 name);
+    } else if (error) {
+        troubled(trouble, EXIT_FAULT, "unknown host \"%s\": %s", name,
+                 gai_strerror(error));
+    } else {
+        found = question->found;
+        question->found = NULL;
+    }
+    if (question)
+        question_close(question);
+    return found;
 }
 
 static int listen_on(const struct sockaddr *address, socklen_t length)
@@ -111,7 +209,7 @@ int net_listen(const char *bind_to, uint16_t port, struct sockaddr_storage *boun
     if (bind_to) {
         char text[8];
         snprintf(text, sizeof text, "%u", (unsigned)port);
-        struct addrinfo *found = net_resolve(bind_to, text, trouble);
+        struct addrinfo *found = net_resolve(bind_to, text, BIND_LIMIT_MS, trouble);
         if (!found)
             return -1;
         fd = listen_on(found->ai_addr, found->ai_addrlen);

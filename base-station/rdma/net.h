@@ -18,8 +18,11 @@ bool net_is_loopback(const struct sockaddr *address);
 uint16_t net_port(const struct sockaddr *address);
 void net_set_port(struct sockaddr *address, uint16_t port);
 
-/* Resolves one host (and port). NULL with a trouble; to free with freeaddrinfo. */
-struct addrinfo *net_resolve(const char *host, const char *port, struct trouble *trouble);
+/* Resolves one host (and port), within `limit_ms`: getaddrinfo(3) itself may wait for a
+ * silent name server for longer than anybody wants to. NULL with a trouble; to free with
+ * freeaddrinfo. */
+struct addrinfo *net_resolve(const char *host, const char *port, int64_t limit_ms,
+                             struct trouble *trouble);
 
 /* Listens on every address (both families on one socket where IPv6 is there), or on
  * `bind_to` only. The address it got is in `*bound`. The descriptor, or -1. */

@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -272,7 +273,51 @@ def test_what_a_killed_run_left_the_next_one_removes(ends: Ends) -> None:
     assert names(ends.place) == [".out.x.part", "out"]
 
 
+SILENT_NAME_SERVER = """
+import socket, subprocess, sys
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.1", 53))
+sys.exit(subprocess.call(sys.argv[1:]))
+"""
+
+
+def alone(ends: Ends, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs rdsend on a machine that has no network, and a name server that is mute."""
+    (ends.place / "resolv").write_text("nameserver 127.0.0.1\noptions timeout:30\n")
+    inside = 'mount --bind resolv /etc/resolv.conf && exec "$0" "$@"'
+    python = [sys.executable, "-c", SILENT_NAME_SERVER]
+    return subprocess.run(
+        ["unshare", "-mn", "sh", "-c", inside, *python, ends.folder / "rdsend", *words],
+        cwd=ends.place,
+        env={**os.environ, "RDPIPE_KEY": KEY.decode()},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+
+
 class TestAdvice:
+    def test_a_name_server_that_says_nothing(self, ends: Ends) -> None:
+        since = time.monotonic()
+        ended = alone(ends, "--connect-timeout", "1", "some.where", "9")
+        assert 0.9 < time.monotonic() - since < 5
+        assert ended.returncode == 1 and "no name server says in time" in ended.stderr
+
+    def test_no_route(self, ends: Ends) -> None:
+        ended = alone(ends, "192.0.2.1", "9")
+        assert ended.returncode == 1 and "no route to it" in ended.stderr
+
+    def test_no_device(self, ends: Ends) -> None:
+        rdma = ["--transport", "rdma", "--device", "nothere0"]
+        for end in (
+            ends.send(options=rdma, port=9),
+            End([str(ends.folder / "rdrecv"), *rdma, "0"], ends.place),
+        ):
+            ended = end.ended()
+            assert ended.status == 1 and "RDMA" in ended.err, ended.err
+
     def test_an_unknown_host(self, ends: Ends) -> None:
         ended = ends.send(host="no-such-host.invalid", port=9).ended()
         assert ended.status == 1 and 'unknown host "no-such-host.invalid"' in ended.err
