@@ -98,21 +98,23 @@ int slot_fetch(struct slot *slot, uint32_t left)
     return 0;
 }
 
-static int open_pipe(struct slot *slot, uint32_t chunk)
+static int open_pipe(struct slot *slot, uint32_t most, uint32_t chunk)
 {
     if (pipe2(slot->pipe, O_CLOEXEC | O_NONBLOCK) < 0) {
         slot->pipe[0] = slot->pipe[1] = -1;
         return -1;
     }
-    return fcntl(slot->pipe[1], F_SETPIPE_SZ, chunk) < 0 ? -1 : 0;
+    bool roomy = fcntl(slot->pipe[1], F_SETPIPE_SZ, most) >= 0 ||
+                 fcntl(slot->pipe[1], F_SETPIPE_SZ, chunk) >= 0;
+    return roomy ? 0 : -1;
 }
 
-int ring_pipes(struct ring *ring)
+int ring_pipes(struct ring *ring, uint32_t most)
 {
     uint32_t opened = 0;
     errno = EMFILE;
     while (ring->count <= PIPES_MOST && opened < ring->count)
-        if (open_pipe(&ring->slot[opened++], ring->chunk) < 0)
+        if (open_pipe(&ring->slot[opened++], most, ring->chunk) < 0)
             break;
         else if (opened == ring->count)
             return 0;

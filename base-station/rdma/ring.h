@@ -38,9 +38,9 @@ struct ring {
 int ring_open(struct ring *ring, uint32_t count, uint32_t chunk);
 void ring_close(struct ring *ring);
 
-/* Gives every slot a pipe that holds a chunk of whole pages; none where the kernel or
- * this user's limits refuse: -1 with errno. */
-int ring_pipes(struct ring *ring);
+/* Gives every slot a pipe with room for `most` bytes, at least for a chunk, in whole
+ * pages; none where the kernel or this user's limits refuse: -1 with errno. */
+int ring_pipes(struct ring *ring, uint32_t most);
 void slot_unpipe(struct slot *slot);
 
 /* Fetches what is left in its pipe into `bytes`, where it belongs, and closes the pipe.

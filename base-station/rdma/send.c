@@ -137,7 +137,7 @@ static int take_done(struct sender *sender, const struct transport_event *event)
         return troubled(&sender->trouble, EXIT_FAULT,
                         "the other end wrote another number of bytes than were sent");
     sender->done = true;
-    return 0;
+    return sender->source.by_splice ? source_check(&sender->source, &sender->trouble) : 0;
 }
 
 static int take_event(struct sender *sender, const struct transport_event *event)
@@ -187,6 +187,8 @@ static int post_end(struct sender *sender)
     uint32_t length = END_BYTES + (source->seal ? SEAL_BYTES : 0);
     record_put(record, &(struct record){RECORD_END, length, source->count});
     ending_put(record + RECORD_BYTES, &ending);
+    if (source->by_splice && source_check(source, &sender->trouble) < 0)
+        return -1;
     if (source->seal && seal_close_record(source->seal, record) < 0)
         return troubled(&sender->trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
     int said = sender->transport->kind->control(sender->transport, record,
@@ -265,7 +267,7 @@ static void part(struct sender *sender)
     if (!trouble->status || !sender->transport)
         return;
     child_signal(&sender->child, SIGTERM);
-    if (sender->end_posted && !sender->link.told) {
+    if (sender->end_posted && !sender->done && !sender->link.told) {
         struct trouble unknown = {0};
         troubled(&unknown, EXIT_UNKNOWN,
                  "outcome unknown: all was sent, but not confirmed: %.200s",

@@ -159,7 +159,8 @@ int sink_start(struct sink *sink, struct trouble *trouble)
     atomic_store(&sink->fd, -1);
     sink->by_splice =
         sink->by_splice && (sink->to_command || copies_at_once(sink->target));
-    if (sink->by_splice && ring_pipes(sink->ring) < 0) {
+    /* A page that came in two segments takes two places. */
+    if (sink->by_splice && ring_pipes(sink->ring, 2 * sink->ring->chunk) < 0) {
         sink->by_splice = false;
         if (sink->verbose)
             say("no pipes to splice through: %s", strerror(errno));

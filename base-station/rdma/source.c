@@ -110,19 +110,24 @@ static size_t room_of(const struct source *source)
     return room;
 }
 
-static int check_whole(struct source *source)
+int source_check(const struct source *source, struct trouble *trouble)
 {
     struct stat now;
     uint64_t total = atomic_load(&source->total);
     if (!source->whole || source->size <= 0 || fstat(source->fd, &now) < 0)
         return 0;
-    if (total == (uint64_t)source->size && now.st_size == source->size)
-        return 0;
-    return troubled(&source->trouble, EXIT_FAULT,
-                    "%s changed while it was read: it had %lld bytes, %llu were read, "
-                    "it has %lld now",
-                    source->name, (long long)source->size, (unsigned long long)total,
-                    (long long)now.st_size);
+    if (total != (uint64_t)source->size || now.st_size != source->size)
+        return troubled(trouble, EXIT_FAULT,
+                        "%s changed while it was read: it had %lld bytes, %llu were "
+                        "read, it has %lld now",
+                        source->name, (long long)source->size, (unsigned long long)total,
+                        (long long)now.st_size);
+    if (source->by_splice && (now.st_mtim.tv_sec != source->written.tv_sec ||
+                              now.st_mtim.tv_nsec != source->written.tv_nsec))
+        return troubled(trouble, EXIT_FAULT,
+                        "%s changed while it was read: something was written to it",
+                        source->name);
+    return 0;
 }
 
 static int pass_on(struct source *source, XXH64_state_t *hash)
@@ -132,7 +137,7 @@ static int pass_on(struct source *source, XXH64_state_t *hash)
     while ((slot = ring_wait(source->ring, &source->ring->free, &source->network_us))) {
         ssize_t length = fill(source, slot, room_of(source));
         if (length <= 0)
-            return length < 0 ? -1 : check_whole(source);
+            return length < 0 ? -1 : source_check(source, &source->trouble);
         if (source->checksummed)
             XXH64_update(hash, slot->bytes + RECORD_BYTES, (size_t)length);
         if (make_record(source, slot, (size_t)length) < 0)
@@ -161,11 +166,12 @@ static void *source_main(void *argument)
 
 int source_start(struct source *source, struct trouble *trouble)
 {
-    struct stat state;
+    struct stat state = {0};
     fcntl(source->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
     source->by_splice = source->by_splice && fstat(source->fd, &state) == 0 &&
-                        (S_ISREG(state.st_mode) || S_ISFIFO(state.st_mode));
-    if (source->by_splice && ring_pipes(source->ring) < 0) {
+                        (source->whole || S_ISFIFO(state.st_mode));
+    source->written = state.st_mtim;
+    if (source->by_splice && ring_pipes(source->ring, source->ring->chunk) < 0) {
         source->by_splice = false;
         if (source->verbose)
             say("no pipes to splice %s through: %s", source->name, strerror(errno));

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "ring.h"
 #include "seal.h"
@@ -25,6 +26,7 @@ struct source {
 
     pthread_t thread;
     bool started;
+    struct timespec written; /* the file, before it is read */
     atomic_uint_fast64_t total; /* may be read at any time */
     atomic_bool over;           /* what follows is settled */
     uint64_t count, checksum;
@@ -33,6 +35,10 @@ struct source {
 };
 
 int source_start(struct source *source, struct trouble *trouble);
+
+/* Is a file by name what it was? Asked also when all is sent, and when it has arrived:
+ * until then a spliced page shows whatever happens to the file. */
+int source_check(const struct source *source, struct trouble *trouble);
 
 /* Waits for the thread's end, if it has ended or is about to. */
 void source_join(struct source *source);
