@@ -142,3 +142,9 @@ int open_below(int folder, const char *name, int flags, mode_t mode)
         return fd;
     return openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW, mode);
 }
+
+bool opens_below(void)
+{
+    struct open_how how = {0};
+    return syscall(SYS_openat2, -1, "", &how, 0) >= 0 || errno != ENOSYS;
+}

@@ -47,4 +47,7 @@ int sum_of(int fd, uint64_t length, uint64_t *sum);
  * openat with O_NOFOLLOW, which is the same for a name of one component. */
 int open_below(int folder, const char *name, int flags, mode_t mode);
 
+/* Has this kernel got openat2? */
+bool opens_below(void);
+
 #endif

@@ -359,6 +359,9 @@ int tree_sink(const struct rdcp_options *options, const char *target)
     sink->target = target;
     sink->base = sink->file_fd = -1;
     umask(0);
+    if (options->verbose && !opens_below())
+        fprintf(stderr, "rdcp: no openat2 in this kernel (Linux 5.6 has it): names are "
+                        "opened one by one, through no symbolic link\n");
     int got;
     while ((got = tree_next(&reader, &record, &why)) > 0 && !sink->ended)
         if (take(sink, &record) < 0)

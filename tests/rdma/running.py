@@ -6,7 +6,7 @@ They are known by a mark in their environment, on both sides of SSH.
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tests.rdma.sshd import Sshd
@@ -72,6 +72,7 @@ class Tools:
         *arguments: str | Path,
         stdin: bytes = b"",
         within_s: float = 30,
+        before: Callable[[], None] | None = None,
     ) -> Ended:
         return subprocess.run(
             self.words(tool, arguments),
@@ -80,6 +81,7 @@ class Tools:
             timeout=within_s,
             cwd=self.place,
             env=self.environment,
+            preexec_fn=before,
         )
 
     def ours(self) -> dict[int, list[str]]:

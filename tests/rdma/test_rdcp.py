@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rdma.kernel import OPENAT2, without
 from tests.rdma.running import Ended, Tools
 
 pytestmark = pytest.mark.e2e
@@ -120,18 +121,25 @@ def test_what_is_no_file_is_skipped_and_the_rest_goes_on(tools: Tools) -> None:
     assert os.listdir(tools.place / "copy") == ["zz"]
 
 
-def test_holes_stay_holes(tools: Tools) -> None:
+@pytest.mark.soak
+def test_holes_stay_holes(tools: Tools, soaking: bool) -> None:
+    size = 5 << 30 if soaking else 64 << 20
     with (tools.place / "sparse").open("wb") as file:
-        file.seek(50_000_000)
+        file.seek(size - 5_000_000)
         file.write(b"middle")
-        file.truncate(200_000_000)
-    copied(tools.run("rdcp", "--verify", "sparse", f"host1:{tools.place}/copy"))
+        file.truncate(size)
+    row = ["--verify", "sparse", f"host1:{tools.place}/copy"]
+    copied(tools.run("rdcp", *row, within_s=size / 20e6 + 30))
     state = (tools.place / "copy").stat()
-    assert state.st_size == 200_000_000
+    assert state.st_size == size
     assert state.st_blocks * 512 < 1_000_000
+    with (tools.place / "copy").open("rb") as copy:
+        copy.seek(size - 5_000_000)
+        assert copy.read(9) == b"middle\0\0\0"
 
 
-def test_planted_links_are_not_followed(tools: Tools) -> None:
+@pytest.mark.parametrize("kernel", ["new", "without openat2"])
+def test_planted_links_are_not_followed(tools: Tools, kernel: str) -> None:
     tree, copy = tools.place / "tree", tools.place / "copy"
     outside = tools.place / "outside"
     (tree / "sub").mkdir(parents=True)
@@ -144,8 +152,12 @@ def test_planted_links_are_not_followed(tools: Tools) -> None:
     (copy / "sub").symlink_to(outside)
     (copy / "g").symlink_to(outside / "g")
     (copy / ".h.rdcp-part").symlink_to(outside / "g")
-    ended = tools.run("rdcp", "-r", "tree/.", f"host1:{copy}")
+    old = kernel != "new"
+    before = without(OPENAT2) if old else None
+    target = copy if old else f"host1:{copy}"
+    ended = tools.run("rdcp", "-rv", "tree/.", target, before=before)
     assert ended.returncode == 1
+    assert (b"no openat2 in this kernel" in ended.stderr) == old
     assert b"sub: " in ended.stderr and b"h: " in ended.stderr
     assert os.listdir(outside) == ["g"]
     assert (outside / "g").read_bytes() == b"kept"

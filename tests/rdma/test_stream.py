@@ -47,6 +47,24 @@ def test_every_size(ends: Ends, length: int, options: list[str]) -> None:
     assert (ended.status, ended.out) == (0, data)
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("checksum", ["xxh64", "none"])
+def test_a_sparse_file(ends: Ends, checksum: str, soaking: bool) -> None:
+    """Longer than 32 bits count (in the soak form); compared as it comes."""
+    size = 5 << 30 if soaking else 64 << 20
+    with (ends.place / "in").open("wb") as file:
+        file.seek(size // 3)
+        file.write(b"middle")
+        file.truncate(size)
+    within_s = size / 20e6 + 20
+    receiver = ends.receive("--", "sh", "-c", "cmp - in && echo same")
+    sender = ends.send("in", options=["--checksum", checksum, "--json"])
+    ended = sender.ended(within_s)
+    assert ended.status == 0, ended.err
+    assert json.loads(ended.err)["bytes"] == size
+    assert receiver.ended(within_s).out == b"same\n"
+
+
 def test_small_chunks_and_one_credit(ends: Ends) -> None:
     data = noise(100_001)
     receiver = ends.receive("out", options=["--chunk", "4096", "--credits", "1"])
