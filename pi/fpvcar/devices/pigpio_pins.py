@@ -72,6 +72,7 @@ class PigpioPins:
         except OSError as fault:
             raise PinsLost(f"{where}: {fault.strerror or fault}") from None
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.connection = connection
         self.client = _Client(connection)
         try:
             self.call(f"{where} does not answer", self.client.get_pigpio_version)

@@ -1,0 +1,132 @@
+"""HC-SR04: ultrasonic range sensor (ElecFreaks data sheet).
+
+A pulse of 10 us on the trigger sends eight cycles of 40 kHz; the echo pin is then high
+for as long as the sound was on its way, there and back.
+"""
+
+import enum
+import statistics
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from fpvcar.devices.pigpio_edges import Edge
+
+TRIGGER_US = 10
+TURN_S = 0.033
+"""Between two triggers, whichever the sensor: 4 m and back take 23 ms. With two sensors
+each then has the 60 ms that the data sheet asks for."""
+RISE_S = 0.01
+"""The echo begins 0.45 ms after the trigger; later, nobody is there."""
+SHORTEST_US, LONGEST_US = 100, 25_000
+"""Below is noise, above (4.3 m) the sensor only says that it heard nothing."""
+STUCK_S = 0.25
+"""Clones hold the echo for up to 200 ms when they hear nothing."""
+MEDIAN_OF = 3
+TICKS = 1 << 32
+
+
+class Status(enum.StrEnum):
+    """What became of a measurement."""
+
+    OK = "ok"
+    FAR = "out of range"
+    ABSENT = "does not answer"
+    STUCK = "its echo does not fall"
+    NOISE = "an echo too short to be one"
+
+
+class Sample(NamedTuple):
+    """`range_m` is None where there is no target; `status` says why."""
+
+    range_m: float | None
+    status: Status
+
+
+class Edges(Protocol):
+    """Where edges come from. Raises PinsFault."""
+
+    def read(self, timeout_s: float) -> Sequence[Edge]:
+        """Waits so long for the next ones."""
+
+    def level(self, gpio: int) -> int:
+        """As of the last edge."""
+
+
+def sound_m_per_s(celsius: float) -> float:
+    """The speed of sound in dry air, to 0.1 % from -20 to 50 degrees."""
+    return 331.3 + 0.606 * celsius
+
+
+def from_width(width_us: int, celsius: float) -> Sample:
+    """What an echo of this length says."""
+    if width_us < SHORTEST_US:
+        return Sample(None, Status.NOISE)
+    if width_us > LONGEST_US:
+        return Sample(None, Status.FAR)
+    return Sample(width_us * 0.5e-6 * sound_m_per_s(celsius), Status.OK)
+
+
+class Median:
+    """Of the last three samples: a single wrong echo is not seen. Pure."""
+
+    def __init__(self) -> None:
+        self._last: deque[Sample] = deque(maxlen=MEDIAN_OF)
+
+    def add(self, sample: Sample) -> Sample:
+        """The middle one, with "no target" as the farthest; a fault is told at once."""
+        if sample.status not in (Status.OK, Status.FAR):
+            self._last.clear()
+            return sample
+        self._last.append(sample)
+        far = float("inf")
+        middle = statistics.median_high(
+            far if one.range_m is None else one.range_m for one in self._last
+        )
+        return Sample(None, Status.FAR) if middle == far else Sample(middle, Status.OK)
+
+
+class HcSr04:
+    """One sensor. `trigger` pulls its pin high for so many microseconds."""
+
+    def __init__(
+        self, edges: Edges, trigger: Callable[[int], None], echo: int,
+        clock_s: Callable[[], float],
+    ) -> None:  # fmt: skip
+        self._edges, self._trigger, self._echo = edges, trigger, echo
+        self._clock_s = clock_s
+        self._median = Median()
+        self._rose_s: float | None = None
+
+    def measure(self, celsius: float = 20.0) -> Sample:
+        """Triggers and waits for the echo, TURN_S at most. Raises PinsFault."""
+        self._edges.read(0.0)  # what is left of others, or of our last one
+        return self._median.add(self._once(celsius))
+
+    def _once(self, celsius: float) -> Sample:
+        begin_s = self._clock_s()
+        if self._edges.level(self._echo):
+            return self._still_high(begin_s)
+        self._rose_s = None
+        self._trigger(TRIGGER_US)
+        rose_us: int | None = None
+        while (left_s := self._left_s(begin_s, rose_us)) > 0:
+            for edge in self._edges.read(left_s):
+                if edge.gpio != self._echo:
+                    continue
+                if edge.level:
+                    rose_us, self._rose_s = edge.tick_us, self._clock_s()
+                elif rose_us is not None:
+                    return from_width((edge.tick_us - rose_us) % TICKS, celsius)
+        return Sample(None, Status.ABSENT if rose_us is None else Status.FAR)
+
+    def _left_s(self, begin_s: float, rose_us: int | None) -> float:
+        limit_s = RISE_S if rose_us is None else TURN_S
+        return begin_s + limit_s - self._clock_s()
+
+    def _still_high(self, now_s: float) -> Sample:
+        """Its last echo has not ended: it must not be triggered."""
+        if self._rose_s is None:
+            self._rose_s = now_s
+        stuck = now_s - self._rose_s > STUCK_S
+        return Sample(None, Status.STUCK if stuck else Status.FAR)

@@ -1,0 +1,188 @@
+"""The ultrasonic sensor: the driver alone, and against the emulated daemon."""
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from fpvcar.devices import hcsr04
+from fpvcar.devices.hcsr04 import HcSr04, Median, Sample, Status
+from fpvcar.devices.pigpio_edges import Edge, PigpioEdges
+from fpvcar.devices.pigpio_pins import PigpioPins
+from fpvcar.devices.pins import PinsFault
+from tests.pigpiod_fixture import emulator
+
+ECHO, OTHER, TRIGGER = 21, 22, 20
+
+
+@dataclass
+class Air:
+    """Answers a trigger with the edges of a script: (us after it, gpio, level)."""
+
+    answers: Callable[[], Sequence[tuple[int, int, int]]]
+    now_us: int = 5_000_000
+    triggers: int = 0
+    coming: list[Edge] = field(default_factory=list)
+    levels: dict[int, int] = field(default_factory=dict)
+
+    def clock_s(self) -> float:
+        return self.now_us / 1e6
+
+    def trigger(self, length_us: int) -> None:
+        assert length_us >= 10
+        assert not self.levels.get(ECHO), "triggered while the echo is high"
+        self.triggers += 1
+        for after_us, gpio, level in self.answers():
+            self.coming.append(Edge(self.now_us + after_us, gpio, level))
+
+    def read(self, timeout_s: float) -> list[Edge]:
+        end_us = self.now_us + math.ceil(timeout_s * 1e6)
+        due = [edge for edge in self.coming if edge.tick_us <= end_us]
+        self.coming = [edge for edge in self.coming if edge.tick_us > end_us]
+        self.now_us = max((edge.tick_us for edge in due), default=end_us)
+        for edge in due:
+            self.levels[edge.gpio] = edge.level
+        wrapped = [edge._replace(tick_us=edge.tick_us % hcsr04.TICKS) for edge in due]
+        return wrapped
+
+    def level(self, gpio: int) -> int:
+        return self.levels.get(gpio, 0)
+
+    def sensor(self) -> HcSr04:
+        return HcSr04(self, self.trigger, ECHO, self.clock_s)
+
+
+def echo(width_us: int) -> list[tuple[int, int, int]]:
+    return [(450, ECHO, 1), (450 + width_us, ECHO, 0)]
+
+
+def test_a_metre_at_twenty_degrees() -> None:
+    """Data sheet: 58 us a centimetre."""
+    sample = Air(lambda: echo(5800)).sensor().measure()
+    assert sample.status is Status.OK
+    assert sample.range_m == pytest.approx(1.0, abs=0.01)
+
+
+def test_sound_is_slower_in_the_cold() -> None:
+    warm, cold = (
+        Air(lambda: echo(5800)).sensor().measure(celsius).range_m
+        for celsius in (30.0, -10.0)
+    )
+    assert warm is not None and cold is not None
+    assert warm / cold == pytest.approx(349.5 / 325.2, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("width_us", "status"),
+    [(99, Status.NOISE), (100, Status.OK), (25_000, Status.OK), (25_001, Status.FAR)],
+)
+def test_widths_at_their_limits(width_us: int, status: Status) -> None:
+    assert Air(lambda: echo(width_us)).sensor().measure().status is status
+
+
+def test_the_daemons_clock_wraps() -> None:
+    air = Air(lambda: echo(5800), now_us=(1 << 32) - 3000)
+    assert air.sensor().measure().range_m == pytest.approx(1.0, abs=0.01)
+
+
+def test_another_sensors_edges_are_not_ours() -> None:
+    both = [(400, OTHER, 1), (600, OTHER, 0)]
+    sample = Air(lambda: [*both, *echo(5800)]).sensor().measure()
+    assert sample.range_m == pytest.approx(1.0, abs=0.01)
+
+
+def test_nobody_there_is_said_soon() -> None:
+    air = Air(list)
+    begin_us = air.now_us
+    assert air.sensor().measure() == (None, Status.ABSENT)
+    assert air.now_us - begin_us <= 11_000
+
+
+def test_silence_after_the_burst_is_far_and_it_waits_for_the_end() -> None:
+    air = Air(lambda: echo(38_000))
+    sensor = air.sensor()
+    assert sensor.measure().status is Status.FAR
+    assert sensor.measure().status is Status.FAR, "still high: not triggered"
+    assert air.triggers == 1
+    air.now_us += 40_000
+    assert sensor.measure().status is Status.FAR
+    assert air.triggers == 2
+
+
+def test_an_echo_that_never_falls_is_stuck_and_comes_back() -> None:
+    air = Air(lambda: [(450, ECHO, 1)])
+    sensor = air.sensor()
+    statuses = []
+    for _ in range(12):
+        statuses.append(sensor.measure().status)
+        air.now_us += 33_000
+    assert statuses[0] is Status.FAR
+    assert statuses[-1] is Status.STUCK
+    assert air.triggers == 1
+    air.coming.append(Edge(air.now_us, ECHO, 0))
+    air.answers = lambda: echo(5800)
+    assert sensor.measure().range_m == pytest.approx(1.0, abs=0.01)
+
+
+ok = some.floats(0.02, 4.0).map(lambda range_m: Sample(range_m, Status.OK))
+some_samples = some.lists(ok | some.just(Sample(None, Status.FAR)), min_size=3)
+
+
+@given(some_samples)
+def test_a_single_wrong_echo_is_never_seen(samples: list[Sample]) -> None:
+    median = Median()
+    out = [median.add(sample) for sample in samples]
+    for index in range(2, len(samples)):
+        far = math.inf
+        window = sorted(
+            far if one.range_m is None else one.range_m
+            for one in samples[index - 2 : index + 1]
+        )
+        got = out[index].range_m
+        assert (far if got is None else got) == window[1]
+
+
+def test_a_fault_is_told_at_once_and_the_median_begins_anew() -> None:
+    median = Median()
+    for _ in range(3):
+        median.add(Sample(0.5, Status.OK))
+    assert median.add(Sample(None, Status.STUCK)).status is Status.STUCK
+    assert median.add(Sample(2.0, Status.OK)).range_m == 2.0
+
+
+def test_against_the_daemon(tmp_path: Path) -> None:
+    with emulator(tmp_path, "--hcsr04", f"{TRIGGER},{ECHO},0") as daemon:
+        pins = PigpioPins("127.0.0.1", daemon.port)
+        with contextlib.closing(
+            PigpioEdges("127.0.0.1", daemon.port, [ECHO, OTHER])
+        ) as edges:
+            pins.write(TRIGGER, 0)
+            sensor = HcSr04(
+                edges, lambda us: pins.client.gpio_trigger(TRIGGER, us, 1), ECHO,
+                time.monotonic,
+            )  # fmt: skip
+            for range_m in (0.3, 1.7, math.inf, 0.05):
+                daemon.soc.world.range_m[0] = range_m
+                got = [sensor.measure() for _ in range(8)][-1]
+                if range_m == math.inf:
+                    assert got == (None, Status.FAR)
+                else:
+                    assert got.range_m == pytest.approx(range_m, abs=0.005)
+            daemon.close()
+            with pytest.raises(PinsFault):
+                for _ in range(3):
+                    edges.read(0.5)
+        pins.close()
+
+
+def test_nobody_to_ask(tmp_path: Path) -> None:
+    with emulator(tmp_path) as daemon:
+        port = daemon.port
+    with pytest.raises(PinsFault, match=f"port {port}"):
+        PigpioEdges("127.0.0.1", port, [ECHO])
