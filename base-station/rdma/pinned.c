@@ -9,6 +9,7 @@
 enum {
     SPARE_RECEIVES = 8,
     CREDITS_LEAST = 4,
+    CHUNK_GOOD = 128 << 10, /* what is smaller costs more than fewer in flight do */
     PAGE = 4096,
     OTHERS = 256 << 10, /* queues, small records */
 };
@@ -37,13 +38,19 @@ static uint64_t need(const struct hello *hello)
     return slot * (hello->credits + SPARE_RECEIVES) + OTHERS;
 }
 
+static uint32_t halved(uint32_t value, uint32_t least)
+{
+    return value / 2 > least ? value / 2 : least;
+}
+
 int pinned_fit(struct hello *hello, uint64_t limit_bytes)
 {
-    int changed = 0;
-    for (; need(hello) > limit_bytes && hello->credits > CREDITS_LEAST; changed = 1)
-        hello->credits = hello->credits / 2 > CREDITS_LEAST ? hello->credits / 2
-                                                            : CREDITS_LEAST;
-    for (; need(hello) > limit_bytes && hello->chunk > CHUNK_LEAST; changed = 1)
-        hello->chunk = hello->chunk / 2 > CHUNK_LEAST ? hello->chunk / 2 : CHUNK_LEAST;
-    return changed;
+    struct hello wanted = *hello;
+    while (need(hello) > limit_bytes && hello->chunk > CHUNK_GOOD)
+        hello->chunk = halved(hello->chunk, CHUNK_GOOD);
+    while (need(hello) > limit_bytes && hello->credits > CREDITS_LEAST)
+        hello->credits = halved(hello->credits, CREDITS_LEAST);
+    while (need(hello) > limit_bytes && hello->chunk > CHUNK_LEAST)
+        hello->chunk = halved(hello->chunk, CHUNK_LEAST);
+    return wanted.chunk != hello->chunk || wanted.credits != hello->credits;
 }
