@@ -136,6 +136,20 @@ class TestTargets:
         assert link.is_symlink() and real.read_bytes() == b"new"
         assert stat.S_IMODE(real.stat().st_mode) == 0o640
 
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+    def test_a_file_keeps_its_owner(self, ends: Ends) -> None:
+        target = ends.place / "out"
+        target.write_bytes(b"old")
+        os.chown(target, 1234, 4321)
+        target.chmod(0o604)
+        receiver = ends.receive("out")
+        assert ends.send_bytes(b"new").status == 0
+        assert receiver.ended().status == 0
+        state = target.stat()
+        assert target.read_bytes() == b"new"
+        assert (state.st_uid, state.st_gid) == (1234, 4321)
+        assert stat.S_IMODE(state.st_mode) == 0o604
+
     def test_a_symlink_to_nothing_yet(self, ends: Ends) -> None:
         (ends.place / "link").symlink_to("absent")
         receiver = ends.receive("link")

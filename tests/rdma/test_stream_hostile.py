@@ -270,6 +270,14 @@ class TestAgainstTheSender:
             peer.close()
         assert ended.status == 1 and expected in ended.err
 
+    def test_another_version(self, ends: Ends) -> None:
+        def act(peer: Peer) -> None:
+            peer.whole_hello()
+            peer.send(Hello(RECEIVER, version=7).whole())
+            assert "version 1" in peer.last_words()
+
+        assert "speaks version 7" in self.serve(ends, act).err
+
     def test_a_confirmation_of_another_number_of_bytes(self, ends: Ends) -> None:
         def act(peer: Peer) -> None:
             peer.prove_as_receiver(KEY)
@@ -335,7 +343,7 @@ class TestRelays:
 
     def test_encrypted_data_is_not_to_be_seen(self, ends: Ends) -> None:
         sent, _, seen = self.through(ends, lambda data, way: data, "--encrypt")
-        assert sent.status == 0 and b"secret" not in seen
+        assert sent.status == 0 and b"secret" not in seen and KEY not in seen
         assert (ends.place / "out").read_bytes() == b"secret\n"
 
     def test_a_relay_cannot_strip_encryption(self, ends: Ends) -> None:
@@ -347,6 +355,36 @@ class TestRelays:
         sent, _, seen = self.through(ends, strip, "--encrypt")
         assert sent.status == 1 and b"secret" not in seen
         assert not (ends.place / "out").exists()
+
+    @pytest.mark.parametrize("one", [["--encrypt"], []])
+    def test_encryption_on_one_side_only(self, ends: Ends, one: list[str]) -> None:
+        receiver = ends.receive("out", options=one)
+        other = [] if one else ["--encrypt"]
+        ended = ends.send("--", "echo", "secret", options=other).ended(3)
+        assert ended.status == 1 and "only one end" in ended.err
+        receiver.kill(15)
+        assert "only one end" in receiver.ended().err
+        assert not (ends.place / "out").exists()
+
+    @pytest.mark.parametrize("options", [(), ("--encrypt",)])
+    def test_a_relay_cannot_play_a_transfer_again(
+        self, ends: Ends, knock: Knock, options: tuple[str, ...]
+    ) -> None:
+        said = bytearray()
+
+        def listen(data: bytes, way: int) -> bytes:
+            said.extend(data if way == 0 else b"")
+            return data
+
+        assert self.through(ends, listen, *options)[0].status == 0
+        (ends.place / "out").unlink()
+        receiver = ends.receive("out", options=options)
+        peer = knock()
+        peer.send(said)
+        assert "keys differ" in peer.last_words()
+        assert not (ends.place / "out").exists()
+        receiver.kill(15)
+        assert "key is wrong" in receiver.ended().err
 
     def test_a_relay_cannot_strip_the_checksum(self, ends: Ends) -> None:
         def strip(data: bytes, way: int) -> bytes:

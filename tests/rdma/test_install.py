@@ -1,0 +1,59 @@
+"""`make install`: programs, man pages without a fault, completion for each tool."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
+TOOLS = ["rdsend", "rdrecv", "rdpipe", "rdcp"]
+pytestmark = pytest.mark.e2e
+
+
+def test_install(rdma_tools: Path, tmp_path: Path) -> None:
+    words = ["make", "-s", "-C", str(SOURCE), "install", f"DESTDIR={tmp_path}"]
+    subprocess.run([*words, "PREFIX=/opt/x"], check=True, timeout=240)
+    for tool in TOOLS:
+        program = tmp_path / "opt/x/bin" / tool
+        assert os.access(program, os.X_OK)
+        told = subprocess.run([program, "--help"], capture_output=True, text=True)
+        assert told.returncode == 0 and told.stdout.startswith(f"usage: {tool}")
+        assert (tmp_path / "opt/x/share/man/man1" / f"{tool}.1").is_file()
+        assert (tmp_path / "opt/x/share/bash-completion/completions" / tool).is_file()
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_option_is_in_the_manual_and_the_completion(
+    rdma_tools: Path, tool: str
+) -> None:
+    told = subprocess.run(
+        [rdma_tools / tool, "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    manual = (SOURCE / f"{tool}.1").read_text().replace("\\-", "-")
+    completion = subprocess.run(
+        [
+            "bash",
+            "-c",
+            f"source {SOURCE}/completion.bash; COMP_WORDS=({tool} --) COMP_CWORD=1;"
+            f' $(complete -p {tool} | sed -E "s/.*-F ([^ ]+).*/\\1/") {tool} -- {tool};'
+            ' printf "%s\\n" "${COMPREPLY[@]}"',
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    options = {word.strip("[],.") for word in told.split() if word.startswith("--")}
+    assert len(options) > 5
+    for option in options - {"--", "--help", "--version"}:
+        assert option in manual, f"{option} is not in {tool}.1"
+        assert option in completion, f"{option} is not completed for {tool}"
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_manual_has_no_fault(tool: str) -> None:
+    words = ["groff", "-man", "-Tutf8", "-ww", "-z", str(SOURCE / f"{tool}.1")]
+    said = subprocess.run(words, capture_output=True, text=True)
+    assert (said.returncode, said.stderr) == (0, "")
