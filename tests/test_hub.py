@@ -36,6 +36,9 @@ class FakeCamera:
     state = "ok"
 
 
+CODES = Codes("123456", "grownups")
+
+
 class House:
     """A hub with everything real but sockets, time and metal."""
 
@@ -49,7 +52,7 @@ class House:
         )  # fmt: skip
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
         self.hub = Hub(
-            profile, self.control, Door(Codes("123456", "grownups")), self.board,
+            profile, self.control, Door(CODES), self.board,
             FakeCamera(), self.welcome, lambda: self.now_s,
         )  # fmt: skip
 

@@ -78,7 +78,7 @@ class PigpioEdges:
 
     def level(self, gpio: int) -> int:
         """As of the last edge."""
-        return self._levels >> gpio & 1
+        return 1 if self._levels & 1 << gpio else 0
 
     def _changes(self, tick_us: int, levels: int) -> list[Edge]:
         changed, self._levels = self._levels ^ levels, levels
