@@ -76,8 +76,9 @@ node_packages() {
     printf '%s\n' "$wanted" >"$stamp"
 }
 
-# The pipe tools in C are built and tested over an sshd of the tests' own.
-pipes=(gcc make libssl-dev libxxhash-dev librdmacm-dev libibverbs-dev openssh-server)
+# The pipe tools in C are built, tested over an sshd of the tests' own, and fuzzed.
+pipes=(gcc make libssl-dev libxxhash-dev librdmacm-dev libibverbs-dev openssh-server
+    clang libclang-rt-dev groff-base)
 # The guest with what this kernel has not: Soft-RoCE, i2c-stub, vivid.
 guest=(qemu-system-x86 mmdebstrap kmod e2fsprogs openssh-client)
 pictures=(libegl1 libgl1-mesa-dri libgles2 openssl)

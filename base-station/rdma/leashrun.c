@@ -140,10 +140,8 @@ static int spawn(struct leashrun *run, const struct leash_work *work, char **wor
 int leashrun_open(struct leashrun *run, const struct leash_work *work)
 {
     char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0)
+    if (leashwork_self(self) < 0)
         return -1;
-    self[length] = '\0';
     int announce[2], status[2];
     if (pipe2(announce, O_CLOEXEC | O_NONBLOCK) < 0)
         return -1;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 char *leashwork_file(const char *name)
 {
@@ -15,6 +16,15 @@ char *leashwork_file(const char *name)
     else
         result = asprintf(&path, "%s%s", name[0] == '/' ? "" : "./", name);
     return result < 0 ? NULL : path;
+}
+
+int leashwork_self(char into[PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", into, PATH_MAX - 1);
+    if (length < 0)
+        return -1;
+    into[length] = '\0';
+    return 0;
 }
 
 int leashwork_tools(const struct leash_work *work)

@@ -2,6 +2,8 @@
 #ifndef LEASHWORK_H
 #define LEASHWORK_H
 
+#include <limits.h>
+
 #include "leashline.h"
 
 /* Descriptors that the tools inherit, by number. */
@@ -17,5 +19,8 @@ int leashwork_tools(const struct leash_work *work);
 
 /* A file name as a tool takes it: "~/" is the home, none begins with "-"; to free. */
 char *leashwork_file(const char *name);
+
+/* The path of this program; the others lie beside it. 0, or -1 with errno. */
+int leashwork_self(char into[PATH_MAX]);
 
 #endif

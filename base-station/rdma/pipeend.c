@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "leashwork.h"
 #include "pipe.h"
 #include "quote.h"
 
@@ -75,6 +76,7 @@ static void exec_ssh(const struct pipe_end *end, const struct pipe_settings *set
 static void child(const struct pipe_end *end, const struct pipe_settings *settings,
                   int control, int answers, int in, int out)
 {
+    char self[PATH_MAX];
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -90,9 +92,9 @@ static void child(const struct pipe_end *end, const struct pipe_settings *settin
         _exit(126);
     if (end->host) {
         exec_ssh(end, settings);
-    } else if (dup2(in, 3) == 3 && dup2(out, 4) == 4) {
+    } else if (dup2(in, 3) == 3 && dup2(out, 4) == 4 && leashwork_self(self) == 0) {
         setpgid(0, 0); /* Ctrl-C is rdpipe's; the leash hears of it from there */
-        execl("/proc/self/exe", settings->program, "--leash", "3", "4", (char *)NULL);
+        execl(self, settings->program, "--leash", "3", "4", (char *)NULL);
     }
     fprintf(stderr, "%s: cannot start %s: %s\n", settings->program,
             end->host ? "ssh" : "a leash", strerror(errno));

@@ -1,7 +1,6 @@
 """`make install`: programs, man pages without a fault, completion for each tool."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -51,7 +50,6 @@ def test_every_option_is_in_the_manual_and_the_completion(
         assert option in completion, f"{option} is not completed for {tool}"
 
 
-@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_manual_has_no_fault(tool: str) -> None:
     words = ["groff", "-man", "-Tutf8", "-ww", "-z", str(SOURCE / f"{tool}.1")]

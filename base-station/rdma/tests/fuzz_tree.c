@@ -1,10 +1,13 @@
-/* Fuzzes what rdcp's sink reads, and what a leash reads: no bytes lead astray. */
+/* libFuzzer: what rdcp's sink reads, what a leash reads, and what rdpipe reads from a
+ * leash: no bytes lead astray. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../bytes.h"
 #include "../leashline.h"
+#include "../pipeend.h"
 #include "../tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -41,9 +44,33 @@ static void read_lines(const uint8_t *data, size_t size)
     bytes_close(&input);
 }
 
+/* A field goes into a command line: it never begins with "-". */
+static void hear_leash(const uint8_t *data, size_t size)
+{
+    static const char *const names[] = {"port", "transports", "addresses"};
+    struct pipe_end end = {.control_fd = -1, .answer_fd = -1};
+    int ends[2];
+    if (pipe(ends) < 0 || write(ends[1], data, size) != (ssize_t)size)
+        abort();
+    close(ends[1]);
+    end.answer_fd = ends[0];
+    while (!end.done)
+        pipe_end_listen(&end, 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *field = leash_field(end.announcement, names[i]);
+        if (field && (!*field || *field == '-' || strchr(field, ' ')))
+            abort();
+        free(field);
+    }
+    free(end.announcement);
+    free(end.note);
+    pipe_end_close(&end);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     read_tree(data, size);
     read_lines(data, size);
+    hear_leash(data, size);
     return 0;
 }
