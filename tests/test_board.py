@@ -13,7 +13,7 @@ from fpvcar.bench import soc as chips
 from fpvcar.telemetry import Board
 from tests.wheels_rig import Chip, until
 
-HEAD, REAR, POWER = (5, 6), 13, 4
+HEAD, REAR = (5, 6), 13
 SOON_S = 5.0
 
 
@@ -43,8 +43,7 @@ def level(chip: Chip, gpio: int) -> int:
     return int(chip.soc.pin[gpio].level())
 
 
-def test_sensors_are_powered_and_lights_off(chip: Chip, board: Board) -> None:
-    until(lambda: level(chip, POWER) == 1, SOON_S, "no power for the range sensor")
+def test_lights_are_off_at_first(chip: Chip, board: Board) -> None:
     until(lambda: level(chip, HEAD[0]) == 0, SOON_S, "head light on")
 
 
@@ -56,7 +55,7 @@ def test_lights_follow(chip: Chip, board: Board) -> None:
     board.set_reversing(False)
     until(lambda: level(chip, REAR) == 0, SOON_S, "rear light stays on")
     board.stop()
-    assert level(chip, HEAD[0]) == level(chip, POWER) == 0
+    assert level(chip, HEAD[0]) == 0
 
 
 def test_battery_is_read(chip: Chip, board: Board) -> None:

@@ -63,6 +63,13 @@ class Board:
         """Nothing to light."""
 
 
+class Ranges:
+    """No sensors."""
+
+    def told(self, now_s: float) -> tuple[wire.Range, ...]:
+        return ()
+
+
 class Camera:
     """What the hub asks of camera.Camera."""
 
@@ -128,7 +135,7 @@ class Car(RuleBasedStateMachine):
         )  # fmt: skip
         self.hub = Hub(
             PROFILE, self.control, Door(Codes("123456", GROWN_UP)), Board(), Camera(),
-            self.welcome, lambda: self.now_ns / 1e9,
+            Ranges(), self.welcome, lambda: self.now_ns / 1e9,
         )  # fmt: skip
         self.connected = True
         self.hear(self.wheels.connected(self.now_ns))

@@ -26,7 +26,7 @@ def test_the_bench_profile_is_wired_as_its_predecessor() -> None:
     profile = config.load(BENCH)
     assert profile.motor_pins() == (17, 27, 24, 23)
     assert profile.lights.head == (5, 6) and profile.lights.rear == (13,)
-    assert profile.sensors.tof_power == (4,)
+    assert profile.sensors.tof["front"].power == 4
     assert profile.server.first_takes_wheel
 
 

@@ -36,6 +36,15 @@ class FakeCamera:
     state = "ok"
 
 
+
+
+class FakeRanges:
+    """One wall ahead."""
+
+    def told(self, now_s: float) -> tuple[wire.Range, ...]:
+        return (wire.Range("front", 0.0, 0.5, 0.01),)
+
+
 CODES = Codes("123456", "grownups")
 
 
@@ -53,7 +62,7 @@ class House:
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
         self.hub = Hub(
             profile, self.control, Door(CODES), self.board,
-            FakeCamera(), self.welcome, lambda: self.now_s,
+            FakeCamera(), FakeRanges(), self.welcome, lambda: self.now_s,
         )  # fmt: skip
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:

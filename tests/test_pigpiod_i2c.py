@@ -12,6 +12,8 @@ from tests.pigpiod_fixture import Core, make_core, words
 class Memory:
     """256 registers with an index that moves on; refuses writes from 0xF0 up."""
 
+    address = 0x50
+
     def __init__(self) -> None:
         self.registers = bytearray(range(256))
         self.index = 0
@@ -34,9 +36,9 @@ class Memory:
 @pytest.fixture
 def core(tmp_path: Path) -> Core:
     bus = Bus()
-    bus.devices[0x50] = Memory()
+    bus.devices.append(Memory())
     core = make_core(tmp_path, buses={1: bus})
-    bus.devices[0x40] = battery_monitor(core.soc)
+    bus.devices.append(battery_monitor(core.soc))
     assert core(Cmd.I2CO, 1, 0x50, words(0)) == 0
     assert core(Cmd.I2CO, 1, 0x33, words(0)) == 1
     return core

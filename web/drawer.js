@@ -1,7 +1,9 @@
-/** The drawer: the link in figures, the name, help, and the grown-ups' part. */
+/** What comes after the first screen: the distances around the car, and the drawer: the
+ * link in figures, the name, help, and the grown-ups' part. */
 
 import {button, byId, drawing, input, make, mark, say, show} from './dom.js';
 import {kept} from './memory.js';
+import {Ranges} from './ranges.js';
 import {sparkline} from './sparkline.js';
 import {WORDS} from './strings.js';
 import {Tilt} from './input/tilt.js';
@@ -26,6 +28,7 @@ export class Drawer {
     this.links = [];
     this.facts = byId('facts');
     this.limit = input('limit');
+    this.ranges = new Ranges(drawing('ranges'));
     this.wire(parts);
     this.wireTilt(parts.tilt);
   }
@@ -73,6 +76,7 @@ export class Drawer {
 
   /** @param {import('./types.js').State} state */
   state(state) {
+    this.ranges.update(state.ranges ?? []);
     show(byId('grown-open'), state.grown_up);
     show(byId('grown-locked'), !state.grown_up);
     if (document.activeElement !== this.limit) this.limit.value = String(state.limit);

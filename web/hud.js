@@ -1,7 +1,6 @@
 /** The windscreen's instruments: who, link, battery, lights, gauges, age of the picture. */
 
 import {button, byId, drawing, mark, say, show} from './dom.js';
-import {Ranges} from './ranges.js';
 import {sparkline} from './sparkline.js';
 import {WORDS} from './strings.js';
 
@@ -17,7 +16,6 @@ export class Hud {
     this.battery = byId('battery');
     this.age = byId('age');
     this.noPicture = byId('no-picture');
-    this.ranges = new Ranges(drawing('ranges'));
     /** @type {(number | null)[]} */
     this.spark = [];
   }
@@ -55,9 +53,6 @@ export class Hud {
     show(this.wheel, true);
     mark(this.lights, 'aria-pressed', String(state.head_lights));
     this.power(state.battery ?? null);
-    const ranges = state.ranges ?? [];
-    show(this.ranges.element, ranges.length > 0);
-    this.ranges.update(ranges);
   }
 
   /** @param {import('./types.js').Battery | null} battery */

@@ -1,6 +1,6 @@
 /** Distances as arcs around a small car. */
 
-import {mark, svg} from './dom.js';
+import {mark, show, svg} from './dom.js';
 import {WORDS} from './strings.js';
 
 /** Up to where each arc counts, m, from the car outwards. */
@@ -27,6 +27,11 @@ export function arc(radius, bearing) {
   return `M${at(bearing + HALF_DEG)}A${radius} ${radius} 0 0 1 ${at(bearing - HALF_DEG)}`;
 }
 
+/** Is it measured, and young? @param {import('./types.js').Range} range */
+export function holds({age_s: age, state}) {
+  return state === 'ok' && age !== null && age < STALE_S;
+}
+
 export class Ranges {
   /** @param {SVGElement} element */
   constructor(element) {
@@ -36,19 +41,34 @@ export class Ranges {
 
   /** @param {readonly import('./types.js').Range[]} ranges */
   update(ranges) {
-    const fresh = ranges.filter((range) => range.age_s < STALE_S);
-    const key = JSON.stringify(fresh.map(({name, range_m: m}) => [name, m?.toFixed(2)]));
+    show(this.element, ranges.length > 0);
+    const seen = ranges.map((range) => ({range, good: holds(range)}));
+    const key = JSON.stringify(seen.map(({range: {name, range_m: m, state}, good}) =>
+      [name, good && m?.toFixed(2), good || state]));
     if (key === this.drawn) return;
     this.drawn = key;
     const parts = [
       svg('rect', {class: 'body', x: -16, y: -20, width: 32, height: 44, rx: 9}),
       svg('rect', {class: 'glass', x: -10, y: -13, width: 20, height: 11, rx: 3}),
     ];
-    for (const range of fresh) parts.push(...this.arcs(range));
+    for (const {range, good} of seen) {
+      parts.push(...(good ? this.arcs(range) : this.unknown(range)));
+    }
     this.element.replaceChildren(...parts);
-    mark(this.element, 'aria-label', fresh.map((range) =>
-      WORDS.rangeSay(range.name, range.range_m === null ? '–' : WORDS.metres(range.range_m)))
-      .join(', '));
+    mark(this.element, 'aria-label', seen.map(({range, good}) => {
+      const far = range.range_m === null ? '–' : WORDS.metres(range.range_m);
+      return WORDS.rangeSay(range.name, good ? far : WORDS.rangeBad(range.state));
+    }).join(', '));
+  }
+
+  /** A sensor that says nothing: not "nothing there". @param {import('./types.js').Range} range */
+  unknown({bearing_deg: bearing}) {
+    const {r} = RINGS[RINGS.length - 1];
+    const angle = (bearing * Math.PI) / 180;
+    return [
+      svg('path', {d: arc(r, bearing), class: 'arc unknown'}),
+      svg('text', {x: -108 * Math.sin(angle), y: -84 * Math.cos(angle) + 5}, '?'),
+    ];
   }
 
   /** @param {import('./types.js').Range} range */

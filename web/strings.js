@@ -82,6 +82,7 @@ export const WORDS = {
     `${volts.toFixed(1)} V${low ? ' – low' : ''}`,
   batteryLow: 'Battery low: drive home and charge it.',
   metres: (/** @type {number} */ metres) => `${metres.toFixed(2)} m`,
+  rangeBad: (/** @type {string} */ state) => `no distance (${state === 'ok' ? 'too old' : state})`,
   rangeSay: (/** @type {string} */ name, /** @type {string} */ much) => `${name}: ${much}`,
   gamepad: (/** @type {string} */ name) => `Gamepad: ${name}. Right trigger drives, left stick steers, B stops.`,
   gamepadGone: 'Gamepad unplugged: the car was let go.',

@@ -22,7 +22,8 @@ export interface Welcome {
 }
 export interface Battery { volts: number; amps: number; share: number; low: boolean }
 export interface Range {
-  name: string; bearing_deg: number; range_m: number | null; age_s: number;
+  name: string; bearing_deg: number; range_m: number | null; age_s: number | null;
+  state: string;
 }
 export interface Stop { cause: string; clears: string; by?: string }
 export interface State {

@@ -107,7 +107,9 @@ const UP = {
 };
 
 const BATTERY = {volts: any, amps: any, share: any, low: flag};
-const RANGE = {name: words, bearing_deg: any, range_m: orNull(any), age_s: any};
+const RANGE = {
+  name: words, bearing_deg: any, range_m: orNull(any), age_s: orNull(any), state: words,
+};
 const STOP = {cause: words, clears: words, by: maybe(words)};
 
 /** What the car sends. More fields than these are let through. @type {Record<string, Shape>} */

@@ -17,6 +17,7 @@ from fpvcar.camera import Camera, argv_of
 from fpvcar.config import Profile
 from fpvcar.control import Control
 from fpvcar.hub import Hub
+from fpvcar.sensors import Ranges
 from fpvcar.server import Server, Sparing, own_fault
 from fpvcar.stream import Stream
 from fpvcar.telemetry import Board
@@ -51,6 +52,7 @@ class Running:
         self.camera = Camera(argv, framed, self.stream.publish)
         self.stream.source = self.camera
         self.board = Board(profile)
+        self.ranges = Ranges(profile)
         self.wheels = WheelsClient(
             options.runtime / "wheels.sock",
             on_answer=lambda answer: self.control.wheels_answer(answer),
@@ -65,8 +67,9 @@ class Running:
         )
         door = access.Door(household.load_codes(self.state_directory))
         self.hub = Hub(
-            profile, self.control, door, self.board, self.camera, self._welcome
-        )
+            profile, self.control, door, self.board, self.camera, self.ranges,
+            self._welcome,
+        )  # fmt: skip
         limits = profile.server
         self.places = doorway.places(limits.max_connections, limits.max_per_address)
         self.server = Server(
@@ -153,6 +156,7 @@ class Running:
             self.camera.run(),
             self.hub.run(),
             self.board.watch(),
+            self.ranges.watch(),
             self._serve(),
             watchdog.run(watchdog.Watchdog()),
         ]
@@ -165,6 +169,7 @@ async def run(profile: Profile, options: Options) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     running.board.start()
+    running.ranges.start()
     jobs = [asyncio.create_task(job) for job in running.jobs()]
     asked = asyncio.create_task(ended.wait())
     try:
@@ -178,4 +183,5 @@ async def run(profile: Profile, options: Options) -> int:
         for job in [*jobs, asked]:
             job.cancel()
         await asyncio.gather(*jobs, asked, return_exceptions=True)
+        running.ranges.stop()
         running.board.stop()

@@ -86,11 +86,26 @@ class Ultrasound(_Section, frozen=True):
     bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
 
 
-class Sensors(_Section, frozen=True):
-    """Range sensors."""
+class Tof(_Section, frozen=True):
+    """One VL53L0X: where it looks (0 is ahead, + is left) and where it is found.
 
-    tof_power: tuple[Gpio, ...] = ()
+    `power` is the GPIO of its XSHUT. All start at 0x29: with more than one each needs a
+    `power` of its own, and gets its `address` while the others are held down.
+    """
+
+    bus: Annotated[int, Meta(ge=0, le=255)] = 1
+    address: Annotated[int, Meta(ge=0x08, le=0x77)] = 0x29
+    power: Gpio | None = None
+    bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
+
+
+class Sensors(_Section, frozen=True):
+    """Range sensors, by name."""
+
+    tof: dict[str, Tof] = {}
     ultrasound: dict[str, Ultrasound] = {}
+    celsius: Annotated[float, Meta(ge=-40, le=60)] = 20.0
+    """Of the air: sound is 2 % faster when it is 12 degrees warmer."""
 
 
 class Camera(_Section, frozen=True):
@@ -208,6 +223,7 @@ def parse(raw: dict[str, Any]) -> Profile:
             wanted = ", ".join(known)
             raise ConfigError(f'{section}.{key} = "{value}": expected one of {wanted}')
     _refuse_shared_pins(profile)
+    _refuse_shared_addresses(profile.sensors.tof)
     if not profile.battery.empty_v < profile.battery.full_v:
         low, high = profile.battery.empty_v, profile.battery.full_v
         raise ConfigError(f"battery.empty_v = {low}: expected below full_v = {high}")
@@ -244,6 +260,8 @@ def _used_pins(value: Any, where: str) -> Iterator[tuple[int, str]]:
             place = f"{where}.{key}" if where else key
             if hint is Gpio:
                 yield inner, place
+            elif hint == Gpio | None and inner is not None:
+                yield inner, place
             elif hint == tuple[Gpio, ...]:
                 for gpio in inner:
                     yield gpio, place
@@ -262,3 +280,21 @@ def _refuse_shared_pins(profile: Profile) -> None:
                 f"{place} = {gpio}: GPIO {gpio} is already used by {seen[gpio]}"
             )
         seen[gpio] = place
+
+
+def _refuse_shared_addresses(tofs: dict[str, Tof]) -> None:
+    """Sensors of one bus must be told apart, and need XSHUT to be told anything."""
+    seen: dict[tuple[int, int], str] = {}
+    for name, tof in tofs.items():
+        place, where = f"sensors.tof.{name}", (tof.bus, tof.address)
+        if where in seen:
+            raise ConfigError(
+                f"{place}.address = {tof.address:#x}: already that of {seen[where]}"
+            )
+        seen[where] = place
+        together = sum(other.bus == tof.bus for other in tofs.values())
+        if together > 1 and tof.power is None:
+            raise ConfigError(
+                f"{place} has no power: with {together} VL53L0X on bus {tof.bus} "
+                f"expected the GPIO of its XSHUT"
+            )

@@ -42,6 +42,13 @@ class Board(Protocol):
         """Rear lights follow reversing."""
 
 
+class Ranges(Protocol):
+    """What the hub asks of sensors.Ranges."""
+
+    def told(self, now_s: float) -> tuple[wire.Range, ...]:
+        """One entry a sensor."""
+
+
 class Camera(Protocol):
     """What the hub asks of camera.Camera."""
 
@@ -60,6 +67,7 @@ class Hub:
         door: Door,
         board: Board,
         camera: Camera,
+        ranges: Ranges,
         welcome: Callable[[bool], wire.Welcome],
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -67,7 +75,7 @@ class Hub:
         self.head_lights = False
         self.changed = asyncio.Event()
         self._profile, self._control, self._door = profile, control, door
-        self._board, self._camera = board, camera
+        self._board, self._camera, self._ranges = board, camera, ranges
         self._welcome, self._clock_s = welcome, clock_s
         self._seat = Seat()
         self._seq = 0
@@ -321,6 +329,7 @@ class Hub:
             head_lights=self.head_lights,
             viewers=len(self.sessions),
             battery=self._board.battery,
+            ranges=self._ranges.told(now_s),
             wheels=self._control.wheels,
             camera=self._camera.state,
         )

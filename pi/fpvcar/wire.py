@@ -208,12 +208,17 @@ class Battery(Struct, frozen=True):
 
 
 class Range(Struct, frozen=True):
-    """`range_m` is None for "no target". `bearing_deg` 0 is ahead, + is left."""
+    """One range sensor. `bearing_deg` 0 is ahead, + is left.
+
+    `range_m` is None for "no target", `age_s` before the first measurement. `state` is
+    "ok", or says in words what is wrong; range and age are then of the last good one.
+    """
 
     name: str
     bearing_deg: float
     range_m: float | None
-    age_s: float
+    age_s: float | None
+    state: str = "ok"
 
 
 class Stop(Struct, frozen=True):

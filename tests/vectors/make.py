@@ -77,7 +77,10 @@ STATE = wire.State(
     driver="Zoë", seat_free=False, throttle=0.5, steer=-0.25, reason="driving",
     stop=None, limit=0.75, head_lights=True, viewers=2,
     battery=wire.Battery(7.4, 1.25, 0.6, False),
-    ranges=(wire.Range("front", 0.0, 0.42, 0.01), wire.Range("left", 45.0, None, 2.5)),
+    ranges=(
+        wire.Range("front", 0.0, 0.42, 0.01),
+        wire.Range("left", 45.0, None, None, "does not answer"),
+    ),
 )  # fmt: skip
 STOPPED = wire.State(
     seq=42, clock_us=90_000_223_456, role="watching", may_drive=False, grown_up=False,

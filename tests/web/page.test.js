@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
-import {arc, nearness} from '../../web/ranges.js';
+import {arc, holds, nearness} from '../../web/ranges.js';
 import {median, sparkline} from '../../web/sparkline.js';
 import {gradeOf, situationOf, takenBy} from '../../web/state.js';
 import {STATIC, WORDS, sentence} from '../../web/strings.js';
@@ -148,4 +148,13 @@ test('every id that a module asks for is in index.html', () => {
       assert.ok(ids.has(id), `${file}.js: #${id}`);
     }
   }
+});
+
+test('only a young good measurement is a distance', () => {
+  const range = {name: 'front', bearing_deg: 0, range_m: 0.5, age_s: 0.05, state: 'ok'};
+  assert.equal(holds(range), true);
+  assert.equal(holds({...range, range_m: null}), true, 'nothing there is known, too');
+  assert.equal(holds({...range, age_s: 1}), false);
+  assert.equal(holds({...range, age_s: null}), false);
+  assert.equal(holds({...range, state: 'does not answer'}), false);
 });

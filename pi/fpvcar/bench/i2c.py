@@ -14,6 +14,10 @@ class Nack(Exception):
 class Device(Protocol):
     """A chip on the bus."""
 
+    @property
+    def address(self) -> int:
+        """Where it answers now, 7 bits."""
+
     def write(self, data: bytes) -> None:
         """One write transaction. Raises Nack."""
 
@@ -22,10 +26,10 @@ class Device(Protocol):
 
 
 class Bus:
-    """Devices by 7-bit address."""
+    """Devices, each at its own address."""
 
-    def __init__(self) -> None:
-        self.devices: dict[int, Device] = {}
+    def __init__(self, *devices: Device) -> None:
+        self.devices = list(devices)
 
     def write(self, address: int, data: bytes) -> None:
         """Raises Nack if there is no such device, or if it refuses."""
@@ -36,9 +40,10 @@ class Bus:
         return self._device(address).read(count)
 
     def _device(self, address: int) -> Device:
-        if address not in self.devices:
-            raise Nack(f"no device at {address:#04x}")
-        return self.devices[address]
+        for device in self.devices:
+            if device.address == address:
+                return device
+        raise Nack(f"no device at {address:#04x}")
 
 
 class Ina219:
@@ -56,8 +61,9 @@ class Ina219:
 
     def __init__(
         self, volts: Callable[[], float], amps: Callable[[], float],
-        shunt_ohm: float = 0.1,
+        shunt_ohm: float = 0.1, address: int = 0x40,
     ) -> None:  # fmt: skip
+        self.address = address
         self._volts, self._amps, self._shunt_ohm = volts, amps, shunt_ohm
         self._pointer = 0
         self._reset()
@@ -129,10 +135,13 @@ def _clamp16(value: int) -> tuple[int, bool]:
     return clamped, clamped != value
 
 
-def battery_monitor(soc: chip.Soc, shunt_ohm: float = 0.1) -> Ina219:
+def battery_monitor(
+    soc: chip.Soc, shunt_ohm: float = 0.1, address: int = 0x40
+) -> Ina219:
     """An INA219 in the battery's lead.
 
     It reads the fields alone, not the guarded block: each is stored whole, and a
     world that was stopped in mid-tick must not stop the pin daemon.
     """
-    return Ina219(lambda: soc.world.battery_v, lambda: soc.world.battery_a, shunt_ohm)
+    world = soc.world
+    return Ina219(lambda: world.battery_v, lambda: world.battery_a, shunt_ohm, address)

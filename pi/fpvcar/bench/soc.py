@@ -38,6 +38,15 @@ FLOATING = 2
 """`external` when nothing outside drives the pin: its pull decides."""
 
 
+def nearest_range(bearing_deg: float) -> int:
+    """The entry of RANGE_SENSORS that looks most nearly that way."""
+
+    def off_deg(index: int) -> float:
+        return abs((RANGE_SENSORS[index][1] - bearing_deg + 180.0) % 360.0 - 180.0)
+
+    return min(range(len(RANGE_SENSORS)), key=off_deg)
+
+
 class Pin(ctypes.Structure):
     """One GPIO. `pwm` is on_us << 32 | period_us, 0 when no PWM runs."""
 

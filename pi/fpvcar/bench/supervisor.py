@@ -83,8 +83,13 @@ class Bench:
         if profile.battery.address is not None:
             where = f"{profile.battery.bus}:{profile.battery.address:#x}"
             options += ["--i2c", f"{where}:ina219"]
-        for index, sensor in enumerate(profile.sensors.ultrasound.values()):
-            options += ["--hcsr04", f"{sensor.trigger},{sensor.echo},{index}"]
+        for tof in profile.sensors.tof.values():
+            power = "" if tof.power is None else f":{tof.power}"
+            index = chip.nearest_range(tof.bearing_deg)
+            options += ["--i2c", f"{tof.bus}:{index}:vl53l0x{power}"]
+        for sonar in profile.sensors.ultrasound.values():
+            index = chip.nearest_range(sonar.bearing_deg)
+            options += ["--hcsr04", f"{sonar.trigger},{sonar.echo},{index}"]
         return options
 
     def _note_pids(self) -> None:

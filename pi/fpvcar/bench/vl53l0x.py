@@ -8,8 +8,10 @@ block, the address that XSHUT resets.
 
 import math
 import random
+import time
 from collections.abc import Callable
 
+from fpvcar.bench import soc as chip
 from fpvcar.bench.i2c import Nack
 
 DEFAULT_ADDRESS = 0x29
@@ -41,10 +43,10 @@ class Vl53l0x:
 
     def __init__(
         self, range_m: Callable[[], float], clock_s: Callable[[], float],
-        power: Callable[[], bool] = lambda: True, seed: int = 1,
+        power: Callable[[], bool] = lambda: True, seed: int = 1, boot_s: float = BOOT_S,
     ) -> None:  # fmt: skip
         self._range_m, self._clock_s, self._power = range_m, clock_s, power
-        self._chance = random.Random(seed)
+        self._chance, self._boot_s = random.Random(seed), boot_s
         self._was_on = False
         self._on_s = -math.inf
         self._reset()
@@ -93,7 +95,7 @@ class Vl53l0x:
 
     def _awake(self) -> None:
         self._feel_power()
-        if not self._was_on or self._clock_s() < self._on_s + BOOT_S:
+        if not self._was_on or self._clock_s() < self._on_s + self._boot_s:
             raise Nack("a VL53L0X without power, or still booting")
 
     def _set(self, register: int, value: int) -> None:
@@ -159,3 +161,21 @@ class Vl53l0x:
             return 8, round(1000 * NEAREST_M)
         noise_m = self._chance.gauss(0.0, max(0.002, NOISE * metres))
         return 11, max(1, round(1000 * (metres + noise_m)))
+
+
+def range_sensor(soc: chip.Soc, index: int, power: int | None) -> Vl53l0x:
+    """One that sees the world's range `index`; `power` is the GPIO at its XSHUT.
+
+    A module pulls XSHUT up: a pin that nobody drives leaves it on.
+    """
+
+    def on() -> bool:
+        if power is None or soc.pin[power].mode != chip.MODE_OUTPUT:
+            return True
+        return bool(soc.pin[power].out)
+
+    world = soc.world  # a field alone is stored whole: its guard is not needed
+    # It is only looked at when it is spoken to: whoever waited has waited by then.
+    return Vl53l0x(
+        lambda: float(world.range_m[index]), time.monotonic, on, index, boot_s=0.0
+    )

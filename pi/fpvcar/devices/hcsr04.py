@@ -16,8 +16,6 @@ TRIGGER_US = 10
 TURN_S = 0.033
 """Between two triggers, whichever the sensor: 4 m and back take 23 ms. With two sensors
 each then has the 60 ms that the data sheet asks for."""
-RISE_S = 0.01
-"""The echo begins 0.45 ms after the trigger; later, nobody is there."""
 SHORTEST_US, LONGEST_US = 100, 25_000
 """Below is noise, above (4.3 m) the sensor only says that it heard nothing."""
 STUCK_S = 0.25
@@ -99,30 +97,31 @@ class HcSr04:
         self._rose_s: float | None = None
 
     def measure(self, celsius: float = 20.0) -> Sample:
-        """Triggers and waits for the echo, TURN_S at most. Raises PinsFault."""
+        """Triggers and waits for the echo. Raises PinsFault.
+
+        TURN_S at most for its begin, which comes 0.45 ms after the trigger, and for its
+        end; longer than either takes, for a daemon that is busy.
+        """
         self._edges.read(0.0)  # what is left of others, or of our last one
         return self._median.add(self._once(celsius))
 
     def _once(self, celsius: float) -> Sample:
-        begin_s = self._clock_s()
         if self._edges.level(self._echo):
-            return self._still_high(begin_s)
+            return self._still_high(self._clock_s())
         self._rose_s = None
         self._trigger(TRIGGER_US)
         rose_us: int | None = None
-        while (left_s := self._left_s(begin_s, rose_us)) > 0:
+        end_s = self._clock_s() + TURN_S
+        while (left_s := end_s - self._clock_s()) > 0:
             for edge in self._edges.read(left_s):
                 if edge.gpio != self._echo:
                     continue
                 if edge.level:
                     rose_us, self._rose_s = edge.tick_us, self._clock_s()
+                    end_s = self._rose_s + TURN_S
                 elif rose_us is not None:
                     return from_width((edge.tick_us - rose_us) % TICKS, celsius)
         return Sample(None, Status.ABSENT if rose_us is None else Status.FAR)
-
-    def _left_s(self, begin_s: float, rose_us: int | None) -> float:
-        limit_s = RISE_S if rose_us is None else TURN_S
-        return begin_s + limit_s - self._clock_s()
 
     def _still_high(self, now_s: float) -> Sample:
         """Its last echo has not ended: it must not be triggered."""

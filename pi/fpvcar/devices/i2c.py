@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+import pigpio
+
 from fpvcar.devices.pigpio_pins import PigpioPins
 from fpvcar.devices.pins import PinsRefused
 
@@ -42,6 +44,8 @@ class PigpioI2c:
             )  # fmt: skip
         except PinsRefused as fault:
             raise I2cError(str(fault)) from None
+        if got < 0:
+            raise I2cError(f"{self._where}: {pigpio.error_text(got)}")
         if got != size:
             raise I2cError(f"{self._where}: {got} bytes, expected {size}")
         return bytes(data)

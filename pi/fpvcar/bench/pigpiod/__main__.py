@@ -6,14 +6,15 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fpvcar.bench import soc as chip
-from fpvcar.bench.i2c import Bus, battery_monitor
+from fpvcar.bench.i2c import Bus, Device, battery_monitor
 from fpvcar.bench.pigpiod.daemon import Daemon, Fittings, Pipes, Sonar
 from fpvcar.bench.pigpiod.pipes import FifoDirectory
 from fpvcar.bench.pigpiod.server import Server, clock_us
+from fpvcar.bench.vl53l0x import range_sensor
 
 BUSES = (1,)
 """Those that a Pi 3 has without further options: /dev/i2c-1."""
@@ -29,12 +30,18 @@ def _sonar(text: str) -> Sonar:
     return Sonar(trigger, echo, index)
 
 
-def _device(text: str) -> tuple[int, int, float]:
-    bus, address, kind, *shunt_ohm = text.split(":")
-    if kind != "ina219" or len(shunt_ohm) > 1:
-        raise ValueError
-    ohm = float(shunt_ohm[0]) if shunt_ohm else 0.1
-    return int(bus, 0), int(address, 0), ohm
+def _device(text: str) -> tuple[int, Callable[[chip.Soc], Device]]:
+    """The bus, and what makes the device once there is a chip."""
+    bus, first, kind, *more = text.split(":")
+    if kind == "ina219" and len(more) <= 1:
+        ohm, address = float(more[0]) if more else 0.1, int(first, 0)
+        return int(bus, 0), lambda soc: battery_monitor(soc, ohm, address)
+    if kind == "vl53l0x" and len(more) <= 1:
+        index, power = int(first, 0), int(more[0], 0) if more else None
+        if not (0 <= index < chip.RANGES_MAX and 0 <= (power or 0) < 32):
+            raise ValueError
+        return int(bus, 0), lambda soc: range_sensor(soc, index, power)
+    raise ValueError
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -49,16 +56,16 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--i2c", type=_device, action="append", default=[],
-        metavar="BUS:ADDRESS:ina219[:SHUNT_OHM]", help="a device on an I2C bus",
+        metavar="BUS:ADDRESS:ina219[:SHUNT_OHM] or BUS:RANGE:vl53l0x[:XSHUT_GPIO]",
+        help="a device on an I2C bus",
     )  # fmt: skip
     return parser.parse_args(argv)
 
 
 def _fittings(options: argparse.Namespace, soc: chip.Soc) -> Fittings:
     buses = {number: Bus() for number in BUSES}
-    for number, address, shunt_ohm in options.i2c:
-        bus = buses.setdefault(number, Bus())
-        bus.devices[address] = battery_monitor(soc, shunt_ohm)
+    for number, device in options.i2c:
+        buses.setdefault(number, Bus()).devices.append(device(soc))
     pipes = Pipes()
     if options.pipe_dir is not None:
         directory = FifoDirectory(options.pipe_dir)
