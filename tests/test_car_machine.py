@@ -130,7 +130,8 @@ class Car(RuleBasedStateMachine):
     def start_run(self) -> None:
         self.queue.clear()
         self.control = Control(
-            PROFILE, self.send, self.picture_age_s, lambda: 7.5, lambda: None,
+            PROFILE, self.send, self.picture_age_s, lambda: 7.5, lambda _: (),
+            lambda: None,
             lambda: self.now_ns,
         )  # fmt: skip
         self.hub = Hub(

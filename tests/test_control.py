@@ -31,7 +31,7 @@ class Rig:
     def __post_init__(self) -> None:
         self.control = Control(
             PROFILE, self.send, lambda _: self.picture_age_s, lambda: 7.5,
-            self.changed, lambda: self.now_ns,
+            lambda _: (), self.changed, lambda: self.now_ns,
         )  # fmt: skip
         self.answer(Status.APPLIED)
 
@@ -255,7 +255,7 @@ def test_lost_pins_and_lost_wheels_hold_until_go_on() -> None:
 def test_a_car_that_starts_is_not_broken_until_somebody_tries() -> None:
     rig = Rig()
     fresh = Control(
-        PROFILE, rig.send, lambda _: 0.03, lambda: None, rig.changed,
+        PROFILE, rig.send, lambda _: 0.03, lambda: None, lambda _: (), rig.changed,
         lambda: rig.now_ns,
     )  # fmt: skip
     fresh.wheels_state("absent")

@@ -56,7 +56,7 @@ class House:
         self.duties: tuple[float, ...] = (0.0, 0.0)
         self.board = FakeBoard()
         self.control = Control(
-            profile, self.send, lambda _: 0.03, lambda: 7.5, lambda: None,
+            profile, self.send, lambda _: 0.03, lambda: 7.5, lambda _: (), lambda: None,
             lambda: round(self.now_s * 1e9),
         )  # fmt: skip
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))

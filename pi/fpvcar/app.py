@@ -63,6 +63,7 @@ class Running:
             send=self.wheels.send,
             picture_age_s=self.camera.age_s,
             volts=self._volts,
+            ranges=self.ranges.told,
             changed=lambda: self.hub.changed.set(),
         )
         door = access.Door(household.load_codes(self.state_directory))

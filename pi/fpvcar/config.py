@@ -137,6 +137,24 @@ class Gate(_Section, frozen=True):
     """Speed limit at start, as a share of full throttle."""
 
 
+class Guard(_Section, frozen=True):
+    """The collision guard; nothing is guarded where no range sensor looks."""
+
+    mode: str = "off"
+    """"off", "warn" (the page shows it) or "limit"."""
+    stop_m: Annotated[float, Meta(ge=0.02, le=2)] = 0.15
+    """Where the car is to stand, before what the sensor sees."""
+    top_mps: Annotated[float, Meta(gt=0, le=10)] = 1.4
+    """At full throttle."""
+    brake_mps2: Annotated[float, Meta(gt=0, le=20)] = 0.9
+    """Of a stop from there, on the mean: v^2 / 2 / way."""
+    reaction_s: Annotated[float, Meta(ge=0, le=1)] = 0.1
+    """From a range to the motors, besides the range's own age."""
+    stale_s: Annotated[float, Meta(gt=0, le=1)] = 0.2
+    unseen_limit: Share = 0.3
+    """Towards where a sensor looks and says nothing."""
+
+
 class Server(_Section, frozen=True):
     """Who may ask. The IP literals, localhost and `car.name` are always allowed."""
 
@@ -168,6 +186,7 @@ class Profile(_Section, frozen=True):
     sensors: Sensors = Sensors()
     camera: Camera = Camera()
     gate: Gate = Gate()
+    guard: Guard = Guard()
     server: Server = Server()
 
     def motor_pins(self) -> tuple[int, ...]:
@@ -179,6 +198,7 @@ class Profile(_Section, frozen=True):
 CHOICES = {
     ("camera", "source"): ("bench", "stamped", "strip", "none"),
     ("gate", "blind"): ("stop", "limit", "ignore"),
+    ("guard", "mode"): ("off", "warn", "limit"),
 }
 
 

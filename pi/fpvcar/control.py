@@ -8,12 +8,13 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fpvcar import gate, mixing, wire
 from fpvcar.config import Profile
 from fpvcar.gate import Cause, Decision, Hold, Latches, Wish
+from fpvcar.guard import Free, Guard
 
 TICK_S = 0.02
 IDLE_TICK_S = 0.06
@@ -32,7 +33,8 @@ class Control:
 
     `send(duties, now_ns)` is the wheels client's; `picture_age_s(now_s)` the
     camera's, None while there was no picture; `volts()` the battery's, None if
-    unknown. `changed()` is called whenever the reason or a latch changes.
+    unknown; `ranges(now_s)` the range sensors'. `changed()` is called whenever the
+    reason or a latch changes.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Control:
         send: Callable[[tuple[float, ...], int], bool],
         picture_age_s: Callable[[float], float | None],
         volts: Callable[[], float | None],
+        ranges: Callable[[float], Sequence[wire.Range]],
         changed: Callable[[], None],
         clock_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
@@ -48,8 +51,10 @@ class Control:
         self.wheels = "starting"
         self.decision = Decision(0.0, 0.0, "nobody", Latches())
         self.duties: tuple[float, ...] = (0.0, 0.0)
+        self.free = Free()
         self._profile, self._send, self._clock_ns = profile, send, clock_ns
         self._picture_age_s, self._volts, self._changed = picture_age_s, volts, changed
+        self._ranges, self._guard = ranges, Guard(profile.guard)
         self._wish: Wish | None = None
         self._fault: Cause | None = Cause.WHEELS_LOST
         self._applied_once = False
@@ -154,7 +159,15 @@ class Control:
         # only somebody who tries to drive then makes it a fault that latches.
         trying = self._wish is not None and not self._wish.neutral
         fault = self._fault if self._applied_once or trying else None
-        return gate.World(self._picture_age_s(now_s), fault, self.limit)
+        return gate.World(
+            self._picture_age_s(now_s), fault, self.limit, self._free(now_s)
+        )
+
+    def _free(self, now_s: float) -> Free:
+        if self._profile.guard.mode == "off":
+            return Free()
+        self.free = self._guard.look(self._ranges(now_s), now_s)
+        return self.free if self._profile.guard.mode == "limit" else Free()
 
     def _say(self, decision: Decision) -> None:
         latches = decision.latches

@@ -9,11 +9,13 @@ after a stop, so that nothing moves again by surprise:
 """
 
 import enum
+import math
 from collections import deque
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from fpvcar import config
+from fpvcar.guard import Free
 
 
 class Cause(enum.StrEnum):
@@ -29,7 +31,7 @@ class Cause(enum.StrEnum):
     PINS = "pins"
 
 
-Reason = Literal["driving", "limited", "neutral", "nobody", "stopped"]
+Reason = Literal["driving", "limited", "guarded", "neutral", "nobody", "stopped"]
 _RANK = {Cause.ESTOP_GROWN_UP: 2, Cause.ESTOP: 1}
 
 
@@ -49,11 +51,13 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the gate must know besides the wish. `fault` is one that is there now."""
+    """What the gate must know besides the wish. `fault` is one that is there now;
+    `free` is what the collision guard leaves."""
 
     picture_age_s: float | None
     fault: Cause | None
     limit: float
+    free: Free = Free()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +114,16 @@ def decide(
     limit, reason = world.limit, _DRIVING
     if blind and limits.blind == "limit":
         limit, reason = min(limit, limits.blind_limit), _LIMITED
+    free = world.free.ahead if wish.throttle > 0.0 else world.free.back
+    if free < abs(wish.throttle) * limit:
+        throttle = math.copysign(free, wish.throttle) if free else 0.0
+        return Decision(throttle, wish.steer, _GUARDED, latches)
     return Decision(wish.throttle * limit, wish.steer, reason, latches)
 
 
 _DRIVING: Reason = "driving"
 _LIMITED: Reason = "limited"
+_GUARDED: Reason = "guarded"
 
 
 def _still(latches: Latches) -> Decision:
