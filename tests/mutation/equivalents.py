@@ -5,6 +5,11 @@ The run over all mutants fails if one of these is killed or is no mutant any mor
 
 EQUIVALENTS: dict[str, str] = {
     "gate: constant 2 -> 3": "of ranks only the order counts",
+    "gate.decide: wish.throttle > 0.0: > -> >=": "of nothing no part is taken",
+    "guard.share: way_m >= room_m: >= -> >": "what just fits leaves no share",
+    "guard.share: most < LEAST_SHARE: < -> <=": "at the least share either will do",
+    "guard.Guard._way: one.bearing_deg - bearing_deg + 180.0: + -> -": "mod 360",
+    "guard.Guard._way: one.bearing_deg - bearing_deg: - -> +": "of 0 and 180, mod 360",
     "gate.hold: constant 0 -> -1 #2": "no cause ranks below those without a rank",
     "gate.Freshness.__init__: constant 1 -> 2": "the wire refuses numbers below 0",
     "gate.Freshness._age_s: self._fastest[-1][1] >= transit_s: >= -> >": "of two that "

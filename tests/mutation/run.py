@@ -23,7 +23,8 @@ import fpvcar
 from tests.mutation.mutants import Mutant, mutants
 
 TESTS: dict[str, tuple[str, ...]] = {
-    "gate": ("test_gate.py", "test_control.py"),
+    "gate": ("test_gate.py", "test_control.py", "test_guard.py"),
+    "guard": ("test_guard.py",),
     "mixing": ("test_mixing.py",),
     "seat": ("test_seat.py",),
     "lease": ("test_lease.py", "test_wheels.py"),
