@@ -152,13 +152,19 @@ def test_what_comes_nearer_fast_stops_the_car() -> None:
     assert frees[5] > 0.0 and frees[6] == 0.0, frees
 
 
-def test_the_speed_is_by_when_it_was_measured_not_by_when_it_was_told() -> None:
-    """1 m/s: measured every 0.1 s, told with ages between 0 and 0.19 s."""
+@pytest.mark.parametrize(("nearest_m", "expected"), [(0.82, 0.5089), (0.78, 0.0)])
+def test_the_speed_is_by_when_it_was_measured(
+    nearest_m: float, expected: float
+) -> None:
+    """1 m/s: measured every 0.1 s, told with ages between 0 and 0.19 s.
+
+    0.1 + 0.5 m must fit into what is left of the range without stop_m.
+    """
     guard = Guard(RULE)
-    for range_m, age_s in ((1.02, 0.0), (0.92, 0.19), (0.82, 0.0)):
-        now_s = 6.0 - range_m + age_s
-        free = guard.look([seen(range_m, age_s)], now_s).ahead
-    assert free == pytest.approx(0.5089, abs=1e-3)  # 0.1 + 0.5 fits into 0.62 m
+    for behind_m, age_s in ((0.2, 0.0), (0.1, 0.19), (0.0, 0.0)):
+        now_s = 6.0 - behind_m + age_s
+        free = guard.look([seen(nearest_m + behind_m, age_s)], now_s).ahead
+    assert free == pytest.approx(expected, abs=1e-3)
 
 
 def test_the_same_sample_again_is_not_a_new_one() -> None:
