@@ -15,6 +15,7 @@ struct link {
     int64_t timeout_ms, idle_ms;
     int64_t heard_ms, beaten_ms, moved_ms; /* of the peer, to the peer, data */
     int signal_fd;                         /* SIGINT, SIGTERM, SIGHUP; -1 before */
+    bool silent; /* the peer is */
     bool told; /* the peer said why it stops: it need not be told */
 };
 
