@@ -380,7 +380,7 @@ class TestRelays:
         (ends.place / "out").unlink()
         receiver = ends.receive("out", options=options)
         peer = knock()
-        peer.send(said)
+        peer.send(bytes(said))
         assert "keys differ" in peer.last_words()
         assert not (ends.place / "out").exists()
         receiver.kill(15)
