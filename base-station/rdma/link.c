@@ -109,6 +109,19 @@ int link_say(struct link *link, int type, uint64_t number, struct trouble *troub
     return link->transport->kind->control(link->transport, record, trouble);
 }
 
+int link_say_ending(struct link *link, int type, uint64_t number,
+                    const struct ending *ending, struct seal *seal,
+                    struct trouble *trouble)
+{
+    uint8_t record[CONTROL_BYTES] = {0};
+    uint32_t length = END_BYTES + (seal ? SEAL_BYTES : 0);
+    record_put(record, &(struct record){(uint8_t)type, length, number});
+    ending_put(record + RECORD_BYTES, ending);
+    if (seal && seal_close_record(seal, record) < 0)
+        return troubled(trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
+    return link->transport->kind->control(link->transport, record, trouble);
+}
+
 int link_tick(struct link *link, struct trouble *trouble)
 {
     int64_t now = now_ms();
