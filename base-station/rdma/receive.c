@@ -17,7 +17,8 @@
 #include "sink.h"
 #include "stats.h"
 
-enum { SETTLE_MS = 300 };
+/* A reader that has read enough, like head(1), may leave before the end record is here. */
+enum { SETTLE_MS = 300, LEFT_MS = 500 };
 
 struct receiver {
     const struct options *options;
@@ -34,6 +35,7 @@ struct receiver {
     struct target target;
     struct sink sink;
     struct stats stats;
+    int64_t left_ms;             /* when the output's reader left; 0 = it has not */
     uint64_t taken, given, told; /* data records taken; credits given, and told of */
     bool end_taken, done_said, bye;
 };
@@ -192,9 +194,14 @@ static int move(struct receiver *receiver)
     return consumed && !receiver->done_said ? say_done(receiver) : 0;
 }
 
+/* It is no fault if nothing more comes for it: as in a shell, where a writer that has
+ * ended never hears of it. What does come, the sink cannot write. */
 static int check_reader(struct receiver *receiver, const struct pollfd *output)
 {
-    if (!(output->revents & (POLLERR | POLLHUP)))
+    if (!receiver->left_ms && (output->revents & (POLLERR | POLLHUP)))
+        receiver->left_ms = now_ms();
+    if (!receiver->left_ms || receiver->end_taken ||
+        now_ms() - receiver->left_ms < LEFT_MS)
         return 0;
     if (hear_child(receiver) < 0)
         return -1;
@@ -211,7 +218,7 @@ static int receive_all(struct receiver *receiver)
         struct pollfd extra[] = {
             {receiver->ring.wake_fd, POLLIN, 0},
             {receiver->child.pid_fd, POLLIN, 0},
-            {atomic_load(&receiver->sink.fd), 0, 0},
+            {receiver->left_ms ? -1 : atomic_load(&receiver->sink.fd), 0, 0},
         };
         if (link_wait(&receiver->link, extra, 3, trouble) < 0)
             return -1;
