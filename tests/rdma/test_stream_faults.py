@@ -386,6 +386,12 @@ class TestAdvice:
         ended = ends.send(options=["-input"], port=9).ended()
         assert ended.status == 2 and "./-name" in ended.err
 
+    def test_an_option_that_comes_late_is_no_file(self, ends: Ends) -> None:
+        words = [str(ends.folder / "rdrecv"), "0", "--encrypt"]
+        ended = End(words, ends.place).ended(3)
+        assert ended.status == 2 and "options before PORT" in ended.err
+        assert names(ends.place) == []
+
     def test_a_sender_without_a_confirmation_says_so(self, ends: Ends) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             sender = ends.send("--", "echo", "x", port=server.getsockname()[1])
