@@ -212,15 +212,19 @@ static int send_all(struct sender *sender)
             return -1;
         if (extra[0].revents)
             ring_woken(&sender->ring);
-        int got;
-        while ((got = link_next(&sender->link, &event, trouble)) > 0)
-            if (take_event(sender, &event) < 0)
+        uint64_t posted;
+        do {
+            int got;
+            while ((got = link_next(&sender->link, &event, trouble)) > 0)
+                if (take_event(sender, &event) < 0)
+                    return -1;
+                else if (sender->done)
+                    return 0;
+            posted = sender->posted;
+            if (got < 0 || move(sender) < 0)
                 return -1;
-            else if (sender->done)
-                return 0;
-        if (got < 0)
-            return -1;
-        if (move(sender) < 0 || link_tick(&sender->link, trouble) < 0)
+        } while (sender->posted != posted); /* what went at once has freed its slot */
+        if (link_tick(&sender->link, trouble) < 0)
             return -1;
         stats_progress(&sender->stats, atomic_load(&sender->source.total));
     }

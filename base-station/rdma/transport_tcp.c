@@ -161,7 +161,7 @@ static int tcp_give(struct transport *base, struct slot *slot, struct trouble *t
 {
     (void)trouble;
     struct tcp *tcp = (struct tcp *)base;
-    slots_put(&tcp->given, slot);
+    slots_push(&tcp->given, slot); /* what is warm is used next */
     return 0;
 }
 
