@@ -6,6 +6,7 @@ runs of a pair; a row has one for each pair.
 
 import json
 import os
+import select
 import shutil
 import socket
 import statistics
@@ -34,6 +35,7 @@ NONE = ("--checksum", "none")
 LIMIT_S = 120.0
 ENVIRONMENT = {**os.environ, "RDPIPE_KEY": "a key for the benchmark"}
 # A producer and a consumer that cost next to nothing: the pipe is what is measured.
+PYTHON = (sys.executable, "-I", "-S", "-c")  # starts within some 10 ms
 PRODUCE = "import os, sys\nwhile os.splice(int(sys.argv[1]), 1, 1 << 20): pass"
 CONSUME = (
     "import os, sys\nout = os.open('/dev/null', os.O_WRONLY)\n"
@@ -88,9 +90,11 @@ class Bench:
         if piped:
             with self.data.open("rb") as file:
                 producer = subprocess.Popen(
-                    [sys.executable, "-c", PRODUCE, str(file.fileno())],
+                    [*PYTHON, PRODUCE, str(file.fileno())],
                     stdout=subprocess.PIPE, pass_fds=[file.fileno()],
                 )  # fmt: skip
+            assert producer.stdout
+            select.select([producer.stdout], [], [], LIMIT_S)  # it has begun
         else:
             words.append(str(self.data))
         sender = subprocess.Popen(
@@ -194,7 +198,7 @@ def loopback(bench: Bench) -> Iterator[Result]:
     ):  # fmt: skip
         bench.options = options
         yield from bench.compare(name, bench.send, bench.iperf3, least, "iperf3")
-    consumer = ("--", sys.executable, "-c", CONSUME)
+    consumer = ("--", *PYTHON, CONSUME)
     for options, name in (((), "XXH64"), (NONE, "no checksum")):
         bench.options = options
         for ours, what in (
