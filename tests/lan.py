@@ -103,11 +103,16 @@ class Lan(AbstractContextManager["Lan"]):
         """Packets arrive again."""
         self._neighbours(NEAR_MAC, FAR_MAC)
 
-    def narrow(self, bits_per_s: int, queue_bytes: int) -> None:
-        """From near to far passes no more; so much waits before the drop."""
+    def narrow(
+        self, bits_per_s: int, queue_bytes: int, burst_bytes: int = BURST_BYTES,
+        back: bool = False,
+    ) -> None:  # fmt: skip
+        """From near to far passes no more (`back`: from far to near); so much waits
+        before the drop."""
         _run(
-            "tc", "qdisc", "replace", "dev", self._near, "root", "tbf",
-            "rate", f"{bits_per_s}bit", "burst", str(BURST_BYTES),
+            *(self.enter if back else []),
+            "tc", "qdisc", "replace", "dev", self._far if back else self._near,
+            "root", "tbf", "rate", f"{bits_per_s}bit", "burst", str(burst_bytes),
             "limit", str(queue_bytes),
         )  # fmt: skip
 

@@ -107,7 +107,7 @@ class Car(RuleBasedStateMachine):
         self.board: FakeBoard | None = None
         self.queue: list[tuple[int, bytes]] = []
         self.answers: list[wire.Answer] = []
-        self.delay_ns = 0
+        self.delay_ns = self.latest_ns = 0
         self.connected = False
         self.picture_ns: int | None = self.now_ns
         self.sees = True
@@ -216,10 +216,16 @@ class Car(RuleBasedStateMachine):
                     self.hub.tell()
             self.whatever_moves_was_wished()
 
+    @property
+    def off_ns(self) -> int:
+        """How long a stop may take; late packets are a failure of their own."""
+        return OFF_NS + self.latest_ns
+
     def void(self) -> None:
         """What was wished so far counts no more, once it is off the way."""
         arrives_ns = [at_ns for at_ns, _ in self.queue]
-        ends_ns = max([self.now_ns, self.failed_ns + OFF_NS, *arrives_ns]) + STEP_NS
+        arrives_ns.append(self.now_ns + self.delay_ns)  # the zero that follows
+        ends_ns = max([self.failed_ns + self.off_ns, *arrives_ns]) + STEP_NS
         self.voided = (self.wishes, ends_ns)
 
     def fail(self) -> None:
@@ -227,7 +233,7 @@ class Car(RuleBasedStateMachine):
         self.failed_ns = self.now_ns
         last, ends_ns = self.voided
         if self.now_ns < ends_ns:
-            self.voided = (last, self.now_ns + OFF_NS + STEP_NS)
+            self.voided = (last, self.now_ns + self.off_ns + STEP_NS)
 
     def run_is_deaf(self) -> bool:
         return self.now_ns < self.run_until_ns
@@ -369,8 +375,9 @@ class Car(RuleBasedStateMachine):
 
     @rule(ms=st.sampled_from([0, 0, 10, 60, 99, 150]))
     def packets_to_the_wheels_are_late(self, ms: int) -> None:
-        """A busy machine."""
+        """A busy machine: a failure besides, whose time comes on top of any other's."""
         self.delay_ns = ms * MS
+        self.latest_ns = max(self.latest_ns, self.delay_ns)
 
     @rule(ms=st.sampled_from([30, 120, 400, 3000]))
     def run_hangs(self, ms: int) -> None:
@@ -453,9 +460,9 @@ class Car(RuleBasedStateMachine):
     def whatever_moves_was_wished(self) -> None:
         """The second invariant."""
         drive, steer = self.moves
-        since_ns = self.now_ns - OFF_NS
+        since_ns = self.now_ns - self.off_ns
         if self.failed_ns > since_ns:  # a failure has its own 0.3 s, on top
-            since_ns = self.failed_ns - OFF_NS
+            since_ns = self.failed_ns - self.off_ns
         last, ends_ns = self.voided
         if self.now_ns >= ends_ns:
             self.fresh = [one for one in self.fresh if one.number > last]

@@ -39,13 +39,28 @@ def script_names(path: Path) -> set[str]:
     return {*named, *methods}
 
 
-def test_the_readme_follows_a_command_and_a_frame() -> None:
+def c_names(path: Path) -> set[str]:
+    """Functions that a C file defines: at column 0, after what they return."""
+    text = path.read_text(encoding="utf-8")
+    shape = r"^(?:\w+[ *]+)+(\w+)\([^;{}]*\)\s*{"
+    return set(re.findall(shape, text, re.M))
+
+
+NAMES = {".py": python_names, ".js": script_names, ".c": c_names}
+
+
+def test_the_readme_follows_a_command_a_frame_and_a_pipe() -> None:
     named = steps()
-    assert len(named) >= 14
+    assert len(named) >= 30
+    assert {file.partition("/")[0] for file, _ in named} >= {
+        "pi",
+        "web",
+        "base-station",
+    }
     for file, name in named:
         path = ROOT / file
         assert path.is_file(), f"README names {file}"
-        known = python_names(path) if path.suffix == ".py" else script_names(path)
+        known = NAMES[path.suffix](path)
         assert name in known or name.rpartition(".")[2] in known, f"{file}:{name}"
 
 

@@ -89,8 +89,8 @@ run)
     ;;
 test | bench)
     packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" chromium iproute2
-    # Firefox decodes H.264 with the system's libavcodec.
-    [ "$1" = test ] || packages firefox-esr libavcodec-extra
+    # Firefox decodes H.264 with the system's libavcodec.  iperf3: beside the pipes.
+    [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3
     command -v node >/dev/null || packages nodejs
     environment requirements-dev.lock
     ;;

@@ -75,6 +75,8 @@ int child_open(struct child *child, char **words, enum child_side side,
     int ends[2];
     pid_t above = getpid();
     child_init(child);
+    child->side = side;
+    child->name = words[0];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return troubled(trouble, EXIT_FAULT, "cannot make a pipe: %s", strerror(errno));
     int ours = side == CHILD_PRODUCER ? 0 : 1;
@@ -114,6 +116,15 @@ bool child_ended(struct child *child)
     child->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
     shut(&child->pid_fd);
     return true;
+}
+
+int child_check(struct child *child, struct trouble *trouble)
+{
+    if (!child->pid || !child_ended(child) || child->status == 0)
+        return 0;
+    return troubled(trouble, child->status, "the %s %.100s failed with status %d",
+                    child->side == CHILD_PRODUCER ? "producer" : "consumer", child->name,
+                    child->status);
 }
 
 static void reap(pid_t pid)

@@ -7,7 +7,11 @@
 
 #include "trouble.h"
 
+enum child_side { CHILD_PRODUCER, CHILD_CONSUMER };
+
 struct child {
+    enum child_side side;
+    const char *name; /* of the command; not owned */
     pid_t pid;   /* 0 = there is none */
     int pid_fd;  /* readable once it ended; -1 after that was seen, or without */
     int fd;      /* this end of its pipe; -1 once closed */
@@ -15,8 +19,6 @@ struct child {
     pid_t keeper;
     int keeper_fd;
 };
-
-enum child_side { CHILD_PRODUCER, CHILD_CONSUMER };
 
 void child_init(struct child *child);
 
@@ -27,6 +29,9 @@ int child_open(struct child *child, char **words, enum child_side side,
 
 /* Has it ended? Then `status` is known. */
 bool child_ended(struct child *child);
+
+/* -1 with a trouble if it has ended, and not well. 0 also if there is none. */
+int child_check(struct child *child, struct trouble *trouble);
 
 /* The stream was whole: the consumer may see its end. */
 void child_let_end(struct child *child);

@@ -10,10 +10,12 @@
 #include "transport_tcp.h"
 #include "transport_verbs.h"
 
-/* TCP: what stays in a core's cache is fast; RDMA: few large messages. */
+/* TCP: what stays in a core's cache is fast, and what is sent has left its buffer: the
+ * sender needs few. RDMA: few large messages. */
 enum {
     TCP_CHUNK = 256 << 10,
     TCP_CREDITS = 32,
+    TCP_BUFFERS = 3,
     RDMA_CHUNK = 1 << 20,
     RDMA_CREDITS = 16,
     RDMA_LIMIT_MS = 2000,
@@ -24,6 +26,7 @@ void hello_of_options(struct hello *mine, const struct options *options, int rol
                       int transport)
 {
     bool tcp = transport == TRANSPORT_TCP;
+    uint32_t tcp_credits = role == ROLE_SENDER ? TCP_BUFFERS : TCP_CREDITS;
     *mine = (struct hello){
         .version = RECORDS_VERSION,
         .role = (uint8_t)role,
@@ -31,7 +34,7 @@ void hello_of_options(struct hello *mine, const struct options *options, int rol
         .cipher = options->encrypt ? CIPHER_AES_256_GCM : CIPHER_NONE,
         .checksum = options->checksum ? CHECKSUM_XXH64 : CHECKSUM_NONE,
         .chunk = options->chunk ? options->chunk : tcp ? TCP_CHUNK : RDMA_CHUNK,
-        .credits = options->credits ? options->credits : tcp ? TCP_CREDITS : RDMA_CREDITS,
+        .credits = options->credits ? options->credits : tcp ? tcp_credits : RDMA_CREDITS,
     };
     uint64_t limit = tcp ? UINT64_MAX : pinned_limit();
     if (pinned_fit(mine, limit))

@@ -54,7 +54,10 @@ int link_wait(struct link *link, struct pollfd *extra, int count,
     struct pollfd polled[LINK_FDS + 4] = {{link->signal_fd, POLLIN, 0}};
     int own = 1 + link->transport->kind->fds(link->transport, polled + 1);
     memcpy(polled + own, extra, (size_t)count * sizeof *extra);
-    int64_t wait_ms = link->beaten_ms + BEAT_MS - now_ms();
+    int64_t until_ms = link->beaten_ms + BEAT_MS;
+    if (link->timeout_ms && link->heard_ms + link->timeout_ms < until_ms)
+        until_ms = link->heard_ms + link->timeout_ms + 1;
+    int64_t wait_ms = until_ms - now_ms();
     if (poll(polled, (nfds_t)(own + count), wait_ms > 0 ? (int)wait_ms : 0) < 0) {
         if (errno != EINTR)
             return troubled(trouble, EXIT_FAULT, "poll: %s", strerror(errno));
@@ -92,6 +95,10 @@ int link_next(struct link *link, struct transport_event *event, struct trouble *
         if (event->record.type != RECORD_HEARTBEAT)
             return 1;
     }
+    /* Part of a record is no silence either: on a slow link a whole one takes long. */
+    if (transport->heard)
+        link->heard_ms = now_ms();
+    transport->heard = false;
     return got;
 }
 
@@ -99,6 +106,19 @@ int link_say(struct link *link, int type, uint64_t number, struct trouble *troub
 {
     uint8_t record[RECORD_BYTES];
     record_put(record, &(struct record){(uint8_t)type, 0, number});
+    return link->transport->kind->control(link->transport, record, trouble);
+}
+
+int link_say_ending(struct link *link, int type, uint64_t number,
+                    const struct ending *ending, struct seal *seal,
+                    struct trouble *trouble)
+{
+    uint8_t record[CONTROL_BYTES] = {0};
+    uint32_t length = END_BYTES + (seal ? SEAL_BYTES : 0);
+    record_put(record, &(struct record){(uint8_t)type, length, number});
+    ending_put(record + RECORD_BYTES, ending);
+    if (seal && seal_close_record(seal, record) < 0)
+        return troubled(trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
     return link->transport->kind->control(link->transport, record, trouble);
 }
 
@@ -110,7 +130,8 @@ int link_tick(struct link *link, struct trouble *trouble)
         if (link_say(link, RECORD_HEARTBEAT, 0, trouble) < 0)
             return -1;
     }
-    if (link->timeout_ms && now - link->heard_ms > link->timeout_ms)
+    link->silent = link->timeout_ms && now - link->heard_ms > link->timeout_ms;
+    if (link->silent)
         return troubled(trouble, EXIT_FAULT,
                         "nothing heard from %s for %g s: is the network cut? (--timeout)",
                         link->transport->peer, (double)link->timeout_ms / 1000);
@@ -131,5 +152,5 @@ void link_abort(struct link *link, const struct trouble *why)
         abort_put(record, why->status, why->text);
         transport->kind->control(transport, record, &ignored);
     }
-    transport->kind->finish(transport, FINISH_MS);
+    transport->kind->finish(transport, link->silent ? 0 : FINISH_MS);
 }

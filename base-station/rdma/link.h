@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "options.h"
+#include "seal.h"
 #include "transport.h"
 
 enum { LINK_FDS = TRANSPORT_FDS + 4, FINISH_MS = 1000 };
@@ -15,6 +16,7 @@ struct link {
     int64_t timeout_ms, idle_ms;
     int64_t heard_ms, beaten_ms, moved_ms; /* of the peer, to the peer, data */
     int signal_fd;                         /* SIGINT, SIGTERM, SIGHUP; -1 before */
+    bool silent; /* the peer is */
     bool told; /* the peer said why it stops: it need not be told */
 };
 
@@ -35,6 +37,11 @@ int link_tick(struct link *link, struct trouble *trouble);
 
 /* Queues a record without a body. 1: later. */
 int link_say(struct link *link, int type, uint64_t number, struct trouble *trouble);
+
+/* The same for an end or a done; sealed, where `seal` is not NULL. */
+int link_say_ending(struct link *link, int type, uint64_t number,
+                    const struct ending *ending, struct seal *seal,
+                    struct trouble *trouble);
 
 /* Tells the peer what went wrong, unless it told us, and waits for its leave. */
 void link_abort(struct link *link, const struct trouble *why);

@@ -14,7 +14,7 @@
 #include "net.h"
 #include "transport_tcp.h"
 
-enum { PORT_TRIES = 16, LEAVE_MS = 500 };
+enum { PORT_TRIES = 16, LEAVE_MS = 500, FULL_MS = 100 };
 
 static bool reachable_by_rdma(const struct sockaddr *address)
 {
@@ -127,6 +127,8 @@ static void let_in(struct lobby *lobby)
         if (!transport && lobby->listen_fd >= 0) {
             int fd = accept4(lobby->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
             transport = fd >= 0 ? tcp_open(fd, &why) : NULL;
+            if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+                poll(NULL, 0, FULL_MS); /* who knocks stays to be seen by poll */
         }
         if (!transport)
             return;

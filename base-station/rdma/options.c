@@ -252,6 +252,10 @@ static int take_rest(struct options *options, char **rest, struct trouble *troub
             return troubled(trouble, EXIT_USAGE, "no command after --");
         return 0;
     }
+    if (rest[0][0] == '-' && rest[0][1])
+        return refuse(trouble, "FILE", *rest,
+                      "options before PORT, and a file name that begins with \"-\" "
+                      "written ./-name");
     if (rest[1])
         return refuse(trouble, "argument", rest[1],
                       "nothing after FILE (options go first; a command goes after --)");

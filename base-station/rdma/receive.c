@@ -17,7 +17,8 @@
 #include "sink.h"
 #include "stats.h"
 
-enum { SETTLE_MS = 300 };
+/* A reader that has read enough, like head(1), may leave before the end record is here. */
+enum { SETTLE_MS = 300, LEFT_MS = 500 };
 
 struct receiver {
     const struct options *options;
@@ -34,20 +35,10 @@ struct receiver {
     struct target target;
     struct sink sink;
     struct stats stats;
+    int64_t left_ms;             /* when the output's reader left; 0 = it has not */
     uint64_t taken, given, told; /* data records taken; credits given, and told of */
     bool end_taken, done_said, bye;
 };
-
-static int open_seals(struct receiver *receiver)
-{
-    if (!receiver->options->encrypt)
-        return 0;
-    const struct transcript *transcript = &receiver->meeting.transcript;
-    if (seal_open(&receiver->seal, &receiver->key, ROLE_RECEIVER, transcript) == 0 &&
-        seal_open(&receiver->seal_theirs, &receiver->key, ROLE_SENDER, transcript) == 0)
-        return 0;
-    return troubled(&receiver->trouble, EXIT_FAULT, "OpenSSL cannot decrypt");
-}
 
 /* Gives the transport every free slot: each is a credit. */
 static int give(struct receiver *receiver)
@@ -94,8 +85,13 @@ static int begin(struct receiver *receiver)
     if (ring_open(&receiver->ring, receiver->meeting.mine.credits, chunk) < 0)
         return troubled(trouble, EXIT_FAULT, "no memory for buffers: %s",
                         strerror(errno));
-    if (transport->kind->ring(transport, &receiver->ring, trouble) < 0 ||
-        open_seals(receiver) < 0 || open_output(receiver) < 0)
+    if (transport->kind->ring(transport, &receiver->ring, trouble) < 0)
+        return -1;
+    if (options->encrypt &&
+        seals_open(&receiver->seal, &receiver->seal_theirs, &receiver->key, ROLE_RECEIVER,
+                   &receiver->meeting.transcript, trouble) < 0)
+        return -1;
+    if (open_output(receiver) < 0)
         return -1;
     transport->data_most = chunk + (options->encrypt ? SEAL_BYTES : 0);
     struct sink *sink = &receiver->sink;
@@ -107,11 +103,8 @@ static int begin(struct receiver *receiver)
     sink->to_command = options->command;
     sink->verbose = options->verbose;
     stats_open(&receiver->stats, options, -1);
-    if (options->verbose)
-        say("receiving from %s over %s%s%s, chunks of %u bytes%s%s", transport->peer,
-            transport->kind->name, transport->device[0] ? " on " : "", transport->device,
-            (unsigned)chunk, sink->checksummed ? ", XXH64" : "",
-            sink->seal ? ", encrypted" : "");
+    stats_say(&receiver->stats, "receiving from", transport, chunk, sink->checksummed,
+              sink->seal);
     return sink_start(sink, trouble) < 0 ? -1 : give(receiver);
 }
 
@@ -162,29 +155,12 @@ static int take_event(struct receiver *receiver, const struct transport_event *e
 
 static int say_done(struct receiver *receiver)
 {
-    uint8_t record[CONTROL_BYTES] = {0};
-    bool sealed = receiver->options->encrypt;
-    uint32_t length = END_BYTES + (sealed ? SEAL_BYTES : 0);
     struct ending ending = {atomic_load(&receiver->sink.total), receiver->target.sync};
-    record_put(record, &(struct record){RECORD_DONE, length, receiver->taken});
-    ending_put(record + RECORD_BYTES, &ending);
-    if (sealed && seal_close_record(&receiver->seal, record) < 0)
-        return troubled(&receiver->trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
-    struct transport *transport = receiver->transport;
-    int said = transport->kind->control(transport, record, &receiver->trouble);
+    struct seal *seal = receiver->options->encrypt ? &receiver->seal : NULL;
+    int said = link_say_ending(&receiver->link, RECORD_DONE, receiver->taken, &ending,
+                               seal, &receiver->trouble);
     receiver->done_said = said == 0;
     return said < 0 ? -1 : 0;
-}
-
-/* Did the consumer end, and well? */
-static int watch_child(struct receiver *receiver)
-{
-    struct child *child = &receiver->child;
-    if (!child->pid || !child_ended(child) || child->status == 0)
-        return 0;
-    return troubled(&receiver->trouble, child->status,
-                    "the consumer %.100s failed with status %d",
-                    receiver->options->command[0], child->status);
 }
 
 /* A command that left its pipe is about to end, as a rule, and its status says more
@@ -197,13 +173,13 @@ static int hear_child(struct receiver *receiver)
         struct pollfd polled = {child->pid_fd, POLLIN, 0};
         poll(&polled, 1, child->pid_fd < 0 ? 10 : (int)(end_ms - now_ms()));
     }
-    return watch_child(receiver);
+    return child_check(child, &receiver->trouble);
 }
 
 static int move(struct receiver *receiver)
 {
     struct sink *sink = &receiver->sink;
-    if (watch_child(receiver) < 0 || give(receiver) < 0)
+    if (child_check(&receiver->child, &receiver->trouble) < 0 || give(receiver) < 0)
         return -1;
     if (!atomic_load(&sink->over))
         return 0;
@@ -218,9 +194,14 @@ static int move(struct receiver *receiver)
     return consumed && !receiver->done_said ? say_done(receiver) : 0;
 }
 
+/* It is no fault if nothing more comes for it: as in a shell, where a writer that has
+ * ended never hears of it. What does come, the sink cannot write. */
 static int check_reader(struct receiver *receiver, const struct pollfd *output)
 {
-    if (!(output->revents & (POLLERR | POLLHUP)))
+    if (!receiver->left_ms && (output->revents & (POLLERR | POLLHUP)))
+        receiver->left_ms = now_ms();
+    if (!receiver->left_ms || receiver->end_taken ||
+        now_ms() - receiver->left_ms < LEFT_MS)
         return 0;
     if (hear_child(receiver) < 0)
         return -1;
@@ -237,7 +218,7 @@ static int receive_all(struct receiver *receiver)
         struct pollfd extra[] = {
             {receiver->ring.wake_fd, POLLIN, 0},
             {receiver->child.pid_fd, POLLIN, 0},
-            {atomic_load(&receiver->sink.fd), 0, 0},
+            {receiver->left_ms ? -1 : atomic_load(&receiver->sink.fd), 0, 0},
         };
         if (link_wait(&receiver->link, extra, 3, trouble) < 0)
             return -1;

@@ -35,7 +35,7 @@ struct slot *slots_take(struct slots *queue)
     return slot;
 }
 
-static void slots_push(struct slots *queue, struct slot *slot)
+void slots_push(struct slots *queue, struct slot *slot)
 {
     slot->next = queue->first;
     queue->first = slot;

@@ -63,6 +63,7 @@ void ring_woken(struct ring *ring);
 
 /* Queues of one thread need no lock. */
 void slots_put(struct slots *queue, struct slot *slot);
+void slots_push(struct slots *stack, struct slot *slot);
 struct slot *slots_take(struct slots *queue);
 
 #endif

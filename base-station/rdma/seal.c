@@ -61,6 +61,16 @@ static int body_length(const uint8_t *record)
     return (int)header.length - SEAL_BYTES;
 }
 
+int seals_open(struct seal *mine, struct seal *theirs, const struct key *key, int role,
+               const struct transcript *transcript, struct trouble *trouble)
+{
+    int other = role == ROLE_SENDER ? ROLE_RECEIVER : ROLE_SENDER;
+    if (seal_open(mine, key, role, transcript) == 0 &&
+        seal_open(theirs, key, other, transcript) == 0)
+        return 0;
+    return troubled(trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
+}
+
 int seal_close_record(struct seal *seal, uint8_t *record)
 {
     uint8_t *body = record + RECORD_BYTES;

@@ -5,6 +5,7 @@
 #define SEAL_H
 
 #include "proof.h"
+#include "trouble.h"
 
 struct seal {
     void *cipher; /* EVP_CIPHER_CTX */
@@ -13,6 +14,10 @@ struct seal {
 /* `role` is the one who seals. 0, or -1. */
 int seal_open(struct seal *seal, const struct key *key, int role,
               const struct transcript *transcript);
+
+/* What `role` seals with, and what its peer does. 0, or -1 with a trouble. */
+int seals_open(struct seal *mine, struct seal *theirs, const struct key *key, int role,
+               const struct transcript *transcript, struct trouble *trouble);
 
 /* `record` is a header and its body; the body's last SEAL_BYTES are the tag's room.
  * Both work in place. 0, or -1: for unsealing, somebody changed it. */

@@ -66,17 +66,6 @@ static int open_input(struct sender *sender)
     return 0;
 }
 
-static int open_seals(struct sender *sender)
-{
-    if (!sender->options->encrypt)
-        return 0;
-    const struct transcript *transcript = &sender->meeting.transcript;
-    if (seal_open(&sender->seal, &sender->key, ROLE_SENDER, transcript) == 0 &&
-        seal_open(&sender->seal_theirs, &sender->key, ROLE_RECEIVER, transcript) == 0)
-        return 0;
-    return troubled(&sender->trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
-}
-
 /* Everything that the stream needs, once the peer is proven. */
 static int begin(struct sender *sender)
 {
@@ -91,8 +80,11 @@ static int begin(struct sender *sender)
                   meeting_chunk(&sender->meeting)) < 0)
         return troubled(trouble, EXIT_FAULT, "no memory for buffers: %s",
                         strerror(errno));
-    if (transport->kind->ring(transport, &sender->ring, trouble) < 0 ||
-        open_seals(sender) < 0)
+    if (transport->kind->ring(transport, &sender->ring, trouble) < 0)
+        return -1;
+    if (options->encrypt &&
+        seals_open(&sender->seal, &sender->seal_theirs, &sender->key, ROLE_SENDER,
+                   &sender->meeting.transcript, trouble) < 0)
         return -1;
     if (options->command &&
         child_open(&sender->child, options->command, CHILD_PRODUCER, trouble) < 0)
@@ -111,11 +103,8 @@ static int begin(struct sender *sender)
     source->by_splice = !source->checksummed && !source->seal && transport->kind->splices;
     source->verbose = options->verbose;
     stats_open(&sender->stats, options, source->size);
-    if (options->verbose)
-        say("sending to %s over %s%s%s, chunks of %u bytes%s%s", transport->peer,
-            transport->kind->name, transport->device[0] ? " on " : "", transport->device,
-            (unsigned)sender->ring.chunk, source->checksummed ? ", XXH64" : "",
-            source->seal ? ", encrypted" : "");
+    stats_say(&sender->stats, "sending to", transport, sender->ring.chunk,
+              source->checksummed, source->seal);
     return source_start(source, trouble);
 }
 
@@ -182,36 +171,19 @@ static int post_data(struct sender *sender)
 static int post_end(struct sender *sender)
 {
     struct source *source = &sender->source;
-    uint8_t record[CONTROL_BYTES] = {0};
     struct ending ending = {atomic_load(&source->total), source->checksum};
-    uint32_t length = END_BYTES + (source->seal ? SEAL_BYTES : 0);
-    record_put(record, &(struct record){RECORD_END, length, source->count});
-    ending_put(record + RECORD_BYTES, &ending);
     if (source->by_splice && source_check(source, &sender->trouble) < 0)
         return -1;
-    if (source->seal && seal_close_record(source->seal, record) < 0)
-        return troubled(&sender->trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
-    int said = sender->transport->kind->control(sender->transport, record,
-                                                &sender->trouble);
+    int said = link_say_ending(&sender->link, RECORD_END, source->count, &ending,
+                               source->seal, &sender->trouble);
     sender->end_posted = said == 0;
     return said < 0 ? -1 : 0;
-}
-
-/* Did the producer end, and well? */
-static int watch_child(struct sender *sender)
-{
-    struct child *child = &sender->child;
-    if (!child->pid || !child_ended(child) || child->status == 0)
-        return 0;
-    return troubled(&sender->trouble, child->status,
-                    "the producer %.100s failed with status %d",
-                    sender->options->command[0], child->status);
 }
 
 static int move(struct sender *sender)
 {
     struct source *source = &sender->source;
-    if (watch_child(sender) < 0 || post_data(sender) < 0)
+    if (child_check(&sender->child, &sender->trouble) < 0 || post_data(sender) < 0)
         return -1;
     if (!atomic_load(&source->over))
         return 0;
@@ -240,15 +212,19 @@ static int send_all(struct sender *sender)
             return -1;
         if (extra[0].revents)
             ring_woken(&sender->ring);
-        int got;
-        while ((got = link_next(&sender->link, &event, trouble)) > 0)
-            if (take_event(sender, &event) < 0)
+        uint64_t posted;
+        do {
+            int got;
+            while ((got = link_next(&sender->link, &event, trouble)) > 0)
+                if (take_event(sender, &event) < 0)
+                    return -1;
+                else if (sender->done)
+                    return 0;
+            posted = sender->posted;
+            if (got < 0 || move(sender) < 0)
                 return -1;
-            else if (sender->done)
-                return 0;
-        if (got < 0)
-            return -1;
-        if (move(sender) < 0 || link_tick(&sender->link, trouble) < 0)
+        } while (sender->posted != posted); /* what went at once has freed its slot */
+        if (link_tick(&sender->link, trouble) < 0)
             return -1;
         stats_progress(&sender->stats, atomic_load(&sender->source.total));
     }

@@ -46,6 +46,17 @@ void stats_progress(struct stats *stats, uint64_t bytes)
             amount(rate, speed, sizeof speed), left);
 }
 
+void stats_say(const struct stats *stats, const char *what,
+               const struct transport *transport, uint32_t chunk, bool checksummed,
+               bool encrypted)
+{
+    if (stats->verbose)
+        say("%s %s over %s%s%s, chunks of %u bytes%s%s", what, transport->peer,
+            transport->kind->name, transport->device[0] ? " on " : "", transport->device,
+            (unsigned)chunk, checksummed ? ", XXH64" : "",
+            encrypted ? ", encrypted" : "");
+}
+
 void stats_close(struct stats *stats, const struct transport *transport, uint64_t bytes,
                  const struct waits *waits, const struct trouble *trouble)
 {

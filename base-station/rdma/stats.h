@@ -19,6 +19,11 @@ struct waits {
     int64_t read_us, network_us, write_us;
 };
 
+/* "sending to PEER over tcp, chunks of ...", if it is to be verbose. */
+void stats_say(const struct stats *stats, const char *what,
+               const struct transport *transport, uint32_t chunk, bool checksummed,
+               bool encrypted);
+
 void stats_close(struct stats *stats, const struct transport *transport, uint64_t bytes,
                  const struct waits *waits, const struct trouble *trouble);
 

@@ -57,6 +57,7 @@ struct transport {
     char device[64];
     uint32_t data_most; /* the greatest body of a data record; 0 until the proof */
     bool peer_left;
+    bool heard; /* some bytes of the peer came; the reader clears it */
 };
 
 static inline void transport_close(struct transport *transport)

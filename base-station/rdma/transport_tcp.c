@@ -161,7 +161,7 @@ static int tcp_give(struct transport *base, struct slot *slot, struct trouble *t
 {
     (void)trouble;
     struct tcp *tcp = (struct tcp *)base;
-    slots_put(&tcp->given, slot);
+    slots_push(&tcp->given, slot); /* what is warm is used next */
     return 0;
 }
 
@@ -183,6 +183,7 @@ static int receive(struct tcp *tcp, uint8_t *into, uint32_t length,
     while (got < 0 && errno == EINTR);
     if (got > 0) {
         tcp->in_have += (uint32_t)got;
+        tcp->base.heard = true;
         return 1;
     }
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -203,6 +204,7 @@ static int receive_piped(struct tcp *tcp, uint32_t length, struct trouble *troub
     while (got < 0 && errno == EINTR);
     if (got > 0) {
         tcp->in_have += (uint32_t)got;
+        tcp->base.heard = true;
         slot->piped += (uint32_t)got;
         return 1;
     }

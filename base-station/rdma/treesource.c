@@ -35,13 +35,16 @@ static void put(struct source *source, const struct tree_record *record)
         source->lost = true;
 }
 
+/* Reads on to the end of stdin: who leaves before it looks like one that failed. */
 static int read_parts(struct source *source)
 {
     struct tree_reader reader = {.fd = STDIN_FILENO};
     struct tree_record record;
     const char *why = "it ends early";
+    bool whole = false;
     int got;
-    while ((got = tree_next(&reader, &record, &why)) > 0 && record.kind != TREE_END) {
+    while ((got = tree_next(&reader, &record, &why)) > 0) {
+        whole |= record.kind == TREE_END;
         if (record.kind != TREE_PART)
             continue;
         struct part *more =
@@ -58,7 +61,7 @@ static int read_parts(struct source *source)
             .mtime_ns = record.attributes.mtime_ns,
         };
     }
-    bool whole = got > 0 && record.kind == TREE_END;
+    whole &= got == 0;
     bytes_close(&reader.buffer);
     if (!whole)
         fprintf(stderr, "rdcp: the list of what is there already: %s\n", why);

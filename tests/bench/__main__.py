@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tests.bench import control, draw, firefox, links, load, memory, stops, video
+from tests.bench import control, draw, firefox, links, load, memory, pipes, stops, video
 from tests.bench.rig import Given, say
 from tests.bench.rows import HEAD, Curve, Note, Result, Row, line
 from tests.e2e.conftest import chromium
@@ -30,6 +30,7 @@ PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
     "load": load.rows,
     "memory": memory.rows,
     "stop": stops.rows,
+    "pipes": pipes.rows,
 }
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 INTERRUPTED = 130

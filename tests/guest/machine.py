@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import IO
 
 from tests.guest.image import image
 
@@ -26,7 +27,7 @@ def _free_port() -> int:
 
 
 class Guest(AbstractContextManager["Guest"]):
-    """Boots when it is made; gone, with all it wrote, when it is left.
+    """Boots from when it is made; gone, with all it wrote, when it is left.
 
     `share` is what the guest sees as /share, read and written; `cable` the two sockets
     of a pair's cable, ours first; `address` is that of its data interface eth1.
@@ -48,7 +49,23 @@ class Guest(AbstractContextManager["Guest"]):
                 f"dgram,id=data,local.type=unix,local.path={cable[0]},"
                 f"remote.type=unix,remote.path={cable[1]}"
             )
-        self._process = subprocess.Popen(
+        with (home / "qemu").open("wb") as said:
+            self._process = self._boot(share, port, data, cpus, said)
+        (home / "ssh_config").write_text(
+            f"Host guest\n  HostName 127.0.0.1\n  Port {port}\n  User root\n"
+            f"  IdentityFile {files.key}\n  IdentitiesOnly yes\n"
+            f"  UserKnownHostsFile {files.known_hosts}\n  HostKeyAlias guest\n"
+            "  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n"
+            f"  LogLevel ERROR\n  ControlMaster auto\n  ControlPath {home}/ssh\n"
+            "  ControlPersist yes\n  ConnectTimeout 5\n"
+        )
+        self.ssh = ["ssh", "-F", str(home / "ssh_config"), "guest"]
+
+    def _boot(
+        self, share: Path, port: int, data: str, cpus: int, said: IO[bytes]
+    ) -> "subprocess.Popen[bytes]":
+        files = image()
+        return subprocess.Popen(
             [
                 "setpriv", "--pdeathsig=KILL", "qemu-system-x86_64",
                 "-accel", "tcg,thread=multi",
@@ -59,35 +76,30 @@ class Guest(AbstractContextManager["Guest"]):
                 "-serial", f"file:{self.console}",
                 "-kernel", str(files.kernel), "-initrd", str(files.initrd),
                 "-append", "console=ttyS0 quiet panic=-1 mitigations=off "
-                f"random.trust_cpu=on data={address}/24",
+                f"random.trust_cpu=on data={self.address}/24",
                 "-drive", f"file={files.root},if=virtio,format=raw,snapshot=on",
                 "-device", "virtio-rng-pci",
                 "-netdev", f"user,id=ssh,hostfwd=tcp:127.0.0.1:{port}-:22",
                 "-device", "virtio-net-pci,netdev=ssh,romfile=",
                 "-netdev", data,
                 "-device", "virtio-net-pci,netdev=data,host_mtu=9000,romfile=,"
-                f"mac=52:54:00:00:00:{int(address.rpartition('.')[2]):02x}",
+                f"mac=52:54:00:00:00:{int(self.address.rpartition('.')[2]):02x}",
                 "-virtfs", f"local,path={share},mount_tag=share,security_model=none",
             ],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=(home / "qemu").open("wb"),
+            stderr=said,
         )  # fmt: skip
-        (home / "ssh_config").write_text(
-            f"Host guest\n  HostName 127.0.0.1\n  Port {port}\n  User root\n"
-            f"  IdentityFile {files.key}\n  IdentitiesOnly yes\n"
-            f"  UserKnownHostsFile {files.known_hosts}\n  HostKeyAlias guest\n"
-            "  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n"
-            f"  LogLevel ERROR\n  ControlMaster auto\n  ControlPath {home}/ssh\n"
-            "  ControlPersist yes\n  ConnectTimeout 5\n"
-        )
-        self.ssh = ["ssh", "-F", str(home / "ssh_config"), "guest"]
+
+    def __enter__(self) -> "Guest":
         try:
-            self._wait()
+            self.wait()
         except BaseException:
             self.close()
             raise
+        return self
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
+        """Until it takes commands."""
         until = time.monotonic() + BOOT_S
         while time.monotonic() < until and self._process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -149,11 +161,39 @@ class Guest(AbstractContextManager["Guest"]):
         self.close()
 
 
-@contextmanager
-def pair(share: Path) -> Iterator[tuple[Guest, Guest]]:
+class Pair:
     """Two guests of one processor each, 10.0.0.1 and 10.0.0.2, with a cable between."""
+
+    def __init__(self, share: Path, home: Path) -> None:
+        self._ends = home / "one", home / "two"
+        one, two = self._ends
+        self.first = Guest(share, "10.0.0.1", 1, (one, two))
+        self.second = Guest(share, "10.0.0.2", 1, (two, one))
+
+    def cut(self) -> None:
+        """Nothing comes through any more, and neither end is told.
+
+        Not `ip link set down`: that leaves packets in the driver, rxe waits 50 s for
+        them, frees the queue pair, and the kernel panics when the link is up again.
+        """
+        for end in self._ends:
+            end.rename(f"{end}.cut")
+
+    def mend(self) -> None:
+        """The same cable again; does nothing to one that is whole."""
+        for end in self._ends:
+            with contextlib.suppress(FileNotFoundError):
+                Path(f"{end}.cut").rename(end)
+
+
+@contextmanager
+def pair(share: Path) -> Iterator[Pair]:
+    """They boot side by side."""
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cable-")))
-        one, two = home / "one", home / "two"
-        first = stack.enter_context(Guest(share, "10.0.0.1", 1, (one, two)))
-        yield first, stack.enter_context(Guest(share, "10.0.0.2", 1, (two, one)))
+        both = Pair(share, home)
+        stack.callback(both.second.close)
+        stack.callback(both.first.close)
+        both.first.wait()
+        both.second.wait()
+        yield both

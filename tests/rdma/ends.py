@@ -13,6 +13,10 @@ from typing import IO
 
 KEY = b"sixteen bytes and more"
 Source = int | IO[bytes] | None
+# By what a sanitizer, or valgrind, stretches every time that a test allows.
+SLOWNESS = {"build-address": 2, "build-thread": 4, "build-valgrind": 8}.get(
+    Path(os.environ.get("RDMA_TOOLS", "")).name, 1
+)
 
 
 @dataclass
@@ -52,7 +56,7 @@ class End:
         return self.process.pid
 
     def ended(self, within_s: float = 20) -> Ended:
-        out, err = self.process.communicate(timeout=within_s)
+        out, err = self.process.communicate(timeout=within_s * SLOWNESS)
         return Ended(self.process.returncode, out or b"", err.decode(errors="replace"))
 
     def kill(self, number: int = signal.SIGKILL) -> None:
@@ -123,7 +127,7 @@ class Ends:
 
     def send_bytes(self, data: bytes, options: Sequence[str] = ()) -> Ended:
         end = self.send(options=options, stdin=subprocess.PIPE)
-        out, err = end.process.communicate(data, timeout=30)
+        out, err = end.process.communicate(data, timeout=30 * SLOWNESS)
         return Ended(end.process.returncode, out or b"", err.decode(errors="replace"))
 
     def left(self) -> dict[int, list[str]]:

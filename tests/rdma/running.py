@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from tests.rdma.ends import SLOWNESS
 from tests.rdma.sshd import Sshd
 
 Ended = subprocess.CompletedProcess[bytes]
@@ -78,7 +79,7 @@ class Tools:
             self.words(tool, arguments),
             input=stdin,
             capture_output=True,
-            timeout=within_s,
+            timeout=within_s * SLOWNESS,
             cwd=self.place,
             env=self.environment,
             preexec_fn=before,

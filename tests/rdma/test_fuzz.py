@@ -1,4 +1,4 @@
-"""libFuzzer on every byte that comes from the other end: base-station/rdma/tests/fuzz_*."""
+"""libFuzzer on every byte that comes from the other end."""
 
 import subprocess
 from pathlib import Path

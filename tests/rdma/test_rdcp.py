@@ -4,6 +4,8 @@ import os
 import signal
 import socket
 import stat
+import struct
+import subprocess
 import time
 from pathlib import Path
 
@@ -257,6 +259,19 @@ def test_archive_keeps_owners(tools: Tools) -> None:
     )
     copied(tools.run("rdcp", "a", "plain"))
     assert (tools.place / "plain").stat().st_mode & 0o7777 == 0o755
+
+
+def test_a_source_hears_its_list_to_the_end(tools: Tools) -> None:
+    """Who left before the end of its input would be taken for one that failed."""
+    (tools.place / "a").write_bytes(b"a")
+    source = tools.start("rdcp", "--serve-source", "./a")
+    assert source.stdin
+    source.stdin.write(struct.pack("<BBHI24x", 9, 0, 0, 24))
+    source.stdin.flush()
+    with pytest.raises(subprocess.TimeoutExpired):
+        source.wait(0.5)
+    out, _ = source.communicate(timeout=10)
+    assert out and source.returncode == 0
 
 
 @pytest.mark.parametrize("refused", [["a"], ["-ox:y", "b"], ["--", "-ox:y", "b"], []])

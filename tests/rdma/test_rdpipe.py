@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rdma.ends import SLOWNESS
 from tests.rdma.running import Tools
 
 pytestmark = pytest.mark.e2e
@@ -19,7 +20,8 @@ def test_the_articles_first_example(tools: Tools) -> None:
         f' "{tools.ssh}" --remote-path \'{tools.folder}\' "$@"; }}\n'
         "echo hello | rdpipe host1:'tr [:lower:] [:upper:]' host2:'rev'"
     )
-    ended = subprocess.run(["bash", "-c", line], capture_output=True, timeout=30)
+    words = ["bash", "-c", line]
+    ended = subprocess.run(words, capture_output=True, timeout=30 * SLOWNESS)
     assert (ended.stdout, ended.returncode) == (b"OLLEH\n", 0), ended.stderr
 
 
@@ -39,6 +41,7 @@ def test_the_articles_first_example(tools: Tools) -> None:
             b"a  bc'de\\nf!g",
         ),
         (["host1:cat"] * 4, b"x" * 300_000, b"x" * 300_000),
+        (["echo a; sleep 0.2", "host1:head -n1", "host2:cat"], b"", b"a\n"),
     ],
 )
 def test_what_goes_in_comes_out(

@@ -214,6 +214,18 @@ class TestSources:
         assert receiver.ended().status == 0
         assert (ends.place / "out").read_bytes() == data
 
+    @pytest.mark.parametrize("options", [NONE, []], ids=["none", "xxh64"])
+    def test_one_buffer_is_filled_again_at_once(
+        self, ends: Ends, options: list[str]
+    ) -> None:
+        """Not when the receiver, or nobody, happens to say something."""
+        data = source(ends, 60 * 262_144)
+        receiver = ends.receive("out", options=options)
+        sender = ends.send("in", options=[*options, "--credits", "1"])
+        assert sender.ended(20).status == 0
+        assert receiver.ended().status == 0
+        assert (ends.place / "out").read_bytes() == data
+
     def test_more_credits_than_there_may_be_pipes(self, ends: Ends) -> None:
         data = source(ends)
         options = [*NONE, "-v", "--credits", "1024", "--chunk", "4096"]

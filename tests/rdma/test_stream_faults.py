@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rdma.ends import KEY, End, Ended, Ends
+from tests.rdma.ends import KEY, SLOWNESS, End, Ended, Ends
 from tests.rdma.kernel import OPENAT, TMPFILE, without
 from tests.rdma.records import END, RECEIVER, Hello, Peer
 
@@ -33,7 +33,7 @@ def ends(rdma_tools: Path, tmp_path: Path) -> Iterator[Ends]:
 def both_fail(sender: End, receiver: End) -> tuple[Ended, Ended]:
     since = time.monotonic()
     one, other = sender.ended(), receiver.ended()
-    assert time.monotonic() - since < SOON_S
+    assert time.monotonic() - since < SOON_S * SLOWNESS
     assert one.status != 0 and other.status != 0, (one, other)
     return one, other
 
@@ -122,6 +122,20 @@ class TestConsumers:
         one, other = both_fail(sender, receiver)
         assert "reader" in one.err and "reader" in other.err
 
+    def test_a_reader_that_had_enough_is_no_fault(self, ends: Ends) -> None:
+        """It leaves before the end record comes, and nothing comes but that."""
+        receiver = ends.receive("--", "head", "-n1")
+        sender = ends.send("--", "sh", "-c", "echo all; sleep 0.2")
+        assert sender.ended().status == 0
+        ended = receiver.ended()
+        assert (ended.status, ended.out) == (0, b"all\n")
+
+    def test_a_reader_that_had_enough_before_more_came(self, ends: Ends) -> None:
+        receiver = ends.receive("--", "head", "-n1")
+        sender = ends.send("--", "sh", "-c", "echo all; sleep 0.2; echo more")
+        _, other = both_fail(sender, receiver)
+        assert "left before the end" in other.err and other.out == b"all\n"
+
     def test_a_reader_that_leaves_is_seen_while_nothing_comes(self, ends: Ends) -> None:
         receiver = ends.receive("--", "sh", "-c", "exec <&-; exec sleep 60")
         both_fail(ends.send("--", "sleep", "60"), receiver)
@@ -194,7 +208,7 @@ def test_silence_of_the_other_end_is_noticed(ends: Ends, stopped: int) -> None:
 @pytest.mark.soak
 def test_slow_ends_are_not_silent_ends(ends: Ends, soaking: bool) -> None:
     """A producer that says nothing and a writer that takes nothing both succeed."""
-    pause_s, timeout_s = (60, 10) if soaking else (3.5, 1.2)
+    pause_s, timeout_s = (60, 10) if soaking else (3.5 * SLOWNESS, 1.2 * SLOWNESS)
     options = ["--timeout", str(timeout_s)]
     receiver = ends.receive(
         "--", "sh", "-c", f"sleep {pause_s}; wc -c", options=options
@@ -371,6 +385,12 @@ class TestAdvice:
     def test_a_name_that_begins_with_a_dash(self, ends: Ends) -> None:
         ended = ends.send(options=["-input"], port=9).ended()
         assert ended.status == 2 and "./-name" in ended.err
+
+    def test_an_option_that_comes_late_is_no_file(self, ends: Ends) -> None:
+        words = [str(ends.folder / "rdrecv"), "0", "--encrypt"]
+        ended = End(words, ends.place).ended(3)
+        assert ended.status == 2 and "options before PORT" in ended.err
+        assert names(ends.place) == []
 
     def test_a_sender_without_a_confirmation_says_so(self, ends: Ends) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:

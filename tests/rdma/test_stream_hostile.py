@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import resource
 import socket
 import threading
 import time
@@ -120,6 +121,23 @@ class TestStrangers:
         since = time.monotonic()
         still_works(ends, receiver)
         assert time.monotonic() - since < 12
+
+    def test_without_descriptors_it_waits_and_does_not_spin(
+        self, ends: Ends, knock: Knock
+    ) -> None:
+        few = 9
+
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (few, few))
+
+        receiver = ends.receive(before=limit)
+        strangers = [knock() for _ in range(few)]
+        before = receiver.cpu_s()
+        time.sleep(1)
+        assert receiver.cpu_s() - before < 0.05
+        for stranger in strangers:
+            stranger.close()
+        still_works(ends, receiver)
 
     def test_one_byte_at_a_time(self, ends: Ends, knock: Knock) -> None:
         receiver = ends.receive()
@@ -380,7 +398,7 @@ class TestRelays:
         (ends.place / "out").unlink()
         receiver = ends.receive("out", options=options)
         peer = knock()
-        peer.send(said)
+        peer.send(bytes(said))
         assert "keys differ" in peer.last_words()
         assert not (ends.place / "out").exists()
         receiver.kill(15)

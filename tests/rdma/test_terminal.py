@@ -34,7 +34,7 @@ class Terminal:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
         self.process = subprocess.Popen(
-            [ends.folder / "rdsend", *words[:-1], "127.0.0.1", str(ends.port)]
+            [str(ends.folder / "rdsend"), *words[:-1], "127.0.0.1", str(ends.port)]
             + [word for word in words[-1:] if word],
             stdin=slave,
             stdout=slave,

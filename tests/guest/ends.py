@@ -1,0 +1,111 @@
+"""An rdsend and an rdrecv in guests, over RDMA unless told otherwise."""
+
+import re
+import shlex
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.guest.machine import Guest
+
+KEY = "sixteen bytes and more"
+TOOLS = "/share"  # where the guest sees them
+RDMA = ("--transport", "rdma")
+
+
+@dataclass
+class Ended:
+    status: int
+    out: str
+    err: str
+
+
+class End:
+    """One of the two, running in its guest, in /dev/shm."""
+
+    def __init__(
+        self, guest: Guest, words: Sequence[str], key: str, wrap: str, out: str
+    ) -> None:
+        # Without exec: sshd would not tell the status of one that a signal ended.
+        command = (
+            f"cd /dev/shm; export RDPIPE_KEY={shlex.quote(key)}; exec 3>&1; "
+            f"{wrap} {shlex.join(words)} {out}; exit $?"
+        )
+        self.process = subprocess.Popen(
+            [*guest.ssh, command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def line(self) -> str:
+        """The first line that it printed."""
+        assert self.process.stdout
+        return self.process.stdout.readline()
+
+    def ended(self, within_s: float = 60) -> Ended:
+        out, err = self.process.communicate(timeout=within_s)
+        return Ended(self.process.returncode, out, err)
+
+
+class Ends:
+    """Starts both; at the end nothing of them may be left in the guests."""
+
+    def __init__(self, sender: Guest, receiver: Guest) -> None:
+        self.sender, self.receiver = sender, receiver
+        self.port = ""
+        self._started: list[End] = []
+
+    def receive(
+        self, *rest: str, options: Sequence[str] = RDMA, key: str = KEY, wrap: str = ""
+    ) -> End:
+        """Starts an rdrecv and waits until it listens; its stdout is the file out."""
+        words = [f"{TOOLS}/rdrecv", "--announce-fd", "3", *options, "0", *rest]
+        end = End(self.receiver, words, key, wrap, ">stdout")
+        self._started.append(end)
+        line = end.line()
+        found = re.match(r"port=(\d+) ", line)
+        assert found, (line, end.ended())
+        self.port = found.group(1)
+        return end
+
+    def send(
+        self,
+        *rest: str,
+        options: Sequence[str] = RDMA,
+        key: str = KEY,
+        wrap: str = "",
+        host: str | None = None,
+        port: str | None = None,
+    ) -> End:
+        where = [host or self.receiver.address, port or self.port]
+        words = [f"{TOOLS}/rdsend", *options, *where, *rest]
+        end = End(self.sender, words, key, wrap, "")
+        self._started.append(end)
+        return end
+
+    def kill(self, guest: Guest, name: str) -> None:
+        guest.check(f"pkill -KILL -x {name}")
+
+    def left(self) -> str:
+        """What of them still runs."""
+        find = "pgrep -a -x 'rdsend|rdrecv|rdpipe' || true"
+        return self.sender.check(find) + self.receiver.check(find)
+
+    def close(self) -> None:
+        # The ssh that serves them all keeps their pipes until they end.
+        if any(end.process.poll() is None for end in self._started):
+            for guest in (self.sender, self.receiver):
+                guest.run("pkill -KILL -x 'rdsend|rdrecv'")
+        for end in self._started:
+            end.process.communicate(timeout=30)
+        until = time.monotonic() + 5
+        while left := self.left():
+            assert time.monotonic() < until, f"left behind: {left}"
+            time.sleep(0.2)
+
+
+def bring_tools(folder: Path, share: Path) -> None:
+    for name in ("rdsend", "rdrecv", "rdpipe", "rdcp"):
+        (share / name).write_bytes((folder / name).read_bytes())
+        (share / name).chmod(0o755)

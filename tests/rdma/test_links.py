@@ -1,0 +1,125 @@
+"""rdsend and rdrecv on two hosts, and what happens to the cable between them."""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lan import Lan
+from tests.rdma.ends import End, Ends
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+]
+CUT_S = 12.0
+"""Until both ends know, at the default --timeout of 10 s."""
+OUTAGE_S = 3.0
+
+
+@pytest.fixture
+def lan() -> Iterator[Lan]:
+    with Lan() as made:
+        yield made
+
+
+@pytest.fixture
+def ends(rdma_tools: Path, tmp_path: Path, lan: Lan) -> Iterator["Apart"]:
+    pair = Apart(rdma_tools, tmp_path, lan)
+    yield pair
+    pair.close()
+
+
+class Apart(Ends):
+    """The receiver is here, the sender on the far host."""
+
+    def __init__(self, folder: Path, place: Path, lan: Lan) -> None:
+        super().__init__(folder, place)
+        self.lan = lan
+
+    def pair(
+        self, source: list[str], target: list[str], options: list[str], rate: str = "2M"
+    ) -> tuple[End, End]:
+        """Sender and receiver."""
+        receiver = self.receive(*target, options=options)
+        where = ["--rate", rate, self.lan.near, str(self.port)]
+        words = [str(self.folder / "rdsend"), *options, *where]
+        sender = End([*self.lan.enter, *words, *source], self.place)
+        self._started.append(sender)
+        return sender, receiver
+
+
+def size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def grows(path: Path, beyond: int, within_s: float = 15.0) -> None:
+    until = time.monotonic() + within_s
+    while size(path) <= beyond:
+        assert time.monotonic() < until, f"{size(path)} bytes"
+        time.sleep(0.02)
+
+
+def test_a_cut_cable_ends_both_ends(ends: Apart) -> None:
+    """Busy and idle ones; the producers and consumers are gone, too."""
+    into = ["--", "sh", "-c", "cat > busy"]
+    busy = ends.pair(["/dev/zero"], into, [])
+    spliced = ends.pair(["/dev/zero"], ["/dev/null"], ["--checksum", "none"], "999M")
+    idle = ends.pair(["--", "sleep", "60"], ["idle"], [])
+    grows(ends.place / "busy", 500_000)
+    ends.lan.lose()
+    since_s = time.monotonic()
+    for end in (*busy, *spliced, *idle):
+        ended = end.ended(CUT_S + 5)
+        took_s = time.monotonic() - since_s
+        assert ended.status == 1, ended
+        assert "nothing heard" in ended.err and "network cut" in ended.err
+        assert 8.0 < took_s < CUT_S
+    assert not (ends.place / "idle").exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--checksum", "none"]])
+def test_an_outage_passes(ends: Apart, options: list[str]) -> None:
+    data = os.urandom(6_000_000)
+    (ends.place / "in").write_bytes(data)
+    into = ["--", "sh", "-c", "cat > out"]
+    pair = ends.pair(["in"], into, options)
+    grows(ends.place / "out", 1_000_000)
+    ends.lan.lose()
+    time.sleep(0.5)  # what is on its way has come
+    before = size(ends.place / "out")
+    time.sleep(OUTAGE_S - 0.5)
+    assert size(ends.place / "out") == before < len(data)
+    ends.lan.find()
+    for end in pair:
+        assert end.ended().status == 0
+    assert (ends.place / "out").read_bytes() == data
+
+
+def test_slow_data_on_a_narrow_link(ends: Apart) -> None:
+    """A record takes longer than the time-out: its bytes are heard all the same."""
+    data = os.urandom(150_000)
+    (ends.place / "in").write_bytes(data)
+    options = ["--timeout", "4"]
+    shown, told = os.pipe()
+    words = ["--announce-fd", str(told), *options, "0", "out"]
+    receiver = End(
+        [*ends.lan.enter, str(ends.folder / "rdrecv"), *words],
+        ends.place, pass_fds=[told],
+    )  # fmt: skip
+    ends._started.append(receiver)
+    os.close(told)
+    with open(shown) as lines:
+        ends.port = int(lines.readline().split()[0].removeprefix("port="))
+    ends.lan.narrow(130_000, queue_bytes=20_000)
+    since_s = time.monotonic()
+    slow = ["sh", "-c", "head -c 999 in; sleep 1; tail -c +1000 in"]
+    with subprocess.Popen(slow, stdout=subprocess.PIPE, cwd=ends.place) as made:
+        sender = ends.send(stdin=made.stdout, options=options, host=ends.lan.far)
+        sent, received = sender.ended(40), receiver.ended(40)
+    assert (sent.status, received.status) == (0, 0), (sent.err, received.err)
+    assert time.monotonic() - since_s > 6, "the link was not narrow"
+    assert (ends.place / "out").read_bytes() == data
