@@ -1,3 +1,4 @@
+#!/bin/sh
 # Called by tests/guest/image.py:  customize.sh ROOT INIT OUT
 # Makes vmlinuz, initrd and root.ext4 in OUT from a fresh root.
 set -eu
@@ -65,7 +66,7 @@ cp "$out/user_key" "$root/root/.ssh/id_ed25519"
 chmod 600 "$root/root/.ssh/id_ed25519"
 sed 's/^/10.0.0.* /; s/ [^ ]*$//' "$out/host_key.pub" >"$root/root/.ssh/known_hosts"
 echo guest >"$root/etc/hostname"
-rm -rf "$root/boot"
+rm -rf "${root:?}/boot"
 
 # What is mounted in the root (/proc, /sys, /dev) stays out: a plain bind shows none of it.
 mkdir "$out/plain"
