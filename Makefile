@@ -41,7 +41,7 @@ check:
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	npm run --silent check
-	shellcheck tools/*.sh .ci/run
+	shellcheck tools/*.sh tests/guest/*.sh .ci/run
 
 bench:
 	@tools/setup.sh bench
