@@ -75,6 +75,28 @@ def test_a_bad_profile_says_where_and_what(more: dict[str, Any], said: str) -> N
     assert said in str(fault.value)
 
 
+def test_an_empty_table_takes_all_away() -> None:
+    assert config.load(BENCH).sensors.tof
+    bare = config.load(BENCH, ["sensors.tof = {}"]).sensors
+    assert not bare.tof and bare.ultrasound
+
+
+@pytest.mark.parametrize(
+    ("tofs", "words"),
+    [
+        ({"a": {"power": 4}, "b": {"power": 12}}, "b.address = 0x29: already that of"),
+        ({"a": {"power": 4}, "b": {"address": 0x30}}, "b has no power: with 2"),
+        ({"a": {"address": 0x78}}, "address"),
+        ({"a": {"power": 17}}, "GPIO 17 is already used by"),
+    ],
+)
+def test_range_sensors_that_cannot_be_told_apart(
+    tofs: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        config.parse(minimal(sensors={"tof": tofs}))
+
+
 def test_overrides_change_single_values() -> None:
     profile = config.load(BENCH, ["pins.port = 8889", 'camera.command = ["a", "b c"]'])
     assert profile.pins.port == 8889 and profile.pins.host == "127.0.0.1"

@@ -205,7 +205,8 @@ CHOICES = {
 def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
     """Reads a profile. Raises ConfigError, which names the file and what is wrong.
 
-    Each override is a line of TOML with a dotted key: 'pins.port = 8889'.
+    Each override is a line of TOML with a dotted key: 'pins.port = 8889'. An empty
+    table takes all away that is in it: 'sensors.tof = {}'.
     """
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -223,7 +224,7 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
 
 def _merge(base: dict[str, Any], more: dict[str, Any]) -> None:
     for key, value in more.items():
-        if isinstance(value, dict) and isinstance(base.get(key), dict):
+        if isinstance(value, dict) and value and isinstance(base.get(key), dict):
             _merge(base[key], value)
         else:
             base[key] = value

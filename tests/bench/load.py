@@ -126,7 +126,13 @@ def slope(loads: Sequence[Load]) -> float:
 def rows(given: Given) -> Iterator[Result]:
     """Nobody, 1 to 50 viewers, and one who drives."""
     seconds, fps = min(given.seconds, SECONDS_MOST), 29.9
-    source = ('--set=camera.source = "strip"', f"--set=camera.fps = {fps}")
+    with running('--set=camera.source = "strip"') as bench:
+        load = measure(bench, 0, seconds, fps)
+    yield row("load", "CPU of run, sensors and nobody here", "%", load.cpu["run"])
+    source = (
+        '--set=camera.source = "strip"', f"--set=camera.fps = {fps}",
+        "--set=sensors.tof = {}", "--set=sensors.ultrasound = {}",
+    )  # fmt: skip
     loads = []
     with running(*source, "--set=server.max_viewers = 100") as bench:
         with driving(bench) as client:
