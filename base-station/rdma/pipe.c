@@ -25,8 +25,8 @@
 #include "trouble.h"
 #include "verdict.h"
 
-/* The others learn of a fault through the hops within 2 s. */
-enum { AFTER_FAULT_MS = 3000, AFTER_LETTING_GO_MS = 2500 };
+/* How long the others have to hear of a fault through the hops, and say why. */
+enum { AFTER_FAULT_MS = 1000, AFTER_LETTING_GO_MS = 2500 };
 
 struct pipe_run {
     const struct pipe_settings *settings;
