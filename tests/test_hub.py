@@ -36,8 +36,6 @@ class FakeCamera:
     state = "ok"
 
 
-
-
 class FakeRanges:
     """One wall ahead."""
 
