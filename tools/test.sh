@@ -12,6 +12,6 @@ node --test tests/web/*.test.js
 "$python" -m coverage run -m pytest -q -m 'not e2e'
 # What decides about motion and pictures is covered to the last branch.
 "$python" -m coverage report --fail-under=100 --skip-covered --include="$(
-    printf 'pi/fpvcar/%s.py,' gate mixing wire seat access h264 stream bitrate lease
+    printf 'pi/fpvcar/%s.py,' gate guard mixing wire seat access h264 stream bitrate lease
 )"
 "$python" -m pytest -q -m e2e
