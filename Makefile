@@ -13,7 +13,7 @@ BIN := .venv/bin
 help:
 	@echo "make run       a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
 	@echo "               PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
-	@echo "make test      every test: units, processes, a real browser (about 16 minutes)"
+	@echo "make test      every test: units, processes, a real browser (about 18 minutes)"
 	@echo "make check     format, lint, types, shell, page"
 	@echo "make bench     what it does on this machine, in figures; ONLY=video RUNS=30"
 	@echo "make soak      what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
