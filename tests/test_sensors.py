@@ -10,7 +10,8 @@ import pytest
 
 from fpvcar import config, paths, wire
 from fpvcar.bench import soc as chips
-from fpvcar.sensors import Ranges
+from fpvcar.devices.vl53l0x import Sample
+from fpvcar.sensors import AGAIN_S, SILENT_S, Ranges, Seen, Tof
 from tests.wheels_rig import Chip, until
 
 SOON_S = 8.0
@@ -127,3 +128,24 @@ def test_a_daemon_that_dies_and_comes_back(chip: Chip) -> None:
         until(lambda: all(one.state != "ok" for one in told()), SOON_S, "not said")
         chip.pigpiod = chip.start_pigpiod()
         until(lambda: near(told()[0], 0.8) and near(told()[1], 1.5), SOON_S, "gone")
+
+
+class Mute:
+    """A VL53L0X after a dip too short to be seen: it answers, and ranges no more."""
+
+    def read(self) -> Sample | None:
+        return None
+
+
+def test_a_sensor_that_ranges_no_more_is_given_up() -> None:
+    now_s = 50.0
+    seen = Seen("front", 0.0)
+    tof = Tof(config.Tof(), seen, None, lambda: now_s)  # type: ignore[arg-type]
+    tof._chip, tof._news_s, seen.state = Mute(), now_s, "ok"  # type: ignore[assignment]
+    now_s += SILENT_S - 0.01
+    tof.turn()
+    assert seen.state == "ok", "not yet"
+    now_s += 0.02
+    tof.turn()
+    assert seen.state == "ranges no more"
+    assert tof.due_s == now_s + AGAIN_S
