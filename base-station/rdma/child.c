@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "reap.h"
+
 enum { PIPE_BYTES = 1 << 20, GRACE_MS = 1000, LOOK_MS = 20 };
 
 void child_init(struct child *child)
@@ -25,6 +27,7 @@ static void run(char **words, int pipe_fd, int onto, pid_t above)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() == above && dup2(pipe_fd, onto) == onto)
@@ -34,10 +37,13 @@ static void run(char **words, int pipe_fd, int onto, pid_t above)
     _exit(error == ENOENT ? 127 : 126);
 }
 
-/* Waits for a byte: all is well. The end of file instead: the one above was killed. */
+/* Waits for a byte: all is well. The end of file instead: the one above was killed, or
+ * gave up. Then the pipe is held until nobody is left to read it: who runs as another
+ * user, as below sudo, cannot be ended from here, and must not see an end of file. */
 static void keep(int life_fd, int pipe_fd, pid_t consumer)
 {
     setpgid(0, 0);
+    prctl(PR_SET_NAME, REAP_KEEPER);
     char word;
     if (dup2(life_fd, 0) == 0 && dup2(pipe_fd, 1) == 1) {
         close_range(2, ~0U, 0);
@@ -48,6 +54,9 @@ static void keep(int life_fd, int pipe_fd, pid_t consumer)
             _exit(0);
     }
     kill(-consumer, SIGKILL);
+    struct pollfd readers = {1, 0, 0}; /* POLLERR: there is none */
+    while (poll(&readers, 1, -1) < 0 && errno == EINTR)
+        ;
     _exit(1);
 }
 
@@ -110,9 +119,15 @@ bool child_ended(struct child *child)
     if (!child->pid || child->status >= 0)
         return child->pid != 0;
     /* It stays a zombie until child_close, so that its group's number stays its own. */
-    if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+    if (waitid(P_PID, (id_t)child->pid, &info,
+               WEXITED | WSTOPPED | WNOHANG | WNOWAIT) < 0 ||
         info.si_pid == 0)
         return false;
+    if (info.si_code == CLD_STOPPED) {
+        if (info.si_status == SIGTTIN || info.si_status == SIGTTOU)
+            child->stopped = info.si_status;
+        return false;
+    }
     child->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
     shut(&child->pid_fd);
     return true;
@@ -120,11 +135,17 @@ bool child_ended(struct child *child)
 
 int child_check(struct child *child, struct trouble *trouble)
 {
-    if (!child->pid || !child_ended(child) || child->status == 0)
+    const char *what = child->side == CHILD_PRODUCER ? "producer" : "consumer";
+    if (!child->pid)
         return 0;
-    return troubled(trouble, child->status, "the %s %.100s failed with status %d",
-                    child->side == CHILD_PRODUCER ? "producer" : "consumer", child->name,
-                    child->status);
+    bool ended = child_ended(child);
+    if (!ended && child->stopped)
+        return troubled(trouble, 128 + child->stopped,
+                        "the %s %.100s was stopped: " CHILD_ASKS, what, child->name);
+    if (!ended || child->status == 0)
+        return 0;
+    return troubled(trouble, child->status, "the %s %.100s failed with status %d", what,
+                    child->name, child->status);
 }
 
 static void reap(pid_t pid)
@@ -135,7 +156,7 @@ static void reap(pid_t pid)
 
 void child_let_end(struct child *child)
 {
-    if (child->keeper) {
+    if (child->keeper && !child->left) {
         while (write(child->keeper_fd, "k", 1) < 0 && errno == EINTR)
             ;
         reap(child->keeper);
@@ -145,31 +166,62 @@ void child_let_end(struct child *child)
     shut(&child->fd);
 }
 
-void child_signal(struct child *child, int number)
+int child_signal(struct child *child, int number)
 {
-    if (child->pid && child->status < 0)
-        kill(-child->pid, number);
+    return child->pid && child->status < 0 ? kill(-child->pid, number) : 0;
+}
+
+bool child_wait(struct child *child, int limit_ms)
+{
+    int64_t end_ms = now_ms() + limit_ms, left_ms;
+    while (!child_ended(child) && (left_ms = end_ms - now_ms()) > 0) {
+        struct pollfd polled = {child->pid_fd, POLLIN, 0};
+        poll(&polled, 1, child->pid_fd < 0 ? LOOK_MS : (int)left_ms);
+    }
+    return child->status >= 0;
+}
+
+/* Does it end the rest of the group, and is nobody left to hold the pipe for? */
+static bool keeper_ends(struct child *child)
+{
+    int64_t end_ms = now_ms() + GRACE_MS;
+    shut(&child->keeper_fd);
+    while (waitpid(child->keeper, NULL, WNOHANG) == 0) {
+        if (now_ms() >= end_ms)
+            return false;
+        poll(NULL, 0, 2);
+    }
+    child->keeper = 0;
+    return true;
 }
 
 void child_end(struct child *child)
 {
-    if (child->pid) {
-        child_signal(child, SIGTERM);
-        int64_t end_ms = now_ms() + GRACE_MS;
-        while (!child_ended(child) && now_ms() < end_ms) {
-            struct pollfd polled = {child->pid_fd, POLLIN, 0};
-            poll(&polled, 1, child->pid_fd < 0 ? LOOK_MS : (int)(end_ms - now_ms()));
-        }
-        if (child->status != 0) /* who is left of a command that failed or was ended */
-            kill(-child->pid, SIGKILL);
+    if (!child->pid)
+        return;
+    bool heard = child_signal(child, SIGTERM) == 0;
+    child_signal(child, SIGCONT); /* one that is stopped hears nothing else */
+    bool ended = child_wait(child, heard ? GRACE_MS : 0);
+    if (child->status != 0) /* who is left of a command that failed or was ended */
+        kill(-child->pid, SIGKILL);
+    ended = ended || child_wait(child, GRACE_MS);
+    if (ended)
         reap(child->pid);
-    }
+    child->left = !ended || (child->status != 0 && child->keeper && !keeper_ends(child));
+    if (!ended)
+        say("%.100s (process %d) could not be ended: it runs as another user",
+            child->name, (int)child->pid);
+    else if (child->left)
+        say("what %.100s started could not be ended: it still waits for input",
+            child->name);
     shut(&child->pid_fd);
     child->pid = 0;
 }
 
 void child_close(struct child *child)
 {
+    if (child->side == CHILD_PRODUCER)
+        shut(&child->fd); /* writing ends one that may not be signalled */
     child_end(child);
     child_let_end(child);
 }

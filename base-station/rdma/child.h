@@ -7,6 +7,10 @@
 
 #include "trouble.h"
 
+/* Why a command in a process group of its own is stopped by SIGTTIN or SIGTTOU. */
+#define CHILD_ASKS "it asks at the terminal, which is not its own here " \
+                   "(sudo: run sudo -v before)"
+
 enum child_side { CHILD_PRODUCER, CHILD_CONSUMER };
 
 struct child {
@@ -16,6 +20,8 @@ struct child {
     int pid_fd;  /* readable once it ended; -1 after that was seen, or without */
     int fd;      /* this end of its pipe; -1 once closed */
     int status;  /* as a shell says it; -1 while it runs */
+    int stopped; /* the signal by which a terminal stopped it; 0 = none did */
+    bool left;   /* it, or what it started, could not be ended; its keeper stays */
     pid_t keeper;
     int keeper_fd;
 };
@@ -30,16 +36,21 @@ int child_open(struct child *child, char **words, enum child_side side,
 /* Has it ended? Then `status` is known. */
 bool child_ended(struct child *child);
 
-/* -1 with a trouble if it has ended, and not well. 0 also if there is none. */
+/* Waits for that. */
+bool child_wait(struct child *child, int limit_ms);
+
+/* -1 with a trouble if it has ended, and not well, or was stopped. 0 also if there is
+ * none. */
 int child_check(struct child *child, struct trouble *trouble);
 
 /* The stream was whole: the consumer may see its end. */
 void child_let_end(struct child *child);
 
-void child_signal(struct child *child, int number);
+/* 0; -1: nobody of its group may be signalled. */
+int child_signal(struct child *child, int number);
 
-/* Ends all of it: SIGTERM, a second later SIGKILL. Its pipe stays, for the thread that
- * may be using it. */
+/* Ends all of it: SIGTERM, a second later SIGKILL. What may not be signalled, as sudo, is
+ * named and left after a second. Its pipe stays, for the thread that may use it. */
 void child_end(struct child *child);
 
 /* The same, and closes the pipe. */

@@ -2,7 +2,8 @@
 _rdpipe_tools() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} options
     local -a common=(--transport --device --gid-index --encrypt --checksum --timeout
-        --idle-timeout --connect-timeout --json -v --verbose --help)
+        --idle-timeout --connect-timeout --chunk --credits --json -v --verbose --help
+        --version)
     case $before in
     --transport) mapfile -t COMPREPLY < <(compgen -W 'auto rdma tcp' -- "$word"); return ;;
     --checksum) mapfile -t COMPREPLY < <(compgen -W 'none xxh64' -- "$word"); return ;;
@@ -14,10 +15,9 @@ _rdpipe_tools() {
     --remote-path) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
     esac
     case ${1##*/} in
-    rdsend) common+=(--key-file --key-fd --bind --chunk --credits --rate --version) ;;
-    rdrecv) common+=(--key-file --key-fd --new-key --bind --chunk --credits --sync
-        --announce-fd --version) ;;
-    rdpipe) common+=(--ssh --remote-path --via --rate) ;;
+    rdsend) common+=(--key-file --key-fd --bind --rate) ;;
+    rdrecv) common+=(--key-file --key-fd --new-key --bind --sync --announce-fd) ;;
+    rdpipe) common+=(--ssh --remote-path --via --rate --sync) ;;
     rdcp) common+=(--ssh --remote-path --via --rate -r --recursive --archive --verify
         --no-sync) ;;
     esac

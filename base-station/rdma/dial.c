@@ -7,23 +7,27 @@
 
 #include "net.h"
 #include "pinned.h"
+#include "signals.h"
 #include "transport_tcp.h"
 #include "transport_verbs.h"
 
 /* TCP: what stays in a core's cache is fast, and what is sent has left its buffer: the
- * sender needs few. RDMA: few large messages. */
+ * sender needs few, and more where a socket that was full takes much at once. RDMA: few
+ * large messages. */
 enum {
     TCP_CHUNK = 256 << 10,
     TCP_CREDITS = 32,
-    TCP_BUFFERS = 3,
+    TCP_BUFFERS = 6,
+    LOOPBACK_BUFFERS = 3,
     RDMA_CHUNK = 1 << 20,
     RDMA_CREDITS = 16,
     RDMA_LIMIT_MS = 2000,
     ADDRESS_LEAST_MS = 1000,
+    PROOF_LEAST_MS = 5000, /* whoever was reached late is to be heard, too */
 };
 
-void hello_of_options(struct hello *mine, const struct options *options, int role,
-                      int transport)
+int hello_of_options(struct hello *mine, const struct options *options, int role,
+                     int transport, struct trouble *trouble)
 {
     bool tcp = transport == TRANSPORT_TCP;
     uint32_t tcp_credits = role == ROLE_SENDER ? TCP_BUFFERS : TCP_CREDITS;
@@ -37,10 +41,20 @@ void hello_of_options(struct hello *mine, const struct options *options, int rol
         .credits = options->credits ? options->credits : tcp ? tcp_credits : RDMA_CREDITS,
     };
     uint64_t limit = tcp ? UINT64_MAX : pinned_limit();
-    if (pinned_fit(mine, limit))
-        say("this user may pin %llu KiB for RDMA (ulimit -l): %u buffers of %u KiB",
-            (unsigned long long)limit >> 10, (unsigned)mine->credits,
-            (unsigned)mine->chunk >> 10);
+    int less = pinned_fit(mine, limit);
+    if (less < 0)
+        troubled(trouble, EXIT_FAULT,
+                 "this user may pin %llu KiB (ulimit -l), and RDMA needs %llu at least",
+                 (unsigned long long)limit >> 10,
+                 (unsigned long long)(pinned_need(mine) + 1023) >> 10);
+    return less;
+}
+
+void hello_say_less(const struct hello *mine)
+{
+    say("this user may pin %llu KiB for RDMA (ulimit -l): %u buffer%s of %u KiB",
+        (unsigned long long)pinned_limit() >> 10, (unsigned)mine->credits,
+        mine->credits == 1 ? "" : "s", (unsigned)mine->chunk >> 10);
 }
 
 static int64_t left_ms(int64_t end_ms)
@@ -49,13 +63,29 @@ static int64_t left_ms(int64_t end_ms)
     return left > 0 ? left : 0;
 }
 
+static struct transport *dial_rdma(const struct options *options,
+                                   const struct addrinfo *to,
+                                   const struct sockaddr *from, int64_t limit_ms,
+                                   struct trouble *why)
+{
+    struct hello mine = {.credits = 0};
+    if (verbs_any_device() &&
+        hello_of_options(&mine, options, ROLE_SENDER, TRANSPORT_RDMA, why) < 0) {
+        if (options->transport == WANT_AUTO && !options->verbose)
+            say("%s", why->text); /* nobody who has a device expects TCP */
+        return NULL;
+    }
+    if (options->transport == WANT_AUTO && limit_ms > RDMA_LIMIT_MS)
+        limit_ms = RDMA_LIMIT_MS;
+    return verbs_dial(to->ai_addr, from, options, mine.credits, limit_ms, why);
+}
+
 /* One address: RDMA where it may be, else TCP. */
 static struct transport *dial_address(const struct options *options,
                                       const struct addrinfo *to,
                                       const struct addrinfo *from, int64_t limit_ms,
                                       struct trouble *trouble)
 {
-    bool rdma_only = options->transport == WANT_RDMA;
     const struct sockaddr *from_address = from ? from->ai_addr : NULL;
     char name[80];
     net_name(to->ai_addr, to->ai_addrlen, name, sizeof name);
@@ -64,15 +94,16 @@ static struct transport *dial_address(const struct options *options,
             say("%s is loopback: TCP", name);
     } else if (options->transport != WANT_TCP) {
         struct trouble why = {0};
-        int64_t most = rdma_only || limit_ms < RDMA_LIMIT_MS ? limit_ms : RDMA_LIMIT_MS;
         struct transport *transport =
-            verbs_dial(to->ai_addr, from_address, options, most, &why);
+            dial_rdma(options, to, from_address, limit_ms, &why);
         if (transport)
             return transport;
-        if (rdma_only) {
+        if (signalled(&why))
+            *trouble = why;
+        else if (options->transport == WANT_RDMA)
             troubled(trouble, why.status, "%s over RDMA: %s", name, why.text);
+        if (trouble->status)
             return NULL;
-        }
         if (options->verbose)
             say("%s: TCP, for over RDMA: %s", name, why.text);
     }
@@ -100,7 +131,8 @@ static struct transport *dial_host(const struct options *options, const char *ho
         freeaddrinfo(found);
         return NULL;
     }
-    for (struct addrinfo *one = found; one && !transport; one = one->ai_next, count--) {
+    for (struct addrinfo *one = found; one && !transport && !signalled(&last);
+         one = one->ai_next, count--) {
         int64_t share_ms = left_ms(end_ms) / (count + hosts_left - 1);
         if (share_ms < ADDRESS_LEAST_MS)
             share_ms = ADDRESS_LEAST_MS;
@@ -131,7 +163,7 @@ static struct transport *dial_all(const struct options *options, int64_t end_ms,
     int count = 1;
     for (const char *at = options->host; (at = strchr(at, ',')); at++)
         count++;
-    while (!transport && (host = strsep(&rest, ","))) {
+    while (!transport && !signalled(&last) && (host = strsep(&rest, ","))) {
         last = (struct trouble){0};
         transport = dial_host(options, host, end_ms, count--, &last);
     }
@@ -160,13 +192,12 @@ static int prove(struct transport *transport, struct meeting *meeting, int64_t e
         if (got == 0) {
             struct pollfd polled[TRANSPORT_FDS];
             int count = transport->kind->fds(transport, polled);
-            if (!left_ms(end_ms))
-                return troubled(trouble, EXIT_FAULT,
-                                "%s took the connection and says nothing: is it an "
-                                "rdrecv, and is it busy with another?",
-                                transport->peer);
-            poll(polled, (nfds_t)count, (int)left_ms(end_ms));
-            continue;
+            if (signals_wait(polled, count, end_ms, trouble) > 0)
+                continue;
+            return troubled(trouble, EXIT_FAULT,
+                            "%s took the connection and says nothing: is it an "
+                            "rdrecv, and is it busy with another?",
+                            transport->peer);
         }
         if (event.kind != EVENT_RECORD)
             continue;
@@ -190,8 +221,15 @@ struct transport *dial(const struct options *options, const struct key *key,
         return NULL;
     struct hello mine;
     uint8_t out[CONTROL_BYTES];
-    hello_of_options(&mine, options, ROLE_SENDER, transport->kind->number);
-    if (meeting_open(meeting, key, &mine, out, trouble) == 0 &&
+    if (left_ms(end_ms) < PROOF_LEAST_MS && limit_ms > PROOF_LEAST_MS)
+        end_ms = now_ms() + PROOF_LEAST_MS;
+    int less = hello_of_options(&mine, options, ROLE_SENDER, transport->kind->number,
+                                trouble);
+    if (less > 0)
+        hello_say_less(&mine);
+    if (transport->loopback && !options->credits)
+        mine.credits = LOOPBACK_BUFFERS;
+    if (less >= 0 && meeting_open(meeting, key, &mine, out, trouble) == 0 &&
         say_to(transport, out, trouble) == 0 &&
         prove(transport, meeting, end_ms, trouble) == 0)
         return transport;

@@ -6,9 +6,13 @@
 #include "options.h"
 #include "transport.h"
 
-/* What this side offers; over RDMA no more than may be pinned. */
-void hello_of_options(struct hello *mine, const struct options *options, int role,
-                      int transport);
+/* What this side offers; over RDMA no more than may be pinned. Returns whether that made
+ * it less; -1 with a trouble: not even the least may be pinned. */
+int hello_of_options(struct hello *mine, const struct options *options, int role,
+                     int transport, struct trouble *trouble);
+
+/* Says how much less. */
+void hello_say_less(const struct hello *mine);
 
 /* Connects and proves. NULL with a trouble; `meeting` is what both agreed on. */
 struct transport *dial(const struct options *options, const struct key *key,

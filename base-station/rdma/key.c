@@ -31,9 +31,9 @@ static int key_read(struct key *key, int fd, const char *what, struct trouble *t
     }
 }
 
-static int key_from_environment(struct key *key, struct trouble *trouble)
+static int key_from_environment(struct key *key, const char *text,
+                                struct trouble *trouble)
 {
-    char *text = getenv("RDPIPE_KEY");
     if (!text)
         return troubled(trouble, EXIT_USAGE,
                        "no key: give --key-file FILE, --key-fd N or RDPIPE_KEY "
@@ -44,31 +44,39 @@ static int key_from_environment(struct key *key, struct trouble *trouble)
                        length, KEY_MOST);
     memcpy(key->bytes, text, length);
     key->length = length;
-    explicit_bzero(text, length);
-    unsetenv("RDPIPE_KEY");
     return 0;
+}
+
+/* No command of ours is to see it, used or not. */
+static void forget(char *text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    unsetenv("RDPIPE_KEY");
 }
 
 int key_open(struct key *key, const char *file, int fd, struct trouble *trouble)
 {
-    char what[64] = "RDPIPE_KEY";
+    char what[100] = "RDPIPE_KEY", *given = getenv(what);
     int result;
     *key = (struct key){.length = 0};
     if (file) {
+        visible(what, sizeof what, file);
         int opened = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         if (opened < 0)
-            return troubled(trouble, EXIT_USAGE, "cannot open the key file %s: %s", file,
+            return troubled(trouble, EXIT_USAGE, "cannot open the key file %s: %s", what,
                            strerror(errno));
-        result = key_read(key, opened, file, trouble);
+        result = key_read(key, opened, what, trouble);
         close(opened);
-        snprintf(what, sizeof what, "%s", file);
     } else if (fd >= 0) {
         snprintf(what, sizeof what, "descriptor %d", fd);
         result = key_read(key, fd, what, trouble);
-        close(fd);
+        if (fd > STDERR_FILENO)
+            close(fd);
     } else {
-        result = key_from_environment(key, trouble);
+        result = key_from_environment(key, given, trouble);
     }
+    forget(given);
     if (result < 0)
         return -1;
     if (key->length && key->bytes[key->length - 1] == '\n')

@@ -19,8 +19,10 @@
 #include <unistd.h>
 
 #include "bytes.h"
+#include "child.h"
 #include "leashrun.h"
 #include "leashwork.h"
+#include "quote.h"
 #include "reap.h"
 #include "trouble.h"
 
@@ -53,8 +55,9 @@ static int status_of(int wait_status)
 
 static void fail(struct leash *leash, const char *what, const char *why)
 {
-    struct bytes note = {0};
-    bytes_format(&note, "%s: %s", what, why);
+    struct bytes note = {0}; /* one line, whatever a file's name holds */
+    if (bytes_format(&note, "%s: ", what) == 0)
+        quote_shown(&note, why);
     tell("note", note.data ? note.data : what);
     bytes_close(&note);
     leash->status = leash->status < 0 ? 1 : leash->status;
@@ -118,11 +121,16 @@ static void take_signal(struct leash *leash)
     }
     int state;
     pid_t pid;
-    while ((pid = waitpid(-1, &state, WNOHANG)) > 0)
-        if (pid == leash->run.root) {
+    while ((pid = waitpid(-1, &state, WNOHANG | WUNTRACED)) > 0) {
+        if (pid != leash->run.root)
+            continue;
+        if (!WIFSTOPPED(state)) {
             leash->status = status_of(state);
             leash->over = true;
+        } else if (WSTOPSIG(state) == SIGTTIN || WSTOPSIG(state) == SIGTTOU) {
+            fail(leash, "it was stopped", CHILD_ASKS);
         }
+    }
 }
 
 static void start(struct leash *leash)
@@ -182,7 +190,9 @@ static void leash_close(struct leash *leash)
     bool file = leash->work.middle == LEASH_WRITE;
     if (leash->run.status_fd >= 0) /* before the command is ended from here */
         pass_line(&leash->run.status_fd, "status");
-    reap_all(file ? 0 : leashwork_tools(&leash->work) + 1, GRACE_MS);
+    pid_t left = reap_all(file ? 0 : leashwork_tools(&leash->work) + 1, GRACE_MS);
+    if (left)
+        say("process %d could not be ended: it runs as another user", (int)left);
     if (leashrun_close(&leash->run, leash->status == 0) < 0)
         tell("note", "could not cut the appended file back");
     close(leash->signal_fd);
@@ -267,6 +277,8 @@ static int leash_command(int status_fd, char **words)
         fprintf(stderr, "rdpipe: %s: %s\n", words[0], strerror(errno));
         _exit(errno == ENOENT ? 127 : 126);
     }
+    if (pid < 0)
+        fprintf(stderr, "rdpipe: %s: %s\n", words[0], strerror(errno));
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     int state = 1 << 8;

@@ -1,6 +1,7 @@
 /* The remote end of an SSH session: it runs one segment of a pipe and ends all of it
  * when rdpipe falls silent. rdsend, rdrecv, rdpipe and rdcp are all leashes when their
  * first argument is --leash; their main() begins with
+ *     standard_open();
  *     if (leash_asked(argc, argv)) return leash_main(argc, argv);
  */
 #ifndef LEASH_H

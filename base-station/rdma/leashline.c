@@ -100,10 +100,10 @@ static bool fits(const struct leash_work *work)
     case LEASH_EXEC:
         return true;
     case LEASH_READ:
-        return !in;
+        return !in && out;
     case LEASH_WRITE:
     case LEASH_APPEND:
-        return !out;
+        return in && !out;
     case LEASH_PASS:
         return in != out;
     default:

@@ -31,7 +31,7 @@
 #define LEASH_BEAT_MS 1000
 #define LEASH_KEY_BYTES 32
 #define LEASH_LINE_BYTES (1 << 20) /* more than execve takes in one argument, in hex */
-#define LEASH_WORDS 256
+#define LEASH_WORDS 65536
 #define LEASH_LET_GO 75 /* exit status: rdpipe left before the segment had ended */
 
 enum leash_middle { LEASH_NOTHING, LEASH_EXEC, LEASH_READ, LEASH_WRITE, LEASH_APPEND,

@@ -15,13 +15,22 @@
 #include "leashwork.h"
 #include "quote.h"
 
+static bool is_fifo(const char *path)
+{
+    struct stat state;
+    return stat(path, &state) == 0 && S_ISFIFO(state.st_mode);
+}
+
+/* A leash that waited in open(2) for a FIFO's reader would hear of nothing else. 1: there
+ * is none yet. */
 static int append_open(struct leashrun *run, const char *path)
 {
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-    if (fd < 0)
-        return -1;
     struct stat state;
-    if (fstat(fd, &state) < 0) {
+    int fd = open(path,
+                  O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    if (fd < 0)
+        return errno == ENXIO && is_fifo(path) ? 1 : -1;
+    if (fcntl(fd, F_SETFL, O_APPEND) < 0 || fstat(fd, &state) < 0) {
         close(fd);
         return -1;
     }

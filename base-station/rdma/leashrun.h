@@ -16,8 +16,8 @@ struct leashrun {
     pid_t root; /* the outermost tool; 0 before it started */
 };
 
-/* Opens and locks the file of ">>". 0: have it; 1: someone else has the lock, ask
- * again; -1: `*why` names what failed. */
+/* Opens and locks the file of ">>". 0: have it; 1: someone else has the lock, or nobody
+ * reads the FIFO, ask again; -1: `*why` names what failed. */
 int leashrun_lock(struct leashrun *run, const struct leash_work *work, char **why);
 
 /* Starts the segment in a process group of its own. 0, or -1 with errno. */

@@ -2,27 +2,12 @@
 #include "link.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "meeting.h"
+#include "signals.h"
 
 enum { BEAT_MS = 1000 };
-
-int signals_open(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
 
 void link_open(struct link *link, struct transport *transport,
                const struct options *options, int signal_fd)
@@ -39,15 +24,6 @@ void link_open(struct link *link, struct transport *transport,
     };
 }
 
-static int take_signal(int fd, struct trouble *trouble)
-{
-    struct signalfd_siginfo info;
-    if (read(fd, &info, sizeof info) != sizeof info)
-        return 0;
-    return troubled(trouble, 128 + (int)info.ssi_signo, "ended by signal %u (%s)",
-                    info.ssi_signo, strsignal((int)info.ssi_signo));
-}
-
 int link_wait(struct link *link, struct pollfd *extra, int count,
               struct trouble *trouble)
 {
@@ -58,7 +34,8 @@ int link_wait(struct link *link, struct pollfd *extra, int count,
     if (link->timeout_ms && link->heard_ms + link->timeout_ms < until_ms)
         until_ms = link->heard_ms + link->timeout_ms + 1;
     int64_t wait_ms = until_ms - now_ms();
-    if (poll(polled, (nfds_t)(own + count), wait_ms > 0 ? (int)wait_ms : 0) < 0) {
+    int ready = poll(polled, (nfds_t)(own + count), wait_ms > 0 ? (int)wait_ms : 0);
+    if (ready < 0) {
         if (errno != EINTR)
             return troubled(trouble, EXIT_FAULT, "poll: %s", strerror(errno));
         for (int i = 0; i < count; i++)
@@ -66,7 +43,10 @@ int link_wait(struct link *link, struct pollfd *extra, int count,
         return 0;
     }
     memcpy(extra, polled + own, (size_t)count * sizeof *extra);
-    return polled[0].revents ? take_signal(link->signal_fd, trouble) : 0;
+    link->transport->quiet = true;
+    for (int i = 1; i < own; i++)
+        link->transport->quiet &= !polled[i].revents;
+    return polled[0].revents ? signals_take(trouble) : 0;
 }
 
 static int take_abort(struct link *link, const struct transport_event *event,
@@ -152,5 +132,5 @@ void link_abort(struct link *link, const struct trouble *why)
         abort_put(record, why->status, why->text);
         transport->kind->control(transport, record, &ignored);
     }
-    transport->kind->finish(transport, link->silent ? 0 : FINISH_MS);
+    transport->kind->finish(transport, link->silent || link->told ? 0 : FINISH_MS);
 }

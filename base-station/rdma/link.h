@@ -46,7 +46,4 @@ int link_say_ending(struct link *link, int type, uint64_t number,
 /* Tells the peer what went wrong, unless it told us, and waits for its leave. */
 void link_abort(struct link *link, const struct trouble *why);
 
-/* Blocks the signals that end this process; a descriptor that shows them, or -1. */
-int signals_open(void);
-
 #endif

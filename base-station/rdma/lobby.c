@@ -3,15 +3,14 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "dial.h"
 #include "net.h"
+#include "signals.h"
 #include "transport_tcp.h"
 
 enum { PORT_TRIES = 16, LEAVE_MS = 500, FULL_MS = 100 };
@@ -43,6 +42,20 @@ static int announce(const struct lobby *lobby, struct trouble *trouble)
                             fd, strerror(errno));
 }
 
+/* NULL with a trouble; its errno is ENOMEM where too little may be pinned. */
+static struct verbs_listener *listen_over_rdma(const struct lobby *lobby,
+                                               struct trouble *why)
+{
+    struct hello mine = {.credits = 0};
+    if (verbs_any_device() && hello_of_options(&mine, lobby->options, ROLE_RECEIVER,
+                                               TRANSPORT_RDMA, why) < 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return verbs_listen((const struct sockaddr *)&lobby->bound, lobby->options,
+                        mine.credits, why);
+}
+
 /* The same number on TCP and RDMA: with port 0, one that is free in both. */
 static int listen_on_both(struct lobby *lobby, struct trouble *trouble)
 {
@@ -58,14 +71,14 @@ static int listen_on_both(struct lobby *lobby, struct trouble *trouble)
                     (options->transport == WANT_AUTO && verbs_any_device());
         if (!rdma)
             return 0;
-        lobby->verbs = verbs_listen((struct sockaddr *)&lobby->bound, options, &why);
+        lobby->verbs = listen_over_rdma(lobby, &why);
         if (lobby->verbs || options->transport == WANT_RDMA || left == 0 || port ||
             errno != EADDRINUSE) {
-            if (!lobby->verbs && options->transport == WANT_AUTO && options->verbose)
-                say("TCP only, for over RDMA: %s", why.text);
             if (!lobby->verbs && options->transport == WANT_RDMA)
                 return troubled(trouble, why.status, "cannot listen over RDMA: %s",
                                 why.text);
+            if (!lobby->verbs && (options->verbose || errno == ENOMEM))
+                say("TCP only, for over RDMA: %s", why.text);
             return 0;
         }
         close(lobby->listen_fd);
@@ -84,9 +97,11 @@ int lobby_open(struct lobby *lobby, const struct options *options, const struct 
         lobby->listen_fd = -1;
     }
     if (options->verbose)
-        say("waiting on port %u for TCP%s",
+        say("waiting on port %u for %s",
             (unsigned)net_port((struct sockaddr *)&lobby->bound),
-            lobby->verbs ? " and RDMA" : "");
+            !lobby->verbs          ? "TCP"
+            : lobby->listen_fd < 0 ? "RDMA"
+                                   : "TCP and RDMA");
     return announce(lobby, trouble);
 }
 
@@ -109,11 +124,16 @@ static void seat(struct lobby *lobby, struct guest *guest, struct transport *tra
     struct hello mine;
     uint8_t out[CONTROL_BYTES];
     struct trouble why = {0};
-    hello_of_options(&mine, lobby->options, ROLE_RECEIVER, transport->kind->number);
+    int less = hello_of_options(&mine, lobby->options, ROLE_RECEIVER,
+                                transport->kind->number, &why);
     guest->transport = transport;
     guest->until_ms = now_ms() + LOBBY_LIMIT_MS;
-    if (meeting_open(&guest->meeting, lobby->key, &mine, out, &why) < 0)
-        guest_close(guest);
+    if (less > 0)
+        hello_say_less(&mine);
+    if (less >= 0 && meeting_open(&guest->meeting, lobby->key, &mine, out, &why) == 0)
+        return;
+    say("turned %s away: %s", transport->peer, why.text);
+    guest_close(guest);
 }
 
 static void let_in(struct lobby *lobby)
@@ -213,14 +233,10 @@ static void watch(struct lobby *lobby, int out_fd, int64_t end_ms, struct watch 
         watch_->wait_ms = 0;
 }
 
-static int check(const struct lobby *lobby, const struct watch *watch_, int64_t end_ms,
-                 struct trouble *trouble)
+static int check(const struct watch *watch_, int64_t end_ms, struct trouble *trouble)
 {
-    struct signalfd_siginfo info;
-    if (watch_->polled[0].revents &&
-        read(lobby->signal_fd, &info, sizeof info) == sizeof info)
-        return troubled(trouble, 128 + (int)info.ssi_signo, "ended by signal %u (%s)",
-                        info.ssi_signo, strsignal((int)info.ssi_signo));
+    if (watch_->polled[0].revents && signals_take(trouble) < 0)
+        return -1;
     if (watch_->polled[1].revents & (POLLERR | POLLHUP))
         return troubled(trouble, EXIT_FAULT, "the reader of the output left");
     if (end_ms && now_ms() >= end_ms)
@@ -238,7 +254,7 @@ struct transport *lobby_meet(struct lobby *lobby, int out_fd, struct meeting *me
         watch(lobby, out_fd, end_ms, &watched);
         if (poll(watched.polled, (nfds_t)watched.count, (int)watched.wait_ms) < 0)
             continue;
-        if (check(lobby, &watched, end_ms, trouble) < 0)
+        if (check(&watched, end_ms, trouble) < 0)
             return NULL;
         let_in(lobby);
         for (int i = 0; i < LOBBY_SEATS; i++) {

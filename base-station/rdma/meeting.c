@@ -86,6 +86,9 @@ static int take_hello(struct meeting *meeting, const struct record *record,
     int other = meeting->role == ROLE_SENDER ? ROLE_RECEIVER : ROLE_SENDER;
     uint8_t *whole = hello_of(meeting, other);
     const char *why = hello_get(&meeting->theirs, body);
+    if (!why && meeting->theirs.version == RECORDS_VERSION &&
+        record->length != HELLO_BYTES)
+        why = "a hello of a length that this version does not have";
     if (why)
         return refuse(out, answer, trouble, why, why);
     record_put(whole, record);

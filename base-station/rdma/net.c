@@ -16,6 +16,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "signals.h"
+
 enum { BIND_LIMIT_MS = 10000 };
 
 uint16_t net_port(const struct sockaddr *address)
@@ -142,20 +144,15 @@ static int ask_aside(struct question *question)
     return error;
 }
 
-/* 0, an EAI_ error, or 1: no answer in time. */
-static int await(struct question *question, int64_t limit_ms)
+/* 0, an EAI_ error, or 1: no answer in time, or a signal, which is a trouble. */
+static int await(struct question *question, int64_t limit_ms, struct trouble *trouble)
 {
     int64_t end_ms = now_ms() + limit_ms;
     if (question->answered_fd < 0 || ask_aside(question))
         return EAI_MEMORY;
-    for (;;) {
-        int64_t left_ms = end_ms - now_ms();
-        struct pollfd polled = {question->answered_fd, POLLIN, 0};
-        if (poll(&polled, 1, left_ms > 0 ? (int)left_ms : 0) > 0)
-            return atomic_load(&question->error);
-        if (left_ms <= 0)
-            return 1;
-    }
+    struct pollfd polled = {question->answered_fd, POLLIN, 0};
+    int answered = signals_wait(&polled, 1, end_ms, trouble);
+    return answered > 0 ? atomic_load(&question->error) : 1;
 }
 
 struct addrinfo *net_resolve(const char *host, const char *port, int64_t limit_ms,
@@ -167,7 +164,7 @@ struct addrinfo *net_resolve(const char *host, const char *port, int64_t limit_m
     shown(name, sizeof name, host, (uint32_t)strlen(host));
     int error = question ? look_up(question, AI_NUMERICHOST) : EAI_MEMORY;
     if (error == EAI_NONAME)
-        error = await(question, limit_ms);
+        error = await(question, limit_ms, trouble);
     if (error == 1) {
         troubled(trouble, EXIT_FAULT,
                  "no name server says in time where \"%s\" is: check the name and "
@@ -268,7 +265,7 @@ static bool is_any(const struct sockaddr *address)
 
 static bool announceable(const struct ifaddrs *one, bool six_too)
 {
-    if (!one->ifa_addr || !(one->ifa_flags & IFF_UP))
+    if (!one->ifa_addr || !(one->ifa_flags & IFF_UP) || !(one->ifa_flags & IFF_RUNNING))
         return false;
     if (one->ifa_addr->sa_family == AF_INET)
         return true;

@@ -8,6 +8,8 @@
 
 #include "records.h"
 
+#define TIMEOUT_LEAST_S 1.5
+
 #define COMMON_USAGE                                                                   \
     "  --key-file FILE, --key-fd N   the shared secret (or RDPIPE_KEY)\n"              \
     "  --transport auto|rdma|tcp     --device DEV[:PORTNUM]  --gid-index N\n"          \
@@ -83,13 +85,13 @@ static const struct option table[] = {
 
 int64_t options_bytes(const char *text)
 {
-    static const char units[] = "KMGT";
+    static const char units[] = {'K', 'M', 'G', 'T'};
     char *rest;
     errno = 0;
     double value = strtod(text, &rest);
     if (rest == text || errno || !(value >= 0))
         return -1;
-    const char *unit = *rest ? strchr(units, *rest & ~0x20) : NULL;
+    const char *unit = *rest ? memchr(units, *rest & ~0x20, sizeof units) : NULL;
     if (*rest && (!unit || rest[1]))
         return -1;
     for (int i = 0; unit && i <= unit - units; i++)
@@ -105,11 +107,18 @@ static int refuse(struct trouble *trouble, const char *what, const char *text,
     return troubled(trouble, EXIT_USAGE, "%s \"%s\": expected %s", what, safe, expected);
 }
 
-static int take_number(const char *name, const char *text, int64_t least, int64_t most,
-                       int64_t *into, struct trouble *trouble)
+/* Digits and nothing else; -1: it is no such number. */
+static int64_t digits(const char *text)
 {
-    int64_t value = options_bytes(text);
-    *into = value;
+    char *rest;
+    errno = 0;
+    long long value = strtoll(text, &rest, 10);
+    return text[0] >= '0' && text[0] <= '9' && !*rest && !errno ? value : -1;
+}
+
+static int check_number(const char *name, const char *text, int64_t value, int64_t least,
+                        int64_t most, struct trouble *trouble)
+{
     if (value >= least && value <= most)
         return 0;
     char safe[80];
@@ -118,16 +127,17 @@ static int take_number(const char *name, const char *text, int64_t least, int64_
                     (long long)least, (long long)most);
 }
 
-static int take_seconds(const char *name, const char *text, int64_t *into_ms,
-                        struct trouble *trouble)
+static int take_seconds(const char *name, const char *text, double least,
+                        int64_t *into_ms, struct trouble *trouble)
 {
-    char *rest;
+    char *rest, what[40] = "--";
     double value = strtod(text, &rest);
-    if (rest == text || *rest || !(value >= 0 && value <= 1e6)) {
-        char what[40] = "--";
-        strncat(what, name, sizeof what - 3);
+    strncat(what, name, sizeof what - 3);
+    if (rest == text || *rest || !(value >= 0 && value <= 1e6))
         return refuse(trouble, what, text, "seconds, at most 1000000");
-    }
+    if (value > 0 && value < least)
+        return refuse(trouble, what, text,
+                      "0, or at least 1.5: a heartbeat comes every second");
     *into_ms = (int64_t)(value * 1000);
     return 0;
 }
@@ -156,7 +166,8 @@ static int take_checksum(struct options *options, const char *text,
 static int take_size(struct options *options, int option, const char *name,
                      struct trouble *trouble)
 {
-    int64_t value = 0;
+    bool bytes = option == OPTION_CHUNK || option == OPTION_RATE;
+    int64_t value = bytes ? options_bytes(optarg) : digits(optarg);
     int64_t least = 0, most = 65535;
     if (option == OPTION_CHUNK) {
         least = CHUNK_LEAST;
@@ -168,7 +179,7 @@ static int take_size(struct options *options, int option, const char *name,
         least = 1;
         most = INT64_MAX;
     }
-    if (take_number(name, optarg, least, most, &value, trouble) < 0)
+    if (check_number(name, optarg, value, least, most, trouble) < 0)
         return -1;
     switch (option) {
     case OPTION_CHUNK: options->chunk = (uint32_t)value; break;
@@ -198,10 +209,10 @@ static int take_option(struct options *options, int option, const char *name,
     case OPTION_TRANSPORT: return take_transport(options, optarg, trouble);
     case OPTION_CHECKSUM: return take_checksum(options, optarg, trouble);
     case OPTION_TIMEOUT:
-        return take_seconds(name, optarg, &options->timeout_ms, trouble);
-    case OPTION_IDLE: return take_seconds(name, optarg, &options->idle_ms, trouble);
+        return take_seconds(name, optarg, TIMEOUT_LEAST_S, &options->timeout_ms, trouble);
+    case OPTION_IDLE: return take_seconds(name, optarg, 0, &options->idle_ms, trouble);
     case OPTION_CONNECT:
-        return take_seconds(name, optarg, &options->connect_ms, trouble);
+        return take_seconds(name, optarg, 0, &options->connect_ms, trouble);
     default: return take_size(options, option, name, trouble);
     }
 }
@@ -214,10 +225,11 @@ static int take_options(struct options *options, int argc, char **argv,
     optind = 1;
     while ((option = getopt_long(argc, argv, "+:v", table, &index)) >= 0) {
         const char *last = argv[optind - 1];
+        const char letter[] = {'-', (char)optopt, '\0'};
         if (option == ':')
             return refuse(trouble, "option", last, "a value after it");
         if (option == '?')
-            return refuse(trouble, "option", last,
+            return refuse(trouble, "option", optopt > 0 && optopt < 256 ? letter : last,
                           "one that --help names (a file name that begins with \"-\" "
                           "is written ./-name)");
         const char *name = option == 'v' ? "verbose" : table[index].name;
@@ -240,9 +252,8 @@ static int take_rest(struct options *options, char **rest, struct trouble *troub
     options->port = *rest ? *rest++ : NULL;
     if (!options->port)
         return troubled(trouble, EXIT_USAGE, "no PORT (see --help)");
-    char *end;
-    long port = strtol(options->port, &end, 10);
-    if (*end || end == options->port || port < (options->sends ? 1 : 0) || port > 65535)
+    int64_t port = digits(options->port);
+    if (port < (options->sends ? 1 : 0) || port > 65535)
         return refuse(trouble, "PORT", options->port, "a number up to 65535");
     if (!*rest)
         return 0;

@@ -6,12 +6,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ring.h"
+
 enum {
     SPARE_RECEIVES = 8,
-    CREDITS_LEAST = 4,
+    CREDITS_GOOD = 4,
     CHUNK_GOOD = 128 << 10, /* what is smaller costs more than fewer in flight do */
-    PAGE = 4096,
-    OTHERS = 256 << 10, /* queues, small records */
+    OTHERS = 24 << 10,      /* small records, door bells, queues of a few ... */
+    EACH = 256,             /* ... and what each credit more adds to the queues */
 };
 
 static int may_pin_all(void)
@@ -31,11 +33,11 @@ uint64_t pinned_limit(void)
     return limit.rlim_cur;
 }
 
-static uint64_t need(const struct hello *hello)
+uint64_t pinned_need(const struct hello *hello)
 {
-    uint64_t slot = RECORD_BYTES + (uint64_t)hello->chunk + SEAL_BYTES;
-    slot = (slot + PAGE - 1) / PAGE * PAGE;
-    return slot * (hello->credits + SPARE_RECEIVES) + OTHERS;
+    uint64_t spare = hello->role == ROLE_RECEIVER ? SPARE_RECEIVES : 0;
+    uint64_t credits = hello->credits;
+    return ring_slot_bytes(hello->chunk) * (credits + spare) + credits * EACH + OTHERS;
 }
 
 static uint32_t halved(uint32_t value, uint32_t least)
@@ -46,11 +48,15 @@ static uint32_t halved(uint32_t value, uint32_t least)
 int pinned_fit(struct hello *hello, uint64_t limit_bytes)
 {
     struct hello wanted = *hello;
-    while (need(hello) > limit_bytes && hello->chunk > CHUNK_GOOD)
+    while (pinned_need(hello) > limit_bytes && hello->chunk > CHUNK_GOOD)
         hello->chunk = halved(hello->chunk, CHUNK_GOOD);
-    while (need(hello) > limit_bytes && hello->credits > CREDITS_LEAST)
-        hello->credits = halved(hello->credits, CREDITS_LEAST);
-    while (need(hello) > limit_bytes && hello->chunk > CHUNK_LEAST)
+    while (pinned_need(hello) > limit_bytes && hello->credits > CREDITS_GOOD)
+        hello->credits = halved(hello->credits, CREDITS_GOOD);
+    while (pinned_need(hello) > limit_bytes && hello->chunk > CHUNK_LEAST)
         hello->chunk = halved(hello->chunk, CHUNK_LEAST);
+    while (pinned_need(hello) > limit_bytes && hello->credits > 1)
+        hello->credits--;
+    if (pinned_need(hello) > limit_bytes)
+        return -1;
     return wanted.chunk != hello->chunk || wanted.credits != hello->credits;
 }

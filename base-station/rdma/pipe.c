@@ -1,6 +1,7 @@
 /* Runs a chain of segments: see pipe.h.
  *
- * Every end gets a leash at once. A segment runs as soon as the one after it has
+ * Every end gets a leash at once, but where an ssh may ask a person for a password, one
+ * ssh after the other. A segment runs as soon as the one after it has
  * announced where it listens, so the chain comes up from its last end to its first.
  */
 #include "pipe.h"
@@ -12,17 +13,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "pipeend.h"
 #include "quote.h"
+#include "signals.h"
 #include "trouble.h"
+#include "typist.h"
 #include "verdict.h"
 
 /* How long the others have to hear of a fault through the hops, and say why. */
@@ -34,8 +35,9 @@ struct pipe_run {
     size_t count;
     int signal_fd;
     int stdin_fd; /* -1 = /dev/null */
-    pid_t typist; /* reads a terminal for the chain; 0 if there is none */
-    int caught;   /* the signal that ended it */
+    struct typist typist;
+    bool terminal; /* there is one at which an ssh may ask */
+    int caught;    /* the signal that ended it */
     int faults;   /* ends that failed so far */
     int64_t beaten_ms, fault_ms, let_go_ms; /* 0 = not yet */
 };
@@ -86,9 +88,11 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     if (!run->ends)
         return -1;
     const struct pipe_segment *first = segments, *last = segments + count - 1;
-    if (first->host && first->middle == LEASH_EXEC && run->stdin_fd >= 0)
-        add_end(run, NULL, 0);
     bool file = last->middle == LEASH_WRITE || last->middle == LEASH_APPEND;
+    /* A file that is written has to be sent from somewhere. */
+    if ((first->host && first->middle == LEASH_EXEC && run->stdin_fd >= 0) ||
+        (file && first == last))
+        add_end(run, NULL, 0);
     for (size_t i = 0; i < count; i++)
         add_end(run, &segments[i], (int)i + 1);
     /* A file that is read has to be sent somewhere, on this machine too. */
@@ -98,45 +102,43 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     return join(run);
 }
 
-/* A process group in the background must not read a terminal: a child of this one does
- * it for the chain. */
-static int open_stdin(struct pipe_run *run)
+static int open_stdin(struct pipe_run *run, const struct pipe_segment *first)
 {
-    run->stdin_fd = -1;
-    if (!run->settings->own_stdin || is_null_device(STDIN_FILENO))
+    if (!run->settings->own_stdin || first->middle == LEASH_READ ||
+        is_null_device(STDIN_FILENO))
         return 0;
     run->stdin_fd = STDIN_FILENO;
     if (!isatty(STDIN_FILENO))
         return 0;
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0)
+    if (typist_open(&run->typist) < 0)
         return -1;
-    run->typist = fork();
-    if (run->typist == 0) {
-        char text[4096];
-        ssize_t got;
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        signal(SIGPIPE, SIG_DFL);
-        close(ends[0]);
-        while ((got = read(STDIN_FILENO, text, sizeof text)) > 0)
-            if (write(ends[1], text, (size_t)got) != got)
-                break;
-        _exit(0);
-    }
-    close(ends[1]);
-    run->stdin_fd = ends[0];
-    return run->typist < 0 ? -1 : 0;
+    run->stdin_fd = run->typist.fd;
+    return 0;
+}
+
+/* Not before every session stands: until then what is typed may be a password, which
+ * is for ssh. */
+static void start_typist(struct pipe_run *run)
+{
+    if (run->let_go_ms)
+        return;
+    for (size_t i = 0; i < run->count; i++)
+        if (!run->ends[i].greeted)
+            return;
+    typist_start(&run->typist); /* short of something: tried again soon */
 }
 
 static int open_signals(struct pipe_run *run)
 {
     sigset_t set;
     sigemptyset(&set);
-    const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    sigaddset(&set, SIGCHLD);
+    const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sigaddset(&set, numbers[i]);
+        signals_add(&set, numbers[i]);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
     run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return run->signal_fd < 0 ? -1 : 0;
 }
@@ -173,6 +175,32 @@ static char *addresses_of(const struct pipe_run *run, const struct pipe_end *fro
         nearest = NULL;
     free(announced);
     return nearest;
+}
+
+static void open_end(struct pipe_run *run, size_t which)
+{
+    struct pipe_end *end = &run->ends[which];
+    bool last = which + 1 == run->count;
+    int in = which == 0 ? run->stdin_fd : -1;
+    int out = last && run->settings->own_stdout ? STDOUT_FILENO : -1;
+    if (pipe_end_open(end, run->settings, in, out) == 0)
+        return;
+    end->done = true;
+    if (asprintf(&end->note, "cannot start: %s", strerror(errno)) < 0)
+        end->note = NULL;
+}
+
+/* Two that ask for a password at one terminal would show it: the first to have its answer
+ * switches the echo on again. So each waits for the one before it to be through. */
+static void open_ends(struct pipe_run *run)
+{
+    bool asking = false;
+    for (size_t i = 0; i < run->count; i++) {
+        struct pipe_end *end = &run->ends[i];
+        if (!end->pid && !end->done && !(end->host && asking))
+            open_end(run, i);
+        asking |= run->terminal && end->host && !end->greeted && !end->done;
+    }
 }
 
 /* Runs each end whose next one listens. */
@@ -213,8 +241,10 @@ static void judge(const struct pipe_run *run, struct verdict_end *ends)
 
 static void let_go(struct pipe_run *run, int64_t now)
 {
-    for (size_t i = 0; i < run->count; i++)
+    for (size_t i = 0; i < run->count; i++) {
         pipe_end_let_go(&run->ends[i]);
+        run->ends[i].done |= !run->ends[i].pid; /* nor will it be started */
+    }
     run->let_go_ms = run->let_go_ms ? run->let_go_ms : now;
 }
 
@@ -284,6 +314,9 @@ static bool over(const struct pipe_run *run, int64_t now)
 static void attend(struct pipe_run *run, struct pollfd *polled)
 {
     while (!over(run, now_ms())) {
+        open_ends(run);
+        run_ready(run);
+        start_typist(run);
         for (size_t i = 0; i < run->count; i++) {
             struct pipe_end *end = &run->ends[i];
             pipe_end_flush(end);
@@ -298,13 +331,12 @@ static void attend(struct pipe_run *run, struct pollfd *polled)
             if (polled[2 * i].revents)
                 pipe_end_listen(&run->ends[i], now);
         take_signal(run, now);
-        run_ready(run);
         look_for_fault(run, now);
         mind_time(run, now);
     }
 }
 
-static void tell(const struct pipe_run *run, const struct pipe_end *end)
+static void name(const struct pipe_run *run, const struct pipe_end *end)
 {
     struct bytes what = {0};
     quote_shown(&what, end->label);
@@ -314,6 +346,11 @@ static void tell(const struct pipe_run *run, const struct pipe_end *end)
     else
         fprintf(stderr, "%s: ", end->label);
     bytes_close(&what);
+}
+
+static void tell(const struct pipe_run *run, const struct pipe_end *end)
+{
+    name(run, end);
     if (end->note)
         fprintf(stderr, "%s\n", end->note);
     else if (end->silent)
@@ -346,24 +383,20 @@ static int conclude(const struct pipe_run *run)
     return run->caught ? 128 + run->caught : status;
 }
 
-static int start(struct pipe_run *run)
+static void close_ends(struct pipe_run *run)
 {
-    for (size_t i = 0; i < run->count; i++) {
-        bool first = i == 0, last = i + 1 == run->count;
-        int in = first ? run->stdin_fd : -1;
-        int out = last && run->settings->own_stdout ? STDOUT_FILENO : -1;
-        if (pipe_end_open(&run->ends[i], run->settings, in, out) < 0)
-            return -1;
-    }
-    return 0;
+    for (size_t i = 0; i < run->count; i++)
+        pipe_end_stop(&run->ends[i]);
+    for (size_t i = 0; i < run->count; i++)
+        if (pipe_end_close(&run->ends[i]) < 0) {
+            name(run, &run->ends[i]);
+            fprintf(stderr, "could not be ended\n");
+        }
 }
 
 static void pipe_run_close(struct pipe_run *run)
 {
-    if (run->typist > 0) {
-        kill(run->typist, SIGKILL);
-        waitpid(run->typist, NULL, 0);
-    }
+    typist_close(&run->typist);
     for (size_t i = 0; i < run->count; i++) {
         free(run->ends[i].announcement);
         free(run->ends[i].note);
@@ -373,22 +406,34 @@ static void pipe_run_close(struct pipe_run *run)
         close(run->signal_fd);
 }
 
+static bool has_terminal(void)
+{
+    int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
 int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *segments,
              size_t count)
 {
-    struct pipe_run run = {.settings = settings, .signal_fd = -1};
+    struct pipe_run run = {
+        .settings = settings,
+        .signal_fd = -1,
+        .stdin_fd = -1,
+        .terminal = has_terminal(),
+    };
+    typist_init(&run.typist);
     int status = 1;
     struct pollfd *polled = calloc(2 * count + 5, sizeof *polled);
-    if (polled && open_stdin(&run) == 0 && open_signals(&run) == 0 &&
-        lay_out(&run, segments, count) == 0 && start(&run) == 0) {
-        run_ready(&run);
+    if (polled && open_stdin(&run, segments) == 0 && open_signals(&run) == 0 &&
+        lay_out(&run, segments, count) == 0) {
         attend(&run, polled);
         status = 0;
     } else {
         fprintf(stderr, "%s: cannot start: %s\n", settings->program, strerror(errno));
     }
-    for (size_t i = 0; i < run.count; i++)
-        pipe_end_close(&run.ends[i]);
+    close_ends(&run);
     status = status ? status : conclude(&run);
     free(polled);
     pipe_run_close(&run);

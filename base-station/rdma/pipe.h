@@ -15,6 +15,7 @@ struct pipe_settings {
     struct words via;           /* HOST=ADDRESS */
     struct words in_options;    /* for each receiver */
     struct words out_options;   /* for each sender */
+    bool sync;                  /* the file that is written at the end, if it is one */
     bool own_stdin, own_stdout; /* is this process's stdin (stdout) part of the chain? */
 };
 

@@ -10,13 +10,19 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "leashwork.h"
 #include "pipe.h"
 #include "quote.h"
+#include "trouble.h"
 
-enum { NOISE_BYTES = 1 << 16 }; /* what a login shell may say before the leash speaks */
+enum {
+    NOISE_BYTES = 1 << 16, /* what a login shell may say before the leash speaks */
+    TERM_MS = 1000, /* from SIGTERM to SIGKILL, and from there to giving up */
+    KILL_MS = 1000,
+};
 
 static int add_hex_words(struct bytes *into, const char *verb, const struct words *words)
 {
@@ -46,6 +52,11 @@ static int queue_first(struct pipe_end *end, const struct pipe_settings *setting
         return -1;
     if (settings->in_options.count &&
         add_hex_words(into, "in", &settings->in_options) < 0)
+        return -1;
+    static char *sync_word[] = {"--sync"};
+    const struct words sync = {sync_word, 1};
+    bool file = end->middle == LEASH_WRITE || end->middle == LEASH_APPEND;
+    if (settings->sync && file && end->has_in && add_hex_words(into, "in", &sync) < 0)
         return -1;
     if (settings->out_options.count &&
         add_hex_words(into, "out", &settings->out_options) < 0)
@@ -219,19 +230,39 @@ void pipe_end_let_go(struct pipe_end *end)
     end->control.length = 0;
 }
 
-void pipe_end_close(struct pipe_end *end)
+/* Has it ended, or does it within so many ms? SIGCHLD is blocked here. */
+static bool ended(pid_t pid, int *state, int within_ms)
+{
+    const struct timespec nap = {0, 20 * 1000000};
+    int64_t end_ms = now_ms() + within_ms;
+    sigset_t child_set;
+    pid_t gone;
+    sigemptyset(&child_set);
+    sigaddset(&child_set, SIGCHLD);
+    while ((gone = waitpid(pid, state, WNOHANG)) == 0 && now_ms() < end_ms)
+        sigtimedwait(&child_set, NULL, &nap);
+    return gone != 0;
+}
+
+void pipe_end_stop(struct pipe_end *end)
 {
     pipe_end_let_go(end);
+    if (end->pid > 0 && !end->done)
+        kill(end->pid, SIGTERM);
+}
+
+int pipe_end_close(struct pipe_end *end)
+{
+    int result = 0, state = SIGKILL;
     if (end->answer_fd >= 0)
         close(end->answer_fd);
     end->answer_fd = -1;
     if (end->pid > 0) {
-        int state;
-        /* A leash ends by itself within a second; a stuck ssh does not. */
-        if (!end->done)
-            kill(end->pid, end->host ? SIGKILL : SIGTERM);
-        if (waitpid(end->pid, &state, 0) == end->pid && end->status < 0 &&
-            WIFEXITED(state))
+        if (!ended(end->pid, &state, TERM_MS)) {
+            kill(end->pid, SIGKILL);
+            result = ended(end->pid, &state, KILL_MS) ? 0 : -1;
+        }
+        if (end->status < 0 && WIFEXITED(state))
             end->status = WEXITSTATUS(state);
         end->pid = 0;
     }
@@ -239,4 +270,5 @@ void pipe_end_close(struct pipe_end *end)
     bytes_close(&end->control);
     explicit_bzero(end->key_in, sizeof end->key_in);
     explicit_bzero(end->key_out, sizeof end->key_out);
+    return result;
 }

@@ -47,6 +47,12 @@ void pipe_end_beat(struct pipe_end *end);
 void pipe_end_flush(struct pipe_end *end);           /* sends what is queued */
 void pipe_end_listen(struct pipe_end *end, int64_t now_ms); /* reads what came */
 void pipe_end_let_go(struct pipe_end *end);          /* its leash ends everything */
-void pipe_end_close(struct pipe_end *end);           /* kills what is left, and waits */
+
+/* SIGTERM, if it goes on: a leash ends what is below it, and an ssh that asks for a
+ * password switches the echo on again. */
+void pipe_end_stop(struct pipe_end *end);
+
+/* Of one that was stopped: kills what is left, and waits. 0; -1: it does not end. */
+int pipe_end_close(struct pipe_end *end);
 
 #endif

@@ -15,12 +15,15 @@ static const struct {
     {"ssh", required_argument, OWN},
     {"remote-path", required_argument, OWN},
     {"via", required_argument, OWN},
+    {"sync", no_argument, OWN},
     {"verbose", no_argument, BOTH},
     {"transport", required_argument, BOTH},
     {"device", required_argument, BOTH},
     {"gid-index", required_argument, BOTH},
     {"encrypt", no_argument, BOTH},
     {"checksum", required_argument, BOTH},
+    {"chunk", required_argument, BOTH},
+    {"credits", required_argument, BOTH},
     {"timeout", required_argument, BOTH},
     {"idle-timeout", required_argument, BOTH},
     {"connect-timeout", required_argument, BOTH},
@@ -28,7 +31,8 @@ static const struct {
     {"rate", required_argument, SENDER},
 };
 
-enum { ROWS = sizeof table / sizeof *table, VERBOSE = 3 };
+enum { ROW_SSH, ROW_REMOTE_PATH, ROW_VIA, ROW_SYNC };
+enum { ROWS = sizeof table / sizeof *table };
 
 size_t pipe_options(struct option *rows)
 {
@@ -66,17 +70,20 @@ static int take_via(struct pipe_settings *settings, const char *value)
 
 int pipe_option(struct pipe_settings *settings, int code, const char *value)
 {
-    int row = code == 'v' ? VERBOSE : code - PIPE_OPTION_FIRST;
+    int row = (code == 'v' ? PIPE_OPTION_VERBOSE : code) - PIPE_OPTION_FIRST;
     if (row < 0 || row >= ROWS)
         return 0;
     if (table[row].who != OWN)
         return pass_on(settings, row, value);
     switch (row) {
-    case 0:
+    case ROW_SSH:
         settings->ssh = value;
         return 1;
-    case 1:
+    case ROW_REMOTE_PATH:
         settings->remote_path = value;
+        return 1;
+    case ROW_SYNC:
+        settings->sync = true;
         return 1;
     default:
         return take_via(settings, value);

@@ -2,8 +2,10 @@
  *
  *   rdcp --serve-parts  ->  rdcp --serve-source  ->  rdcp --serve-sink
  *   (where DST is)          (where the SRCs are)     (where DST is)
+ *   DST SRC...              SRC...                   DST SRC...
  *
- * is a chain of rdpipe's, one for all sources on one machine.
+ * is a chain of rdpipe's, one for all sources on one machine, or for as many of them as
+ * go into one command line.
  */
 #include "rdcp.h"
 
@@ -12,9 +14,12 @@
 #include <string.h>
 
 #include "leash.h"
+#include "options.h"
 #include "pipe.h"
 #include "pipeoptions.h"
+#include "quote.h"
 #include "segment.h"
+#include "standard.h"
 
 static const char usage[] =
     "usage: rdcp [-r] [OPTION...] [[USER@]HOST:]SRC... [[USER@]HOST:]DST\n"
@@ -24,9 +29,13 @@ static const char usage[] =
     "  --no-sync   leaves it to the kernel when it reaches the disk\n"
     "  -v          what was moved, how fast\n"
     "  --ssh --remote-path --via --transport --encrypt --rate --timeout ...\n"
-    "              as in rdpipe(1)\n";
+    "              as in rdpipe(1)\n"
+    "  --help  --version\n";
 
 enum { ARCHIVE = 1, VERIFY, NO_SYNC, MANY, SERVE_PARTS, SERVE_SOURCE, SERVE_SINK };
+
+/* Of one chain: what a line to a leash takes, in hex, and execve(2). */
+enum { WORDS_MOST = LEASH_WORDS - 64, NAMES_MOST = LEASH_LINE_BYTES / 32 * 15 };
 
 char *rdcp_name(const char *path)
 {
@@ -75,19 +84,48 @@ static int add_mode(struct words *words, const struct rdcp_options *options,
 }
 
 struct place {
+    const char *text; /* the argument */
     char *host;       /* NULL = here */
     const char *path; /* within the argument */
+    char *name;       /* what a source is called at DST */
+    size_t chain;     /* which one copies a source, from 1 */
 };
+
+/* Says on stderr why this argument, or these two, are refused. */
+static int refuse(const char *text, const char *other, const char *why)
+{
+    struct bytes line = {0};
+    bytes_text(&line, "rdcp: \"");
+    quote_shown(&line, text);
+    if (other) {
+        bytes_text(&line, "\" and \"");
+        quote_shown(&line, other);
+    }
+    if (bytes_format(&line, "\": %s\n", why) == 0)
+        fputs(line.data, stderr);
+    bytes_close(&line);
+    return -1;
+}
 
 static int place_open(struct place *place, const char *text)
 {
     int length = segment_host_length(text);
-    *place = (struct place){NULL, text + length};
-    if (!length && segment_is_option(text)) {
-        fprintf(stderr, "rdcp: \"%s\": a host name cannot begin with \"-\"\n", text);
-        return -1;
-    }
-    return length && !(place->host = segment_host(text, length)) ? -1 : 0;
+    bool here = !length && text[0] == ':'; /* as rdpipe has it */
+    *place = (struct place){.text = text, .path = text + length + here};
+    if (!length && segment_is_option(text))
+        return refuse(text, NULL, "a host name cannot begin with \"-\"");
+    if (!length && !*place->path)
+        return refuse(text, NULL, "an empty name");
+    place->name = rdcp_name(place->path);
+    if (length)
+        place->host = segment_host(text, length);
+    return place->name && (place->host || !length) ? 0 : -1;
+}
+
+static void place_close(struct place *place)
+{
+    free(place->host);
+    free(place->name);
 }
 
 static bool same_host(const struct place *one, const struct place *other)
@@ -96,7 +134,56 @@ static bool same_host(const struct place *one, const struct place *other)
                                     : one->host == other->host;
 }
 
-/* The sources from `first` on that are on its machine, in one chain. */
+/* Says of each source which chain copies it; returns how many chains there are. */
+static size_t plan(struct place *places, size_t count)
+{
+    size_t chains = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (places[i].chain)
+            continue;
+        size_t bytes = 0, words = 0;
+        chains++;
+        for (size_t j = i; j < count; j++) {
+            if (places[j].chain || !same_host(&places[i], &places[j]))
+                continue;
+            bytes += strlen(places[j].path) + 1;
+            if (j > i && (bytes > NAMES_MOST || ++words > WORDS_MOST))
+                break;
+            places[j].chain = chains;
+        }
+    }
+    return chains;
+}
+
+static int by_name(const void *one, const void *other)
+{
+    const struct place *const *first = one, *const *second = other;
+    int result = strcmp((*first)->name, (*second)->name);
+    if (result)
+        return result;
+    return ((*first)->chain > (*second)->chain) - ((*first)->chain < (*second)->chain);
+}
+
+/* A sink replaces nothing that it has made itself; of another chain's it knows not. */
+static int refuse_twins(struct place *places, size_t count)
+{
+    struct place **sorted = calloc(count, sizeof *sorted);
+    int result = sorted ? 0 : -1;
+    for (size_t i = 0; i < count && sorted; i++)
+        sorted[i] = &places[i];
+    if (sorted)
+        qsort(sorted, count, sizeof *sorted, by_name);
+    for (size_t i = 1; i < count && result == 0; i++) {
+        const struct place *one = sorted[i - 1], *other = sorted[i];
+        if (*one->name && strcmp(one->name, other->name) == 0 &&
+            one->chain != other->chain)
+            result = refuse(one->text, other->text, "both would get the same name");
+    }
+    free(sorted);
+    return result;
+}
+
+/* The sources of one chain, of which `first` is the first. */
 static int copy_from(const struct pipe_settings *settings,
                      const struct rdcp_options *options, const struct place *places,
                      size_t count, size_t first)
@@ -117,11 +204,10 @@ static int copy_from(const struct pipe_settings *settings,
             result = add_path(&segments[i].words, target->path, target->host);
     }
     for (size_t i = first; i + 1 < count && result == 0; i++) {
-        if (!same_host(&places[i], &places[first]))
+        if (places[i].chain != places[first].chain)
             continue;
-        result = add_path(&segments[0].words, places[i].path, places[i].host);
-        if (result == 0)
-            result = add_path(&segments[1].words, places[i].path, places[i].host);
+        for (int to = 0; to < 3 && result == 0; to++)
+            result = add_path(&segments[to].words, places[i].path, places[i].host);
     }
     int status = result == 0 ? pipe_run(settings, segments, 3) : 1;
     for (int i = 0; i < 3; i++)
@@ -136,15 +222,18 @@ static int copy(const struct pipe_settings *settings, const struct rdcp_options 
     int status = places ? 0 : 1;
     for (size_t i = 0; i < count && !status; i++)
         status = place_open(&places[i], texts[i]) < 0 ? 2 : 0;
-    for (size_t i = 0; i + 1 < count && status < 2; i++) {
-        bool done = false;
-        for (size_t before = 0; before < i; before++)
-            done |= same_host(&places[before], &places[i]);
-        int one = done ? 0 : copy_from(settings, options, places, count, i);
+    size_t chains = status ? 0 : plan(places, count - 1), begun = 0;
+    bool refused = status || (chains > 1 && refuse_twins(places, count - 1) < 0);
+    status = refused ? 2 : 0;
+    for (size_t i = 0; i + 1 < count && !refused; i++) {
+        if (places[i].chain <= begun)
+            continue;
+        begun++;
+        int one = copy_from(settings, options, places, count, i);
         status = one ? one : status;
     }
     for (size_t i = 0; i < count && places; i++)
-        free(places[i].host);
+        place_close(&places[i]);
     free(places);
     return status;
 }
@@ -162,9 +251,11 @@ static int read_options(struct rdcp_options *options, struct pipe_settings *sett
         {"serve-parts", no_argument, NULL, SERVE_PARTS},
         {"serve-source", no_argument, NULL, SERVE_SOURCE},
         {"serve-sink", no_argument, NULL, SERVE_SINK},
+        {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
     };
-    struct option rows[PIPE_OPTIONS_MOST + 10] = {{0}};
+    struct option rows[PIPE_OPTIONS_MOST + sizeof own / sizeof *own] = {{0}};
     memcpy(rows, own, sizeof own);
     pipe_options(rows + sizeof own / sizeof *own);
     int code, mode = 0;
@@ -176,8 +267,8 @@ static int read_options(struct rdcp_options *options, struct pipe_settings *sett
         options->many |= code == MANY;
         options->verbose |= code == 'v';
         mode = code >= SERVE_PARTS && code <= SERVE_SINK ? code : mode;
-        if (code == 'h') {
-            fputs(usage, stdout);
+        if (code == 'h' || code == 'V') {
+            fputs(code == 'h' ? usage : "rdcp " RDPIPE_VERSION "\n", stdout);
             return -1;
         }
         bool mine = code == 'r' || (code >= ARCHIVE && code <= SERVE_SINK);
@@ -192,6 +283,7 @@ static int read_options(struct rdcp_options *options, struct pipe_settings *sett
 
 int main(int argc, char **argv)
 {
+    standard_open();
     if (leash_asked(argc, argv))
         return leash_main(argc, argv);
     struct rdcp_options options = {0};
@@ -207,7 +299,7 @@ int main(int argc, char **argv)
     else if (mode == SERVE_SOURCE)
         status = tree_source(&options, rest, count);
     else if (mode == SERVE_SINK)
-        status = tree_sink(&options, rest[0]);
+        status = tree_sink(&options, rest[0], rest + 1, count - 1);
     else if (mode == 0) {
         options.many |= count > 2;
         status = copy(&settings, &options, rest, count);

@@ -16,7 +16,8 @@ char *rdcp_name(const char *path);
 
 /* Each runs one side to its end and returns an exit status. */
 int tree_source(const struct rdcp_options *options, char **names, size_t count);
-int tree_sink(const struct rdcp_options *options, const char *target);
+int tree_sink(const struct rdcp_options *options, const char *target, char **names,
+              size_t count);
 int tree_parts(const char *target, char **names, size_t count);
 
 #endif

@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "leash.h"
+#include "options.h"
 #include "pipe.h"
 #include "pipeoptions.h"
 #include "quote.h"
 #include "segment.h"
+#include "standard.h"
 
 static const char usage[] =
     "usage: rdpipe [-v] [OPTION...] SEGMENT [SEGMENT...]\n"
@@ -17,8 +19,10 @@ static const char usage[] =
     "  --remote-path DIR    where rdsend and rdrecv are on the other machines\n"
     "  --via HOST=ADDRESS   send to HOST's data at ADDRESS\n"
     "  -v                   the transport of each hop, and why; the bandwidth\n"
-    "  --transport --device --gid-index --encrypt --checksum --timeout\n"
-    "  --idle-timeout --connect-timeout --rate --json    as in rdsend(1)\n";
+    "  --sync               a file that is written is on disk when all is done\n"
+    "  --transport --device --gid-index --encrypt --checksum --chunk --credits\n"
+    "  --timeout --idle-timeout --connect-timeout --rate --json    as in rdsend(1)\n"
+    "  --help  --version\n";
 
 static int refuse(const char *text, const char *why)
 {
@@ -85,11 +89,13 @@ static int run(const struct pipe_settings *settings, char **texts, size_t count)
 static int read_options(struct pipe_settings *settings, int argc, char **argv)
 {
     struct option rows[PIPE_OPTIONS_MOST] = {{0}};
-    rows[pipe_options(rows)] = (struct option){"help", no_argument, NULL, 'h'};
+    struct option *more = rows + pipe_options(rows);
+    more[0] = (struct option){"help", no_argument, NULL, 'h'};
+    more[1] = (struct option){"version", no_argument, NULL, 'V'};
     int code;
     while ((code = getopt_long(argc, argv, "+vh", rows, NULL)) != -1) {
-        if (code == 'h') {
-            fputs(usage, stdout);
+        if (code == 'h' || code == 'V') {
+            fputs(code == 'h' ? usage : "rdpipe " RDPIPE_VERSION "\n", stdout);
             return 1;
         }
         if (pipe_option(settings, code, optarg) <= 0) {
@@ -106,6 +112,7 @@ static int read_options(struct pipe_settings *settings, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    standard_open();
     if (leash_asked(argc, argv))
         return leash_main(argc, argv);
     struct pipe_settings settings;

@@ -5,9 +5,11 @@
 
 #include "key.h"
 #include "leash.h"
+#include "standard.h"
 
 int main(int argc, char **argv)
 {
+    standard_open();
     if (leash_asked(argc, argv))
         return leash_main(argc, argv);
     struct options options;

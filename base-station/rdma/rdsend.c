@@ -4,9 +4,11 @@
 #include <stdio.h>
 
 #include "leash.h"
+#include "standard.h"
 
 int main(int argc, char **argv)
 {
+    standard_open();
     if (leash_asked(argc, argv))
         return leash_main(argc, argv);
     struct options options;
@@ -23,6 +25,5 @@ int main(int argc, char **argv)
         puts("rdsend " RDPIPE_VERSION);
         return EXIT_OK;
     }
-
     return send_stream(&options);
 }

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "trouble.h"
+
+enum { VAIN_MS = 700 };
+
 struct process {
     pid_t pid, parent;
     int depth; /* 0 = not known to be below us */
+    bool keeper;
 };
 
 struct processes {
@@ -27,23 +33,23 @@ int reap_adopt(void)
     return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-/* The parent of `pid`, -1 if it is gone or a zombie. proc(5): the name may hold ")". */
-static pid_t parent_of(const char *pid)
+/* False if it is gone or a zombie. proc(5): the name may hold ")". */
+static bool look_at(struct process *one, const char *pid)
 {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
     FILE *file = fopen(path, "re");
     if (!file)
-        return -1;
+        return false;
     size_t length = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[length] = '\0';
-    const char *after = strrchr(text, ')');
+    const char *name = strchr(text, '('), *after = strrchr(text, ')');
     char state;
-    int parent;
-    if (!after || sscanf(after + 1, " %c %d", &state, &parent) != 2 || state == 'Z')
-        return -1;
-    return parent;
+    if (!name || !after || sscanf(after + 1, " %c %d", &state, &one->parent) != 2)
+        return false;
+    one->keeper = strncmp(name + 1, REAP_KEEPER ")", sizeof REAP_KEEPER) == 0;
+    return state != 'Z';
 }
 
 static void processes_open(struct processes *all)
@@ -52,15 +58,14 @@ static void processes_open(struct processes *all)
     DIR *folder = opendir("/proc");
     struct dirent *entry;
     while (folder && (entry = readdir(folder))) {
-        int pid = atoi(entry->d_name);
-        pid_t parent = pid > 0 ? parent_of(entry->d_name) : -1;
-        if (parent < 0)
+        struct process one = {.pid = atoi(entry->d_name)};
+        if (one.pid <= 0 || !look_at(&one, entry->d_name))
             continue;
         struct process *more = reallocarray(all->row, all->count + 1, sizeof *more);
         if (!more)
             break;
         all->row = more;
-        more[all->count++] = (struct process){pid, parent, 0};
+        more[all->count++] = one;
     }
     if (folder)
         closedir(folder);
@@ -88,15 +93,31 @@ static int processes_descend(struct processes *all)
     return deepest;
 }
 
-int reap_signal(int signal, int depth)
+/* A descendant that this user may not signal; 0 = there is none. */
+static pid_t another_users(const struct processes *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->row[i].depth && kill(all->row[i].pid, 0) < 0 && errno == EPERM)
+            return all->row[i].pid;
+    return 0;
+}
+
+/* Sends `number` to every descendant that lies deeper than `depth`, the deepest first: a
+ * reader is told before the end of what it reads. Returns how many were told. */
+static int reap_signal(int number, int depth, pid_t *left)
 {
     struct processes all;
     int told = 0;
     processes_open(&all);
-    for (int level = processes_descend(&all); level > depth; level--)
-        for (size_t i = 0; i < all.count; i++)
-            if (all.row[i].depth == level && kill(all.row[i].pid, signal) == 0)
+    int level = processes_descend(&all);
+    *left = another_users(&all);
+    for (; level > depth; level--)
+        for (size_t i = 0; i < all.count; i++) {
+            const struct process *one = &all.row[i];
+            if (one->depth == level && !(one->keeper && *left) &&
+                kill(one->pid, number) == 0)
                 told++;
+        }
     free(all.row);
     return told;
 }
@@ -119,15 +140,22 @@ static int children_left(void)
     }
 }
 
-void reap_all(int depth, int grace_ms)
+pid_t reap_all(int depth, int grace_ms)
 {
+    pid_t left = 0;
     if (!children_left())
-        return;
-    if (grace_ms > 0 && reap_signal(SIGTERM, depth) > 0)
-        for (int waited = 0; waited < grace_ms && reap_signal(0, depth) > 0; waited += 10)
+        return 0;
+    int64_t end_ms = now_ms() + grace_ms;
+    if (grace_ms > 0 && reap_signal(SIGTERM, depth, &left) > 0)
+        while (now_ms() < end_ms && reap_signal(0, depth, &left) > 0)
             nap_ms(10);
-    while (children_left()) {
-        reap_signal(SIGKILL, 0);
-        nap_ms(2);
+    int64_t told_ms = now_ms();
+    for (int ms = 2; children_left(); ms += ms < 100 ? 2 : 0) {
+        if (reap_signal(SIGKILL, 0, &left) > 0)
+            told_ms = now_ms();
+        else if (now_ms() - told_ms >= VAIN_MS)
+            return left ? left : -1;
+        nap_ms(ms);
     }
+    return 0;
 }

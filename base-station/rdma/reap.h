@@ -3,15 +3,19 @@
 #ifndef REAP_H
 #define REAP_H
 
+#include <sys/types.h>
+
+/* The name (15 bytes at most) of a process that holds a pipe, so that whom this user may
+ * not end sees no end of it: it is left alone as long as there is such a one. */
+#define REAP_KEEPER "rdrecv-keeper"
+
 /* From now on orphans below this process become its children. 0, or -1 with errno. */
 int reap_adopt(void);
 
-/* Sends `signal` to every descendant that lies deeper than `depth` (1 = a child), the
- * deepest first: a reader is told before the end of what it reads. Returns how many. */
-int reap_signal(int signal, int depth);
-
-/* SIGTERM to all that is deeper than `depth`, up to `grace_ms` for it, then SIGKILL to
- * everything, until no child is left. */
-void reap_all(int depth, int grace_ms);
+/* SIGTERM to all that is deeper than `depth` (1 = a child), up to `grace_ms` for it, then
+ * SIGKILL to everything, until no child is left: 0. When for most of a second nothing
+ * could be signalled, it gives up: the number of one that runs as another user, -1 if that
+ * is not known. */
+pid_t reap_all(int depth, int grace_ms);
 
 #endif

@@ -14,11 +14,12 @@
 #include "child.h"
 #include "link.h"
 #include "lobby.h"
+#include "signals.h"
 #include "sink.h"
 #include "stats.h"
 
 /* A reader that has read enough, like head(1), may leave before the end record is here. */
-enum { SETTLE_MS = 300, LEFT_MS = 500 };
+enum { SETTLE_MS = 300, LEFT_MS = 500, PUBLISH_MS = 60000 };
 
 struct receiver {
     const struct options *options;
@@ -37,6 +38,7 @@ struct receiver {
     struct stats stats;
     int64_t left_ms;             /* when the output's reader left; 0 = it has not */
     uint64_t taken, given, told; /* data records taken; credits given, and told of */
+    uint64_t written;            /* bytes, when it was last looked at */
     bool end_taken, done_said, bye;
 };
 
@@ -99,7 +101,7 @@ static int begin(struct receiver *receiver)
     sink->ring = &receiver->ring;
     sink->seal = options->encrypt ? &receiver->seal_theirs : NULL;
     sink->checksummed = meeting_checksum(&receiver->meeting);
-    sink->by_splice = !sink->checksummed && !sink->seal && transport->kind->splices;
+    sink->by_splice = !sink->seal && transport->kind->splices;
     sink->to_command = options->command;
     sink->verbose = options->verbose;
     stats_open(&receiver->stats, options, -1);
@@ -125,6 +127,7 @@ static int take_end(struct receiver *receiver, const struct transport_event *eve
     record_put(whole, &event->record);
     memcpy(whole + RECORD_BYTES, event->body, event->record.length);
     receiver->end_taken = true;
+    receiver->link.idle_ms = 0; /* no more data is to move */
     sink_finish(&receiver->sink, whole, RECORD_BYTES + expected);
     return 0;
 }
@@ -153,12 +156,12 @@ static int take_event(struct receiver *receiver, const struct transport_event *e
     return refuse(receiver, "a record that is not a sender's");
 }
 
-static int say_done(struct receiver *receiver)
+static int say_done(struct receiver *receiver, struct trouble *trouble)
 {
     struct ending ending = {atomic_load(&receiver->sink.total), receiver->target.sync};
     struct seal *seal = receiver->options->encrypt ? &receiver->seal : NULL;
     int said = link_say_ending(&receiver->link, RECORD_DONE, receiver->taken, &ending,
-                               seal, &receiver->trouble);
+                               seal, trouble);
     receiver->done_said = said == 0;
     return said < 0 ? -1 : 0;
 }
@@ -168,10 +171,10 @@ static int say_done(struct receiver *receiver)
 static int hear_child(struct receiver *receiver)
 {
     struct child *child = &receiver->child;
-    int64_t end_ms = now_ms() + SETTLE_MS;
-    while (child->pid && !child_ended(child) && now_ms() < end_ms) {
+    int64_t end_ms = now_ms() + SETTLE_MS, left_ms;
+    while (child->pid && !child_ended(child) && (left_ms = end_ms - now_ms()) > 0) {
         struct pollfd polled = {child->pid_fd, POLLIN, 0};
-        poll(&polled, 1, child->pid_fd < 0 ? 10 : (int)(end_ms - now_ms()));
+        poll(&polled, 1, child->pid_fd < 0 ? 10 : (int)left_ms);
     }
     return child_check(child, &receiver->trouble);
 }
@@ -179,8 +182,12 @@ static int hear_child(struct receiver *receiver)
 static int move(struct receiver *receiver)
 {
     struct sink *sink = &receiver->sink;
+    uint64_t written = atomic_load(&sink->total);
     if (child_check(&receiver->child, &receiver->trouble) < 0 || give(receiver) < 0)
         return -1;
+    if (written != receiver->written) /* a slow writer is not silence */
+        receiver->link.moved_ms = now_ms();
+    receiver->written = written;
     if (!atomic_load(&sink->over))
         return 0;
     if (sink->trouble.status)
@@ -191,7 +198,7 @@ static int move(struct receiver *receiver)
     if (receiver->child.pid && receiver->child.fd >= 0)
         child_let_end(&receiver->child);
     bool consumed = !receiver->child.pid || receiver->child.status == 0;
-    return consumed && !receiver->done_said ? say_done(receiver) : 0;
+    return consumed && !receiver->done_said ? say_done(receiver, &receiver->trouble) : 0;
 }
 
 /* It is no fault if nothing more comes for it: as in a shell, where a writer that has
@@ -237,13 +244,39 @@ static int receive_all(struct receiver *receiver)
     }
 }
 
+static void await_sink(struct receiver *receiver, int limit_ms)
+{
+    for (int64_t end_ms = now_ms() + limit_ms;
+         !atomic_load(&receiver->sink.over) && now_ms() < end_ms;) {
+        struct pollfd polled = {receiver->ring.wake_fd, POLLIN, 0};
+        poll(&polled, 1, 10);
+        ring_woken(&receiver->ring);
+    }
+}
+
+/* Trouble that came when the file was being put in its place, and there it is. */
+static bool published(struct receiver *receiver)
+{
+    struct sink *sink = &receiver->sink;
+    if (!sink->started || sink_give_up(sink) || receiver->options->command)
+        return false;
+    await_sink(receiver, PUBLISH_MS);
+    if (!atomic_load(&sink->over) || sink->trouble.status)
+        return false;
+    struct trouble ignored = {0};
+    if (!receiver->done_said && !receiver->transport->peer_left)
+        say_done(receiver, &ignored);
+    receiver->done_said = true;
+    return true;
+}
+
 /* In trouble: the command is ended before its pipe is, the file is not published. */
 static void part(struct receiver *receiver)
 {
     struct sink *sink = &receiver->sink;
     if (!receiver->transport)
         return;
-    if (!receiver->trouble.status) {
+    if (!receiver->trouble.status || published(receiver)) {
         receiver->transport->kind->finish(receiver->transport, FINISH_MS);
         return;
     }
@@ -253,12 +286,7 @@ static void part(struct receiver *receiver)
     if (!sink->started)
         return;
     ring_end(&receiver->ring);
-    for (int64_t end_ms = now_ms() + SETTLE_MS;
-         !atomic_load(&sink->over) && now_ms() < end_ms;) {
-        struct pollfd polled = {receiver->ring.wake_fd, POLLIN, 0};
-        poll(&polled, 1, 10);
-        ring_woken(&receiver->ring);
-    }
+    await_sink(receiver, SETTLE_MS);
 }
 
 static void receiver_close(struct receiver *receiver)
@@ -277,11 +305,10 @@ static void receiver_close(struct receiver *receiver)
     }
     if (trouble->status)
         say("%s", trouble->text);
-    if (receiver->stats.start_us)
-        stats_close(&receiver->stats, receiver->transport, atomic_load(&sink->total),
-                    &waits, trouble);
+    stats_close(&receiver->stats, receiver->transport, atomic_load(&sink->total), &waits,
+                trouble);
     if (settled) {
-        sink_join(sink);
+        sink_close(sink);
         target_close(&receiver->target);
     } else {
         target_discard(&receiver->target);
@@ -304,17 +331,20 @@ int receive_stream(const struct options *options)
     child_init(&receiver.child);
     atomic_store(&receiver.sink.fd, -1);
     receiver.lobby.listen_fd = -1;
-    receiver.signal_fd = signals_open();
-    if (receiver.signal_fd < 0)
-        troubled(trouble, EXIT_FAULT, "signalfd: %s", strerror(errno));
-    else if (key_open(&receiver.key, options->key_file, options->key_fd, trouble) == 0 &&
-             target_find(&receiver.target, options->file, STDOUT_FILENO, options->sync,
-                         trouble) == 0 &&
-             lobby_open(&receiver.lobby, options, &receiver.key, receiver.signal_fd,
-                        trouble) == 0)
-        receiver.transport =
-            lobby_meet(&receiver.lobby, options->file ? -1 : STDOUT_FILENO,
-                       &receiver.meeting, trouble);
+    receiver.signal_fd = -1;
+    stats_init(&receiver.stats, options);
+    if (key_open(&receiver.key, options->key_file, options->key_fd, trouble) == 0 &&
+        target_find(&receiver.target, options->file, STDOUT_FILENO, options->sync,
+                    trouble) == 0) { /* which a signal may end: a key may be waited for */
+        receiver.signal_fd = signals_open();
+        if (receiver.signal_fd < 0)
+            troubled(trouble, EXIT_FAULT, "signalfd: %s", strerror(errno));
+        else if (lobby_open(&receiver.lobby, options, &receiver.key, receiver.signal_fd,
+                            trouble) == 0)
+            receiver.transport =
+                lobby_meet(&receiver.lobby, options->file ? -1 : STDOUT_FILENO,
+                           &receiver.meeting, trouble);
+    }
     lobby_close(&receiver.lobby);
     if (receiver.transport && begin(&receiver) == 0)
         receive_all(&receiver);

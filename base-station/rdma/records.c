@@ -32,7 +32,7 @@ const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES],
                        uint32_t data_most)
 {
     static const struct { uint32_t least, most; } lengths[] = {
-        [RECORD_HELLO] = {HELLO_BYTES, HELLO_BYTES},
+        [RECORD_HELLO] = {HELLO_BYTES, ABORT_BYTES}, /* another version's may be longer */
         [RECORD_PROOF] = {PROOF_BYTES, PROOF_BYTES},
         [RECORD_DATA] = {1, 0},
         [RECORD_CREDIT] = {0, 0},

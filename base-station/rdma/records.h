@@ -9,9 +9,9 @@
  *     8  u64  number
  *
  *   type         number               body
- *   1 hello      0                    48: version u16, role u8 (1 sender, 2 receiver),
- *                                     transport u8, cipher u8, checksum u8, zero u16,
- *                                     chunk u32, credits u32, nonce 32
+ *   1 hello      0                    48 in version 1: version u16, role u8 (1 sender, 2
+ *                                     receiver), transport u8, cipher u8, checksum u8,
+ *                                     zero u16, chunk u32, credits u32, nonce 32
  *   2 proof      0                    32: HMAC-SHA-256, see proof.h
  *   3 data       sequence from 0      1 to chunk bytes, and a tag of 16 if sealed
  *   4 credit     data records that may have been sent in all

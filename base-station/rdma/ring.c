@@ -8,10 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "records.h"
 #include "trouble.h"
 
-enum { PAGE = 4096, PIPES_MOST = 64 };
+enum { PIPES_MOST = 64 };
 
 void slots_put(struct slots *queue, struct slot *slot)
 {
@@ -46,12 +45,13 @@ void slots_push(struct slots *queue, struct slot *slot)
 int ring_open(struct ring *ring, uint32_t count, uint32_t chunk)
 {
     *ring = (struct ring){.count = count, .chunk = chunk, .wake_fd = -1};
-    size_t bytes = RECORD_BYTES + (size_t)chunk + SEAL_BYTES;
-    ring->slot_bytes = (bytes + PAGE - 1) / PAGE * PAGE;
-    ring->slot = calloc(count, sizeof *ring->slot);
-    if (!ring->slot)
+    ring->slot_bytes = ring_slot_bytes(chunk);
+    size_t bytes;
+    errno = ENOMEM; /* 1024 credits of 16 MiB are more than 32 bits count */
+    if (__builtin_mul_overflow(ring->slot_bytes, (size_t)count, &bytes) ||
+        !(ring->slot = calloc(count, sizeof *ring->slot)))
         return -1;
-    void *memory = mmap(NULL, ring->slot_bytes * count, PROT_READ | PROT_WRITE,
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return -1;
@@ -70,43 +70,72 @@ int ring_open(struct ring *ring, uint32_t count, uint32_t chunk)
     return 0;
 }
 
-void slot_unpipe(struct slot *slot)
+void ring_unpipe(int pipe[2])
 {
     for (int i = 0; i < 2; i++) {
-        if (slot->pipe[i] >= 0)
-            close(slot->pipe[i]);
-        slot->pipe[i] = -1;
+        if (pipe[i] >= 0)
+            close(pipe[i]);
+        pipe[i] = -1;
     }
+}
+
+void slot_unpipe(struct slot *slot)
+{
+    ring_unpipe(slot->pipe);
     slot->piped = 0;
 }
 
-int slot_fetch(struct slot *slot, uint32_t left)
+static int read_whole(int fd, uint8_t *into, uint32_t length)
 {
-    uint8_t *into = slot->bytes + RECORD_BYTES + slot->piped - left;
-    while (left) {
-        ssize_t got = read(slot->pipe[0], into, left);
+    while (length) {
+        ssize_t got = read(fd, into, length);
         if (got == 0)
             errno = EIO;
         if (got == 0 || (got < 0 && errno != EINTR))
             return -1;
         if (got > 0) {
             into += got;
-            left -= (uint32_t)got;
+            length -= (uint32_t)got;
         }
     }
+    return 0;
+}
+
+int slot_fetch(struct slot *slot, uint32_t left)
+{
+    uint8_t *into = slot->bytes + RECORD_BYTES + slot->piped - left;
+    if (read_whole(slot->pipe[0], into, left) < 0)
+        return -1;
     slot_unpipe(slot);
     return 0;
 }
 
-static int open_pipe(struct slot *slot, uint32_t most, uint32_t chunk)
+int slot_peek(struct slot *slot, const int copy[2])
 {
-    if (pipe2(slot->pipe, O_CLOEXEC | O_NONBLOCK) < 0) {
-        slot->pipe[0] = slot->pipe[1] = -1;
+    ssize_t seen;
+    do
+        seen = tee(slot->pipe[0], copy[1], slot->piped, SPLICE_F_NONBLOCK);
+    while (seen < 0 && errno == EINTR);
+    if (seen == (ssize_t)slot->piped)
+        return read_whole(copy[0], slot->bytes + RECORD_BYTES, slot->piped);
+    if (seen >= 0)
+        errno = ENOSPC;
+    return -1;
+}
+
+int ring_pipe(const struct ring *ring, uint32_t most, int pipe[2])
+{
+    if (pipe2(pipe, O_CLOEXEC | O_NONBLOCK) < 0) {
+        pipe[0] = pipe[1] = -1;
         return -1;
     }
-    bool roomy = fcntl(slot->pipe[1], F_SETPIPE_SZ, most) >= 0 ||
-                 fcntl(slot->pipe[1], F_SETPIPE_SZ, chunk) >= 0;
-    return roomy ? 0 : -1;
+    if (fcntl(pipe[1], F_SETPIPE_SZ, most) >= 0 ||
+        fcntl(pipe[1], F_SETPIPE_SZ, ring->chunk) >= 0)
+        return 0;
+    int error = errno;
+    ring_unpipe(pipe);
+    errno = error;
+    return -1;
 }
 
 int ring_pipes(struct ring *ring, uint32_t most)
@@ -114,7 +143,7 @@ int ring_pipes(struct ring *ring, uint32_t most)
     uint32_t opened = 0;
     errno = EMFILE;
     while (ring->count <= PIPES_MOST && opened < ring->count)
-        if (open_pipe(&ring->slot[opened++], most, ring->chunk) < 0)
+        if (ring_pipe(ring, most, ring->slot[opened++].pipe) < 0)
             break;
         else if (opened == ring->count)
             return 0;

@@ -16,6 +16,7 @@
 #include "child.h"
 #include "dial.h"
 #include "link.h"
+#include "signals.h"
 #include "source.h"
 #include "stats.h"
 
@@ -25,7 +26,9 @@ struct sender {
     const struct options *options;
     struct trouble trouble;
     struct key key;
-    int input_fd; /* of FILE; -1 without */
+    char name[200]; /* of the input, for messages */
+    int input_fd;  /* of FILE; -1 without */
+    int signal_fd; /* -1 before it dials */
     struct meeting meeting;
     struct transport *transport;
     struct link link;
@@ -49,17 +52,18 @@ static int open_input(struct sender *sender)
             sender->input_fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         while (sender->input_fd < 0 && errno == EINTR);
         if (sender->input_fd < 0)
-            return troubled(&sender->trouble, EXIT_FAULT, "cannot open %.200s: %s", file,
-                            strerror(errno));
+            return troubled(&sender->trouble, EXIT_FAULT, "cannot open %s: %s",
+                            sender->name, strerror(errno));
     }
     int fd = file ? sender->input_fd : STDIN_FILENO;
-    if (fstat(fd, &state) < 0)
+    bool closed = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY; /* see standard.h */
+    errno = EBADF;
+    if (closed || fstat(fd, &state) < 0)
         return troubled(&sender->trouble, EXIT_FAULT, "cannot use stdin: %s",
                         strerror(errno));
     if (S_ISDIR(state.st_mode))
         return troubled(&sender->trouble, EXIT_FAULT,
-                        "%.200s is a directory: rdcp -r copies trees",
-                        file ? file : "stdin");
+                        "%s is a directory: rdcp -r copies trees", sender->name);
     sender->source.size = S_ISREG(state.st_mode) ? state.st_size : -1;
     sender->source.whole = file && S_ISREG(state.st_mode);
     posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -72,10 +76,7 @@ static int begin(struct sender *sender)
     const struct options *options = sender->options;
     struct trouble *trouble = &sender->trouble;
     struct transport *transport = sender->transport;
-    int signal_fd = signals_open();
-    link_open(&sender->link, transport, options, signal_fd);
-    if (signal_fd < 0)
-        return troubled(trouble, EXIT_FAULT, "signalfd: %s", strerror(errno));
+    link_open(&sender->link, transport, options, sender->signal_fd);
     if (ring_open(&sender->ring, sender->meeting.mine.credits,
                   meeting_chunk(&sender->meeting)) < 0)
         return troubled(trouble, EXIT_FAULT, "no memory for buffers: %s",
@@ -93,9 +94,7 @@ static int begin(struct sender *sender)
     source->fd = options->command ? sender->child.fd
                  : options->file  ? sender->input_fd
                                   : STDIN_FILENO;
-    source->name = options->command ? options->command[0]
-                   : options->file  ? options->file
-                                    : "stdin";
+    source->name = sender->name;
     source->ring = &sender->ring;
     source->seal = options->encrypt ? &sender->seal : NULL;
     source->checksummed = meeting_checksum(&sender->meeting);
@@ -177,6 +176,8 @@ static int post_end(struct sender *sender)
     int said = link_say_ending(&sender->link, RECORD_END, source->count, &ending,
                                source->seal, &sender->trouble);
     sender->end_posted = said == 0;
+    if (sender->end_posted)
+        sender->link.idle_ms = 0; /* no more data is to move */
     return said < 0 ? -1 : 0;
 }
 
@@ -191,9 +192,9 @@ static int move(struct sender *sender)
         return troubled(&sender->trouble, source->trouble.status, "%s",
                         source->trouble.text);
     bool produced = !sender->child.pid || sender->child.status == 0;
-    /* Control records overtake data that waits in the transport. */
+    const struct transport_kind *kind = sender->transport->kind;
     bool sent = ring_drained(&sender->ring) && sender->posted == source->count &&
-                !sender->transport->kind->sending(sender->transport);
+                (kind->ordered || !kind->sending(sender->transport));
     if (sent && produced && !sender->end_posted)
         return post_end(sender);
     return 0;
@@ -267,8 +268,7 @@ static bool settle(struct sender *sender)
         poll(&polled, 1, 10);
         ring_woken(&sender->ring);
     }
-    source_join(source);
-    return atomic_load(&source->over);
+    return source_join(source);
 }
 
 static void sender_close(struct sender *sender)
@@ -280,9 +280,8 @@ static void sender_close(struct sender *sender)
         waits = (struct waits){source->read_us, source->network_us, 0};
     if (sender->trouble.status)
         say("%s", sender->trouble.text);
-    if (sender->stats.start_us)
-        stats_close(&sender->stats, sender->transport, atomic_load(&source->total),
-                    &waits, &sender->trouble);
+    stats_close(&sender->stats, sender->transport, atomic_load(&source->total), &waits,
+                &sender->trouble);
     if (!settled)
         sender->child.fd = -1;
     child_close(&sender->child);
@@ -299,14 +298,23 @@ int send_stream(const struct options *options)
 {
     static struct sender sender; /* its thread may outlive this function in trouble */
     sender.options = options;
-    sender.input_fd = -1;
-    sender.link.signal_fd = -1;
+    sender.input_fd = sender.signal_fd = -1;
     child_init(&sender.child);
     sender.source.size = -1;
+    stats_init(&sender.stats, options);
+    visible(sender.name, sizeof sender.name,
+            options->command ? options->command[0]
+            : options->file  ? options->file
+                             : "stdin");
     if (key_open(&sender.key, options->key_file, options->key_fd, &sender.trouble) == 0 &&
-        open_input(&sender) == 0)
-        sender.transport =
-            dial(options, &sender.key, &sender.meeting, &sender.trouble);
+        open_input(&sender) == 0) { /* which a signal may end: it may wait for ever */
+        sender.signal_fd = signals_open();
+        if (sender.signal_fd < 0)
+            troubled(&sender.trouble, EXIT_FAULT, "signalfd: %s", strerror(errno));
+        else
+            sender.transport =
+                dial(options, &sender.key, &sender.meeting, &sender.trouble);
+    }
     if (sender.transport && begin(&sender) == 0 &&
         send_all(&sender) == 0)
         say_goodbye(&sender);

@@ -12,6 +12,7 @@
 #include "records.h"
 
 enum { PIPE_BYTES = 1 << 20 };
+enum { FATE_OPEN, FATE_GIVEN_UP, FATE_PUBLISHED };
 
 static const char *name_of(const struct sink *sink)
 {
@@ -39,7 +40,11 @@ static int write_all(struct sink *sink, const uint8_t *from, size_t length)
 {
     while (length) {
         ssize_t done = write(sink->target->fd, from, length);
-        if (done >= 0) {
+        if (done == 0) {
+            done = -1;
+            errno = ENOSPC; /* a device that takes no more */
+        }
+        if (done > 0) {
             from += done;
             length -= (size_t)done;
         } else if (retry(sink) < 0) {
@@ -71,6 +76,23 @@ static int move_piped(struct sink *sink, struct slot *slot, uint32_t *moved)
     return 0;
 }
 
+/* Brings what is in the slot's pipe into its memory, for the checksum, and leaves it in
+ * there, too. Where the kernel cannot, it goes on by way of memory. */
+static int see_piped(struct sink *sink, struct slot *slot)
+{
+    if (slot->piped == 0 ||
+        (sink->copy[0] >= 0 && slot_peek(slot, sink->copy) == 0))
+        return 0;
+    if (sink->verbose && sink->by_splice)
+        say("%s is not spliced to: %s", name_of(sink), strerror(errno));
+    sink->by_splice = false;
+    ring_unpipe(sink->copy);
+    if (slot_fetch(slot, slot->piped) == 0)
+        return 0;
+    return troubled(&sink->trouble, EXIT_FAULT, "cannot read a pipe: %s",
+                    strerror(errno));
+}
+
 static int take(struct sink *sink, struct slot *slot, XXH64_state_t *hash)
 {
     uint8_t *payload = slot->bytes + RECORD_BYTES;
@@ -81,8 +103,11 @@ static int take(struct sink *sink, struct slot *slot, XXH64_state_t *hash)
                             "somebody changed the encrypted stream on its way");
         length -= SEAL_BYTES;
     }
-    if (sink->checksummed)
+    if (sink->checksummed) {
+        if (see_piped(sink, slot) < 0)
+            return -1;
         XXH64_update(hash, payload, length);
+    }
     int64_t since_us = now_us();
     uint32_t moved = 0;
     if (move_piped(sink, slot, &moved) < 0 ||
@@ -115,6 +140,13 @@ static int judge(struct sink *sink, uint64_t checksum)
     return 0;
 }
 
+/* Who comes first decides. */
+static bool settle(struct sink *sink, int fate)
+{
+    int undecided = FATE_OPEN;
+    return atomic_compare_exchange_strong(&sink->fate, &undecided, fate);
+}
+
 static int work(struct sink *sink)
 {
     struct slot *slot;
@@ -133,7 +165,16 @@ static int work(struct sink *sink)
     if (judge(sink, XXH64_digest(&hash)) < 0)
         return -1;
     atomic_store(&sink->fd, -1);
+    if (target_sync(sink->target, &sink->trouble) < 0)
+        return -1;
+    if (!settle(sink, FATE_PUBLISHED))
+        return troubled(&sink->trouble, EXIT_FAULT, "stopped");
     return target_publish(sink->target, &sink->trouble);
+}
+
+bool sink_give_up(struct sink *sink)
+{
+    return settle(sink, FATE_GIVEN_UP);
 }
 
 static void *sink_main(void *argument)
@@ -145,22 +186,34 @@ static void *sink_main(void *argument)
     return NULL;
 }
 
-/* Over loopback a spliced page is still that of the sender's file. A pipe keeps it for a
- * reader who may come when all is confirmed and the file has changed: so only a command
- * that is waited for gets such pages. Files and devices copy them. */
-static bool copies_at_once(const struct target *target)
+/* Over loopback a spliced page is still that of the sender's file, unless there is a
+ * checksum: then the sender copies. A pipe keeps it for a reader who may come when all is
+ * confirmed and the file has changed: so only a command that is waited for gets such
+ * pages. Files and devices copy them: with a checksum, that would be once too often. */
+static bool may_splice(const struct sink *sink)
 {
-    mode_t mode = target->old.st_mode;
-    return target->replaces || S_ISREG(mode) || S_ISBLK(mode) || S_ISCHR(mode);
+    mode_t mode = sink->target->old.st_mode;
+    bool to_pipe = sink->to_command || (S_ISFIFO(mode) && !sink->target->replaces);
+    bool copies = sink->target->replaces || S_ISREG(mode) || S_ISBLK(mode) ||
+                  S_ISCHR(mode);
+    return sink->checksummed ? to_pipe : sink->to_command || copies;
+}
+
+/* A page that came in two segments takes two places. */
+static int open_pipes(struct sink *sink)
+{
+    uint32_t most = 2 * sink->ring->chunk;
+    if (sink->checksummed && ring_pipe(sink->ring, most, sink->copy) < 0)
+        return -1;
+    return ring_pipes(sink->ring, most);
 }
 
 int sink_start(struct sink *sink, struct trouble *trouble)
 {
     atomic_store(&sink->fd, -1);
-    sink->by_splice =
-        sink->by_splice && (sink->to_command || copies_at_once(sink->target));
-    /* A page that came in two segments takes two places. */
-    if (sink->by_splice && ring_pipes(sink->ring, 2 * sink->ring->chunk) < 0) {
+    sink->copy[0] = sink->copy[1] = -1;
+    sink->by_splice = sink->by_splice && may_splice(sink);
+    if (sink->by_splice && open_pipes(sink) < 0) {
         sink->by_splice = false;
         if (sink->verbose)
             say("no pipes to splice through: %s", strerror(errno));
@@ -179,8 +232,10 @@ void sink_finish(struct sink *sink, const uint8_t *end, size_t length)
     ring_end(sink->ring);
 }
 
-void sink_join(struct sink *sink)
+void sink_close(struct sink *sink)
 {
-    if (sink->started && atomic_load(&sink->over))
-        pthread_join(sink->thread, NULL);
+    if (!sink->started)
+        return;
+    pthread_join(sink->thread, NULL);
+    ring_unpipe(sink->copy);
 }

@@ -16,7 +16,8 @@ struct sink {
     struct ring *ring;
     struct seal *seal; /* NULL = plain */
     bool checksummed;
-    bool by_splice;  /* nobody needs to see the bytes here: they may pass by */
+    bool by_splice;  /* the bytes may pass by; for a checksum, a copy of them is read */
+    int copy[2];     /* the pipe that this is read from; -1 without */
     bool to_command; /* the output is that of a command whose end is waited for */
     bool verbose;
 
@@ -27,6 +28,7 @@ struct sink {
     bool started;
     atomic_uint_fast64_t total; /* may be read at any time */
     atomic_int fd;              /* being written; -1 before and after */
+    atomic_int fate;            /* see sink_give_up */
     atomic_bool over;           /* what follows is settled */
     int64_t write_us, network_us;
     struct trouble trouble;
@@ -34,9 +36,14 @@ struct sink {
 
 int sink_start(struct sink *sink, struct trouble *trouble);
 
+/* Whatever still comes, nothing is published: true. False: it is being published or
+ * already was, and `over` will tell how that went. */
+bool sink_give_up(struct sink *sink);
+
+/* Of one that ended, or was not started. */
+void sink_close(struct sink *sink);
+
 /* The end record came; nothing more is put into the ring. */
 void sink_finish(struct sink *sink, const uint8_t *end, size_t length);
-
-void sink_join(struct sink *sink);
 
 #endif

@@ -110,20 +110,35 @@ static size_t room_of(const struct source *source)
     return room;
 }
 
+static bool written_since(const struct source *source, const struct stat *now)
+{
+    return now->st_mtim.tv_sec != source->written.tv_sec ||
+           now->st_mtim.tv_nsec != source->written.tv_nsec;
+}
+
+/* Files in /proc say that they have 0 bytes, those in /sys 4096, whatever they have. */
+static bool another_size(const struct source *source, uint64_t total,
+                         const struct stat *now)
+{
+    uint64_t size = (uint64_t)source->size;
+    if (now->st_size != source->size)
+        return true;
+    return size && total != size && (total > size || written_since(source, now));
+}
+
 int source_check(const struct source *source, struct trouble *trouble)
 {
     struct stat now;
     uint64_t total = atomic_load(&source->total);
-    if (!source->whole || source->size <= 0 || fstat(source->fd, &now) < 0)
+    if (source->size < 0 || fstat(source->fd, &now) < 0)
         return 0;
-    if (total != (uint64_t)source->size || now.st_size != source->size)
+    if (source->whole && another_size(source, total, &now))
         return troubled(trouble, EXIT_FAULT,
                         "%s changed while it was read: it had %lld bytes, %llu were "
                         "read, it has %lld now",
                         source->name, (long long)source->size, (unsigned long long)total,
                         (long long)now.st_size);
-    if (source->by_splice && (now.st_mtim.tv_sec != source->written.tv_sec ||
-                              now.st_mtim.tv_nsec != source->written.tv_nsec))
+    if (source->by_splice && source->size && written_since(source, &now))
         return troubled(trouble, EXIT_FAULT,
                         "%s changed while it was read: something was written to it",
                         source->name);
@@ -168,8 +183,9 @@ int source_start(struct source *source, struct trouble *trouble)
 {
     struct stat state = {0};
     fcntl(source->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
-    source->by_splice = source->by_splice && fstat(source->fd, &state) == 0 &&
-                        (source->whole || S_ISFIFO(state.st_mode));
+    bool splices = fstat(source->fd, &state) == 0 &&
+                   (S_ISREG(state.st_mode) || S_ISFIFO(state.st_mode));
+    source->by_splice = source->by_splice && splices;
     source->written = state.st_mtim;
     if (source->by_splice && ring_pipes(source->ring, source->ring->chunk) < 0) {
         source->by_splice = false;
@@ -183,8 +199,10 @@ int source_start(struct source *source, struct trouble *trouble)
     return 0;
 }
 
-void source_join(struct source *source)
+bool source_join(struct source *source)
 {
-    if (source->started && atomic_load(&source->over))
-        pthread_join(source->thread, NULL);
+    if (!source->started || !atomic_load(&source->over))
+        return false;
+    pthread_join(source->thread, NULL);
+    return true;
 }

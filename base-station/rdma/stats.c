@@ -7,6 +7,11 @@
 
 enum { SHOWN_EACH_US = 500000 };
 
+void stats_init(struct stats *stats, const struct options *options)
+{
+    *stats = (struct stats){.json = options->json, .start_us = now_us(), .size = -1};
+}
+
 void stats_open(struct stats *stats, const struct options *options, int64_t size)
 {
     int64_t now = now_us();
@@ -32,8 +37,10 @@ static const char *amount(double bytes, char *into, size_t room)
 
 void stats_progress(struct stats *stats, uint64_t bytes)
 {
+    if (!stats->terminal || !stats->verbose)
+        return;
     int64_t now = now_us();
-    if (!stats->terminal || !stats->verbose || now - stats->shown_us < SHOWN_EACH_US)
+    if (now - stats->shown_us < SHOWN_EACH_US || !say_ready(0))
         return;
     stats->shown_us = now;
     double rate = (double)bytes * 1e6 / (double)(now - stats->start_us);

@@ -10,6 +10,9 @@ struct stats {
     int64_t start_us, shown_us, size; /* size -1 = not known */
 };
 
+/* So that stats_close has its line of JSON, if it is to give one, however little comes. */
+void stats_init(struct stats *stats, const struct options *options);
+
 void stats_open(struct stats *stats, const struct options *options, int64_t size);
 
 /* A line on a terminal, at most twice a second. */

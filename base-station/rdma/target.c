@@ -22,7 +22,7 @@ enum { LINKS_MOST = 40 };
 static int refuse(struct trouble *trouble, const char *what, const char *name)
 {
     char safe[200];
-    shown(safe, sizeof safe, name, (uint32_t)strlen(name));
+    visible(safe, sizeof safe, name);
     return troubled(trouble, EXIT_FAULT, "%s %s: %s", what, safe, strerror(errno));
 }
 
@@ -36,14 +36,20 @@ static int folder_of(const char *path, char into[PATH_MAX])
     return snprintf(into, PATH_MAX, "%s", dirname(copy)) < PATH_MAX ? 0 : -1;
 }
 
+static int copy_path(struct target *target, const char *name)
+{
+    errno = ENAMETOOLONG;
+    return snprintf(target->path, sizeof target->path, "%s", name) <
+                   (int)sizeof target->path
+               ? 0
+               : -1;
+}
+
 /* Follows symlinks whose last target is absent; realpath(3) would refuse them. */
 static int follow(struct target *target, const char *name)
 {
-    if (snprintf(target->path, sizeof target->path, "%s", name) >=
-        (int)sizeof target->path) {
-        errno = ENAMETOOLONG;
+    if (copy_path(target, name) < 0)
         return -1;
-    }
     for (int links = 0; links < LINKS_MOST; links++) {
         char text[PATH_MAX], folder[PATH_MAX], next[2 * PATH_MAX];
         ssize_t length = readlink(target->path, text, sizeof text - 1);
@@ -77,9 +83,14 @@ static int check_writable(struct target *target, struct trouble *trouble)
 int target_find(struct target *target, const char *name, int fd, bool sync,
                 struct trouble *trouble)
 {
+    struct stat found;
     *target = (struct target){.fd = fd, .sync = sync};
     if (!name) {
-        if (fstat(fd, &target->old) < 0)
+        if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+            errno = EBADF; /* also one that was closed: see standard.h */
+        else if (fstat(fd, &target->old) == 0)
+            errno = 0;
+        if (errno)
             return refuse(trouble, "cannot use", "stdout");
         bool keeps = S_ISREG(target->old.st_mode) || S_ISBLK(target->old.st_mode);
         if (sync && !keeps)
@@ -88,14 +99,23 @@ int target_find(struct target *target, const char *name, int fd, bool sync,
         return 0;
     }
     target->fd = -1;
-    if (follow(target, name) < 0)
-        return refuse(trouble, "cannot use", name);
-    target->exists = stat(target->path, &target->old) == 0;
-    if (!target->exists && errno != ENOENT)
-        return refuse(trouble, "cannot use", name);
-    if (target->exists && S_ISDIR(target->old.st_mode)) {
+    target->exists = stat(name, &target->old) == 0;
+    if (!target->exists && (errno != ENOENT || !*name))
+        return refuse(trouble, "cannot use", *name ? name : "\"\"");
+    if (target->exists ? S_ISDIR(target->old.st_mode) : name[strlen(name) - 1] == '/') {
         errno = EISDIR;
         return refuse(trouble, "cannot write to", name);
+    }
+    /* What a link in /proc leads to need not have that name, or any: as /dev/stdout. */
+    bool in_place = target->exists && !S_ISREG(target->old.st_mode);
+    if (in_place ? copy_path(target, name) < 0 : follow(target, name) < 0)
+        return refuse(trouble, "cannot use", name);
+    if (target->exists &&
+        (stat(in_place ? name : target->path, &found) < 0 ||
+         found.st_dev != target->old.st_dev || found.st_ino != target->old.st_ino))
+    {
+        errno = ESTALE; /* it has no name any more */
+        return refuse(trouble, "cannot replace what this leads to:", name);
     }
     target->replaces = !target->exists || S_ISREG(target->old.st_mode);
     if (sync && !target->replaces && !S_ISBLK(target->old.st_mode))
@@ -132,10 +152,11 @@ static int dress(struct target *target)
     if (fstat(target->fd, &now) < 0)
         return -1;
     bool same = now.st_uid == target->old.st_uid && now.st_gid == target->old.st_gid;
-    if (!same && fchown(target->fd, target->old.st_uid, target->old.st_gid) < 0 &&
-        fchown(target->fd, (uid_t)-1, target->old.st_gid) < 0)
+    same = same || fchown(target->fd, target->old.st_uid, target->old.st_gid) == 0;
+    if (!same && fchown(target->fd, (uid_t)-1, target->old.st_gid) < 0)
         say("%s will belong to another owner: %s", target->path, strerror(errno));
-    return fchmod(target->fd, target->old.st_mode & 07777);
+    /* A set-uid bit was meant for the old owner. */
+    return fchmod(target->fd, target->old.st_mode & (same ? 07777 : 0777));
 }
 
 /* Removes what runs that were killed have left of the same target: what nobody locks. */
@@ -251,10 +272,15 @@ static int sync_folder(const char *path)
 }
 
 /* Gives the file of `fd` its temporary name, and then the target's: a link replaces
- * nothing, a rename does. */
+ * nothing, a rename does. What is there now need not be what was there at first. */
 static int put_in_place(struct target *target, int fd)
 {
     char link[40];
+    struct stat now;
+    if (lstat(target->path, &now) == 0 && !S_ISREG(now.st_mode)) {
+        errno = EEXIST;
+        return -1;
+    }
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     if (target->nameless &&
         linkat(AT_FDCWD, link, AT_FDCWD, target->temporary, AT_SYMLINK_FOLLOW) < 0)
@@ -265,12 +291,22 @@ static int put_in_place(struct target *target, int fd)
     return 0;
 }
 
+static const char *name_of(const struct target *target)
+{
+    return target->path[0] ? target->path : "stdout";
+}
+
+int target_sync(struct target *target, struct trouble *trouble)
+{
+    if (target->sync && fsync(target->fd) < 0)
+        return refuse(trouble, "cannot sync", name_of(target));
+    return 0;
+}
+
 int target_publish(struct target *target, struct trouble *trouble)
 {
-    const char *name = target->path[0] ? target->path : "stdout";
+    const char *name = name_of(target);
     int kept = -1; /* what the file is named and locked by, once it is closed */
-    if (target->sync && fsync(target->fd) < 0)
-        return refuse(trouble, "cannot sync", name);
     if (target->temporary[0] && (kept = fcntl(target->fd, F_DUPFD_CLOEXEC, 0)) < 0)
         return refuse(trouble, "cannot publish", name);
     if (target->owned) { /* NFS and quotas may say only now that there is no room */

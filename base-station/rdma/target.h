@@ -26,7 +26,10 @@ int target_find(struct target *target, const char *name, int fd, bool sync,
 /* Makes the temporary file, or opens the device; a FIFO's open waits for its reader. */
 int target_open(struct target *target, struct trouble *trouble);
 
-/* All has been written: syncs if asked to, and renames. */
+/* All has been written: syncs it, if asked to. */
+int target_sync(struct target *target, struct trouble *trouble);
+
+/* Puts it in its place; the folder is synced, too, if asked to. */
 int target_publish(struct target *target, struct trouble *trouble);
 
 /* Removes what was not published. May be called by another thread than the writer's

@@ -31,6 +31,7 @@ struct transport_kind {
     const char *name; /* as --transport takes it */
     int number;       /* as the hello has it */
     bool splices; /* bodies may come from and go to the pipes of slots */
+    bool ordered; /* control records go after the data that was posted before them */
 
     /* Makes the slots' memory known to the device. */
     int (*ring)(struct transport *, struct ring *, struct trouble *);
@@ -46,7 +47,8 @@ struct transport_kind {
     /* Fills in what to poll(2) for before the next poll(). Returns how many. */
     int (*fds)(struct transport *, struct pollfd *);
     bool (*sending)(const struct transport *);
-    /* Sends what is queued, says that no more comes, waits until the peer left. */
+    /* Sends what is queued, says that no more comes, waits until the peer left: while
+     * something moves, at most so long after it moved. A signal ends the wait. */
     void (*finish)(struct transport *, int limit_ms);
     void (*close)(struct transport *);
 };
@@ -55,10 +57,40 @@ struct transport {
     const struct transport_kind *kind;
     char peer[80];
     char device[64];
+    bool loopback;      /* both ends are on this machine, and share its caches */
     uint32_t data_most; /* the greatest body of a data record; 0 until the proof */
     bool peer_left;
     bool heard; /* some bytes of the peer came; the reader clears it */
+    /* poll(2) had nothing to say about its descriptors: poll() need not ask them. */
+    bool quiet;
 };
+
+/* How long to wait for what is on its way: on a slow link that takes long. */
+enum { FINISH_MOST_MS = 10000 };
+
+struct patience {
+    int64_t end_ms, most_ms, limit_ms;
+    uint64_t left;
+};
+
+static inline struct patience patience_begin(int64_t limit_ms, uint64_t left)
+{
+    int64_t now = now_ms();
+    return (struct patience){now + limit_ms, now + FINISH_MOST_MS, limit_ms, left};
+}
+
+/* `left` is what is still on its way. May it be waited for until `end_ms`? */
+static inline bool patience_left(struct patience *patience, uint64_t left)
+{
+    int64_t now = now_ms();
+    if (left < patience->left) {
+        patience->left = left;
+        patience->end_ms = now + patience->limit_ms;
+        if (patience->end_ms > patience->most_ms)
+            patience->end_ms = patience->most_ms;
+    }
+    return now < patience->end_ms;
+}
 
 static inline void transport_close(struct transport *transport)
 {

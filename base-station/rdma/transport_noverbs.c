@@ -16,19 +16,19 @@ bool verbs_any_device(void)
 }
 
 struct transport *verbs_dial(const struct sockaddr *address, const struct sockaddr *from,
-                             const struct options *options, int64_t limit_ms,
-                             struct trouble *trouble)
+                             const struct options *options, uint32_t credits,
+                             int64_t limit_ms, struct trouble *trouble)
 {
-    (void)address, (void)from, (void)options, (void)limit_ms;
+    (void)address, (void)from, (void)options, (void)credits, (void)limit_ms;
     troubled(trouble, EXIT_FAULT, "built without librdmacm");
     return NULL;
 }
 
 struct verbs_listener *verbs_listen(const struct sockaddr *bound,
-                                    const struct options *options,
+                                    const struct options *options, uint32_t credits,
                                     struct trouble *trouble)
 {
-    (void)bound, (void)options;
+    (void)bound, (void)options, (void)credits;
     errno = ENODEV;
     troubled(trouble, EXIT_FAULT, "built without librdmacm");
     return NULL;

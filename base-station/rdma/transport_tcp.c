@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -19,6 +20,9 @@
 #include <unistd.h>
 
 #include "net.h"
+#include "signals.h"
+
+enum { LOOK_MS = 50 }; /* how far what was said has come, when nothing tells */
 
 struct tcp {
     struct transport base;
@@ -137,7 +141,7 @@ static int tcp_control(struct transport *base, const uint8_t *record,
     if (why)
         return troubled(trouble, EXIT_FAULT, "cannot send: %s", why);
     bool later = header.type == RECORD_HEARTBEAT || header.type == RECORD_CREDIT;
-    if (tcp->control_count >= CONTROLS_MOST - (later ? 1 : 0) ||
+    if (tcp->broken || tcp->control_count >= CONTROLS_MOST - (later ? 1 : 0) ||
         tcp->control_length + CONTROL_BYTES > sizeof tcp->control)
         return 1;
     size_t length = RECORD_BYTES + header.length;
@@ -302,12 +306,24 @@ static int tcp_fds(struct transport *base, struct pollfd *polled)
     return 1;
 }
 
+/* The bytes that the peer has not acknowledged yet. */
+static uint64_t underway(const struct tcp *tcp)
+{
+    int waiting = 0;
+    uint64_t bytes = tcp->control_length - tcp->control_sent;
+    for (const struct slot *slot = tcp->queued.first; slot; slot = slot->next)
+        bytes += RECORD_BYTES + (uint64_t)slot->length;
+    ioctl(tcp->fd, SIOCOUTQ, &waiting);
+    return bytes - tcp->queued_sent + (uint64_t)waiting;
+}
+
 /* A socket closed with bytes unread resets the connection, and the peer may lose what
  * was said last: so all is read first. */
 static void tcp_finish(struct transport *base, int limit_ms)
 {
     struct tcp *tcp = (struct tcp *)base;
-    int64_t end_ms = now_ms() + limit_ms;
+    struct patience patience = patience_begin(limit_ms, underway(tcp));
+    struct trouble ignored = {0};
     bool shut = false;
     static uint8_t nowhere[65536];
     for (;;) {
@@ -319,13 +335,12 @@ static void tcp_finish(struct transport *base, int limit_ms)
         ssize_t got = recv(tcp->fd, nowhere, sizeof nowhere, MSG_DONTWAIT);
         if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
             return;
-        int64_t left_ms = end_ms - now_ms();
-        if (left_ms <= 0)
+        if (!patience_left(&patience, underway(tcp)))
             return;
         struct pollfd polled;
         tcp_fds(base, &polled);
-        if (got < 0)
-            poll(&polled, 1, (int)left_ms);
+        if (got < 0 && signals_wait(&polled, 1, now_ms() + LOOK_MS, &ignored) < 0)
+            return;
     }
 }
 
@@ -366,6 +381,7 @@ struct transport *tcp_open(int fd, struct trouble *trouble)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     fcntl(fd, F_SETFL, O_NONBLOCK); /* splice(2) asks the socket, not its flags */
     tcp->base.kind = &tcp_kind;
+    tcp->base.loopback = net_is_loopback((struct sockaddr *)&peer);
     tcp->fd = fd;
     net_name((struct sockaddr *)&peer, length, tcp->base.peer, sizeof tcp->base.peer);
     return &tcp->base;
@@ -386,11 +402,7 @@ struct transport *tcp_dial(const struct sockaddr *address, socklen_t length,
         error = errno;
     if (error == EINPROGRESS) {
         struct pollfd polled = {fd, POLLOUT, 0};
-        int64_t end_ms = now_ms() + limit_ms;
-        int ready;
-        do
-            ready = poll(&polled, 1, (int)(end_ms > now_ms() ? end_ms - now_ms() : 0));
-        while (ready < 0 && errno == EINTR);
+        int ready = signals_wait(&polled, 1, now_ms() + limit_ms, trouble);
         error = ETIMEDOUT;
         if (ready > 0)
             getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_length);

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "signals.h"
 #include "verbs.h"
 
 enum { WORK_RECEIVE, WORK_DATA, WORK_CONTROL, WORK_MASK = 3 };
@@ -35,7 +36,7 @@ static uint32_t lkey_of(const struct verbs *verbs, const struct slot *slot)
     return holds(verbs->spare, slot) ? verbs->spare_mr->lkey : verbs->ring_mr->lkey;
 }
 
-static int post_receive(struct verbs *verbs, struct slot *slot, struct trouble *trouble)
+int verbs_post_receive(struct verbs *verbs, struct slot *slot, struct trouble *trouble)
 {
     bool small = holds(verbs->control_in, slot);
     struct ibv_sge piece = {
@@ -73,9 +74,23 @@ static int post_send(struct verbs *verbs, struct slot *slot, size_t length, int 
     return 0;
 }
 
-static struct ibv_mr *pin(struct verbs *verbs, void *memory, size_t bytes,
-                          struct trouble *trouble)
+uint8_t *verbs_pages(size_t bytes, struct trouble *trouble)
 {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                        -1, 0);
+    if (memory != MAP_FAILED)
+        return memory;
+    troubled(trouble, EXIT_FAULT, "no memory: %s", strerror(errno));
+    return NULL;
+}
+
+/* Large pages are pinned sooner; a command's process has no need of any, and what is
+ * pinned would be copied for it, or, before Linux 5.12, taken from us. */
+struct ibv_mr *verbs_pin(struct verbs *verbs, void *memory, size_t bytes,
+                         struct trouble *trouble)
+{
+    madvise(memory, bytes, MADV_HUGEPAGE);
+    madvise(memory, bytes, MADV_DONTFORK);
     struct ibv_mr *mr = ibv_reg_mr(verbs->pd, memory, bytes, IBV_ACCESS_LOCAL_WRITE);
     if (!mr)
         troubled(trouble, EXIT_FAULT,
@@ -91,17 +106,15 @@ static int post_spares(struct verbs *verbs, struct trouble *trouble)
 {
     struct ring *ring = verbs->ring;
     verbs->spare_bytes = ring->slot_bytes * CONTROL_RECEIVES;
-    void *memory = mmap(NULL, verbs->spare_bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return troubled(trouble, EXIT_FAULT, "no memory: %s", strerror(errno));
-    verbs->spare_memory = memory;
-    verbs->spare_mr = pin(verbs, memory, verbs->spare_bytes, trouble);
+    verbs->spare_memory = verbs_pages(verbs->spare_bytes, trouble);
+    if (!verbs->spare_memory)
+        return -1;
+    verbs->spare_mr = verbs_pin(verbs, verbs->spare_memory, verbs->spare_bytes, trouble);
     if (!verbs->spare_mr)
         return -1;
     for (int i = 0; i < CONTROL_RECEIVES; i++) {
         verbs->spare[i].bytes = verbs->spare_memory + ring->slot_bytes * (size_t)i;
-        if (post_receive(verbs, &verbs->spare[i], trouble) < 0)
+        if (verbs_post_receive(verbs, &verbs->spare[i], trouble) < 0)
             return -1;
     }
     return 0;
@@ -111,7 +124,8 @@ static int verbs_ring(struct transport *base, struct ring *ring, struct trouble 
 {
     struct verbs *verbs = (struct verbs *)base;
     verbs->ring = ring;
-    verbs->ring_mr = pin(verbs, ring->memory, ring->slot_bytes * ring->count, trouble);
+    verbs->ring_mr = verbs_pin(verbs, ring->memory, ring->slot_bytes * ring->count,
+                               trouble);
     if (!verbs->ring_mr)
         return -1;
     return verbs->receives ? post_spares(verbs, trouble) : 0;
@@ -149,7 +163,7 @@ static int verbs_post(struct transport *base, struct slot *slot, struct trouble 
 
 static int verbs_give(struct transport *base, struct slot *slot, struct trouble *trouble)
 {
-    return post_receive((struct verbs *)base, slot, trouble);
+    return verbs_post_receive((struct verbs *)base, slot, trouble);
 }
 
 static int take_received(struct verbs *verbs, struct slot *slot, uint32_t length,
@@ -224,47 +238,70 @@ static void take_cm_events(struct verbs *verbs)
     }
 }
 
-static void take_completion_events(struct verbs *verbs)
+/* There is one at most: the queue is armed again only when it was taken. */
+static void take_completion_event(struct verbs *verbs)
 {
     struct ibv_cq *cq;
     void *context;
-    while (ibv_get_cq_event(verbs->completions, &cq, &context) == 0) {
+    if (verbs->armed && ibv_get_cq_event(verbs->completions, &cq, &context) == 0) {
         ibv_ack_cq_events(cq, 1);
         verbs->armed = false;
     }
+}
+
+struct look { /* what one verbs_poll has done about an empty queue */
+    bool armed, asked;
+};
+
+/* The queue was found empty. 1: look again; 0: it is, and what comes next wakes us; -1:
+ * trouble. The connection manager is asked when nothing else woke us: its descriptor
+ * stays ready, and what came before its word is told before it. */
+static int rest(struct verbs *verbs, struct look *look, struct trouble *trouble)
+{
+    if (!look->armed)
+        take_completion_event(verbs);
+    if (!verbs->armed) {
+        int error = ibv_req_notify_cq(verbs->cq, 0);
+        if (error)
+            return troubled(trouble, EXIT_FAULT, "ibv_req_notify_cq: %s",
+                            strerror(error));
+        verbs->armed = look->armed = true;
+        verbs->base.quiet = verbs->moves && !verbs->failed;
+        return 1;
+    }
+    if (look->asked || (verbs->moves && !verbs->failed))
+        return 0;
+    look->asked = true;
+    take_cm_events(verbs);
+    return 1;
 }
 
 static int verbs_poll(struct transport *base, struct transport_event *event,
                       struct trouble *trouble)
 {
     struct verbs *verbs = (struct verbs *)base;
+    struct look look = {.armed = false};
     struct ibv_wc done;
+    int got = 1;
     verbs->drained = false;
     if (verbs->spent && !verbs->failed &&
-        post_receive(verbs, verbs->spent, trouble) < 0)
+        verbs_post_receive(verbs, verbs->spent, trouble) < 0)
         return -1;
     verbs->spent = NULL;
-    take_cm_events(verbs); /* before the queue: what came first is told first */
-    for (;;) {
-        int got = ibv_poll_cq(verbs->cq, 1, &done);
+    while (got > 0) {
+        got = ibv_poll_cq(verbs->cq, 1, &done);
         if (got < 0)
             return troubled(trouble, EXIT_FAULT, "ibv_poll_cq: %s", strerror(errno));
-        if (got > 0) {
-            int told = take_completion(verbs, &done, event, trouble);
-            if (told)
-                return told;
-            continue;
-        }
-        take_completion_events(verbs);
-        if (verbs->armed)
-            break;
-        int error = ibv_req_notify_cq(verbs->cq, 0);
-        if (error)
-            return troubled(trouble, EXIT_FAULT, "ibv_req_notify_cq: %s",
-                            strerror(error));
-        verbs->armed = true;
+        verbs->moves |= got > 0;
+        int told = got ? take_completion(verbs, &done, event, trouble) : 0;
+        if (told)
+            return told;
+        if (!got && !(base->quiet && verbs->armed) &&
+            (got = rest(verbs, &look, trouble)) < 0)
+            return -1;
     }
-    verbs->drained = true;
+    verbs->drained = base->quiet = true;
+    verbs->moves = false;
     if (!verbs->disconnected)
         return 0;
     verbs->base.peer_left = true;
@@ -274,6 +311,7 @@ static int verbs_poll(struct transport *base, struct transport_event *event,
 static int verbs_fds(struct transport *base, struct pollfd *polled)
 {
     struct verbs *verbs = (struct verbs *)base;
+    base->quiet = false;
     polled[0] = (struct pollfd){verbs->events->fd, POLLIN, 0};
     polled[1] = (struct pollfd){verbs->completions->fd, POLLIN, 0};
     /* What the last poll() left in the queue brings no event: always ready, then. */
@@ -291,18 +329,18 @@ static bool verbs_sending(const struct transport *base)
 static void verbs_finish(struct transport *base, int limit_ms)
 {
     struct verbs *verbs = (struct verbs *)base;
-    int64_t end_ms = now_ms() + limit_ms;
     struct trouble ignored = {0};
     struct transport_event event;
-    int64_t left_ms = limit_ms;
-    for (; verbs_sending(base) && left_ms > 0; left_ms = end_ms - now_ms()) {
+    struct patience patience = patience_begin(limit_ms, verbs->in_flight);
+    while (verbs_sending(base)) {
         int got = verbs_poll(base, &event, &ignored);
-        if (got < 0)
+        if (got < 0 || !patience_left(&patience, verbs->in_flight))
             break;
         struct pollfd polled[TRANSPORT_FDS];
         int count = verbs_fds(base, polled);
-        if (got == 0 && verbs_sending(base))
-            poll(polled, (nfds_t)count, (int)left_ms);
+        if (got == 0 && verbs_sending(base) &&
+            signals_wait(polled, count, patience.end_ms, &ignored) < 0)
+            break;
     }
     rdma_disconnect(verbs->id);
 }
@@ -320,6 +358,8 @@ static void verbs_close(struct transport *base)
         ibv_dereg_mr(verbs->ring_mr);
     if (verbs->control_mr)
         ibv_dereg_mr(verbs->control_mr);
+    if (verbs->control)
+        munmap(verbs->control, CONTROL_MEMORY);
     if (verbs->cq)
         ibv_destroy_cq(verbs->cq);
     if (verbs->completions)
@@ -333,9 +373,10 @@ static void verbs_close(struct transport *base)
     free(verbs);
 }
 
-static const struct transport_kind verbs_kind = {
+const struct transport_kind verbs_kind = {
     .name = "rdma",
     .number = TRANSPORT_RDMA,
+    .ordered = true,
     .ring = verbs_ring,
     .control = verbs_control,
     .post = verbs_post,
@@ -346,78 +387,3 @@ static const struct transport_kind verbs_kind = {
     .finish = verbs_finish,
     .close = verbs_close,
 };
-
-/* Some providers allow nothing where a capacity is left at zero. */
-static int open_queues(struct verbs *verbs)
-{
-    int most = CREDITS_MOST + CONTROL_RECEIVES + CONTROLS_MOST;
-    struct ibv_device_attr limits;
-    if (ibv_query_device(verbs->id->verbs, &limits) == 0) {
-        most = limits.max_qp_wr < most ? limits.max_qp_wr : most;
-        most = limits.max_cqe / 2 < most ? limits.max_cqe / 2 : most;
-    }
-    verbs->pd = ibv_alloc_pd(verbs->id->verbs);
-    verbs->completions = ibv_create_comp_channel(verbs->id->verbs);
-    if (!verbs->pd || !verbs->completions)
-        return -1;
-    verbs->cq = ibv_create_cq(verbs->id->verbs, 2 * most, NULL, verbs->completions, 0);
-    if (!verbs->cq)
-        return -1;
-    struct ibv_qp_init_attr wanted = {
-        .send_cq = verbs->cq,
-        .recv_cq = verbs->cq,
-        .qp_type = IBV_QPT_RC,
-        .cap = {.max_send_wr = (uint32_t)most,
-                .max_recv_wr = (uint32_t)most,
-                .max_send_sge = 1,
-                .max_recv_sge = 1},
-    };
-    verbs->has_qp = rdma_create_qp(verbs->id, verbs->pd, &wanted) == 0;
-    return verbs->has_qp ? 0 : -1;
-}
-
-static int post_first(struct verbs *verbs, struct trouble *trouble)
-{
-    int first = verbs->receives ? FIRST_RECEIVES : CONTROL_RECEIVES;
-    verbs->control_mr = pin(verbs, verbs->control, sizeof verbs->control, trouble);
-    if (!verbs->control_mr)
-        return -1;
-    for (int i = 0; i < CONTROLS_MOST; i++) {
-        verbs->control_out[i].bytes =
-            verbs->control + (size_t)(CONTROL_RECEIVES + i) * CONTROL_BYTES;
-        slots_put(&verbs->control_free, &verbs->control_out[i]);
-    }
-    for (int i = 0; i < first; i++) {
-        verbs->control_in[i].bytes = verbs->control + (size_t)i * CONTROL_BYTES;
-        if (post_receive(verbs, &verbs->control_in[i], trouble) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *id,
-                         bool receives, struct trouble *trouble)
-{
-    struct verbs *verbs = calloc(1, sizeof *verbs);
-    if (!verbs) {
-        rdma_destroy_id(id);
-        rdma_destroy_event_channel(events);
-        troubled(trouble, EXIT_FAULT, "no memory");
-        return NULL;
-    }
-    verbs->base.kind = &verbs_kind;
-    verbs->events = events;
-    verbs->id = id;
-    verbs->receives = receives;
-    verbs->ready_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (verbs->ready_fd < 0)
-        troubled(trouble, EXIT_FAULT, "eventfd: %s", strerror(errno));
-    else if (open_queues(verbs) < 0)
-        troubled(trouble, EXIT_FAULT, "cannot make a queue pair: %s", strerror(errno));
-    else if (post_first(verbs, trouble) == 0 &&
-             fcntl(events->fd, F_SETFL, O_NONBLOCK) == 0 &&
-             fcntl(verbs->completions->fd, F_SETFL, O_NONBLOCK) == 0)
-        return verbs;
-    verbs_close(&verbs->base);
-    return NULL;
-}

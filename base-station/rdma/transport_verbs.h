@@ -14,15 +14,16 @@ struct verbs_listener;
 bool verbs_has(const struct sockaddr *address);
 bool verbs_any_device(void);
 
-/* Connects within `limit_ms`. NULL with a trouble. */
+/* Connects within `limit_ms`; `credits` is how many records of data this end will have
+ * on its way at once. NULL with a trouble. */
 struct transport *verbs_dial(const struct sockaddr *address, const struct sockaddr *from,
-                             const struct options *options, int64_t limit_ms,
-                             struct trouble *trouble);
+                             const struct options *options, uint32_t credits,
+                             int64_t limit_ms, struct trouble *trouble);
 
 /* Listens on the address and port that TCP got. NULL with a trouble; its errno is
  * EADDRINUSE where another port may do. */
 struct verbs_listener *verbs_listen(const struct sockaddr *bound,
-                                    const struct options *options,
+                                    const struct options *options, uint32_t credits,
                                     struct trouble *trouble);
 int verbs_listener_fd(const struct verbs_listener *listener);
 

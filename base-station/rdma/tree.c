@@ -1,7 +1,6 @@
 /* A tree of files as one stream: see tree.h. */
 #include "tree.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 enum { ATTRIBUTES = 32 };
@@ -11,6 +10,7 @@ static const uint32_t fixed[] = {
     [TREE_START] = 4,  [TREE_ENTER] = ATTRIBUTES, [TREE_LEAVE] = 0,
     [TREE_FILE] = 56,  [TREE_DATA] = 8,           [TREE_WHOLE] = 16,
     [TREE_LINK] = 36,  [TREE_PART] = 40,          [TREE_END] = 24,
+    [TREE_TARGET] = 16,
 };
 
 static uint8_t *put32(uint8_t *at, uint32_t value)
@@ -56,6 +56,12 @@ static void get_attributes(const uint8_t **at, struct tree_attributes *into)
     into->atime_ns = (int64_t)get64(at);
 }
 
+static bool has_name(enum tree_kind kind)
+{
+    return kind == TREE_ENTER || kind == TREE_FILE || kind == TREE_LINK ||
+           kind == TREE_TARGET;
+}
+
 static uint8_t *put_fixed(uint8_t *at, const struct tree_record *record)
 {
     switch (record->kind) {
@@ -79,6 +85,8 @@ static uint8_t *put_fixed(uint8_t *at, const struct tree_record *record)
         return put64(at, record->sum);
     case TREE_END:
         return put64(put64(put64(at, record->errors), record->files), record->bytes);
+    case TREE_TARGET:
+        return put64(put64(at, record->device), record->inode);
     default:
         return at;
     }
@@ -87,10 +95,9 @@ static uint8_t *put_fixed(uint8_t *at, const struct tree_record *record)
 int tree_put(struct bytes *into, const struct tree_record *record)
 {
     uint8_t head[TREE_HEADER + 64];
-    bool named = record->kind == TREE_ENTER || record->kind == TREE_FILE ||
-                 record->kind == TREE_LINK;
-    const char *name = record->kind == TREE_PART ? record->path : record->name;
-    size_t name_length = named || record->kind == TREE_PART ? strlen(name) : 0;
+    bool part = record->kind == TREE_PART;
+    const char *name = part ? record->path : record->name;
+    size_t name_length = part || has_name(record->kind) ? strlen(name) : 0;
     size_t target = record->kind == TREE_LINK ? strlen(record->target) : 0;
     size_t data = record->kind == TREE_DATA ? record->length : 0;
     uint8_t *end = put_fixed(head + TREE_HEADER, record);
@@ -144,12 +151,16 @@ static void get_fixed(struct tree_record *record, const uint8_t *at)
         record->files = get64(&at);
         record->bytes = get64(&at);
         break;
+    case TREE_TARGET:
+        record->device = get64(&at);
+        record->inode = get64(&at);
+        break;
     default:
         break;
     }
 }
 
-static bool is_name(const char *name, size_t length)
+bool tree_is_name(const char *name, size_t length)
 {
     return length > 0 && length <= TREE_NAME_MOST && !memchr(name, '/', length) &&
            !memchr(name, 0, length) && !(length == 1 && name[0] == '.') &&
@@ -161,13 +172,11 @@ static const char *get_rest(struct tree_record *record, const uint8_t *rest,
                             size_t length, size_t name_length)
 {
     const char *name = (const char *)rest + length;
-    bool named = record->kind == TREE_ENTER || record->kind == TREE_FILE ||
-                 record->kind == TREE_LINK;
     if (record->kind == TREE_DATA) {
         record->length = (uint32_t)length;
         if (length == 0 || length > TREE_DATA_MOST)
             return "data of a wrong length";
-        if (record->offset > INT64_MAX - length)
+        if (record->offset > (uint64_t)INT64_MAX - length)
             return "data beyond what a file can have";
     } else if (record->kind == TREE_LINK) {
         if (record->length != length || length == 0 || length >= sizeof record->target ||
@@ -175,7 +184,7 @@ static const char *get_rest(struct tree_record *record, const uint8_t *rest,
             return "a symbolic link without a target";
         memcpy(record->target, rest, length);
         record->target[length] = '\0';
-    } else if (length) {
+    } else if (length && record->kind != TREE_START) {
         return "a record of a wrong length";
     }
     if (record->kind == TREE_PART) {
@@ -183,10 +192,10 @@ static const char *get_rest(struct tree_record *record, const uint8_t *rest,
         record->length = (uint32_t)name_length;
         return name_length && !memchr(name, 0, name_length) ? NULL : "a part of no file";
     }
-    if (!named)
+    if (!has_name(record->kind))
         return name_length ? "a name where none belongs" : NULL;
     bool top = record->kind == TREE_ENTER && name_length == 0;
-    if (!top && !is_name(name, name_length))
+    if (!top && !tree_is_name(name, name_length))
         return "a name that leads elsewhere";
     memcpy(record->name, name, name_length);
     record->name[name_length] = '\0';
@@ -202,7 +211,7 @@ long tree_get(struct tree_record *record, const uint8_t *bytes, size_t length,
     size_t name_length = (size_t)(bytes[2] | bytes[3] << 8);
     size_t body = get32(&at);
     *why = "a record of no known kind";
-    if (bytes[0] < TREE_START || bytes[0] > TREE_END || bytes[1])
+    if (bytes[0] < TREE_START || bytes[0] > TREE_TARGET || bytes[1])
         return -1;
     record->kind = bytes[0];
     *why = "a record of a wrong length";

@@ -7,7 +7,7 @@
  *     4  u32  length of the body, the name included
  *
  *   kind      body before the name                              name
- *   1 start   version u32                                        none
+ *   1 start   version u32; what more there is another one's      none
  *   2 enter   attributes 32                                      of a directory
  *   3 leave   nothing: the directory last entered is complete    none
  *   4 file    attributes 32, size u64, inode u64, from u64       of a file
@@ -16,6 +16,7 @@
  *   7 link    attributes 32, the length of the target u32        target, then the name
  *   8 part    size u64, inode u64, mtime s64, have u64, sum u64  path below DST
  *   9 end     errors u64, files u64, bytes u64                   none
+ *  10 target  device u64, inode u64                              boot id
  *
  *   attributes: mode u32, uid u32, gid u32, zero u32, mtime in ns s64, atime in ns s64
  *
@@ -23,19 +24,22 @@
  * the sink's part, up to there, is what the source has. `sound` is 0 if the source could
  * not read the file to its end or it changed meanwhile: the sink throws it away.
  * A name is one component: not empty, no "/", no NUL, not "." or ".."; the directory
- * entered first may have none and is DST itself then. A stream of `part`s only is the
- * list of what a sink holds of earlier transfers.
+ * entered first may have none and is DST itself then.
+ *
+ * `start target part ... part end` is the list of what a sink holds of earlier copies. The
+ * target is the folder that it copies into; the boot id says on which machine.
  */
 #ifndef TREE_H
 #define TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "bytes.h"
 
 enum {
-    TREE_VERSION = 1,
+    TREE_VERSION = 2,
     TREE_HEADER = 8,
     TREE_NAME_MOST = 255,
     TREE_PATH_MOST = 65535,
@@ -53,6 +57,7 @@ enum tree_kind {
     TREE_LINK,
     TREE_PART,
     TREE_END,
+    TREE_TARGET,
 };
 
 struct tree_attributes {
@@ -63,7 +68,8 @@ struct tree_attributes {
 struct tree_record {
     enum tree_kind kind;
     struct tree_attributes attributes;
-    uint64_t size, inode, from;   /* file; part: `from` is what it has */
+    uint64_t size, inode, from;   /* file; part: `from` is what it has; target: inode */
+    uint64_t device;              /* target */
     uint64_t offset;              /* data */
     const uint8_t *data;          /* data; not owned */
     uint32_t length;              /* of the data; start: the version; whole: sound */
@@ -73,6 +79,9 @@ struct tree_record {
     char target[4096]; /* link */
     char *path;        /* part; points into the reader's buffer until the next record */
 };
+
+/* Is it a name as records have it: one component, not "." or ".."? */
+bool tree_is_name(const char *name, size_t length);
 
 /* Appends one record; data with its bytes. 0, or -1 when memory is short. */
 int tree_put(struct bytes *into, const struct tree_record *record);

@@ -71,6 +71,20 @@ int tree_next(struct tree_reader *reader, struct tree_record *record, const char
     }
 }
 
+bool tree_starts(const struct tree_record *record)
+{
+    bool start = record->kind == TREE_START;
+    if (start && record->length == TREE_VERSION)
+        return true;
+    if (start)
+        fprintf(stderr, "rdcp: the stream is version %u, this rdcp knows %d: ",
+                record->length, TREE_VERSION);
+    else
+        fprintf(stderr, "rdcp: the stream does not say its version: ");
+    fprintf(stderr, "install the same release on both machines\n");
+    return false;
+}
+
 void tree_error(uint64_t *errors, const char *path, const char *what)
 {
     struct bytes line = {0};
@@ -83,23 +97,48 @@ void tree_error(uint64_t *errors, const char *path, const char *what)
     (*errors)++;
 }
 
+/* Years that do not fit are taken for the nearest that do, 1677 and 2262. */
+static int64_t ns_of(const struct timespec *when)
+{
+    int64_t ns;
+    if (__builtin_mul_overflow((int64_t)when->tv_sec, INT64_C(1000000000), &ns) ||
+        __builtin_add_overflow(ns, (int64_t)when->tv_nsec, &ns))
+        return when->tv_sec < 0 ? INT64_MIN : INT64_MAX;
+    return ns;
+}
+
+struct timespec timespec_of(int64_t ns)
+{
+    struct timespec when = {ns / 1000000000, ns % 1000000000};
+    if (when.tv_nsec < 0) { /* before 1970 */
+        when.tv_sec--;
+        when.tv_nsec += 1000000000;
+    }
+    return when;
+}
+
 void tree_attributes_of(struct tree_attributes *into, const struct stat *state)
 {
     *into = (struct tree_attributes){
         .mode = state->st_mode & 07777,
         .uid = state->st_uid,
         .gid = state->st_gid,
-        .mtime_ns = state->st_mtim.tv_sec * 1000000000LL + state->st_mtim.tv_nsec,
-        .atime_ns = state->st_atim.tv_sec * 1000000000LL + state->st_atim.tv_nsec,
+        .mtime_ns = ns_of(&state->st_mtim),
+        .atime_ns = ns_of(&state->st_atim),
     };
 }
 
-int part_name(char into[256], const char *name, const char *suffix)
+char *boot_id(void)
 {
-    if (snprintf(into, 256, ".%s%s", name, suffix) < 256)
-        return 0;
-    errno = ENAMETOOLONG;
-    return -1;
+    char text[64];
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, text, sizeof text) : -1;
+    if (fd >= 0)
+        close(fd);
+    size_t length = 0;
+    while (got > 0 && length < (size_t)got && text[length] != '\n')
+        length++;
+    return tree_is_name(text, length) ? strndup(text, length) : NULL;
 }
 
 int sum_of(int fd, uint64_t length, uint64_t *sum)
@@ -138,7 +177,7 @@ int open_below(int folder, const char *name, int flags, mode_t mode)
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
     };
     int fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
-    if (fd >= 0 || errno != ENOSYS)
+    if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
         return fd;
     return openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW, mode);
 }
@@ -146,5 +185,6 @@ int open_below(int folder, const char *name, int flags, mode_t mode)
 bool opens_below(void)
 {
     struct open_how how = {0};
-    return syscall(SYS_openat2, -1, "", &how, 0) >= 0 || errno != ENOSYS;
+    return syscall(SYS_openat2, -1, "", &how, 0) >= 0 ||
+           (errno != ENOSYS && errno != EPERM);
 }

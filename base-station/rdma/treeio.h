@@ -5,12 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "tree.h"
-
-#define PART_SUFFIX ".rdcp-part"  /* .NAME.rdcp-part: what has arrived of NAME */
-#define PART_SOURCE ".rdcp-from"  /* .NAME.rdcp-from: size, inode, mtime of its source */
-enum { PART_LEAST = 1 << 20 };    /* shorter files begin anew */
 
 struct tree_writer {
     int fd;
@@ -31,20 +28,26 @@ struct tree_reader {
  * to lasts until the next call. */
 int tree_next(struct tree_reader *reader, struct tree_record *record, const char **why);
 
+/* Is it the start of a stream of this version? One line on stderr if it is not. */
+bool tree_starts(const struct tree_record *record);
+
 /* One line on stderr: rdcp: PATH: what. Counts it. */
 void tree_error(uint64_t *errors, const char *path, const char *what);
 
 void tree_attributes_of(struct tree_attributes *into, const struct stat *state);
 
-/* ".NAME" and a suffix into `into`; -1 with ENAMETOOLONG. */
-int part_name(char into[256], const char *name, const char *suffix);
+struct timespec timespec_of(int64_t ns);
+
+/* What no other machine has, nor this one after its next start; to free, or NULL. */
+char *boot_id(void);
 
 /* XXH64 of the first `length` bytes of `fd`, holes as zeros. -1 with errno; EIO if it
  * is shorter. */
 int sum_of(int fd, uint64_t length, uint64_t *sum);
 
-/* openat2 below `folder` through no symbolic link. Without that call (before Linux 5.6):
- * openat with O_NOFOLLOW, which is the same for a name of one component. */
+/* openat2 below `folder` through no symbolic link. Without that call (before Linux 5.6,
+ * and where a container's filter refuses it): openat with O_NOFOLLOW, which is the same
+ * for a name of one component. */
 int open_below(int folder, const char *name, int flags, mode_t mode);
 
 /* Has this kernel got openat2? */

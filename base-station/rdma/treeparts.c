@@ -3,42 +3,42 @@
 #include "rdcp.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "leashwork.h"
+#include "treebase.h"
 #include "treeio.h"
+#include "treepart.h"
+#include "trouble.h"
 
-/* The part of `name` in `folder`, if it is there and says of what it is. */
-static int list_part(struct tree_writer *out, int folder, const char *name,
+enum { SAY_AFTER_MS = 3000 };
+
+struct list {
+    struct tree_writer out;
+    const char *target;
+    int64_t began_ms; /* 0 = has said that it is at work */
+};
+
+/* The part of the file that `note` is about; at the source the file is `path`. */
+static int list_part(struct list *list, int folder, const struct part_note *note,
                      const char *path)
 {
-    char part[256], from[256], text[128] = "";
-    unsigned long long size, inode;
-    long long mtime;
     struct stat state;
-    if (part_name(part, name, PART_SUFFIX) < 0 || part_name(from, name, PART_SOURCE) < 0)
-        return 0;
-    int note = open_below(folder, from, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
-    ssize_t got = note >= 0 ? read(note, text, sizeof text - 1) : -1;
-    if (note >= 0)
-        close(note);
-    if (got <= 0 || sscanf(text, "%llu %llu %lld", &size, &inode, &mtime) != 3)
-        return 0;
-    int fd = open_below(folder, part, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
-    struct tree_record record = {.kind = TREE_PART, .size = size, .inode = inode};
-    int result = 0;
-    if (fd >= 0 && fstat(fd, &state) == 0 && S_ISREG(state.st_mode) &&
+    struct tree_record record = {
+        .kind = TREE_PART,
+        .size = note->size,
+        .inode = note->inode,
+        .attributes.mtime_ns = note->mtime_ns,
+    };
+    int result = 0, fd = part_look(folder, note->name);
+    if (fd >= 0 && fstat(fd, &state) == 0 &&
         sum_of(fd, (uint64_t)state.st_size, &record.sum) == 0) {
-        record.attributes.mtime_ns = mtime;
         record.from = (uint64_t)state.st_size;
         record.path = strdup(path);
         if (record.path && strlen(path) <= TREE_PATH_MOST)
-            result = tree_write(out, &record);
+            result = tree_write(&list->out, &record);
         free(record.path);
     }
     if (fd >= 0)
@@ -46,39 +46,29 @@ static int list_part(struct tree_writer *out, int folder, const char *name,
     return result;
 }
 
-/* The NAME of ".NAME.rdcp-from"; to free, NULL if it is another. */
-static char *name_of_part(const char *entry)
-{
-    size_t length = strlen(entry), suffix = strlen(PART_SOURCE);
-    if (entry[0] != '.' || length < suffix + 2 ||
-        strcmp(entry + length - suffix, PART_SOURCE) != 0)
-        return NULL;
-    return strndup(entry + 1, length - suffix - 1);
-}
+static int list_folder(struct list *list, int fd, const char *path);
 
-static int list_folder(struct tree_writer *out, int fd, const char *path);
-
-static int list_entry(struct tree_writer *out, int folder, const struct dirent *entry,
+static int list_entry(struct list *list, int folder, const struct dirent *entry,
                       const char *path)
 {
-    char *name = name_of_part(entry->d_name);
+    struct part_note note;
     struct bytes below = {0};
+    bool part = part_note_read(&note, folder, entry->d_name) == 0;
     int result = bytes_format(&below, *path ? "%s/%s" : "%s%s", path,
-                              name ? name : entry->d_name);
-    if (result == 0 && name) {
-        result = list_part(out, folder, name, below.data);
+                              part ? note.name : entry->d_name);
+    if (result == 0 && part) {
+        result = list_part(list, folder, &note, below.data);
     } else if (result == 0 && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN)) {
         int fd = open_below(folder, entry->d_name, O_RDONLY | O_DIRECTORY, 0);
         if (fd >= 0)
-            result = list_folder(out, fd, below.data);
+            result = list_folder(list, fd, below.data);
     }
     bytes_close(&below);
-    free(name);
     return result;
 }
 
 /* Everything below; closes `fd`. */
-static int list_folder(struct tree_writer *out, int fd, const char *path)
+static int list_folder(struct list *list, int fd, const char *path)
 {
     DIR *folder = fdopendir(fd);
     struct dirent *entry;
@@ -87,52 +77,73 @@ static int list_folder(struct tree_writer *out, int fd, const char *path)
         close(fd);
         return 0;
     }
+    if (list->began_ms && now_ms() - list->began_ms > SAY_AFTER_MS) {
+        char target[256];
+        shown(target, sizeof target, list->target, (uint32_t)strlen(list->target));
+        say("looking through all of %s for what earlier copies have left", target);
+        list->began_ms = 0;
+    }
     while (result == 0 && (entry = readdir(folder)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            result = list_entry(out, dirfd(folder), entry, path);
+            result = list_entry(list, dirfd(folder), entry, path);
     closedir(folder);
     return result;
 }
 
-/* One source called `name`: DST/name if DST is a directory, else DST itself. */
-static int list_name(struct tree_writer *out, const char *target, const char *name)
+/* One source called `name`; `last` is its name at DST, "" = DST is its copy. */
+static int list_name(struct list *list, int base, const char *name, const char *last)
 {
-    char *path = leashwork_file(target);
-    int base = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    const char *last = name;
+    struct part_note note;
     int result = 0;
-    char *slash = path ? strrchr(path, '/') : NULL;
-    if (base < 0 && slash && slash[1]) {
-        last = slash + 1;
-        *slash = '\0';
-        base = open(slash == path ? "/" : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*name && part_note_of(&note, base, *last ? last : name) == 0)
+        result = list_part(list, base, &note, name);
+    int fd = open_below(base, *last ? last : ".", O_RDONLY | O_DIRECTORY, 0);
+    if (fd >= 0 && result == 0)
+        return list_folder(list, fd, name);
+    if (fd >= 0)
+        close(fd);
+    return result;
+}
+
+static int list_target(struct list *list, int base)
+{
+    struct tree_record record = {.kind = TREE_TARGET};
+    struct stat state;
+    char *id = boot_id();
+    int result = 0;
+    if (id && fstat(base, &state) == 0) {
+        record.device = state.st_dev;
+        record.inode = state.st_ino;
+        strncpy(record.name, id, TREE_NAME_MOST);
+        result = tree_write(&list->out, &record);
     }
-    if (base >= 0 && *last) {
-        result = list_part(out, base, last, name);
-        int fd = open_below(base, last, O_RDONLY | O_DIRECTORY, 0);
-        if (fd >= 0 && result == 0)
-            result = list_folder(out, fd, name);
-        close(base);
-    } else if (base >= 0) {
-        result = list_folder(out, base, name);
-    }
-    free(path);
+    free(id);
     return result;
 }
 
 int tree_parts(const char *target, char **names, size_t count)
 {
-    struct tree_writer out = {.fd = STDOUT_FILENO};
-    int result = 0;
-    for (size_t i = 0; i < count && result == 0; i++) {
-        char *name = rdcp_name(names[i]);
-        result = name ? list_name(&out, target, name) : -1;
-        free(name);
+    static const struct tree_record start = {.kind = TREE_START,
+                                             .length = TREE_VERSION};
+    static const struct tree_record end = {.kind = TREE_END};
+    struct list list = {{.fd = STDOUT_FILENO}, target, now_ms()};
+    struct tree_base base;
+    int result = tree_write(&list.out, &start);
+    if (tree_base_open(&base, target, count == 1, true) == 0) {
+        result = result < 0 ? result : list_target(&list, base.fd);
+        for (size_t i = 0; i < count && result == 0; i++) {
+            char *name = rdcp_name(names[i]);
+            result = name ? list_name(&list, base.fd, name,
+                                      base.rename ? base.rename : name)
+                          : -1;
+            free(name);
+        }
     }
+    tree_base_close(&base);
     if (result == 0)
-        result = tree_write(&out, &(struct tree_record){.kind = TREE_END});
+        result = tree_write(&list.out, &end);
     if (result == 0)
-        result = tree_flush(&out);
-    bytes_close(&out.pending);
+        result = tree_flush(&list.out);
+    bytes_close(&list.out.pending);
     return result < 0;
 }

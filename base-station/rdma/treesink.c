@@ -7,85 +7,129 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
-#include "leashwork.h"
+#include "treebase.h"
 #include "treeio.h"
+#include "treemade.h"
+#include "treepart.h"
 
 enum { DEPTH_MOST = 512 };
 
+enum keep { KEEP_NOTHING, KEEP_TIMES, KEEP_ALL };
+
 struct folder {
     int fd; /* -1: it could not be entered, and nothing below it can */
-    bool made;
+    enum keep keep;
     struct tree_attributes attributes;
+    char name[TREE_NAME_MOST + 1]; /* "" = DST itself */
 };
 
 struct sink {
     const struct rdcp_options *options;
     const char *target;
-    char *rename;     /* what the one source is called at DST; NULL = as it is called */
-    int base;         /* the folder that the names at the top lie in */
+    char **asked; /* the sources; what the stream has at its top is called as they are */
+    size_t asked_count, asked_at; /* where the last one was found */
+    struct tree_base base;        /* where the names at the top go */
     struct folder stack[DEPTH_MOST];
     int depth;
     struct tree_record file; /* the one being received */
     int file_fd;             /* -1: none, or given up */
+    struct tree_made made;
     uint64_t errors, files, bytes;
-    bool ended;
+    bool started, ended;
 };
 
 static int here(const struct sink *sink)
 {
-    return sink->depth ? sink->stack[sink->depth - 1].fd : sink->base;
+    return sink->depth ? sink->stack[sink->depth - 1].fd : sink->base.fd;
 }
 
+/* About `name`, in the folder that is open. */
 static void complain(struct sink *sink, const char *name, const char *what)
 {
-    tree_error(&sink->errors, *name ? name : sink->target, what);
+    struct bytes path = {0};
+    for (int i = 0; i < sink->depth; i++)
+        if (sink->stack[i].name[0])
+            bytes_format(&path, "%s/", sink->stack[i].name);
+    bytes_text(&path, name);
+    tree_error(&sink->errors, path.length ? path.data : sink->target,
+               what ? what : strerror(ENOMEM));
+    bytes_close(&path);
 }
 
-/* Where the first name goes, as cp decides: into DST if that is a directory. */
+static int refuse(const char *why)
+{
+    fprintf(stderr, "rdcp: the stream: %s\n", why);
+    return -1;
+}
+
 static int find_base(struct sink *sink, const struct tree_record *record)
 {
-    char *path = leashwork_file(sink->target);
-    size_t length = path ? strlen(path) : 0;
-    int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (fd < 0 && length && (errno == ENOENT || errno == ENOTDIR)) {
-        bool slash = path[length - 1] == '/';
-        while (length > 1 && path[length - 1] == '/')
-            path[--length] = '\0';
-        char *name = strrchr(path, '/');
-        if (!sink->options->many && name && (!slash || record->kind == TREE_ENTER)) {
-            sink->rename = strdup(name + 1);
-            name[name == path] = '\0';
-            fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        } else {
-            errno = ENOTDIR;
-        }
+    bool folder = record->kind == TREE_ENTER;
+    if (tree_base_open(&sink->base, sink->target, !sink->options->many, folder) == 0)
+        return 0;
+    complain(sink, "", strerror(errno));
+    return -1;
+}
+
+/* A source that was asked for `notes` must not send `.bashrc`. */
+static bool asked_for(struct sink *sink, const char *name)
+{
+    size_t left = sink->asked_count;
+    for (; left; left--) {
+        char *own = rdcp_name(sink->asked[sink->asked_at]);
+        bool same = own && strcmp(own, name) == 0;
+        free(own);
+        if (same)
+            return true;
+        sink->asked_at = (sink->asked_at + 1) % sink->asked_count;
     }
-    if (fd < 0)
-        fprintf(stderr, "rdcp: %s: %s\n", sink->target, strerror(errno));
-    free(path);
-    sink->base = fd;
-    return fd < 0 ? -1 : 0;
+    return sink->asked_count == 0;
 }
 
 static const char *name_of(const struct sink *sink, const struct tree_record *record)
 {
-    return sink->depth == 0 && sink->rename ? sink->rename : record->name;
+    return sink->depth == 0 && sink->base.rename ? sink->base.rename : record->name;
 }
 
-static void set_attributes(const struct sink *sink, int fd,
+static void not_kept(struct sink *sink, const char *name, const char *what, int error)
+{
+    char text[128];
+    snprintf(text, sizeof text, "arrived, but its %s could not be kept: %s", what,
+             strerror(error));
+    complain(sink, name, text);
+}
+
+static void set_attributes(struct sink *sink, int fd, const char *name,
                            const struct tree_attributes *to)
 {
-    struct timespec times[2] = {
-        {to->atime_ns / 1000000000, to->atime_ns % 1000000000},
-        {to->mtime_ns / 1000000000, to->mtime_ns % 1000000000},
-    };
-    bool owned = !sink->options->archive || fchown(fd, to->uid, to->gid) == 0;
+    struct timespec times[2] = {timespec_of(to->atime_ns), timespec_of(to->mtime_ns)};
+    bool archive = sink->options->archive, owned = archive;
+    if (archive && fchown(fd, to->uid, to->gid) < 0) {
+        owned = false;
+        bool group = errno == EPERM && fchown(fd, (uid_t)-1, to->gid) == 0;
+        not_kept(sink, name, group ? "owner" : "owner and group", errno);
+    }
     /* Who cannot give the owner away must not give the set-uid bit either. */
-    fchmod(fd, to->mode & (sink->options->archive && owned ? 07777 : 0777));
-    futimens(fd, times);
+    if (fchmod(fd, to->mode & (owned ? 07777 : 0777)) < 0)
+        not_kept(sink, name, "mode", errno);
+    if (futimens(fd, times) < 0)
+        not_kept(sink, name, "time", errno);
+}
+
+/* Which attributes of its source a folder gets when all is in it. One that was there has
+ * got a new time by what was put into it; its mode is its own, but for DST itself. */
+static enum keep what_to_keep(const struct sink *sink, int fd, bool made, bool named)
+{
+    struct stat state;
+    if (made || sink->options->archive)
+        return KEEP_ALL;
+    if (fstat(fd, &state) < 0 || state.st_uid != geteuid())
+        return KEEP_NOTHING;
+    if (tree_is_unfinished(&state))
+        return KEEP_ALL;
+    return named ? KEEP_TIMES : KEEP_NOTHING;
 }
 
 static int take_enter(struct sink *sink, const struct tree_record *record)
@@ -94,23 +138,25 @@ static int take_enter(struct sink *sink, const struct tree_record *record)
     int parent = here(sink);
     struct folder *folder = &sink->stack[sink->depth];
     if (sink->depth == DEPTH_MOST) {
-        fprintf(stderr, "rdcp: %s: more than %d folders deep\n", name, DEPTH_MOST);
+        fprintf(stderr, "rdcp: the stream: more than %d folders deep\n", DEPTH_MOST);
         return -1;
     }
+    if (!*name && sink->depth)
+        return refuse("a folder below DST without a name");
     *folder = (struct folder){.fd = -1, .attributes = record->attributes};
-    if (!*name && sink->depth) {
-        fprintf(stderr, "rdcp: the stream names a folder without a name\n");
-        return -1;
-    }
+    snprintf(folder->name, sizeof folder->name, "%s", name);
+    bool made = false;
     if (parent >= 0 && !*name) {
         folder->fd = dup(parent);
     } else if (parent >= 0) {
-        folder->made = mkdirat(parent, name, 0700) == 0;
-        if (folder->made || errno == EEXIST)
+        made = mkdirat(parent, name, TREE_UNFINISHED) == 0;
+        if (made || errno == EEXIST)
             folder->fd = open_below(parent, name, O_RDONLY | O_DIRECTORY, 0);
-        if (folder->fd < 0)
-            complain(sink, name, strerror(errno));
     }
+    if (folder->fd >= 0)
+        folder->keep = what_to_keep(sink, folder->fd, made, *name);
+    else if (parent >= 0)
+        complain(sink, name, strerror(errno));
     sink->depth++;
     return 0;
 }
@@ -118,73 +164,41 @@ static int take_enter(struct sink *sink, const struct tree_record *record)
 static int take_leave(struct sink *sink)
 {
     if (!sink->depth)
-        return -1;
+        return refuse("it leaves a folder that it did not enter");
     struct folder *folder = &sink->stack[--sink->depth];
+    struct timespec times[2] = {timespec_of(folder->attributes.atime_ns),
+                                timespec_of(folder->attributes.mtime_ns)};
     if (folder->fd < 0)
         return 0;
-    if (folder->made || sink->options->archive)
-        set_attributes(sink, folder->fd, &folder->attributes);
+    if (folder->keep == KEEP_ALL)
+        set_attributes(sink, folder->fd, folder->name, &folder->attributes);
+    else if (folder->keep == KEEP_TIMES && futimens(folder->fd, times) < 0)
+        not_kept(sink, folder->name, "time", errno);
     close(folder->fd);
     return 0;
 }
 
 /* Is what has the name something that a file may take the place of? */
-static const char *in_the_way(int folder, const char *name)
+static const char *in_the_way(const struct sink *sink, const char *name)
 {
     struct stat state;
-    if (fstatat(folder, name, &state, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(here(sink), name, &state, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? NULL : strerror(errno);
+    if (tree_made_has(&sink->made, &state))
+        return "another source had that name: it is not replaced";
     if (S_ISREG(state.st_mode) || S_ISLNK(state.st_mode))
         return NULL;
     return S_ISDIR(state.st_mode) ? "a directory has that name"
                                   : "a device, a FIFO or a socket has that name";
 }
 
-static void drop_part(const struct sink *sink, const char *name)
+static void remember(struct sink *sink, const char *name)
 {
-    char part[256];
-    if (part_name(part, name, PART_SOURCE) == 0)
-        unlinkat(here(sink), part, 0);
-    if (part_name(part, name, PART_SUFFIX) == 0)
-        unlinkat(here(sink), part, 0);
-}
-
-/* Writes down of which file the part is. */
-static int note_source(const struct sink *sink, const char *name,
-                       const struct tree_record *record)
-{
-    char path[256];
-    if (record->size < PART_LEAST || part_name(path, name, PART_SOURCE) < 0)
-        return 0;
-    unlinkat(here(sink), path, 0);
-    int fd = open_below(here(sink), path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    if (fd < 0)
-        return -1;
-    dprintf(fd, "%llu %llu %lld\n", (unsigned long long)record->size,
-            (unsigned long long)record->inode, (long long)record->attributes.mtime_ns);
-    return close(fd);
-}
-
-static int open_part(const struct sink *sink, const char *name,
-                     const struct tree_record *record)
-{
-    char path[256];
     struct stat state;
-    if (part_name(path, name, PART_SUFFIX) < 0)
-        return -1;
-    int fd = open_below(here(sink), path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY, 0600);
-    if (fd < 0)
-        return -1;
-    errno = EEXIST;
-    if (fstat(fd, &state) == 0 && S_ISREG(state.st_mode) && state.st_nlink == 1 &&
-        (uint64_t)state.st_size >= record->from && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-        ftruncate(fd, (off_t)record->from) == 0 &&
-        (record->from || note_source(sink, name, record) == 0))
-        return fd;
-    int error = errno == EWOULDBLOCK ? EBUSY : errno;
-    close(fd);
-    errno = error;
-    return -1;
+    if (fstatat(here(sink), name, &state, AT_SYMLINK_NOFOLLOW) == 0 &&
+        tree_made_add(&sink->made, &state) < 0)
+        complain(sink, name, strerror(ENOMEM));
+    sink->files++;
 }
 
 static void take_file(struct sink *sink, const struct tree_record *record)
@@ -195,18 +209,19 @@ static void take_file(struct sink *sink, const struct tree_record *record)
     sink->file_fd = -1;
     if (here(sink) < 0)
         return;
-    const char *why = in_the_way(here(sink), name);
-    if (!why && (sink->file_fd = open_part(sink, name, record)) < 0)
-        why = strerror(errno);
-    if (why)
-        complain(sink, name, why);
+    char *no_part = NULL;
+    const char *why = in_the_way(sink, name);
+    if (!why)
+        sink->file_fd = part_open(here(sink), name, record, &no_part);
+    if (sink->file_fd < 0)
+        complain(sink, name, why ? why : no_part);
+    free(no_part);
 }
 
-static void give_up(struct sink *sink, const char *why, bool keep)
+static void let_go(struct sink *sink, bool keep)
 {
-    complain(sink, sink->file.name, why);
     if (!keep)
-        drop_part(sink, sink->file.name);
+        part_drop(here(sink), sink->file.name);
     close(sink->file_fd);
     sink->file_fd = -1;
 }
@@ -219,10 +234,12 @@ static void take_data(struct sink *sink, const struct tree_record *record)
                              (off_t)(record->offset + done));
         if (got < 0 && errno == EINTR)
             continue;
-        if (got < 0)
-            give_up(sink, strerror(errno), true);
-        else
+        if (got < 0) {
+            complain(sink, sink->file.name, strerror(errno));
+            let_go(sink, sink->file.size >= PART_LEAST);
+        } else {
             done += (size_t)got;
+        }
     }
     sink->bytes += done;
 }
@@ -240,87 +257,73 @@ static const char *verified(const struct sink *sink, const struct tree_record *r
 
 static void take_whole(struct sink *sink, const struct tree_record *record)
 {
-    const char *name = sink->file.name;
-    char part[256];
+    const char *name = sink->file.name, *why = NULL;
     if (sink->file_fd < 0)
         return;
     if (!record->length) {
-        drop_part(sink, name); /* the source has said why */
-        close(sink->file_fd);
-        sink->file_fd = -1;
+        let_go(sink, false); /* the source has said why */
         return;
     }
-    const char *why = NULL;
     if (ftruncate(sink->file_fd, (off_t)sink->file.size) < 0)
         why = strerror(errno);
     if (!why && sink->options->verify)
         why = verified(sink, record);
-    if (!why) {
-        set_attributes(sink, sink->file_fd, &sink->file.attributes);
-        if (!sink->options->no_sync && sink->file.size >= PART_LEAST &&
-            fsync(sink->file_fd) < 0)
-            why = strerror(errno);
-    }
-    if (!why)
-        why = in_the_way(here(sink), name);
-    if (!why && (part_name(part, name, PART_SUFFIX) < 0 ||
-                 renameat(here(sink), part, here(sink), name) < 0))
+    if (!why && !sink->options->no_sync && sink->file.size >= PART_LEAST &&
+        fsync(sink->file_fd) < 0)
         why = strerror(errno);
-    if (why) {
-        give_up(sink, why, false);
-        return;
+    if (!why)
+        why = in_the_way(sink, name);
+    if (!why) { /* last: a part that cannot be written cannot be gone on with */
+        set_attributes(sink, sink->file_fd, name, &sink->file.attributes);
+        why = part_publish(here(sink), name) < 0 ? strerror(errno) : NULL;
     }
-    if (sink->file.size >= PART_LEAST && part_name(part, name, PART_SOURCE) == 0)
-        unlinkat(here(sink), part, 0);
-    close(sink->file_fd);
-    sink->file_fd = -1;
-    sink->files++;
+    if (why)
+        complain(sink, name, why);
+    else
+        remember(sink, name);
+    let_go(sink, !why);
 }
 
 static void take_link(struct sink *sink, const struct tree_record *record)
 {
     const char *name = name_of(sink, record);
     const struct tree_attributes *to = &record->attributes;
-    struct timespec times[2] = {{0, UTIME_OMIT},
-                                {to->mtime_ns / 1000000000, to->mtime_ns % 1000000000}};
-    char part[256];
-    if (here(sink) < 0)
+    struct timespec times[2] = {{0, UTIME_OMIT}, timespec_of(to->mtime_ns)};
+    char *no_part = NULL;
+    int folder = here(sink);
+    if (folder < 0)
         return;
-    const char *why = in_the_way(here(sink), name);
-    if (!why && part_name(part, name, PART_SUFFIX) < 0)
-        why = strerror(errno);
-    if (!why) {
-        unlinkat(here(sink), part, 0);
-        if (symlinkat(record->target, here(sink), part) < 0 ||
-            renameat(here(sink), part, here(sink), name) < 0)
-            why = strerror(errno);
-    }
-    if (why) {
-        complain(sink, name, why);
+    const char *why = in_the_way(sink, name);
+    if (why || part_link(folder, name, record->target, &no_part) < 0) {
+        complain(sink, name, why ? why : no_part);
+        free(no_part);
         return;
     }
-    utimensat(here(sink), name, times, AT_SYMLINK_NOFOLLOW);
+    if (utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+        not_kept(sink, name, "time", errno);
     if (sink->options->archive &&
-        fchownat(here(sink), name, to->uid, to->gid, AT_SYMLINK_NOFOLLOW) < 0)
-        complain(sink, name, strerror(errno));
-    sink->files++;
+        fchownat(folder, name, to->uid, to->gid, AT_SYMLINK_NOFOLLOW) < 0)
+        not_kept(sink, name, "owner", errno);
+    remember(sink, name);
 }
 
-/* Takes one record; -1 if it has no place here. */
+/* Takes one record; -1, and has said why, if it has no place here. */
 static int take(struct sink *sink, const struct tree_record *record)
 {
     bool first = record->kind == TREE_FILE || record->kind == TREE_ENTER ||
                  record->kind == TREE_LINK;
     bool inside = sink->file.kind == TREE_FILE;
-    if (first && sink->base < 0 && find_base(sink, record) < 0)
-        return -1;
-    if (inside != (record->kind == TREE_DATA || record->kind == TREE_WHOLE)) {
-        fprintf(stderr, "rdcp: the stream has a record where it does not belong\n");
+    if (!sink->started)
+        return (sink->started = tree_starts(record)) ? 0 : -1;
+    if (first && sink->depth == 0 && !asked_for(sink, record->name)) {
+        complain(sink, record->name, "nobody asked for it: nothing more is taken");
         return -1;
     }
+    if (first && sink->base.fd < 0 && find_base(sink, record) < 0)
+        return -1;
+    if (inside != (record->kind == TREE_DATA || record->kind == TREE_WHOLE))
+        return refuse("a record where it does not belong");
     switch (record->kind) {
-    case TREE_START:
-        return record->length == TREE_VERSION ? 0 : -1;
     case TREE_ENTER:
         return take_enter(sink, record);
     case TREE_LEAVE:
@@ -339,43 +342,57 @@ static int take(struct sink *sink, const struct tree_record *record)
         take_link(sink, record);
         return 0;
     case TREE_END:
+        if (sink->depth)
+            return refuse("it ends within a folder");
         sink->errors += record->errors;
-        sink->ended = sink->depth == 0;
-        return sink->ended ? 0 : -1;
+        sink->ended = true;
+        return 0;
     default:
-        return -1;
+        return refuse("a record of another kind of stream");
     }
 }
 
-int tree_sink(const struct rdcp_options *options, const char *target)
+static void take_all(struct sink *sink)
 {
-    struct sink *sink = calloc(1, sizeof *sink);
     struct tree_reader reader = {.fd = STDIN_FILENO};
     struct tree_record record = {0};
     const char *why = "it ends before its end";
-    if (!sink)
-        return 1;
-    sink->options = options;
-    sink->target = target;
-    sink->base = sink->file_fd = -1;
-    umask(0);
-    if (options->verbose && !opens_below())
-        fprintf(stderr, "rdcp: no openat2 in this kernel (Linux 5.6 has it): names are "
-                        "opened one by one, through no symbolic link\n");
     int got;
     while ((got = tree_next(&reader, &record, &why)) > 0 && !sink->ended)
         if (take(sink, &record) < 0)
             break;
     if (got <= 0 && !sink->ended)
-        fprintf(stderr, "rdcp: the stream: %s\n", why);
-    if (sink->base >= 0 && !options->no_sync && syncfs(sink->base) < 0)
-        complain(sink, target, strerror(errno));
+        refuse(got < 0 ? why : "it ends before its end");
+    if (sink->file_fd >= 0)
+        let_go(sink, sink->file.size >= PART_LEAST);
+    sink->depth = 0;
+    bytes_close(&reader.buffer);
+}
+
+int tree_sink(const struct rdcp_options *options, const char *target, char **names,
+              size_t count)
+{
+    struct sink *sink = calloc(1, sizeof *sink);
+    if (!sink)
+        return 1;
+    sink->options = options;
+    sink->target = target;
+    sink->asked = names;
+    sink->asked_count = count;
+    sink->base.fd = sink->file_fd = -1;
+    umask(0);
+    if (options->verbose && !opens_below())
+        fprintf(stderr, "rdcp: no openat2 in this kernel (Linux 5.6 has it): names are "
+                        "opened one by one, through no symbolic link\n");
+    take_all(sink);
+    if (sink->base.fd >= 0 && !options->no_sync && syncfs(sink->base.fd) < 0)
+        complain(sink, "", strerror(errno));
     if (options->verbose)
         fprintf(stderr, "rdcp: %llu files, %llu bytes\n",
                 (unsigned long long)sink->files, (unsigned long long)sink->bytes);
     int status = !sink->ended || sink->errors;
-    free(sink->rename);
+    tree_base_close(&sink->base);
+    tree_made_close(&sink->made);
     free(sink);
-    bytes_close(&reader.buffer);
     return status;
 }

@@ -12,6 +12,7 @@
 
 #include "leashwork.h"
 #include "treeio.h"
+#include "treepart.h"
 
 struct part {
     char *path;
@@ -24,6 +25,8 @@ struct source {
     struct tree_writer out;
     struct part *parts;
     size_t part_count;
+    bool target_here; /* the sink is on this machine, and copies into this folder */
+    uint64_t target_device, target_inode;
     uint64_t errors, files, bytes;
     uint8_t *piece;
     bool lost; /* the stream has no reader any more */
@@ -35,36 +38,59 @@ static void put(struct source *source, const struct tree_record *record)
         source->lost = true;
 }
 
+static int add_part(struct source *source, const struct tree_record *record)
+{
+    struct part *more =
+        reallocarray(source->parts, source->part_count + 1, sizeof *more);
+    if (!more)
+        return -1;
+    source->parts = more;
+    more[source->part_count++] = (struct part){
+        .path = strndup(record->path, record->length),
+        .size = record->size,
+        .inode = record->inode,
+        .have = record->from,
+        .sum = record->sum,
+        .mtime_ns = record->attributes.mtime_ns,
+    };
+    return 0;
+}
+
+static void hear_target(struct source *source, const struct tree_record *record)
+{
+    char *id = boot_id();
+    source->target_here = id && strcmp(id, record->name) == 0;
+    source->target_device = record->device;
+    source->target_inode = record->inode;
+    free(id);
+}
+
 /* Reads on to the end of stdin: who leaves before it looks like one that failed. */
 static int read_parts(struct source *source)
 {
     struct tree_reader reader = {.fd = STDIN_FILENO};
     struct tree_record record;
-    const char *why = "it ends early";
-    bool whole = false;
+    const char *why = NULL;
+    bool started = false, whole = false;
     int got;
     while ((got = tree_next(&reader, &record, &why)) > 0) {
+        if (!started && !tree_starts(&record)) {
+            bytes_close(&reader.buffer);
+            return -1;
+        }
+        started = true;
         whole |= record.kind == TREE_END;
-        if (record.kind != TREE_PART)
-            continue;
-        struct part *more =
-            reallocarray(source->parts, source->part_count + 1, sizeof *more);
-        if (!more)
+        if (record.kind == TREE_TARGET)
+            hear_target(source, &record);
+        why = strerror(ENOMEM);
+        if (record.kind == TREE_PART && add_part(source, &record) < 0)
             break;
-        source->parts = more;
-        more[source->part_count++] = (struct part){
-            .path = strndup(record.path, record.length),
-            .size = record.size,
-            .inode = record.inode,
-            .have = record.from,
-            .sum = record.sum,
-            .mtime_ns = record.attributes.mtime_ns,
-        };
     }
     whole &= got == 0;
     bytes_close(&reader.buffer);
     if (!whole)
-        fprintf(stderr, "rdcp: the list of what is there already: %s\n", why);
+        fprintf(stderr, "rdcp: the list of what is there already: %s\n",
+                got == 0 ? "it ends before its end" : why);
     return whole ? 0 : -1;
 }
 
@@ -177,8 +203,13 @@ static void send_folder(struct source *source, int fd, const struct stat *state,
         const char *name = entries[i]->d_name;
         struct bytes below = {0};
         if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !source->lost &&
-            bytes_format(&below, *path ? "%s/%s" : "%s%s", path, name) == 0)
-            walk(source, fd, name, name, below.data, false);
+            bytes_format(&below, *path ? "%s/%s" : "%s%s", path, name) == 0) {
+            if (part_is(name)) /* it would take the place of the sink's own */
+                tree_error(&source->errors, below.data,
+                           "skipped: what a copy that was cut has left");
+            else
+                walk(source, fd, name, name, below.data, false);
+        }
         bytes_close(&below);
         free(entries[i]);
     }
@@ -201,6 +232,12 @@ static void send_link(struct source *source, int folder, const char *name,
     source->files++;
 }
 
+static bool is_target(const struct source *source, const struct stat *state)
+{
+    return source->target_here && state->st_dev == source->target_device &&
+           state->st_ino == source->target_inode;
+}
+
 /* One name below `folder`, under which it is called `as` at the sink. */
 static void walk(struct source *source, int folder, const char *name, const char *as,
                  const char *path, bool follow)
@@ -221,6 +258,10 @@ static void walk(struct source *source, int folder, const char *name, const char
     }
     if (S_ISDIR(state.st_mode) && !source->options->recursive) {
         tree_error(&source->errors, shown, "a directory: give -r to copy it");
+        return;
+    }
+    if (S_ISDIR(state.st_mode) && is_target(source, &state)) {
+        tree_error(&source->errors, shown, "a directory cannot be copied into itself");
         return;
     }
     int kind = S_ISDIR(state.st_mode) ? O_DIRECTORY : 0;

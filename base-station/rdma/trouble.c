@@ -2,10 +2,13 @@
 #include "trouble.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { SAY_MS = 500 };
 
 int troubled(struct trouble *trouble, int status, const char *format, ...)
 {
@@ -19,16 +22,24 @@ int troubled(struct trouble *trouble, int status, const char *format, ...)
     return -1;
 }
 
+bool say_ready(int wait_ms)
+{
+    struct pollfd polled = {STDERR_FILENO, POLLOUT, 0};
+    return poll(&polled, 1, wait_ms) != 0; /* an error is for write(2) to find */
+}
+
 void say(const char *format, ...)
 {
     char line[512];
-    int head = snprintf(line, sizeof line, "%s: ", program_invocation_short_name);
+    int head = snprintf(line, sizeof line, "%.64s: ", program_invocation_short_name);
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(line + head, sizeof line - (size_t)head - 1, format, arguments);
     va_end(arguments);
     length = head + length < (int)sizeof line - 2 ? head + length : (int)sizeof line - 2;
     line[length] = '\n';
+    if (!say_ready(SAY_MS))
+        return;
     if (write(STDERR_FILENO, line, (size_t)length + 1) < 0)
         errno = 0; /* nobody is left to be told */
 }
@@ -42,6 +53,14 @@ void shown(char *into, uint32_t room, const void *text, uint32_t length)
     into[i] = '\0';
 }
 
+void visible(char *into, size_t room, const char *name)
+{
+    size_t i = 0;
+    for (; name[i] && i + 1 < room; i++)
+        into[i] = (unsigned char)name[i] >= ' ' && name[i] != 127 ? name[i] : '?';
+    into[i] = '\0';
+}
+
 int64_t now_us(void)
 {
     struct timespec now;
@@ -51,5 +70,7 @@ int64_t now_us(void)
 
 int64_t now_ms(void)
 {
-    return now_us() / 1000;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }

@@ -2,6 +2,8 @@
 #ifndef TROUBLE_H
 #define TROUBLE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { EXIT_OK = 0, EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_UNKNOWN = 3 };
@@ -15,13 +17,20 @@ struct trouble {
 int troubled(struct trouble *trouble, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* "PROGRAM: line" on stderr, in one write. */
+/* Does stderr take a line, within so many ms? Ctrl-S at a terminal stops it, and who
+ * speaks to the peer must not wait for Ctrl-Q. */
+bool say_ready(int wait_ms);
+
+/* "PROGRAM: line" on stderr, in one write; nothing where it takes no line. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Copies a name, with "?" for each control character, so that it stays in its line. */
+void visible(char *into, size_t room, const char *name);
 
 /* Copies text that came from outside, with "?" for each byte that is not printable. */
 void shown(char *into, uint32_t room, const void *text, uint32_t length);
 
-int64_t now_ms(void);
+int64_t now_ms(void); /* some ms behind, and cheap on every machine: for time-outs */
 int64_t now_us(void);
 
 #endif

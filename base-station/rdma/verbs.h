@@ -13,8 +13,11 @@ enum {
     /* A receiver's before the proof: hello, and proof or abort. Were there more, the
      * first data would fall into what is left of these small buffers. */
     FIRST_RECEIVES = 2,
-    VERBS_ACK_TIMEOUT = 16, /* 4.096 us * 2^16 = 0.27 s until it sends again */
-    VERBS_RETRIES = 6,      /* 7 is "for ever" on some devices */
+    VERBS_RETRIES = 6, /* 7 is "for ever" on some devices */
+    ACK_LEAST = 16,    /* 4.096 us * 2^16 = 0.27 s until it sends again */
+    ACK_MOST = 21,     /* 8.6 s; a minute in all */
+    ACK_MARGIN_MS = 1000,
+    CONTROL_MEMORY = (CONTROL_RECEIVES + CONTROLS_MOST) * CONTROL_BYTES,
 };
 
 struct verbs {
@@ -27,7 +30,7 @@ struct verbs {
     struct ibv_cq *cq;
     bool has_qp;
 
-    uint8_t control[(CONTROL_RECEIVES + CONTROLS_MOST) * CONTROL_BYTES];
+    uint8_t *control; /* CONTROL_MEMORY, in pages of its own */
     struct ibv_mr *control_mr;
     struct slot control_in[CONTROL_RECEIVES], control_out[CONTROLS_MOST];
     struct slots control_free;
@@ -44,12 +47,26 @@ struct verbs {
     int ready_fd;       /* always readable */
     bool credited;      /* the receiver's first credit came */
     bool armed, drained, disconnected, failed;
+    bool moves; /* completions came since the queue was empty before */
 };
 
 /* A connection over `id` (taken over, also when it fails) with its queue pair, first
- * receives posted. NULL with a trouble. */
+ * receives posted; the queues hold `credits` records of data. NULL with a trouble. */
 struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *id,
-                         bool receives, struct trouble *trouble);
+                         bool receives, uint32_t credits, struct trouble *trouble);
+
+extern const struct transport_kind verbs_kind;
+
+/* 0, or -1 with a trouble. */
+int verbs_post_receive(struct verbs *verbs, struct slot *slot, struct trouble *trouble);
+
+/* Whole pages that this end may send from and receive into, and the other may not touch.
+ * A command's process does not get them. */
+struct ibv_mr *verbs_pin(struct verbs *verbs, void *memory, size_t bytes,
+                         struct trouble *trouble);
+
+/* Such pages, zero until used. NULL with a trouble. */
+uint8_t *verbs_pages(size_t bytes, struct trouble *trouble);
 
 /* Waits for the next event of the connection manager. 0, or -1 with a trouble unless it
  * is the one expected. */

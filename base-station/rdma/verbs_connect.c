@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "net.h"
+#include "signals.h"
 #include "transport_verbs.h"
 #include "verbs.h"
 
@@ -13,9 +15,87 @@ enum { BACKLOG = 16 };
 
 struct verbs_listener {
     const struct options *options;
+    uint32_t credits;
     struct rdma_event_channel *events;
     struct rdma_cm_id *id;
 };
+
+/* Some providers allow nothing where a capacity is left at zero. Some pin the queues, so
+ * they are no longer than they need be. */
+static int open_queues(struct verbs *verbs, uint32_t credits)
+{
+    uint32_t sends = CONTROLS_MOST + (verbs->receives ? 0 : credits);
+    uint32_t receives = CONTROL_RECEIVES +
+                        (verbs->receives ? FIRST_RECEIVES + credits : 0);
+    verbs->pd = ibv_alloc_pd(verbs->id->verbs);
+    verbs->completions = ibv_create_comp_channel(verbs->id->verbs);
+    if (!verbs->pd || !verbs->completions)
+        return -1;
+    verbs->cq = ibv_create_cq(verbs->id->verbs, (int)(sends + receives), NULL,
+                              verbs->completions, 0);
+    if (!verbs->cq)
+        return -1;
+    struct ibv_qp_init_attr wanted = {
+        .send_cq = verbs->cq,
+        .recv_cq = verbs->cq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = sends,
+                .max_recv_wr = receives,
+                .max_send_sge = 1,
+                .max_recv_sge = 1},
+    };
+    verbs->has_qp = rdma_create_qp(verbs->id, verbs->pd, &wanted) == 0;
+    return verbs->has_qp ? 0 : -1;
+}
+
+static int post_first(struct verbs *verbs, struct trouble *trouble)
+{
+    int first = verbs->receives ? FIRST_RECEIVES : CONTROL_RECEIVES;
+    verbs->control = verbs_pages(CONTROL_MEMORY, trouble);
+    if (!verbs->control)
+        return -1;
+    verbs->control_mr = verbs_pin(verbs, verbs->control, CONTROL_MEMORY, trouble);
+    if (!verbs->control_mr)
+        return -1;
+    for (int i = 0; i < CONTROLS_MOST; i++) {
+        verbs->control_out[i].bytes =
+            verbs->control + (size_t)(CONTROL_RECEIVES + i) * CONTROL_BYTES;
+        slots_put(&verbs->control_free, &verbs->control_out[i]);
+    }
+    for (int i = 0; i < first; i++) {
+        verbs->control_in[i].bytes = verbs->control + (size_t)i * CONTROL_BYTES;
+        if (verbs_post_receive(verbs, &verbs->control_in[i], trouble) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *id,
+                         bool receives, uint32_t credits, struct trouble *trouble)
+{
+    struct verbs *verbs = calloc(1, sizeof *verbs);
+    if (!verbs) {
+        rdma_destroy_id(id);
+        rdma_destroy_event_channel(events);
+        troubled(trouble, EXIT_FAULT, "no memory");
+        return NULL;
+    }
+    verbs->base.kind = &verbs_kind;
+    verbs->events = events;
+    verbs->id = id;
+    verbs->receives = receives;
+    verbs->ready_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (verbs->ready_fd < 0)
+        troubled(trouble, EXIT_FAULT, "eventfd: %s", strerror(errno));
+    else if (open_queues(verbs, credits) < 0)
+        troubled(trouble, EXIT_FAULT, "cannot make a queue pair: %s", strerror(errno));
+    else if (post_first(verbs, trouble) == 0 &&
+             fcntl(events->fd, F_SETFL, O_NONBLOCK) == 0 &&
+             fcntl(verbs->completions->fd, F_SETFL, O_NONBLOCK) == 0)
+        return verbs;
+    transport_close(&verbs->base);
+    return NULL;
+}
 
 int verbs_expect(struct rdma_event_channel *events, enum rdma_cm_event_type expected,
                  int64_t end_ms, struct trouble *trouble)
@@ -23,14 +103,12 @@ int verbs_expect(struct rdma_event_channel *events, enum rdma_cm_event_type expe
     struct pollfd polled = {events->fd, POLLIN, 0};
     struct rdma_cm_event *event;
     while (rdma_get_cm_event(events, &event) < 0) {
-        int64_t left_ms = end_ms - now_ms();
         if (errno != EAGAIN && errno != EINTR)
             return troubled(trouble, EXIT_FAULT, "rdma_get_cm_event: %s",
                             strerror(errno));
-        if (left_ms <= 0)
+        if (signals_wait(&polled, 1, end_ms, trouble) <= 0)
             return troubled(trouble, EXIT_FAULT,
                             "no answer in time: is that host up, and the way to it?");
-        poll(&polled, 1, (int)left_ms);
     }
     enum rdma_cm_event_type got = event->event;
     rdma_ack_cm_event(event);
@@ -88,6 +166,29 @@ static bool right_device(const struct rdma_cm_id *id, const struct options *opti
     return strcmp(name, options->device) == 0;
 }
 
+/* Is there a device that --device may mean? */
+static bool device_here(const struct options *options, struct trouble *trouble)
+{
+    size_t length = options->device ? strcspn(options->device, ":") : 0;
+    struct ibv_device **devices = ibv_get_device_list(NULL);
+    char names[160] = "";
+    bool found = false;
+    for (int i = 0; devices && devices[i]; i++) {
+        const char *name = ibv_get_device_name(devices[i]);
+        size_t end = strlen(names);
+        found |= !options->device ||
+                 (strlen(name) == length && strncmp(name, options->device, length) == 0);
+        snprintf(names + end, sizeof names - end, " %s", name);
+    }
+    bool any = devices && devices[0];
+    if (devices)
+        ibv_free_device_list(devices);
+    if (!found && any)
+        troubled(trouble, EXIT_FAULT, "no RDMA device %.60s here: there is%s",
+                 options->device, names);
+    return found || !any; /* without any, what follows says so */
+}
+
 /* A RoCE GID is an address of the device's network interface: --gid-index chooses the
  * address that this end uses. */
 static int gid_address(const struct options *options, struct sockaddr_storage *into,
@@ -140,9 +241,17 @@ static struct rdma_conn_param parameters(void)
     };
 }
 
-static void set_ack_timeout(struct rdma_cm_id *id)
+/* Whether an outage was too long, the peer's silence tells (link.h): the queue pair is
+ * to try again for longer than that. Its first try and VERBS_RETRIES more take 4.096 us
+ * * 2^n each. */
+static void set_ack_timeout(struct rdma_cm_id *id, const struct options *options)
 {
-    uint8_t value = VERBS_ACK_TIMEOUT;
+    int64_t enough_ms = options->timeout_ms + ACK_MARGIN_MS;
+    uint8_t value = ACK_LEAST;
+    while (value < ACK_MOST && (!options->timeout_ms ||
+                                (INT64_C(4096) << value) * (1 + VERBS_RETRIES) <
+                                    enough_ms * 1000000))
+        value++;
     /* Old kernels refuse it; then the path's own value holds. */
     rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &value,
                     sizeof value);
@@ -189,8 +298,8 @@ static int resolve(struct rdma_event_channel *events, struct rdma_cm_id *id,
 }
 
 struct transport *verbs_dial(const struct sockaddr *address, const struct sockaddr *from,
-                             const struct options *options, int64_t limit_ms,
-                             struct trouble *trouble)
+                             const struct options *options, uint32_t credits,
+                             int64_t limit_ms, struct trouble *trouble)
 {
     int64_t end_ms = now_ms() + limit_ms;
     struct rdma_cm_id *id = NULL;
@@ -211,11 +320,11 @@ struct transport *verbs_dial(const struct sockaddr *address, const struct sockad
             rdma_destroy_event_channel(events);
         return NULL;
     }
-    struct verbs *verbs = verbs_open(events, id, false, trouble);
+    struct verbs *verbs = verbs_open(events, id, false, credits, trouble);
     if (!verbs)
         return NULL;
     struct rdma_conn_param wanted = parameters();
-    set_ack_timeout(id);
+    set_ack_timeout(id, options);
     socklen_t length = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                                       : sizeof(struct sockaddr_in);
     net_name(address, length, verbs->base.peer, sizeof verbs->base.peer);
@@ -229,7 +338,7 @@ struct transport *verbs_dial(const struct sockaddr *address, const struct sockad
 }
 
 struct verbs_listener *verbs_listen(const struct sockaddr *bound,
-                                    const struct options *options,
+                                    const struct options *options, uint32_t credits,
                                     struct trouble *trouble)
 {
     struct sockaddr_storage address = {0};
@@ -242,6 +351,15 @@ struct verbs_listener *verbs_listen(const struct sockaddr *bound,
            bound->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                         : sizeof(struct sockaddr_in));
     listener->options = options;
+    listener->credits = credits;
+    uint16_t port = net_port(bound);
+    if (!device_here(options, trouble) ||
+        (options->gid_index >= 0 && gid_address(options, &address, trouble) < 0)) {
+        verbs_listener_close(listener);
+        errno = ENODEV;
+        return NULL;
+    }
+    net_set_port((struct sockaddr *)&address, port);
     listener->events = rdma_create_event_channel();
     if (listener->events && fcntl(listener->events->fd, F_SETFL, O_NONBLOCK) == 0 &&
         rdma_create_id(listener->events, &listener->id, NULL, RDMA_PS_TCP) == 0 &&
@@ -269,22 +387,24 @@ static struct transport *accept_request(struct verbs_listener *listener,
     struct rdma_event_channel *events = rdma_create_event_channel();
     struct rdma_conn_param wanted = parameters();
     struct verbs *verbs = NULL;
-    if (!events || rdma_migrate_id(id, events) < 0 ||
-        !right_device(id, listener->options)) {
+    bool right = right_device(id, listener->options);
+    if (!right)
+        say("an RDMA connection came to nothing: it came by another device");
+    if (!right || !events || rdma_migrate_id(id, events) < 0) {
         rdma_reject(id, NULL, 0);
         rdma_destroy_id(id);
         if (events)
             rdma_destroy_event_channel(events);
         return NULL;
     }
-    verbs = verbs_open(events, id, true, &why);
+    verbs = verbs_open(events, id, true, listener->credits, &why);
     if (verbs) {
         struct sockaddr *peer = rdma_get_peer_addr(id);
         socklen_t length = peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                                        : sizeof(struct sockaddr_in);
         net_name(peer, length, verbs->base.peer, sizeof verbs->base.peer);
         name_device(id, verbs->base.device, sizeof verbs->base.device);
-        set_ack_timeout(id);
+        set_ack_timeout(id, listener->options);
         if (rdma_accept(id, &wanted) == 0)
             return &verbs->base;
         troubled(&why, EXIT_FAULT, "rdma_accept: %s", strerror(errno));

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.guest.ends import bring_tools
+from tests.rdma.ends import Ends
 from tests.rdma.running import Tools
 from tests.rdma.sshd import Sshd
 
@@ -20,6 +22,22 @@ def rdma_tools() -> Path:
         return Path(given)
     subprocess.run(["make", "-s", "-C", str(SOURCE)], check=True, timeout=240)
     return SOURCE
+
+
+@pytest.fixture
+def ends(rdma_tools: Path, tmp_path: Path) -> Iterator[Ends]:
+    """Runs rdsend and rdrecv; at the end no process of theirs may be left."""
+    pair = Ends(rdma_tools, tmp_path)
+    yield pair
+    pair.close()
+
+
+@pytest.fixture(scope="module")
+def share(rdma_tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What guests see as /share: the tools, for the test and the guests to add to."""
+    folder = tmp_path_factory.mktemp("share")
+    bring_tools(rdma_tools, folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

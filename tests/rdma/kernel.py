@@ -1,4 +1,4 @@
-"""A kernel that lacks a call, for a process and all that it starts: by seccomp(2)."""
+"""A kernel that lacks a call, or grants less, for a process and all that it starts."""
 
 import ctypes
 import errno
@@ -8,9 +8,10 @@ import struct
 from collections.abc import Callable
 
 OPENAT2 = 437
-OPENAT = {"x86_64": 257, "aarch64": 56}[platform.machine()]
+OPENAT = {"x86_64": 257, "aarch64": 56}.get(platform.machine(), 322)  # else 32-bit ARM
 TMPFILE = os.O_TMPFILE & ~os.O_DIRECTORY
-PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38
+PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 22, 24, 38
+CAP_CHOWN, CAP_KILL = 0, 5
 SECCOMP_MODE_FILTER = 2
 LOAD, EQUAL, ANY_BIT, RETURN = 0x20, 0x15, 0x45, 0x06  # <linux/bpf_common.h>
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
@@ -34,5 +35,15 @@ def without(call: int, why: int = errno.ENOSYS, flags: int = 0) -> Callable[[], 
         _libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if _libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, head):
             raise OSError(ctypes.get_errno(), "seccomp")
+
+    return apply
+
+
+def without_capability(number: int) -> Callable[[], None]:
+    """For `preexec_fn`: root, but not for that."""
+
+    def apply() -> None:
+        if _libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0):
+            raise OSError(ctypes.get_errno(), "prctl")
 
     return apply

@@ -8,9 +8,9 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from tests.rdma.ends import SLOWNESS
-from tests.rdma.sshd import Sshd
 
 Ended = subprocess.CompletedProcess[bytes]
 
@@ -38,13 +38,25 @@ def marked(pid: int, mark: str) -> bool:
         return False
 
 
+class Far(Protocol):
+    """How another host is reached."""
+
+    @property
+    def folder(self) -> Path:
+        """Its own; marks its processes."""
+
+    @property
+    def command(self) -> str:
+        """What `--ssh` gets."""
+
+
 class Tools:
     """`folder` has the binaries, `place` is the test's own."""
 
-    def __init__(self, folder: Path, sshd: Sshd, place: Path) -> None:
+    def __init__(self, folder: Path, far: Far, place: Path) -> None:
         self.folder = folder
-        self.ssh = sshd.command
-        self.environment = {**os.environ, MARK: str(sshd.folder)}
+        self.ssh = far.command
+        self.environment = {**os.environ, MARK: str(far.folder)}
         self.place = place
         self._before = {pid for pid, _ in processes()}
         self._started: list[subprocess.Popen[bytes]] = []
@@ -54,7 +66,11 @@ class Tools:
         return [str(self.folder / tool), *far, *map(str, arguments)]
 
     def start(
-        self, tool: str, *arguments: str | Path, stdin: int = subprocess.PIPE
+        self,
+        tool: str,
+        *arguments: str | Path,
+        stdin: int = subprocess.PIPE,
+        before: Callable[[], None] | None = None,
     ) -> "subprocess.Popen[bytes]":
         process = subprocess.Popen(
             self.words(tool, arguments),
@@ -63,6 +79,7 @@ class Tools:
             stderr=subprocess.PIPE,
             cwd=self.place,
             env=self.environment,
+            preexec_fn=before,
         )
         self._started.append(process)
         return process

@@ -63,12 +63,22 @@ def grows(path: Path, beyond: int, within_s: float = 15.0) -> None:
         time.sleep(0.02)
 
 
+def begun(sender: End, within_s: float = 15.0) -> None:
+    """It reads: the other end is proven. Only then it has a second thread."""
+    until = time.monotonic() + within_s
+    while len(os.listdir(f"/proc/{sender.pid}/task")) < 2:
+        assert time.monotonic() < until, "it does not begin"
+        time.sleep(0.02)
+
+
 def test_a_cut_cable_ends_both_ends(ends: Apart) -> None:
     """Busy and idle ones; the producers and consumers are gone, too."""
     into = ["--", "sh", "-c", "cat > busy"]
     busy = ends.pair(["/dev/zero"], into, [])
     spliced = ends.pair(["/dev/zero"], ["/dev/null"], ["--checksum", "none"], "999M")
     idle = ends.pair(["--", "sleep", "60"], ["idle"], [])
+    for sender, _ in (busy, spliced, idle):
+        begun(sender)
     grows(ends.place / "busy", 500_000)
     ends.lan.lose()
     since_s = time.monotonic()
@@ -81,29 +91,30 @@ def test_a_cut_cable_ends_both_ends(ends: Apart) -> None:
     assert not (ends.place / "idle").exists()
 
 
-@pytest.mark.parametrize("options", [[], ["--checksum", "none"]])
-def test_an_outage_passes(ends: Apart, options: list[str]) -> None:
+def test_an_outage_passes(ends: Apart) -> None:
+    """Of what is copied, and of what is spliced."""
     data = os.urandom(6_000_000)
     (ends.place / "in").write_bytes(data)
-    into = ["--", "sh", "-c", "cat > out"]
-    pair = ends.pair(["in"], into, options)
-    grows(ends.place / "out", 1_000_000)
+    outs = [ends.place / "copied", ends.place / "spliced"]
+    pairs = [
+        ends.pair(["in"], ["--", "sh", "-c", f"cat > {out.name}"], options)
+        for out, options in zip(outs, ([], ["--checksum", "none"]), strict=True)
+    ]
+    for out in outs:
+        grows(out, 1_000_000)
     ends.lan.lose()
     time.sleep(0.5)  # what is on its way has come
-    before = size(ends.place / "out")
+    before = [size(out) for out in outs]
     time.sleep(OUTAGE_S - 0.5)
-    assert size(ends.place / "out") == before < len(data)
+    assert [size(out) for out in outs] == before and max(before) < len(data)
     ends.lan.find()
-    for end in pair:
+    for end in (*pairs[0], *pairs[1]):
         assert end.ended().status == 0
-    assert (ends.place / "out").read_bytes() == data
+    assert all(out.read_bytes() == data for out in outs)
 
 
-def test_slow_data_on_a_narrow_link(ends: Apart) -> None:
-    """A record takes longer than the time-out: its bytes are heard all the same."""
-    data = os.urandom(150_000)
-    (ends.place / "in").write_bytes(data)
-    options = ["--timeout", "4"]
+def receive_far(ends: Apart, *options: str) -> End:
+    """An rdrecv on the far host; the way there is the one that can be narrowed."""
     shown, told = os.pipe()
     words = ["--announce-fd", str(told), *options, "0", "out"]
     receiver = End(
@@ -114,6 +125,15 @@ def test_slow_data_on_a_narrow_link(ends: Apart) -> None:
     os.close(told)
     with open(shown) as lines:
         ends.port = int(lines.readline().split()[0].removeprefix("port="))
+    return receiver
+
+
+def test_slow_data_on_a_narrow_link(ends: Apart) -> None:
+    """A record takes longer than the time-out: its bytes are heard all the same."""
+    data = os.urandom(150_000)
+    (ends.place / "in").write_bytes(data)
+    options = ["--timeout", "4"]
+    receiver = receive_far(ends, *options)
     ends.lan.narrow(130_000, queue_bytes=20_000)
     since_s = time.monotonic()
     slow = ["sh", "-c", "head -c 999 in; sleep 1; tail -c +1000 in"]
@@ -123,3 +143,15 @@ def test_slow_data_on_a_narrow_link(ends: Apart) -> None:
     assert (sent.status, received.status) == (0, 0), (sent.err, received.err)
     assert time.monotonic() - since_s > 6, "the link was not narrow"
     assert (ends.place / "out").read_bytes() == data
+
+
+def test_the_reason_arrives_behind_slow_data(ends: Apart) -> None:
+    receiver = receive_far(ends)
+    ends.lan.narrow(1_000_000, queue_bytes=20_000)
+    produce = ["--", "sh", "-c", "head -c 400000 /dev/zero; sleep 0.3; exit 5"]
+    since_s = time.monotonic()
+    sender = ends.send(*produce, host=ends.lan.far)
+    sent, received = sender.ended(), receiver.ended()
+    assert time.monotonic() - since_s > 2.0, "the link was not narrow"
+    assert (sent.status, received.status) == (5, 1)
+    assert "producer sh failed with status 5" in received.err

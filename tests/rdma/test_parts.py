@@ -218,6 +218,8 @@ GOOD = [
     _record(LINK, bytes(32) + b"\2\0\0\0ab", b"name"),
     _record(8, bytes(40), b"a/path"),
     _record(9, bytes(24)),
+    _record(10, bytes(16), b"boot-id"),
+    _record(1, bytes(40)),  # of another version
 ]
 
 
@@ -241,7 +243,9 @@ def test_records_of_a_tree(pure: ctypes.CDLL, data: bytes) -> None:
     "data",
     [
         _record(0, b""),
-        _record(10, b""),
+        _record(11, b""),
+        _record(10, bytes(16)),
+        _record(10, bytes(17), b"boot-id"),
         b"\4\1" + GOOD[4][2:],
         *(
             _record(FILE, bytes(56), name)

@@ -99,7 +99,9 @@ def test_slashes_as_in_cp(tools: Tools) -> None:
     assert tools.run("rdcp", "a/f", "absent/").returncode == 1
     assert not (place / "absent").exists()
     assert tools.run("rdcp", "a/f", "b/f", "absent").returncode == 1
-    copied(tools.run("rdcp", "a/f", f"host1:{place}/b/f", "d"))
+    (place / "b" / "g").write_bytes(b"g")
+    copied(tools.run("rdcp", "a/f", f"host1:{place}/b/g", "d"))
+    assert sorted(os.listdir(place / "d")) == ["f", "g"]
 
 
 def test_a_directory_needs_r(tools: Tools) -> None:
@@ -160,11 +162,12 @@ def test_planted_links_are_not_followed(tools: Tools, kernel: str) -> None:
     ended = tools.run("rdcp", "-rv", "tree/.", target, before=before)
     assert ended.returncode == 1
     assert (b"no openat2 in this kernel" in ended.stderr) == old
-    assert b"sub: " in ended.stderr and b"h: " in ended.stderr
+    assert b"sub: " in ended.stderr
     assert os.listdir(outside) == ["g"]
     assert (outside / "g").read_bytes() == b"kept"
     assert (copy / "g").read_bytes() == b"new"
     assert not (copy / "g").is_symlink()
+    assert (copy / "h").read_bytes() == b"new"
 
 
 def test_what_is_in_the_way_stays(tools: Tools) -> None:
@@ -266,6 +269,7 @@ def test_a_source_hears_its_list_to_the_end(tools: Tools) -> None:
     (tools.place / "a").write_bytes(b"a")
     source = tools.start("rdcp", "--serve-source", "./a")
     assert source.stdin
+    source.stdin.write(struct.pack("<BBHII", 1, 0, 0, 4, 2))
     source.stdin.write(struct.pack("<BBHI24x", 9, 0, 0, 24))
     source.stdin.flush()
     with pytest.raises(subprocess.TimeoutExpired):

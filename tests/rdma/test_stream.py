@@ -6,7 +6,6 @@ import socket
 import stat
 import subprocess
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,6 @@ from tests.rdma.ends import KEY, Ends
 
 pytestmark = pytest.mark.e2e
 CHUNK = 262_144
-
-
-@pytest.fixture
-def ends(rdma_tools: Path, tmp_path: Path) -> Iterator[Ends]:
-    pair = Ends(rdma_tools, tmp_path)
-    yield pair
-    pair.close()
 
 
 def noise(length: int) -> bytes:

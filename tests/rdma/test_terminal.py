@@ -6,21 +6,12 @@ import os
 import subprocess
 import termios
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.rdma.ends import KEY, Ends
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture
-def ends(rdma_tools: Path, tmp_path: Path) -> Iterator[Ends]:
-    pair = Ends(rdma_tools, tmp_path)
-    yield pair
-    pair.close()
 
 
 class Terminal:

@@ -8,7 +8,13 @@
 #include "../meeting.h"
 #include "../options.h"
 #include "../pinned.h"
+#include "../ring.h"
 #include "../seal.h"
+#if VERBS
+#include <sys/mman.h>
+
+#include "../verbs.h"
+#endif
 
 static int failures, checks;
 
@@ -254,6 +260,18 @@ static void check_meetings(void)
     memcpy(hello, alone.out, sizeof hello);
     CHECK(meeting_take(&alone.meeting, &record, hello + RECORD_BYTES, alone.out,
                        &alone.said, &alone.trouble) < 0, "a reflected hello is taken");
+    for (int version = 1; version <= 2; version++) { /* a longer hello is another's */
+        struct side other;
+        uint8_t body[CONTROL_BYTES] = {0};
+        side_open(&other, ROLE_RECEIVER, key, 0, version);
+        memcpy(body, other.out + RECORD_BYTES, HELLO_BYTES);
+        side_open(&alone, ROLE_SENDER, key, 0, 1);
+        record = (struct record){RECORD_HELLO, HELLO_BYTES + 8, 0};
+        CHECK(meeting_take(&alone.meeting, &record, body, alone.out, &alone.said,
+                           &alone.trouble) < 0, "a longer hello is taken");
+        CHECK(!strstr(alone.trouble.text, "speaks version 2") == (version == 1),
+              "a longer hello: %s", alone.trouble.text);
+    }
     side_open(&alone, ROLE_RECEIVER, key, 0, 1); /* a proof before the hello */
     record = (struct record){RECORD_PROOF, PROOF_BYTES, 0};
     CHECK(meeting_take(&alone.meeting, &record, hello, alone.out, &alone.said,
@@ -265,7 +283,7 @@ static void check_bytes(void)
     static const struct { const char *text; int64_t bytes; } rows[] = {
         {"0", 0}, {"1", 1}, {"1K", 1024}, {"1.5k", 1536}, {"2M", 2 << 20},
         {"1G", 1 << 30}, {"1T", INT64_C(1) << 40}, {"", -1}, {"x", -1}, {"-1", -1},
-        {"1KB", -1}, {"1 K", -1}, {"nan", -1}, {"inf", -1}, {"1e30", -1},
+        {"1KB", -1}, {"1 K", -1}, {"1 ", -1}, {"nan", -1}, {"inf", -1}, {"1e30", -1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         CHECK(options_bytes(rows[i].text) == rows[i].bytes, "%s gives %lld",
@@ -283,7 +301,9 @@ static void check_options(void)
         {"rdsend", "h", "7", "a", "b"}, {"rdsend", "--wrong", "h", "7"},
         {"rdsend", "--rate", NULL}, {"rdsend", "--timeout", "-1", "h", "7"},
         {"rdsend", "--sync", "h", "7"}, {"rdsend", "--chunk", "1", "h", "7"},
-        {"rdsend", "--transport", "udp", "h", "7"},
+        {"rdsend", "--transport", "udp", "h", "7"}, {"rdsend", "h", " 7", NULL},
+        {"rdsend", "--timeout", "1", "h", "7"}, {"rdsend", "--credits", "2.5", "h", "7"},
+        {"rdsend", "--key-fd", "1K", "h", "7"}, {"rdsend", "-qv", "h", "7"},
     };
     struct trouble why = {0};
     CHECK(options_read(&options, true, 9, good, &why) == 0, "%s", why.text);
@@ -300,19 +320,67 @@ static void check_options(void)
     }
 }
 
+/* What a machine of 32 bits cannot count is refused, not counted wrongly. */
+static void check_ring(void)
+{
+    struct ring ring;
+    bool opened = ring_open(&ring, CREDITS_MOST, CHUNK_MOST) == 0;
+    CHECK(!opened || ring.slot_bytes * ring.count / ring.count == ring.slot_bytes,
+          "%u buffers of %u bytes are too few bytes", ring.count, ring.chunk);
+    CHECK(!opened || sizeof(size_t) > 4, "16 GiB in 32 bits");
+    ring_close(&ring);
+}
+
 static void check_pinned(void)
 {
-    static const uint64_t limits[] = {64 << 10, 512 << 10, 2 << 20, 8 << 20, 64 << 20};
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        struct hello hello = {.chunk = 1 << 20, .credits = 16};
-        int changed = pinned_fit(&hello, limits[i]);
-        uint64_t bytes = (uint64_t)hello.chunk * (hello.credits + 8);
-        CHECK(changed == (limits[i] < 24 << 20), "limit %zu", i);
-        CHECK(bytes <= limits[i] || hello.chunk == CHUNK_LEAST, "%llu do not fit",
-              (unsigned long long)bytes);
-        CHECK(hello.chunk >= CHUNK_LEAST && hello.credits >= 4, "nothing is left");
-    }
+    static const uint32_t limits_kib[] = {16, 64, 512, 2048, 8192, 64 << 10};
+    for (size_t i = 0; i < sizeof limits_kib / sizeof *limits_kib; i++)
+        for (int role = ROLE_SENDER; role <= ROLE_RECEIVER; role++) {
+            struct hello hello = {.role = (uint8_t)role, .chunk = 1 << 20, .credits = 16};
+            uint64_t limit = (uint64_t)limits_kib[i] << 10;
+            bool fitted = pinned_need(&hello) <= limit;
+            int changed = pinned_fit(&hello, limit);
+            CHECK(fitted == (limits_kib[i] == 64 << 10), "limit %u", limits_kib[i]);
+            CHECK(changed == (fitted ? 0 : limits_kib[i] == 16 ? -1 : 1), "limit %u: %d",
+                  limits_kib[i], changed);
+            CHECK(hello.chunk >= CHUNK_LEAST && hello.credits >= 1, "nothing is left");
+            CHECK((pinned_need(&hello) <= limit) == (changed >= 0), "%u KiB: %u x %u",
+                  limits_kib[i], hello.credits, hello.chunk);
+        }
+    struct hello most = {.role = ROLE_RECEIVER, .chunk = 1 << 20, .credits = 16};
+    CHECK(pinned_need(&most) <= 64 << 20, "more is pinned by default than should be");
 }
+
+#if VERBS
+static int access_given;
+
+/* The linker puts it in the place of libibverbs' own. */
+struct ibv_mr *__wrap_ibv_reg_mr(struct ibv_pd *pd, void *memory, size_t bytes,
+                                 int access);
+struct ibv_mr *__wrap_ibv_reg_mr(struct ibv_pd *pd, void *memory, size_t bytes,
+                                 int access)
+{
+    static struct ibv_mr mr;
+    (void)pd, (void)memory, (void)bytes;
+    access_given = access;
+    return &mr;
+}
+
+/* All memory goes through verbs_pin: no peer may write to it, or read it. */
+static void check_access(void)
+{
+    struct verbs verbs = {.pd = NULL};
+    struct trouble why = {0};
+    uint8_t *pages = verbs_pages(CONTROL_MEMORY, &why);
+    CHECK(pages && verbs_pin(&verbs, pages, CONTROL_MEMORY, &why), "%s", why.text);
+    CHECK(access_given == IBV_ACCESS_LOCAL_WRITE, "access %#x", (unsigned)access_given);
+    munmap(pages, CONTROL_MEMORY);
+}
+#else
+static void check_access(void)
+{
+}
+#endif
 
 int main(int argc, char **argv)
 {
@@ -324,6 +392,8 @@ int main(int argc, char **argv)
     check_meetings();
     check_bytes();
     check_options();
+    check_ring();
+    check_access();
     check_pinned();
     printf("%d checks, %d failed\n", checks, failures);
     return failures != 0;

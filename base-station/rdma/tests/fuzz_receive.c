@@ -1,0 +1,136 @@
+/* libFuzzer: what a sender may say once it is proven: the records of a stream, in any
+ * order, whole or broken, to rdrecv's dispatch and its sink; copied, spliced, and spliced
+ * with a checksum. Only a stream that is whole ends well, and then all of it is there. */
+#include "../receive.c"
+
+#define XXH_INLINE_ALL
+#include <fcntl.h>
+#include <xxhash.h>
+
+#include "fuzz_stream.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct said { /* what a sender that keeps to the rules would have meant */
+    uint8_t bytes[FUZZ_CREDITS * FUZZ_CHUNK];
+    size_t length;
+    uint64_t count;
+    bool ended, broken; /* broken: something else was said before the end */
+};
+
+static void say_data(struct fuzz_peer *peer, struct said *said, struct fuzz_input *input)
+{
+    uint32_t length = 1 + fuzz_byte(input) * 16;
+    if (said->count == FUZZ_CREDITS || said->ended)
+        said->broken = true;
+    if (said->broken)
+        return;
+    memset(said->bytes + said->length, (int)fuzz_byte(input), length);
+    fuzz_add_record(peer, RECORD_DATA, said->count++, said->bytes + said->length, length);
+    said->length += length;
+}
+
+static void say_end(struct fuzz_peer *peer, struct said *said)
+{
+    uint8_t body[END_BYTES];
+    ending_put(body, &(struct ending){said->length,
+                                      XXH64(said->bytes, said->length, 0)});
+    fuzz_add_record(peer, RECORD_END, said->count, body, sizeof body);
+    said->broken |= said->ended;
+    said->ended = true;
+    peer->before = peer->length;
+    peer->awaited = RECORD_DONE;
+    fuzz_add_record(peer, RECORD_BYE, 0, "", 0);
+}
+
+static void put_together(struct fuzz_peer *peer, struct said *said,
+                         struct fuzz_input *input)
+{
+    while (input->at < input->end && peer->length < 32768) {
+        unsigned what = fuzz_byte(input) % 8;
+        if (what < 4) {
+            say_data(peer, said, input);
+        } else if (what == 4) {
+            fuzz_add_record(peer, RECORD_HEARTBEAT, 0, "", 0);
+            said->broken |= said->ended;
+        } else if (what == 5) {
+            say_end(peer, said);
+        } else {
+            said->broken = true;
+            fuzz_add_raw(peer, input);
+        }
+    }
+    if (!peer->awaited)
+        peer->before = peer->length;
+}
+
+/* Where the stream goes to: a file in memory, or a pipe with room for all of it. */
+static int open_target(struct receiver *receiver, bool piped, int *reader)
+{
+    int ends[2] = {-1, -1};
+    *reader = -1;
+    if (!piped)
+        ends[1] = memfd_create("out", MFD_CLOEXEC);
+    else if (pipe(ends) == 0 && fcntl(ends[1], F_SETPIPE_SZ, 1 << 20) > 0)
+        *reader = ends[0];
+    if (ends[1] < 0 ||
+        target_find(&receiver->target, NULL, ends[1], false, &receiver->trouble) < 0)
+        abort();
+    return ends[1];
+}
+
+static void compare(const struct said *said, int out, int reader)
+{
+    static uint8_t got[sizeof said->bytes + 1];
+    size_t have = 0;
+    if (reader < 0)
+        lseek(out, 0, SEEK_SET);
+    else
+        close(out);
+    for (ssize_t more = 1; more > 0; have += more > 0 ? (size_t)more : 0)
+        more = read(reader < 0 ? out : reader, got + have, sizeof got - have);
+    if (have != said->length || memcmp(got, said->bytes, have) != 0)
+        abort();
+    if (reader < 0)
+        close(out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct fuzz_peer peer;
+    static struct said said;
+    static struct receiver receiver;
+    struct options options = {.checksum = true};
+    struct fuzz_input input = {data, data + size};
+    int reader;
+    unsigned how = fuzz_byte(&input);
+    struct hello hello = {.chunk = FUZZ_CHUNK, .credits = FUZZ_CREDITS,
+                          .checksum = how % 2 ? CHECKSUM_XXH64 : CHECKSUM_NONE};
+    fuzz_peer_open(&peer);
+    memset(&said, 0, sizeof said);
+    memset(&receiver, 0, sizeof receiver);
+    put_together(&peer, &said, &input);
+    child_init(&receiver.child);
+    receiver.options = &options;
+    receiver.signal_fd = -1;
+    receiver.meeting = (struct meeting){.mine = hello, .theirs = hello};
+    int out = open_target(&receiver, how & 2, &reader);
+    receiver.transport = tcp_open(fuzz_peer_start(&peer), &receiver.trouble);
+    if (!receiver.transport || begin(&receiver) < 0)
+        abort();
+    bool good = receive_all(&receiver) == 0;
+    ring_end(&receiver.ring);
+    sink_close(&receiver.sink);
+    transport_close(receiver.transport);
+    ring_close(&receiver.ring);
+    fuzz_peer_end(&peer);
+    if (!said.broken && !peer.late && said.ended != good)
+        abort();
+    if (good && !said.broken)
+        compare(&said, out, reader);
+    else
+        close(out);
+    if (reader >= 0)
+        close(reader);
+    return 0;
+}

@@ -1,0 +1,52 @@
+/* The files that this run has made: see treemade.h. */
+#include "treemade.h"
+
+#include <stdlib.h>
+
+/* Where the file is, or the free place where it belongs. */
+static struct tree_made_file *place_of(const struct tree_made *made, uint64_t device,
+                                       uint64_t inode)
+{
+    size_t at = (size_t)((inode ^ device << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 20);
+    struct tree_made_file *file;
+    do
+        file = &made->file[at++ & (made->room - 1)];
+    while (file->inode && (file->inode != inode || file->device != device));
+    return file;
+}
+
+bool tree_made_has(const struct tree_made *made, const struct stat *state)
+{
+    return made->count && place_of(made, state->st_dev, state->st_ino)->inode;
+}
+
+static int grow(struct tree_made *made)
+{
+    struct tree_made more = {.room = made->room ? made->room * 2 : 64};
+    more.file = calloc(more.room, sizeof *more.file);
+    if (!more.file)
+        return -1;
+    for (size_t i = 0; i < made->room; i++)
+        if (made->file[i].inode)
+            *place_of(&more, made->file[i].device, made->file[i].inode) = made->file[i];
+    free(made->file);
+    made->file = more.file;
+    made->room = more.room;
+    return 0;
+}
+
+int tree_made_add(struct tree_made *made, const struct stat *state)
+{
+    if (made->count >= made->room / 4 * 3 && grow(made) < 0)
+        return -1;
+    *place_of(made, state->st_dev, state->st_ino) =
+        (struct tree_made_file){state->st_dev, state->st_ino};
+    made->count++;
+    return 0;
+}
+
+void tree_made_close(struct tree_made *made)
+{
+    free(made->file);
+    *made = (struct tree_made){0};
+}

@@ -1,0 +1,90 @@
+"""How fast ib_send_bw and our tools are in guests, and between them.
+
+The figures mean nothing but in proportion to each other, within one boot.
+"""
+
+import json
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.guest.ends import RDMA, TOOLS, Ends
+from tests.guest.machine import Pair
+
+HERE = Path(__file__).parent
+MIB = 1 << 20
+PAIRS, TRIES = 5, 2
+DATA = "big"
+FROM_PIPE = f"{TOOLS}/splice <{DATA} |"
+INTO_PIPE = ("--", "sh", "-c", f"exec {TOOLS}/splice >/dev/null")
+
+
+def bring_splice(share: Path) -> None:
+    """A producer and consumer at a pipe, for `FROM_PIPE` and `INTO_PIPE`."""
+    words = ["cc", "-O2", "-o", str(share / "splice"), str(HERE / "splice.c")]
+    subprocess.run(words, check=True, timeout=60)
+
+
+def make_data(ends: Ends, size: int) -> None:
+    """The file that is sent, in the sender's memory."""
+    ends.sender.check(f"head -c {size} /dev/zero >/dev/shm/{DATA}")
+
+
+def shape(guests: Pair, how: str) -> None:
+    """Both ends of the cable, as tc-netem(8) says it."""
+    for guest in (guests.first, guests.second):
+        guest.check(f"tc qdisc replace dev eth1 root netem {how} limit 10000")
+
+
+def ib_send_bw(ends: Ends, message: int, depth: int, size: int) -> float:
+    """Bytes a second of perftest: so many messages at a time on one queue pair."""
+    words = f"ib_send_bw -d rxe0 -F -s {message} -t {depth} -r {depth}"
+    words += f" -n {size // message}"
+    ends.receiver.check(
+        f"({words} >/dev/null 2>&1 </dev/null &);"
+        " until ss -ltn | grep -q :18515; do sleep 0.1; done"
+    )
+    said = ends.sender.check(f"{words} {ends.receiver.address}")
+    found = re.search(rf"^ *{message} +\d+ +\S+ +(\S+)", said, re.M)
+    assert found, said
+    return float(found.group(1)) * MIB
+
+
+def beside(
+    ours: Callable[[], float], theirs: Callable[[], float], least: float
+) -> list[float]:
+    """Ratios of five pairs, AB BA, or of as many as decide whether their median is
+    enough. One that is not is asked for again, once: other loads come and go."""
+    for _ in range(TRIES):
+        ratios: list[float] = []
+        passed = 0
+        while max(passed, len(ratios) - passed) <= PAIRS // 2:
+            if len(ratios) % 2:
+                other = theirs()
+                ratio = ours() / other
+            else:
+                ratio = ours() / theirs()
+            ratios.append(ratio)
+            passed += ratio >= least
+        print("of the other:", *(f"{ratio:.2f}" for ratio in ratios))
+        if passed > PAIRS // 2:
+            break
+    return ratios
+
+
+def rdsend(
+    ends: Ends, *chosen: str, into: Sequence[str] = ("/dev/null",), piped: bool = False
+) -> float:
+    """Bytes a second of ours, from the file or from a pipe; `chosen` are options."""
+    options = [*RDMA, *chosen]
+    receiver = ends.receive(*into, options=options)
+    sender = ends.send(
+        *([] if piped else [DATA]), options=[*options, "--json"],
+        wrap=FROM_PIPE if piped else "",
+    )  # fmt: skip
+    sent, received = sender.ended(), receiver.ended()
+    assert sent.status == received.status == 0, (sent, received)
+    told = json.loads(sent.err.splitlines()[-1])
+    assert told["transport"] == "rdma", told
+    return float(told["bytes_per_s"])

@@ -1,0 +1,95 @@
+"""Other hosts without an sshd: an ssh that runs there what it is told, here."""
+
+import contextlib
+import fcntl
+import os
+import select
+import subprocess
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.rdma.ends import SLOWNESS
+
+RUNS_IT = 'exec sh -c "$2"\n'
+ASKS = """\
+[ "$1" = host1 ] && sleep 0.3  # so that another would ask first
+printf 'password of %s: ' "$1" >/dev/tty
+read answer </dev/tty
+echo "$1 $answer" >>asked
+"""
+
+
+@dataclass(frozen=True)
+class NearSsh:
+    """Gets HOST and a command, as ssh does; `first` is what it does before."""
+
+    folder: Path
+    first: str = ""
+
+    @property
+    def command(self) -> str:
+        path = self.folder / "ssh"
+        path.write_text(f"#!/bin/sh\n{self.first}{RUNS_IT}")
+        path.chmod(0o755)
+        return f"'{path}'"
+
+
+class Seat:
+    """A program in the foreground of a terminal of its own."""
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        place: Path,
+        environment: Mapping[str, str],
+        *,
+        reads: bool = True,
+    ) -> None:
+        """With `reads` its stdin is the terminal, too."""
+        self.shown = b""
+        self.master, slave = os.openpty()
+
+        def sit() -> None:
+            os.setsid()
+            fcntl.ioctl(2, termios.TIOCSCTTY, 0)
+
+        self.process = subprocess.Popen(
+            words,
+            stdin=slave if reads else subprocess.DEVNULL,
+            stdout=slave,
+            stderr=slave,
+            cwd=place,
+            env=environment,
+            preexec_fn=sit,
+        )
+        os.close(slave)
+
+    def types(self, text: bytes) -> None:
+        os.write(self.master, text)
+
+    def awaits(self, text: bytes, within_s: float = 10) -> None:
+        """Until it has shown that."""
+        until = time.monotonic() + within_s * SLOWNESS
+        while text not in self.shown:
+            left_s = until - time.monotonic()
+            ready, _, _ = select.select([self.master], [], [], max(left_s, 0))
+            assert ready, f"no {text!r} in {self.shown!r}"
+            self.shown += os.read(self.master, 4096)
+
+    def ended(self, within_s: float = 10) -> int:
+        """Its status; `shown` is all that was to be seen."""
+        until = time.monotonic() + within_s * SLOWNESS
+        with contextlib.suppress(OSError):  # EIO: nobody has the other side any more
+            while (left_s := until - time.monotonic()) > 0:
+                if select.select([self.master], [], [], left_s)[0]:
+                    self.shown += os.read(self.master, 4096)
+        return self.process.wait(timeout=max(until - time.monotonic(), 0.1))
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(timeout=10)
+        os.close(self.master)

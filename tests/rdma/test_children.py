@@ -1,0 +1,175 @@
+"""A command of rdsend or rdrecv that goes its own way: it asks at the terminal, it runs
+as another user; and the signals that this one was told to ignore."""
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.ends import KEY, SLOWNESS, End, Ended, Ends
+from tests.rdma.near import NearSsh, Seat
+from tests.rdma.running import Tools
+
+pytestmark = pytest.mark.e2e
+USER = 1000
+LEFT = "could not be ended: it runs as another user"
+
+
+def become_user() -> None:
+    os.setgroups([])
+    os.setgid(USER)
+    os.setuid(USER)
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """One that an ordinary user may enter, too, with an `asroot` in it: a sudo."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can be two users")
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    asroot = folder / "asroot"
+    shutil.copy(shutil.which("setpriv") or "setpriv", asroot)
+    asroot.chmod(0o4755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def users(rdma_tools: Path, place: Path) -> Iterator[Ends]:
+    """Its ends may start what the user cannot end."""
+    ends = Ends(rdma_tools, place)
+    yield ends
+    ends.close()
+
+
+def roots(place: Path, *words: str) -> list[str]:
+    return [f"{place}/asroot", "--reuid=0", "--regid=0", "--clear-groups", *words]
+
+
+def leave(end: End, within_s: float = 4) -> int:
+    """Waits for it alone: what it left behind has its stderr."""
+    return end.process.wait(timeout=within_s * SLOWNESS)
+
+
+def end_roots(ends: Ends) -> set[str]:
+    """Ends who is left of root's; the names of all who were."""
+    left = {}
+    for pid in ends.left():
+        with contextlib.suppress(OSError):
+            left[pid] = Path(f"/proc/{pid}/comm").read_text().strip()
+    for pid, name in left.items():
+        if name in ("sh", "sleep", "cat"):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(os.getpgid(pid), signal.SIGKILL)
+    return set(left.values())
+
+
+def said(end: End) -> Ended:
+    return end.ended(5)
+
+
+TELLS = ("sh", "-c", "cat >/dev/null; echo end >seen")
+
+
+def test_a_consumer_that_is_roots_sees_no_end(users: Ends) -> None:
+    command = ["--", *roots(users.place, *TELLS)]
+    receiver = users.receive(*command, before=become_user)
+    sender = users.send("/dev/zero", options=["--rate", "1M"])
+    time.sleep(0.3)
+    sender.kill()
+    assert leave(receiver) == 1
+    time.sleep(0.3)
+    assert "rdrecv-keeper" in end_roots(users)
+    assert LEFT in said(receiver).err
+    assert not (users.place / "seen").exists()
+
+
+def test_nor_does_one_below_a_shell_of_the_users(users: Ends) -> None:
+    line = " ".join(f"'{word}'" for word in roots(users.place, *TELLS))
+    receiver = users.receive("--", "sh", "-c", f"{line}; true", before=become_user)
+    sender = users.send("/dev/zero", options=["--rate", "1M"])
+    time.sleep(0.3)
+    sender.kill()
+    assert leave(receiver) == 1
+    time.sleep(0.3)
+    assert "rdrecv-keeper" in end_roots(users)
+    assert "what sh started could not be ended" in said(receiver).err
+    assert not (users.place / "seen").exists()
+
+
+def test_nor_when_rdrecv_is_killed(users: Ends) -> None:
+    command = ["--", *roots(users.place, *TELLS)]
+    receiver = users.receive(*command, before=become_user)
+    sender = users.send("/dev/zero", options=["--rate", "1M"])
+    time.sleep(0.3)
+    receiver.kill()
+    assert leave(receiver) == -signal.SIGKILL
+    assert sender.ended(4).status != 0
+    time.sleep(0.3)
+    assert "rdrecv-keeper" in end_roots(users)
+    assert not (users.place / "seen").exists()
+
+
+@pytest.mark.parametrize("command", [("cat", "/dev/zero"), ("sleep", "1000")])
+def test_a_producer_that_is_roots_holds_nobody(
+    users: Ends, rdma_tools: Path, command: tuple[str, ...]
+) -> None:
+    """One that writes hears of it, too."""
+    receiver = users.receive("/dev/null")
+    words = [str(rdma_tools / "rdsend"), "127.0.0.1", str(users.port), "--"]
+    sender = End(
+        [*words, *roots(users.place, *command)], users.place, before=become_user
+    )
+    time.sleep(0.3)
+    receiver.kill()
+    assert leave(sender) == 1
+    assert ("cat" in end_roots(users)) is False
+    assert (LEFT in said(sender).err) is (command[0] == "sleep")
+
+
+def test_a_leash_gives_up_what_is_roots(rdma_tools: Path, place: Path) -> None:
+    """Without a spin; and its consumer sees no end."""
+    tools = Tools(rdma_tools, NearSsh(place), place)
+    tools.environment["RDPIPE_TEST"] = str(place)
+    line = " ".join(f"'{word}'" for word in roots(place, *TELLS))
+    rows = ["yes | head -n9; sleep 1000", f"host1:{line}"]
+    process = tools.start("rdpipe", *rows, before=become_user)
+    tools.await_words("sleep", "1000")
+    tools.await_words("cat")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=8 * SLOWNESS) == 130
+    left = {os.path.basename(words[0]) for words in tools.ours().values()}
+    assert left <= {"sh", "cat", "asroot", "rdrecv"}, left
+    end_roots(Ends(rdma_tools, place))
+    assert process.stderr and LEFT.encode() in process.stderr.read()
+    assert not (place / "seen").exists()
+    tools.close()
+
+
+def test_one_that_asks_at_the_terminal_is_ended(ends: Ends) -> None:
+    receiver = ends.receive("out")
+    words = [str(ends.folder / "rdsend"), "127.0.0.1", str(ends.port), "--", "cat"]
+    seat = Seat(words, ends.place, {**os.environ, "RDPIPE_KEY": KEY.decode()})
+    assert seat.ended(5) == 128 + signal.SIGTTIN
+    assert b"the producer cat was stopped: it asks at the terminal" in seat.shown
+    assert receiver.ended().status == 1
+    seat.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_what_is_ignored_stays_ignored(ends: Ends, number: signal.Signals) -> None:
+    def ignore() -> None:
+        signal.signal(number, signal.SIG_IGN)
+
+    receiver = ends.receive(before=ignore)
+    receiver.kill(number)
+    assert ends.send_bytes(b"all").status == 0
+    ended = receiver.ended()
+    assert (ended.status, ended.out) == (0, b"all"), ended.err

@@ -1,0 +1,111 @@
+"""rdpipe's leashes on this machine: files as segments, faults, and what ends them."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.near import NearSsh
+from tests.rdma.running import Tools
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
+    running = Tools(rdma_tools, NearSsh(tmp_path), tmp_path)
+    yield running
+    running.close()
+
+
+def leashes(tools: Tools, count: int, within_s: float = 10) -> list[int]:
+    """Waits until so many processes are leashes or their guards."""
+    until = time.monotonic() + within_s
+    while True:
+        rows = tools.ours().items()
+        found = [pid for pid, words in rows if words[1:2] == ["--leash"]]
+        if len(found) >= count:
+            return found
+        assert time.monotonic() < until, f"{len(found)} leashes of {count}"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("host", ["", "host1:"])
+@pytest.mark.parametrize("sign", [">", ">>"])
+def test_a_file_alone_is_written_not_run(tools: Tools, host: str, sign: str) -> None:
+    target = tools.place / "script"
+    target.write_text("#!/bin/sh\ntouch ran\n")
+    target.chmod(0o755)
+    ended = tools.run("rdpipe", f"{host}{sign}script", stdin=b"data\n")
+    assert ended.returncode == 0, ended.stderr
+    assert not (tools.place / "ran").exists()
+    before = b"#!/bin/sh\ntouch ran\n" if sign == ">>" else b""
+    assert target.read_bytes() == before + b"data\n"
+
+
+@pytest.mark.parametrize("verb", ["read", "write", "append"])
+def test_a_leash_refuses_a_file_without_a_hop(tools: Tools, verb: str) -> None:
+    (tools.place / "script").write_text("#!/bin/sh\ntouch ran\n")
+    (tools.place / "script").chmod(0o755)
+    lines = f"leash 1 - -\n{verb} {b'script'.hex()}\nrun\n".encode()
+    words = [str(tools.folder / "rdrecv"), "--leash"]
+    ended = subprocess.run(
+        words, input=lines, capture_output=True, timeout=10, cwd=tools.place
+    )
+    assert b"a segment that does not fit its hops" in ended.stdout
+    assert not (tools.place / "ran").exists()
+
+
+def test_a_fifo_is_appended_to_once_it_has_a_reader(tools: Tools) -> None:
+    os.mkfifo(tools.place / "fifo")
+    process = tools.start("rdpipe", "echo x", "host1:>>fifo")
+    leashes(tools, 4)
+    with (tools.place / "fifo").open("rb") as reader:
+        assert reader.read() == b"x\n"
+    assert process.wait(timeout=10) == 0
+
+
+def test_a_fifo_without_a_reader_can_be_given_up(tools: Tools) -> None:
+    os.mkfifo(tools.place / "fifo")
+    process = tools.start("rdpipe", "echo x", "host1:>>fifo")
+    leashes(tools, 4)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=5) == 130
+    tools.none_left(within_s=3)
+
+
+def test_a_name_of_two_lines_is_told_in_one(tools: Tools) -> None:
+    ended = tools.run("rdpipe", "echo x", ">>no/a\nstatus 0")
+    assert ended.returncode == 1
+    assert b"./no/a\\nstatus 0: No such file or directory\n" in ended.stderr
+
+
+def test_ctrl_c_ends_rdpipe_though_a_leash_is_stuck(tools: Tools) -> None:
+    process = tools.start("rdpipe", "sleep 1000", "cat")
+    tools.await_words("sleep", "1000")
+    stuck = leashes(tools, 4)
+    for pid in stuck:
+        os.kill(pid, signal.SIGSTOP)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=8) == 130
+    for pid in sorted(set(stuck) & set(tools.ours())):
+        os.kill(pid, signal.SIGCONT)
+    tools.none_left(within_s=5)
+
+
+def test_what_is_ignored_stays_ignored(tools: Tools) -> None:
+    def ignore() -> None:  # as nohup, and as sh with "&"
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    process = tools.start("rdpipe", "echo x; sleep 0.5", "host1:cat", before=ignore)
+    tools.await_words("sleep", "0.5")
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out) == (0, b"x\n"), err

@@ -1,0 +1,323 @@
+"""rdcp on one machine: what is kept, what is refused and why, what a cut one leaves."""
+
+import fcntl
+import os
+import platform
+import resource
+import signal
+import struct
+import time
+from errno import EPERM
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.kernel import without
+from tests.rdma.running import Ended, Tools
+from tests.rdma.test_rdcp import copied, facts
+
+pytestmark = pytest.mark.e2e
+
+FCHOWN = {"x86_64": 93, "aarch64": 55}[platform.machine()]
+ENTER, LEAVE, FILE, DATA, WHOLE, PART, END = 2, 3, 4, 5, 6, 8, 9
+
+
+def record(kind: int, fixed: bytes = b"", name: bytes = b"") -> bytes:
+    return struct.pack("<BBHI", kind, 0, len(name), len(fixed + name)) + fixed + name
+
+
+def start(version: int = 2) -> bytes:
+    return record(1, struct.pack("<I", version))
+
+
+def file_of(size: int, name: bytes = b"f") -> bytes:
+    return record(FILE, struct.pack("<8xII16xQ16x", 0, 0, size), name)
+
+
+def sink(tools: Tools, stream: bytes) -> Ended:
+    return tools.run("rdcp", "--serve-sink", "--no-sync", ".", stdin=stream)
+
+
+def cut(tools: Tools, part: Path, *arguments: str) -> None:
+    """Starts a copy, and kills it when the part has something of its file."""
+    process = tools.start("rdcp", "--rate", "4M", *arguments)
+    until = time.monotonic() + 20
+    while not (part.exists() and part.stat().st_size > 1_000_000):
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    tools.none_left()
+
+
+@pytest.mark.parametrize("source", ["tree", "tree/."])
+def test_a_tree_that_was_cut_is_completed(tools: Tools, source: str) -> None:
+    tree, copy = tools.place / "tree", tools.place / "copy"
+    (tree / "a").mkdir(parents=True)
+    (tree / "a" / "f").write_bytes(b"f")
+    (tree / "d").mkdir()
+    (tree / "d" / "big").write_bytes(os.urandom(8_000_000))
+    (tree / "d").chmod(0o755)
+    (tree / "a").chmod(0o2750)
+    for when, folder in enumerate([tree / "a", tree / "d", tree]):
+        os.utime(folder, ns=(1, 10**9 * when + 7))
+    cut(tools, copy / "d" / ".big.rdcp-part", "-r", source, "copy")
+    assert (copy / "d").stat().st_mode & 0o777 == 0o700  # nobody else looks in yet
+    ended = tools.run("rdcp", "-rv", source, "copy")
+    copied(ended)
+    assert b"2 files, 8000001 bytes" not in ended.stderr  # it went on
+    (tree / "a").chmod(0o750)  # the other bits are --archive's
+    os.utime(tree / "a", ns=(1, 7))
+    assert facts(copy) == facts(tree)
+    assert copy.stat().st_mode == tree.stat().st_mode
+    assert copy.stat().st_mtime_ns == tree.stat().st_mtime_ns
+
+
+def test_a_folder_that_was_there_keeps_its_mode(tools: Tools) -> None:
+    (tools.place / "a" / "d").mkdir(parents=True)
+    (tools.place / "a" / "d" / "f").write_bytes(b"f")
+    (tools.place / "b" / "d").mkdir(parents=True)
+    (tools.place / "b").chmod(0o711)
+    (tools.place / "b" / "d").chmod(0o710)
+    copied(tools.run("rdcp", "-r", "a/.", "b"))
+    assert (tools.place / "b" / "d" / "f").exists()
+    assert (tools.place / "b").stat().st_mode & 0o7777 == 0o711
+    assert (tools.place / "b" / "d").stat().st_mode & 0o7777 == 0o710
+
+
+def test_archive_says_whose_owner_was_not_kept(tools: Tools) -> None:
+    (tools.place / "d").mkdir()
+    (tools.place / "d" / "a").write_bytes(b"a")
+    (tools.place / "d" / "a").chmod(0o4755)
+    before = without(FCHOWN, EPERM)
+    ended = tools.run("rdcp", "--archive", "d", "copy", before=before)
+    assert ended.returncode == 1
+    for name in ("copy/a", "copy"):
+        said = f"rdcp: {name}: arrived, but its owner and group could not be kept: "
+        assert said.encode() in ended.stderr
+    assert (tools.place / "copy" / "a").read_bytes() == b"a"
+    assert (tools.place / "copy" / "a").stat().st_mode & 0o7777 == 0o755
+
+
+def test_a_time_before_1970_has_its_fraction(tools: Tools) -> None:
+    (tools.place / "a").write_bytes(b"a")
+    os.utime(tools.place / "a", ns=(1, -1_500_000_000))
+    copied(tools.run("rdcp", "a", "b"))
+    assert (tools.place / "b").stat().st_mtime_ns == -1_500_000_000
+
+
+@pytest.mark.parametrize(
+    ("stream", "why"),
+    [
+        (b"", "it ends before its end"),
+        (start(3), "is version 3, this rdcp knows 2: install the same release on both"),
+        (record(1, bytes(12)), "is version 0, this rdcp knows 2"),
+        (record(END, bytes(24)), "does not say its version"),
+        (start() + start(), "a record of another kind of stream"),
+        (start() + record(LEAVE), "it leaves a folder that it did not enter"),
+        (start() + record(ENTER, bytes(32), b"d") * 2, "it ends before its end"),
+        (
+            start() + record(ENTER, bytes(32), b"d") + record(END, bytes(24)),
+            "it ends within a folder",
+        ),
+        (
+            start() + record(ENTER, bytes(32), b"d") + record(ENTER, bytes(32)),
+            "a folder below DST without a name",
+        ),
+        (start() + record(PART, bytes(40), b"p"), "a record of another kind of stream"),
+        (start() + record(WHOLE, bytes(16)), "a record where it does not belong"),
+        (start() + file_of(1) + record(END, bytes(24)), "where it does not belong"),
+        (start() + file_of(1)[:-2], "it ends within a record"),
+        (start() + b"\xff" * 8, "a record of no known kind"),
+    ],
+)
+def test_a_sink_says_what_it_refused(tools: Tools, stream: bytes, why: str) -> None:
+    ended = sink(tools, stream)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(b"rdcp: the stream") and why.encode() in ended.stderr
+    assert ended.stderr.count(b"\n") == 1
+
+
+def test_a_source_says_that_the_sink_is_another_release(tools: Tools) -> None:
+    stream = start(1) + record(END, bytes(24))
+    ended = tools.run("rdcp", "--serve-source", "a", stdin=stream)
+    assert (ended.returncode, ended.stdout) == (1, b"")
+    assert b"the stream is version 1, this rdcp knows 2" in ended.stderr
+
+
+def test_more_sources_than_one_command_line_takes(tools: Tools) -> None:
+    names = [f"{i:04}" + "n" * 196 for i in range(2600)]
+    (tools.place / "a").mkdir()
+    (tools.place / "b").mkdir()
+    for name in names:
+        (tools.place / "a" / name).touch()
+    ended = tools.run("rdcp", "-v", *(f"a/{name}" for name in names), "b")
+    copied(ended)
+    assert sorted(os.listdir(tools.place / "b")) == names
+    assert ended.stderr.count(b" files, 0 bytes") == 2
+
+
+@pytest.mark.parametrize("option", ["-v", "--verbose"])
+def test_verbose_counts(tools: Tools, option: str) -> None:
+    (tools.place / "a").write_bytes(b"abc")
+    ended = tools.run("rdcp", option, "a", "b")
+    copied(ended)
+    assert b"rdcp: 1 files, 3 bytes" in ended.stderr
+
+
+def test_a_colon_makes_a_name_local(tools: Tools) -> None:
+    (tools.place / "a:b").write_bytes(b"local")
+    copied(tools.run("rdcp", ":a:b", ":c:d"))
+    assert (tools.place / "c:d").read_bytes() == b"local"
+
+
+@pytest.mark.parametrize("row", [["", "b"], ["-r", "a", ""], ["-r", ":", "b"]])
+def test_an_empty_name_is_none(tools: Tools, row: list[str]) -> None:
+    (tools.place / "a").mkdir()
+    ended = tools.run("rdcp", *row)
+    assert ended.returncode == 2
+    assert b"an empty name" in ended.stderr
+    assert os.listdir(tools.place) == ["a"]
+
+
+def test_one_source_does_not_replace_another(tools: Tools) -> None:
+    place = tools.place
+    for top in ("a", "b"):
+        (place / top / "d").mkdir(parents=True)
+        (place / top / "f").write_bytes(top.encode())
+        (place / top / "d" / top).write_bytes(top.encode())
+        (place / top / "d" / "both").write_bytes(top.encode())
+    (place / "to").mkdir()
+    (place / "to" / "f").write_bytes(b"old")
+    ended = tools.run("rdcp", "a/f", "b/f", "to")
+    assert ended.returncode == 1
+    assert b"rdcp: f: another source had that name" in ended.stderr
+    assert (place / "to" / "f").read_bytes() == b"a"
+    ended = tools.run("rdcp", "-r", "a/d", "b/d", "to")  # as cp: folders are merged
+    assert ended.returncode == 1
+    assert ended.stderr.count(b"another source had that name") == 1
+    assert b"rdcp: d/both: " in ended.stderr
+    merged = {p.name: p.read_bytes() for p in (place / "to" / "d").iterdir()}
+    assert merged == {"a": b"a", "b": b"b", "both": b"a"}
+
+
+def test_two_machines_files_of_one_name_are_refused(tools: Tools) -> None:
+    ended = tools.run("rdcp", "h1:x/notes", "h2:notes/", "to")
+    assert ended.returncode == 2
+    assert b'"h1:x/notes" and "h2:notes/": both would get' in ended.stderr
+
+
+@pytest.mark.parametrize("target", ["dir/sub", "dir/new", "dir", "link/sub"])
+def test_a_directory_does_not_go_into_itself(tools: Tools, target: str) -> None:
+    sub = tools.place / "dir" / "sub"
+    sub.mkdir(parents=True)
+    (tools.place / "dir" / "f").write_bytes(b"f")
+    (tools.place / "link").symlink_to("dir")
+    ended = tools.run("rdcp", "-r", "dir", target)
+    assert ended.returncode == 1
+    assert ended.stderr.count(b": a directory cannot be copied into itself") == 1
+    below = sub / "dir" if "sub" in target else None
+    found = sorted(path for path in (tools.place / "dir").rglob("*") if path != below)
+    expected = [below / "f"] if below else []
+    assert found == sorted([tools.place / "dir" / "f", sub, *expected])
+
+
+@pytest.mark.parametrize("length", [244, 245, 255])
+def test_names_as_long_as_can_be(tools: Tools, length: int) -> None:
+    tree = tools.place / "tree"
+    tree.mkdir()
+    (tree / ("n" * length)).write_bytes(b"n")
+    (tree / ("l" * length)).symlink_to("nowhere")
+    (tree / "d" / ("m" * length)).mkdir(parents=True)
+    copied(tools.run("rdcp", "-r", "tree", "copy"))
+    assert facts(tools.place / "copy") == facts(tree)
+
+
+def test_a_long_name_is_gone_on_with(tools: Tools) -> None:
+    name = "é" * 127
+    (tools.place / "tree").mkdir()
+    data = os.urandom(8_000_000)
+    (tools.place / "tree" / name).write_bytes(data)
+    (tools.place / "to").mkdir()
+    process = tools.start("rdcp", "--rate", "4M", "-r", "tree", "to")
+    until = time.monotonic() + 20
+    while not any(p.stat().st_size > 10**6 for p in (tools.place / "to").rglob(".*")):
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.02)
+    process.kill()
+    process.communicate()
+    tools.none_left()
+    ended = tools.run("rdcp", "-rv", "tree", "to")
+    copied(ended)
+    assert (tools.place / "to" / "tree" / name).read_bytes() == data
+    assert os.listdir(tools.place / "to" / "tree") == [name]
+    assert b"1 files, " in ended.stderr
+    assert b"1 files, 8000000 bytes" not in ended.stderr
+
+
+@pytest.mark.parametrize("there", ["link", "hard link", "fifo", "another's", "own"])
+def test_what_stands_where_a_part_is_to_be(tools: Tools, there: str) -> None:
+    part, other = tools.place / ".h.rdcp-part", tools.place / "other"
+    (tools.place / "a").write_bytes(b"new")
+    other.write_bytes(b"kept")
+    if there == "link":
+        part.symlink_to(other)
+    elif there == "hard link":
+        part.hardlink_to(other)
+    elif there == "fifo":
+        os.mkfifo(part)
+    else:
+        part.write_bytes(b"left over, and longer")
+    anothers = there == "another's" and os.geteuid() == 0
+    if anothers:
+        os.chown(part, 1234, 1234)
+    with (part if anothers else other).open("r+b") as held:
+        copied(tools.run("rdcp", "a", "h"))
+        held.write(b"!")  # whoever had it open has no hand in the file
+    assert (tools.place / "h").read_bytes() == b"new"
+    assert other.read_bytes() == (b"kept" if anothers else b"!ept")
+    assert sorted(os.listdir(tools.place)) == ["a", "h", "other"]
+
+
+@pytest.mark.parametrize("there", ["folder", "locked"])
+def test_a_part_that_cannot_be_is_named(tools: Tools, there: str) -> None:
+    part = tools.place / ".h.rdcp-part"
+    (tools.place / "a").write_bytes(b"new")
+    if there == "folder":
+        part.mkdir()
+        ended = tools.run("rdcp", "a", "h")
+        why = b"Is a directory"
+    else:
+        with part.open("wb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            ended = tools.run("rdcp", "a", "h")
+        why = b"another rdcp is writing it"
+    assert ended.returncode == 1
+    assert b"rdcp: h: cannot write .h.rdcp-part: " + why in ended.stderr
+    assert not (tools.place / "h").exists()
+
+
+def test_no_note_is_left_of_a_file_that_was_longer(tools: Tools) -> None:
+    (tools.place / "a").write_bytes(b"short")
+    (tools.place / ".h.rdcp-part").write_bytes(b"x" * 10**6)
+    (tools.place / ".h.rdcp-from").write_bytes(b"2000000 1 1\nh")
+    copied(tools.run("rdcp", "a", "h"))
+    assert sorted(os.listdir(tools.place)) == ["a", "h"]
+
+
+@pytest.mark.parametrize(("size", "kept"), [(200_000, False), (2_000_000, True)])
+def test_of_a_write_that_failed_only_a_big_part_stays(
+    tools: Tools, size: int, kept: bool
+) -> None:
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    stream = start() + file_of(size) + record(DATA, bytes(8 + 200_000))
+    stream += record(WHOLE, struct.pack("<IIQ", 1, 0, 0)) + record(END, bytes(24))
+    row = ["--serve-sink", "--no-sync", "."]
+    ended = tools.run("rdcp", *row, stdin=stream, before=limited)
+    assert ended.returncode == 1
+    assert b"rdcp: f: File too large" in ended.stderr
+    left = [".f.rdcp-from", ".f.rdcp-part"] if kept else []
+    assert sorted(os.listdir(tools.place)) == left

@@ -1,0 +1,53 @@
+"""A signal ends rdsend in order before there is a stream, too: it says so, at once."""
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.rdma.ends import SLOWNESS, End, Ends
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def silent() -> Iterator[socket.socket]:
+    """Takes one connection and says nothing; the next is not even answered."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
+        yield listener
+
+
+def ends_by(sender: End, number: signal.Signals) -> None:
+    time.sleep(0.2)
+    since_s = time.monotonic()
+    sender.kill(number)
+    ended = sender.ended()
+    assert time.monotonic() - since_s < 1.5 * SLOWNESS
+    assert ended.status == 128 + number
+    assert f"ended by signal {number:d}" in ended.err and ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_while_the_other_end_proves_nothing(
+    ends: Ends, silent: socket.socket, number: signal.Signals
+) -> None:
+    ends_by(ends.send("/etc/hostname", port=silent.getsockname()[1]), number)
+
+
+def test_while_it_connects(ends: Ends, silent: socket.socket) -> None:
+    port = silent.getsockname()[1]
+    with socket.create_connection(("127.0.0.1", port)):
+        hosts = "127.0.0.1,127.0.0.2"  # nor is the next one tried
+        ends_by(ends.send("/etc/hostname", host=hosts, port=port), signal.SIGTERM)
+
+
+def test_a_fifo_that_nobody_writes_to(ends: Ends, silent: socket.socket) -> None:
+    """Before it dials nothing is to be told: the signal itself ends it."""
+    os.mkfifo(ends.place / "fifo")
+    sender = ends.send("fifo", port=silent.getsockname()[1])
+    time.sleep(0.2)
+    sender.kill(signal.SIGTERM)
+    assert sender.ended(3).status == -signal.SIGTERM

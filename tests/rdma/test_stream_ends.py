@@ -1,0 +1,227 @@
+"""rdsend and rdrecv at their edges: descriptors that are closed, targets that are links
+or gone, ends that come at the end, files that change or say no size, a deaf stderr."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import time
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tests.rdma.ends import KEY, SLOWNESS, End, Ends
+from tests.rdma.kernel import CAP_CHOWN, without_capability
+from tests.rdma.records import ABORT, DATA, END, ENDING, SENDER, Hello, Peer, record
+from tests.rdma.test_stream_hostile import Knock, knock
+
+__all__ = ["knock"]  # a fixture
+pytestmark = pytest.mark.e2e
+NONE = ["--checksum", "none"]
+
+
+def started(
+    ends: Ends, tool: str, *words: str, stdout: int | IO[bytes] = subprocess.PIPE
+) -> End:
+    end = End([str(ends.folder / tool), *words], ends.place, stdout=stdout)
+    ends._started.append(end)
+    return end
+
+
+class TestDescriptors:
+    def test_what_is_closed_is_no_place_for_words(self, ends: Ends) -> None:
+        """Neither socket nor file gets the number 2, and with it what -v says."""
+        receiver = ends.receive(
+            "out", options=["-v"], before=lambda: os.closerange(0, 3)
+        )
+        assert ends.send_bytes(b"clean" * 200_000).status == 0
+        assert receiver.ended().status == 0
+        assert (ends.place / "out").read_bytes() == b"clean" * 200_000
+
+    def test_a_closed_stdin_or_stdout_is_refused_before_anyone_comes(
+        self, ends: Ends
+    ) -> None:
+        for tool, words, fd in (("rdsend", "127.0.0.1 9", 0), ("rdrecv", "0", 1)):
+            line = f"exec {ends.folder / tool} {words} {fd}>&-"
+            ended = End(["sh", "-c", line], ends.place).ended(3)
+            assert ended.status == 1 and "Bad file descriptor" in ended.err
+
+    def test_a_key_on_stdin_leaves_stdin_to_the_command(self, ends: Ends) -> None:
+        receiver = ends.receive()
+        line = f"printf %s '{KEY.decode()}' | {ends.folder}/rdsend --key-fd 0 127.0.0.1"
+        words = ["sh", "-c", f"{line} {ends.port} -- sh -c 'cat && echo open'"]
+        assert End(words, ends.place).ended().status == 0
+        assert receiver.ended().out == b"open\n"
+
+    def test_a_key_file_does_not_leave_the_other_key_to_the_command(
+        self, ends: Ends
+    ) -> None:
+        (ends.place / "key").write_bytes(KEY)
+        receiver = ends.receive()
+        sender = ends.send(
+            "--", "sh", "-c", "echo ${RDPIPE_KEY-none}", options=["--key-file", "key"]
+        )
+        assert sender.ended().status == 0
+        assert receiver.ended().out == b"none\n"
+
+    def test_a_key_that_does_not_come_can_be_given_up(self, ends: Ends) -> None:
+        reader, writer = os.pipe()
+        words = [str(ends.folder / "rdrecv"), "--key-fd", str(reader), "0"]
+        receiver = End(words, ends.place, pass_fds=[reader])
+        time.sleep(0.2)
+        receiver.kill(signal.SIGINT)
+        assert receiver.ended(3).status == -signal.SIGINT
+        os.close(reader)
+        os.close(writer)
+
+
+class TestTargets:
+    def test_what_a_link_in_proc_leads_to_is_written_in_place(self, ends: Ends) -> None:
+        receiver = ends.receive("/dev/stdout")  # a pipe
+        assert ends.send_bytes(b"through").status == 0
+        ended = receiver.ended()
+        assert (ended.status, ended.out) == (0, b"through")
+
+    def test_a_file_that_lost_its_name_is_refused(self, ends: Ends) -> None:
+        with (ends.place / "gone").open("wb") as gone:
+            os.unlink(ends.place / "gone")
+            end = started(ends, "rdrecv", "0", "/dev/stdout", stdout=gone)
+            ended = end.ended(3)
+        assert ended.status == 1 and "/dev/stdout" in ended.err
+        assert list(ends.place.iterdir()) == []
+
+    @pytest.mark.parametrize("name", ["", "absent/", "absent//"])
+    def test_a_name_of_no_file_is_refused_before_anyone_comes(
+        self, ends: Ends, name: str
+    ) -> None:
+        ended = started(ends, "rdrecv", "0", name).ended(3)
+        assert ended.status == 1 and "cannot" in ended.err
+
+    def test_what_came_meanwhile_is_not_replaced(self, ends: Ends) -> None:
+        receiver = ends.receive("out")
+        os.mkfifo(ends.place / "out")
+        sent, received = ends.send_bytes(b"late"), receiver.ended()
+        assert sent.status == 1 and received.status == 1
+        assert "File exists" in received.err
+        assert stat.S_ISFIFO((ends.place / "out").stat().st_mode)
+        assert os.listdir(ends.place) == ["out"]
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+    def test_a_set_uid_bit_goes_with_its_owner(self, ends: Ends) -> None:
+        target = ends.place / "out"
+        target.write_bytes(b"old")
+        os.chown(target, 1234, 4321)
+        target.chmod(0o6755)
+        receiver = ends.receive("out", before=without_capability(CAP_CHOWN))
+        assert ends.send_bytes(b"new").status == 0
+        ended = receiver.ended()
+        assert ended.status == 0 and "another owner" in ended.err
+        assert target.stat().st_uid == 0
+        assert stat.S_IMODE(target.stat().st_mode) == 0o755
+
+
+class TestWholeness:
+    def test_an_abort_behind_the_end_leaves_the_old_file(
+        self, ends: Ends, knock: Knock
+    ) -> None:
+        """Much is still to be written when both are heard."""
+        (ends.place / "out").write_bytes(b"old")
+        receiver = ends.receive("out")
+        peer: Peer = knock()
+        peer.prove_as_sender(KEY, Hello(SENDER, checksum=0, nonce=os.urandom(32)))
+        body = bytes(65536)
+        count = 32
+        said = [record(DATA, body, number) for number in range(count)]
+        said.append(record(END, ENDING.pack(len(body) * count, 0), count))
+        peer.send(b"".join(said) + record(ABORT, b"no", 1))
+        ended = receiver.ended(5)
+        whole = (ends.place / "out").read_bytes() != b"old"
+        assert whole == (ended.status == 0), ended
+
+    def test_signals_at_the_end_agree_with_what_is_there(self, ends: Ends) -> None:
+        """At whatever moment: status 0 or a signal after it, or the old file."""
+        for round_ in range(12):
+            (ends.place / "out").write_bytes(b"old")
+            receiver = ends.receive("out", options=["--sync"])
+            sender = ends.send("/proc/self/exe")
+            time.sleep(0.002 * round_)
+            receiver.kill(signal.SIGTERM)
+            sent, received = sender.ended(), receiver.ended()
+            if (ends.place / "out").read_bytes() == b"old":
+                assert sent.status != 0 and received.status != 0
+            else:
+                assert sent.status == 0, (round_, sent, received)
+
+    def test_a_command_may_work_longer_than_the_data_may_rest(self, ends: Ends) -> None:
+        idle = ["--idle-timeout", "1"]
+        receiver = ends.receive("--", "sh", "-c", "cat >out; sleep 1.6", options=idle)
+        assert ends.send("--", "echo", "all", options=idle).ended().status == 0
+        assert receiver.ended().status == 0
+
+    @pytest.mark.parametrize("checksum", ["xxh64", "none"])
+    def test_an_empty_file_that_grows(self, ends: Ends, checksum: str) -> None:
+        (ends.place / "in").touch()
+        fifo = ends.place / "fifo"
+        os.mkfifo(fifo)
+        receiver = ends.receive("fifo", options=["--checksum", checksum])
+        sender = ends.send("in", options=["--checksum", checksum])
+        time.sleep(0.3)
+        (ends.place / "in").write_bytes(b"late")
+        fifo.read_bytes()
+        receiver.ended()
+        sent = sender.ended()
+        assert sent.status == 0 or "changed while it was read" in sent.err
+
+    @pytest.mark.parametrize("options", [[], NONE])
+    @pytest.mark.parametrize("name", ["/proc/self/status", "/sys/kernel/mm/ksm/run"])
+    def test_files_of_the_kernel_say_no_size(
+        self, ends: Ends, name: str, options: list[str]
+    ) -> None:
+        if not Path(name).exists():
+            name = "/sys/kernel/fscaps"
+        receiver = ends.receive(options=options)
+        assert ends.send(name, options=options).ended().status == 0
+        ended = receiver.ended()
+        assert ended.status == 0 and ended.out
+
+
+class TestWords:
+    def test_json_when_nothing_came_about(self, ends: Ends) -> None:
+        ended = started(ends, "rdsend", "--json", "127.0.0.1", "1").ended()
+        said = json.loads(ended.err.splitlines()[-1])
+        assert ended.status == 1 == said["status"]
+        assert said["bytes"] == 0 and "connection refused" in said["error"]
+
+    def test_a_name_stays_in_its_line(self, ends: Ends) -> None:
+        for words in (
+            ["127.0.0.1", "1", "a\nb\x1b[2J"],
+            ["--key-file", "a\nb", "h", "1"],
+        ):
+            ended = started(ends, "rdsend", *words).ended()
+            assert ended.err.count("\n") == 1 and "\x1b" not in ended.err
+            assert "a?b" in ended.err
+
+    def test_a_stopped_terminal_stops_no_heartbeat(self, ends: Ends) -> None:
+        """Ctrl-S: its stderr takes nothing more; the other end hears it still."""
+        receiver = ends.receive("/dev/null", options=["--timeout", "1.5"])
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        try:
+            while True:
+                os.write(writer, bytes(4096))
+        except BlockingIOError:
+            os.set_blocking(writer, True)
+        words = ["--rate", "2M", "-v", "127.0.0.1", str(ends.port), "/dev/zero"]
+        sender = subprocess.Popen(
+            [ends.folder / "rdsend", *words], stderr=writer, cwd=ends.place,
+            env={**os.environ, "RDPIPE_KEY": KEY.decode()},
+        )  # fmt: skip
+        time.sleep(2.5 * SLOWNESS)
+        assert receiver.process.poll() is None
+        sender.kill()
+        sender.wait()
+        os.close(reader)
+        os.close(writer)
+        assert "left without a word" in receiver.ended().err
