@@ -1,111 +1,14 @@
-"""What each message of a browser may do, and what everybody is told."""
+"""Who is let in, who drives, who stops, and what everybody is told."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import pytest
 
-from fpvcar import config, paths, wire
-from fpvcar.access import Codes, Door, Rights
-from fpvcar.control import Control
+from fpvcar.access import Rights
 from fpvcar.drive_socket import Closing, Session
-from fpvcar.hub import Hub
-from fpvcar.wire import Answer, Error, Status, WheelsReason
-
-PROFILE = config.load(paths.HARDWARE / "bench.toml")
-
-
-@dataclass
-class FakeBoard:
-    """Keeps what it was told."""
-
-    battery: wire.Battery | None = None
-    told: list[tuple[str, bool]] = field(default_factory=list)
-
-    def set_head(self, on: bool) -> None:
-        self.told.append(("head", on))
-
-    def set_reversing(self, on: bool) -> None:
-        self.told.append(("reversing", on))
-
-
-class FakeCamera:
-    """Always fine."""
-
-    state = "ok"
-
-
-class FakeRanges:
-    """One wall ahead."""
-
-    def told(self, now_s: float) -> tuple[wire.Range, ...]:
-        return (wire.Range("front", 0.0, 0.5, 0.01),)
-
-
-CODES = Codes("123456", "grownups")
-
-
-class House:
-    """A hub with everything real but sockets, time and metal."""
-
-    def __init__(self, profile: config.Profile = PROFILE) -> None:
-        self.now_s = 100.0
-        self.duties: tuple[float, ...] = (0.0, 0.0)
-        self.board = FakeBoard()
-        self.control = Control(
-            profile, self.send, lambda _: 0.03, lambda: 7.5, lambda _: (), lambda: None,
-            lambda: round(self.now_s * 1e9),
-        )  # fmt: skip
-        self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
-        self.hub = Hub(
-            profile, self.control, Door(CODES), self.board,
-            FakeCamera(), FakeRanges(), self.welcome, lambda: self.now_s,
-        )  # fmt: skip
-
-    def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
-        self.duties = duties
-        return True
-
-    def welcome(self, code_needed: bool) -> wire.Welcome:
-        return wire.Welcome(
-            1, "Plague", "0", 0, 250, 40, 640, 480, 30.0, 0, code_needed, True, False
-        )
-
-    def visitor(
-        self, name: str, *, code: str = "", address: str = "10.0.0.1",
-        drive: bool = True, client: str = "",
-    ) -> "Visitor":  # fmt: skip
-        session = Session(address, Rights(drive=drive), 0.15)
-        visitor = Visitor(self, session)
-        visitor.say(wire.Hello(1, client or f"client-{name}", name, code))
-        return visitor
-
-
-@dataclass
-class Visitor:
-    """One browser and what it heard."""
-
-    house: House
-    session: Session
-    seq: int = 0
-
-    def say(self, message: wire.Upward) -> None:
-        self.house.hub.receive(self.session, message)
-
-    def drive(self, throttle: float, steer: float = 0.0, late_s: float = 0.0) -> None:
-        self.seq += 1
-        sent_ms = (self.house.now_s - late_s) * 1000.0
-        self.say(wire.Drive(self.seq, sent_ms, throttle, steer))
-
-    @property
-    def state(self) -> wire.State:
-        self.house.hub.tell()
-        assert self.session._state is not None
-        return self.session._state
-
-    def errors(self) -> list[Error]:
-        return [one for one in self.session._outbox if isinstance(one, Error)]
+from fpvcar.wire import down, up
+from tests.hub_rig import PROFILE, House, Visitor
 
 
 def test_the_first_visitor_of_the_bench_drives() -> None:
@@ -124,7 +27,7 @@ def test_a_real_car_waits_until_somebody_takes_the_wheel() -> None:
     house = House(msgspec.structs.replace(PROFILE, server=server))
     ann = house.visitor("Ann")
     assert ann.state.role == "watching" and ann.state.seat_free
-    ann.say(wire.Take())
+    ann.say(up.Take())
     assert ann.state.role == "driver"
 
 
@@ -145,24 +48,24 @@ def test_taking_an_occupied_wheel_says_who_and_how_long() -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     ann.drive(0.0)
     ann.drive(1.0)
-    bob.say(wire.Take())
+    bob.say(up.Take())
     assert bob.state.role == "watching"
     assert "Ann has the wheel" in bob.errors()[0].what
     assert "10 s" in bob.errors()[0].limit
     house.now_s += 10.0
-    bob.say(wire.Take())
+    bob.say(up.Take())
     assert (ann.state.role, bob.state.role) == ("watching", "driver")
 
 
 def test_a_new_driver_must_let_go_first() -> None:
     house = House()
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
-    ann.say(wire.Release())
+    ann.say(up.Release())
     assert ann.state.role == "watching" and bob.state.seat_free
-    bob.say(wire.Take())
+    bob.say(up.Take())
     bob.drive(1.0)
     assert house.duties == (0.0, 0.0)
-    assert bob.state.stop == wire.Stop("handover", "neutral")
+    assert bob.state.stop == down.Stop("handover", "neutral")
     bob.drive(0.0)
     bob.drive(1.0)
     assert house.duties[0] > 0.0 and bob.state.stop is None
@@ -173,7 +76,7 @@ def test_who_gives_the_wheel_away_while_driving_stops_the_car() -> None:
     ann = house.visitor("Ann")
     ann.drive(0.0)
     ann.drive(1.0)
-    ann.say(wire.Release())
+    ann.say(up.Release())
     assert house.duties == (0.0, 0.0)
 
 
@@ -183,41 +86,41 @@ def test_neutral_wishes_do_not_keep_the_wheel() -> None:
     house.now_s += 9.0
     ann.drive(0.0)
     house.now_s += 1.0
-    bob.say(wire.Take())
+    bob.say(up.Take())
     assert bob.state.role == "driver"
 
 
 def test_without_the_code_one_only_watches_and_stops() -> None:
     house = House()
     bob = house.visitor("Bob", drive=False)
-    for message in (wire.Take(), wire.Lights(), wire.Limit(0.5), wire.Resume()):
+    for message in (up.Take(), up.Lights(), up.Limit(0.5), up.Resume()):
         bob.say(message)
     assert [one.what for one in bob.errors()] == [
         "you may only watch",
         "only a grown-up sets the speed limit",
         "only the driver goes on",
     ]
-    assert ("head", True) not in house.board.told
+    assert ("head", True) not in house.lights.told
     assert bob.state.role == "watching" and not bob.state.may_drive
-    bob.say(wire.Estop())
-    assert bob.state.stop == wire.Stop("estop", "resume", "Bob")
+    bob.say(up.Estop())
+    assert bob.state.stop == down.Stop("estop", "resume", "Bob")
 
 
 def test_a_code_to_drive_does_not_clear_what_another_driver_stopped() -> None:
     house = House()
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
-    bob.say(wire.Estop())
-    bob.say(wire.Resume())
+    bob.say(up.Estop())
+    bob.say(up.Resume())
     assert bob.errors()[-1].what == "only the driver goes on"
-    assert ann.state.stop == wire.Stop("estop", "resume", "Bob")
+    assert ann.state.stop == down.Stop("estop", "resume", "Bob")
 
 
 def test_codes_unlock() -> None:
     house = House()
     bob = house.visitor("Bob", drive=False)
-    bob.say(wire.Unlock("999999"))
+    bob.say(up.Unlock("999999"))
     assert bob.errors()[-1].what == "wrong code"
-    bob.say(wire.Unlock("123456"))
+    bob.say(up.Unlock("123456"))
     assert bob.state.may_drive and not bob.state.grown_up
     mum = house.visitor("Mum", drive=False, code="grownups")
     assert mum.state.may_drive and mum.state.grown_up
@@ -227,14 +130,14 @@ def test_the_sixth_wrong_code_waits() -> None:
     house = House()
     bob = house.visitor("Bob", drive=False)
     for _ in range(6):
-        bob.say(wire.Unlock("999999"))
+        bob.say(up.Unlock("999999"))
     assert [one.what for one in bob.errors()] == [
         *["wrong code"] * 5, "too many wrong codes",
     ]  # fmt: skip
-    bob.say(wire.Unlock("123456"))
+    bob.say(up.Unlock("123456"))
     assert not bob.state.may_drive
     house.now_s += 60.0
-    bob.say(wire.Unlock("123456"))
+    bob.say(up.Unlock("123456"))
     assert bob.state.may_drive
 
 
@@ -244,15 +147,15 @@ def test_a_grown_up_takes_the_wheel_stops_and_limits() -> None:
     mum = house.visitor("Mum", code="grownups")
     ann.drive(0.0)
     ann.drive(1.0)
-    mum.say(wire.Limit(0.5))
+    mum.say(up.Limit(0.5))
     assert ann.state.limit == 0.5 and ann.state.throttle == 0.5
-    mum.say(wire.Estop())
+    mum.say(up.Estop())
     assert house.duties == (0.0, 0.0)
-    ann.say(wire.Resume())
+    ann.say(up.Resume())
     assert ann.errors()[-1].what == "a grown-up stopped the car"
-    assert ann.state.stop == wire.Stop("estop_grown_up", "grown_up", "Mum")
-    mum.say(wire.Resume())
-    mum.say(wire.Take())
+    assert ann.state.stop == down.Stop("estop_grown_up", "grown_up", "Mum")
+    mum.say(up.Resume())
+    mum.say(up.Take())
     assert (ann.state.role, mum.state.role) == ("watching", "driver")
 
 
@@ -282,7 +185,7 @@ def test_a_socket_that_was_replaced_acts_no_more() -> None:
         ann.drive(1.0)
     assert house.duties == (0.0, 0.0)
     with pytest.raises(Closing):
-        ann.say(wire.Release())
+        ann.say(up.Release())
     assert again.state.role == "driver"
     assert house.hub.sessions == [again.session]
 
@@ -302,7 +205,7 @@ def test_a_driver_who_leaves_stops_the_car_and_keeps_the_seat_for_a_while() -> N
     house.hub.leave(ann.session)
     house.hub.leave(ann.session)
     assert house.duties == (0.0, 0.0)
-    assert bob.state.stop == wire.Stop("silence", "neutral")
+    assert bob.state.stop == down.Stop("silence", "neutral")
     assert bob.state.driver == "Ann" and not bob.state.seat_free
     house.now_s += 10.0
     assert bob.state.driver is None and bob.state.seat_free
@@ -315,7 +218,7 @@ def test_ten_thousand_old_commands_move_nothing() -> None:
     ann.seq = 20_000
     ann.drive(0.0)
     for seq in range(10_000):
-        ann.say(wire.Drive(seq, house.now_s * 1000.0, 1.0, 1.0))
+        ann.say(up.Drive(seq, house.now_s * 1000.0, 1.0, 1.0))
     assert house.duties == (0.0, 0.0)
 
 
@@ -331,67 +234,30 @@ def test_stale_wishes_move_nothing_and_a_stale_neutral_lets_go() -> None:
     assert house.duties == (0.0, 0.0)
 
 
-def test_lights_follow_and_toggle() -> None:
-    house = House()
-    ann = house.visitor("Ann")
-    ann.say(wire.Lights())
-    assert ann.state.head_lights
-    ann.say(wire.Lights(head=False))
-    assert not ann.state.head_lights
-    assert [one for one in house.board.told if one[0] == "head"] == [
-        ("head", True), ("head", False),
-    ]  # fmt: skip
-    ann.say(wire.Lights(head=True))
-    ann.say(wire.Lights())
-    assert not ann.state.head_lights
-
-
-def test_rear_lights_follow_reversing() -> None:
-    house = House()
-    ann = house.visitor("Ann")
-    ann.drive(0.0)
-    ann.drive(-1.0)
-    assert house.board.told[-1] == ("reversing", True)
-    ann.drive(0.0)
-    assert house.board.told[-1] == ("reversing", False)
-    ann.drive(-1.0)
-    house.now_s += 0.3
-    house.control.step()
-    house.hub.tell()
-    assert house.board.told[-1] == ("reversing", False), "after silence"
-
-
 def test_a_ping_is_answered_with_the_cars_clock() -> None:
     house = House()
     ann = house.visitor("Ann")
-    ann.say(wire.Ping(7, 12.5))
-    assert ann.session._outbox[-1] == wire.Pong(7, 12.5, 100_000_000)
-
-
-def test_a_car_without_a_horn_says_so() -> None:
-    house = House()
-    ann = house.visitor("Ann")
-    ann.say(wire.Horn(on=True))
-    assert ann.errors()[-1].what == "this car has no horn"
+    ann.say(up.Ping(7, 12.5))
+    assert ann.session._outbox[-1] == down.Pong(7, 12.5, 100_000_000)
 
 
 def test_hello_comes_first_and_once() -> None:
     house = House()
     stranger = Visitor(house, Session("10.0.0.9", Rights(), 0.15))
     for _ in range(2):
-        stranger.say(wire.Take())
+        stranger.say(up.Take())
     with pytest.raises(Closing, match="3 bad messages in a row"):
-        stranger.say(wire.Take())
+        stranger.say(up.Take())
     house.hub.leave(stranger.session)
     ann = house.visitor("Ann")
-    ann.say(wire.Hello(1, "client-Ann2", "Ann"))
+    ann.say(up.Hello(1, "client-Ann2", "Ann"))
     assert ann.errors()[-1].what == "hello twice"
 
 
 def test_a_report_is_kept() -> None:
     house = House()
     ann = house.visitor("Ann")
-    report = wire.Report("webcodecs", 13.0, 4.0, 30.0, 0)
+    report = up.Report("webcodecs", 13.0, 4.0, 30.0, 0)
     ann.say(report)
     assert ann.session.report is report
     assert house.hub.reports() == [
@@ -409,7 +275,7 @@ def test_a_slow_reader_holds_a_bounded_outbox_and_the_newest_state() -> None:
     house = House()
     ann = house.visitor("Ann")
     for seq in range(1000):
-        ann.say(wire.Ping(seq, 0.0))
+        ann.say(up.Ping(seq, 0.0))
         house.hub.tell()
     assert len(ann.session._outbox) <= 32
     assert ann.state.seq >= 1000
@@ -417,9 +283,9 @@ def test_a_slow_reader_holds_a_bounded_outbox_and_the_newest_state() -> None:
 
 def messages() -> list[Any]:
     return [
-        wire.Take(), wire.Release(), wire.Resume(), wire.Estop(), wire.Lights(),
-        wire.Horn(True), wire.Limit(1.0), wire.Ping(1, 1.0), wire.Report("x"),
-        wire.Unlock("1"),
+        up.Take(), up.Release(), up.Resume(), up.Estop(), up.Lights(),
+        up.Horn(True), up.Limit(1.0), up.Ping(1, 1.0), up.Report("x"),
+        up.Unlock("1"),
     ]  # fmt: skip
 
 
@@ -429,3 +295,13 @@ def test_no_message_but_a_drivers_wish_moves_the_car() -> None:
     for message in messages():
         ann.say(message)
         assert house.duties == (0.0, 0.0)
+
+
+def test_the_recorders_led_is_told_what_the_pages_are() -> None:
+    house = House()
+    house.hub.tell()
+    assert house.lights.recorder is None
+    told = down.Recording(True, "the card is full", 3.0)
+    house.hub._book.told = lambda: told  # type: ignore[method-assign]
+    house.hub.tell()
+    assert house.lights.recorder == told

@@ -1,6 +1,7 @@
 """Every message on every wire, against the golden vectors that JavaScript reads too."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpvcar import wire
-from fpvcar.wire import WireError
+from fpvcar.wire import down, up
+from fpvcar.wire.buttons import ButtonsDownward, Glow, Panel, parse_buttons_upward
+from fpvcar.wire.records import (
+    DEPTH_HEADER,
+    RECORD_HEADER,
+    parse_depth_header,
+    parse_record_header,
+)
+from fpvcar.wire.refusing import WireError
+from fpvcar.wire.text import encode_downward
+from fpvcar.wire.video import UNIT_MAX_BYTES, pack_video, parse_video
+from fpvcar.wire.wheels import (
+    Setpoint,
+    pack_answer,
+    pack_setpoint,
+    parse_answer,
+    parse_setpoint,
+)
 from tests.vectors import make
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -30,7 +47,7 @@ def test_the_files_are_what_wire_makes(name: str) -> None:
 @pytest.mark.parametrize("one", vectors("drive_up")["good"])
 def test_messages_of_a_browser(one: dict[str, Any]) -> None:
     for text in (one["text"], one["text"].encode()):
-        message = wire.parse_upward(text)
+        message = up.parse_upward(text)
         assert message is not None
         assert json.loads(msgspec.json.encode(message)) == one["fields"]
 
@@ -38,87 +55,130 @@ def test_messages_of_a_browser(one: dict[str, Any]) -> None:
 @pytest.mark.parametrize("one", vectors("drive_up")["refused"])
 def test_refused_messages_of_a_browser(one: dict[str, Any]) -> None:
     with pytest.raises(WireError) as fault:
-        wire.parse_upward(one["text"])
+        up.parse_upward(one["text"])
     assert fault.value.what and fault.value.limit
     assert len(fault.value.value) <= 80
 
 
 def test_unknown_kinds_are_none() -> None:
     for one in vectors("drive_up")["unknown"]:
-        assert wire.parse_upward(one["text"]) is None
+        assert up.parse_upward(one["text"]) is None
 
 
 @pytest.mark.parametrize("one", vectors("drive_down")["good"])
 def test_messages_of_the_car(one: dict[str, Any]) -> None:
-    kinds: dict[str, type[wire.Downward]] = {
+    kinds: dict[str, type[down.Downward]] = {
         str(kind.__struct_config__.tag): kind
-        for kind in (wire.Welcome, wire.State, wire.Pong, wire.Error)
+        for kind in (down.Welcome, down.State, down.Pong, down.Error)
     }
     message = msgspec.json.decode(one["text"], type=kinds[one["fields"]["kind"]])
-    assert wire.encode_downward(message) == one["text"]
+    assert encode_downward(message) == one["text"]
+
+
+@pytest.mark.parametrize("one", vectors("buttons_up")["good"])
+def test_messages_of_a_page_of_buttons(one: dict[str, Any]) -> None:
+    for text in (one["text"], one["text"].encode()):
+        message = parse_buttons_upward(text)
+        assert message is not None
+        assert json.loads(msgspec.json.encode(message)) == one["fields"]
+
+
+def test_refused_and_unknown_messages_of_a_page_of_buttons() -> None:
+    for one in vectors("buttons_up")["refused"]:
+        with pytest.raises(WireError) as fault:
+            parse_buttons_upward(one["text"])
+        assert fault.value.what and fault.value.limit
+    for one in vectors("buttons_up")["unknown"]:
+        assert parse_buttons_upward(one["text"]) is None
+
+
+def test_what_a_page_of_buttons_is_told() -> None:
+    kinds: dict[str, type[ButtonsDownward]] = {
+        "panel": Panel, "glow": Glow, "error": down.Error,
+    }  # fmt: skip
+    for one in vectors("buttons_down")["good"]:
+        message = msgspec.json.decode(one["text"], type=kinds[one["fields"]["kind"]])
+        assert encode_downward(message) == one["text"]
 
 
 def test_video_frames() -> None:
     for one in vectors("video")["good"]:
-        header, unit = wire.parse_video(bytes.fromhex(one["hex"]))
+        header, unit = parse_video(bytes.fromhex(one["hex"]))
         assert {**header._asdict(), "unit": unit.hex()} == one["fields"]
     for one in vectors("video")["refused"]:
         with pytest.raises(WireError):
-            wire.parse_video(bytes.fromhex(one["hex"]))
+            parse_video(bytes.fromhex(one["hex"]))
 
 
 def test_the_sequence_of_video_frames_wraps() -> None:
-    header, _ = wire.parse_video(wire.pack_video(True, 2**32 + 5, 0, b"x"))
+    header, _ = parse_video(pack_video(True, 2**32 + 5, 0, b"x"))
     assert header.sequence == 5
 
 
+def test_depth_records() -> None:
+    found = vectors("depth_record")
+    head = DEPTH_HEADER.size
+    for one in found["good"]:
+        data, fields = bytes.fromhex(one["hex"]), one["fields"]
+        length, nearest_m, capture_us = parse_depth_header(data[:head])
+        told = {"nearest_m": str(nearest_m), "capture_us": str(capture_us),
+                "length": length}  # fmt: skip
+        assert told == fields and len(data) == head + length
+    _, blind_m, _ = parse_depth_header(bytes.fromhex(found["blind"]))
+    assert math.isnan(blind_m)
+    for one in found["refused"]:
+        with pytest.raises(WireError):
+            parse_depth_header(bytes.fromhex(one["hex"]))
+
+
 def test_camera_records() -> None:
-    size = wire.RECORD_HEADER.size
+    size = RECORD_HEADER.size
     for one in vectors("camera_record")["good"]:
         record = bytes.fromhex(one["hex"])
-        length, key, capture_us = wire.parse_record_header(record[:size])
+        length, key, capture_us = parse_record_header(record[:size])
         fields = one["fields"]
         assert (key, str(capture_us)) == (fields["key"], fields["capture_us"])
         assert record[size : size + length].hex() == fields["unit"]
     for one in vectors("camera_record")["refused"]:
         with pytest.raises(WireError):
-            wire.parse_record_header(bytes.fromhex(one["hex"])[:size])
+            parse_record_header(bytes.fromhex(one["hex"])[:size])
 
 
 def test_setpoints() -> None:
     for one in vectors("wheels")["setpoint"]["good"]:
-        setpoint = wire.parse_setpoint(bytes.fromhex(one["hex"]))
+        setpoint = parse_setpoint(bytes.fromhex(one["hex"]))
         assert str(setpoint.deadline_ns) == one["fields"]["deadline_ns"]
         assert list(setpoint.duties) == one["fields"]["duties"]
-        assert wire.pack_setpoint(setpoint).hex() == one["hex"]
+        assert pack_setpoint(setpoint).hex() == one["hex"]
     for one in vectors("wheels")["setpoint"]["refused"]:
         with pytest.raises(WireError):
-            wire.parse_setpoint(bytes.fromhex(one["hex"]))
+            parse_setpoint(bytes.fromhex(one["hex"]))
 
 
 def test_answers() -> None:
     for one in vectors("wheels")["answer"]["good"]:
-        answer = wire.parse_answer(bytes.fromhex(one["hex"]))
+        answer = parse_answer(bytes.fromhex(one["hex"]))
         assert (answer.status.name, answer.reason.name) == (
             one["fields"]["status"], one["fields"]["reason"],
         )  # fmt: skip
-        assert wire.pack_answer(answer).hex() == one["hex"]
+        assert pack_answer(answer).hex() == one["hex"]
     for one in vectors("wheels")["answer"]["refused"]:
         with pytest.raises(WireError):
-            wire.parse_answer(bytes.fromhex(one["hex"]))
+            parse_answer(bytes.fromhex(one["hex"]))
 
 
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
 def test_any_frame_of_a_browser_is_taken_or_refused(frame: bytes | str) -> None:
-    try:
-        wire.parse_upward(frame)
-    except WireError as fault:
-        assert str(fault)
+    for parse in (up.parse_upward, parse_buttons_upward):
+        try:
+            parse(frame)
+        except WireError as fault:
+            assert str(fault)
 
 
 @given(st.binary(max_size=64))
 def test_any_bytes_on_the_binary_wires(data: bytes) -> None:
-    for parse in (wire.parse_video, wire.parse_setpoint, wire.parse_answer):
+    for parse in (parse_video, parse_setpoint, parse_answer):
         try:
             parse(data)
         except WireError as fault:
@@ -128,10 +188,10 @@ def test_any_bytes_on_the_binary_wires(data: bytes) -> None:
 @given(st.binary(min_size=16, max_size=16))
 def test_any_record_header(head: bytes) -> None:
     try:
-        length, _, _ = wire.parse_record_header(head)
+        length, _, _ = parse_record_header(head)
     except WireError:
         return
-    assert 0 < length <= wire.UNIT_MAX_BYTES
+    assert 0 < length <= UNIT_MAX_BYTES
 
 
 @given(
@@ -140,8 +200,8 @@ def test_any_record_header(head: bytes) -> None:
     st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=4),
 )
 def test_setpoints_come_through(seq: int, deadline: int, duties: list[float]) -> None:
-    setpoint = wire.Setpoint(seq, deadline, tuple(duties))
-    assert wire.parse_setpoint(wire.pack_setpoint(setpoint)) == setpoint
+    setpoint = Setpoint(seq, deadline, tuple(duties))
+    assert parse_setpoint(pack_setpoint(setpoint)) == setpoint
 
 
 def test_errors_name_what_value_and_limit() -> None:

@@ -1,15 +1,10 @@
-"""A car's profile: TOML -> frozen structs. Bounds are declared; strangers refused.
+"""A car's profile: frozen structs with their bounds. profiles.py reads its file.
 
 Units are in the names. Pin numbers are BCM and stand in hardware/*.toml only.
 """
 
-import difflib
-import tomllib
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct
 
 Gpio = Annotated[int, Meta(ge=0, le=27)]
@@ -22,18 +17,18 @@ class ConfigError(ValueError):
     """A profile that is refused; the text says where, what, and what would do."""
 
 
-class _Section(Struct, frozen=True, forbid_unknown_fields=True):
-    pass
+class Section(Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of a profile."""
 
 
-class Pins(_Section, frozen=True):
+class Pins(Section, frozen=True):
     """Where pigpiod answers."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=1024, le=32000)] = 8888
 
 
-class Motor(_Section, frozen=True):
+class Motor(Section, frozen=True):
     """One bridge of an MX1508: two inputs, PWM on one, the other low."""
 
     forward: Gpio
@@ -53,14 +48,14 @@ class Motor(_Section, frozen=True):
     """How long a change of direction rests with both inputs low."""
 
 
-class Motors(_Section, frozen=True):
+class Motors(Section, frozen=True):
     """The car has a drive motor and a steering motor (forward = left)."""
 
     drive: Motor
     steer: Motor
 
 
-class Battery(_Section, frozen=True):
+class Battery(Section, frozen=True):
     """Pack voltages; INA219 on the I2C bus where `address` is given."""
 
     full_v: Positive = 8.4
@@ -71,14 +66,41 @@ class Battery(_Section, frozen=True):
     shunt_ohm: Positive = 0.1
 
 
-class Lights(_Section, frozen=True):
+class I2c(Section, frozen=True):
+    """Who drives the I2C buses: "pigpio" (the daemon) or "linux" (/dev/i2c-N)."""
+
+    backend: str = "pigpio"
+
+
+class Lights(Section, frozen=True):
     """LEDs; each list may be empty."""
 
     head: tuple[Gpio, ...] = ()
     rear: tuple[Gpio, ...] = ()
+    """They follow reversing."""
+    indicator_left: tuple[Gpio, ...] = ()
+    indicator_right: tuple[Gpio, ...] = ()
+    """They follow the steering, and both blink after a stop."""
+    recorder: tuple[Gpio, ...] = ()
+    """Lit while it records; blinks while it should and cannot."""
 
 
-class Ultrasound(_Section, frozen=True):
+class Button(Section, frozen=True):
+    """One of the children's buttons: a contact to ground, and the LED in or beside it.
+
+    Without `button` or `led` it is on the page only. No two have a colour or a shape in
+    common: one of them is enough to tell them apart.
+    """
+
+    colour: str
+    shape: str
+    button: Gpio | None = None
+    led: Gpio | None = None
+    brightness: Share = 1.0
+    """Of the LED, when it is lit: the share of the time for which it is on."""
+
+
+class Ultrasound(Section, frozen=True):
     """One HC-SR04: where it looks (0 is ahead, + is left)."""
 
     trigger: Gpio
@@ -86,11 +108,12 @@ class Ultrasound(_Section, frozen=True):
     bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
 
 
-class Tof(_Section, frozen=True):
+class Tof(Section, frozen=True):
     """One VL53L0X: where it looks (0 is ahead, + is left) and where it is found.
 
-    `power` is the GPIO of its XSHUT. All start at 0x29: with more than one each needs a
-    `power` of its own, and gets its `address` while the others are held down.
+    `power` is the GPIO of its XSHUT. All wake at 0x29: with more than one on a bus each
+    needs a `power`, and an `address` of its own that it gets while the others are held
+    down.
     """
 
     bus: Annotated[int, Meta(ge=0, le=255)] = 1
@@ -99,8 +122,8 @@ class Tof(_Section, frozen=True):
     bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
 
 
-class Sensors(_Section, frozen=True):
-    """Range sensors, by name."""
+class Sensors(Section, frozen=True):
+    """Range sensors, by name: no two of any kind have the same."""
 
     tof: dict[str, Tof] = {}
     ultrasound: dict[str, Ultrasound] = {}
@@ -108,7 +131,23 @@ class Sensors(_Section, frozen=True):
     """Of the air: sound is 2 % faster when it is 12 degrees warmer."""
 
 
-class Camera(_Section, frozen=True):
+class Depth(Section, frozen=True):
+    """A depth camera: "v4l2" is a RealSense D4xx or what else offers Z16, "bench" looks
+    into the emulated world. It counts as a range sensor called "depth"."""
+
+    source: str = "none"
+    device: str = ""
+    """/dev/videoN; empty: the first that offers Z16."""
+    width: Annotated[int, Meta(ge=80, le=1280)] = 480
+    height: Annotated[int, Meta(ge=45, le=800)] = 270
+    fps: Annotated[int, Meta(ge=10, le=90)] = 15
+    """Of fewer every other frame would be older than the guard's `stale_s`."""
+    wide_deg: Annotated[float, Meta(ge=10, le=150)] = 87.0
+    """How wide it sees: a D435; a D415 is 65."""
+    bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
+
+
+class Camera(Section, frozen=True):
     """`command` runs any program that writes Annex B; else `source` is built in.
 
     "bench" shows the emulated world; for `make bench`, "strip" shows a clock and
@@ -124,7 +163,7 @@ class Camera(_Section, frozen=True):
     gop_s: Annotated[float, Meta(gt=0, le=1)] = 1.0
 
 
-class Gate(_Section, frozen=True):
+class Gate(Section, frozen=True):
     """When the car stops by itself. The upper bounds are the design's promises."""
 
     silence_s: Annotated[float, Meta(ge=0.1, le=0.25)] = 0.25
@@ -137,7 +176,7 @@ class Gate(_Section, frozen=True):
     """Speed limit at start, as a share of full throttle."""
 
 
-class Guard(_Section, frozen=True):
+class Guard(Section, frozen=True):
     """The collision guard; nothing is guarded where no range sensor looks."""
 
     mode: str = "off"
@@ -155,7 +194,28 @@ class Guard(_Section, frozen=True):
     """Towards where a sensor looks and says nothing."""
 
 
-class Server(_Section, frozen=True):
+class Recording(Section, frozen=True):
+    """What happens is recorded, a minute a file. See fpvcar.recording."""
+
+    on: bool = True
+    """At start; the page switches it."""
+    directory: str = ""
+    """Where; empty: `recordings` in the state directory."""
+    segment_s: Annotated[float, Meta(ge=5, le=600)] = 60.0
+    sync_s: Annotated[float, Meta(ge=0.1, le=1)] = 0.8
+    """A pulled battery costs this, and what the card needs to write: 1 s together."""
+    keep_free_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 500
+    """Of the card; the ring makes room, or recording stops."""
+    max_mb: Annotated[int, Meta(ge=8, le=10_000_000)] = 8000
+    """All recordings together; an hour is about 1000."""
+    station: bool = False
+    """A base station fetches them: the ring removes only what it has. Without one the
+    oldest goes."""
+    minute: bool = True
+    """While recording is off the last minute is on the card all the same."""
+
+
+class Server(Section, frozen=True):
     """Who may ask. The IP literals, localhost and `car.name` are always allowed."""
 
     allowed_hosts: tuple[str, ...] = ()
@@ -169,24 +229,29 @@ class Server(_Section, frozen=True):
     """Whoever comes first and may drive has the wheel without asking."""
 
 
-class Car(_Section, frozen=True):
+class Car(Section, frozen=True):
     """What the car is called, on the page and by mDNS (NAME.local)."""
 
     name: Annotated[str, Meta(min_length=1, max_length=24, pattern="^[A-Za-z0-9-]+$")]
 
 
-class Profile(_Section, frozen=True):
+class Profile(Section, frozen=True):
     """One car."""
 
     car: Car
     motors: Motors
     pins: Pins = Pins()
     battery: Battery = Battery()
+    i2c: I2c = I2c()
     lights: Lights = Lights()
+    buttons: dict[str, Button] = {}
+    """Four to six, in this order on the page; where there are none it shows four."""
     sensors: Sensors = Sensors()
     camera: Camera = Camera()
+    depth: Depth = Depth()
     gate: Gate = Gate()
     guard: Guard = Guard()
+    recording: Recording = Recording()
     server: Server = Server()
 
     def motor_pins(self) -> tuple[int, ...]:
@@ -195,127 +260,13 @@ class Profile(_Section, frozen=True):
         return (drive.forward, drive.reverse, steer.forward, steer.reverse)
 
 
+COLOURS = ("red", "yellow", "green", "blue", "purple", "white")
+SHAPES = ("circle", "triangle", "square", "star", "heart", "diamond")
+BUTTONS = (4, 6)
 CHOICES = {
     ("camera", "source"): ("bench", "stamped", "strip", "none"),
+    ("depth", "source"): ("none", "v4l2", "bench"),
     ("gate", "blind"): ("stop", "limit", "ignore"),
     ("guard", "mode"): ("off", "warn", "limit"),
+    ("i2c", "backend"): ("pigpio", "linux"),
 }
-
-
-def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
-    """Reads a profile. Raises ConfigError, which names the file and what is wrong.
-
-    Each override is a line of TOML with a dotted key: 'pins.port = 8889'. An empty
-    table takes all away that is in it: 'sensors.tof = {}'.
-    """
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        for line in overrides:
-            _merge(raw, tomllib.loads(line))
-    except OSError as fault:
-        raise ConfigError(f"{path}: {fault.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
-        raise ConfigError(f"{path}: not TOML: {fault}") from None
-    try:
-        return parse(raw)
-    except ConfigError as fault:
-        raise ConfigError(f"{path}: {fault}") from None
-
-
-def _merge(base: dict[str, Any], more: dict[str, Any]) -> None:
-    for key, value in more.items():
-        if isinstance(value, dict) and value and isinstance(base.get(key), dict):
-            _merge(base[key], value)
-        else:
-            base[key] = value
-
-
-def parse(raw: dict[str, Any]) -> Profile:
-    """A profile from decoded TOML. Raises ConfigError."""
-    for stranger in _strangers(raw, Profile, ""):
-        raise ConfigError(stranger)
-    try:
-        profile = msgspec.convert(raw, Profile)
-    except msgspec.ValidationError as fault:
-        raise ConfigError(str(fault)) from None
-    for (section, key), known in CHOICES.items():
-        value = getattr(getattr(profile, section), key)
-        if value not in known:
-            wanted = ", ".join(known)
-            raise ConfigError(f'{section}.{key} = "{value}": expected one of {wanted}')
-    _refuse_shared_pins(profile)
-    _refuse_shared_addresses(profile.sensors.tof)
-    if not profile.battery.empty_v < profile.battery.full_v:
-        low, high = profile.battery.empty_v, profile.battery.full_v
-        raise ConfigError(f"battery.empty_v = {low}: expected below full_v = {high}")
-    return profile
-
-
-def _strangers(raw: dict[str, Any], kind: type, where: str) -> Iterator[str]:
-    known = get_type_hints(kind)
-    for key, value in raw.items():
-        if key not in known:
-            near = difflib.get_close_matches(key, known, 1, 0.5)
-            hint = (
-                f"did you mean {where}{near[0]}?"
-                if near
-                else f"known here: {', '.join(sorted(known))}"
-            )
-            yield f"unknown key {where}{key}; {hint}"
-        elif isinstance(value, dict):
-            inner = known[key]
-            if isinstance(inner, type) and issubclass(inner, _Section):
-                yield from _strangers(value, inner, f"{where}{key}.")
-            elif get_args(inner):  # dict[str, Section]
-                for name, entry in value.items():
-                    if isinstance(entry, dict):
-                        section = get_args(inner)[1]
-                        yield from _strangers(entry, section, f"{where}{key}.{name}.")
-
-
-def _used_pins(value: Any, where: str) -> Iterator[tuple[int, str]]:
-    if isinstance(value, Struct):
-        hints = get_type_hints(type(value), include_extras=True)
-        for key, hint in hints.items():
-            inner = getattr(value, key)
-            place = f"{where}.{key}" if where else key
-            if hint is Gpio:
-                yield inner, place
-            elif hint == Gpio | None and inner is not None:
-                yield inner, place
-            elif hint == tuple[Gpio, ...]:
-                for gpio in inner:
-                    yield gpio, place
-            else:
-                yield from _used_pins(inner, place)
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _used_pins(inner, f"{where}.{key}")
-
-
-def _refuse_shared_pins(profile: Profile) -> None:
-    seen: dict[int, str] = {}
-    for gpio, place in _used_pins(profile, ""):
-        if gpio in seen:
-            raise ConfigError(
-                f"{place} = {gpio}: GPIO {gpio} is already used by {seen[gpio]}"
-            )
-        seen[gpio] = place
-
-
-def _refuse_shared_addresses(tofs: dict[str, Tof]) -> None:
-    """Sensors of one bus must be told apart, and need XSHUT to be told anything."""
-    seen: dict[tuple[int, int], str] = {}
-    for name, tof in tofs.items():
-        place, where = f"sensors.tof.{name}", (tof.bus, tof.address)
-        if where in seen:
-            raise ConfigError(
-                f"{place}.address = {tof.address:#x}: already that of {seen[where]}"
-            )
-        seen[where] = place
-        together = sum(other.bus == tof.bus for other in tofs.values())
-        if together > 1 and tof.power is None:
-            raise ConfigError(
-                f"{place} has no power: with {together} VL53L0X on bus {tof.bus} "
-                f"expected the GPIO of its XSHUT"
-            )

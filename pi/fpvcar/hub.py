@@ -8,53 +8,29 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
-from typing import ClassVar, Protocol
 
 import msgspec
 
-from fpvcar import wire
-from fpvcar.access import Door, Rights
+from fpvcar.access import Door, Meter, Rights
 from fpvcar.config import Profile
 from fpvcar.control import Control
 from fpvcar.drive_socket import Closing, Session
 from fpvcar.gate import Cause
+from fpvcar.recording.book import Book, NoBook
 from fpvcar.seat import Seat
-from fpvcar.wire import Error
+from fpvcar.settings import Lights, Settings
+from fpvcar.telling import Camera, Senses, Telling
+from fpvcar.wire import down, up
+from fpvcar.wire.down import Error
 
 TELL_S = 0.1
 TELL_NOBODY_S = 1.0
 TELL_AGAIN_S = 0.02
 """No flood of messages makes more states than 50 a second."""
+NOTED_PER_S, NOTED_BURST = 2.0, 10.0
+"""So much is recorded of all together who are not at the wheel: no stranger fills the
+card until the ring lets older drives go."""
 log = logging.getLogger("fpvcar.seat")
-
-
-class Board(Protocol):
-    """What the hub asks of telemetry.Board."""
-
-    @property
-    def battery(self) -> wire.Battery | None:
-        """The pack, or None where nothing measures it."""
-
-    def set_head(self, on: bool) -> None:
-        """Switches the head lights."""
-
-    def set_reversing(self, on: bool) -> None:
-        """Rear lights follow reversing."""
-
-
-class Ranges(Protocol):
-    """What the hub asks of sensors.Ranges."""
-
-    def told(self, now_s: float) -> tuple[wire.Range, ...]:
-        """One entry a sensor."""
-
-
-class Camera(Protocol):
-    """What the hub asks of camera.Camera."""
-
-    @property
-    def state(self) -> str:
-        """ "ok" or what is wrong, in words."""
 
 
 class Hub:
@@ -65,20 +41,31 @@ class Hub:
         profile: Profile,
         control: Control,
         door: Door,
-        board: Board,
+        lights: Lights,
         camera: Camera,
-        ranges: Ranges,
-        welcome: Callable[[bool], wire.Welcome],
+        senses: Senses,
+        welcome: Callable[[bool], down.Welcome],
         clock_s: Callable[[], float] = time.monotonic,
+        book: Book | None = None,
     ) -> None:
         self.sessions: list[Session] = []
-        self.head_lights = False
         self.changed = asyncio.Event()
         self._profile, self._control, self._door = profile, control, door
-        self._board, self._camera, self._ranges = board, camera, ranges
+        self._lamps = lights
         self._welcome, self._clock_s = welcome, clock_s
+        self._book = book or NoBook()
+        self._others = Meter(NOTED_PER_S, NOTED_BURST)
         self._seat = Seat()
-        self._seq = 0
+        self._settings = Settings(
+            profile, control, lights, self._book, self.changed.set
+        )
+        self._telling = Telling(control, self._seat, senses, camera, self._book)
+        self._handlers: dict[type, Callable[..., None]] = {
+            up.Drive: self._drive, up.Take: self._take, up.Release: self._release,
+            up.Estop: self._estop, up.Resume: self._resume, up.Unlock: self._unlock,
+            up.Ping: self._ping, up.Report: self._report,
+            **self._settings.handlers(),
+        }  # fmt: skip
 
     # --- coming and going ---
 
@@ -91,6 +78,7 @@ class Hub:
             self._seat.lost(session.client, self._clock_s())
             if self._seat.holds(session.client):
                 self._control.nobody(lost=True)
+                self._book.turn(session.name, f"the link to {session.name} is lost")
         self.changed.set()
 
     def drives(self, client: str) -> bool:
@@ -106,7 +94,7 @@ class Hub:
         """How many are here who may only watch."""
         return sum(not self.may_drive(one.client) for one in self.sessions)
 
-    def receive(self, session: Session, message: wire.Upward) -> None:
+    def receive(self, session: Session, message: up.Upward) -> None:
         """One good message of one browser. Raises Closing for a replaced socket.
 
         That one may live on for seconds on a dead link; its page speaks elsewhere.
@@ -114,15 +102,14 @@ class Hub:
         if session.closing:
             raise Closing(session.closing)
         now_s = self._clock_s()
-        if isinstance(message, wire.Hello):
+        if isinstance(message, up.Hello):
             self._hello(session, message, now_s)
         elif not session.client:
             session.refuse(Error("hello first", "", "hello", "send hello"))
         else:
-            handler = self._handlers[type(message)]
-            handler(self, session, message, now_s)
+            self._handlers[type(message)](session, message, now_s)
 
-    def _hello(self, session: Session, hello: wire.Hello, now_s: float) -> None:
+    def _hello(self, session: Session, hello: up.Hello, now_s: float) -> None:
         if session.client:
             session.deny(Error("hello twice", "", "once a socket"), now_s)
             return
@@ -137,6 +124,7 @@ class Hub:
             self._try_code(session, hello.code, now_s)
         if self._seat.back(hello.client, session.name):
             self._control.nobody(lost=True)  # latched until a fresh neutral wish
+            self._book.turn(session.name, f"{session.name} is back at the wheel")
         elif (
             self._profile.server.first_takes_wheel
             and session.rights.drive
@@ -151,24 +139,27 @@ class Hub:
 
     # --- the wheel ---
 
-    def _drive(self, session: Session, drive: wire.Drive, now_s: float) -> None:
+    def _drive(self, session: Session, drive: up.Drive, now_s: float) -> None:
         verdict = session.fresh.accept(drive.seq, drive.t, now_s)
         if not self._seat.holds(session.client):
+            if self._others.allow(now_s):
+                self._book.wish(drive, session.name, "not at the wheel")
             driver = self._seat.holder.name if self._seat.holder else "nobody"
             session.deny(
                 Error("not at the wheel", f"{driver} drives", "", "take the wheel"),
                 now_s,
             )
             return
+        self._book.wish(drive, session.name, verdict or "fresh")
         neutral = drive.throttle == 0.0 and drive.steer == 0.0
         if verdict is None:
             self._seat.wished(session.client, neutral, now_s)
             self._control.wish(drive.throttle, drive.steer, now_s)
-            self._board.set_reversing(self._control.decision.throttle < 0.0)
+            self._shine()
         elif verdict == "stale" and neutral:
             self._control.hush()
 
-    def _take(self, session: Session, _: wire.Take, now_s: float) -> None:
+    def _take(self, session: Session, _: up.Take, now_s: float) -> None:
         if not session.rights.drive:
             session.deny(
                 Error("you may only watch", "take", "", "enter the drive code"), now_s
@@ -194,19 +185,21 @@ class Hub:
         self._seat.take(session.client, session.name, grown_up, now_s)
         self._control.handover()
         log.info("%s (%s) took the wheel", session.name, session.address)
+        self._book.turn(session.name, f"{session.name} took the wheel")
 
-    def _release(self, session: Session, _: wire.Release, now_s: float) -> None:
+    def _release(self, session: Session, _: up.Release, now_s: float) -> None:
         if self._seat.release(session.client):
             self._control.nobody(lost=False)
             log.info("%s gave the wheel away", session.name)
+            self._book.turn(None, f"{session.name} gave the wheel away")
             self.changed.set()
 
     # --- stop and go ---
 
-    def _estop(self, session: Session, _: wire.Estop, now_s: float) -> None:
+    def _estop(self, session: Session, _: up.Estop, now_s: float) -> None:
         self._control.estop(session.name, session.rights.grown_up)
 
-    def _resume(self, session: Session, _: wire.Resume, now_s: float) -> None:
+    def _resume(self, session: Session, _: up.Resume, now_s: float) -> None:
         if not (session.rights.grown_up or self._seat.holds(session.client)):
             session.deny(
                 Error("only the driver goes on", "resume", "", "take the wheel"), now_s
@@ -219,7 +212,7 @@ class Hub:
 
     # --- the rest ---
 
-    def _unlock(self, session: Session, unlock: wire.Unlock, now_s: float) -> None:
+    def _unlock(self, session: Session, unlock: up.Unlock, now_s: float) -> None:
         self._try_code(session, unlock.code, now_s)
         self.changed.set()
 
@@ -240,51 +233,14 @@ class Hub:
         else:
             session.rights = _more(session.rights, rights)
 
-    def _lights(self, session: Session, lights: wire.Lights, now_s: float) -> None:
-        if not session.rights.drive:
-            session.deny(
-                Error("you may only watch", "lights", "", "enter the drive code"),
-                now_s,
-            )
-            return
-        on = (not self.head_lights) if lights.head is None else lights.head
-        self.head_lights = on
-        self._board.set_head(on)
-        self.changed.set()
+    def _ping(self, session: Session, ping: up.Ping, now_s: float) -> None:
+        session.say(down.Pong(ping.seq, ping.t, int(now_s * 1e6)))
 
-    def _horn(self, session: Session, _: wire.Horn, now_s: float) -> None:
-        session.deny(Error("this car has no horn", "horn"), now_s)
-
-    def _limit(self, session: Session, limit: wire.Limit, now_s: float) -> None:
-        if not session.rights.grown_up:
-            session.deny(
-                Error("only a grown-up sets the speed limit", "limit", "",
-                      "enter the grown-up code"), now_s,
-            )  # fmt: skip
-            return
-        most = self._profile.gate.limit
-        if limit.throttle > most:
-            session.deny(
-                Error("speed limit refused", f"{limit.throttle:g}", f"<= {most:g}",
-                      "gate.limit of the profile is higher up"), now_s,
-            )  # fmt: skip
-            return
-        self._control.limit = limit.throttle
-        self._control.step()
-        self.changed.set()
-
-    def _ping(self, session: Session, ping: wire.Ping, now_s: float) -> None:
-        session.say(wire.Pong(ping.seq, ping.t, int(now_s * 1e6)))
-
-    def _report(self, session: Session, report: wire.Report, now_s: float) -> None:
+    def _report(self, session: Session, report: up.Report, now_s: float) -> None:
         session.report = report
-
-    _handlers: ClassVar[dict[type, Callable[..., None]]] = {
-        wire.Drive: _drive, wire.Take: _take, wire.Release: _release,
-        wire.Estop: _estop, wire.Resume: _resume, wire.Unlock: _unlock,
-        wire.Lights: _lights, wire.Horn: _horn, wire.Limit: _limit,
-        wire.Ping: _ping, wire.Report: _report,
-    }  # fmt: skip
+        drives = self._seat.holds(session.client)
+        if drives or self._others.allow(now_s):
+            self._book.latency(session.name, drives, report)
 
     # --- what everybody is told ---
 
@@ -306,33 +262,22 @@ class Hub:
         now_s = self._clock_s()
         if self._seat.expire(now_s):
             log.info("the seat is free: its page did not come back")
-        self._board.set_reversing(self._control.decision.throttle < 0.0)
-        self._seq += 1
+            self._book.turn(None, "the seat is free: its page did not come back")
+        self._shine()
+        self._lamps.record(self._book.told())
+        self._telling.seq += 1
+        here, head = len(self.sessions), self._settings.head_lights
         for session in self.sessions:
-            session.say(self._state(session, now_s))
+            session.say(self._telling.state(session, here, head, now_s))
 
-    def _state(self, session: Session, now_s: float) -> wire.State:
-        decision, holder = self._control.decision, self._seat.holder
-        return wire.State(
-            seq=self._seq,
-            clock_us=int(now_s * 1e6),
-            role="driver" if self._seat.holds(session.client) else "watching",
-            may_drive=session.rights.drive,
-            grown_up=session.rights.grown_up,
-            driver=holder.name if holder else None,
-            seat_free=self._seat.wait_s(now_s) <= 0.0,
-            throttle=decision.throttle,
-            steer=decision.steer,
-            reason=decision.reason,
-            stop=self.stop(),
-            limit=self._control.limit,
-            head_lights=self.head_lights,
-            viewers=len(self.sessions),
-            battery=self._board.battery,
-            ranges=self._ranges.told(now_s),
-            wheels=self._control.wheels,
-            camera=self._camera.state,
-        )
+    def _shine(self) -> None:
+        decision, stop = self._control.decision, self.stop()
+        stopped = stop is not None and stop.cause != Cause.HANDOVER
+        self._lamps.follow(decision.throttle, decision.steer, stopped)
+
+    def stop(self) -> down.Stop | None:
+        """What holds the car, the hardest first."""
+        return self._telling.stop()
 
     def reports(self) -> list[dict[str, object]]:
         """What each page measured last, for /api/status; no client id among it."""
@@ -346,14 +291,11 @@ class Hub:
             for session in self.sessions
         ]
 
-    def stop(self) -> wire.Stop | None:
-        """What holds the car, the hardest first."""
-        latches = self._control.decision.latches
-        if latches.hold is not None:
-            cause = latches.hold.cause
-            clears = "grown_up" if cause is Cause.ESTOP_GROWN_UP else "resume"
-            return wire.Stop(cause, clears, latches.hold.by)
-        return wire.Stop(latches.arm, "neutral") if latches.arm is not None else None
+    def driver_report(self) -> up.Report | None:
+        """What the driver's page measured last."""
+        holder = self._seat.holder
+        session = self._session_of(holder.client) if holder else None
+        return session.report if session else None
 
 
 def _more(one: Rights, other: Rights) -> Rights:

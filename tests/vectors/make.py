@@ -1,4 +1,4 @@
-"""Writes the golden vectors from wire.py:  .venv/bin/python tests/vectors/make.py
+"""Writes the golden vectors from fpvcar.wire:  .venv/bin/python tests/vectors/make.py
 
 Python, JavaScript (and later C) tests read the same files. Run it only when a message
 changes on purpose, and look at the difference: what it shows breaks older pages.
@@ -11,30 +11,67 @@ from typing import Any
 
 import msgspec
 
-from fpvcar import wire
+from fpvcar.wire import down, up
+from fpvcar.wire.buttons import (
+    BUTTONS_MAX,
+    Button,
+    ButtonsDownward,
+    ButtonsHello,
+    ButtonsUpward,
+    Choose,
+    Glow,
+    Hold,
+    Panel,
+)
+from fpvcar.wire.records import (
+    DEPTH_HEADER,
+    DEPTH_PNG_MAX_BYTES,
+    RECORD_HEADER,
+    pack_depth,
+    pack_record,
+)
+from fpvcar.wire.text import DRIVE_MAX_BYTES
+from fpvcar.wire.video import UNIT_MAX_BYTES, pack_video
+from fpvcar.wire.wheels import (
+    ANSWER,
+    SETPOINT,
+    Answer,
+    Setpoint,
+    Status,
+    WheelsReason,
+    pack_answer,
+    pack_setpoint,
+)
 
 HERE = Path(__file__).parent
 CLIENT = "0f8fad5b-d9cb-469f-a165-70867728950e"
 UNIT = bytes.fromhex("0000000165b8000004")
 
-UP_GOOD: list[wire.Upward] = [
-    wire.Hello(1, CLIENT),
-    wire.Hello(1, "abcdefgh", "Zoë", "123456"),
-    wire.Unlock("042137"),
-    wire.Drive(0, 0.0, 0.0, 0.0),
-    wire.Drive(7, 1234.5, 1.0, -1.0),
-    wire.Drive(2**53 - 1, 1e13, -0.125, 0.5),
-    wire.Take(),
-    wire.Release(),
-    wire.Estop(),
-    wire.Resume(),
-    wire.Lights(),
-    wire.Lights(True),
-    wire.Horn(True),
-    wire.Limit(0.5),
-    wire.Ping(3, 99.75),
-    wire.Report("webcodecs", 12.5, 4.25, 29.9, 3),
-    wire.Report("mse"),
+UP_GOOD: list[up.Upward] = [
+    up.Hello(1, CLIENT),
+    up.Hello(1, "abcdefgh", "Zoë", "123456"),
+    up.Unlock("042137"),
+    up.Drive(0, 0.0, 0.0, 0.0),
+    up.Drive(7, 1234.5, 1.0, -1.0),
+    up.Drive(2**53 - 1, 1e13, -0.125, 0.5),
+    up.Take(),
+    up.Release(),
+    up.Estop(),
+    up.Resume(),
+    up.Lights(),
+    up.Lights(True),
+    up.Horn(True),
+    up.Limit(0.5),
+    up.Guard("warn"),
+    up.Guard("limit"),
+    up.SetRecording(True),
+    up.SetRecording(False),
+    up.Keep(),
+    up.Mark(),
+    up.Mark("here it slipped"),
+    up.Ping(3, 99.75),
+    up.Report("webcodecs", 12.5, 4.25, 29.9, 3),
+    up.Report("mse"),
 ]
 
 UP_REFUSED: list[dict[str, Any]] = [
@@ -60,6 +97,15 @@ UP_REFUSED: list[dict[str, Any]] = [
     {"kind": "horn"},
     {"kind": "limit", "throttle": 1.5},
     {"kind": "limit", "throttle": -0.1},
+    {"kind": "guard"},
+    {"kind": "guard", "mode": "on"},
+    {"kind": "guard", "mode": "limits"},
+    {"kind": "guard", "mode": None},
+    {"kind": "record"},
+    {"kind": "record", "on": "yes"},
+    {"kind": "keep", "seconds": 30},
+    {"kind": "mark", "text": "m" * 65},
+    {"kind": "mark", "text": None},
     {"kind": "ping", "seq": 3},
     {"kind": "report", "path": "w" * 17},
     {"kind": "report", "path": "mse", "fps": 1001.0},
@@ -72,32 +118,39 @@ UP_REFUSED_TEXT = [
     '{"kind":"take"}{"kind":"take"}',
 ]  # fmt: skip
 
-STATE = wire.State(
+STATE = down.State(
     seq=41, clock_us=90_000_123_456, role="driver", may_drive=True, grown_up=False,
     driver="Zoë", seat_free=False, throttle=0.5, steer=-0.25, reason="driving",
     stop=None, limit=0.75, head_lights=True, viewers=2,
-    battery=wire.Battery(7.4, 1.25, 0.6, False),
+    battery=down.Battery(7.4, 1.25, 0.6, False, 0.04),
     ranges=(
-        wire.Range("front", 0.0, 0.42, 0.01),
-        wire.Range("left", 45.0, None, None, "does not answer"),
+        down.Range("front", 0.0, 0.42, 0.01),
+        down.Range("left", 45.0, None, None, "does not answer"),
     ),
+    guard=down.Guarding("limit", 0.15, 0.35, 1.0, "front", ""),
+    health=down.Health(("weak Wi-Fi: -84 dBm",), 48.3, 0, -84.0, 72.2, 9000.0, 210.5,
+                       0.35, 3600.0, 0.8),
+    recording=down.Recording(True, "ok", 61.5, 11_000.0, 1, 0),
 )  # fmt: skip
-STOPPED = wire.State(
+STOPPED = down.State(
     seq=42, clock_us=90_000_223_456, role="watching", may_drive=False, grown_up=False,
     driver=None, seat_free=True, throttle=0.0, steer=0.0, reason="stopped",
-    stop=wire.Stop("estop", "resume", "Ann"), limit=1.0, head_lights=False, viewers=1,
+    stop=down.Stop("estop", "resume", "Ann"), limit=1.0, head_lights=False, viewers=1,
     wheels="no answer", camera="no picture",
+    battery=down.Battery(None, None, None, False, None, "nobody acknowledges the read"),
+    guard=down.Guarding("off", 0.15), health=down.Health(),
+    recording=down.Recording(True, "no folder", 3.0, None, 0, 17),
 )  # fmt: skip
-DOWN_GOOD: list[wire.Downward] = [
-    wire.Welcome(
+DOWN_GOOD: list[down.Downward] = [
+    down.Welcome(
         1, "Plague", "0.1.0", 90_000_000_000, 250, 40, 640, 480, 30.0, 8444,
         True, True, False,
     ),
     STATE,
     STOPPED,
-    wire.Pong(3, 99.75, 2**53 - 1),
-    wire.Error("wrong code", "", "", "look at the screen that started the car"),
-    wire.Error("message refused", '{"kind":7}', "Expected `str`, got `int`"),
+    down.Pong(3, 99.75, 2**53 - 1),
+    down.Error("wrong code", "", "", "look at the screen that started the car"),
+    down.Error("message refused", '{"kind":7}', "Expected `str`, got `int`"),
 ]  # fmt: skip
 DOWN_REFUSED = [
     "", "{", "[]", "null", "7", "{}", '{"kind":7}',
@@ -109,6 +162,73 @@ DOWN_REFUSED = [
 DOWN_UNKNOWN = ['{"kind":"weather","rain":true}']
 
 
+BUTTONS_UP_GOOD: list[ButtonsUpward] = [
+    ButtonsHello(1),
+    Hold(0),
+    Hold(0b101001),
+    Hold(2**BUTTONS_MAX - 1),
+    Choose("free"),
+    Choose("rainbow"),
+    Choose("game"),
+]
+BUTTONS_UP_REFUSED: list[dict[str, Any]] = [
+    {"kind": "hello", "v": 2},
+    {"kind": "hello"},
+    {"kind": "hold", "held": -1},
+    {"kind": "hold", "held": 2**BUTTONS_MAX},
+    {"kind": "hold", "held": 1.5},
+    {"kind": "hold", "held": "1"},
+    {"kind": "hold"},
+    {"kind": "hold", "held": 1, "by": "Ann"},
+    {"kind": "choose", "mode": "sad"},
+    {"kind": "choose", "mode": None},
+]
+BUTTONS_UP_UNKNOWN = [
+    '{"kind":"drive","seq":1,"t":1,"throttle":1,"steer":0}',
+    '{"kind":"estop"}',
+    '{"kind":"sing"}',
+]
+BUTTONS_DOWN_GOOD: list[ButtonsDownward] = [
+    Panel(
+        1, "Plague",
+        (Button("a", "red", "circle"), Button("b", "blue", "star")),
+    ),
+    Panel(1, "Plague", ()),
+    Glow(41, 0b10, "turn", 3, 2, 7),
+    Glow(0, 0, "free", 0, 0, 0),
+    down.Error("hello first", "", "hello"),
+]  # fmt: skip
+BUTTONS_DOWN_REFUSED = [
+    "", "[]", "{}", '{"kind":"panel","v":1,"car":"Plague"}',
+    '{"kind":"panel","v":1,"car":"Plague","buttons":[{"name":"a"}]}',
+    '{"kind":"glow","seq":1,"lit":64,"mode":"free","length":0,"done":0,"best":0}',
+    '{"kind":"glow","seq":1,"lit":0,"length":0,"done":0,"best":0}',
+    '{"kind":"error"}',
+]  # fmt: skip
+
+
+def buttons_up() -> dict[str, Any]:
+    """/ws/buttons, browser -> car; what drives is unknown there."""
+    return {
+        "good": [_text(message) for message in BUTTONS_UP_GOOD],
+        "refused": [
+            {"text": json.dumps(fields), "fields": fields}
+            for fields in BUTTONS_UP_REFUSED
+        ]
+        + [{"text": text} for text in UP_REFUSED_TEXT[:8]],
+        "unknown": [{"text": text} for text in BUTTONS_UP_UNKNOWN],
+    }
+
+
+def buttons_down() -> dict[str, Any]:
+    """/ws/buttons, car -> browser."""
+    return {
+        "good": [_text(message) for message in BUTTONS_DOWN_GOOD],
+        "refused": [{"text": text} for text in BUTTONS_DOWN_REFUSED],
+        "unknown": [{"text": text} for text in DOWN_UNKNOWN],
+    }
+
+
 def drive_up() -> dict[str, Any]:
     """Browser -> car. `refused` entries with `fields` a page must not even send."""
     return {
@@ -117,7 +237,7 @@ def drive_up() -> dict[str, Any]:
             {"text": json.dumps(fields), "fields": fields} for fields in UP_REFUSED
         ]
         + [{"text": text} for text in UP_REFUSED_TEXT]
-        + [{"text": '{"kind":"take","pad":"' + "x" * wire.DRIVE_MAX_BYTES + '"}'}],
+        + [{"text": '{"kind":"take","pad":"' + "x" * DRIVE_MAX_BYTES + '"}'}],
         "unknown": [{"text": '{"kind":"fly","height":3}'}],
     }
 
@@ -131,7 +251,9 @@ def drive_down() -> dict[str, Any]:
     }
 
 
-def _text(message: wire.Upward | wire.Downward) -> dict[str, Any]:
+def _text(
+    message: up.Upward | down.Downward | ButtonsUpward | ButtonsDownward,
+) -> dict[str, Any]:
     text = msgspec.json.encode(message).decode()
     return {"text": text, "fields": json.loads(text)}
 
@@ -144,7 +266,7 @@ def video() -> dict[str, Any]:
         (True, 2**32 - 1, 2**53 - 1, UNIT),
         (False, 5, 12, b""),
     ]
-    frame = wire.pack_video(True, 7, 9, UNIT)
+    frame = pack_video(True, 7, 9, UNIT)
     refused = [
         b"", frame[:19], frame[:-1], frame + b"\x00",
         b"\x02" + frame[1:], frame[:1] + b"\x02" + frame[2:],
@@ -152,7 +274,7 @@ def video() -> dict[str, Any]:
     return {
         "good": [
             {
-                "hex": wire.pack_video(*one).hex(),
+                "hex": pack_video(*one).hex(),
                 "fields": {
                     "key": one[0], "sequence": one[1], "capture_us": one[2],
                     "length": len(one[3]), "unit": one[3].hex(),
@@ -167,16 +289,16 @@ def video() -> dict[str, Any]:
 def camera_record() -> dict[str, Any]:
     """Camera process -> run: whole records; `refused` are headers."""
     good = [(True, 90_000_123_456, UNIT), (False, 2**64 - 1, b"\x00")]
-    pack = wire.RECORD_HEADER.pack
+    pack = RECORD_HEADER.pack
     refused = [
-        pack(0, 1, 0, 0, 5), pack(wire.UNIT_MAX_BYTES + 1, 1, 0, 0, 5),
+        pack(0, 1, 0, 0, 5), pack(UNIT_MAX_BYTES + 1, 1, 0, 0, 5),
         pack(9, 2, 0, 0, 5), pack(9, 1, 2, 0, 5), pack(9, 1, 1, 1, 5),
         pack(2**32 - 1, 1, 1, 0, 5),
     ]  # fmt: skip
     return {
         "good": [
             {
-                "hex": wire.pack_record(*one).hex(),
+                "hex": pack_record(*one).hex(),
                 "fields": {
                     "key": one[0], "capture_us": str(one[1]), "unit": one[2].hex()
                 },
@@ -187,15 +309,39 @@ def camera_record() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def depth_record() -> dict[str, Any]:
+    """Depth process -> run: whole records; `refused` are headers."""
+    good = [(0.5, 90_000_123_456, b"png"), (math.inf, 2**64 - 1, b""), (0.0, 0, b"")]
+    pack = DEPTH_HEADER.pack
+    refused = [
+        pack(DEPTH_PNG_MAX_BYTES + 1, 0.5, 1), pack(2**32 - 1, 0.5, 1),
+        pack(3, -0.5, 1), pack(3, -math.inf, 1),
+    ]  # fmt: skip
+    return {
+        "good": [
+            {
+                "hex": pack_depth(*one).hex(),
+                "fields": {
+                    "nearest_m": str(one[0]), "capture_us": str(one[1]),
+                    "length": len(one[2]),
+                },
+            }
+            for one in good
+        ],
+        "blind": pack_depth(math.nan, 1, b"").hex(),
+        "refused": [{"hex": one.hex()} for one in refused],
+    }  # fmt: skip
+
+
 def wheels() -> dict[str, Any]:
     """run <-> wheels."""
     setpoints = [
-        wire.Setpoint(1, 123_456_789_012, (0.5, -0.25)),
-        wire.Setpoint(2**32 - 1, 2**64 - 1, (1.0, -1.0, 0.0, 0.125)),
-        wire.Setpoint(0, 0, (0.0,)),
+        Setpoint(1, 123_456_789_012, (0.5, -0.25)),
+        Setpoint(2**32 - 1, 2**64 - 1, (1.0, -1.0, 0.0, 0.125)),
+        Setpoint(0, 0, (0.0,)),
     ]
-    good = wire.pack_setpoint(setpoints[0])
-    pack = wire.SETPOINT.pack
+    good = pack_setpoint(setpoints[0])
+    pack = SETPOINT.pack
     bad_setpoints = [
         b"", good[:-1], good + b"\x00", b"\x02" + good[1:],
         good[:1] + b"\x02" + good[2:], pack(1, 1, 0, 1, 1, 0, 0, 0, 0),
@@ -204,21 +350,19 @@ def wheels() -> dict[str, Any]:
         pack(1, 1, 2, 1, 1, math.inf, 0, 0, 0),
     ]  # fmt: skip
     answers = [
-        wire.Answer(status, reason, 7, 99)
-        for status in wire.Status
-        for reason in wire.WheelsReason
+        Answer(status, reason, 7, 99) for status in Status for reason in WheelsReason
     ]
-    fine = wire.pack_answer(answers[0])
+    fine = pack_answer(answers[0])
     bad_answers = [
         b"", fine[:-1], fine + b"\x00", b"\x02" + fine[1:],
-        fine[:1] + b"\x01" + fine[2:], wire.ANSWER.pack(1, 2, 3, 0, 7, 99, 0),
-        wire.ANSWER.pack(1, 2, 0, 99, 7, 99, 0),
+        fine[:1] + b"\x01" + fine[2:], ANSWER.pack(1, 2, 3, 0, 7, 99, 0),
+        ANSWER.pack(1, 2, 0, 99, 7, 99, 0),
     ]  # fmt: skip
     return {
         "setpoint": {
             "good": [
                 {
-                    "hex": wire.pack_setpoint(one).hex(),
+                    "hex": pack_setpoint(one).hex(),
                     "fields": {
                         "seq": one.seq, "deadline_ns": str(one.deadline_ns),
                         "duties": list(one.duties),
@@ -231,7 +375,7 @@ def wheels() -> dict[str, Any]:
         "answer": {
             "good": [
                 {
-                    "hex": wire.pack_answer(one).hex(),
+                    "hex": pack_answer(one).hex(),
                     "fields": {
                         "status": one.status.name, "reason": one.reason.name,
                         "seq": one.seq, "now_ns": str(one.now_ns),
@@ -246,7 +390,8 @@ def wheels() -> dict[str, Any]:
 
 FILES = {
     "drive_up": drive_up, "drive_down": drive_down, "video": video,
-    "camera_record": camera_record, "wheels": wheels,
+    "camera_record": camera_record, "depth_record": depth_record, "wheels": wheels,
+    "buttons_up": buttons_up, "buttons_down": buttons_down,
 }  # fmt: skip
 """Each file and what makes it; the Python test compares, and never writes."""
 

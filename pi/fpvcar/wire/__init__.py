@@ -1,0 +1,14 @@
+"""Every message on any wire of the car. Pure; fixed by tests/vectors/.
+
+    browser   -> run     /ws/drive   JSON text, one message a frame     up.py
+    run       -> browser /ws/drive   the same                           down.py
+    browser  <-> run     /ws/buttons the same                           buttons.py
+    run       -> browser /ws/video   binary: header + one access unit   video.py
+    camera    -> run     stdout      binary: header + one access unit   records.py
+    run       -> camera  stdin       text lines: "key", "bitrate N"
+    depth     -> run     stdout      binary: header + a small picture   records.py
+    run      <-> wheels  SEQPACKET   binary: setpoint / answer          wheels.py
+
+All binary headers are little-endian. Times are CLOCK_MONOTONIC of the car. What is
+refused is a WireError (refusing.py); how a text frame is typed is in text.py.
+"""

@@ -1,0 +1,156 @@
+"""/ws/drive, car -> browser: JSON text, one message a frame."""
+
+from msgspec import Struct
+
+from fpvcar.wire.text import Down
+
+
+class Welcome(Down, tag="welcome", frozen=True):
+    """Answer to Hello. `https_port` is 0 where https is not served."""
+
+    v: int
+    car: str
+    version: str
+    clock_us: int
+    silence_ms: int
+    drive_every_ms: int
+    width: int
+    height: int
+    fps: float
+    https_port: int
+    code_needed: bool
+    has_lights: bool
+    has_horn: bool
+
+
+class Battery(Struct, frozen=True):
+    """`share` is the charge that is left, 0 to 1, by voltage.
+
+    `state` is "ok", or says in words what is wrong; the rest is then of the last good
+    reading, which was `age_s` ago. None before the first.
+    """
+
+    volts: float | None
+    amps: float | None
+    share: float | None
+    low: bool
+    age_s: float | None = None
+    state: str = "ok"
+
+
+class Range(Struct, frozen=True):
+    """One range sensor. `bearing_deg` 0 is ahead, + is left.
+
+    `range_m` is None for "no target", `age_s` before the first measurement. `state` is
+    "ok", or says in words what is wrong; range and age are then of the last good one.
+    """
+
+    name: str
+    bearing_deg: float
+    range_m: float | None
+    age_s: float | None
+    state: str = "ok"
+
+
+class Guarding(Struct, frozen=True):
+    """The collision guard: the share of full throttle that it leaves (in mode "warn":
+    would leave) each way, and the sensor that leaves least; the car is to stand
+    `stop_m` before what that sees."""
+
+    mode: str
+    stop_m: float
+    ahead: float = 1.0
+    back: float = 1.0
+    ahead_by: str = ""
+    back_by: str = ""
+
+
+class Health(Struct, frozen=True):
+    """The computer in the car. `faults` are sentences; None is "unknown here".
+
+    `throttled` is the firmware's word (get_throttled). `age_s` None: not looked yet.
+    """
+
+    faults: tuple[str, ...] = ()
+    celsius: float | None = None
+    throttled: int | None = None
+    wifi_dbm: float | None = None
+    wifi_mbps: float | None = None
+    disk_free_mb: float | None = None
+    memory_free_mb: float | None = None
+    load: float | None = None
+    uptime_s: float | None = None
+    age_s: float | None = None
+
+
+class Recording(Struct, frozen=True):
+    """The recorder. `state` is "ok", or says in words why nothing is recorded.
+
+    `seconds` since it was switched on (or off), `free_mb` of the card, `kept`: how
+    often a minute was kept, `dropped`: messages that the card did not take.
+    """
+
+    on: bool
+    state: str
+    seconds: float
+    free_mb: float | None = None
+    kept: int = 0
+    dropped: int = 0
+
+
+class Stop(Struct, frozen=True):
+    """Why the car stands, and who can make it go on: `clears` says how.
+
+    cause: a value of gate.Cause. clears: "neutral" (let go, then drive),
+    "resume" (the driver's Go on), "grown_up" (a grown-up's Go on).
+    """
+
+    cause: str
+    clears: str
+    by: str = ""
+
+
+class State(Down, tag="state", frozen=True):
+    """10 Hz and on change. `role`: "driver" or "watching"."""
+
+    seq: int
+    clock_us: int
+    role: str
+    may_drive: bool
+    grown_up: bool
+    driver: str | None
+    seat_free: bool
+    throttle: float
+    steer: float
+    reason: str
+    stop: Stop | None
+    limit: float
+    head_lights: bool
+    viewers: int
+    battery: Battery | None = None
+    ranges: tuple[Range, ...] = ()
+    wheels: str = "ok"
+    camera: str = "ok"
+    guard: Guarding | None = None
+    health: Health | None = None
+    recording: Recording | None = None
+
+
+class Pong(Down, tag="pong", frozen=True):
+    """Echoes seq and t of the Ping; `clock_us` is the car's clock then."""
+
+    seq: int
+    t: float
+    clock_us: int
+
+
+class Error(Down, tag="error", frozen=True):
+    """What was refused, its value, the limit, and what to do next."""
+
+    what: str
+    value: str = ""
+    limit: str = ""
+    next: str = ""
+
+
+Downward = Welcome | State | Pong | Error

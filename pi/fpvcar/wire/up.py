@@ -1,0 +1,132 @@
+"""/ws/drive, browser -> car: JSON text, one message a frame."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from fpvcar.wire.text import Greeting, Up, decoders, parse
+
+Unit = Annotated[float, Meta(ge=-1.0, le=1.0)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+Millis = Annotated[float, Meta(ge=0.0, le=1e13)]
+Name = Annotated[str, Meta(max_length=32)]
+Client = Annotated[str, Meta(min_length=8, max_length=64, pattern="^[A-Za-z0-9-]+$")]
+Code = Annotated[str, Meta(max_length=32)]
+GuardMode = Literal["off", "warn", "limit"]
+
+
+class Hello(Greeting, tag="hello", frozen=True):
+    """First message on a socket. `client` is the page's id for its session."""
+
+    client: Client
+    name: Name = ""
+    code: Code = ""
+
+
+class Unlock(Up, tag="unlock", frozen=True):
+    """A drive code (6 digits) or the grown-up code."""
+
+    code: Code
+
+
+class Drive(Up, tag="drive", frozen=True):
+    """A wish. `t` is the browser's own clock in ms (any origin, per socket)."""
+
+    seq: Count
+    t: Millis
+    throttle: Unit
+    steer: Unit
+
+
+class Take(Up, tag="take", frozen=True):
+    """Asks for the wheel."""
+
+
+class Release(Up, tag="release", frozen=True):
+    """Gives the wheel away."""
+
+
+class Estop(Up, tag="estop", frozen=True):
+    """Stops the car at once; anybody may."""
+
+
+class Resume(Up, tag="resume", frozen=True):
+    """A deliberate push: clears an e-stop or a fault."""
+
+
+class Lights(Up, tag="lights", frozen=True):
+    """Head lights: `None` toggles."""
+
+    head: bool | None = None
+
+
+class Horn(Up, tag="horn", frozen=True):
+    """The horn, for as long as it is on (at most 2 s)."""
+
+    on: bool
+
+
+class Limit(Up, tag="limit", frozen=True):
+    """A grown-up's speed limit, a share of full throttle; the profile's is above it."""
+
+    throttle: Share
+
+
+class Guard(Up, tag="guard", frozen=True):
+    """What the collision guard is to do from now on; a grown-up's."""
+
+    mode: GuardMode
+
+
+class SetRecording(Up, tag="record", frozen=True):
+    """Record, or do not: off, only the last minute is there to be kept."""
+
+    on: bool
+
+
+class Keep(Up, tag="keep", frozen=True):
+    """Keep the last minute, whatever the ring does."""
+
+
+class Mark(Up, tag="mark", frozen=True):
+    """Marks this moment in the recording."""
+
+    text: Annotated[str, Meta(max_length=64)] = ""
+
+
+class Ping(Up, tag="ping", frozen=True):
+    """Every 100 ms; `t` as in Drive."""
+
+    seq: Count
+    t: Millis
+
+
+class Report(Up, tag="report", frozen=True):
+    """What the page measured over the last second; ms, frames, bytes."""
+
+    path: Annotated[str, Meta(max_length=16)]
+    picture_ms: Millis | None = None
+    link_ms: Millis | None = None
+    fps: Annotated[float, Meta(ge=0, le=1000)] = 0.0
+    dropped: Count = 0
+
+
+Upward = (
+    Hello | Unlock | Drive | Take | Release | Estop | Resume
+    | Lights | Horn | Limit | Guard | SetRecording | Keep | Mark | Ping | Report
+)  # fmt: skip
+
+_decoders = decoders(
+    Hello, Unlock, Drive, Take, Release, Estop, Resume,
+    Lights, Horn, Limit, Guard, SetRecording, Keep, Mark, Ping, Report,
+)  # fmt: skip
+
+
+def parse_upward(text: str | bytes) -> Upward | None:
+    """One frame of /ws/drive. None for an unknown kind (ignored and counted).
+
+    Raises WireError for what is malformed, mistyped, out of range or too long.
+    """
+    message: Upward | None = parse(text, _decoders)
+    return message

@@ -1,0 +1,57 @@
+"""/ws/video, car -> browser: binary, one access unit a frame.
+
+    0        1        2        3        4                 8
+    +--------+--------+--------+--------+-----------------+
+    | version| kind   | flags  | 0      | sequence     u32|
+    +--------+--------+--------+--------+-----------------+
+    | capture time, us u64              | payload len  u32|  20 bytes
+    +-----------------------------------+-----------------+
+
+kind 1: one access unit, Annex B. flags bit 0: key frame (SPS and PPS in front).
+The browser may send one text frame back: "key" (its decoder lost its place).
+"""
+
+import struct
+from typing import NamedTuple
+
+from fpvcar.wire.refusing import VERSION, WireError
+
+UNIT_MAX_BYTES = 4 * 1024 * 1024
+"""The longest access unit on any wire (a 1280x720 key frame is some 150 kB)."""
+VIDEO_HEADER = struct.Struct("<BBBxIQI")
+KIND_ACCESS_UNIT = 1
+FLAG_KEY = 1
+
+
+class VideoHeader(NamedTuple):
+    """The fields of a /ws/video header; `sequence` wraps at 2**32."""
+
+    key: bool
+    sequence: int
+    capture_us: int
+    length: int
+
+
+def pack_video(key: bool, sequence: int, capture_us: int, unit: bytes) -> bytes:
+    """One frame of /ws/video: made once, shared by all viewers."""
+    flags = FLAG_KEY if key else 0
+    head = VIDEO_HEADER.pack(
+        VERSION, KIND_ACCESS_UNIT, flags, sequence & 0xFFFFFFFF, capture_us, len(unit)
+    )
+    return head + unit
+
+
+def parse_video(frame: bytes) -> tuple[VideoHeader, bytes]:
+    """The header and access unit of one frame. Raises WireError."""
+    if len(frame) < VIDEO_HEADER.size:
+        raise WireError("video frame cut", len(frame), f">= {VIDEO_HEADER.size} bytes")
+    version, kind, flags, sequence, capture_us, length = VIDEO_HEADER.unpack_from(frame)
+    if version != VERSION:
+        raise WireError("wrong version", version, str(VERSION))
+    if kind != KIND_ACCESS_UNIT:
+        raise WireError("unknown video kind", kind, str(KIND_ACCESS_UNIT))
+    if length != len(frame) - VIDEO_HEADER.size:
+        left = len(frame) - VIDEO_HEADER.size
+        raise WireError("video frame length", length, f"{left} bytes")
+    header = VideoHeader(bool(flags & FLAG_KEY), sequence, capture_us, length)
+    return header, frame[VIDEO_HEADER.size :]

@@ -1,0 +1,112 @@
+"""run <-> wheels, Unix SEQPACKET: binary, a setpoint and its answer.
+
+setpoint, 32 bytes:
+
+    | version u8 | kind 1 u8 | motors u8 | 0 | seq u32 | deadline, ns u64 | 4 x f32 |
+
+answer, 24 bytes:
+
+    | version u8 | kind 2 u8 | status u8 | reason u8 | seq u32 | now, ns u64 | 0 u64 |
+
+Duties are -1..1 in the profile's order of motors; unused ones are 0. A setpoint is
+applied only until its deadline, which is at most 150 ms ahead.
+"""
+
+import enum
+import struct
+from typing import NamedTuple
+
+from fpvcar.wire.refusing import VERSION, WireError
+
+MOTORS_MAX = 4
+SETPOINT = struct.Struct("<BBBxIQ4f")
+ANSWER = struct.Struct("<BBBBIQQ")
+KIND_SETPOINT = 1
+KIND_ANSWER = 2
+
+
+class Status(enum.IntEnum):
+    """What `wheels` did with a setpoint, or did by itself (STOPPED)."""
+
+    APPLIED = 0
+    REFUSED = 1
+    STOPPED = 2
+
+
+class WheelsReason(enum.IntEnum):
+    """Why `wheels` refused or stopped."""
+
+    NONE = 0
+    START = 1
+    DEADLINE = 2
+    CLOSED = 3
+    BAD_MESSAGE = 4
+    EXIT = 5
+    PINS_SILENT = 6
+    PINS_LOST = 7
+    PAST = 8
+    TOO_FAR_AHEAD = 9
+    ZERO_FIRST = 10
+    SUPERSEDED = 11
+
+
+class Setpoint(NamedTuple):
+    """Duties in -1..1 for each motor until `deadline_ns` (CLOCK_MONOTONIC)."""
+
+    seq: int
+    deadline_ns: int
+    duties: tuple[float, ...]
+
+
+class Answer(NamedTuple):
+    """What `wheels` says of setpoint `seq`."""
+
+    status: Status
+    reason: WheelsReason
+    seq: int
+    now_ns: int
+
+
+def pack_setpoint(setpoint: Setpoint) -> bytes:
+    """The 32 bytes of a setpoint."""
+    duties = (*setpoint.duties, *(0.0,) * (MOTORS_MAX - len(setpoint.duties)))
+    return SETPOINT.pack(
+        VERSION, KIND_SETPOINT, len(setpoint.duties),
+        setpoint.seq & 0xFFFFFFFF, setpoint.deadline_ns, *duties,
+    )  # fmt: skip
+
+
+def parse_setpoint(packet: bytes) -> Setpoint:
+    """A setpoint as `wheels` takes it. Raises WireError."""
+    if len(packet) != SETPOINT.size:
+        raise WireError("setpoint length", len(packet), f"{SETPOINT.size} bytes")
+    version, kind, motors, seq, deadline_ns, *duties = SETPOINT.unpack(packet)
+    if version != VERSION or kind != KIND_SETPOINT:
+        raise WireError("not a setpoint", (version, kind), f"{(VERSION, 1)}")
+    if not 1 <= motors <= MOTORS_MAX:
+        raise WireError("motors", motors, f"1 to {MOTORS_MAX}")
+    for duty in duties:
+        if not -1.0 <= duty <= 1.0:  # NaN too
+            raise WireError("duty", duty, "-1 to 1")
+    return Setpoint(seq, deadline_ns, tuple(duties[:motors]))
+
+
+def pack_answer(answer: Answer) -> bytes:
+    """The 24 bytes of an answer."""
+    return ANSWER.pack(
+        VERSION, KIND_ANSWER, answer.status, answer.reason,
+        answer.seq & 0xFFFFFFFF, answer.now_ns, 0,
+    )  # fmt: skip
+
+
+def parse_answer(packet: bytes) -> Answer:
+    """An answer as `run` takes it. Raises WireError."""
+    if len(packet) != ANSWER.size:
+        raise WireError("answer length", len(packet), f"{ANSWER.size} bytes")
+    version, kind, status, reason, seq, now_ns, _ = ANSWER.unpack(packet)
+    if version != VERSION or kind != KIND_ANSWER:
+        raise WireError("not an answer", (version, kind), f"{(VERSION, 2)}")
+    try:
+        return Answer(Status(status), WheelsReason(reason), seq, now_ns)
+    except ValueError as fault:
+        raise WireError("answer", (status, reason), str(fault)) from None
