@@ -1,0 +1,161 @@
+"""The folder of recordings on a card. Every call may block; none is on the loop."""
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+PIECES_MOST = 512
+"""Of one writev(2); the kernel takes 1024."""
+LOCK = ".lock"
+
+
+class Disk(Protocol):
+    """What a tape asks of a folder. All raise OSError."""
+
+    def enter(self) -> None:
+        """The folder is there, and no other recorder's."""
+
+    def leave(self) -> None:
+        """Somebody else may have it."""
+
+    def entries(self) -> list[tuple[str, int]]:
+        """Name and size of each file."""
+
+    def free(self) -> int:
+        """Bytes that may still be written."""
+
+    def create(self, name: str) -> int:
+        """A new file; its number. FileExistsError if there is one."""
+
+    def append(self, file: int, parts: Sequence[bytes]) -> None:
+        """Writes all of it."""
+
+    def sync(self, file: int) -> None:
+        """What was written stays, whatever the power does."""
+
+    def shorten(self, file: int, size: int) -> None:
+        """Cuts a file."""
+
+    def close(self, file: int) -> None:
+        """The file is not used any more."""
+
+    def rename(self, old: str, new: str) -> None:
+        """Gives a file its name for good, synced."""
+
+    def touch(self, name: str) -> None:
+        """An empty file, synced."""
+
+    def remove(self, name: str) -> None:
+        """A file less; absent is fine."""
+
+
+class Folder:
+    """A Disk in a directory, readable by its owner only. `made`: may it be made?
+
+    A folder that vanishes later (a stick that was pulled) is not made anew: it would
+    be made on the wrong card.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: int | None = None
+        self._made = False
+
+    def enter(self) -> None:
+        """As Disk says."""
+        if not self._made:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._made = True
+        lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise OSError(
+                errno.EBUSY, "another fpvcar records here; give it a folder of its own"
+            ) from None
+        except BaseException:
+            os.close(lock)
+            raise
+        self._lock = lock
+
+    def leave(self) -> None:
+        """As Disk says."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def entries(self) -> list[tuple[str, int]]:
+        """As Disk says."""
+        found = []
+        with os.scandir(self.path) as listing:
+            for one in listing:
+                with contextlib.suppress(FileNotFoundError):  # gone meanwhile
+                    if one.is_file(follow_symlinks=False):
+                        found.append(
+                            (one.name, one.stat(follow_symlinks=False).st_size)
+                        )
+        return found
+
+    def free(self) -> int:
+        """As Disk says."""
+        found = os.statvfs(self.path)
+        return found.f_bavail * found.f_frsize
+
+    def create(self, name: str) -> int:
+        """As Disk says."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        file = os.open(self.path / name, flags, 0o600)
+        try:
+            self._sync_names()
+        except BaseException:
+            os.close(file)
+            raise
+        return file
+
+    def append(self, file: int, parts: Sequence[bytes]) -> None:
+        """As Disk says."""
+        for start in range(0, len(parts), PIECES_MOST):
+            some = [part for part in parts[start : start + PIECES_MOST] if part]
+            left = sum(map(len, some)) - os.writev(file, some) if some else 0
+            if left:  # a card that is nearly full takes less, and then says why
+                rest = memoryview(b"".join(some))[-left:]
+                while rest:
+                    rest = rest[os.write(file, rest) :]
+
+    def sync(self, file: int) -> None:
+        """As Disk says."""
+        os.fdatasync(file)
+
+    def shorten(self, file: int, size: int) -> None:
+        """As Disk says."""
+        os.ftruncate(file, size)
+
+    def close(self, file: int) -> None:
+        """As Disk says."""
+        os.close(file)
+
+    def rename(self, old: str, new: str) -> None:
+        """As Disk says."""
+        os.rename(self.path / old, self.path / new)
+        self._sync_names()
+
+    def touch(self, name: str) -> None:
+        """As Disk says."""
+        os.close(os.open(self.path / name, os.O_WRONLY | os.O_CREAT, 0o600))
+        self._sync_names()
+
+    def remove(self, name: str) -> None:
+        """As Disk says."""
+        (self.path / name).unlink(missing_ok=True)
+
+    def _sync_names(self) -> None:
+        folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

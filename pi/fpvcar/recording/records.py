@@ -1,0 +1,164 @@
+"""MCAP's records as bytes; parsing.py takes them apart. Pure. https://mcap.dev/spec
+
+    magic, header, metadata,
+      chunk, its message indexes, chunk, its message indexes, ...
+    data end, summary: schemas, channels, statistics, chunk indexes, offsets
+    footer, magic
+
+    | opcode u8 | length u64 | body |     text: | bytes u32 | UTF-8 |     little-endian
+
+Only a chunk's records and the summary have a CRC; whatever else a reader believes it
+must check by itself.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+MAGIC = b"\x89MCAP0\r\n"
+HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK = 1, 2, 3, 4, 5, 6
+MESSAGE_INDEX, CHUNK_INDEX, ATTACHMENT, ATTACHMENT_INDEX = 7, 8, 9, 10
+STATISTICS, METADATA, METADATA_INDEX, SUMMARY_OFFSET, DATA_END = 11, 12, 13, 14, 15
+OPCODES = range(HEADER, DATA_END + 1)
+HEAD = struct.Struct("<BQ")
+MESSAGE_HEAD = struct.Struct("<BQHIQQ")
+MESSAGE_FIXED = MESSAGE_HEAD.size - HEAD.size
+"""Bytes of a message's body before its data."""
+CHUNK_FIXED = struct.Struct("<QQQI")
+FOOTER_FIXED = struct.Struct("<QQI")
+FOOTER_SIZE = HEAD.size + FOOTER_FIXED.size
+
+
+def record(opcode: int, body: bytes) -> bytes:
+    """Any record."""
+    return HEAD.pack(opcode, len(body)) + body
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack("<I", len(data)) + data
+
+
+def _map(entries: Mapping[str, str]) -> bytes:
+    body = b"".join(_text(key) + _text(value) for key, value in entries.items())
+    return struct.pack("<I", len(body)) + body
+
+
+def header(library: str) -> bytes:
+    """The first record; no profile."""
+    return record(HEADER, _text("") + _text(library))
+
+
+def schema(number: int, name: str, coding: str, data: bytes) -> bytes:
+    """A schema; `number` is not 0."""
+    body = struct.pack("<H", number) + _text(name) + _text(coding)
+    return record(SCHEMA, body + struct.pack("<I", len(data)) + data)
+
+
+def channel(number: int, schema_number: int, topic: str, coding: str) -> bytes:
+    """A channel: a topic, and how its messages are coded."""
+    body = struct.pack("<HH", number, schema_number) + _text(topic) + _text(coding)
+    return record(CHANNEL, body + _map({}))
+
+
+def message(
+    number: int, sequence: int, log_ns: int, publish_ns: int, data: bytes
+) -> bytes:
+    """A message on channel `number`."""
+    head = MESSAGE_HEAD.pack(
+        MESSAGE, MESSAGE_FIXED + len(data), number, sequence & 0xFFFFFFFF,
+        log_ns, publish_ns,
+    )  # fmt: skip
+    return head + data
+
+
+def chunk_head(start_ns: int, end_ns: int, body: bytes) -> bytes:
+    """What stands before a chunk's whole records, which are not compressed."""
+    size = len(body)
+    head = CHUNK_FIXED.pack(start_ns, end_ns, size, zlib.crc32(body)) + _text("")
+    length = len(head) + 8 + size
+    return HEAD.pack(CHUNK, length) + head + struct.pack("<Q", size)
+
+
+CHUNK_OVERHEAD = HEAD.size + CHUNK_FIXED.size + 4 + 8
+"""Bytes of a chunk without compression before its records."""
+
+
+def message_index(number: int, entries: Sequence[int]) -> bytes:
+    """Where a channel's messages are in the chunk before: log_ns, offset, and so on."""
+    body = struct.pack(f"<HI{len(entries)}Q", number, 8 * len(entries), *entries)
+    return record(MESSAGE_INDEX, body)
+
+
+class ChunkPlace(NamedTuple):
+    """Where a chunk is, for the summary. `index_at`: its message indexes by channel;
+    `stored` bytes of records are `size` bytes without compression."""
+
+    at: int
+    length: int
+    start_ns: int
+    end_ns: int
+    index_at: dict[int, int]
+    index_length: int
+    stored: int
+    size: int
+    compression: str = ""
+
+
+def chunk_index(place: ChunkPlace) -> bytes:
+    """The summary's line of one chunk."""
+    offsets = b"".join(struct.pack("<HQ", *one) for one in place.index_at.items())
+    body = struct.pack("<4QI", place.start_ns, place.end_ns, place.at, place.length,
+                       len(offsets))  # fmt: skip
+    body += offsets + struct.pack("<Q", place.index_length) + _text(place.compression)
+    return record(CHUNK_INDEX, body + struct.pack("<QQ", place.stored, place.size))
+
+
+def metadata(name: str, entries: Mapping[str, str]) -> bytes:
+    """Texts by name."""
+    return record(METADATA, _text(name) + _map(entries))
+
+
+def metadata_index(at: int, length: int, name: str) -> bytes:
+    """Where a metadata record is."""
+    return record(METADATA_INDEX, struct.pack("<QQ", at, length) + _text(name))
+
+
+class Counts(NamedTuple):
+    """A file's statistics; `messages` by channel."""
+
+    messages: dict[int, int]
+    schemas: int
+    chunks: int
+    start_ns: int
+    end_ns: int
+
+
+def statistics(counts: Counts) -> bytes:
+    """The statistics of a file with one metadata record."""
+    body = struct.pack(
+        "<QHIIIIQQI", sum(counts.messages.values()), counts.schemas,
+        len(counts.messages), 0, 1, counts.chunks, counts.start_ns, counts.end_ns,
+        10 * len(counts.messages),
+    )  # fmt: skip
+    each = b"".join(struct.pack("<HQ", *one) for one in counts.messages.items())
+    return record(STATISTICS, body + each)
+
+
+def data_end() -> bytes:
+    """The end of the data, whose CRC is left out: the chunks have theirs."""
+    return record(DATA_END, struct.pack("<I", 0))
+
+
+def summary(at: int, groups: Iterable[tuple[int, bytes]]) -> bytes:
+    """All that follows the data end, which is `at`: summary, offsets, footer, magic."""
+    body, offsets = b"", b""
+    for opcode, group in groups:
+        if group:
+            where = struct.pack("<BQQ", opcode, at + len(body), len(group))
+            offsets += record(SUMMARY_OFFSET, where)
+            body += group
+    offsets_at, body = at + len(body), body + offsets
+    head = HEAD.pack(FOOTER, FOOTER_FIXED.size) + struct.pack("<QQ", at, offsets_at)
+    return body + head + struct.pack("<I", zlib.crc32(body + head)) + MAGIC

@@ -1,0 +1,118 @@
+"""The files of recordings in one folder: their names, and which may go. Pure.
+
+    Plague-20261121T193100Z-0001.mcap        a minute that was closed and synced
+    Plague-20261121T193100Z-0002.mcap.part   the one that is being written
+    Plague-20261121T193100Z-0003.mcap.roll   of the last minute while recording is off
+    NAME.mcap.ack     a base station has that file, verified and synced
+    NAME.mcap.keep    "keep the last minute": the ring spares it until it has its .ack
+
+The time is when the recording began, in UTC; it and the number make the order. A clock
+that stood wrong may have put the drive of now before all others.
+"""
+
+import re
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+SEALED, OPEN, ROLLING = ".mcap", ".mcap.part", ".mcap.roll"
+NEW = ".new"
+"""Behind a name: a clean copy that is not whole yet."""
+ACKNOWLEDGED, KEPT = ".ack", ".keep"
+_NAME = re.compile(
+    r"([A-Za-z0-9-]{1,24})-(\d{8}T\d{6}Z)-(\d{4,8})(\.mcap(?:\.part|\.roll)?)"
+)
+BILLION = 1_000_000_000
+MEGA = 1_000_000
+
+
+class Name(NamedTuple):
+    """A file's name, taken apart. `text` is the whole name."""
+
+    began: str
+    number: int
+    car: str
+    suffix: str
+    text: str
+
+    @property
+    def recording(self) -> str:
+        """What all files of a recording begin with."""
+        return f"{self.car}-{self.began}"
+
+
+def recording_name(car: str, utc_ns: int) -> str:
+    """A recording that begins now."""
+    when = time.gmtime(max(0, utc_ns) // BILLION)
+    return f"{car}-{time.strftime('%Y%m%dT%H%M%SZ', when)}"
+
+
+def file_name(recording: str, number: int, suffix: str = SEALED) -> str:
+    """A file of a recording; the first is number 1."""
+    return f"{recording}-{number:04d}{suffix}"
+
+
+def parse(text: str) -> Name | None:
+    """A file's name; None for what is none of ours."""
+    found = _NAME.fullmatch(text)
+    if found is None:
+        return None
+    car, began, number, suffix = found.groups()
+    return Name(began, int(number), car, suffix, text)
+
+
+class File(NamedTuple):
+    """One file in the folder."""
+
+    name: Name
+    size: int
+    acknowledged: bool = False
+    kept: bool = False
+
+
+def files_of(entries: Iterable[tuple[str, int]]) -> list[File]:
+    """The recordings among (name, size) of a folder, the oldest first."""
+    sizes = dict(entries)
+    found = []
+    for text, size in sizes.items():
+        name = parse(text)
+        if name is not None:
+            acknowledged = text + ACKNOWLEDGED in sizes
+            found.append(File(name, size, acknowledged, text + KEPT in sizes))
+    return sorted(found)
+
+
+class Room(NamedTuple):
+    """How much the ring may use: a floor of free space, and a cap. Bytes."""
+
+    keep_free: int
+    most: int
+
+
+class Verdict(NamedTuple):
+    """What goes, in this order; `enough`: is there room to record afterwards?"""
+
+    gone: tuple[str, ...]
+    enough: bool
+
+
+def make_room(
+    files: Iterable[File], free: int, room: Room, station: bool, current: str = ""
+) -> Verdict:
+    """What the ring removes: acknowledged files, the oldest first; then, without a
+    station, the oldest that nobody keeps, those of the recording `current` last. Never
+    one that is open."""
+    files = sorted(files)
+    used = sum(one.size for one in files)
+    sealed = [one for one in files if one.name.suffix == SEALED]
+    may = [one for one in sealed if one.acknowledged]
+    if not station:
+        more = [one for one in sealed if not one.acknowledged and not one.kept]
+        may += sorted(more, key=lambda one: one.name.recording == current)
+    gone = []
+    for one in may:
+        if free >= room.keep_free and used <= room.most:
+            break
+        gone.append(one.name.text)
+        free, used = free + one.size, used - one.size
+    return Verdict(tuple(gone), free >= room.keep_free and used <= room.most)

@@ -1,0 +1,210 @@
+"""Answers of many bytes: read in a thread, sent in pieces, slower beside a driver.
+
+    card -> (one thread) a piece -> Pace: is it its turn? -> socket, if it has room
+                                                          -> the next piece
+
+The loop that drives the car reads no card, waits for nobody, and holds no file whole.
+aiohttp's FileResponse would hand a file to sendfile(2), which reads the card on the
+loop: a slow one would stop the car.
+"""
+
+import asyncio
+import contextlib
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from aiohttp import ETag, web
+
+PIECE = 64 * 1024
+SHARED = 1_000_000
+"""Bytes a second of all answers together while somebody drives: half of what the Wi-Fi
+of a small Pi carries is left for pictures."""
+STALLED_S = 20.0
+"""Whoever takes nothing for so long is gone. A file that the ring removes keeps its
+place on the card while somebody reads it."""
+BUSY_S, BUSY_MOST_S = 0.001, 0.05
+AT_ONCE = 4
+"""Answers that are held whole at the same time."""
+T = TypeVar("T")
+
+
+class Pace:
+    """So many bytes a second for all together. Time is an argument."""
+
+    def __init__(self) -> None:
+        self._free_s = -math.inf
+
+    def wait_s(self, size: int, rate: float, now_s: float) -> float:
+        """How long these bytes have to wait for those before them."""
+        begin_s = max(self._free_s, now_s)
+        self._free_s = begin_s + size / rate
+        return begin_s - now_s
+
+
+class Ease:
+    """Rests of the thread that reads: while somebody drives it has the interpreter,
+    which the gate needs too, for a fifth of the time. `used_s()`: its CPU so far."""
+
+    def __init__(
+        self, driven: Callable[[], bool],
+        used_s: Callable[[], float] = time.thread_time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:  # fmt: skip
+        self._driven, self._used_s, self._sleep = driven, used_s, sleep
+        self._rested_s = 0.0
+
+    def rest(self) -> None:
+        """Called often; mostly it does nothing."""
+        busy_s = self._used_s() - self._rested_s
+        if busy_s < BUSY_S:
+            return
+        if self._driven():
+            self._sleep(4.0 * min(busy_s, BUSY_MOST_S))
+        self._rested_s = self._used_s()
+
+
+class Part(NamedTuple):
+    """What a request wants of a file: bytes `begin` to before `end`."""
+
+    status: int
+    begin: int
+    end: int
+
+
+def part_of(request: web.BaseRequest, etag: str, size: int) -> Part:
+    """RFC 9110, sections 13 and 14, without dates. Raises HTTPException."""
+    wanted_etags, known_etags = request.if_match, request.if_none_match
+    if wanted_etags is not None and not _among(wanted_etags, etag, weak=False):
+        raise web.HTTPPreconditionFailed(text="The recording is another one now.\n")
+    if known_etags is not None and _among(known_etags, etag, weak=True):
+        raise web.HTTPNotModified(headers={"ETag": f'"{etag}"'})
+    whole = request.headers.get("If-Range", f'"{etag}"') == f'"{etag}"'
+    if "Range" not in request.headers or not whole:
+        return Part(200, 0, size)
+    try:
+        wanted = range(size)[request.http_range]
+    except ValueError:  # no range, several, or backwards
+        wanted = range(0)
+    if not wanted:
+        raise web.HTTPRequestRangeNotSatisfiable(
+            text=f"This range cannot be sent: there are {size} bytes.\n",
+            headers={"Content-Range": f"bytes */{size}"},
+        )
+    return Part(206, wanted.start, wanted.stop)
+
+
+def _among(etags: tuple[ETag, ...], etag: str, weak: bool) -> bool:
+    return any(one.value in ("*", etag) and (weak or not one.is_weak) for one in etags)
+
+
+class Outlet:
+    """All answers of one car go through it. `driven()`: is somebody at the wheel?"""
+
+    def __init__(
+        self, driven: Callable[[], bool], clock_s: Callable[[], float],
+        stalled_s: float = STALLED_S,
+    ) -> None:  # fmt: skip
+        self._driven, self._clock_s, self._stalled_s = driven, clock_s, stalled_s
+        # One at a time: the car has other work.
+        self._thread = ThreadPoolExecutor(1, "recordings")
+        self._pace = Pace()
+        self._room = asyncio.Semaphore(AT_ONCE)
+
+    async def in_thread(self, act: Callable[[], T]) -> T:
+        """Does what may block. Raises what it raises."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, act)
+
+    def later(self, act: Callable[[], None]) -> None:
+        """Does it after all that waits; nobody hears what comes of it."""
+        with contextlib.suppress(RuntimeError):  # it is closed already
+            self._thread.submit(act)
+
+    def close(self) -> None:
+        """Nothing is asked for any more; what waits is not done."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def made(
+        self, request: web.Request, headers: Mapping[str, str],
+        make: Callable[[], bytes],
+    ) -> web.StreamResponse:  # fmt: skip
+        """An answer that is made in the thread, whole. Raises what `make` raises."""
+        async with self._room:
+            body = memoryview(await self.in_thread(make))
+            response = web.StreamResponse(headers=headers)
+            response.content_length = len(body)
+            await response.prepare(request)
+            if request.method != "HEAD":
+                for at in range(0, len(body), PIECE):
+                    await self._send(request, response, body[at : at + PIECE])
+        await response.write_eof()
+        return response
+
+    async def file(
+        self, request: web.Request, headers: Mapping[str, str],
+        opened: Callable[[], int],
+    ) -> web.StreamResponse:  # fmt: skip
+        """A file, or what is wanted of it; `opened` opens it, and we close it.
+
+        Raises HTTPException, and what `opened` raises.
+        """
+        file = await self.in_thread(opened)
+        try:
+            about = await self.in_thread(partial(os.fstat, file))
+            etag = f"{about.st_ino:x}-{about.st_mtime_ns:x}-{about.st_size:x}"
+            part = part_of(request, etag, about.st_size)
+            response = web.StreamResponse(status=part.status, headers=headers)
+            response.etag = etag
+            response.headers["Accept-Ranges"] = "bytes"
+            if part.status == 206:
+                response.headers["Content-Range"] = (
+                    f"bytes {part.begin}-{part.end - 1}/{about.st_size}"
+                )
+            response.content_length = part.end - part.begin
+            await response.prepare(request)
+            if request.method != "HEAD":
+                await self._pour(request, response, file, part)
+            await response.write_eof()
+            return response
+        finally:
+            self.later(partial(os.close, file))  # behind whatever is still read of it
+
+    async def _pour(
+        self, request: web.Request, response: web.StreamResponse, file: int, part: Part
+    ) -> None:
+        at = part.begin
+        while at < part.end:
+            size = min(PIECE, part.end - at)
+            try:
+                piece = await self.in_thread(partial(os.pread, file, size, at))
+            except OSError:  # the card fails: the head of the answer is under way
+                piece = b""
+            if not piece:  # or somebody cut the file
+                raise _cut_off(request)
+            await self._send(request, response, piece)
+            at += len(piece)
+
+    async def _send(
+        self, request: web.Request, response: web.StreamResponse,
+        piece: bytes | memoryview,
+    ) -> None:  # fmt: skip
+        """A piece, when it is its turn. Raises ConnectionError."""
+        if self._driven():
+            wait_s = self._pace.wait_s(len(piece), SHARED, self._clock_s())
+            await asyncio.sleep(wait_s)
+        try:
+            async with asyncio.timeout(self._stalled_s):
+                await response.write(piece)
+        except TimeoutError:
+            raise _cut_off(request) from None
+
+
+def _cut_off(request: web.Request) -> ConnectionError:
+    """Ends the connection: what was promised cannot be sent."""
+    if request.transport is not None:
+        request.transport.abort()
+    return ConnectionResetError("the answer was cut off")

@@ -1,0 +1,277 @@
+"""The files of a recording as they are written: one after the other, sealed, rotated.
+
+    begin -> write, write, ... -> a file every segment_s, from a key frame on
+    .part -> summary, synced, renamed: sealed
+
+Everything happens on the recorder's thread. OSError means: this file is done with, and
+`write` begins another. Times are those of the messages.
+"""
+
+import contextlib
+import errno
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from fpvcar import config
+from fpvcar.recording import format, segments
+from fpvcar.recording.disk import Disk
+from fpvcar.recording.segments import BILLION, MEGA, OPEN, ROLLING, Room
+from fpvcar.recording.writer import Catalogue, Item, Writer
+
+GRACE_NS = 2 * BILLION
+"""How long a full file waits for a key frame to end before."""
+MINUTE_NS = 60 * BILLION
+ROLLING_NS = 15 * BILLION
+"""Length of a file while recording is off: the last minute is five of them at most."""
+log = logging.getLogger("fpvcar.recorder")
+
+
+class NoRoom(OSError):
+    """The card is full, and nothing may go."""
+
+
+def split(
+    items: Sequence[Item], start_ns: int, length_ns: int
+) -> tuple[Sequence[Item], Sequence[Item]]:
+    """What still belongs into a file that began at `start_ns`, and what comes after."""
+    for at, item in enumerate(items):
+        over_ns = item.log_ns - start_ns - length_ns
+        if over_ns >= 0 and (item.key or over_ns >= GRACE_NS):
+            return items[:at], items[at:]
+    return items, ()
+
+
+def _named(name: str, suffix: str = segments.SEALED) -> str:
+    """The same file at another time of its life."""
+    found = segments.parse(name)
+    assert found is not None  # we made it, or looked
+    return segments.file_name(found.recording, found.number, suffix)
+
+
+class Recent(NamedTuple):
+    """A file that "keep the last minute" may mean. Those that were not closed are of a
+    run that died, or of a card that failed."""
+
+    name: str
+    end_ns: int
+    closed: bool = True
+
+
+class Tape:
+    """One recording after the other in a folder."""
+
+    def __init__(
+        self, disk: Disk, settings: config.Recording, catalogue: Catalogue
+    ) -> None:
+        self.free: int | None = None
+        """Bytes on the card, as of the last write."""
+        self.leftovers: list[str] = []
+        """Files that were never closed, to be sealed when there is time."""
+        self._disk, self._settings, self._catalogue = disk, settings, catalogue
+        self._room = Room(settings.keep_free_mb * MEGA, settings.max_mb * MEGA)
+        self._about: format.About | None = None
+        self._rolling = False
+        self._number = 0
+        self._entered = False
+        self._file: int | None = None
+        self._name = ""
+        self._writer: Writer | None = None
+        self._good = 0
+        self._written = False
+        self._kept_ns: int | None = None
+        """When it was said that the open file is to stay."""
+        self._recent: list[Recent] = []
+
+    # --- what the recorder does ---
+
+    def begin(self, about: format.About, rolling: bool) -> None:
+        """Another recording; `rolling`: only its last minute stays. Writes nothing yet.
+
+        Raises OSError if the one before could not be sealed.
+        """
+        self._about, self._rolling, self._number = about, rolling, 0
+        if self._file is not None:
+            self._seal()
+
+    def write(self, items: Sequence[Item]) -> None:
+        """Appends at least one message, and syncs. Raises OSError; then nothing of a
+        chunk counts."""
+        while items:
+            if self._file is None:
+                self._start(items[0].log_ns)
+            writer, file = self._writer, self._file
+            assert writer is not None and file is not None  # made by _start
+            start_ns = writer.start_ns or items[0].log_ns
+            mine, items = split(items, start_ns, self._length_ns(start_ns))
+            if mine:
+                self._disk.append(file, writer.chunk(mine))
+                self._disk.sync(file)
+                self._good, self._written = writer.size, True
+            if items:
+                self._seal()
+        self._look_for_room()
+
+    def keep(self, now_ns: int) -> int:
+        """The last minute before UTC `now_ns` stays; the open file is part of it, and
+        ends at the next key frame. How many files. Raises OSError."""
+        wanted = [one for one in self._recent if one.end_ns >= now_ns - MINUTE_NS]
+        for one in wanted:
+            final = _named(one.name) if one.closed else _named(one.name, OPEN)
+            self._disk.touch(_named(one.name) + segments.KEPT)
+            if one.name != final:
+                self._disk.rename(one.name, final)
+            if not one.closed:
+                self.leftovers.append(final)
+            self._recent.remove(one)
+        kept = len(wanted)
+        if self._file is not None and self._kept_ns is None:
+            self._disk.touch(_named(self._name) + segments.KEPT)
+            if self._name.endswith(ROLLING):
+                self._disk.rename(self._name, _named(self._name, OPEN))
+                self._name = _named(self._name, OPEN)
+            self._kept_ns = now_ns
+            kept += 1
+        return kept
+
+    def close(self) -> None:
+        """The end: seals what is open. Raises OSError."""
+        try:
+            if self._file is not None:
+                self._seal()
+            for one in self._recent:
+                if one.name.endswith(ROLLING) and self._entered:
+                    self._disk.remove(one.name)
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """After a fault: lets go of everything, and never raises."""
+        file, writer, self._file, self._writer = self._file, self._writer, None, None
+        if file is not None:
+            with contextlib.suppress(OSError):
+                self._disk.shorten(file, self._good)  # half a chunk is of no use
+            with contextlib.suppress(OSError):
+                self._disk.close(file)
+            if writer is None or not self._written:
+                with contextlib.suppress(OSError):
+                    self._disk.remove(self._name)
+        self._entered, self.leftovers = False, []
+        with contextlib.suppress(OSError):
+            self._disk.leave()
+
+    def enter(self, now_ns: int) -> None:
+        """Takes the folder, if it is not ours yet, and looks what a run before left
+        open: `leftovers`. What was rolling then is of the last minute, too: it may be
+        kept until it is older. Raises OSError."""
+        if self._entered:
+            return
+        self._disk.enter()
+        self._entered = True
+        known = {one.name for one in self._recent}
+        for text in sorted(text for text, _ in self._disk.entries()):
+            name = segments.parse(text)
+            if name is None or text in known:
+                continue
+            if name.suffix == OPEN:
+                self.leftovers.append(text)
+            elif name.suffix == ROLLING:
+                self._recent.append(Recent(text, now_ns, closed=False))
+
+    # --- one file ---
+
+    def _length_ns(self, start_ns: int) -> int:
+        """How long a file that began at `start_ns` is to be."""
+        length_ns = int(self._settings.segment_s * BILLION)
+        if self._rolling:
+            length_ns = ROLLING_NS
+        if self._kept_ns is not None:
+            length_ns = min(length_ns, self._kept_ns - start_ns)
+        return length_ns
+
+    def _start(self, now_ns: int) -> None:
+        assert self._about is not None  # `begin` comes first
+        self.enter(now_ns)
+        self._make_room()
+        suffix = ROLLING if self._rolling else OPEN
+        self._number = self._last_number() + 1
+        name = segments.file_name(self._about.recording, self._number, suffix)
+        file = self._disk.create(name)
+        self._file, self._name, self._good, self._written = file, name, 0, False
+        self._kept_ns = None
+        about = msgspec.structs.replace(self._about, segment=self._number)
+        self._writer = Writer(self._catalogue, about)
+        self._disk.append(file, [self._writer.begin()])
+        self._good = self._writer.size
+
+    def _last_number(self) -> int:
+        """Whatever its suffix: two recordings may begin in one second."""
+        assert self._about is not None
+        recording, last = self._about.recording, self._number
+        for text, _ in self._disk.entries():
+            name = segments.parse(text)
+            if name is not None and name.recording == recording:
+                last = max(last, name.number)
+        return last
+
+    def _seal(self) -> None:
+        writer, file = self._writer, self._file
+        assert writer is not None and file is not None
+        self._disk.append(file, [writer.end()])
+        self._disk.sync(file)
+        self._file = self._writer = None
+        self._disk.close(file)
+        name = self._name
+        if name.endswith(OPEN):
+            name = _named(name)
+            self._disk.rename(self._name, name)
+        if self._kept_ns is None:
+            self._recent.append(Recent(name, writer.end_ns))
+        self._forget_old(writer.end_ns)
+
+    def _forget_old(self, now_ns: int) -> None:
+        """Rolling files older than the minute go; of sealed ones only the names."""
+        left = []
+        for one in self._recent:
+            if one.end_ns >= now_ns - MINUTE_NS:
+                left.append(one)
+            elif one.name.endswith(ROLLING):
+                self._disk.remove(one.name)
+        self._recent = left
+
+    # --- room ---
+
+    def _look_for_room(self) -> None:
+        self.free = self._disk.free()
+        if self.free >= self._room.keep_free:
+            return
+        try:
+            self._make_room()
+        except NoRoom:
+            self._seal()  # what is written is whole
+            raise
+
+    def _make_room(self) -> None:
+        """The ring. Raises NoRoom."""
+        self.free = self._disk.free()
+        files = segments.files_of(self._disk.entries())
+        assert self._about is not None  # `begin` comes first
+        verdict = segments.make_room(
+            files, self.free, self._room, self._settings.station, self._about.recording
+        )
+        for name in verdict.gone:
+            log.info("%s goes: the card is full", name)
+            self._disk.remove(name)
+            for more in (segments.ACKNOWLEDGED, segments.KEPT):
+                self._disk.remove(name + more)
+        self.free = self._disk.free()
+        if not verdict.enough:
+            waits = " until a base station has some" if self._settings.station else ""
+            raise NoRoom(
+                errno.ENOSPC,
+                f"{self.free / MEGA:.0f} MB free (keep_free_mb = "
+                f"{self._settings.keep_free_mb}, max_mb = {self._settings.max_mb}), "
+                f"and no recording may go{waits}",
+            )

@@ -1,0 +1,305 @@
+"""Nothing recorded is lost: kill -9, power cuts, full and read-only cards."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import av
+import pytest
+
+from fpvcar import gate, mixing
+from fpvcar.recording import format, reader
+from fpvcar.recording.reader import ReadError
+from fpvcar.recording.writer import Writer
+from fpvcar.wire.refusing import VERSION
+from tests.e2e.driver import Driver, free, open_socket, sit_down
+from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.recording import (
+    Card,
+    Writing,
+    files,
+    image,
+    lost_s,
+    mounted,
+    recorded,
+    run,
+    step_times,
+)  # fmt: skip
+from tests.recording_foreign import by_javascript, by_mcap
+from tests.recording_rig import CATALOGUE, KEY, SECOND_NS, UTC_NS, about, item
+
+pytestmark = pytest.mark.e2e
+ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root")
+LOST_S, SLACK_S = 1.0, 0.3
+"""The promise, and what a busy machine may need to wake a thread and to kill."""
+AT_ONCE = 5
+TOPICS = (
+    format.ABOUT, format.CAMERA, format.STEP, format.WISH, format.BATTERY, format.EVENT,
+    format.MARK, format.DRIVER, format.LIGHTS, format.BUTTONS, format.HEALTH,
+    format.LATENCY, "/range/front", "/range/rear",
+)  # fmt: skip
+
+
+def killed(folder: Path, after_s: float) -> float:
+    """How much a recorder loses that is killed after a while."""
+    with Writing(folder) as writing:
+        writing.goes_on(after_s)
+        return lost_s(folder, writing.kill())
+
+
+def leftover(folder: Path) -> None:
+    """What a run before left open: a minute at 8 Mbit/s."""
+    folder.mkdir()
+    writer = Writer(CATALOGUE, about())
+    with (folder / "Plague-20261121T193100Z-0001.mcap.part").open("wb") as file:
+        file.write(writer.begin())
+        for number in range(60):
+            log_ns = UTC_NS + number * SECOND_NS
+            picture = format.Picture(log_ns, KEY + bytes(1_000_000))
+            file.writelines(writer.chunk([item(format.CAMERA, picture, log_ns, True)]))
+
+
+@pytest.mark.soak
+def test_kill_9_costs_a_second_at_most(
+    soaking: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dice, runs = random.Random(9), 50 if soaking else 5
+    folders = [tmp_path / str(number) for number in range(runs)]
+    waits = [dice.uniform(1.5, 3.5) for _ in folders]
+    for folder in folders[:AT_ONCE]:
+        leftover(folder)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        losses = sorted(pool.map(killed, folders, waits))
+    with capsys.disabled():
+        print(f"\n{runs} kills: lost {losses[0]:.2f} to {losses[-1]:.2f} s", end="")
+    assert losses[-1] <= LOST_S + SLACK_S
+    left = [one for one in files(folders[0]) if one.suffix == ".part"]
+    with Writing(folders[0]) as writing:  # the next run seals what was left open
+        wait_for(lambda: not any(one.exists() for one in left), "not sealed")
+        assert writing.end() == 0
+    assert left and len(files(folders[0])) == 3
+    for path in files(folders[0]):
+        with reader.read(path) as made:
+            assert made.whole, path.name
+
+
+@ROOT
+@pytest.mark.soak
+def test_a_power_cut_costs_a_second_at_most(
+    soaking: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dice, losses = random.Random(4), []
+    settings = ("recording.keep_free_mb = 1", "recording.segment_s = 5")
+    with Card(tmp_path) as card, Writing(card.path / "rec", *settings) as writing:
+        wait_for(lambda: recorded(card.path / "rec"), "nothing is recorded")
+        for _ in range(20 if soaking else 3):
+            writing.goes_on(dice.uniform(0.3, 2.0))
+            last_ns = writing.last_ns
+            with card.cut() as left:
+                losses.append(lost_s(left / "rec", last_ns))
+        assert writing.end() == 0
+    with capsys.disabled():
+        shown = f"lost {min(losses):.2f} to {max(losses):.2f} s"
+        print(f"\n{len(losses)} power cuts: {shown}", end="")
+    assert max(losses) <= LOST_S + SLACK_S
+
+
+@ROOT
+def test_a_full_card_stops_the_recorder_only(tmp_path: Path) -> None:
+    small = image(tmp_path / "small.img", 12, "mkfs.ext4", "-q", "-F")
+    settings = (
+        "recording.keep_free_mb = 0", "recording.segment_s = 5",
+        "camera.bitrate = 25_000_000",
+    )  # fmt: skip
+    with mounted(small, tmp_path / "card") as card:
+        folder = card / "rec"
+        with Writing(folder, *settings) as writing:
+            wait_for(lambda: "No space left" in writing.state, "not full", 15.0)
+            before = writing.last_ns
+            wait_for(lambda: writing.last_ns > before + 500_000_000, "it hangs")
+            for path in files(folder):
+                with reader.read(path) as made:
+                    assert all(one.what.startswith("cut") for one in made.damage)
+                path.unlink()
+            wait_for(lambda: writing.state == "ok", "it does not go on", 10.0)
+            assert writing.end() == 0
+        assert files(folder)
+
+
+@ROOT
+def test_a_card_that_is_read_only_or_silent_is_said_and_tried_again(
+    tmp_path: Path,
+) -> None:
+    small = image(tmp_path / "small.img", 32, "mkfs.ext4", "-q", "-F")
+    with mounted(small, tmp_path / "card") as card:
+        run("mount", "-o", "remount,ro", card)
+        with Writing(card / "rec", "recording.keep_free_mb = 0") as writing:
+            wait_for(lambda: "Read-only" in writing.state, "not said")
+            run("mount", "-o", "remount,rw", card)
+            wait_for(lambda: writing.state == "ok", "it does not begin", 10.0)
+            wait_for(lambda: recorded(card / "rec"), "nothing is recorded")
+            run("fsfreeze", "--freeze", card)
+            try:
+                wait_for(lambda: "has not answered" in writing.state, "not said")
+                before = writing.last_ns
+                wait_for(lambda: writing.last_ns > before + 200_000_000, "it hangs")
+            finally:
+                run("fsfreeze", "--unfreeze", card)
+            wait_for(lambda: writing.state == "ok", "it does not go on")
+            assert writing.end() == 0
+        times = step_times(card / "rec")
+        gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+        assert max(gaps) < 500_000_000, "what waited was written"
+
+
+def fpvcar(*words: str | Path) -> "subprocess.CompletedProcess[str]":
+    """A command of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "fpvcar", *map(str, words)],
+        capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+
+
+def pictures(path: Path) -> int:
+    """How many pictures a decoder makes of a file's access units."""
+    decoder, count = av.CodecContext.create("h264", "r"), 0
+    with reader.read(path) as made:
+        for message in made.messages([format.CAMERA]):
+            picture = format.decode(format.CAMERA, message.data)
+            assert isinstance(picture, format.Picture)
+            count += len(decoder.decode(av.Packet(picture.unit)))
+    return count + len(decoder.decode(None))
+
+
+def check_again(path: Path) -> int:
+    """Runs each recorded step through gate and mixing again; how many there are."""
+    count = 0
+    with reader.read(path) as made:
+        assert made.about is not None
+        profile = made.about.parsed()
+        for message in made.messages([format.STEP]):
+            one = format.decode(format.STEP, message.data)
+            assert isinstance(one, format.Step)
+            now_s = one.now_ns / 1e9
+            again = gate.decide(
+                one.wished(), one.latches, one.world(), now_s, profile.gate
+            )
+            assert again == gate.Decision(*one.decision())  # type: ignore[arg-type]
+            volts = mixing.supply_v(one.volts, profile.battery)
+            duties, _ = mixing.mix(
+                again.throttle, again.steer, profile.motors, volts, one.slew, now_s
+            )
+            assert duties == one.duties
+            count += 1
+    return count
+
+
+def test_the_bench_records_by_itself_and_survives_its_own_death(tmp_path: Path) -> None:
+    """`make run RECORDINGS=DIR`: drive, kill `run`, drive on, look at what is left."""
+    folder = tmp_path / "my recordings"
+    bench = RunningBench(tmp_path, f"RECORDINGS={folder}", make=True)
+    try:
+        bench.wait_ready()
+        drive_a_little(bench, folder)
+        left = files(folder)[-1]
+        bench.kill("run")
+        wait_for(lambda: len(files(folder)) >= 2, "no second recording", 20.0)
+        wait_for(lambda: not left.exists(), f"{left} was not sealed")
+        wait_for(lambda: counts(files(folder)[-1])[format.STEP] > 0, "it stands")
+    finally:
+        bench.stop()
+    found = files(folder)
+    verified = fpvcar("log", "verify", folder)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert len(found) >= 2 and verified.stdout.count("every CRC holds") == len(found)
+    first = found[0]
+    with reader.read(first) as made:
+        assert made.about is not None and made.about.car == "Plague"
+    assert pictures(first) >= counts(first)[format.CAMERA] - 1
+    assert check_again(first) > 50
+    said = events(first)
+    assert Line(format.MARK, "Ann: here") in said
+    assert Line(format.EVENT, "Ann took the wheel") in said
+    for path in found:  # whatever is in it, others read the same
+        assert by_mcap(path) == counts(path)
+        theirs = by_javascript(path)
+        for way in ("indexed", "streamed"):
+            topics = theirs[way]["topics"]
+            assert {one: topics[one]["count"] for one in topics} == counts(path)
+
+
+def counts(path: Path) -> Counter[str]:
+    """Messages by topic, of a file that is perhaps being written."""
+    try:
+        with reader.read(path) as made:
+            return made.counts
+    except (ReadError, FileNotFoundError):  # not begun yet, or sealed this moment
+        return Counter()
+
+
+class Line(NamedTuple):
+    """An event or a mark."""
+
+    topic: str
+    text: str
+
+
+def events(path: Path) -> list[Line]:
+    """What the log says."""
+    lines = []
+    with reader.read(path) as made:
+        for one in made.messages([format.EVENT, format.MARK]):
+            event = format.decode(one.topic, one.data)
+            assert isinstance(event, format.Event)
+            lines.append(Line(one.topic, event.text))
+    return lines
+
+
+def drive_a_little(bench: RunningBench, folder: Path) -> None:
+    """Two seconds, lights, a button, a mark; until all of it is on the card."""
+    with Driver(bench.port) as driver:
+        sit_down(driver)
+        free(driver)
+        driver.drive(0.3, 0.2)
+        driver.say(kind="mark", text="here")
+        driver.say(kind="lights", head=True)
+        driver.say(kind="report", path="webcodecs", picture_ms=12.5, fps=29.9)
+        push_a_button(bench.port)
+        wait_for(lambda: driver.state["recording"]["seconds"] > 2.0, "it stands")
+        driver.drive(0.0, 0.0)
+        assert driver.state["recording"]["state"] == "ok"
+        begun = files(folder)[-1]
+        missing = set(TOPICS)
+
+        def all_there() -> bool:
+            missing.difference_update(counts(begun))
+            return not missing
+
+        try:
+            wait_for(all_there, "not recorded", every_s=0.2)
+        finally:
+            assert not missing
+
+
+def push_a_button(port: int) -> None:
+    """Down and up, on the children's page."""
+    with open_socket(port, "/ws/buttons") as page:
+        page.send(json.dumps({"kind": "hello", "v": VERSION}))
+        for held in (1, 0):
+            page.send(json.dumps({"kind": "hold", "held": held}))
+
+
+def test_step_times_sees_what_is_missing(tmp_path: Path) -> None:
+    """The test's own eye: an old end is a loss."""
+    with Writing(tmp_path) as writing:
+        wait_for(lambda: any(one.stat().st_size > 9000 for one in files(tmp_path)), "-")
+        last_ns = writing.kill()
+    times = step_times(tmp_path)
+    assert lost_s(tmp_path, times[-1] + 2_000_000_000) == 2.0
+    assert lost_s(tmp_path, last_ns) >= 0.0

@@ -1,0 +1,88 @@
+"""A whole recording in other people's programs: mcap in Python, @mcap/core, PyAV."""
+
+import json
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import av
+from mcap.reader import NonSeekingReader, make_reader
+from mcap.records import Channel, Chunk, Schema
+from mcap.stream_reader import StreamReader
+from mcap_protobuf.decoder import DecoderFactory
+
+from fpvcar.recording import format
+
+JAVASCRIPT = Path(__file__).with_name("web") / "recordings_mcap.js"
+
+
+def by_mcap(path: Path) -> Counter[str]:
+    """Messages by topic: by the indexes, in the order of time, and as a stream; every
+    CRC is looked at, every schema and message decoded."""
+    with path.open("rb") as file:
+        reader = make_reader(
+            file, validate_crcs=True, decoder_factories=[DecoderFactory()]
+        )
+        summary = reader.get_summary()
+        assert summary is not None and summary.statistics is not None
+        counted: Counter[str] = Counter()
+        before_ns, decoder = 0, av.CodecContext.create("h264", "r")
+        pictures = 0
+        for schema, channel, message in reader.iter_messages():
+            assert schema is not None and message.log_time >= before_ns
+            before_ns = message.log_time
+            counted[channel.topic] += 1
+            if channel.message_encoding == "json":
+                fits(schema, json.loads(message.data))
+        for _, _, _, video in reader.iter_decoded_messages(topics=[format.CAMERA]):
+            assert video.format == "h264" and video.timestamp.seconds > 0
+            pictures += len(decoder.decode(av.Packet(video.data)))
+        pictures += len(decoder.decode(None))
+        decoded = [
+            log.message
+            for _, _, _, log in reader.iter_decoded_messages(topics=[format.EVENT])
+        ]
+        assert len(decoded) == counted[format.EVENT] and all(decoded)
+    assert pictures >= counted[format.CAMERA] - 1, "a film may begin in its middle"
+    statistics = summary.statistics
+    by_channel = {
+        summary.channels[number].topic: count
+        for number, count in statistics.channel_message_counts.items()
+        if count
+    }
+    assert by_channel == counted and statistics.message_count == counted.total()
+    assert statistics.chunk_count == len(summary.chunk_indexes)
+    assert streamed(path) == counted
+    return counted
+
+
+def streamed(path: Path) -> Counter[str]:
+    """The same from the beginning to the end, without indexes."""
+    counted: Counter[str] = Counter()
+    with path.open("rb") as file:
+        for _, channel, _ in NonSeekingReader(file, validate_crcs=True).iter_messages():
+            counted[channel.topic] += 1
+    with path.open("rb") as file:
+        records = list(StreamReader(file, emit_chunks=True, validate_crcs=True).records)
+    assert sum(isinstance(one, Chunk) for one in records) > 0
+    assert any(isinstance(one, Channel) for one in records), "again behind the data"
+    return counted
+
+
+def fits(schema: Schema, message: dict[str, Any]) -> None:
+    """A message has the fields that its schema names, and no other."""
+    assert schema.encoding == "jsonschema"
+    said = json.loads(schema.data)
+    assert said["type"] == "object" and said["title"] == schema.name.partition(".")[2]
+    assert set(message) <= set(said["properties"]), schema.name
+    assert set(said.get("required", ())) <= set(message), schema.name
+
+
+def by_javascript(path: Path) -> Any:
+    """What recordings_mcap.js prints."""
+    done = subprocess.run(
+        ["node", JAVASCRIPT, path], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
