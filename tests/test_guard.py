@@ -5,15 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fpvcar import config, gate, paths, wire
-from fpvcar.guard import Approach, Free, Guard, share
+from fpvcar import config, gate, paths, profiles
+from fpvcar.guard import AWAY, Approach, Free, Guard, share
+from fpvcar.jumps import NOISY
+from fpvcar.wire import down
 
-BENCH = config.load(paths.HARDWARE / "bench.toml")
+BENCH = profiles.load(paths.HARDWARE / "bench.toml")
 LIMITS = msgspec.structs.replace(BENCH.guard, mode="limit")
 
 
-def seen(range_m: float | None, age_s: float = 0.02, state: str = "ok") -> wire.Range:
-    return wire.Range("front", 0.0, range_m, age_s, state)
+def seen(range_m: float | None, age_s: float = 0.02, state: str = "ok") -> down.Range:
+    return down.Range("front", 0.0, range_m, age_s, state)
 
 
 # --- the pure part ---
@@ -27,18 +29,18 @@ def test_far_is_free_and_near_is_not() -> None:
 
 
 def test_backwards_is_another_way() -> None:
-    rear = wire.Range("rear", 180.0, 0.1, 0.02)
+    rear = down.Range("rear", 180.0, 0.1, 0.02)
     assert Guard(LIMITS).look([rear], 1.0) == Free(1.0, 0.0)
-    aside = wire.Range("left", 90.0, 0.1, 0.02)
+    aside = down.Range("left", 90.0, 0.1, 0.02)
     assert Guard(LIMITS).look([aside], 1.0) == Free(1.0, 1.0)
 
 
 @pytest.mark.parametrize(
     "blind", [seen(None, 0.3), seen(2.0, state="does not answer"),
-              wire.Range("front", 0.0, None, None, "starting"),
-              wire.Range("front", 0.0, None, None)],
+              down.Range("front", 0.0, None, None, "starting"),
+              down.Range("front", 0.0, None, None)],
 )  # fmt: skip
-def test_a_sensor_that_says_nothing_is_not_nothing_there(blind: wire.Range) -> None:
+def test_a_sensor_that_says_nothing_is_not_nothing_there(blind: down.Range) -> None:
     assert Guard(LIMITS).look([blind], 1.0).ahead == LIMITS.unseen_limit
 
 
@@ -121,19 +123,169 @@ def test_shares_by_hand(
      (-134.0, Free()), (180.0, Free(1.0, 0.0)), (-180.0, Free(1.0, 0.0))],
 )  # fmt: skip
 def test_who_looks_which_way(bearing_deg: float, free: Free) -> None:
-    near = wire.Range("one", bearing_deg, 0.1, 0.0)
+    near = down.Range("one", bearing_deg, 0.1, 0.0)
     assert Guard(RULE).look([near], 1.0) == free
 
 
 def test_the_nearest_of_several_counts() -> None:
-    far, near = wire.Range("a", -20.0, 3.0, 0.0), wire.Range("b", 20.0, 0.8, 0.1)
+    far, near = down.Range("a", -20.0, 3.0, 0.0), down.Range("b", 20.0, 0.8, 0.1)
     for both in ([far, near], [near, far]):
         assert Guard(RULE).look(both, 1.0).ahead == pytest.approx(0.4568, abs=5e-4)
+
+
+def test_it_knows_by_whom() -> None:
+    guard = Guard(RULE)
+    assert (guard.ahead_by, guard.back_by) == ("", "")
+    far, near = down.Range("a", -20.0, 3.0, 0.0), down.Range("b", 20.0, 0.8, 0.1)
+    guard.look([far, near, down.Range("c", 180.0, 0.2, 0.0)], 1.0)
+    assert (guard.ahead_by, guard.back_by) == ("b", "c")
+    guard.look([near], 1.1)
+    assert (guard.ahead_by, guard.back_by) == ("b", "")
 
 
 def test_an_age_at_the_limit_still_counts() -> None:
     assert Guard(RULE).look([seen(None, 0.2)], 1.0).ahead == 1.0
     assert Guard(RULE).look([seen(None, 0.201)], 1.0).ahead == RULE.unseen_limit
+
+
+# --- what is seen no more ---
+
+SEE = msgspec.structs.replace(RULE, unseen_limit=1.0)
+"""So that what is remembered shows as it is."""
+LOST = seen(0.9, state="I2C bus 1 address 0x29: nobody")
+STALE, NOTHING = seen(0.9, 0.25), seen(None, 0.0)
+
+
+def remembered(range_m: float | None, mps: float = 0.0) -> object:
+    return pytest.approx(share(range_m, 0.0, mps, SEE), abs=1e-9)
+
+
+@pytest.mark.parametrize("fault", [LOST, STALE, NOTHING, seen(None, 9.0, NOISY)])
+def test_a_sensor_that_fails_at_a_wall_frees_nothing(fault: down.Range) -> None:
+    guard = Guard(LIMITS)
+    assert guard.look([seen(LIMITS.stop_m, 0.0)], 1.0, 1.0).ahead == 0.0
+    assert guard.look([fault], 1.02, 1.0).ahead == 0.0
+    assert guard.look([fault], 1.04, 0.0).ahead == 0.0
+
+
+def test_what_fails_before_it_saw_anything_is_as_the_profile_says() -> None:
+    for settings in (LIMITS, RULE):
+        assert Guard(settings).look([LOST], 1.0, 1.0).ahead == settings.unseen_limit
+
+
+def test_backwards_it_is_remembered_by_the_throttle_backwards() -> None:
+    guard = Guard(SEE)
+    lost = down.Range("rear", 180.0, None, None, "does not answer")
+    guard.look([down.Range("rear", 180.0, 1.0, 0.0)], 1.0)
+    assert guard.look([lost], 1.5, -0.1).back == remembered(1.0 - 0.2 * 0.5, 0.2)
+    assert guard.look([lost], 2.0, 0.1).back == remembered(0.9 + AWAY * 0.1)
+
+
+def test_three_in_a_row_must_see_nothing_until_nothing_is_there() -> None:
+    guard = Guard(SEE)
+    guard.look([seen(0.5, 0.0)], 1.0)
+    for number in (1, 2):
+        free = guard.look([NOTHING], 1.0 + number, 0.0).ahead
+        assert free == remembered(0.5), number
+    assert guard.look([NOTHING], 4.0, 0.0).ahead == 1.0
+    assert guard.look([LOST], 5.0, 0.0).ahead == 1.0, "it is forgotten"
+    assert Guard(SEE).look([NOTHING], 1.0).ahead == 1.0, "nothing ever was"
+
+
+def test_the_same_nothing_again_is_one() -> None:
+    guard = Guard(SEE)
+    guard.look([seen(0.5, 0.0)], 1.0)
+    for age_s in (0.0, 0.0625, 0.125, 0.1875):
+        assert guard.look([seen(None, age_s)], 2.0 + age_s).ahead == remembered(0.5)
+
+
+def test_what_is_seen_between_begins_the_row_anew() -> None:
+    guard = Guard(SEE)
+    for number, one in enumerate([seen(0.5, 0.0), NOTHING, NOTHING] * 3):
+        free = guard.look([one], 1.0 + number).ahead
+    assert free == remembered(0.5)
+
+
+def test_it_is_reckoned_by_the_throttle_where_it_is_by_now() -> None:
+    """(throttle since the last look, s) -> speed and way, by hand; brake 1 m/s2."""
+    guard, now_s, near_m = Guard(SEE), 1.0, 1.5
+    guard.look([seen(near_m, 0.0)], now_s)
+    for throttle, passed_s, mps in (
+        (0.5, 0.1, 0.2),  # no car starts faster
+        (0.5, 0.1, 0.4),
+        (0.25, 0.25, 0.5),  # it has what was wished
+        (0.0, 0.1, 0.4),  # it rolls on
+        (0.1, 0.1, 0.3),
+        (0.1, 0.5, 0.2),
+        (-0.1, 0.1, 0.1),
+        (-1.0, 0.5, -0.4),  # and back, which counts half
+        (-0.1, 0.5, -0.2),
+        (0.0, 0.3, 0.0),
+    ):
+        now_s += passed_s
+        near_m -= mps * passed_s * (1.0 if mps > 0.0 else AWAY)
+        free = guard.look([LOST], now_s, throttle).ahead
+        assert free == remembered(near_m, mps), throttle
+
+
+def test_the_speed_that_was_seen_is_the_speed_when_it_is_lost() -> None:
+    for count, mps in ((2, 0.0), (3, 1.0), (4, 1.0)):
+        guard = Guard(SEE)
+        for index in range(count):
+            guard.look([seen(1.6 - 0.1 * index, 0.0)], 1.0 + 0.1 * index)
+        now_s, near_m = 1.0 + 0.1 * (count - 1), 1.7 - 0.1 * count
+        assert guard.look([LOST], now_s).ahead == remembered(near_m, mps)
+
+
+def test_while_a_range_got_old_the_car_drove_on() -> None:
+    guard = Guard(SEE)
+    for index in range(4):
+        now_s = 1.0 + 0.1 * index
+        guard.look([seen(1.6 - 0.1 * index, 0.05)], now_s)
+    # reckoned to 1 - 0 m/s when the last one came: it brakes no harder than it can
+    near_m = 1.3 - (1.0 - 0.1) * 0.05
+    assert guard.look([LOST], now_s).ahead == remembered(near_m, 1.0)
+
+
+def test_at_first_it_stands_whatever_the_throttle_was() -> None:
+    guard = Guard(SEE)
+    guard.look([seen(0.8, 0.1)], 1.0, 1.0)
+    assert guard.look([LOST], 1.0, 1.0).ahead == remembered(0.8)
+
+
+def test_its_speed_is_reckoned_before_anything_is_there() -> None:
+    guard = Guard(SEE)
+    for tenth in range(6):
+        guard.look([seen(None, 0.0)], 1.0 + tenth / 10, 1.0)
+    guard.look([seen(1.9, 0.0)], 1.6, 1.0)
+    assert guard.look([LOST], 1.6, 1.0).ahead == remembered(1.9, 1.2)
+
+
+@pytest.mark.parametrize("throttle", [0.0, -1.0])
+def test_a_car_that_stands_or_backs_has_not_driven_on(throttle: float) -> None:
+    guard = Guard(SEE)
+    guard.look([seen(0.8, 0.1)], 1.0, throttle)
+    assert guard.look([LOST], 1.0, throttle).ahead == remembered(0.8)
+    guard.look([seen(0.8, 0.1)], 1.2, throttle)
+    mps = max(2.0 * throttle, -0.2)
+    assert guard.look([LOST], 1.2, throttle).ahead == remembered(0.8, mps)
+
+
+def test_what_is_two_metres_off_matters_no_more() -> None:
+    guard = Guard(SEE)
+    guard.look([seen(1.5, 0.0)], 1.0)
+    free = guard.look([LOST], 2.0, -0.5).ahead
+    assert free == remembered(1.5 + AWAY * 1.0) and free < 1.0
+    assert guard.look([LOST], 2.0625, -0.5).ahead == 1.0
+
+
+def test_a_noisy_one_stands_at_the_nearest_that_it_says() -> None:
+    guard = Guard(SEE)
+    guard.look([seen(1.5, 0.0)], 1.0)
+    for range_m in (0.4, 0.9):
+        noisy = seen(range_m, 0.5, NOISY)
+        assert guard.look([noisy], 2.0, 0.0).ahead == remembered(range_m)
+    assert guard.look([seen(None, 0.5, NOISY)], 2.0).ahead == remembered(0.9)
 
 
 def test_what_comes_nearer_fast_stops_the_car() -> None:

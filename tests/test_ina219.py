@@ -12,6 +12,7 @@ class Chip:
     """An INA219's registers, as SBOS448 section 8.6 has them."""
 
     def __init__(self) -> None:
+        self.written: list[tuple[int, int]] = []
         self.power_on()
 
     def power_on(self) -> None:
@@ -26,6 +27,7 @@ class Chip:
 
     def write(self, register: int, data: bytes) -> None:
         value = int.from_bytes(data, "big")
+        self.written.append((register, value))
         if register == Register.CONFIG and value & 0x8000:
             self.power_on()
         else:
@@ -55,7 +57,27 @@ def test_charging_current_is_negative() -> None:
     chip = Chip()
     sensor = Ina219(chip, 0.1)
     chip.sense(8.4, -0.05)
-    assert sensor.read().amps == pytest.approx(-0.5)
+    reading = sensor.read()
+    assert reading and reading.amps == pytest.approx(-0.5)
+
+
+def test_nothing_new_is_none() -> None:
+    chip = Chip()
+    sensor = Ina219(chip, 0.1)
+    chip.sense(7.5, 0.1)
+    chip.registers[Register.BUS] &= ~2
+    assert sensor.read() is None
+
+
+def test_a_reading_begins_the_next_average() -> None:
+    chip = Chip()
+    sensor = Ina219(chip, 0.1)
+    chip.sense(7.5, 0.1)
+    assert sensor.read() is not None
+    assert chip.written[-1] == (Register.CONFIG, SETTING), "READY would never fall"
+    chip.registers[Register.BUS] &= ~2
+    before = len(chip.written)
+    assert sensor.read() is None and len(chip.written) == before, "it would begin anew"
 
 
 def test_brown_out_is_set_right() -> None:
@@ -63,7 +85,8 @@ def test_brown_out_is_set_right() -> None:
     sensor = Ina219(chip, 0.1)
     chip.power_on()
     chip.sense(7.0, 0.0)
-    assert sensor.read().volts == pytest.approx(7.0)
+    reading = sensor.read()
+    assert reading and reading.volts == pytest.approx(7.0)
     assert chip.registers[0] == SETTING
 
 

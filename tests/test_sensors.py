@@ -8,10 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import config, paths, wire
+from fpvcar import config, paths, profiles
 from fpvcar.bench import soc as chips
-from fpvcar.devices.vl53l0x import Sample
-from fpvcar.sensors import AGAIN_S, SILENT_S, Ranges, Seen, Tof
+from fpvcar.devices import buses
+from fpvcar.devices.pigpio_pins import PigpioPins
+from fpvcar.devices.pins import PinsSilent
+from fpvcar.devices.vl53l0x import NEAREST_M, Sample, Status
+from fpvcar.seen import Seen
+from fpvcar.sensors import Ranges
+from fpvcar.tof import AGAIN_S, SILENT_S, Tof, TofThread
+from fpvcar.wire import down
+from tests.test_vl53l0x import Rig
 from tests.wheels_rig import Chip, until
 
 SOON_S = 8.0
@@ -21,9 +28,9 @@ FITTED = ("--i2c=1:0:vl53l0x:4", f"--hcsr04={TRIGGER},{ECHO},{REAR}")
 
 
 @contextmanager
-def sensing(chip: Chip, *overrides: str) -> Iterator[Callable[[], list[wire.Range]]]:
+def sensing(chip: Chip, *overrides: str) -> Iterator[Callable[[], list[down.Range]]]:
     """What the sensors of the bench's car say."""
-    profile = config.load(
+    profile = profiles.load(
         paths.HARDWARE / "bench.toml", [f"pins.port = {chip.port}", *overrides]
     )
     ranges = Ranges(profile)
@@ -49,7 +56,7 @@ def put(chip: Chip, front_m: float, rear_m: float) -> None:
         world.range_m[FRONT], world.range_m[REAR] = front_m, rear_m
 
 
-def near(told: wire.Range, range_m: float | None) -> bool:
+def near(told: down.Range, range_m: float | None) -> bool:
     if told.state != "ok" or told.age_s is None or told.age_s > 1.0:
         return False
     if range_m is None or told.range_m is None:
@@ -105,12 +112,12 @@ def test_absent_sensors_are_said_and_tried_again(tmp_path: Path) -> None:
 
 
 def test_two_share_a_bus_after_xshut(tmp_path: Path) -> None:
-    chip = Chip(tmp_path, "--i2c=1:0:vl53l0x:4", "--i2c=1:3:vl53l0x:12")
+    chip = Chip(tmp_path, "--i2c=1:0:vl53l0x:4", "--i2c=1:3:vl53l0x:14")
     put(chip, 0.4, 0.9)
     try:
         with sensing(
             chip, "sensors.ultrasound = {}", "sensors.tof.front.address = 0x30",
-            "sensors.tof.back = {power = 12, address = 0x31, bearing_deg = 180}",
+            "sensors.tof.back = {power = 14, address = 0x31, bearing_deg = 180}",
         ) as told:  # fmt: skip
             until(
                 lambda: near(told()[0], 0.4) and near(told()[1], 0.9), SOON_S,
@@ -130,18 +137,52 @@ def test_a_daemon_that_dies_and_comes_back(chip: Chip) -> None:
         until(lambda: near(told()[0], 0.8) and near(told()[1], 1.5), SOON_S, "gone")
 
 
-class Mute:
-    """A VL53L0X after a dip too short to be seen: it answers, and ranges no more."""
+class Says:
+    """A VL53L0X that says one thing. None: it answers, and ranges no more, as after a
+    dip too short to be seen."""
+
+    result = b""
+
+    def __init__(self, sample: Sample | None) -> None:
+        self.sample = sample
 
     def read(self) -> Sample | None:
-        return None
+        return self.sample
+
+
+def one_that(says: Sample | None, clock_s: Callable[[], float]) -> tuple[Tof, Seen]:
+    seen = Seen("front", 0.0, 0.5, clock_s())
+    tof = Tof(config.Tof(), seen, None, None, clock_s)  # type: ignore[arg-type]
+    tof._chip = Says(says)  # type: ignore[assignment]
+    tof._news_s, seen.state = clock_s(), "ok"
+    return tof, seen
+
+
+@pytest.mark.parametrize(
+    ("sample", "told"),
+    [
+        (Sample(0.4, Status.OK), (0.4, "ok", 51.0)),
+        (Sample(None, Status.PHASE), (None, "ok", 51.0)),
+        (Sample(None, Status.SIGNAL), (None, "ok", 51.0)),
+        (Sample(None, Status.NEAR), (NEAREST_M, "ok", 51.0)),
+        (Sample(None, Status.HARDWARE), (0.5, Status.HARDWARE, 50.0)),
+        (Sample(None, Status.NONE), (0.5, Status.NONE, 50.0)),
+    ],
+)
+def test_what_is_near_is_there_and_what_is_far_is_not(
+    sample: Sample, told: tuple[float | None, str, float]
+) -> None:
+    now_s = 50.0
+    tof, seen = one_that(sample, lambda: now_s)
+    now_s = 51.0
+    tof.turn()
+    assert (seen.range_m, seen.state, seen.at_s) == told
+    assert seen.readings == (told[1] == "ok")
 
 
 def test_a_sensor_that_ranges_no_more_is_given_up() -> None:
     now_s = 50.0
-    seen = Seen("front", 0.0)
-    tof = Tof(config.Tof(), seen, None, lambda: now_s)  # type: ignore[arg-type]
-    tof._chip, tof._news_s, seen.state = Mute(), now_s, "ok"  # type: ignore[assignment]
+    tof, seen = one_that(None, lambda: now_s)
     now_s += SILENT_S - 0.01
     tof.turn()
     assert seen.state == "ok", "not yet"
@@ -149,3 +190,78 @@ def test_a_sensor_that_ranges_no_more_is_given_up() -> None:
     tof.turn()
     assert seen.state == "ranges no more"
     assert tof.due_s == now_s + AGAIN_S
+
+
+def test_an_echo_pin_that_was_something_else_is_an_input(chip: Chip) -> None:
+    """An output, as an LED has it; filtered, as a button has it. pigpiod keeps that."""
+    pins = PigpioPins("127.0.0.1", chip.port, 5.0)
+    pins.listen(ECHO, 20_000)
+    pins.write(ECHO, 0)
+    pins.close()
+    with sensing(chip) as told:
+        until(lambda: near(told()[1], 1.5), SOON_S, "not heard")
+    assert chip.soc.pin[ECHO].mode == chips.MODE_INPUT
+    assert chip.soc.pin[ECHO].pull == chips.PULL_OFF
+
+
+class Bus:
+    """What the kernel has at 0x29: a model, until it fails."""
+
+    def __init__(self) -> None:
+        self.rig, self.closed = Rig(), 0
+        self.fault: Exception | None = None
+
+    def open(self, bus: int, address: int) -> "Bus":
+        assert (bus, address) == (1, 0x29)
+        return self
+
+    def read(self, register: int, size: int) -> bytes:
+        if self.fault is not None:
+            raise self.fault
+        return self.rig.read(register, size)
+
+    def write(self, register: int, data: bytes) -> None:
+        self.rig.write(register, data)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def tof_thread(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> TofThread:
+    profile = profiles.load(
+        paths.HARDWARE / "bench.toml",
+        ['i2c.backend = "linux"', "sensors.tof = {}", "sensors.tof.front.bus = 1"],
+    )
+    monkeypatch.setattr(buses, "kernel", lambda: bus.open)
+    monkeypatch.setattr("fpvcar.tof.time.sleep", bus.rig.sleep)
+    seen = [Seen("front", 0.0)]
+    thread = TofThread("tof", profile, seen, lambda: bus.rig.now_s)
+    thread.pause = bus.rig.sleep  # type: ignore[method-assign]
+    return thread
+
+
+def test_on_the_kernels_bus_nothing_waits_for_the_pin_daemon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bus = Bus()
+    thread = tof_thread(bus, monkeypatch)
+    note = thread._seen[0].note
+
+    def enough(range_m: float | None, state: str, now_s: float) -> None:
+        note(range_m, state, now_s)
+        thread.ending = thread._seen[0].readings >= 10
+
+    monkeypatch.setattr(thread._seen[0], "note", enough)
+    thread.live()
+    assert thread._seen[0].readings == 10 and bus.closed == 1
+
+
+def test_what_is_open_is_closed_when_the_daemon_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bus = Bus()
+    thread = tof_thread(bus, monkeypatch)
+    bus.fault = PinsSilent("it hangs")
+    with pytest.raises(PinsSilent):
+        thread.live()
+    assert bus.closed == 1

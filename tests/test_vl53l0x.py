@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,6 +16,8 @@ from fpvcar.devices import vl53l0x
 from fpvcar.devices.i2c import I2cError
 from fpvcar.devices.vl53l0x import Status, Vl53l0x
 
+TRACE = Path(__file__).parent / "vectors" / "vl53l0x_set_up.txt"
+
 
 @dataclass
 class Rig:
@@ -23,6 +27,7 @@ class Rig:
     power: bool = True
     now_s: float = 10.0
     transfers: int = 0
+    trace: list[str] = field(default_factory=list)
     fails_at: int = -1
     spoils: Callable[[int, bytes], bytes] = lambda _, data: data
     chip: model.Vl53l0x = field(init=False)
@@ -41,10 +46,12 @@ class Rig:
         return Vl53l0x(self, lambda: self.now_s, self.sleep)
 
     def read(self, register: int, size: int) -> bytes:
+        self.trace.append(f"{register:02x} ? {size}")
         self._transfer(bytes((register,)))
         return self.spoils(register, self.chip.read(size))
 
     def write(self, register: int, data: bytes) -> None:
+        self.trace.append(f"{register:02x} {data.hex()}")
         self._transfer(bytes((register,)) + data)
 
     def _transfer(self, data: bytes) -> None:
@@ -82,12 +89,51 @@ def test_thirty_samples_a_second_of_what_stands_there() -> None:
     assert sum(metres) / len(metres) == pytest.approx(0.8, abs=0.02)
 
 
+def test_every_transfer_of_the_set_up_is_the_apis() -> None:
+    """Most registers are secret, and no model knows what they do: it was compared with
+    ST's API by hand. Looks in a row are one."""
+    rig = Rig()
+    ranging(rig)
+    assert [line for line, _ in groupby(rig.trace)] == [
+        line
+        for line in TRACE.read_text(encoding="ascii").splitlines()
+        if not line.startswith("#")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("info", "good", "chosen"),
+    [
+        (0x00, "ffffffffffff", "000000000000"),
+        (0x05, "ffffffffffff", "1f0000000000"),
+        (0x05, "54ffffffffff", "540300000000"),
+        (0x85, "ffffffffffff", "00f001000000"),  # apertures begin at 12
+        (0x85, "00000f00ffff", "00000f000100"),
+        (0xB0, "ffffffffffff", "00f0ffffffff"),  # there are no more
+    ],
+)
+def test_so_many_good_spads_are_chosen_of_their_kind(
+    info: int, good: str, chosen: str
+) -> None:
+    spads, count = vl53l0x.Register.GLOBAL_SPAD_ENABLES_REF, bytes((info,))
+
+    def spoil(register: int, data: bytes) -> bytes:
+        if register == spads:
+            return bytes.fromhex(good)
+        return count if register == vl53l0x.Register.NVM_SPAD_INFO else data
+
+    rig = Rig(spoils=spoil)
+    rig.sensor()
+    assert f"{spads:02x} {chosen}" in rig.trace
+
+
 def test_nothing_new_is_none_and_nothing_is_told_twice() -> None:
     rig = Rig()
     sensor = ranging(rig)
-    assert sensor.read() is None
+    before = rig.transfers
+    assert sensor.read() is None and rig.transfers == before + 1
     rig.sleep(0.05)
-    assert sensor.read() is not None
+    assert sensor.read() is not None and rig.transfers == before + 3
     assert sensor.read() is None
 
 
@@ -104,24 +150,30 @@ def test_too_near_is_said() -> None:
     assert {one.status for one in samples(rig, ranging(rig), 0.2)} == {Status.NEAR}
 
 
-@pytest.mark.parametrize("raw_mm", [0, 2001, 8190, 8191, 0xFFFF])
-def test_a_valid_status_with_an_impossible_range_is_no_distance(raw_mm: int) -> None:
+@pytest.mark.parametrize(
+    ("raw_mm", "status"),
+    [(0, Status.NEAR), (29, Status.NEAR), (2001, Status.PHASE), (8190, Status.PHASE),
+     (8191, Status.PHASE), (0xFFFF, Status.PHASE)],
+)  # fmt: skip
+def test_a_valid_status_with_an_impossible_range_is_no_distance(
+    raw_mm: int, status: Status
+) -> None:
     def spoil(register: int, data: bytes) -> bytes:
-        if register != vl53l0x.Register.RESULT_RANGE_STATUS:
+        if len(data) != vl53l0x.RESULT.size:
             return data
-        return data[:10] + raw_mm.to_bytes(2, "big")
+        return data[:11] + raw_mm.to_bytes(2, "big")
 
     rig = Rig()
     sensor = ranging(rig)
     rig.spoils = spoil
-    assert {one for one in samples(rig, sensor, 0.2)} == {(None, Status.PHASE)}
+    assert {one for one in samples(rig, sensor, 0.2)} == {(None, status)}
 
 
 @given(some.integers(0, 255))
 def test_every_status_byte_is_understood(byte: int) -> None:
     def spoil(register: int, data: bytes) -> bytes:
-        result = register == vl53l0x.Register.RESULT_RANGE_STATUS
-        return bytes((byte,)) + data[1:] if result else data
+        result = len(data) == vl53l0x.RESULT.size
+        return data[:1] + bytes((byte,)) + data[2:] if result else data
 
     rig = Rig()
     sensor = ranging(rig)
@@ -148,9 +200,9 @@ def test_nobody_there() -> None:
 )
 def test_a_chip_that_is_never_ready_is_given_up(register: int, what: str) -> None:
     rig = Rig(spoils=lambda asked, data: b"\0" if asked == register else data)
-    with pytest.raises(I2cError, match=f"{what} not ready after 0.5 s"):
+    with pytest.raises(I2cError, match=f"{what} not ready after 0.1 s"):
         rig.sensor()
-    assert rig.now_s < 11.5
+    assert rig.now_s < 10.5
 
 
 def test_a_fault_at_any_transfer_is_said_and_the_next_try_works() -> None:
@@ -184,7 +236,8 @@ def test_a_dip_of_the_supply_ends_the_samples_until_it_is_set_up_anew() -> None:
 
 def test_a_new_address_lasts_until_xshut() -> None:
     rig = Rig()
-    rig.sensor().readdress(0x30)
+    vl53l0x.readdress(rig, 0x30)
+    assert rig.transfers == 2, "others wait meanwhile"
     assert rig.chip.address == 0x30
     rig.power = False
     assert rig.chip.address == 0x30
@@ -192,10 +245,34 @@ def test_a_new_address_lasts_until_xshut() -> None:
     assert rig.chip.address == model.DEFAULT_ADDRESS
 
 
+def test_another_chip_is_not_moved() -> None:
+    rig = Rig(spoils=lambda _, data: b"\xb4" + data[1:])
+    with pytest.raises(I2cError, match="no VL53L0X"):
+        vl53l0x.readdress(rig, 0x30)
+    assert rig.chip.address == model.DEFAULT_ADDRESS
+
+
+def test_one_that_still_ranges_for_a_former_run_is_stopped_first() -> None:
+    """Without XSHUT nobody has reset it: its calibrations would be lost."""
+    rig = Rig()
+    ranging(rig)
+    rig.sleep(0.1)
+    assert list(samples(rig, ranging(rig), 0.2)) == []
+    rig = Rig()
+    ranging(rig)
+    rig.sleep(0.1)
+    again = Vl53l0x(rig, lambda: rig.now_s, rig.sleep, reset=False)
+    again.start()
+    assert next(samples(rig, again, 0.2)).status is Status.OK
+    rig = Rig()
+    fresh = Vl53l0x(rig, lambda: rig.now_s, rig.sleep, reset=False)
+    assert fresh._stop == model.STOP_VARIABLE
+
+
 @pytest.mark.parametrize("address", [0x07, 0x78, -1, 0x100])
 def test_an_address_that_no_device_may_have_is_refused(address: int) -> None:
     with pytest.raises(ValueError, match="expected 0x08 to 0x77"):
-        Rig().sensor().readdress(address)
+        vl53l0x.readdress(Rig(), address)
 
 
 @given(some.integers(1, 0xFF << 16))

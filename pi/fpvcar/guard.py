@@ -3,7 +3,8 @@
 A sensor counts for a direction if it looks that way within HALF_DEG. How far it is to
 what it sees, less where the car is to stand, must hold the way of a stop: a reaction at
 the present speed, then the brake. The speed is what the ranges say (they shrink), for
-the car has no other eye for it.
+the car has no other eye for it. What was seen and is seen no more stays where it was:
+how far that is by now is reckoned by the throttle, until something is seen again.
 
     warn   tells the page and limits nothing
     limit  limits throttle, and stops where even nothing would be too fast
@@ -14,11 +15,19 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fpvcar import config, wire
+from fpvcar import config
+from fpvcar.jumps import NOISY
+from fpvcar.wire import down
 
 HALF_DEG = 45.0
 SAMPLES = 6
 """Of one sensor, for its closing speed: 0.15 s at 30 Hz."""
+GONE = 3
+"""So many samples in a row must see nothing where something was: one may fail."""
+AWAY = 0.5
+"""The way that the throttle has the car drive off counts half: slip, slopes."""
+FORGOTTEN_M = 2.0
+"""So far off it matters no more what was seen there."""
 LEAST_SHARE = 0.05
 """Less throttle than this is none: it would only hum."""
 
@@ -71,33 +80,95 @@ def share(
     return 0.0 if most < LEAST_SHARE else min(most, 1.0)
 
 
-class Guard:
-    """Ranges -> what is free. Time is passed in."""
+class Sight:
+    """What one sensor sees; while it sees nothing, what must be there by now."""
 
     def __init__(self, settings: config.Guard) -> None:
         self._settings = settings
-        self._approaches: dict[str, Approach] = {}
+        self._approach = Approach()
+        self._at_s = -math.inf
+        self._looked_s: float | None = None
+        self._gone = GONE
+        self._near_m: float | None = None
+        self._mps: float = 0
 
-    def look(self, ranges: Sequence[wire.Range], now_s: float) -> Free:
-        """What is free now, by all sensors."""
-        return Free(self._way(0.0, ranges, now_s), self._way(180.0, ranges, now_s))
+    def look(self, one: down.Range, now_s: float, towards: float) -> float:
+        """The share of full throttle that is free that way.
+
+        `towards` is the throttle that way since the last look, -1 to 1.
+        """
+        self._reckon(now_s, towards)
+        if one.state != "ok" or one.age_s is None or one.age_s > self._settings.stale_s:
+            if one.state == NOISY and one.range_m is not None:
+                self._near_m = one.range_m  # the nearest of what it says
+            return min(self._settings.unseen_limit, self._remembered())
+        at_s = now_s - one.age_s
+        if at_s > self._at_s:
+            self._at_s = at_s
+            self._gone = self._gone + 1 if one.range_m is None else 0
+            if one.range_m is not None:
+                self._near_m = one.range_m - max(0.0, self._mps) * one.age_s
+        if one.range_m is None:
+            if self._gone < GONE:
+                return self._remembered()
+            self._near_m = None
+        self._approach.add(one.range_m, at_s)
+        speed_mps = self._approach.speed_mps()
+        self._mps = max(self._mps, speed_mps)
+        return share(one.range_m, one.age_s, speed_mps, self._settings)
+
+    def _reckon(self, now_s: float, towards: float) -> None:
+        """Moves the car by its throttle; it starts faster than it brakes."""
+        passed_s = now_s - (self._looked_s or now_s)
+        self._looked_s = now_s
+        brakes_mps = self._settings.brake_mps2 * passed_s
+        wished_mps = towards * self._settings.top_mps
+        slowest_mps, fastest_mps = self._mps - brakes_mps, self._mps + 2 * brakes_mps
+        self._mps = min(max(wished_mps, slowest_mps), fastest_mps)
+        if self._near_m is not None:
+            moved_m = self._mps * passed_s
+            self._near_m -= max(moved_m, AWAY * moved_m)
+            if self._near_m > FORGOTTEN_M:
+                self._near_m = None
+
+    def _remembered(self) -> float:
+        return share(self._near_m, 0.0, self._mps, self._settings)
+
+
+class Guard:
+    """Ranges -> what is free. Time is passed in.
+
+    `ahead_by` and `back_by` name the sensor that left least when it looked last.
+    """
+
+    def __init__(self, settings: config.Guard) -> None:
+        self.ahead_by = self.back_by = ""
+        self._settings = settings
+        self._sights: dict[str, Sight] = {}
+
+    def look(
+        self, ranges: Sequence[down.Range], now_s: float, throttle: float = 0.0
+    ) -> Free:
+        """What is free now, by all sensors. `throttle`: the setpoint until now."""
+        ahead, self.ahead_by = self._way(0.0, ranges, now_s, throttle)
+        back, self.back_by = self._way(180.0, ranges, now_s, -throttle)
+        return Free(ahead, back)
 
     def _way(
-        self, bearing_deg: float, ranges: Sequence[wire.Range], now_s: float
-    ) -> float:
+        self, bearing_deg: float, ranges: Sequence[down.Range], now_s: float,
+        towards: float,
+    ) -> tuple[float, str]:  # fmt: skip
         return min(
             (
-                self._one(one, now_s)
+                (self._sight(one.name).look(one, now_s, towards), one.name)
                 for one in ranges
                 if abs((one.bearing_deg - bearing_deg + 180.0) % 360.0 - 180.0)
                 <= HALF_DEG
             ),
-            default=1.0,
+            default=(1.0, ""),
         )
 
-    def _one(self, one: wire.Range, now_s: float) -> float:
-        if one.state != "ok" or one.age_s is None or one.age_s > self._settings.stale_s:
-            return self._settings.unseen_limit
-        approach = self._approaches.setdefault(one.name, Approach())
-        approach.add(one.range_m, now_s - one.age_s)
-        return share(one.range_m, one.age_s, approach.speed_mps(), self._settings)
+    def _sight(self, name: str) -> Sight:
+        if name not in self._sights:
+            self._sights[name] = Sight(self._settings)
+        return self._sights[name]

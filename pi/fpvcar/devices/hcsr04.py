@@ -10,17 +10,21 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from fpvcar import jumps
 from fpvcar.devices.pigpio_edges import Edge
 
 TRIGGER_US = 10
-TURN_S = 0.033
-"""Between two triggers, whichever the sensor: 4 m and back take 23 ms. With two sensors
-each then has the 60 ms that the data sheet asks for."""
+TURN_S = 0.032
+"""Between two triggers, whichever the sensor: 4 m and back take 23 ms."""
+CYCLE_S = 0.06
+"""Between two triggers of one sensor; the data sheet asks for it."""
 SHORTEST_US, LONGEST_US = 100, 25_000
 """Below is noise, above (4.3 m) the sensor only says that it heard nothing."""
 STUCK_S = 0.25
 """Clones hold the echo for up to 200 ms when they hear nothing."""
 MEDIAN_OF = 3
+JUMP_M, JUMP_SHARE = 0.1, 0.2
+"""Between two echoes, before the median; see jumps.py."""
 TICKS = 1 << 32
 
 
@@ -32,10 +36,12 @@ class Status(enum.StrEnum):
     ABSENT = "does not answer"
     STUCK = "its echo does not fall"
     NOISE = "an echo too short to be one"
+    NOISY = jumps.NOISY
 
 
 class Sample(NamedTuple):
-    """`range_m` is None where there is no target; `status` says why."""
+    """`range_m` is None where there is no target; `status` says why. Of a sensor that
+    is noisy it is the nearest of the last ones."""
 
     range_m: float | None
     status: Status
@@ -93,7 +99,7 @@ class HcSr04:
     ) -> None:  # fmt: skip
         self._edges, self._trigger, self._echo = edges, trigger, echo
         self._clock_s = clock_s
-        self._median = Median()
+        self._median, self._jumps = Median(), jumps.Jumps(JUMP_M, JUMP_SHARE)
         self._rose_s: float | None = None
 
     def measure(self, celsius: float = 20.0) -> Sample:
@@ -103,7 +109,10 @@ class HcSr04:
         end; longer than either takes, for a daemon that is busy.
         """
         self._edges.read(0.0)  # what is left of others, or of our last one
-        return self._median.add(self._once(celsius))
+        sample = self._once(celsius)
+        if self._jumps.add(sample.range_m):
+            sample = Sample(self._jumps.nearest, Status.NOISY)
+        return self._median.add(sample)
 
     def _once(self, celsius: float) -> Sample:
         if self._edges.level(self._echo):
@@ -111,6 +120,7 @@ class HcSr04:
         self._rose_s = None
         self._trigger(TRIGGER_US)
         rose_us: int | None = None
+        silence = Status.ABSENT
         end_s = self._clock_s() + TURN_S
         while (left_s := end_s - self._clock_s()) > 0:
             for edge in self._edges.read(left_s):
@@ -120,8 +130,12 @@ class HcSr04:
                     rose_us, self._rose_s = edge.tick_us, self._clock_s()
                     end_s = self._rose_s + TURN_S
                 elif rose_us is not None:
-                    return from_width((edge.tick_us - rose_us) % TICKS, celsius)
-        return Sample(None, Status.ABSENT if rose_us is None else Status.FAR)
+                    sample = from_width((edge.tick_us - rose_us) % TICKS, celsius)
+                    if sample.status is not Status.NOISE:
+                        return sample
+                    # A spark of a motor, a few us long: the echo may still come.
+                    rose_us, silence = None, Status.NOISE
+        return Sample(None, silence if rose_us is None else Status.FAR)
 
     def _still_high(self, now_s: float) -> Sample:
         """Its last echo has not ended: it must not be triggered."""

@@ -1,11 +1,7 @@
-"""A device on an I2C bus, whoever drives the bus; and one behind pigpiod."""
+"""A device on an I2C bus, whoever drives the bus: pigpio_i2c.py or smbus_i2c.py."""
 
+from collections.abc import Callable
 from typing import Protocol
-
-import pigpio
-
-from fpvcar.devices.pigpio_pins import PigpioPins
-from fpvcar.devices.pins import PinsRefused
 
 
 class I2cError(Exception):
@@ -13,53 +9,21 @@ class I2cError(Exception):
 
 
 class I2cDevice(Protocol):
-    """One address on one bus. Both methods raise I2cError."""
+    """One address on one bus. `read` and `write` raise I2cError."""
 
     def read(self, register: int, size: int) -> bytes:
-        """`size` bytes from a register on, as they come over the wire."""
+        """`size` bytes from a register on (1 to 32), as they come over the wire."""
 
     def write(self, register: int, data: bytes) -> None:
-        """Writes bytes from a register on."""
+        """Writes bytes (1 to 32) from a register on."""
 
 
-class PigpioI2c:
-    """A device behind pigpiod. Raises PinsFault too, when the daemon is the matter."""
-
-    def __init__(self, pins: PigpioPins, bus: int, address: int) -> None:
-        self._pins, self._client = pins, pins.client
-        self._where = f"I2C bus {bus} address {address:#x}"
-        try:
-            self._handle = pins.call(
-                self._where, self._client.i2c_open, bus, address
-            )  # fmt: skip
-        except PinsRefused as fault:
-            raise I2cError(str(fault)) from None
-
-    def read(self, register: int, size: int) -> bytes:
-        """As I2cDevice.read."""
-        try:
-            got, data = self._pins.call(
-                self._where, self._client.i2c_read_i2c_block_data,
-                self._handle, register, size,
-            )  # fmt: skip
-        except PinsRefused as fault:
-            raise I2cError(str(fault)) from None
-        if got < 0:
-            raise I2cError(f"{self._where}: {pigpio.error_text(got)}")
-        if got != size:
-            raise I2cError(f"{self._where}: {got} bytes, expected {size}")
-        return bytes(data)
-
-    def write(self, register: int, data: bytes) -> None:
-        """As I2cDevice.write."""
-        try:
-            self._pins.call(
-                self._where, self._client.i2c_write_i2c_block_data,
-                self._handle, register, data,
-            )  # fmt: skip
-        except PinsRefused as fault:
-            raise I2cError(str(fault)) from None
+class OpenDevice(I2cDevice, Protocol):
+    """One that holds something open."""
 
     def close(self) -> None:
-        """Frees the daemon's handle, which outlives a connection. Raises PinsFault."""
-        self._pins.call(self._where, self._client.i2c_close, self._handle)
+        """Lets go of it. Raises PinsFault where a daemon is the matter."""
+
+
+Open = Callable[[int, int], OpenDevice]
+"""(bus, address) -> device. Raises I2cError, in words that say what to do."""

@@ -16,6 +16,7 @@ class Register(enum.IntEnum):
     CONFIG = 0x00  # 8.6.2.1
     SHUNT = 0x01  # 8.6.3.1, signed, 10 uV
     BUS = 0x02  # 8.6.3.2, bits 15..3, 4 mV
+    POWER = 0x03  # 8.6.3.3
 
 
 RESET = 0x8000  # 8.6.2.1, RST
@@ -28,6 +29,8 @@ SETTING = BUS_32_V | SHUNT_320_MV | AVERAGE_64 << 7 | AVERAGE_64 << 3 | CONTINUO
 SHUNT_V_PER_BIT = 10e-6
 BUS_V_PER_BIT = 4e-3
 BUS_SHIFT = 3
+READY = 1 << 1
+"""CNVR of BUS: a conversion has ended since CONFIG was written (8.6.3.2)."""
 
 
 class Reading(NamedTuple):
@@ -49,13 +52,19 @@ class Ina219:
             raise I2cError(f"no INA219: config {found:#06x}, not {AFTER_RESET:#06x}")
         self._write(Register.CONFIG, SETTING)
 
-    def read(self) -> Reading:
-        """The last average of both. After a reset by itself the chip is set again."""
-        if self._read(Register.CONFIG) != SETTING:
-            self._write(Register.CONFIG, SETTING)
+    def read(self) -> Reading | None:
+        """The last average of both; None while there is no new one.
+
+        The chip is then set again: that clears READY and begins the next average, and
+        one that was reset by itself (a dip of the supply) is right again.
+        """
+        bus = self._read(Register.BUS)
+        if not bus & READY:
+            return None
         shunt = self._read(Register.SHUNT)
         signed = shunt - 0x10000 if shunt & 0x8000 else shunt
-        volts = (self._read(Register.BUS) >> BUS_SHIFT) * BUS_V_PER_BIT
+        self._write(Register.CONFIG, SETTING)
+        volts = (bus >> BUS_SHIFT) * BUS_V_PER_BIT
         return Reading(volts, signed * SHUNT_V_PER_BIT / self._shunt_ohm)
 
     def _read(self, register: Register) -> int:

@@ -4,6 +4,7 @@ pigpiod sends reports of 12 bytes over a connection of their own: u16 sequence, 
 flags, u32 tick in us (wraps), u32 levels of GPIO 0-31 (pigpio.h, gpioReport_t).
 """
 
+import select
 import socket
 import struct
 from collections.abc import Sequence
@@ -54,13 +55,15 @@ class PigpioEdges:
         bits = sum(1 << gpio for gpio in self._gpios)
         self._asks.call("notifications", self._asks.client.notify_begin, handle, bits)
         self._levels = self._asks.call("levels", self._asks.client.read_bank_1) & bits
+        self._stream.setblocking(False)
 
     def read(self, timeout_s: float) -> list[Edge]:
         """What has changed; waits so long for the first change, and [] is nothing."""
-        self._stream.settimeout(max(timeout_s, 0.0001))
+        if timeout_s > 0.0 and not select.select([self], [], [], timeout_s)[0]:
+            return []
         try:
             data = self._stream.recv(RECEIVE_BYTES)
-        except TimeoutError:
+        except BlockingIOError:
             return []
         except OSError as fault:
             raise PinsLost(f"edges: {fault.strerror or fault}") from None
@@ -75,6 +78,10 @@ class PigpioEdges:
             if flags == 0  # else a watchdog, an event, or a sign of life
             for edge in self._changes(tick_us, levels)
         ]
+
+    def fileno(self) -> int:
+        """For select: readable where `read` has something."""
+        return self._stream.fileno()
 
     def level(self, gpio: int) -> int:
         """As of the last edge."""

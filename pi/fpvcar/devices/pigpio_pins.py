@@ -21,23 +21,29 @@ from fpvcar.config import Profile
 from fpvcar.devices.pins import PinsLost, PinsRefused, PinsSilent
 
 TIMEOUT_S = 0.1
+RECEIVE_BYTES = 4096
 log = logging.getLogger("fpvcar.pins")
 Result = TypeVar("Result")
 
 
 class _Socket:
-    """A socket whose end is an error: the package would read on for ever."""
+    """A socket whose end is an error: the package would read on for ever.
+
+    It asks for an answer's head and for the rest: both come from one system call.
+    """
 
     def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
+        self._connection, self._ahead = connection, b""
         self.send, self.sendall = connection.send, connection.sendall
         self.close = connection.close
 
     def recv(self, size: int) -> bytes:
         """As socket.recv; raises ConnectionResetError at the end of the stream."""
-        data = self._connection.recv(size)
-        if not data:
-            raise ConnectionResetError("closed by pigpiod")
+        if not self._ahead:
+            self._ahead = self._connection.recv(RECEIVE_BYTES)
+            if not self._ahead:
+                raise ConnectionResetError("closed by pigpiod")
+        data, self._ahead = self._ahead[:size], self._ahead[size:]
         return data
 
 
@@ -115,6 +121,26 @@ class PigpioPins:
         """High for `duty` (0 to 1) of the time; rounded down, but never to nothing."""
         steps = int(duty * self._ranges[gpio] + 1e-6) or (1 if duty > 0.0 else 0)
         self.call(f"PWM GPIO {gpio}", self.client.set_PWM_dutycycle, gpio, steps)
+
+    def listen(self, gpio: int, steady_us: int) -> None:
+        """Makes the pin an input with pull-up, of which PigpioEdges hears only what
+        was steady for so long.
+
+        While the filter is being set pigpiod shows the inverse level for `steady_us`
+        (alertGlitchFilter, pigpio.c): wait so long before you look.
+        """
+        what = f"input GPIO {gpio}"
+        self.call(what, self.client.set_mode, gpio, pigpio.INPUT)
+        self.call(what, self.client.set_pull_up_down, gpio, pigpio.PUD_UP)
+        self.call(what, self.client.set_glitch_filter, gpio, steady_us)
+
+    def hear(self, gpio: int) -> None:
+        """Makes the pin an input that something else drives, heard at every edge,
+        whatever it was before."""
+        what = f"input GPIO {gpio}"
+        self.call(what, self.client.set_mode, gpio, pigpio.INPUT)
+        self.call(what, self.client.set_pull_up_down, gpio, pigpio.PUD_OFF)
+        self.call(what, self.client.set_glitch_filter, gpio, 0)
 
     def close(self) -> None:
         """Ends the connection; the pins stay as they are."""

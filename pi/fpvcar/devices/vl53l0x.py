@@ -23,8 +23,7 @@ class Register(enum.IntEnum):
     SEQUENCE_CONFIG = 0x01
     INTERRUPT_CONFIG_GPIO = 0x0A
     INTERRUPT_CLEAR = 0x0B
-    RESULT_INTERRUPT_STATUS = 0x13
-    RESULT_RANGE_STATUS = 0x14  # 12 bytes
+    RESULT_INTERRUPT_STATUS = 0x13  # and RESULT behind it
     FINAL_RANGE_MIN_COUNT_RATE = 0x44  # 16 bits, MCPS in 9.7
     MSRC_CONFIG_TIMEOUT = 0x46
     DYNAMIC_SPAD_NUM_REQUESTED = 0x4E
@@ -51,17 +50,25 @@ class Register(enum.IntEnum):
 
 
 R = Register
+RESULT = struct.Struct(">BB9xH")
+"""Interrupt status, range status (0x14) and range (0x1E, mm), read in one transfer."""
 DEFAULT_ADDRESS = 0x29
 IDENTITY = bytes((0xEE, 0xAA, 0x10))
-BUDGET_US = 30_000
-"""Of one measurement; the least that ST allows is 20 ms. 33 samples a second."""
+BUDGET_US = 29_000
+"""Of one measurement; the least that ST allows is 20 ms. 30 samples a second, also
+where somebody looks some ms late."""
 SIGNAL_LIMIT_MCPS = 0.25
-ANSWER_S = 0.5
+ANSWER_S = 0.1
+"""A calibration takes 4 ms, the factory's memory less; others wait meanwhile."""
+STOP_S = 0.05
+"""As long as the longest measurement that may have begun."""
 POLL_S = 0.001
 FIRST_APERTURE_SPAD = 12
 SPADS = 48
 RANGE_MAX_MM = 2000
 """What is read beyond is noise (DS11555, table 12); 8190 and 8191 stand for nothing."""
+NEAREST_M = 0.03
+"""What is nearer is told as Status.NEAR: it is there, and no farther than this."""
 VALID = 11
 """Device range status of a measurement that holds; see STATUS."""
 
@@ -91,6 +98,10 @@ STATUS = {
     6: Status.PHASE, 9: Status.PHASE,
     1: Status.HARDWARE, 2: Status.HARDWARE, 3: Status.HARDWARE,
 }  # fmt: skip
+
+
+SILENT = (Status.HARDWARE, Status.NONE)
+"""They say nothing of what stands there, not even that nothing does."""
 
 
 class Sample(NamedTuple):
@@ -177,19 +188,40 @@ class Steps(NamedTuple):
 # --- the chip ---
 
 
+def identify(device: I2cDevice) -> None:
+    """Raises I2cError for what does not say that it is a VL53L0X."""
+    found = device.read(R.MODEL_ID, 3)
+    if found != IDENTITY:
+        raise I2cError(f"no VL53L0X: it says {found.hex()}, not {IDENTITY.hex()}")
+
+
+def readdress(device: I2cDevice, address: int) -> None:
+    """From now on it answers at this address only, until XSHUT or power resets it.
+
+    Raises I2cError, and ValueError for an address that no device may have.
+    """
+    if not 0x08 <= address <= 0x77:
+        raise ValueError(f"I2C address {address:#04x}: expected 0x08 to 0x77")
+    identify(device)
+    device.write(R.I2C_SLAVE_DEVICE_ADDRESS, bytes((address,)))
+
+
 class Vl53l0x:
     """One sensor, continuously ranging after `start`. Raises I2cError."""
 
     def __init__(
         self, device: I2cDevice, clock_s: Callable[[], float],
-        sleep: Callable[[float], None],
+        sleep: Callable[[float], None], reset: bool = True,
     ) -> None:  # fmt: skip
-        """Sets it up: 40 ms. Refuses what does not say it is a VL53L0X."""
+        """Sets it up: 40 ms. Refuses what does not say it is a VL53L0X.
+
+        Without `reset`, by XSHUT or power, it may still range for who was here before.
+        """
         self._device, self._clock_s, self._sleep = device, clock_s, sleep
-        found = device.read(R.MODEL_ID, 3)
-        if found != IDENTITY:
-            raise I2cError(f"no VL53L0X: it says {found.hex()}, not {IDENTITY.hex()}")
-        self._set_up()
+        self.result = b""
+        """All that the chip said with the last sample: with its rates of light."""
+        identify(device)
+        self._set_up(reset)
 
     def start(self) -> None:
         """Ranges again and again, as fast as the budget allows (back to back)."""
@@ -203,31 +235,27 @@ class Vl53l0x:
         A chip that was reset by a dip of the supply has nothing new for ever: its age
         says so, and whoever owns it sets it up again.
         """
-        if not self._get(R.RESULT_INTERRUPT_STATUS) & 7:
+        found = self._device.read(R.RESULT_INTERRUPT_STATUS, RESULT.size)
+        ready, device_status, range_mm = RESULT.unpack(found)
+        if not ready & 7:
             return None
-        result = self._device.read(R.RESULT_RANGE_STATUS, 12)
         self._put((R.INTERRUPT_CLEAR, 1))
-        status = STATUS.get((result[0] & 0x78) >> 3, Status.NONE)
-        (range_mm,) = struct.unpack_from(">H", result, 10)
-        if status is Status.OK and not 0 < range_mm <= RANGE_MAX_MM:
+        self.result = found[1:]
+        status = STATUS.get((device_status & 0x78) >> 3, Status.NONE)
+        if status is Status.OK and range_mm > RANGE_MAX_MM:
             status = Status.PHASE
+        elif status is Status.OK and range_mm < 1000 * NEAREST_M:
+            status = Status.NEAR
         return Sample(range_mm / 1000 if status is Status.OK else None, status)
 
-    def readdress(self, address: int) -> None:
-        """From now on it answers at this address only, until XSHUT or power resets it.
-
-        Raises ValueError for an address that no device may have.
-        """
-        if not 0x08 <= address <= 0x77:
-            raise ValueError(f"I2C address {address:#04x}: expected 0x08 to 0x77")
-        self._put((R.I2C_SLAVE_DEVICE_ADDRESS, address))
-
-    def _set_up(self) -> None:
+    def _set_up(self, reset: bool) -> None:
         high = self._get(R.PAD_SCL_SDA_EXTSUP_HV)
         self._put((R.PAD_SCL_SDA_EXTSUP_HV, high | 1), (R.I2C_MODE, 0))
         self._put((R.POWER_MANAGEMENT, 1), (R.PAGE, 1), (0x00, 0))
         self._stop = self._get(R.STOP_VARIABLE)
         self._put((0x00, 1), (R.PAGE, 0), (R.POWER_MANAGEMENT, 0))
+        if not reset:
+            self._end_ranging()
         control = self._get(R.MSRC_CONFIG_CONTROL)
         self._put((R.MSRC_CONFIG_CONTROL, control | 0x12))
         self._put16(R.FINAL_RANGE_MIN_COUNT_RATE, round(SIGNAL_LIMIT_MCPS * 128))
@@ -247,6 +275,15 @@ class Vl53l0x:
             self._wait_for(R.RESULT_INTERRUPT_STATUS, 7, "reference calibration")
             self._put((R.INTERRUPT_CLEAR, 1), (R.SYSRANGE_START, 0))
         self._put((R.SEQUENCE_CONFIG, 0xE8))
+
+    def _end_ranging(self) -> None:
+        """A calibration that is begun while it ranges is lost (VL53L0X_StopMeasurement
+        of the API); then the stop variable is as it was found."""
+        self._put((R.SYSRANGE_START, 0x01), (R.PAGE, 1), (0x00, 0))
+        self._put((R.STOP_VARIABLE, 0), (0x00, 1), (R.PAGE, 0))
+        self._sleep(STOP_S)
+        self._put((R.PAGE, 1), (R.STOP_VARIABLE, self._stop), (R.PAGE, 0))
+        self._put((R.INTERRUPT_CLEAR, 1))
 
     def _spad_info(self) -> tuple[int, bool]:
         """How many reference SPADs the factory found good, and of which kind."""

@@ -1,0 +1,89 @@
+"""The depth camera's process: Z16 over V4L2, looked at here, so that `run` need not.
+
+stdout: pack_depth, one record a frame: the nearest thing, and a small picture
+ends when stdin ends, nobody reads, or the camera is silent (exit status 1, with the
+reason as the last line on stderr)
+"""
+
+import argparse
+import contextlib
+import math
+import os
+import select
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fpvcar import depth
+from fpvcar.devices.v4l2 import Capture, V4l2Error, find
+from fpvcar.wire.records import pack_depth
+
+Z16 = "Z16 "
+SILENT_S = 2.0
+PREVIEW_EVERY_S = 0.2
+
+
+def records(
+    camera: Capture, across: float, ended: Callable[[], bool],
+    write: Callable[[bytes], None], clock_s: Callable[[], float] = time.monotonic,
+) -> None:  # fmt: skip
+    """Until `ended`. Raises V4l2Error for a camera that is silent."""
+    shown_s = -1.0
+    while not ended():
+        frame = camera.frame(SILENT_S)
+        if frame is None:
+            raise V4l2Error(f"no frame for {SILENT_S:.0f} s")
+        now_s = clock_s()
+        try:
+            small = depth.decimated(
+                frame.data, camera.width, camera.height, camera.line_b
+            )
+        except ValueError as fault:
+            print(f"depth: {fault}", file=sys.stderr, flush=True)
+            continue
+        picture = b""
+        if now_s - shown_s >= PREVIEW_EVERY_S:
+            shown_s, picture = now_s, depth.png(small)
+        time_us = frame.time_us or round(now_s * 1e6)
+        write(pack_depth(depth.nearest_m(small, across), time_us, picture))
+
+
+def stdin_ended() -> bool:
+    """Nobody holds the other end any more."""
+    fd = sys.stdin.fileno()
+    return bool(select.select([fd], [], [], 0.0)[0]) and not os.read(fd, 1024)
+
+
+def to_stdout(data: bytes) -> None:
+    """Whole, at once."""
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The process; exit status 1 with a reason."""
+    parser = argparse.ArgumentParser(prog="python -m fpvcar.devices.depth")
+    parser.add_argument("--device", help="/dev/videoN; else the first with Z16")
+    parser.add_argument("--width", type=int, default=480)
+    parser.add_argument("--height", type=int, default=270)
+    parser.add_argument("--fps", type=int, default=15)
+    parser.add_argument("--wide-deg", type=float, default=87.0)
+    options = parser.parse_args(argv)
+    try:
+        path = Path(options.device) if options.device else find(Z16)
+        size = options.width, options.height
+        across = math.tan(math.radians(options.wide_deg / 2))
+        with contextlib.closing(Capture(path, Z16, *size, options.fps)) as camera:
+            records(camera, across, stdin_ended, to_stdout)
+    except V4l2Error as fault:
+        print(f"depth: {fault}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

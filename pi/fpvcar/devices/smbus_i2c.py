@@ -1,0 +1,79 @@
+"""I2C devices behind the kernel, /dev/i2c-N, by smbus2: without pigpiod's samples.
+
+One byte goes as SMBus byte data, two as word data, more as an I2C block: on the wire
+they are alike, and adapters that know SMBus only (and i2c-stub) can do the first two.
+"""
+
+import errno
+from typing import Any
+
+import smbus2
+
+from fpvcar.devices.i2c import I2cError
+
+NOBODY = {errno.EREMOTEIO, errno.ENXIO, errno.ENODEV, errno.EIO}
+"""What adapters say of a byte that nobody acknowledged."""
+NO_BUS = {
+    errno.ENOENT: "no such bus: enable I2C (raspi-config, Interface Options, or "
+    "dtparam=i2c_arm=on in config.txt) and load i2c-dev",
+    errno.EACCES: "not allowed: put the service's user into the group i2c",
+}
+SAID = {
+    errno.EBUSY: "a driver of the kernel has this address",
+    errno.ETIMEDOUT: "the bus hangs: is SDA or SCL held low?",
+    errno.EAGAIN: "the bus is taken by another master",
+}
+
+
+class SmbusI2c:
+    """A device on /dev/i2c-N."""
+
+    def __init__(self, bus: int, address: int) -> None:
+        self._address = address
+        self._where = f"I2C bus {bus} address {address:#x}"
+        try:
+            self._bus: Any = smbus2.SMBus(bus)
+        except OSError as fault:
+            words = NO_BUS.get(fault.errno or 0, fault.strerror)
+            raise I2cError(f"/dev/i2c-{bus}: {words}") from None
+
+    def read(self, register: int, size: int) -> bytes:
+        """As I2cDevice.read."""
+        bus, address = self._bus, self._address
+        try:
+            if size == 1:
+                return bytes((bus.read_byte_data(address, register),))
+            if size == 2:
+                word: int = bus.read_word_data(address, register)
+                return word.to_bytes(2, "little")
+            got = bytes(bus.read_i2c_block_data(address, register, size))
+        except OSError as fault:
+            raise self._said("read", fault) from None
+        if len(got) != size:
+            raise I2cError(f"{self._where}: {len(got)} bytes, expected {size}")
+        return got
+
+    def write(self, register: int, data: bytes) -> None:
+        """As I2cDevice.write."""
+        bus, address = self._bus, self._address
+        try:
+            if len(data) == 1:
+                bus.write_byte_data(address, register, data[0])
+            elif len(data) == 2:
+                word = int.from_bytes(data, "little")
+                bus.write_word_data(address, register, word)
+            else:
+                bus.write_i2c_block_data(address, register, list(data))
+        except OSError as fault:
+            raise self._said("write", fault) from None
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._bus.close()
+
+    def _said(self, what: str, fault: OSError) -> I2cError:
+        number = fault.errno or 0
+        words = SAID.get(number, fault.strerror or str(fault))
+        if number in NOBODY:
+            words = f"nobody acknowledges the {what}"
+        return I2cError(f"{self._where}: {words}")

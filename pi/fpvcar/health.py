@@ -1,0 +1,146 @@
+"""How the computer in the car is: what Linux and its firmware say -> words. Pure.
+
+Every source may be absent, on another machine or in a container: that is "unknown"
+(None), and no fault. devices/health.py reads them.
+"""
+
+import math
+from typing import NamedTuple
+
+import msgspec
+
+from fpvcar.wire import down
+
+UNDER_VOLTAGE, CAPPED, THROTTLED, WARM = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+"""Of the firmware's get_throttled: now. The same 16 bits up: since the start."""
+SINCE = 16
+HOT_C = 80.0
+"""Where every Pi slows its processor down."""
+WEAK_DBM = -80.0
+FULL_MB = 200.0
+SHORT_MB = 24.0
+MB = 1e6
+NOW = (
+    (UNDER_VOLTAGE, "under-voltage now: the battery or its cable is weak"),
+    (THROTTLED, "the processor is slowed down now"),
+    (CAPPED, "the processor's frequency is limited now"),
+    (WARM, "the processor is warm: it has slowed down a little"),
+)
+EARLIER = "there was under-voltage since the start: look at battery and cable"
+
+
+class Found(NamedTuple):
+    """What was read; None where there is no such source.
+
+    `wireless` is /proc/net/wireless, `bit_rate` bit/s, `disk_b` what is free, bytes.
+    """
+
+    throttled: str | None = None
+    alarm: str | None = None
+    milli_c: str | None = None
+    wireless: str | None = None
+    bit_rate: int | None = None
+    meminfo: str | None = None
+    loadavg: str | None = None
+    uptime: str | None = None
+    disk_b: int | None = None
+
+
+def judge(found: Found) -> down.Health:
+    """Figures and faults. What cannot be understood is unknown."""
+    told = down.Health(
+        celsius=_tidy(celsius(found.milli_c)),
+        throttled=throttled(found.throttled, found.alarm),
+        wifi_dbm=signal_dbm(found.wireless),
+        wifi_mbps=_tidy(found.bit_rate / MB if found.bit_rate else None),
+        disk_free_mb=_tidy(found.disk_b / MB if found.disk_b is not None else None),
+        memory_free_mb=_tidy(available_mb(found.meminfo)),
+        load=_number(_first(found.loadavg)),
+        uptime_s=_tidy(_number(_first(found.uptime))),
+    )
+    return msgspec.structs.replace(told, faults=tuple(faults(told)))
+
+
+def faults(told: down.Health) -> list[str]:
+    """What is the matter, the worst first."""
+    bits = told.throttled or 0
+    said = [words for bit, words in NOW if bits & bit]
+    if bits & UNDER_VOLTAGE << SINCE and not bits & UNDER_VOLTAGE:
+        said.append(EARLIER)
+    if told.celsius is not None and told.celsius >= HOT_C:
+        said.append(f"the processor is hot: {told.celsius:.0f} degrees")
+    if told.disk_free_mb is not None and told.disk_free_mb < FULL_MB:
+        said.append(f"the card is nearly full: {told.disk_free_mb:.0f} MB left")
+    if told.memory_free_mb is not None and told.memory_free_mb < SHORT_MB:
+        said.append(f"memory is nearly full: {told.memory_free_mb:.0f} MB left")
+    if told.wifi_dbm is not None and told.wifi_dbm < WEAK_DBM:
+        said.append(f"weak Wi-Fi: {told.wifi_dbm:.0f} dBm")
+    return said
+
+
+def throttled(text: str | None, alarm: str | None) -> int | None:
+    """The firmware's bits: "50005", "0x50005" or "throttled=0x50005".
+
+    `alarm` is the kernel's own under-voltage alarm (rpi_volt, in0_lcrit_alarm).
+    """
+    try:
+        bits = None if text is None else int(text.strip().rpartition("=")[2], 16)
+    except ValueError:
+        bits = None
+    low = None if alarm is None else alarm.strip() == "1"
+    if low is None:
+        return bits
+    return (bits or 0) | (UNDER_VOLTAGE if low else 0)
+
+
+def celsius(milli: str | None) -> float | None:
+    """Of "48312" as a thermal zone has it."""
+    value = _number(milli)
+    return None if value is None else value / 1000.0
+
+
+def signal_dbm(wireless: str | None) -> float | None:
+    """The first interface's level in /proc/net/wireless; -256 and above 0 are none."""
+    for line in (wireless or "").splitlines()[2:]:
+        words = line.split()
+        level = _number(words[3].rstrip(".")) if len(words) > 3 else None
+        if level is not None and -256.0 < level < 0.0:
+            return level
+    return None
+
+
+def interface(wireless: str | None) -> str | None:
+    """The name of the first wireless interface."""
+    for line in (wireless or "").splitlines()[2:]:
+        name, colon, _ = line.strip().partition(":")
+        if colon:
+            return name
+    return None
+
+
+def available_mb(meminfo: str | None) -> float | None:
+    """MemAvailable."""
+    for line in (meminfo or "").splitlines():
+        name, _, rest = line.partition(":")
+        if name == "MemAvailable":
+            kilo = _number(_first(rest))
+            return None if kilo is None else kilo * 1024 / MB
+    return None
+
+
+def _first(text: str | None) -> str | None:
+    words = (text or "").split()
+    return words[0] if words else None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _tidy(value: float | None) -> float | None:
+    """It goes to every page ten times a second: one digit is enough."""
+    return None if value is None else round(value, 1)

@@ -1,0 +1,96 @@
+"""Runs in the guest: the V4L2 capture of the depth camera, on the kernel's vivid.
+
+vivid has no Z16, but Y16: 16 bits a pixel as well, mapped and queued alike. Not shown
+by it: USB, and what a RealSense puts into its pixels.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from fpvcar import depth
+from fpvcar.devices.v4l2 import Capture, V4l2Error, find
+from tests.guest_sensors import tell
+
+Y16, SIZE = "Y16 ", (640, 360)
+SOON_S = 5.0
+
+
+@contextlib.contextmanager
+def capture(wanted: str = Y16) -> Iterator[Capture]:
+    with contextlib.closing(Capture(find(Y16), wanted, *SIZE, 30)) as camera:
+        yield camera
+
+
+def refusal(wanted: str) -> str:
+    try:
+        with capture(wanted):
+            return ""
+    except V4l2Error as fault:
+        return str(fault)
+
+
+def frames() -> None:
+    """Whole, in order, with a time that is now."""
+    with capture() as camera:
+        assert (camera.width, camera.height) == SIZE, (camera.width, camera.height)
+        last = -1
+        for _ in range(8):
+            frame = camera.frame(SOON_S)
+            assert frame is not None, "no frame"
+            assert len(frame.data) == camera.line_b * camera.height, len(frame.data)
+            assert frame.sequence > last, (frame.sequence, last)
+            last = frame.sequence
+            assert frame.time_us is not None
+            age_s = time.monotonic() - frame.time_us / 1e6
+            # vivid stamps by its ideal rate: a little ahead, too.
+            assert -0.05 <= age_s < SOON_S, age_s
+
+
+def looked_at() -> None:
+    """A test picture is no flat wall."""
+    with capture() as camera:
+        frame = camera.frame(SOON_S)
+        assert frame is not None
+        small = depth.decimated(frame.data, *SIZE, camera.line_b)
+        assert (small.width, small.height) == (80, 45)
+        assert len(set(small.pixels)) > 3, "one colour"
+        camera.frame(SOON_S)
+        try:
+            bytes(frame.data)
+        except ValueError:
+            return
+        raise AssertionError("the driver's memory is read while it writes")
+
+
+def refused() -> None:
+    """What it does not have."""
+    assert refusal("Z16 ").endswith("does not offer Z16"), refusal("Z16 ")
+    try:
+        raise AssertionError(find("Z16 "))
+    except V4l2Error as fault:
+        assert "no device offers Z16 (looked at: video" in str(fault), fault
+    try:
+        Capture(Path("/dev/video63"), Y16, *SIZE, 30)
+    except V4l2Error as fault:
+        assert "No such file" in str(fault), fault
+
+
+def busy() -> None:
+    """One camera, two who want it."""
+    with capture() as camera:
+        assert camera.frame(SOON_S) is not None
+        assert "resource busy" in refusal(Y16), refusal(Y16)
+        assert camera.frame(SOON_S) is not None, "the first one lost it"
+
+
+def again() -> None:
+    """Whoever closes it can open it."""
+    for _ in range(3):
+        with capture() as camera:
+            assert camera.frame(SOON_S) is not None
+
+
+if __name__ == "__main__":
+    tell({check.__name__: check for check in (frames, looked_at, refused, busy, again)})

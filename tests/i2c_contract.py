@@ -1,0 +1,66 @@
+"""What every back end of I2C does, whatever drives the bus. Without pytest: a guest
+runs it as well. There must be registers at MEMORY on bus 1, and nothing at NOBODY.
+"""
+
+from collections.abc import Callable
+
+from fpvcar.devices.i2c import I2cError, Open
+
+BUS, MEMORY, NOBODY = 1, 0x50, 0x33
+LENGTHS = ((0x10, b"\x9c"), (0x20, b"\x12\x34"), (0x30, b"\xff\x00\x81"),
+           (0x40, bytes(range(12))), (0x60, bytes(range(0x80, 0xA0))))  # fmt: skip
+
+
+def said_by(act: Callable[[], object]) -> str:
+    """The text of the I2cError that it must raise."""
+    try:
+        act()
+    except I2cError as fault:
+        return str(fault)
+    raise AssertionError("no I2cError")
+
+
+def check_bytes_come_back_in_their_order(opens: Open) -> None:
+    """1, 2, 3, 12 and 32 of them."""
+    device = opens(BUS, MEMORY)
+    for register, data in LENGTHS:
+        device.write(register, data)
+    for register, data in LENGTHS:
+        assert device.read(register, len(data)) == data, (register, data)
+    device.close()
+
+
+def check_two_who_hold_the_same_device(opens: Open) -> None:
+    """They see the same registers, and one's end is not the other's."""
+    one, other = opens(BUS, MEMORY), opens(BUS, MEMORY)
+    one.write(0x10, b"\x55")
+    assert other.read(0x10, 1) == b"\x55"
+    one.close()
+    other.write(0x10, b"\xaa")
+    assert other.read(0x10, 1) == b"\xaa"
+    other.close()
+
+
+def check_nobody_at_an_address_is_said(opens: Open) -> None:
+    """By each kind of transfer, with the address; the next one is as good."""
+    device, memory = opens(BUS, NOBODY), opens(BUS, MEMORY)
+    for size in (1, 2, 12):
+        assert "0x33" in said_by(lambda size=size: device.read(0, size))  # type: ignore[misc]
+        assert "0x33" in said_by(lambda size=size: device.write(0, bytes(size)))  # type: ignore[misc]
+        memory.write(0x10, b"\x77")
+        assert memory.read(0x10, 1) == b"\x77"
+    device.close()
+    memory.close()
+
+
+def check_a_bus_that_is_not_there_is_said(opens: Open) -> None:
+    """When it is opened."""
+    assert "99" in said_by(lambda: opens(99, MEMORY))
+
+
+CHECKS = (
+    check_bytes_come_back_in_their_order,
+    check_two_who_hold_the_same_device,
+    check_nobody_at_an_address_is_said,
+    check_a_bus_that_is_not_there_is_said,
+)
