@@ -1,9 +1,129 @@
-"""Which lights are on. Pure."""
+"""Which lights are on, and how bright: the car's own and those of the buttons. Pure."""
+
+import math
 
 from fpvcar.config import Lights
 
+STEER_ON, STEER_OFF = 0.3, 0.15
+"""Shares of full steering: a small correction is no turn."""
+LINGER_S = 0.7
+"""An indicator blinks once at least."""
+HALF_S = 0.35
+"""On, and off again: 86 times a minute, where road traffic has 60 to 120."""
+HAZARD_S = 15.0
+"""So long after a stop both sides blink; then everybody knows."""
+FADING = ((0.0, 0.5), (0.04, 0.25), (0.08, 0.1), (0.12, 0.0))
+"""(s after it went out, share of its brightness): few steps, each is a call."""
 
-def levels(lights: Lights, head: bool, reversing: bool) -> dict[int, int]:
-    """The level of every light's pin."""
-    front = {gpio: int(head) for gpio in lights.head}
-    return front | {gpio: int(reversing) for gpio in lights.rear}
+
+def levels(
+    lights: Lights,
+    head: bool,
+    reversing: bool,
+    sides: tuple[bool, bool] = (False, False),
+    recorder: bool = False,
+) -> dict[int, int]:
+    """The level of every light's pin. `sides`: the left and the right indicator."""
+    left, right = sides
+    return {
+        **{gpio: int(head) for gpio in lights.head},
+        **{gpio: int(reversing) for gpio in lights.rear},
+        **{gpio: int(left) for gpio in lights.indicator_left},
+        **{gpio: int(right) for gpio in lights.indicator_right},
+        **{gpio: int(recorder) for gpio in lights.recorder},
+    }
+
+
+class RecorderLamp:
+    """Steady while it records, blinking while it should and cannot, else dark."""
+
+    def __init__(self) -> None:
+        self.lit = False
+        self.due_s = math.inf
+        """When `tick` will change something."""
+        self._told = (False, True)
+
+    def tell(self, on: bool, works: bool, now_s: float) -> None:
+        """What the recorder does now."""
+        if (on, works) != self._told:
+            self._told = (on, works)
+            self.lit = on
+            self.due_s = now_s + HALF_S if on and not works else math.inf
+
+    def tick(self, now_s: float) -> None:
+        """Time passes."""
+        while self.due_s <= now_s:
+            self.lit, self.due_s = not self.lit, self.due_s + HALF_S
+
+
+class Indicators:
+    """Follow the steering; both blink after a stop. All have one beat."""
+
+    def __init__(self) -> None:
+        self._side = 0
+        self._seen_s = -math.inf
+        self._stopped = False
+        self._hazard_until_s = -math.inf
+        self._lit = False
+        self._flips_s = math.inf
+
+    def follow(self, steer: float, stopped: bool, now_s: float) -> None:
+        """What the car does now; `steer` is -1..1, + is left."""
+        if abs(steer) >= STEER_ON:
+            self._side, self._seen_s = (1 if steer > 0.0 else -1), now_s
+        elif abs(steer) < STEER_OFF and now_s >= self._seen_s + LINGER_S:
+            self._side = 0
+        if stopped != self._stopped:
+            self._stopped = stopped
+            self._hazard_until_s = now_s + HAZARD_S if stopped else -math.inf
+        self.tick(now_s)
+
+    def tick(self, now_s: float) -> None:
+        """Time passes."""
+        if not (self._side or self._hazard(now_s)):
+            self._lit, self._flips_s = False, math.inf
+        elif self._flips_s == math.inf:
+            self._lit, self._flips_s = True, now_s + HALF_S
+        while self._flips_s <= now_s:
+            self._lit, self._flips_s = not self._lit, self._flips_s + HALF_S
+
+    def _hazard(self, now_s: float) -> bool:
+        return now_s < self._hazard_until_s
+
+    def sides(self, now_s: float) -> tuple[bool, bool]:
+        """Is the left one lit, is the right one? As of the last tick."""
+        hazard = self._hazard(now_s)
+        left, right = hazard or self._side > 0, hazard or self._side < 0
+        return (self._lit and left, self._lit and right)
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` will change something."""
+        return self._flips_s
+
+
+class Fade:
+    """One LED: bright at once, dark within FADING."""
+
+    def __init__(self) -> None:
+        self._lit = False
+        self._out_s = -math.inf
+
+    def turn(self, lit: bool, now_s: float) -> None:
+        """On or off."""
+        if self._lit and not lit:
+            self._out_s = now_s
+        self._lit = lit
+
+    def share(self, now_s: float) -> float:
+        """0 to 1."""
+        if self._lit:
+            return 1.0
+        passed = [share for after_s, share in FADING if self._out_s + after_s <= now_s]
+        return passed[-1] if passed else 0.0
+
+    def due_s(self, now_s: float) -> float:
+        """When `share` changes by itself."""
+        steps = (self._out_s + after_s for after_s, _ in FADING)
+        coming = (at_s for at_s in steps if at_s > now_s)
+        return math.inf if self._lit else min(coming, default=math.inf)

@@ -1,6 +1,6 @@
-"""A thread of `run` with a connection of its own to pigpiod.
+"""Threads of `run` for what is slow and harmless; most have a connection to pigpiod.
 
-A daemon that hangs holds up this thread only; the event loop reads what it last knew.
+A daemon that hangs holds up its thread only; the event loop reads what it last knew.
 After any fault it connects anew, and `work` begins from the beginning.
 """
 
@@ -18,16 +18,16 @@ ANSWER_S = 0.5
 WATCH_S = 0.5
 
 
-class PinThread:
-    """What works with slow and harmless pins. Every method returns at once, but `stop`.
+class Worker:
+    """One thread, and its lives. Every method returns at once, but `stop`.
 
     `state` is "ok", or says what is wrong.
     """
 
-    def __init__(self, name: str, where: config.Pins) -> None:
+    def __init__(self, name: str) -> None:
         self.state = "starting"
         self.ending = False
-        self._name, self._where = name, where
+        self._name = name
         self._wake = threading.Event()
         self._log = logging.getLogger(f"fpvcar.{name}")
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -55,12 +55,12 @@ class PinThread:
 
     # --- in the thread ---
 
-    def work(self, pins: PigpioPins) -> None:
-        """Until `ending`. May raise PinsFault."""
+    def live(self) -> None:
+        """One life: until `ending`, or until PinsFault, after which another begins."""
         raise NotImplementedError
 
     def lost(self) -> None:
-        """The connection is gone: what was known is known no more."""
+        """A life ended: what was known is known no more."""
 
     def pause(self, seconds: float) -> None:
         """Waits, or until there is something to do."""
@@ -77,11 +77,27 @@ class PinThread:
     def _run(self) -> None:
         while not self.ending:
             try:
-                connection = PigpioPins(self._where.host, self._where.port, ANSWER_S)
-                with contextlib.closing(connection):
-                    self.work(connection)
+                self.live()
             except PinsFault as fault:
                 self.say(str(fault))
             self.lost()
             if not self.ending:
                 self.pause(RETRY_S)
+
+
+class PinThread(Worker):
+    """What works with slow and harmless pins."""
+
+    def __init__(self, name: str, where: config.Pins) -> None:
+        super().__init__(name)
+        self._where = where
+
+    def work(self, pins: PigpioPins) -> None:
+        """Until `ending`. May raise PinsFault."""
+        raise NotImplementedError
+
+    def live(self) -> None:
+        """Connects, and works."""
+        connection = PigpioPins(self._where.host, self._where.port, ANSWER_S)
+        with contextlib.closing(connection):
+            self.work(connection)

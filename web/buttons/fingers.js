@@ -1,0 +1,61 @@
+/** Fingers, mouse and keys on big buttons: who is on which. A finger may slide. */
+
+export class Fingers {
+  /**
+   * `moved`: somebody is on this button now, -1 for none. `tapped`: by a screen reader.
+   * @param {{stage: HTMLElement, moved: (who: string, button: number) => void,
+   *   tapped: (button: number) => void, released: () => void}} parts
+   */
+  constructor({stage, moved, tapped, released}) {
+    this.stage = stage;
+    this.moved = moved;
+    stage.addEventListener('pointerdown', (event) => this.down(event));
+    stage.addEventListener('pointermove', (event) => {
+      if (stage.hasPointerCapture(event.pointerId)) this.at(event);
+    });
+    for (const end of /** @type {const} */ (['pointerup', 'pointercancel', 'lostpointercapture'])) {
+      stage.addEventListener(end, ({pointerId}) => moved(`pointer ${pointerId}`, -1));
+    }
+    // A push with a finger or a key has been one already; this one comes from neither.
+    stage.addEventListener('click', ({target, detail}) => {
+      if (detail === 0) tapped(buttonOf(target));
+    });
+    addEventListener('keydown', (event) => this.key(event));
+    addEventListener('keyup', (event) => {
+      if (event.code === 'Space' && buttonOf(event.target) >= 0) event.preventDefault();
+      moved(`key ${event.code}`, -1);
+    });
+    addEventListener('blur', released);
+  }
+
+  /** @param {PointerEvent} event */
+  down(event) {
+    if (event.button > 0) return;
+    event.preventDefault();
+    this.stage.setPointerCapture(event.pointerId);
+    this.at(event);
+  }
+
+  /** @param {PointerEvent} event */
+  at({pointerId, clientX, clientY}) {
+    this.moved(`pointer ${pointerId}`, buttonOf(document.elementFromPoint(clientX, clientY)));
+  }
+
+  /** 1 to 6, or Space and Enter on the focused button. @param {KeyboardEvent} event */
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const [, digit] = /^(?:Digit|Numpad)([1-6])$/.exec(event.code) ?? [];
+    const pushes = event.code === 'Space' || event.code === 'Enter';
+    const focused = pushes ? buttonOf(document.activeElement) : -1;
+    const button = digit ? Number(digit) - 1 : focused;
+    if (button < 0) return;
+    event.preventDefault();
+    if (!event.repeat) this.moved(`key ${event.code}`, button);
+  }
+}
+
+/** The button whose place on the stage this is; its corners count, too. @param {EventTarget | null} target */
+function buttonOf(target) {
+  const cell = target instanceof Element ? target.closest('[data-button]') : null;
+  return cell instanceof HTMLElement ? Number(cell.dataset.button) : -1;
+}

@@ -1,0 +1,155 @@
+/** Wiring only. This page has one socket, /ws/buttons, and no way to the motors. */
+
+import {Awake} from '../awake.js';
+import {Drawing, LOOKS} from './draw.js';
+import {Fingers} from './fingers.js';
+import {Link} from './link.js';
+import {GLOW_MS, Model} from './model.js';
+import {Sound} from './sound.js';
+
+/** So long after the last push the screen may sleep. */
+const PLAYED_MS = 180_000;
+const CHANGES = 100;
+
+/** @param {string} id */
+const byId = (id) => {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`no #${id} in buttons.html`);
+  return found;
+};
+const model = new Model();
+const drawing = new Drawing(byId);
+const sound = new Sound();
+const awake = new Awake({playing: () => false, says: () => undefined});
+const fpvcar = {lit: 0, link: 'none', changes: /** @type {[number, number][]} */ ([])};
+let usedMs = performance.now();
+
+/** What is lit, on the glass: at once, from every event handler. */
+const show = () => {
+  const nowMs = performance.now();
+  const lit = model.shown(nowMs);
+  drawing.light(lit);
+  drawing.mode(model.glow, sound.on);
+  fpvcar.link = link.up ? 'up' : 'none';
+  if (lit === fpvcar.lit) return;
+  fpvcar.lit = lit;
+  fpvcar.changes.push([performance.timeOrigin + nowMs, lit]);
+  if (fpvcar.changes.length > CHANGES) fpvcar.changes.shift();
+};
+
+const link = new Link({
+  held: () => model.held,
+  changed: () => {
+    if (!link.up) model.lost();
+    show();
+  },
+  heard: (message) => {
+    if (message.kind === 'panel') {
+      drawing.build(message.buttons);
+      drawing.name(message.car);
+    } else if (message.kind === 'glow') {
+      const {tones, jingle} = model.heard(message, performance.now());
+      for (const button of tones) sound.tone(button, 0.5);
+      if (jingle) sound.jingle(jingle);
+    } else {
+      console.warn(message.what);
+    }
+    show();
+  },
+});
+
+/** @param {string} who @param {number} button -1: on none */
+const moved = (who, button) => {
+  const what = model.finger(who, button, performance.now());
+  if (!what) return;
+  show();
+  link.hold();
+  sound.wake();
+  if (what === 'push') pushed(button);
+};
+
+/** @param {number} button */
+const pushed = (button) => {
+  usedMs = performance.now();
+  if (model.open) {
+    sound.tone(button, 1);
+    navigator.vibrate?.(25);
+  }
+  setTimeout(show, GLOW_MS + 1);
+};
+
+const released = () => {
+  if (!model.release()) return;
+  show();
+  link.hold();
+};
+
+new Fingers({
+  stage: byId('stage'), moved, released,
+  tapped: (button) => {
+    if (button < 0) return;
+    moved('reader', button);
+    setTimeout(() => moved('reader', -1), GLOW_MS);
+  },
+});
+
+/** @param {string} id @param {() => void} act */
+const tool = (id, act) => byId(id).addEventListener('click', () => {
+  usedMs = performance.now();
+  sound.wake();
+  act();
+  show();
+});
+tool('rainbow', () =>
+  link.send({kind: 'choose', mode: model.mode === 'rainbow' ? 'free' : 'rainbow'}));
+tool('game', () => link.send({
+  kind: 'choose', mode: ['free', 'rainbow'].includes(model.mode) ? 'game' : 'free',
+}));
+tool('sound', () => sound.toggle());
+
+const look = () => {
+  if (document.visibilityState === 'visible') {
+    link.start();
+  } else {
+    released();
+    link.stop();
+  }
+};
+document.addEventListener('visibilitychange', look);
+addEventListener('pagehide', () => {
+  released();
+  link.stop();
+});
+addEventListener('pageshow', look);
+for (const event of ['contextmenu', 'gesturestart', 'dragstart', 'selectstart']) {
+  addEventListener(event, (happened) => happened.preventDefault());
+}
+setInterval(() => {
+  const plays = model.mode !== 'free' || performance.now() - usedMs < PLAYED_MS;
+  void awake.want(plays);
+}, 1000);
+
+drawing.build(LOOKS);
+show();
+look();
+/** What tests and curious people may read. Nothing can be done by it. */
+Object.defineProperty(window, 'fpvcar', {
+  value: Object.freeze({
+    get lit() {
+      return fpvcar.lit;
+    },
+    get mode() {
+      return model.mode;
+    },
+    get link() {
+      return fpvcar.link;
+    },
+    get glow() {
+      return model.glow;
+    },
+    /** The last ones: wall clock in ms, what is lit since. */
+    get changes() {
+      return fpvcar.changes.map((one) => [...one]);
+    },
+  }),
+});

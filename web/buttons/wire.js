@@ -1,0 +1,32 @@
+/**
+ * /ws/buttons, JSON text, one message a frame, as pi/fpvcar/wire/ says; fixed by
+ * tests/vectors/buttons_*.json. Masks are a bit a button.
+ */
+
+import {VERSION, encodeAs, list, parseAs, text, whole} from '../wire.js';
+
+export const BUTTONS_MAX = 6;
+const mask = whole(0, 2 ** BUTTONS_MAX - 1);
+const count = whole(0, 2 ** 53 - 1);
+const words = text(Infinity);
+
+/** What a page sends. */
+const UP = {
+  hello: {v: whole(VERSION, VERSION)},
+  hold: {held: mask},
+  choose: {mode: text(7, /^(free|rainbow|game)$/)},
+};
+
+/** What the car sends. */
+const DOWN = {
+  panel: {v: count, car: words, buttons: list({name: words, colour: words, shape: words})},
+  glow: {seq: count, lit: mask, mode: words, length: count, done: count, best: count},
+  error: {what: words},
+};
+
+/** Throws WireError for what the car would refuse. @param {import('../types.js').ButtonsUp} message */
+export const encode = (message) => encodeAs(UP, message);
+
+/** null for an unknown kind; throws WireError. @param {string} frame */
+export const parse = (frame) =>
+  /** @type {import('../types.js').ButtonsDown | null} */ (parseAs(DOWN, frame));
