@@ -1,7 +1,5 @@
 /** Elements by id, words into them, and only what changed is written. */
 
-import {STATIC} from './strings.js';
-
 /**
  * The element of that id; a missing one is a mistake of the page's own.
  * @template {Element} [T=HTMLElement]
@@ -51,10 +49,12 @@ export function make(tag, text) {
   return made;
 }
 
-/** Puts strings.js's words where index.html asks for them. */
-export function fillWords() {
-  const words = /** @type {Record<string, string>} */ (STATIC);
-  for (const element of document.querySelectorAll('[data-t], [data-t-label]')) {
+/**
+ * Puts words where the markup asks for them.
+ * @param {ParentNode} root @param {Record<string, string>} words
+ */
+export function fillWords(root, words) {
+  for (const element of root.querySelectorAll('[data-t], [data-t-label]')) {
     const {t, tLabel} = /** @type {HTMLElement} */ (element).dataset;
     if (t) element.textContent = words[t];
     if (tLabel) element.setAttribute('aria-label', words[tLabel]);

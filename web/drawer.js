@@ -1,17 +1,40 @@
 /** What comes after the first screen: the distances around the car, and the drawer: the
  * link in figures, the name, help, and the grown-ups' part. */
 
-import {button, byId, drawing, input, make, mark, say, show} from './dom.js';
+import {Beeps, behindM, rhythm} from './beeps.js';
+import {button, byId, drawing, fillWords, input, make, mark, say, show} from './dom.js';
+import {LATER, STATIC, healthRows} from './laterwords.js';
 import {kept} from './memory.js';
 import {Ranges} from './ranges.js';
+import {RecorderPanel} from './recorder.js';
 import {sparkline} from './sparkline.js';
 import {WORDS} from './strings.js';
 import {Tilt} from './input/tilt.js';
+import {toast} from './toast.js';
 
 const MINUTE = 60;
+const SAY_AGAIN_MS = 60_000;
+
+/** Brings looks and markup of all this; throws where they do not come, as an import does. */
+export async function dress() {
+  const [looks, markup] = await Promise.all(['later.css', 'later.html'].map(brought));
+  const template = document.createElement('template');
+  template.innerHTML = markup;
+  fillWords(template.content, STATIC);
+  document.head.append(make('style', looks));
+  byId('menu').append(template.content);
+}
+
+/** @param {string} name */
+async function brought(name) {
+  const answer = await fetch(name);
+  if (!answer.ok) throw new TypeError(`${name}: ${answer.status}`);
+  return answer.text();
+}
 
 /**
- * @typedef {{fps: number, bitsPerS: number, dropped: number, path: string, size: string,
+ * @typedef {{fps: number, bitsPerS: number, dropped: number,
+ *   path: 'webcodecs' | 'mse' | 'none', size: string, version: string,
  *   pictureMs: number | null, linkMs: number | null}} Figures
  */
 
@@ -19,6 +42,8 @@ export class Drawer {
   /**
    * @param {{named: () => void, limit: (share: number) => void, take: () => void,
    *   code: () => void, intro: () => void, keys: () => void,
+   *   guard: (mode: string) => void, reversing: () => boolean,
+   *   send: (message: import('./types.js').Upward) => void,
    *   tilt: (steer: number) => void}} parts
    */
   constructor(parts) {
@@ -28,8 +53,20 @@ export class Drawer {
     this.links = [];
     this.facts = byId('facts');
     this.limit = input('limit');
+    /** A grown-up's choice of what the guard does. */
+    this.guard = byId('guard', HTMLSelectElement);
+    this.beeping = input('beeps');
     this.ranges = new Ranges(drawing('ranges'));
+    this.beeps = new Beeps();
+    this.reversing = parts.reversing;
+    /** @type {import('./types.js').State | null} */
+    this.last = null;
+    /** @type {HTMLImageElement | null} */
+    this.depth = null;
+    /** When each kind of fault was said last. @type {Map<string, number>} */
+    this.said = new Map();
     this.wire(parts);
+    this.recorder = new RecorderPanel(parts.send);
     this.wireTilt(parts.tilt);
   }
 
@@ -54,6 +91,11 @@ export class Drawer {
     button('grown-code').addEventListener('click', parts.code);
     button('show-intro').addEventListener('click', parts.intro);
     button('show-keys').addEventListener('click', parts.keys);
+    this.guard.addEventListener('change', () => parts.guard(this.guard.value));
+    // On unless somebody switched it off.
+    this.beeping.checked = kept.get('beeps') !== 'no';
+    this.beeping.addEventListener('change', () =>
+      kept.set('beeps', this.beeping.checked ? '' : 'no'));
   }
 
   /** @param {(steer: number) => void} set */
@@ -76,7 +118,15 @@ export class Drawer {
 
   /** @param {import('./types.js').State} state */
   state(state) {
-    this.ranges.update(state.ranges ?? []);
+    const ranges = state.ranges ?? [];
+    this.ranges.update(state);
+    this.recorder.update(state);
+    const back = this.beeping.checked && this.reversing();
+    this.beeps.update(back ? rhythm(behindM(ranges), state.guard?.stop_m ?? 0) : null);
+    this.ail(state.health?.faults ?? [], this.last?.health?.faults ?? []);
+    this.last = state;
+    if (document.activeElement !== this.guard) this.guard.value = state.guard?.mode ?? 'off';
+    this.guard.disabled = ranges.length === 0;
     show(byId('grown-open'), state.grown_up);
     show(byId('grown-locked'), !state.grown_up);
     if (document.activeElement !== this.limit) this.limit.value = String(state.limit);
@@ -86,8 +136,26 @@ export class Drawer {
     show(button('grown-take'), state.role !== 'driver');
   }
 
-  /** Once a second. @param {Figures} figures @param {[string, string][]} more */
-  second(figures, more) {
+  /**
+   * What is new of the computer's faults, each once a minute at most: figures behind the
+   * colon change, and a weak Wi-Fi comes and goes.
+   * @param {string[]} now @param {string[]} before
+   */
+  ail(now, before) {
+    /** @param {string} fault */
+    const kind = (fault) => fault.split(':')[0];
+    const known = before.map(kind);
+    const nowMs = performance.now();
+    for (const fault of now) {
+      const saidMs = this.said.get(kind(fault)) ?? -Infinity;
+      if (known.includes(kind(fault)) || nowMs - saidMs < SAY_AGAIN_MS) continue;
+      this.said.set(kind(fault), nowMs);
+      toast(LATER.fault(fault), 'warn');
+    }
+  }
+
+  /** Once a second. @param {Figures} figures */
+  second(figures) {
     for (const [row, value] of /** @type {const} */ ([
       [this.pictures, figures.pictureMs], [this.links, figures.linkMs],
     ])) {
@@ -99,17 +167,45 @@ export class Drawer {
     const box = {width: 300, height: 68, high};
     mark(drawing('minute-picture'), 'd', sparkline(this.pictures, MINUTE, box));
     mark(drawing('minute-link'), 'd', sparkline(this.links, MINUTE, box));
-    say(byId('minute-top'), WORDS.upTo(high));
-    const {details} = WORDS;
+    say(byId('minute-top'), LATER.upTo(high));
+    const {details} = LATER;
     /** @type {[string, string][]} */
     const rows = [
       [details.picture, WORDS.ms(figures.pictureMs)], [details.link, WORDS.ms(figures.linkMs)],
       [details.fps, figures.fps.toFixed(0)],
-      [details.rate, WORDS.rate(figures.bitsPerS)],
-      [details.dropped, String(figures.dropped)], [details.path, figures.path],
-      [details.size, figures.size], ...more,
+      [details.rate, LATER.rate(figures.bitsPerS)],
+      [details.dropped, String(figures.dropped)], [details.path, LATER.paths[figures.path]],
+      [details.size, figures.size], [details.pages, String(this.last?.viewers ?? 0)],
+      [details.car, figures.version], ...this.carRows(),
     ];
     this.facts.replaceChildren(...rows.flatMap(([name, value]) =>
       [make('dt', name), make('dd', value)]));
+    this.showDepth();
+  }
+
+  /** What the depth camera sees, once a second while somebody looks at the menu. */
+  showDepth() {
+    const has = this.last?.ranges?.some(({name}) => name === 'depth') === true;
+    if (!has || !this.depth) {
+      this.depth?.remove();
+      this.depth = null;
+      if (!has) return;
+      const depth = this.depth = new Image();
+      depth.id = 'depth';
+      depth.alt = LATER.depth;
+      depth.onload = () => show(depth, true);
+      depth.onerror = () => show(depth, false);
+      this.facts.after(depth);
+    }
+    this.depth.src = `/api/depth.png?${Math.round(performance.now())}`;
+  }
+
+  /** Battery and computer of the car. @returns {[string, string][]} */
+  carRows() {
+    const battery = this.last?.battery;
+    const health = this.last?.health;
+    /** @type {[string, string][]} */
+    const rows = battery ? [[LATER.battery, LATER.batterySays(battery)]] : [];
+    return health ? [...rows, ...healthRows(health)] : rows;
   }
 }

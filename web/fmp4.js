@@ -94,7 +94,7 @@ export function toLengthPrefixed(unit) {
 }
 
 /** @param {...ArrayLike<number>} parts @returns {Uint8Array<ArrayBuffer>} */
-function joined(...parts) {
+export function joined(...parts) {
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {

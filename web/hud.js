@@ -5,6 +5,7 @@ import {sparkline} from './sparkline.js';
 import {WORDS} from './strings.js';
 
 const SPARK_MOST = 60;
+const OLD_S = 1;
 
 export class Hud {
   constructor() {
@@ -59,9 +60,14 @@ export class Hud {
   power(battery) {
     show(this.battery, battery !== null);
     if (!battery) return;
-    say(byId('volts'), WORDS.battery(battery.volts, battery.low));
-    this.battery.classList.toggle('low', battery.low);
-    const share = Math.max(0.04, Math.min(1, battery.share));
+    const {volts, low, age_s: ageS = 0, state = 'ok'} = battery;
+    // An old reading never looks like one of now.
+    const old = state !== 'ok' || ageS === null || ageS > OLD_S;
+    say(byId('volts'), WORDS.battery(volts, low, old ? ageS ?? 0 : null));
+    mark(this.battery, 'title', state === 'ok' ? '' : state);
+    this.battery.classList.toggle('low', low);
+    this.battery.classList.toggle('old', old);
+    const share = Math.max(0.04, Math.min(1, battery.share ?? 0));
     mark(drawing('charge'), 'width', (24 * share).toFixed(1));
   }
 

@@ -16,13 +16,13 @@ import {FirstVisit, Secure, Unlock, fillKeys} from './notices.js';
 import {Page} from './page.js';
 import {Panels} from './panels.js';
 import {probe} from './probe.js';
-import {WORDS} from './strings.js';
+import {STATIC, WORDS} from './strings.js';
 import {toast} from './toast.js';
 import {Video} from './video.js';
 
 const DRAWER_AFTER_MS = 1000;
 
-fillWords();
+fillWords(document, STATIC);
 fillKeys();
 document.body.classList.toggle('whole', kept.get('whole') === 'yes');
 const used = (/** @type {string} */ how) => {
@@ -128,10 +128,14 @@ const drawer = new Later({
   load: async (tries) => {
     // Some browsers remember a module that did not come; by another name they ask anew.
     /** @type {typeof import('./drawer.js')} */
-    const {Drawer} = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
+    const {Drawer, dress} = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
+    await dress();
     page.drawer = new Drawer({
       named: () => link.rename(),
       limit: (throttle) => link.send({kind: 'limit', throttle}),
+      guard: (mode) => link.send({kind: 'guard', mode}),
+      send: (message) => link.send(message),
+      reversing: () => page.driving && controls.wish.throttle < 0,
       take: () => link.send({kind: 'take'}),
       code: () => unlock.open(),
       intro: () => {

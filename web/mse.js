@@ -7,7 +7,7 @@
  * next fragment ends them, and the clock never runs dry between two frames.
  */
 
-import {fragment, initSegment} from './fmp4.js';
+import {fragment, initSegment, joined} from './fmp4.js';
 import {readKeyFrame} from './h264.js';
 import {DURATION_US, Timeline} from './timeline.js';
 
@@ -168,7 +168,7 @@ export class MsePath {
   feed() {
     if (this.state.kind !== 'playing' || this.state.buffer.updating) return;
     if (this.waiting.length === 0) return;
-    const bytes = concat(this.waiting);
+    const bytes = joined(...this.waiting);
     this.waiting = [];
     this.fedS = this.timeline.newestS;
     this.state.buffer.appendBuffer(bytes);
@@ -265,16 +265,4 @@ export class MsePath {
     this.release();
     this.state = {kind: 'closed'};
   }
-}
-
-/** @param {Uint8Array<ArrayBuffer>[]} parts */
-function concat(parts) {
-  if (parts.length === 1) return parts[0];
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
 }

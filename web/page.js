@@ -156,16 +156,9 @@ export class Page {
       fps, dropped: video.count.dropped,
     });
     this.drawer?.second({
-      fps, bitsPerS, dropped: video.count.dropped, path: WORDS.paths[path], pictureMs,
-      linkMs: this.linkMs, size: video.size.join('×'),
-    }, this.more());
-  }
-
-  /** @returns {[string, string][]} */
-  more() {
-    if (!this.welcome || !this.state) return [];
-    return [[WORDS.details.pages, String(this.state.viewers)],
-      [WORDS.details.car, this.welcome.version]];
+      fps, bitsPerS, dropped: video.count.dropped, path, pictureMs,
+      linkMs: this.linkMs, size: video.size.join('×'), version: this.welcome?.version ?? '',
+    });
   }
 
   /** We stop the car, whoever drives. */

@@ -1,4 +1,4 @@
-/** Every word on the page, in one place, so that it can be translated. English. */
+/** The words on the page, so that they can be translated; more in laterwords.js. English. */
 
 /** Words that stand in index.html by `data-t` (text) and `data-t-label` (aria-label). */
 export const STATIC = {
@@ -13,21 +13,7 @@ export const STATIC = {
   horn: 'Horn',
   fullScreen: 'Full screen',
   pictureLabel: 'What the car sees',
-  lastMinute: 'The last minute',
   detailsTitle: 'Link and picture',
-  you: 'You',
-  nameLabel: 'Your name',
-  nameHint: 'So that others see who drives.',
-  showKeys: 'Keys',
-  showIntro: 'How to drive',
-  whole: 'Show the whole picture',
-  tilt: 'Steer by tilting',
-  tiltCentre: 'This is straight ahead',
-  grownUps: 'Grown-ups',
-  grownUpsLocked: 'Speed limit and taking the wheel are behind the grown-up code.',
-  enterGrownUp: 'Enter the grown-up code',
-  limitLabel: 'Speed limit',
-  takeNow: 'Take the wheel now',
   unlockTitle: 'Enter the code',
   unlockHint: 'Six digits to drive: they stand on the screen that started the car. The grown-up code fits here too.',
   codeLabel: 'Code',
@@ -68,8 +54,6 @@ export const WORDS = {
   chip: (/** @type {'good' | 'slow' | 'none'} */ grade, /** @type {number | null} */ pictureMs,
     /** @type {number | null} */ linkMs) =>
     `${WORDS.gradeLong[grade]}. ${WORDS.ms(pictureMs)} picture, ${WORDS.ms(linkMs)} link`,
-  rate: (/** @type {number} */ bitsPerS) => `${(bitsPerS / 1e6).toFixed(1)} Mbit/s`,
-  upTo: (/** @type {number} */ value) => `0–${Math.round(value)} ms`,
   old: (/** @type {number} */ seconds, /** @type {boolean} */ sure) =>
     `picture is ${sure ? '' : 'at least '}${seconds.toFixed(1)} s old`,
   noPicture: 'No picture yet',
@@ -78,12 +62,10 @@ export const WORDS = {
     value === 0 ? 'drive' : `${value > 0 ? 'forward' : 'back'} ${Math.round(Math.abs(value) * 100)} %`,
   steerPercent: (/** @type {number} */ value) =>
     value === 0 ? 'steer' : `${value > 0 ? 'left' : 'right'} ${Math.round(Math.abs(value) * 100)} %`,
-  battery: (/** @type {number} */ volts, /** @type {boolean} */ low) =>
-    `${volts.toFixed(1)} V${low ? ' – low' : ''}`,
+  battery: (/** @type {number | null} */ volts, /** @type {boolean} */ low,
+    /** @type {number | null} */ oldS) => (volts === null ? '? V' : `${volts.toFixed(1)} V` +
+    (oldS === null ? (low ? ' – low' : '') : `, ${Math.round(oldS)} s ago`)),
   batteryLow: 'Battery low: drive home and charge it.',
-  metres: (/** @type {number} */ metres) => `${metres.toFixed(2)} m`,
-  rangeBad: (/** @type {string} */ state) => `no distance (${state === 'ok' ? 'too old' : state})`,
-  rangeSay: (/** @type {string} */ name, /** @type {string} */ much) => `${name}: ${much}`,
   gamepad: (/** @type {string} */ name) => `Gamepad: ${name}. Right trigger drives, left stick steers, B stops.`,
   gamepadGone: 'Gamepad unplugged: the car was let go.',
   maySleep: 'The screen may go to sleep while you drive: touch it now and then.',
@@ -98,12 +80,6 @@ export const WORDS = {
   },
   menuLate: 'The menu has not come over the link yet; it opens as soon as it is here.',
   closed: (/** @type {string} */ reason) => `The car closed the link: ${reason}.`,
-  details: {
-    picture: 'Picture, capture to glass', link: 'Link, there and back', fps: 'Pictures a second',
-    rate: 'Bit rate', dropped: 'Dropped', path: 'Path', size: 'Size', pages: 'Pages open',
-    car: 'Car software',
-  },
-  paths: {webcodecs: 'WebCodecs', mse: 'MSE (plain http)', none: 'none'},
   awake: {lock: 'Screen stays awake', video: 'Screen stays awake (video)', none: 'Screen may sleep'},
   keys: [
     ['↑ ↓ ← → or W S A D', 'drive and steer'], ['Space, Esc', 'stop'], ['L', 'lights'],

@@ -8,6 +8,8 @@ export type Upward =
   | { kind: 'lights'; head?: boolean | null }
   | { kind: 'horn'; on: boolean }
   | { kind: 'limit'; throttle: number }
+  | { kind: 'guard'; mode: string }
+  | { kind: 'record'; on: boolean } | { kind: 'keep' } | { kind: 'mark'; text?: string }
   | { kind: 'ping'; seq: number; t: number }
   | {
       kind: 'report'; path: string; picture_ms?: number | null;
@@ -20,10 +22,27 @@ export interface Welcome {
   fps: number; https_port: number; code_needed: boolean; has_lights: boolean;
   has_horn: boolean;
 }
-export interface Battery { volts: number; amps: number; share: number; low: boolean }
+export interface Battery {
+  volts: number | null; amps: number | null; share: number | null; low: boolean;
+  age_s?: number | null; state?: string;
+}
 export interface Range {
   name: string; bearing_deg: number; range_m: number | null; age_s: number | null;
   state: string;
+}
+export interface Guarding {
+  mode: string; stop_m: number; ahead: number; back: number; ahead_by: string;
+  back_by: string;
+}
+export interface Health {
+  faults?: string[]; celsius?: number | null; throttled?: number | null;
+  wifi_dbm?: number | null; wifi_mbps?: number | null; disk_free_mb?: number | null;
+  memory_free_mb?: number | null; load?: number | null; uptime_s?: number | null;
+  age_s?: number | null;
+}
+export interface Recording {
+  on: boolean; state: string; seconds: number; free_mb: number | null; kept: number;
+  dropped: number;
 }
 export interface Stop { cause: string; clears: string; by?: string }
 export interface State {
@@ -31,13 +50,29 @@ export interface State {
   may_drive: boolean; grown_up: boolean; driver: string | null; seat_free: boolean;
   throttle: number; steer: number; reason: string; stop: Stop | null; limit: number;
   head_lights: boolean; viewers: number; battery?: Battery | null; ranges?: Range[];
-  wheels?: string; camera?: string;
+  wheels?: string; camera?: string; guard?: Guarding | null; health?: Health | null;
+  recording?: Recording | null;
 }
 export interface Pong { kind: 'pong'; seq: number; t: number; clock_us: number }
 export interface CarError {
   kind: 'error'; what: string; value?: string; limit?: string; next?: string;
 }
 export type Downward = Welcome | State | Pong | CarError;
+
+/** /ws/buttons: masks are a bit a button. */
+export type ButtonsUp =
+  | { kind: 'hello'; v: number }
+  | { kind: 'hold'; held: number }
+  | { kind: 'choose'; mode: 'free' | 'rainbow' | 'game' };
+export interface ButtonLook { name: string; colour: string; shape: string }
+export interface ButtonsPanel {
+  kind: 'panel'; v: number; car: string; buttons: ButtonLook[];
+}
+export interface Glow {
+  kind: 'glow'; seq: number; lit: number; mode: string; length: number; done: number;
+  best: number;
+}
+export type ButtonsDown = ButtonsPanel | Glow | CarError;
 
 /** One frame of /ws/video. */
 export interface VideoFrameIn {

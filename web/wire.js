@@ -1,5 +1,5 @@
 /**
- * Every message between page and car; fixed by tests/vectors/, as pi/fpvcar/wire.py is.
+ * Every message between page and car; fixed by tests/vectors/, as pi/fpvcar/wire/ is.
  *
  *   /ws/drive   JSON text, one message a frame        encode(), parseDown()
  *   /ws/video   20-byte header + one access unit      parseVideo()
@@ -45,13 +45,13 @@ const number = (low, high) => ({
       ? null : `a number from ${low} to ${high}`,
 });
 /** @param {number} low @param {number} high @returns {Field} */
-const whole = (low, high) => ({
+export const whole = (low, high) => ({
   check: (value) =>
     Number.isInteger(value) && Number(value) >= low && Number(value) <= high
       ? null : `a whole number from ${low} to ${high}`,
 });
 /** @param {number} most @param {RegExp} [pattern] @returns {Field} */
-const text = (most, pattern) => ({
+export const text = (most, pattern) => ({
   check: (value) =>
     typeof value === 'string' && [...value].length <= most &&
       (!pattern || pattern.test(value))
@@ -68,7 +68,7 @@ const maybe = (field) => ({check: field.check, optional: true});
 /** @param {Shape} shape @returns {Field} */
 const object = (shape) => ({check: (value) => misfit(value, shape)});
 /** @param {Shape} shape @returns {Field} */
-const list = (shape) => ({
+export const list = (shape) => ({
   check: (value) => {
     if (!Array.isArray(value)) return 'a list';
     for (const item of value) {
@@ -99,6 +99,8 @@ const UP = {
   lights: {head: maybe(orNull(flag))},
   horn: {on: flag},
   limit: {throttle: share},
+  guard: {mode: text(5, /^(off|warn|limit)$/)},
+  record: {on: flag}, keep: {}, mark: {text: maybe(text(64))},
   ping: {seq: count, t: millis},
   report: {
     path: text(16), picture_ms: maybe(orNull(millis)), link_ms: maybe(orNull(millis)),
@@ -106,9 +108,15 @@ const UP = {
   },
 };
 
-const BATTERY = {volts: any, amps: any, share: any, low: flag};
+const known = orNull(any);
+const BATTERY = {
+  volts: known, amps: known, share: known, low: flag, age_s: maybe(known), state: maybe(words),
+};
 const RANGE = {
-  name: words, bearing_deg: any, range_m: orNull(any), age_s: orNull(any), state: words,
+  name: words, bearing_deg: any, range_m: known, age_s: known, state: words,
+};
+const GUARD = {
+  mode: words, stop_m: any, ahead: any, back: any, ahead_by: words, back_by: words,
 };
 const STOP = {cause: words, clears: words, by: maybe(words)};
 
@@ -124,7 +132,8 @@ const DOWN = {
     driver: orNull(words), seat_free: flag, throttle: any, steer: any, reason: words,
     stop: orNull(object(STOP)), limit: any, head_lights: flag, viewers: count,
     battery: maybe(orNull(object(BATTERY))), ranges: maybe(list(RANGE)),
-    wheels: maybe(words), camera: maybe(words),
+    wheels: maybe(words), camera: maybe(words), guard: maybe(orNull(object(GUARD))),
+    health: maybe(orNull(object({}))), recording: maybe(orNull(object({}))),
   },
   pong: {seq: count, t: any, clock_us: count},
   error: {what: words, value: maybe(words), limit: maybe(words), next: maybe(words)},
@@ -152,9 +161,12 @@ function misfit(value, shape) {
  * refuse, so that a mistake shows here and not as three strikes there.
  * @param {import('./types.js').Upward} message
  */
-export function encode(message) {
-  const shape = Object.hasOwn(UP, message.kind) ? UP[message.kind] : null;
-  if (!shape) throw new WireError('unknown kind', message.kind, Object.keys(UP).join(', '));
+export const encode = (message) => encodeAs(UP, message);
+
+/** The same for another socket's messages. @param {Record<string, Shape>} shapes @param {{kind: string}} message */
+export function encodeAs(shapes, message) {
+  const shape = Object.hasOwn(shapes, message.kind) ? shapes[message.kind] : null;
+  if (!shape) throw new WireError('unknown kind', message.kind, Object.keys(shapes).join(', '));
   const wrong = misfit(message, shape);
   if (wrong) throw new WireError(`${message.kind} refused`, JSON.stringify(message), wrong);
   const stranger = Object.keys(message).find((name) => name !== 'kind' && !shape[name]);
@@ -168,7 +180,11 @@ export function encode(message) {
  * @param {string} frame
  * @returns {import('./types.js').Downward | null}
  */
-export function parseDown(frame) {
+export const parseDown = (frame) =>
+  /** @type {import('./types.js').Downward | null} */ (parseAs(DOWN, frame));
+
+/** The same for another socket's messages. @param {Record<string, Shape>} shapes @param {string} frame */
+export function parseAs(shapes, frame) {
   /** @type {unknown} */
   let message;
   try {
@@ -179,10 +195,10 @@ export function parseDown(frame) {
   const wrong = misfit(message, {kind: words});
   if (wrong) throw new WireError('message refused', frame, wrong);
   const kind = /** @type {{kind: string}} */ (message).kind;
-  if (!Object.hasOwn(DOWN, kind)) return null;
-  const fault = misfit(message, DOWN[kind]);
+  if (!Object.hasOwn(shapes, kind)) return null;
+  const fault = misfit(message, shapes[kind]);
   if (fault) throw new WireError(`${kind} refused`, frame, fault);
-  return /** @type {import('./types.js').Downward} */ (message);
+  return message;
 }
 
 /**

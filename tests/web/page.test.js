@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
+import {STATIC as LATER_STATIC} from '../../web/laterwords.js';
 import {arc, holds, nearness} from '../../web/ranges.js';
 import {median, sparkline} from '../../web/sparkline.js';
 import {gradeOf, situationOf, takenBy} from '../../web/state.js';
@@ -132,23 +133,32 @@ test('errors of the car: what, value, limit, next', () => {
   assert.equal(WORDS.carError({kind: 'error', what: 'no'}), 'No.');
 });
 
-test('every word that index.html asks for is there, and every one is asked for', () => {
-  const html = readFileSync(new URL('../../web/index.html', import.meta.url), 'utf8');
-  const asked = new Set([...html.matchAll(/data-t(?:-label)?="([^"]+)"/g)].map(([, name]) => name));
-  assert.deepEqual([...asked].filter((name) => !(name in STATIC)), []);
-  assert.deepEqual(Object.keys(STATIC).filter((name) => !asked.has(name)), []);
+/** @param {string} name */
+const text = (name) => readFileSync(new URL(`../../web/${name}`, import.meta.url), 'utf8');
+
+test('every word that the markup asks for is there, and every one is asked for', () => {
+  for (const [name, words] of /** @type {const} */ ([
+    ['index.html', STATIC], ['later.html', LATER_STATIC],
+  ])) {
+    const found = text(name).matchAll(/data-t(?:-label)?="([^"]+)"/g);
+    const asked = [...new Set([...found].map(([, word]) => word))];
+    assert.deepEqual(asked.sort(), Object.keys(words).sort(), name);
+  }
 });
 
-test('every id that a module asks for is in index.html', () => {
-  const html = readFileSync(new URL('../../web/index.html', import.meta.url), 'utf8');
-  const ids = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
-  for (const file of ['main', 'hud', 'card', 'drawer', 'notices', 'fullscreen', 'toast']) {
-    const code = readFileSync(new URL(`../../web/${file}.js`, import.meta.url), 'utf8');
-    for (const [, id] of code.matchAll(/\b(?:byId|button|input|drawing)\('([^']+)'/g)) {
-      assert.ok(ids.has(id), `${file}.js: #${id}`);
+test('every id that a module asks for is in index.html, or in later.html for later', () => {
+  const first = ids('index.html');
+  const all = new Set([...first, ...ids('later.html')]);
+  for (const file of ['main', 'hud', 'card', 'drawer', 'recorder', 'notices', 'fullscreen', 'toast']) {
+    const known = ['drawer', 'recorder'].includes(file) ? all : first;
+    for (const [, id] of text(`${file}.js`).matchAll(/\b(?:byId|button|input|drawing)\('([^']+)'/g)) {
+      assert.ok(known.has(id), `${file}.js: #${id}`);
     }
   }
 });
+
+/** @param {string} name */
+const ids = (name) => new Set([...text(name).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
 
 test('only a young good measurement is a distance', () => {
   const range = {name: 'front', bearing_deg: 0, range_m: 0.5, age_s: 0.05, state: 'ok'};

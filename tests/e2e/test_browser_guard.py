@@ -1,0 +1,118 @@
+"""The collision guard at the wheel: what it does, says and sounds like; /healthz."""
+
+import json
+import signal
+import urllib.error
+import urllib.request
+
+import pytest
+from playwright.sync_api import Page
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.seat import at_the_wheel, drives, until
+
+pytestmark = pytest.mark.e2e
+# The guard is as the bench's profile has it, and not as other tests want it.
+OPTIONS = (
+    '--set=guard.mode = "limit"', '--set=depth.source = "bench"',
+    '--set=gate.blind = "ignore"',
+)  # fmt: skip
+SAYS = "document.querySelector('.guard-says')?.textContent"
+LISTEN = """
+window.beeps = 0;
+AudioParam.prototype.setValueAtTime = function(value) {
+  if (value > 0) window.beeps += 1;
+  return this;
+};
+"""
+
+
+def fetched(bench: RunningBench, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"{bench.url}{path}", timeout=5.0) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, refused.read().decode()
+
+
+def metric(bench: RunningBench, name: str, **labels: str) -> float | None:
+    text = fetched(bench, "metrics")[1]
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name == f"fpvcar_{name}" and sample.labels == labels:
+                return float(sample.value)
+    return None
+
+
+def unlock(page: Page, bench: RunningBench) -> None:
+    """The grown-ups' part of the drawer."""
+    code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
+    page.locator("#link-chip").click()
+    page.locator("#menu").wait_for(state="visible")
+    page.locator("#grown-code").click()
+    page.locator("#code").fill(code)
+    page.keyboard.press("Enter")
+    until(page, "window.fpvcar.state.grown_up")
+    page.locator("#link-chip").click()
+    page.locator("#guard").wait_for(state="visible")
+
+
+def reverses(page: Page, reached: str) -> None:
+    """Holds the key down until it is so; again where a busy machine was silent."""
+    drives(
+        page, lambda: bool(page.evaluate(reached)),
+        lambda: page.keyboard.down("ArrowDown"), lambda: page.keyboard.up("ArrowDown"),
+        reached,
+    )  # fmt: skip
+
+
+def test_reversing_at_a_wall(page: Page, bench: RunningBench) -> None:
+    """It slows, stops before the wall, says so and beeps; a grown-up sets it to warn,
+    and then it only says so."""
+    page.add_init_script(LISTEN)
+    at_the_wheel(page, bench.url)
+    until(page, f"{SAYS} === '' && window.fpvcar.state.guard.mode === 'limit'")
+    assert page.evaluate("window.beeps") == 0
+    reverses(page, "window.fpvcar.state.reason === 'guarded'")
+    reverses(page, f"{SAYS}.includes('m behind: the car stops')")
+    wait_for(lambda: abs(bench.world().speed_mps) < 0.02, "it drives on")
+    assert bench.world().contact_mps < 0.1, "it touched the wall"
+    assert page.evaluate("window.beeps") > 2
+    page.keyboard.up("ArrowDown")
+    until(page, f"{SAYS} === ''")
+    unlock(page, bench)
+    page.locator("#guard").select_option("warn")
+    until(page, "window.fpvcar.state.guard.mode === 'warn'")
+    page.keyboard.press("Escape")  # away from the choice, which keys would change
+    page.locator("#go-on").click()
+    until(page, "window.fpvcar.state.stop === null")
+    reverses(page, f"{SAYS}.includes('m behind: brake!')")
+    assert page.evaluate("window.fpvcar.state.reason") != "guarded"
+    page.keyboard.up("ArrowDown")
+    assert metric(bench, "guard_mode", mode="warn") == 1
+    assert (metric(bench, "gate_reasons_total", reason="guarded") or 0) >= 1
+    assert (metric(bench, "stops_total", cause="estop_grown_up") or 0) >= 1
+
+
+def test_what_the_depth_camera_sees(page: Page, bench: RunningBench) -> None:
+    """It is a range sensor, and a picture in the drawer."""
+    at_the_wheel(page, bench.url)
+    young = "window.fpvcar.state.ranges.find((one) => one.name === 'depth')"
+    until(page, f"{young}.state === 'ok' && {young}.age_s < 0.5")
+    page.locator("#link-chip").click()
+    until(page, "document.querySelector('#depth')?.naturalWidth === 80")
+
+
+def test_health_is_said_as_it_is(bench: RunningBench) -> None:
+    wait_for(lambda: fetched(bench, "healthz") == (200, "ok\n"), "not well")
+    assert (metric(bench, "battery_volts") or 0.0) > 6.0
+    bench.kill("wheels", signal.SIGSTOP)
+    try:
+        wait_for(lambda: fetched(bench, "healthz")[0] == 503, "well with hung wheels")
+        assert "wheels: " in fetched(bench, "healthz")[1]
+        assert metric(bench, "wheels_up") == 0
+    finally:
+        bench.kill("wheels", signal.SIGCONT)
+    wait_for(lambda: fetched(bench, "healthz") == (200, "ok\n"), "not well again")

@@ -1,0 +1,221 @@
+"""A drive is recorded, and seen again: on the page, by the gate, as a film."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import av
+import pytest
+from playwright.sync_api import Browser, Page, Route
+
+from fpvcar.recording import export, film, reader, rerun
+from tests.e2e import seat
+from tests.e2e.driver import Driver, free, sit_down, stand_up
+from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.seat import until
+
+pytestmark = pytest.mark.e2e
+CANVAS = """(() => {
+  const canvas = document.getElementById('picture');
+  const {width, height} = canvas;
+  const {data} = canvas.getContext('2d').getImageData(0, 0, width, height);
+  let sum = 0;
+  for (let at = 0; at < data.length; at += 4) sum = (sum * 31 + data[at]) % 1000003;
+  return sum;
+})()"""
+CURSOR = """(() => {
+  const field = document.querySelector('.field').getBoundingClientRect();
+  const cursor = document.querySelector('.cursor').getBoundingClientRect();
+  return (cursor.left + cursor.width / 2 - field.left) / field.width;
+})()"""
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
+    """A bench that seals a file every five seconds, after somebody drove it."""
+    running = RunningBench(
+        tmp_path_factory.mktemp("recording"), "--set=recording.segment_s = 5",
+        '--set=guard.mode = "limit"',
+    )  # fmt: skip
+    try:
+        running.wait_ready()
+        with Driver(running.port) as driver:
+            sit_down(driver)
+            free(driver)  # the camera films by then
+            for number in range(8):
+                driver.drive(0.4 if number % 2 else -0.4, 0.6)
+                time.sleep(0.4)
+            driver.say(kind="mark", text="turned round")
+            driver.drive(0.0, 0.0)
+            # The first pictures may come seconds after the recorder has begun.
+            enough = max(2, len(sealed(running)) + 1)
+            wait_for(lambda: len(sealed(running)) >= enough, "none is sealed", 20.0)
+            stand_up(driver)
+        yield running
+    finally:
+        running.stop()
+        print(running.log())
+
+
+def sealed(bench: RunningBench) -> list[Path]:
+    """The files that were closed."""
+    return sorted((bench.state / "recordings").glob("*.mcap"))
+
+
+def opened(page: Page, bench: RunningBench, query: str = "") -> Page:
+    """The recordings page with its list."""
+    page.goto(f"{bench.url}recordings.html{query}")
+    until(page, "window.recordings?.drives >= 1")
+    return page
+
+
+def at_s(page: Page) -> float:
+    return float(page.evaluate("window.recordings.timeS"))
+
+
+def violations(page: Page) -> list[str]:
+    until(page, "document.getAnimations().length === 0")
+    return seat.violations(page)
+
+
+def test_a_drive_is_listed_played_and_scrubbed(page: Page, bench: RunningBench) -> None:
+    opened(page, bench)
+    until(page, "document.querySelector('#list canvas[data-drawn]') !== null")
+    assert violations(page) == [], "list"
+    page.locator("#list a").first.click()
+    until(page, "window.recordings.lines.length >= 6")
+    assert page.evaluate("window.recordings.path") == "webcodecs"
+    length_s = float(page.locator("#scrub").get_attribute("max") or "0")
+    assert 4.0 < length_s < 120.0
+    page.locator("#marks button").first.click()  # where the driving ended,
+    driven_s = at_s(page) - 2.0  # and while it lasted: a parked car's pictures are one
+    page.locator("#scrub").fill(str(driven_s))
+    until(page, f"Math.abs(window.recordings.shownS - {driven_s}) < 0.2")
+    before, shown = page.evaluate(CANVAS), page.evaluate("window.recordings.shown")
+    page.keyboard.press("Space")
+    until(page, f"window.recordings.shown > {shown} + 15")
+    page.keyboard.press("Space")
+    until(page, "!window.recordings.playing")
+    assert page.evaluate(CANVAS) != before, "the picture stands"
+    for wanted_s in (int(length_s) - 2, int(length_s) - 4):  # on, and back
+        page.locator("#scrub").fill(str(wanted_s))
+        until(page, f"Math.abs(window.recordings.shownS - {wanted_s}) < 0.2")
+        assert at_s(page) == pytest.approx(wanted_s, abs=0.01)
+        until(page, f"Math.abs({CURSOR} - {wanted_s / length_s}) < 0.01")
+    page.keyboard.press(".")
+    until(page, f"window.recordings.timeS > {wanted_s}")
+    assert violations(page) == [], "drive"
+
+
+def test_marks_plots_speed_and_keys(page: Page, bench: RunningBench) -> None:
+    opened(page, bench)
+    page.locator("#list a").first.click()
+    until(page, "window.recordings.lines.length >= 6")
+    page.locator("#marks button").first.click()
+    marked_s = at_s(page)
+    assert marked_s > 1.0
+    assert "turned round" in page.locator("#marks").inner_text()
+    field = page.locator(".field").first
+    box = field.bounding_box()
+    assert box is not None
+    field.click(position={"x": box["width"] / 4, "y": 20})
+    length_s = float(page.locator("#scrub").get_attribute("max") or "0")
+    assert at_s(page) == pytest.approx(length_s / 4, abs=length_s / 50)
+    volts = page.locator(".plot[data-group=battery] .legend b").first
+    until(page, "document.querySelector('[data-group=battery] b').textContent !== ''")
+    assert volts.inner_text().endswith(" V")
+    page.locator("h2#viewer-title").focus()
+    page.keyboard.press("m")
+    assert at_s(page) == pytest.approx(marked_s, abs=0.01)
+    for _ in range(3):
+        page.keyboard.press(">")
+    assert page.locator("#speed").input_value() == "8"
+    page.keyboard.press("Home")
+    page.keyboard.press("k")
+    until(page, f"window.recordings.timeS > {length_s * 0.8}", 20.0)
+
+
+def test_without_webcodecs_it_plays_by_mse(page: Page, bench: RunningBench) -> None:
+    opened(page, bench, "?path=mse")
+    page.locator("#list a").first.click()
+    until(page, "window.recordings.path === 'mse'")
+    length_s = float(page.locator("#scrub").get_attribute("max") or "0")
+    page.locator("#scrub").fill(str(int(length_s) - 5))
+    until(page, f"Math.abs(window.recordings.shownS - {length_s - 5}) < 1.2")
+    page.keyboard.press("k")
+    until(page, "window.recordings.shown > 15")
+
+
+def test_a_phone_sees_the_list_then_the_drive(
+    browser: Browser, bench: RunningBench
+) -> None:
+    context = browser.new_context(
+        viewport={"width": 320, "height": 568}, has_touch=True, is_mobile=True
+    )
+    page = opened(context.new_page(), bench)
+    root = "document.documentElement"
+    assert page.evaluate(f"{root}.scrollWidth") <= 320
+    page.locator("#list a").first.tap()
+    until(page, "window.recordings.lines.length >= 6")
+    assert page.locator("#list").is_hidden()
+    assert page.evaluate(f"{root}.scrollWidth") <= 320
+    for name in ("#play", "#previous", "#next", "#speed", "#back"):
+        box = page.locator(name).bounding_box()
+        assert box is not None and box["height"] >= 48, name
+    page.locator("#back").tap()
+    page.locator("#list").wait_for(state="visible")
+    context.close()
+
+
+def test_the_files_are_whole(
+    page: Page, bench: RunningBench, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Downloaded they are the same; the gate decides the same; the film is complete."""
+    file = max(sealed(bench), key=lambda path: path.stat().st_size)
+    opened(page, bench, f"#{file.name}")
+    with page.expect_download() as waiting:
+        page.locator(f'#files a[download="{file.name}"]').click()
+    assert Path(waiting.value.path()).read_bytes() == file.read_bytes()
+    assert rerun.run(sealed(bench)) == 0
+    said = capsys.readouterr()
+    assert "all as recorded" in said.out and said.err == ""
+    out = tmp_path / "drive.mp4"
+    assert export.run("mp4", out, [file], False) == 0
+    with av.open(str(out)) as made, reader.read(file) as recording:
+        pictures = sum(1 for _ in made.decode(video=0))
+        # A busy camera may have begun the file without a key frame.
+        assert pictures == sum(1 for _ in film.frames(recording)) > 5
+
+
+def test_strangers_are_asked_for_the_code_and_an_empty_list_says_what_to_do(
+    page: Page, bench: RunningBench
+) -> None:
+    """What the car would answer, from the wire: here everybody sits at the car."""
+    answers = [
+        {"status": 200, "json": {"car": "Plague", "seat": True, "recordings": []}},
+        {"status": 401, "body": "enter the drive code"},
+    ]
+    codes: list[str] = []
+
+    def unlock(route: Route) -> None:
+        codes.append(route.request.headers["x-drive-code"])
+        if codes[-1] == "123456":
+            route.fulfill(status=204)
+        else:
+            route.fulfill(status=401, body="That is not the code.")
+
+    page.route("**/api/recordings", lambda route: route.fulfill(**answers[-1]))
+    page.route("**/api/recordings/unlock", unlock)
+    page.goto(f"{bench.url}recordings")
+    page.locator("#code").wait_for(state="visible")
+    assert violations(page) == [], "locked"
+    page.locator("#code").fill("000000")
+    page.keyboard.press("Enter")
+    until(page, "document.body.innerText.includes('not the code')")
+    answers.pop()
+    page.locator("#code").fill("123456")
+    page.keyboard.press("Enter")
+    until(page, "document.body.innerText.includes('Take the wheel and drive a little')")
+    assert codes == ["000000", "123456"] and page.locator("#code").is_hidden()
+    assert violations(page) == [], "empty"

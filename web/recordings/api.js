@@ -1,0 +1,40 @@
+/** What the page asks the car for. See recordings_api.py. */
+
+/** The car wants the drive code first. */
+export class Locked extends Error {}
+
+/** The car will say the same however often it is asked: gone, or damaged. */
+export class Refused extends Error {}
+
+/** Worth asking again: being written, or asked too often. */
+const LATER = [409, 429];
+
+/** @param {string} name */
+const of = (name) => `api/recordings/${encodeURIComponent(name)}`;
+
+/** @param {string} url @param {RequestInit} [options] */
+async function ask(url, options) {
+  const answer = await fetch(url, options);
+  if (answer.ok) return answer;
+  const said = (await answer.text()).trim() || `${answer.status} ${answer.statusText}`;
+  if (answer.status === 401) throw new Locked(said);
+  const refused = answer.status >= 400 && answer.status < 500;
+  throw refused && !LATER.includes(answer.status) ? new Refused(said) : new Error(said);
+}
+
+export const API = {
+  /** @returns {Promise<import('./types.js').Listing>} */
+  list: async () => (await ask('api/recordings')).json(),
+  /** @param {string} name @returns {Promise<import('./types.js').Table>} */
+  table: async (name) => (await ask(`${of(name)}/table`)).json(),
+  /** @param {string} name @param {number} fromS @param {number} seconds */
+  units: async (name, fromS, seconds) =>
+    (await ask(`${of(name)}/units?from=${fromS}&seconds=${seconds}`)).arrayBuffer(),
+  /** @param {string} name */
+  thumbnail: async (name) => (await ask(`${of(name)}/thumbnail`)).arrayBuffer(),
+  file: of,
+  /** A header of our own: no other page can send it. @param {string} code */
+  unlock: async (code) => {
+    await ask('api/recordings/unlock', {method: 'POST', headers: {'X-Drive-Code': code}});
+  },
+};

@@ -1,0 +1,101 @@
+/** Wiring of the recordings page: the list, and the drive that is open. */
+
+import {button, byId, fillWords, input, say, show} from '../dom.js';
+import {API, Locked} from './api.js';
+import {partOf, stem} from './shape.js';
+import {Shelf} from './shelf.js';
+import {Viewer} from './viewer.js';
+import {STATIC, WORDS} from './words.js';
+
+const LOOK_EVERY_MS = 10_000;
+const AGAIN_MS = 2000;
+
+fillWords(document, STATIC);
+const shelf = new Shelf({thumbnail: API.thumbnail});
+const viewer = new Viewer();
+let opened = '';
+let timer = 0;
+
+/** Shows what the address says: a drive, or the list alone. */
+function route() {
+  const name = decodeURIComponent(location.hash.slice(1));
+  const drive = name ? shelf.drive(name) : null;
+  document.body.dataset.open = drive ? 'yes' : 'no';
+  show(byId('viewer'), drive !== null);
+  const id = drive ? stem(drive.parts[0].name) : '';
+  if (id !== opened) {
+    if (drive) {
+      const part = partOf(drive, name);
+      // The camera may have started later than the recorder.
+      const seen = part === drive.parts[0] ? drive.parts.find((one) => one.pictures > 0) : part;
+      viewer.open(drive, seen?.startS ?? 0);
+      byId('viewer-title').focus();
+      scrollTo(0, 0);
+    } else viewer.close();
+    opened = id;
+  }
+  shelf.current(drive);
+}
+
+/** @param {import('./types.js').Listing} listing */
+function came(listing) {
+  document.title = WORDS.pageTitle(listing.car);
+  say(byId('car'), listing.car);
+  show(byId('seat'), listing.seat);
+  show(byId('unlock'), false);
+  shelf.update(listing);
+  route();
+}
+
+async function look() {
+  clearTimeout(timer);
+  let waitMs = LOOK_EVERY_MS;
+  try {
+    came(await API.list());
+  } catch (fault) {
+    if (fault instanceof Locked) {
+      show(byId('unlock'), true);
+      say(byId('shelf-says'), '');
+      return;
+    }
+    waitMs = AGAIN_MS;
+    say(byId('shelf-says'), WORDS.failed(fault instanceof Error ? fault.message : String(fault)));
+  }
+  timer = Number(setTimeout(look, waitMs));
+}
+
+byId('unlock').addEventListener('submit', async (event) => {
+  event.preventDefault();
+  say(byId('unlock-fault'), '');
+  try {
+    await API.unlock(input('code').value.trim());
+  } catch (fault) {
+    const said = fault instanceof Locked || !(fault instanceof Error) ? '' : fault.message;
+    say(byId('unlock-fault'), said || WORDS.wrongCode);
+    return;
+  }
+  await look();
+});
+button('back').addEventListener('click', () => {
+  location.hash = '';
+});
+addEventListener('hashchange', route);
+document.addEventListener('visibilitychange', () => {
+  if (document.visibilityState === 'visible') void look();
+  else clearTimeout(timer);
+});
+
+say(byId('shelf-says'), WORDS.loading);
+void look();
+Object.defineProperty(window, 'recordings', {
+  // For tests and the curious: what is on the page, to read only.
+  get: () => ({
+    drives: shelf.drives.length,
+    timeS: viewer.player?.timeS ?? null,
+    playing: viewer.player?.playing ?? false,
+    shown: viewer.screen.shownCount,
+    shownS: viewer.screen.shownS,
+    path: viewer.screen.path?.name ?? null,
+    lines: [...viewer.plots.lines.keys()],
+  }),
+});

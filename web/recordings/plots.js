@@ -1,0 +1,140 @@
+/** Courses over the time of a drive, with a cursor: small SVGs of our own. */
+
+import {make, mark, say, svg} from '../dom.js';
+import {axis, extent, joinLines, linePath, valueAt} from './shape.js';
+import {WORDS} from './words.js';
+
+/** @typedef {import('./types.js').Series} Series */
+/** @typedef {import('./types.js').Table} Table */
+
+const BOX = {width: 1000, height: 100};
+/** In the order in which they stand on the page; what is not named comes behind. */
+const ORDER = ['range', 'setpoint', 'duty', 'battery', 'current', 'latency'];
+/** These count from zero; a battery does not. */
+const FROM_ZERO = ['range', 'latency', 'current'];
+/** These have a middle. */
+const BOTH_WAYS = ['setpoint', 'duty'];
+const COLOURS = 6;
+
+/**
+ * One plot: its lines, its axis, and what to write at the cursor.
+ * @typedef {{figure: HTMLElement, svg: SVGElement, group: string, unit: string,
+ *   lines: Map<string, {line: Series, path: SVGElement, value: HTMLElement}>,
+ *   top: HTMLElement, bottom: HTMLElement}} Plot
+ */
+
+export class Plots {
+  /**
+   * @param {HTMLElement} host
+   * @param {(timeS: number) => void} seek somebody pushed on a plot
+   */
+  constructor(host, seek) {
+    this.host = host;
+    this.seek = seek;
+    this.seconds = 1;
+    /** @type {Map<string, Series>} */
+    this.lines = new Map();
+    /** @type {Map<string, Plot>} */
+    this.plots = new Map();
+    host.addEventListener('pointerdown', (event) => this.pointed(event));
+    host.addEventListener('pointermove', (event) => {
+      if (event.buttons & 1) this.pointed(event);
+    });
+  }
+
+  /** Another drive. @param {number} seconds */
+  clear(seconds) {
+    this.seconds = Math.max(seconds, 0.001);
+    this.lines.clear();
+    this.plots.clear();
+    this.host.replaceChildren();
+  }
+
+  /** A part of the drive came. @param {Table} table @param {number} startS */
+  add(table, startS) {
+    joinLines(this.lines, table.series, startS);
+    for (const [key, line] of this.lines) {
+      const plot = this.plots.get(line.group) ?? this.begin(line.group, line.unit);
+      if (!plot.lines.has(key)) this.addLine(plot, key, line);
+    }
+    this.plots.forEach((plot) => this.draw(plot));
+  }
+
+  /** @param {string} group @param {string} unit @returns {Plot} */
+  begin(group, unit) {
+    const figure = make('figure', '');
+    figure.className = 'plot';
+    figure.dataset.group = group;
+    const caption = make('figcaption', '');
+    caption.append(make('strong', WORDS.group(group)));
+    const field = make('div', '');
+    field.className = 'field';
+    const drawing = svg('svg', {
+      viewBox: `0 0 ${BOX.width} ${BOX.height}`, preserveAspectRatio: 'none', role: 'img',
+    });
+    const [top, bottom] = [make('span', ''), make('span', '')];
+    top.className = 'top';
+    bottom.className = 'bottom';
+    for (const label of [top, bottom]) mark(label, 'aria-hidden', 'true');
+    const cursor = make('i', '');
+    cursor.className = 'cursor';
+    field.append(drawing, cursor, top, bottom);
+    figure.append(caption, field);
+    const plot = {figure, svg: drawing, group, unit, lines: new Map(), top, bottom};
+    this.plots.set(group, plot);
+    const rank = (/** @type {string} */ name) => (ORDER.indexOf(name) + 1) || ORDER.length + 1;
+    const after = [...this.host.children].find((other) =>
+      rank(/** @type {HTMLElement} */ (other).dataset.group ?? '') > rank(group));
+    this.host.insertBefore(figure, after ?? null);
+    return plot;
+  }
+
+  /** @param {Plot} plot @param {string} key @param {Series} line */
+  addLine(plot, key, line) {
+    const colour = `line-${plot.lines.size % COLOURS}`;
+    const path = svg('path', {class: colour});
+    plot.svg.append(path);
+    const legend = make('span', '');
+    legend.className = `legend ${colour}`;
+    const value = make('b', '');
+    legend.append(make('span', line.name), value);
+    plot.figure.querySelector('figcaption')?.append(legend);
+    plot.lines.set(key, {line, path, value});
+  }
+
+  /** @param {Plot} plot */
+  draw(plot) {
+    const {group, unit, lines} = plot;
+    const all = [...lines.values()];
+    const found = all.map(({line}) => extent(line.v));
+    const held = extent(found.flatMap((one) => (one ? [one.low, one.high] : [])));
+    const {low, high} = BOTH_WAYS.includes(group) ? {low: -1, high: 1}
+      : axis(held ?? {low: 0, high: 1}, FROM_ZERO.includes(group));
+    const box = {...BOX, seconds: this.seconds, low, high};
+    for (const {line, path} of all) mark(path, 'd', linePath(line, box));
+    say(plot.top, WORDS.value(high, unit));
+    say(plot.bottom, WORDS.value(low, unit));
+    mark(plot.svg, 'aria-label', `${WORDS.group(group)}: ` + all.map(({line}, index) => {
+      const one = found[index];
+      return one ? WORDS.span(line.name, one.low, one.high, unit) : WORDS.nothing(line.name);
+    }).join(', '));
+  }
+
+  /** Puts the cursor at a moment, and says what the lines are there. @param {number} timeS */
+  cursor(timeS) {
+    this.host.style.setProperty('--at', String(timeS / this.seconds));
+    for (const {unit, lines} of this.plots.values()) {
+      for (const {line, value} of lines.values()) {
+        say(value, WORDS.value(valueAt(line, timeS), unit));
+      }
+    }
+  }
+
+  /** @param {PointerEvent} event */
+  pointed(event) {
+    const field = event.target instanceof Element ? event.target.closest('.field') : null;
+    if (!field) return;
+    const {left, width} = field.getBoundingClientRect();
+    this.seek(Math.min(1, Math.max(0, (event.clientX - left) / width)) * this.seconds);
+  }
+}

@@ -1,0 +1,253 @@
+/** One drive on the page: picture, transport, marks, plots, files. */
+
+import {button, byId, input, make, mark, say, show} from '../dom.js';
+import {API, Refused} from './api.js';
+import {Player, SPEEDS} from './player.js';
+import {Plots} from './plots.js';
+import {Reel} from './reel.js';
+import {Screen} from './screen.js';
+import {lastUpTo, marksOf} from './shape.js';
+import {WORDS} from './words.js';
+
+/** @typedef {import('./types.js').Drive} Drive */
+
+const JUMP_S = 5;
+const AGAIN_MS = 2000;
+const WORDS_AFTER_MS = 700;
+
+export class Viewer {
+  constructor() {
+    this.screen = new Screen({
+      canvas: byId('picture', HTMLCanvasElement),
+      video: byId('picture-mse', HTMLVideoElement),
+      wanted: new URLSearchParams(location.search).get('path'),
+      lost: () => this.player?.lost(),
+    });
+    this.scrub = input('scrub');
+    this.speed = byId('speed', HTMLSelectElement);
+    this.plots = new Plots(byId('plots'), (timeS) => this.seek(timeS));
+    /** @type {Drive | null} */
+    this.drive = null;
+    /** @type {Player | null} */
+    this.player = null;
+    /** @type {Reel | null} */
+    this.reel = null;
+    /** @type {{t: number, reason: string}[]} */
+    this.reasons = [];
+    this.fault = '';
+    this.waitingMs = 0;
+    this.wire();
+  }
+
+  wire() {
+    this.speed.append(...SPEEDS.map((speed) => new Option(WORDS.speed(speed), String(speed))));
+    button('play').addEventListener('click', () => this.player?.toggle());
+    button('previous').addEventListener('click', () => this.player?.step(-1));
+    button('next').addEventListener('click', () => this.player?.step(1));
+    this.scrub.addEventListener('input', () => this.seek(Number(this.scrub.value)));
+    this.speed.addEventListener('change', () =>
+      this.player?.setSpeed(Number(this.speed.value)));
+    byId('stage').addEventListener('click', () => this.player?.toggle());
+    addEventListener('keydown', (event) => this.key(event));
+    const paint = (/** @type {number} */ nowMs) => {
+      requestAnimationFrame(paint);
+      this.paint(nowMs);
+    };
+    requestAnimationFrame(paint);
+  }
+
+  /** @param {Drive} drive @param {number} fromS */
+  open(drive, fromS) {
+    this.close();
+    this.drive = drive;
+    this.fault = '';
+    this.reel = new Reel(drive, {
+      fetch: API.units,
+      failed: (fault) => {
+        this.fault = fault;
+      },
+    });
+    this.player = new Player({
+      seconds: drive.seconds, reel: this.reel, glass: this.screen,
+      changed: () => this.transport(),
+    });
+    this.player.seek(fromS);
+    this.scrub.max = String(drive.seconds);
+    say(byId('viewer-title'), WORDS.when(drive.startMs));
+    this.plots.clear(drive.seconds);
+    this.reasons = [];
+    this.listMarks(drive);
+    this.listFiles(drive);
+    this.transport();
+    void this.measure(drive);
+  }
+
+  close() {
+    this.player?.pause();
+    this.reel?.close();
+    this.screen.clear();
+    this.drive = this.player = this.reel = null;
+  }
+
+  /** Fetches what was measured, file by file. @param {Drive} drive */
+  async measure(drive) {
+    byId('gaps').replaceChildren();
+    for (const part of drive.parts) {
+      const table = await this.table(drive, part.name);
+      if (!table) return;
+      this.plots.add(table, part.startS);
+      this.reasons.push(...table.reasons.map(({t, reason}) => ({t: part.startS + t, reason})));
+      byId('gaps').append(...table.gaps.map(({t, words}) =>
+        make('li', WORDS.gap(part.startS + t, words))));
+    }
+  }
+
+  /**
+   * Null once another drive is on the page; a gap where the car has nothing to give.
+   * @param {Drive} drive @param {string} name
+   */
+  async table(drive, name) {
+    while (this.drive === drive) {
+      try {
+        const table = await API.table(name);
+        return this.drive === drive ? table : null;
+      } catch (fault) {
+        if (fault instanceof Refused) return nothing(fault.message);
+        this.fault = fault instanceof Error ? fault.message : String(fault);
+        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+      }
+    }
+    return null;
+  }
+
+  /** @param {number} timeS */
+  seek(timeS) {
+    this.player?.seek(timeS);
+  }
+
+  /** @param {Drive} drive */
+  listMarks(drive) {
+    const marks = marksOf(drive);
+    show(byId('marks-part'), marks.length > 0);
+    byId('marks').replaceChildren(...marks.map(({t, text}) => {
+      const row = document.createElement('li');
+      const go = document.createElement('button');
+      go.textContent = WORDS.mark(t, text);
+      go.addEventListener('click', () => this.seek(t));
+      row.append(go);
+      return row;
+    }));
+    byId('ticks').replaceChildren(...marks.map(({t}) => {
+      const tick = document.createElement('i');
+      tick.style.setProperty('--at', String(t / Math.max(drive.seconds, 0.001)));
+      return tick;
+    }));
+  }
+
+  /** @param {Drive} drive */
+  listFiles(drive) {
+    byId('files').replaceChildren(...drive.parts.map((part) => {
+      const row = document.createElement('li');
+      const more = [WORDS.length(part.seconds), WORDS.size(part.bytes)];
+      if (part.lost) more.push(part.lost);
+      if (part.state === 'open') {
+        row.append(make('span', part.name));
+        more.push(WORDS.openFile);
+      } else {
+        const link = document.createElement('a');
+        link.href = API.file(part.name);
+        link.download = part.name;
+        link.textContent = part.name;
+        link.setAttribute('aria-label', WORDS.download(part.name));
+        row.append(link);
+      }
+      row.append(make('span', more.join(' · ')));
+      return row;
+    }));
+    const closed = drive.parts.filter(({state}) => state !== 'open');
+    say(byId('exports'), WORDS.exports(closed.map(({name}) => name)));
+  }
+
+  /** What changes when somebody plays, pauses or takes another speed. */
+  transport() {
+    const {player} = this;
+    const play = button('play');
+    mark(play, 'aria-label', player?.playing ? WORDS.pause : WORDS.play);
+    mark(play, 'data-plays', String(player?.playing ?? false));
+    this.speed.value = String(player?.speed ?? 1);
+  }
+
+  /** @param {number} nowMs */
+  paint(nowMs) {
+    const {player, drive} = this;
+    if (!player || !drive) return;
+    player.tick(nowMs);
+    this.screen.settle(nowMs);
+    const {timeS} = player;
+    if (document.activeElement !== this.scrub || player.playing) {
+      this.scrub.value = String(timeS);
+    }
+    mark(this.scrub, 'aria-valuetext', WORDS.atSpoken(timeS, drive.seconds));
+    say(byId('time'), WORDS.at(timeS, drive.seconds));
+    say(byId('clock'), WORDS.clock(drive.startMs + timeS * 1000));
+    this.plots.cursor(timeS);
+    const index = lastUpTo(this.reasons.map(({t}) => t), timeS);
+    say(byId('reason'), index < 0 ? '' : WORDS.reason(this.reasons[index].reason));
+    this.sayStage(nowMs);
+  }
+
+  /** No black without words. @param {number} nowMs */
+  sayStage(nowMs) {
+    const waiting = this.player?.waiting ?? false;
+    if (!waiting) {
+      this.waitingMs = nowMs;
+      this.fault = '';
+    }
+    const late = waiting && nowMs - this.waitingMs > WORDS_AFTER_MS;
+    const words = this.screen.hopeless ? WORDS.hopeless
+      : this.player?.blank ? WORDS.noPicture
+        : this.fault ? WORDS.failedDrive(this.fault)
+          : late ? WORDS.loadingDrive : '';
+    say(byId('stage-says'), words);
+    show(byId('stage-says'), words !== '');
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const {player, drive} = this;
+    if (!player || !drive || event.ctrlKey || event.metaKey || event.altKey) return;
+    const on = event.target instanceof Element ? event.target.tagName : '';
+    if (on === 'SELECT' || (on === 'INPUT' && event.target !== this.scrub)) return;
+    // A button that has the focus keeps its own key.
+    if (event.key === ' ' && (on === 'BUTTON' || on === 'A')) return;
+    const act = /** @type {Record<string, () => void>} */ ({
+      ' ': () => player.toggle(),
+      k: () => player.toggle(),
+      ArrowLeft: () => player.seek(player.timeS - JUMP_S),
+      ArrowRight: () => player.seek(player.timeS + JUMP_S),
+      Home: () => player.seek(0),
+      End: () => player.seek(drive.seconds),
+      ',': () => player.step(-1),
+      '.': () => player.step(1),
+      '<': () => player.faster(-1),
+      '>': () => player.faster(1),
+      m: () => this.nextMark(),
+    })[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  }
+
+  nextMark() {
+    if (!this.drive || !this.player) return;
+    const {timeS} = this.player;
+    const marks = marksOf(this.drive);
+    const next = marks.find(({t}) => t > timeS + 0.01) ?? marks[0];
+    if (next) this.seek(next.t);
+  }
+}
+
+/** A file of which only this is known. @param {string} words */
+const nothing = (words) => ({
+  start_ms: 0, seconds: 0, series: [], reasons: [], marks: [], gaps: [{t: 0, words}],
+});

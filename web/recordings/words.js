@@ -1,0 +1,124 @@
+/** Every word on the recordings page, in one place, so that it can be translated. */
+
+/** Words that stand in recordings.html by `data-t` (text) and `data-t-label`. */
+export const STATIC = {
+  seat: 'Drive',
+  title: 'Recordings',
+  listTitle: 'Drives',
+  unlockHint: 'Who may drive may see what was recorded. The six digits stand on the screen that started the car.',
+  code: 'Drive code',
+  unlock: 'Show the recordings',
+  back: 'All drives',
+  pictureLabel: 'What the car saw',
+  scrub: 'Time in the drive',
+  speed: 'Speed',
+  previous: 'One picture back',
+  next: 'One picture on',
+  marks: 'Marks',
+  plots: 'What the car measured',
+  files: 'Files',
+  exportHint: 'Every file opens in Foxglove and with the mcap libraries. For a film or a table, download them and say:',
+  keysHint: 'Space plays and pauses, ← and → move 5 s, “,” and “.” one picture, “<” and “>” change the speed, M goes to the next mark.',
+};
+
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
+const WHEN = new Intl.DateTimeFormat('en-GB', {
+  weekday: 'short', day: 'numeric', month: 'short', year: 'numeric',
+  hour: '2-digit', minute: '2-digit',
+});
+const CLOCK = new Intl.DateTimeFormat('en-GB', {
+  hour: '2-digit', minute: '2-digit', second: '2-digit',
+});
+
+/** Names of plots, and what their lines are called where the file does not name them. */
+const GROUPS = /** @type {Record<string, string>} */ ({
+  range: 'Distances', battery: 'Battery', current: 'Current', setpoint: 'Wish and setpoint',
+  duty: 'Duty of the motors', latency: 'Latency',
+});
+
+const REASONS = /** @type {Record<string, string>} */ ({
+  driving: 'driving', limited: 'slow: no fresh picture', guarded: 'held back by the guard',
+  neutral: 'standing', nobody: 'nobody at the wheel', stopped: 'stopped',
+});
+
+/** @param {number} count @param {string} one @param {string} more */
+const many = (count, one, more) => `${count} ${count === 1 ? one : more}`;
+
+export const WORDS = {
+  pageTitle: (/** @type {string} */ car) => `${car}: recordings`,
+  loading: 'Looking what was recorded …',
+  loadingDrive: 'Fetching the pictures …',
+  empty: 'Nothing is recorded yet. Each drive stands here as soon as somebody has driven: picture, distances, battery, and what the motors did. Take the wheel and drive a little, then come back.',
+  emptyFiles: 'There is nothing to see in these files.',
+  failed: (/** @type {string} */ why) => `The list did not come: ${why}. Trying again.`,
+  failedDrive: (/** @type {string} */ why) => `This part did not come: ${why}. Trying again.`,
+  noPicture: 'No picture was recorded here.',
+  hopeless: 'This browser can show no H.264: neither WebCodecs nor Media Source Extensions. Download the file, or open this page in another browser.',
+  wrongCode: 'That is not the code.',
+  play: 'Play',
+  pause: 'Pause',
+  /** @param {number} ms */
+  when: (ms) => WHEN.format(new Date(ms)),
+  /** @param {number} ms */
+  clock: (ms) => CLOCK.format(new Date(ms)),
+  /** @param {number} seconds */
+  length: (seconds) => {
+    const whole = Math.max(0, Math.floor(seconds));
+    const [h, m, s] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+    const two = (/** @type {number} */ value) => String(value).padStart(2, '0');
+    return h ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
+  },
+  /** @param {number} seconds */
+  spoken: (seconds) => {
+    const whole = Math.max(0, Math.floor(seconds));
+    const minutes = Math.floor(whole / 60);
+    const rest = many(whole % 60, 'second', 'seconds');
+    return minutes ? `${many(minutes, 'minute', 'minutes')} ${rest}` : rest;
+  },
+  /** @param {number} bytes */
+  size: (bytes) => {
+    let power = 0;
+    let value = bytes;
+    while (value >= 999.5 && power < UNITS.length - 1) {
+      value /= 1000;
+      power += 1;
+    }
+    return `${value < 10 && power ? value.toFixed(1) : Math.round(value)} ${UNITS[power]}`;
+  },
+  /** @param {number} count */
+  marks: (count) => many(count, 'mark', 'marks'),
+  /** @param {number} count */
+  files: (count) => many(count, 'file', 'files'),
+  state: {closed: '', open: 'still recording', damaged: 'damaged'},
+  /** @param {string} name */
+  download: (name) => `Download ${name}`,
+  openFile: 'still being written',
+  /** @param {number} at @param {string} text */
+  mark: (at, text) => `${WORDS.length(at)} ${text || 'mark'}`,
+  /** @param {number} at @param {number} whole */
+  at: (at, whole) => `${WORDS.length(at)} / ${WORDS.length(whole)}`,
+  /** @param {number} at @param {number} whole */
+  atSpoken: (at, whole) => `${WORDS.spoken(at)} of ${WORDS.spoken(whole)}`,
+  /** @param {number} speed */
+  speed: (speed) => `${speed}×`,
+  /** @param {string} group */
+  group: (group) => GROUPS[group] ?? group,
+  /** @param {string} reason */
+  reason: (reason) => REASONS[reason] ?? reason,
+  /** @param {number | null} value @param {string} unit */
+  value: (value, unit) => {
+    if (value === null) return '–';
+    const digits = unit === 'ms' || unit === '%' ? 0 : 2;
+    return `${value.toFixed(digits)}${unit ? ` ${unit}` : ''}`;
+  },
+  /** @param {string} name @param {number} low @param {number} high @param {string} unit */
+  span: (name, low, high, unit) =>
+    `${name} from ${WORDS.value(low, unit)} to ${WORDS.value(high, unit)}`,
+  nothing: (/** @type {string} */ name) => `${name}: nothing`,
+  gap: (/** @type {number} */ at, /** @type {string} */ words) => `${WORDS.length(at)}: ${words}`,
+  /** @param {string[]} names */
+  exports: (names) => {
+    const files = names.join(' ');
+    return `fpvcar export --mp4 drive.mp4 ${files}\nfpvcar export --csv drive/ ${files}\nfpvcar replay ${files}`;
+  },
+};
