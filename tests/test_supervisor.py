@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from fpvcar.bench import supervisor
+from fpvcar.bench import supervisor, units
 
 
 @pytest.mark.parametrize(
@@ -28,3 +30,17 @@ def test_a_bench_that_does_not_answer_says_so(
     with caplog.at_level(logging.ERROR):
         asyncio.run(supervisor._greet(options, "car"))
     assert "nothing answers at 127.0.0.1:1" in caplog.text
+
+
+def test_what_is_near_the_pins_stands_in_front_of_other_sessions() -> None:
+    """Where sessions are groups for the scheduler, a process's nice value is little."""
+    said = subprocess.run(
+        ["sh", "-c", "nice; cat /proc/self/autogroup || true"],
+        preexec_fn=lambda: units._leash(supervisor.NEAR_PINS),
+        start_new_session=True, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    nice, *group = said.stdout.splitlines()
+    may = os.geteuid() == 0
+    assert int(nice) == (supervisor.NEAR_PINS if may else os.nice(0))
+    for line in group:
+        assert line.endswith(f" nice {supervisor.NEAR_PINS if may else 0}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import config
+from fpvcar import profiles
 from fpvcar.bench import scene
 from fpvcar.bench.world import Duties, World
 from fpvcar.bench.world_motor import Rack
@@ -83,7 +83,7 @@ def test_dead_band_is_30_to_40_of_255() -> None:
 
 
 def test_the_profile_s_dead_band_moves_the_car() -> None:
-    profile = config.load(PROFILE)
+    profile = profiles.load(PROFILE)
     smallest = profile.motors.drive.dead_band
     world = drive(empty_room(), Duties(smallest + 0.005), 300)
     assert world.pose[0] > 0.05

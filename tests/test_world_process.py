@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import config
+from fpvcar import config, profiles
 from fpvcar.bench import soc
 from fpvcar.bench.world import Duties, Wiring, World, publish
 
@@ -32,7 +32,7 @@ def output(chip: soc.Soc, gpio: int, duty: float) -> None:
 
 
 def test_wiring_reads_the_profile_s_pins(chip: soc.Soc) -> None:
-    profile = config.load(PROFILE)
+    profile = profiles.load(PROFILE)
     output(chip, 17, 0.4)
     output(chip, 23, 0.2)
     assert Wiring(profile.motors).duties(chip) == pytest.approx((0.4, 0, 0, 0.2))

@@ -1,6 +1,6 @@
 """The bench camera's process: pictures of the emulated world, encoded, on stdout.
 
-    stdout: wire.pack_record, one access unit each, written whole
+    stdout: pack_record, one access unit each, written whole
     stdin:  "key" -> the next frame is an IDR; "bitrate N" -> bits per second
 
 Nothing queues: a frame is taken only when the reader has emptied the pipe. It ends
@@ -21,11 +21,11 @@ import termios
 import time
 from pathlib import Path
 
-from fpvcar import wire
 from fpvcar.bench import camera_strip
 from fpvcar.bench.camera_encoder import Encoder
 from fpvcar.bench.camera_picture import NoPicture, Room, Source, Strip
 from fpvcar.bench.soc import attach
+from fpvcar.wire.records import pack_record
 
 BITRATES = (50_000, 25_000_000)
 NO_EGL = 3
@@ -142,7 +142,7 @@ def run(
         unit, key = encoder.encode(picture, control.key or now_s >= key_s + gop_s)
         if key:
             control.key, key_s = False, now_s - period_s / 2
-        pipes.write(wire.pack_record(key, captured_us, unit))
+        pipes.write(pack_record(key, captured_us, unit))
 
 
 def _options(argv: list[str] | None) -> argparse.Namespace:

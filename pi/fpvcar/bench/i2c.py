@@ -2,9 +2,13 @@
 
 import math
 from collections.abc import Callable
-from typing import Protocol
+from functools import reduce
+from operator import and_
+from typing import Protocol, TypeVar
 
 from fpvcar.bench import soc as chip
+
+Answer = TypeVar("Answer")
 
 
 class Nack(Exception):
@@ -26,30 +30,39 @@ class Device(Protocol):
 
 
 class Bus:
-    """Devices, each at its own address."""
+    """Devices; who shares an address hears the same, and any one's 0 is a 0 (UM10204,
+    3.1.1: open drain)."""
 
     def __init__(self, *devices: Device) -> None:
         self.devices = list(devices)
 
     def write(self, address: int, data: bytes) -> None:
         """Raises Nack if there is no such device, or if it refuses."""
-        self._device(address).write(data)
+        self._each(address, lambda device: device.write(data))
 
     def read(self, address: int, count: int) -> bytes:
         """Raises Nack if there is no such device, or if it refuses."""
-        return self._device(address).read(count)
+        answers = self._each(address, lambda device: device.read(count))
+        return bytes(reduce(and_, together) for together in zip(*answers, strict=True))
 
-    def _device(self, address: int) -> Device:
-        for device in self.devices:
-            if device.address == address:
-                return device
-        raise Nack(f"no device at {address:#04x}")
+    def _each(self, address: int, act: Callable[[Device], Answer]) -> list[Answer]:
+        """One that is switched off acknowledges nothing; another one may."""
+        said, nack = list[Answer](), Nack(f"no device at {address:#04x}")
+        for device in [one for one in self.devices if one.address == address]:
+            try:
+                said.append(act(device))
+            except Nack as fault:
+                nack = fault
+        if not said:
+            raise nack
+        return said
 
 
 class Ina219:
     """INA219 current and power monitor (TI SBOS448G, tables 2 to 7), big-endian.
 
-    `volts` and `amps` give what is at its pins at the moment of a reading.
+    `volts` and `amps` give what is at its pins at the moment of a reading. With a
+    clock a conversion takes its time; without, there is always a new one.
     """
 
     CONFIG, SHUNT, BUS, POWER, CURRENT, CALIBRATION = range(6)
@@ -58,20 +71,25 @@ class Ina219:
     PGA_RANGE_V = (0.04, 0.08, 0.16, 0.32)
     BUS_RANGE_V = (16.0, 32.0)
     RESET, READY, OVERFLOW = 0x8000, 0x2, 0x1
+    CONVERSION_S = (84e-6, 148e-6, 276e-6, 532e-6) * 2 + (
+        532e-6, 1.06e-3, 2.13e-3, 4.26e-3, 8.51e-3, 17.02e-3, 34.05e-3, 68.10e-3,
+    )  # fmt: skip
+    """By the four bits of BADC or SADC (table 5)."""
 
     def __init__(
         self, volts: Callable[[], float], amps: Callable[[], float],
         shunt_ohm: float = 0.1, address: int = 0x40,
+        clock_s: Callable[[], float] | None = None,
     ) -> None:  # fmt: skip
-        self.address = address
+        self.address, self._clock_s = address, clock_s
         self._volts, self._amps, self._shunt_ohm = volts, amps, shunt_ohm
-        self._pointer = 0
+        self._pointer, self._ready = 0, False
         self._reset()
 
     def _reset(self) -> None:
         self._config, self._calibration = self.CONFIG_RESET, 0
         self._shunt_raw = self._bus_raw = 0
-        self._ready = False
+        self._begin()
 
     def write(self, data: bytes) -> None:
         """Register pointer, then the register's two bytes."""
@@ -85,7 +103,8 @@ class Ina219:
             if value & self.RESET:
                 self._reset()
             else:
-                self._config, self._ready = value & 0x3FFF, False
+                self._config = value & 0x3FFF
+                self._begin()
         elif self._pointer == self.CALIBRATION:
             self._calibration = value & 0xFFFE
 
@@ -113,11 +132,28 @@ class Ina219:
             return current[0] & 0xFFFF
         return self._calibration if pointer == self.CALIBRATION else 0
 
+    def _begin(self) -> None:
+        """CNVR falls when the mode is written; the first conversion begins."""
+        self._ready, self._due_s = False, -math.inf
+        if self._clock_s is not None:
+            self._due_s = self._clock_s() + self._takes_s()
+
+    def _takes_s(self) -> float:
+        bus_s = self.CONVERSION_S[self._config >> 7 & 0xF]
+        shunt_s = self.CONVERSION_S[self._config >> 3 & 0xF]
+        return (bus_s if self._config & 2 else 0.0) + (
+            shunt_s if self._config & 1 else 0.0
+        )
+
     def _convert(self) -> None:
         """Measures, as far as the mode says (bit 0 shunt, bit 1 bus)."""
         mode = self._config & 7
         if mode in (0, 4):
             return
+        if self._clock_s is not None:
+            if self._clock_s() < self._due_s:
+                return
+            self._due_s = self._clock_s() + self._takes_s()
         if mode & 1:
             limit = self.PGA_RANGE_V[self._config >> 11 & 3]
             shunt_v = self._amps() * self._shunt_ohm

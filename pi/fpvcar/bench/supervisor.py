@@ -23,7 +23,7 @@ from pathlib import Path
 
 import msgspec
 
-from fpvcar import access, config, household
+from fpvcar import access, household, profiles
 from fpvcar.bench import soc as chip
 from fpvcar.bench.units import Unit, UnitFailed, let_go
 from fpvcar.config import ConfigError, Profile
@@ -186,7 +186,7 @@ async def _ready(host: str, port: int) -> None:
                 return
 
 
-def greeting(options: Options, car: str) -> str:
+def greeting(options: Options, car: str, recordings: str = "") -> str:
     """What the terminal shows when the car can be driven."""
     codes = household.load_codes(household.state_directory())
     lines = [
@@ -202,13 +202,14 @@ def greeting(options: Options, car: str) -> str:
         lines += [f"  on the phone:   {url}", picture.getvalue().rstrip("\n")]
         lines += [f"  Drive code: {codes.drive}   (without it everybody only watches)"]
     lines += [f"  Grown-ups' code: {codes.grown_up}"]
+    lines += [f"  It records in {household.recordings_directory(recordings)}"]
     lines += ["  Arrow keys drive, Space stops. Ctrl-C ends everything.", ""]
     return "\n".join(lines)
 
 
 async def run(options: Options) -> int:
     """Runs the bench until Ctrl-C. Raises ConfigError for what cannot start."""
-    profile = config.load(options.profile, options.overrides)
+    profile = profiles.load(options.profile, options.overrides)
     refuse_busy_port(options.host, options.port, f"make run PORT={options.port + 10}")
     if not access.is_loopback(options.host):
         refuse_busy_port(options.host, options.port + 1, "another PORT: https is +1")
@@ -220,7 +221,9 @@ async def run(options: Options) -> int:
     with _runtime() as runtime:
         bench = Bench(profile, options, runtime)
         keeping = asyncio.create_task(bench.keep())
-        greeting = asyncio.create_task(_greet(options, profile.car.name))
+        greeting = asyncio.create_task(
+            _greet(options, profile.car.name, profile.recording.directory)
+        )
         asked = asyncio.create_task(ended.wait())
         await asyncio.wait([keeping, asked], return_when="FIRST_COMPLETED")
         status = 0 if asked.done() else 1
@@ -235,12 +238,12 @@ async def run(options: Options) -> int:
     return status
 
 
-async def _greet(options: Options, car: str) -> None:
+async def _greet(options: Options, car: str, recordings: str = "") -> None:
     try:
         await _ready(options.host, options.port)
     except TimeoutError:
         log.error("nothing answers at %s:%d yet", options.host, options.port)
         return
-    print(greeting(options, car), flush=True)
+    print(greeting(options, car, recordings), flush=True)
     if options.browser:
         webbrowser.open(f"http://{in_url(reachable(options.host))}:{options.port}/")

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from fpvcar.bench import soc as chip
 
@@ -19,6 +20,7 @@ STOP_S = 3.0
 SHORT_S, SHORT_LIVES = 1.0, 5
 """So many lives in a row that were shorter than this: it cannot work."""
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+GROUP = Path("/proc/self/autogroup")
 log = logging.getLogger("fpvcar.bench")
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
@@ -26,8 +28,11 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl
 def _leash(nice: int) -> None:
     """In the child, before exec: die with the bench; stand before or behind others."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    with contextlib.suppress(PermissionError):  # only root may push to the front
+    with contextlib.suppress(OSError):  # only root may push to the front
         os.setpriority(os.PRIO_PROCESS, 0, nice)
+        # Where sessions are scheduled as groups (sched(7), autogroup), and each unit is
+        # one, a nice value counts within its session only: the group needs it, too.
+        GROUP.write_text(str(nice))
 
 
 class UnitFailed(RuntimeError):

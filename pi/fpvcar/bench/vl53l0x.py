@@ -44,7 +44,10 @@ class Vl53l0x:
     def __init__(
         self, range_m: Callable[[], float], clock_s: Callable[[], float],
         power: Callable[[], bool] = lambda: True, seed: int = 1, boot_s: float = BOOT_S,
+        off_m: float = 0.0,
     ) -> None:  # fmt: skip
+        self.off_m = off_m
+        """A fault: each range is off by up to so much."""
         self._range_m, self._clock_s, self._power = range_m, clock_s, power
         self._chance, self._boot_s = random.Random(seed), boot_s
         self._was_on = False
@@ -82,7 +85,7 @@ class Vl53l0x:
         self._bank[0][0xB0:0xB6] = GOOD_SPADS
         self._bank[1][0x91] = STOP_VARIABLE
         self._bank[7][0x92] = SPAD_INFO
-        self._page = self._index = self._nvm_reads = 0
+        self._page = self._index = self._nvm_reads = self._calibrated = 0
         self._due_s: float | None = None
         self._again = False
 
@@ -124,8 +127,16 @@ class Vl53l0x:
     def _begin(self, mode: int) -> None:
         """SYSRANGE_START: 1 once, 2 back to back, 0 or 1 without it end the latter."""
         calibrates = self._bank[0][0x01] in (0x01, 0x02)
+        if calibrates:
+            bit = self._bank[0][0x01]
+            self._calibrated = self._calibrated & ~bit | (0 if self._again else bit)
+            if self._again:
+                return  # it ranges: the calibration is lost
         self._again = mode == 0x02
-        if mode & 3:
+        ready = self._calibrated == 3 and self._bank[1][0x91] == STOP_VARIABLE
+        if self._again and not ready:
+            self._due_s = None  # it does not range
+        elif mode & 3:
             self._bank[0][0x00] &= ~1  # clears itself
             takes_s = CALIBRATION_S if calibrates else self.budget_s
             self._due_s = self._clock_s() + takes_s
@@ -154,7 +165,7 @@ class Vl53l0x:
             self._due_s = now_s + self.budget_s
 
     def _sample(self) -> tuple[int, int]:
-        metres = self._range_m()
+        metres = abs(self._range_m() + self._chance.uniform(-self.off_m, self.off_m))
         if not metres <= REACH_M:
             return self._chance.choice(NO_TARGET)
         if metres < NEAREST_M:
@@ -163,7 +174,9 @@ class Vl53l0x:
         return 11, max(1, round(1000 * (metres + noise_m)))
 
 
-def range_sensor(soc: chip.Soc, index: int, power: int | None) -> Vl53l0x:
+def range_sensor(
+    soc: chip.Soc, index: int, power: int | None, off_m: float = 0.0
+) -> Vl53l0x:
     """One that sees the world's range `index`; `power` is the GPIO at its XSHUT.
 
     A module pulls XSHUT up: a pin that nobody drives leaves it on.
@@ -177,5 +190,6 @@ def range_sensor(soc: chip.Soc, index: int, power: int | None) -> Vl53l0x:
     world = soc.world  # a field alone is stored whole: its guard is not needed
     # It is only looked at when it is spoken to: whoever waited has waited by then.
     return Vl53l0x(
-        lambda: float(world.range_m[index]), time.monotonic, on, index, boot_s=0.0
-    )
+        lambda: float(world.range_m[index]), time.monotonic, on, index, boot_s=0.0,
+        off_m=off_m,
+    )  # fmt: skip

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 
-from fpvcar import config
+from fpvcar import config, profiles
 from fpvcar.bench import scene
 from fpvcar.bench.soc import RANGE_SENSORS, Soc, attach, writing
 from fpvcar.bench.world_motor import Battery, Motor, Rack, bridge
@@ -238,7 +238,7 @@ def main(argv: list[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda got, _: ended.append(got))
     try:
-        profile = config.load(options.profile, options.overrides)
+        profile = profiles.load(options.profile, options.overrides)
         soc = attach(options.soc)
     except (config.ConfigError, OSError, ValueError) as fault:
         print(f"world: {fault}", file=sys.stderr)

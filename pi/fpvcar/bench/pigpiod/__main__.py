@@ -21,13 +21,13 @@ BUSES = (1,)
 
 
 def _sonar(text: str) -> Sonar:
-    numbers = [int(part, 0) for part in text.split(",")]
-    if len(numbers) != 3:
-        raise ValueError
-    trigger, echo, index = numbers
+    pins, off_m = text.split(","), 0.0
+    if len(pins) == 4:
+        off_m = float(pins.pop())
+    trigger, echo, index = (int(part, 0) for part in pins)
     if not (0 <= trigger < 32 and 0 <= echo < 32 and 0 <= index < chip.RANGES_MAX):
         raise ValueError
-    return Sonar(trigger, echo, index)
+    return Sonar(trigger, echo, index, off_m)
 
 
 def _device(text: str) -> tuple[int, Callable[[chip.Soc], Device]]:
@@ -36,11 +36,12 @@ def _device(text: str) -> tuple[int, Callable[[chip.Soc], Device]]:
     if kind == "ina219" and len(more) <= 1:
         ohm, address = float(more[0]) if more else 0.1, int(first, 0)
         return int(bus, 0), lambda soc: battery_monitor(soc, ohm, address)
-    if kind == "vl53l0x" and len(more) <= 1:
+    if kind == "vl53l0x" and len(more) <= 2:
         index, power = int(first, 0), int(more[0], 0) if more else None
+        off_m = float(more[1]) if len(more) == 2 else 0.0
         if not (0 <= index < chip.RANGES_MAX and 0 <= (power or 0) < 32):
             raise ValueError
-        return int(bus, 0), lambda soc: range_sensor(soc, index, power)
+        return int(bus, 0), lambda soc: range_sensor(soc, index, power, off_m)
     raise ValueError
 
 
@@ -52,11 +53,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--pipe-dir", type=Path, help="where NO makes its FIFOs")
     parser.add_argument(
         "--hcsr04", type=_sonar, action="append", default=[],
-        metavar="TRIGGER,ECHO,RANGE", help="an ultrasonic range sensor",
+        metavar="TRIGGER,ECHO,RANGE[,OFF_M]",
+        help="an ultrasonic range sensor; OFF_M: each range is off by up to so much",
     )  # fmt: skip
     parser.add_argument(
         "--i2c", type=_device, action="append", default=[],
-        metavar="BUS:ADDRESS:ina219[:SHUNT_OHM] or BUS:RANGE:vl53l0x[:XSHUT_GPIO]",
+        metavar="BUS:ADDRESS:ina219[:SHUNT_OHM] or "
+        "BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]]",
         help="a device on an I2C bus",
     )  # fmt: skip
     return parser.parse_args(argv)

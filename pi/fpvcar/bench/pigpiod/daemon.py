@@ -29,11 +29,12 @@ DELAY_MAX_US, DELAY_MAX_MS = 1_000_000, 60_000
 
 @dataclass(frozen=True)
 class Sonar:
-    """An HC-SR04: its pins, and which of the world's ranges it sees."""
+    """An HC-SR04: its pins, which of the world's ranges it sees, and how badly."""
 
     trigger: int
     echo: int
     index: int
+    off_m: float = 0.0
 
 
 @dataclass
@@ -76,7 +77,7 @@ class Daemon:
         self.alerts = Alerts(self.lines, self.notifier, self.scripts.waited_bits)
         self._internals = 0
         for sonar in fittings.sonars:
-            HcSr04(soc, self.lines, sonar.trigger, sonar.echo, sonar.index)
+            HcSr04(soc, self.lines, sonar.trigger, sonar.echo, sonar.index, sonar.off_m)
         self._table: dict[int, Handler] = {
             **absent.TABLE,
             **GpioCommands(self.pins, self.lines).table(),

@@ -1,6 +1,7 @@
 """Parts that answer the program's outputs: the HC-SR04 ultrasonic range sensor."""
 
 import math
+import random
 
 from fpvcar.bench import soc as chip
 from fpvcar.bench.pigpiod.lines import Lines
@@ -20,12 +21,17 @@ def echo_us(range_m: float) -> int:
 
 
 class HcSr04:
-    """Triggered by a high pulse; its echo follows the world's range `index`."""
+    """Triggered by a high pulse; its echo follows the world's range `index`.
+
+    `off_m` is a fault: each range is off by up to so much.
+    """
 
     def __init__(
-        self, soc: chip.Soc, lines: Lines, trigger: int, echo: int, index: int
-    ) -> None:
+        self, soc: chip.Soc, lines: Lines, trigger: int, echo: int, index: int,
+        off_m: float = 0.0,
+    ) -> None:  # fmt: skip
         self._soc, self._lines = soc, lines
+        self._off_m, self._chance = off_m, random.Random(echo)
         self._echo, self._index = echo, index
         self._rose_us: int | None = None
         self._busy_until_us = 0
@@ -43,6 +49,7 @@ class HcSr04:
             return
         # One field of the world's block: stored whole, so its guard is not needed.
         range_m = float(self._soc.world.range_m[self._index])
+        range_m = abs(range_m + self._chance.uniform(-self._off_m, self._off_m))
         start_us = at_us + ECHO_AFTER_US
         self._busy_until_us = start_us + echo_us(range_m)
         self._lines.play(self._echo, [(start_us, 1), (self._busy_until_us, 0)])
