@@ -16,7 +16,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tests.bench import control, draw, firefox, links, load, memory, pipes, stops, video
+from tests.bench import (
+    buttons,
+    control,
+    draw,
+    firefox,
+    links,
+    load,
+    memory,
+    pipes,
+    recording,
+    sensors,
+    stops,
+    video,
+)
 from tests.bench.rig import Given, say
 from tests.bench.rows import HEAD, Curve, Note, Result, Row, line
 from tests.e2e.conftest import chromium
@@ -26,9 +39,12 @@ PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
     "video": video.rows,
     "firefox": firefox.rows,
     "control": control.rows,
+    "buttons": buttons.rows,
     "links": links.rows,
     "load": load.rows,
     "memory": memory.rows,
+    "sensors": sensors.rows,
+    "recording": recording.rows,
     "stop": stops.rows,
     "pipes": pipes.rows,
 }
