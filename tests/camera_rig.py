@@ -10,7 +10,7 @@ import numpy as np
 from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 
-from fpvcar import wire
+from fpvcar.wire.records import Record, parse_record_header
 
 
 class Camera:
@@ -38,9 +38,9 @@ class Camera:
             data += piece
         return data
 
-    def record(self) -> wire.Record:
-        length, key, captured = wire.parse_record_header(self._read(16))
-        return wire.Record(key, captured, self._read(length))
+    def record(self) -> Record:
+        length, key, captured = parse_record_header(self._read(16))
+        return Record(key, captured, self._read(length))
 
     def said(self) -> str:
         assert self.process.stderr

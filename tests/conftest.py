@@ -1,12 +1,29 @@
 """How long the tests that have a long form run: `--soak` is what `make soak` gives."""
 
+import signal
+
 import pytest
+from hypothesis import settings
+
+# No example is timed: the machine is shared. `make test` tries the same ones each time,
+# so that it is red for a reason in the change; `make soak` looks for new ones.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("soak", deadline=None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--soak", action="store_true", help="the long form of the tests marked soak"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # nohup and a shell's "&" ignore these, and a child would keep that: what is tested
+    # here is what Ctrl-C does to it. A handler is not inherited.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+    settings.load_profile("soak" if config.getoption("--soak") else "steady")
 
 
 @pytest.fixture(scope="session")

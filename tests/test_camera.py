@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import h264, wire
+from fpvcar import h264
 from fpvcar.camera import Camera
 from fpvcar.h264 import AccessUnit
+from fpvcar.wire.records import pack_record
 from tests.video_source import encode
 
 FAKE = str(Path(__file__).with_name("fake_camera.py"))
@@ -26,7 +27,7 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of wire records: 10 units, a key frame every fifth."""
     path = tmp_path_factory.mktemp("film") / "film"
     units = encode(frames=10, slices=4)
-    path.write_bytes(b"".join(wire.pack_record(h264.is_key(u), 0, u) for u in units))
+    path.write_bytes(b"".join(pack_record(h264.is_key(u), 0, u) for u in units))
     return path
 
 

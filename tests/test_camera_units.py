@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import config, h264, wire
+from fpvcar import config, h264, profiles
 from fpvcar.camera import Plain, Records, argv_of
 from fpvcar.h264 import AccessUnit
+from fpvcar.wire.records import pack_record
 from tests.video_source import decode, encode
 
 BENCH = Path(__file__).parents[1] / "hardware" / "bench.toml"
@@ -15,7 +16,7 @@ BENCH = Path(__file__).parents[1] / "hardware" / "bench.toml"
 def test_records_in_any_chunks() -> None:
     units = encode(frames=6)
     data = b"".join(
-        wire.pack_record(h264.is_key(unit), at, unit) for at, unit in enumerate(units)
+        pack_record(h264.is_key(unit), at, unit) for at, unit in enumerate(units)
     )
     for size in (1, 7, 5000, len(data)):
         records, got = Records(), []
@@ -52,16 +53,16 @@ def test_a_torn_unit_makes_the_silence_longer() -> None:
 
 
 def test_which_program() -> None:
-    profile = config.load(BENCH)
+    profile = profiles.load(BENCH)
     words, framed = argv_of(profile, Path("/run/soc"))
     assert words[1:5] == ["-m", "fpvcar.bench.camera", "--soc", "/run/soc"] and framed
     with pytest.raises(config.ConfigError, match="needs a bench"):
         argv_of(profile, None)
     for source, shown in (("bench", "world"), ("strip", "strip"), ("stamped",) * 2):
-        profile = config.load(BENCH, [f'camera.source = "{source}"'])
+        profile = profiles.load(BENCH, [f'camera.source = "{source}"'])
         words, _ = argv_of(profile, Path("/run/soc"))
         assert words[words.index("--source") + 1] == shown
-    profile = config.load(BENCH, ['camera.command = ["rpicam-vid", "-o", "-"]'])
+    profile = profiles.load(BENCH, ['camera.command = ["rpicam-vid", "-o", "-"]'])
     assert argv_of(profile, None) == (["rpicam-vid", "-o", "-"], False)
-    profile = config.load(BENCH, ['camera.source = "none"'])
+    profile = profiles.load(BENCH, ['camera.source = "none"'])
     assert argv_of(profile, None) == ([], False)

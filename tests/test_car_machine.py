@@ -28,7 +28,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from fpvcar import config, paths, wire
+from fpvcar import paths, profiles
 from fpvcar.access import Codes, Door, Rights
 from fpvcar.control import Control
 from fpvcar.devices.fake_pins import FakeBoard, FakePins
@@ -37,9 +37,10 @@ from fpvcar.gate import Cause
 from fpvcar.hub import Hub
 from fpvcar.wheels import Wheels
 from fpvcar.wheels_client import LEASE_NS
-from fpvcar.wire import Setpoint, WheelsReason
+from fpvcar.wire import down, up
+from fpvcar.wire.wheels import Answer, Setpoint, WheelsReason, pack_setpoint
 
-PROFILE = config.load(paths.HARDWARE / "bench.toml")
+PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 PINS = PROFILE.motor_pins()
 MS = 1_000_000
 STEP_NS = 5 * MS
@@ -50,24 +51,30 @@ GROWN_UP = "grownups"
 WHO = st.sampled_from([0, 0, 0, 1, 2])
 
 
-@dataclass
-class Board:
-    """What the hub asks of telemetry.Board."""
-
-    battery: wire.Battery | None = None
+class Lights:
+    """What the hub asks of panel.Panel."""
 
     def set_head(self, on: bool) -> None:
         """Nothing to light."""
 
-    def set_reversing(self, on: bool) -> None:
+    def follow(self, throttle: float, steer: float, stopped: bool) -> None:
+        """Nothing to light."""
+
+    def record(self, told: down.Recording | None) -> None:
         """Nothing to light."""
 
 
-class Ranges:
+class Senses:
     """No sensors."""
 
-    def told(self, now_s: float) -> tuple[wire.Range, ...]:
+    def ranges(self, now_s: float) -> tuple[down.Range, ...]:
         return ()
+
+    def battery(self, now_s: float) -> down.Battery | None:
+        return None
+
+    def health(self, now_s: float) -> down.Health:
+        return down.Health()
 
 
 class Camera:
@@ -84,7 +91,7 @@ class Page:
     ahead_ms: float
     session: Session | None = None
     seq: int = 0
-    sent: list[wire.Drive] = field(default_factory=list)
+    sent: list[up.Drive] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -106,7 +113,7 @@ class Car(RuleBasedStateMachine):
         self.pins = FakePins(lambda _: self.no_bridge_is_shorted())
         self.board: FakeBoard | None = None
         self.queue: list[tuple[int, bytes]] = []
-        self.answers: list[wire.Answer] = []
+        self.answers: list[Answer] = []
         self.delay_ns = self.latest_ns = 0
         self.connected = False
         self.picture_ns: int | None = self.now_ns
@@ -135,8 +142,8 @@ class Car(RuleBasedStateMachine):
             lambda: self.now_ns,
         )  # fmt: skip
         self.hub = Hub(
-            PROFILE, self.control, Door(Codes("123456", GROWN_UP)), Board(), Camera(),
-            Ranges(), self.welcome, lambda: self.now_ns / 1e9,
+            PROFILE, self.control, Door(Codes("123456", GROWN_UP)), Lights(), Camera(),
+            Senses(), self.welcome, lambda: self.now_ns / 1e9,
         )  # fmt: skip
         self.connected = True
         self.hear(self.wheels.connected(self.now_ns))
@@ -166,8 +173,8 @@ class Car(RuleBasedStateMachine):
             self.picture_ns = self.now_ns
         return None if self.picture_ns is None else now_s - self.picture_ns / 1e9
 
-    def welcome(self, code_needed: bool) -> wire.Welcome:
-        return wire.Welcome(
+    def welcome(self, code_needed: bool) -> down.Welcome:
+        return down.Welcome(
             1, "Car", "0", 0, 250, 40, 640, 480, 30.0, 0, code_needed, True, False
         )
 
@@ -175,7 +182,7 @@ class Car(RuleBasedStateMachine):
         if not self.connected:
             return False
         self.seq += 1
-        packet = wire.pack_setpoint(Setpoint(self.seq, now_ns + LEASE_NS, duties))
+        packet = pack_setpoint(Setpoint(self.seq, now_ns + LEASE_NS, duties))
         before_ns = self.queue[-1][0] if self.queue else 0  # no packet overtakes
         self.queue.append((max(now_ns + self.delay_ns, before_ns), packet))
         if self.delay_ns == 0:
@@ -191,7 +198,7 @@ class Car(RuleBasedStateMachine):
         if come:
             self.answers += self.wheels.receive(come, self.now_ns)
 
-    def hear(self, answers: list[wire.Answer]) -> None:
+    def hear(self, answers: list[Answer]) -> None:
         """`run` hears `wheels` on its loop, never from within `send`."""
         heard, self.answers = [*self.answers, *answers], []
         if self.connected:
@@ -257,7 +264,7 @@ class Car(RuleBasedStateMachine):
             self.void()
         page.session = Session("10.0.0.1", Rights(drive=True), PROFILE.gate.stale_s)
         page.seq = 0
-        self.say(page, wire.Hello(1, page.name, page.name, code))
+        self.say(page, up.Hello(1, page.name, page.name, code))
 
     @rule(who=WHO)
     def somebody_drops(self, who: int) -> None:
@@ -267,7 +274,7 @@ class Car(RuleBasedStateMachine):
             self.hub.leave(page.session)
         page.session = None
 
-    def say(self, page: Page, message: wire.Upward) -> None:
+    def say(self, page: Page, message: up.Upward) -> None:
         if page.session is None:
             return
         try:
@@ -278,7 +285,7 @@ class Car(RuleBasedStateMachine):
     def drive(self, page: Page, throttle: float, steer: float, late_ms: float) -> None:
         page.seq += 1
         at_ms = self.now_ns / 1e6 + page.ahead_ms - late_ms
-        drive = wire.Drive(page.seq, at_ms, throttle, steer)
+        drive = up.Drive(page.seq, at_ms, throttle, steer)
         page.sent.append(drive)
         if self.hub.drives(page.name) and page.session is not None and late_ms == 0:
             self.wishes += 1
@@ -323,8 +330,8 @@ class Car(RuleBasedStateMachine):
             self.say(page, old[number % len(old)])
         self.pass_time(20)
 
-    @rule(who=WHO, word=st.sampled_from([wire.Take(), wire.Release()]))
-    def the_wheel_changes_hands(self, who: int, word: wire.Upward) -> None:
+    @rule(who=WHO, word=st.sampled_from([up.Take(), up.Release()]))
+    def the_wheel_changes_hands(self, who: int, word: up.Upward) -> None:
         """Taken or given away, or asked for in vain."""
         page = self.pages[who]
         drove = self.hub.drives(page.name)
@@ -337,7 +344,7 @@ class Car(RuleBasedStateMachine):
         """The octagon."""
         page = self.pages[who]
         if page.session is not None:
-            self.say(page, wire.Estop())
+            self.say(page, up.Estop())
             if page.session is not None and self.held_by != "Mum":
                 self.held_by = page.name
 
@@ -352,7 +359,7 @@ class Car(RuleBasedStateMachine):
             self.held_by = None
             if self.control.decision.latches.hold is not None:
                 self.void()  # a neutral wish comes first
-        self.say(page, wire.Resume())
+        self.say(page, up.Resume())
 
     @rule(by=st.integers(0, 2), who=st.integers(0, 2))
     def somebody_stops_and_somebody_goes_on(self, by: int, who: int) -> None:

@@ -6,9 +6,10 @@ import time
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from fpvcar import drive_socket, wire
+from fpvcar import drive_socket
 from fpvcar.access import Rights
 from fpvcar.drive_socket import Session
+from fpvcar.wire import up
 
 UPGRADE = (
     "GET /ws HTTP/1.1\r\nHost: car\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -25,7 +26,7 @@ def masked(text: str) -> bytes:
 def test_between_two_messages_of_a_flood_others_have_their_turn() -> None:
     turns, seen, all_seen = 0, [], asyncio.Event()
 
-    def receive(session: Session, message: wire.Upward) -> None:
+    def receive(session: Session, message: up.Upward) -> None:
         session.client = "flood"
         seen.append(turns)
         if len(seen) == PINGS:

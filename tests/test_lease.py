@@ -2,9 +2,8 @@
 
 import pytest
 
-from fpvcar import wire
 from fpvcar.lease import AHEAD_MAX_NS, ROUNDING, Lease
-from fpvcar.wire import Setpoint, Status, WheelsReason
+from fpvcar.wire.wheels import Setpoint, Status, WheelsReason, pack_setpoint
 
 NOW_NS = 10**12
 MOST = (0.5, 0.25)
@@ -13,7 +12,7 @@ MOST = (0.5, 0.25)
 def packet(
     seq: int, drive: float = 0.0, steer: float = 0.0, ahead_ns: int = 100_000_000
 ) -> bytes:
-    return wire.pack_setpoint(Setpoint(seq, NOW_NS + ahead_ns, (drive, steer)))
+    return pack_setpoint(Setpoint(seq, NOW_NS + ahead_ns, (drive, steer)))
 
 
 def armed() -> Lease:
@@ -134,7 +133,7 @@ def test_a_bad_packet_stops_even_a_good_newest(bad: bytes, first: bool) -> None:
 
 
 def test_a_packet_for_another_car_is_bad() -> None:
-    one = wire.pack_setpoint(Setpoint(2, NOW_NS + 1000, (0.0,)))
+    one = pack_setpoint(Setpoint(2, NOW_NS + 1000, (0.0,)))
     assert armed().take([one], NOW_NS).answers[0].status == Status.STOPPED
 
 

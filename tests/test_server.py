@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar import config, paths
+from fpvcar import paths, profiles
 from fpvcar.server import Server, Sparing
-from tests.test_hub import House
+from tests.hub_rig import House
 
-PROFILE = config.load(paths.HARDWARE / "bench.toml")
+PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 FEW = msgspec.structs.replace(
     PROFILE, server=msgspec.structs.replace(PROFILE.server, max_viewers=2)
 )

@@ -1,9 +1,10 @@
 """The fan-out's policy with a clock in hand; nobody waits for the slow."""
 
-from fpvcar import stream, wire
+from fpvcar import stream
 from fpvcar.bitrate import LEAST_BITRATE, LinkReport
 from fpvcar.h264 import AccessUnit
 from fpvcar.stream import Frame, Stream, Viewer
+from fpvcar.wire.video import parse_video
 
 FRAME_S = 1 / 30
 
@@ -59,11 +60,11 @@ def test_a_unit_is_packed_once_for_all() -> None:
     first, second = one.next(True, bench.now_s), two.next(True, bench.now_s)
     assert first is not None and second is not None
     assert first.framed is second.framed
-    header, unit = wire.parse_video(first.packet)
+    header, unit = parse_video(first.packet)
     assert header == (True, 0, int(FRAME_S * 1e6), 4) and unit == b"unit"
     bench.publish("P")
     third = one.next(True, bench.now_s)
-    assert third is not None and wire.parse_video(third.packet)[0].sequence == 1
+    assert third is not None and parse_video(third.packet)[0].sequence == 1
 
 
 def test_a_frame_says_its_length_as_rfc_6455_does() -> None:

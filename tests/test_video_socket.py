@@ -13,10 +13,11 @@ import websockets
 from aiohttp import web
 from websockets.asyncio.client import ClientConnection, connect
 
-from fpvcar import household, video_socket, wire
+from fpvcar import household, video_socket
 from fpvcar.h264 import AccessUnit
 from fpvcar.stream import Stream
 from fpvcar.video_socket import serve_viewer
+from fpvcar.wire.video import VideoHeader, parse_video
 
 FRAME_S = 0.02
 KEY_BYTES, UNIT_BYTES = 30_000, 6_000
@@ -99,16 +100,14 @@ async def until(condition: Callable[[], object], timeout_s: float = 10.0) -> Non
             await asyncio.sleep(0.01)
 
 
-async def take(
-    viewer: ClientConnection, count: int
-) -> list[tuple[wire.VideoHeader, float]]:
+async def take(viewer: ClientConnection, count: int) -> list[tuple[VideoHeader, float]]:
     """The next headers and their pictures' ages on arrival."""
-    got: list[tuple[wire.VideoHeader, float]] = []
+    got: list[tuple[VideoHeader, float]] = []
     async with asyncio.timeout(20.0):
         while len(got) < count:
             data = await viewer.recv()
             assert isinstance(data, bytes)
-            header = wire.parse_video(data)[0]
+            header = parse_video(data)[0]
             got.append((header, time.monotonic() - header.capture_us / 1e6))
     return got
 
@@ -158,7 +157,7 @@ async def test_stalled_viewers_delay_nobody_and_hold_two_units(car: Car) -> None
     car.film()
     viewers = list(car.stream.viewers)
     async with car.viewer("?driver=1") as good:
-        got: list[tuple[wire.VideoHeader, float]] = []
+        got: list[tuple[VideoHeader, float]] = []
         most = 0
         for _ in range(100):
             got += await take(good, 1)

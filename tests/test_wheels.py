@@ -2,11 +2,11 @@
 
 import pytest
 
-from fpvcar import config, paths, wire
+from fpvcar import config, paths, profiles
 from fpvcar.devices.fake_pins import FakeBoard, FakeDeadMan, FakePins
 from fpvcar.devices.pins import PinsLost, PinsSilent
 from fpvcar.wheels import CHECKED_NS, FED_NS, RETRY_NS, SILENT_TRIES, Wheels
-from fpvcar.wire import Setpoint, Status, WheelsReason
+from fpvcar.wire.wheels import SETPOINT, Setpoint, Status, WheelsReason, pack_setpoint
 from tests.wheels_car import MOST, MS, Car, why
 
 
@@ -99,10 +99,10 @@ BAD = [
     b"\0" * 32,
     b"x" * 31,
     b"x" * 64,
-    wire.pack_setpoint(Setpoint(1, 2**63, (0.0,))),
-    wire.SETPOINT.pack(1, 1, 2, 1, 2**40, float("nan"), 0.0, 0.0, 0.0),
-    wire.SETPOINT.pack(1, 1, 2, 1, 2**40, MOST + 0.01, 0.0, 0.0, 0.0),
-    wire.SETPOINT.pack(2, 1, 2, 1, 2**40, 0.0, 0.0, 0.0, 0.0),
+    pack_setpoint(Setpoint(1, 2**63, (0.0,))),
+    SETPOINT.pack(1, 1, 2, 1, 2**40, float("nan"), 0.0, 0.0, 0.0),
+    SETPOINT.pack(1, 1, 2, 1, 2**40, MOST + 0.01, 0.0, 0.0, 0.0),
+    SETPOINT.pack(2, 1, 2, 1, 2**40, 0.0, 0.0, 0.0, 0.0),
 ]
 
 
@@ -223,12 +223,10 @@ def test_fault_while_switching_off_is_a_fault_too() -> None:
 
 
 def test_pin_that_may_not_be_used_is_tried_and_given_back() -> None:
-    motors = {
-        "drive": {"forward": 1, "reverse": 27},
-        "steer": {"forward": 24, "reverse": 23},
-    }
+    # parse() would refuse GPIO 1; a daemon may refuse others, by its own mask.
+    motors = config.Motors(config.Motor(1, 27), config.Motor(24, 23))
     board = FakeBoard(FakePins(), (), 0.0)
-    profile = config.parse({"car": {"name": "Test"}, "motors": motors})
+    profile = config.Profile(config.Car("Test"), motors)
     wheels = Wheels(profile, lambda: board, lambda: None)
     wheels.tick(0)
     assert board.closed and wheels.due_ns == RETRY_NS
@@ -329,7 +327,7 @@ class Refused:
 
     def __init__(self) -> None:
         self.said, self.tries, self.alarms = "no answer", 0, 0
-        profile = config.load(paths.HARDWARE / "bench.toml")
+        profile = profiles.load(paths.HARDWARE / "bench.toml")
         self.wheels = Wheels(profile, self._connect, self._alarm)
 
     def _connect(self) -> FakeBoard:

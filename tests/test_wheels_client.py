@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import wire
 from fpvcar.wheels_client import HUNG_NS, LEASE_NS, WheelsClient
-from fpvcar.wire import Answer, Status, WheelsReason
+from fpvcar.wire.wheels import Answer, Status, WheelsReason, pack_answer, parse_setpoint
 
 SOON_S = 5.0
 
@@ -35,7 +34,7 @@ class Wheels:
 
     def answer(self, seq: int, status: Status = Status.APPLIED) -> None:
         answer = Answer(status, WheelsReason.NONE, seq, 1)
-        self._peers[-1].send(wire.pack_answer(answer))
+        self._peers[-1].send(pack_answer(answer))
 
     def close(self) -> None:
         self._listener.close()
@@ -100,7 +99,7 @@ async def test_setpoint_and_answer(
     peer = await wheels.accept()
     now_ns = time.monotonic_ns()
     assert client.send((0.25, -0.5), now_ns)
-    setpoint = wire.parse_setpoint(peer.recv(64))
+    setpoint = parse_setpoint(peer.recv(64))
     assert setpoint == (1, now_ns + LEASE_NS, (0.25, -0.5))
     assert client.state == "absent", "not before it has answered"
     wheels.answer(1)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import paths, wire
-from fpvcar.wire import Status, WheelsReason
+from fpvcar import paths
+from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.wheels_rig import MARGIN_S, PINS, START_S, Client, Rig, free_port, until
 
 
@@ -112,7 +112,7 @@ def test_pigpiod_hangs(rig: Rig) -> None:
     rig.drive()
 
 
-def _applied(answer: wire.Answer | None) -> bool:
+def _applied(answer: Answer | None) -> bool:
     time.sleep(0.01)
     return answer is not None and answer.status == Status.APPLIED
 

@@ -4,7 +4,7 @@ import signal
 import time
 from pathlib import Path
 
-from fpvcar import config, paths
+from fpvcar import paths, profiles
 from fpvcar.devices.pins import MotorBoard, PinsFault
 from fpvcar.wheels import Wheels
 from fpvcar.wheels_socket import Service
@@ -17,7 +17,7 @@ def nobody() -> MotorBoard:
 def test_a_signal_that_ends_nothing_leaves_no_busy_loop(tmp_path: Path) -> None:
     """Its byte is taken from the pipe, or poll would return at once for good."""
     wheels = Wheels(
-        config.load(paths.HARDWARE / "bench.toml"), connect=nobody, alarm=lambda: None
+        profiles.load(paths.HARDWARE / "bench.toml"), connect=nobody, alarm=lambda: None
     )
     # A clock that stands still: the next try for the pins never comes due.
     with Service(wheels, tmp_path, lambda: 0) as service:

@@ -1,14 +1,14 @@
 """The wheels' core on fake pins, and a clock that is turned by hand."""
 
-from fpvcar import config, wire
+from fpvcar import profiles
 from fpvcar.config import Profile
 from fpvcar.devices.fake_pins import FakeBoard, FakePins
 from fpvcar.devices.pins import PinsFault
 from fpvcar.wheels import Wheels
-from fpvcar.wire import Answer, Setpoint, Status, WheelsReason
+from fpvcar.wire.wheels import Answer, Setpoint, Status, WheelsReason, pack_setpoint
 
 MS = 1_000_000
-PROFILE = config.parse(
+PROFILE = profiles.parse(
     {
         "car": {"name": "Test"},
         "motors": {
@@ -50,7 +50,7 @@ class Car:
     def packet(self, drive: float, ahead_ms: float = 100, steer: float = 0.0) -> bytes:
         self.seq += 1
         deadline_ns = self.now_ns + int(ahead_ms * MS)
-        return wire.pack_setpoint(Setpoint(self.seq, deadline_ns, (drive, steer)))
+        return pack_setpoint(Setpoint(self.seq, deadline_ns, (drive, steer)))
 
     def send(self, *packets: bytes) -> list[Answer]:
         return self.wheels.receive(packets, self.now_ns)

@@ -10,17 +10,17 @@ import sys
 import time
 from pathlib import Path
 
-from fpvcar import wire
 from fpvcar.wheels_client import WheelsClient
+from fpvcar.wire.wheels import Answer, Status
 
 
 async def main(runtime: Path, duty: float) -> None:
     """For ever, or until killed."""
     applied, driving = 0, False
 
-    def heard(answer: wire.Answer) -> None:
+    def heard(answer: Answer) -> None:
         nonlocal applied, driving
-        applied = applied + 1 if answer.status == wire.Status.APPLIED else 0
+        applied = applied + 1 if answer.status == Status.APPLIED else 0
         if applied == 10 and not driving:
             driving = True
             print("driving", flush=True)

@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fpvcar import config, paths, wire
+from fpvcar import paths, profiles
 from fpvcar.bench import soc as chip
-from fpvcar.wire import Status
+from fpvcar.wire.wheels import Answer, Setpoint, Status, pack_setpoint, parse_answer
 
 MARGIN_S = 0.4
 START_S = 20.0
 STEADY = 6
-PINS = config.load(paths.HARDWARE / "bench.toml").motor_pins()
+PINS = profiles.load(paths.HARDWARE / "bench.toml").motor_pins()
 
 
 def free_port() -> int:
@@ -159,19 +159,19 @@ class Client:
         until(connects, START_S, "no wheels")
         self.seq = 0
 
-    def hear(self) -> wire.Answer | None:
+    def hear(self) -> Answer | None:
         packet = self._socket.recv(64)
-        return wire.parse_answer(packet) if packet else None
+        return parse_answer(packet) if packet else None
 
     def flood(self, duty: float, packets: int) -> None:
         """Sends and never reads."""
         for _ in range(packets):
             self.seq += 1
             deadline_ns = time.monotonic_ns() + 100_000_000
-            setpoint = wire.Setpoint(self.seq, deadline_ns, (duty, 0.0))
-            self._socket.send(wire.pack_setpoint(setpoint))
+            setpoint = Setpoint(self.seq, deadline_ns, (duty, 0.0))
+            self._socket.send(pack_setpoint(setpoint))
 
-    def send(self, duty: float) -> wire.Answer | None:
+    def send(self, duty: float) -> Answer | None:
         self.flood(duty, 1)
         while True:
             answer = self.hear()

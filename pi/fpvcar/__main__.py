@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fpvcar import config, paths
+from fpvcar import config, paths, profiles
 
 ABOUT = """\
 Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated one:
@@ -16,7 +16,16 @@ Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated o
   fpvcar bench --host 0.0.0.0      the same for the whole LAN, with a QR code
   fpvcar run --profile my-car.toml        the car's service
   fpvcar wheels --profile my-car.toml     the process that owns the motor pins
+
+and what it recorded:
+
+  fpvcar log list DIR                     and: info, verify, recover, release
+  fpvcar replay FILE...                   does every setpoint come out the same again?
+  fpvcar replay --page FILE...            play it in a browser
+  fpvcar export --mp4 OUT.mp4 FILE...     a film; --csv, --parquet: tables
 """
+Act = Callable[[argparse.Namespace], int]
+Verb = Callable[[str, Act, str], argparse.ArgumentParser]
 
 
 def _profile(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +49,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     from fpvcar import app
 
-    profile = config.load(arguments.profile, arguments.overrides)
+    profile = profiles.load(arguments.profile, arguments.overrides)
     options = app.Options(
         arguments.host, arguments.port, paths.runtime_directory(), arguments.soc
     )
@@ -50,7 +59,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _wheels(arguments: argparse.Namespace) -> int:
     from fpvcar import wheels
 
-    profile = config.load(arguments.profile, arguments.overrides)
+    profile = profiles.load(arguments.profile, arguments.overrides)
     return wheels.main(profile, paths.runtime_directory())
 
 
@@ -75,9 +84,68 @@ def _camera(arguments: argparse.Namespace) -> int:
 def _stop(arguments: argparse.Namespace) -> int:
     from fpvcar.devices import pinctrl
 
-    profile = config.load(arguments.profile, arguments.overrides)
+    profile = profiles.load(arguments.profile, arguments.overrides)
     pinctrl.let_go(profile.motor_pins())
     return 0
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    if arguments.page:
+        from fpvcar.recording import page
+
+        return page.run(arguments.files, arguments.port, arguments.browser)
+    from fpvcar.recording import rerun
+
+    return rerun.run(arguments.files)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from fpvcar.recording import export
+
+    return export.run(arguments.kind, arguments.out, arguments.files, arguments.force)
+
+
+def _log(arguments: argparse.Namespace) -> int:
+    from fpvcar.recording import log
+
+    return log.run(arguments.what, arguments.files, arguments.out)
+
+
+def _recordings(verb: Verb) -> None:
+    """What is done with recordings."""
+    look = verb("log", _log, "what is in recordings, and whether they are whole")
+    look.add_argument(
+        "what", choices=["list", "info", "verify", "recover", "release"],
+        help="recover writes NAME.recovered.mcap: all but the damaged chunks; release: "
+        "kept minutes may go again",
+    )  # fmt: skip
+    look.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    look.add_argument("--out", type=Path, metavar="DIR", help="where recover writes")
+    replay = verb("replay", _replay, "runs the recorded wishes through the gate again")
+    replay.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    how = replay.add_mutually_exclusive_group()
+    how.add_argument(
+        "--check", action="store_true",
+        help="every setpoint has to come out bit for bit (the default)",
+    )  # fmt: skip
+    how.add_argument(
+        "--page", action="store_true", help="play them in a browser instead"
+    )
+    replay.add_argument("--port", type=int, default=8090, help="of --page; 0: any")
+    replay.add_argument("--browser", action="store_true", help="open the page, too")
+    export = verb("export", _export, "recordings as a film or as tables")
+    kinds = export.add_mutually_exclusive_group(required=True)
+    for kind, words in (
+        ("mp4", "the pictures, as they are, each with its true time"),
+        ("csv", "a folder of tables, one a topic"),
+        ("parquet", "the same as Parquet"),
+    ):
+        kinds.add_argument(
+            f"--{kind}", dest="kind", action="store_const", const=kind, help=words
+        )
+    export.add_argument("--force", action="store_true", help="replace OUT")
+    export.add_argument("out", type=Path, metavar="OUT")
+    export.add_argument("files", nargs="+", type=Path, metavar="FILE")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -90,9 +158,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("-v", "--verbose", action="store_true", help="say more")
     verbs = top.add_subparsers(metavar="VERB", required=True)
 
-    def verb(
-        name: str, act: Callable[[argparse.Namespace], int], words: str
-    ) -> argparse.ArgumentParser:
+    def verb(name: str, act: Act, words: str) -> argparse.ArgumentParser:
         made = verbs.add_parser(name, help=words, description=words)
         made.set_defaults(act=act)
         return made
@@ -115,6 +181,7 @@ def parser() -> argparse.ArgumentParser:
     camera.add_argument("source", choices=["bench"])
     camera.add_argument("rest", nargs=argparse.REMAINDER)
     _profile(verb("stop", _stop, "turns the motor pins to inputs with pull-down"))
+    _recordings(verb)
     return top
 
 

@@ -1,9 +1,11 @@
 """Wiring only: builds every part of `run` and hands each its collaborators."""
 
 import asyncio
+import gc
 import logging
 import signal
 import ssl
+import sys
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -12,21 +14,37 @@ from typing import Any
 
 from aiohttp import web
 
-from fpvcar import __version__, access, doorway, household, paths, watchdog, wire
+from fpvcar import __version__, access, depth_eye, doorway, household, paths, watchdog
 from fpvcar.camera import Camera, argv_of
 from fpvcar.config import Profile
 from fpvcar.control import Control
+from fpvcar.depth_eye import DepthEye
+from fpvcar.devices.health import HealthThread, Machine
+from fpvcar.h264 import AccessUnit
 from fpvcar.hub import Hub
+from fpvcar.metrics import Metrics
+from fpvcar.panel import Panel
+from fpvcar.recording import figures
+from fpvcar.recording.desk import Desk
+from fpvcar.recording.feed import Parts
+from fpvcar.recording.format import Health, health_of
+from fpvcar.recording.library import files_in
+from fpvcar.recordings_api import Recordings, Shown
+from fpvcar.senses import Senses
 from fpvcar.sensors import Ranges
 from fpvcar.server import Server, Sparing, own_fault
 from fpvcar.stream import Stream
-from fpvcar.telemetry import Board
+from fpvcar.telemetry import Fuel
 from fpvcar.wheels_client import WheelsClient
+from fpvcar.wire import down
+from fpvcar.wire.refusing import VERSION
 
 DRIVE_EVERY_MS = 40
 IDLE_S = 10.0
 """How long a connection may be without a whole request, its first one included."""
 LINGER_S = 1.0
+SWITCH_S = 0.001
+"""A thread that was woken, or the loop, waits so long for another one's Python."""
 log = logging.getLogger("fpvcar.run")
 
 
@@ -49,10 +67,16 @@ class Running:
         self.tls = self._tls()
         self.stream = Stream(most_bitrate=profile.camera.bitrate)
         argv, framed = argv_of(profile, options.soc)
-        self.camera = Camera(argv, framed, self.stream.publish)
+        self.camera = Camera(argv, framed, self._picture)
         self.stream.source = self.camera
-        self.board = Board(profile)
+        self.panel = Panel(profile)
         self.ranges = Ranges(profile)
+        looks = depth_eye.argv_of(profile.depth, options.soc)
+        self.eye = DepthEye(looks, self.ranges.depth)
+        self.fuel = Fuel(profile)
+        recordings = household.recordings_directory(profile.recording.directory)
+        self.health = HealthThread(Machine(disk=recordings))
+        self.senses = Senses(self.ranges, self.fuel, self.health)
         self.wheels = WheelsClient(
             options.runtime / "wheels.sock",
             on_answer=lambda answer: self.control.wheels_answer(answer),
@@ -62,24 +86,52 @@ class Running:
             profile,
             send=self.wheels.send,
             picture_age_s=self.camera.age_s,
-            volts=self._volts,
+            volts=lambda: self.fuel.volts(time.monotonic()),
             ranges=self.ranges.told,
             changed=lambda: self.hub.changed.set(),
         )
+        self.desk = Desk(
+            profile,
+            recordings,
+            Parts(self.ranges.told, self.senses.battery, self._health,
+                  self.camera.request_key, tuple(self.panel.buttons)),
+        )  # fmt: skip
+        self.control.watcher = self.desk.feed.step
+        self.control.weak = self.health.weak
+        self.panel.watcher = self.desk.feed.panel
         door = access.Door(household.load_codes(self.state_directory))
         self.hub = Hub(
-            profile, self.control, door, self.board, self.camera, self.ranges,
-            self._welcome,
+            profile, self.control, door, self.panel, self.camera, self.senses,
+            self._welcome, book=self.desk.feed,
         )  # fmt: skip
+        self.metrics = Metrics(
+            self.control, self.senses, self.stream, self.camera, self.hub,
+            pins=lambda: self.panel.state,
+        )  # fmt: skip
+        recorded = self.desk.feed.told
+        self.metrics.more.append(lambda now_s: figures.metrics(recorded))
+        self.metrics.more_faults.append(lambda now_s: figures.faults(recorded))
         limits = profile.server
         self.places = doorway.places(limits.max_connections, limits.max_per_address)
         self.server = Server(
-            profile, self.hub, self.stream, paths.WEB, self.status, self.places.know
-        )
+            profile, self.hub, self.stream, paths.WEB, self.status, self.places.know,
+            self.metrics, self.panel, eye=self.eye,
+            recordings=Recordings(
+                lambda: files_in(self.desk.directory),
+                Shown(profile.car.name, seat=True), door,
+                driven=lambda: self.control.decision.reason != "nobody",
+            ),
+        )  # fmt: skip
 
-    def _volts(self) -> float | None:
-        battery = self.board.battery
-        return battery.volts if battery else None
+    def _picture(self, unit: AccessUnit) -> None:
+        self.stream.publish(unit)  # first: nobody waits for the recorder
+        self.desk.feed.picture(unit)
+
+    def _health(self) -> Health:
+        return health_of(
+            self.camera.state, self.control.wheels, self.panel.state,
+            len(self.hub.sessions), self.senses.health(time.monotonic()),
+        )  # fmt: skip
 
     def _tls(self) -> ssl.SSLContext | None:
         if access.is_loopback(self.options.host):
@@ -91,10 +143,10 @@ class Running:
             log.warning("https is off: %s", fault)
             return None
 
-    def _welcome(self, code_needed: bool) -> wire.Welcome:
+    def _welcome(self, code_needed: bool) -> down.Welcome:
         profile = self.profile
-        return wire.Welcome(
-            v=wire.VERSION,
+        return down.Welcome(
+            v=VERSION,
             car=profile.car.name,
             version=__version__,
             clock_us=time.monotonic_ns() // 1000,
@@ -121,7 +173,7 @@ class Running:
             "duties": self.control.duties,
             "wheels": self.control.wheels,
             "camera": self.camera.state,
-            "board": self.board.state,
+            "board": self.panel.state,
             "pages": self.hub.reports(),
             "video": [one.stats(now_s)._asdict() for one in self.stream.viewers],
             "bitrate_wanted": self.stream.bitrate.wanted,
@@ -156,8 +208,13 @@ class Running:
             self.wheels.run(),
             self.camera.run(),
             self.hub.run(),
-            self.board.watch(),
+            self.panel.watch(),
+            self.panel.run(),
             self.ranges.watch(),
+            self.fuel.watch(),
+            self.eye.run(),
+            self.health.watch(),
+            self.desk.feed.run(),
             self._serve(),
             watchdog.run(watchdog.Watchdog()),
         ]
@@ -166,11 +223,15 @@ class Running:
 async def run(profile: Profile, options: Options) -> int:
     """Runs the car until SIGTERM or SIGINT, or until a part of it ends."""
     running = Running(profile, options)
+    sys.setswitchinterval(SWITCH_S)
+    gc.collect()
+    gc.freeze()  # what lives as long as `run`: to go through it takes a lease's time
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
-    running.board.start()
-    running.ranges.start()
+    running.desk.recorder.start()
+    for part in (running.panel, running.ranges, running.fuel, running.health):
+        part.start()
     jobs = [asyncio.create_task(job) for job in running.jobs()]
     asked = asyncio.create_task(ended.wait())
     try:
@@ -184,5 +245,6 @@ async def run(profile: Profile, options: Options) -> int:
         for job in [*jobs, asked]:
             job.cancel()
         await asyncio.gather(*jobs, asked, return_exceptions=True)
-        running.ranges.stop()
-        running.board.stop()
+        for part in (running.health, running.fuel, running.ranges, running.panel):
+            part.stop()
+        running.desk.recorder.stop()  # last: what the others ended with is in it

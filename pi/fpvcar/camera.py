@@ -18,10 +18,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from fpvcar import h264, wire
+from fpvcar import h264
 from fpvcar.camera_process import CameraProcess
 from fpvcar.config import ConfigError, Profile
 from fpvcar.h264 import AccessUnit
+from fpvcar.wire.records import RECORD_HEADER, parse_record_header
+from fpvcar.wire.refusing import WireError
 
 IDLE_S, IDLE_MOST_S = 0.002, 0.016
 """Silence that ends a plain unit; doubled each time it tore one."""
@@ -75,7 +77,7 @@ class Splitter(Protocol):
 
 
 class Records:
-    """Length-prefixed records of wire.pack_record."""
+    """Length-prefixed records, as wire/records.py draws them."""
 
     def __init__(self) -> None:
         self.idle_s: float | None = None
@@ -86,11 +88,9 @@ class Records:
         """Stamps lie never in the future, as the page's clock is ours."""
         self._buffer += data
         units = []
-        head = wire.RECORD_HEADER.size
+        head = RECORD_HEADER.size
         while len(self._buffer) >= head:
-            length, key, capture_us = wire.parse_record_header(
-                bytes(self._buffer[:head])
-            )
+            length, key, capture_us = parse_record_header(bytes(self._buffer[:head]))
             if len(self._buffer) < head + length:
                 break
             unit = bytes(self._buffer[head : head + length])
@@ -278,7 +278,7 @@ class Camera:
         self._bytes_s = self._bytes_s or now_ns / 1e9
         try:
             self._deliver(self._splitter.feed(data, now_ns // 1000), now_ns)
-        except wire.WireError as fault:
+        except WireError as fault:
             self._fail(str(fault))
             return
         if self._splitter.idle_s is not None:

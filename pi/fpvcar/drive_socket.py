@@ -1,4 +1,4 @@
-"""/ws/drive: one session a socket; what each message may do. See wire.py.
+"""/ws/drive: one session a socket; what each message may do. See wire/up.py.
 
 A session never blocks another: each has a sender of its own, in which the newest
 state replaces an older one that was not sent yet.
@@ -11,10 +11,12 @@ from collections.abc import Callable
 
 from aiohttp import WSMsgType, web
 
-from fpvcar import access, wire
+from fpvcar import access
 from fpvcar.access import Rights
 from fpvcar.gate import Freshness
-from fpvcar.wire import WireError
+from fpvcar.wire import down, up
+from fpvcar.wire.refusing import WireError
+from fpvcar.wire.text import DRIVE_MAX_BYTES, encode_downward
 
 MESSAGES_PER_S = 250.0
 STRIKES = 3
@@ -25,7 +27,7 @@ HELLO_S = 5.0
 CLOSE_S = 1.0
 FLOOD_PER_S, FLOOD_BURST, FLOOD_PAUSE_S = 500.0, 5000.0, 0.001
 """More than a slip: each message too many then takes time, and TCP slows its sender."""
-TOO_MANY = wire.Error(
+TOO_MANY = down.Error(
     "too many messages", "", f"{MESSAGES_PER_S:.0f} a second", "send fewer; dropped"
 )
 log = logging.getLogger("fpvcar.socket")
@@ -44,18 +46,18 @@ class Session:
         self.fresh = Freshness(stale_s)
         self.meter = access.Meter(MESSAGES_PER_S, MESSAGES_PER_S)
         self.patience = access.Meter(FLOOD_PER_S, FLOOD_BURST)
-        self.report: wire.Report | None = None
+        self.report: up.Report | None = None
         self.unknown = 0
         self.closing = ""
         self._strikes = 0
         self._said_s: dict[str, float] = {}
-        self._state: wire.State | None = None
-        self._outbox: deque[wire.Downward] = deque(maxlen=OUTBOX_MAX)
+        self._state: down.State | None = None
+        self._outbox: deque[down.Downward] = deque(maxlen=OUTBOX_MAX)
         self._wake = asyncio.Event()
 
-    def say(self, message: wire.Downward) -> None:
+    def say(self, message: down.Downward) -> None:
         """Queues a message; of states only the newest waits."""
-        if isinstance(message, wire.State):
+        if isinstance(message, down.State):
             self._state = message
         else:
             self._outbox.append(message)
@@ -66,7 +68,7 @@ class Session:
         self.closing = self.closing or reason
         self._wake.set()
 
-    def refuse(self, error: wire.Error) -> None:
+    def refuse(self, error: down.Error) -> None:
         """A malformed message: an error, and the third in a row closes."""
         self.say(error)
         self._strikes += 1
@@ -77,7 +79,7 @@ class Session:
         """A good message ends the row of bad ones."""
         self._strikes = 0
 
-    def deny(self, error: wire.Error, now_s: float) -> None:
+    def deny(self, error: down.Error, now_s: float) -> None:
         """A well-formed message that may not be: said at most once a second."""
         if now_s - self._said_s.get(error.what, -1.0) >= 1.0:
             self._said_s[error.what] = now_s
@@ -89,10 +91,10 @@ class Session:
             await self._wake.wait()
             self._wake.clear()
             while self._outbox:
-                await ws.send_str(wire.encode_downward(self._outbox.popleft()))
+                await ws.send_str(encode_downward(self._outbox.popleft()))
             if self._state is not None:
                 state, self._state = self._state, None
-                await ws.send_str(wire.encode_downward(state))
+                await ws.send_str(encode_downward(state))
             if self.closing and not self._outbox:
                 await ws.close(code=4000, message=self.closing.encode()[:120])
 
@@ -100,12 +102,12 @@ class Session:
 async def serve(
     request: web.Request,
     session: Session,
-    receive: Callable[[Session, wire.Upward], None],
+    receive: Callable[[Session, up.Upward], None],
     clock_s: Callable[[], float],
 ) -> web.WebSocketResponse:
     """Runs one /ws/drive socket until it ends. `receive` is the hub's."""
     ws = web.WebSocketResponse(
-        compress=False, max_msg_size=16 * wire.DRIVE_MAX_BYTES, heartbeat=10.0,
+        compress=False, max_msg_size=16 * DRIVE_MAX_BYTES, heartbeat=10.0,
         timeout=CLOSE_S, autoping=False,
     )  # fmt: skip
     await ws.prepare(request)
@@ -148,15 +150,15 @@ def _take(
     session: Session,
     kind: WSMsgType,
     data: str | bytes,
-    receive: Callable[[Session, wire.Upward], None],
+    receive: Callable[[Session, up.Upward], None],
 ) -> None:
     if kind is not WSMsgType.TEXT:
-        session.refuse(wire.Error("binary frame refused", "", "JSON text frames"))
+        session.refuse(down.Error("binary frame refused", "", "JSON text frames"))
         return
     try:
-        message = wire.parse_upward(data)
+        message = up.parse_upward(data)
     except WireError as fault:
-        session.refuse(wire.Error(fault.what, fault.value, fault.limit))
+        session.refuse(down.Error(fault.what, fault.value, fault.limit))
         return
     session.fine()
     if message is None:

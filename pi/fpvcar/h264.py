@@ -10,7 +10,7 @@ and its parser holds a frame until the next one begins.
 
 from typing import NamedTuple
 
-from fpvcar.wire import UNIT_MAX_BYTES
+from fpvcar.wire.video import UNIT_MAX_BYTES
 
 IDR, SEI, SPS, PPS, AUD = 5, 6, 7, 8, 9
 SLICES = frozenset({1, 2, IDR})

@@ -32,6 +32,11 @@ def state_directory() -> Path:
     return path
 
 
+def recordings_directory(told: str) -> Path:
+    """Where a car records: as its profile says, or beside its codes. Not made here."""
+    return Path(told or state_directory() / "recordings").expanduser()
+
+
 def load_codes(directory: Path) -> Codes:
     """The codes of this car; made at the first start, by one process only."""
     path = directory / "codes.json"

@@ -8,8 +8,8 @@ until it has had a zero, so that nothing moves by surprise.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fpvcar import wire
-from fpvcar.wire import Answer, Setpoint, Status, WheelsReason
+from fpvcar.wire.refusing import WireError
+from fpvcar.wire.wheels import Answer, Setpoint, Status, WheelsReason, parse_setpoint
 
 AHEAD_MAX_NS = 150_000_000
 """A deadline further ahead than this is refused: the clock or the sender is wrong."""
@@ -44,7 +44,7 @@ class Lease:
         for packet in packets:
             try:
                 setpoints.append(self._parse(packet))
-            except wire.WireError as fault:
+            except WireError as fault:
                 bad = fault
         answers = []
         if bad is not None:
@@ -85,13 +85,13 @@ class Lease:
         return Answer(Status.STOPPED, self.reason, self.seq, now_ns)
 
     def _parse(self, packet: bytes) -> Setpoint:
-        setpoint = wire.parse_setpoint(packet)
+        setpoint = parse_setpoint(packet)
         if len(setpoint.duties) != len(self._most):
             count = len(setpoint.duties)
-            raise wire.WireError("motors", count, str(len(self._most)))
+            raise WireError("motors", count, str(len(self._most)))
         for duty, most in zip(setpoint.duties, self._most, strict=True):
             if abs(duty) > most + ROUNDING:
-                raise wire.WireError("duty", duty, f"-{most:.3f} to {most:.3f}")
+                raise WireError("duty", duty, f"-{most:.3f} to {most:.3f}")
         return setpoint
 
     def _refusal(self, setpoint: Setpoint, now_ns: int) -> WheelsReason | None:

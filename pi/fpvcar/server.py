@@ -1,21 +1,27 @@
-"""aiohttp: the pages, /ws/drive, /ws/video, /api/..., /healthz. See hub.py for acts."""
+"""aiohttp: pages, /ws/..., /api/..., /healthz, /metrics. Acts: hub.py, panel.py."""
 
 import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Protocol
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from fpvcar import access, drive_socket, video_socket, wire
+from fpvcar import access, buttons_socket, drive_socket, video_socket
 from fpvcar.access import Rights
 from fpvcar.config import Profile
+from fpvcar.depth_eye import DepthEye
 from fpvcar.doorway import KEPT, Places
 from fpvcar.drive_socket import Closing, Session
 from fpvcar.hub import Hub
+from fpvcar.metrics import CONTENT_TYPE
+from fpvcar.panel import Panel
+from fpvcar.recordings_api import Recordings
 from fpvcar.stream import Stream
+from fpvcar.wire import up
 
 PAGE_TYPES = {
     ".html": "text/html",
@@ -26,6 +32,10 @@ PAGE_TYPES = {
     ".json": "application/json",
     ".webmanifest": "application/manifest+json",
 }
+PAGES = {
+    "": "index.html", "buttons": "buttons.html", "recordings": "recordings.html",
+}  # fmt: skip
+"""What may be left out of an address."""
 HEADERS = {
     "Cache-Control": "no-cache",
     "X-Content-Type-Options": "nosniff",
@@ -77,21 +87,36 @@ class Sparing(logging.Filter):
         return True
 
 
+class Figures(Protocol):
+    """What the routes ask of metrics.Metrics."""
+
+    def text(self) -> str:
+        """What /metrics says."""
+
+    def faults(self) -> list[str]:
+        """Why /healthz says 503; empty: all is well."""
+
+
 class Server:
-    """The routes of one car. `state()` is what /api/status says."""
+    """The routes of one car. `status()` is what /api/status says."""
 
     def __init__(
         self, profile: Profile, hub: Hub, stream: Stream, web_root: Path,
         status: Callable[[], dict[str, object]],
         know: Callable[[str], None] = lambda address: None,
+        figures: Figures | None = None, panel: Panel | None = None,
+        recordings: Recordings | None = None, eye: DepthEye | None = None,
     ) -> None:  # fmt: skip
         """`know(address)`: somebody who may drive is there."""
+        self._figures, self._panel = figures, panel
+        self._recordings, self._eye = recordings, eye
         self._profile, self._hub, self._stream = profile, hub, stream
         self._web_root, self._status = web_root.resolve(), status
         self._know = know
         most = profile.server.max_viewers
         # Beyond the watchers: room in which a driver says hello.
         self._drive_places = Places(most + KEPT, most)
+        self._buttons_places = Places(most, most)
 
     def application(self) -> web.Application:
         """The aiohttp application; made once per `run`."""
@@ -100,9 +125,15 @@ class Server:
         )
         app.router.add_get("/ws/drive", self._drive)
         app.router.add_get("/ws/video", self._video)
+        if self._panel is not None:
+            app.router.add_get("/ws/buttons", self._buttons)
         app.router.add_get("/api/ping", self._ping)
         app.router.add_get("/api/status", self._status_page)
         app.router.add_get("/healthz", self._health)
+        app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/api/depth.png", self._depth)
+        if self._recordings is not None:
+            self._recordings.add_to(app)
         app.router.add_get("/{path:.*}", self._page)
         return app
 
@@ -153,10 +184,10 @@ class Server:
             self._hub.leave(session)
             self._drive_places.leave(address)
 
-    def _receive(self, session: Session, message: wire.Upward) -> None:
+    def _receive(self, session: Session, message: up.Upward) -> None:
         """The hub's; a watcher too many goes again, a driver never does."""
         self._hub.receive(session, message)
-        if not isinstance(message, wire.Hello | wire.Unlock):
+        if not isinstance(message, up.Hello | up.Unlock):
             return
         most = self._profile.server.max_viewers
         if self._hub.may_drive(session.client):
@@ -177,6 +208,19 @@ class Server:
             request, self._stream, lambda: self._hub.drives(client)
         )
 
+    async def _buttons(self, request: web.Request) -> web.StreamResponse:
+        assert self._panel is not None  # else there is no such route
+        address = request.remote or ""
+        full = self._buttons_places.enter(address)
+        if full is not None:
+            raise web.HTTPServiceUnavailable(
+                text=f"{full} already at /ws/buttons (server.max_viewers).\n"
+            )
+        try:
+            return await buttons_socket.serve(request, self._panel)
+        finally:
+            self._buttons_places.leave(address)
+
     async def _ping(self, request: web.Request) -> web.Response:
         clock_us = time.monotonic_ns() // 1000
         return web.json_response({"clock_us": clock_us}, headers=HEADERS)
@@ -185,17 +229,38 @@ class Server:
         return web.json_response(self._status(), headers=HEADERS)
 
     async def _health(self, request: web.Request) -> web.Response:
-        return web.Response(text="ok\n", headers=HEADERS)
+        faults = self._figures.faults() if self._figures else []
+        if not faults:
+            return web.Response(text="ok\n", headers=HEADERS)
+        text = "".join(f"{fault}\n" for fault in faults)
+        return web.Response(status=503, text=text, headers=HEADERS)
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        text = self._figures.text() if self._figures else ""
+        headers = {**HEADERS, "Content-Type": CONTENT_TYPE}
+        return web.Response(body=text.encode(), headers=headers)
+
+    async def _depth(self, request: web.Request) -> web.Response:
+        """The depth camera's last small picture."""
+        png = self._eye.png if self._eye else b""
+        if not png:
+            raise web.HTTPNotFound(text="There is no depth picture.\n")
+        return web.Response(body=png, content_type="image/png", headers=HEADERS)
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
-        name = request.match_info["path"] or "index.html"
-        path = self._web_root / name.replace("\0", "?")
-        kind = PAGE_TYPES.get(path.suffix)
-        try:
-            path = path.resolve()
-            found = path.is_relative_to(self._web_root) and path.is_file()
-        except OSError:  # say, a name that is too long
-            found = False
-        if kind is None or not found:
-            raise web.HTTPNotFound(text=f"There is no /{_shown(name)} here.\n")
-        return web.FileResponse(path, headers={**HEADERS, "Content-Type": kind})
+        name = PAGES.get(request.match_info["path"], request.match_info["path"])
+        return page_response(self._web_root, name)
+
+
+def page_response(root: Path, name: str) -> web.FileResponse:
+    """A file of the page; `root` is resolved. Raises HTTPNotFound."""
+    path = root / name.replace("\0", "?")
+    kind = PAGE_TYPES.get(path.suffix)
+    try:
+        path = path.resolve()
+        found = path.is_relative_to(root) and path.is_file()
+    except OSError:  # say, a name that is too long
+        found = False
+    if kind is None or not found:
+        raise web.HTTPNotFound(text=f"There is no /{_shown(name)} here.\n")
+    return web.FileResponse(path, headers={**HEADERS, "Content-Type": kind})

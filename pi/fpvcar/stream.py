@@ -18,9 +18,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from fpvcar import wire
 from fpvcar.bitrate import Bitrate, LinkReport
 from fpvcar.h264 import AccessUnit
+from fpvcar.wire.video import pack_video
 
 WAITING_MAX = 2
 POOL_S = 0.5
@@ -174,6 +174,8 @@ class Stream:
     ) -> None:
         self.source = source
         self.viewers: list[Viewer] = []
+        self.gone = (0, 0, 0)
+        """Frames, bytes and drops of viewers that have left."""
         self.sequence = 0
         self.bitrate = Bitrate(most_bitrate)
         self._clock_s = clock_s
@@ -185,7 +187,7 @@ class Stream:
     def publish(self, unit: AccessUnit) -> None:
         """Hands a unit to every viewer, the driver first; never waits."""
         now_s = self._clock_s()
-        packet = wire.pack_video(unit.key, self.sequence, unit.capture_us, unit.data)
+        packet = pack_video(unit.key, self.sequence, unit.capture_us, unit.data)
         self.sequence += 1
         self._newest = Frame(unit.key, unit.capture_us, packet, framed(packet))
         for viewer in sorted(self.viewers, key=lambda one: not one.is_driver()):
@@ -211,6 +213,10 @@ class Stream:
     def remove(self, viewer: Viewer) -> None:
         """The viewer is gone."""
         self.viewers.remove(viewer)
+        frames, sent, dropped = self.gone
+        self.gone = (
+            frames + viewer.frames, sent + viewer.bytes, dropped + viewer.dropped
+        )  # fmt: skip
 
     def report(self, viewer: Viewer, link: LinkReport) -> None:
         """What a viewer's link does; the driver's sets the bitrate."""

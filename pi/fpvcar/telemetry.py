@@ -1,22 +1,43 @@
-"""What is slow and harmless on the pins: lights and the battery."""
+"""The battery's gauge: how full it is, how old that is, and what is wrong with it."""
 
 import contextlib
 import math
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from fpvcar import config, lights, wire
-from fpvcar.devices.i2c import I2cError, PigpioI2c
+from fpvcar import config
+from fpvcar.devices import buses
+from fpvcar.devices.i2c import I2cError, Open, OpenDevice
 from fpvcar.devices.ina219 import Ina219, Reading
 from fpvcar.devices.pigpio_pins import PigpioPins
-from fpvcar.devices.pins import Pins, PinsFault
-from fpvcar.pin_thread import PinThread
+from fpvcar.devices.pins import PinsFault
+from fpvcar.jumps import NOISY, Jumps
+from fpvcar.pin_thread import ANSWER_S, Worker
+from fpvcar.wire import down
 
-BATTERY_EVERY_S = 0.2
-SENSOR_RETRY_S = 2.0
+BATTERY_EVERY_S = 0.08
+"""12 a second, so that none is 0.1 s old; an average takes the chip 0.07 s."""
+SILENT_S = 0.5
+"""A chip that answers and has no new average for so long is set up anew."""
+AGAIN_S = 2.0
+YOUNG_S = 1.0
+"""How old a voltage may be for motors to be reckoned by it."""
+JUMP_V = 1.5
+"""From one average to the next, to and fro: no driver's thumb, but a loose contact."""
 LOW_SHARE = 0.1
 STEADY_S = 3.0
 """Time constant of the charge: a spurt does not make a battery empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A reading and what follows; `share` is what is left, 0 to 1."""
+
+    volts: float
+    amps: float
+    share: float
+    low: bool
 
 
 class Gauge:
@@ -27,7 +48,7 @@ class Gauge:
         self._steady_v: float | None = None
         self._at_s = 0.0
 
-    def add(self, reading: Reading, now_s: float) -> wire.Battery:
+    def add(self, reading: Reading, now_s: float) -> Charge:
         """`share` and `low` follow the voltage of the last seconds, `volts` is now."""
         if self._steady_v is None:
             self._steady_v = reading.volts
@@ -37,83 +58,92 @@ class Gauge:
         span_v = self._battery.full_v - self._battery.empty_v
         share = (self._steady_v - self._battery.empty_v) / span_v
         share = min(max(share, 0.0), 1.0)
-        return wire.Battery(reading.volts, reading.amps, share, share <= LOW_SHARE)
+        return Charge(reading.volts, reading.amps, share, share <= LOW_SHARE)
 
 
-class Board(PinThread):
-    """Lights and battery of one car. `battery` is None while no sensor answers."""
+class Fuel(Worker):
+    """The battery's sensor, read 12 times a second in a thread of its own.
+
+    One wake a reading. A chip that is absent, refuses or is stuck is said so with the
+    age of its last word, and tried again.
+    """
 
     def __init__(
         self, profile: config.Profile, clock_s: Callable[[], float] = time.monotonic
     ) -> None:
-        super().__init__("board", profile.pins)
-        self.battery: wire.Battery | None = None
+        super().__init__("battery")
+        self.readings = 0
         self._profile, self._clock_s = profile, clock_s
-        self._head = self._reversing = False
+        self._gauge, self._jumps = Gauge(profile.battery), Jumps(JUMP_V)
+        self._last: tuple[Charge, float] | None = None
 
-    def set_head(self, on: bool) -> None:
-        """Head lights."""
-        self._head = on
-        self.wake()
+    def told(self, now_s: float) -> down.Battery | None:
+        """As the page gets it; None for a car without such a sensor."""
+        if self._profile.battery.address is None:
+            return None
+        if self._last is None:
+            return down.Battery(None, None, None, False, None, self.state)
+        last, at_s = self._last
+        age_s = max(0.0, now_s - at_s)
+        return down.Battery(
+            last.volts, last.amps, last.share, last.low, age_s, self.state
+        )
 
-    def set_reversing(self, on: bool) -> None:
-        """Rear lights: they shine while the car reverses."""
-        if on != self._reversing:
-            self._reversing = on
-            self.wake()
+    def volts(self, now_s: float) -> float | None:
+        """The voltage, while it is young; None else."""
+        if self._last is None or now_s - self._last[1] > YOUNG_S:
+            return None
+        return self._last[0].volts
 
     # --- the thread ---
 
-    def work(self, pins: PigpioPins) -> None:
-        """Shows the lights and reads the battery."""
-        shown: dict[int, int] = {}
-        with contextlib.closing(self._readings(pins)) as readings:
+    def live(self) -> None:
+        """Reads it, on whichever back end. Raises PinsFault."""
+        if self._profile.battery.address is None:
+            self.say("none")
             while not self.ending:
-                self._show(pins, shown, self._levels())
-                self.battery = next(readings)
-                self.pause(BATTERY_EVERY_S)
-        self._show(pins, shown, dict.fromkeys(shown, 0))
+                self.pause(3600.0)
+        elif self._profile.i2c.backend == "linux":
+            self._watch(buses.kernel(), self._profile.battery.address)
+        else:
+            where = self._profile.pins
+            with contextlib.closing(
+                PigpioPins(where.host, where.port, ANSWER_S)
+            ) as pins:
+                opens = buses.opener("pigpio", pins)
+                self._watch(opens, self._profile.battery.address)
 
-    def lost(self) -> None:
-        """An old reading is no reading."""
-        self.battery = None
-
-    def _levels(self) -> dict[int, int]:
-        return lights.levels(self._profile.lights, self._head, self._reversing)
-
-    def _show(self, pins: Pins, shown: dict[int, int], levels: dict[int, int]) -> None:
-        for gpio, level in levels.items():
-            if shown.get(gpio) != level:
-                pins.write(gpio, level)
-                shown[gpio] = level
-
-    def _readings(self, pins: PigpioPins) -> Generator[wire.Battery | None, None, None]:
-        """One after the other for ever, None while the sensor is absent."""
-        battery = self._profile.battery
-        while battery.address is None:
-            self.say("ok")
-            pins.call("tick", pins.client.get_current_tick)  # is it still there?
-            yield None
-        while True:
+    def _watch(self, opens: Open, address: int) -> None:
+        while not self.ending:
             try:
-                yield from self._measure(pins, battery, battery.address)
+                self._measure(opens(self._profile.battery.bus, address))
             except I2cError as fault:
-                self.say(f"no battery sensor: {fault}")
-            again_s = self._clock_s() + SENSOR_RETRY_S
-            while self._clock_s() < again_s:
-                pins.call("tick", pins.client.get_current_tick)
-                yield None
+                self.say(str(fault))
+                self.pause(AGAIN_S)
 
-    def _measure(
-        self, pins: PigpioPins, battery: config.Battery, address: int
-    ) -> Generator[wire.Battery | None, None, None]:
-        device, gauge = PigpioI2c(pins, battery.bus, address), Gauge(battery)
+    def _measure(self, device: OpenDevice) -> None:
+        """Until `ending`. Raises I2cError, PinsFault."""
         try:
-            chip = Ina219(device, battery.shunt_ohm)
-            yield None  # its first average takes 70 ms
-            self.say("ok")
-            while True:
-                yield gauge.add(chip.read(), self._clock_s())
+            chip = Ina219(device, self._profile.battery.shunt_ohm)
+            next_s = news_s = self._clock_s()
+            while not self.ending:
+                next_s = max(next_s + BATTERY_EVERY_S, self._clock_s())
+                self.pause(next_s - self._clock_s())
+                reading, now_s = chip.read(), self._clock_s()
+                if reading is not None:
+                    self._note(reading, now_s)
+                    news_s = now_s
+                elif now_s - news_s > SILENT_S:
+                    raise I2cError(f"INA219: no new average for {SILENT_S} s")
         finally:
             with contextlib.suppress(PinsFault, I2cError):
                 device.close()
+
+    def _note(self, reading: Reading, now_s: float) -> None:
+        """A reading; only one that holds makes it young."""
+        if self._jumps.add(reading.volts):
+            self.say(NOISY)
+            return
+        self._last = self._gauge.add(reading, now_s), now_s
+        self.readings += 1
+        self.say("ok")

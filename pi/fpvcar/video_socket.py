@@ -180,7 +180,7 @@ class _Sender:
 async def serve_viewer(
     request: web.Request, stream: Stream, is_driver: Callable[[], bool]
 ) -> web.WebSocketResponse:
-    """Runs one /ws/video socket until it ends. See wire.py for what passes."""
+    """Runs one /ws/video socket until it ends. See wire/video.py for what passes."""
     ws = web.WebSocketResponse(
         compress=False,
         max_msg_size=TEXT_MAX_BYTES,

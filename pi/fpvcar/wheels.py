@@ -25,11 +25,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fpvcar import config, mixing
+from fpvcar import config, mixing, profiles
 from fpvcar.devices.motors import Bridge
 from fpvcar.devices.pins import MotorBoard, PinsFault, PinsSilent
 from fpvcar.lease import Lease
-from fpvcar.wire import Answer, Setpoint, WheelsReason
+from fpvcar.wire.wheels import Answer, Setpoint, WheelsReason
 
 RETRY_NS = 250_000_000
 """How often a lost pin daemon is tried; a try may take 100 ms."""
@@ -224,7 +224,7 @@ def _command_line() -> int:
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
     try:
-        return main(config.load(given.profile, given.overrides), given.runtime)
+        return main(profiles.load(given.profile, given.overrides), given.runtime)
     except (config.ConfigError, OSError) as fault:
         print(f"fpvcar wheels: {fault}", file=sys.stderr)
         return 2 if isinstance(fault, config.ConfigError) else 1

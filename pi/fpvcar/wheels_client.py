@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from fpvcar import wire
+from fpvcar.wire.refusing import WireError
+from fpvcar.wire.wheels import ANSWER, Answer, Setpoint, pack_setpoint, parse_answer
 
 LEASE_NS = 100_000_000
 """How long a setpoint is good for."""
@@ -27,7 +28,7 @@ class WheelsClient:
     """
 
     def __init__(
-        self, path: Path, on_answer: Callable[[wire.Answer], None],
+        self, path: Path, on_answer: Callable[[Answer], None],
         on_state: Callable[[str], None],
     ) -> None:  # fmt: skip
         self.state: State = "absent"
@@ -42,7 +43,7 @@ class WheelsClient:
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
                 await self._serve(connection)
-            except (OSError, wire.WireError):
+            except (OSError, WireError):
                 pass  # closed, refused, not there, or no `wheels` at the other end
             finally:
                 self._socket = None
@@ -66,10 +67,10 @@ class WheelsClient:
     def _hear(self, connection: socket.socket, ended: "asyncio.Future[None]") -> None:
         """Takes one answer. What goes wrong with it ends `_serve`."""
         try:
-            packet = connection.recv(wire.ANSWER.size * 2)
+            packet = connection.recv(ANSWER.size * 2)
             if not packet:
                 raise ConnectionResetError("closed by the wheels")
-            answer = wire.parse_answer(packet)
+            answer = parse_answer(packet)
             self._unanswered_ns = None
             self._set("ok")
             self._on_answer(answer)
@@ -84,9 +85,9 @@ class WheelsClient:
         if self._socket is None:
             return False
         self._seq = (self._seq + 1) & 0xFFFFFFFF
-        setpoint = wire.Setpoint(self._seq, now_ns + LEASE_NS, duties)
+        setpoint = Setpoint(self._seq, now_ns + LEASE_NS, duties)
         try:
-            self._socket.send(wire.pack_setpoint(setpoint))
+            self._socket.send(pack_setpoint(setpoint))
         except BlockingIOError:
             self._set("hung")
             return False

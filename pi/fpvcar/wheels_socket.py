@@ -15,8 +15,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Protocol
 
-from fpvcar import wire
-from fpvcar.wire import Answer, WheelsReason
+from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer
 
 PACKETS_MAX = 1024
 """So many packets a round; a socket holds some 280."""
@@ -148,7 +147,7 @@ class Service:
         packets: list[bytes] = []
         try:
             while len(packets) < PACKETS_MAX:
-                packet = client.recv(wire.SETPOINT.size * 2)
+                packet = client.recv(SETPOINT.size * 2)
                 if not packet:
                     raise ConnectionResetError
                 packets.append(packet)
@@ -165,7 +164,7 @@ class Service:
             return
         for answer in answers:
             try:
-                self._client.send(wire.pack_answer(answer))
+                self._client.send(pack_answer(answer))
             except OSError:
                 return  # full: not our loss; closed: poll will say so
 

@@ -76,9 +76,10 @@ class Ground:
 
 
 @contextmanager
-def ground(home: Path) -> Iterator[Ground]:
+def ground(home: Path, *options: str) -> Iterator[Ground]:
     """A bench that is open to the LAN and whose processes can be blocked."""
-    bench = RunningBench(home, "--host=0.0.0.0", env={"PYTHONPATH": str(BLOCKABLE)})
+    env = {"PYTHONPATH": str(BLOCKABLE)}
+    bench = RunningBench(home, "--host=0.0.0.0", *options, env=env)
     try:
         bench.wait_ready()
         with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""One bench for each module of browser tests; a fresh page for each test."""
+"""One bench for each module, with the module's OPTIONS; a fresh page for each test."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.e2e.driver import Driver, free, make_whole, sit_down, stand_up
-from tests.e2e.harness import RunningBench
+from tests.e2e.harness import RunningBench, started
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = [
@@ -19,14 +19,13 @@ FLAGS = [
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
-    """A running bench; what it said is printed if a test fails."""
-    running = RunningBench(tmp_path_factory.mktemp("bench"))
-    try:
-        yield running.wait_ready()
-    finally:
-        running.stop()
-        print(running.log())
+def bench(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningBench]:
+    """A running bench."""
+    options: tuple[str, ...] = getattr(request.module, "OPTIONS", ())
+    with started(tmp_path_factory.mktemp("bench"), *options) as running:
+        yield running
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
-from fpvcar import wire
+from fpvcar.wire.refusing import VERSION
 from tests.e2e.harness import RunningBench, wait_for
 
 
@@ -53,7 +53,7 @@ class Driver(AbstractContextManager["Driver"]):
         self._socket = open_socket(
             port, "/ws/drive", own_origin=own_origin, host=host, link=link
         )
-        self.say(kind="hello", v=wire.VERSION, client=self.client, name=name, code=code)
+        self.say(kind="hello", v=VERSION, client=self.client, name=name, code=code)
         self._threads = [
             threading.Thread(target=self._listen, daemon=True),
             threading.Thread(target=self._send, daemon=True),

@@ -8,16 +8,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from fpvcar import config, paths
+from fpvcar import paths, profiles
 from fpvcar.bench import soc as chip
 
 READY_S = 30.0
+NO_GUARD = '--set=guard.mode = "off"'
+"""Whoever measures stops drives at full throttle, wherever the one before left the car;
+an option that sets it again wins."""
+STRIP = '--set=camera.source = "strip"'
+"""A camera that renders no world: it starts at once, costs little, and fills the
+bitrate whatever it sees. For all who look at something else than the room."""
 
 
 def free_port(low: int = 20000, high: int = 30000) -> int:
@@ -120,10 +126,10 @@ class RunningBench:
         self.state = home / "state"
         self.log_path = home / "log"
         self.url = f"http://localhost:{self.port}/"
-        self.pins = config.load(paths.HARDWARE / "bench.toml").motor_pins()
+        self.pins = profiles.load(paths.HARDWARE / "bench.toml").motor_pins()
         argv = [
             sys.executable, "-m", "fpvcar", "bench", f"--port={self.port}",
-            f"--set=pins.port = {self.pigpio_port}", *options,
+            f"--set=pins.port = {self.pigpio_port}", NO_GUARD, *options,
         ]  # fmt: skip
         if make:
             argv = [
@@ -220,3 +226,15 @@ class RunningBench:
         finally:
             self._log.close()
         return status
+
+
+@contextmanager
+def started(home: Path, *options: str) -> Iterator[RunningBench]:
+    """A bench that is ready, and ended behind; what it said is printed for a test that
+    fails."""
+    bench = RunningBench(home, *options)
+    try:
+        yield bench.wait_ready()
+    finally:
+        bench.stop()
+        print(bench.log())

@@ -234,6 +234,29 @@ def broken_frames(port: int, seconds: float) -> Counter[str]:
     return counts
 
 
+def pushers(port: int, seconds: float) -> Counter[str]:
+    """Every button of the children's page at once, the game and the rainbow in turn, as
+    fast as it is taken, and nobody reads what the car says."""
+    push = b"".join(frame(b'{"kind":"hold","held":%d}' % held) for held in (63, 0))
+    choose = b"".join(
+        frame(b'{"kind":"choose","mode":"%s"}' % mode) for mode in (b"game", b"rainbow")
+    )
+    loads = [push * 200, choose * 200, push * 10 + choose, frame(b"", PING) * 500]
+    counts: Counter[str] = Counter()
+    sockets: list[list[socket.socket]] = [[] for _ in loads]
+    for round_ in until(seconds):
+        for number, load in enumerate(loads):
+            if not sockets[number] and round_ % 50 == 0:
+                made = upgraded(port, "/ws/buttons", 66 + number)
+                if made is not None:
+                    made.sendall(frame(b'{"kind":"hello","v":1}'))
+                    sockets[number].append(made)
+                    counts["sockets"] += 1
+            pour(sockets[number], load, counts)
+        time.sleep(0.001)
+    return counts
+
+
 def pretenders(port: int, seconds: float) -> Counter[str]:
     """Wrong codes for ever, one client id on many sockets."""
     counts: Counter[str] = Counter()
@@ -288,7 +311,8 @@ def fuzz(port: int, seconds: float) -> Counter[str]:
 ATTACKS: dict[str, Attack] = {
     one.__name__: one
     for one in (
-        slow_readers, floods, half_open, bombs, crowd, broken_frames, pretenders, fuzz,
+        slow_readers, floods, half_open, bombs, crowd, broken_frames, pretenders,
+        pushers, fuzz,
     )
 }  # fmt: skip
 

@@ -1,8 +1,10 @@
 """What the browser tests know about the page: a few words, in one place."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page
 
 from tests.e2e.harness import PinWatch, wait_for
@@ -26,6 +28,12 @@ window.unplug = () => {
 };
 """
 """A gamepad that a test can push, plug in and pull: a headless browser has none."""
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds: rule, and the first place."""
+    found = Axe().run(page).response["violations"]
+    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found]
 
 
 def probe(page: Page, expression: str) -> Any:
@@ -88,6 +96,26 @@ class Thumbs:
         self._touch.send(
             "Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches}
         )
+
+
+@contextmanager
+def touching(
+    context: BrowserContext, page: Page, buttons: Sequence[int]
+) -> Iterator[None]:
+    """Fingers on some of the children's buttons."""
+    touch = context.new_cdp_session(page)
+    points = []
+    for number in buttons:
+        x, y = _middle(page, f'[data-button="{number}"]')
+        points.append({"x": x, "y": y, "id": number})
+        touch.send(
+            "Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": points}
+        )
+    try:
+        yield
+    finally:
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        touch.detach()
 
 
 def _middle(page: Page, pad: str) -> tuple[float, float]:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from tests.e2e.harness import PinWatch, RunningBench, wait_for
+from tests.e2e.harness import STRIP, PinWatch, RunningBench, wait_for
 from tests.e2e.proxy import Link
 from tests.e2e.seat import at_the_wheel, go_on, holds, probe, stands, until
 
 pytestmark = pytest.mark.e2e
+OPTIONS = (STRIP,)
 
 
 @pytest.fixture

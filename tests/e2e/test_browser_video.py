@@ -16,11 +16,12 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from fpvcar import h264
-from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.harness import STRIP, RunningBench, started, wait_for
 from tests.e2e.seat import opened, probe, until
 from tests.video_source import encode
 
 pytestmark = pytest.mark.e2e
+OPTIONS = (STRIP,)
 PATHS = pytest.mark.parametrize("path", ["webcodecs", "mse"])
 FAKE = Path(__file__).resolve().parents[1] / "fake_camera.py"
 GREY_S = 0.7
@@ -303,12 +304,8 @@ def cinema(
     shown.put("small")
     words = [sys.executable, str(FAKE), str(shown.path), "plain"]
     command = ", ".join(f'"{word}"' for word in words)
-    running = RunningBench(home, f"--set=camera.command = [{command}]")
-    try:
-        yield running.wait_ready(), shown
-    finally:
-        running.stop()
-        print(running.log())
+    with started(home, f"--set=camera.command = [{command}]") as running:
+        yield running, shown
 
 
 def size_is(page: Page, size: str) -> Callable[[], bool]:

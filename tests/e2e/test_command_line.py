@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import wire
 from fpvcar.h264 import is_key
+from fpvcar.wire.records import pack_record
+from fpvcar.wire.video import parse_video
 from tests.e2e.driver import Driver, open_socket
 from tests.e2e.harness import RunningBench, free_port, wait_for
 from tests.video_source import encode
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 
 
 def fpvcar(
@@ -76,7 +77,7 @@ def test_make_run_and_a_camera_of_ones_own(tmp_path: Path) -> None:
     """CAMERA runs any program that writes Annex B; Ctrl-C ends everything."""
     film = tmp_path / "film"
     film.write_bytes(
-        b"".join(wire.pack_record(is_key(unit), 0, unit) for unit in encode(30))
+        b"".join(pack_record(is_key(unit), 0, unit) for unit in encode(30))
     )
     fake = Path(__file__).parents[1] / "fake_camera.py"
     camera = shlex.join([sys.executable, str(fake), str(film), "plain"])
@@ -87,7 +88,7 @@ def test_make_run_and_a_camera_of_ones_own(tmp_path: Path) -> None:
             wait_for(lambda: driver.state.get("camera") == "ok", "no picture")
         with open_socket(bench.port, "/ws/video?client=watcher-1") as socket:
             frames = [socket.recv(timeout=5) for _ in range(40)]
-        headers = [wire.parse_video(bytes(one))[0] for one in frames]  # type: ignore[arg-type]
+        headers = [parse_video(bytes(one))[0] for one in frames]  # type: ignore[arg-type]
         assert headers[0].key, "a viewer starts at a key frame"
         assert any(not one.key for one in headers)
     finally:

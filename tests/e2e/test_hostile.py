@@ -14,8 +14,9 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.bench.memory import resident_mb
 from tests.e2e.driver import Driver, free, open_socket, sit_down
-from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.harness import STRIP, RunningBench, started, wait_for
 from tests.e2e.hostile import ATTACKS
+from tests.e2e.test_who_stops import forward
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 
@@ -30,14 +31,10 @@ PONG_S, GAP_S = 0.25, 1.0
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
     """A bench whose camera costs little: the clients are what is looked at."""
-    running = RunningBench(
-        tmp_path_factory.mktemp("bench"), "--set", 'camera.source = "strip"'
-    )
-    try:
-        yield running.wait_ready()
-    finally:
-        running.stop()
-        print(running.log())
+    with started(tmp_path_factory.mktemp("bench"), STRIP) as running:
+        recordings = running.state / "recordings"  # then all files are open
+        wait_for(lambda: bool(list(recordings.glob("*.part"))), "it does not record")
+        yield running
 
 
 class Heard(list[dict[str, Any]]):
@@ -142,6 +139,29 @@ def test_neither_driver_nor_viewer_notices(
     assert resident_mb(run) < memory_mb + GROWTH_MB
     assert bench.pid("run") == run and "Traceback" not in bench.log()
     viewer.close()
+
+
+def test_a_second_driver_and_a_flood_move_nothing(
+    bench: RunningBench, driver: Driver
+) -> None:
+    with bench.watch() as watch, Driver(bench.port, name="Eve") as eve:
+        wait_for(lambda: bool(eve.state), "no state")
+        eve.sending = False
+        for seq in range(10_000):
+            eve.say_text(
+                f'{{"kind":"drive","seq":{seq},"t":{seq},"throttle":1,"steer":1}}'
+            )
+        wait_for(
+            lambda: (
+                {"not at the wheel", "too many messages"}
+                <= {one["what"] for one in eve.errors()}
+            ),
+            "no errors",
+        )
+        assert not any(sample.driving for sample in watch.samples)
+        assert driver.stop_cause() is None
+        forward(driver, watch)
+        driver.drive(0.0, 0.0)
 
 
 def test_the_driver_comes_back_through_a_crowd(bench: RunningBench) -> None:

@@ -3,7 +3,6 @@
 import statistics
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
 
@@ -11,31 +10,19 @@ import pytest
 from playwright.sync_api import Page
 from websockets.exceptions import ConnectionClosed
 
-from fpvcar import wire
+from fpvcar.wire.video import parse_video
 from tests.e2e.driver import open_socket
-from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.phone import seconds_until_current, status
 from tests.e2e.proxy import Link
 from tests.e2e.seat import opened, probe
 
 pytestmark = pytest.mark.e2e
+OPTIONS = (STRIP,)
 MOST = 2_000_000
 FPS = 30
 BACK_S = 1.0
 """The aim is 0.2 s: the rest is the machine's."""
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
-    """Its camera fills the bitrate whatever it sees."""
-    running = RunningBench(
-        tmp_path_factory.mktemp("bench"), '--set=camera.source = "strip"'
-    )
-    try:
-        yield running.wait_ready()
-    finally:
-        running.stop()
-        print(running.log())
 
 
 class Eyes(AbstractContextManager["Eyes"]):
@@ -59,7 +46,7 @@ class Eyes(AbstractContextManager["Eyes"]):
             for packet in self._socket:
                 assert isinstance(packet, bytes)
                 now_s = time.monotonic()
-                head, _ = wire.parse_video(packet)
+                head, _ = parse_video(packet)
                 age_s = now_s - head.capture_us / 1e6
                 self.units.append((now_s, age_s, head.key))
         except ConnectionClosed:

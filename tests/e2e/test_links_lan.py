@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.phone import on_the_lan, seconds_until_current, status, take_wheel
 from tests.e2e.seat import opened, probe
 from tests.lan import Lan
@@ -20,23 +20,10 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
+OPTIONS = ("--host=0.0.0.0", STRIP)
 MOST, THIRD = 2_000_000, 666_000
 BACK_S = 1.0
 """The aim is 0.42 s: the rest is the machine's."""
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
-    """Open to the LAN; its camera fills the bitrate whatever it sees."""
-    running = RunningBench(
-        tmp_path_factory.mktemp("bench"), "--host=0.0.0.0",
-        '--set=camera.source = "strip"',
-    )  # fmt: skip
-    try:
-        yield running.wait_ready()
-    finally:
-        running.stop()
-        print(running.log())
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.e2e.harness import RunningBench
+from tests.e2e.harness import RunningBench, started
 from tests.e2e.phone import drive_code, on_the_lan, take_wheel
 from tests.e2e.seat import holds, opened, probe, stands, until
 from tests.lan import Lan
@@ -33,12 +33,8 @@ def lan_bench(
     tmp_path_factory: pytest.TempPathFactory, lan: Lan
 ) -> Iterator[RunningBench]:
     """A bench that is open to the LAN."""
-    running = RunningBench(tmp_path_factory.mktemp("lan"), "--host=0.0.0.0")
-    try:
-        yield running.wait_ready()
-    finally:
-        running.stop()
-        print(running.log())
+    with started(tmp_path_factory.mktemp("lan"), "--host=0.0.0.0") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,13 @@ import random
 import re
 import tempfile
 import tomllib
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from fpvcar import access, config, h264, paths, wire
+from fpvcar import access, h264, paths, profiles
 from fpvcar.bench.camera import BITRATES
 from fpvcar.bench.camera import Control as CameraControl
 from fpvcar.bench.pigpiod.protocol import Oversize, Parser, Request, Wait, encode_reply
@@ -25,9 +26,28 @@ from fpvcar.config import ConfigError
 from fpvcar.drive_socket import Closing
 from fpvcar.h264 import AccessUnit
 from fpvcar.lease import AHEAD_MAX_NS, Lease
-from fpvcar.wire import WireError
+from fpvcar.recording import format
+from fpvcar.recording.chunks import BytesSource
+from fpvcar.recording.format import FormatError
+from fpvcar.recording.parsing import take_chunk
+from fpvcar.recording.reader import ReadError, Recording
+from fpvcar.recording.recover import rewritten
+from fpvcar.wire import up
+from fpvcar.wire.records import pack_record
+from fpvcar.wire.refusing import WireError
+from fpvcar.wire.video import pack_video, parse_video
+from fpvcar.wire.wheels import (
+    ANSWER,
+    SETPOINT,
+    pack_answer,
+    pack_setpoint,
+    parse_answer,
+    parse_setpoint,
+)
+from tests.fuzz.panel import buttons
+from tests.hub_rig import CODES, House
 from tests.pigpiod_fixture import make_core
-from tests.test_hub import CODES, House
+from tests.recording_rig import small_files
 
 NOW_NS = 10**12
 NOW_US = 2**62
@@ -47,17 +67,17 @@ def pieces(data: bytes) -> list[bytes]:
 def drive_up(data: bytes) -> None:
     """/ws/drive: what is taken is finite, in range, and encodes to the same."""
     try:
-        message = wire.parse_upward(data)
+        message = up.parse_upward(data)
     except WireError as fault:
         assert fault.what and len(fault.value) <= 80 and fault.limit
         return
     if message is None:
         return
-    again = wire.parse_upward(msgspec.json.encode(message))
+    again = up.parse_upward(msgspec.json.encode(message))
     assert again == message
     for name, value in msgspec.structs.asdict(message).items():
         assert not isinstance(value, float) or math.isfinite(value), name
-    if isinstance(message, wire.Drive):
+    if isinstance(message, up.Drive):
         assert -1.0 <= message.throttle <= 1.0 and -1.0 <= message.steer <= 1.0
     assert json.loads(data)["kind"] == type(message).__struct_config__.tag
 
@@ -72,7 +92,7 @@ def hub(data: bytes) -> None:
         house.now_s += line[0] / 1000 if line else 0.3
         before = house.duties
         try:
-            message = wire.parse_upward(line)
+            message = up.parse_upward(line)
             if message is not None:
                 knows |= visitor is eve and getattr(message, "code", "") in SECRETS
                 visitor.say(message)
@@ -89,8 +109,8 @@ def hub(data: bytes) -> None:
 def wheels(data: bytes) -> None:
     """The socket to `wheels`, both ways, and what its lease makes of it."""
     for size, parse, pack in (
-        (wire.SETPOINT.size, wire.parse_setpoint, wire.pack_setpoint),
-        (wire.ANSWER.size, wire.parse_answer, wire.pack_answer),
+        (SETPOINT.size, parse_setpoint, pack_setpoint),
+        (ANSWER.size, parse_answer, pack_answer),
     ):
         try:
             assert parse(pack(parse(data[:size]))) == parse(data[:size])  # type: ignore
@@ -128,16 +148,16 @@ def records(data: bytes) -> None:
     assert refused or whole == cut
     assert all(unit.capture_us <= NOW_US and unit.data for unit in cut)
     for unit in cut:
-        again, _ = _units(Records(), [wire.pack_record(*unit)])
+        again, _ = _units(Records(), [pack_record(*unit)])
         assert [one.data for one in again] == [unit.data]
     head = data[:20]
     try:
-        header, unit_data = wire.parse_video(head + data[20:])
+        header, unit_data = parse_video(head + data[20:])
     except WireError as fault:
         assert fault.what
         return
-    packed = wire.pack_video(header.key, header.sequence, header.capture_us, unit_data)
-    assert wire.parse_video(packed) == (header, unit_data)
+    packed = pack_video(header.key, header.sequence, header.capture_us, unit_data)
+    assert parse_video(packed) == (header, unit_data)
 
 
 def annexb(data: bytes) -> None:
@@ -185,11 +205,11 @@ def profile(data: bytes) -> None:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
         return
     try:
-        parsed = config.parse(raw)
+        parsed = profiles.parse(raw)
     except ConfigError as fault:
         assert str(fault)
         return
-    assert config.parse(msgspec.to_builtins(parsed)) == parsed
+    assert profiles.parse(msgspec.to_builtins(parsed)) == parsed
     assert len(set(parsed.motor_pins())) == 4
     assert 0.1 <= parsed.gate.silence_s <= 0.25 and parsed.gate.stale_s <= 0.15
     assert all(0 <= gpio <= 27 for gpio in parsed.motor_pins())
@@ -246,10 +266,41 @@ def pigpiod(data: bytes) -> None:
         assert core.soc.pin[gpio].mode == 0, "a pin that no client may have"
 
 
+def recording(data: bytes) -> None:
+    """A recording: nothing comes out that its CRC does not vouch for, what is damaged
+    is said, and a clean copy holds the same."""
+    try:
+        made = Recording(BytesSource(data))
+    except ReadError as fault:
+        assert str(fault)
+        return
+    found = list(made.messages())
+    assert sum(made.counts.values()) == len(found)
+    for one in made.damage:
+        assert 0 <= one.at and one.length > 0 and one.at + one.length <= len(data)
+        assert one.what
+    for span in made.chunks:
+        assert 0 < span.at and span.at + span.length <= len(data)
+        chunk = take_chunk(data[span.at + 9 : span.at + span.length])
+        if not chunk.compression and chunk.crc:
+            assert zlib.crc32(chunk.records) == chunk.crc
+    for message in found:
+        try:
+            again = format.encode(format.decode(message.topic, message.data))
+            assert format.encode(format.decode(message.topic, again)) == again
+        except FormatError as fault:
+            text = str(fault)  # a topic that a stranger wrote is quoted
+            assert message.topic in text or repr(message.topic) in text
+    if made.chunks:
+        clean = Recording(BytesSource(b"".join(rewritten(made))))
+        assert clean.whole and list(clean.messages()) == found
+
+
 PARSERS: dict[str, Callable[[bytes], None]] = {
     one.__name__: one
     for one in (
         drive_up, hub, wheels, records, annexb, camera_commands, profile, names,
+        recording, buttons,
         pigpiod,
     )
 }  # fmt: skip
@@ -269,6 +320,7 @@ def seeds(name: str) -> list[bytes]:
         return [bytes.fromhex(one["hex"]) for one in read(*where) if one.get("hex")]
 
     texts = [one["text"].encode() for one in read("drive_up.json") if "text" in one]
+    pushes = [one["text"].encode() for one in read("buttons_up.json") if "text" in one]
     nal = b"\0\0\0\1"
     key = nal + b"\x67\x42\xe0\x1e\x88" + nal + b"\x68\xce\x3c" + nal + b"\x65\xb8\4"
     frames = key + nal + b"\x41\x9a\1" + nal + b"\x09\x10" + key + nal + b"\x01\xc0"
@@ -280,15 +332,18 @@ def seeds(name: str) -> list[bytes]:
     return {
         "drive_up": texts,
         "hub": [b"\n".join(texts), b"\n\n".join(texts), *texts],
+        "buttons": [b"\n".join(pushes), b"\n\0\x82a\n".join(pushes),
+                    *pushes, b"\0\x80\n\0\0\xff\n" * 9],
         "wheels": [one for half in ("setpoint", "answer")
                    for one in binary("wheels.json", half)],
         "records": [*binary("camera_record.json"), *binary("video.json"),
-                    wire.pack_record(True, 5, key) * 3],
+                    pack_record(True, 5, key) * 3],
         "annexb": [frames, key * 4, frames[7:]],
         "camera_commands": [b"key\n", b"bitrate 500000\nkey\n", b"bitrate 9\n"],
         "profile": [file.read_bytes() for file in paths.HARDWARE.glob("*.toml")],
         "names": [b"localhost:80\nhttp://localhost:80", b"[::1]\nhttps://[::1]",
                   b"10.0.0.1\nnull", b"plague.local\nhttp://evil"],
+        "recording": small_files(),
         "pigpiod": [*command, run + b"\x28\0\0\0" + bytes(12)],
     }[name]  # fmt: skip
 

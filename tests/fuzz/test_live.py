@@ -22,7 +22,7 @@ from fpvcar.camera import Records
 from tests.bench.memory import resident_mb
 from tests.pigpiod_fixture import emulator
 
-pytestmark = [pytest.mark.e2e, pytest.mark.soak]
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried, pytest.mark.soak]
 
 SHORT_S, LONG_S = 10.0, 120.0
 GROWTH_MB = 30.0
