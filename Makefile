@@ -6,6 +6,7 @@ PIGPIO_PORT ?= 8888
 BROWSER ?= 1
 SEED ?= 1
 CAMERA ?=
+RECORDINGS ?=
 BIN := .venv/bin
 
 .PHONY: help run test check bench soak pictures lock clean
@@ -13,6 +14,7 @@ BIN := .venv/bin
 help:
 	@echo "make run       a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
 	@echo "               PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
+	@echo "               RECORDINGS=DIR where it records (~/.local/state/fpvcar/recordings)"
 	@echo "make test      every test: units, processes, a real browser (about 18 minutes)"
 	@echo "make check     format, lint, types, shell, page"
 	@echo "make bench     what it does on this machine, in figures; ONLY=video RUNS=30"
@@ -27,6 +29,7 @@ run: export PIGPIO_PORT := $(PIGPIO_PORT)
 run: export BROWSER := $(BROWSER)
 run: export SEED := $(SEED)
 run: export CAMERA := $(CAMERA)
+run: export RECORDINGS := $(RECORDINGS)
 run:
 	@tools/setup.sh run
 	@exec tools/run.sh
@@ -41,7 +44,7 @@ check:
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	npm run --silent check
-	shellcheck tools/*.sh tests/guest/*.sh .ci/run
+	shellcheck tools/*.sh tests/guest/*.sh base-station/rdma/tests/*.sh .ci/run
 
 bench:
 	@tools/setup.sh bench

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Starts the bench as `make run` asks: HOST, PORT, PIGPIO_PORT, CAMERA, BROWSER, SEED.
+# Starts the bench as `make run` asks: HOST, PORT, PIGPIO_PORT, CAMERA, BROWSER, SEED,
+# RECORDINGS.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,6 +12,12 @@ if [ -n "${CAMERA:-}" ]; then
 import json, os, shlex
 print(json.dumps(shlex.split(os.environ["CAMERA"])))')
     arguments+=(--set "camera.command = $command")
+fi
+if [ -n "${RECORDINGS:-}" ]; then
+    folder=$(.venv/bin/python -c '
+import json, os
+print(json.dumps(os.path.abspath(os.path.expanduser(os.environ["RECORDINGS"]))))')
+    arguments+=(--set "recording.directory = $folder")
 fi
 if [ "${BROWSER:-1}" != 0 ] && [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
     arguments+=(--browser)

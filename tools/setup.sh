@@ -65,13 +65,13 @@ environment() {
     printf '%s\n' "$wanted" >"$stamp"
 }
 
-# Node packages are for checks only; the page needs none.
+# Node packages are for checks and tests only; the page needs none.
 node_packages() {
     { command -v node && command -v npm; } >/dev/null || packages nodejs npm
     local stamp=node_modules/.installed wanted
     wanted=$(sha256sum <package-lock.json)
     [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && return
-    say "installing Node packages for the checks"
+    say "installing Node packages for checks and tests"
     npm ci --silent --no-audit --no-fund
     printf '%s\n' "$wanted" >"$stamp"
 }
@@ -81,6 +81,8 @@ pipes=(gcc make libssl-dev libxxhash-dev librdmacm-dev libibverbs-dev openssh-se
     clang libclang-rt-dev groff-base)
 # The guest with what this kernel has not: Soft-RoCE, i2c-stub, vivid.
 guest=(qemu-system-x86 mmdebstrap kmod e2fsprogs openssh-client)
+# A file system that clones: power cuts are copies of a card at one moment.
+cards=(btrfs-progs e2fsprogs mount)
 pictures=(libegl1 libgl1-mesa-dri libgles2 openssl)
 case "${1:-}" in
 run)
@@ -88,11 +90,13 @@ run)
     environment requirements-bench.lock
     ;;
 test | bench)
-    packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" chromium iproute2
+    packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${cards[@]}" \
+        chromium iproute2 ffmpeg
     # Firefox decodes H.264 with the system's libavcodec.  iperf3: beside the pipes.
     [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3
-    command -v node >/dev/null || packages nodejs
     environment requirements-dev.lock
+    # A reader of recordings that is not ours.
+    node_packages
     ;;
 check)
     packages shellcheck cppcheck

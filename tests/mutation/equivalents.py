@@ -10,6 +10,7 @@ EQUIVALENTS: dict[str, str] = {
     "guard.share: most < LEAST_SHARE: < -> <=": "at the least share either will do",
     "guard.Guard._way: one.bearing_deg - bearing_deg + 180.0: + -> -": "mod 360",
     "guard.Guard._way: one.bearing_deg - bearing_deg: - -> +": "of 0 and 180, mod 360",
+    "guard.Sight.__init__: constant 0 -> -1": "what is seen first makes it 0",
     "gate.hold: constant 0 -> -1 #2": "no cause ranks below those without a rank",
     "gate.Freshness.__init__: constant 1 -> 2": "the wire refuses numbers below 0",
     "gate.Freshness._age_s: self._fastest[-1][1] >= transit_s: >= -> >": "of two that "

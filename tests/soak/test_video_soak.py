@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import chromium
-from tests.e2e.harness import RunningBench
+from tests.e2e.harness import STRIP, RunningBench, started
 from tests.e2e.seat import go_on, probe, until
 from tests.soak.sampling import Figures, Glass, Processes, renderers_mb, watching
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 # The beat of 29.9 frames a second against a 60 Hz screen lasts 5 s, as long as the
 # shortest window: each of them sees every phase.
-SOURCE = ('--set=camera.source = "strip"', "--set=camera.fps = 29.9")
+SOURCE = (STRIP, "--set=camera.fps = 29.9")
 FREEZE_MOST_MS = 2000.0
 RISE_MOST = {
     "age ms": 8.0,
@@ -86,12 +86,8 @@ def drive(glass: Glass, number: int) -> bool:
 def test_video_for_an_hour(tmp_path: Path, soaking: bool) -> None:
     lasts_s = float(os.environ.get("SOAK_S", "3600")) if soaking else 60.0
     window_s = min(10.0, lasts_s / 12)
-    bench = RunningBench(tmp_path, *SOURCE)
-    try:
-        soak(bench.wait_ready(), lasts_s, window_s)
-    finally:
-        bench.stop()
-        print(bench.log())
+    with started(tmp_path, *SOURCE) as bench:
+        soak(bench, lasts_s, window_s)
 
 
 def soak(bench: RunningBench, lasts_s: float, window_s: float) -> None:
