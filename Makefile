@@ -16,11 +16,11 @@ help:
 	@echo "               PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
 	@echo "               RECORDINGS=DIR where it records (~/.local/state/fpvcar/recordings)"
 	@echo "make test      every test: units, processes, a real browser (about 18 minutes)"
-	@echo "make check     format, lint, types, shell, page"
+	@echo "make check     format, lint, types: Python, page, shell, C"
 	@echo "make bench     what it does on this machine, in figures; ONLY=video RUNS=30"
 	@echo "make soak      what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
 	@echo "make pictures  takes the README's screenshots anew"
-	@echo "make lock      brings the pinned packages up to date"
+	@echo "make lock      brings the pinned Python packages up to date"
 	@echo "make clean     removes what the targets made here"
 
 run: export HOST := $(HOST)
@@ -45,6 +45,7 @@ check:
 	$(BIN)/mypy
 	npm run --silent check
 	shellcheck tools/*.sh tests/guest/*.sh base-station/rdma/tests/*.sh .ci/run
+	@$(MAKE) -s -C base-station/rdma check-static
 
 bench:
 	@tools/setup.sh bench
@@ -62,4 +63,6 @@ lock:
 	@tools/lock.sh
 
 clean:
+	@$(MAKE) -s -C base-station/rdma clean
 	rm -rf .venv node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f bench.json .coverage

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 python3 -m venv "$scratch"
-"$scratch/bin/pip" install --quiet pip-tools
+"$scratch/bin/pip" install --quiet pip-tools==7.6.2
 lock() {
     "$scratch/bin/pip-compile" --quiet --generate-hashes --strip-extras --no-header \
         --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \

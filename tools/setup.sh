@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a make target needs, says what it does, and is silent when all is there.
-#   tools/setup.sh run | test | bench | check
+#   tools/setup.sh run | test | bench | check | pipes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,17 +24,18 @@ packages() {
     [ ${#missing[@]} -eq 0 ] && return
     say "installing Debian packages: ${missing[*]}"
     as_root apt-get update -qq >/dev/null
-    # No daemon that comes along is started: the tests bring up an sshd of their own.
-    local policy=/usr/sbin/policy-rc.d denied=
-    if [ ! -e "$policy" ]; then
-        printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
-        as_root chmod +x "$policy"
-        denied=1
-    fi
-    as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
-        { [ -z "$denied" ] || as_root rm -f "$policy"; return 1; }
-    [ -z "$denied" ] || as_root rm -f "$policy"
+    (   # No daemon that comes along is started: the tests bring up an sshd of their own.
+        policy=/usr/sbin/policy-rc.d
+        if [ ! -e "$policy" ]; then
+            # Whatever ends this: else no service would ever be started here again.
+            trap 'as_root rm -f "$policy"' EXIT
+            trap 'exit 1' INT TERM HUP
+            printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+            as_root chmod +x "$policy"
+        fi
+        as_root env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+    )
 }
 
 # A virtual environment with exactly what the lock file names.
@@ -99,12 +100,17 @@ test | bench)
     node_packages
     ;;
 check)
-    packages shellcheck cppcheck
+    packages shellcheck cppcheck make
     environment requirements-dev.lock
     node_packages
     ;;
+pipes)
+    # What the pipe tools' own check wants beside: see base-station/rdma/Makefile.
+    packages "${pipes[@]}" valgrind cppcheck
+    environment requirements-dev.lock
+    ;;
 *)
-    echo "usage: tools/setup.sh run|test|bench|check" >&2
+    echo "usage: tools/setup.sh run|test|bench|check|pipes" >&2
     exit 2
     ;;
 esac
