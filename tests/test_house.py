@@ -68,6 +68,7 @@ def test_the_readme_follows_a_command_a_frame_and_a_pipe() -> None:
 def test_locks_pin_by_hash_and_hold_no_addresses(name: str) -> None:
     text = (ROOT / name).read_text()
     assert "://" not in text
+    assert " /" not in text, "a path of the machine that made it"
     pinned = re.findall(r"^([a-z0-9-]+)==", text, re.M)
     assert len(pinned) > 10 and text.count("--hash=sha256:") >= len(pinned)
 
