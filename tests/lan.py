@@ -34,7 +34,10 @@ class Lan(AbstractContextManager["Lan"]):
     def __init__(self) -> None:
         number = next(_numbers) % 0x3FFF
         net = f"10.79.{number >> 6}"
-        self.near, self.far = (f"{net}.{(number & 63) * 4 + last}" for last in (1, 2))
+        first, self.near, self.far = (
+            f"{net}.{(number & 63) * 4 + last}" for last in (0, 1, 2)
+        )
+        self._net = f"{first}/30"
         self._near, self._far = f"fpvn{number}", f"fpvf{number}"
         # The far host is a process: with this one it ends, and its cable with it.
         self._host = subprocess.Popen(
@@ -115,6 +118,16 @@ class Lan(AbstractContextManager["Lan"]):
             "root", "tbf", "rate", f"{bits_per_s}bit", "burst", str(burst_bytes),
             "limit", str(queue_bytes),
         )  # fmt: skip
+
+    def congestion(self, algorithm: str) -> None:
+        """What TCP does between the two, whatever it does elsewhere on this host."""
+        for enter, device, address in (
+            ([], self._near, self.near), (self.enter, self._far, self.far),
+        ):  # fmt: skip
+            _run(
+                *enter, "ip", "route", "replace", self._net, "dev", device,
+                "src", address, "congctl", algorithm,
+            )  # fmt: skip
 
     def widen(self) -> None:
         """The cable's own rate."""
