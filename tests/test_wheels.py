@@ -7,7 +7,7 @@ from fpvcar.devices.fake_pins import FakeBoard, FakeDeadMan, FakePins
 from fpvcar.devices.pins import PinsLost, PinsSilent
 from fpvcar.wheels import CHECKED_NS, FED_NS, RETRY_NS, SILENT_TRIES, Wheels
 from fpvcar.wire.wheels import SETPOINT, Setpoint, Status, WheelsReason, pack_setpoint
-from tests.wheels_car import MOST, MS, Car, why
+from tests.wheels_car import MOST, MS, Car, at_each_line, why
 
 
 def test_nothing_moves_before_a_zero() -> None:
@@ -356,3 +356,23 @@ def test_what_is_wrong_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
         house.try_once()
     said = [one.getMessage() for one in caplog.records]
     assert len(said) == 3, said
+
+
+def test_it_stops_and_then_says_so() -> None:
+    car = Car().driving()
+    with at_each_line(lambda: car.powered) as powered:
+        car.wait(101)
+    assert powered == [False]
+    car.driving()
+    with at_each_line(lambda: car.powered) as powered:
+        car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
+    assert powered == [False]
+
+
+def test_the_helper_is_asked_before_a_word_is_said() -> None:
+    house = Refused()
+    with at_each_line(lambda: house.alarms) as asked:
+        for number in range(SILENT_TRIES):
+            house.said = f"no answer to number {number}"
+            house.try_once()
+    assert asked == [0] * (SILENT_TRIES - 1) + [1]

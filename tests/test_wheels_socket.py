@@ -1,13 +1,18 @@
 """The loop around the wheels: it waits when nothing is due."""
 
+import select
 import signal
+import socket
 import time
 from pathlib import Path
+
+import pytest
 
 from fpvcar import paths, profiles
 from fpvcar.devices.pins import MotorBoard, PinsFault
 from fpvcar.wheels import Wheels
-from fpvcar.wheels_socket import Service
+from fpvcar.wheels_socket import Service, ask_helper
+from tests.wheels_car import at_each_line
 
 
 def nobody() -> MotorBoard:
@@ -31,3 +36,23 @@ def test_a_signal_that_ends_nothing_leaves_no_busy_loop(tmp_path: Path) -> None:
             assert time.monotonic() - began_s > 0.02, "it did not wait"
         finally:
             signal.signal(signal.SIGUSR1, before)
+
+
+def test_the_helper_is_asked_before_a_word_is_said(tmp_path: Path) -> None:
+    """Whoever reads the log may hang, and pigpiod does."""
+    path = tmp_path / "pins-off.sock"
+    with socket.socket(socket.AF_UNIX) as helper:
+        helper.bind(str(path))
+        helper.listen()
+        with at_each_line(lambda: select.select([helper], [], [], 0)[0]) as asked:
+            ask_helper(path)
+        assert asked == [[helper]]
+
+
+def test_a_helper_that_is_not_there_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ask_helper(tmp_path / "pins-off.sock")
+    assert [one.getMessage() for one in caplog.records] == [
+        f"no helper at {tmp_path / 'pins-off.sock'}: No such file or directory"
+    ]

@@ -1,5 +1,10 @@
 """The wheels' core on fake pins, and a clock that is turned by hand."""
 
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
 from fpvcar import profiles
 from fpvcar.config import Profile
 from fpvcar.devices.fake_pins import FakeBoard, FakePins
@@ -19,6 +24,7 @@ PROFILE = profiles.parse(
 )
 PINS = PROFILE.motor_pins()
 MOST = 3.0 / 6.2
+T = TypeVar("T")
 
 
 class Car:
@@ -94,3 +100,20 @@ class Car:
 
 def why(answer: Answer) -> tuple[Status, WheelsReason]:
     return answer.status, answer.reason
+
+
+@contextmanager
+def at_each_line(look: Callable[[], T]) -> Iterator[list[T]]:
+    """What was so when the wheels logged: a reader that hangs would end it there."""
+    found: list[T] = []
+
+    def note(_: logging.LogRecord) -> bool:
+        found.append(look())
+        return True
+
+    log = logging.getLogger("fpvcar.wheels")
+    log.addFilter(note)
+    try:
+        yield found
+    finally:
+        log.removeFilter(note)

@@ -16,6 +16,7 @@
 
 A deadline that passes while the car stands asks for a zero too, but is no stop.
 It takes one client; another one is hung up on until the first has gone.
+It acts first and logs then: whoever reads the log may hang, and a write with it.
 """
 
 import argparse
@@ -87,8 +88,8 @@ class Wheels:
             moving = self.lease.moving
             stopped = self.lease.stop(WheelsReason.DEADLINE, now_ns)
             if moving:
-                log.warning("deadline of setpoint %d passed", stopped.seq)
                 answers = [stopped, *self._stand(now_ns)]
+                log.warning("deadline of setpoint %d passed", stopped.seq)
         answers += self._each(lambda bridge: bridge.tick(now_ns / 1e9), now_ns)
         if self._board is None and now_ns >= self._retry_ns:
             self._retry_ns = now_ns + RETRY_NS
@@ -97,9 +98,11 @@ class Wheels:
 
     def stop(self, reason: WheelsReason, now_ns: int) -> list[Answer]:
         """Stops: the client is gone, or the process is to end."""
-        if self.lease.moving:
+        moving = self.lease.moving
+        answers = [self.lease.stop(reason, now_ns), *self._stand(now_ns)]
+        if moving:
             log.warning("stopped: %s", reason.name.lower())
-        return [self.lease.stop(reason, now_ns), *self._stand(now_ns)]
+        return answers
 
     def close(self) -> None:
         """Takes the dead man away, once the motors stand; ends the connection."""
@@ -168,13 +171,14 @@ class Wheels:
         silent = isinstance(fault, PinsSilent)
         if silent:
             self._alarm()
-        log.error("lost the pins: %s", fault)
         if self._board is not None:
             self._board.close()
         self._board, self._bridges = None, []
         self._retry_ns, self._silent_tries, self._said = now_ns + RETRY_NS, 0, ""
         reason = WheelsReason.PINS_SILENT if silent else WheelsReason.PINS_LOST
-        return self.lease.stop(reason, now_ns)
+        stopped = self.lease.stop(reason, now_ns)
+        log.error("lost the pins: %s", fault)
+        return stopped
 
     def _try(self, now_ns: int) -> None:
         try:
@@ -186,13 +190,13 @@ class Wheels:
                 board.close()
                 raise
         except PinsFault as fault:
-            if str(fault) != self._said:
-                log.warning("%s; trying again", fault)
-                self._said = str(fault)
             self._silent_tries += isinstance(fault, PinsSilent)
             if self._silent_tries >= SILENT_TRIES:
                 self._silent_tries = 0
                 self._alarm()
+            if str(fault) != self._said:
+                self._said = str(fault)
+                log.warning("%s; trying again", fault)
             return
         self._board, self._bridges = board, bridges
         self._fed_ns = now_ns - FED_NS

@@ -177,10 +177,11 @@ class Service:
 
 def ask_helper(path: Path) -> None:
     """Asks the root helper to let go of the motor pins: connecting is the request."""
-    log.error("asking the helper to let go of the motor pins")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as helper:
         helper.settimeout(HELPER_S)
         try:
             helper.connect(str(path))
         except OSError as fault:
             log.error("no helper at %s: %s", path, fault.strerror or fault)
+        else:
+            log.error("asked the helper to let go of the motor pins")

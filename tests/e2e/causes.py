@@ -190,7 +190,7 @@ CAUSES: tuple[Cause[Scene], ...] = (
     Cause("pigpiod killed", 0.50, "pins", signalled("pigpiod", signal.SIGKILL),
           logged="fpvcar.wheels: lost the pins"),
     Cause("pigpiod hangs", 0.50, "pins", signalled("pigpiod", signal.SIGSTOP),
-          logged="asking the helper"),
+          logged="asked the helper"),
     Cause("camera hangs", 0.30, "blind", _cameras(signal.SIGSTOP),
           _cameras(CONT), logged="fpvcar.gate: stopped: blind"),
     Cause("camera killed", 0.30, "blind", _cameras(signal.SIGKILL),
