@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from fpvcar import gate, mixing, paths, profiles
 from fpvcar.recording import desk, format, records, topics
+from fpvcar.recording.chunks import BytesSource
+from fpvcar.recording.reader import Recording
 from fpvcar.recording.writer import Catalogue, Item, Writer
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
@@ -63,6 +65,16 @@ def file(chunks: int = 4, closed: bool = True) -> bytes:
     for number in range(chunks):
         parts += writer.chunk(second(UTC_NS + number * SECOND_NS))
     return b"".join([*parts, writer.end() if closed else b""])
+
+
+def recording(data: bytes) -> Recording:
+    """What is in a file of these bytes."""
+    return Recording(BytesSource(data))
+
+
+def flipped(data: bytes, at: int, mask: int) -> bytes:
+    """One byte is another."""
+    return data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :]
 
 
 def small_files() -> list[bytes]:
@@ -172,3 +184,7 @@ class FakeDisk:
     def names(self) -> list[str]:
         """What is in the folder, in order."""
         return sorted(self.files)
+
+    def recording(self, name: str) -> Recording:
+        """What is in a file, written so far."""
+        return recording(bytes(self.files[name]))

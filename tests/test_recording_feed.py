@@ -12,14 +12,12 @@ from fpvcar.gate import Cause, Hold, Latches, World
 from fpvcar.h264 import AccessUnit
 from fpvcar.panel import Panel
 from fpvcar.recording import figures, format
-from fpvcar.recording.chunks import BytesSource
 from fpvcar.recording.feed import Feed, Parts
-from fpvcar.recording.reader import Recording
 from fpvcar.recording.waiting import Message
 from fpvcar.wire import buttons, down, up
 from tests.hub_rig import House
+from tests.recorder_rig import Rig
 from tests.recording_rig import DELTA, KEY, PROFILE
-from tests.test_recording_recorder import Rig
 
 FREE = Latches(None)
 
@@ -193,7 +191,7 @@ def test_a_recording_that_begins_knows_what_holds() -> None:
     car.step()
     car.rig.recorder.turn()
     last = max(car.rig.disk.names)
-    again = Recording(BytesSource(bytes(car.rig.disk.files[last])))
+    again = car.rig.disk.recording(last)
     said = {one.topic: format.decode(one.topic, one.data) for one in again.messages()}
     assert said[format.DRIVER] == format.Turn("Ann", "Ann took the wheel")
     assert said[format.BUTTONS] == format.Buttons(("red",))

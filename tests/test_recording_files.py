@@ -12,11 +12,18 @@ import pytest
 from fpvcar import __main__, config, household
 from fpvcar.bench import supervisor
 from fpvcar.recording import disk, indexes, log, reader, records, salvage
-from fpvcar.recording.chunks import BytesSource
 from fpvcar.recording.disk import Folder
-from fpvcar.recording.reader import Recording
 from fpvcar.recording.tape import Tape
-from tests.recording_rig import CATALOGUE, SECOND_NS, UTC_NS, about, file, second
+from tests.recording_rig import (
+    CATALOGUE,
+    SECOND_NS,
+    UTC_NS,
+    about,
+    file,
+    flipped,
+    recording,
+    second,
+)
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 
@@ -233,7 +240,7 @@ def test_an_index_that_leads_astray_is_found(
         (behind + 9, "an index that is not of the chunk before it"),
         (span.at + 9 + 3, "a chunk's times are not those of its messages"),
     ):
-        path.write_bytes(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
+        path.write_bytes(flipped(data, at, 4))
         assert run("verify", path) == 1
         said = capsys.readouterr().out
         assert "its indexes lead astray" in said and words in said
@@ -245,10 +252,10 @@ def test_an_index_that_leads_astray_is_found(
 
 def test_a_summary_that_is_of_another_file_is_found(tmp_path: Path) -> None:
     few, many = file(3), file(5)
-    with Recording(BytesSource(few)) as made:
+    with recording(few) as made:
         (tmp_path / "few.mcap").write_bytes(few)
         lines = [body for opcode, body in made.tail if opcode == records.CHUNK_INDEX]
-    with Recording(BytesSource(many)) as other:
+    with recording(many) as other:
         other.tail = [(records.CHUNK_INDEX, lines[0]), (records.CHUNK_INDEX, bytes(60))]
         said = list(indexes.astray(other))
     assert said == [

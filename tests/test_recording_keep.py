@@ -4,8 +4,6 @@ import errno
 
 import pytest
 
-from fpvcar.recording.chunks import BytesSource
-from fpvcar.recording.reader import Recording
 from fpvcar.recording.tape import GRACE_NS, Tape
 from tests.recording_rig import CATALOGUE, SECOND_NS, UTC_NS, FakeDisk, about, second
 from tests.test_recording_segments import SETTINGS, counts, name, taped
@@ -38,7 +36,7 @@ def test_without_key_frames_it_ends_all_the_same() -> None:
     tape.keep(at(2))
     for number in range(8):
         tape.write(second(at(2 + number / 2))[1:2])
-    made = Recording(BytesSource(bytes(disk.files[name(1)])))
+    made = disk.recording(name(1))
     assert at(2) + GRACE_NS - SECOND_NS <= made.end_ns < at(2) + GRACE_NS
 
 

@@ -17,12 +17,19 @@ from fpvcar.recording.recover import Ending
 from fpvcar.recording.salvage import SLICE_NS, Salvager
 from fpvcar.recording.summary import tail_of
 from fpvcar.recording.walk import Walk
-from tests.recording_rig import CATALOGUE, UTC_NS, file, second, small_files
+from tests.recording_rig import (
+    CATALOGUE,
+    UTC_NS,
+    file,
+    recording,
+    second,
+    small_files,
+)
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 CHUNKS = 6
 WHOLE, OPEN = file(CHUNKS), file(CHUNKS, closed=False)
-SPANS = Recording(BytesSource(OPEN)).chunks
+SPANS = recording(OPEN).chunks
 MS = 1_000_000
 
 
@@ -34,10 +41,6 @@ def ended(data: bytes) -> bytes:
     return data[: ending.cut] + ending.appended()
 
 
-def made_of(data: bytes) -> Recording:
-    return Recording(BytesSource(data))
-
-
 def flipped(data: bytes, *places: int) -> bytes:
     out = bytearray(data)
     for at in places:
@@ -46,7 +49,7 @@ def flipped(data: bytes, *places: int) -> bytes:
 
 
 def messages_of(data: bytes) -> list[tuple[int, bytes]]:
-    return [(one.log_ns, one.data) for one in made_of(data).messages()]
+    return [(one.log_ns, one.data) for one in recording(data).messages()]
 
 
 def as_others_read(data: bytes) -> list[tuple[int, bytes]]:
@@ -78,19 +81,19 @@ def test_wherever_it_was_cut_all_whole_chunks_are_in_it() -> None:
 def test_power_that_goes_again_meanwhile_changes_nothing() -> None:
     for data in (file(2, closed=False), OPEN[: SPANS[2].at + 500]):
         done, kept = ended(data), messages_of(data)
-        begin = done.index(records.data_end(), made_of(data).chunks[-1].at)
+        begin = done.index(records.data_end(), recording(data).chunks[-1].at)
         for size in range(begin, len(done), 211):
             assert ended(done[:size]) == done
             sized = ended(done[:size] + bytes(len(done) - size))
-            assert made_of(sized).closed and messages_of(sized) == kept, "no data yet"
+            assert recording(sized).closed and messages_of(sized) == kept, "no data yet"
 
 
 def test_a_small_file_is_sealed_wherever_it_was_cut() -> None:
     whole = small_files()[1]
     for size in range(len(whole) // 2, len(whole), 13):
-        done = made_of(ended(whole[:size]))
+        done = recording(ended(whole[:size]))
         assert done.whole
-        assert list(done.messages()) == list(made_of(whole[:size]).messages())
+        assert list(done.messages()) == list(recording(whole[:size]).messages())
 
 
 def test_a_chunk_that_does_not_hold_costs_no_other() -> None:
@@ -98,9 +101,9 @@ def test_a_chunk_that_does_not_hold_costs_no_other() -> None:
         bad = flipped(OPEN, SPANS[number].at + 200)
         done = ended(bad)
         assert done.startswith(bad), "another reading may find it good: it stays"
-        made = made_of(done)
+        made = recording(done)
         assert made.closed and len(made.damage) == 1 and made.about is not None
-        assert list(made.messages()) == list(made_of(bad).messages())
+        assert list(made.messages()) == list(recording(bad).messages())
         assert as_others_read(done) == messages_of(bad)
 
 
@@ -110,7 +113,7 @@ def test_indexes_that_do_not_hold_are_none() -> None:
         bad = flipped(OPEN, *places)
         done = ended(bad)
         assert done.startswith(bad)
-        assert made_of(done).closed and messages_of(done) == messages_of(WHOLE)
+        assert recording(done).closed and messages_of(done) == messages_of(WHOLE)
         assert as_others_read(done) == messages_of(WHOLE)
 
 
@@ -122,7 +125,7 @@ def test_what_is_between_chunks_stays_and_is_passed() -> None:
     bare = records.chunk_head(0, 0, schemas) + schemas
     for between in (other, private, bare):
         done = ended(front + between + OPEN[at:])
-        assert made_of(done).closed
+        assert recording(done).closed
         assert messages_of(done) == messages_of(WHOLE) == as_others_read(done)
 
 
@@ -162,9 +165,9 @@ def test_whatever_happened_to_it_what_can_be_read_can_be_read_then(seed: int) ->
             ending.note(one)
         if tail_of(BytesSource(data)) is None and ending.chunks and ending.readable:
             sealed += 1
-            done = made_of(data[: ending.cut] + ending.appended())
+            done = recording(data[: ending.cut] + ending.appended())
             assert done.closed
-            assert list(done.messages()) == list(made_of(data).messages())
+            assert list(done.messages()) == list(recording(data).messages())
     assert sealed > 20
 
 
@@ -186,7 +189,7 @@ def test_a_chunk_that_turns_bad_is_left_out_of_a_copy() -> None:
     source = Failing(OPEN, SPANS[2].at)
     made = Recording(source)
     source.good = False
-    clean = made_of(b"".join(recover.rewritten(made)))
+    clean = recording(b"".join(recover.rewritten(made)))
     assert clean.whole and len(clean.chunks) == CHUNKS - 1
     assert list(clean.messages()) == list(made.messages())
 
@@ -217,7 +220,7 @@ def test_a_file_is_sealed_where_it_stands(part: Path) -> None:
     assert sealed.stat().st_ino == place, "no minute is copied"
     assert stat.S_IMODE(sealed.stat().st_mode) == 0o600
     assert sealed.read_bytes()[: len(OPEN)] == OPEN
-    assert made_of(sealed.read_bytes()).whole
+    assert recording(sealed.read_bytes()).whole
 
 
 def test_power_may_go_at_every_step(part: Path) -> None:
@@ -340,5 +343,5 @@ def test_what_is_dropped_is_closed_and_not_tried_again() -> None:
 def test_the_rig_is_what_a_run_would_leave() -> None:
     """No file of the rig is closed by accident."""
     assert tail_of(BytesSource(OPEN)) is None and tail_of(BytesSource(WHOLE))
-    assert made_of(OPEN).counts[format.CAMERA] == 3 * CHUNKS
+    assert recording(OPEN).counts[format.CAMERA] == 3 * CHUNKS
     assert second(UTC_NS)[0].key
