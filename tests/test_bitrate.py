@@ -1,25 +1,55 @@
 """The link meter and the bitrate controller, against a simulated link."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
 
 from fpvcar.bitrate import LEAST_BITRATE, Bitrate, LinkMeter, LinkReport
 from fpvcar.h264 import AccessUnit
-from fpvcar.stream import Stream
+from fpvcar.stream import Stream, Viewer
 
 TICK_S = 0.005
 MOST = 2_000_000
 
 
 @dataclass
-class Car:
-    """A camera, a stream, one driver, and a link of `carries(now_s)` bit/s.
+class Link:
+    """One queue: bytes leave at `carries(now_s)` bit/s and are acknowledged later."""
 
-    The link is one queue: bytes leave at its rate and are acknowledged a round trip
-    later. Key frames are five times the others; a new bitrate makes one.
+    carries: Callable[[float], float]
+    rtt_s: float
+    acked: int = 0
+    sent: int = 0
+    _left: int = 0
+    _credit: float = 0.0
+    _acks: deque[tuple[float, int]] = field(default_factory=deque)
+    _goes: deque[tuple[int, int]] = field(default_factory=deque)
+
+    def send(self, size: int, capture_us: int) -> None:
+        """A packet is put in."""
+        self.sent += size
+        self._goes.append((self.sent, capture_us))
+
+    def pass_to(self, now_s: float) -> Iterator[int]:
+        """Another tick; the capture times of the packets that have left."""
+        self._credit += self.carries(now_s) / 8 * TICK_S
+        gone = min(int(self._credit), self.sent - self._left)
+        self._credit = min(self._credit - gone, 1500.0)
+        self._left += gone
+        self._acks.append((now_s + self.rtt_s, self._left))
+        while self._acks and self._acks[0][0] <= now_s:
+            self.acked = self._acks.popleft()[1]
+        while self._goes and self._goes[0][0] <= self._left:
+            yield self._goes.popleft()[1]
+
+
+@dataclass
+class Car:
+    """A camera, a stream, one driver, and a link.
+
+    Key frames are five times the others; a new bitrate makes one.
     """
 
     carries: Callable[[float], float]
@@ -40,46 +70,42 @@ class Car:
         self.changes.append((self.now_s, bitrate))
         return True
 
+    def unit(self, number: int) -> AccessUnit:
+        """What the camera yields now."""
+        key = self.key or number % 30 == 0
+        self.key = False
+        size = self.bitrate / 8 / 34 * (5 if key else 1)
+        return AccessUnit(key, int(self.now_s * 1e6), b"x" * int(size))
+
+    def send(self, viewer: Viewer, meter: LinkMeter, link: Link) -> bool:
+        """All that may go now goes; has the link room then?"""
+        while True:
+            unacked = link.sent - link.acked
+            meter.sample(self.now_s, link.acked, unacked, self.rtt_s)
+            room = unacked < meter.limit_bytes
+            packet = viewer.next(room, self.now_s)
+            if packet is None:
+                return room
+            meter.sent(self.now_s, unacked, len(packet.packet))
+            link.send(len(packet.packet), packet.capture_us)
+
     def run(self, until_s: float) -> None:
         """From the start to `until_s`."""
         self.key, self.bitrate = True, self.most
         fanout = Stream(self, self.most, lambda: self.now_s)
         viewer = fanout.add_viewer(lambda: True)
-        meter = LinkMeter(0.0, 0)
-        acks: deque[tuple[float, int]] = deque()
-        sent = left = acked = dropped = frame = 0
-        credit = 0.0
-        goes: deque[tuple[int, int]] = deque()
+        meter, link = LinkMeter(0.0, 0), Link(self.carries, self.rtt_s)
+        dropped = frame = 0
         blocked_s: float | None = None
         reported_s = 0.0
         for tick in range(int(until_s / TICK_S)):
             self.now_s = tick * TICK_S
-            credit = credit + self.carries(self.now_s) / 8 * TICK_S
-            gone = min(int(credit), sent - left)
-            credit = min(credit - gone, 1500.0)
-            left += gone
-            acks.append((self.now_s + self.rtt_s, left))
-            while acks and acks[0][0] <= self.now_s:
-                acked = acks.popleft()[1]
-            while goes and goes[0][0] <= left:
-                self.ages_s.append((self.now_s, self.now_s - goes.popleft()[1] / 1e6))
+            for capture_us in link.pass_to(self.now_s):
+                self.ages_s.append((self.now_s, self.now_s - capture_us / 1e6))
             if self.now_s >= frame / 30:
                 frame += 1
-                key = self.key or frame % 30 == 0
-                self.key = False
-                size = self.bitrate / 8 / 34 * (5 if key else 1)
-                now_us = int(self.now_s * 1e6)
-                fanout.publish(AccessUnit(key, now_us, b"x" * int(size)))
-            while True:
-                unacked = sent - acked
-                meter.sample(self.now_s, acked, unacked, self.rtt_s)
-                room = unacked < meter.limit_bytes
-                packet = viewer.next(room, self.now_s)
-                if packet is None:
-                    break
-                meter.sent(self.now_s, unacked, len(packet.packet))
-                sent += len(packet.packet)
-                goes.append((sent, packet.capture_us))
+                fanout.publish(self.unit(frame))
+            room = self.send(viewer, meter, link)
             if room or not viewer.wants:
                 blocked_s = None
             elif blocked_s is None:
