@@ -37,11 +37,8 @@ class Page:
 
 @pytest.fixture
 def chip(tmp_path: Path) -> Iterator[Chip]:
-    chip = Chip(tmp_path)
-    try:
+    with Chip(tmp_path) as chip:
         yield chip
-    finally:
-        chip.end()
 
 
 @asynccontextmanager

@@ -25,13 +25,10 @@ SOON_S = 5.0
 
 @pytest.fixture
 def chip(tmp_path: Path) -> Iterator[Chip]:
-    chip = Chip(tmp_path, "--i2c=1:0x40:ina219")
-    with chips.writing(chip.soc.world) as world:
-        world.battery_v, world.battery_a = 7.5, 0.4
-    try:
+    with Chip(tmp_path, "--i2c=1:0x40:ina219") as chip:
+        with chips.writing(chip.soc.world) as world:
+            world.battery_v, world.battery_a = 7.5, 0.4
         yield chip
-    finally:
-        chip.end()
 
 
 @contextmanager
@@ -88,13 +85,9 @@ def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
 
 
 def test_no_sensor_at_the_address(tmp_path: Path) -> None:
-    chip = Chip(tmp_path)
-    try:
-        with measuring(chip) as told:
-            until(lambda: "0x40" in told().state, SOON_S, "nothing is said")
-            assert (told().volts, told().age_s) == (None, None)
-    finally:
-        chip.end()
+    with Chip(tmp_path) as chip, measuring(chip) as told:
+        until(lambda: "0x40" in told().state, SOON_S, "nothing is said")
+        assert (told().volts, told().age_s) == (None, None)
 
 
 def test_a_car_without_one_says_nothing() -> None:

@@ -50,11 +50,8 @@ class ChipBench:
 
 @pytest.fixture
 def chip(tmp_path: Path) -> Iterator[Chip]:
-    chip = Chip(tmp_path)
-    try:
+    with Chip(tmp_path) as chip:
         yield chip
-    finally:
-        chip.end()
 
 
 @pytest.fixture

@@ -43,12 +43,9 @@ def sensing(chip: Chip, *overrides: str) -> Iterator[Callable[[], list[down.Rang
 
 @pytest.fixture
 def chip(tmp_path: Path) -> Iterator[Chip]:
-    chip = Chip(tmp_path, *FITTED)
-    put(chip, 0.8, 1.5)
-    try:
+    with Chip(tmp_path, *FITTED) as chip:
+        put(chip, 0.8, 1.5)
         yield chip
-    finally:
-        chip.end()
 
 
 def put(chip: Chip, front_m: float, rear_m: float) -> None:
@@ -98,23 +95,18 @@ def test_a_sensor_that_loses_its_power_is_set_up_anew(chip: Chip) -> None:
 
 
 def test_absent_sensors_are_said_and_tried_again(tmp_path: Path) -> None:
-    chip = Chip(tmp_path)
-    try:
-        with sensing(chip) as told:
-            until(
-                lambda: [one.state for one in told()][1] == "does not answer", SOON_S,
-                "the ultrasound says nothing",
-            )  # fmt: skip
-            until(lambda: "I2C" in told()[0].state, SOON_S, "the ToF says nothing")
-            assert [one.age_s for one in told()] == [None, None]
-    finally:
-        chip.end()
+    with Chip(tmp_path) as chip, sensing(chip) as told:
+        until(
+            lambda: [one.state for one in told()][1] == "does not answer", SOON_S,
+            "the ultrasound says nothing",
+        )  # fmt: skip
+        until(lambda: "I2C" in told()[0].state, SOON_S, "the ToF says nothing")
+        assert [one.age_s for one in told()] == [None, None]
 
 
 def test_two_share_a_bus_after_xshut(tmp_path: Path) -> None:
-    chip = Chip(tmp_path, "--i2c=1:0:vl53l0x:4", "--i2c=1:3:vl53l0x:14")
-    put(chip, 0.4, 0.9)
-    try:
+    with Chip(tmp_path, "--i2c=1:0:vl53l0x:4", "--i2c=1:3:vl53l0x:14") as chip:
+        put(chip, 0.4, 0.9)
         with sensing(
             chip, "sensors.ultrasound = {}", "sensors.tof.front.address = 0x30",
             "sensors.tof.back = {power = 14, address = 0x31, bearing_deg = 180}",
@@ -123,8 +115,6 @@ def test_two_share_a_bus_after_xshut(tmp_path: Path) -> None:
                 lambda: near(told()[0], 0.4) and near(told()[1], 0.9), SOON_S,
                 "not both",
             )  # fmt: skip
-    finally:
-        chip.end()
 
 
 def test_a_daemon_that_dies_and_comes_back(chip: Chip) -> None:

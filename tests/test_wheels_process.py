@@ -20,11 +20,8 @@ from tests.wheels_rig import MARGIN_S, PINS, START_S, Client, Rig, free_port, un
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
-    rig = Rig(tmp_path)
-    try:
+    with Rig(tmp_path) as rig:
         yield rig
-    finally:
-        rig.end()
 
 
 def test_client_killed(rig: Rig) -> None:

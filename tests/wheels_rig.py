@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 from fpvcar import paths, profiles
 from fpvcar.bench import soc as chip
@@ -78,6 +79,12 @@ class Chip:
     def continue_pigpiod(self) -> None:
         """It goes on."""
         os.kill(self.pigpiod.pid, signal.SIGCONT)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     def end(self) -> None:
         for process in self.processes:
