@@ -103,9 +103,9 @@ test('parts of a drive make one line, broken where nothing was recorded', () => 
   /** @type {Map<string, import('../../web/recordings/types.js').Series>} */
   const lines = new Map();
   const series = (/** @type {number[]} */ t) => [{group: 'range', name: 'front', unit: 'm', t, v: t}];
-  joinLines(lines, series([0, 1]), 0);
-  joinLines(lines, series([0.5, 1]), 1);
-  joinLines(lines, series([0, 1]), 60);
+  joinLines(lines, series([0, 1]), 0, 0.1);
+  joinLines(lines, series([0.5, 1]), 1, 0.1);
+  joinLines(lines, series([0, 1]), 60, 0.1);
   const line = lines.get('range/front');
   assert.deepEqual(line?.t, [0, 1, 1.5, 2, 2, 60, 61]);
   assert.deepEqual(line?.v, [0, 1, 0.5, 1, null, 0, 1]);

@@ -25,8 +25,11 @@ async function ask(url, options) {
 export const API = {
   /** @returns {Promise<import('./types.js').Listing>} */
   list: async () => (await ask('api/recordings')).json(),
-  /** @param {string} name @returns {Promise<import('./types.js').Table>} */
-  table: async (name) => (await ask(`${of(name)}/table`)).json(),
+  /**
+   * @param {string} name @param {number} points about so many of each line
+   * @returns {Promise<import('./types.js').Table>}
+   */
+  table: async (name, points) => (await ask(`${of(name)}/table?points=${points}`)).json(),
   /** @param {string} name @param {number} fromS @param {number} seconds */
   units: async (name, fromS, seconds) =>
     (await ask(`${of(name)}/units?from=${fromS}&seconds=${seconds}`)).arrayBuffer(),

@@ -15,6 +15,8 @@ const FROM_ZERO = ['range', 'latency', 'current'];
 /** These have a middle. */
 const BOTH_WAYS = ['setpoint', 'duty'];
 const COLOURS = 6;
+/** Of a long drive only the least and the greatest of each such stretch are known. */
+const COARSE_S = 2;
 
 /**
  * One plot: its lines, its axis, and what to write at the cursor.
@@ -32,32 +34,49 @@ export class Plots {
     this.host = host;
     this.seek = seek;
     this.seconds = 1;
+    this.stretchS = 0;
     /** @type {Map<string, Series>} */
     this.lines = new Map();
     /** @type {Map<string, Plot>} */
     this.plots = new Map();
+    /** Groups whose lines grew since they were drawn. @type {Set<string>} */
+    this.grown = new Set();
     host.addEventListener('pointerdown', (event) => this.pointed(event));
     host.addEventListener('pointermove', (event) => {
       if (event.buttons & 1) this.pointed(event);
     });
   }
 
-  /** Another drive. @param {number} seconds */
-  clear(seconds) {
+  /** Another drive. @param {number} seconds @param {number} stretchS see stretchOf() */
+  clear(seconds, stretchS) {
     this.seconds = Math.max(seconds, 0.001);
+    this.stretchS = stretchS;
     this.lines.clear();
     this.plots.clear();
+    this.grown.clear();
     this.host.replaceChildren();
   }
 
-  /** A part of the drive came. @param {Table} table @param {number} startS */
+  /**
+   * A part of the drive came. However many come at once, a line is drawn once a frame.
+   * @param {Table} table @param {number} startS
+   */
   add(table, startS) {
-    joinLines(this.lines, table.series, startS);
+    joinLines(this.lines, table.series, startS, this.stretchS);
     for (const [key, line] of this.lines) {
       const plot = this.plots.get(line.group) ?? this.begin(line.group, line.unit);
       if (!plot.lines.has(key)) this.addLine(plot, key, line);
     }
-    this.plots.forEach((plot) => this.draw(plot));
+    if (this.grown.size === 0) requestAnimationFrame(() => this.drawGrown());
+    for (const {group} of table.series) this.grown.add(group);
+  }
+
+  drawGrown() {
+    for (const group of this.grown) {
+      const plot = this.plots.get(group);
+      if (plot) this.draw(plot);
+    }
+    this.grown.clear();
   }
 
   /** @param {string} group @param {string} unit @returns {Plot} */
@@ -125,7 +144,8 @@ export class Plots {
     this.host.style.setProperty('--at', String(timeS / this.seconds));
     for (const {unit, lines} of this.plots.values()) {
       for (const {line, value} of lines.values()) {
-        say(value, WORDS.value(valueAt(line, timeS), unit));
+        const words = WORDS.value(valueAt(line, timeS), unit);
+        say(value, this.stretchS > COARSE_S ? WORDS.about(words) : words);
       }
     }
   }

@@ -46,6 +46,22 @@ function add(drive, one, startS) {
   if (one.state === 'open' || drive.state === 'closed') drive.state = one.state;
 }
 
+/** So many points of a line are more than a plot is wide. */
+const POINTS = 1200;
+/** The least and the greatest. */
+const POINTS_LEAST = 2;
+
+/** How many points of each line to ask of each part of a drive, however long. @param {Drive} drive */
+export function pointsOf({parts}) {
+  return Math.max(POINTS_LEAST, Math.ceil(POINTS / parts.length));
+}
+
+/** Of so long a line then has two points, s: see series.py. @param {Drive} drive */
+export function stretchOf(drive) {
+  const longestS = Math.max(...drive.parts.map(({seconds}) => seconds));
+  return longestS / Math.floor(pointsOf(drive) / 2);
+}
+
 /** A file that is sealed loses an ending of its name. @param {string} name */
 export const stem = (name) => name.replace(/\.part$/, '');
 
@@ -144,14 +160,16 @@ const round = (value) => Math.round(value * 10) / 10;
  * Lines of the same name in one: parts of a drive, one after the other.
  * @param {Map<string, import('./types.js').Series>} lines
  * @param {readonly import('./types.js').Series[]} more @param {number} startS of `more`
+ * @param {number} stretchS less than two of these are between two points
  */
-export function joinLines(lines, more, startS) {
+export function joinLines(lines, more, startS, stretchS) {
   for (const {group, name, unit, t, v} of more) {
     const key = `${group}/${name}`;
     const line = lines.get(key) ?? {group, name, unit, t: [], v: []};
     const lastS = line.t.at(-1);
     // Between two files nothing is known.
-    if (lastS !== undefined && t.length && startS + t[0] - lastS > PAUSE_S / 5) {
+    const pauseS = Math.max(PAUSE_S / 5, 2 * stretchS);
+    if (lastS !== undefined && t.length && startS + t[0] - lastS > pauseS) {
       line.t.push(lastS);
       line.v.push(null);
     }

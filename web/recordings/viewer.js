@@ -6,7 +6,7 @@ import {Player, SPEEDS} from './player.js';
 import {Plots} from './plots.js';
 import {Reel} from './reel.js';
 import {Screen} from './screen.js';
-import {lastUpTo, marksOf} from './shape.js';
+import {lastUpTo, marksOf, pointsOf, stretchOf} from './shape.js';
 import {WORDS} from './words.js';
 
 /** @typedef {import('./types.js').Drive} Drive */
@@ -32,8 +32,8 @@ export class Viewer {
     this.player = null;
     /** @type {Reel | null} */
     this.reel = null;
-    /** @type {{t: number, reason: string}[]} */
-    this.reasons = [];
+    /** Why the car did what it did, from when on. */
+    this.reasons = {t: /** @type {number[]} */ ([]), why: /** @type {string[]} */ ([])};
     this.fault = '';
     this.waitingMs = 0;
     this.wire();
@@ -74,8 +74,8 @@ export class Viewer {
     this.player.seek(fromS);
     this.scrub.max = String(drive.seconds);
     say(byId('viewer-title'), WORDS.when(drive.startMs));
-    this.plots.clear(drive.seconds);
-    this.reasons = [];
+    this.plots.clear(drive.seconds, stretchOf(drive));
+    this.reasons = {t: [], why: []};
     this.listMarks(drive);
     this.listFiles(drive);
     this.transport();
@@ -96,7 +96,8 @@ export class Viewer {
       const table = await this.table(drive, part.name);
       if (!table) return;
       this.plots.add(table, part.startS);
-      this.reasons.push(...table.reasons.map(({t, reason}) => ({t: part.startS + t, reason})));
+      this.reasons.t.push(...table.reasons.map(({t}) => part.startS + t));
+      this.reasons.why.push(...table.reasons.map(({reason}) => reason));
       byId('gaps').append(...table.gaps.map(({t, words}) =>
         make('li', WORDS.gap(part.startS + t, words))));
     }
@@ -109,7 +110,7 @@ export class Viewer {
   async table(drive, name) {
     while (this.drive === drive) {
       try {
-        const table = await API.table(name);
+        const table = await API.table(name, pointsOf(drive));
         return this.drive === drive ? table : null;
       } catch (fault) {
         if (fault instanceof Refused) return nothing(fault.message);
@@ -191,8 +192,8 @@ export class Viewer {
     say(byId('time'), WORDS.at(timeS, drive.seconds));
     say(byId('clock'), WORDS.clock(drive.startMs + timeS * 1000));
     this.plots.cursor(timeS);
-    const index = lastUpTo(this.reasons.map(({t}) => t), timeS);
-    say(byId('reason'), index < 0 ? '' : WORDS.reason(this.reasons[index].reason));
+    const index = lastUpTo(this.reasons.t, timeS);
+    say(byId('reason'), index < 0 ? '' : WORDS.reason(this.reasons.why[index]));
     this.sayStage(nowMs);
   }
 

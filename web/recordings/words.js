@@ -111,6 +111,7 @@ export const WORDS = {
     const digits = unit === 'ms' || unit === '%' ? 0 : 2;
     return `${value.toFixed(digits)}${unit ? ` ${unit}` : ''}`;
   },
+  about: (/** @type {string} */ value) => `≈ ${value}`,
   /** @param {string} name @param {number} low @param {number} high @param {string} unit */
   span: (name, low, high, unit) =>
     `${name} from ${WORDS.value(low, unit)} to ${WORDS.value(high, unit)}`,
