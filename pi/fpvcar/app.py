@@ -22,6 +22,7 @@ from fpvcar.depth_eye import DepthEye
 from fpvcar.devices.health import HealthThread, Machine
 from fpvcar.h264 import AccessUnit
 from fpvcar.hub import Hub
+from fpvcar.kept import Keeper
 from fpvcar.metrics import Metrics
 from fpvcar.panel import Panel
 from fpvcar.recording import figures
@@ -82,6 +83,7 @@ class Running:
             on_answer=lambda answer: self.control.wheels_answer(answer),
             on_state=lambda state: self.control.wheels_state(state),
         )
+        self.keeper = Keeper(self.state_directory)
         self.control = Control(
             profile,
             send=self.wheels.send,
@@ -89,7 +91,9 @@ class Running:
             volts=lambda: self.fuel.volts(time.monotonic()),
             ranges=self.ranges.told,
             changed=lambda: self.hub.changed.set(),
+            left=self.keeper.left,
         )
+        self.control.keep = self.keeper.put
         self.desk = Desk(
             profile,
             recordings,
@@ -214,6 +218,7 @@ class Running:
             self.fuel.watch(),
             self.eye.run(),
             self.health.watch(),
+            self.keeper.watch(),
             self.desk.feed.run(),
             self._serve(),
             watchdog.run(watchdog.Watchdog()),
@@ -230,6 +235,7 @@ async def run(profile: Profile, options: Options) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     running.desk.recorder.start()
+    running.keeper.start()
     for part in (running.panel, running.ranges, running.fuel, running.health):
         part.start()
     jobs = [asyncio.create_task(job) for job in running.jobs()]
@@ -247,4 +253,5 @@ async def run(profile: Profile, options: Options) -> int:
         await asyncio.gather(*jobs, asked, return_exceptions=True)
         for part in (running.health, running.fuel, running.ranges, running.panel):
             part.stop()
+        running.keeper.stop()
         running.desk.recorder.stop()  # last: what the others ended with is in it

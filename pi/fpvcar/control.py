@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from fpvcar import gate, mixing
+from fpvcar import gate, kept, mixing
 from fpvcar.config import Profile
 from fpvcar.gate import Cause, Decision, Hold, Latches, Wish
 from fpvcar.guard import Free, Guard
+from fpvcar.kept import Kept
 from fpvcar.wire import down
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
@@ -33,6 +34,12 @@ _QUIET = {WheelsReason.START, WheelsReason.CLOSED}
 _MOVING = {"driving", "guarded"}
 _LET_GO = Wish(0.0, 0.0, received_s=-math.inf)
 """Neutral, but never fresh: it stops, and arms nothing."""
+
+
+def _hold_of(left: Kept) -> Hold | None:
+    if left.stopped_by is None:
+        return None
+    return Hold(Cause.ESTOP_GROWN_UP, left.stopped_by)
 
 
 class Stepped(NamedTuple):
@@ -60,7 +67,9 @@ class Control:
     camera's, None while there was no picture; `volts()` the battery's, None if
     unknown; `ranges(now_s)` the range sensors'. `changed()` is called whenever the
     reason or a latch changes; `reasons` and `stops` count how often which. `watcher`
-    is called after each run of the gate, and may neither wait nor raise.
+    is called after each run of the gate, and may neither wait nor raise; so is `keep`,
+    when a grown-up has set something. `left` is what it was called with last, before
+    this start.
     """
 
     def __init__(
@@ -72,19 +81,23 @@ class Control:
         ranges: Callable[[float], Sequence[down.Range]],
         changed: Callable[[], None],
         clock_ns: Callable[[], int] = time.monotonic_ns,
+        left: Kept | None = None,
     ) -> None:
-        self.limit = profile.gate.limit
+        self._kept = left or Kept()
+        self.limit = kept.limit_of(self._kept, profile)
+        self.guard_mode = kept.guard_of(self._kept, profile)
         self.wheels = "starting"
-        self.decision = Decision(0.0, 0.0, "nobody", Latches())
+        hold = _hold_of(self._kept)
+        self.decision = Decision(0.0, 0.0, "nobody", Latches(hold=hold))
         self.duties: tuple[float, ...] = (0.0, 0.0)
         self.free = Free()
-        self.guard_mode = profile.guard.mode
         self.reasons: Counter[str] = Counter()
         self.stops: Counter[str] = Counter()
         self._profile, self._send, self._clock_ns = profile, send, clock_ns
         self._picture_age_s, self._volts, self._changed = picture_age_s, volts, changed
         self._ranges, self._guard = ranges, Guard(profile.guard)
         self.watcher: Callable[[Stepped], None] | None = None
+        self.keep: Callable[[Kept], None] = lambda kept: None
         self.weak: Callable[[], bool] = lambda: False
         """Does the computer see under-voltage now?"""
         self._seen: Sequence[down.Range] = ()
@@ -209,6 +222,7 @@ class Control:
         )  # fmt: skip
         self._send(self.duties, now_ns)
         after = self.decision
+        self._keep(after.latches.hold)
         if self.watcher is not None:
             self.watcher(Stepped(
                 now_ns, wish, held, world, self.guard_mode, self._seen, volts, slew,
@@ -219,6 +233,18 @@ class Control:
             if not {before.reason, after.reason} <= _MOVING:  # at a wall: many a second
                 self._say(after)
                 self._changed()
+
+    def _keep(self, hold: Hold | None) -> None:
+        """What is not the profile's own outlives this process."""
+        own = self._profile
+        now = Kept(
+            self.limit if self.limit < own.gate.limit else None,
+            self.guard_mode if self.guard_mode != own.guard.mode else None,
+            hold.by if hold and hold.cause is Cause.ESTOP_GROWN_UP else None,
+        )
+        if now != self._kept:
+            self._kept = now
+            self.keep(now)
 
     def _count(self, before: Decision, after: Decision) -> None:
         if before.reason != after.reason:
