@@ -1,8 +1,9 @@
 """The table "Who stops the car" as data: what fails, how it is made to fail, who must
 notice, and within what time. Tests and benchmark run the same rows.
 
-Rows that need a browser are in browser_causes.py. Not here, because the parts do not
-exist yet: range sensors and the PCA9685. A hanging kernel no process can show.
+Rows that need a browser are in browser_causes.py. Not here, because the part does not
+exist yet: the PCA9685. A hanging kernel no process can show. The collision guard is off
+but where a row says so: else it, and not the row's cause, would stop a car at a wall.
 """
 
 import json
@@ -17,7 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from fpvcar import paths, profiles
+from fpvcar.bench import soc as chip
 from tests.e2e.driver import Driver, free, make_whole, sit_down
+from tests.e2e.guarded import guarding
 from tests.e2e.harness import PinWatch, RunningBench, wait_for
 from tests.e2e.proxy import Link
 from tests.lan import Lan
@@ -28,6 +32,9 @@ STAYS_S = 0.12
 TRANSIENT_S = 0.02
 """The emulator switches the pins of a bank one after the other."""
 BLOCKABLE = Path(__file__).parent / "blockable"
+UNSEEN_STOPS = "--set=guard.unseen_limit = 0.0"
+"""Towards where a sensor is silent nothing is free, wherever the guard is on."""
+SENSORS = profiles.load(paths.HARDWARE / "bench.toml").sensors
 CLIENT = "driver-of-the-stops"
 S = TypeVar("S")
 
@@ -37,7 +44,9 @@ class Cause(Generic[S]):
     """One row. `fail` returns CLOCK_MONOTONIC in ns just before the failure.
 
     `shown` is the cause that the car then gives to everybody, None where a neutral
-    wish came and nothing holds the car; `logged` must stand in the log of the bench.
+    wish came, or the guard leaves nothing, and nothing else holds the car; `logged`
+    must stand in the log of the bench. `throttle` is the way it drives; `guard` what a
+    grown-up has set the guard to.
     """
 
     name: str
@@ -49,6 +58,8 @@ class Cause(Generic[S]):
     way: str = "direct"
     deaf: bool = False
     """`run` can be asked only when it is mended."""
+    throttle: float = 1.0
+    guard: str = "off"
 
 
 class Ground:
@@ -79,7 +90,7 @@ class Ground:
 def ground(home: Path, *options: str) -> Iterator[Ground]:
     """A bench that is open to the LAN and whose processes can be blocked."""
     env = {"PYTHONPATH": str(BLOCKABLE)}
-    bench = RunningBench(home, "--host=0.0.0.0", *options, env=env)
+    bench = RunningBench(home, "--host=0.0.0.0", UNSEEN_STOPS, *options, env=env)
     try:
         bench.wait_ready()
         with ExitStack() as stack:
@@ -131,6 +142,31 @@ def _only_pings(scene: Scene) -> None:
 
 def _speak(scene: Scene) -> None:
     scene.driver.sending = True
+
+
+def _let_go(scene: Scene) -> None:
+    scene.driver.drive(0.0, 0.0)
+
+
+def _without_power(scene: Scene) -> None:
+    """The VL53L0X ahead: its XSHUT is low until `run` sets it up anew, a second on."""
+    power = SENSORS.tof["front"].power
+    assert power is not None
+    scene.bench.soc.pin[power].out = 0
+
+
+def _echo_wire(level: int) -> Callable[[Scene], None]:
+    """Of the HC-SR04 behind: off, its divider pulls the pin low."""
+
+    def act(scene: Scene) -> None:
+        scene.bench.soc.pin[SENSORS.ultrasound["rear"].echo].external = level
+
+    return act
+
+
+def _echo_wire_on(scene: Scene) -> None:
+    _let_go(scene)
+    _echo_wire(chip.FLOATING)(scene)
 
 
 def _live(scene: Scene) -> None:
@@ -195,6 +231,12 @@ CAUSES: tuple[Cause[Scene], ...] = (
           _cameras(CONT), logged="fpvcar.gate: stopped: blind"),
     Cause("camera killed", 0.30, "blind", _cameras(signal.SIGKILL),
           logged="fpvcar.gate: stopped: blind"),
+    Cause("range sensor without power", 0.30, None, _done(_without_power), _let_go,
+          guard="limit"),
+    Cause("range sensor's wire off", 0.30, None, _done(_echo_wire(0)), _echo_wire_on,
+          throttle=-1.0, guard="limit"),
+    Cause("only heartbeats, guard on", 0.30, "silence", _done(_only_pings), _speak,
+          guard="limit"),
     Cause("e-stop by a watcher", ONE_FRAME_S, "estop", _by("Bob", False, "estop"),
           logged="fpvcar.gate: stopped: estop Bob"),
     Cause("e-stop by a grown-up", ONE_FRAME_S, "estop_grown_up",
@@ -332,7 +374,7 @@ def _run_one(ground: Ground, cause: Cause[Scene]) -> float:
     driver = ground.driver(cause.way)
 
     def drive(watch: PinWatch) -> None:
-        driver.drive(1.0, 0.0)
+        driver.drive(cause.throttle, 0.0)
         try:
             wait_for(lambda: watch.now.driving, "does not drive", 5.0, every_s=0.001)
         except AssertionError as fault:
@@ -344,4 +386,6 @@ def _run_one(ground: Ground, cause: Cause[Scene]) -> float:
     with driver:
         sit_down(driver)
         free(driver)
-        return one_stop(Scene(ground, driver), bench, cause, drive)
+        code = ground.grown_up_code
+        with guarding(bench, driver, code, cause.guard, cause.throttle):
+            return one_stop(Scene(ground, driver), bench, cause, drive)

@@ -182,6 +182,36 @@ def test_a_loop_that_blocks_for_good_is_started_again(bench: RunningBench) -> No
     assert bench.pid("run") != pid
 
 
+def test_what_a_grown_up_set_outlives_run(ground: Ground) -> None:
+    """`run` is killed: her stop holds, and limit and guard are no looser."""
+    bench, mums = ground.bench, ground.grown_up_code
+    with Driver(bench.port, name="Mum", code=mums) as mum:
+        wait_for(lambda: bool(mum.state), "not welcome")
+        mum.say(kind="limit", throttle=0.3)
+        mum.say(kind="guard", mode="warn")
+        mum.say(kind="estop")
+        kept = bench.state / "kept.json"
+        wait_for(lambda: kept.exists() and b"Mum" in kept.read_bytes(), "not kept")
+    bench.kill("run")
+    wait_for(lambda: causes.reason(bench) == "estop_grown_up", "it forgot", 15.0)
+    with Driver(bench.port) as ann, bench.watch() as watch:
+        sit_down(ann)
+        assert (ann.state["limit"], ann.state["guard"]["mode"]) == (0.3, "warn")
+        ann.say(kind="resume")
+        wait_for(lambda: bool(ann.errors()), "only a grown-up goes on")
+        ann.drive(0.0, 0.0)
+        ann.drive(1.0, 0.0)
+        time.sleep(0.2)
+        assert not watch.now.driving
+        stand_up(ann)
+    with Driver(bench.port, name="Mum", code=mums) as mum:
+        wait_for(lambda: bool(mum.state), "not welcome")
+        mum.say(kind="limit", throttle=1.0)
+        mum.say(kind="guard", mode="off")
+        mum.say(kind="resume")
+        wait_for(lambda: kept.read_bytes() == b"{}", "still kept")
+
+
 def test_a_run_that_was_stopped_for_long_goes_on(bench: RunningBench) -> None:
     """No watchdog bites it for that; as after a machine that slept."""
     pid = bench.pid("run")

@@ -1,0 +1,56 @@
+"""The collision guard on, for one run on a bench that measures stops without it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fpvcar.bench.soc import nearest_range
+from tests.e2e.driver import Driver, free
+from tests.e2e.harness import RunningBench, wait_for
+
+ROOM_M = 0.8
+"""From a standstill the guard lets a car with so much before it drive off."""
+ROOM_S = 20.0
+
+
+@contextmanager
+def guarding(
+    bench: RunningBench, driver: Driver, code: str, mode: str, way: float
+) -> Iterator[None]:
+    """A grown-up has set the guard, and there is room that way (1 ahead, -1 behind);
+    behind, it is off again. With "off" nothing is done."""
+    if mode == "off":
+        yield
+        return
+    make_room(bench, driver, way)
+    set_guard(bench, driver, code, mode)
+    try:
+        wait_for(
+            lambda: all(one["state"] == "ok" for one in driver.state["ranges"]),
+            f"a sensor is silent: {driver.state}",
+        )
+        yield
+    finally:
+        set_guard(bench, driver, code, "off")
+
+
+def make_room(bench: RunningBench, driver: Driver, way: float) -> None:
+    """Backs off, while the guard is off."""
+    sees = nearest_range(0.0 if way > 0.0 else 180.0)
+
+    def room() -> bool:
+        if driver.stop_cause() is not None:  # a busy machine was silent
+            free(driver)
+        driver.drive(-way, 0.0)
+        return bool(bench.world().range_m[sees] > ROOM_M)
+
+    wait_for(room, "no room to drive", ROOM_S, every_s=0.02)
+    free(driver)
+
+
+def set_guard(bench: RunningBench, driver: Driver, code: str, mode: str) -> None:
+    """By a grown-up; the driver hears of it."""
+    with Driver(bench.port, name="Mum", code=code) as mum:
+        mum.say(kind="guard", mode=mode)
+        wait_for(
+            lambda: bool(driver.state["guard"]["mode"] == mode), "the guard is not set"
+        )
