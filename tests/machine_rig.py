@@ -8,6 +8,7 @@ from fpvcar.access import Door
 from fpvcar.control import Control
 from fpvcar.devices.fake_pins import FakeBoard, FakePins
 from fpvcar.hub import Hub
+from fpvcar.kept import Kept
 from fpvcar.wheels import Wheels
 from fpvcar.wheels_client import LEASE_NS
 from fpvcar.wire import down
@@ -19,10 +20,32 @@ MS = 1_000_000
 STEP_NS = 5 * MS
 TICK_NS = 20 * MS
 OFF_NS = 300 * MS
+RANGE_AGE_S = 0.03
+WAYS = {"front": 1.0, "rear": -1.0}
+"""The range sensors, and the sign of the throttle that drives there."""
+
+
+@dataclass
+class Sensor:
+    """A range sensor: what stands there, since when that is too near to drive at, and
+    since when it is silent; neither is None."""
+
+    range_m: float | None = None
+    near_ns: int | None = None
+    silent_ns: int | None = None
+
+    def told(self, name: str, now_ns: int) -> down.Range:
+        """While it is silent, its last word."""
+        silent_s = 0.0 if self.silent_ns is None else (now_ns - self.silent_ns) / 1e9
+        bearing_deg = 0.0 if WAYS[name] > 0.0 else 180.0
+        state = "ok" if self.silent_ns is None else "no answer"
+        return down.Range(
+            name, bearing_deg, self.range_m, RANGE_AGE_S + silent_s, state
+        )  # fmt: skip
 
 
 class Senses:
-    """No sensors."""
+    """Nothing that a page would have to be told."""
 
     def ranges(self, now_s: float) -> tuple[down.Range, ...]:
         return ()
@@ -64,6 +87,8 @@ class WiredCar:
         self.fresh: list[Fresh] = []
         self.wishes = 0
         self.voided = (0, 0)
+        self.sensors = {name: Sensor() for name in WAYS}
+        self.left = Kept()
         self.seq = 0
         self.start_wheels()
         self.start_run()
@@ -73,10 +98,10 @@ class WiredCar:
     def start_run(self) -> None:
         self.queue.clear()
         self.control = Control(
-            PROFILE, self.send, self.picture_age_s, lambda: 7.5, lambda _: (),
-            lambda: None,
-            lambda: self.now_ns,
+            PROFILE, self.send, self.picture_age_s, lambda: 7.5, self.ranges,
+            lambda: None, lambda: self.now_ns, self.left,
         )  # fmt: skip
+        self.control.keep = self.keep
         self.hub = Hub(
             PROFILE, self.control, Door(CODES), FakeLights(), FakeCamera(), Senses(),
             self.welcome, lambda: self.now_ns / 1e9,
@@ -108,6 +133,12 @@ class WiredCar:
         if self.sees:
             self.picture_ns = self.now_ns
         return None if self.picture_ns is None else now_s - self.picture_ns / 1e9
+
+    def ranges(self, now_s: float) -> tuple[down.Range, ...]:
+        return tuple(one.told(name, self.now_ns) for name, one in self.sensors.items())
+
+    def keep(self, left: Kept) -> None:
+        self.left = left
 
     def welcome(self, code_needed: bool) -> down.Welcome:
         return down.Welcome(
@@ -158,6 +189,7 @@ class WiredCar:
                     self.control.step()
                     self.hub.tell()
             self.whatever_moves_was_wished()
+            self.no_wall_is_driven_at()
 
     @property
     def off_ns(self) -> int:
@@ -209,6 +241,23 @@ class WiredCar:
             assert any(one.throttle * drive > 0 for one in wishes), self.words()
         if steer:
             assert any(one.steer * steer > 0 for one in wishes), self.words()
+
+    def no_wall_is_driven_at(self) -> None:
+        """What is seen too near for long enough; what fails has its time on top."""
+        for name, sensor in self.sensors.items():
+            near = (
+                self.control.guard_mode == "limit" and sensor.silent_ns is None
+                and sensor.range_m is not None
+                and sensor.range_m <= PROFILE.guard.stop_m
+            )  # fmt: skip
+            if not near:
+                sensor.near_ns = None
+                continue
+            if sensor.near_ns is None:
+                sensor.near_ns = self.now_ns
+            since_ns = max(sensor.near_ns, self.failed_ns)
+            if self.now_ns > since_ns + self.off_ns:
+                assert self.moves[0] * WAYS[name] <= 0.0, f"{name}: {self.words()}"
 
     def words(self) -> str:
         """For whoever reads a failure."""

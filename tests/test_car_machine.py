@@ -5,13 +5,15 @@
 
 All parts are the real ones, wired as in app.py; sockets, time and metal are not. In
 any order browsers join, drop, drive, flood, replay; processes hang, die and come back;
-the picture and the pin daemon go. After every 5 ms and at every change of a pin:
+the picture and the pin daemon go; walls come near, and their sensors fail. After every
+5 ms and at every change of a pin:
 
 1. a bridge has never both inputs on but to brake;
 2. what moves was wished, fresh and in that direction, by whoever has the seat, at most
    0.3 s before - or, where a process or the daemon failed meanwhile, since then;
-3. an e-stop holds until a push of somebody who may;
-4. a car that stands says why.
+3. an e-stop holds until a push of somebody who may, a grown-up's over a new `run`, too;
+4. a car that stands says why;
+5. with the guard on "limit" nothing drives at a wall that is seen nearer than allowed.
 """
 
 from dataclasses import dataclass, field
@@ -34,7 +36,7 @@ from fpvcar.gate import Cause
 from fpvcar.wire import up
 from fpvcar.wire.wheels import WheelsReason
 from tests.hub_rig import CODES, PROFILE
-from tests.machine_rig import MS, Fresh, WiredCar
+from tests.machine_rig import MS, WAYS, Fresh, WiredCar
 
 NAMES = ("Ann", "Bob", "Mum")
 WHO = st.sampled_from([0, 0, 0, 1, 2])
@@ -189,7 +191,41 @@ class Car(WiredCar, RuleBasedStateMachine):
         """The browser's; the car's own cannot be. Wishes may look stale: never new."""
         self.pages[who].ahead_ms += by_ms
 
+    @rule(mode=st.sampled_from(["off", "warn", "limit", "limit"]))
+    def the_grown_up_sets_the_guard(self, mode: up.GuardMode) -> None:
+        """Also to what the profile would not allow at a start."""
+        self.say(self.pages[-1], up.Guard(mode))
+
+    @rule(
+        way=st.sampled_from(sorted(WAYS)),
+        range_m=st.sampled_from([None, 0.05, 0.15, 0.4, 2.0]),
+    )
+    def a_wall_comes_or_goes(self, way: str, range_m: float | None) -> None:
+        """From one moment to the next: nothing real is worse."""
+        sensor = self.sensors[way]
+        if sensor.silent_ns is None:
+            sensor.range_m = range_m
+        self.pass_time(30)
+
+    @rule(way=st.sampled_from(sorted(WAYS)), at_m=st.sampled_from([0.05, 0.15]))
+    def somebody_drives_at_a_wall(self, way: str, at_m: float) -> None:
+        """For longer than any stop takes, and without a silence."""
+        self.a_wall_comes_or_goes(way, at_m)
+        for page in self.pages:
+            self.drive(page, 0.0, 0.0, 0.0)
+        for _ in range(12):
+            for page in self.pages:
+                self.drive(page, WAYS[way], 0.0, 0.0)
+            self.pass_time(40)
+
     # --- what fails ---
+
+    @rule(way=st.sampled_from(sorted(WAYS)), ms=st.sampled_from([50, 150, 500]))
+    def a_range_sensor_is_silent(self, way: str, ms: int) -> None:
+        """And comes back."""
+        self.sensors[way].silent_ns = self.now_ns
+        self.pass_time(ms)
+        self.sensors[way].silent_ns = None
 
     @rule(ms=st.integers(5, 400))
     def time_passes(self, ms: int) -> None:
@@ -218,11 +254,21 @@ class Car(WiredCar, RuleBasedStateMachine):
             self.wheels.stop(WheelsReason.CLOSED, self.now_ns)
         for page in self.pages:
             page.session = None
-        self.answers, self.held_by = [], None
+        self.answers = []
+        if self.held_by != "Mum":
+            self.held_by = None
         self.void()
         self.failed_ns = self.now_ns
         self.pass_time(100)
         self.start_run()
+
+    @rule()
+    def the_grown_up_stops_and_run_is_killed(self) -> None:
+        """Whoever drives then: hers outlives it."""
+        self.somebody_joins(NAMES.index("Mum"))
+        self.somebody_stops(NAMES.index("Mum"))
+        self.run_is_killed()
+        self.an_estop_holds()
 
     @precondition(lambda self: not self.daemon_hangs)  # nobody else asks the helper
     @rule(ms=st.sampled_from([30, 120, 400, 3000]), hears=st.booleans())
@@ -282,10 +328,11 @@ class Car(WiredCar, RuleBasedStateMachine):
         """Nothing is held back without a word to everybody."""
         decision, stop = self.control.decision, self.hub.stop()
         if decision.neutral:
-            assert decision.reason in ("neutral", "nobody", "stopped")
+            assert decision.reason in ("neutral", "nobody", "stopped", "guarded")
             assert decision.reason != "stopped" or stop is not None
         else:
-            assert decision.reason in ("driving", "limited") and stop is None
+            assert decision.reason in ("driving", "limited", "guarded")
+            assert stop is None
         if not any(self.control.duties):
             assert decision.neutral
 
