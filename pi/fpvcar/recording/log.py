@@ -13,6 +13,7 @@ from pathlib import Path
 from fpvcar.recording import format, indexes, reader, salvage, segments
 from fpvcar.recording.glance import glance
 from fpvcar.recording.reader import ReadError, Recording
+from fpvcar.recording.vouched import vouched
 
 BILLION = 1_000_000_000
 DAMAGE_SHOWN = 20
@@ -112,12 +113,14 @@ def _verify(path: Path) -> bool:
         size = f"{recording.size / 1e6:.1f} MB"
         good = f"{len(recording.chunks)} chunks, {sum(recording.counts.values())}"
         astray = list(indexes.astray(recording)) if recording.whole else []
-        if recording.whole and not astray:
-            print(f"{path}: whole: {good} messages, {size}, every CRC holds")
+        doubts, words = vouched(recording) if recording.whole else ([], "")
+        if recording.whole and not astray and not doubts:
+            print(f"{path}: whole: {good} messages, {size}, {words}")
             return True
-        if astray:
-            print(f"{path}: all is there, but its indexes lead astray: {good} messages")
-            for one in astray[:DAMAGE_SHOWN]:
+        if astray or doubts:
+            what = "not all of it holds" if doubts else "its indexes lead astray"
+            print(f"{path}: all is there, but {what}: {good} messages")
+            for one in [*doubts, *astray][:DAMAGE_SHOWN]:
                 print(f"  {one}")
         elif not recording.damage:
             print(f"{path}: never closed, but nothing is damaged: {good} messages")

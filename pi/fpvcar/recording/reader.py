@@ -24,7 +24,7 @@ from fpvcar.recording.chunks import (
     inner_records,
 )
 from fpvcar.recording.parsing import Damaged
-from fpvcar.recording.summary import about_of, tail_of
+from fpvcar.recording.summary import DataCrc, about_of, data_crc, tail_of
 from fpvcar.recording.walk import Damage, Found, Walk
 
 EVER_NS = 2**64 - 1
@@ -74,11 +74,14 @@ class Recording:
         self.size = source.size
         self.tail: list[tuple[int, bytes]] = []
         """The records of the summary, (opcode, body)."""
+        self.metadata: dict[str, str] = {}
+        """What the metadata record says; no CRC covers it."""
+        self.without_crc = 0
+        """Chunks that have none."""
         self._source = source
         self._by_number: Counter[int] = Counter()
         self._loose: list[tuple[int, int]] = []
         """Where messages without a chunk are, in files of others."""
-        self._texts: dict[str, str] = {}
         self._read_tail()
         self._scan()
 
@@ -139,6 +142,10 @@ class Recording:
         """A good chunk's whole record, as it stands there. Raises OSError."""
         return self._source.read(span.at, span.length)
 
+    def data_crc(self) -> DataCrc | None:
+        """Of a closed file: the CRC of all before its data end. Raises OSError."""
+        return data_crc(self._source, self._end)
+
     def _chunk(self, span: Span) -> Iterator[memoryview]:
         """The bodies of a chunk's messages."""
         try:
@@ -189,7 +196,7 @@ class Recording:
         for number, count in (self._by_number + loose).items():
             if number in self.channels:
                 self.counts[self.channels[number].topic] += count
-        self.about = self.about or about_of(self._texts)
+        self.about = self.about or about_of(self.metadata)
 
     def _note(self, opcode: int, body: bytes | memoryview) -> None:
         if opcode == records.SCHEMA:
@@ -201,7 +208,7 @@ class Recording:
         elif opcode == records.METADATA:
             name, texts = parsing.take_metadata(body)
             if name == format.METADATA:
-                self._texts = self._texts or texts
+                self.metadata = self.metadata or texts
 
     def _note_chunk(self, found: Found) -> None:
         start_ns, end_ns = EVER_NS, 0
@@ -222,6 +229,7 @@ class Recording:
             self.damage.append(Damage(found.at, found.length, str(fault)))
             return
         self._by_number += counts
+        self.without_crc += not parsing.take_chunk(found.body).crc
         start_ns, count = (start_ns, counts.total()) if counts else (0, 0)
         self.chunks.append(Span(found.at, found.length, start_ns, end_ns, count))
         for body in about:

@@ -11,6 +11,7 @@ from fpvcar.recording.parsing import Damaged
 
 _HEAD = records.HEAD
 _DATA_END_SIZE = _HEAD.size + 4
+PIECE = 1024 * 1024
 
 
 def about_of(texts: dict[str, str]) -> format.About | None:
@@ -21,6 +22,24 @@ def about_of(texts: dict[str, str]) -> format.About | None:
         return msgspec.convert(fields, format.About, strict=False)
     except (KeyError, msgspec.DecodeError):
         return None
+
+
+class DataCrc(NamedTuple):
+    """Of all data: as the file says it (0: it does not), and as it is then."""
+
+    said: int
+    found: int = 0
+
+
+def data_crc(source: Source, data_end: int) -> DataCrc | None:
+    """None where no data end is. Without a CRC nothing is read but that."""
+    body = source.read(data_end, _DATA_END_SIZE)
+    if body[: _HEAD.size] != _HEAD.pack(records.DATA_END, 4):
+        return None
+    said, found = int.from_bytes(body[_HEAD.size :], "little"), 0
+    for at in range(0, data_end if said else 0, PIECE):
+        found = zlib.crc32(source.read(at, min(PIECE, data_end - at)), found)
+    return DataCrc(said, found)
 
 
 class Tail(NamedTuple):
