@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from fpvcar import config
 from fpvcar.recording import segments
-from fpvcar.recording.chunks import BytesSource
-from fpvcar.recording.reader import Recording
+from fpvcar.recording.ring import NoRoom
 from fpvcar.recording.segments import MEGA, File, Room, Verdict
-from fpvcar.recording.tape import NoRoom, Tape, split
+from fpvcar.recording.tape import Tape, split
 from fpvcar.recording.writer import Item
 from tests.recording_rig import (
     CATALOGUE,
@@ -19,6 +18,7 @@ from tests.recording_rig import (
     UTC_NS,
     FakeDisk,
     about,
+    recording,
     second,
 )
 
@@ -152,7 +152,7 @@ def taped(disk: FakeDisk, seconds: int, settings: config.Recording = SETTINGS,
 
 
 def counts(disk: FakeDisk, file: str) -> int:
-    return Recording(BytesSource(bytes(disk.files[file]))).counts["/camera"]
+    return disk.recording(file).counts["/camera"]
 
 
 def test_a_file_every_segment_sealed_and_synced() -> None:
@@ -162,7 +162,7 @@ def test_a_file_every_segment_sealed_and_synced() -> None:
     tape.close()
     assert disk.names == [name(1), name(2), name(3)]
     for number, file in enumerate(disk.names, 1):
-        made = Recording(BytesSource(bytes(disk.files[file])))
+        made = disk.recording(file)
         assert made.whole and made.about is not None and made.about.segment == number
         assert disk.synced[file] == disk.files[file], "synced to its last byte"
     assert [counts(disk, file) for file in disk.names] == [15, 15, 6]
@@ -176,7 +176,7 @@ def test_what_was_written_is_synced_before_write_returns() -> None:
     for number in range(3):
         tape.write(second(UTC_NS + number * SECOND_NS))
         cut = disk.synced[name(1) + ".part"]
-        assert Recording(BytesSource(cut)).counts["/camera"] == 3 * (number + 1)
+        assert recording(cut).counts["/camera"] == 3 * (number + 1)
 
 
 def test_another_recording_begins_another_file() -> None:
@@ -251,7 +251,7 @@ def test_a_full_card_makes_room_by_the_oldest() -> None:
     disk = FakeDisk(room=200_000)
     settings = config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8)
     tape = taped(disk, 5, settings)
-    tape._room = Room(keep_free=100_000, most=8 * MEGA)
+    tape._ring.room = Room(keep_free=100_000, most=8 * MEGA)
     for number in range(5, 40):
         tape.write(second(UTC_NS + number * SECOND_NS))
     assert name(1) not in disk.names and disk.free() >= 90_000
@@ -263,7 +263,7 @@ def test_a_full_card_takes_others_before_the_drive_of_now() -> None:
     for number in range(1, 4):  # of a day to come, by the clock of now
         disk.files[f"Plague-20301121T193100Z-{number:04d}.mcap"] = bytearray(150_000)
     tape = taped(disk, 5, config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8))
-    tape._room = Room(keep_free=100_000, most=8 * MEGA)
+    tape._ring.room = Room(keep_free=100_000, most=8 * MEGA)
     for number in range(5, 20):
         tape.write(second(UTC_NS + number * SECOND_NS))
     assert name(1) in disk.names
@@ -274,16 +274,14 @@ def test_where_nothing_may_go_it_says_so_and_leaves_whole_files() -> None:
     disk = FakeDisk(room=150_000)
     settings = config.Recording(segment_s=5.0, station=True, max_mb=8)
     tape = Tape(disk, settings, CATALOGUE)
-    tape._room = Room(keep_free=100_000, most=8 * MEGA)
+    tape._ring.room = Room(keep_free=100_000, most=8 * MEGA)
     tape.begin(about(0), False)
     with pytest.raises(NoRoom, match="until a base station has some"):
         for number in range(100):
             tape.write(second(UTC_NS + number * SECOND_NS))
     tape.abandon()
     assert disk.names and all(one.endswith(".mcap") for one in disk.names)
-    assert all(
-        Recording(BytesSource(bytes(data))).whole for data in disk.files.values()
-    )
+    assert all(disk.recording(one).whole for one in disk.names)
 
 
 def test_a_card_that_fills_in_the_middle_of_a_chunk_keeps_whole_ones() -> None:
@@ -298,7 +296,7 @@ def test_a_card_that_fills_in_the_middle_of_a_chunk_keeps_whole_ones() -> None:
             written += 1
     assert caught.value.errno == errno.ENOSPC and written > 2
     tape.abandon()
-    made = Recording(BytesSource(bytes(disk.files[name(1) + ".part"])))
+    made = disk.recording(name(1) + ".part")
     assert made.counts["/camera"] == 3 * written and not made.damage
 
 

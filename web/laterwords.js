@@ -48,7 +48,9 @@ export const LATER = {
     title: 'Recording',
     on: (/** @type {string} */ time) => `Recording for ${time}`,
     off: 'Not recording; the last minute can still be kept',
-    room: (/** @type {string} */ much) => `room for ${much} more`,
+    /** @param {string} much @param {boolean | undefined} station */
+    room: (much, station) =>
+      `room for ${much} more, then ${station ? 'recording stops' : 'the oldest drives go'}`,
     bad: (/** @type {string} */ words) => `Nothing is recorded: ${words}. Driving goes on.`,
     again: 'Recording goes on.',
     kept: 'The last minute is kept.',

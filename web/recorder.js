@@ -16,7 +16,8 @@ const MARK_MOST = 64;
 export function recorderSays(now, before) {
   const words = LATER.recorder;
   const fine = now.state === 'ok';
-  const room = now.free_mb === null ? '' : `, ${words.room(LATER.room(now.free_mb))}`;
+  const room = now.free_mb === null ? ''
+    : `, ${words.room(LATER.room(now.free_mb), now.station)}`;
   const text = !fine ? words.bad(now.state)
     : (now.on ? words.on(clock(now.seconds)) : words.off) + room;
   const broke = !fine && now.state !== before?.state;

@@ -42,7 +42,7 @@ export interface Health {
 }
 export interface Recording {
   on: boolean; state: string; seconds: number; free_mb: number | null; kept: number;
-  dropped: number;
+  dropped: number; station?: boolean;
 }
 export interface Stop { cause: string; clears: string; by?: string }
 export interface State {

@@ -130,7 +130,7 @@ STATE = down.State(
     guard=down.Guarding("limit", 0.15, 0.35, 1.0, "front", ""),
     health=down.Health(("weak Wi-Fi: -84 dBm",), 48.3, 0, -84.0, 72.2, 9000.0, 210.5,
                        0.35, 3600.0, 0.8),
-    recording=down.Recording(True, "ok", 61.5, 11_000.0, 1, 0),
+    recording=down.Recording(True, "ok", 61.5, 11_000.0, 1, 0, True),
 )  # fmt: skip
 STOPPED = down.State(
     seq=42, clock_us=90_000_223_456, role="watching", may_drive=False, grown_up=False,

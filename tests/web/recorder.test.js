@@ -13,8 +13,11 @@ const recording = (more = {}) => ({
 test('it says for how long it records, and the room that is left', () => {
   const said = recorderSays(recording(), null);
   assert.deepEqual(said, {
-    tone: 'on', text: 'Recording for 1:15, room for 11.2 GB more', news: '', alarm: false,
+    tone: 'on', news: '', alarm: false,
+    text: 'Recording for 1:15, room for 11.2 GB more, then the oldest drives go',
   });
+  assert.match(recorderSays(recording({station: true, free_mb: 0}), null).text,
+    /, room for 0 MB more, then recording stops$/);
   assert.equal(recorderSays(recording({free_mb: null}), null).text, 'Recording for 1:15');
   assert.deepEqual([0, 59.99, 60, 3661, -5].map(clock), ['0:00', '0:59', '1:00', '61:01', '0:00']);
 });

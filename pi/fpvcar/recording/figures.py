@@ -16,7 +16,7 @@ def metrics(told: Told) -> Iterator[Metric]:
     yield gauge("recording_on", "1 while a drive is recorded.", now.on)
     yield gauge("recording_up", "1 while the card takes what is recorded.",
                 now.state == "ok")  # fmt: skip
-    yield gauge("recording_free_bytes", "Room on its card.", free)
+    yield gauge("recording_free_bytes", "Room until something must go.", free)
     yield counter("recording_dropped_total", "Messages that it did not take.",
                   now.dropped)  # fmt: skip
 

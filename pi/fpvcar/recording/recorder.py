@@ -68,6 +68,7 @@ class Recorder:
         self._refused = self._lost = 0
         self._to_key, self._full = True, False
         self._keep_waits = False
+        self._keep_due: Keep | None = None
         self._words, self._writing_s = "ok", 0.0
         self._again_s, self._mended, self._told = 0.0, "", 0
         self._turns = Turns(self._let_go, self.turn, self._end, settings.sync_s)
@@ -133,7 +134,7 @@ class Recorder:
         """The last minute stays, whatever the ring does."""
         if not self._keep_waits:  # else the card hangs, and somebody pushes again
             self._keep_waits = True
-            self._queue.append(Keep(self._clock.monotonic_ns() + self.offset_ns))
+            self._queue.append(Keep(self._clock.monotonic_ns()))
 
     def second(self) -> None:
         """Once a second: says what was lost. If the wall clock was set, this recording
@@ -162,11 +163,11 @@ class Recorder:
 
     def told(self) -> down.Recording:
         """What the page shows."""
-        free = self._tape.free
+        left = self._tape.left
         seconds = (self._clock.monotonic_ns() - self._began_ns) / BILLION
         return down.Recording(
-            self.on, self._state(), seconds, free and free / MEGA, self.kept,
-            self.dropped,
+            self.on, self._state(), seconds, left and left / MEGA, self.kept,
+            self.dropped, self._settings.station,
         )  # fmt: skip
 
     def _state(self) -> str:
@@ -218,6 +219,7 @@ class Recorder:
         batch, size = list[Noted | Begin | Keep](), 0
         self._writing_s = now_s
         try:
+            self._keep_again()
             for _ in range(len(self._queue)):
                 one = self._queue.popleft()
                 batch.append(one)
@@ -248,15 +250,30 @@ class Recorder:
                 self._flush(noted, now_s)
                 self._command(one)
             except Exception:
-                # A recording that begins must not be lost with the one before it.
-                later = [more for more in batch[number:] if isinstance(more, Begin)]
-                for begin in later:
-                    with contextlib.suppress(OSError):
-                        self._command(begin)
-                self._lost += sum(isinstance(more, Noted) for more in batch[number:])
+                self._let_go()
+                self._skip(batch[number:])
                 raise
             noted = []
         self._flush(noted, now_s)
+
+    def _skip(self, batch: Sequence[Noted | Begin | Keep]) -> None:
+        """After a fault. What was asked for must not be lost with what goes."""
+        for one in batch:
+            if isinstance(one, Begin):
+                self._command(one)  # writes nothing: nothing is open
+            elif isinstance(one, Noted):
+                self._lost += 1
+            else:  # the first one means what came since, too
+                self._keep_due = self._keep_due or one
+
+    def _keep_again(self) -> None:
+        """A minute that the card did not keep when it was asked to."""
+        due, self._keep_due = self._keep_due, None
+        if due is not None:
+            try:
+                self._command(due)
+            except OSError:  # whether the card is well is for others to say
+                self._keep_due = due
 
     def _flush(self, noted: list[Noted], now_s: float) -> None:
         if not noted:
@@ -279,7 +296,7 @@ class Recorder:
         if isinstance(one, Begin):
             self._writes = not one.idle
             self._tape.begin(one.about, one.rolling)
-        elif self._tape.keep(one.now_ns):
+        elif self._tape.keep(one.now_ns + self._tape.offset_ns):
             self.kept += 1
 
     def _failed(self, words: str, known: bool) -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 SEALED, OPEN, ROLLING = ".mcap", ".mcap.part", ".mcap.roll"
 NEW = ".new"
 """Behind a name: a clean copy that is not whole yet."""
-ACKNOWLEDGED, KEPT = ".ack", ".keep"
+MARKS = ACKNOWLEDGED, KEPT = ".ack", ".keep"
 _NAME = re.compile(
     r"([A-Za-z0-9-]{1,24})-(\d{8}T\d{6}Z)-(\d{4,8})(\.mcap(?:\.part|\.roll)?)"
 )
@@ -77,9 +77,28 @@ def files_of(entries: Iterable[tuple[str, int]]) -> list[File]:
     for text, size in sizes.items():
         name = parse(text)
         if name is not None:
-            acknowledged = text + ACKNOWLEDGED in sizes
-            found.append(File(name, size, acknowledged, text + KEPT in sizes))
+            marks = (text + mark in sizes for mark in MARKS)
+            found.append(File(name, size, *marks))
     return sorted(found)
+
+
+class Use(NamedTuple):
+    """Bytes of recordings: of those that a base station has, and of all others."""
+
+    spare: int = 0
+    own: int = 0
+
+
+def use_of(files: Iterable[File]) -> Use:
+    """How much there is of both."""
+    sizes = {True: 0, False: 0}
+    for one in files:
+        sizes[_fetched(one)] += one.size
+    return Use(sizes[True], sizes[False])
+
+
+def _fetched(one: File) -> bool:
+    return one.acknowledged and one.name.suffix == SEALED
 
 
 class Room(NamedTuple):
@@ -87,6 +106,10 @@ class Room(NamedTuple):
 
     keep_free: int
     most: int
+
+    def left(self, free: int, use: Use) -> int:
+        """Bytes that may be written until something must go that is nowhere else."""
+        return max(0, min(free + use.spare - self.keep_free, self.most - use.own))
 
 
 class Verdict(NamedTuple):
@@ -105,7 +128,7 @@ def make_room(
     files = sorted(files)
     used = sum(one.size for one in files)
     sealed = [one for one in files if one.name.suffix == SEALED]
-    may = [one for one in sealed if one.acknowledged]
+    may = [one for one in sealed if _fetched(one)]
     if not station:
         more = [one for one in sealed if not one.acknowledged and not one.kept]
         may += sorted(more, key=lambda one: one.name.recording == current)

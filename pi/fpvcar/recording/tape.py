@@ -8,8 +8,6 @@ Everything happens on the recorder's thread. OSError means: this file is done wi
 """
 
 import contextlib
-import errno
-import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,7 +16,8 @@ import msgspec
 from fpvcar import config
 from fpvcar.recording import format, segments
 from fpvcar.recording.disk import Disk
-from fpvcar.recording.segments import BILLION, MEGA, OPEN, ROLLING, Room
+from fpvcar.recording.ring import NoRoom, Ring
+from fpvcar.recording.segments import BILLION, OPEN, ROLLING
 from fpvcar.recording.writer import Catalogue, Item, Writer
 
 GRACE_NS = 2 * BILLION
@@ -26,11 +25,6 @@ GRACE_NS = 2 * BILLION
 MINUTE_NS = 60 * BILLION
 ROLLING_NS = 15 * BILLION
 """Length of a file while recording is off: the last minute is five of them at most."""
-log = logging.getLogger("fpvcar.recorder")
-
-
-class NoRoom(OSError):
-    """The card is full, and nothing may go."""
 
 
 def split(
@@ -66,12 +60,10 @@ class Tape:
     def __init__(
         self, disk: Disk, settings: config.Recording, catalogue: Catalogue
     ) -> None:
-        self.free: int | None = None
-        """Bytes on the card, as of the last write."""
         self.leftovers: list[str] = []
         """Files that were never closed, to be sealed when there is time."""
         self._disk, self._settings, self._catalogue = disk, settings, catalogue
-        self._room = Room(settings.keep_free_mb * MEGA, settings.max_mb * MEGA)
+        self._ring = Ring(disk, settings)
         self._about: format.About | None = None
         self._rolling = False
         self._number = 0
@@ -87,14 +79,26 @@ class Tape:
 
     # --- what the recorder does ---
 
+    @property
+    def left(self) -> int | None:
+        """Bytes until something must go, as of the last write."""
+        return self._ring.left
+
+    @property
+    def offset_ns(self) -> int:
+        """From CLOCK_MONOTONIC to the UTC of this recording."""
+        return 0 if self._about is None else self._about.utc_offset_ns
+
     def begin(self, about: format.About, rolling: bool) -> None:
         """Another recording; `rolling`: only its last minute stays. Writes nothing yet.
 
-        Raises OSError if the one before could not be sealed.
+        Raises OSError if the one before could not be sealed; then it goes on.
         """
-        self._about, self._rolling, self._number = about, rolling, 0
         if self._file is not None:
             self._seal()
+        by_ns = about.utc_offset_ns - self.offset_ns  # the clock was set
+        self._recent = [one._replace(end_ns=one.end_ns + by_ns) for one in self._recent]
+        self._about, self._rolling, self._number = about, rolling, 0
 
     def write(self, items: Sequence[Item]) -> None:
         """Appends at least one message, and syncs. Raises OSError; then nothing of a
@@ -116,7 +120,10 @@ class Tape:
 
     def keep(self, now_ns: int) -> int:
         """The last minute before UTC `now_ns` stays; the open file is part of it, and
-        ends at the next key frame. How many files. Raises OSError."""
+        ends at the next key frame. How many files. Raises OSError; then it may be
+        called again."""
+        if self._recent:
+            self.enter(now_ns)
         wanted = [one for one in self._recent if one.end_ns >= now_ns - MINUTE_NS]
         for one in wanted:
             final = _named(one.name) if one.closed else _named(one.name, OPEN)
@@ -158,6 +165,8 @@ class Tape:
             if writer is None or not self._written:
                 with contextlib.suppress(OSError):
                     self._disk.remove(self._name)
+            elif self._kept_ns is None:
+                self._recent.append(Recent(self._name, writer.end_ns, closed=False))
         self._entered, self.leftovers = False, []
         with contextlib.suppress(OSError):
             self._disk.leave()
@@ -173,11 +182,11 @@ class Tape:
         known = {one.name for one in self._recent}
         for text in sorted(text for text, _ in self._disk.entries()):
             name = segments.parse(text)
-            if name is None or text in known:
+            if name is None:
                 continue
             if name.suffix == OPEN:
                 self.leftovers.append(text)
-            elif name.suffix == ROLLING:
+            elif name.suffix == ROLLING and text not in known:
                 self._recent.append(Recent(text, now_ns, closed=False))
 
     # --- one file ---
@@ -244,8 +253,7 @@ class Tape:
     # --- room ---
 
     def _look_for_room(self) -> None:
-        self.free = self._disk.free()
-        if self.free >= self._room.keep_free:
+        if self._ring.enough(self._good):
             return
         try:
             self._make_room()
@@ -254,24 +262,6 @@ class Tape:
             raise
 
     def _make_room(self) -> None:
-        """The ring. Raises NoRoom."""
-        self.free = self._disk.free()
-        files = segments.files_of(self._disk.entries())
         assert self._about is not None  # `begin` comes first
-        verdict = segments.make_room(
-            files, self.free, self._room, self._settings.station, self._about.recording
-        )
-        for name in verdict.gone:
-            log.info("%s goes: the card is full", name)
-            self._disk.remove(name)
-            for more in (segments.ACKNOWLEDGED, segments.KEPT):
-                self._disk.remove(name + more)
-        self.free = self._disk.free()
-        if not verdict.enough:
-            waits = " until a base station has some" if self._settings.station else ""
-            raise NoRoom(
-                errno.ENOSPC,
-                f"{self.free / MEGA:.0f} MB free (keep_free_mb = "
-                f"{self._settings.keep_free_mb}, max_mb = {self._settings.max_mb}), "
-                f"and no recording may go{waits}",
-            )
+        opened = (self._name, self._good) if self._file is not None else ("", 0)
+        self._ring.make_room(self._about.recording, opened)

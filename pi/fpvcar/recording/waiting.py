@@ -28,7 +28,7 @@ class Begin(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """The minute before is to stay."""
+    """The minute before is to stay. CLOCK_MONOTONIC."""
 
     now_ns: int
 

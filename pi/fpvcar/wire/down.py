@@ -86,8 +86,9 @@ class Health(Struct, frozen=True):
 class Recording(Struct, frozen=True):
     """The recorder. `state` is "ok", or says in words why nothing is recorded.
 
-    `seconds` since it was switched on (or off), `free_mb` of the card, `kept`: how
-    often a minute was kept, `dropped`: messages that the card did not take.
+    `seconds` since it was switched on (or off), `free_mb` until something must go that
+    no base station has, `kept`: how often a minute was kept, `dropped`: messages that
+    the card did not take. `station`: without room recording stops; else the oldest go.
     """
 
     on: bool
@@ -96,6 +97,7 @@ class Recording(Struct, frozen=True):
     free_mb: float | None = None
     kept: int = 0
     dropped: int = 0
+    station: bool = False
 
 
 class Stop(Struct, frozen=True):
