@@ -183,6 +183,9 @@ class Drive:
     def note(self, *_: Any) -> None:
         """Events are not looked at."""
 
+    def attend(self, now: bool = True) -> None:
+        """No ring is here."""
+
     # --- the world ---
 
     def _picture_age_s(self, now_s: float) -> float | None:

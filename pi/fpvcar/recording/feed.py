@@ -88,6 +88,8 @@ class Feed:
         self._seen: dict[str, tuple[float, str]] = {}
         self._stays: dict[str, format.Message] = {}
         self._begun, self._seconds = recorder.begun, 0
+        self._driven = False
+        recorder.attend(False)
 
     # --- what is recorded ---
 
@@ -120,6 +122,8 @@ class Feed:
     @harmless
     def turn(self, name: str | None, why: str) -> None:
         """Who is at the wheel now."""
+        self._driven = name is not None
+        self._recorder.attend()
         self._now(format.DRIVER, format.Turn(name, why))
         self._recorder.note(why, format.INFO, format.SEAT)
 
@@ -167,6 +171,7 @@ class Feed:
     def mark(self, text: str, name: str) -> None:
         """Somebody marks this moment."""
         words = f"{name}: {text[:MARK_MOST]}" if text else name
+        self._recorder.attend()
         self._recorder.note(words, format.INFO, name, format.MARK)
 
     def told(self) -> down.Recording:
@@ -184,6 +189,8 @@ class Feed:
     @harmless
     def _second(self) -> None:
         self._recorder.second()  # first: it looks after the recorder's thread
+        if self._driven:
+            self._recorder.attend()
         self._seconds += 1
         self._say_again()
         self._recorder.put(format.HEALTH, self._parts.health())

@@ -136,6 +136,11 @@ class Recorder:
             self._keep_waits = True
             self._queue.append(Keep(self._clock.monotonic_ns()))
 
+    def attend(self, now: bool = True) -> None:
+        """Somebody has the wheel, or marks something: the ring spares that. False:
+        nobody ever did; without a word everything is spared."""
+        self._tape.attended_ns = self._clock.monotonic_ns() if now else 0
+
     def second(self) -> None:
         """Once a second: says what was lost. If the wall clock was set, this recording
         keeps its own time, and another begins; so it does after a thread that ended."""

@@ -2,6 +2,7 @@
 
 import errno
 import logging
+from collections.abc import Collection
 
 from fpvcar import config
 from fpvcar.recording import segments
@@ -32,13 +33,18 @@ class Ring:
         self._tell(free, open_b)
         return free >= self.room.keep_free
 
-    def make_room(self, current: str, opened: tuple[str, int]) -> None:
+    def make_room(
+        self, current: str, opened: tuple[str, int], recent: Collection[str]
+    ) -> None:
         """Lets go what segments.make_room says. `current` is the recording of now,
-        `opened` its open file's name and bytes.
+        `opened` its open file's name and bytes; a `recent` file may be kept yet.
 
         Raises NoRoom."""
         free = self._disk.free()
-        files = segments.files_of(self._disk.entries())
+        files = [
+            one._replace(parked=one.parked and one.name.text not in recent)
+            for one in segments.files_of(self._disk.entries())
+        ]
         station = self._settings.station
         gone, enough = segments.make_room(files, free, self.room, station, current)
         for name in gone:

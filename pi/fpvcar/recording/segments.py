@@ -5,6 +5,7 @@
     Plague-20261121T193100Z-0003.mcap.roll   of the last minute while recording is off
     NAME.mcap.ack     a base station has that file, verified and synced
     NAME.mcap.keep    "keep the last minute": the ring spares it until it has its .ack
+    NAME.mcap.parked  nobody had the wheel or marked anything: it goes before drives
 
 The time is when the recording began, in UTC; it and the number make the order. A clock
 that stood wrong may have put the drive of now before all others.
@@ -18,7 +19,9 @@ from typing import NamedTuple
 SEALED, OPEN, ROLLING = ".mcap", ".mcap.part", ".mcap.roll"
 NEW = ".new"
 """Behind a name: a clean copy that is not whole yet."""
-MARKS = ACKNOWLEDGED, KEPT = ".ack", ".keep"
+MARKS = ACKNOWLEDGED, KEPT, PARKED = ".ack", ".keep", ".parked"
+NEW_SHARE = 8
+"""Of all files one in so many is too new to go before a drive."""
 _NAME = re.compile(
     r"([A-Za-z0-9-]{1,24})-(\d{8}T\d{6}Z)-(\d{4,8})(\.mcap(?:\.part|\.roll)?)"
 )
@@ -68,6 +71,7 @@ class File(NamedTuple):
     size: int
     acknowledged: bool = False
     kept: bool = False
+    parked: bool = False
 
 
 def files_of(entries: Iterable[tuple[str, int]]) -> list[File]:
@@ -123,15 +127,17 @@ def make_room(
     files: Iterable[File], free: int, room: Room, station: bool, current: str = ""
 ) -> Verdict:
     """What the ring removes: acknowledged files, the oldest first; then, without a
-    station, the oldest that nobody keeps, those of the recording `current` last. Never
-    one that is open."""
+    station, those that nobody keeps: parked ones that are not new, then the oldest.
+    Those of the recording `current` are the newest. Never one that is open."""
     files = sorted(files)
     used = sum(one.size for one in files)
     sealed = [one for one in files if one.name.suffix == SEALED]
     may = [one for one in sealed if _fetched(one)]
     if not station:
         more = [one for one in sealed if not one.acknowledged and not one.kept]
-        may += sorted(more, key=lambda one: one.name.recording == current)
+        more.sort(key=lambda one: one.name.recording == current)
+        new = {one.name for one in more[len(more) - len(more) // NEW_SHARE :]}
+        may += sorted(more, key=lambda one: not one.parked or one.name in new)
     gone = []
     for one in may:
         if free >= room.keep_free and used <= room.most:

@@ -8,6 +8,7 @@ Everything happens on the recorder's thread. OSError means: this file is done wi
 """
 
 import contextlib
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -62,6 +63,8 @@ class Tape:
     ) -> None:
         self.leftovers: list[str] = []
         """Files that were never closed, to be sealed when there is time."""
+        self.attended_ns: float = math.inf
+        """When somebody last had the wheel, CLOCK_MONOTONIC; inf: unknown, so now."""
         self._disk, self._settings, self._catalogue = disk, settings, catalogue
         self._ring = Ring(disk, settings)
         self._about: format.About | None = None
@@ -239,6 +242,16 @@ class Tape:
         if self._kept_ns is None:
             self._recent.append(Recent(name, writer.end_ns))
         self._forget_old(writer.end_ns)
+        if name.endswith(segments.SEALED):
+            self._note_parked(name, writer.start_ns)
+
+    def _note_parked(self, name: str, start_ns: int) -> None:
+        """What cannot be noted counts as a drive."""
+        with contextlib.suppress(OSError):
+            if self.attended_ns + self.offset_ns < start_ns:
+                self._disk.touch(name + segments.PARKED)
+            else:  # perhaps a file of that name was taken away, and its mark was not
+                self._disk.remove(name + segments.PARKED)
 
     def _forget_old(self, now_ns: int) -> None:
         """Rolling files older than the minute go; of sealed ones only the names."""
@@ -264,4 +277,5 @@ class Tape:
     def _make_room(self) -> None:
         assert self._about is not None  # `begin` comes first
         opened = (self._name, self._good) if self._file is not None else ("", 0)
-        self._ring.make_room(self._about.recording, opened)
+        recent = {one.name for one in self._recent}
+        self._ring.make_room(self._about.recording, opened, recent)
