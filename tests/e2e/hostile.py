@@ -2,12 +2,12 @@
 
 Each attack lasts S seconds at full rate from addresses of 127.0.0.0/8 that are not the
 driver's, and prints one line of counts. Nothing here keeps to a protocol on purpose.
+fuzzers.py has more of them.
 """
 
 import contextlib
 import json
 import os
-import random
 import select
 import socket
 import sys
@@ -275,44 +275,11 @@ def pretenders(port: int, seconds: float) -> Counter[str]:
     return counts
 
 
-def fuzz(port: int, seconds: float) -> Counter[str]:
-    """Seeded: mutated requests, and mutated frames on both sockets."""
-    dice, counts = random.Random(1), Counter[str]()
-    heads = [request("/"), request("/ws/drive"), request("/api/status", ""),
-             request("/ws/video?client=fuzzer-1"), request("/input/keyboard.js", ""),
-             request("/..%2f..%2fetc/passwd", "Origin: x\r\n")]  # fmt: skip
-    words = [b"drive", b"hello", b"take", b"limit", b"lights", b"report", b"estop"]
-
-    def mutated(data: bytes) -> bytes:
-        made = bytearray(data)
-        for _ in range(dice.randrange(4)):
-            at = dice.randrange(len(made) + 1)
-            made[at : at + dice.randrange(3)] = dice.randbytes(dice.randrange(4))
-        return bytes(made)
-
-    for number in until(seconds):
-        with contextlib.suppress(OSError), plug(port, 66 + number % 4) as made:
-            made.settimeout(0.2)
-            if number % 2:
-                made.sendall(mutated(dice.choice(heads)))
-            else:
-                made.sendall(heads[1 + 2 * (number % 4 == 0)] + hello("fuzzer-01"))
-                for _ in range(10):
-                    said = (
-                        b'{"kind":"%s","seq":1,"t":1,"throttle":1,"steer":0,"on":true}'
-                    )
-                    text = mutated(said % dice.choice(words))
-                    made.sendall(mutated(frame(text)) if dice.random() < 0.2
-                                 else frame(text))  # fmt: skip
-            counts[made.recv(12).decode("latin-1")[9:] or "closed"] += 1
-    return counts
-
-
 ATTACKS: dict[str, Attack] = {
     one.__name__: one
     for one in (
         slow_readers, floods, half_open, bombs, crowd, broken_frames, pretenders,
-        pushers, fuzz,
+        pushers,
     )
 }  # fmt: skip
 
