@@ -68,9 +68,9 @@ def under_load(given: Given) -> Iterator[Result]:
         browser = stack.enter_context(on_the_lan(lan, home, bench.port))
         page = stack.enter_context(opened(browser, f"http://{lan.near}:{bench.port}/"))
         take_wheel(page, bench)
-        alone, alone_trip = presses(page, bench, "alone", aim)
+        alone, alone_trip = presses(page, bench, "alone", aim, "guard off")
         yield from (alone, alone_trip)
-        note = f"alone: {alone.median:.1f} / {alone.p99:.1f}"
+        note = f"guard off; alone: {alone.median:.1f} / {alone.p99:.1f}"
         link = lan.connect(bench.port)
         with open_socket(
             bench.port, "/ws/video", max_queue=1, host=lan.near, link=link

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.bench.rig import Given, running
 from tests.bench.rows import Aim, Result, row
 from tests.e2e.driver import Driver, free, sit_down
-from tests.e2e.harness import RunningBench
+from tests.e2e.harness import GUARD, STRIP, RunningBench
 
 VIEWERS = (0, 1, 2, 5, 10, 20, 50)
 SLOPE_OVER = (1, 20)
@@ -25,6 +25,8 @@ SETTLE_S = 1.0
 CROWDS = (100, 200, 400, 800)
 ALL, IN_TIME_MS = 0.99, 33.0
 """A crowd is served while nearly every unit comes, and 95 of 100 within a picture."""
+SHIPPED = "all sensors, recorder, guard on"
+NO_SENSORS = "no range sensors, guard off"
 
 
 def cpu_s(pid: int) -> float:
@@ -124,13 +126,19 @@ def slope(loads: Sequence[Load]) -> float:
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """Nobody, 1 to 50 viewers, and one who drives."""
+    """As shipped, but a camera that draws no room; then the server alone: one who
+    drives, and 1 to 50 viewers."""
     seconds, fps = min(given.seconds, SECONDS_MOST), 29.9
-    with running('--set=camera.source = "strip"') as bench:
+    with running(STRIP, GUARD) as bench:
         load = measure(bench, 0, seconds, fps)
-    yield row("load", "CPU of run, sensors and nobody here", "%", load.cpu["run"])
+        yield row("load", "CPU of run as shipped, nobody here", "%", load.cpu["run"],
+                  note=SHIPPED)  # fmt: skip
+        with driving(bench) as client:
+            load = measure(bench, 1, seconds, fps, client)
+        yield row("load", "CPU of run as shipped, a driver", "%", load.cpu["run"],
+                  Aim(median=3.0), f"{SHIPPED}; {load.note}")  # fmt: skip
     source = (
-        '--set=camera.source = "strip"', f"--set=camera.fps = {fps}",
+        STRIP, f"--set=camera.fps = {fps}",
         "--set=sensors.tof = {}", "--set=sensors.ultrasound = {}",
     )  # fmt: skip
     loads = []
@@ -139,13 +147,13 @@ def rows(given: Given) -> Iterator[Result]:
             load = measure(bench, 1, seconds, fps, client)
         for name in ("run", "wheels"):
             yield row("load", f"CPU of {name}, a driver who watches", "%",
-                      load.cpu[name], note=load.note)  # fmt: skip
+                      load.cpu[name], note=f"{NO_SENSORS}; {load.note}")  # fmt: skip
         for count in VIEWERS:
             load = measure(bench, count, seconds, fps)
             loads.append(load)
             aim = Aim(median=3.0) if count == 1 else None
             yield row("load", f"CPU of run, {count} viewers", "%", load.cpu["run"],
-                      aim, load.note)  # fmt: skip
+                      aim, f"{NO_SENSORS}; {load.note}")  # fmt: skip
             if load.ages_ms:
                 yield row("load", f"age on arrival, {count} viewers", "ms",
                           load.ages_ms)  # fmt: skip
@@ -166,7 +174,7 @@ def crowds(seconds: float, fps: float, source: Sequence[str]) -> Iterator[Result
         for count in CROWDS:
             load = measure(bench, count, seconds, fps)
             yield row("load", f"CPU of run, {count} viewers", "%", load.cpu["run"],
-                      note=load.note)  # fmt: skip
+                      note=f"{NO_SENSORS}; {load.note}")  # fmt: skip
             yield row("load", f"age on arrival, {count} viewers", "ms", load.ages_ms)
             if not load.served:
                 break

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.bench.rig import Given, opened, running
 from tests.bench.rows import Aim, Result, row
+from tests.e2e.harness import GUARD
 
 
 def resident_mb(pid: int) -> float:
@@ -27,7 +28,11 @@ def heavy(pid: int) -> list[str]:
 
 def rows(given: Given) -> Iterator[Result]:
     """`run` and `wheels` with one driver who watches."""
-    with given.chromium() as browser, running() as bench, opened(browser, bench.url):
+    with (
+        given.chromium() as browser,
+        running(GUARD) as bench,
+        opened(browser, bench.url),
+    ):
         time.sleep(5.0)
         for unit, limit in (("run", 60.0), ("wheels", 25.0)):
             pid = bench.pid(unit)

@@ -20,7 +20,7 @@ from tests.bench.rig import Given, opened, running, say
 from tests.bench.rows import RATIO, Aim, Result, Row, row
 from tests.bench.video import CANVAS, FPS, source
 from tests.e2e.driver import Driver, free, sit_down
-from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.harness import GUARD, RunningBench, wait_for
 
 SECONDS = 120
 WINDOWS, WINDOW_S = 6, 2.0
@@ -102,8 +102,9 @@ def felt(given: Given) -> Iterator[Row]:
         ("age of the picture", on.ages, off.ages, Aim(13, p99=24)),
         ("key press to pin", on.presses, off.presses, Aim(8, p99=20)),
     ):
-        with_it = row("recording", f"{name}, recording", "ms", mine, aim)
-        without = row("recording", f"{name}, recording off", "ms", theirs)
+        with_it = row("recording", f"{name}, recording", "ms", mine, aim, "guard off")
+        without = row("recording", f"{name}, recording off", "ms", theirs,
+                      note="guard off")  # fmt: skip
         yield from (with_it, without, same(name, with_it, without))
 
 
@@ -117,7 +118,7 @@ def rows(given: Given) -> Iterator[Result]:
     yield row("recording", "replay of 10 minutes", "s", took_s, Aim(worst=10.0), said)
     for words, options in (("recording", ON), ("recording off", OFF)):
         say(f"recording: CPU of run, {words}")
-        with running(*options) as bench:
+        with running(GUARD, *options) as bench:
             yield row("recording", f"CPU of run, 1 driver, {words}", "%",
-                      windows(bench))  # fmt: skip
+                      windows(bench), note="guard on")  # fmt: skip
     yield from felt(given)

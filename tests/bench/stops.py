@@ -27,17 +27,18 @@ def rows(given: Given) -> Iterator[Result]:
         ground = stack.enter_context(causes.ground(home))
         for cause in filter(causes.possible, causes.CAUSES):
             runs = [causes.run_one(ground, cause) for _ in range(given.runs)]
-            yield _row(cause.name, runs, cause.limit_s)
+            yield _row(cause.name, runs, cause.limit_s, cause.guard)
         browser = stack.enter_context(given.chromium())
         seat = stack.enter_context(browser_causes.Seat(ground, browser))
         for one in browser_causes.CAUSES:
             runs = [browser_causes.run_one(seat, one) for _ in range(given.runs)]
-            yield _row(one.name, runs, one.limit_s)
+            yield _row(one.name, runs, one.limit_s, one.guard)
 
 
-def _row(name: str, runs: list[causes.Run], limit_s: float) -> Row:
+def _row(name: str, runs: list[causes.Run], limit_s: float, guard: str) -> Row:
     missed = sum(run.taken_s > limit_s for run in runs)
     note = f"{missed} of {len(runs)} missed" if missed else proves(len(runs))
+    note += f"; guard: {guard}"
     spoilt = Counter(said for run in runs for said in run.spoilt)
     for said, times in spoilt.items():
         note += f"; {times} repeated: {said} (a busy machine)"

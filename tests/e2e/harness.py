@@ -21,6 +21,8 @@ READY_S = 30.0
 NO_GUARD = '--set=guard.mode = "off"'
 """Whoever measures stops drives at full throttle, wherever the one before left the car;
 an option that sets it again wins."""
+GUARD = '--set=guard.mode = "limit"'
+"""As the bench's profile has it."""
 STRIP = '--set=camera.source = "strip"'
 """A camera that renders no world: it starts at once, costs little, and fills the
 bitrate whatever it sees. For all who look at something else than the room."""
