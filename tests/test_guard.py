@@ -177,8 +177,8 @@ def test_backwards_it_is_remembered_by_the_throttle_backwards() -> None:
     guard = Guard(SEE)
     lost = down.Range("rear", 180.0, None, None, "does not answer")
     guard.look([down.Range("rear", 180.0, 1.0, 0.0)], 1.0)
-    assert guard.look([lost], 1.5, -0.1).back == remembered(1.0 - 0.2 * 0.5, 0.2)
-    assert guard.look([lost], 2.0, 0.1).back == remembered(0.9 + AWAY * 0.1)
+    assert guard.look([lost], 1.5, -0.1).back == remembered(1.0 - 0.6 * 0.5, 0.6)
+    assert guard.look([lost], 2.5, 0.1).back == remembered(0.7 + AWAY * 0.2)
 
 
 def test_three_in_a_row_must_see_nothing_until_nothing_is_there() -> None:
@@ -213,11 +213,13 @@ def test_it_is_reckoned_by_the_throttle_where_it_is_by_now() -> None:
     for throttle, passed_s, mps in (
         (0.5, 0.1, 0.2),  # no car starts faster
         (0.5, 0.1, 0.4),
-        (0.25, 0.25, 0.5),  # it has what was wished
+        (0.05, 0.25, 0.5),  # it has what was wished, and CREEP
         (0.0, 0.1, 0.4),  # it rolls on
-        (0.1, 0.1, 0.3),
-        (0.1, 0.5, 0.2),
-        (-0.1, 0.1, 0.1),
+        (0.8, 0.3, 1.0),
+        (0.05, 0.1, 0.9),
+        (0.05, 0.5, 0.5),
+        (-0.1, 0.1, 0.4),
+        (0.0, 0.3, 0.1),
         (-1.0, 0.5, -0.4),  # and back, which counts half
         (-0.1, 0.5, -0.2),
         (0.0, 0.3, 0.0),

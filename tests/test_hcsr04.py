@@ -11,11 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from fpvcar import sonar
 from fpvcar.devices import hcsr04
 from fpvcar.devices.hcsr04 import HcSr04, Median, Sample, Status
 from fpvcar.devices.pigpio_edges import Edge, PigpioEdges
 from fpvcar.devices.pigpio_pins import PigpioPins
 from fpvcar.devices.pins import PinsFault
+from fpvcar.seen import Seen
+from fpvcar.wire import down
 from tests.pigpiod_fixture import emulator
 
 ECHO, OTHER, TRIGGER = 21, 22, 20
@@ -28,6 +31,8 @@ class Air:
     answers: Callable[[], Sequence[tuple[int, int, int]]]
     now_us: int = 5_000_000
     triggers: int = 0
+    stuck_s: float = math.inf
+    """From then on it may be triggered while the echo is high."""
     coming: list[Edge] = field(default_factory=list)
     levels: dict[int, int] = field(default_factory=dict)
 
@@ -36,7 +41,8 @@ class Air:
 
     def trigger(self, length_us: int) -> None:
         assert length_us >= 10
-        assert not self.levels.get(ECHO), "triggered while the echo is high"
+        high = self.levels.get(ECHO) and self.clock_s() < self.stuck_s
+        assert not high, "triggered while the echo is high"
         self.triggers += 1
         for after_us, gpio, level in self.answers():
             self.coming.append(Edge(self.now_us + after_us, gpio, level))
@@ -45,7 +51,8 @@ class Air:
         end_us = self.now_us + math.ceil(timeout_s * 1e6)
         due = [edge for edge in self.coming if edge.tick_us <= end_us]
         self.coming = [edge for edge in self.coming if edge.tick_us > end_us]
-        self.now_us = max((edge.tick_us for edge in due), default=end_us)
+        last_us = max((edge.tick_us for edge in due), default=end_us)
+        self.now_us = max(self.now_us, last_us)
         for edge in due:
             self.levels[edge.gpio] = edge.level
         wrapped = [edge._replace(tick_us=edge.tick_us % hcsr04.TICKS) for edge in due]
@@ -115,26 +122,88 @@ def test_silence_after_the_burst_is_far_and_it_waits_for_the_end() -> None:
     air = Air(lambda: echo(38_000))
     sensor = air.sensor()
     assert sensor.measure().status is Status.FAR
-    assert sensor.measure().status is Status.FAR, "still high: not triggered"
+    waits = sensor.measure()
+    assert waits == (None, Status.WAITING), "still high: not triggered"
     assert air.triggers == 1
     air.now_us += 40_000
     assert sensor.measure().status is Status.FAR
     assert air.triggers == 2
 
 
-def test_an_echo_that_never_falls_is_stuck_and_comes_back() -> None:
+def stuck_one(
+    then: Callable[[], Sequence[tuple[int, int, int]]],
+) -> tuple[Air, HcSr04, list[Status]]:
+    """Its echo does not fall; `then` is what it answers to triggers after that. What
+    it says in a second and a half, measured every 33 ms."""
     air = Air(lambda: [(450, ECHO, 1)])
-    sensor = air.sensor()
-    statuses = []
-    for _ in range(12):
+    air.stuck_s = air.clock_s() + hcsr04.STUCK_S
+    sensor, statuses = air.sensor(), []
+    for _ in range(46):
+        begin_us = air.now_us
         statuses.append(sensor.measure().status)
-        air.now_us += 33_000
+        air.answers = then
+        air.now_us = max(air.now_us, begin_us + 33_000)
+    return air, sensor, statuses
+
+
+def test_right_behind_an_echo_one_that_does_not_end_may_be_stuck() -> None:
+    """ "No target" at once would hide a wall; twice in a row it is none."""
+    widths = iter([5800, 5800, 38_000, 5800, 38_000, 38_000])
+    sensor = Air(lambda: echo(next(widths))).sensor()
+    statuses = []
+    for _ in range(6):
+        statuses.append(sensor.measure().status)
+        sensor._edges.read(0.01)  # until the longest has ended
+    heard = [Status.OK, Status.OK, Status.WAITING]
+    assert statuses == [*heard, Status.OK, Status.WAITING, Status.FAR]
+
+
+def test_behind_a_wait_the_median_begins_anew() -> None:
+    """What it had is a quarter of a second old, and a car may have driven."""
+    median = Median()
+    for range_m in (1.4, 1.3, 1.2):
+        median.add(Sample(range_m, Status.OK))
+    median.add(Sample(None, Status.WAITING))
+    assert median.add(Sample(0.7, Status.OK)).range_m == 0.7
+    assert median.add(Sample(2.0, Status.OK)).range_m == 0.7, "of two the nearer"
+    assert median.add(Sample(0.6, Status.OK)).range_m == 0.7
+
+
+def test_an_echo_that_never_falls_is_stuck_and_comes_back() -> None:
+    air, sensor, statuses = stuck_one(list)
     assert statuses[0] is Status.FAR
-    assert statuses[-1] is Status.STUCK
-    assert air.triggers == 1
+    assert statuses[1:8] == [Status.WAITING] * 7, "nothing was measured"
+    assert set(statuses[8:]) == {Status.STUCK}
+    assert air.triggers == 3, "at once, and a second later"
     air.coming.append(Edge(air.now_us, ECHO, 0))
     air.answers = lambda: echo(5800)
     assert sensor.measure().range_m == pytest.approx(1.0, abs=0.01)
+
+
+def test_one_that_holds_its_echo_until_the_next_trigger_gets_it() -> None:
+    """Some clones do, where they hear nothing."""
+    _, _, statuses = stuck_one(lambda: [(5, ECHO, 0), *echo(5800)])
+    assert statuses[:8] == [Status.FAR] + [Status.WAITING] * 7
+    assert set(statuses[9:]) == {Status.OK}
+
+
+def test_of_a_stuck_one_only_an_echo_that_ends_is_believed() -> None:
+    """Else it would say every second that the way is free."""
+    _, _, statuses = stuck_one(lambda: [(5, ECHO, 0), (450, ECHO, 1)])
+    assert set(statuses[1:]) == {Status.WAITING, Status.STUCK}
+
+
+def test_what_waits_tells_nothing_and_gets_old() -> None:
+    seen = Seen("rear", 180.0)
+    sonar.note(seen, Sample(0.5, Status.OK), 10.0)
+    sonar.note(seen, Sample(None, Status.WAITING), 10.2)
+    assert seen.told(10.25) == down.Range("rear", 180.0, 0.5, 0.25, "ok")
+    sonar.note(seen, Sample(None, Status.STUCK), 10.3)
+    stuck = down.Range("rear", 180.0, 0.5, 0.5, "its echo does not fall")
+    sonar.note(seen, Sample(None, Status.WAITING), 10.4)
+    assert seen.told(10.5) == stuck
+    sonar.note(seen, Sample(None, Status.FAR), 10.75)
+    assert seen.told(11.0) == down.Range("rear", 180.0, None, 0.25, "ok")
 
 
 @given(

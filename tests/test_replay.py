@@ -140,6 +140,31 @@ def test_a_recording_may_begin_in_the_middle(start: int) -> None:
     assert verdict.differing == 0 and verdict.holes == []
 
 
+class Rearless(Drive):
+    """Nobody ever heard its rear sensor."""
+
+    def _walls_of(self, name: str, now_s: float) -> tuple[float | None, float, str]:
+        told = super()._walls_of(name, now_s)
+        return (None, 99.0, "does not answer") if name == "rear" else told
+
+
+def test_what_one_way_cannot_be_checked_is_counted_and_the_other_way_is() -> None:
+    drive = Rearless(7)
+    steps = drive.go(20.0)
+    assert again(drive).unsure == 0, "from the very first step all is known"
+    limited = [step for step in steps[1:] if step.guard_mode == "limit"]
+    verdict = again(drive, steps[1:])
+    assert verdict.differing == 0
+    assert verdict.unsure == verdict.unsure_by["rear"] == len(limited)
+    assert 0 < verdict.unsure_by["front"] < len(limited) / 3
+    assert verdict.unsure_by["side"] == 0, "it looks neither way"
+    at = driven(steps)
+    ahead, back = steps[at].free
+    steps[at] = structs.replace(steps[at], free=Free(up(ahead), back))
+    first = again(drive, steps[1:]).differences[0]
+    assert (first.step, first.what) == (steps[at], "free")
+
+
 def test_a_guard_that_lies_is_found_soon_after_a_hole() -> None:
     drive = driven_once()
     steps = list(drive.steps)
@@ -194,6 +219,21 @@ def test_the_command_says_that_all_is_as_recorded(
     said = capsys.readouterr()
     assert said.out.startswith(f"one.mcap to two.mcap: {len(steps):,} steps in 0:1")
     assert "all as recorded" in said.out and said.err == ""
+    assert "not run again" not in said.out
+
+
+def test_the_command_says_what_it_could_not_run_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drive = Rearless(1)
+    steps = drive.go(12.0)[1:]
+    recorded(drive, tmp_path / "one.mcap", steps)
+    assert command_line.main(["replay", str(tmp_path / "one.mcap")]) == 0
+    count = sum(step.guard_mode == "limit" for step in steps)
+    assert (
+        f"  but the guard was not run again in {count:,} of the steps, too little is "
+        "known of what was seen by: front, rear\n"
+    ) in capsys.readouterr().out
 
 
 def test_the_command_says_where_not(

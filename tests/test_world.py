@@ -142,6 +142,7 @@ def test_a_wall_stops_the_car_and_is_felt() -> None:
     assert world.pose[0] < scene.ROOM_X_M / 2 - 0.1
     drive(world, Duties(reverse=FULL), 60)
     assert world.contact_mps == 0.0
+    assert world.hardest_mps == hardest, "it is kept when it is over"
 
 
 def test_a_box_stops_the_car() -> None:

@@ -51,8 +51,10 @@ def test_publish(chip: soc.Soc) -> None:
     world = World(5)
     for _ in range(50):
         world.step(Duties(0.3))
+    world.hardest_mps = 0.25
     publish(chip, world, 123)
     out = soc.read_world(chip)
+    assert out.hardest_mps == 0.25
     assert (out.time_ns, out.tick, out.seed) == (123, 50, 5)
     assert (out.x_m, out.y_m, out.yaw_rad) == world.pose
     assert out.speed_mps == world.speed_mps

@@ -19,6 +19,7 @@ from fpvcar import config
 from fpvcar.jumps import NOISY
 from fpvcar.wire import down
 
+AHEAD_DEG, BACK_DEG = 0.0, 180.0
 HALF_DEG = 45.0
 SAMPLES = 6
 """Of one sensor, for its closing speed: 0.15 s at 30 Hz."""
@@ -26,6 +27,9 @@ GONE = 3
 """So many samples in a row must see nothing where something was: one may fail."""
 AWAY = 0.5
 """The way that the throttle has the car drive off counts half: slip, slopes."""
+CREEP = 0.2
+"""So much of full speed a car is faster than its throttle's share of it: that is spread
+over the voltages from the dead band on, where a motor turns already."""
 FORGOTTEN_M = 2.0
 """So far off it matters no more what was seen there."""
 LEAST_SHARE = 0.05
@@ -37,6 +41,12 @@ class Free(NamedTuple):
 
     ahead: float = 1.0
     back: float = 1.0
+
+
+def looks(one: down.Range, bearing_deg: float) -> bool:
+    """Does the sensor look that way?"""
+    off_deg = (one.bearing_deg - bearing_deg + 180.0) % 360.0 - 180.0
+    return abs(off_deg) <= HALF_DEG
 
 
 class Approach:
@@ -122,7 +132,8 @@ class Sight:
         passed_s = now_s - (self._looked_s or now_s)
         self._looked_s = now_s
         brakes_mps = self._settings.brake_mps2 * passed_s
-        wished_mps = towards * self._settings.top_mps
+        wished = towards + CREEP if towards > 0.0 else towards
+        wished_mps = wished * self._settings.top_mps
         slowest_mps, fastest_mps = self._mps - brakes_mps, self._mps + 2 * brakes_mps
         self._mps = min(max(wished_mps, slowest_mps), fastest_mps)
         if self._near_m is not None:
@@ -150,8 +161,8 @@ class Guard:
         self, ranges: Sequence[down.Range], now_s: float, throttle: float = 0.0
     ) -> Free:
         """What is free now, by all sensors. `throttle`: the setpoint until now."""
-        ahead, self.ahead_by = self._way(0.0, ranges, now_s, throttle)
-        back, self.back_by = self._way(180.0, ranges, now_s, -throttle)
+        ahead, self.ahead_by = self._way(AHEAD_DEG, ranges, now_s, throttle)
+        back, self.back_by = self._way(BACK_DEG, ranges, now_s, -throttle)
         return Free(ahead, back)
 
     def _way(
@@ -162,8 +173,7 @@ class Guard:
             (
                 (self._sight(one.name).look(one, now_s, towards), one.name)
                 for one in ranges
-                if abs((one.bearing_deg - bearing_deg + 180.0) % 360.0 - 180.0)
-                <= HALF_DEG
+                if looks(one, bearing_deg)
             ),
             default=(1.0, ""),
         )

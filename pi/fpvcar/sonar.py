@@ -14,6 +14,18 @@ from fpvcar.seen import RangeThread, Seen
 LATE_S = 0.003
 
 
+def note(seen: Seen, sample: hcsr04.Sample, now_s: float) -> None:
+    """What a sensor's sample makes of its last word: while it is WAITING, nothing, so
+    that its range gets old."""
+    if sample.status is hcsr04.Status.WAITING:
+        return
+    if sample.status is hcsr04.Status.NOISY:
+        seen.noisy(sample.range_m)
+        return
+    good = sample.status in (hcsr04.Status.OK, hcsr04.Status.FAR)
+    seen.note(sample.range_m, "ok" if good else str(sample.status), now_s)
+
+
 class SonarThread(RangeThread):
     """All HC-SR04 of a car, in turn: they would hear each other."""
 
@@ -31,12 +43,7 @@ class SonarThread(RangeThread):
             self.say("ok")
             for sensor, seen in self._turns(sensors):
                 sample = sensor.measure(self._profile.sensors.celsius)
-                good = sample.status in (hcsr04.Status.OK, hcsr04.Status.FAR)
-                if sample.status is hcsr04.Status.NOISY:
-                    seen.noisy(sample.range_m)
-                else:
-                    state = "ok" if good else str(sample.status)
-                    seen.note(sample.range_m, state, self._clock_s())
+                note(seen, sample, self._clock_s())
 
     def _sensor(
         self, pins: PigpioPins, edges: PigpioEdges, place: config.Ultrasound

@@ -78,7 +78,7 @@ def test_reversing_at_a_wall(page: Page, bench: RunningBench) -> None:
     reverses(page, "window.fpvcar.state.reason === 'guarded'")
     reverses(page, f"{SAYS}.includes('m behind: the car stops')")
     wait_for(lambda: abs(bench.world().speed_mps) < 0.02, "it drives on")
-    assert bench.world().contact_mps < 0.1, "it touched the wall"
+    assert bench.world().hardest_mps < 0.1, "it met the wall, and be it for a moment"
     assert page.evaluate("window.beeps") > 2
     page.keyboard.up("ArrowDown")
     until(page, f"{SAYS} === ''")

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 MAGIC = 0x46505643  # "FPVC"
-VERSION = 1
+VERSION = 2
 PINS = 54
 QPOS_MAX = 64
 RANGES_MAX = 8
@@ -96,6 +96,7 @@ class World(ctypes.Structure):
         ("y_m", ctypes.c_double),
         ("yaw_rad", ctypes.c_double),
         ("contact_mps", ctypes.c_double),
+        ("hardest_mps", ctypes.c_double),
         ("ranges", ctypes.c_uint64),
         ("range_m", ctypes.c_double * RANGES_MAX),
         ("nq", ctypes.c_uint64),

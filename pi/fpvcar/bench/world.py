@@ -65,6 +65,8 @@ class World:
         self.speed_mps = 0.0
         self.contact_mps = 0.0
         """Closing speed with which the car met what it touches; 0: nothing."""
+        self.hardest_mps = 0.0
+        """The greatest of these so far."""
         self.ranges_m = [math.inf] * len(RANGE_SENSORS)
         self.model: Any = scene.build(place or scene.layout(seed))
         self.data: Any = mujoco.MjData(self.model)
@@ -139,6 +141,7 @@ class World:
                 abs(sum(v * n for v, n in zip(before, normal, strict=True)))
                 for normal in hits
             )
+        self.hardest_mps = max(self.hardest_mps, self.contact_mps)
 
     def _look(self) -> None:
         data = self.data
@@ -195,6 +198,7 @@ def publish(soc: Soc, world: World, time_ns: int) -> None:
         out.time_ns, out.tick, out.seed = time_ns, world.tick, world.seed
         out.battery_v, out.battery_a = world.battery.volts, world.battery.amps
         out.speed_mps, out.contact_mps = world.speed_mps, world.contact_mps
+        out.hardest_mps = world.hardest_mps
         out.x_m, out.y_m, out.yaw_rad = world.pose
         out.ranges = len(world.ranges_m)
         out.range_m[: len(world.ranges_m)] = world.ranges_m

@@ -5,6 +5,7 @@ for as long as the sound was on its way, there and back.
 """
 
 import enum
+import math
 import statistics
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,8 +21,9 @@ CYCLE_S = 0.06
 """Between two triggers of one sensor; the data sheet asks for it."""
 SHORTEST_US, LONGEST_US = 100, 25_000
 """Below is noise, above (4.3 m) the sensor only says that it heard nothing."""
-STUCK_S = 0.25
-"""Clones hold the echo for up to 200 ms when they hear nothing."""
+STUCK_S, AGAIN_S = 0.25, 1.0
+"""Clones hold the echo for up to 200 ms when they hear nothing, some until the next
+trigger: one whose echo does not fall gets one so often."""
 MEDIAN_OF = 3
 JUMP_M, JUMP_SHARE = 0.1, 0.2
 """Between two echoes, before the median; see jumps.py."""
@@ -34,6 +36,7 @@ class Status(enum.StrEnum):
     OK = "ok"
     FAR = "out of range"
     ABSENT = "does not answer"
+    WAITING = "its echo has not ended"
     STUCK = "its echo does not fall"
     NOISE = "an echo too short to be one"
     NOISY = jumps.NOISY
@@ -41,7 +44,8 @@ class Status(enum.StrEnum):
 
 class Sample(NamedTuple):
     """`range_m` is None where there is no target; `status` says why. Of a sensor that
-    is noisy it is the nearest of the last ones."""
+    is noisy it is the nearest of the last ones; one that is WAITING measured nothing.
+    """
 
     range_m: float | None
     status: Status
@@ -72,19 +76,21 @@ def from_width(width_us: int, celsius: float) -> Sample:
 
 
 class Median:
-    """Of the last three samples: a single wrong echo is not seen. Pure."""
+    """Of the last three samples: a single wrong echo is not seen. Of two the nearer.
+    Pure."""
 
     def __init__(self) -> None:
         self._last: deque[Sample] = deque(maxlen=MEDIAN_OF)
 
     def add(self, sample: Sample) -> Sample:
-        """The middle one, with "no target" as the farthest; a fault is told at once."""
+        """The middle one, with "no target" as the farthest; a fault is told at once.
+        Behind it, or where nothing was measured for a while, it begins anew."""
         if sample.status not in (Status.OK, Status.FAR):
             self._last.clear()
             return sample
         self._last.append(sample)
         far = float("inf")
-        middle = statistics.median_high(
+        middle = statistics.median_low(
             far if one.range_m is None else one.range_m for one in self._last
         )
         return Sample(None, Status.FAR) if middle == far else Sample(middle, Status.OK)
@@ -101,6 +107,8 @@ class HcSr04:
         self._clock_s = clock_s
         self._median, self._jumps = Median(), jumps.Jumps(JUMP_M, JUMP_SHARE)
         self._rose_s: float | None = None
+        self._again_s = -math.inf
+        self._heard = False
 
     def measure(self, celsius: float = 20.0) -> Sample:
         """Triggers and waits for the echo. Raises PinsFault.
@@ -110,17 +118,23 @@ class HcSr04:
         """
         self._edges.read(0.0)  # what is left of others, or of our last one
         sample = self._once(celsius)
+        if sample.status is Status.WAITING:
+            return self._median.add(sample)
         if self._jumps.add(sample.range_m):
             sample = Sample(self._jumps.nearest, Status.NOISY)
         return self._median.add(sample)
 
     def _once(self, celsius: float) -> Sample:
-        if self._edges.level(self._echo):
-            return self._still_high(self._clock_s())
-        self._rose_s = None
+        stuck = bool(self._edges.level(self._echo))
+        if stuck:
+            held = self._held(self._clock_s())
+            if held is not None:
+                return Sample(None, held)
+        else:
+            self._rose_s = None
         self._trigger(TRIGGER_US)
         rose_us: int | None = None
-        silence = Status.ABSENT
+        silence = Status.STUCK if stuck else Status.ABSENT
         end_s = self._clock_s() + TURN_S
         while (left_s := end_s - self._clock_s()) > 0:
             for edge in self._edges.read(left_s):
@@ -132,14 +146,23 @@ class HcSr04:
                 elif rose_us is not None:
                     sample = from_width((edge.tick_us - rose_us) % TICKS, celsius)
                     if sample.status is not Status.NOISE:
+                        self._heard = sample.status is Status.OK
                         return sample
                     # A spark of a motor, a few us long: the echo may still come.
                     rose_us, silence = None, Status.NOISE
-        return Sample(None, silence if rose_us is None else Status.FAR)
+        if rose_us is None or stuck:  # of one that was, only an echo that ends counts
+            return Sample(None, silence)
+        # Nothing is there, or it begins to be stuck: right behind an echo it may be.
+        heard, self._heard = self._heard, False
+        return Sample(None, Status.WAITING if heard else Status.FAR)
 
-    def _still_high(self, now_s: float) -> Sample:
-        """Its last echo has not ended: it must not be triggered."""
+    def _held(self, now_s: float) -> Status | None:
+        """Its last echo has not ended: it must not be triggered; None once it must."""
         if self._rose_s is None:
             self._rose_s = now_s
-        stuck = now_s - self._rose_s > STUCK_S
-        return Sample(None, Status.STUCK if stuck else Status.FAR)
+        if now_s - self._rose_s <= STUCK_S:
+            return Status.WAITING
+        if now_s < self._again_s:
+            return Status.STUCK
+        self._again_s = now_s + AGAIN_S
+        return None

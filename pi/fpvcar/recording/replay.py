@@ -9,6 +9,7 @@ behind a difference, it goes on with what was recorded there.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -38,6 +39,22 @@ class Hole(NamedTuple):
     to_s: float
 
 
+class Known(NamedTuple):
+    """What the guard leaves; `ahead` and `back` are the sensors that look that way and
+    of which too little is known for that."""
+
+    free: Free
+    ahead: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
+
+    def with_recorded(self, recorded: Free) -> Free:
+        """Each way as it came out; as it was recorded where that is not sure."""
+        return Free(
+            recorded.ahead if self.ahead else self.free.ahead,
+            recorded.back if self.back else self.free.back,
+        )
+
+
 class Memory:
     """What the guard remembers: does it by now know the same as the car's did?
 
@@ -61,15 +78,21 @@ class Memory:
         """This is the very first step of a car: there was nothing to remember."""
         self._whole = True
 
-    def look(self, step: Step, throttle: float) -> tuple[Free, bool]:
-        """What is free, and whether that is sure. `throttle`: the last step's."""
+    def look(self, step: Step, throttle: float) -> Known:
+        """What is free, and how sure that is. `throttle`: the last step's."""
         now_s = step.now_ns / 1e9
         if self._began_s is None:
             self._began_s = now_s
         free = self.guard.look(step.ranges, now_s, throttle)
         settled = now_s - self._began_s >= self._settles_s
-        sure = [self._sure(one, now_s, settled) for one in step.ranges]
-        return free, all(sure) or self._whole
+        unsure = [one for one in step.ranges if not self._sure(one, now_s, settled)]
+        if self._whole:
+            return Known(free)
+        ahead, back = (
+            tuple(one.name for one in unsure if guard.looks(one, bearing_deg))
+            for bearing_deg in (guard.AHEAD_DEG, guard.BACK_DEG)
+        )
+        return Known(free, ahead, back)
 
     def _sure(self, one: Range, now_s: float, settled: bool) -> bool:
         if one.state != "ok" or one.age_s is None or one.age_s > self._stale_s:
@@ -94,9 +117,14 @@ class Memory:
 
 
 class Chain:
-    """Step after step of one run of a car."""
+    """Step after step of one run of a car.
+
+    `unsure` counts the steps where the guard was not run again one way or the other,
+    `unsure_by` those of each sensor that was to blame.
+    """
 
     def __init__(self, profile: Profile) -> None:
+        self.unsure, self.unsure_by = 0, Counter[str]()
         self._profile = profile
         self._memory = Memory(profile.guard)
         self._latches: Latches | None = None
@@ -132,11 +160,10 @@ class Chain:
 
     def _after(self, step: Step) -> Iterator[Difference]:
         now_s = step.now_ns / 1e9
-        free, sure = self._free(step)
-        if sure and not same(step.free, free):
+        free = self._free(step)
+        if not same(step.free, free):
             yield Difference(step, "free", step.free, free)
-        used = free if sure else step.free
-        world = gate.World(step.picture_age_s, step.fault, step.limit, used)
+        world = gate.World(step.picture_age_s, step.fault, step.limit, free)
         decision = gate.decide(
             step.wished(), step.latches, world, now_s, self._profile.gate
         )
@@ -157,12 +184,17 @@ class Chain:
             if not same(recorded, again):
                 yield Difference(step, what, recorded, again)
 
-    def _free(self, step: Step) -> tuple[Free, bool]:
+    def _free(self, step: Step) -> Free:
         """What the guard leaves in this mode, as control.Control does it."""
         if step.guard_mode == "off":
-            return Free(), True
-        free, sure = self._memory.look(step, self._throttle)
-        return (free, sure) if step.guard_mode == "limit" else (Free(), True)
+            return Free()
+        known = self._memory.look(step, self._throttle)
+        if step.guard_mode != "limit":
+            return Free()
+        unsure = {*known.ahead, *known.back}
+        self.unsure += bool(unsure)
+        self.unsure_by.update(unsure)
+        return known.with_recorded(step.free)
 
 
 def same(recorded: object, again: object) -> bool:
@@ -184,7 +216,7 @@ def reachable(before: Latches, now: Latches) -> bool:
 
 
 class Verdict(NamedTuple):
-    """What came of running a recording again."""
+    """What came of running a recording again; `unsure` as Chain has it."""
 
     steps: int
     first_ns: int
@@ -192,6 +224,8 @@ class Verdict(NamedTuple):
     differences: list[Difference]
     differing: int
     holes: list[Hole]
+    unsure: int
+    unsure_by: Counter[str]
 
 
 KEPT = 5
@@ -212,7 +246,9 @@ def run(profile: Profile, steps: Iterable[Step]) -> Verdict:
             count += 1
             if len(kept) < KEPT:
                 kept.append(found)
-    return Verdict(total, first_ns, last_ns, kept, count, holes)
+    return Verdict(
+        total, first_ns, last_ns, kept, count, holes, chain.unsure, chain.unsure_by
+    )
 
 
 def steps_of(messages: Iterable[tuple[str, bytes]]) -> Iterator[Step]:

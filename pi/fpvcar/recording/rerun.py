@@ -84,6 +84,12 @@ def report(names: str, about: About, verdict: Verdict, took_s: float) -> Iterato
         f"{names}: {verdict.steps:,} steps in {minutes}:{seconds:02d}, {came} "
         f"({took_s:.1f} s)"
     )
+    if verdict.unsure:
+        names = ", ".join(sorted(verdict.unsure_by))
+        yield (
+            f"  but the guard was not run again in {verdict.unsure:,} of the steps, "
+            f"too little is known of what was seen by: {names}"
+        )
     for hole in verdict.holes:
         ends = (utc(round(at_s * 1e9)) for at_s in hole)
         yield f"  steps are missing from {' to '.join(ends)}; went on behind them"
