@@ -127,6 +127,15 @@ def test_so_many_good_spads_are_chosen_of_their_kind(
     assert f"{spads:02x} {chosen}" in rig.trace
 
 
+def test_a_range_is_of_when_its_measurement_began() -> None:
+    rig = Rig(range_m=0.8)
+    sensor = ranging(rig)
+    rig.range_m = 0.3
+    before, after = list(samples(rig, sensor, 0.08))
+    assert before.range_m == pytest.approx(0.8, abs=0.05)
+    assert after.range_m == pytest.approx(0.3, abs=0.05)
+
+
 def test_nothing_new_is_none_and_nothing_is_told_twice() -> None:
     rig = Rig()
     sensor = ranging(rig)

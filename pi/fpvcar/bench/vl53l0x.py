@@ -87,6 +87,7 @@ class Vl53l0x:
         self._bank[7][0x92] = SPAD_INFO
         self._page = self._index = self._nvm_reads = self._calibrated = 0
         self._due_s: float | None = None
+        self._began_m = math.inf
         self._again = False
 
     def _feel_power(self) -> None:
@@ -139,7 +140,13 @@ class Vl53l0x:
         elif mode & 3:
             self._bank[0][0x00] &= ~1  # clears itself
             takes_s = CALIBRATION_S if calibrates else self.budget_s
-            self._due_s = self._clock_s() + takes_s
+            self._wait(takes_s)
+
+    def _wait(self, takes_s: float) -> None:
+        """A measurement begins. What stands there now is told at its end: a real chip
+        tells the mean of the time between, so it is never later than this one."""
+        self._due_s = self._clock_s() + takes_s
+        self._began_m = self._range_m()
 
     @property
     def budget_s(self) -> float:
@@ -152,8 +159,7 @@ class Vl53l0x:
         return 0.0095 + pre_s + max(final - before, 0) * period_s
 
     def _measure(self) -> None:
-        now_s = self._clock_s()
-        if self._due_s is None or now_s < self._due_s:
+        if self._due_s is None or self._clock_s() < self._due_s:
             return
         status, range_mm = self._sample()
         result = self._bank[0]
@@ -162,10 +168,10 @@ class Vl53l0x:
         result[0x13] = 0x04  # new sample
         self._due_s = None
         if self._again:
-            self._due_s = now_s + self.budget_s
+            self._wait(self.budget_s)
 
     def _sample(self) -> tuple[int, int]:
-        metres = abs(self._range_m() + self._chance.uniform(-self.off_m, self.off_m))
+        metres = abs(self._began_m + self._chance.uniform(-self.off_m, self.off_m))
         if not metres <= REACH_M:
             return self._chance.choice(NO_TARGET)
         if metres < NEAREST_M:
