@@ -89,6 +89,14 @@ def test_one_that_stays_absent_is_tried_less_often(bench: Bench) -> None:
     assert bench.tries >= 2, "and one that worked is tried soon"
 
 
+def test_one_that_stays_absent_for_hours_comes_all_the_same(bench: Bench) -> None:
+    bench.absent = True
+    bench.run(9000.0)
+    assert bench.tries > 1024
+    bench.absent = False
+    assert bench.run(2 * AGAIN_MOST_S)[-1] == "ok"
+
+
 def test_a_tof_sensor_falls_silent_and_is_set_up_anew(bench: Bench) -> None:
     bench.run(1.0)
     bench.rig.power = False  # a dip

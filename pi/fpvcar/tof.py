@@ -42,7 +42,7 @@ class Tof:
         self._device: OpenDevice | None = None
         self._chip: vl53l0x.Vl53l0x | None = None
         self._news_s = NEVER_S
-        self._failures = 0
+        self._again_s = AGAIN_S
         self._wait_s = vl53l0x.BUDGET_US / 1e6
         self._before = b""
         self._same, self._jumps = 0, Jumps(JUMP_M, JUMP_SHARE)
@@ -63,8 +63,8 @@ class Tof:
         except I2cError as fault:
             self.seen.state = str(fault)
             self.close()
-            again_s = min(AGAIN_S * 2**self._failures, AGAIN_MOST_S)
-            self.due_s, self._failures = self._clock_s() + again_s, self._failures + 1
+            self.due_s = self._clock_s() + self._again_s
+            self._again_s = min(2.0 * self._again_s, AGAIN_MOST_S)
 
     def _set_up(self) -> None:
         time.sleep(DOWN_S)
@@ -93,7 +93,7 @@ class Tof:
             self._wait_s = min(self._wait_s + LATER_S, WAIT_S[1])
             self.due_s = now_s + POLL_S
             return
-        self._news_s, self._failures = now_s, 0
+        self._news_s, self._again_s = now_s, AGAIN_S
         self._wait_s = max(self._wait_s - SOONER_S, WAIT_S[0])
         self.due_s = now_s + self._wait_s
         self._note(sample, chip.result, now_s)
