@@ -243,6 +243,40 @@ async def test_how_it_ends_is_said(then: str, words: str) -> None:
         assert looking.png == b"", "an old picture is shown"
 
 
+class Hurried(DepthEye):
+    """It does not wait, but says how long it would have."""
+
+    def __init__(self, argv: list[str]) -> None:
+        super().__init__(argv, Seen("depth", 0.0))
+        self.pauses: list[float] = []
+
+    def _pause_s(self) -> float:
+        self.pauses.append(super()._pause_s())
+        return 0.0
+
+
+async def pauses(argv: list[str], count: int) -> list[float]:
+    """Between so many lives."""
+    looking = Hurried(argv)
+    task = asyncio.create_task(looking.run())
+    async with asyncio.timeout(20.0):
+        while len(looking.pauses) < count:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return looking.pauses[:count]
+
+
+async def test_one_that_is_not_there_is_started_less_and_less_often() -> None:
+    doubles = [2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+    assert await pauses(["/nowhere/depth"], 6) == doubles
+
+
+async def test_one_that_worked_is_started_again_soon() -> None:
+    program = PROGRAM.format(metres=1.5, then="")
+    assert await pauses([sys.executable, "-c", program], 3) == [2.0, 2.0, 2.0]
+
+
 async def test_a_program_that_is_not_there() -> None:
     looking = DepthEye(["/nowhere/depth"], Seen("depth", 0.0))
     task = asyncio.create_task(looking.run())

@@ -23,7 +23,9 @@ from fpvcar.wire.refusing import WireError
 
 START_S, SILENT_S = 30.0, 2.5
 """To the first record (the bench's takes seconds to start); between two."""
-AGAIN_S = 2.0
+AGAIN_S, AGAIN_MOST_S = 2.0, 30.0
+"""Before it is started again; each time in a row that nothing came twice as long: the
+bench's and the device's are a whole Python each, on a core that has no time for it."""
 BLIND = "sees nothing: covered, too near, or too bright"
 log = logging.getLogger("fpvcar.depth")
 
@@ -85,7 +87,7 @@ class DepthEye:
         self._start_s, self._silent_s = start_s, silent_s
         self._fault: asyncio.Future[str] | None = None
         self._records = Records()
-        self._heard_s = 0.0
+        self._heard_s, self._again_s = 0.0, AGAIN_S
         self._jumps = Jumps(JUMP_M, JUMP_SHARE)
 
     async def run(self) -> None:
@@ -94,8 +96,14 @@ class DepthEye:
             reason = await self._live()
             self.seen.state, self.png = reason, b""
             log.warning("%s", reason)
-            await asyncio.sleep(AGAIN_S)
+            await asyncio.sleep(self._pause_s())
         await asyncio.Event().wait()
+
+    def _pause_s(self) -> float:
+        """Until the next life."""
+        pause_s = AGAIN_S if self._heard_s else self._again_s
+        self._again_s = min(2.0 * pause_s, AGAIN_MOST_S)
+        return pause_s
 
     async def _live(self) -> str:
         """One life; why it ended."""
