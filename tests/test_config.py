@@ -170,6 +170,8 @@ def test_an_empty_table_takes_all_away() -> None:
             {"a": {"power": 4, "address": 0x31}, "b": {"address": 0x30}},
             "b has no power: with 2",
         ),
+        ({"a": {"address": 0x30}}, "a.address = 0x30: without power .* expected 0x29"),
+        ({"a": {}, "b": {"bus": 0, "address": 0x30}}, "b.address = 0x30: without"),
         ({"a": {"address": 0x78}}, "address"),
         ({"a": {"power": 17}}, "GPIO 17 is already used by"),
     ],
@@ -184,6 +186,8 @@ def test_range_sensors_that_cannot_be_told_apart(
 def test_two_buses_have_one_each_at_the_address_they_wake_with() -> None:
     tofs = {"front": {}, "back": {"bus": 0}}
     assert len(profiles.parse(minimal(sensors={"tof": tofs})).sensors.tof) == 2
+    moved = {"front": {"power": 4, "address": 0x30}}
+    assert profiles.parse(minimal(sensors={"tof": moved})).sensors.tof
 
 
 SONAR = {"trigger": 5, "echo": 6}

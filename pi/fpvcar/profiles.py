@@ -186,6 +186,11 @@ def _refuse_shared_addresses(tofs: dict[str, Tof], battery: Battery) -> None:
             )
         seen[where] = place
         if together[tof.bus] == 1:
+            if tof.power is None and tof.address != TOF_ADDRESS:
+                raise ConfigError(
+                    f"{place}.address = {tof.address:#x}: without power (the GPIO of "
+                    f"its XSHUT) expected {TOF_ADDRESS:#x}, where it wakes up"
+                )
             continue
         if tof.power is None:
             raise ConfigError(
