@@ -264,16 +264,29 @@ static int leash_guarded(int in, int out)
     return guard(pid, &set);
 }
 
-/* Runs a command as a child that dies with this process, and tells how it ended. */
+static volatile sig_atomic_t told_to_end;
+
+static void be_told(int number)
+{
+    (void)number;
+    told_to_end = 1;
+}
+
+/* Runs a command as a child that dies with this process, and tells how it ended. The
+ * command hears a SIGTERM to their group, too, and has the time to obey: how it ends then
+ * tells nothing. */
 static int leash_command(int status_fd, char **words)
 {
     pid_t above = getpid();
+    if (signal(SIGTERM, be_told) == SIG_IGN)
+        signal(SIGTERM, SIG_IGN);
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
-        if (getppid() == above)
-            execvp(words[0], words);
+        if (getppid() != above || told_to_end)
+            _exit(126);
+        execvp(words[0], words);
         fprintf(stderr, "rdpipe: %s: %s\n", words[0], strerror(errno));
         _exit(errno == ENOENT ? 127 : 126);
     }
@@ -284,7 +297,8 @@ static int leash_command(int status_fd, char **words)
     int state = 1 << 8;
     while (pid > 0 && waitpid(pid, &state, 0) < 0 && errno == EINTR)
         ;
-    dprintf(status_fd, "%d\n", status_of(state));
+    if (!told_to_end)
+        dprintf(status_fd, "%d\n", status_of(state));
     return status_of(state);
 }
 

@@ -98,6 +98,21 @@ def test_ctrl_c_ends_rdpipe_though_a_leash_is_stuck(tools: Tools) -> None:
     tools.none_left(within_s=5)
 
 
+@pytest.mark.parametrize("host", ["", "host1:"])
+@pytest.mark.parametrize("fails", ["producer", "consumer"])
+def test_a_command_may_tidy_up_when_another_failed(
+    tools: Tools, host: str, fails: str
+) -> None:
+    tidy = "trap 'sleep 0.2; echo >tidied; exit 0' TERM; echo x; {0}"
+    segments = {
+        "producer": ["echo x; sleep 0.3; exit 4", host + tidy.format("cat")],
+        "consumer": [host + tidy.format("sleep 1000"), "sleep 0.3; exit 4"],
+    }
+    ended = tools.run("rdpipe", *segments[fails])
+    assert ended.returncode == 4, ended.stderr
+    assert (tools.place / "tidied").exists()
+
+
 def test_what_is_ignored_stays_ignored(tools: Tools) -> None:
     def ignore() -> None:  # as nohup, and as sh with "&"
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
