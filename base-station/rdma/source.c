@@ -14,7 +14,7 @@
 #include "records.h"
 
 /* A slow producer's bytes are sent on when nothing more came for this long. */
-enum { PAUSE_MS = 10, FILL_MOST_MS = 100, PIPE_BYTES = 1 << 20 };
+enum { PAUSE_MS = 10, FILL_MOST_MS = 100, PIPE_BYTES = 1 << 20, CREDIT_US = 100000 };
 
 static bool readable(const struct source *source, int wait_ms)
 {
@@ -92,11 +92,15 @@ static int make_record(struct source *source, struct slot *slot, size_t length)
     return 0;
 }
 
-/* Sleeps until `total` bytes are no more than the rate allows. */
-static void keep_rate(const struct source *source, uint64_t total, int64_t since_us)
+/* Sleeps until the rate allows more than these bytes. What a pause before them would have
+ * allowed is lost, but for a tenth of a second. */
+static void keep_rate(struct source *source, size_t length)
 {
-    int64_t due_us = since_us + (int64_t)((double)total * 1e6 / (double)source->rate);
-    int64_t left_us = due_us - now_us();
+    int64_t now = now_us();
+    if (source->due_us < (double)(now - CREDIT_US))
+        source->due_us = (double)(now - CREDIT_US);
+    source->due_us += (double)length * 1e6 / (double)source->rate;
+    int64_t left_us = (int64_t)source->due_us - now;
     struct timespec nap = {left_us / 1000000, left_us % 1000000 * 1000};
     if (left_us > 0)
         nanosleep(&nap, NULL);
@@ -147,8 +151,8 @@ int source_check(const struct source *source, struct trouble *trouble)
 
 static int pass_on(struct source *source, XXH64_state_t *hash)
 {
-    int64_t since_us = now_us();
     struct slot *slot;
+    source->due_us = (double)now_us();
     while ((slot = ring_wait(source->ring, &source->ring->free, &source->network_us))) {
         ssize_t length = fill(source, slot, room_of(source));
         if (length <= 0)
@@ -157,11 +161,11 @@ static int pass_on(struct source *source, XXH64_state_t *hash)
             XXH64_update(hash, slot->bytes + RECORD_BYTES, (size_t)length);
         if (make_record(source, slot, (size_t)length) < 0)
             return -1;
-        uint64_t total = atomic_fetch_add(&source->total, (uint64_t)length);
+        atomic_fetch_add(&source->total, (uint64_t)length);
         ring_put(source->ring, &source->ring->full, slot);
         ring_wake(source->ring);
         if (source->rate)
-            keep_rate(source, total + (uint64_t)length, since_us);
+            keep_rate(source, (size_t)length);
     }
     return troubled(&source->trouble, EXIT_FAULT, "stopped");
 }

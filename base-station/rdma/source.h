@@ -30,6 +30,7 @@ struct source {
     atomic_uint_fast64_t total; /* may be read at any time */
     atomic_bool over;           /* what follows is settled */
     uint64_t count, checksum;
+    double due_us;               /* when what was read so far may have gone out */
     int64_t read_us, network_us; /* time spent waiting */
     struct trouble trouble;
 };
