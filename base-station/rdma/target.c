@@ -153,8 +153,13 @@ static int dress(struct target *target)
         return -1;
     bool same = now.st_uid == target->old.st_uid && now.st_gid == target->old.st_gid;
     same = same || fchown(target->fd, target->old.st_uid, target->old.st_gid) == 0;
-    if (!same && fchown(target->fd, (uid_t)-1, target->old.st_gid) < 0)
-        say("%s will belong to another owner: %s", target->path, strerror(errno));
+    if (!same) {
+        char safe[200];
+        const char *why = strerror(errno);
+        bool group = fchown(target->fd, (uid_t)-1, target->old.st_gid) == 0;
+        visible(safe, sizeof safe, target->path);
+        say("%s will belong to another owner%s: %s", safe, group ? "" : " and group", why);
+    }
     /* A set-uid bit was meant for the old owner. */
     return fchmod(target->fd, target->old.st_mode & (same ? 07777 : 0777));
 }
