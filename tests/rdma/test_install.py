@@ -23,6 +23,20 @@ def test_install(rdma_tools: Path, tmp_path: Path) -> None:
         assert (tmp_path / "opt/x/share/bash-completion/completions" / tool).is_file()
 
 
+def test_what_is_built_otherwise_is_built_again(tmp_path: Path) -> None:
+    made = tmp_path / "bytes.o"
+
+    def built(*asked: str) -> int:
+        words = ["make", "-s", "-C", str(SOURCE), f"BUILD={tmp_path}", *asked]
+        subprocess.run([*words, str(made)], check=True, timeout=60)
+        return made.stat().st_mtime_ns
+
+    with_verbs, without = built("VERBS=1"), built("VERBS=0")
+    assert with_verbs < without < built("VERBS=1")
+    other = built("VERBS=1", "CFLAGS=-O0")
+    assert built("VERBS=1", "CFLAGS=-O0") == other
+
+
 @pytest.mark.parametrize("tool", TOOLS)
 def test_every_option_is_in_the_manual_and_the_completion(
     rdma_tools: Path, tool: str
