@@ -130,7 +130,7 @@ def stalls(
 
 
 @contextmanager
-def far_away(given: Given) -> Iterator[tuple[Lan, RunningBench, Page]]:
+def far_away(given: Given, path: str = "") -> Iterator[tuple[Lan, RunningBench, Page]]:
     """A page at the wheel on another host, with the reader in it."""
     with ExitStack() as stack:
         lan = stack.enter_context(Lan())
@@ -138,10 +138,10 @@ def far_away(given: Given) -> Iterator[tuple[Lan, RunningBench, Page]]:
         bench = stack.enter_context(running("--host=0.0.0.0", *camera))
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         browser = stack.enter_context(on_the_lan(lan, home, bench.port))
-        url = f"http://{lan.near}:{bench.port}/"
+        url = f"http://{lan.near}:{bench.port}/{path}"
         page = stack.enter_context(opened(browser, url))
         take_wheel(page, bench)
-        glass.begin(page, CANVAS)
+        glass.begin(page, VIDEO if path else CANVAS)
         yield lan, bench, page
 
 
@@ -195,10 +195,12 @@ class Status(threading.Thread):
         return [(at_ms, float(str(one["bitrate_wanted"]))) for at_ms, one in self.said]
 
 
-def narrow(given: Given, name: str, queue_bytes: int) -> Iterator[Result]:
+def narrow(
+    given: Given, name: str, queue_bytes: int, path: str = ""
+) -> Iterator[Result]:
     """A third of the video's bitrate for 10 s, and then all of it again."""
     say(f"links: {name}")
-    with far_away(given) as (lan, bench, page), Status(bench) as status:
+    with far_away(given, path) as (lan, bench, page), Status(bench) as status:
         page.wait_for_timeout(2000)
         before = shown(page)
         begin_ms = now_ms()
@@ -238,5 +240,6 @@ def rows(given: Given) -> Iterator[Result]:
     )
     yield from outages(given)
     yield from narrow(given, "a third of the bitrate", NARROW_SANE_BYTES)
+    yield from narrow(given, "a third, MSE", NARROW_SANE_BYTES, "?path=mse")
     yield from narrow(given, "a third, bloated queue", NARROW_BLOATED_BYTES)
     yield from under_load(given)
