@@ -9,6 +9,9 @@ const FRESH_MS = 250;
 const CALM_MS = 6000;
 const FLEETING = ['watching', 'locked', 'taken'];
 
+/** The card hides distances from whoever drives on. @param {import('./state.js').Situation} it */
+const fleeting = (it) => FLEETING.includes(it.kind) || (it.kind === 'battery' && it.wishing);
+
 export class Card {
   /**
    * @param {{goOn: () => void, take: () => void, code: () => void, here: () => void,
@@ -47,7 +50,7 @@ export class Card {
       mark(byId('say'), 'role', words?.tone === 'calm' ? 'status' : 'alert');
       say(byId('say'), words ? `${words.title}. ${words.text}` : '');
     }
-    const gone = FLEETING.includes(situation.kind) && nowMs - this.sinceMs > CALM_MS;
+    const gone = fleeting(situation) && nowMs - this.sinceMs > CALM_MS;
     show(this.element, words !== null && !gone);
     if (!words) return;
     mark(this.element, 'data-tone', words.tone);

@@ -1,6 +1,9 @@
-/** The car's clock, as the page reckons it. Pure: times are passed in. */
+/** The car's clock, and how long the way to it is. Pure: times are passed in. */
+
+import {median} from './sparkline.js';
 
 const WINDOW_MS = 10_000;
+const RECENT = 20;
 
 /** @typedef {{rttMs: number, offsetMs: number, atMs: number}} Sample */
 
@@ -49,5 +52,43 @@ export class CarClock {
   ageMs(captureUs, nowMs) {
     const best = this.best;
     return best ? nowMs + best.offsetMs - captureUs / 1000 : null;
+  }
+}
+
+/** How long pings take, there and back; one that has no answer yet counts, too. */
+export class RoundTrips {
+  constructor() {
+    /** @type {number[]} */
+    this.tookMs = [];
+    /** When those went out that wait for their pong. @type {number[]} */
+    this.waiting = [];
+  }
+
+  /** Another socket: what was on its way will not come. */
+  reset() {
+    this.tookMs = [];
+    this.waiting = [];
+  }
+
+  /** @param {number} nowMs */
+  sent(nowMs) {
+    this.waiting.push(nowMs);
+  }
+
+  /** @param {number} sentMs @param {number} nowMs */
+  answered(sentMs, nowMs) {
+    this.tookMs.push(nowMs - sentMs);
+    if (this.tookMs.length > RECENT) this.tookMs.shift();
+    this.waiting = this.waiting.filter((oneMs) => oneMs > sentMs);
+  }
+
+  /**
+   * The middle of the last ones, and never less than the oldest has waited for its pong;
+   * null before the first.
+   * @param {number} nowMs
+   */
+  ms(nowMs) {
+    const middle = median(this.tookMs);
+    return middle === null ? null : Math.max(middle, nowMs - (this.waiting[0] ?? nowMs));
   }
 }

@@ -70,12 +70,6 @@ export class Controls {
     if (this.driving()) this.send(this.sender.take(NEUTRAL, performance.now()));
   }
 
-  /** Stops the car, whoever we are. */
-  stop() {
-    this.send({kind: 'estop'});
-    this.letGo();
-  }
-
   /** A new socket: numbers count anew, and nothing of the old wish is repeated. */
   restart() {
     this.sender.reset();

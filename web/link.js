@@ -3,9 +3,10 @@
  * What to do when is reconnect.js's; this file only does it. It owns both sockets.
  */
 
-import {CarClock} from './clock.js';
+import {CarClock, RoundTrips} from './clock.js';
 import {Reconnect} from './reconnect.js';
 import {VERSION, WireError, encode, parseDown} from './wire.js';
+import {PushedStop} from './wish.js';
 
 const TICK_MS = 50;
 const PING_MS = 100;
@@ -37,6 +38,8 @@ export class Link {
     this.hello = hello;
     this.on = on;
     this.clock = new CarClock();
+    this.trips = new RoundTrips();
+    this.stopping = new PushedStop();
     this.policy = new Reconnect(performance.now(), navigationRttMs());
     /** @type {WebSocket | null} */
     this.drive = null;
@@ -66,6 +69,7 @@ export class Link {
   /** Timers run and pictures come while somebody looks, and not when it is hidden. */
   awake() {
     if (this.timers.length > 0) return;
+    this.stopping.looked(performance.now());
     if (this.up && this.video === null) this.openVideo();
     this.tick();
     this.ping();
@@ -110,6 +114,13 @@ export class Link {
     return true;
   }
 
+  /** STOP: now, and on each new socket until the car has heard it. */
+  stop() {
+    this.stopping.push(performance.now());
+    if (this.send({kind: 'estop'})) this.stopping.sent(this.pingSeq);
+    this.wake();
+  }
+
   /** The decoder lost its place: a key frame, please. */
   requestKey() {
     if (this.video?.readyState === WebSocket.OPEN) this.video.send('key');
@@ -138,8 +149,9 @@ export class Link {
   }
 
   ping() {
+    const t = performance.now();
     this.pingSeq += 1;
-    this.send({kind: 'ping', seq: this.pingSeq, t: performance.now()});
+    if (this.send({kind: 'ping', seq: this.pingSeq, t})) this.trips.sent(t);
   }
 
   /** @param {number} id */
@@ -166,7 +178,12 @@ export class Link {
       if (this.drive !== socket) return;
       this.policy.opened(performance.now());
       this.clock.reset();
+      this.trips.reset();
       socket.send(encode({kind: 'hello', v: VERSION, client: this.client, ...this.hello()}));
+      if (this.stopping.waits) {
+        socket.send(encode({kind: 'estop'}));
+        this.stopping.sent(this.pingSeq);
+      }
       if (this.timers.length > 0) this.openVideo();
     };
     socket.onmessage = (event) => {
@@ -192,8 +209,7 @@ export class Link {
     socket.onmessage = (event) => {
       if (this.video !== socket || !(event.data instanceof ArrayBuffer)) return;
       this.framed = performance.now();
-      // A picture alone is no welcome: the drive socket must have spoken first.
-      if (this.up) this.policy.heard(performance.now());
+      this.policy.pictured(this.framed);
       this.on.frame(event.data);
     };
     socket.onclose = () => {
@@ -226,7 +242,9 @@ export class Link {
     if (!message) return;
     if (message.kind === 'pong') {
       this.clock.add(message.t, nowMs, message.clock_us);
-      this.policy.measured(nowMs - message.t);
+      this.trips.answered(message.t, nowMs);
+      this.stopping.answered(message.seq);
+      this.policy.measured(nowMs - message.t, nowMs);
     }
     this.on.message(message);
   }

@@ -1,13 +1,10 @@
 /** The page's memory: what the car said, and what follows from it for every part. */
 
 import {session} from './memory.js';
-import {median} from './sparkline.js';
-import {gradeOf, situationOf, takenBy} from './state.js';
+import {aged, gradeOf, situationOf, takenBy} from './state.js';
 import {WORDS} from './strings.js';
 import {toast} from './toast.js';
 import {OLD_MS} from './video.js';
-
-const LINK_RECENT = 20;
 
 export class Page {
   /**
@@ -25,16 +22,15 @@ export class Page {
     this.welcome = null;
     /** @type {import('./types.js').State | null} */
     this.state = null;
+    this.toldMs = 0;
     /** @type {import('./state.js').Situation} */
-    this.situation = {kind: 'connecting'};
+    this.situation = {kind: 'connecting', stopWaits: false};
     this.lostMs = 0;
     /** @type {string | null} */
     this.takenBy = null;
     this.gave = false;
     /** We pushed STOP, and the car has not gone on since. */
     this.pushedStop = false;
-    /** @type {number[]} */
-    this.roundTrips = [];
     this.before = {bytes: 0, atMs: performance.now()};
     this.saidLow = false;
   }
@@ -49,17 +45,15 @@ export class Page {
   }
 
   get linkMs() {
-    return this.parts.link.up ? median(this.roundTrips) : null;
+    const {link} = this.parts;
+    return link.up ? link.trips.ms(performance.now()) : null;
   }
 
   /** @param {import('./types.js').Downward} message */
   message(message) {
     if (message.kind === 'welcome') this.greet(message);
     else if (message.kind === 'state') this.told(message);
-    else if (message.kind === 'pong') {
-      this.roundTrips.push(performance.now() - message.t);
-      if (this.roundTrips.length > LINK_RECENT) this.roundTrips.shift();
-    } else if (!this.parts.unlock.refused(message)) {
+    else if (message.kind === 'error' && !this.parts.unlock.refused(message)) {
       toast(WORDS.carError(message), 'warn');
     }
   }
@@ -76,6 +70,7 @@ export class Page {
   told(state) {
     const before = this.state;
     this.state = state;
+    this.toldMs = performance.now();
     const taken = takenBy(before, state, this.gave);
     if (taken !== null) this.takenBy = taken;
     if (state.role === 'driver') {
@@ -93,7 +88,8 @@ export class Page {
     if (words) toast(words);
     if (isEstop(before) && !isEstop(state)) this.pushedStop = false;
     const low = state.battery?.low === true;
-    if (low && !this.saidLow) toast(WORDS.batteryLow, 'warn');
+    // Whoever drives has a card for it.
+    if (low && !this.saidLow && state.role !== 'driver') toast(WORDS.batteryLow, 'warn');
     this.saidLow = low;
     this.refresh();
   }
@@ -102,10 +98,7 @@ export class Page {
   linkChanged() {
     const {link, controls} = this.parts;
     if (!link.up && this.situation.kind !== 'lost') this.lostMs = performance.now();
-    if (!link.up) {
-      this.roundTrips = [];
-      controls.letGo();
-    }
+    if (!link.up) controls.letGo();
     this.refresh();
   }
 
@@ -124,9 +117,18 @@ export class Page {
     this.situation = situationOf({
       link: link.state, welcome: this.welcome, state: this.state, lostMs: this.lostMs,
       takenBy: this.takenBy, pictureOld: old, wishing: throttle !== 0 || steer !== 0,
-      pushedStop: this.pushedStop,
+      pushedStop: this.pushedStop, stopWaits: link.stopping.waits,
     });
+    if (!link.up) this.fade(nowMs);
     card.update(this.situation, this.state?.may_drive === true, nowMs);
+  }
+
+  /** Nothing that was measured looks like now. @param {number} nowMs */
+  fade(nowMs) {
+    if (!this.state) return;
+    const old = aged(this.state, (nowMs - this.toldMs) / 1000, WORDS.grade.none);
+    this.parts.hud.power(old.battery ?? null);
+    this.drawer?.state(old);
   }
 
   /** Ten times a second. */
@@ -164,7 +166,9 @@ export class Page {
   /** We stop the car, whoever drives. */
   stop() {
     this.pushedStop ||= !isEstop(this.state);
-    this.parts.controls.stop();
+    this.parts.link.stop();
+    this.parts.controls.letGo();
+    this.refresh();
   }
 
   /** The push on the wheel's button, whatever it says now. */

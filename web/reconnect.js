@@ -1,7 +1,8 @@
 /**
  * When to give a link up and how to get it back. Pure: events and time in, acts out.
  *
- *   up       frames or pongs come; 300 ms without either: dead
+ *   up       frames or pongs come; 300 ms without either: dead; and so it is after
+ *            max(500 ms, 4 x the round trip) without a pong, whatever pictures come
  *   probing  both sockets closed; a small GET every 200 ms, at most 5 in flight, each
  *            given up after 2 s; the first answer shows that packets pass again
  *   opening  /ws/drive, then /ws/video; each step gets max(1 s, 4 x the round trip)
@@ -12,6 +13,9 @@
  */
 
 export const DEAD_MS = 300;
+/** TCP holds /ws/drive back, and a STOP with it, while /ws/video flows: each has a
+ *  back-off of its own. */
+export const UNANSWERED_MS = 500;
 /** A SYN without an answer goes out again after 1 s: five probes, a fifth of a second
  *  apart, and their SYNs leave no gap. Worst of 30 outages: 485 ms at 300, 449 at 250. */
 export const PROBE_EVERY_MS = 200;
@@ -29,7 +33,7 @@ const SLEPT_MS = 250;
  * @typedef {{do: 'open'} | {do: 'close'} | {do: 'probe', id: number}
  *   | {do: 'cancel', id: number}} Act
  * @typedef {{id: number, sentMs: number}} Probe
- * @typedef {{kind: 'up', heardMs: number}
+ * @typedef {{kind: 'up', heardMs: number, pongMs: number}
  *   | {kind: 'probing', sinceMs: number, nextMs: number, flying: Probe[]}
  *   | {kind: 'opening', deadlineMs: number, opened: boolean}
  *   | {kind: 'parked', why: string}} LinkState
@@ -52,18 +56,24 @@ export class Reconnect {
     return Math.max(OPEN_LEAST_MS, 4 * this.rttMs);
   }
 
-  /** A message or frame came, on either socket. @param {number} nowMs */
+  /** A message came on /ws/drive. @param {number} nowMs */
   heard(nowMs) {
     if (this.state.kind === 'up') this.state.heardMs = nowMs;
     else if (this.state.kind === 'opening') {
       this.refusals = 0;
-      this.state = {kind: 'up', heardMs: nowMs};
+      this.state = {kind: 'up', heardMs: nowMs, pongMs: nowMs};
     }
   }
 
-  /** A round trip was measured. @param {number} rttMs */
-  measured(rttMs) {
+  /** A picture came: no welcome, and no word of /ws/drive. @param {number} nowMs */
+  pictured(nowMs) {
+    if (this.state.kind === 'up') this.state.heardMs = nowMs;
+  }
+
+  /** A pong came: both ways of /ws/drive are open. @param {number} rttMs @param {number} nowMs */
+  measured(rttMs, nowMs) {
     this.rttMs = rttMs;
+    if (this.state.kind === 'up') this.state.pongMs = nowMs;
   }
 
   /** /ws/drive is open; its first message gets as long again. @param {number} nowMs */
@@ -107,7 +117,8 @@ export class Reconnect {
     const state = this.state;
     if (slept > SLEPT_MS) this.forgive(slept, nowMs);
     if (state.kind === 'up') {
-      return nowMs - state.heardMs > DEAD_MS ? this.lose(nowMs, 0) : [];
+      const unanswered = nowMs - state.pongMs > Math.max(UNANSWERED_MS, 4 * this.rttMs);
+      return unanswered || nowMs - state.heardMs > DEAD_MS ? this.lose(nowMs, 0) : [];
     }
     if (state.kind === 'opening') {
       return nowMs > state.deadlineMs ? this.lose(nowMs, 0) : [];
@@ -124,6 +135,7 @@ export class Reconnect {
     // What was sent before the sleep is answered, if at all, one round trip after it.
     if (state.kind === 'up') {
       state.heardMs = Math.min(state.heardMs + slept, nowMs) + this.rttMs;
+      state.pongMs = Math.min(state.pongMs + slept, nowMs) + this.rttMs;
     }
     if (state.kind === 'opening') {
       state.deadlineMs = Math.min(state.deadlineMs + slept, nowMs + this.patienceMs);

@@ -5,9 +5,9 @@
  */
 
 /**
- * @typedef {{kind: 'connecting'}
+ * @typedef {{kind: 'connecting', stopWaits: boolean}
  *   | {kind: 'parked'}
- *   | {kind: 'lost', sinceMs: number}
+ *   | {kind: 'lost', sinceMs: number, driving: boolean, stopWaits: boolean}
  *   | {kind: 'stopped', stop: import('./types.js').Stop, driving: boolean,
  *      byUs: boolean, mayGoOn: boolean, silenceMs: number}
  *   | {kind: 'wheels', words: string}
@@ -15,6 +15,7 @@
  *   | {kind: 'taken', by: string}
  *   | {kind: 'locked'}
  *   | {kind: 'watching', driver: string | null, free: boolean}
+ *   | {kind: 'battery', wishing: boolean}
  *   | {kind: 'ready', letGo: boolean}
  *   | {kind: 'driving', limited: boolean}} Situation
  *
@@ -27,16 +28,17 @@
  *   pictureOld: boolean,
  *   wishing: boolean,
  *   pushedStop: boolean,
+ *   stopWaits: boolean,
  * }} Page
  */
 
 /** @param {Page} page @returns {Situation} */
 export function situationOf(page) {
-  const {link, state, welcome} = page;
+  const {link, state, welcome, stopWaits} = page;
   if (link.kind === 'parked') return {kind: 'parked'};
-  if (!state || !welcome) return {kind: 'connecting'};
-  if (link.kind !== 'up') return {kind: 'lost', sinceMs: page.lostMs};
+  if (!state || !welcome) return {kind: 'connecting', stopWaits};
   const driving = state.role === 'driver';
+  if (link.kind !== 'up') return {kind: 'lost', sinceMs: page.lostMs, driving, stopWaits};
   const {stop} = state;
   // A handover is how every turn at the wheel begins, and no alarm.
   if (stop && stop.cause !== 'handover') {
@@ -51,8 +53,28 @@ export function situationOf(page) {
   if (page.takenBy !== null && !driving) return {kind: 'taken', by: page.takenBy};
   if (!driving && !state.may_drive) return {kind: 'locked'};
   if (!driving) return {kind: 'watching', driver: state.driver, free: state.seat_free};
-  if (stop || !page.wishing) return {kind: 'ready', letGo: stop !== null && page.wishing};
-  return {kind: 'driving', limited: state.reason === 'limited'};
+  const {wishing} = page;
+  const limited = state.reason === 'limited';
+  // First what passes sooner: let go, wait for a picture.
+  const sooner = wishing && (stop || limited);
+  if (state.battery?.low && !sooner) return {kind: 'battery', wishing};
+  if (stop || !wishing) return {kind: 'ready', letGo: stop !== null && wishing};
+  return {kind: 'driving', limited};
+}
+
+/**
+ * What the car said last, without a link: nothing that was measured is of now.
+ * @param {import('./types.js').State} state @param {number} sinceS @param {string} why
+ * @returns {import('./types.js').State}
+ */
+export function aged(state, sinceS, why) {
+  /** @param {number | null} [age] */
+  const old = (age = null) => ({age_s: (age ?? 0) + sinceS, state: why});
+  const {battery, ranges} = state;
+  return {
+    ...state, guard: null, battery: battery ? {...battery, ...old(battery.age_s)} : null,
+    ranges: ranges?.map((range) => ({...range, ...old(range.age_s)})),
+  };
 }
 
 /** @typedef {'good' | 'slow' | 'none'} LinkGrade */

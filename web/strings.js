@@ -65,7 +65,7 @@ export const WORDS = {
   battery: (/** @type {number | null} */ volts, /** @type {boolean} */ low,
     /** @type {number | null} */ oldS) => (volts === null ? '? V' : `${volts.toFixed(1)} V` +
     (oldS === null ? (low ? ' – low' : '') : `, ${Math.round(oldS)} s ago`)),
-  batteryLow: 'Battery low: drive home and charge it.',
+  batteryLow: 'Battery low: the car should go home and be charged.',
   gamepad: (/** @type {string} */ name) => `Gamepad: ${name}. Right trigger drives, left stick steers, B stops.`,
   gamepadGone: 'Gamepad unplugged: the car was let go.',
   maySleep: 'The screen may go to sleep while you drive: touch it now and then.',
@@ -111,6 +111,19 @@ function whatNext({stop, driving, mayGoOn}) {
   return 'Let go of the stick, then drive.';
 }
 
+const NO_ANSWER = 'No answer to your STOP yet: it goes out as soon as the link is back.';
+
+/**
+ * A driver's silence stops the car; a watcher's does not.
+ * @param {Extract<import('./state.js').Situation, {kind: 'lost'}>} situation
+ */
+function noLink({driving, stopWaits}) {
+  const again = 'Trying again, several times a second.';
+  if (driving) return `The car stops by itself. ${stopWaits ? NO_ANSWER : `${again} Let go of the stick, then drive on.`}`;
+  return stopWaits ? `${NO_ANSWER} Until then call out to the driver.`
+    : `If somebody drives, the car drives on. ${again} STOP goes out as soon as the link is back.`;
+}
+
 /**
  * What the card says; null when there is nothing to say.
  * @param {import('./state.js').Situation} it
@@ -119,11 +132,13 @@ function whatNext({stop, driving, mayGoOn}) {
 export function sentence(it) {
   switch (it.kind) {
     case 'connecting':
-      return {tone: 'calm', title: 'Connecting', text: 'Looking for the car. It should answer within a second; if not, see that it is switched on and in the same network.'};
+      return it.stopWaits
+        ? {tone: 'alarm', title: 'STOP waits', text: NO_ANSWER}
+        : {tone: 'calm', title: 'Connecting', text: 'Looking for the car. It should answer within a second; if not, see that it is switched on and in the same network.'};
     case 'parked':
       return {tone: 'warn', title: 'Opened elsewhere', text: 'This seat is open in another tab. Drive there, or bring it back here.'};
     case 'lost':
-      return {tone: 'alarm', title: 'Link lost', text: 'The car stops by itself. Trying again, three times a second. Let go of the stick, then drive on.'};
+      return {tone: 'alarm', title: it.stopWaits ? 'Link lost: STOP waits' : 'Link lost', text: noLink(it)};
     case 'stopped': {
       const cause = CAUSES[it.stop.cause];
       const why = it.byUs ? 'You pushed STOP.' : cause ? cause(it.stop.by ?? '', it.silenceMs) : it.stop.cause;
@@ -141,6 +156,8 @@ export function sentence(it) {
       return it.driver && !it.free
         ? {tone: 'calm', title: WORDS.drives(it.driver), text: 'You are watching. STOP works for everybody.'}
         : {tone: 'calm', title: 'The wheel is free', text: 'Take it and drive.'};
+    case 'battery':
+      return {tone: 'warn', title: 'Battery low', text: 'Drive home now, slowly, and charge it.'};
     case 'ready':
       return it.letGo ? {tone: 'calm', title: 'Let go first', text: 'Let go of stick and keys once, then drive.'} : null;
     case 'driving':

@@ -1,4 +1,4 @@
-/** What the driver wants, from whatever is touched, and when to say so. Pure. */
+/** What is wanted of the car, from whatever is touched, and when to say so. Pure. */
 
 /** @typedef {import('./types.js').Wish} Wish */
 
@@ -88,5 +88,44 @@ export class Sender {
     this.sentMs = nowMs;
     this.sent = wish;
     return {kind: /** @type {const} */ ('drive'), seq: this.seq, t: nowMs, ...wish};
+  }
+}
+
+/** After so long a STOP of a page that was put away meanwhile is history. */
+const FORGET_MS = 60_000;
+
+/**
+ * A STOP waits until the car answers a ping behind it on the same socket; until then each
+ * new socket begins with it. Unlike motion it may be said again: one too many costs a push
+ * on "Go on".
+ */
+export class PushedStop {
+  constructor() {
+    this.waits = false;
+    this.pushedMs = 0;
+    /** Pings with a greater number are behind it. */
+    this.lastPing = Infinity;
+  }
+
+  /** @param {number} nowMs */
+  push(nowMs) {
+    this.waits = true;
+    this.pushedMs = nowMs;
+    this.lastPing = Infinity;
+  }
+
+  /** It went out, behind this ping. @param {number} ping */
+  sent(ping) {
+    this.lastPing = ping;
+  }
+
+  /** @param {number} ping */
+  answered(ping) {
+    if (ping > this.lastPing) this.waits = false;
+  }
+
+  /** Somebody looks at the page again. @param {number} nowMs */
+  looked(nowMs) {
+    if (nowMs - this.pushedMs > FORGET_MS) this.waits = false;
   }
 }

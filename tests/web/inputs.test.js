@@ -6,7 +6,7 @@ import {test} from 'node:test';
 import {across, clamp, ramp, steerRamp, stick, throttleRamp, tilt} from '../../web/input/curves.js';
 import {Gamepads, padWish, pushes} from '../../web/input/gamepad.js';
 import {Keyboard} from '../../web/input/keyboard.js';
-import {NEUTRAL, Sender, Wishes, isNeutral} from '../../web/wish.js';
+import {NEUTRAL, PushedStop, Sender, Wishes, isNeutral} from '../../web/wish.js';
 
 test('a stick: dead zone, slow made easy, all at the end, the same both ways', () => {
   assert.equal(stick(0), 0);
@@ -222,4 +222,32 @@ test('a wish goes out at once on change, else every 40 ms', () => {
   assert.equal(sender.offer(NEUTRAL, 169)?.seq, 5);
   sender.reset();
   assert.equal(sender.offer(NEUTRAL, 170)?.seq, 1);
+});
+
+test('a STOP waits for the pong to a ping behind it', () => {
+  const stop = new PushedStop();
+  assert.equal(stop.waits, false);
+  stop.push(0);
+  stop.answered(7);
+  assert.equal(stop.waits, true, 'it has not gone out');
+  stop.sent(8);
+  stop.answered(8);
+  assert.equal(stop.waits, true, 'that ping was before it');
+  stop.sent(11);
+  stop.answered(9);
+  assert.equal(stop.waits, true, 'it went out anew, on another socket');
+  stop.answered(12);
+  assert.equal(stop.waits, false);
+  stop.push(100);
+  stop.answered(99);
+  assert.equal(stop.waits, true, 'a second push is another one');
+});
+
+test('a STOP waits as long as somebody looks; put away for a minute it is history', () => {
+  const stop = new PushedStop();
+  stop.push(1000);
+  stop.looked(61_000);
+  assert.equal(stop.waits, true);
+  stop.looked(61_001);
+  assert.equal(stop.waits, false);
 });

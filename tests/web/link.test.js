@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {CarClock} from '../../web/clock.js';
+import {CarClock, RoundTrips} from '../../web/clock.js';
 import {Reconnect} from '../../web/reconnect.js';
 
 /** A policy that is up since 0 ms. @param {number} [rttMs] */
@@ -25,13 +25,48 @@ function run(policy, from, to) {
   return acts;
 }
 
-test('alive as long as anything comes', () => {
+test('alive as long as anything comes, and a pong now and then', () => {
   const policy = up();
   for (let ms = 50; ms < 3000; ms += 50) {
-    if (ms % 300 === 0) policy.heard(ms);
+    if (ms % 600 === 0) policy.heard(ms);
+    else if (ms % 300 === 0) policy.pictured(ms);
+    if (ms % 500 === 0) policy.measured(5, ms);
     assert.deepEqual(policy.tick(ms), []);
   }
   assert.equal(policy.state.kind, 'up');
+});
+
+test('pictures and states without a pong: TCP holds a STOP back, so a new socket', () => {
+  for (const [rttMs, lostMs] of [[5, 550], [125, 550], [300, 1250]]) {
+    for (const word of /** @type {const} */ (['pictured', 'heard'])) {
+      const policy = up(rttMs);
+      for (let ms = 50; ms < lostMs; ms += 50) {
+        policy[word](ms);
+        assert.deepEqual(policy.tick(ms), [], `${word} at ${ms}`);
+      }
+      policy[word](lostMs);
+      assert.deepEqual(policy.tick(lostMs), [{do: 'close'}, {do: 'probe', id: 1}]);
+    }
+  }
+});
+
+test('a picture is no welcome', () => {
+  const policy = new Reconnect(0, 5);
+  policy.opened(0);
+  policy.pictured(10);
+  assert.equal(policy.state.kind, 'opening');
+});
+
+test('pongs that a page slept through do not count either, nor for ever', () => {
+  const policy = up(20);
+  run(policy, 50, 100);
+  assert.deepEqual(policy.tick(60_100), []);
+  for (let ms = 60_150; ms <= 60_500; ms += 50) {
+    policy.pictured(ms);
+    assert.deepEqual(policy.tick(ms), []);
+  }
+  policy.pictured(60_550);
+  assert.equal(policy.tick(60_550)[0]?.do, 'close');
 });
 
 test('300 ms of silence: close both, probe every 200 ms, at most 5, each for 2 s', () => {
@@ -167,4 +202,27 @@ test('the clock offset is the fastest ping of the last 10 s', () => {
   assert.equal(clock.samples.at(-1)?.rttMs, 30, 'no ping comes back before it went');
   clock.reset();
   assert.equal(clock.best, null);
+});
+
+test('a round trip is the middle of the last ones, and no less than what one has waited', () => {
+  const trips = new RoundTrips();
+  trips.sent(0);
+  assert.equal(trips.ms(400), null, 'nothing is known before the first');
+  trips.answered(0, 500);
+  for (let ms = 1000; ms < 3000; ms += 100) {
+    trips.sent(ms);
+    trips.answered(ms, ms + 5);
+  }
+  assert.equal(trips.ms(3000), 5, 'the first is forgotten');
+  trips.sent(3000);
+  trips.sent(3100);
+  assert.equal(trips.ms(3003), 5);
+  assert.equal(trips.ms(3200), 200);
+  trips.answered(3000, 3210);
+  assert.equal(trips.ms(3210), 110, 'the next one still waits');
+  trips.answered(3100, 3212);
+  assert.equal(trips.ms(9000), 5);
+  trips.sent(9000);
+  trips.reset();
+  assert.equal(trips.ms(9900), null);
 });

@@ -7,7 +7,7 @@ import {test} from 'node:test';
 import {STATIC as LATER_STATIC} from '../../web/laterwords.js';
 import {arc, holds, nearness} from '../../web/ranges.js';
 import {median, sparkline} from '../../web/sparkline.js';
-import {gradeOf, situationOf, takenBy} from '../../web/state.js';
+import {aged, gradeOf, situationOf, takenBy} from '../../web/state.js';
 import {STATIC, WORDS, sentence} from '../../web/strings.js';
 
 const {good} = JSON.parse(
@@ -19,7 +19,7 @@ const watching = {...driving, role: 'watching', driver: 'Ann'};
 /** @param {Record<string, unknown>} more */
 const page = (more) => /** @type {import('../../web/state.js').Page} */ ({
   link: {kind: 'up', heardMs: 0}, welcome, state: driving, lostMs: 0, takenBy: null,
-  pictureOld: false, wishing: true, pushedStop: false, ...more,
+  pictureOld: false, wishing: true, pushedStop: false, stopWaits: false, ...more,
 });
 /** @param {Record<string, unknown>} more */
 const kind = (more) => situationOf(page(more)).kind;
@@ -46,6 +46,44 @@ test('a handover is no alarm, but says to let go first', () => {
   const state = {...driving, stop: {cause: 'handover', clears: 'neutral', by: ''}};
   assert.deepEqual(situationOf(page({state})), {kind: 'ready', letGo: true});
   assert.deepEqual(situationOf(page({state, wishing: false})), {kind: 'ready', letGo: false});
+});
+
+test('a low battery is a state of the driver, below what passes sooner', () => {
+  const state = {...driving, battery: {...driving.battery, low: true}};
+  const low = {...state, stop: {cause: 'handover', clears: 'neutral', by: ''}};
+  assert.deepEqual(situationOf(page({state})), {kind: 'battery', wishing: true});
+  assert.deepEqual(situationOf(page({state: low, wishing: false})), {kind: 'battery', wishing: false});
+  assert.equal(kind({state: low}), 'ready', 'let go first');
+  assert.equal(kind({state: {...state, reason: 'limited'}}), 'driving');
+  assert.equal(kind({state: {...state, role: 'watching'}}), 'watching');
+  assert.equal(kind({state, pictureOld: true}), 'camera');
+  assert.match(sentence(situationOf(page({state})))?.text ?? '', /charge it/);
+});
+
+test('without a link the page claims of the car only what it knows', () => {
+  const link = {kind: 'probing'};
+  /** @param {Record<string, unknown>} more */
+  const says = (more) => {
+    const words = sentence(situationOf(page({link, ...more})));
+    return `${words?.title}. ${words?.text}`;
+  };
+  assert.match(says({}), /The car stops by itself/);
+  assert.doesNotMatch(says({state: watching}), /stops/);
+  assert.match(says({state: watching}), /the car drives on.*STOP goes out as soon as/);
+  for (const more of [{}, {state: watching}, {state: null}]) {
+    assert.doesNotMatch(says(more), /STOP waits/);
+    assert.match(says({...more, stopWaits: true}), /STOP waits.*No answer to your STOP yet.*as soon as/);
+  }
+});
+
+test('what was measured before the link was lost is of then', () => {
+  const old = aged(driving, 3, 'no link');
+  assert.deepEqual(old.battery, {...driving.battery, age_s: 3.04, state: 'no link'});
+  assert.deepEqual(old.ranges?.map(({range_m, age_s, state}) => [range_m, age_s, state]),
+    [[0.42, 3.01, 'no link'], [null, 3, 'no link']]);
+  assert.ok(driving.ranges.some(holds) && !old.ranges?.some(holds));
+  assert.equal(old.guard, null, 'it does not guard any more');
+  assert.equal(aged({...driving, battery: undefined, ranges: undefined}, 1, '').battery, null);
 });
 
 test('who may go on', () => {
