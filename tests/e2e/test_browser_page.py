@@ -76,6 +76,9 @@ def test_nothing_scrolls_and_stop_is_thumb_sized(
     box = page.locator("#stop").bounding_box()
     assert box is not None and box["width"] >= 64 and box["height"] >= 64
     assert box["x"] + box["width"] <= width and box["y"] + box["height"] <= height
+    full = page.locator("#full").bounding_box()
+    assert full is not None and full["width"] >= 48 and full["height"] >= 48
+    page.locator("#full").click(trial=True)  # nothing lies over it
     context.close()
 
 
