@@ -9,12 +9,40 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from tests.e2e.driver import Driver, free
 from tests.e2e.harness import STRIP, PinWatch, RunningBench, wait_for
 from tests.e2e.proxy import Link
-from tests.e2e.seat import at_the_wheel, go_on, holds, probe, stands, until
+from tests.e2e.seat import (
+    at_the_wheel,
+    drives,
+    go_on,
+    holds,
+    opened,
+    probe,
+    stands,
+    until,
+)
 
 pytestmark = pytest.mark.e2e
 OPTIONS = (STRIP,)
+DEAF = """
+const Whole = WebSocket;
+window.WebSocket = class extends Whole {
+  constructor(url) {
+    super(url);
+    if (!url.includes('/ws/drive')) return;
+    window.drive = this;
+    this.addEventListener('message', (event) => {
+      if (this.stuck) event.stopImmediatePropagation();
+    });
+  }
+  send(data) {
+    if (!this.stuck) super.send(data);
+  }
+};
+"""
+"""As TCP does after losses: a socket alone is silent, both ways, and stays open."""
+CARD = "document.querySelector('#card').innerText"
 
 
 @pytest.fixture
@@ -79,6 +107,66 @@ def test_a_cut_link_stops_and_comes_back(
         breaks(page, watch, link.cut)
         comes_back(page)
         assert not watch.now.driving, "a key held through an outage drove on"
+
+
+def another_drives(driver: Driver, watch: PinWatch, page: Page) -> None:
+    """Somebody else, on a link of their own; this page watches."""
+    assert probe(page, "state.role") == "watching"
+    drives(
+        page, lambda: watch.now.driving, lambda: driver.drive(0.4, 0.0),
+        lambda: free(driver), "somebody else",
+    )  # fmt: skip
+
+
+def test_a_watchers_stop_reaches_the_car_when_the_link_is_back(
+    page: Page, bench: RunningBench, link: Link, driver: Driver
+) -> None:
+    opened(page, f"http://localhost:{link.port}/")
+    with bench.watch() as watch:
+        another_drives(driver, watch, page)
+        link.stall()
+        until(page, f"{CARD}.includes('If somebody drives, the car drives on')")
+        page.locator("#stop").click()
+        until(page, f"{CARD}.includes('STOP waits')")
+        page.wait_for_timeout(500)
+        assert driver.stop_cause() != "estop", "the link was not stalled"
+        link.mend()
+        wait_for(lambda: driver.stop_cause() == "estop", "not heard", 15.0)
+        stands(watch)
+    until(page, f"{CARD}.includes('You pushed STOP')")
+
+
+def test_a_stuck_drive_socket_is_replaced_and_a_stop_in_it_is_said_again(
+    page: Page, bench: RunningBench, driver: Driver
+) -> None:
+    page.add_init_script(DEAF)
+    opened(page, bench.url)
+    with bench.watch() as watch:
+        another_drives(driver, watch, page)
+        page.evaluate("window.stuckOne = drive; drive.stuck = true")
+        page.locator("#stop").click()
+        wait_for(lambda: driver.stop_cause() == "estop", "not heard", 15.0)
+        stands(watch)
+    until(page, f"{CARD}.includes('You pushed STOP')")
+    assert page.evaluate("drive !== stuckOne")
+
+
+def test_what_was_measured_before_a_stall_looks_old(
+    page: Page, bench: RunningBench, link: Link
+) -> None:
+    battery = "document.querySelector('#battery')"
+    arcs = "[...document.querySelectorAll('#ranges .arc')]"
+    opened(page, f"http://localhost:{link.port}/")
+    until(page, f"{arcs}.length > 0 && {arcs}.some((one) => !one.matches('.unknown'))")
+    until(page, f"!{battery}.matches('.old')")
+    link.stall()
+    until(page, "window.fpvcar.link.kind !== 'up'")
+    assert page.evaluate(f"{battery}.matches('.old')")
+    assert page.evaluate(f"{arcs}.every((one) => one.matches('.unknown'))")
+    until(page, f"/ V, [1-9]+ s ago/.test({battery}.innerText)")
+    link.mend()
+    until(page, f"!{battery}.matches('.old')", 15.0)
+    until(page, f"{arcs}.some((one) => !one.matches('.unknown'))")
 
 
 def test_a_frozen_browser_stops_the_car(page: Page, bench: RunningBench) -> None:
