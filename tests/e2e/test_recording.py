@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -208,6 +209,7 @@ def test_the_bench_records_by_itself_and_survives_its_own_death(tmp_path: Path) 
         bench.wait_ready()
         drive_a_little(bench, folder)
         left = files(folder)[-1]
+        time.sleep(1.2)  # so far it was the moment after a sync
         killed_ns = bench.kill("run")
         wait_for(lambda: len(files(folder)) >= 2, "no second recording", 20.0)
         wait_for(lambda: not left.exists(), f"{left} was not sealed")
