@@ -131,7 +131,8 @@ def test_closed_socket_stops() -> None:
 
 def test_exit_brakes_lets_go_and_takes_the_dead_man_away() -> None:
     car = Car().driving()
-    car.wheels.stop(WheelsReason.EXIT, car.now_ns)
+    told = car.wheels.stop(WheelsReason.EXIT, car.now_ns)
+    assert [why(one) for one in told] == [(Status.STOPPED, WheelsReason.EXIT)]
     assert car.wheels.braking and car.pins.duty(17) == car.pins.duty(27) == 1.0
     car.wait(99)
     assert car.wheels.braking
