@@ -9,8 +9,9 @@ const FRESH_MS = 250;
 const CALM_MS = 6000;
 const FLEETING = ['watching', 'locked', 'taken'];
 
-/** The card hides distances from whoever drives on. @param {import('./state.js').Situation} it */
-const fleeting = (it) => FLEETING.includes(it.kind) || (it.kind === 'battery' && it.wishing);
+/** Upright it covers nothing; else distances, which who drives on needs. @param {import('./state.js').Situation} it */
+const fleeting = (it) => FLEETING.includes(it.kind) ||
+  (it.kind === 'battery' && it.wishing && matchMedia('(orientation: landscape)').matches);
 
 export class Card {
   /**
