@@ -22,19 +22,19 @@ struct verbs_listener {
 
 /* Some providers allow nothing where a capacity is left at zero. Some pin the queues, so
  * they are no longer than they need be. */
-static int open_queues(struct verbs *verbs, uint32_t credits)
+static int open_queues(struct verbs *verbs, uint32_t credits, struct trouble *trouble)
 {
     uint32_t sends = CONTROLS_MOST + (verbs->receives ? 0 : credits);
     uint32_t receives = CONTROL_RECEIVES +
                         (verbs->receives ? FIRST_RECEIVES + credits : 0);
     verbs->pd = ibv_alloc_pd(verbs->id->verbs);
-    verbs->completions = ibv_create_comp_channel(verbs->id->verbs);
-    if (!verbs->pd || !verbs->completions)
-        return -1;
+    if (verbs->pd)
+        verbs->completions = ibv_create_comp_channel(verbs->id->verbs);
+    if (!verbs->completions)
+        return troubled(trouble, EXIT_FAULT, "cannot use the RDMA device: %s",
+                        strerror(errno));
     verbs->cq = ibv_create_cq(verbs->id->verbs, (int)(sends + receives), NULL,
                               verbs->completions, 0);
-    if (!verbs->cq)
-        return -1;
     struct ibv_qp_init_attr wanted = {
         .send_cq = verbs->cq,
         .recv_cq = verbs->cq,
@@ -44,8 +44,13 @@ static int open_queues(struct verbs *verbs, uint32_t credits)
                 .max_send_sge = 1,
                 .max_recv_sge = 1},
     };
-    verbs->has_qp = rdma_create_qp(verbs->id, verbs->pd, &wanted) == 0;
-    return verbs->has_qp ? 0 : -1;
+    verbs->has_qp = verbs->cq && rdma_create_qp(verbs->id, verbs->pd, &wanted) == 0;
+    if (verbs->has_qp)
+        return 0;
+    return troubled(trouble, EXIT_FAULT,
+                    "the RDMA device has no queues for %u sends and %u receives: %s: "
+                    "give fewer --credits, or raise `ulimit -l`",
+                    (unsigned)sends, (unsigned)receives, strerror(errno));
 }
 
 static int post_first(struct verbs *verbs, struct trouble *trouble)
@@ -87,9 +92,8 @@ struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *i
     verbs->ready_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
     if (verbs->ready_fd < 0)
         troubled(trouble, EXIT_FAULT, "eventfd: %s", strerror(errno));
-    else if (open_queues(verbs, credits) < 0)
-        troubled(trouble, EXIT_FAULT, "cannot make a queue pair: %s", strerror(errno));
-    else if (post_first(verbs, trouble) == 0 &&
+    else if (open_queues(verbs, credits, trouble) == 0 &&
+             post_first(verbs, trouble) == 0 &&
              fcntl(events->fd, F_SETFL, O_NONBLOCK) == 0 &&
              fcntl(verbs->completions->fd, F_SETFL, O_NONBLOCK) == 0)
         return verbs;

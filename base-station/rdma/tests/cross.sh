@@ -44,7 +44,8 @@ if [ ! -e "$build/root.made" ]; then
     touch "$build/root.made"
 fi
 make -s BUILD="build-$arch" VERBS=1 CC="$triplet-gcc --sysroot=$root $machine" \
-    AR="$triplet-ar" programs "build-$arch/units"
+    AR="$triplet-ar" programs \
+    "build-$arch/units" "build-$arch/units_verbs"
 
 mkdir -p "$build/run"
 for tool in rdsend rdrecv rdpipe rdcp; do
@@ -53,4 +54,5 @@ for tool in rdsend rdrecv rdpipe rdcp; do
     chmod +x "$build/run/$tool"
 done
 "$qemu" -L "$root" "$build/units" ../../tests/vectors/rdma_records.txt
+"$qemu" -L "$root" "$build/units_verbs"
 cd ../.. && RDMA_TOOLS=$build/run exec "$python" -m pytest -q -p no:cacheprovider "$@"

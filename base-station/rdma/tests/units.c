@@ -1,7 +1,6 @@
 /* The pure parts: records, proofs and seals against the golden vectors (argv[1]), the
  * meeting of two strangers, command lines. */
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,24 +9,7 @@
 #include "../pinned.h"
 #include "../ring.h"
 #include "../seal.h"
-#if VERBS
-#include <sys/mman.h>
-
-#include "../verbs.h"
-#endif
-
-static int failures, checks;
-
-#define CHECK(condition, ...)                                                          \
-    do {                                                                               \
-        checks++;                                                                      \
-        if (!(condition)) {                                                            \
-            failures++;                                                                \
-            fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                            \
-            fprintf(stderr, __VA_ARGS__);                                              \
-            fputc('\n', stderr);                                                       \
-        }                                                                              \
-    } while (0)
+#include "check.h"
 
 static size_t unhex(const char *digits, uint8_t *into, size_t room)
 {
@@ -351,37 +333,6 @@ static void check_pinned(void)
     CHECK(pinned_need(&most) <= 64 << 20, "more is pinned by default than should be");
 }
 
-#if VERBS
-static int access_given;
-
-/* The linker puts it in the place of libibverbs' own. */
-struct ibv_mr *__wrap_ibv_reg_mr(struct ibv_pd *pd, void *memory, size_t bytes,
-                                 int access);
-struct ibv_mr *__wrap_ibv_reg_mr(struct ibv_pd *pd, void *memory, size_t bytes,
-                                 int access)
-{
-    static struct ibv_mr mr;
-    (void)pd, (void)memory, (void)bytes;
-    access_given = access;
-    return &mr;
-}
-
-/* All memory goes through verbs_pin: no peer may write to it, or read it. */
-static void check_access(void)
-{
-    struct verbs verbs = {.pd = NULL};
-    struct trouble why = {0};
-    uint8_t *pages = verbs_pages(CONTROL_MEMORY, &why);
-    CHECK(pages && verbs_pin(&verbs, pages, CONTROL_MEMORY, &why), "%s", why.text);
-    CHECK(access_given == IBV_ACCESS_LOCAL_WRITE, "access %#x", (unsigned)access_given);
-    munmap(pages, CONTROL_MEMORY);
-}
-#else
-static void check_access(void)
-{
-}
-#endif
-
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -393,7 +344,6 @@ int main(int argc, char **argv)
     check_bytes();
     check_options();
     check_ring();
-    check_access();
     check_pinned();
     printf("%d checks, %d failed\n", checks, failures);
     return failures != 0;
