@@ -144,6 +144,7 @@ int child_check(struct child *child, struct trouble *trouble)
                         "the %s %.100s was stopped: " CHILD_ASKS, what, child->name);
     if (!ended || child->status == 0)
         return 0;
+    trouble->heard |= !trouble->status;
     return troubled(trouble, child->status, "the %s %.100s failed with status %d", what,
                     child->name, child->status);
 }

@@ -15,8 +15,9 @@ _rdpipe_tools() {
     --remote-path) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
     esac
     case ${1##*/} in
-    rdsend) common+=(--key-file --key-fd --bind --rate) ;;
-    rdrecv) common+=(--key-file --key-fd --new-key --bind --sync --announce-fd) ;;
+    rdsend) common+=(--key-file --key-fd --bind --rate --no-progress) ;;
+    rdrecv) common+=(--key-file --key-fd --new-key --bind --sync --announce-fd
+        --no-progress) ;;
     rdpipe) common+=(--ssh --remote-path --via --rate --sync) ;;
     rdcp) common+=(--ssh --remote-path --via --rate -r --recursive --archive --verify
         --no-sync) ;;

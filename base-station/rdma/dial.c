@@ -23,6 +23,7 @@ enum {
     RDMA_CREDITS = 16,
     RDMA_LIMIT_MS = 2000,
     ADDRESS_LEAST_MS = 1000,
+    PARTING_MS = 300,
     PROOF_LEAST_MS = 5000, /* whoever was reached late is to be heard, too */
 };
 
@@ -149,7 +150,7 @@ static struct transport *dial_host(const struct options *options, const char *ho
     if (!transport && !last.status)
         troubled(&last, EXIT_FAULT, "%s has no address of the family of --bind", host);
     if (!transport)
-        troubled(trouble, last.status, "%s", last.text);
+        *trouble = last;
     return transport;
 }
 
@@ -161,6 +162,8 @@ static struct transport *dial_all(const struct options *options, int64_t end_ms,
     struct transport *transport = NULL;
     struct trouble last = {0};
     int count = 1;
+    if (!hosts)
+        troubled(&last, EXIT_FAULT, "no memory");
     for (const char *at = options->host; (at = strchr(at, ',')); at++)
         count++;
     while (!transport && !signalled(&last) && (host = strsep(&rest, ","))) {
@@ -169,7 +172,7 @@ static struct transport *dial_all(const struct options *options, int64_t end_ms,
     }
     free(hosts);
     if (!transport)
-        troubled(trouble, last.status ? last.status : EXIT_FAULT, "%s", last.text);
+        *trouble = last;
     return transport;
 }
 
@@ -211,6 +214,20 @@ static int prove(struct transport *transport, struct meeting *meeting, int64_t e
     return 0;
 }
 
+/* The receiver may take the sender for proven already: it is to hear of a signal. */
+static void leave(struct transport *transport, const struct trouble *why)
+{
+    struct trouble ignored = {0};
+    uint8_t out[CONTROL_BYTES];
+    if (transport->peer_left)
+        return;
+    if (signalled(why)) {
+        abort_put(out, why->status, why->text);
+        transport->kind->control(transport, out, &ignored);
+    }
+    transport->kind->finish(transport, PARTING_MS);
+}
+
 struct transport *dial(const struct options *options, const struct key *key,
                        struct meeting *meeting, struct trouble *trouble)
 {
@@ -233,8 +250,7 @@ struct transport *dial(const struct options *options, const struct key *key,
         say_to(transport, out, trouble) == 0 &&
         prove(transport, meeting, end_ms, trouble) == 0)
         return transport;
-    if (!transport->peer_left)
-        transport->kind->finish(transport, 300);
+    leave(transport, trouble);
     transport_close(transport);
     return NULL;
 }

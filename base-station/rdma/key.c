@@ -91,7 +91,8 @@ int key_open(struct key *key, const char *file, int fd, struct trouble *trouble)
 int key_make(const char *file, struct trouble *trouble)
 {
     unsigned char bytes[32];
-    char digits[2 * sizeof bytes + 2];
+    char digits[2 * sizeof bytes + 2], what[100];
+    visible(what, sizeof what, file);
     if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
         return troubled(trouble, EXIT_FAULT, "no random bytes: %s", strerror(errno));
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -99,7 +100,7 @@ int key_make(const char *file, struct trouble *trouble)
     memcpy(digits + 2 * sizeof bytes, "\n", 2);
     int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
-        return troubled(trouble, EXIT_FAULT, "cannot make the key file %s: %s", file,
+        return troubled(trouble, EXIT_FAULT, "cannot make the key file %s: %s", what,
                        strerror(errno));
     size_t length = sizeof digits - 1;
     bool whole = write(fd, digits, length) == (ssize_t)length && fsync(fd) == 0;
@@ -110,7 +111,7 @@ int key_make(const char *file, struct trouble *trouble)
     if (whole)
         return 0;
     unlink(file);
-    return troubled(trouble, EXIT_FAULT, "cannot write the key file %s: %s", file,
+    return troubled(trouble, EXIT_FAULT, "cannot write the key file %s: %s", what,
                    strerror(error));
 }
 

@@ -62,7 +62,8 @@ static int add_number(struct words *words, const char *option, int number)
 static int add_receiver(struct words *words, const struct leash_work *work,
                         const char *self)
 {
-    if (add_sibling(words, self, "rdrecv") < 0 || add_all(words, &work->in_options) < 0 ||
+    if (add_sibling(words, self, "rdrecv") < 0 || words_add(words, "--hop") < 0 ||
+        add_all(words, &work->in_options) < 0 ||
         add_number(words, "--key-fd", LEASH_KEY_IN_FD) < 0 ||
         add_number(words, "--announce-fd", LEASH_ANNOUNCE_FD) < 0)
         return -1;
@@ -72,7 +73,7 @@ static int add_receiver(struct words *words, const struct leash_work *work,
 static int add_sender(struct words *words, const struct leash_work *work,
                       const char *self)
 {
-    if (add_sibling(words, self, "rdsend") < 0 ||
+    if (add_sibling(words, self, "rdsend") < 0 || words_add(words, "--hop") < 0 ||
         add_all(words, &work->out_options) < 0 ||
         add_number(words, "--key-fd", LEASH_KEY_OUT_FD) < 0 ||
         words_add(words, work->addresses) < 0)

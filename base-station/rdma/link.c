@@ -55,6 +55,7 @@ static int take_abort(struct link *link, const struct transport_event *event,
     char text[ABORT_BYTES + 1];
     shown(text, sizeof text, event->body, event->record.length);
     link->told = true;
+    trouble->heard |= !trouble->status;
     return troubled(trouble, EXIT_FAULT, "the other end stopped: %s", text);
 }
 

@@ -156,9 +156,12 @@ static void let_in(struct lobby *lobby)
     }
 }
 
-static void turn_away(struct guest *guest, const struct trouble *why)
+static void turn_away(const struct lobby *lobby, struct guest *guest,
+                      const struct trouble *why)
 {
-    say("turned %s away: %s", guest->transport->peer, why->text);
+    bool ended = lobby->options->hop && guest->transport->peer_left; /* by its leash */
+    if (!ended && !heard_in_chain(why, lobby->options))
+        say("turned %s away: %s", guest->transport->peer, why->text);
     if (guest->transport->peer_left) {
         guest_close(guest);
         return;
@@ -168,7 +171,7 @@ static void turn_away(struct guest *guest, const struct trouble *why)
 }
 
 /* Hears one guest out. Is it proven? */
-static bool attend(struct guest *guest)
+static bool attend(const struct lobby *lobby, struct guest *guest)
 {
     struct transport *transport = guest->transport;
     struct transport_event event;
@@ -185,12 +188,12 @@ static bool attend(struct guest *guest)
         if (answer)
             transport->kind->control(transport, out, &why);
         if (result < 0)
-            turn_away(guest, &why);
+            turn_away(lobby, guest, &why);
         else if (guest->meeting.stage == MEETING_OVER)
             return true;
     }
     if (got < 0) {
-        turn_away(guest, &why);
+        turn_away(lobby, guest, &why);
     } else if (now_ms() >= guest->until_ms) {
         if (!guest->leaving)
             say("turned %s away: no proof within %d s", transport->peer,
@@ -259,7 +262,7 @@ struct transport *lobby_meet(struct lobby *lobby, int out_fd, struct meeting *me
         let_in(lobby);
         for (int i = 0; i < LOBBY_SEATS; i++) {
             struct guest *guest = &lobby->guests[i];
-            if (!guest->transport || !attend(guest))
+            if (!guest->transport || !attend(lobby, guest))
                 continue;
             struct transport *transport = guest->transport;
             *meeting = guest->meeting;

@@ -125,6 +125,7 @@ int meeting_take(struct meeting *meeting, const struct record *record,
     if (record->type == RECORD_ABORT) {
         char text[ABORT_BYTES + 1];
         shown(text, sizeof text, body, record->length);
+        trouble->heard |= !trouble->status;
         return troubled(trouble, EXIT_FAULT, "refused by the other end: %s%s", text,
                         strcmp(text, "the keys differ") == 0
                             ? ": check that both have the same key"

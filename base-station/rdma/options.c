@@ -20,6 +20,7 @@
     "  --idle-timeout S (0)          the data's silence\n"                             \
     "  --connect-timeout S           \n"                                               \
     "  -v, --verbose  --json         what was moved, how fast\n"                       \
+    "  --no-progress                 -v without it on a terminal\n"                    \
     "  --help  --version\n"
 
 const char options_usage_send[] =
@@ -54,6 +55,8 @@ enum {
     OPTION_SYNC,
     OPTION_ANNOUNCE,
     OPTION_JSON,
+    OPTION_NO_PROGRESS,
+    OPTION_HOP,
     OPTION_HELP,
     OPTION_VERSION,
 };
@@ -78,6 +81,8 @@ static const struct option table[] = {
     {"announce-fd", required_argument, NULL, OPTION_ANNOUNCE},
     {"verbose", no_argument, NULL, 'v'},
     {"json", no_argument, NULL, OPTION_JSON},
+    {"no-progress", no_argument, NULL, OPTION_NO_PROGRESS},
+    {"hop", no_argument, NULL, OPTION_HOP}, /* a leash gives it */
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
@@ -203,6 +208,8 @@ static int take_option(struct options *options, int option, const char *name,
     case OPTION_ENCRYPT: options->encrypt = true; return 0;
     case OPTION_SYNC: options->sync = true; return 0;
     case OPTION_JSON: options->json = true; return 0;
+    case OPTION_NO_PROGRESS: options->progress = false; return 0;
+    case OPTION_HOP: options->hop = true; return 0;
     case OPTION_HELP: options->help = true; return 0;
     case OPTION_VERSION: options->version = true; return 0;
     case 'v': options->verbose = true; return 0;
@@ -284,6 +291,7 @@ int options_read(struct options *options, bool sends, int argc, char **argv,
         .announce_fd = -1,
         .gid_index = -1,
         .checksum = true,
+        .progress = true,
         .timeout_ms = 10000,
         .connect_ms = sends ? 10000 : 0,
     };

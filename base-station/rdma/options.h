@@ -14,7 +14,8 @@ struct options {
     const char *key_file, *new_key, *bind_to, *device;
     int key_fd, announce_fd, gid_index; /* -1 = not given */
     enum wanted_transport transport;
-    bool encrypt, checksum, sync, verbose, json, help, version;
+    bool encrypt, checksum, sync, verbose, json, progress, help, version;
+    bool hop; /* of a chain, in which everyone who is at fault says so */
     int64_t timeout_ms, idle_ms, connect_ms; /* 0 = no limit */
     uint64_t rate;                           /* bytes a second; 0 = no limit */
     uint32_t chunk, credits;                 /* 0 = as the transport likes it */
@@ -22,6 +23,14 @@ struct options {
     const char *file; /* NULL: stdin or stdout, or a command */
     char **command;   /* NULL, or ended by NULL */
 };
+
+/* Is it said elsewhere in the chain, of which this end is a hop? A signal comes from its
+ * leash, which ends it for what another has said. */
+static inline bool heard_in_chain(const struct trouble *trouble,
+                                  const struct options *options)
+{
+    return options->hop && trouble->heard;
+}
 
 /* 0, or -1 with a trouble. */
 int options_read(struct options *options, bool sends, int argc, char **argv,

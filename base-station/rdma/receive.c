@@ -303,7 +303,7 @@ static void receiver_close(struct receiver *receiver)
             say("all is written, but the sender did not say goodbye: %s", trouble->text);
         *trouble = (struct trouble){0};
     }
-    if (trouble->status)
+    if (trouble->status && !heard_in_chain(trouble, receiver->options))
         say("%s", trouble->text);
     stats_close(&receiver->stats, receiver->transport, atomic_load(&sink->total), &waits,
                 trouble);

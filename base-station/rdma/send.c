@@ -278,7 +278,7 @@ static void sender_close(struct sender *sender)
     bool settled = settle(sender);
     if (atomic_load(&source->over))
         waits = (struct waits){source->read_us, source->network_us, 0};
-    if (sender->trouble.status)
+    if (sender->trouble.status && !heard_in_chain(&sender->trouble, sender->options))
         say("%s", sender->trouble.text);
     stats_close(&sender->stats, sender->transport, atomic_load(&source->total), &waits,
                 &sender->trouble);

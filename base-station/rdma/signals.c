@@ -40,6 +40,7 @@ int signals_take(struct trouble *trouble)
     struct signalfd_siginfo info;
     if (signal_fd < 0 || read(signal_fd, &info, sizeof info) != sizeof info)
         return 0;
+    trouble->heard |= !trouble->status;
     return troubled(trouble, 128 + (int)info.ssi_signo, "ended by signal %u (%s)",
                     info.ssi_signo, strsignal((int)info.ssi_signo));
 }

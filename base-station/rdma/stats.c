@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SHOWN_EACH_US = 500000 };
-
 void stats_init(struct stats *stats, const struct options *options)
 {
     *stats = (struct stats){.json = options->json, .start_us = now_us(), .size = -1};
@@ -18,7 +16,7 @@ void stats_open(struct stats *stats, const struct options *options, int64_t size
     *stats = (struct stats){
         .verbose = options->verbose,
         .json = options->json,
-        .terminal = isatty(STDERR_FILENO),
+        .terminal = options->progress && isatty(STDERR_FILENO),
         .start_us = now,
         .shown_us = now,
         .size = size,
@@ -35,22 +33,28 @@ static const char *amount(double bytes, char *into, size_t room)
     return into;
 }
 
+void stats_show(uint64_t moved, uint64_t done, int64_t size, int64_t us)
+{
+    double rate = us > 0 ? (double)moved * 1e6 / (double)us : 0;
+    char so_far[32], speed[32], left[48] = "";
+    if (size > 0 && rate > 0 && (uint64_t)size >= done)
+        snprintf(left, sizeof left, ", %.0f %%, %.0f s left",
+                 100.0 * (double)done / (double)size,
+                 ((double)size - (double)done) / rate);
+    if (say_ready(0))
+        fprintf(stderr, STATS_CLEAR "%s, %s/s%s",
+                amount((double)done, so_far, sizeof so_far),
+                amount(rate, speed, sizeof speed), left);
+}
+
 void stats_progress(struct stats *stats, uint64_t bytes)
 {
-    if (!stats->terminal || !stats->verbose)
-        return;
     int64_t now = now_us();
-    if (now - stats->shown_us < SHOWN_EACH_US || !say_ready(0))
+    if (!stats->terminal || !stats->verbose ||
+        now - stats->shown_us < STATS_EACH_MS * INT64_C(1000))
         return;
     stats->shown_us = now;
-    double rate = (double)bytes * 1e6 / (double)(now - stats->start_us);
-    char done[32], speed[32], left[48] = "";
-    if (stats->size > 0 && rate > 0 && (uint64_t)stats->size >= bytes)
-        snprintf(left, sizeof left, ", %.0f %%, %.0f s left",
-                 100.0 * (double)bytes / (double)stats->size,
-                 ((double)stats->size - (double)bytes) / rate);
-    fprintf(stderr, "\r\033[K%s, %s/s%s", amount((double)bytes, done, sizeof done),
-            amount(rate, speed, sizeof speed), left);
+    stats_show(bytes, bytes, stats->size, now - stats->start_us);
 }
 
 void stats_say(const struct stats *stats, const char *what,
@@ -71,7 +75,7 @@ void stats_close(struct stats *stats, const struct transport *transport, uint64_
     double rate = seconds > 0 ? (double)bytes / seconds : 0;
     const char *name = transport ? transport->kind->name : "none";
     if (stats->terminal && stats->verbose)
-        fputs("\r\033[K", stderr);
+        fputs(STATS_CLEAR, stderr);
     if (stats->verbose) {
         char speed[32], done[32];
         say("Bandwidth %s/s: %s in %.3f s over %s%s%s; waited %.3f s to read, %.3f s "

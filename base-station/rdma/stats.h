@@ -5,6 +5,9 @@
 #include "options.h"
 #include "transport.h"
 
+#define STATS_CLEAR "\r\033[K" /* takes the line away */
+enum { STATS_EACH_MS = 500 };
+
 struct stats {
     bool verbose, json, terminal;
     int64_t start_us, shown_us, size; /* size -1 = not known */
@@ -15,7 +18,11 @@ void stats_init(struct stats *stats, const struct options *options);
 
 void stats_open(struct stats *stats, const struct options *options, int64_t size);
 
-/* A line on a terminal, at most twice a second. */
+/* A line on a terminal: of `size` bytes (-1 = not known) so many are done, of which so
+ * many were moved in `us`. The next one takes its place. */
+void stats_show(uint64_t moved, uint64_t done, int64_t size, int64_t us);
+
+/* The same, at most twice a second. */
 void stats_progress(struct stats *stats, uint64_t bytes);
 
 struct waits {

@@ -11,6 +11,7 @@ enum { EXIT_OK = 0, EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_UNKNOWN = 3 };
 struct trouble {
     int status; /* 0 = none */
     char text[320];
+    bool heard; /* of a command that failed, the peer, a signal: not this end's own */
 };
 
 /* Notes it unless something was noted before: the first cause counts. Returns -1. */

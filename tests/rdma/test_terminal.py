@@ -94,3 +94,12 @@ def test_progress_has_a_rate_and_the_time_left(ends: Ends) -> None:
     assert status == 0 and receiver.ended().status == 0
     assert "MB/s, " in shown and " %, " in shown and " s left" in shown
     assert "Bandwidth" in shown
+
+
+def test_v_without_progress(ends: Ends) -> None:
+    (ends.place / "in").write_bytes(bytes(4_000_000))
+    receiver = ends.receive("/dev/null")
+    terminal = Terminal(ends, "-v", "--no-progress", "--rate", "4M", "in")
+    status, shown = terminal.ended()
+    assert status == 0 and receiver.ended().status == 0
+    assert "\x1b" not in shown and "Bandwidth" in shown
