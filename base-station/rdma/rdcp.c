@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "leash.h"
 #include "options.h"
@@ -32,7 +33,16 @@ static const char usage[] =
     "              as in rdpipe(1)\n"
     "  --help  --version\n";
 
-enum { ARCHIVE = 1, VERIFY, NO_SYNC, MANY, SERVE_PARTS, SERVE_SOURCE, SERVE_SINK };
+enum {
+    ARCHIVE = 1,
+    VERIFY,
+    NO_SYNC,
+    MANY,
+    PROGRESS,
+    SERVE_PARTS,
+    SERVE_SOURCE,
+    SERVE_SINK,
+};
 
 /* Of one chain: what a line to a leash takes, in hex, and execve(2). */
 enum { WORDS_MOST = LEASH_WORDS - 64, NAMES_MOST = LEASH_LINE_BYTES / 32 * 15 };
@@ -75,7 +85,7 @@ static int add_mode(struct words *words, const struct rdcp_options *options,
         {options->recursive, "-r"}, {options->archive, "--archive"},
         {options->verify, "--verify"}, {options->no_sync, "--no-sync"},
         {options->many, "--many"}, {options->verbose, "-v"},
-        {true, "--"},
+        {options->progress, "--progress"}, {true, "--"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].wanted && words_add(words, rows[i].option) < 0)
@@ -238,6 +248,14 @@ static int copy(const struct pipe_settings *settings, const struct rdcp_options 
     return status;
 }
 
+/* The source knows how much there is to copy, and shows it; the hops know what went by. */
+static int show_once(struct pipe_settings *settings)
+{
+    return words_add(&settings->in_options, "--no-progress") < 0
+               ? -1
+               : words_add(&settings->out_options, "--no-progress");
+}
+
 /* Returns the mode, 0 = the copier, or -1 - an exit status. */
 static int read_options(struct rdcp_options *options, struct pipe_settings *settings,
                         int argc, char **argv)
@@ -248,6 +266,7 @@ static int read_options(struct rdcp_options *options, struct pipe_settings *sett
         {"verify", no_argument, NULL, VERIFY},
         {"no-sync", no_argument, NULL, NO_SYNC},
         {"many", no_argument, NULL, MANY},
+        {"progress", no_argument, NULL, PROGRESS},
         {"serve-parts", no_argument, NULL, SERVE_PARTS},
         {"serve-source", no_argument, NULL, SERVE_SOURCE},
         {"serve-sink", no_argument, NULL, SERVE_SINK},
@@ -265,6 +284,7 @@ static int read_options(struct rdcp_options *options, struct pipe_settings *sett
         options->verify |= code == VERIFY;
         options->no_sync |= code == NO_SYNC;
         options->many |= code == MANY;
+        options->progress |= code == PROGRESS;
         options->verbose |= code == 'v';
         mode = code >= SERVE_PARTS && code <= SERVE_SINK ? code : mode;
         if (code == 'h' || code == 'V') {
@@ -290,6 +310,7 @@ int main(int argc, char **argv)
     struct pipe_settings settings;
     pipe_settings_open(&settings, "rdcp");
     settings.own_stdin = settings.own_stdout = false;
+    settings.says_why = true;
     int mode = read_options(&options, &settings, argc, argv);
     char **rest = argv + optind;
     size_t count = (size_t)(argc - optind);
@@ -302,7 +323,9 @@ int main(int argc, char **argv)
         status = tree_sink(&options, rest[0], rest + 1, count - 1);
     else if (mode == 0) {
         options.many |= count > 2;
-        status = copy(&settings, &options, rest, count);
+        options.progress = options.verbose && isatty(STDERR_FILENO);
+        bool fails = options.progress && show_once(&settings) < 0;
+        status = fails ? 1 : copy(&settings, &options, rest, count);
     }
     pipe_settings_close(&settings);
     return status;

@@ -7,6 +7,7 @@
 
 struct rdcp_options {
     bool recursive, archive, verify, no_sync, verbose;
+    bool progress; /* somebody sits at a terminal to see it */
     bool many; /* more than one source: DST has to be a directory */
 };
 

@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-enum { ATTRIBUTES = 32 };
+enum { ATTRIBUTES = 40 };
 
 /* Lengths of the bodies without names and data. */
 static const uint32_t fixed[] = {
     [TREE_START] = 4,  [TREE_ENTER] = ATTRIBUTES, [TREE_LEAVE] = 0,
     [TREE_FILE] = 56,  [TREE_DATA] = 8,           [TREE_WHOLE] = 16,
-    [TREE_LINK] = 36,  [TREE_PART] = 40,          [TREE_END] = 24,
+    [TREE_LINK] = 56,  [TREE_PART] = 40,          [TREE_END] = 24,
     [TREE_TARGET] = 16,
 };
 
@@ -42,7 +42,7 @@ static uint64_t get64(const uint8_t **at)
 static uint8_t *put_attributes(uint8_t *at, const struct tree_attributes *from)
 {
     at = put32(put32(at, from->mode), from->uid);
-    at = put32(put32(at, from->gid), 0);
+    at = put64(put32(put32(at, from->gid), from->device), from->inode);
     return put64(put64(at, (uint64_t)from->mtime_ns), (uint64_t)from->atime_ns);
 }
 
@@ -51,7 +51,8 @@ static void get_attributes(const uint8_t **at, struct tree_attributes *into)
     into->mode = get32(at);
     into->uid = get32(at);
     into->gid = get32(at);
-    get32(at);
+    into->device = get32(at);
+    into->inode = get64(at);
     into->mtime_ns = (int64_t)get64(at);
     into->atime_ns = (int64_t)get64(at);
 }
@@ -71,14 +72,14 @@ static uint8_t *put_fixed(uint8_t *at, const struct tree_record *record)
         return put_attributes(at, &record->attributes);
     case TREE_FILE:
         at = put64(put_attributes(at, &record->attributes), record->size);
-        return put64(put64(at, record->inode), record->from);
+        return put64(at, record->from);
     case TREE_DATA:
         return put64(at, record->offset);
     case TREE_WHOLE:
         return put64(put32(put32(at, record->length), 0), record->sum);
     case TREE_LINK:
-        at = put_attributes(at, &record->attributes);
-        return put32(at, (uint32_t)strlen(record->target));
+        at = put32(put_attributes(at, &record->attributes), (uint32_t)record->device);
+        return put32(put64(at, record->inode), (uint32_t)strlen(record->target));
     case TREE_PART:
         at = put64(put64(at, record->size), record->inode);
         at = put64(put64(at, (uint64_t)record->attributes.mtime_ns), record->from);
@@ -100,8 +101,9 @@ int tree_put(struct bytes *into, const struct tree_record *record)
     size_t name_length = part || has_name(record->kind) ? strlen(name) : 0;
     size_t target = record->kind == TREE_LINK ? strlen(record->target) : 0;
     size_t data = record->kind == TREE_DATA ? record->length : 0;
+    size_t boot_id = record->kind == TREE_START ? strlen(record->name) : 0;
     uint8_t *end = put_fixed(head + TREE_HEADER, record);
-    size_t body = (size_t)(end - head) - TREE_HEADER + target + data + name_length;
+    size_t body = (size_t)(end - head) - TREE_HEADER + target + data + boot_id + name_length;
     head[0] = (uint8_t)record->kind;
     head[1] = 0;
     head[2] = (uint8_t)name_length;
@@ -112,6 +114,7 @@ int tree_put(struct bytes *into, const struct tree_record *record)
     bytes_add(into, head, (size_t)(end - head));
     bytes_add(into, record->target, target);
     bytes_add(into, record->data, data);
+    bytes_add(into, record->name, boot_id);
     return bytes_add(into, name, name_length);
 }
 
@@ -122,12 +125,15 @@ static void get_fixed(struct tree_record *record, const uint8_t *at)
         get_attributes(&at, &record->attributes);
     switch (record->kind) {
     case TREE_START:
+        record->length = get32(&at);
+        break;
     case TREE_LINK:
+        record->device = get32(&at);
+        record->inode = get64(&at);
         record->length = get32(&at);
         break;
     case TREE_FILE:
         record->size = get64(&at);
-        record->inode = get64(&at);
         record->from = get64(&at);
         break;
     case TREE_DATA:
@@ -184,7 +190,11 @@ static const char *get_rest(struct tree_record *record, const uint8_t *rest,
             return "a symbolic link without a target";
         memcpy(record->target, rest, length);
         record->target[length] = '\0';
-    } else if (length && record->kind != TREE_START) {
+    } else if (record->kind == TREE_START) {
+        size_t known = tree_is_name((const char *)rest, length) ? length : 0;
+        memcpy(record->name, rest, known);
+        record->name[known] = '\0';
+    } else if (length) {
         return "a record of a wrong length";
     }
     if (record->kind == TREE_PART) {

@@ -123,6 +123,8 @@ void tree_attributes_of(struct tree_attributes *into, const struct stat *state)
         .mode = state->st_mode & 07777,
         .uid = state->st_uid,
         .gid = state->st_gid,
+        .device = (uint32_t)state->st_dev,
+        .inode = state->st_ino,
         .mtime_ns = ns_of(&state->st_mtim),
         .atime_ns = ns_of(&state->st_atim),
     };

@@ -82,7 +82,7 @@ static int write_note(int folder, const char *name, const struct tree_record *re
     if (fd < 0)
         return -1;
     int result = dprintf(fd, "%llu %llu %lld\n%s", (unsigned long long)record->size,
-                         (unsigned long long)record->inode,
+                         (unsigned long long)record->attributes.inode,
                          (long long)record->attributes.mtime_ns, name);
     return close(fd) < 0 || result < 0 ? -1 : 0;
 }

@@ -38,6 +38,7 @@ struct sink {
     struct tree_made made;
     uint64_t errors, files, bytes;
     bool started, ended;
+    bool source_here; /* on this machine: what it has may be what stands here */
 };
 
 static int here(const struct sink *sink)
@@ -132,6 +133,21 @@ static enum keep what_to_keep(const struct sink *sink, int fd, bool made, bool n
     return named ? KEEP_TIMES : KEEP_NOTHING;
 }
 
+static bool is_one(const struct sink *sink, uint64_t device, uint64_t inode,
+                   const struct stat *state)
+{
+    return sink->source_here && inode == state->st_ino &&
+           device == (uint32_t)state->st_dev;
+}
+
+static bool is_source_folder(const struct sink *sink, int fd,
+                             const struct tree_attributes *of)
+{
+    struct stat state;
+    return fd >= 0 && fstat(fd, &state) == 0 &&
+           is_one(sink, of->device, of->inode, &state);
+}
+
 static int take_enter(struct sink *sink, const struct tree_record *record)
 {
     const char *name = name_of(sink, record);
@@ -153,10 +169,15 @@ static int take_enter(struct sink *sink, const struct tree_record *record)
         if (made || errno == EEXIST)
             folder->fd = open_below(parent, name, O_RDONLY | O_DIRECTORY, 0);
     }
-    if (folder->fd >= 0)
+    if (is_source_folder(sink, folder->fd, &record->attributes)) {
+        complain(sink, name, "source and target are the same directory");
+        close(folder->fd);
+        folder->fd = -1; /* what is in it is passed over */
+    } else if (folder->fd >= 0) {
         folder->keep = what_to_keep(sink, folder->fd, made, *name);
-    else if (parent >= 0)
+    } else if (parent >= 0) {
         complain(sink, name, strerror(errno));
+    }
     sink->depth++;
     return 0;
 }
@@ -178,12 +199,31 @@ static int take_leave(struct sink *sink)
     return 0;
 }
 
-/* Is what has the name something that a file may take the place of? */
-static const char *in_the_way(const struct sink *sink, const char *name)
+/* Is what has the name, `state`, the source of what is to take its place? As with cp, a
+ * link to a file is that file, unless a link takes its place: then what this one leads to
+ * is safe. */
+static bool is_source(const struct sink *sink, const char *name,
+                      const struct tree_record *record, const struct stat *state)
+{
+    const struct tree_attributes *own = &record->attributes;
+    struct stat file;
+    if (is_one(sink, own->device, own->inode, state))
+        return true;
+    if (record->kind == TREE_LINK)
+        return is_one(sink, record->device, record->inode, state);
+    return fstatat(here(sink), name, &file, 0) == 0 &&
+           is_one(sink, own->device, own->inode, &file);
+}
+
+/* Is what has the name something that this may take the place of? */
+static const char *in_the_way(const struct sink *sink, const char *name,
+                              const struct tree_record *record)
 {
     struct stat state;
     if (fstatat(here(sink), name, &state, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? NULL : strerror(errno);
+    if (is_source(sink, name, record, &state))
+        return "source and target are the same file";
     if (tree_made_has(&sink->made, &state))
         return "another source had that name: it is not replaced";
     if (S_ISREG(state.st_mode) || S_ISLNK(state.st_mode))
@@ -210,7 +250,7 @@ static void take_file(struct sink *sink, const struct tree_record *record)
     if (here(sink) < 0)
         return;
     char *no_part = NULL;
-    const char *why = in_the_way(sink, name);
+    const char *why = in_the_way(sink, name, record);
     if (!why)
         sink->file_fd = part_open(here(sink), name, record, &no_part);
     if (sink->file_fd < 0)
@@ -272,7 +312,7 @@ static void take_whole(struct sink *sink, const struct tree_record *record)
         fsync(sink->file_fd) < 0)
         why = strerror(errno);
     if (!why)
-        why = in_the_way(sink, name);
+        why = in_the_way(sink, name, &sink->file);
     if (!why) { /* last: a part that cannot be written cannot be gone on with */
         set_attributes(sink, sink->file_fd, name, &sink->file.attributes);
         why = part_publish(here(sink), name) < 0 ? strerror(errno) : NULL;
@@ -293,7 +333,7 @@ static void take_link(struct sink *sink, const struct tree_record *record)
     int folder = here(sink);
     if (folder < 0)
         return;
-    const char *why = in_the_way(sink, name);
+    const char *why = in_the_way(sink, name, record);
     if (why || part_link(folder, name, record->target, &no_part) < 0) {
         complain(sink, name, why ? why : no_part);
         free(no_part);
@@ -307,6 +347,15 @@ static void take_link(struct sink *sink, const struct tree_record *record)
     remember(sink, name);
 }
 
+static int take_start(struct sink *sink, const struct tree_record *record)
+{
+    char *id = boot_id();
+    sink->source_here = id && strcmp(id, record->name) == 0;
+    free(id);
+    sink->started = tree_starts(record);
+    return sink->started ? 0 : -1;
+}
+
 /* Takes one record; -1, and has said why, if it has no place here. */
 static int take(struct sink *sink, const struct tree_record *record)
 {
@@ -314,7 +363,7 @@ static int take(struct sink *sink, const struct tree_record *record)
                  record->kind == TREE_LINK;
     bool inside = sink->file.kind == TREE_FILE;
     if (!sink->started)
-        return (sink->started = tree_starts(record)) ? 0 : -1;
+        return take_start(sink, record);
     if (first && sink->depth == 0 && !asked_for(sink, record->name)) {
         complain(sink, record->name, "nobody asked for it: nothing more is taken");
         return -1;
@@ -373,8 +422,10 @@ int tree_sink(const struct rdcp_options *options, const char *target, char **nam
               size_t count)
 {
     struct sink *sink = calloc(1, sizeof *sink);
-    if (!sink)
+    if (!sink) {
+        fputs("rdcp: out of memory\n", stderr);
         return 1;
+    }
     sink->options = options;
     sink->target = target;
     sink->asked = names;

@@ -13,6 +13,7 @@
 #include "leashwork.h"
 #include "treeio.h"
 #include "treepart.h"
+#include "treeprogress.h"
 
 struct part {
     char *path;
@@ -25,9 +26,10 @@ struct source {
     struct tree_writer out;
     struct part *parts;
     size_t part_count;
-    bool target_here; /* the sink is on this machine, and copies into this folder */
-    uint64_t target_device, target_inode;
+    struct tree_target target;
+    struct tree_progress progress;
     uint64_t errors, files, bytes;
+    uint64_t passed; /* of bytes in files that were read, holes and the sink's included */
     uint8_t *piece;
     bool lost; /* the stream has no reader any more */
 };
@@ -36,6 +38,12 @@ static void put(struct source *source, const struct tree_record *record)
 {
     if (!source->lost && tree_write(&source->out, record) < 0)
         source->lost = true;
+}
+
+static void complain(struct source *source, const char *path, const char *what)
+{
+    tree_progress_clear(&source->progress);
+    tree_error(&source->errors, path, what);
 }
 
 static int add_part(struct source *source, const struct tree_record *record)
@@ -59,9 +67,9 @@ static int add_part(struct source *source, const struct tree_record *record)
 static void hear_target(struct source *source, const struct tree_record *record)
 {
     char *id = boot_id();
-    source->target_here = id && strcmp(id, record->name) == 0;
-    source->target_device = record->device;
-    source->target_inode = record->inode;
+    source->target.here = id && strcmp(id, record->name) == 0;
+    source->target.device = record->device;
+    source->target.inode = record->inode;
     free(id);
 }
 
@@ -138,6 +146,8 @@ static const char *send_data(struct source *source, int fd, off_t at, off_t end)
                                               .length = (uint32_t)got});
             at += got;
             source->bytes += (uint64_t)got;
+            tree_progress_at(&source->progress, source->passed + (uint64_t)at,
+                             source->bytes);
         }
     }
     return NULL;
@@ -157,11 +167,10 @@ static void send_file(struct source *source, int fd, const char *name, const cha
 {
     struct stat state;
     if (fstat(fd, &state) < 0 || !S_ISREG(state.st_mode)) {
-        tree_error(&source->errors, path, "it changed while it was opened");
+        complain(source, path, "it changed while it was opened");
         return;
     }
     struct tree_record record = {.kind = TREE_FILE, .size = (uint64_t)state.st_size};
-    record.inode = state.st_ino;
     record.from = resumed(source, fd, &state, path);
     tree_attributes_of(&record.attributes, &state);
     snprintf(record.name, sizeof record.name, "%s", name);
@@ -174,10 +183,12 @@ static void send_file(struct source *source, int fd, const char *name, const cha
     if (!why && !unchanged(fd, &state))
         why = "it changed while it was read";
     if (why)
-        tree_error(&source->errors, path, why);
+        complain(source, path, why);
     whole.length = !why;
     put(source, &whole);
     source->files++;
+    source->passed += (uint64_t)state.st_size;
+    tree_progress_at(&source->progress, source->passed, source->bytes);
 }
 
 static void walk(struct source *source, int folder, const char *name, const char *as,
@@ -198,14 +209,14 @@ static void send_folder(struct source *source, int fd, const struct stat *state,
     struct dirent **entries = NULL;
     int count = scandirat(fd, ".", &entries, NULL, by_name);
     if (count < 0)
-        tree_error(&source->errors, path, strerror(errno));
+        complain(source, path, strerror(errno));
     for (int i = 0; i < count; i++) {
         const char *name = entries[i]->d_name;
         struct bytes below = {0};
         if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !source->lost &&
             bytes_format(&below, *path ? "%s/%s" : "%s%s", path, name) == 0) {
             if (part_is(name)) /* it would take the place of the sink's own */
-                tree_error(&source->errors, below.data,
+                complain(source, below.data,
                            "skipped: what a copy that was cut has left");
             else
                 walk(source, fd, name, name, below.data, false);
@@ -221,21 +232,20 @@ static void send_link(struct source *source, int folder, const char *name,
                       const struct stat *state, const char *as, const char *path)
 {
     struct tree_record record = {.kind = TREE_LINK};
+    struct stat referent;
     ssize_t length = readlinkat(folder, name, record.target, sizeof record.target - 1);
     if (length <= 0) {
-        tree_error(&source->errors, path, strerror(errno));
+        complain(source, path, strerror(errno));
         return;
     }
     tree_attributes_of(&record.attributes, state);
+    if (fstatat(folder, name, &referent, 0) == 0) {
+        record.device = referent.st_dev;
+        record.inode = referent.st_ino;
+    }
     snprintf(record.name, sizeof record.name, "%s", as);
     put(source, &record);
     source->files++;
-}
-
-static bool is_target(const struct source *source, const struct stat *state)
-{
-    return source->target_here && state->st_dev == source->target_device &&
-           state->st_ino == source->target_inode;
 }
 
 /* One name below `folder`, under which it is called `as` at the sink. */
@@ -245,7 +255,7 @@ static void walk(struct source *source, int folder, const char *name, const char
     struct stat state;
     const char *shown = *path ? path : name;
     if (fstatat(folder, name, &state, follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0) {
-        tree_error(&source->errors, shown, strerror(errno));
+        complain(source, shown, strerror(errno));
         return;
     }
     if (S_ISLNK(state.st_mode)) {
@@ -253,22 +263,22 @@ static void walk(struct source *source, int folder, const char *name, const char
         return;
     }
     if (!S_ISREG(state.st_mode) && !S_ISDIR(state.st_mode)) {
-        tree_error(&source->errors, shown, "skipped: a device, a FIFO or a socket");
+        complain(source, shown, "skipped: a device, a FIFO or a socket");
         return;
     }
     if (S_ISDIR(state.st_mode) && !source->options->recursive) {
-        tree_error(&source->errors, shown, "a directory: give -r to copy it");
+        complain(source, shown, "a directory: give -r to copy it");
         return;
     }
-    if (S_ISDIR(state.st_mode) && is_target(source, &state)) {
-        tree_error(&source->errors, shown, "a directory cannot be copied into itself");
+    if (S_ISDIR(state.st_mode) && tree_target_is(&source->target, &state)) {
+        complain(source, shown, "a directory cannot be copied into itself");
         return;
     }
     int kind = S_ISDIR(state.st_mode) ? O_DIRECTORY : 0;
     int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | kind |
                                       (follow ? 0 : O_NOFOLLOW));
     if (fd < 0)
-        tree_error(&source->errors, shown, strerror(errno));
+        complain(source, shown, strerror(errno));
     else if (kind)
         send_folder(source, fd, &state, as, path);
     else
@@ -277,13 +287,28 @@ static void walk(struct source *source, int folder, const char *name, const char
         close(fd);
 }
 
+static void put_start(struct source *source)
+{
+    struct tree_record record = {.kind = TREE_START, .length = TREE_VERSION};
+    char *id = boot_id();
+    if (id)
+        strncpy(record.name, id, TREE_NAME_MOST);
+    free(id);
+    put(source, &record);
+}
+
 int tree_source(const struct rdcp_options *options, char **names, size_t count)
 {
     struct source source = {.options = options, .out = {.fd = STDOUT_FILENO}};
     source.piece = malloc(TREE_DATA_MOST);
+    if (!source.piece)
+        fputs("rdcp: out of memory\n", stderr);
     if (!source.piece || read_parts(&source) < 0)
         return 1;
-    put(&source, &(struct tree_record){.kind = TREE_START, .length = TREE_VERSION});
+    put_start(&source);
+    if (options->progress)
+        tree_progress_open(&source.progress, names, count, options->recursive,
+                           &source.target);
     for (size_t i = 0; i < count; i++) {
         char *name = leashwork_file(names[i]);
         char *as = rdcp_name(names[i]);
@@ -300,6 +325,7 @@ int tree_source(const struct rdcp_options *options, char **names, size_t count)
                                        .bytes = source.bytes});
     if (!source.lost && tree_flush(&source.out) < 0)
         source.lost = true;
+    tree_progress_close(&source.progress);
     bytes_close(&source.out.pending);
     for (size_t i = 0; i < source.part_count; i++)
         free(source.parts[i].path);

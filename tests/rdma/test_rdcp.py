@@ -269,7 +269,7 @@ def test_a_source_hears_its_list_to_the_end(tools: Tools) -> None:
     (tools.place / "a").write_bytes(b"a")
     source = tools.start("rdcp", "--serve-source", "./a")
     assert source.stdin
-    source.stdin.write(struct.pack("<BBHII", 1, 0, 0, 4, 2))
+    source.stdin.write(struct.pack("<BBHII", 1, 0, 0, 4, 3))
     source.stdin.write(struct.pack("<BBHI24x", 9, 0, 0, 24))
     source.stdin.flush()
     with pytest.raises(subprocess.TimeoutExpired):

@@ -26,12 +26,13 @@ def record(kind: int, fixed: bytes = b"", name: bytes = b"") -> bytes:
     return struct.pack("<BBHI", kind, 0, len(name), len(fixed + name)) + fixed + name
 
 
-def start(version: int = 2) -> bytes:
-    return record(1, struct.pack("<I", version))
+def start(version: int = 3, boot_id: bytes = b"") -> bytes:
+    return record(1, struct.pack("<I", version) + boot_id)
 
 
-def file_of(size: int, name: bytes = b"f") -> bytes:
-    return record(FILE, struct.pack("<8xII16xQ16x", 0, 0, size), name)
+def file_of(size: int, name: bytes = b"f", device: int = 0, inode: int = 0) -> bytes:
+    fixed = struct.pack("<I8xIQ16xQ8x", 0o644, device, inode, size)
+    return record(FILE, fixed, name)
 
 
 def sink(tools: Tools, stream: bytes) -> Ended:
@@ -110,18 +111,18 @@ def test_a_time_before_1970_has_its_fraction(tools: Tools) -> None:
     ("stream", "why"),
     [
         (b"", "it ends before its end"),
-        (start(3), "is version 3, this rdcp knows 2: install the same release on both"),
-        (record(1, bytes(12)), "is version 0, this rdcp knows 2"),
+        (start(4), "is version 4, this rdcp knows 3: install the same release on both"),
+        (record(1, bytes(12)), "is version 0, this rdcp knows 3"),
         (record(END, bytes(24)), "does not say its version"),
         (start() + start(), "a record of another kind of stream"),
         (start() + record(LEAVE), "it leaves a folder that it did not enter"),
-        (start() + record(ENTER, bytes(32), b"d") * 2, "it ends before its end"),
+        (start() + record(ENTER, bytes(40), b"d") * 2, "it ends before its end"),
         (
-            start() + record(ENTER, bytes(32), b"d") + record(END, bytes(24)),
+            start() + record(ENTER, bytes(40), b"d") + record(END, bytes(24)),
             "it ends within a folder",
         ),
         (
-            start() + record(ENTER, bytes(32), b"d") + record(ENTER, bytes(32)),
+            start() + record(ENTER, bytes(40), b"d") + record(ENTER, bytes(40)),
             "a folder below DST without a name",
         ),
         (start() + record(PART, bytes(40), b"p"), "a record of another kind of stream"),
@@ -142,7 +143,7 @@ def test_a_source_says_that_the_sink_is_another_release(tools: Tools) -> None:
     stream = start(1) + record(END, bytes(24))
     ended = tools.run("rdcp", "--serve-source", "a", stdin=stream)
     assert (ended.returncode, ended.stdout) == (1, b"")
-    assert b"the stream is version 1, this rdcp knows 2" in ended.stderr
+    assert b"the stream is version 1, this rdcp knows 3" in ended.stderr
 
 
 def test_more_sources_than_one_command_line_takes(tools: Tools) -> None:

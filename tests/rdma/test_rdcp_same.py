@@ -1,0 +1,133 @@
+"""rdcp where source and target are one: refused as cp refuses it, and unharmed."""
+
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.near import NearSsh
+from tests.rdma.running import Ended, Tools
+from tests.rdma.test_rdcp import copied, facts
+from tests.rdma.test_rdcp_rules import DATA, END, WHOLE, file_of, record, sink, start
+
+pytestmark = pytest.mark.e2e
+SAME = b"source and target are the same "
+
+
+def refused(ended: Ended, *names: str, what: bytes = b"file") -> None:
+    """Exit status 1, and one line about each of them."""
+    assert ended.returncode == 1
+    lines = [b"rdcp: %s: %s%s\n" % (name.encode(), SAME, what) for name in names]
+    assert ended.stderr == b"".join(lines)
+
+
+def identity(path: Path) -> tuple[int, int, int, bytes]:
+    state = path.lstat()
+    return state.st_ino, state.st_mtime_ns, state.st_nlink, path.read_bytes()
+
+
+@pytest.fixture
+def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
+    (tmp_path / "place").mkdir()
+    running = Tools(rdma_tools, NearSsh(tmp_path), tmp_path / "place")
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def place(tools: Tools) -> Path:
+    """A file f, and other ways to it."""
+    (tools.place / "f").write_bytes(b"content")
+    (tools.place / "link").symlink_to("f")
+    (tools.place / "hard").hardlink_to(tools.place / "f")
+    (tools.place / "dir").mkdir()
+    (tools.place / "dir" / "f").symlink_to("../f")
+    (tools.place / "here").symlink_to(".")
+    return tools.place
+
+
+@pytest.mark.parametrize("host", ["", "host1:"])
+@pytest.mark.parametrize(
+    "row",
+    [
+        ["f", "./f"],
+        ["f", "."],
+        ["f", "dir/../f"],
+        ["f", "here/f"],
+        ["f", "link"],
+        ["f", "hard"],
+        ["f", "dir"],
+        ["link", "f"],
+        ["hard", "f"],
+        ["-r", "link", "f"],
+        ["-r", "link", "./link"],
+    ],
+)
+def test_a_file(tools: Tools, place: Path, row: list[str], host: str) -> None:
+    """Itself, by its own name, a symbolic or a hard link, and by SSH to this host."""
+    before = facts(place), identity(place / "f")
+    target = f"{host}{place}/{row[-1]}" if host else row[-1]
+    ended = tools.run("rdcp", *row[:-1], target)
+    shown = "f" if row[-1] in (".", "dir") else os.path.basename(row[-1])
+    refused(ended, shown)
+    assert (facts(place), identity(place / "f")) == before
+
+
+def test_the_others_go_on(tools: Tools, place: Path) -> None:
+    (place / "dir" / "g").write_bytes(b"g")
+    (place / "dir" / "h").write_bytes(b"h")
+    before = identity(place / "f")
+    refused(tools.run("rdcp", "dir/g", "f", "dir/h", "."), "f")
+    assert (place / "g").read_bytes() + (place / "h").read_bytes() == b"gh"
+    assert identity(place / "f") == before
+
+
+def test_within_a_tree(tools: Tools, place: Path) -> None:
+    for top in ("a", "b"):
+        (place / top).mkdir()
+    (place / "a" / "x").write_bytes(b"x")
+    (place / "a" / "y").write_bytes(b"y")
+    (place / "b" / "x").hardlink_to(place / "a" / "x")
+    before = identity(place / "a" / "x")
+    refused(tools.run("rdcp", "-r", "a/.", "b"), "x")
+    assert (place / "b" / "y").read_bytes() == b"y"
+    assert identity(place / "b" / "x") == before
+
+
+def test_a_directory(tools: Tools, place: Path) -> None:
+    before = facts(place), (place / "dir").stat().st_ino
+    refused(tools.run("rdcp", "-r", "dir", "."), "dir", what=b"directory")
+    assert (facts(place), (place / "dir").stat().st_ino) == before
+
+
+def test_links_to_one_file_are_two(tools: Tools, place: Path) -> None:
+    """A link in the place of a link harms nothing; nor does a copy of a copy."""
+    (place / "dir" / "link").symlink_to(place / "f")
+    copied(tools.run("rdcp", "-r", "link", "dir"))
+    assert os.readlink(place / "dir" / "link") == "f"
+    copied(tools.run("rdcp", "f", "dir/copy"))
+    copied(tools.run("rdcp", "f", "dir/copy"))
+    assert (place / "dir" / "copy").read_bytes() == b"content"
+
+
+@pytest.mark.parametrize("machine", ["this", "another", "unknown"])
+def test_another_machines_file_is_another(
+    tools: Tools, place: Path, machine: str
+) -> None:
+    """Of the same numbers, by accident."""
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
+    if machine != "this":
+        boot_id = boot_id[::-1] if machine == "another" else b""
+    state = (place / "f").stat()
+    stream = start(boot_id=boot_id) + file_of(3, b"f", state.st_dev, state.st_ino)
+    stream += record(DATA, bytes(8) + b"new")
+    stream += record(WHOLE, struct.pack("<IIQ", 1, 0, 0)) + record(END, bytes(24))
+    ended = sink(tools, stream)
+    if machine == "this":
+        refused(ended, "f")
+    else:
+        copied(ended)
+    expected = b"content" if machine == "this" else b"new"
+    assert (place / "f").read_bytes() == expected

@@ -1,0 +1,108 @@
+"""rdcp where somebody sits: how far it is, how fast, and how long it takes yet."""
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.near import NearSsh, Seat
+from tests.rdma.running import Tools
+
+pytestmark = pytest.mark.e2e
+Sit = Callable[..., Seat]
+CLEAR = b"\r\x1b[K"
+SHOWN = re.compile(
+    rb"([\d.]+) MB, [\d.]+ [kM]?B/s(?:, (\d+) %, (\d+) s left)?(?:\r\x1b\[K)"
+)
+BIG = 12_000_000
+
+
+@pytest.fixture
+def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
+    running = Tools(rdma_tools, NearSsh(tmp_path), tmp_path)
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def sit(tools: Tools) -> Iterator[Sit]:
+    """Starts an rdcp in the foreground of a terminal."""
+    with contextlib.ExitStack() as seats:
+
+        def sit_down(*words: str) -> Seat:
+            row = tools.words("rdcp", words)
+            seat = Seat(row, tools.place, tools.environment, reads=False)
+            seats.callback(seat.close)
+            return seat
+
+        yield sit_down
+
+
+def shares(shown: bytes) -> list[tuple[int, int]]:
+    """Per cent done and seconds left, of each line that was shown; -1 without."""
+    found = SHOWN.findall(shown)
+    assert len(found) >= 2, shown
+    return [(int(row[1] or -1), int(row[2] or -1)) for row in found]
+
+
+def make(tree: Path) -> None:
+    (tree / "deep").mkdir(parents=True)
+    for name in ("a", "deep/b", "z"):
+        (tree / name).write_bytes(os.urandom(BIG // 3))
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("", ""), ("host1:", ""), ("", "host1:"), ("h1:", "h2:")]
+)
+def test_share_and_time_left(sit: Sit, tools: Tools, source: str, target: str) -> None:
+    """Wherever the source is, and in no line but its own."""
+    make(tools.place / "tree")
+    seat = sit("-rv", "--rate", "4M", f"{source}tree", f"{target}copy")
+    assert seat.ended(20) == 0, seat.shown
+    rows = shares(seat.shown)
+    assert [row[0] for row in rows] == sorted(row[0] for row in rows)
+    assert all(0 <= share <= 100 for share, _ in rows), rows
+    assert rows[0][1] >= 1 and rows[0][1] >= rows[-1][1] and rows[-1][0] > 50, rows
+    assert b"rdcp: 3 files, 12000000 bytes" in seat.shown
+
+
+def test_without_a_terminal_or_v_there_is_none(sit: Sit, tools: Tools) -> None:
+    make(tools.place / "tree")
+    ended = tools.run("rdcp", "-rv", "--rate", "8M", "tree", "copy")
+    assert ended.returncode == 0 and b"\r" not in ended.stderr
+    seat = sit("-r", "--rate", "8M", "tree", "again")
+    assert seat.ended(20) == 0 and seat.shown == b""
+
+
+def test_what_was_there_counts_as_done(sit: Sit, tools: Tools) -> None:
+    (tools.place / "f").write_bytes(os.urandom(BIG))
+    state = (tools.place / "f").stat()
+    part = (tools.place / "f").read_bytes()[: BIG // 2]
+    (tools.place / ".copy.rdcp-part").write_bytes(part)
+    note = f"{BIG} {state.st_ino} {state.st_mtime_ns}\ncopy"
+    (tools.place / ".copy.rdcp-from").write_text(note)
+    seat = sit("-v", "--rate", "2M", "f", "copy")
+    assert seat.ended(20) == 0, seat.shown
+    rows = shares(seat.shown)
+    assert rows[0][0] >= 50, rows
+    assert f"1 files, {BIG // 2} bytes".encode() in seat.shown
+
+
+def test_what_is_too_deep_to_count_has_no_share(sit: Sit, tools: Tools) -> None:
+    make(tools.place / "tree")
+    (tools.place / "tree" / "/".join(["y"] * 70)).mkdir(parents=True)
+    seat = sit("-rv", "--rate", "4M", "tree", "copy")
+    assert seat.ended(20) == 0, seat.shown
+    assert {share for share, _ in shares(seat.shown)} == {-1}
+    assert (tools.place / "copy" / "z").stat().st_size == BIG // 3
+
+
+def test_a_complaint_has_a_line_of_its_own(sit: Sit, tools: Tools) -> None:
+    make(tools.place / "tree")
+    os.mkfifo(tools.place / "tree" / "f")
+    seat = sit("-rv", "--rate", "4M", "tree", "copy")
+    assert seat.ended(20) == 1
+    assert CLEAR + b"rdcp: tree/f: skipped: " in seat.shown
