@@ -107,6 +107,17 @@ def test_v_says_how_and_how_fast(tools: Tools) -> None:
     assert b"Bandwidth " in ended.stderr and b"over tcp" in ended.stderr
 
 
+def test_the_articles_last_example(tools: Tools) -> None:
+    (tools.place / "zeroes").write_bytes(bytes(3_000_000))
+    before = os.stat("/dev/null")
+    row = [f"host1:<{tools.place}/zeroes", "host2:>/dev/null"]
+    ended = tools.run("rdpipe", "-v", *row)
+    assert ended.returncode == 0, ended.stderr
+    assert b"Bandwidth " in ended.stderr and b"3.000 MB in " in ended.stderr
+    after = os.stat("/dev/null")
+    assert (after.st_ino, after.st_rdev) == (before.st_ino, before.st_rdev)
+
+
 def test_via_says_where_a_hosts_data_goes(tools: Tools) -> None:
     row = ["-v", "--via", "host1=::1", "cat", "host1:cat"]
     ended = tools.run("rdpipe", *row, stdin=b"x")

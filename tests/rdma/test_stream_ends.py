@@ -99,6 +99,18 @@ class TestTargets:
         ended = started(ends, "rdrecv", "0", name).ended(3)
         assert ended.status == 1 and "cannot" in ended.err
 
+    def test_nobody_came_and_it_is_as_it_was(self, ends: Ends) -> None:
+        (ends.place / "out").write_bytes(b"old")
+        before = (ends.place / "out").stat()
+        receiver = ends.receive("out", options=["--connect-timeout", "1"])
+        refused = ends.send("--", "true", key=b"another key of 16+").ended()
+        assert refused.status == 1
+        assert receiver.ended(5).status == 1
+        after = (ends.place / "out").stat()
+        assert (ends.place / "out").read_bytes() == b"old"
+        assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+        assert os.listdir(ends.place) == ["out"]
+
     def test_what_came_meanwhile_is_not_replaced(self, ends: Ends) -> None:
         receiver = ends.receive("out")
         os.mkfifo(ends.place / "out")

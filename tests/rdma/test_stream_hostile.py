@@ -1,11 +1,9 @@
-"""Peers that are none: strangers, liars, relays, and what they must not achieve."""
+"""Peers that are none: strangers and liars, and what they must not achieve."""
 
-import contextlib
 import os
 import random
 import resource
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -206,6 +204,21 @@ class TestAgainstTheReceiver:
         assert "credits" in peer.last_words()
         assert "credits" in receiver.ended(3).err
 
+    @pytest.mark.parametrize(
+        "said", [record(DATA, b"x")[:9], record(DATA, b"xyz")[:-1]]
+    )
+    def test_one_that_stops_in_the_middle(
+        self, ends: Ends, knock: Knock, said: bytes
+    ) -> None:
+        """And stays connected."""
+        receiver = ends.receive("out", options=["--timeout", "1.5"])
+        peer = knock()
+        peer.prove_as_sender(KEY)
+        peer.send(said)
+        ended = receiver.ended(5)
+        assert ended.status == 1 and "nothing heard" in ended.err
+        assert not (ends.place / "out").exists()
+
     def test_random_bytes_after_the_proof(self, ends: Ends, knock: Knock) -> None:
         chance = random.Random(7)
         for _ in range(10):
@@ -293,127 +306,3 @@ class TestAgainstTheSender:
             peer.send(record(DONE, ENDING.pack(ENDING.unpack(body)[0] - 1, 0), number))
 
         assert "another number" in self.serve(ends, act).err
-
-
-class Relay:
-    """Between two ends: passes on what `change` makes of it."""
-
-    def __init__(self, port: int, change: Callable[[bytes, int], bytes]) -> None:
-        self.server = socket.create_server(("127.0.0.1", 0))
-        self.port = self.server.getsockname()[1]
-        self._to, self._change = port, change
-        self._threads = [threading.Thread(target=self._serve, daemon=True)]
-        self.seen = b""
-        self._sockets = [self.server]
-        self._threads[0].start()
-
-    def _serve(self) -> None:
-        near = self.server.accept()[0]
-        far = socket.create_connection(("127.0.0.1", self._to))
-        self._sockets += [near, far]
-        for one, other, way in ((near, far, 0), (far, near, 1)):
-            thread = threading.Thread(target=self._pass, args=(one, other, way))
-            thread.daemon = True
-            thread.start()
-            self._threads.append(thread)
-
-    def _pass(self, one: socket.socket, other: socket.socket, way: int) -> None:
-        try:
-            while data := one.recv(65536):
-                self.seen += data
-                other.sendall(self._change(data, way))
-            other.shutdown(socket.SHUT_WR)
-        except OSError:
-            return
-
-    def close(self) -> None:
-        for one in self._sockets:
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(5)
-        for one in self._sockets:
-            one.close()
-
-
-class TestRelays:
-    def through(
-        self, ends: Ends, change: Callable[[bytes, int], bytes], *options: str
-    ) -> tuple[Ended, Ended, bytes]:
-        receiver = ends.receive("out", options=options)
-        relay = Relay(ends.port, change)
-        sender = ends.send("--", "echo", "secret", options=options, port=relay.port)
-        sent = sender.ended()
-        receiver.kill(15)
-        received = receiver.ended()
-        relay.close()
-        return sent, received, relay.seen
-
-    def test_encrypted_data_is_not_to_be_seen(self, ends: Ends) -> None:
-        sent, _, seen = self.through(ends, lambda data, way: data, "--encrypt")
-        assert sent.status == 0 and b"secret" not in seen and KEY not in seen
-        assert (ends.place / "out").read_bytes() == b"secret\n"
-
-    def test_a_relay_cannot_strip_encryption(self, ends: Ends) -> None:
-        def strip(data: bytes, way: int) -> bytes:
-            if data[2] != HELLO:
-                return data
-            return data[:20] + b"\0" + data[21:]  # cipher
-
-        sent, _, seen = self.through(ends, strip, "--encrypt")
-        assert sent.status == 1 and b"secret" not in seen
-        assert not (ends.place / "out").exists()
-
-    @pytest.mark.parametrize("one", [["--encrypt"], []])
-    def test_encryption_on_one_side_only(self, ends: Ends, one: list[str]) -> None:
-        receiver = ends.receive("out", options=one)
-        other = [] if one else ["--encrypt"]
-        ended = ends.send("--", "echo", "secret", options=other).ended(3)
-        assert ended.status == 1 and "only one end" in ended.err
-        receiver.kill(15)
-        assert "only one end" in receiver.ended().err
-        assert not (ends.place / "out").exists()
-
-    @pytest.mark.parametrize("options", [(), ("--encrypt",)])
-    def test_a_relay_cannot_play_a_transfer_again(
-        self, ends: Ends, knock: Knock, options: tuple[str, ...]
-    ) -> None:
-        said = bytearray()
-
-        def listen(data: bytes, way: int) -> bytes:
-            said.extend(data if way == 0 else b"")
-            return data
-
-        assert self.through(ends, listen, *options)[0].status == 0
-        (ends.place / "out").unlink()
-        receiver = ends.receive("out", options=options)
-        peer = knock()
-        peer.send(bytes(said))
-        assert "keys differ" in peer.last_words()
-        assert not (ends.place / "out").exists()
-        receiver.kill(15)
-        assert "key is wrong" in receiver.ended().err
-
-    def test_a_relay_cannot_strip_the_checksum(self, ends: Ends) -> None:
-        def strip(data: bytes, way: int) -> bytes:
-            if data[2] != HELLO:
-                return data
-            return data[:21] + b"\0" + data[22:]
-
-        sent, _, seen = self.through(ends, strip)
-        assert sent.status == 1 and b"secret" not in seen
-
-    @pytest.mark.parametrize("kind", [DATA, END, DONE])
-    def test_a_relay_cannot_change_what_is_sealed(self, ends: Ends, kind: int) -> None:
-        def flip(data: bytes, way: int) -> bytes:
-            changed = bytearray(data)
-            at = 0
-            while at + 16 <= len(data):
-                if data[at + 2] == kind:
-                    changed[at + 16] ^= 1
-                at += 16 + int.from_bytes(data[at + 4 : at + 8], "little")
-            return bytes(changed)
-
-        sent, _, _ = self.through(ends, flip, "--encrypt")
-        assert sent.status in (1, 3)
-        assert (ends.place / "out").exists() == (kind == DONE)

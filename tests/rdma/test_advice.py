@@ -1,0 +1,257 @@
+"""Bad input gets one line, that names what was refused and says what to check."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.ends import KEY, End, Ended, Ends
+from tests.rdma.near import NearSsh
+from tests.rdma.records import SENDER, Hello
+from tests.rdma.running import Tools
+from tests.rdma.test_stream_hostile import Knock, knock
+
+__all__ = ["knock"]  # a fixture
+pytestmark = pytest.mark.e2e
+
+SILENT_NAME_SERVER = """
+import socket, subprocess, sys
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.1", 53))
+sys.exit(subprocess.call(sys.argv[1:]))
+"""
+
+
+def advises(ended: Ended, status: int, *words: str) -> None:
+    """In one line."""
+    assert ended.status == status, ended
+    assert ended.err.count("\n") == 1 and ended.err.endswith("\n"), ended.err
+    assert all(word in ended.err for word in words), ended.err
+
+
+def run(ends: Ends, tool: str, *words: str, key: bytes | None = KEY) -> Ended:
+    environment = {**os.environ}
+    environment.pop("RDPIPE_KEY", None)
+    if key is not None:
+        environment["RDPIPE_KEY"] = key.decode()
+    done = subprocess.run(
+        [ends.folder / tool, *words], capture_output=True, text=True, timeout=30,
+        cwd=ends.place, env=environment, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    return Ended(done.returncode, done.stdout.encode(), done.stderr)
+
+
+def alone(ends: Ends, *words: str) -> Ended:
+    """Runs rdsend on a machine that has no network, and a name server that is mute."""
+    (ends.place / "resolv").write_text("nameserver 127.0.0.1\noptions timeout:30\n")
+    inside = 'mount --bind resolv /etc/resolv.conf && exec "$0" "$@"'
+    python = [sys.executable, "-c", SILENT_NAME_SERVER]
+    end = End(
+        ["unshare", "-mn", "sh", "-c", inside, *python, str(ends.folder / "rdsend")]
+        + [*words],
+        ends.place,
+    )
+    return end.ended()
+
+
+class TestWhereTo:
+    def test_a_name_server_that_says_nothing(self, ends: Ends) -> None:
+        since = time.monotonic()
+        ended = alone(ends, "--connect-timeout", "1", "some.where", "9")
+        assert 0.9 < time.monotonic() - since < 5
+        advises(ended, 1, '"some.where"', "no name server says in time")
+
+    def test_no_route(self, ends: Ends) -> None:
+        advises(alone(ends, "192.0.2.1", "9"), 1, "192.0.2.1", "no route to it: check")
+
+    def test_an_unknown_host(self, ends: Ends) -> None:
+        ended = ends.send(host="no-such-host.invalid", port=9).ended()
+        advises(ended, 1, 'unknown host "no-such-host.invalid"')
+
+    def test_no_receiver(self, ends: Ends) -> None:
+        receiver = ends.receive("/dev/null")
+        receiver.kill()
+        receiver.ended()
+        ended = ends.send("/dev/null").ended()
+        where = f"127.0.0.1:{ends.port}"
+        advises(ended, 1, where, "is rdrecv running there, on this port?")
+
+    def test_no_device(self, ends: Ends) -> None:
+        rdma = ["--transport", "rdma", "--device", "nothere0"]
+        says = "there is no RDMA device here (see ibv_devices)"
+        advises(ends.send(options=rdma, port=9).ended(), 1, says)
+        advises(run(ends, "rdrecv", *rdma, "0"), 1, says)
+
+    def test_a_port_that_is_taken(self, ends: Ends) -> None:
+        ends.receive("/dev/null")
+        ended = run(ends, "rdrecv", str(ends.port), "/dev/null")
+        advises(ended, 1, f"port {ends.port}", "it is taken: end the other program")
+
+    @pytest.mark.parametrize("port", ["0", "65536", "http", "-1", ""])
+    def test_no_port(self, ends: Ends, port: str) -> None:
+        advises(run(ends, "rdsend", "localhost", port), 2, f'"{port}"', "65535")
+
+
+class TestKeys:
+    def test_none(self, ends: Ends) -> None:
+        for tool, words in (("rdsend", ["localhost", "9"]), ("rdrecv", ["0"])):
+            advises(run(ends, tool, *words, key=None), 2, "no key", "--key-file FILE")
+
+    @pytest.mark.parametrize("key", [b"", b"fifteen bytes .", b"fifteen bytes .\n"])
+    def test_a_short_one(self, ends: Ends, key: bytes) -> None:
+        (ends.place / "key").write_bytes(key)
+        said = ("the key from key has", "fewer than 16")
+        words = ["--key-file", "key"]
+        advises(run(ends, "rdsend", *words, "localhost", "9"), 2, *said)
+        advises(run(ends, "rdrecv", *words, "0"), 2, *said)
+        if key.strip():
+            ended = run(ends, "rdrecv", "0", key=key.strip())
+            advises(ended, 2, "RDPIPE_KEY", "fewer than 16")
+
+    def test_a_long_one(self, ends: Ends) -> None:
+        ended = run(ends, "rdrecv", "--key-file", "/proc/self/exe", "0")
+        advises(ended, 2, "/proc/self/exe", "is it the right file?")
+
+    @pytest.mark.parametrize("name", ["nothere", "a\nb\x1b[2J/key"])
+    def test_a_file_that_is_not_there(self, ends: Ends, name: str) -> None:
+        ended = run(ends, "rdsend", "--key-file", name, "localhost", "9")
+        advises(ended, 2, "cannot open the key file", "No such file")
+        assert "\x1b" not in ended.err
+
+    @pytest.mark.parametrize("name", ["there", "a\nb\x1b[2J/key"])
+    def test_a_new_one_that_cannot_be(self, ends: Ends, name: str) -> None:
+        (ends.place / "there").touch()
+        ended = run(ends, "rdrecv", "--new-key", name)
+        advises(ended, 1, "cannot make the key file")
+        assert "\x1b" not in ended.err
+
+    def test_a_wrong_one(self, ends: Ends) -> None:
+        """Both ends are told; the receiver waits on."""
+        receiver = ends.receive()
+        ended = ends.send("--", "true", key=b"another key of 16+").ended()
+        advises(ended, 1, "the keys differ: check that both have the same key")
+        receiver.kill(15)
+        said = receiver.ended().err.splitlines()
+        assert len(said) == 2 and "the key is wrong" in said[0], said
+
+    def test_another_version(self, ends: Ends, knock: Knock) -> None:
+        receiver = ends.receive()
+        stranger = knock()
+        stranger.send(Hello(SENDER, version=7).whole())
+        assert "version 1" in stranger.last_words()
+        receiver.kill(15)
+        said = receiver.ended().err.splitlines()
+        assert len(said) == 2 and "speaks version 7" in said[0], said
+
+
+class TestFiles:
+    def test_a_directory(self, ends: Ends) -> None:
+        advises(ends.send(".", port=9).ended(), 1, ". is a directory", "rdcp -r")
+
+    @pytest.mark.parametrize("name", ["no", "a\nb", "it's", '"q"', " ", "./-x"])
+    def test_one_that_is_not_there(self, ends: Ends, name: str) -> None:
+        shown = name.replace("\n", "?")
+        advises(ends.send(name, port=9).ended(), 1, f"cannot open {shown}: No such")
+
+    @pytest.mark.parametrize(
+        ("target", "says"),
+        [(".", "Is a directory"), ("no/where", "No such file"), ("a\nb/", "a?b/")],
+    )
+    def test_a_target_that_cannot_be(self, ends: Ends, target: str, says: str) -> None:
+        advises(run(ends, "rdrecv", "0", target), 1, says)
+        assert not list(ends.place.iterdir())
+
+    def test_nothing_to_sync(self, ends: Ends) -> None:
+        advises(run(ends, "rdrecv", "--sync", "0"), 2, "--sync", "stdout is not a file")
+
+    def test_a_name_that_begins_with_a_dash(self, ends: Ends) -> None:
+        advises(run(ends, "rdsend", "-input", "h", "9"), 2, "./-name")
+        advises(run(ends, "rdsend", "h", "9", "-input"), 2, '"-input"', "./-name")
+
+    def test_an_option_that_comes_late_is_no_file(self, ends: Ends) -> None:
+        ended = run(ends, "rdrecv", "0", "--encrypt")
+        advises(ended, 2, '"--encrypt"', "options before PORT")
+        assert not list(ends.place.iterdir())
+
+    @pytest.mark.parametrize("size", [11_000_000, 10])
+    def test_one_that_grows_or_shrinks(self, ends: Ends, size: int) -> None:
+        (ends.place / "in").touch()
+        os.truncate(ends.place / "in", 10_000_000)
+        receiver = ends.receive("/dev/null")
+        sender = ends.send("in", options=["--rate", "10M"])
+        timer = threading.Timer(0.3, os.truncate, (ends.place / "in", size))
+        timer.start()
+        advises(sender.ended(), 1, "in changed while it was read")
+        advises(receiver.ended(), 1, "in changed while it was read")
+        timer.join()
+
+
+@pytest.fixture
+def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
+    running = Tools(rdma_tools, NearSsh(tmp_path), tmp_path)
+    yield running
+    running.close()
+
+
+class TestTools:
+    """rdpipe and rdcp."""
+
+    def said(self, tools: Tools, tool: str, words: Sequence[str]) -> Ended:
+        ended = tools.run(tool, *words)
+        return Ended(ended.returncode, ended.stdout, ended.stderr.decode())
+
+    @pytest.mark.parametrize(
+        ("words", "status", "says"),
+        [
+            (["no", "to"], 1, "rdcp: no: No such file"),
+            (["a\nb", "to"], 1, "rdcp: a\\nb: No such file"),
+            (["host1:no", "to"], 1, "rdcp: no: No such file"),
+            (["dir", "to"], 1, "rdcp: dir: a directory: give -r to copy it"),
+            (["file", "no/to"], 1, "rdcp: no/to: No such file"),
+            (["file", "file", "to"], 1, "rdcp: to: Not a directory"),
+            (["file", "./file"], 1, "rdcp: file: source and target are the same"),
+            (["-r", "dir", "dir/to"], 1, "dir: a directory cannot be copied into"),
+            (["--", "-oX:file", "to"], 2, '"-oX:file": a host name cannot begin with'),
+            (["", "to"], 2, '"": an empty name'),
+            (["h1:a", "h2:a", "to"], 2, '"h1:a" and "h2:a": both would get'),
+        ],
+    )
+    def test_rdcp(self, tools: Tools, words: list[str], status: int, says: str) -> None:
+        (tools.place / "dir").mkdir()
+        (tools.place / "file").touch()
+        advises(self.said(tools, "rdcp", words), status, says)
+        assert not (tools.place / "to").exists()
+
+    @pytest.mark.parametrize(
+        ("segments", "status", "says"),
+        [
+            (["host1:exit 3", "host2:cat"], 3, "segment 1 (host1:exit 3): exit status"),
+            (["echo", "host1:cat; exit 4"], 4, "segment 2 (host1:cat; exit 4): exit"),
+        ],
+    )
+    def test_what_failed_is_said_once(
+        self, tools: Tools, segments: list[str], status: int, says: str
+    ) -> None:
+        """Not by each hop that it ends."""
+        advises(self.said(tools, "rdpipe", segments), status, f"rdpipe: {says}")
+
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            (["--", "-oX:cat"], '"-oX:cat": '),
+            (["host1:"], '"host1:": '),
+            (["cat", "<in"], '"<in": only the first segment'),
+            ([">out", "cat"], '">out": only the last segment'),
+            (["cat", ">a\nb", "cat"], '">a\\nb": only the last segment'),
+            (["--via", "host1=-x", "cat"], '"host1=-x": not HOST=ADDRESS'),
+        ],
+    )
+    def test_rdpipe(self, tools: Tools, words: list[str], says: str) -> None:
+        advises(self.said(tools, "rdpipe", words), 2, says)
+        assert os.listdir(tools.place) == ["ssh"]
