@@ -163,13 +163,20 @@ void child_let_end(struct child *child)
         reap(child->keeper);
         child->keeper = 0;
     }
+    child->whole = true;
     shut(&child->keeper_fd);
     shut(&child->fd);
 }
 
+/* What a command that did its work has left in the background is none of ours. */
+static bool is_done(struct child *child)
+{
+    return child->whole && child_ended(child) && child->status == 0;
+}
+
 int child_signal(struct child *child, int number)
 {
-    return child->pid && child->status < 0 ? kill(-child->pid, number) : 0;
+    return child->pid && !is_done(child) ? kill(-child->pid, number) : 0;
 }
 
 bool child_wait(struct child *child, int limit_ms)
@@ -196,19 +203,35 @@ static bool keeper_ends(struct child *child)
     return true;
 }
 
+/* Gives its group a second to end; who reads on when the command has ended gets it, too.
+ * Has the command ended? */
+static bool ask_to_end(struct child *child)
+{
+    int64_t end_ms = now_ms() + GRACE_MS, left_ms;
+    bool heard = child_signal(child, SIGTERM) == 0;
+    child_signal(child, SIGCONT); /* one that is stopped hears nothing else */
+    if (!child_wait(child, heard ? GRACE_MS : 0))
+        return false;
+    struct pollfd readers = {child->fd, 0, 0}; /* POLLERR: there is none */
+    while (child->side == CHILD_CONSUMER && child->fd >= 0 &&
+           (left_ms = end_ms - now_ms()) > 0 && poll(&readers, 1, (int)left_ms) < 0)
+        ;
+    return true;
+}
+
 void child_end(struct child *child)
 {
     if (!child->pid)
         return;
-    bool heard = child_signal(child, SIGTERM) == 0;
-    child_signal(child, SIGCONT); /* one that is stopped hears nothing else */
-    bool ended = child_wait(child, heard ? GRACE_MS : 0);
-    if (child->status != 0) /* who is left of a command that failed or was ended */
-        kill(-child->pid, SIGKILL);
-    ended = ended || child_wait(child, GRACE_MS);
+    bool done = is_done(child), ended = done;
+    if (!done) {
+        ended = ask_to_end(child);
+        kill(-child->pid, SIGKILL); /* who is left of its group */
+        ended = ended || child_wait(child, GRACE_MS);
+    }
     if (ended)
         reap(child->pid);
-    child->left = !ended || (child->status != 0 && child->keeper && !keeper_ends(child));
+    child->left = !ended || (!done && child->keeper && !keeper_ends(child));
     if (!ended)
         say("%.100s (process %d) could not be ended: it runs as another user",
             child->name, (int)child->pid);

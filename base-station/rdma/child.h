@@ -21,6 +21,7 @@ struct child {
     int fd;      /* this end of its pipe; -1 once closed */
     int status;  /* as a shell says it; -1 while it runs */
     int stopped; /* the signal by which a terminal stopped it; 0 = none did */
+    bool whole;  /* its stream is: what it leaves in the background may stay */
     bool left;   /* it, or what it started, could not be ended; its keeper stays */
     pid_t keeper;
     int keeper_fd;
@@ -43,14 +44,15 @@ bool child_wait(struct child *child, int limit_ms);
  * none. */
 int child_check(struct child *child, struct trouble *trouble);
 
-/* The stream was whole: the consumer may see its end. */
+/* The stream is whole: the consumer may see its end. */
 void child_let_end(struct child *child);
 
-/* 0; -1: nobody of its group may be signalled. */
+/* To its group, unless it is done. 0; -1: nobody of them may be signalled. */
 int child_signal(struct child *child, int number);
 
-/* Ends all of it: SIGTERM, a second later SIGKILL. What may not be signalled, as sudo, is
- * named and left after a second. Its pipe stays, for the thread that may use it. */
+/* Ends all of it: SIGTERM, a second later SIGKILL; what a command that is done has left
+ * in the background stays. What may not be signalled, as sudo, is named and left after a
+ * second. Its pipe stays, for the thread that may use it. */
 void child_end(struct child *child);
 
 /* The same, and closes the pipe. */

@@ -124,7 +124,7 @@ static int take_done(struct sender *sender, const struct transport_event *event)
     if (ending.total != atomic_load(&sender->source.total))
         return troubled(&sender->trouble, EXIT_FAULT,
                         "the other end wrote another number of bytes than were sent");
-    sender->done = true;
+    sender->done = sender->child.whole = true;
     return sender->source.by_splice ? source_check(&sender->source, &sender->trouble) : 0;
 }
 

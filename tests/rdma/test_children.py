@@ -153,6 +153,49 @@ def test_a_leash_gives_up_what_is_roots(rdma_tools: Path, place: Path) -> None:
     tools.close()
 
 
+IN_BACKGROUND = "exec 3<&0; (cat <&3 >/dev/null; echo all >seen) & exit 0"
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_who_reads_on_in_the_background_sees_the_end_of_all(
+    ends: Ends, status: int
+) -> None:
+    """The command itself has ended, well, when its stream is cut or is not."""
+    receiver = ends.receive("--", "sh", "-c", IN_BACKGROUND)
+    sender = ends.send("--", "sh", "-c", f"echo x; sleep 0.5; exit {status}")
+    assert sender.ended(5).status == status
+    assert receiver.ended(5).status == status  # its stderr is the background's, too
+    assert (ends.place / "seen").exists() == (status == 0)
+
+
+def test_who_reads_on_in_the_background_may_tidy_up(ends: Ends) -> None:
+    line = "exec 3<&0; (trap 'echo >told; exit' TERM; cat <&3 >/dev/null) & exit 0"
+    receiver = ends.receive("--", "sh", "-c", line)
+    ends.send("--", "sh", "-c", "echo x; sleep 0.5; exit 1")
+    assert receiver.ended(5).status == 1
+    assert (ends.place / "told").exists()
+
+
+def test_a_producers_background_is_ended_with_it(ends: Ends) -> None:
+    receiver = ends.receive("out")
+    sender = ends.send("--", "sh", "-c", "sleep 1000 & exit 0")
+    time.sleep(0.3)
+    sender.kill(signal.SIGINT)
+    assert sender.ended(5).status == 128 + signal.SIGINT
+    assert receiver.ended(5).status == 1
+
+
+def test_what_works_on_when_all_is_done_is_left_alone(ends: Ends) -> None:
+    line = "(sleep 0.7; echo >{0}) </dev/null >/dev/null 2>&1 & {1} exit 0"
+    receiver = ends.receive("--", "sh", "-c", line.format("one", "cat >/dev/null;"))
+    sender = ends.send("--", "sh", "-c", line.format("other", "echo x;"))
+    assert (sender.ended(5).status, receiver.ended(5).status) == (0, 0)
+    until = time.monotonic() + 5
+    while len(os.listdir(ends.place)) < 2:
+        assert time.monotonic() < until, os.listdir(ends.place)
+        time.sleep(0.02)
+
+
 def test_one_that_asks_at_the_terminal_is_ended(ends: Ends) -> None:
     receiver = ends.receive("out")
     words = [str(ends.folder / "rdsend"), "127.0.0.1", str(ends.port), "--", "cat"]
