@@ -76,6 +76,20 @@ static int open_output(struct receiver *receiver)
     return 0;
 }
 
+/* Looks at where the stream is to go, as far as that is not a command's pipe. */
+static int find_output(struct receiver *receiver)
+{
+    const struct options *options = receiver->options;
+    receiver->target.fd = -1;
+    if (!options->command)
+        return target_find(&receiver->target, options->file, STDOUT_FILENO,
+                           options->sync, &receiver->trouble);
+    return options->sync ? troubled(&receiver->trouble, EXIT_USAGE,
+                                    "--sync: what %.100s reads cannot be synced",
+                                    options->command[0])
+                         : 0;
+}
+
 /* Everything that the stream needs, once the peer is proven. */
 static int begin(struct receiver *receiver)
 {
@@ -334,8 +348,7 @@ int receive_stream(const struct options *options)
     receiver.signal_fd = -1;
     stats_init(&receiver.stats, options);
     if (key_open(&receiver.key, options->key_file, options->key_fd, trouble) == 0 &&
-        target_find(&receiver.target, options->file, STDOUT_FILENO, options->sync,
-                    trouble) == 0) { /* which a signal may end: a key may be waited for */
+        find_output(&receiver) == 0) { /* a signal may end that: a key may be waited for */
         receiver.signal_fd = signals_open();
         if (receiver.signal_fd < 0)
             troubled(trouble, EXIT_FAULT, "signalfd: %s", strerror(errno));

@@ -48,6 +48,13 @@ class TestDescriptors:
             ended = End(["sh", "-c", line], ends.place).ended(3)
             assert ended.status == 1 and "Bad file descriptor" in ended.err
 
+    def test_a_command_needs_no_stdout(self, ends: Ends) -> None:
+        take = ["--", "sh", "-c", "cat >out"]
+        receiver = ends.receive(*take, before=lambda: os.close(1))
+        assert ends.send_bytes(b"all").status == 0
+        assert receiver.ended().status == 0
+        assert (ends.place / "out").read_bytes() == b"all"
+
     def test_a_key_on_stdin_leaves_stdin_to_the_command(self, ends: Ends) -> None:
         receiver = ends.receive()
         line = f"printf %s '{KEY.decode()}' | {ends.folder}/rdsend --key-fd 0 127.0.0.1"
@@ -132,6 +139,31 @@ class TestTargets:
         assert ended.status == 0 and "another owner" in ended.err
         assert target.stat().st_uid == 0
         assert stat.S_IMODE(target.stat().st_mode) == 0o755
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+    def test_an_owner_that_is_not_kept_is_told_though_the_group_is(
+        self, ends: Ends
+    ) -> None:
+        """As of a file in a folder that is shared."""
+
+        def colleague() -> None:
+            os.setgroups([4321])
+            without_capability(CAP_CHOWN)()
+
+        target = ends.place / "out"
+        target.write_bytes(b"old")
+        os.chown(target, 1234, 4321)
+        receiver = ends.receive("out", before=colleague)
+        assert ends.send_bytes(b"new").status == 0
+        ended = receiver.ended()
+        assert ended.status == 0 and "belong to another owner: " in ended.err
+        assert (target.stat().st_uid, target.stat().st_gid) == (0, 4321)
+
+    def test_what_a_command_reads_cannot_be_synced(self, ends: Ends) -> None:
+        with (ends.place / "log").open("wb") as log:
+            words = ["--sync", "0", "--", "cat"]
+            ended = started(ends, "rdrecv", *words, stdout=log).ended(3)
+        assert ended.status == 2 and "--sync: what cat reads" in ended.err
 
 
 class TestWholeness:
