@@ -342,7 +342,7 @@ static void name(const struct pipe_run *run, const struct pipe_end *end)
     quote_shown(&what, end->label);
     fprintf(stderr, "%s: ", run->settings->program);
     if (end->number)
-        fprintf(stderr, "segment %d (%s): ", end->number, what.data);
+        fprintf(stderr, "segment %d (%s): ", end->number, what.data ? what.data : "");
     else
         fprintf(stderr, "%s: ", end->label);
     bytes_close(&what);
@@ -417,7 +417,7 @@ static bool has_terminal(void)
 }
 
 int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *segments,
-             size_t count)
+             size_t count, int *caught)
 {
     struct pipe_run run = {
         .settings = settings,
@@ -437,6 +437,7 @@ int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *se
     }
     close_ends(&run);
     status = status ? status : conclude(&run);
+    *caught = run.caught;
     free(polled);
     pipe_run_close(&run);
     return status;

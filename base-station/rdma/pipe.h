@@ -27,8 +27,9 @@ struct pipe_segment {
     struct words words;
 };
 
-/* Runs it to its end. Returns the exit status, as `set -o pipefail` counts. */
+/* Runs it to its end. Returns the exit status, as `set -o pipefail` counts: 128 and its
+ * number if a signal to this process ended it, and `*caught` is then that number. */
 int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *segments,
-             size_t count);
+             size_t count, int *caught);
 
 #endif

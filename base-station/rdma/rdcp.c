@@ -196,15 +196,15 @@ static int refuse_twins(struct place *places, size_t count)
 /* The sources of one chain, of which `first` is the first. */
 static int copy_from(const struct pipe_settings *settings,
                      const struct rdcp_options *options, const struct place *places,
-                     size_t count, size_t first)
+                     size_t count, size_t first, int *caught)
 {
     const struct place *target = &places[count - 1];
     static const char *const modes[] = {"--serve-parts", "--serve-source",
                                         "--serve-sink"};
     struct pipe_segment segments[3] = {
         {.host = target->host, .label = "what is there already"},
-        {.host = places[first].host, .label = places[first].path},
-        {.host = target->host, .label = target->path},
+        {.host = places[first].host, .label = places[first].text},
+        {.host = target->host, .label = target->text},
     };
     int result = 0;
     for (int i = 0; i < 3 && result == 0; i++) {
@@ -219,7 +219,7 @@ static int copy_from(const struct pipe_settings *settings,
         for (int to = 0; to < 3 && result == 0; to++)
             result = add_path(&segments[to].words, places[i].path, places[i].host);
     }
-    int status = result == 0 ? pipe_run(settings, segments, 3) : 1;
+    int status = result == 0 ? pipe_run(settings, segments, 3, caught) : 1;
     for (int i = 0; i < 3; i++)
         words_close(&segments[i].words);
     return status;
@@ -234,13 +234,15 @@ static int copy(const struct pipe_settings *settings, const struct rdcp_options 
         status = place_open(&places[i], texts[i]) < 0 ? 2 : 0;
     size_t chains = status ? 0 : plan(places, count - 1), begun = 0;
     bool refused = status || (chains > 1 && refuse_twins(places, count - 1) < 0);
+    int caught = 0;
     status = refused ? 2 : 0;
-    for (size_t i = 0; i + 1 < count && !refused; i++) {
+    for (size_t i = 0; i + 1 < count && !refused && !caught; i++) {
         if (places[i].chain <= begun)
             continue;
         begun++;
-        int one = copy_from(settings, options, places, count, i);
-        status = one ? one : status;
+        int one = copy_from(settings, options, places, count, i, &caught);
+        if (one)
+            status = caught ? 128 + caught : one == 2 ? 2 : 1;
     }
     for (size_t i = 0; i < count && places; i++)
         place_close(&places[i]);

@@ -69,13 +69,22 @@ static int read_segments(struct segment *parsed, struct pipe_segment *segments,
     return 0;
 }
 
+static int check_sync(const struct pipe_settings *settings, enum leash_middle last,
+                      const char *text)
+{
+    if (!settings->sync || last == LEASH_WRITE || last == LEASH_APPEND)
+        return 0;
+    return refuse(text, "--sync needs a file that is written: >FILE or >>FILE last");
+}
+
 static int run(const struct pipe_settings *settings, char **texts, size_t count)
 {
     struct segment *parsed = calloc(count, sizeof *parsed);
     struct pipe_segment *segments = calloc(count, sizeof *segments);
-    int status = 2;
-    if (parsed && segments && read_segments(parsed, segments, texts, count) == 0)
-        status = pipe_run(settings, segments, count);
+    int status = 2, caught;
+    if (parsed && segments && read_segments(parsed, segments, texts, count) == 0 &&
+        check_sync(settings, segments[count - 1].middle, texts[count - 1]) == 0)
+        status = pipe_run(settings, segments, count, &caught);
     for (size_t i = 0; i < count && parsed && segments; i++) {
         words_close(&segments[i].words);
         segment_close(&parsed[i]);

@@ -1,0 +1,73 @@
+"""How rdcp ends: a signal ends all of it; else what fails is a 1, with a line."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.near import NearSsh
+from tests.rdma.running import Tools
+
+pytestmark = pytest.mark.e2e
+TELLS = 'echo "$1" >>asked\n'
+FAILS = '[ "$1" != gone ] || exit 255\n'
+
+
+@pytest.fixture
+def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
+    running = Tools(rdma_tools, NearSsh(tmp_path, TELLS + FAILS), tmp_path)
+    yield running
+    running.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_before_the_next_machine(
+    tools: Tools, number: signal.Signals
+) -> None:
+    (tools.place / "big").write_bytes(os.urandom(8_000_000))
+    (tools.place / "small").touch()
+    (tools.place / "to").mkdir()
+    row = ["--rate", "1M", "host1:big", "host2:small", "to"]
+    process = tools.start("rdcp", *row)
+    part = tools.place / "to" / ".big.rdcp-part"
+    until = time.monotonic() + 20
+    while not part.exists():
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(number)
+    process.communicate(timeout=20)
+    assert process.returncode == 128 + number
+    assert (tools.place / "asked").read_text() == "host1\n"
+    assert not (tools.place / "to" / "small").exists()
+
+
+def test_the_others_go_on_when_one_machine_is_gone(tools: Tools) -> None:
+    (tools.place / "there").write_bytes(b"there")
+    (tools.place / "to").mkdir()
+    ended = tools.run("rdcp", "gone:x", "host1:there", "to")
+    assert ended.returncode == 1, ended.stderr
+    says = b"rdcp: segment 2 (gone:x): no session: ssh ended with status 255\n"
+    assert ended.stderr == says
+    assert (tools.place / "to" / "there").read_bytes() == b"there"
+
+
+def test_a_home_that_cannot_be_reached_is_named(tools: Tools) -> None:
+    ended = tools.run("rdcp", "-r", "gone:", "to")
+    assert ended.returncode == 1
+    assert b"segment 2 (gone:): no session" in ended.stderr
+
+
+def test_tools_that_are_not_there(tools: Tools) -> None:
+    ended = tools.run("rdcp", "--remote-path", "/no/where", "host1:x", "to")
+    assert ended.returncode == 1
+    assert b"no rdrecv found there" in ended.stderr
+
+
+def test_an_option_that_is_no_good_is_bad_usage(tools: Tools) -> None:
+    (tools.place / "x").touch()
+    ended = tools.run("rdcp", "--chunk", "none", "x", "host1:y")
+    assert ended.returncode == 2
+    assert b'--chunk "none"' in ended.stderr
