@@ -9,6 +9,7 @@
 #include "records.h"
 
 #define TIMEOUT_LEAST_S 1.5
+#define LIMIT_LEAST_S 0.001
 
 #define COMMON_USAGE                                                                   \
     "  --key-file FILE, --key-fd N   the shared secret (or RDPIPE_KEY)\n"              \
@@ -142,7 +143,9 @@ static int take_seconds(const char *name, const char *text, double least,
         return refuse(trouble, what, text, "seconds, at most 1000000");
     if (value > 0 && value < least)
         return refuse(trouble, what, text,
-                      "0, or at least 1.5: a heartbeat comes every second");
+                      least == TIMEOUT_LEAST_S
+                          ? "0, or at least 1.5: a heartbeat comes every second"
+                          : "0, or at least 0.001");
     *into_ms = (int64_t)(value * 1000);
     return 0;
 }
@@ -217,9 +220,10 @@ static int take_option(struct options *options, int option, const char *name,
     case OPTION_CHECKSUM: return take_checksum(options, optarg, trouble);
     case OPTION_TIMEOUT:
         return take_seconds(name, optarg, TIMEOUT_LEAST_S, &options->timeout_ms, trouble);
-    case OPTION_IDLE: return take_seconds(name, optarg, 0, &options->idle_ms, trouble);
+    case OPTION_IDLE:
+        return take_seconds(name, optarg, LIMIT_LEAST_S, &options->idle_ms, trouble);
     case OPTION_CONNECT:
-        return take_seconds(name, optarg, 0, &options->connect_ms, trouble);
+        return take_seconds(name, optarg, LIMIT_LEAST_S, &options->connect_ms, trouble);
     default: return take_size(options, option, name, trouble);
     }
 }

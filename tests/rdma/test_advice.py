@@ -98,6 +98,12 @@ class TestWhereTo:
         advises(run(ends, "rdsend", "localhost", port), 2, f'"{port}"', "65535")
 
 
+@pytest.mark.parametrize("option", ["--connect-timeout", "--idle-timeout"])
+def test_a_time_that_would_be_for_ever(ends: Ends, option: str) -> None:
+    ended = run(ends, "rdsend", option, "0.0005", "localhost", "9")
+    advises(ended, 2, f'{option} "0.0005"', "0, or at least 0.001")
+
+
 class TestKeys:
     def test_none(self, ends: Ends) -> None:
         for tool, words in (("rdsend", ["localhost", "9"]), ("rdrecv", ["0"])):
@@ -250,6 +256,7 @@ class TestTools:
             ([">out", "cat"], '">out": only the last segment'),
             (["cat", ">a\nb", "cat"], '">a\\nb": only the last segment'),
             (["--via", "host1=-x", "cat"], '"host1=-x": not HOST=ADDRESS'),
+            (["--sync", "<in", "cat >f"], '"cat >f": --sync needs a file'),
         ],
     )
     def test_rdpipe(self, tools: Tools, words: list[str], says: str) -> None:
