@@ -186,6 +186,8 @@ int part_open(int folder, const char *name, const struct tree_record *record,
         (record->from || write_note(folder, name, record) == 0))
         return fd;
     *why = reason(path, errno);
+    if (fd >= 0 && !record->from)
+        part_drop(folder, name); /* nothing to go on with */
     if (fd >= 0)
         close(fd);
     return -1;

@@ -33,6 +33,7 @@ struct sink {
     struct tree_base base;        /* where the names at the top go */
     struct folder stack[DEPTH_MOST];
     int depth;
+    uint64_t skipped; /* folders within each other that are too deep for the stack */
     struct tree_record file; /* the one being received */
     int file_fd;             /* -1: none, or given up */
     struct tree_made made;
@@ -43,6 +44,8 @@ struct sink {
 
 static int here(const struct sink *sink)
 {
+    if (sink->skipped)
+        return -1;
     return sink->depth ? sink->stack[sink->depth - 1].fd : sink->base.fd;
 }
 
@@ -154,8 +157,10 @@ static int take_enter(struct sink *sink, const struct tree_record *record)
     int parent = here(sink);
     struct folder *folder = &sink->stack[sink->depth];
     if (sink->depth == DEPTH_MOST) {
-        fprintf(stderr, "rdcp: the stream: more than %d folders deep\n", DEPTH_MOST);
-        return -1;
+        if (parent >= 0)
+            complain(sink, name, "too deep, and so is all that is in it");
+        sink->skipped++;
+        return 0;
     }
     if (!*name && sink->depth)
         return refuse("a folder below DST without a name");
@@ -186,6 +191,10 @@ static int take_leave(struct sink *sink)
 {
     if (!sink->depth)
         return refuse("it leaves a folder that it did not enter");
+    if (sink->skipped) {
+        sink->skipped--;
+        return 0;
+    }
     struct folder *folder = &sink->stack[--sink->depth];
     struct timespec times[2] = {timespec_of(folder->attributes.atime_ns),
                                 timespec_of(folder->attributes.mtime_ns)};
@@ -373,22 +382,14 @@ static int take(struct sink *sink, const struct tree_record *record)
     if (inside != (record->kind == TREE_DATA || record->kind == TREE_WHOLE))
         return refuse("a record where it does not belong");
     switch (record->kind) {
-    case TREE_ENTER:
-        return take_enter(sink, record);
-    case TREE_LEAVE:
-        return take_leave(sink);
-    case TREE_FILE:
-        take_file(sink, record);
-        return 0;
-    case TREE_DATA:
-        take_data(sink, record);
-        return 0;
+    case TREE_ENTER: return take_enter(sink, record);
+    case TREE_LEAVE: return take_leave(sink);
+    case TREE_FILE: take_file(sink, record); return 0;
+    case TREE_DATA: take_data(sink, record); return 0;
+    case TREE_LINK: take_link(sink, record); return 0;
     case TREE_WHOLE:
         take_whole(sink, record);
         sink->file.kind = 0;
-        return 0;
-    case TREE_LINK:
-        take_link(sink, record);
         return 0;
     case TREE_END:
         if (sink->depth)

@@ -298,6 +298,30 @@ def test_a_part_that_cannot_be_is_named(tools: Tools, there: str) -> None:
     assert not (tools.place / "h").exists()
 
 
+def test_a_part_that_cannot_have_its_note_is_not_left(tools: Tools) -> None:
+    (tools.place / "a").write_bytes(b"x" * (1 << 20))
+    (tools.place / ".h.rdcp-from").mkdir()
+    ended = tools.run("rdcp", "a", "h")
+    assert ended.returncode == 1
+    assert b"rdcp: h: cannot write .h.rdcp-part: " in ended.stderr
+    assert sorted(os.listdir(tools.place)) == [".h.rdcp-from", "a"]
+
+
+def test_a_tree_that_is_too_deep_fails_alone(tools: Tools) -> None:
+    names = ["top"] + ["d"] * 520
+    enter = struct.pack("<I36x", 0o755)
+    stream = start() + b"".join(record(ENTER, enter, n.encode()) for n in names)
+    stream += file_of(0, b"deep") + record(WHOLE, struct.pack("<IIQ", 1, 0, 0))
+    stream += record(LEAVE) * len(names)
+    stream += file_of(0, b"beside") + record(WHOLE, struct.pack("<IIQ", 1, 0, 0))
+    ended = sink(tools, stream + record(END, bytes(24)))
+    assert ended.returncode == 1
+    assert ended.stderr.count(b"\n") == 1 and b"too deep" in ended.stderr
+    assert (tools.place / "beside").exists()
+    deepest = tools.place.joinpath("top", *names[1:512])
+    assert deepest.is_dir() and not any(deepest.iterdir())
+
+
 def test_no_note_is_left_of_a_file_that_was_longer(tools: Tools) -> None:
     (tools.place / "a").write_bytes(b"short")
     (tools.place / ".h.rdcp-part").write_bytes(b"x" * 10**6)
