@@ -193,48 +193,6 @@ static bool device_here(const struct options *options, struct trouble *trouble)
     return found || !any; /* without any, what follows says so */
 }
 
-/* A RoCE GID is an address of the device's network interface: --gid-index chooses the
- * address that this end uses. */
-static int gid_address(const struct options *options, struct sockaddr_storage *into,
-                       struct trouble *trouble)
-{
-    char name[64];
-    union ibv_gid gid;
-    const char *colon = options->device ? strchr(options->device, ':') : NULL;
-    int port = colon ? atoi(colon + 1) : 1, result = -1;
-    snprintf(name, sizeof name, "%.*s",
-             options->device ? (int)strcspn(options->device, ":") : 0,
-             options->device ? options->device : "");
-    struct ibv_device **devices = ibv_get_device_list(NULL);
-    for (int i = 0; devices && devices[i] && result < 0; i++) {
-        if (name[0] && strcmp(ibv_get_device_name(devices[i]), name) != 0)
-            continue;
-        struct ibv_context *context = ibv_open_device(devices[i]);
-        if (context)
-            result = ibv_query_gid(context, (uint8_t)port, options->gid_index, &gid);
-        if (context)
-            ibv_close_device(context);
-    }
-    if (devices)
-        ibv_free_device_list(devices);
-    if (result < 0)
-        return troubled(trouble, EXIT_FAULT, "no device%s%s with GID index %d",
-                        name[0] ? " " : "", name, options->gid_index);
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6};
-    memcpy(&six.sin6_addr, gid.raw, sizeof gid.raw);
-    if (IN6_IS_ADDR_UNSPECIFIED(&six.sin6_addr))
-        return troubled(trouble, EXIT_FAULT,
-                        "GID index %d is empty: see the device's gids folder in /sys",
-                        options->gid_index);
-    struct sockaddr_in four = {.sin_family = AF_INET};
-    memcpy(&four.sin_addr, gid.raw + 12, 4);
-    if (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
-        memcpy(into, &four, sizeof four);
-    else
-        memcpy(into, &six, sizeof six);
-    return 0;
-}
-
 static struct rdma_conn_param parameters(void)
 {
     return (struct rdma_conn_param){
@@ -268,9 +226,14 @@ static int resolve(struct rdma_event_channel *events, struct rdma_cm_id *id,
     struct sockaddr_storage local, to = {0};
     int limit_ms = (int)(end_ms - now_ms());
     if (options->gid_index >= 0) {
-        if (gid_address(options, &local, trouble) < 0)
+        if (verbs_gid_address(options, &local, trouble) < 0)
             return -1;
         from = (struct sockaddr *)&local;
+        if (from->sa_family != address->sa_family)
+            return troubled(trouble, EXIT_FAULT,
+                            "GID index %d is %s address, and that is not",
+                            options->gid_index,
+                            from->sa_family == AF_INET6 ? "an IPv6" : "an IPv4");
     }
     memcpy(&to, address,
            address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
@@ -358,7 +321,7 @@ struct verbs_listener *verbs_listen(const struct sockaddr *bound,
     listener->credits = credits;
     uint16_t port = net_port(bound);
     if (!device_here(options, trouble) ||
-        (options->gid_index >= 0 && gid_address(options, &address, trouble) < 0)) {
+        (options->gid_index >= 0 && verbs_gid_address(options, &address, trouble) < 0)) {
         verbs_listener_close(listener);
         errno = ENODEV;
         return NULL;

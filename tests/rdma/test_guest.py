@@ -163,6 +163,40 @@ class TestWhichTransport:
         assert done.returncode == 1 and says in done.stderr
 
 
+class TestWhichDevice:
+    def test_the_one_that_is_named(self, ends: Ends) -> None:
+        device = [*RDMA, "--device", "rxe0:1"]
+        receiver = ends.receive("out", options=device)
+        ended = ends.send("/etc/hostname", options=device).ended()
+        assert ended.status == receiver.ended().status == 0, ended
+
+    def gid(self, ends: Ends, kind: str) -> list[str]:
+        """Options for the one that is an address of this kind."""
+        find = f"grep -ls '{kind}' /sys/class/infiniband/rxe0/ports/1/gids/*; true"
+        path = ends.receiver.check(find).split()[0]
+        return [*RDMA, "--gid-index", path.rpartition("/")[2]]
+
+    def test_an_ipv4_gid(self, ends: Ends) -> None:
+        options = self.gid(ends, ":ffff:0a00:0001")
+        receiver = ends.receive("out", options=options)
+        ended = ends.send("/etc/hostname", options=options).ended()
+        assert ended.status == receiver.ended().status == 0, ended
+
+    def test_a_link_local_gid(self, ends: Ends) -> None:
+        options = self.gid(ends, "^fe80:")
+        show = "ip -6 -o address show dev eth1 scope link | awk '{print $4}'"
+        address = ends.receiver.check(show).partition("/")[0]
+        receiver = ends.receive("out", options=options)
+        sender = ends.send("/etc/hostname", options=options, host=f"{address}%eth1")
+        ended = sender.ended()
+        assert ended.status == receiver.ended().status == 0, ended
+
+    def test_a_gid_of_another_family(self, ends: Ends) -> None:
+        options = self.gid(ends, "^fe80:")
+        ended = ends.send("/etc/hostname", options=options, port="4444").ended()
+        assert ended.status == 1 and "is an IPv6 address, and that is not" in ended.err
+
+
 class TestStrangers:
     def test_a_wrong_key_ends_nothing(self, ends: Ends) -> None:
         receiver = ends.receive("out")
@@ -302,6 +336,25 @@ def test_rdcp_over_rdma(ends: Ends) -> None:
     )
     assert done.returncode == 0 and "over rdma" in done.stderr, done
     ends.sender.check("cd /dev/shm; diff -r --no-dereference tree to")
+
+
+MEMCHECK = (
+    "valgrind -q --error-exitcode=99 --leak-check=full"
+    " --errors-for-leak-kinds=definite,indirect"
+)
+
+
+@pytest.mark.parametrize("checked", ["rdsend", "rdrecv"])
+def test_no_error_of_memory(ends: Ends, checked: str) -> None:
+    ends.sender.check("head -c 100001 /dev/urandom >/dev/shm/in")
+    slow = [*RDMA, "--timeout", "60"]
+    wraps = {checked: MEMCHECK}
+    receiver = ends.receive("out", options=slow, wrap=wraps.get("rdrecv", ""))
+    slow += ["--connect-timeout", "60"]
+    sender = ends.send("in", options=slow, wrap=wraps.get("rdsend", ""))
+    one, other = sender.ended(150), receiver.ended()
+    assert one.status == other.status == 0, (one, other)
+    ends.receiver.check("cmp /dev/shm/in /dev/shm/out")
 
 
 def test_speed_beside_perftest(ends: Ends) -> None:
