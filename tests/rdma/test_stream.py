@@ -6,6 +6,7 @@ import socket
 import stat
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -258,6 +259,17 @@ def test_rate_and_statistics(ends: Ends) -> None:
     assert said["transport"] == "tcp" and said["bytes_per_s"] <= 2_100_000
     assert "Bandwidth" in ended.err
     assert json.loads(receiver.ended().err)["bytes"] == 1_000_000
+
+
+def test_what_a_pause_would_have_allowed_is_lost(ends: Ends) -> None:
+    receiver = ends.receive()
+    line = "sleep 1; head -c 600000 /dev/zero"
+    ends.send("--", "sh", "-c", line, options=["--rate", "600000"])
+    assert receiver.process.stdout
+    os.read(receiver.process.stdout.fileno(), 1)
+    since_s = time.monotonic()
+    assert len(receiver.ended().out) == 599_999
+    assert time.monotonic() - since_s > 0.6  # and not at once
 
 
 class TestKeys:
