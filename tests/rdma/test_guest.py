@@ -344,8 +344,11 @@ MEMCHECK = (
 )
 
 
+@pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.parametrize("checked", ["rdsend", "rdrecv"])
 def test_no_error_of_memory(ends: Ends, checked: str) -> None:
+    """On an emulated processor: a minute each, and a proof in time only if alone."""
     ends.sender.check("head -c 100001 /dev/urandom >/dev/shm/in")
     slow = [*RDMA, "--timeout", "60"]
     wraps = {checked: MEMCHECK}
