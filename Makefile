@@ -15,7 +15,7 @@ help:
 	@echo "make run       a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
 	@echo "               PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
 	@echo "               RECORDINGS=DIR where it records (~/.local/state/fpvcar/recordings)"
-	@echo "make test      every test: units, processes, a real browser (about 18 minutes)"
+	@echo "make test      every test: units, processes, a real browser (about 20 minutes)"
 	@echo "make check     format, lint, types: Python, page, shell, C"
 	@echo "make bench     what it does on this machine, in figures; ONLY=video RUNS=30"
 	@echo "make soak      what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
