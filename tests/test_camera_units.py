@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from fpvcar import config, h264, profiles
-from fpvcar.camera import Plain, Records, argv_of
+from fpvcar.camera import argv_of
+from fpvcar.camera_units import Plain, Records
 from fpvcar.h264 import AccessUnit
 from fpvcar.wire.records import pack_record
 from tests.video_source import decode, encode

@@ -1,11 +1,8 @@
 """Runs the camera program, yields its access units, restarts it, says what is wrong.
 
-    child's stdout -> CameraProcess -> Records | AnnexB -> AccessUnit -> on_unit
+    child's stdout -> CameraProcess -> Records | Plain -> AccessUnit -> on_unit
 
-Framed programs (`fpvcar camera ...`) write wire records and take "key" and
-"bitrate N" on stdin. Plain ones write Annex B; their units are cut after 2 ms of
-silence of the pipe and stamped when their first byte arrives, so their pictures are
-older than their stamps by what the camera and its encoder took.
+Framed programs (`fpvcar camera ...`) take "key" and "bitrate N" on stdin.
 """
 
 import asyncio
@@ -16,17 +13,14 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from fpvcar import h264
 from fpvcar.camera_process import CameraProcess
+from fpvcar.camera_units import Plain, Records, Splitter
 from fpvcar.config import ConfigError, Profile
 from fpvcar.h264 import AccessUnit
-from fpvcar.wire.records import RECORD_HEADER, parse_record_header
 from fpvcar.wire.refusing import WireError
 
-IDLE_S, IDLE_MOST_S = 0.002, 0.016
-"""Silence that ends a plain unit; doubled each time it tore one."""
 SILENCE_S = 2.0
 START_S = 30.0
 """To the first byte; picamera2 needs 20 s to start on a Pi Zero."""
@@ -62,75 +56,6 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
     }
     words = [str(word) for pair in options.items() for word in pair]
     return [sys.executable, "-m", "fpvcar.bench.camera", *words], True
-
-
-class Splitter(Protocol):
-    """Bytes of a camera program -> access units. Raises WireError: not its format."""
-
-    idle_s: float | None
-
-    def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:
-        """What is whole after these bytes, which came at `now_us`."""
-
-    def idle(self) -> list[AccessUnit]:
-        """What is whole because nothing came for `idle_s`."""
-
-
-class Records:
-    """Length-prefixed records, as wire/records.py draws them."""
-
-    def __init__(self) -> None:
-        self.idle_s: float | None = None
-        self._buffer = bytearray()
-        self._sets = h264.ParameterSets()
-
-    def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:
-        """Stamps lie never in the future, as the page's clock is ours."""
-        self._buffer += data
-        units = []
-        head = RECORD_HEADER.size
-        while len(self._buffer) >= head:
-            length, key, capture_us = parse_record_header(bytes(self._buffer[:head]))
-            if len(self._buffer) < head + length:
-                break
-            unit = bytes(self._buffer[head : head + length])
-            del self._buffer[: head + length]
-            unit = self._sets.ahead_of(unit) if key else unit
-            units.append(AccessUnit(key, min(capture_us, now_us), unit))
-        return units
-
-    def idle(self) -> list[AccessUnit]:
-        """Records need no silence."""
-        return []
-
-
-class Plain:
-    """Annex B with nothing around it."""
-
-    def __init__(self) -> None:
-        self.idle_s: float | None = IDLE_S
-        self._splitter = h264.AnnexB()
-        self._torn = 0
-        self._first_us = 0
-
-    def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:
-        """Each unit has the time at which its first byte came."""
-        if not self._splitter.begun:
-            self._first_us = now_us
-        units = []
-        for unit in self._splitter.feed(data):
-            units.append(AccessUnit(h264.is_key(unit), self._first_us, unit))
-            self._first_us = now_us
-        if self._splitter.torn > self._torn:
-            self._torn = self._splitter.torn
-            self.idle_s = min(IDLE_MOST_S, 2 * (self.idle_s or IDLE_S))
-            log.info("a unit was torn; units now end after %.3f s", self.idle_s)
-        return units
-
-    def idle(self) -> list[AccessUnit]:
-        """The open unit, if there is one."""
-        unit = self._splitter.flush()
-        return [AccessUnit(h264.is_key(unit), self._first_us, unit)] if unit else []
 
 
 class Camera:

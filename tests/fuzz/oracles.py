@@ -21,7 +21,7 @@ from fpvcar import access, h264, paths, profiles
 from fpvcar.bench.camera import BITRATES
 from fpvcar.bench.camera import Control as CameraControl
 from fpvcar.bench.pigpiod.protocol import Oversize, Parser, Request, Wait, encode_reply
-from fpvcar.camera import Plain, Records, Splitter
+from fpvcar.camera_units import Plain, Records, Splitter
 from fpvcar.config import ConfigError
 from fpvcar.drive_socket import Closing
 from fpvcar.h264 import AccessUnit

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from fpvcar.bench.pigpiod.protocol import REQUEST, Cmd
-from fpvcar.camera import Records
+from fpvcar.camera_units import Records
 from tests.bench.memory import resident_mb
 from tests.pigpiod_fixture import emulator
 
