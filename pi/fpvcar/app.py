@@ -66,26 +66,39 @@ class Running:
         self.profile, self.options = profile, options
         self.state_directory = household.state_directory()
         self.tls = self._tls()
+        directory = household.recordings_directory(profile.recording.directory)
+        self._make_video()
+        self._make_senses(directory)
+        self._make_control()
+        self._make_recorder(directory)
+        self._make_server()
+
+    def _make_video(self) -> None:
+        profile, soc = self.profile, self.options.soc
         self.stream = Stream(most_bitrate=profile.camera.bitrate)
-        argv, framed = argv_of(profile, options.soc)
+        argv, framed = argv_of(profile, soc)
         self.camera = Camera(argv, framed, self._picture)
         self.stream.source = self.camera
+
+    def _make_senses(self, disk: Path) -> None:
+        profile, soc = self.profile, self.options.soc
         self.panel = Panel(profile)
         self.ranges = Ranges(profile)
-        looks = depth_eye.argv_of(profile.depth, options.soc)
+        looks = depth_eye.argv_of(profile.depth, soc)
         self.eye = DepthEye(looks, self.ranges.depth)
         self.fuel = Fuel(profile)
-        recordings = household.recordings_directory(profile.recording.directory)
-        self.health = HealthThread(Machine(disk=recordings))
+        self.health = HealthThread(Machine(disk=disk))
         self.senses = Senses(self.ranges, self.fuel, self.health)
+
+    def _make_control(self) -> None:
         self.wheels = WheelsClient(
-            options.runtime / "wheels.sock",
+            self.options.runtime / "wheels.sock",
             on_answer=lambda answer: self.control.wheels_answer(answer),
             on_state=lambda state: self.control.wheels_state(state),
         )
         self.keeper = Keeper(self.state_directory)
         self.control = Control(
-            profile,
+            self.profile,
             send=self.wheels.send,
             picture_age_s=self.camera.age_s,
             volts=lambda: self.fuel.volts(time.monotonic()),
@@ -94,15 +107,20 @@ class Running:
             left=self.keeper.left,
         )
         self.control.keep = self.keeper.put
+        self.control.weak = self.health.weak
+
+    def _make_recorder(self, directory: Path) -> None:
         self.desk = Desk(
-            profile,
-            recordings,
+            self.profile,
+            directory,
             Parts(self.ranges.told, self.senses.battery, self._health,
                   self.camera.request_key, tuple(self.panel.buttons)),
         )  # fmt: skip
         self.control.watcher = self.desk.feed.step
-        self.control.weak = self.health.weak
         self.panel.watcher = self.desk.feed.panel
+
+    def _make_server(self) -> None:
+        profile, recorded = self.profile, self.desk.feed.told
         door = access.Door(household.load_codes(self.state_directory))
         self.hub = Hub(
             profile, self.control, door, self.panel, self.camera, self.senses,
@@ -112,7 +130,6 @@ class Running:
             self.control, self.senses, self.stream, self.camera, self.hub,
             pins=lambda: self.panel.state,
         )  # fmt: skip
-        recorded = self.desk.feed.told
         self.metrics.more.append(lambda now_s: figures.metrics(recorded))
         self.metrics.more_faults.append(lambda now_s: figures.faults(recorded))
         limits = profile.server
