@@ -329,7 +329,7 @@ def test_the_house_tells_the_book() -> None:
         assert again == gate.Decision(*one.decision())  # type: ignore[arg-type]
 
 
-def test_who_may_drive_may_record() -> None:
+def test_who_may_drive_may_mark_and_a_grown_up_switches() -> None:
     car = Car()
     house = House(book=car.feed)
     ann = house.visitor("Ann")
@@ -339,8 +339,12 @@ def test_who_may_drive_may_record() -> None:
         eve.say(message)
     assert car.feed.told().on and len(car.said(format.EVENT)) == 1, "she sat down"
     ann.say(up.SetRecording(False))
+    assert car.feed.told().on, "a driver's page without the grown-ups' code"
+    assert ann.errors()[-1].what == "only a grown-up turns recording on or off"
+    mum = house.visitor("Mum", code="grownups")
+    mum.say(up.SetRecording(False))
     assert not car.feed.told().on
-    ann.say(up.SetRecording(True))
+    mum.say(up.SetRecording(True))
     ann.say(up.Mark("here"))
     ann.say(up.Keep())
     names = [one.name for one in car.said(format.EVENT)

@@ -17,7 +17,7 @@ export const STATIC = {
   tilt: 'Steer by tilting',
   tiltCentre: 'This is straight ahead',
   grownUps: 'Grown-ups',
-  grownUpsLocked: 'Speed limit, guard and taking the wheel are behind the grown-up code.',
+  grownUpsLocked: 'Speed limit, guard, recording on and off, and taking the wheel are behind the grown-up code.',
   enterGrownUp: 'Enter the grown-up code',
   limitLabel: 'Speed limit',
   takeNow: 'Take the wheel now',

@@ -1,5 +1,5 @@
-/** The recorder on the page: a dot, on and off, keep the last minute, a mark. It comes with
- * the drawer, after the first screen. */
+/** The recorder on the page: a dot, on and off (a grown-up's), keep the last minute, a
+ * mark. It comes with the drawer, after the first screen. */
 
 import {button, byId, make, mark, say, show} from './dom.js';
 import {LATER} from './laterwords.js';
@@ -103,6 +103,7 @@ export class RecorderPanel {
     mark(this.dot, 'aria-label', LATER.recorder.tones[tone]);
     mark(this.dot, 'title', LATER.recorder.tones[tone]);
     say(this.says, text);
+    show(this.onOff, state.grown_up);
     say(this.onOff, now.on ? LATER.recorder.turnOff : LATER.recorder.turnOn);
     if (news) toast(news, alarm ? 'warn' : 'calm');
     this.last = now;

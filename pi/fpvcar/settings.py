@@ -93,7 +93,8 @@ class Settings:
         self, session: Session, said: up.SetRecording | up.Keep | up.Mark,
         now_s: float,
     ) -> None:  # fmt: skip
-        """Recording, keeping the last minute, marks: for whoever may drive."""
+        """Keeping the last minute and marks: for whoever may drive. On and off: a
+        grown-up's, as a child that stops the recorder loses what it drives."""
         if not session.rights.drive:
             session.deny(
                 Error("you may only watch", "record", "", "enter the drive code"),
@@ -103,12 +104,21 @@ class Settings:
             most = f"{PUSHES_PER_S:g} a second"
             session.deny(Error("too many pushes", "record", most, "wait"), now_s)
         elif isinstance(said, up.SetRecording):
-            self._book.switch(said.on, session.name)
+            self._switch(session, said.on, now_s)
         elif isinstance(said, up.Keep):
             self._book.keep(session.name)
         else:
             self._book.mark(said.text, session.name)
         self._changed()
+
+    def _switch(self, session: Session, on: bool, now_s: float) -> None:
+        if session.rights.grown_up:
+            self._book.switch(on, session.name)
+        else:
+            session.deny(
+                Error("only a grown-up turns recording on or off", "record", "",
+                      "enter the grown-up code"), now_s,
+            )  # fmt: skip
 
     def handlers(self) -> dict[type, Callable[..., None]]:
         """Who answers which message."""

@@ -1,5 +1,6 @@
 """What the browser tests know about the page: a few words, in one place."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page
 
-from tests.e2e.harness import PinWatch, wait_for
+from tests.e2e.harness import PinWatch, RunningBench, wait_for
 
 GAMEPAD = """
 window.pad = {id: 'Test Pad', index: 0, connected: true, mapping: 'standard',
@@ -52,6 +53,20 @@ def opened(page: Page, url: str) -> Page:
     page.goto(url)
     until(page, "window.fpvcar?.video.shown > 5 && window.fpvcar.state?.role", 20.0)
     return page
+
+
+def grown_up(page: Page, bench: RunningBench) -> None:
+    """The drawer with the grown-ups' part open."""
+    code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
+    if not page.locator("#menu").is_visible():
+        page.locator("#link-chip").click()
+    page.locator("#grown-code").click()
+    page.locator("#code").fill(code)
+    page.keyboard.press("Enter")
+    until(page, "window.fpvcar.state.grown_up")
+    if not page.locator("#menu").is_visible():
+        page.locator("#link-chip").click()
+    page.locator("#guard").wait_for(state="visible")
 
 
 def at_the_wheel(page: Page, url: str) -> Page:

@@ -15,6 +15,7 @@ from tests.e2e.seat import (
     at_the_wheel,
     drives,
     go_on,
+    grown_up,
     holds,
     opened,
     probe,
@@ -234,19 +235,10 @@ def test_one_drives_many_watch_everybody_stops(
 def test_a_grown_up_takes_the_wheel(
     seat: Page, browser: Browser, bench: RunningBench
 ) -> None:
-    import json
-
-    codes = json.loads((bench.state / "codes.json").read_text())
     context = browser.new_context()
     mum = opened(context.new_page(), bench.url)
     seat.keyboard.down("ArrowUp")
-    mum.locator("#link-chip").click()
-    mum.locator("#grown-code").click()
-    mum.locator("#code").fill(codes["grown_up"])
-    mum.keyboard.press("Enter")
-    until(mum, "window.fpvcar.state.grown_up")
-    if not mum.locator("#grown-take").is_visible():
-        mum.locator("#link-chip").click()
+    grown_up(mum, bench)
     mum.locator("#grown-take").click()
     until(mum, "window.fpvcar.state.role === 'driver'")
     with bench.watch() as watch:

@@ -1,6 +1,5 @@
 """The collision guard at the wheel: what it does, says and sounds like; /healthz."""
 
-import json
 import signal
 import urllib.error
 import urllib.request
@@ -10,7 +9,7 @@ from playwright.sync_api import Page
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.seat import at_the_wheel, drives, until
+from tests.e2e.seat import at_the_wheel, drives, grown_up, until
 
 pytestmark = pytest.mark.e2e
 # The guard is as the bench's profile has it, and not as other tests want it.
@@ -46,19 +45,6 @@ def metric(bench: RunningBench, name: str, **labels: str) -> float | None:
     return None
 
 
-def unlock(page: Page, bench: RunningBench) -> None:
-    """The grown-ups' part of the drawer."""
-    code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
-    page.locator("#link-chip").click()
-    page.locator("#menu").wait_for(state="visible")
-    page.locator("#grown-code").click()
-    page.locator("#code").fill(code)
-    page.keyboard.press("Enter")
-    until(page, "window.fpvcar.state.grown_up")
-    page.locator("#link-chip").click()
-    page.locator("#guard").wait_for(state="visible")
-
-
 def reverses(page: Page, reached: str) -> None:
     """Holds the key down until it is so; again where a busy machine was silent."""
     drives(
@@ -82,7 +68,7 @@ def test_reversing_at_a_wall(page: Page, bench: RunningBench) -> None:
     assert page.evaluate("window.beeps") > 2
     page.keyboard.up("ArrowDown")
     until(page, f"{SAYS} === ''")
-    unlock(page, bench)
+    grown_up(page, bench)
     page.locator("#guard").select_option("warn")
     until(page, "window.fpvcar.state.guard.mode === 'warn'")
     page.keyboard.press("Escape")  # away from the choice, which keys would change

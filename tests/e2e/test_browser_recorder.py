@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 from fpvcar.recording import format, reader
 from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.recording import files
-from tests.e2e.seat import at_the_wheel, until, violations
+from tests.e2e.seat import at_the_wheel, grown_up, until, violations
 
 pytestmark = pytest.mark.e2e
 OPTIONS = (STRIP,)
@@ -37,6 +37,8 @@ def test_a_driver_records_keeps_and_marks(page: Page, bench: RunningBench) -> No
     page.get_by_test_id("mark").fill("it slipped")
     page.get_by_test_id("mark").press("Enter")
     page.get_by_text("Marked.").wait_for()
+    assert not page.get_by_test_id("record-on-off").is_visible(), "a grown-up's"
+    grown_up(page, bench)
     page.get_by_test_id("record-on-off").click()
     until(page, "window.fpvcar.state.recording.on === false")
     assert dot.get_attribute("data-tone") == "off"
