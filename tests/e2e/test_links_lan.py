@@ -24,6 +24,8 @@ OPTIONS = ("--host=0.0.0.0", STRIP)
 MOST, THIRD = 2_000_000, 666_000
 BACK_S = 1.0
 """The aim is 0.42 s: the rest is the machine's."""
+LEAST_FPS, AGE_MS = 10, 400
+"""The aim is 300 ms for every picture: here nine of ten keep it, with a third more."""
 
 
 @pytest.fixture
@@ -78,5 +80,6 @@ def test_a_narrow_link_gets_a_smaller_picture_not_an_older_one(
     ages = probe(far, "video.latencyMs")[-count:]
     lan.widen()
     assert isinstance(wanted, int) and wanted < MOST
-    assert count >= 3 * 8 and statistics.median(ages) < 300, ages
+    assert count >= 3 * LEAST_FPS, f"{count} pictures in 3 s"
+    assert statistics.quantiles(ages, n=10)[-1] < AGE_MS, ages
     wait_for(lambda: status(bench)["bitrate_wanted"] == MOST, "still small", 8.0, 0.1)
