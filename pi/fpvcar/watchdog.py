@@ -9,7 +9,9 @@ when the deadline of the last setpoint passed.
 Only looks count, each for a quarter of a second at most: a process that was stopped,
 a machine that slept or was too busy to run this thread shows it a long time without a
 beat too, but few looks. A loop that holds the interpreter's lock holds this thread as
-well; for that, and for `wheels`, which has no thread, there is the unit's watchdog.
+well, and `wheels` have no such thread: the car stops all the same, by the lease or by
+the dead man, but nothing starts those two again before units with a watchdog of their
+own exist.
 """
 
 import asyncio
