@@ -1,5 +1,6 @@
 """Who is let in, who drives, who stops, and what everybody is told."""
 
+import random
 from typing import Any
 
 import msgspec
@@ -212,14 +213,27 @@ def test_a_driver_who_leaves_stops_the_car_and_keeps_the_seat_for_a_while() -> N
 
 
 def test_ten_thousand_old_commands_move_nothing() -> None:
-    house = House()
-    ann = house.visitor("Ann")
-    ann.drive(0.0)
-    ann.seq = 20_000
-    ann.drive(0.0)
-    for seq in range(10_000):
-        ann.say(up.Drive(seq, house.now_s * 1000.0, 1.0, 1.0))
-    assert house.duties == (0.0, 0.0)
+    """Stale, doubled and reordered full throttle; nothing else holds the car."""
+    house, dice = House(), random.Random(1)
+    ann, stale = house.visitor("Ann"), up.Drive(0, 0.0, 1.0, 1.0)
+    ann.seq = 1_000_000
+    for number in range(10_000):
+        house.now_s += 0.004
+        if number % 10 == 0:  # in time: the measure of this link
+            ann.drive(0.0)
+        now_ms = house.now_s * 1000.0
+        if number % 3 == 0:
+            ann.seq += 1
+            stale = up.Drive(ann.seq, now_ms - 151.0 - dice.random() * 1e6, 1.0, 1.0)
+            ann.say(stale)
+        elif number % 3 == 1:
+            ann.say(stale)
+        else:  # from before the first; its time looks fresh
+            ann.say(up.Drive(dice.randrange(1_000_000), now_ms, 1.0, 1.0))
+        house.control.step()
+        assert house.duties == (0.0, 0.0) and house.hub.stop() is None, number
+    ann.drive(1.0)
+    assert house.duties[0] > 0.0, "it was not their age that was refused"
 
 
 def test_stale_wishes_move_nothing_and_a_stale_neutral_lets_go() -> None:
