@@ -1,7 +1,12 @@
-"""A whole recording in other people's programs: mcap in Python, @mcap/core, PyAV."""
+"""A whole recording in other people's programs: mcap in Python, @mcap/core, PyAV,
+rerun."""
 
 import json
+import os
+import platform
+import re
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,6 +19,9 @@ from mcap_protobuf.decoder import DecoderFactory
 
 from fpvcar.recording import format
 
+HAS_RERUN = platform.machine() == "x86_64"
+"""As pyproject.toml has it."""
+CHANNEL = re.compile(r"^ *\d+ +(/\S+) +(\d+) ", re.MULTILINE)
 JAVASCRIPT = Path(__file__).with_name("web") / "recordings_mcap.js"
 
 
@@ -86,3 +94,30 @@ def by_javascript(path: Path) -> Any:
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def by_rerun(path: Path, scratch: Path) -> Counter[str]:
+    """Messages by topic; its check finds no fault, and the pictures become its video."""
+    said = rerun(scratch, "mcap", "check", "--full", str(path))
+    rows = [line.split() for line in said.splitlines() if " /" in line and "—" in line]
+    assert rows and all(row[0] == "ok" for row in rows), said
+    rerun(scratch, "mcap", "convert", str(path), "-o", str(scratch / "its.rrd"))
+    assert "VideoStream:sample" in rerun(
+        scratch, "rrd", "print", str(scratch / "its.rrd")
+    )
+    info = rerun(scratch, "mcap", "info", str(path))
+    found = {topic: int(count) for topic, count in CHANNEL.findall(info)}
+    return Counter({topic: count for topic, count in found.items() if count})
+
+
+def rerun(scratch: Path, *words: str) -> str:
+    """What it prints. `scratch` is its home: it keeps, and sends, nothing else."""
+    home = {"HOME": str(scratch), "XDG_CONFIG_HOME": str(scratch / "config")}
+    program = Path(sys.executable).with_name("rerun")
+    for line in (("analytics", "disable"), words):
+        done = subprocess.run(
+            [program, *line], env={**os.environ, **home}, capture_output=True,
+            text=True, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    return done.stdout

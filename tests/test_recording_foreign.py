@@ -6,7 +6,7 @@ import pytest
 
 from fpvcar.recording import reader, salvage
 from tests import tapes
-from tests.recording_foreign import by_javascript, by_mcap
+from tests.recording_foreign import HAS_RERUN, by_javascript, by_mcap, by_rerun
 from tests.tapes import Drive, Tape
 
 
@@ -58,3 +58,12 @@ def test_they_see_what_we_see(name: str, request: pytest.FixtureRequest) -> None
     assert theirs["indexed"]["chunks"] == chunks
     assert theirs["indexed"]["metadata"] == ["fpvcar"]
     assert theirs["streamed"]["done"] and theirs["streamed"]["schemas"] >= len(ours)
+
+
+@pytest.mark.skipif(not HAS_RERUN, reason="rerun is not built for this machine")
+@pytest.mark.parametrize("name", ["whole", "recovered"])
+def test_rerun_sees_it_too(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    path: Path = request.getfixturevalue(name)
+    assert by_rerun(path, tmp_path) == by_mcap(path)

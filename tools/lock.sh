@@ -12,4 +12,7 @@ lock() {
         --allow-unsafe --extra bench --extra build "$@" pyproject.toml
 }
 lock --extra dev --upgrade --output-file requirements-dev.lock
+# It loses their markers: the others of them have nothing to install there.
+sed -i -E "s/^(atheris|rerun-sdk)(==[^ ]+) /\1\2 ; platform_machine == 'x86_64' /" \
+    requirements-dev.lock
 lock --constraint requirements-dev.lock --output-file requirements-bench.lock
