@@ -92,17 +92,21 @@ def compared(given: Given, browser: Browser) -> Iterator[Row]:
     yield ours
     aiortc = beside(given, browser, "beside: aiortc, H.264", "baseline_webrtc", "h264")
     yield aiortc
-    yield beside(given, browser, "beside: aiortc, VP8", "baseline_webrtc", "vp8", 1 / 3)
+    vp8 = beside(given, browser, "beside: aiortc, VP8", "baseline_webrtc", "vp8", 1 / 3)
+    yield vp8
     recipe = beside(
         given, browser, "beside: MJPEG, picamera's recipe", "baseline_mjpeg", "recipe"
     )
     yield recipe
-    yield beside(
+    example = beside(
         given, browser, "beside: MJPEG, picamera2's example", "baseline_mjpeg",
         "example", 1 / 3,
     )  # fmt: skip
+    yield example
     yield ratio("video", "ours / aiortc, H.264", ours, aiortc, Aim(0.45))
+    yield ratio("video", "ours / aiortc, VP8", ours, vp8)
     yield ratio("video", "ours / MJPEG, picamera's recipe", ours, recipe, Aim(0.2))
+    yield ratio("video", "ours / MJPEG, picamera2's example", ours, example)
 
 
 def rows(given: Given) -> Iterator[Result]:
