@@ -31,11 +31,18 @@ def processes() -> Iterator[tuple[int, list[str]]]:
             yield int(folder.name), words.split("\0")[:-1]
 
 
-def marked(pid: int, mark: str) -> bool:
+def environment(pid: int) -> list[str]:
+    """Its own: without what it may have from ours."""
     try:
-        return f"{MARK}={mark}".encode() in Path(f"/proc/{pid}/environ").read_bytes()
+        text = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
     except OSError:
-        return False
+        return []
+    ours = {f"{name}={value}" for name, value in os.environ.items()}
+    return [row for row in text.split("\0") if row not in ours]
+
+
+def marked(pid: int, mark: str) -> bool:
+    return f"{MARK}={mark}" in environment(pid)
 
 
 class Far(Protocol):

@@ -1,6 +1,7 @@
 """rdpipe between hosts that are all this machine, over SSH."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.rdma.ends import SLOWNESS
-from tests.rdma.running import Tools
+from tests.rdma.running import MARK, Tools, environment
 
 pytestmark = pytest.mark.e2e
 
@@ -305,11 +306,43 @@ def test_a_link_that_falls_silent_ends_both_sides(tools: Tools) -> None:
     tools.none_left()
 
 
+KEY_LIKE = re.compile(r"[0-9A-Za-z]{32}")
+"""A key that rdpipe makes is 64 hexadecimal digits."""
+
+
+def _shown(tools: Tools, pid: int, words: list[str]) -> str:
+    """What ps tells of a process, without what this test itself put there."""
+    text = "\n".join([*words, *environment(pid)])
+    for ours in (tools.place, tools.folder, tools.environment[MARK]):
+        text = text.replace(str(ours), "")
+    return text
+
+
 def test_the_key_is_on_no_command_line(tools: Tools) -> None:
     process = _chain(tools)
-    words = [word for row in tools.ours().values() for word in row]
-    assert not [word for word in words if len(word) >= 32 and word.isalnum()]
+    shown = {pid: _shown(tools, pid, words) for pid, words in tools.ours().items()}
     process.kill()
+    assert sum("ssh" in text for text in shown.values()) >= 2, shown
+    assert not [text for text in shown.values() if KEY_LIKE.search(text)]
+
+
+@pytest.mark.parametrize(
+    ("words", "variables"),
+    [
+        (["sh", "-c", f"read -r line; RDPIPE_KEY={'0a' * 32} exec cat"], {}),
+        (["cat"], {"RDPIPE_KEY": "0a" * 32}),
+    ],
+)
+def test_a_key_that_is_shown_would_be_seen(
+    tools: Tools, words: list[str], variables: dict[str, str]
+) -> None:
+    shows = subprocess.Popen(
+        words, stdin=subprocess.PIPE, env={**tools.environment, **variables}
+    )
+    tools.await_words(*words)
+    shown = _shown(tools, shows.pid, words)
+    shows.communicate()
+    assert KEY_LIKE.search(shown)
 
 
 def test_a_silent_pipe_stays_up_past_every_timeout(tools: Tools) -> None:
