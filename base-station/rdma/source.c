@@ -205,8 +205,12 @@ int source_start(struct source *source, struct trouble *trouble)
 
 bool source_join(struct source *source)
 {
-    if (!source->started || !atomic_load(&source->over))
+    if (!source->started)
         return false;
+    if (!atomic_load(&source->over)) {
+        pthread_detach(source->thread);
+        return false;
+    }
     pthread_join(source->thread, NULL);
     return true;
 }
