@@ -97,7 +97,7 @@ def by_javascript(path: Path) -> Any:
 
 
 def by_rerun(path: Path, scratch: Path) -> Counter[str]:
-    """Messages by topic; its check finds no fault, and the pictures become its video."""
+    """Messages by topic; its check finds no fault, the pictures become its video."""
     said = rerun(scratch, "mcap", "check", "--full", str(path))
     rows = [line.split() for line in said.splitlines() if " /" in line and "—" in line]
     assert rows and all(row[0] == "ok" for row in rows), said
