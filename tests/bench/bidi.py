@@ -61,6 +61,19 @@ class Keys:
         )
 
 
+class Locator:
+    """The first element of a selector."""
+
+    def __init__(self, tab: "Tab", selector: str) -> None:
+        self._tab, self._selector = tab, selector
+
+    def click(self) -> None:
+        """As a script does: no pointer goes there."""
+        self._tab.evaluate(
+            "(selector) => document.querySelector(selector).click()", self._selector
+        )
+
+
 class Tab:
     """One browsing context of a Firefox."""
 
@@ -111,6 +124,10 @@ class Tab:
         if result["type"] == "exception":
             raise RuntimeError(result["exceptionDetails"]["text"])
         return json.loads(result["result"].get("value", "null"))
+
+    def locator(self, selector: str) -> Locator:
+        """What can be clicked."""
+        return Locator(self, selector)
 
     def wait_for_timeout(self, milliseconds: float) -> None:
         """Waits."""

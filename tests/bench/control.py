@@ -5,27 +5,37 @@ from typing import Any
 
 from tests.bench.rig import Given, opened, running, say, wall_ahead_ms
 from tests.bench.rows import Aim, Result, row
-from tests.e2e.harness import RunningBench, wait_for
-from tests.e2e.seat import until
+from tests.e2e.harness import PinWatch, RunningBench
+from tests.e2e.seat import drives, stands, until
+
+
+def press_ms(page: Any, watch: PinWatch) -> float:
+    """One key press to PWM at the pin. What held the car is waited for, not counted.
+    `page`: Playwright's, or another's like it."""
+    before = len(watch.samples)
+
+    def press() -> None:
+        nonlocal before
+        page.wait_for_timeout(250)
+        before = len(watch.samples)
+        page.keyboard.down("ArrowUp")
+
+    drives(
+        page, lambda: watch.now.driving, press,
+        lambda: page.keyboard.up("ArrowUp"), "ArrowUp",
+    )  # fmt: skip
+    pin_ns = next(one.time_ns for one in watch.samples[before:] if one.driving)
+    page.keyboard.up("ArrowUp")
+    stands(watch)
+    pressed_ms = float(page.evaluate("window.pressedAt"))
+    return pin_ns / 1e6 + wall_ahead_ms() - pressed_ms
 
 
 def press_to_pin(page: Any, bench: RunningBench, runs: int) -> list[float]:
-    """Presses forward so often; ms each. `page`: Playwright's, or another's like it."""
+    """Presses forward so often; ms each."""
     until(page, "window.fpvcar.state.role === 'driver'")
-    values = []
     with bench.watch() as watch:
-        for _ in range(runs):
-            page.wait_for_timeout(350)
-            before = len(watch.samples)
-            page.keyboard.down("ArrowUp")
-            wait_for(lambda: watch.now.driving, "does not drive", every_s=0.001)
-            pin_ms = next(
-                one.time_ns for one in watch.samples[before:] if one.driving
-            ) / 1e6  # fmt: skip
-            page.keyboard.up("ArrowUp")
-            pressed_ms = page.evaluate("window.pressedAt")
-            values.append(pin_ms + wall_ahead_ms() - pressed_ms)
-    return values
+        return [press_ms(page, watch) for _ in range(runs)]
 
 
 def rows(given: Given) -> Iterator[Result]:

@@ -7,39 +7,18 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from tests.bench.rig import Given, opened, running, say, wall_ahead_ms
+from tests.bench.control import press_ms
+from tests.bench.rig import Given, opened, running, say
 from tests.bench.rows import Aim, Result, Row, row
 from tests.bench.video import FPS, source
 from tests.e2e.driver import open_socket
-from tests.e2e.harness import PinWatch, RunningBench
+from tests.e2e.harness import RunningBench
 from tests.e2e.phone import on_the_lan, take_wheel
-from tests.e2e.seat import drives, stands
 from tests.lan import Lan
 
 VIDEO_BITRATE = 2_000_000
 QUEUE_BYTES = 20_000
 PRESSES = 30
-
-
-def press_ms(page: Page, watch: PinWatch) -> float:
-    """One key press to PWM at the pin. What held the car is waited for, not counted."""
-    before = len(watch.samples)
-
-    def press() -> None:
-        nonlocal before
-        page.wait_for_timeout(250)
-        before = len(watch.samples)
-        page.keyboard.down("ArrowUp")
-
-    drives(
-        page, lambda: watch.now.driving, press,
-        lambda: page.keyboard.up("ArrowUp"), "ArrowUp",
-    )  # fmt: skip
-    pin_ns = next(one.time_ns for one in watch.samples[before:] if one.driving)
-    page.keyboard.up("ArrowUp")
-    stands(watch)
-    pressed_ms = float(page.evaluate("window.pressedAt"))
-    return pin_ns / 1e6 + wall_ahead_ms() - pressed_ms
 
 
 def presses(
@@ -78,7 +57,7 @@ def under_load(given: Given) -> Iterator[Result]:
             stalled, _ = presses(page, bench, "a viewer stalled", aim, note)
             yield stalled
         lan.narrow(VIDEO_BITRATE // 3, QUEUE_BYTES)
-        full, full_trip = presses(page, bench, "own link full", None, note)
+        full, full_trip = presses(page, bench, "own link full", aim, note)
         yield full
         trip = f"alone: {alone_trip.median:.1f} / {alone_trip.p99:.1f}"
         yield row("links", full_trip.name, "ms", full_trip.values, note=trip)
