@@ -76,7 +76,7 @@ def tab(**answers: Any) -> tuple[Tab, FakeFirefox]:
     return Tab(cast(ClientConnection, fake)), fake
 
 
-def test_firefox_evaluates_functions_and_presses_keys() -> None:
+def test_firefox_evaluates_functions_clicks_and_presses_keys() -> None:
     value = {"type": "success", "result": {"type": "string", "value": "[1, 2]"}}
     one, fake = tab(script_evaluate=value, input_performActions={})
     assert one.version == "153.0"
@@ -84,6 +84,9 @@ def test_firefox_evaluates_functions_and_presses_keys() -> None:
     asked = fake.asked[-1]["params"]
     assert '((a) => a)("#picture")' in asked["expression"]
     assert asked["target"] == {"context": "tab-1"}
+    one.locator("#go-on").click()
+    asked = fake.asked[-1]["params"]
+    assert 'document.querySelector(selector).click())("#go-on")' in asked["expression"]
     one.keyboard.down("ArrowUp")
     (source,) = fake.asked[-1]["params"]["actions"]
     assert source["actions"] == [{"type": "keyDown", "value": "\ue013"}]
