@@ -22,9 +22,11 @@ SLOPE_OVER = (1, 20)
 WINDOWS = 5
 SECONDS_MOST = 10.0
 SETTLE_S = 1.0
-CROWDS = (100, 200, 400, 800)
-ALL, IN_TIME_MS = 0.99, 33.0
+CROWDS = (100, 200, 400, 800, 1000)
+"""The last is as many as a profile may allow."""
+ALL, IN_TIME, IN_TIME_MS = 0.99, 0.95, 33.0
 """A crowd is served while nearly every unit comes, and 95 of 100 within a picture."""
+MOST = "most viewers, 99 % of units, 95 % in 33 ms"
 SHIPPED = "all sensors, recorder, guard on"
 NO_SENSORS = "no range sensors, guard off"
 
@@ -45,10 +47,15 @@ class Load:
     note: str = ""
 
     @property
+    def in_time(self) -> float:
+        """The share within a picture of what came."""
+        came = len(self.ages_ms)
+        return sum(age_ms <= IN_TIME_MS for age_ms in self.ages_ms) / max(1, came)
+
+    @property
     def served(self) -> bool:
         """Did nearly everything come, and in time?"""
-        late = sum(age_ms > IN_TIME_MS for age_ms in self.ages_ms)
-        return self.share >= ALL and late <= 0.05 * len(self.ages_ms)
+        return self.share >= ALL and self.in_time >= IN_TIME
 
 
 class Crowd:
@@ -166,20 +173,25 @@ def rows(given: Given) -> Iterator[Result]:
 def crowds(seconds: float, fps: float, source: Sequence[str]) -> Iterator[Result]:
     """More and more viewers, far beyond the profile's limit, until not all is there."""
     limits = (
-        "--set=server.max_viewers = 1000", "--set=server.max_connections = 4096",
-        "--set=server.max_per_address = 4096",
+        f"--set=server.max_viewers = {CROWDS[-1]}",
+        "--set=server.max_connections = 4096", "--set=server.max_per_address = 4096",
     )  # fmt: skip
-    most = VIEWERS[-1]
+    most, why = VIEWERS[-1], f"server.max_viewers is at most {CROWDS[-1]}"
     with running(*source, *limits) as bench:
         for count in CROWDS:
-            load = measure(bench, count, seconds, fps)
+            try:
+                load = measure(bench, count, seconds, fps)
+            except RuntimeError as fault:  # of descriptors there may be too few
+                why = f"{count}: {fault}"
+                break
             yield row("load", f"CPU of run, {count} viewers", "%", load.cpu["run"],
                       note=f"{NO_SENSORS}; {load.note}")  # fmt: skip
             yield row("load", f"age on arrival, {count} viewers", "ms", load.ages_ms)
             if not load.served:
+                why = f"{count}: {load.share:.1%} came, {load.in_time:.1%} in time"
                 break
             most = count
-    yield row("load", "most viewers, all units in 33 ms", "", [most])
+    yield row("load", MOST, "", [most], note=why)
 
 
 @contextmanager
