@@ -145,17 +145,22 @@ def test_what_cannot_be_salvaged_disturbs_nobody(fault: Exception) -> None:
     assert rig.salvaged == [rig.disk.names[1]], "each once in a run"
 
 
-def test_a_fault_meanwhile_lets_go_of_what_is_being_sealed() -> None:
+@pytest.mark.parametrize(("faults", "sealed"), [(1, True), (3, True), (4, False)])
+def test_what_a_fault_interrupts_is_sealed_later(faults: int, sealed: bool) -> None:
+    """The folder was let go of meanwhile; it may be what the card fails at."""
     rig = Rig()
-    rig.salvage_steps = 10
+    rig.salvage_steps = 10_000
     rig.disk.files[LEFT] = bytearray(b"x")
-    rig.drive(1)
-    rig.disk.fault = FULL
-    rig.drive(1)
-    rig.disk.fault = None
-    rig.drive(9)
-    assert LEFT not in rig.salvaged, "somebody else may have had the folder"
-    assert rig.salvaged == ["Plague-20261121T193100Z-0001.mcap.part"]
+    for _ in range(faults):
+        rig.drive(5)
+        rig.disk.fault = FULL
+        rig.drive(1)
+        rig.disk.fault = None
+    assert not rig.salvaged
+    rig.salvage_steps = 10
+    rig.drive(40)
+    assert (LEFT in rig.salvaged) == sealed
+    assert "Plague-20261121T193100Z-0001.mcap.part" in rig.salvaged
 
 
 def test_a_fault_at_a_switch_loses_no_recording() -> None:

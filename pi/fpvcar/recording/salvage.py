@@ -16,6 +16,8 @@ from fpvcar.recording.walk import Walk
 
 SLICE_NS = 100_000_000
 """So long at a time something is sealed: the run of now has to sync."""
+AGAIN_MOST = 3
+"""So often one that a fault of the card interrupted is begun anew."""
 Seal = Callable[[str], Iterator[None]]
 """Seals the file of a name, a little at each step; raises where that cannot be."""
 log = logging.getLogger("fpvcar.recorder")
@@ -119,12 +121,13 @@ class Salvager:
     def __init__(self, seal: Seal, now_ns: Callable[[], int]) -> None:
         self._seal, self._now_ns = seal, now_ns
         self._tried: set[str] = set()
+        self._dropped: dict[str, int] = {}
         self._name = ""
         self._steps: Iterator[None] | None = None
 
     def some(self, names: list[str]) -> None:
         """Goes on for SLICE_NS and a step; takes off `names` what it begins, and none
-        twice in a run. Never raises."""
+        twice in a run but what was dropped. Never raises."""
         until_ns = self._now_ns() + SLICE_NS
         while self._now_ns() < until_ns:
             try:
@@ -139,7 +142,13 @@ class Salvager:
                 log.warning("%s: left as it is: %s", self._name, fault)
 
     def drop(self) -> None:
-        """The folder is not ours any more."""
+        """The folder is not ours any more. What was being sealed may be begun anew,
+        when it is found again, but not for ever: it may be what the card fails at."""
+        if self._steps is not None:
+            dropped = self._dropped.get(self._name, 0) + 1
+            self._dropped[self._name] = dropped
+            if dropped <= AGAIN_MOST:
+                self._tried.discard(self._name)
         self._steps = None
 
     def _next(self, names: list[str]) -> Iterator[None] | None:
