@@ -300,6 +300,30 @@ def test_what_else_lies_in_the_folder_is_not_touched(
     assert (tmp_path / "again").exists()
 
 
+@pytest.mark.parametrize("folder", [False, True])
+def test_one_that_comes_meanwhile_costs_neither(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool
+) -> None:
+    out, moved = tmp_path / "out", os.rename
+    out.write_text("before")
+
+    def rename(source: Path, target: Path) -> None:
+        moved(source, target)
+        monkeypatch.undo()
+        out.write_text("somebody else's")
+
+    monkeypatch.setattr(os, "rename", rename)
+    said = "has come meanwhile: nothing was replaced; what was there before is "
+    with (
+        pytest.raises(export.ExportError, match=said) as fault,
+        export.published(out, force=True, folder=folder) as new,
+    ):
+        (new / "a.csv" if folder else new).write_text("mine")
+    kept = Path(str(fault.value).rsplit(" ", 1)[1])
+    assert kept.read_text() == "before" and out.read_text() == "somebody else's"
+    assert sorted(tmp_path.iterdir()) == [out, kept.parent], "no litter"
+
+
 def test_an_export_that_fails_leaves_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

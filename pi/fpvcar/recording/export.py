@@ -163,11 +163,22 @@ def _put(new: Path, out: Path, old: Path, force: bool) -> None:
             raise FileExistsError
         os.rename(new, out)
     except FileExistsError:
-        raise ExportError(f"{out} has come meanwhile: nothing was replaced") from None
+        raise ExportError(
+            f"{out} has come meanwhile: nothing was replaced{_kept(out, old)}"
+        ) from None
     except BaseException:  # Ctrl-C too: what was there stays
         if old.exists() and not out.exists():
             os.rename(old, out)
         raise
+
+
+def _kept(out: Path, old: Path) -> str:
+    """Where what had been there is, since its place is taken; "" if nothing was."""
+    if not old.exists():
+        return ""
+    aside = Path(tempfile.mkdtemp(prefix=f"{out.name}-before-", dir=out.parent))
+    os.rename(old, aside / out.name)
+    return f"; what was there before is {aside / out.name}"
 
 
 def _sync(path: Path) -> None:
