@@ -7,7 +7,9 @@ import random
 import resource
 import signal
 import socket
+import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from tests.rdma.records import END, RECEIVER, Hello, Peer
 
 pytestmark = pytest.mark.e2e
 SOON_S = 2.5  # the design's two seconds, and a busy machine's half
+CPU_S = 1.0
 
 
 def both_fail(sender: End, receiver: End) -> tuple[Ended, Ended]:
@@ -34,6 +37,21 @@ def busy(ends: Ends, *target: str | Path) -> tuple[End, End]:
     sender = ends.send("/dev/zero", options=["--rate", "20M"])
     time.sleep(0.3)
     return sender, receiver
+
+
+def both_fail_idly(sender: End, receiver: End) -> tuple[Ended, Ended]:
+    """As both_fail(), and the two of them take next to no CPU time."""
+    spent_s = -children_cpu_s()
+    ended = both_fail(sender, receiver)
+    spent_s += children_cpu_s()
+    assert spent_s < CPU_S * SLOWNESS
+    return ended
+
+
+def children_cpu_s() -> float:
+    """Of all the children of this process that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def names(place: Path) -> list[str]:
@@ -149,8 +167,34 @@ class TestConsumers:
 
 def test_a_full_disk_is_told_and_does_not_spin(ends: Ends) -> None:
     receiver = ends.receive("/dev/full")
-    one, other = both_fail(ends.send("/dev/zero"), receiver)
+    one, other = both_fail_idly(ends.send("/dev/zero"), receiver)
     assert "No space left" in one.err and "No space left" in other.err
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MiB, with a file `out`."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "fpv", folder], check=True)
+    (folder / "out").write_bytes(b"old")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own needs root")
+@pytest.mark.parametrize("options", [[], ["--checksum", "none"], ["--sync"]])
+def test_a_file_system_that_fills_keeps_the_old_file(
+    ends: Ends, disk: Path, options: list[str]
+) -> None:
+    receiver = ends.receive("disk/out", options=options)
+    theirs = [word for word in options if word != "--sync"]  # which is the receiver's
+    sender = ends.send("/dev/zero", options=theirs)
+    one, other = both_fail_idly(sender, receiver)
+    assert "No space left" in one.err and "No space left" in other.err
+    assert (disk / "out").read_bytes() == b"old"
+    assert names(disk) == ["out"]
+    (disk / "whole").write_bytes(bytes(1_000_000))  # nothing nameless holds the room
 
 
 def test_a_target_beyond_its_limit_leaves_nothing(ends: Ends) -> None:
