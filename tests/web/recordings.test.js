@@ -6,7 +6,7 @@ import {test} from 'node:test';
 import {API, Locked, Refused} from '../../web/recordings/api.js';
 import {Reel, STRETCH_S, unitsOf} from '../../web/recordings/reel.js';
 import {
-  axis, drivesOf, extent, joinLines, lastUpTo, linePath, marksOf, valueAt,
+  axis, drivesOf, extent, joinLines, lastUpTo, linePath, marksOf, named, valueAt,
 } from '../../web/recordings/shape.js';
 import {STATIC, WORDS} from '../../web/recordings/words.js';
 
@@ -37,6 +37,12 @@ test('files that follow each other are one drive, the newest drive first', () =>
   const [mark] = marksOf(first);
   assert.equal(mark.text, 'here');
   assert.ok(Math.abs(mark.t - 62.03) < 1e-6);
+});
+
+test('an address names a file, and a malformed one none', () => {
+  assert.equal(named('#Plague-20251121T200000Z-0001.mcap'), 'Plague-20251121T200000Z-0001.mcap');
+  assert.equal(named('#a%20b'), 'a b');
+  for (const hash of ['', '#', '#%', '#%E0%A4%A', '#a%']) assert.equal(named(hash), '', hash);
 });
 
 test('a damaged part makes a damaged drive; an open one is open', () => {

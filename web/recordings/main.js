@@ -2,7 +2,7 @@
 
 import {button, byId, fillWords, input, say, show} from '../dom.js';
 import {API, Locked} from './api.js';
-import {partOf, stem} from './shape.js';
+import {named, partOf, stem} from './shape.js';
 import {Shelf} from './shelf.js';
 import {Viewer} from './viewer.js';
 import {STATIC, WORDS} from './words.js';
@@ -18,7 +18,7 @@ let timer = 0;
 
 /** Shows what the address says: a drive, or the list alone. */
 function route() {
-  const name = decodeURIComponent(location.hash.slice(1));
+  const name = named(location.hash);
   const drive = name ? shelf.drive(name) : null;
   document.body.dataset.open = drive ? 'yes' : 'no';
   show(byId('viewer'), drive !== null);

@@ -65,6 +65,15 @@ export function stretchOf(drive) {
 /** A file that is sealed loses an ending of its name. @param {string} name */
 export const stem = (name) => name.replace(/\.part$/, '');
 
+/** The file that an address names; a malformed one names none. @param {string} hash */
+export function named(hash) {
+  try {
+    return decodeURIComponent(hash.slice(1));
+  } catch {
+    return '';
+  }
+}
+
 /** The part of that name. @param {Drive} drive @param {string} name */
 export function partOf(drive, name) {
   return drive.parts.find((part) => stem(part.name) === stem(name));
