@@ -5,7 +5,7 @@ import {Beeps, behindM, rhythm} from './beeps.js';
 import {button, byId, drawing, fillWords, input, make, mark, say, show} from './dom.js';
 import {LATER, STATIC, healthRows} from './laterwords.js';
 import {kept} from './memory.js';
-import {Ranges} from './ranges.js';
+import {Ranges, ills} from './ranges.js';
 import {RecorderPanel} from './recorder.js';
 import {sparkline} from './sparkline.js';
 import {WORDS} from './strings.js';
@@ -57,6 +57,8 @@ export class Drawer {
     this.guard = byId('guard', HTMLSelectElement);
     this.beeping = input('beeps');
     this.ranges = new Ranges(drawing('ranges'));
+    this.ill = byId('ill');
+    this.illSaid = '';
     this.beeps = new Beeps();
     this.reversing = parts.reversing;
     /** @type {import('./types.js').State | null} */
@@ -120,6 +122,7 @@ export class Drawer {
   state(state) {
     const ranges = state.ranges ?? [];
     this.ranges.update(state);
+    this.sayIll(ills(ranges));
     this.recorder.update(state);
     const back = this.beeping.checked && this.reversing();
     this.beeps.update(back ? rhythm(behindM(ranges), state.guard?.stop_m ?? 0) : null);
@@ -134,6 +137,14 @@ export class Drawer {
     const who = state.driver === null ? WORDS.nobody : WORDS.drives(state.driver);
     say(byId('grown-driver'), `${who}; ${WORDS.watchers(state.viewers)}`);
     show(button('grown-take'), state.role !== 'driver');
+  }
+
+  /** Range sensors that say no distance. @param {string[]} lines */
+  sayIll(lines) {
+    show(this.ill, lines.length > 0);
+    if (lines.join() === this.illSaid) return;
+    this.illSaid = lines.join();
+    this.ill.replaceChildren(...lines.map((line) => make('li', line)));
   }
 
   /**

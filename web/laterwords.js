@@ -5,6 +5,7 @@ const where = (/** @type {boolean} */ back) => (back ? 'behind' : 'ahead');
 
 /** Words that stand in later.html by `data-t`. */
 export const STATIC = {
+  ill: 'Sensors that measure nothing',
   linkUnit: 'link',
   pictureUnit: 'picture',
   lastMinute: 'The last minute',
@@ -32,7 +33,9 @@ export const STATIC = {
 
 export const LATER = {
   metres,
-  rangeBad: (/** @type {string} */ state) => `no distance (${state === 'ok' ? 'too old' : state})`,
+  /** Why it says no distance, and since when. @param {string} state @param {number | null} ageS */
+  rangeIll: (state, ageS) => `${state === 'ok' ? 'nothing new' : state}, ${LATER.lastSeen(ageS)}`,
+  rangeBad: (/** @type {string} */ why) => `no distance (${why})`,
   rangeSay: (/** @type {string} */ name, /** @type {string} */ much) => `${name}: ${much}`,
   /** Rounded: it is read out, and not ten times a second. @param {import('./ranges.js').Alarm} alarm */
   guardSays: ({back, metres: near, acts, stands}) => {
@@ -43,6 +46,11 @@ export const LATER = {
     }
     const what = `Wall ${near.toFixed(1)} m ${where(back)}`;
     return `${what}: ${stands ? 'the car stops' : acts ? 'the car slows down' : 'brake!'}`;
+  },
+  lastSeen: (/** @type {number | null} */ ageS) => {
+    if (ageS === null) return 'never seen';
+    if (ageS < 1) return 'last seen just now';
+    return `last seen ${ageS < 120 ? `${Math.floor(ageS)} s` : LATER.uptime(ageS)} ago`;
   },
   recorder: {
     title: 'Recording',

@@ -86,6 +86,24 @@ export function alarmOf({guard, throttle, reason, ranges}) {
   return {back, name, metres, acts, stands: acts && throttle === 0};
 }
 
+/**
+ * A line for each sensor that says no distance: which, why, and since when. Pure.
+ * @param {readonly import('./types.js').Range[]} ranges
+ */
+export function ills(ranges) {
+  return ranges.filter((range) => !holds(range)).map(({name, state, age_s: ageS}) =>
+    LATER.rangeSay(name, LATER.rangeIll(state, ageS)));
+}
+
+/** All sensors in words. Pure. @param {readonly import('./types.js').Range[]} ranges */
+export function spoken(ranges) {
+  return ranges.map((range) => {
+    const {name, range_m: far, state, age_s: ageS} = range;
+    if (!holds(range)) return LATER.rangeSay(name, LATER.rangeBad(LATER.rangeIll(state, ageS)));
+    return LATER.rangeSay(name, far === null ? '–' : LATER.metres(far));
+  }).join(', ');
+}
+
 export class Ranges {
   /** @param {SVGElement} element */
   constructor(element) {
@@ -104,6 +122,7 @@ export class Ranges {
     const alarm = alarmOf(state);
     show(this.element, ranges.length > 0);
     say(this.says, alarm ? LATER.guardSays(alarm) : '');
+    mark(this.element, 'aria-label', spoken(ranges));
     const seen = ranges.map((range) => ({range, good: holds(range)}));
     const key = JSON.stringify([alarm?.name, seen.map(({range: {name, range_m: m, state: is}, good}) =>
       [name, good && m?.toFixed(2), good || is])]);
@@ -120,10 +139,6 @@ export class Ranges {
       parts.push(...drawn);
     }
     this.element.replaceChildren(...parts);
-    mark(this.element, 'aria-label', seen.map(({range, good}) => {
-      const far = range.range_m === null ? '–' : LATER.metres(range.range_m);
-      return LATER.rangeSay(range.name, good ? far : LATER.rangeBad(range.state));
-    }).join(', '));
   }
 
   /** A sensor that says nothing: not "nothing there". @param {import('./types.js').Range} range */

@@ -6,7 +6,7 @@ import {test} from 'node:test';
 
 import {Beeps, behindM, due, rhythm} from '../../web/beeps.js';
 import {LATER, healthRows} from '../../web/laterwords.js';
-import {alarmOf, doubted, eachWay} from '../../web/ranges.js';
+import {alarmOf, doubted, eachWay, ills, spoken} from '../../web/ranges.js';
 import {WORDS} from '../../web/strings.js';
 
 const front = {name: 'front', bearing_deg: 0, range_m: 0.4, age_s: 0.02, state: 'ok'};
@@ -108,6 +108,21 @@ test('behind is the nearest of what looks back and measures', () => {
   assert.equal(behindM([front, {...rear, state: 'does not answer'}]), null);
   assert.equal(behindM([{...rear, range_m: null}]), null);
   assert.equal(behindM([]), null);
+});
+
+test('each sensor that says no distance has a line: why, and since when', () => {
+  const well = [front, {...rear, range_m: null}];
+  assert.deepEqual(ills(well), []);
+  assert.equal(spoken(well), 'front: 0.40 m, rear: –');
+  const ill = [front, {...rear, state: 'does not answer', age_s: null, range_m: null},
+    {...rear, name: 'depth', age_s: 3.7}, {...rear, name: 'side', state: 'noisy', age_s: 0.1}];
+  assert.deepEqual(ills(ill), ['rear: does not answer, never seen',
+    'depth: nothing new, last seen 3 s ago', 'side: noisy, last seen just now']);
+  assert.equal(spoken(ill.slice(0, 3)), 'front: 0.40 m, ' +
+    'rear: no distance (does not answer, never seen), ' +
+    'depth: no distance (nothing new, last seen 3 s ago)');
+  assert.equal(LATER.lastSeen(119), 'last seen 119 s ago');
+  assert.equal(LATER.lastSeen(120), 'last seen 2 min ago');
 });
 
 test('beeps are planned a little ahead, and none twice', () => {
