@@ -1,6 +1,7 @@
 /** Reversing beeps: the nearer what is behind, the faster; a steady tone where the car
- * is to stand. Made of a tone whose loudness is planned ahead, so that no timer runs:
- * when the car says nothing any more, the beeps end by themselves. */
+ * is to stand; seldom and long where nothing is measured. Made of a tone whose loudness
+ * is planned ahead, so that no timer runs: when the car says nothing any more, the beeps
+ * end by themselves. */
 
 import {holds} from './ranges.js';
 
@@ -8,22 +9,31 @@ const FAR_M = 1.5;
 const SLOW_S = 0.7;
 const FAST_S = 0.12;
 const PULSE_S = 0.06;
+/** Slower and longer than all others: nobody knows what is behind. */
+const UNKNOWN_S = 1.5;
+const UNKNOWN_PULSE_S = 0.4;
 const PLAN_S = 0.25;
 const HALF_DEG = 45;
 const LOUD = 0.08;
 const TONE_HZ = 1000;
 
-/** How far it is to the nearest thing behind; null: nothing there, or nobody knows.
- * @param {readonly import('./types.js').Range[]} ranges */
+/**
+ * How far it is to the nearest thing behind; null: nothing there, or nothing looks back;
+ * 'unknown': of those that look back none measures. Pure.
+ * @param {readonly import('./types.js').Range[]} ranges
+ */
 export function behindM(ranges) {
-  const seen = ranges.filter((range) => holds(range) && range.range_m !== null &&
-    Math.abs(range.bearing_deg) >= 180 - HALF_DEG).map(({range_m: m}) => Number(m));
-  return seen.length > 0 ? Math.min(...seen) : null;
+  const back = ranges.filter((range) => Math.abs(range.bearing_deg) >= 180 - HALF_DEG);
+  const good = back.filter(holds);
+  if (back.length > 0 && good.length === 0) return 'unknown';
+  const nearest = Math.min(...good.map((range) => range.range_m ?? Infinity));
+  return nearest < Infinity ? nearest : null;
 }
 
 /** Seconds from beep to beep: 0 is a steady tone, null is silence. Pure.
- * @param {number | null} rangeM @param {number} stopM */
+ * @param {number | null | 'unknown'} rangeM @param {number} stopM */
 export function rhythm(rangeM, stopM) {
+  if (rangeM === 'unknown') return UNKNOWN_S;
   if (rangeM === null || rangeM > FAR_M) return null;
   if (rangeM <= stopM) return 0;
   return FAST_S + ((SLOW_S - FAST_S) * (rangeM - stopM)) / Math.max(FAR_M - stopM, 0.01);
@@ -64,9 +74,10 @@ export class Beeps {
       this.lastS = nowS;
       return;
     }
+    const pulseS = everyS === UNKNOWN_S ? UNKNOWN_PULSE_S : PULSE_S;
     for (const atS of due(this.lastS, everyS, nowS)) {
       loudness.setValueAtTime(LOUD, atS);
-      loudness.setValueAtTime(0, atS + PULSE_S);
+      loudness.setValueAtTime(0, atS + pulseS);
       this.lastS = atS;
     }
   }

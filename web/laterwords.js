@@ -24,7 +24,7 @@ export const STATIC = {
   takeNow: 'Take the wheel now',
   buttons: 'Buttons for children',
   recordings: 'Recordings',
-  beeps: 'Beep while reversing',
+  beeps: 'Beep while reversing (a long beep: nothing is measured)',
   guard: 'Collision guard',
   guardOff: 'off: nothing is said, nothing is done',
   guardWarn: 'warns: you brake',

@@ -105,9 +105,34 @@ test('behind is the nearest of what looks back and measures', () => {
   assert.equal(behindM([front, rear]), 0.2);
   assert.equal(behindM([front, rear, left]), 0.1);
   assert.equal(behindM([rear, {...left, bearing_deg: -134}]), 0.2);
-  assert.equal(behindM([front, {...rear, state: 'does not answer'}]), null);
   assert.equal(behindM([{...rear, range_m: null}]), null);
   assert.equal(behindM([]), null);
+});
+
+test('behind is unknown where nothing that looks back measures, and not free', () => {
+  const ill = [{...rear, state: 'does not answer'}, {...rear, age_s: 2}, {...rear, age_s: null}];
+  for (const one of ill) {
+    assert.equal(behindM([front, one]), 'unknown');
+    assert.equal(behindM([one, {...rear, name: 'depth', range_m: 0.7}]), 0.7, 'another measures');
+    assert.equal(behindM([one, {...rear, name: 'depth', range_m: null}]), null, 'and sees nothing');
+  }
+  assert.equal(behindM(ill), 'unknown');
+  assert.equal(behindM([front, {...ill[0], bearing_deg: 90}]), null, 'it looks aside');
+});
+
+test('unknown beeps seldom and long, as nothing that is known does', () => {
+  const every = rhythm('unknown', 0.15);
+  assert.ok(every !== null && every > 2 * Number(rhythm(1.5, 0.15)), `${every}`);
+  const {context, loudAt} = studio();
+  Object.assign(globalThis, {addEventListener: () => {}});
+  const beeps = new Beeps(() => /** @type {AudioContext} */ (/** @type {unknown} */ (context)));
+  let loud = 0;
+  for (let ms = 0; ms < 3000; ms += 20) {
+    context.currentTime = 10 + ms / 1000;
+    if (ms % 100 === 0) beeps.update(every);
+    if (loudAt(context.currentTime) > 0) loud += 1;
+  }
+  assert.ok(loud >= 36 && loud <= 44, `two of 0.4 s, not ${loud * 0.02} s`);
 });
 
 test('each sensor that says no distance has a line: why, and since when', () => {
