@@ -219,6 +219,30 @@ def test_what_would_be_mixed_up(more: dict[str, Any], said: str) -> None:
     assert said in str(fault.value)
 
 
+def sonars(count: int) -> dict[str, Any]:
+    free = [4, *range(5, 17), 18, 19]
+    pins = zip(free[::2], free[1::2], strict=False)
+    places = [{"trigger": trigger, "echo": echo} for trigger, echo in pins]
+    return {"ultrasound": {f"s{at}": one for at, one in enumerate(places[:count])}}
+
+
+@pytest.mark.parametrize("mode", ["warn", "limit"])
+def test_a_round_of_ultrasound_is_not_older_than_the_guard_bears(mode: str) -> None:
+    on = {"mode": mode}
+    assert profiles.parse(minimal(sensors=sonars(5), guard=on))
+    with pytest.raises(ConfigError) as fault:
+        profiles.parse(minimal(sensors=sonars(6), guard=on))
+    assert str(fault.value) == (
+        "guard.stale_s = 0.2: a round of 6 sensors.ultrasound takes 0.217 s; "
+        "expected at least that, or fewer of them"
+    )
+    assert profiles.parse(minimal(sensors=sonars(6), guard={**on, "stale_s": 0.22}))
+    assert profiles.parse(minimal(sensors=sonars(6)))
+    with pytest.raises(ConfigError, match="1 sensors.ultrasound takes 0.085 s"):
+        profiles.parse(minimal(sensors=sonars(1), guard={**on, "stale_s": 0.08}))
+    assert profiles.parse(minimal(guard={**on, "stale_s": 0.08})), "none"
+
+
 def test_a_sensor_may_be_called_depth_where_no_camera_is() -> None:
     assert (
         "depth" in profiles.parse(minimal(sensors={"tof": {"depth": {}}})).sensors.tof

@@ -27,6 +27,7 @@ from fpvcar.config import (
     Section,
     Tof,
 )
+from fpvcar.devices import hcsr04
 
 FIXED_PINS = {
     0: "the EEPROM of a HAT (ID_SD)", 1: "the EEPROM of a HAT (ID_SC)",
@@ -86,6 +87,7 @@ def parse(raw: dict[str, Any]) -> Profile:
     _refuse_shared_addresses(profile.sensors.tof, profile.battery)
     _refuse_odd_names(profile)
     _refuse_odd_volts(profile.battery)
+    _refuse_slow_rounds(profile)
     return profile
 
 
@@ -228,4 +230,16 @@ def _refuse_odd_volts(battery: Battery) -> None:
         raise ConfigError(
             f"battery.nominal_v = {battery.nominal_v}: expected {low} to {high}, "
             "empty_v to full_v"
+        )
+
+
+def _refuse_slow_rounds(profile: Profile) -> None:
+    """Each ultrasound waits for the others: its range would always be too old."""
+    count, guard = len(profile.sensors.ultrasound), profile.guard
+    echo_s = hcsr04.LONGEST_US / 1e6
+    round_s = max(count * hcsr04.TURN_S, hcsr04.CYCLE_S) + echo_s
+    if count and guard.mode != "off" and round_s > guard.stale_s:
+        raise ConfigError(
+            f"guard.stale_s = {guard.stale_s}: a round of {count} sensors.ultrasound "
+            f"takes {round_s:.3f} s; expected at least that, or fewer of them"
         )
