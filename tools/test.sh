@@ -37,3 +37,7 @@ cat "$said"
 )"
 # Now the machine is theirs alone.
 "$python" -m pytest -q -m 'e2e and not unhurried' --ignore tests/rdma --durations=10
+if [ "$(id -u)" != 0 ]; then
+    echo "not tested without root: power cuts, a full card, network namespaces:" \
+        "sudo make test"
+fi
