@@ -36,7 +36,7 @@ STALL_S, STALLS, STALL_BITS_PER_S = 1.5, 12, 4e6
 STALLS_BLOATED = 6
 SMALL_BYTES, BLOATED_BYTES = 16_384, 250_000
 AFTER_STALL_MS, AFTER_OUTAGE_MS = 1200, 900
-OUTAGES, OUTAGES_S = 30, (0.5, 5.0)
+OUTAGES, OUTAGES_MSE, OUTAGES_S = 30, 10, (0.5, 5.0)
 SEED = 3
 NARROW_S, NARROW_BLOATED_BYTES, NARROW_SANE_BYTES = 10.0, 250_000, 20_000
 VIDEO_BITRATE = 2_000_000
@@ -145,15 +145,14 @@ def far_away(given: Given, path: str = "") -> Iterator[tuple[Lan, RunningBench, 
         yield lan, bench, page
 
 
-def outages(given: Given) -> Iterator[Result]:
+def outages(given: Given, name: str, count: int, path: str = "") -> Iterator[Result]:
     """Every packet is lost, both ways, at the receivers."""
     chance = random.Random(SEED)
-    lengths = [chance.uniform(*OUTAGES_S) for _ in range(min(given.runs, OUTAGES))]
-    name = "current after an outage, all packets lost"
+    lengths = [chance.uniform(*OUTAGES_S) for _ in range(min(given.runs, count))]
     values = []
-    with far_away(given) as (lan, _, page):
+    with far_away(given, path) as (lan, _, page):
         for index, length_s in enumerate(lengths):
-            say(f"links: outage {index + 1} of {len(lengths)}, {length_s:.1f} s")
+            say(f"links: {name} ({index + 1} of {len(lengths)}, {length_s:.1f} s)")
             page.wait_for_timeout(400 + chance.uniform(0, 200))
             before = shown(page)
             begin_ms = now_ms()
@@ -163,9 +162,11 @@ def outages(given: Given) -> Iterator[Result]:
             end_ms = now_ms()
             pictures, took_ms = recovered(page, end_ms, AFTER_OUTAGE_MS)
             values.append(took_ms)
-    note = f"{len(values)} outages of {OUTAGES_S[0]:g} to {OUTAGES_S[1]:g} s"
-    yield row("links", name, "ms", values, Aim(median=230, worst=420), note)
-    yield course("outage: age", before[-15:] + pictures, begin_ms)
+    note = f"{len(values)} of {OUTAGES_S[0]:g} to {OUTAGES_S[1]:g} s, all packets lost"
+    yield row(
+        "links", f"current after {name}", "ms", values, Aim(median=230, worst=420), note
+    )
+    yield course(f"{name}: age", before[-15:] + pictures, begin_ms)
 
 
 class Status(threading.Thread):
@@ -238,7 +239,8 @@ def rows(given: Given) -> Iterator[Result]:
     yield from stalls(
         given, f"{name}, bloated link", "", BLOATED_BYTES, STALLS_BLOATED, None
     )
-    yield from outages(given)
+    yield from outages(given, "an outage", OUTAGES)
+    yield from outages(given, "an outage, MSE", OUTAGES_MSE, "?path=mse")
     yield from narrow(given, "a third of the bitrate", NARROW_SANE_BYTES)
     yield from narrow(given, "a third, MSE", NARROW_SANE_BYTES, "?path=mse")
     yield from narrow(given, "a third, bloated queue", NARROW_BLOATED_BYTES)
