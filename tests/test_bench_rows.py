@@ -3,6 +3,7 @@
 import pytest
 
 from tests.bench import glass
+from tests.bench.load import Load
 from tests.bench.rows import HEAD, RATIO, Aim, Note, Row, line, ratio, row
 
 
@@ -97,3 +98,16 @@ def test_presented_follows_a_new_source() -> None:
         for n in range(40)
     ]
     assert glass.presented(samples, 0.0).ages_ms == pytest.approx([28.0] * 35)
+
+
+@pytest.mark.parametrize(
+    ("share", "late", "served"),
+    [(0.99, 5, True), (0.98, 0, False), (1.0, 6, False)],
+)
+def test_a_crowd_is_served_by_what_comes_and_when(
+    share: float, late: int, served: bool
+) -> None:
+    load = Load(1, ages_ms=[33.0] * (100 - late) + [33.1] * late, share=share)
+    assert load.in_time == pytest.approx(1 - late / 100)
+    assert load.served is served
+    assert not Load(1, share=0.0).served, "nothing came"
