@@ -69,6 +69,7 @@ FAULTS = {
     ],
     "a full disk: a spin for ever": [
         "stream_faults:test_a_full_disk_is_told_and_does_not_spin",
+        "stream_faults:test_a_file_system_that_fills_keeps_the_old_file",
         "splice:test_a_full_disk",
     ],
     "a reader that leaves: the sender hangs": [
@@ -94,6 +95,9 @@ FAULTS = {
         "rdpipe:test_any_part_killed_leaves_no_process",
         "rdpipe:test_ctrl_c_on_the_whole_group",
         "rdpipe:test_a_link_that_falls_silent_ends_both_sides",
+    ],
+    "an instruction set that not every processor has": [
+        "install:test_no_processor_is_asked_for",
     ],
     "IPv4 only": ["stream:test_over_ipv6", "guest:test_over_ipv6"],
     "no manual": [
