@@ -5,16 +5,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from fpvcar import config
 from fpvcar.bench import vl53l0x as model
 from fpvcar.bench.i2c import Nack
 from fpvcar.devices import vl53l0x
-from fpvcar.devices.i2c import I2cError
+from fpvcar.devices.i2c import I2cError, OpenDevice
+from fpvcar.devices.pigpio_pins import PigpioPins
 from fpvcar.devices.vl53l0x import Status, Vl53l0x
+from fpvcar.seen import Seen
+from fpvcar.tof import Tof
 
 TRACE = Path(__file__).parent / "vectors" / "vl53l0x_set_up.txt"
 
@@ -227,6 +232,70 @@ def test_a_fault_at_any_transfer_is_said_and_the_next_try_works() -> None:
         assert rig.chip.address == model.DEFAULT_ADDRESS
         rig.sleep(model.BOOT_S)
         assert next(samples(rig, ranging(rig), 0.1)).status is Status.OK, number
+
+
+class Wired:
+    """A Tof on its bus, moved to an address of its own, with its XSHUT."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fails_at: int = -1) -> None:
+        self.rig = Rig(power=False, fails_at=fails_at)
+        self.seen, self.address, self.opened = Seen("front", 0.0), 0, 0
+        monkeypatch.setattr("fpvcar.tof.time.sleep", self.rig.sleep)
+        where, pins = config.Tof(power=4, address=0x30), cast(PigpioPins, self)
+        self.tof = Tof(where, self.seen, pins, self.open, lambda: self.rig.now_s)
+
+    def write(self, place: int, data: bytes | bool) -> None:
+        """As its bus, or its pin."""
+        if isinstance(data, bool):
+            assert place == 4
+            self.rig.power = data
+            self.rig.chip.address  # noqa: B018 - it feels it at once
+            return
+        self.answers()
+        self.rig.write(place, data)
+
+    def read(self, register: int, size: int) -> bytes:
+        self.answers()
+        return self.rig.read(register, size)
+
+    def answers(self) -> None:
+        assert self.opened == 1, "the daemon keeps what was not closed"
+        if self.rig.chip.address != self.address:
+            raise I2cError("nobody there")
+
+    def open(self, bus: int, address: int) -> OpenDevice:
+        self.address, self.opened = address, self.opened + 1
+        return self
+
+    def close(self) -> None:
+        self.opened -= 1
+
+    def turns(self, readings: int, most_s: float) -> None:
+        """Until it has said so much, or one turn failed."""
+        end_s, wanted = self.rig.now_s + most_s, self.seen.readings + readings
+        before = self.seen.state
+        while self.seen.readings < wanted and self.seen.state in (before, "ok"):
+            self.rig.now_s = max(self.rig.now_s, self.tof.due_s)
+            assert self.rig.now_s < end_s, self.seen.state
+            self.tof.turn()
+
+
+def test_a_fault_at_any_transfer_of_its_thread_is_got_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Moved to its address, set up and read twice."""
+    whole = Wired(monkeypatch)
+    whole.turns(2, 1.0)
+    assert whole.seen.readings == 2 and whole.address == 0x30
+    for number in range(1, whole.rig.transfers + 1):
+        wired = Wired(monkeypatch, number)
+        wired.turns(2, 1.0)
+        assert wired.seen.state == "nobody acknowledged", number
+        assert wired.opened == 0 and not wired.rig.power, number
+        had = wired.seen.readings
+        wired.turns(2, 1.5)
+        assert wired.seen.readings == had + 2 and wired.seen.state == "ok", number
+        assert wired.seen.range_m == pytest.approx(0.5, abs=0.05), number
 
 
 def test_a_dip_of_the_supply_ends_the_samples_until_it_is_set_up_anew() -> None:
