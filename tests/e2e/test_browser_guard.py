@@ -1,13 +1,16 @@
 """The collision guard at the wheel: what it does, says and sounds like; /healthz."""
 
+import re
 import signal
 import urllib.error
 import urllib.request
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from prometheus_client.parser import text_string_to_metric_families
 
+from fpvcar import paths, profiles
+from fpvcar.bench import soc as chip
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import at_the_wheel, drives, grown_up, until
 
@@ -17,6 +20,7 @@ OPTIONS = (
     '--set=guard.mode = "limit"', '--set=depth.source = "bench"',
     '--set=gate.blind = "ignore"',
 )  # fmt: skip
+SENSORS = profiles.load(paths.HARDWARE / "bench.toml").sensors
 SAYS = "document.querySelector('.guard-says')?.textContent"
 LISTEN = """
 window.beeps = 0;
@@ -80,6 +84,30 @@ def test_reversing_at_a_wall(page: Page, bench: RunningBench) -> None:
     assert metric(bench, "guard_mode", mode="warn") == 1
     assert (metric(bench, "gate_reasons_total", reason="guarded") or 0) >= 1
     assert (metric(bench, "stops_total", cause="estop_grown_up") or 0) >= 1
+
+
+def test_a_rear_sensor_that_fails_is_not_a_free_way(
+    page: Page, bench: RunningBench
+) -> None:
+    """The drawer says which, why and since when; reversing beeps."""
+    page.add_init_script(LISTEN)
+    at_the_wheel(page, bench.url)
+    ill = page.get_by_test_id("ill")
+    echo = bench.soc.pin[SENSORS.ultrasound["rear"].echo]
+    echo.external = 0  # its wire is off
+    try:
+        page.locator("#link-chip").click()
+        expect(ill).to_have_text(re.compile(r"^rear: does not answer, .* \d+ s ago$"))
+        label = page.get_by_test_id("ranges").get_attribute("aria-label") or ""
+        assert re.search(r"rear: no distance \(does not answer, .* s ago\)", label)
+        page.locator("#link-chip").click()
+        assert page.evaluate("window.beeps") == 0
+        reverses(page, "window.beeps > 0")
+        page.keyboard.up("ArrowDown")
+    finally:
+        echo.external = chip.FLOATING
+    page.locator("#link-chip").click()
+    expect(ill).to_be_hidden()
 
 
 def test_what_the_depth_camera_sees(page: Page, bench: RunningBench) -> None:

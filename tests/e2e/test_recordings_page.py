@@ -107,6 +107,20 @@ def test_a_drive_is_listed_played_and_scrubbed(page: Page, bench: RunningBench) 
     assert violations(page) == [], "drive"
 
 
+def test_an_address_that_names_nothing_is_the_list(
+    page: Page, bench: RunningBench
+) -> None:
+    faults: list[str] = []
+    page.on("pageerror", lambda fault: faults.append(str(fault)))
+    opened(page, bench, "#%")
+    assert page.locator("#viewer").is_hidden()
+    assert "URI" not in page.locator("#shelf-says").inner_text()
+    page.evaluate("location.hash = '#%E0%A4%A'")
+    page.locator("#list a").first.click()
+    page.locator("#viewer").wait_for(state="visible")
+    assert faults == []
+
+
 def test_marks_plots_speed_and_keys(page: Page, bench: RunningBench) -> None:
     opened(page, bench)
     page.locator("#list a").first.click()
