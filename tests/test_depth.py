@@ -342,6 +342,27 @@ def test_frames_become_records_and_silence_an_end() -> None:
     assert second.png == b"", "five pictures a second are enough"
 
 
+def end_of(*frames: bytes) -> tuple[int, str]:
+    """How many records there were, and why there are no more."""
+    camera: Any = Camera(*frames)
+    written: list[bytes] = []
+    with pytest.raises(V4l2Error) as fault:
+        device.records(camera, depth.D435, lambda: False, written.append)
+    return len(written), str(fault.value)
+
+
+def test_a_camera_that_repeats_one_frame_is_stuck() -> None:
+    frame = np.full((45, 80), 600, dtype="<u2")
+    same, most = frame.tobytes(), device.SAME_MOST
+    frame[44, 79] += 1  # where nobody looks
+    other = frame.tobytes()
+    silent = "no frame for 2 s"
+    assert end_of(*[same] * 100) == (most, f"stuck: {most} times the same frame")
+    assert end_of(*[same] * most) == (most, silent)
+    assert end_of(*[same] * most, other, *[same] * most) == (2 * most + 1, silent)
+    assert end_of(*[bytes(len(same))] * 100) == (100, silent), "covered, not stuck"
+
+
 def test_the_numbers_are_the_kernels() -> None:
     """As <linux/videodev2.h> has them on 64 bits."""
     assert v4l2.QUERYCAP == 0x80685600 and v4l2.ENUM_FMT == 0xC0405602

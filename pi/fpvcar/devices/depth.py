@@ -1,8 +1,8 @@
 """The depth camera's process: Z16 over V4L2, looked at here, so that `run` need not.
 
 stdout: pack_depth, one record a frame: the nearest thing, and a small picture
-ends when stdin ends, nobody reads, or the camera is silent (exit status 1, with the
-reason as the last line on stderr)
+ends when stdin ends, nobody reads, or the camera is silent or stuck (exit status 1,
+with the reason as the last line on stderr)
 """
 
 import argparse
@@ -12,6 +12,7 @@ import os
 import select
 import sys
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,14 +23,32 @@ from fpvcar.wire.records import pack_depth
 Z16 = "Z16 "
 SILENT_S = 2.0
 PREVIEW_EVERY_S = 0.2
+SAME_MOST = 30
+"""In a row and all alike: a real Z16 is never so still."""
+
+
+class Still:
+    """Frames in a row that are the same to the bit, with stamps of their own."""
+
+    def __init__(self) -> None:
+        self._before, self._same = 0, 0
+
+    def note(self, data: memoryview, nearest_m: float) -> None:
+        """One in which nothing is measured does not count: it is all zeros. Raises
+        V4l2Error."""
+        now = zlib.crc32(data)
+        alike = now == self._before and not math.isnan(nearest_m)
+        self._before, self._same = now, self._same + 1 if alike else 0
+        if self._same >= SAME_MOST:
+            raise V4l2Error(f"stuck: {self._same} times the same frame")
 
 
 def records(
     camera: Capture, across: float, ended: Callable[[], bool],
     write: Callable[[bytes], None], clock_s: Callable[[], float] = time.monotonic,
 ) -> None:  # fmt: skip
-    """Until `ended`. Raises V4l2Error for a camera that is silent."""
-    shown_s = -1.0
+    """Until `ended`. Raises V4l2Error for a camera that is silent, or stuck."""
+    shown_s, still = -1.0, Still()
     while not ended():
         frame = camera.frame(SILENT_S)
         if frame is None:
@@ -42,11 +61,13 @@ def records(
         except ValueError as fault:
             print(f"depth: {fault}", file=sys.stderr, flush=True)
             continue
+        nearest_m = depth.nearest_m(small, across)
+        still.note(frame.data, nearest_m)
         picture = b""
         if now_s - shown_s >= PREVIEW_EVERY_S:
             shown_s, picture = now_s, depth.png(small)
         time_us = frame.time_us or round(now_s * 1e6)
-        write(pack_depth(depth.nearest_m(small, across), time_us, picture))
+        write(pack_depth(nearest_m, time_us, picture))
 
 
 def stdin_ended() -> bool:
