@@ -17,6 +17,7 @@ import pytest
 
 from fpvcar.recording import export, format
 from fpvcar.recording.export import Progress
+from fpvcar.recording.mp4 import ExportError
 from tests import tapes
 from tests.tapes import BEGAN_NS, FRAME_NS, Drive, Said, Tape
 from tests.video_source import encode
@@ -315,7 +316,7 @@ def test_one_that_comes_meanwhile_costs_neither(
     monkeypatch.setattr(os, "rename", rename)
     said = "has come meanwhile: nothing was replaced; what was there before is "
     with (
-        pytest.raises(export.ExportError, match=said) as fault,
+        pytest.raises(ExportError, match=said) as fault,
         export.published(out, force=True, folder=folder) as new,
     ):
         (new / "a.csv" if folder else new).write_text("mine")
