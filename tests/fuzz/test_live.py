@@ -1,6 +1,7 @@
 """Real processes under a seeded fuzzer: alive, silent in the log, memory flat.
 
-The sockets of `run` are in tests/e2e/test_hostile.py, beside somebody who drives.
+The sockets of `run` are in tests/e2e/test_fuzz.py; beside somebody who drives, in
+tests/e2e/test_hostile.py.
 """
 
 import contextlib
