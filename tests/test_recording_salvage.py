@@ -14,7 +14,7 @@ from fpvcar.recording import format, parsing, records, recover, salvage
 from fpvcar.recording.chunks import BytesSource
 from fpvcar.recording.reader import Recording
 from fpvcar.recording.recover import Ending
-from fpvcar.recording.salvage import SLICE_NS, Salvager
+from fpvcar.recording.salvage import AGAIN_MOST, SLICE_NS, Salvager
 from fpvcar.recording.summary import tail_of
 from fpvcar.recording.walk import Walk
 from tests.recording_rig import (
@@ -329,15 +329,20 @@ def test_whatever_is_in_a_leftover_stops_nobody(
     assert caplog.text.count("bad: left as it is") == 1
 
 
-def test_what_is_dropped_is_closed_and_not_tried_again() -> None:
+def test_what_is_dropped_is_closed_and_begun_anew_a_few_times() -> None:
     work = Work(10)
     one = salvager(work)
-    one.some(["a"])
-    assert work.ended == []
-    one.drop()
-    assert work.ended == ["a"]
+    for tries in range(1, 2 + AGAIN_MOST):
+        one.some(["a"])
+        assert work.ended == ["a"] * (tries - 1)
+        one.drop()
+        assert work.ended == ["a"] * tries
     one.some(["a", "b"])
-    assert work.begun == ["a", "b"]
+    assert work.begun == [*["a"] * (1 + AGAIN_MOST), "b"]
+    one.drop()
+    one.drop()
+    one.some(["b"])
+    assert work.begun[-2:] == ["b", "b"], "each has its own tries"
 
 
 def test_the_rig_is_what_a_run_would_leave() -> None:
