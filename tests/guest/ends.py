@@ -13,6 +13,7 @@ from tests.guest.machine import Guest
 KEY = "sixteen bytes and more"
 TOOLS = "/share"  # where the guest sees them
 RDMA = ("--transport", "rdma")
+NOW = "date +%s.%N"
 
 
 @dataclass
@@ -20,6 +21,8 @@ class Ended:
     status: int
     out: str
     err: str
+    at_s: float
+    """By the guest's clock."""
 
 
 class End:
@@ -31,7 +34,7 @@ class End:
         # Without exec: sshd would not tell the status of one that a signal ended.
         command = (
             f"cd /dev/shm; export RDPIPE_KEY={shlex.quote(key)}; exec 3>&1; "
-            f"{wrap} {shlex.join(words)} {out}; exit $?"
+            f"{wrap} {shlex.join(words)} {out}; status=$?; {NOW} >&3; exit $status"
         )
         self.process = subprocess.Popen(
             [*guest.ssh, command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -45,7 +48,8 @@ class End:
 
     def ended(self, within_s: float = 60) -> Ended:
         out, err = self.process.communicate(timeout=within_s)
-        return Ended(self.process.returncode, out, err)
+        before, _, at_s = out.rstrip("\n").rpartition("\n")
+        return Ended(self.process.returncode, before, err, float(at_s))
 
 
 class Ends:
@@ -65,7 +69,7 @@ class Ends:
         self._started.append(end)
         line = end.line()
         found = re.match(r"port=(\d+) ", line)
-        assert found, (line, end.ended())
+        assert found, (line, end.process.communicate())
         self.port = found.group(1)
         return end
 
@@ -84,8 +88,9 @@ class Ends:
         self._started.append(end)
         return end
 
-    def kill(self, guest: Guest, name: str) -> None:
-        guest.check(f"pkill -KILL -x {name}")
+    def kill(self, guest: Guest, name: str) -> float:
+        """When, by the guest's clock."""
+        return float(guest.check(f"{NOW}; pkill -KILL -x {name}"))
 
     def left(self) -> str:
         """What of them still runs."""
