@@ -26,8 +26,12 @@ def main() -> int:
     wanted = every
     if given.sample is not None:
         wanted = random.Random(given.seed).sample(every, min(given.sample, len(every)))
-    survivors = [one.mutant.key for one in run.judged(wanted) if not one.killed]
+    verdicts = list(run.judged(wanted))
+    survivors = [one.mutant.key for one in verdicts if not one.killed]
     faults = report(names, wanted, survivors)
+    for one in verdicts:
+        if one.timeout:
+            print(f"killed by timeout: {one.mutant.key}")
     if given.sample is None:
         keys = {mutant.key for _, mutant in every}
         mine = [one for one in EQUIVALENTS if one.partition(".")[0] in names]
@@ -37,7 +41,8 @@ def main() -> int:
             for one in mine
             if one in keys and one not in survivors
         ]
-    print(f"{len(wanted)} of {len(every)} mutants, {time.monotonic() - start_s:.0f} s")
+    late, took_s = sum(one.timeout for one in verdicts), time.monotonic() - start_s
+    print(f"{len(wanted)} of {len(every)} mutants, {late} by timeout, {took_s:.0f} s")
     print("\n".join(faults) or "no test gap")
     return 1 if faults else 0
 

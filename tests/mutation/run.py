@@ -43,12 +43,20 @@ PACKAGE = Path(fpvcar.__file__).parent
 HERE = Path(__file__).resolve().parents[1]
 
 
+FAILED = int(pytest.ExitCode.TESTS_FAILED)
+
+
+class Broken(RuntimeError):
+    """A run that says nothing about its mutant."""
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """`killed`: some test failed, or none ended within half a minute."""
+    """`killed`: some test failed, or `timeout`: they did not end in half a minute."""
 
     mutant: Mutant
     killed: bool
+    timeout: bool = False
 
 
 class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -100,6 +108,7 @@ def _child(name: str, source: str) -> int:
     options = [
         "-x",
         "-q",
+        "--continue-on-collection-errors",  # an import that fails is a test that does
         "-p",
         "no:cacheprovider",
         "--tb=no",
@@ -135,8 +144,14 @@ def judged(wanted: Sequence[tuple[str, Mutant]], at_once: int = 2) -> Iterator[V
             name, mutant = waiting.pop()
             running[_fork(name, mutant.source)] = mutant
         pid, status = os.wait()
-        killed = os.waitstatus_to_exitcode(status) != 0
-        yield Verdict(running.pop(pid), killed)
+        yield verdict(running.pop(pid), os.waitstatus_to_exitcode(status))
+
+
+def verdict(mutant: Mutant, status: int) -> Verdict:
+    """Raises Broken for all but "passed", "failed" and "time is over"."""
+    if status not in (0, FAILED, -signal.SIGALRM):
+        raise Broken(f"{mutant.key}: the tests ended with {status}, not 0 or {FAILED}")
+    return Verdict(mutant, status != 0, status == -signal.SIGALRM)
 
 
 def unharmed(names: Sequence[str]) -> None:

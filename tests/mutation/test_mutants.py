@@ -1,11 +1,13 @@
 """Every flipped comparison, removed stop or changed limit is noticed by some test."""
 
+import signal
 import subprocess
 import sys
 
 import pytest
 
-from tests.mutation.mutants import mutants
+from tests.mutation.mutants import Mutant, mutants
+from tests.mutation.run import Broken, Verdict, verdict
 
 SAMPLE = 60
 
@@ -51,6 +53,17 @@ def test_each_mutant_is_another_program() -> None:
     sources = [one.source for one in mutants("core", CORE)]
     assert len(set(sources)) == len(sources)
     assert all("left alone" in source for source in sources)
+
+
+def test_only_a_failed_test_or_the_time_kills() -> None:
+    mutant = Mutant("core: none", CORE)
+    assert verdict(mutant, 0) == Verdict(mutant, killed=False)
+    assert verdict(mutant, 1) == Verdict(mutant, killed=True)
+    late = Verdict(mutant, killed=True, timeout=True)
+    assert verdict(mutant, -signal.SIGALRM) == late
+    for status in (2, 3, 4, 5, 99, -signal.SIGSEGV):  # interrupted ... no tests
+        with pytest.raises(Broken):
+            verdict(mutant, status)
 
 
 @pytest.mark.soak
