@@ -13,6 +13,7 @@ import tempfile
 import tomllib
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -39,6 +40,7 @@ from fpvcar.wire.video import pack_video, parse_video
 from fpvcar.wire.wheels import (
     ANSWER,
     SETPOINT,
+    Setpoint,
     pack_answer,
     pack_setpoint,
     parse_answer,
@@ -48,6 +50,7 @@ from tests.fuzz.panel import buttons
 from tests.hub_rig import CODES, House
 from tests.pigpiod_fixture import make_core
 from tests.recording_rig import small_files
+from tests.wheels_car import PINS, Car
 
 NOW_NS = 10**12
 NOW_US = 2**62
@@ -126,6 +129,25 @@ def wheels(data: bytes) -> None:
             assert NOW_NS < taken.setpoint.deadline_ns <= NOW_NS + AHEAD_MAX_NS
             assert not (lease.zero_first and any(taken.setpoint.duties))
             lease.applied(taken.setpoint, NOW_NS)
+    _wheels_car(packets[:40])
+
+
+def _wheels_car(packets: list[bytes]) -> None:
+    """A car that drives gets them, as they are and with a deadline ahead of its clock:
+    after 300 ms of silence no pin is on."""
+    car = Car().driving()
+    for number, packet in enumerate(packets):
+        if number % 2:
+            with suppress(WireError):
+                setpoint = parse_setpoint(packet)
+                ahead_ns = setpoint.deadline_ns % (2 * AHEAD_MAX_NS)
+                packet = pack_setpoint(
+                    setpoint._replace(deadline_ns=car.now_ns + ahead_ns)
+                )
+        assert car.send(packet)
+        car.wait(packet[4] % 32 if len(packet) > 4 else 0)
+    car.wait(300)
+    assert not any(car.pins.duty(gpio) for gpio in PINS), "it drives on in silence"
 
 
 def _units(splitter: Splitter, parts: list[bytes]) -> tuple[list[AccessUnit], bool]:
@@ -328,6 +350,10 @@ def seeds(name: str) -> list[bytes]:
         b"%c\0\0\0\x11\0\0\0%c\0\0\0\0\0\0\0" % (n % 119, n % 7) for n in range(130)
     )
     script = b"tag 1 w p0 1 mils 20 dcr p1 jnz 1 halt"
+    drive = b"".join(
+        pack_setpoint(Setpoint(seq, AHEAD_MAX_NS // 2, (duty, -duty)))
+        for seq, duty in enumerate((0.3, 0.0, 0.3, 0.3, 0.0, -0.3, 0.3, 0.3))
+    )
     run = b"\x26\0\0\0" + bytes(8) + len(script).to_bytes(4, "little") + script
     return {
         "drive_up": texts,
@@ -335,7 +361,7 @@ def seeds(name: str) -> list[bytes]:
         "buttons": [b"\n".join(pushes), b"\n\0\x82a\n".join(pushes),
                     *pushes, b"\0\x80\n\0\0\xff\n" * 9],
         "wheels": [one for half in ("setpoint", "answer")
-                   for one in binary("wheels.json", half)],
+                   for one in binary("wheels.json", half)] + [drive],
         "records": [*binary("camera_record.json"), *binary("video.json"),
                     pack_record(True, 5, key) * 3],
         "annexb": [frames, key * 4, frames[7:]],
