@@ -24,8 +24,10 @@ pytestmark = pytest.mark.e2e
 OPTIONS = (STRIP,)
 PATHS = pytest.mark.parametrize("path", ["webcodecs", "mse"])
 FAKE = Path(__file__).resolve().parents[1] / "fake_camera.py"
-GREY_S = 0.7
-"""web/video.js OLD_MS, the page's beat of 0.1 s, and a machine that is busy."""
+GREY_S = 1.2
+"""web/video.js OLD_MS (0.4 s), the page's beat of 0.1 s, and a machine that is busy."""
+AGE_S = 0.5
+"""How far the age that is written may be off: its beat, and how late it is read."""
 SIZES = {"small": (640, 480), "wide": (1280, 720)}
 
 NEVER_RELOADED = "window.opened ??= 1"
@@ -129,7 +131,7 @@ def test_a_frozen_camera_greys_and_counts(
             page.wait_for_timeout(250)
             # Capture to now: the camera stopped just after its last picture.
             ages.append((said_s(page), time.monotonic() - frozen_s))
-        assert all(abs(said - truth) < 0.35 for said, truth in ages), ages
+        assert all(abs(said - truth) < AGE_S for said, truth in ages), ages
         assert ages[-1][0] > ages[0][0] + 0.4, "it does not count"
     finally:
         signal_all(cameras, signal.SIGCONT)
