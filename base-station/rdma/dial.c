@@ -27,6 +27,14 @@ enum {
     PROOF_LEAST_MS = 5000, /* whoever was reached late is to be heard, too */
 };
 
+struct dialing {
+    const struct options *options;
+    const struct key *key;   /* not owned */
+    struct meeting *meeting; /* what both agree on */
+    int64_t limit_ms, end_ms;
+    struct trouble unproven; /* why one that answered was none for us */
+};
+
 int hello_of_options(struct hello *mine, const struct options *options, int role,
                      int transport, struct trouble *trouble)
 {
@@ -112,80 +120,32 @@ static struct transport *dial_address(const struct options *options,
                     from ? from->ai_addrlen : 0, limit_ms, trouble);
 }
 
-/* All addresses of one host, until `end_ms`. */
-static struct transport *dial_host(const struct options *options, const char *host,
-                                   int64_t end_ms, int hosts_left,
-                                   struct trouble *trouble)
-{
-    struct addrinfo *found =
-        net_resolve(host, options->port, left_ms(end_ms) / hosts_left, trouble);
-    struct addrinfo *from = NULL;
-    struct transport *transport = NULL;
-    struct trouble last = {0};
-    int count = 0;
-    if (!found)
-        return NULL;
-    for (struct addrinfo *one = found; one; one = one->ai_next)
-        count++;
-    if (options->bind_to &&
-        !(from = net_resolve(options->bind_to, "0", left_ms(end_ms), trouble))) {
-        freeaddrinfo(found);
-        return NULL;
-    }
-    for (struct addrinfo *one = found; one && !transport && !signalled(&last);
-         one = one->ai_next, count--) {
-        int64_t share_ms = left_ms(end_ms) / (count + hosts_left - 1);
-        if (share_ms < ADDRESS_LEAST_MS)
-            share_ms = ADDRESS_LEAST_MS;
-        if (from && from->ai_family != one->ai_family)
-            continue;
-        last = (struct trouble){0};
-        transport = dial_address(options, one, from, share_ms, &last);
-        if (!transport && options->verbose)
-            say("%s", last.text);
-    }
-    freeaddrinfo(found);
-    if (from)
-        freeaddrinfo(from);
-    if (!transport && !last.status)
-        troubled(&last, EXIT_FAULT, "%s has no address of the family of --bind", host);
-    if (!transport)
-        *trouble = last;
-    return transport;
-}
-
-/* HOST may be several, with commas between them. */
-static struct transport *dial_all(const struct options *options, int64_t end_ms,
-                                  struct trouble *trouble)
-{
-    char *hosts = strdup(options->host), *rest = hosts, *host;
-    struct transport *transport = NULL;
-    struct trouble last = {0};
-    int count = 1;
-    if (!hosts)
-        troubled(&last, EXIT_FAULT, "no memory");
-    for (const char *at = options->host; (at = strchr(at, ',')); at++)
-        count++;
-    while (!transport && !signalled(&last) && (host = strsep(&rest, ","))) {
-        last = (struct trouble){0};
-        transport = dial_host(options, host, end_ms, count--, &last);
-    }
-    free(hosts);
-    if (!transport)
-        *trouble = last;
-    return transport;
-}
-
 static int say_to(struct transport *transport, const uint8_t *record,
                   struct trouble *trouble)
 {
     return transport->kind->control(transport, record, trouble) < 0 ? -1 : 0;
 }
 
-static int prove(struct transport *transport, struct meeting *meeting, int64_t end_ms,
+/* Until when the peer may take for its proof, and, while there are others to try, for
+ * the hello that shows that it is an rdrecv at all. */
+static int64_t stage_end_ms(const struct dialing *dialing, bool others)
+{
+    int64_t left = left_ms(dialing->end_ms), least = ADDRESS_LEAST_MS;
+    if (others)
+        left /= 2;
+    else if (dialing->limit_ms > PROOF_LEAST_MS)
+        least = PROOF_LEAST_MS;
+    return now_ms() + (left > least ? left : least);
+}
+
+static int prove(struct transport *transport, const struct dialing *dialing, bool others,
                  struct trouble *trouble)
 {
+    struct meeting *meeting = dialing->meeting;
+    int64_t hello_end_ms = stage_end_ms(dialing, others);
+    int64_t proof_end_ms = stage_end_ms(dialing, false);
     while (meeting->stage != MEETING_OVER) {
+        int64_t end_ms = meeting->stage == MEETING_HELLO ? hello_end_ms : proof_end_ms;
         struct transport_event event;
         uint8_t out[CONTROL_BYTES];
         bool answer;
@@ -228,29 +188,113 @@ static void leave(struct transport *transport, const struct trouble *why)
     transport->kind->finish(transport, PARTING_MS);
 }
 
-struct transport *dial(const struct options *options, const struct key *key,
-                       struct meeting *meeting, struct trouble *trouble)
+/* Who answered proves itself, or is closed. What a receiver says of it is kept rather
+ * than what is found about a stranger. */
+static struct transport *meet(struct dialing *dialing, struct transport *transport,
+                              bool others, struct trouble *trouble)
 {
-    int64_t limit_ms = options->connect_ms ? options->connect_ms : INT32_MAX;
-    int64_t end_ms = now_ms() + limit_ms;
-    struct transport *transport = dial_all(options, end_ms, trouble);
-    if (!transport)
-        return NULL;
+    const struct options *options = dialing->options;
     struct hello mine;
     uint8_t out[CONTROL_BYTES];
-    if (left_ms(end_ms) < PROOF_LEAST_MS && limit_ms > PROOF_LEAST_MS)
-        end_ms = now_ms() + PROOF_LEAST_MS;
     int less = hello_of_options(&mine, options, ROLE_SENDER, transport->kind->number,
                                 trouble);
     if (less > 0)
         hello_say_less(&mine);
     if (transport->loopback && !options->credits)
         mine.credits = LOOPBACK_BUFFERS;
-    if (less >= 0 && meeting_open(meeting, key, &mine, out, trouble) == 0 &&
+    if (less >= 0 &&
+        meeting_open(dialing->meeting, dialing->key, &mine, out, trouble) == 0 &&
         say_to(transport, out, trouble) == 0 &&
-        prove(transport, meeting, end_ms, trouble) == 0)
+        prove(transport, dialing, others, trouble) == 0)
         return transport;
     leave(transport, trouble);
     transport_close(transport);
+    if (!dialing->unproven.heard || trouble->heard)
+        dialing->unproven = *trouble;
     return NULL;
+}
+
+/* All addresses of one host, until one of them has proven that it has the key. */
+static struct transport *dial_host(struct dialing *dialing, const char *host,
+                                   int hosts_left, struct trouble *trouble)
+{
+    const struct options *options = dialing->options;
+    int64_t end_ms = dialing->end_ms;
+    struct addrinfo *found =
+        net_resolve(host, options->port, left_ms(end_ms) / hosts_left, trouble);
+    struct addrinfo *from = NULL;
+    struct transport *transport = NULL;
+    struct trouble last = {0};
+    int count = 0;
+    if (!found)
+        return NULL;
+    for (struct addrinfo *one = found; one; one = one->ai_next)
+        count++;
+    if (options->bind_to &&
+        !(from = net_resolve(options->bind_to, "0", left_ms(end_ms), trouble))) {
+        freeaddrinfo(found);
+        return NULL;
+    }
+    for (struct addrinfo *one = found; one && !transport && !signalled(&last);
+         one = one->ai_next, count--) {
+        int left = count + hosts_left - 1;
+        int64_t share_ms = left_ms(end_ms) / left;
+        if (share_ms < ADDRESS_LEAST_MS)
+            share_ms = ADDRESS_LEAST_MS;
+        if (from && from->ai_family != one->ai_family)
+            continue;
+        last = (struct trouble){0};
+        transport = dial_address(options, one, from, share_ms, &last);
+        if (transport)
+            transport = meet(dialing, transport, left > 1, &last);
+        if (!transport && options->verbose)
+            say("%s", last.text);
+    }
+    freeaddrinfo(found);
+    if (from)
+        freeaddrinfo(from);
+    if (!transport && !last.status)
+        troubled(&last, EXIT_FAULT, "%s has no address of the family of --bind", host);
+    if (!transport)
+        *trouble = last;
+    return transport;
+}
+
+/* HOST may be several, with commas between them. */
+static struct transport *dial_all(struct dialing *dialing, struct trouble *trouble)
+{
+    const char *all = dialing->options->host;
+    char *hosts = strdup(all), *rest = hosts, *host;
+    struct transport *transport = NULL;
+    struct trouble last = {0};
+    int count = 1;
+    if (!hosts)
+        troubled(&last, EXIT_FAULT, "no memory");
+    for (const char *at = all; (at = strchr(at, ',')); at++)
+        count++;
+    while (!transport && !signalled(&last) && (host = strsep(&rest, ","))) {
+        last = (struct trouble){0};
+        transport = dial_host(dialing, host, count--, &last);
+    }
+    free(hosts);
+    if (!transport)
+        *trouble = last;
+    return transport;
+}
+
+struct transport *dial(const struct options *options, const struct key *key,
+                       struct meeting *meeting, struct trouble *trouble)
+{
+    int64_t limit_ms = options->connect_ms ? options->connect_ms : INT32_MAX;
+    struct dialing dialing = {
+        .options = options,
+        .key = key,
+        .meeting = meeting,
+        .limit_ms = limit_ms,
+        .end_ms = now_ms() + limit_ms,
+    };
+    struct transport *transport = dial_all(&dialing, trouble);
+    if (!transport && dialing.unproven.status && !signalled(trouble))
+        *trouble = dialing.unproven;
+    return transport;
 }

@@ -1,4 +1,5 @@
-/* How a sender gets to its receiver: addresses in order, RDMA before TCP, the proof. */
+/* How a sender gets to its receiver: addresses in order until one proves itself, RDMA
+ * before TCP. */
 #ifndef DIAL_H
 #define DIAL_H
 
