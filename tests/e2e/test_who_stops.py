@@ -2,27 +2,32 @@
 
 Rows, ways to fail and times are in causes.py and browser_causes.py. The times are the
 design's own, with nothing added; `make bench` has the figures. Where the browser has to
-act, how soon it does is the machine's: 3 of some 600 took 0.04 to 0.1 s. One such may
-pass here, if it keeps what the car promises of a browser that says nothing.
+act, how soon it does is the machine's: 3 of some 600 took 0.04 to 0.1 s. One such of a
+row is measured again, or may pass where a tab goes out of sight, if it keeps what the
+car promises of a browser that says nothing.
 """
 
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser
 
 from fpvcar import watchdog
 from tests.e2e import browser_causes, causes
-from tests.e2e.causes import Cause, Ground, Scene
+from tests.e2e.causes import Cause, Ground, Run, Scene
 from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.harness import STRIP, PinWatch, RunningBench, started, wait_for
 
 pytestmark = pytest.mark.e2e
 RUNS = 5
+SPOILT_MOST = 2
+"""Of a row's runs: a car that stops too early for another reason is no busy machine."""
 SILENT_S = 0.30
+OUT_OF_SIGHT = ("another tab in front", "tab hidden")
+"""How late the browser tells such a page is not ours: one run of a row may be late."""
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +60,33 @@ def _rows() -> Iterator[object]:
         yield pytest.param(cause, id=cause.name, marks=needs_root)
 
 
+Say = Callable[[str], None]
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Say:
+    """Prints a line that is seen of a green test, too."""
+
+    def aloud(line: str) -> None:
+        with capsys.disabled():
+            print(f"\n{line}", end="")
+
+    return aloud
+
+
+def times_s(one_run: Callable[[], Run], name: str, say: Say) -> list[float]:
+    """How long each of a row's runs took; few may have been repeated."""
+    runs = [one_run() for _ in range(RUNS)]
+    spoilt = [said for run in runs for said in run.spoilt]
+    if spoilt:
+        say(f"{name}: {len(spoilt)} repeated: {', '.join(spoilt)}")
+    assert len(spoilt) <= SPOILT_MOST, f"{name}: something else stops it: {spoilt}"
+    return [run.taken_s for run in runs]
+
+
 @pytest.mark.parametrize("cause", list(_rows()))
-def test_it_stops_in_time(ground: Ground, cause: Cause[Scene]) -> None:
-    taken_s = [causes.run_one(ground, cause).taken_s for _ in range(RUNS)]
+def test_it_stops_in_time(ground: Ground, cause: Cause[Scene], say: Say) -> None:
+    taken_s = times_s(lambda: causes.run_one(ground, cause), cause.name, say)
     assert max(taken_s) <= cause.limit_s, taken_s
 
 
@@ -65,11 +94,16 @@ def test_it_stops_in_time(ground: Ground, cause: Cause[Scene]) -> None:
     "cause", browser_causes.CAUSES, ids=[one.name for one in browser_causes.CAUSES]
 )
 def test_a_browser_stops_in_time(
-    seat: browser_causes.Seat, cause: Cause[browser_causes.Seat]
+    seat: browser_causes.Seat, cause: Cause[browser_causes.Seat], say: Say
 ) -> None:
-    taken_s = [browser_causes.run_one(seat, cause).taken_s for _ in range(RUNS)]
-    assert max(taken_s) <= SILENT_S, taken_s
-    assert sum(taken > cause.limit_s for taken in taken_s) <= 1, taken_s
+    taken_s = times_s(lambda: browser_causes.run_one(seat, cause), cause.name, say)
+    late_s = [taken for taken in taken_s if taken > cause.limit_s]
+    if late_s:
+        say(f"{cause.name}: late: {late_s}")
+    if len(late_s) == 1 and cause.name not in OUT_OF_SIGHT:
+        taken_s.append(browser_causes.run_one(seat, cause).taken_s)
+        assert taken_s[-1] <= cause.limit_s, f"late again: {taken_s}"
+    assert max(taken_s) <= SILENT_S and len(late_s) <= 1, taken_s
 
 
 def forward(driver: Driver, watch: PinWatch) -> None:
