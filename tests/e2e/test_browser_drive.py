@@ -8,6 +8,7 @@ import time
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.bench.memory import heavy, resident_mb
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import (
     GAMEPAD,
@@ -250,3 +251,12 @@ def test_a_grown_up_takes_the_wheel(
     mum.locator("#wheel").click()
     until(seat, "window.fpvcar.state.seat_free")
     context.close()
+
+
+@pytest.mark.parametrize("unit, most_mb", [("run", 60.0), ("wheels", 25.0)])
+def test_who_drives_fits_a_small_pi(
+    seat: Page, bench: RunningBench, unit: str, most_mb: float
+) -> None:
+    assert probe(seat, "state.role") == "driver"
+    assert resident_mb(bench.pid(unit)) <= most_mb
+    assert heavy(bench.pid(unit)) == []
