@@ -41,7 +41,8 @@ int source_start(struct source *source, struct trouble *trouble);
  * then a spliced page shows whatever happens to the file. */
 int source_check(const struct source *source, struct trouble *trouble);
 
-/* Waits for the thread's end, if it is about to end: true. One that is not is let go. Once. */
+/* Waits for the thread's end, if it is about to end: true. Else it is let go: not to be
+ * called again. */
 bool source_join(struct source *source);
 
 #endif
