@@ -15,6 +15,8 @@ from tests.guest.machine import Pair
 HERE = Path(__file__).parent
 MIB = 1 << 20
 PAIRS, TRIES = 5, 2
+ASKED_MOST = 3
+"""perftest's clock is calibrated cycles: on a busy host it may say that it moved 0."""
 DATA = "big"
 FROM_PIPE = f"{TOOLS}/splice <{DATA} |"
 INTO_PIPE = ("--", "sh", "-c", f"exec {TOOLS}/splice >/dev/null")
@@ -41,14 +43,18 @@ def ib_send_bw(ends: Ends, message: int, depth: int, size: int) -> float:
     """Bytes a second of perftest: so many messages at a time on one queue pair."""
     words = f"ib_send_bw -d rxe0 -F -s {message} -t {depth} -r {depth}"
     words += f" -n {size // message}"
-    ends.receiver.check(
-        f"({words} >/dev/null 2>&1 </dev/null &);"
-        " until ss -ltn | grep -q :18515; do sleep 0.1; done"
-    )
-    said = ends.sender.check(f"{words} {ends.receiver.address}")
-    found = re.search(rf"^ *{message} +\d+ +\S+ +(\S+)", said, re.M)
-    assert found, said
-    return float(found.group(1)) * MIB
+    said = ""
+    for _ in range(ASKED_MOST):
+        ends.receiver.check(
+            f"({words} >/dev/null 2>&1 </dev/null &);"
+            " until ss -ltn | grep -q :18515; do sleep 0.1; done"
+        )
+        said = ends.sender.check(f"{words} {ends.receiver.address}")
+        found = re.search(rf"^ *{message} +\d+ +\S+ +(\S+)", said, re.M)
+        assert found, said
+        if float(found.group(1)) > 0.0:
+            return float(found.group(1)) * MIB
+    raise AssertionError(f"no rate in {ASKED_MOST} runs: {said}")
 
 
 def beside(
