@@ -325,6 +325,30 @@ def test_one_that_comes_meanwhile_costs_neither(
     assert sorted(tmp_path.iterdir()) == [out, kept.parent], "no litter"
 
 
+def test_nor_does_a_folder_that_comes_at_the_last_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, moved = tmp_path / "out", os.rename
+    out.write_text("before")
+
+    def rename(source: Path, target: Path) -> None:
+        if target == out:
+            monkeypatch.undo()
+            out.mkdir()
+            (out / "theirs").write_text("somebody else's")
+        moved(source, target)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with (
+        pytest.raises(OSError, match="not empty"),
+        export.published(out, force=True, folder=True) as new,
+    ):
+        (new / "a.csv").write_text("mine")
+    [aside] = tmp_path.glob("out-before-*")
+    assert (aside / "out").read_text() == "before"
+    assert (out / "theirs").read_text() == "somebody else's"
+
+
 def test_an_export_that_fails_leaves_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -167,7 +167,9 @@ def _put(new: Path, out: Path, old: Path, force: bool) -> None:
             f"{out} has come meanwhile: nothing was replaced{_kept(out, old)}"
         ) from None
     except BaseException:  # Ctrl-C too: what was there stays
-        if old.exists() and not out.exists():
+        if out.exists():
+            _kept(out, old)
+        elif old.exists():
             os.rename(old, out)
         raise
 
