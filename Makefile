@@ -49,7 +49,7 @@ check:
 
 bench:
 	@tools/setup.sh bench
-	@$(BIN)/python -m tests.bench $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
 
 soak:
 	@tools/setup.sh test
@@ -57,7 +57,7 @@ soak:
 
 pictures:
 	@tools/setup.sh test
-	@$(BIN)/python -m tests.pictures
+	@$(BIN)/python -m tools.pictures
 
 lock:
 	@tools/lock.sh

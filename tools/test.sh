@@ -30,10 +30,9 @@ cat "$said"
 
 # What decides about motion, pictures and recordings is covered to the last branch.
 "$python" -m coverage report --fail-under=100 --skip-covered --include="$(
-    printf 'pi/fpvcar/%s.py,' gate guard mixing 'wire/*' seat access h264 stream \
-        bitrate lease \
-        recording/{format,protobuf,records,parsing,chunks,walk,summary,reader,recover} \
-        recording/{writer,segments,tape,salvage}
+    printf 'pi/fpvcar/%s.py,' drive/{gate,guard,mixing,seat} 'wire/*' server/access \
+        video/{h264,stream,bitrate} wheels/lease 'mcap/*' \
+        recordings/{messages,reader,recover,names,salvage} recorder/{writer,rotation}
 )"
 # Now the machine is theirs alone.
 "$python" -m pytest -q -m 'e2e and not unhurried' --ignore tests/rdma --durations=10

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fpvcar import config, paths, profiles
+from fpvcar import config, paths
+from fpvcar.config import profiles
 
 ABOUT = """\
 Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated one:
@@ -57,10 +58,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _wheels(arguments: argparse.Namespace) -> int:
-    from fpvcar import wheels
+    from fpvcar.wheels import core
 
     profile = profiles.load(arguments.profile, arguments.overrides)
-    return wheels.main(profile, paths.runtime_directory())
+    return core.main(profile, paths.runtime_directory())
 
 
 def _bench(arguments: argparse.Namespace) -> int:
@@ -76,13 +77,13 @@ def _bench(arguments: argparse.Namespace) -> int:
 
 
 def _camera(arguments: argparse.Namespace) -> int:
-    from fpvcar.bench import camera
+    from fpvcar.bench.camera import process
 
-    return camera.main(arguments.rest)
+    return process.main(arguments.rest)
 
 
 def _stop(arguments: argparse.Namespace) -> int:
-    from fpvcar.devices import pinctrl
+    from fpvcar.devices.linux import pinctrl
 
     profile = profiles.load(arguments.profile, arguments.overrides)
     pinctrl.let_go(profile.motor_pins())
@@ -91,22 +92,22 @@ def _stop(arguments: argparse.Namespace) -> int:
 
 def _replay(arguments: argparse.Namespace) -> int:
     if arguments.page:
-        from fpvcar.recording import page
+        from fpvcar.commands import play
 
-        return page.run(arguments.files, arguments.port, arguments.browser)
-    from fpvcar.recording import rerun
+        return play.run(arguments.files, arguments.port, arguments.browser)
+    from fpvcar.commands import replay as rerun
 
     return rerun.run(arguments.files)
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from fpvcar.recording import export
+    from fpvcar.recordings import export
 
     return export.run(arguments.kind, arguments.out, arguments.files, arguments.force)
 
 
 def _log(arguments: argparse.Namespace) -> int:
-    from fpvcar.recording import log
+    from fpvcar.commands import log
 
     return log.run(arguments.what, arguments.files, arguments.out)
 
@@ -177,9 +178,9 @@ def parser() -> argparse.ArgumentParser:
         "--no-stand-in", action="store_true",
         help="no stand-in for the units that let go of the pins when pigpiod fails",
     )  # fmt: skip
-    camera = verb("camera", _camera, "a camera process: access units on stdout")
-    camera.add_argument("source", choices=["bench"])
-    camera.add_argument("rest", nargs=argparse.REMAINDER)
+    process = verb("camera", _camera, "a camera process: access units on stdout")
+    process.add_argument("source", choices=["bench"])
+    process.add_argument("rest", nargs=argparse.REMAINDER)
     _profile(verb("stop", _stop, "turns the motor pins to inputs with pull-down"))
     _recordings(verb)
     return top

@@ -14,31 +14,32 @@ from typing import Any
 
 from aiohttp import web
 
-from fpvcar import __version__, access, depth_eye, doorway, household, paths, watchdog
-from fpvcar.camera import Camera, argv_of
+from fpvcar import __version__, paths, watchdog
+from fpvcar.buttons.panel import Panel
 from fpvcar.config import Profile
-from fpvcar.control import Control
-from fpvcar.depth_eye import DepthEye
-from fpvcar.devices.health import HealthThread, Machine
-from fpvcar.h264 import AccessUnit
-from fpvcar.hub import Hub
-from fpvcar.kept import Keeper
-from fpvcar.metrics import Metrics
-from fpvcar.panel import Panel
-from fpvcar.recording import figures
-from fpvcar.recording.desk import Desk
-from fpvcar.recording.feed import Parts
-from fpvcar.recording.format import Health, health_of
-from fpvcar.recording.library import files_in
-from fpvcar.recordings_api import Recordings, Shown
-from fpvcar.senses import Senses
-from fpvcar.sensors import Ranges
-from fpvcar.server import Server, Sparing, own_fault
-from fpvcar.stream import Stream
-from fpvcar.telemetry import Fuel
-from fpvcar.wheels_client import WheelsClient
+from fpvcar.devices.linux.computer import HealthThread, Machine
+from fpvcar.drive.control import Control
+from fpvcar.drive.saved import Keeper
+from fpvcar.recorder.feed import Parts
+from fpvcar.recorder.setup import Desk
+from fpvcar.recordings.library import files_in
+from fpvcar.recordings.messages import Health, health_of
+from fpvcar.sensors import depth_camera
+from fpvcar.sensors.battery import Fuel
+from fpvcar.sensors.depth_camera import DepthEye
+from fpvcar.sensors.ranges import Ranges
+from fpvcar.sensors.suite import Senses
+from fpvcar.server import access, credentials, figures, listener
+from fpvcar.server.hub import Hub
+from fpvcar.server.metrics import Metrics
+from fpvcar.server.recordings_api import Recordings, Shown
+from fpvcar.server.routes import Server, Sparing, own_fault
+from fpvcar.video.camera import Camera, argv_of
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.stream import Stream
+from fpvcar.wheels.client import WheelsClient
 from fpvcar.wire import down
-from fpvcar.wire.refusing import VERSION
+from fpvcar.wire.errors import VERSION
 
 DRIVE_EVERY_MS = 40
 IDLE_S = 10.0
@@ -64,9 +65,9 @@ class Running:
 
     def __init__(self, profile: Profile, options: Options) -> None:
         self.profile, self.options = profile, options
-        self.state_directory = household.state_directory()
+        self.state_directory = credentials.state_directory()
         self.tls = self._tls()
-        directory = household.recordings_directory(profile.recording.directory)
+        directory = credentials.recordings_directory(profile.recording.directory)
         self._make_video()
         self._make_senses(directory)
         self._make_control()
@@ -84,7 +85,7 @@ class Running:
         profile, soc = self.profile, self.options.soc
         self.panel = Panel(profile)
         self.ranges = Ranges(profile)
-        looks = depth_eye.argv_of(profile.depth, soc)
+        looks = depth_camera.argv_of(profile.depth, soc)
         self.eye = DepthEye(looks, self.ranges.depth)
         self.fuel = Fuel(profile)
         self.health = HealthThread(Machine(disk=disk))
@@ -121,7 +122,7 @@ class Running:
 
     def _make_server(self) -> None:
         profile, recorded = self.profile, self.desk.feed.told
-        door = access.Door(household.load_codes(self.state_directory))
+        door = access.Door(credentials.load_codes(self.state_directory))
         self.hub = Hub(
             profile, self.control, door, self.panel, self.camera, self.senses,
             self._welcome, book=self.desk.feed,
@@ -133,7 +134,7 @@ class Running:
         self.metrics.more.append(lambda now_s: figures.metrics(recorded))
         self.metrics.more_faults.append(lambda now_s: figures.faults(recorded))
         limits = profile.server
-        self.places = doorway.places(limits.max_connections, limits.max_per_address)
+        self.places = listener.places(limits.max_connections, limits.max_per_address)
         self.server = Server(
             profile, self.hub, self.stream, paths.WEB, self.status, self.places.know,
             self.metrics, self.panel, eye=self.eye,
@@ -157,9 +158,9 @@ class Running:
     def _tls(self) -> ssl.SSLContext | None:
         if access.is_loopback(self.options.host):
             return None
-        names = (household.lan_address(), "localhost", self.profile.car.name.lower())
+        names = (credentials.lan_address(), "localhost", self.profile.car.name.lower())
         try:
-            return household.server_context(self.state_directory, names)
+            return credentials.server_context(self.state_directory, names)
         except RuntimeError as fault:
             log.warning("https is off: %s", fault)
             return None
@@ -211,7 +212,7 @@ class Running:
         await runner.setup()
         host, port = self.options.host, self.options.port
         assert runner.server is not None  # made by setup
-        door = doorway.Doorway(self.places, runner.server)
+        door = listener.Doorway(self.places, runner.server)
         try:
             await door.open(host, port)
             if self.tls is not None:

@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from fpvcar import paths, profiles
+from fpvcar import paths
 from fpvcar.bench import soc as chip
+from fpvcar.config import profiles
 from tests.e2e.driver import Driver, free, make_whole, sit_down
 from tests.e2e.guarded import guarding
 from tests.e2e.harness import PinWatch, RunningBench, wait_for
 from tests.e2e.proxy import Link
-from tests.lan import Lan
+from tests.rigs.lan import Lan
 
 ONE_FRAME_S = 0.04
 STAYS_S = 0.12

@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
-from fpvcar.wire.refusing import VERSION
+from fpvcar.wire.errors import VERSION
 from tests.e2e.harness import RunningBench, wait_for
 
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from fpvcar import paths, profiles
+from fpvcar import paths
 from fpvcar.bench import soc as chip
+from fpvcar.config import profiles
 
 READY_S = 30.0
 NO_GUARD = '--set=guard.mode = "off"'

@@ -1,4 +1,4 @@
-"""A browser on another host (tests/lan.py), and what it and the car say."""
+"""A browser on another host (tests/rigs/lan.py), and what it and the car say."""
 
 import json
 import urllib.request
@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from tests.e2e.conftest import CHROMIUM, chromium
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import go_on, probe, until
-from tests.lan import Lan
+from tests.rigs.lan import Lan
 
 CURRENT_MS = 150
 """A picture this young is the present."""

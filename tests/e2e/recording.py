@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from fpvcar.recording import format, reader, segments
-from fpvcar.recording.reader import ReadError
+from fpvcar.recordings import messages, reader
+from fpvcar.recordings import names as segments
+from fpvcar.recordings.reader import ReadError
 from tests.e2e.harness import wait_for
 
 FICLONE = 0x40049409
@@ -25,7 +26,7 @@ class Writing(AbstractContextManager["Writing"]):
     def __init__(self, folder: Path, *overrides: str) -> None:
         self.last_ns, self.state, self.states = 0, "", list[str]()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.recording_writer", str(folder), *overrides],
+            [sys.executable, "-m", "tests.rigs.recording_writer", str(folder), *overrides],
             stdout=subprocess.PIPE, text=True,
             cwd=Path(__file__).resolve().parents[2],
         )  # fmt: skip
@@ -90,9 +91,9 @@ def step_times(folder: Path) -> list[int]:
             continue
         with made:
             assert all(one.what.startswith("cut") for one in made.damage), made.damage
-            for message in made.messages([format.STEP]):
-                one = format.decode(format.STEP, message.data)
-                assert isinstance(one, format.Step)
+            for message in made.messages([messages.STEP]):
+                one = messages.decode(messages.STEP, message.data)
+                assert isinstance(one, messages.Step)
                 times.append(one.now_ns)
                 sequences.append(message.sequence)
     run_on = range(sequences[0], sequences[0] + len(sequences)) if sequences else ()

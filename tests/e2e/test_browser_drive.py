@@ -6,9 +6,9 @@ Gamepad tests replace navigator.getGamepads: a headless browser has none.
 import time
 
 import pytest
+from benchmarks.memory import heavy, resident_mb
 from playwright.sync_api import Browser, Page
 
-from tests.bench.memory import heavy, resident_mb
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import (
     GAMEPAD,

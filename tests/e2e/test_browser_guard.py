@@ -9,8 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 from prometheus_client.parser import text_string_to_metric_families
 
-from fpvcar import paths, profiles
+from fpvcar import paths
 from fpvcar.bench import soc as chip
+from fpvcar.config import profiles
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import at_the_wheel, drives, grown_up, until
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from fpvcar.recording import format, reader
+from fpvcar.recordings import messages, reader
 from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.recording import files
 from tests.e2e.seat import at_the_wheel, grown_up, until, violations
@@ -17,9 +17,9 @@ def texts(bench: RunningBench) -> list[str]:
     found = []
     for path in files(bench.state / "recordings"):
         with reader.read(path) as made:
-            for one in made.messages([format.EVENT, format.MARK]):
-                event = format.decode(format.EVENT, one.data)
-                assert isinstance(event, format.Event)
+            for one in made.messages([messages.EVENT, messages.MARK]):
+                event = messages.decode(messages.EVENT, one.data)
+                assert isinstance(event, messages.Event)
                 found.append(event.text)
     return found
 

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from fpvcar import h264
+from fpvcar.video import h264
 from tests.e2e.harness import STRIP, RunningBench, started, wait_for
 from tests.e2e.seat import opened, probe, until
-from tests.video_source import encode
+from tests.rigs.video_source import encode
 
 pytestmark = pytest.mark.e2e
 OPTIONS = (STRIP,)
 PATHS = pytest.mark.parametrize("path", ["webcodecs", "mse"])
-FAKE = Path(__file__).resolve().parents[1] / "fake_camera.py"
+FAKE = Path(__file__).resolve().parents[1] / "rigs" / "fake_camera.py"
 GREY_S = 1.2
 """web/video.js OLD_MS (0.4 s), the page's beat of 0.1 s, and a machine that is busy."""
 AGE_S = 0.5

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from fpvcar import paths, profiles
+from fpvcar import paths
 from fpvcar.bench import soc as chips
+from fpvcar.config import profiles
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import touching, until, violations
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.h264 import is_key
-from fpvcar.wire.records import pack_record
+from fpvcar.video.h264 import is_key
+from fpvcar.wire.camera import pack_record
 from fpvcar.wire.video import parse_video
 from tests.e2e.driver import Driver, open_socket
 from tests.e2e.harness import RunningBench, free_port, wait_for
-from tests.video_source import encode
+from tests.rigs.video_source import encode
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 
@@ -79,7 +79,7 @@ def test_make_run_and_a_camera_of_ones_own(tmp_path: Path) -> None:
     film.write_bytes(
         b"".join(pack_record(is_key(unit), 0, unit) for unit in encode(30))
     )
-    fake = Path(__file__).parents[1] / "fake_camera.py"
+    fake = Path(__file__).parents[1] / "rigs" / "fake_camera.py"
     camera = shlex.join([sys.executable, str(fake), str(film), "plain"])
     bench = RunningBench(tmp_path, f"CAMERA={camera}", make=True)
     try:

@@ -7,8 +7,8 @@ import ast
 from pathlib import Path
 
 import pytest
+from benchmarks.memory import resident_mb
 
-from tests.bench.memory import resident_mb
 from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.fuzzers import EACH
 from tests.e2e.harness import STRIP, started, wait_for

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.memory import resident_mb
 from websockets.exceptions import ConnectionClosed
 
-from tests.bench.memory import resident_mb
 from tests.e2e.driver import Driver, free, open_socket, sit_down
 from tests.e2e.fuzzers import FUZZERS
 from tests.e2e.harness import STRIP, RunningBench, started, wait_for

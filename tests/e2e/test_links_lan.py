@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.phone import on_the_lan, seconds_until_current, status, take_wheel
 from tests.e2e.seat import opened, probe
-from tests.lan import Lan
+from tests.rigs.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 from tests.e2e.harness import RunningBench, started
 from tests.e2e.phone import drive_code, on_the_lan, take_wheel
 from tests.e2e.seat import holds, opened, probe, stands, until
-from tests.lan import Lan
+from tests.rigs.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import av
 import pytest
 
-from fpvcar import gate, mixing
-from fpvcar.recording import format, reader
-from fpvcar.recording.reader import ReadError
-from fpvcar.recording.writer import Writer
-from fpvcar.wire.refusing import VERSION
+from fpvcar.drive import gate, mixing
+from fpvcar.recorder.writer import Writer
+from fpvcar.recordings import messages, reader
+from fpvcar.recordings.reader import ReadError
+from fpvcar.wire.errors import VERSION
 from tests.e2e.driver import Driver, free, open_socket, sit_down
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.recording import (
@@ -32,8 +32,8 @@ from tests.e2e.recording import (
     run,
     step_times,
 )  # fmt: skip
-from tests.recording_foreign import by_javascript, by_mcap
-from tests.recording_rig import CATALOGUE, KEY, SECOND_NS, UTC_NS, about, item
+from tests.rigs.recording import CATALOGUE, KEY, SECOND_NS, UTC_NS, about, item
+from tests.rigs.recording_foreign import by_javascript, by_mcap
 
 pytestmark = pytest.mark.e2e
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root")
@@ -41,9 +41,9 @@ LOST_S = 1.0
 """The promise."""
 AT_ONCE = 5
 TOPICS = (
-    format.ABOUT, format.CAMERA, format.STEP, format.WISH, format.BATTERY, format.EVENT,
-    format.MARK, format.DRIVER, format.LIGHTS, format.BUTTONS, format.HEALTH,
-    format.LATENCY, "/range/front", "/range/rear",
+    messages.ABOUT, messages.CAMERA, messages.STEP, messages.WISH, messages.BATTERY,
+    messages.EVENT, messages.MARK, messages.DRIVER, messages.LIGHTS, messages.BUTTONS,
+    messages.HEALTH, messages.LATENCY, "/range/front", "/range/rear",
 )  # fmt: skip
 
 
@@ -62,8 +62,10 @@ def leftover(folder: Path) -> None:
         file.write(writer.begin())
         for number in range(60):
             log_ns = UTC_NS + number * SECOND_NS
-            picture = format.Picture(log_ns, KEY + bytes(1_000_000))
-            file.writelines(writer.chunk([item(format.CAMERA, picture, log_ns, True)]))
+            picture = messages.Picture(log_ns, KEY + bytes(1_000_000))
+            file.writelines(
+                writer.chunk([item(messages.CAMERA, picture, log_ns, True)])
+            )
 
 
 @pytest.mark.soak
@@ -171,9 +173,9 @@ def pictures(path: Path) -> int:
     """How many pictures a decoder makes of a file's access units."""
     decoder, count = av.CodecContext.create("h264", "r"), 0
     with reader.read(path) as made:
-        for message in made.messages([format.CAMERA]):
-            picture = format.decode(format.CAMERA, message.data)
-            assert isinstance(picture, format.Picture)
+        for message in made.messages([messages.CAMERA]):
+            picture = messages.decode(messages.CAMERA, message.data)
+            assert isinstance(picture, messages.Picture)
             count += len(decoder.decode(av.Packet(picture.unit)))
     return count + len(decoder.decode(None))
 
@@ -184,9 +186,9 @@ def check_again(path: Path) -> int:
     with reader.read(path) as made:
         assert made.about is not None
         profile = made.about.parsed()
-        for message in made.messages([format.STEP]):
-            one = format.decode(format.STEP, message.data)
-            assert isinstance(one, format.Step)
+        for message in made.messages([messages.STEP]):
+            one = messages.decode(messages.STEP, message.data)
+            assert isinstance(one, messages.Step)
             now_s = one.now_ns / 1e9
             again = gate.decide(
                 one.wished(), one.latches, one.world(), now_s, profile.gate
@@ -213,7 +215,7 @@ def test_the_bench_records_by_itself_and_survives_its_own_death(tmp_path: Path) 
         killed_ns = bench.kill("run")
         wait_for(lambda: len(files(folder)) >= 2, "no second recording", 20.0)
         wait_for(lambda: not left.exists(), f"{left} was not sealed")
-        wait_for(lambda: counts(files(folder)[-1])[format.STEP] > 0, "it stands")
+        wait_for(lambda: counts(files(folder)[-1])[messages.STEP] > 0, "it stands")
     finally:
         bench.stop()
     assert (killed_ns - last_step_ns(left.with_suffix(""))) / 1e9 <= LOST_S
@@ -224,11 +226,11 @@ def test_the_bench_records_by_itself_and_survives_its_own_death(tmp_path: Path) 
     first = found[0]
     with reader.read(first) as made:
         assert made.about is not None and made.about.car == "Plague"
-    assert pictures(first) >= counts(first)[format.CAMERA] - 1
+    assert pictures(first) >= counts(first)[messages.CAMERA] - 1
     assert check_again(first) > 50
     said = events(first)
-    assert Line(format.MARK, "Ann: here") in said
-    assert Line(format.EVENT, "Ann took the wheel") in said
+    assert Line(messages.MARK, "Ann: here") in said
+    assert Line(messages.EVENT, "Ann took the wheel") in said
     for path in found:  # whatever is in it, others read the same
         assert by_mcap(path) == counts(path)
         theirs = by_javascript(path)
@@ -240,9 +242,9 @@ def test_the_bench_records_by_itself_and_survives_its_own_death(tmp_path: Path) 
 def last_step_ns(path: Path) -> int:
     """When the last run of the gate was that a file holds."""
     with reader.read(path) as made:
-        *_, last = made.messages([format.STEP])
-    one = format.decode(format.STEP, last.data)
-    assert isinstance(one, format.Step)
+        *_, last = made.messages([messages.STEP])
+    one = messages.decode(messages.STEP, last.data)
+    assert isinstance(one, messages.Step)
     return one.now_ns
 
 
@@ -266,9 +268,9 @@ def events(path: Path) -> list[Line]:
     """What the log says."""
     lines = []
     with reader.read(path) as made:
-        for one in made.messages([format.EVENT, format.MARK]):
-            event = format.decode(one.topic, one.data)
-            assert isinstance(event, format.Event)
+        for one in made.messages([messages.EVENT, messages.MARK]):
+            event = messages.decode(one.topic, one.data)
+            assert isinstance(event, messages.Event)
             lines.append(Line(one.topic, event.text))
     return lines
 

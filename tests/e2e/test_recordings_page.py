@@ -8,7 +8,9 @@ import av
 import pytest
 from playwright.sync_api import Browser, Page, Route
 
-from fpvcar.recording import export, film, reader, rerun
+from fpvcar.commands import replay
+from fpvcar.recordings import export, reader
+from fpvcar.recordings import pictures as film
 from tests.e2e import seat
 from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.harness import RunningBench, wait_for
@@ -191,7 +193,7 @@ def test_the_files_are_whole(
     with page.expect_download() as waiting:
         page.locator(f'#files a[download="{file.name}"]').click()
     assert Path(waiting.value.path()).read_bytes() == file.read_bytes()
-    assert rerun.run(sealed(bench)) == 0
+    assert replay.run(sealed(bench)) == 0
     said = capsys.readouterr()
     assert "all as recorded" in said.out and said.err == ""
     out = tmp_path / "drive.mp4"

@@ -18,24 +18,26 @@ from pathlib import Path
 
 import msgspec
 
-from fpvcar import access, h264, paths, profiles
-from fpvcar.bench.camera import BITRATES
-from fpvcar.bench.camera import Control as CameraControl
+from fpvcar import paths
+from fpvcar.bench.camera.process import BITRATES
+from fpvcar.bench.camera.process import Control as CameraControl
 from fpvcar.bench.pigpiod.protocol import Oversize, Parser, Request, Wait, encode_reply
-from fpvcar.camera_units import Plain, Records, Splitter
-from fpvcar.config import ConfigError
-from fpvcar.drive_socket import Closing
-from fpvcar.h264 import AccessUnit
-from fpvcar.lease import AHEAD_MAX_NS, Lease
-from fpvcar.recording import format
-from fpvcar.recording.chunks import BytesSource
-from fpvcar.recording.format import FormatError
-from fpvcar.recording.parsing import take_chunk
-from fpvcar.recording.reader import ReadError, Recording
-from fpvcar.recording.recover import rewritten
+from fpvcar.config import ConfigError, profiles
+from fpvcar.mcap.chunks import BytesSource
+from fpvcar.mcap.parsing import take_chunk
+from fpvcar.recordings import messages
+from fpvcar.recordings.messages import FormatError
+from fpvcar.recordings.reader import ReadError, Recording
+from fpvcar.recordings.recover import rewritten
+from fpvcar.server import access
+from fpvcar.server.drive_socket import Closing
+from fpvcar.video import h264
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.units import Plain, Records, Splitter
+from fpvcar.wheels.lease import AHEAD_MAX_NS, Lease
 from fpvcar.wire import up
-from fpvcar.wire.records import pack_record
-from fpvcar.wire.refusing import WireError
+from fpvcar.wire.camera import pack_record
+from fpvcar.wire.errors import WireError
 from fpvcar.wire.video import pack_video, parse_video
 from fpvcar.wire.wheels import (
     ANSWER,
@@ -47,10 +49,10 @@ from fpvcar.wire.wheels import (
     parse_setpoint,
 )
 from tests.fuzz.panel import buttons
-from tests.hub_rig import CODES, House
-from tests.pigpiod_fixture import make_core
-from tests.recording_rig import small_files
-from tests.wheels_car import PINS, Car
+from tests.rigs.hub import CODES, House
+from tests.rigs.pigpiod import make_core
+from tests.rigs.recording import small_files
+from tests.rigs.wheels_car import PINS, Car
 
 NOW_NS = 10**12
 NOW_US = 2**62
@@ -308,8 +310,8 @@ def recording(data: bytes) -> None:
             assert zlib.crc32(chunk.records) == chunk.crc
     for message in found:
         try:
-            again = format.encode(format.decode(message.topic, message.data))
-            assert format.encode(format.decode(message.topic, again)) == again
+            again = messages.encode(messages.decode(message.topic, message.data))
+            assert messages.encode(messages.decode(message.topic, again)) == again
         except FormatError as fault:
             text = str(fault)  # a topic that a stranger wrote is quoted
             assert message.topic in text or repr(message.topic) in text

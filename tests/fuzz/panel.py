@@ -4,12 +4,13 @@ import json
 
 import msgspec
 
-from fpvcar import paths, profiles
-from fpvcar.buttons import CHOOSE_S
-from fpvcar.buttons_thread import Touch
-from fpvcar.panel import Panel
+from fpvcar import paths
+from fpvcar.buttons.game import CHOOSE_S
+from fpvcar.buttons.panel import Panel
+from fpvcar.buttons.thread import Touch
+from fpvcar.config import profiles
 from fpvcar.wire.buttons import Choose, Hold, parse_buttons_upward
-from fpvcar.wire.refusing import WireError
+from fpvcar.wire.errors import WireError
 
 WIRED = profiles.load(paths.HARDWARE / "bench.toml")
 CONTACTS = [one.button for one in WIRED.buttons.values() if one.button is not None]

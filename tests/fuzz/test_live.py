@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.memory import resident_mb
 
 from fpvcar.bench.pigpiod.protocol import REQUEST, Cmd
-from fpvcar.camera_units import Records
-from tests.bench.memory import resident_mb
-from tests.pigpiod_fixture import emulator
+from fpvcar.video.units import Records
+from tests.rigs.pigpiod import emulator
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried, pytest.mark.soak]
 
@@ -89,7 +89,7 @@ def test_the_cameras_commands(
 ) -> None:
     """Whatever its stdin says, its stdout is whole records."""
     dice, records, units = random.Random(1), Records(), 0
-    argv = [sys.executable, "-m", "fpvcar.bench.camera", "--source", "strip"]
+    argv = [sys.executable, "-m", "fpvcar.bench.camera.process", "--source", "strip"]
     camera = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

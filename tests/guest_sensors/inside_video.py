@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from fpvcar import depth
-from fpvcar.devices.v4l2 import Capture, V4l2Error, find
+from fpvcar.devices.linux.v4l2 import Capture, V4l2Error, find
+from fpvcar.sensors import depth_image
 from tests.guest_sensors import tell
 
 Y16, SIZE = "Y16 ", (640, 360)
@@ -53,7 +53,7 @@ def looked_at() -> None:
     with capture() as camera:
         frame = camera.frame(SOON_S)
         assert frame is not None
-        small = depth.decimated(frame.data, *SIZE, camera.line_b)
+        small = depth_image.decimated(frame.data, *SIZE, camera.line_b)
         assert (small.width, small.height) == (80, 45)
         assert len(set(small.pixels)) > 3, "one colour"
         camera.frame(SOON_S)

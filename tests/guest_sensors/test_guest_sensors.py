@@ -31,7 +31,7 @@ def bring(share: Path) -> None:
     found = importlib.util.find_spec("smbus2")
     assert found and found.origin
     shutil.copytree(Path(found.origin).parent, share / "smbus2", ignore=ignore)
-    for name in ("__init__.py", "i2c_contract.py", "guest_sensors"):
+    for name in ("__init__.py", "rigs", "guest_sensors"):
         source, target = ROOT / "tests" / name, share / "tests" / name
         target.parent.mkdir(exist_ok=True)
         if source.is_dir():

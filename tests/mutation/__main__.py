@@ -34,7 +34,8 @@ def main() -> int:
             print(f"killed by timeout: {one.mutant.key}")
     if given.sample is None:
         keys = {mutant.key for _, mutant in every}
-        mine = [one for one in EQUIVALENTS if one.partition(".")[0] in names]
+        ends = [name.rpartition(".")[2] for name in names]
+        mine = [one for one in EQUIVALENTS if one.partition(".")[0] in ends]
         faults += [f"listed, but no mutant: {one}" for one in mine if one not in keys]
         faults += [
             f"listed, but killed: {one}"
@@ -53,14 +54,14 @@ def report(
     survivors: Sequence[str],
 ) -> list[str]:
     """Prints a line for each module; the survivors that are not listed."""
-    print(f"{'module':10}{'mutants':>9}{'killed':>9}{'equivalent':>12}{'survived':>10}")
+    print(f"{'module':14}{'mutants':>9}{'killed':>9}{'equivalent':>12}{'survived':>10}")
     faults = []
     for name in names:
         keys = [mutant.key for module, mutant in wanted if module == name]
         alive = [key for key in keys if key in survivors]
         gaps = [key for key in alive if key not in EQUIVALENTS]
         listed = len(alive) - len(gaps)
-        print(f"{name:10}{len(keys):9}{len(keys) - len(alive):9}", end="")
+        print(f"{name:14}{len(keys):9}{len(keys) - len(alive):9}", end="")
         print(f"{listed:12}{len(gaps):10}")
         faults += [f"survived: {key}" for key in gaps]
     return faults

@@ -15,21 +15,21 @@ EQUIVALENTS: dict[str, str] = {
     "gate.Freshness.__init__: constant 1 -> 2": "the wire refuses numbers below 0",
     "gate.Freshness._age_s: self._fastest[-1][1] >= transit_s: >= -> >": "of two that "
     "are equally fast the older may stay: the newer follows it",
-    "wheels.Wheels.__init__: removed: self._fed_ns = -FED_NS": "declared here, and set "
+    "core.Wheels.__init__: removed: self._fed_ns = -FED_NS": "declared here, and set "
     "again when the pins come",
-    "wheels.Wheels.__init__: constant 0 -> -1": "no clock is below 0",
-    "wheels.Wheels._apply: constant True -> False": "the lease compared their number",
-    "wheels.Wheels._dead_man_awake: removed: return False": "it then asks the dead man",
-    "wheels.Wheels._dead_man_awake: constant False -> True": "second line: the lease "
+    "core.Wheels.__init__: constant 0 -> -1": "no clock is below 0",
+    "core.Wheels._apply: constant True -> False": "the lease compared their number",
+    "core.Wheels._dead_man_awake: removed: return False": "it then asks the dead man",
+    "core.Wheels._dead_man_awake: constant False -> True": "second line: the lease "
     "has run out by then and takes but zero",
-    "wheels.Wheels._dead_man_awake: now_ns - self._fed_ns >= FED_NS: >= -> >": "as "
+    "core.Wheels._dead_man_awake: now_ns - self._fed_ns >= FED_NS: >= -> >": "as "
     "above; at that very nanosecond the lease has run out, too",
-    "wheels.Wheels._try: removed: self._fed_ns = now_ns - FED_NS": "RETRY_NS is longer "
+    "core.Wheels._try: removed: self._fed_ns = now_ns - FED_NS": "RETRY_NS is longer "
     "than FED_NS: the last feeding was before",
-    "wheels.Wheels._try: now_ns / 1000000000.0: / -> *": "a new bridge has not turned "
+    "core.Wheels._try: now_ns / 1000000000.0: / -> *": "a new bridge has not turned "
     "yet and rests from nothing",
-    "wheels.Wheels._try: constant 1000000000.0 -> 1100000000.0": "as above",
-    "wheels.Wheels._try: constant 1000000000.0 -> 900000000.0": "as above",
+    "core.Wheels._try: constant 1000000000.0 -> 1100000000.0": "as above",
+    "core.Wheels._try: constant 1000000000.0 -> 900000000.0": "as above",
     "lease.Lease._parse: constant True -> False": "their number was compared before",
     "mixing.trimmed: value > 0.0: > -> >=": "zero is zero with either gain",
     "mixing.slewed: before * goal > 0.0: > -> >=": "with either one zero the start "

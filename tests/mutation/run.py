@@ -23,24 +23,24 @@ import fpvcar
 from tests.mutation.mutants import Mutant, mutants
 
 TESTS: dict[str, tuple[str, ...]] = {
-    "gate": ("test_gate.py", "test_control.py", "test_guard.py"),
-    "guard": ("test_guard.py",),
-    "mixing": ("test_mixing.py",),
-    "seat": ("test_seat.py",),
-    "lease": ("test_lease.py", "test_wheels.py"),
-    "wheels": ("test_wheels.py",),
+    "drive.gate": tuple(f"drive/test_{one}.py" for one in ("gate", "control", "guard")),
+    "drive.guard": ("drive/test_guard.py",),
+    "drive.mixing": ("drive/test_mixing.py",),
+    "drive.seat": ("drive/test_seat.py",),
+    "wheels.lease": ("wheels/test_lease.py", "wheels/test_core.py"),
+    "wheels.core": ("wheels/test_core.py",),
 }
 """What is mutated, and by whom it must be noticed; the quickest first.
 
 Examples only: what a search finds by luck is not held on to."""
 SEARCHES = "not test_no_sequence"
 SLOW_S = 30.0
-WAITING = ("fpvcar.profiles", "fpvcar.wire.down", "fpvcar.wire.up",
-           "fpvcar.wire.wheels", "fpvcar.devices.fake_pins",
+WAITING = ("fpvcar.config.profiles", "fpvcar.wire.down", "fpvcar.wire.up",
+           "fpvcar.wire.wheels", "fpvcar.devices.fake",
            "hypothesis.stateful", "pytest_asyncio.plugin", "_hypothesis_pytestplugin",
            )  # fmt: skip
 PACKAGE = Path(fpvcar.__file__).parent
-HERE = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parents[1] / "unit"
 
 
 FAILED = int(pytest.ExitCode.TESTS_FAILED)
@@ -81,8 +81,8 @@ def all_mutants(names: Sequence[str]) -> list[tuple[str, Mutant]]:
     """(module, mutant) of every module."""
     found = []
     for name in names:
-        source = (PACKAGE / f"{name}.py").read_text(encoding="utf-8")
-        found += [(name, one) for one in mutants(name, source)]
+        source = (PACKAGE / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8")
+        found += [(name, one) for one in mutants(name.rpartition(".")[2], source)]
     return found
 
 
@@ -157,7 +157,7 @@ def verdict(mutant: Mutant, status: int) -> Verdict:
 def unharmed(names: Sequence[str]) -> None:
     """The tests must pass on what is not mutated, or every mutant would seem dead."""
     for name in names:
-        source = (PACKAGE / f"{name}.py").read_text(encoding="utf-8")
+        source = (PACKAGE / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8")
         (one,) = judged([(name, Mutant(f"{name}: nothing changed", source))])
         if one.killed:
             raise SystemExit(f"the tests of {name} fail without a mutant")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.lan import Lan
 from tests.rdma.ends import End, Ends
+from tests.rigs.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,

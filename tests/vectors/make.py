@@ -23,14 +23,14 @@ from fpvcar.wire.buttons import (
     Hold,
     Panel,
 )
-from fpvcar.wire.records import (
+from fpvcar.wire.camera import (
     DEPTH_HEADER,
     DEPTH_PNG_MAX_BYTES,
     RECORD_HEADER,
     pack_depth,
     pack_record,
 )
-from fpvcar.wire.text import DRIVE_MAX_BYTES
+from fpvcar.wire.json_text import DRIVE_MAX_BYTES
 from fpvcar.wire.video import UNIT_MAX_BYTES, pack_video
 from fpvcar.wire.wheels import (
     ANSWER,

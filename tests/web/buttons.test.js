@@ -173,7 +173,7 @@ test('buttons and shapes are seen by who sees no colours, lit and dark', () => {
 });
 
 test('every colour and shape of a profile is known here', () => {
-  const config = file('pi/fpvcar/config.py');
+  const config = file('pi/fpvcar/config/schema.py');
   /** @param {string} name */
   const listed = (name) =>
     [...(new RegExp(`${name} = \\(([^)]*)\\)`).exec(config)?.[1] ?? '').matchAll(/"(\w+)"/g)]

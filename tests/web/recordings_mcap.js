@@ -1,5 +1,5 @@
 // A recording as @mcap/core reads it, by its indexes and from beginning to end:
-// `node recordings_mcap.js FILE` prints both as JSON. See tests/test_recording_foreign.py.
+// `node recordings_mcap.js FILE` prints both as JSON. See tests/unit/recordings/test_foreign.py.
 
 import {open} from 'node:fs/promises';
 import {argv, stdout} from 'node:process';

@@ -16,11 +16,11 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from fpvcar import depth
-from fpvcar.bench import scene
 from fpvcar.bench.soc import Soc, World, attach, peek_world
-from fpvcar.devices.depth import PREVIEW_EVERY_S, stdin_ended, to_stdout
-from fpvcar.wire.records import pack_depth
+from fpvcar.bench.world import scene
+from fpvcar.sensors import depth_image
+from fpvcar.sensors.depth_process import PREVIEW_EVERY_S, stdin_ended, to_stdout
+from fpvcar.wire.camera import pack_depth
 
 WIDTH, HEIGHT = 80, 45
 FPS = 10.0
@@ -33,7 +33,7 @@ class Eye:
 
     def __init__(self, seed: int = 1) -> None:
         self._random = np.random.default_rng(seed)
-        across = depth.D435
+        across = depth_image.D435
         u = np.linspace(across, -across, WIDTH)
         v = np.linspace(across * HEIGHT / WIDTH, -across * HEIGHT / WIDTH, HEIGHT)
         rays = np.stack(
@@ -80,11 +80,11 @@ def run(soc: Soc, ended: list[int]) -> None:
         if world is not None and world.nq:
             eye.place(world)
             frame = memoryview(eye.z16().tobytes())
-            small = depth.decimated(frame, WIDTH, HEIGHT, 2 * WIDTH)
+            small = depth_image.decimated(frame, WIDTH, HEIGHT, 2 * WIDTH)
             picture = b""
             if now_s - shown_s >= PREVIEW_EVERY_S:
-                shown_s, picture = now_s, depth.png(small)
-            nearest_m = depth.nearest_m(small)
+                shown_s, picture = now_s, depth_image.png(small)
+            nearest_m = depth_image.nearest_m(small)
             to_stdout(pack_depth(nearest_m, round(now_s * 1e6), picture))
         due_s = max(due_s + 1.0 / FPS, time.monotonic())
         select.select([], [], [], max(0.0, due_s - time.monotonic()))

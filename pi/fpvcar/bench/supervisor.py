@@ -23,10 +23,10 @@ from pathlib import Path
 
 import msgspec
 
-from fpvcar import access, household, profiles
 from fpvcar.bench import soc as chip
 from fpvcar.bench.units import Unit, UnitFailed, let_go
-from fpvcar.config import ConfigError, Profile
+from fpvcar.config import ConfigError, Profile, profiles
+from fpvcar.server import access, credentials
 
 READY_S = 20.0
 NEAR_PINS = -10
@@ -68,7 +68,7 @@ class Bench:
             self._note_pids, ended=self._exec_stop_post, nice=NEAR_PINS,
         )  # fmt: skip
         self.world = unit(
-            "world", "fpvcar.bench.world", *soc, *same, f"--seed={options.seed}"
+            "world", "fpvcar.bench.world.process", *soc, *same, f"--seed={options.seed}"
         )
         self.wheels = unit("wheels", "fpvcar", "wheels", *same, nice=NEAR_PINS)
         self.run = unit(
@@ -188,7 +188,7 @@ async def _ready(host: str, port: int) -> None:
 
 def greeting(options: Options, car: str, recordings: str = "") -> str:
     """What the terminal shows when the car can be driven."""
-    codes = household.load_codes(household.state_directory())
+    codes = credentials.load_codes(credentials.state_directory())
     lines = [
         "",
         f"  {car} is ready: http://{in_url(reachable(options.host))}:{options.port}/",
@@ -196,13 +196,13 @@ def greeting(options: Options, car: str, recordings: str = "") -> str:
     if not access.is_loopback(options.host):
         import segno  # only here: the car prints no pictures
 
-        url = f"http://{household.lan_address()}:{options.port}/"
+        url = f"http://{credentials.lan_address()}:{options.port}/"
         picture = io.StringIO()
         segno.make(url).terminal(picture, compact=True)
         lines += [f"  on the phone:   {url}", picture.getvalue().rstrip("\n")]
         lines += [f"  Drive code: {codes.drive}   (without it everybody only watches)"]
     lines += [f"  Grown-ups' code: {codes.grown_up}"]
-    lines += [f"  It records in {household.recordings_directory(recordings)}"]
+    lines += [f"  It records in {credentials.recordings_directory(recordings)}"]
     lines += ["  Arrow keys drive, Space stops. Ctrl-C ends everything.", ""]
     return "\n".join(lines)
 

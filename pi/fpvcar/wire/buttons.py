@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from fpvcar.wire.down import Error
-from fpvcar.wire.text import Down, Greeting, Up, decoders, parse
+from fpvcar.wire.json_text import Down, Greeting, Up, decoders, parse
 
 BUTTONS_MAX = 6
 

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from fpvcar.wire.text import Down
+from fpvcar.wire.json_text import Down
 
 
 class Welcome(Down, tag="welcome", frozen=True):

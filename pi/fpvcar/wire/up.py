@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from fpvcar.wire.text import Greeting, Up, decoders, parse
+from fpvcar.wire.json_text import Greeting, Up, decoders, parse
 
 Unit = Annotated[float, Meta(ge=-1.0, le=1.0)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]

@@ -14,7 +14,7 @@ The browser may send one text frame back: "key" (its decoder lost its place).
 import struct
 from typing import NamedTuple
 
-from fpvcar.wire.refusing import VERSION, WireError
+from fpvcar.wire.errors import VERSION, WireError
 
 UNIT_MAX_BYTES = 4 * 1024 * 1024
 """The longest access unit on any wire (a 1280x720 key frame is some 150 kB)."""

@@ -16,7 +16,7 @@ import enum
 import struct
 from typing import NamedTuple
 
-from fpvcar.wire.refusing import VERSION, WireError
+from fpvcar.wire.errors import VERSION, WireError
 
 MOTORS_MAX = 4
 SETPOINT = struct.Struct("<BBBxIQ4f")

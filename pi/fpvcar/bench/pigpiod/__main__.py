@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fpvcar.bench import soc as chip
-from fpvcar.bench.i2c import Bus, Device, battery_monitor
+from fpvcar.bench.chips.i2c import Bus, Device, battery_monitor
+from fpvcar.bench.chips.vl53l0x import range_sensor
 from fpvcar.bench.pigpiod.daemon import Daemon, Fittings, Pipes, Sonar
 from fpvcar.bench.pigpiod.pipes import FifoDirectory
 from fpvcar.bench.pigpiod.server import Server, clock_us
-from fpvcar.bench.vl53l0x import range_sensor
 
 BUSES = (1,)
 """Those that a Pi 3 has without further options: /dev/i2c-1."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fpvcar.bench import soc as chip
-from fpvcar.bench.i2c import Bus
+from fpvcar.bench.chips.i2c import Bus
 from fpvcar.bench.pigpiod import absent
 from fpvcar.bench.pigpiod.alerts import Alerts
 from fpvcar.bench.pigpiod.gpio_commands import GpioCommands, Handler

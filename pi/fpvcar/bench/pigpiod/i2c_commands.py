@@ -7,7 +7,7 @@ the BCM2835 it has no block reads of a length that the device says.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fpvcar.bench.i2c import Bus, Nack
+from fpvcar.bench.chips.i2c import Bus, Nack
 from fpvcar.bench.pigpiod.gpio_commands import Handler
 from fpvcar.bench.pigpiod.protocol import Cmd, Err, Request
 

@@ -1,0 +1,163 @@
+"""`make bench`: what the car does on this machine, in figures. A benchmark, no test.
+
+Runs every part in turn, prints a table, writes all samples as JSON, and draws them.
+"""
+
+import argparse
+import json
+import os
+import platform
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.conftest import chromium
+
+from benchmarks import (
+    buttons,
+    control,
+    draw,
+    firefox,
+    links,
+    load,
+    memory,
+    pipes,
+    recording,
+    sensors,
+    stops,
+    video,
+)
+from benchmarks.rig import Given, say
+from benchmarks.rows import HEAD, Curve, Note, Result, Row, line
+
+# In the order of the table: what --only names, and what measures it.
+PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
+    "video": video.rows,
+    "firefox": firefox.rows,
+    "control": control.rows,
+    "buttons": buttons.rows,
+    "links": links.rows,
+    "load": load.rows,
+    "memory": memory.rows,
+    "sensors": sensors.rows,
+    "recording": recording.rows,
+    "stop": stops.rows,
+    "pipes": pipes.rows,
+}
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+INTERRUPTED = 130
+BROKEN = "broke off"
+
+
+def machine() -> str:
+    """The machine, in one line: figures without it say nothing."""
+    cpu = next(
+        (
+            one.partition(":")[2].strip()
+            for one in Path("/proc/cpuinfo").read_text().splitlines()
+            if one.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    return f"{os.cpu_count()} cores of {cpu}, Linux {platform.release()}"
+
+
+def measure(
+    wanted: list[str], given: Given, interrupted: Sequence[int] = ()
+) -> list[Result]:
+    """Each part in turn; a row is printed as soon as there is one. A part that breaks
+    is a note, with its trace: the others' figures are not lost with it."""
+    results: list[Result] = []
+    print(f"{machine()}\n{HEAD}", flush=True)
+    for name in wanted:
+        say(name)
+        try:
+            for one in PARTS[name](given):
+                results.append(one)
+                if not isinstance(one, Curve):
+                    say("")
+                    print(line(one), flush=True)
+        except Exception as fault:
+            if interrupted:  # a signal ended what the part had started
+                raise
+            traceback.print_exc()
+            broken = Note(name, f"{BROKEN}: {fault}")
+            results.append(broken)
+            print(line(broken), flush=True)
+    say("")
+    return results
+
+
+def written(results: list[Result]) -> dict[str, Any]:
+    """What goes into the JSON file: every sample of every row."""
+    return {
+        "machine": machine(),
+        "date": time.strftime("%Y-%m-%d"),
+        "rows": [
+            {**asdict(one), "median": one.median, "p95": one.p95, "p99": one.p99,
+             "worst": one.worst, "met": one.met}
+            for one in results if isinstance(one, Row)
+        ],
+        "curves": [asdict(one) for one in results if isinstance(one, Curve)],
+        "notes": [asdict(one) for one in results if isinstance(one, Note)],
+    }  # fmt: skip
+
+
+def _interruptible() -> list[int]:
+    """SIGTERM unwinds as Ctrl-C does, so that nothing is left behind. What has come."""
+    seen: list[int] = []
+
+    def unwind(number: int, _: object) -> None:
+        seen.append(number)
+        if len(seen) == 1:  # a second one must not cut the tidying short
+            raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, unwind)
+    return seen
+
+
+def main() -> int:
+    """Measures; 0 even where an aim is missed: a busy machine is no defect. 1 where a
+    part could not be measured to its end."""
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument(
+        "--only", default=",".join(PARTS), help=f"some of: {', '.join(PARTS)}"
+    )
+    parser.add_argument("--seconds", type=float, default=31.0, help="per video row")
+    parser.add_argument("--runs", type=int, default=int(os.environ.get("RUNS", "30")))
+    parser.add_argument("--json", type=Path, default=Path("bench.json"))
+    parser.add_argument(
+        "--pictures", type=Path, help="where to draw; without --only: docs/pictures"
+    )
+    options = parser.parse_args()
+    wanted = [one.strip() for one in options.only.split(",")]
+    if strangers := set(wanted) - set(PARTS):
+        parser.error(f"no part {', '.join(strangers)}: there are {', '.join(PARTS)}")
+    interrupted = _interruptible()
+    try:
+        given = Given(chromium, options.seconds, options.runs)
+        results = measure(wanted, given, interrupted)
+    except BaseException:
+        # Whatever the parts say when a signal ends what they started.
+        if not interrupted:
+            raise
+        print("\ninterrupted: nothing was written", file=sys.stderr)
+        return INTERRUPTED
+    figures = written(results)
+    options.json.write_text(json.dumps(figures) + "\n")
+    print(f"written to {options.json}")
+    pictures = options.pictures or (PICTURES if set(wanted) == set(PARTS) else None)
+    if pictures is not None:
+        for path in draw.everything(figures, pictures):
+            print(f"drawn {path}")
+    return any(isinstance(one, Note) and one.text.startswith(BROKEN) for one in results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""Starts a baseline's server, and ends it."""
+
+import contextlib
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.e2e.harness import free_port, wait_for
+
+
+def _answers(url: str) -> bool:
+    with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=1):
+        return True
+    return False
+
+
+@contextmanager
+def serving(module: str, page: str, fps: float) -> Iterator[str]:
+    """The URL of a page of benchmarks.MODULE, while it is served."""
+    port = free_port()
+    words = ["-m", f"benchmarks.{module}", f"--port={port}", f"--fps={fps}"]
+    server = subprocess.Popen([sys.executable, *words], start_new_session=True)
+    url = f"http://localhost:{port}/"
+    try:
+        wait_for(lambda: _answers(url + page), f"{module} does not serve", 20.0, 0.1)
+        yield url + page
+    finally:
+        server.kill()
+        server.wait()

@@ -1,0 +1,114 @@
+"""The second baseline: WebRTC by aiortc, as its examples do it. A process of its own.
+
+The page offers to receive, the server answers with a track that shows the bench's
+strip: on /vp8 with what both sides prefer by themselves (at aiortc's 0.5 Mbit/s), on
+/h264 with the codec that we use, too.
+"""
+
+import argparse
+import asyncio
+import time
+from fractions import Fraction
+
+from aiohttp import web
+from aiortc import (
+    RTCConfiguration,
+    RTCPeerConnection,
+    RTCRtpSender,
+    RTCSessionDescription,
+    VideoStreamTrack,
+)
+from av import VideoFrame
+
+from fpvcar.bench.camera.picture import Strip
+
+CLOCK_HZ = 90_000
+PAGE = """<!doctype html><title>WebRTC</title>
+<video id="picture" autoplay muted playsinline></video>
+<script type="module">
+const peer = new RTCPeerConnection();
+peer.addTransceiver('video', {direction: 'recvonly'});
+peer.ontrack = ({track}) => {
+  document.querySelector('#picture').srcObject = new MediaStream([track]);
+};
+await peer.setLocalDescription();
+while (peer.iceGatheringState !== 'complete') {
+  await new Promise((done) => peer.addEventListener('icegatheringstatechange', done));
+}
+const {sdp, type} = peer.localDescription;
+const answer = await fetch(location.href, {
+  method: 'POST', body: JSON.stringify({sdp, type}),
+  headers: {'content-type': 'application/json'},
+});
+await peer.setRemoteDescription(await answer.json());
+window.peer = peer;
+</script>
+"""
+
+
+class StripTrack(VideoStreamTrack):
+    """The strip, at a rate that is ours: aiortc's own clock has 30 frames a second."""
+
+    def __init__(self, fps: float) -> None:
+        super().__init__()
+        self._source, self._period_s = Strip(640, 480), 1.0 / fps
+        self._start_s = self._due_s = time.monotonic()
+
+    async def recv(self) -> VideoFrame:
+        """The next picture, painted when its time has come."""
+        now_s = time.monotonic()
+        await asyncio.sleep(max(0.0, self._due_s - now_s))
+        self._due_s = max(self._due_s + self._period_s, now_s)
+        _, picture = self._source.take()
+        picture.pts = round((time.monotonic() - self._start_s) * CLOCK_HZ)
+        picture.time_base = Fraction(1, CLOCK_HZ)
+        return picture
+
+
+class Server:
+    """Pages, and a connection for each offer."""
+
+    def __init__(self, fps: float) -> None:
+        self._fps = fps
+        self._peers: set[RTCPeerConnection] = set()
+
+    async def page(self, request: web.Request) -> web.Response:
+        """The receiver."""
+        return web.Response(text=PAGE, content_type="text/html")
+
+    async def offer(self, request: web.Request) -> web.Response:
+        """Answers with the track."""
+        peer = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+        self._peers.add(peer)
+        given = await request.json()
+        sender = peer.addTrack(StripTrack(self._fps))
+        if request.path == "/h264":
+            codecs = RTCRtpSender.getCapabilities("video").codecs
+            (way,) = (one for one in peer.getTransceivers() if one.sender is sender)
+            way.setCodecPreferences([c for c in codecs if c.mimeType == "video/H264"])
+        await peer.setRemoteDescription(RTCSessionDescription(**given))
+        await peer.setLocalDescription(await peer.createAnswer())
+        local = peer.localDescription
+        return web.json_response({"sdp": local.sdp, "type": local.type})
+
+    async def close(self, app: web.Application) -> None:
+        """Ends the connections."""
+        await asyncio.gather(*(peer.close() for peer in self._peers))
+
+
+def main() -> None:
+    """Serves until it is killed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--fps", type=float, required=True)
+    given = parser.parse_args()
+    server, app = Server(given.fps), web.Application()
+    for path in ("/vp8", "/h264"):
+        app.router.add_get(path, server.page)
+        app.router.add_post(path, server.offer)
+    app.on_shutdown.append(server.close)
+    web.run_app(app, host="127.0.0.1", port=given.port, print=None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Drives a Firefox as it comes, by WebDriver BiDi: no driver program in between.
+
+    us -> {"id": 7, "method": "script.evaluate", "params": {...}}
+    us <- {"id": 7, "type": "success" | "error", "result": {...}}
+    us <- {"type": "event", ...}                               (none is subscribed to)
+
+Playwright drives only a Firefox of its own making. `Tab` has those few of Playwright's
+words that the benchmark needs.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.harness import free_port, wait_for
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import ClientConnection, connect
+
+# Times to the microsecond instead of the millisecond, and nothing but our page.
+PREFERENCES = {
+    "privacy.reduceTimerPrecision": False,
+    "app.update.enabled": False,
+    "browser.shell.checkDefaultBrowser": False,
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "toolkit.telemetry.reportingpolicy.firstRun": False,
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+}
+KEYS = {"ArrowUp": "\ue013", "ArrowDown": "\ue015"}
+"""WebDriver's code points for keys without a character."""
+
+
+class Keys:
+    """A keyboard."""
+
+    def __init__(self, tab: "Tab") -> None:
+        self._tab = tab
+
+    def down(self, key: str) -> None:
+        """Presses."""
+        self._act("keyDown", key)
+
+    def up(self, key: str) -> None:
+        """Lets go."""
+        self._act("keyUp", key)
+
+    def _act(self, kind: str, key: str) -> None:
+        actions = [{"type": kind, "value": KEYS.get(key, key)}]
+        source = {"type": "key", "id": "keys", "actions": actions}
+        self._tab.command(
+            "input.performActions", context=self._tab.context, actions=[source]
+        )
+
+
+class Locator:
+    """The first element of a selector."""
+
+    def __init__(self, tab: "Tab", selector: str) -> None:
+        self._tab, self._selector = tab, selector
+
+    def click(self) -> None:
+        """As a script does: no pointer goes there."""
+        self._tab.evaluate(
+            "(selector) => document.querySelector(selector).click()", self._selector
+        )
+
+
+class Tab:
+    """One browsing context of a Firefox."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket, self._count, self.context = socket, 0, ""
+        self.keyboard = Keys(self)
+        about = self.command("session.new", capabilities={})["capabilities"]
+        self.version = str(about["browserVersion"])
+        self.context = self.command("browsingContext.getTree")["contexts"][0]["context"]
+
+    def command(self, method: str, **params: Any) -> Any:
+        """The result of a command. Raises RuntimeError with Firefox's words."""
+        self._count += 1
+        asked = {"id": self._count, "method": method, "params": params}
+        self._socket.send(json.dumps(asked))
+        while True:
+            answer = json.loads(self._socket.recv(timeout=60.0))
+            if answer.get("id") == self._count:
+                break
+        if answer["type"] == "error":
+            raise RuntimeError(f"{method}: {answer['error']}: {answer['message']}")
+        return answer["result"]
+
+    def goto(self, url: str) -> None:
+        """Opens a page; it is loaded and has the focus afterwards."""
+        self.command(
+            "browsingContext.navigate", context=self.context, url=url, wait="complete"
+        )
+        self.command("browsingContext.activate", context=self.context)
+
+    def add_init_script(self, script: str) -> None:
+        """Runs in every page before its own scripts."""
+        wrapped = f"() => {{{script}}}"
+        self.command(
+            "script.addPreloadScript",
+            functionDeclaration=wrapped, contexts=[self.context],
+        )  # fmt: skip
+
+    def evaluate(self, expression: str, *arguments: Any) -> Any:
+        """The value of an expression, or of a function with arguments, by JSON."""
+        if arguments:
+            words = ", ".join(json.dumps(one) for one in arguments)
+            expression = f"({expression})({words})"
+        result = self.command(
+            "script.evaluate", awaitPromise=True, target={"context": self.context},
+            expression=f"(async () => JSON.stringify(await ({expression})))()",
+        )  # fmt: skip
+        if result["type"] == "exception":
+            raise RuntimeError(result["exceptionDetails"]["text"])
+        return json.loads(result["result"].get("value", "null"))
+
+    def locator(self, selector: str) -> Locator:
+        """What can be clicked."""
+        return Locator(self, selector)
+
+    def wait_for_timeout(self, milliseconds: float) -> None:
+        """Waits."""
+        time.sleep(milliseconds / 1000.0)
+
+
+def _connected(port: int, process: subprocess.Popen[bytes]) -> ClientConnection:
+    """The socket, as soon as it is served."""
+    found: list[ClientConnection] = []
+
+    def serves() -> bool:
+        if process.poll() is not None:
+            raise RuntimeError(f"Firefox ended with status {process.returncode}")
+        with contextlib.suppress(OSError, WebSocketException):
+            address = f"ws://127.0.0.1:{port}/session"
+            found.append(connect(address, max_size=None, proxy=None))
+        return bool(found)
+
+    wait_for(serves, "Firefox does not listen", 60.0, 0.1)
+    return found[0]
+
+
+@contextmanager
+def firefox(program: str) -> Iterator[Tab]:
+    """A headless Firefox with a profile of its own; gone afterwards."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        profile = Path(home, "profile")
+        profile.mkdir()
+        (profile / "user.js").write_text(
+            "".join(
+                f"user_pref({json.dumps(name)}, {json.dumps(value)});\n"
+                for name, value in PREFERENCES.items()
+            )
+        )
+        port = free_port()
+        process = subprocess.Popen(
+            [program, "--headless", "--no-remote", "--width=1280", "--height=720",
+             f"--profile={profile}", f"--remote-debugging-port={port}"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "HOME": home}, start_new_session=True,
+        )  # fmt: skip
+        try:
+            with _connected(port, process) as socket:
+                yield Tab(socket)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

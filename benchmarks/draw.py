@@ -1,0 +1,185 @@
+"""Draws what the benchmark wrote: `python -m benchmarks.draw bench.json DIR`.
+
+    bench-latency.svg    how old a picture is on the glass, beside the baselines
+    bench-stops.svg      from each failure to motors off, and the design's limit
+    bench-recovery.svg   courses over time: a link that stalls, loses, or is narrow
+
+On white, so that they can be read on a dark page too. The same figures give the same
+bytes.
+"""
+
+import itertools
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("svg")
+
+from matplotlib.figure import Figure
+
+Figures = dict[str, Any]
+WIDE_IN = 8.0
+"""At 100 dots an inch the 800 pixels that a README gives a picture."""
+OURS = ("#0072b2", "#009e73", "#56b4e9", "#cc79a7", "#6a3d9a", "#1b1b1b")
+THEIRS = ("#d55e00", "#e69f00", "#8c510a", "#7f7f7f")
+LIMIT = "#c00000"
+STYLE: Any = {
+    "svg.hashsalt": "fpvcar", "font.size": 10, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.grid": True, "grid.color": "#e4e4e4",
+    "figure.facecolor": "white", "font.family": "DejaVu Sans",
+}  # fmt: skip
+STEPS = 200
+BESIDE = "beside: "
+LATENCY_MOST_MS = 100.0
+LONG_S = 8.0
+TICKS_MOST = 60
+"""Of more runs than this the picture shows quantiles, from the best to the worst."""
+
+
+def quantiles(values: Sequence[float], steps: int = STEPS) -> list[float]:
+    """The samples that 0, 1, ... `steps` parts of all do not exceed."""
+    ordered = sorted(values)
+    last = len(ordered) - 1
+    return [ordered[round(part * last / steps)] for part in range(steps + 1)]
+
+
+def spread(count: int, half: float = 0.28) -> list[float]:
+    """Places beside each other for so many ticks in a strip; no two runs differ."""
+    if count == 1:
+        return [0.0]
+    golden = 0.618033988749895
+    return [half * (2 * (number * golden % 1.0) - 1) for number in range(count)]
+
+
+def ticks(values: Sequence[float], at: float) -> tuple[list[float], list[float]]:
+    """A short tick for each value, as one path: markers are ten times the bytes."""
+    xs, ys = [], []
+    for value, aside in zip(values, spread(len(values)), strict=True):
+        xs += [value, value, math.nan]
+        ys += [at + aside - 0.06, at + aside + 0.06, math.nan]
+    return xs, ys
+
+
+def is_age(one: Figures) -> bool:
+    """Is this row a distribution of pictures' ages?"""
+    named = one["name"].startswith(("path ", "whole ", BESIDE))
+    return one["part"] == "video" and one["unit"] == "ms" and named and (
+        len(one["values"]) > 1 and "between pictures" not in one["name"]
+    )  # fmt: skip
+
+
+def latency(figure: Figure, figures: Figures) -> bool:
+    """Shares of pictures over their age. False if there is nothing to draw."""
+    rows = [one for one in figures["rows"] if is_age(one)]
+    if not rows:
+        return False
+    axes = figure.subplots()
+    colours = {True: itertools.cycle(THEIRS), False: itertools.cycle(OURS)}
+    for one in sorted(rows, key=lambda one: float(one["median"])):
+        beside = one["name"].startswith(BESIDE)
+        axes.plot(
+            quantiles(one["values"]), [part * 100 / STEPS for part in range(STEPS + 1)],
+            color=next(colours[beside]), linestyle="--" if beside else "-", linewidth=2,
+            label=f"{one['median']:5.1f} ms  {one['name'].removeprefix(BESIDE)}",
+        )  # fmt: skip
+    axes.set_xlim(0, LATENCY_MOST_MS)
+    axes.set_ylim(0, 100)
+    axes.set_xlabel("capture to glass, ms (dashed: other ways, the same camera)")
+    axes.set_ylabel("% of pictures at most so old")
+    axes.legend(title="median", loc="upper center", bbox_to_anchor=(0.5, -0.16),
+                frameon=False, fontsize=9, ncols=2)  # fmt: skip
+    return True
+
+
+def stops(figure: Figure, figures: Figures) -> bool:
+    """A tick for each stop, and the limit. False if there is nothing to draw."""
+    rows = [
+        one for one in figures["rows"]
+        if one["part"] == "stop" and one["unit"] == "ms" and one["aim"]["worst"]
+    ]  # fmt: skip
+    if not rows:
+        return False
+    figure.set_size_inches(WIDE_IN, 1.7 + 0.36 * len(rows))
+    axes = figure.subplots()
+    for at, one in enumerate(rows):
+        values, limit = one["values"], one["aim"]["worst"]
+        if len(values) > TICKS_MOST:
+            values = quantiles(values, TICKS_MOST - 1)
+        xs, ys = ticks(values, at)
+        axes.plot(xs, ys, color=OURS[0], linewidth=2, alpha=0.7)
+        axes.plot([limit, limit], [at - 0.42, at + 0.42], color=LIMIT, linewidth=2.5)
+    most = max(max(one["worst"], one["aim"]["worst"]) for one in rows)
+    axes.set_xlim(0, most * 1.05)
+    axes.set_yticks(range(len(rows)), [f"{one['name']}" for one in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel("from the failure to motors off, ms (blue: runs, red: the limit)")
+    return True
+
+
+def recovery(figure: Figure, figures: Figures) -> bool:
+    """A panel for each unit and time scale of the curves. False if there are none."""
+    panels: dict[tuple[str, str, bool], list[Figures]] = {}
+    for one in figures["curves"]:
+        key = (one["part"], one["unit"], one["x_s"][-1] > LONG_S)
+        panels.setdefault(key, []).append(one)
+    if not panels:
+        return False
+    figure.set_size_inches(WIDE_IN, 1.0 + 2.8 * len(panels))
+    grid: Any = figure.subplots(len(panels), squeeze=False)
+    for axes, (key, curves) in zip(grid[:, 0], panels.items(), strict=True):
+        for colour, one in zip(itertools.cycle(OURS + THEIRS), curves, strict=False):
+            axes.plot(one["x_s"], one["y"], color=colour, linewidth=1.5,
+                      label=one["name"])  # fmt: skip
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel(key[1])
+        axes.legend(frameon=False, fontsize=9, loc="lower left", ncols=2,
+                    bbox_to_anchor=(0, 1))  # fmt: skip
+    grid[-1, 0].set_xlabel("seconds since the link went bad")
+    return True
+
+
+PICTURES: dict[str, tuple[str, Callable[[Figure, Figures], bool]]] = {
+    "bench-latency.svg": ("How old a picture is on the glass", latency),
+    "bench-stops.svg": ("How soon the motors are off", stops),
+    "bench-recovery.svg": ("What a bad link does to the picture", recovery),
+}
+
+
+def everything(figures: Figures, directory: Path) -> list[Path]:
+    """Draws each picture for which there are figures; the files."""
+    directory.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    for name, (title, draw) in PICTURES.items():
+        with matplotlib.rc_context(STYLE):
+            figure = Figure(figsize=(WIDE_IN, 5.2), dpi=100, layout="constrained")
+            if not draw(figure, figures):
+                continue
+            where = f"{figures['machine']}, {figures['date']}"
+            figure.suptitle(title, fontsize=13, fontweight="bold")
+            figure.supxlabel(where, fontsize=7.5, color="#666666")
+            path = directory / name
+            figure.savefig(path, format="svg", metadata={"Date": None})
+        drawn.append(path)
+    return drawn
+
+
+def main() -> int:
+    """Draws a bench.json into a directory."""
+    if len(sys.argv) != 3:
+        print("usage: python -m benchmarks.draw bench.json DIR", file=sys.stderr)
+        return os.EX_USAGE
+    figures = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    for path in everything(figures, Path(sys.argv[2])):
+        print(f"drawn {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

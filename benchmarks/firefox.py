@@ -1,0 +1,62 @@
+"""The whole page in Debian's Firefox: what it shows, how fresh, and that it drives."""
+
+import shutil
+from collections.abc import Iterator
+
+from tests.e2e.harness import RunningBench, wait_for
+
+from benchmarks import glass
+from benchmarks.bidi import Tab, firefox
+from benchmarks.control import press_to_pin
+from benchmarks.rig import NOTE_PRESS, Given, running, say
+from benchmarks.rows import Note, Result, Row, row
+from benchmarks.video import CANVAS, FPS, VIDEO, source
+
+PROGRAM = "firefox-esr"
+TAKES_S = 20.0
+
+
+def shown(tab: Tab, url: str) -> str:
+    """Opens the page; the path on which it shows pictures, or why it shows none."""
+    tab.goto(url)
+    try:
+        wait_for(
+            lambda: bool(tab.evaluate("window.fpvcar?.video.shown > 10")),
+            "no picture", TAKES_S, 0.1,
+        )  # fmt: skip
+    except AssertionError:
+        fault = tab.evaluate("window.fpvcar?.video.fault")
+        raise RuntimeError(f"shows no picture: {fault}") from None
+    return str(tab.evaluate("window.fpvcar.video.path"))
+
+
+def path(tab: Tab, bench: RunningBench, query: str, seconds: float) -> Iterator[Row]:
+    """The rows of one way to the glass."""
+    way = shown(tab, bench.url + query)
+    name = f"path 640x480@{FPS}, {way}"
+    say(f"firefox: {name}, {seconds:.0f} s")
+    painted, presented = glass.watch(tab, VIDEO if way == "mse" else CANVAS, seconds)
+    yield row("firefox", f"{name}, as painted", "ms", painted.ages_ms)
+    if presented is not None:
+        yield row("firefox", f"{name}, as shown", "ms", presented.ages_ms)
+        gaps = presented.gaps_ms
+        yield row("firefox", f"{name}, longest freeze", "ms", [max(gaps)])
+
+
+def rows(given: Given) -> Iterator[Result]:
+    """Both ways to the glass, and a key held down; or why not."""
+    program = shutil.which(PROGRAM)
+    if program is None:
+        yield Note("firefox", f"{PROGRAM} is not installed")
+        return
+    with running(*source("strip", FPS)) as bench, firefox(program) as tab:
+        tab.add_init_script(NOTE_PRESS)
+        try:
+            yield from path(tab, bench, "", given.seconds)
+        except RuntimeError as fault:  # without libavcodec it has no H.264
+            yield Note("firefox", f"{PROGRAM} {tab.version} {fault}")
+            return
+        values = press_to_pin(tab, bench, given.runs)
+        yield row("firefox", "key press to pin", "ms", values,
+                  note=f"Firefox {tab.version}")  # fmt: skip
+        yield from path(tab, bench, "?path=mse", given.seconds / 2)

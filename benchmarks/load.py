@@ -1,0 +1,207 @@
+"""What viewers cost `run`: CPU, and the age of a unit when its last byte arrives.
+
+The camera is a process of its own and does not count; nor do the viewers.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.e2e.driver import Driver, free, sit_down
+from tests.e2e.harness import GUARD, STRIP, RunningBench
+
+from benchmarks.rig import Given, running
+from benchmarks.rows import Aim, Result, row
+
+VIEWERS = (0, 1, 2, 5, 10, 20, 50)
+SLOPE_OVER = (1, 20)
+WINDOWS = 5
+SECONDS_MOST = 10.0
+SETTLE_S = 1.0
+CROWDS = (100, 200, 400, 800, 1000)
+"""The last is as many as a profile may allow."""
+ALL, IN_TIME, IN_TIME_MS = 0.99, 0.95, 33.0
+"""A crowd is served while nearly every unit comes, and 95 of 100 within a picture."""
+MOST = "most viewers, 99 % of units, 95 % in 33 ms"
+SHIPPED = "all sensors, recorder, guard on"
+NO_SENSORS = "no range sensors, guard off"
+
+
+def cpu_s(pid: int) -> float:
+    """CPU time of a process so far, all threads: clock_getcpuclockid(3)."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+@dataclass
+class Load:
+    """One measurement: shares of one core in percent, window by window."""
+
+    viewers: int
+    cpu: dict[str, list[float]] = field(default_factory=dict)
+    ages_ms: Sequence[float] = ()
+    share: float = 1.0
+    note: str = ""
+
+    @property
+    def in_time(self) -> float:
+        """The share within a picture of what came."""
+        came = len(self.ages_ms)
+        return sum(age_ms <= IN_TIME_MS for age_ms in self.ages_ms) / max(1, came)
+
+    @property
+    def served(self) -> bool:
+        """Did nearly everything come, and in time?"""
+        return self.share >= ALL and self.in_time >= IN_TIME
+
+
+class Crowd:
+    """Viewers in a process of their own."""
+
+    def __init__(self, port: int, count: int, client: str = "") -> None:
+        self.count = count
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.load_viewers", str(port), str(count),
+             client],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=Path(__file__).resolve().parents[1],
+        )  # fmt: skip
+        if self._hear() != "ready":
+            raise RuntimeError(f"the viewers ended ({self._process.wait()})")
+
+    def _hear(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+    def say(self, word: str) -> None:
+        """Tells the viewers."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{word}\n")
+        self._process.stdin.flush()
+
+    def end(self, load: Load, seconds: float, fps: float) -> None:
+        """What came; the viewers are gone afterwards."""
+        self.say("end")
+        said = json.loads(self._hear())
+        self._process.communicate()
+        load.ages_ms = said["ages_ms"]
+        if not self.count:
+            return
+        load.share = len(load.ages_ms) / (self.count * fps * seconds)
+        rate = said["bytes"] * 8e-6 / self.count / seconds
+        load.note = (
+            f"{load.share:.0%} of all units, {rate:.1f} Mbit/s each, "
+            f"the readers took {said['cpu_s'] / seconds:.0%} of a core"
+        )
+
+
+def measure(
+    bench: RunningBench, count: int, seconds: float, fps: float, client: str = ""
+) -> Load:
+    """One number of viewers, for so long."""
+    load = Load(count)
+    pids = {name: bench.pid(name) for name in ("run", "wheels")}
+    crowd = Crowd(bench.port, count, client)
+    time.sleep(SETTLE_S)
+    crowd.say("go")
+    for _ in range(WINDOWS):
+        before = {name: cpu_s(pid) for name, pid in pids.items()}
+        began_s = time.monotonic()
+        time.sleep(seconds / WINDOWS)
+        took_s = time.monotonic() - began_s
+        for name, pid in pids.items():
+            share = 100 * (cpu_s(pid) - before[name]) / took_s
+            load.cpu.setdefault(name, []).append(share)
+    crowd.end(load, seconds, fps)
+    return load
+
+
+def slope(loads: Sequence[Load]) -> float:
+    """CPU of `run` per further viewer, by least squares, in percent of a core."""
+    points = [
+        (load.viewers, sum(load.cpu["run"]) / len(load.cpu["run"]))
+        for load in loads
+        if SLOPE_OVER[0] <= load.viewers <= SLOPE_OVER[1]
+    ]
+    middle_x = sum(x for x, _ in points) / len(points)
+    middle_y = sum(y for _, y in points) / len(points)
+    over = sum((x - middle_x) * (y - middle_y) for x, y in points)
+    return over / sum((x - middle_x) ** 2 for x, _ in points)
+
+
+def rows(given: Given) -> Iterator[Result]:
+    """As shipped, but a camera that draws no room; then the server alone: one who
+    drives, and 1 to 50 viewers."""
+    seconds, fps = min(given.seconds, SECONDS_MOST), 29.9
+    with running(STRIP, GUARD) as bench:
+        load = measure(bench, 0, seconds, fps)
+        yield row("load", "CPU of run as shipped, nobody here", "%", load.cpu["run"],
+                  note=SHIPPED)  # fmt: skip
+        with driving(bench) as client:
+            load = measure(bench, 1, seconds, fps, client)
+        yield row("load", "CPU of run as shipped, a driver", "%", load.cpu["run"],
+                  Aim(median=3.0), f"{SHIPPED}; {load.note}")  # fmt: skip
+    source = (
+        STRIP, f"--set=camera.fps = {fps}",
+        "--set=sensors.tof = {}", "--set=sensors.ultrasound = {}",
+    )  # fmt: skip
+    loads = []
+    with running(*source, "--set=server.max_viewers = 100") as bench:
+        with driving(bench) as client:
+            load = measure(bench, 1, seconds, fps, client)
+        for name in ("run", "wheels"):
+            yield row("load", f"CPU of {name}, a driver who watches", "%",
+                      load.cpu[name], note=f"{NO_SENSORS}; {load.note}")  # fmt: skip
+        for count in VIEWERS:
+            load = measure(bench, count, seconds, fps)
+            loads.append(load)
+            aim = Aim(median=3.0) if count == 1 else None
+            yield row("load", f"CPU of run, {count} viewers", "%", load.cpu["run"],
+                      aim, f"{NO_SENSORS}; {load.note}")  # fmt: skip
+            if load.ages_ms:
+                yield row("load", f"age on arrival, {count} viewers", "ms",
+                          load.ages_ms)  # fmt: skip
+    first, last = SLOPE_OVER
+    yield row("load", f"CPU per viewer, {first} to {last}", "%", [slope(loads)],
+              Aim(worst=0.5))  # fmt: skip
+    yield from crowds(seconds, fps, source)
+
+
+def crowds(seconds: float, fps: float, source: Sequence[str]) -> Iterator[Result]:
+    """More and more viewers, far beyond the profile's limit, until not all is there."""
+    limits = (
+        f"--set=server.max_viewers = {CROWDS[-1]}",
+        "--set=server.max_connections = 4096", "--set=server.max_per_address = 4096",
+    )  # fmt: skip
+    most, why = VIEWERS[-1], f"server.max_viewers is at most {CROWDS[-1]}"
+    with running(*source, *limits) as bench:
+        for count in CROWDS:
+            try:
+                load = measure(bench, count, seconds, fps)
+            except RuntimeError as fault:  # of descriptors there may be too few
+                why = f"{count}: {fault}"
+                break
+            yield row("load", f"CPU of run, {count} viewers", "%", load.cpu["run"],
+                      note=f"{NO_SENSORS}; {load.note}")  # fmt: skip
+            yield row("load", f"age on arrival, {count} viewers", "ms", load.ages_ms)
+            if not load.served:
+                why = f"{count}: {load.share:.1%} came, {load.in_time:.1%} in time"
+                break
+            most = count
+    yield row("load", MOST, "", [most], note=why)
+
+
+@contextmanager
+def driving(bench: RunningBench) -> Iterator[str]:
+    """Somebody at the wheel who drives on and on; yields the page's id."""
+    with Driver(bench.port) as driver:
+        sit_down(driver)
+        free(driver)
+        driver.drive(0.1, 0.0)
+        yield driver.client
+        driver.drive(0.0, 0.0)
+        driver.say(kind="release")

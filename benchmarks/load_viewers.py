@@ -1,0 +1,101 @@
+"""Many viewers of /ws/video in one process: raw sockets, so that they cost little.
+
+    python -m benchmarks.load_viewers PORT COUNT [CLIENT]
+
+Says "ready" when each has had a picture. "go" on stdin begins anew, "end" prints what
+came since, as JSON: the units' ages at their last byte in ms, bytes, own CPU seconds.
+CLIENT is the page's id of the first viewer: a driver's, if it drives.
+"""
+
+import json
+import selectors
+import socket
+import struct
+import sys
+import time
+
+HANDSHAKE = (
+    "GET /ws/video?client={client} HTTP/1.1\r\nHost: localhost:{port}\r\n"
+    "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+BINARY, PING = 0x82, 0x89
+PONG = b"\x8a\x80\0\0\0\0"
+CAPTURE_AT = 8
+"""Of wire.VIDEO_HEADER."""
+CONNECT_S = 10.0
+
+
+class Viewer:
+    """One socket; `units` is (age in ms, bytes) of each that came."""
+
+    def __init__(self, port: int, client: str) -> None:
+        self.units: list[tuple[float, int]] = []
+        self.socket = socket.create_connection(("127.0.0.1", port), CONNECT_S)
+        self.socket.sendall(HANDSHAKE.format(client=client, port=port).encode())
+        self._buffer = bytearray()
+        while b"\r\n\r\n" not in self._buffer:
+            self._buffer += self.socket.recv(4096)
+        head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
+        if b" 101 " not in head:
+            raise ConnectionError(head.decode(errors="replace"))
+        self.socket.setblocking(False)
+
+    def read(self) -> None:
+        """Takes what has come. Raises ConnectionError at the end."""
+        data = self.socket.recv(1 << 18)
+        if not data:
+            raise ConnectionResetError("closed by the car")
+        now_us = time.monotonic_ns() / 1e3
+        buffer = self._buffer
+        buffer += data
+        while len(buffer) >= 2:
+            begin, length = 2, buffer[1]
+            if length >= 126:
+                size = ">H" if length == 126 else ">Q"
+                begin += struct.calcsize(size)
+                if len(buffer) < begin:
+                    return
+                (length,) = struct.unpack_from(size, buffer, 2)
+            if len(buffer) < begin + length:
+                return
+            if buffer[0] == BINARY:
+                (capture_us,) = struct.unpack_from("<Q", buffer, begin + CAPTURE_AT)
+                self.units.append(((now_us - capture_us) / 1e3, length))
+            elif buffer[0] == PING:
+                self.socket.send(PONG)
+            else:
+                raise ConnectionError(f"unexpected frame {bytes(buffer[:130])!r}")
+            del buffer[: begin + length]
+
+
+def main(port: int, count: int, client: str = "") -> None:
+    """Until "end"."""
+    selector = selectors.DefaultSelector()
+    selector.register(sys.stdin, selectors.EVENT_READ)
+    viewers = [Viewer(port, client if not number else "") for number in range(count)]
+    for viewer in viewers:
+        selector.register(viewer.socket, selectors.EVENT_READ, viewer)
+    ready, cpu_s = False, 0.0
+    while True:
+        if not ready and all(viewer.units for viewer in viewers):
+            ready = True
+            print("ready", flush=True)
+        for key, _ in selector.select():
+            if key.data is not None:
+                key.data.read()
+            elif sys.stdin.readline().strip() == "go":
+                cpu_s = time.process_time()
+                for viewer in viewers:
+                    viewer.units.clear()
+            else:
+                units = [unit for viewer in viewers for unit in viewer.units]
+                say = {"ages_ms": [round(age_ms, 3) for age_ms, _ in units],
+                       "bytes": sum(size for _, size in units),
+                       "cpu_s": time.process_time() - cpu_s}  # fmt: skip
+                print(json.dumps(say), flush=True)
+                return
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

@@ -1,0 +1,124 @@
+"""What the recorder costs: CPU a recorded second, `run` with and without it, the age of
+the picture and a key's way to the pin with and without it; and how long a replay takes.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.sync_api import Browser
+from tests.e2e.driver import Driver, free, sit_down
+from tests.e2e.harness import GUARD, RunningBench, wait_for
+
+from benchmarks import glass, recording_replay
+from benchmarks.control import press_to_pin
+from benchmarks.load import cpu_s
+from benchmarks.rig import Given, opened, running, say
+from benchmarks.rows import RATIO, Aim, Result, Row, row
+from benchmarks.video import CANVAS, FPS, source
+
+SECONDS = 120
+WINDOWS, WINDOW_S = 6, 2.0
+ON = ()
+OFF = ("--set=recording.on = false", "--set=recording.minute = false")
+SIGHT_S, PRESSES = 15.0, 20
+"""Of each of four benches: on, off, off, on."""
+SAME = 1.2
+"""Two p99 of some 900 pictures or 40 presses differ by so much without any reason."""
+
+
+def costs_ms(seconds: int) -> list[float]:
+    """CPU of each recorded second, ms, on the disk of this machine."""
+    with tempfile.TemporaryDirectory(prefix="fpvcar-bench-") as folder:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.recording_load", folder, str(seconds)],
+            capture_output=True, text=True, check=True,
+            cwd=Path(__file__).resolve().parents[1],
+        )  # fmt: skip
+        found: list[float] = json.loads(done.stdout)
+    return found
+
+
+def windows(bench: RunningBench) -> list[float]:
+    """CPU of `run` while somebody drives, in % of one core."""
+    with Driver(bench.port) as driver:
+        sit_down(driver)
+
+        def drives() -> bool:
+            if driver.wish == (0.0, 0.0) or driver.state["stop"]:  # blind for a moment
+                free(driver)
+                driver.drive(0.0, 0.3)
+            return bool(driver.state["reason"] == "driving")
+
+        wait_for(drives, "it does not drive", 30.0)
+        pid, found = bench.pid("run"), []
+        time.sleep(1.0)
+        for _ in range(WINDOWS):
+            begin, used = time.monotonic(), cpu_s(pid)
+            time.sleep(WINDOW_S)
+            spent = cpu_s(pid) - used
+            found.append(100.0 * spent / (time.monotonic() - begin))
+        return found
+
+
+@dataclass
+class Felt:
+    """What a driver feels: ages of pictures, and from key press to pin, ms."""
+
+    ages: list[float] = field(default_factory=list)
+    presses: list[float] = field(default_factory=list)
+
+
+def feel(browser: Browser, options: tuple[str, ...], into: Felt) -> None:
+    """One bench of its own."""
+    with (
+        running(*source("strip", FPS), *options) as bench,
+        opened(browser, bench.url) as page,
+    ):
+        seen, _ = glass.watch(page, CANVAS, SIGHT_S)
+        into.ages += seen.ages_ms
+        into.presses += press_to_pin(page, bench, PRESSES)
+
+
+def same(name: str, on: Row, off: Row) -> Row:
+    """Is one p99 the other?"""
+    return row("recording", f"{name}: p99, recording / off", RATIO, [on.p99 / off.p99],
+               Aim(worst=SAME))  # fmt: skip
+
+
+def felt(given: Given) -> Iterator[Row]:
+    """Nobody at the wheel may notice that it records."""
+    on, off = Felt(), Felt()
+    with given.chromium() as browser:
+        for options, into in ((ON, on), (OFF, off), (OFF, off), (ON, on)):
+            say(f"recording: what a driver feels, recording {'off' * bool(options)}")
+            feel(browser, options, into)
+    for name, mine, theirs, aim in (
+        ("age of the picture", on.ages, off.ages, Aim(13, p99=24)),
+        ("key press to pin", on.presses, off.presses, Aim(8, p99=20)),
+    ):
+        with_it = row("recording", f"{name}, recording", "ms", mine, aim, "guard off")
+        without = row("recording", f"{name}, recording off", "ms", theirs,
+                      note="guard off")  # fmt: skip
+        yield from (with_it, without, same(name, with_it, without))
+
+
+def rows(given: Given) -> Iterator[Result]:
+    """The recorder alone, a replay, then all of `run` with a driver."""
+    say("recording: CPU a recorded second")
+    yield row("recording", "CPU a recorded second, 2 Mbit/s", "ms", costs_ms(SECONDS),
+              Aim(median=2.0))  # fmt: skip
+    say("recording: replay of 10 minutes")
+    took_s, said = recording_replay.seconds()
+    yield row("recording", "replay of 10 minutes", "s", took_s, Aim(worst=10.0), said)
+    for words, options in (("recording", ON), ("recording off", OFF)):
+        say(f"recording: CPU of run, {words}")
+        with running(GUARD, *options) as bench:
+            yield row("recording", f"CPU of run, 1 driver, {words}", "%",
+                      windows(bench), note="guard on")  # fmt: skip
+    yield from felt(given)

@@ -1,0 +1,115 @@
+"""A drive of so many seconds through the recorder, faster than real time: prints the
+CPU of each second in ms, as JSON. `python -m benchmarks.recording_load FOLDER SECONDS`
+
+What a car's drive makes: 30 pictures at 2 Mbit/s, 50 runs of the gate (25 of them by a
+wish) with a guard that limits by two ranges, 45 ranges, 12 battery readings, health,
+latency and an indicator that blinks; one fdatasync every 0.8 s.
+"""
+
+import json
+import random
+import sys
+import time
+from pathlib import Path
+
+from tests.rigs.recording import DELTA, KEY, PROFILE, SECOND_NS
+
+from fpvcar.buttons.game import View
+from fpvcar.drive import gate, mixing
+from fpvcar.drive.control import Stepped
+from fpvcar.drive.guard import Free
+from fpvcar.recorder import setup
+from fpvcar.recorder.feed import Feed, Parts
+from fpvcar.recorder.folder import Folder
+from fpvcar.recorder.recorder import Clock, Recorder
+from fpvcar.recorder.rotation import Tape
+from fpvcar.recordings import messages
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.wire import down, up
+
+TICKS = 50
+UNIT = 2_000_000 // 8 // 30
+SYNC_TICKS = 40
+
+
+class Drive:
+    """A car that drives, on a clock that its ticks move."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now_ns, self.ticks = 1000 * SECOND_NS, 0
+        ahead_ns = time.time_ns() - self.now_ns
+        parts = Parts(
+            self._ranges, self._battery, lambda: messages.Health("ok", "ok", "ok", 2),
+            lambda: True,
+        )  # fmt: skip
+        topics = setup.catalogue(parts)
+        self.recorder = Recorder(
+            PROFILE.recording, setup.about(PROFILE), topics,
+            Tape(Folder(folder), PROFILE.recording, topics), lambda name: iter(()),
+            Clock(lambda: self.now_ns, lambda: self.now_ns + ahead_ns),
+        )  # fmt: skip
+        self.feed = Feed(self.recorder, parts)
+        noise = random.Random(1).randbytes(UNIT)
+        self.key, self.delta = KEY + noise, DELTA + noise
+
+    def _ranges(self, now_s: float) -> tuple[down.Range, ...]:
+        front, rear = 1 / 30, 1 / 15
+        return (down.Range("front", 0.0, 1.234, now_s % front),
+                down.Range("rear", 180.0, 0.567, now_s % rear))  # fmt: skip
+
+    def _battery(self, now_s: float) -> down.Battery:
+        return down.Battery(7.4321, 1.234, 0.567, False, now_s % 0.08)
+
+    def second(self) -> None:
+        """One second of it."""
+        for tick in range(TICKS):
+            self.now_ns += SECOND_NS // TICKS
+            self.ticks += 1
+            self._tick(tick)
+            if self.ticks % SYNC_TICKS == 0:
+                self.recorder.turn()
+        for lit in (True, False, True):
+            self.feed.panel(View(), (True, False, False, lit))
+        report = up.Report("webcodecs", 12.5, 4.25, 29.9, 0)
+        self.feed.latency("Ann", True, report)
+        self.feed._second()
+
+    def _tick(self, tick: int) -> None:
+        now_s = self.now_ns / 1e9
+        wish = gate.Wish(0.123456789 + tick / 1000, -0.25, now_s)
+        latches = gate.Latches(None)
+        if tick % 2 == 0:
+            drive = up.Drive(self.ticks, now_s * 1000, wish.throttle, wish.steer)
+            self.feed.wish(drive, "Ann", "fresh")
+        if tick * 30 // TICKS != (tick - 1) * 30 // TICKS:
+            key = tick == 0
+            unit = self.key if key else self.delta
+            self.feed.picture(AccessUnit(key, self.now_ns // 1000 - 9000, unit))
+        self.feed.step(
+            Stepped(
+                self.now_ns, wish, latches,
+                gate.World(0.0123456, None, 1.0, Free(0.4321 + tick / 1000, 0.9)),
+                "limit", self._ranges(now_s), 7.4321,
+                mixing.Slew(0.12, -0.25, now_s - 0.0133),
+                gate.Decision(wish.throttle, wish.steer, "driving", latches),
+                (0.23456789, -0.3456789),
+            )
+        )  # fmt: skip
+
+
+def main() -> int:
+    folder, seconds = Path(sys.argv[1]), int(sys.argv[2])
+    drive, costs = Drive(folder), []
+    drive.second()  # what is made once
+    for _ in range(seconds):
+        begin_s = time.process_time()
+        drive.second()
+        costs.append((time.process_time() - begin_s) * 1000.0)
+    assert not drive.feed.broken and drive.recorder.dropped == 0
+    drive.recorder._tape.close()
+    print(json.dumps(costs))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

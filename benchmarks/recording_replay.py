@@ -1,0 +1,68 @@
+"""Ten minutes of a drive in ten files, and how long `fpvcar replay` takes over them."""
+
+import logging
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.rigs import tapes
+from tests.rigs.recording import DELTA, KEY
+from tests.rigs.tapes import BEGAN_NS, SECOND_NS, Drive, Said, Tape
+
+from fpvcar.recordings import messages as format
+
+MINUTES, RUNS = 10, 3
+FPS, UNIT = 30, 2_000_000 // 8 // 30
+FILE_NS = 60 * SECOND_NS
+
+
+def pictures(start_ns: int) -> Iterator[Said]:
+    """A minute at 2 Mbit/s; nobody will decode them."""
+    noise = random.Random(2).randbytes(UNIT)
+    for number in range(60 * FPS):
+        when_ns, key = start_ns + number * SECOND_NS // FPS, number % FPS == 0
+        picture = format.Picture(when_ns, (KEY if key else DELTA) + noise)
+        yield Said(when_ns, format.CAMERA, format.encode(picture), key)
+
+
+def drive(folder: Path) -> int:
+    """Writes it, by the real gate with a guard that limits; bytes."""
+    logging.getLogger("fpvcar.gate").setLevel(logging.ERROR)  # much happens in it
+    made = Drive(1)
+    steps, size, at = made.go(MINUTES * 60.0), 0, 0
+    for number in range(MINUTES):
+        start_ns, first = BEGAN_NS + number * FILE_NS, at
+        while at < len(steps) and (
+            steps[at].now_ns + tapes.OFFSET_NS < start_ns + FILE_NS
+        ):
+            at += 1
+        messages = [
+            *tapes.step_messages(steps[first:at]), *pictures(start_ns),
+            *tapes.senses(60.0, number * 60.0),
+        ]  # fmt: skip
+        tape = Tape(messages, number + 1, made.profile)
+        size += (
+            tape.to(folder / f"{tapes.RECORDING}-{number + 1:04d}.mcap").stat().st_size
+        )
+    return size
+
+
+def seconds() -> tuple[list[float], str]:
+    """Of each run, the program's start included; what the last one said."""
+    with tempfile.TemporaryDirectory(prefix="fpvcar-bench-") as place:
+        size, found, said = drive(Path(place)), [], ""
+        for _ in range(RUNS):
+            began_s = time.monotonic()
+            done = subprocess.run(
+                [sys.executable, "-m", "fpvcar", "replay", place],
+                capture_output=True, text=True,
+            )  # fmt: skip
+            found.append(time.monotonic() - began_s)
+            if done.returncode:
+                raise RuntimeError(done.stdout + done.stderr)
+            said = done.stdout.partition(": ")[2].partition(" (")[0]
+        return found, f"{said}; {size / 1e6:.0f} MB"

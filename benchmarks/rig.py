@@ -1,0 +1,65 @@
+"""What every part of the benchmark starts: a bench, a page, and its clocks."""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page
+from tests.e2e.harness import RunningBench
+from tests.e2e.seat import until
+
+NOTE_PRESS = """
+addEventListener('keydown', (event) => {
+  window.pressedAt = performance.timeOrigin + event.timeStamp;
+}, true);
+"""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the command line asks for. `chromium` starts a browser: each part has its
+    own, so that none inherits what another left behind."""
+
+    chromium: Callable[[], AbstractContextManager[Browser]]
+    seconds: float
+    runs: int
+
+
+def say(text: str) -> None:
+    """What is being measured now: on a terminal one line that the next overwrites."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text[:100]}", end="", file=sys.stderr, flush=True)
+    elif text:
+        print(f"... {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def running(*options: str) -> Iterator[RunningBench]:
+    """A bench that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as home:
+        bench = RunningBench(Path(home), *options)
+        try:
+            yield bench.wait_ready()
+        finally:
+            bench.stop()
+
+
+@contextmanager
+def opened(browser: Browser, url: str) -> Iterator[Page]:
+    """A page that shows pictures."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    context.add_init_script(NOTE_PRESS)
+    page = context.new_page()
+    page.goto(url)
+    until(page, "window.fpvcar?.video.shown > 10", 20.0)
+    yield page
+    context.close()
+
+
+def wall_ahead_ms() -> float:
+    """Wall clock (the browser's) minus CLOCK_MONOTONIC (the car's), ms."""
+    return (time.time() - time.monotonic()) * 1000.0

@@ -1,0 +1,91 @@
+"""The sensors: how often each measures, how old its word gets, and what they cost."""
+
+import time
+import urllib.request
+from collections.abc import Iterator
+
+from prometheus_client.parser import text_string_to_metric_families
+from tests.e2e.driver import Driver
+from tests.e2e.harness import GUARD, RunningBench
+
+from benchmarks.load import cpu_s
+from benchmarks.rig import Given, running
+from benchmarks.rows import Aim, Result, row
+
+SETTLE_S = 3.0
+SECONDS_MOST, COST_S = 21.0, 10.0
+"""Pages are told 10 times a second: more than 200 ages of each."""
+WINDOWS = 5
+BARE = (
+    "--set=sensors.tof = {}", "--set=sensors.ultrasound = {}", "--set=battery = {}",
+    '--set=camera.source = "none"',
+)  # fmt: skip
+TWO_BEHIND = (
+    "--set=sensors.ultrasound.left = {trigger = 10, echo = 11, bearing_deg = 150}"
+)
+RATES = {"front": 30.0, "rear": 15.0, "left": 15.0, "battery": 10.0}
+
+
+def readings(bench: RunningBench) -> dict[str, float]:
+    """How often each sensor has measured."""
+    with urllib.request.urlopen(f"{bench.url}metrics", timeout=5.0) as answer:
+        text = answer.read().decode()
+    return {
+        sample.labels["sensor"]: sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "fpvcar_readings_total"
+    }
+
+
+def cost(bench: RunningBench) -> list[float]:
+    """CPU of `run` in percent of a core, in some windows."""
+    pid, shares = bench.pid("run"), []
+    for _ in range(WINDOWS):
+        before, began_s = cpu_s(pid), time.monotonic()
+        time.sleep(COST_S / WINDOWS)
+        took_s = time.monotonic() - began_s
+        shares.append(100 * (cpu_s(pid) - before) / took_s)
+    return shares
+
+
+def rows(given: Given) -> Iterator[Result]:
+    """The bench's own sensors and one HC-SR04 more; then `run` with and without."""
+    seconds = min(given.seconds, SECONDS_MOST)
+    with running('--set=camera.source = "none"', TWO_BEHIND, GUARD) as bench:
+        with Driver(bench.port) as watcher:
+            time.sleep(SETTLE_S)
+            before, began_s = readings(bench), time.monotonic()
+            del watcher.heard[:]
+            time.sleep(seconds)
+            after, took_s = readings(bench), time.monotonic() - began_s
+            heard = [one for one in watcher.heard if one["kind"] == "state"]
+        for name, aim in RATES.items():
+            rate = (after[name] - before[name]) / took_s
+            yield row("sensors", f"{name}, readings", "1/s", [rate], Aim(least=aim))
+            told = [age_s(one, name) for one in heard]
+            ages = [1000.0 * age for age in told if age is not None]
+            yield row("sensors", f"{name}, age", "ms", ages, Aim(p99=100.0))
+        time.sleep(SETTLE_S)
+        whole = cost(bench)
+    with running(*BARE) as bench:
+        time.sleep(SETTLE_S)
+        bare = cost(bench)
+    yield row("sensors", "CPU of run, no sensor, nobody here", "%", bare)
+    yield row("sensors", "CPU of run, all sensors, nobody here", "%", whole,
+              note="guard on")  # fmt: skip
+    theirs = [one - other for one, other in zip(whole, bare, strict=True)]
+    yield row("sensors", "CPU of all sensors", "%", theirs, Aim(median=3.0))
+
+
+def age_s(state: dict[str, object], name: str) -> float | None:
+    """Of one sensor, as the page hears it."""
+    if name == "battery":
+        battery = state.get("battery")
+        assert isinstance(battery, dict)
+        age = battery["age_s"]
+    else:
+        ranges = state["ranges"]
+        assert isinstance(ranges, list)
+        age = next(one["age_s"] for one in ranges if one["name"] == name)
+    return None if age is None else float(age)

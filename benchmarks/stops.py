@@ -1,0 +1,47 @@
+"""Stop times, from the failure to the last moment at which a bridge was driven.
+
+The rows are those of tests/e2e/causes.py. A run that stops for another reason than the
+row's, or moves again afterwards, ends the benchmark: that is a defect, not a figure.
+"""
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.e2e import browser_causes, causes
+
+from benchmarks.rig import Given
+from benchmarks.rows import Aim, Result, Row, row
+
+
+def proves(clean: int) -> str:
+    """What so many runs without a miss say: the rule of three, with 95 % confidence."""
+    return f"{clean} clean runs: fewer than {300.0 / clean:.2g} % miss (95 % sure)"
+
+
+def rows(given: Given) -> Iterator[Result]:
+    """Every cause, as often as asked for."""
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        ground = stack.enter_context(causes.ground(home))
+        for cause in filter(causes.possible, causes.CAUSES):
+            runs = [causes.run_one(ground, cause) for _ in range(given.runs)]
+            yield _row(cause.name, runs, cause.limit_s, cause.guard)
+        browser = stack.enter_context(given.chromium())
+        seat = stack.enter_context(browser_causes.Seat(ground, browser))
+        for one in browser_causes.CAUSES:
+            runs = [browser_causes.run_one(seat, one) for _ in range(given.runs)]
+            yield _row(one.name, runs, one.limit_s, one.guard)
+
+
+def _row(name: str, runs: list[causes.Run], limit_s: float, guard: str) -> Row:
+    missed = sum(run.taken_s > limit_s for run in runs)
+    note = f"{missed} of {len(runs)} missed" if missed else proves(len(runs))
+    note += f"; guard: {guard}"
+    spoilt = Counter(said for run in runs for said in run.spoilt)
+    for said, times in spoilt.items():
+        note += f"; {times} repeated: {said} (a busy machine)"
+    values = [run.taken_s * 1000.0 for run in runs]
+    return row("stop", name, "ms", values, Aim(worst=limit_s * 1000.0), note)

@@ -1,0 +1,128 @@
+"""Capture to glass: ours both ways, with the rendering, and two baselines in turn.
+
+Rates are a third of a percent below 30 and 60, so that the phase between the camera and
+the display's 60 Hz goes round every five seconds: at exactly 30 it stays what it was by
+luck at the start, and two runs differ by 16 ms.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, Page
+from tests.e2e.seat import until
+
+from benchmarks import glass
+from benchmarks.baseline import serving
+from benchmarks.rig import Given, opened, running, say
+from benchmarks.rows import Aim, Result, Row, ratio, row
+
+FPS = 29.9
+QUICK_FPS = 59.8
+CANVAS, VIDEO = "#picture", "#picture-mse"
+
+
+def source(kind: str, fps: float, width: int = 640, height: int = 480) -> list[str]:
+    """Options of a bench with that camera."""
+    return [
+        f'--set=camera.source = "{kind}"', f"--set=camera.fps = {fps}",
+        f"--set=camera.width = {width}", f"--set=camera.height = {height}",
+    ]  # fmt: skip
+
+
+def through(
+    given: Given, browser: Browser, name: str, aim: Aim, camera: list[str]
+) -> Row:
+    """One row by WebCodecs."""
+    say(f"video: {name}, {given.seconds:.0f} s")
+    with running(*camera) as bench, opened(browser, bench.url) as page:
+        seen, _ = glass.watch(page, CANVAS, given.seconds)
+    return row("video", name, "ms", seen.ages_ms, aim)
+
+
+def fallback(given: Given, browser: Browser) -> Iterator[Row]:
+    """Media Source Extensions: by their own word, and by the paints."""
+    name = f"path 640x480@{FPS}, MSE"
+    say(f"video: {name}, {given.seconds:.0f} s")
+    with (
+        running(*source("strip", FPS)) as bench,
+        opened(browser, f"{bench.url}?path=mse") as page,
+    ):
+        painted, shown = glass.watch(page, VIDEO, given.seconds)
+    if shown is None:
+        raise RuntimeError("the browser does not say when a <video> shows a picture")
+    yield row("video", f"{name}, as shown", "ms", shown.ages_ms, Aim(28, p99=45))
+    gaps = row("video", f"{name}, between pictures", "ms", shown.gaps_ms)
+    yield row("video", f"{name}, longest freeze", "ms", [gaps.worst], Aim(worst=150))
+    yield row("video", f"{name}, as painted", "ms", painted.ages_ms)
+
+
+@contextmanager
+def visited(browser: Browser, url: str) -> Iterator[Page]:
+    """A baseline's page."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    try:
+        page = context.new_page()
+        page.goto(url, wait_until="commit")
+        shows = "document.querySelector('#picture')"
+        until(page, f"{shows}?.videoWidth || {shows}?.naturalWidth", 20.0)
+        yield page
+    finally:
+        context.close()
+
+
+def beside(
+    given: Given, browser: Browser, name: str, module: str, path: str,
+    share: float = 1.0,
+) -> Row:  # fmt: skip
+    """One row of a baseline, with the same camera, browser and reader."""
+    seconds = given.seconds * share
+    say(f"video: {name}, {seconds:.0f} s")
+    with serving(module, path, FPS) as url, visited(browser, url) as page:
+        page.wait_for_timeout(1000)
+        seen, _ = glass.watch(page, CANVAS, seconds)
+    return row("video", name, "ms", seen.ages_ms)
+
+
+def compared(given: Given, browser: Browser) -> Iterator[Row]:
+    """Ours and the baselines, in turn; what has no aim is there to be fair."""
+    ours = through(
+        given, browser, f"path 640x480@{FPS}, WebCodecs", Aim(13, p99=24),
+        source("strip", FPS),
+    )  # fmt: skip
+    yield ours
+    aiortc = beside(given, browser, "beside: aiortc, H.264", "baseline_webrtc", "h264")
+    yield aiortc
+    vp8 = beside(given, browser, "beside: aiortc, VP8", "baseline_webrtc", "vp8", 1 / 3)
+    yield vp8
+    recipe = beside(
+        given, browser, "beside: MJPEG, picamera's recipe", "baseline_mjpeg", "recipe"
+    )
+    yield recipe
+    example = beside(
+        given, browser, "beside: MJPEG, picamera2's example", "baseline_mjpeg",
+        "example", 1 / 3,
+    )  # fmt: skip
+    yield example
+    yield ratio("video", "ours / aiortc, H.264", ours, aiortc, Aim(0.45))
+    yield ratio("video", "ours / aiortc, VP8", ours, vp8)
+    yield ratio("video", "ours / MJPEG, picamera's recipe", ours, recipe, Aim(0.2))
+    yield ratio("video", "ours / MJPEG, picamera2's example", ours, example)
+
+
+def rows(given: Given) -> Iterator[Result]:
+    """One browser for all of it."""
+    with given.chromium() as browser:
+        yield from compared(given, browser)
+        yield through(
+            given, browser, f"path 1280x720@{FPS}, WebCodecs", Aim(17, p99=30),
+            source("strip", FPS, 1280, 720),
+        )  # fmt: skip
+        yield through(
+            given, browser, f"path 640x480@{QUICK_FPS}, WebCodecs", Aim(13, p99=22),
+            source("strip", QUICK_FPS),
+        )  # fmt: skip
+        yield from fallback(given, browser)
+        yield through(
+            given, browser, f"whole 640x480@{FPS}, rendering included",
+            Aim(25, p99=40), source("stamped", FPS),
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The bench's camera: renders what the car sees, encodes it."""

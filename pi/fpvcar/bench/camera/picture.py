@@ -1,0 +1,127 @@
+"""Where the bench camera's pictures come from: the room by MuJoCo, or a test strip.
+
+Each source is asked with `take` and gives the instant of the capture (CLOCK_MONOTONIC,
+us) and the picture as yuv420p.
+"""
+
+import os
+import time
+from typing import Any, Protocol
+
+import numpy as np
+from av.video.frame import VideoFrame
+from numpy.typing import NDArray
+
+from fpvcar.bench.camera import strip
+from fpvcar.bench.soc import Soc, World, peek_world
+
+BLACK_Y, WHITE_Y, NEUTRAL = 16, 235, 128
+SEED_UNTIL_KNOWN = 1
+
+
+class NoPicture(RuntimeError):
+    """The source cannot work here; the text says what to install."""
+
+
+def _no_egl(fault: Exception) -> str:
+    said = " ".join(str(fault).split()) or type(fault).__name__
+    return f"no EGL; apt install libegl1 libgl1-mesa-dri libgles2 ({said})"
+
+
+class Source(Protocol):
+    """Something that pictures come from."""
+
+    def take(self) -> tuple[int, VideoFrame]:
+        """(capture time in us, picture as yuv420p)."""
+        ...
+
+
+def now_us() -> int:
+    """CLOCK_MONOTONIC in microseconds."""
+    return time.monotonic_ns() // 1000
+
+
+class Strip:
+    """A synthetic picture: a texture that drifts under grain, the clock above it.
+
+    The grain changes, so that frames are about as large as a real camera's.
+    """
+
+    def __init__(self, width: int, height: int) -> None:
+        random = np.random.default_rng(1)
+        rough = random.integers(50, 190, (height // 16 + 1, 2 * width // 16 + 2))
+        wide = rough.repeat(16, 0).repeat(16, 1)[:height, : 2 * width]
+        grain = [random.normal(0, 5, wide.shape) for _ in range(4)]
+        self._wide = [(wide + each).astype(np.uint8) for each in grain]
+        self._picture = np.full((height * 3 // 2, width), NEUTRAL, dtype=np.uint8)
+        self._size, self._count = (width, height), 0
+
+    def take(self) -> tuple[int, VideoFrame]:
+        """The next picture; it is captured when its clock is painted."""
+        width, height = self._size
+        shift = self._count * 2 % width
+        wide = self._wide[self._count % len(self._wide)]
+        self._picture[:height] = wide[:, shift : shift + width]
+        self._count += 1
+        captured = now_us()
+        strip.paint(self._picture, captured // 1000, BLACK_Y, WHITE_Y)
+        return captured, VideoFrame.from_ndarray(self._picture, format="yuv420p")
+
+
+class Room:
+    """What the car sees, by EGL. Raises NoPicture where there is no EGL.
+
+    The world may be late, stopped or restarted: the last state known is shown.
+    `stamp` paints the time of the capture, before the rendering, over the upper edge.
+    """
+
+    def __init__(self, soc: Soc, width: int, height: int, stamp: bool = False) -> None:
+        os.environ["MUJOCO_GL"] = "egl"  # read by mujoco when it is imported
+        os.environ.setdefault("LP_NUM_THREADS", "2")  # halves the latency, not the CPU
+        self._soc, self._size, self._stamp = soc, (width, height), stamp
+        self._pixels = np.empty((height, width, 3), dtype=np.uint8)
+        self._seed: int | None = None
+        self._renderer: Any = None
+        state = peek_world(soc)
+        self._build(state.seed if state and state.nq else SEED_UNTIL_KNOWN)
+
+    def _build(self, seed: int) -> None:
+        try:
+            import mujoco
+        except (ImportError, AttributeError, RuntimeError) as fault:
+            raise NoPicture(_no_egl(fault)) from None
+        from fpvcar.bench.world import looks
+
+        width, height = self._size
+        model = looks.build(seed, width, height)
+        if self._renderer is not None:
+            self._renderer.close()
+        try:
+            self._renderer = mujoco.Renderer(model, height, width)
+        except (ImportError, AttributeError, RuntimeError, mujoco.FatalError) as fault:
+            raise NoPicture(_no_egl(fault)) from None
+        self._mujoco, self._seed = mujoco, seed
+        self._model, self._data = model, mujoco.MjData(model)
+
+    def take(self) -> tuple[int, VideoFrame]:
+        """Copies the world's state (that is the capture) and renders it."""
+        state = peek_world(self._soc)
+        captured = now_us()
+        if state is not None and state.nq:
+            self._place(state)
+        mujoco, data = self._mujoco, self._data
+        mujoco.mj_kinematics(self._model, data)
+        mujoco.mj_comPos(self._model, data)
+        mujoco.mj_camlight(self._model, data)
+        self._renderer.update_scene(data, "driver")
+        pixels: NDArray[np.uint8] = self._renderer.render(out=self._pixels)
+        if self._stamp:
+            strip.paint(pixels, captured // 1000, 0, 255)
+        picture = VideoFrame.from_numpy_buffer(pixels, format="rgb24")
+        return captured, picture.reformat(format="yuv420p", interpolation="POINT")
+
+    def _place(self, state: World) -> None:
+        if state.seed != self._seed:
+            self._build(state.seed)
+        if state.nq == self._model.nq:
+            self._data.qpos[:] = state.qpos[: state.nq]

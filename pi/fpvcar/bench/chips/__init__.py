@@ -1,0 +1,1 @@
+"""Register models of the chips on the bench."""

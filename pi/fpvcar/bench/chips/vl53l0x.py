@@ -1,0 +1,201 @@
+"""The bench's VL53L0X: its register banks, and measurements that take their time.
+
+After ST's API (STSW-IMG005), which is all that is known of most registers. What
+matters to a driver is here: the identity, the pages behind 0xFF, the stop variable, the
+strobe of the factory's memory, two reference calibrations, ranging and its result
+block, the address that XSHUT resets.
+"""
+
+import math
+import random
+import time
+from collections.abc import Callable
+
+from fpvcar.bench import soc as chip
+from fpvcar.bench.chips.i2c import Nack
+
+DEFAULT_ADDRESS = 0x29
+BOOT_S = 0.0012
+"""From XSHUT high to the first answer."""
+CALIBRATION_S = 0.004
+NVM_READS = 3
+"""So many looks at the strobe until the factory's memory has answered."""
+SPAD_INFO = 0x80 | 5  # aperture, five of them
+GOOD_SPADS = bytes.fromhex("fffeffdfffff")
+STOP_VARIABLE = 0x3C
+REACH_M = 1.2
+"""Of a grey wall indoors (DS11555, table 12); farther, too little comes back."""
+NEAREST_M = 0.03
+NO_TARGET = ((4, 8190), (6, 8191))
+"""Device range status and what stands in the range then."""
+NOISE = 0.012
+"""Standard deviation of a range, as a share of it, and at least 2 mm."""
+PAGE, ADDRESS = 0xFF, 0x8A
+RESET_VALUES = {
+    0xC0: 0xEE, 0xC1: 0xAA, 0xC2: 0x10, 0x01: 0xFF, 0x46: 0x25, 0x50: 0x06, 0x52: 0x96,
+    0x70: 0x04, 0x71: 0x01, 0x72: 0xFE, 0x84: 0x11, 0x8A: DEFAULT_ADDRESS,
+}  # fmt: skip
+
+
+class Vl53l0x:
+    """One chip. `range_m` is what stands before it, infinity for nothing; `power` is
+    the level of its XSHUT; time is the caller's."""
+
+    def __init__(
+        self, range_m: Callable[[], float], clock_s: Callable[[], float],
+        power: Callable[[], bool] = lambda: True, seed: int = 1, boot_s: float = BOOT_S,
+        off_m: float = 0.0,
+    ) -> None:  # fmt: skip
+        self.off_m = off_m
+        """A fault: each range is off by up to so much."""
+        self._range_m, self._clock_s, self._power = range_m, clock_s, power
+        self._chance, self._boot_s = random.Random(seed), boot_s
+        self._was_on = False
+        self._on_s = -math.inf
+        self._reset()
+
+    @property
+    def address(self) -> int:
+        """Where it answers now."""
+        self._feel_power()
+        return self._bank[0][ADDRESS] & 0x7F
+
+    def write(self, data: bytes) -> None:
+        """Index, then bytes for it and the registers behind it. Raises Nack."""
+        self._awake()
+        if data:
+            self._index = data[0]
+        for value in data[1:]:
+            self._set(self._index, value)
+            self._index = (self._index + 1) & 0xFF
+
+    def read(self, count: int) -> bytes:
+        """The registers from the index on. Raises Nack."""
+        self._awake()
+        got = bytearray()
+        for _ in range(count):
+            got.append(self._get(self._index))
+            self._index = (self._index + 1) & 0xFF
+        return bytes(got)
+
+    def _reset(self) -> None:
+        self._bank = {page: bytearray(256) for page in (0, 1, 6, 7)}
+        for register, value in RESET_VALUES.items():
+            self._bank[0][register] = value
+        self._bank[0][0xB0:0xB6] = GOOD_SPADS
+        self._bank[1][0x91] = STOP_VARIABLE
+        self._bank[7][0x92] = SPAD_INFO
+        self._page = self._index = self._nvm_reads = self._calibrated = 0
+        self._due_s: float | None = None
+        self._began_m = math.inf
+        self._again = False
+
+    def _feel_power(self) -> None:
+        on = self._power()
+        if on and not self._was_on:
+            self._reset()
+            self._on_s = self._clock_s()
+        self._was_on = on
+
+    def _awake(self) -> None:
+        self._feel_power()
+        if not self._was_on or self._clock_s() < self._on_s + self._boot_s:
+            raise Nack("a VL53L0X without power, or still booting")
+
+    def _set(self, register: int, value: int) -> None:
+        if register == PAGE:
+            self._page = value
+            self._bank.setdefault(value, bytearray(256))
+            return
+        self._bank[self._page][register] = value
+        if self._page == 0 and register == 0x00:
+            self._begin(value)
+        elif self._page == 0 and register == 0x0B:
+            self._bank[0][0x13] = 0
+        elif self._page == 7 and register == 0x83 and value == 0:
+            self._nvm_reads = 0
+
+    def _get(self, register: int) -> int:
+        if register == PAGE:
+            return self._page
+        if self._page == 7 and register == 0x83:
+            self._nvm_reads += 1
+            return int(self._nvm_reads >= NVM_READS)
+        if self._page == 0:
+            self._measure()
+        return self._bank[self._page][register]
+
+    def _begin(self, mode: int) -> None:
+        """SYSRANGE_START: 1 once, 2 back to back, 0 or 1 without it end the latter."""
+        calibrates = self._bank[0][0x01] in (0x01, 0x02)
+        if calibrates:
+            bit = self._bank[0][0x01]
+            self._calibrated = self._calibrated & ~bit | (0 if self._again else bit)
+            if self._again:
+                return  # it ranges: the calibration is lost
+        self._again = mode == 0x02
+        ready = self._calibrated == 3 and self._bank[1][0x91] == STOP_VARIABLE
+        if self._again and not ready:
+            self._due_s = None  # it does not range
+        elif mode & 3:
+            self._bank[0][0x00] &= ~1  # clears itself
+            takes_s = CALIBRATION_S if calibrates else self.budget_s
+            self._wait(takes_s)
+
+    def _wait(self, takes_s: float) -> None:
+        """A measurement begins. What stands there now is told at its end: a real chip
+        tells the mean of the time between, so it is never later than this one."""
+        self._due_s = self._clock_s() + takes_s
+        self._began_m = self._range_m()
+
+    @property
+    def budget_s(self) -> float:
+        """How long one measurement takes, by the timeout registers."""
+        bank = self._bank[0]
+        period_s = 2304 * ((bank[0x70] + 1) << 1) * 1.655e-9
+        final = (bank[0x72] << bank[0x71]) + 1
+        before = (bank[0x52] << bank[0x51]) + 1
+        pre_s = before * 2304 * ((bank[0x50] + 1) << 1) * 1.655e-9
+        return 0.0095 + pre_s + max(final - before, 0) * period_s
+
+    def _measure(self) -> None:
+        if self._due_s is None or self._clock_s() < self._due_s:
+            return
+        status, range_mm = self._sample()
+        result = self._bank[0]
+        result[0x14] = status << 3 | 1
+        result[0x1E:0x20] = range_mm.to_bytes(2, "big")
+        result[0x13] = 0x04  # new sample
+        self._due_s = None
+        if self._again:
+            self._wait(self.budget_s)
+
+    def _sample(self) -> tuple[int, int]:
+        metres = abs(self._began_m + self._chance.uniform(-self.off_m, self.off_m))
+        if not metres <= REACH_M:
+            return self._chance.choice(NO_TARGET)
+        if metres < NEAREST_M:
+            return 8, round(1000 * NEAREST_M)
+        noise_m = self._chance.gauss(0.0, max(0.002, NOISE * metres))
+        return 11, max(1, round(1000 * (metres + noise_m)))
+
+
+def range_sensor(
+    soc: chip.Soc, index: int, power: int | None, off_m: float = 0.0
+) -> Vl53l0x:
+    """One that sees the world's range `index`; `power` is the GPIO at its XSHUT.
+
+    A module pulls XSHUT up: a pin that nobody drives leaves it on.
+    """
+
+    def on() -> bool:
+        if power is None or soc.pin[power].mode != chip.MODE_OUTPUT:
+            return True
+        return bool(soc.pin[power].out)
+
+    world = soc.world  # a field alone is stored whole: its guard is not needed
+    # It is only looked at when it is spoken to: whoever waited has waited by then.
+    return Vl53l0x(
+        lambda: float(world.range_m[index]), time.monotonic, on, index, boot_s=0.0,
+        off_m=off_m,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The room, the car's physics, and the process that runs them."""

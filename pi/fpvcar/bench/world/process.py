@@ -1,0 +1,257 @@
+"""The bench's world: reads the motor pins, moves the car, says where it is. 100 Hz.
+
+    pins (Soc) -> bridge -> motor, rack -> MuJoCo -> speed, ranges, battery -> Soc
+
+`World` knows neither clock nor Soc: the same seed and the same duties give the same
+run, as fast as the machine can. The process below feeds it from a Soc.
+"""
+
+import argparse
+import contextlib
+import math
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mujoco
+import numpy as np
+
+from fpvcar import config
+from fpvcar.bench.soc import RANGE_SENSORS, Soc, attach, writing
+from fpvcar.bench.world import scene
+from fpvcar.bench.world.motor import Battery, Motor, Rack, bridge
+from fpvcar.config import profiles
+
+TICK_S = 0.01
+RANGE_MAX_M = 4.0
+"""An HC-SR04 hears nothing from beyond."""
+LOST_S = 3.0
+"""How long the car lies on its back before it is put on its wheels again."""
+STANDS_RAD_S = 5.0
+"""Shaft speed (6 mm/s) below which stiction holds; MuJoCo's own friction creeps."""
+SUBSTEPS = round(TICK_S / scene.TIMESTEP_S)
+REAR = ("rear_left", "rear_right")
+SOLIDS = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
+"""Geom groups that a ray meets: walls, boxes, ramp, floor; not the car."""
+
+
+class Duties(NamedTuple):
+    """Share of the time, 0 to 1, for which each bridge input is high."""
+
+    forward: float = 0.0
+    reverse: float = 0.0
+    left: float = 0.0
+    right: float = 0.0
+
+
+class World:
+    """One car in one room. `step` moves 10 ms on; the fields tell the state then."""
+
+    def __init__(
+        self,
+        seed: int,
+        battery: config.Battery | None = None,
+        place: scene.Layout | None = None,
+    ) -> None:
+        pack = battery or config.Battery()
+        self.seed = seed
+        self.tick = 0
+        self.rescues = 0
+        self.battery = Battery(pack.full_v, pack.nominal_v, pack.empty_v)
+        self.motor, self.rack = Motor(), Rack()
+        self.idle_a = 0.4
+        """What the computer takes from the pack."""
+        self.speed_mps = 0.0
+        self.contact_mps = 0.0
+        """Closing speed with which the car met what it touches; 0: nothing."""
+        self.hardest_mps = 0.0
+        """The greatest of these so far."""
+        self.ranges_m = [math.inf] * len(RANGE_SENSORS)
+        self.model: Any = scene.build(place or scene.layout(seed))
+        self.data: Any = mujoco.MjData(self.model)
+        self._rear = [int(self.model.joint(n).dofadr[0]) for n in REAR]
+        self._car = int(self.model.body("car").id)
+        self._sites = [int(self.model.site(name).id) for name, _ in RANGE_SENSORS]
+        self._lost_s = 0.0
+        self._geom = np.zeros(1, dtype=np.int32)
+        mujoco.mj_forward(self.model, self.data)
+
+    @property
+    def pose(self) -> tuple[float, float, float]:
+        """x, y in metres, yaw in radians."""
+        x, y = self.data.qpos[:2].tolist()
+        ahead = self.data.xmat[self._car]
+        return x, y, math.atan2(ahead[3], ahead[0])
+
+    def step(self, duties: Duties) -> None:
+        """One tick of 10 ms with these duties on the bridges' inputs."""
+        model, data = self.model, self.data
+        volts = self.battery.volts
+        amps = self.idle_a + self._drive(duties, volts) + self._steer(duties, volts)
+        self.battery.draw(amps, TICK_S)
+        before = data.qvel[:3].tolist()
+        mujoco.mj_step(model, data, SUBSTEPS)
+        mujoco.mj_kinematics(model, data)
+        self.tick += 1
+        self._feel(before)
+        self._look()
+        self._rescue()
+
+    def _drive(self, duties: Duties, volts: float) -> float:
+        """Torque and friction at the rear wheels (open differential); battery A."""
+        motor, state = self.motor, bridge(duties.forward, duties.reverse)
+        first, second = self._rear
+        wheels = self.data.qvel
+        speed = 0.5 * float(wheels[first] + wheels[second]) * motor.gear
+        amps = motor.current_a(state, volts, speed)
+        torque = 0.5 * motor.gear * (motor.ke * amps - motor.drag * speed)
+        friction = 0.5 * motor.gear * motor.friction_nm(speed)
+        stands = abs(speed) < STANDS_RAD_S and abs(torque) < friction
+        self.data.ctrl[0] = self.data.ctrl[1] = 0.0 if stands else torque
+        self.model.dof_frictionloss[first] = friction
+        self.model.dof_frictionloss[second] = friction
+        return max(state.drive * amps, 0.0)
+
+    def _steer(self, duties: Duties, volts: float) -> float:
+        """Turns the front wheels after Ackermann; returns battery A."""
+        amps = self.rack.step(bridge(duties.left, duties.right), volts, TICK_S)
+        bend = math.tan(self.rack.angle) / scene.WHEELBASE_M
+        half = scene.TRACK_M / 2
+        for wheel, y in ((2, half), (3, -half)):
+            angle = math.atan(scene.WHEELBASE_M * bend / (1.0 - y * bend))
+            self.data.ctrl[wheel] = angle
+        return amps
+
+    def _feel(self, before: list[float]) -> None:
+        """Speed, and the blow when something upright is first touched."""
+        data = self.data
+        ahead = data.xmat[self._car]
+        vx, vy, vz = data.qvel[:3].tolist()
+        self.speed_mps = float(ahead[0] * vx + ahead[3] * vy + ahead[6] * vz)
+        hits = [
+            normal[:3]
+            for normal in data.contact.frame[: data.ncon].tolist()
+            if abs(normal[2]) < 0.5
+        ]
+        if not hits:
+            self.contact_mps = 0.0
+        elif self.contact_mps == 0.0:
+            self.contact_mps = max(
+                abs(sum(v * n for v, n in zip(before, normal, strict=True)))
+                for normal in hits
+            )
+        self.hardest_mps = max(self.hardest_mps, self.contact_mps)
+
+    def _look(self) -> None:
+        data = self.data
+        for index, site in enumerate(self._sites):
+            ahead = np.ascontiguousarray(data.site_xmat[site][0::3])
+            metres = mujoco.mj_ray(
+                self.model, data, data.site_xpos[site], ahead, SOLIDS, 1, -1, self._geom
+            )
+            near = 0.0 <= metres <= RANGE_MAX_M
+            self.ranges_m[index] = float(metres) if near else math.inf
+
+    def _rescue(self) -> None:
+        x, y, z = self.data.qpos[:3].tolist()
+        inside = abs(x) < scene.ROOM_X_M / 2 and abs(y) < scene.ROOM_Y_M / 2
+        upright = self.data.xmat[self._car][8] > 0.3
+        if inside and upright and -0.1 < z < 1.0:
+            self._lost_s = 0.0
+            return
+        self._lost_s += TICK_S
+        if self._lost_s >= LOST_S:
+            self.put(scene.START_X_M, scene.START_Y_M, 0.0)
+            self._lost_s = 0.0
+            self.rescues += 1
+
+    def put(self, x_m: float, y_m: float, yaw_rad: float) -> None:
+        """Sets the car down on its wheels, at rest."""
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[:2] = x_m, y_m
+        self.data.qpos[3:7] = math.cos(yaw_rad / 2), 0, 0, math.sin(yaw_rad / 2)
+        self.rack.angle = 0.0
+        mujoco.mj_forward(self.model, self.data)
+
+
+class Wiring:
+    """Which pins feed which input, from the profile; `invert` swaps a motor's leads."""
+
+    def __init__(self, motors: config.Motors) -> None:
+        drive, steer = motors.drive, motors.steer
+        self._pins = (
+            *((drive.reverse, drive.forward) if drive.invert else
+              (drive.forward, drive.reverse)),
+            *((steer.reverse, steer.forward) if steer.invert else
+              (steer.forward, steer.reverse)),
+        )  # fmt: skip
+
+    def duties(self, soc: Soc) -> Duties:
+        """What the pins do now."""
+        return Duties(*(min(soc.pin[gpio].duty(), 1.0) for gpio in self._pins))
+
+
+def publish(soc: Soc, world: World, time_ns: int) -> None:
+    """Writes the world's state into the Soc."""
+    with writing(soc.world) as out:
+        out.time_ns, out.tick, out.seed = time_ns, world.tick, world.seed
+        out.battery_v, out.battery_a = world.battery.volts, world.battery.amps
+        out.speed_mps, out.contact_mps = world.speed_mps, world.contact_mps
+        out.hardest_mps = world.hardest_mps
+        out.x_m, out.y_m, out.yaw_rad = world.pose
+        out.ranges = len(world.ranges_m)
+        out.range_m[: len(world.ranges_m)] = world.ranges_m
+        out.nq = world.model.nq
+        out.qpos[: world.model.nq] = world.data.qpos.tolist()
+
+
+def run(soc: Soc, profile: config.Profile, seed: int, ended: list[int]) -> None:
+    """Ticks by the clock until `ended` has a signal in it.
+
+    A loop that falls behind by more than five ticks skips the time it has lost.
+    """
+    world, wiring = World(seed, profile.battery), Wiring(profile.motors)
+    soc.world.sequence += soc.world.sequence % 2  # killed while it wrote
+    rescues = 0
+    due_s = time.monotonic()
+    print(f"world: seed {seed}, {1 / TICK_S:.0f} Hz", file=sys.stderr, flush=True)
+    while not ended:
+        world.step(wiring.duties(soc))
+        publish(soc, world, time.monotonic_ns())
+        if world.rescues != rescues:
+            rescues = world.rescues
+            print("world: car put back on its wheels", file=sys.stderr, flush=True)
+        due_s += TICK_S
+        left_s = due_s - time.monotonic()
+        if left_s > 0:
+            time.sleep(left_s)
+        elif left_s < -5 * TICK_S:
+            due_s = time.monotonic()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The process. Returns 0 after SIGTERM or SIGINT, 2 for what it cannot read."""
+    parser = argparse.ArgumentParser(prog="python -m fpvcar.bench.world.process")
+    parser.add_argument("--soc", type=Path, required=True)
+    parser.add_argument("--profile", type=Path, required=True)
+    parser.add_argument("--set", action="append", default=[], dest="overrides")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(argv)
+    ended: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda got, _: ended.append(got))
+    try:
+        profile = profiles.load(options.profile, options.overrides)
+        soc = attach(options.soc)
+    except (config.ConfigError, OSError, ValueError) as fault:
+        print(f"world: {fault}", file=sys.stderr)
+        return 2
+    run(soc, profile, options.seed, ended)
+    return 0
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError):
+        sys.exit(main())

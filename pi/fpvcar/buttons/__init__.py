@@ -1,0 +1,1 @@
+"""Children's buttons and lights: the game, the panel, the pins' thread."""

@@ -1,0 +1,276 @@
+"""Owner of buttons and lights: what pins, pages and the drive do to them, all in step.
+
+    ButtonsThread --(edges)--> Contact --+
+    /ws/buttons ---(Hold, Choose)--------+--> Play --> LEDs, every page
+    hub (head, reversing, steering, stopped) ------> lights
+
+Nothing here knows the gate or the wheels, and neither of them knows this.
+"""
+
+import asyncio
+import contextlib
+import math
+import random
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from fpvcar.buttons import lights
+from fpvcar.buttons.game import CAR, Contact, Play, View
+from fpvcar.buttons.thread import ButtonsThread, Touch
+from fpvcar.config import Button, Profile
+from fpvcar.wire import buttons as buttons_wire
+from fpvcar.wire.buttons import Choose, Glow, Hold
+from fpvcar.wire.down import Recording
+from fpvcar.wire.errors import VERSION
+from fpvcar.wire.json_text import encode_downward
+
+TELL_S = 0.5
+"""A page that hears nothing for three times as long turns grey."""
+UNWIRED = {
+    "red": Button("red", "circle"),
+    "yellow": Button("yellow", "triangle"),
+    "green": Button("green", "square"),
+    "blue": Button("blue", "star"),
+}
+"""Of a car without buttons: the page has some all the same."""
+
+
+class Listener(Protocol):
+    """A page, as the panel sees it."""
+
+    @property
+    def source(self) -> str:
+        """Whose fingers these are; no two pages share it."""
+
+    def say(self, text: str) -> None:
+        """Sends it, or the next one instead."""
+
+
+class Panel:
+    """All buttons and lights of one car."""
+
+    def __init__(
+        self, profile: Profile, clock_s: Callable[[], float] = time.monotonic,
+        dice: Callable[[int], int] = random.randrange,
+    ) -> None:  # fmt: skip
+        self.buttons = profile.buttons or UNWIRED
+        self._car, self._lights = profile.car.name, profile.lights
+        self._clock_s = clock_s
+        self._play = Play(len(self.buttons), dice)
+        self._wired = list(self.buttons.values())
+        self._contacts = {
+            one.button: Contact() for one in self._wired if one.button is not None
+        }
+        self._fades = [lights.Fade() for _ in self._wired]
+        self._indicators, self._recorder = lights.Indicators(), lights.RecorderLamp()
+        self._head = self._reversing = False
+        self._listeners: list[Listener] = []
+        self._said = View()
+        self._seq, self._tell_s = 0, -math.inf
+        self._shown: dict[int, float] = {}
+        self._wake = asyncio.Event()
+        self._due_s = self._up_s = -math.inf
+        self.watcher: Callable[[View, tuple[bool, bool, bool, bool]], None] | None
+        self.watcher = None
+        """Is told after each step: view; head, reversing, left, right. Never raises."""
+        self._thread = self._make_thread(profile)
+
+    def _make_thread(self, profile: Profile) -> ButtonsThread | None:
+        leds = [one.led for one in self._wired if one.led is not None]
+        lamps = lights.levels(self._lights, False, False)
+        if not (self._contacts or leds or lamps):
+            return None
+        return ButtonsThread(
+            profile.pins, list(self._contacts), leds,
+            lambda closed: self._from_thread(self._begin, closed),
+            lambda touches: self._from_thread(self._touch, touches),
+            self._clock_s,
+        )  # fmt: skip
+
+    # --- life ---
+
+    @property
+    def state(self) -> str:
+        """ "ok", or what is wrong with the pins, in words."""
+        return "ok" if self._thread is None else self._thread.state
+
+    @property
+    def view(self) -> View:
+        """What everybody sees."""
+        return self._said
+
+    def start(self) -> None:
+        """Starts the thread; within the loop that runs `run`."""
+        self._loop = asyncio.get_running_loop()
+        if self._thread is not None:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread, and all light; takes a second at most."""
+        if self._thread is not None:
+            self._thread.stop()
+
+    async def watch(self) -> None:
+        """Raises RuntimeError when the thread has died."""
+        if self._thread is not None:
+            await self._thread.watch()
+        await asyncio.Event().wait()  # a car without pins for any of it
+
+    async def run(self) -> None:
+        """Does what is due, and at once what somebody did."""
+        while True:
+            pause_s = self.step()
+            self._up_s = self._due_s
+            with contextlib.suppress(TimeoutError):  # the time has come all the same
+                async with asyncio.timeout(pause_s):
+                    await self._wake.wait()
+            self._wake.clear()
+
+    # --- the contacts, from the thread ---
+
+    def _from_thread(self, act: Callable[..., None], *values: object) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended before the thread
+            self._loop.call_soon_threadsafe(act, *values)
+
+    def _begin(self, closed: frozenset[int]) -> None:
+        """Contacts as they are found: one that is closed already is no push."""
+        for gpio in self._contacts:
+            self._contacts[gpio] = Contact(gpio in closed)
+        self._play.hold(CAR, 0, self._clock_s())
+        self._wake.set()
+
+    def _touch(self, touches: list[Touch]) -> None:
+        for gpio, closed, at_s in touches:
+            push = self._contacts[gpio].edge(closed, at_s)
+            held = self._car_holds()
+            if push:  # its last end may be news as well
+                self._play.hold(CAR, held & ~self._bit(gpio), at_s)
+            self._play.hold(CAR, held, at_s)
+        self._act()
+
+    def _car_holds(self) -> int:
+        down = [gpio for gpio, contact in self._contacts.items() if contact.down]
+        return sum(map(self._bit, down))
+
+    def _bit(self, gpio: int) -> int:
+        return 1 << [one.button for one in self._wired].index(gpio)
+
+    # --- the pages ---
+
+    def join(self, listener: Listener) -> None:
+        """A page is there."""
+        self._listeners.append(listener)
+        listener.say(self._glow())
+
+    def leave(self, listener: Listener) -> None:
+        """It is gone, and so are its fingers."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+            self._play.hold(listener.source, 0, self._clock_s())
+            self._wake.set()
+
+    def receive(self, listener: Listener, message: Hold | Choose) -> None:
+        """One good message of a page."""
+        now_s = self._clock_s()
+        if isinstance(message, Hold):
+            self._play.hold(listener.source, message.held, now_s)
+        else:
+            self._play.choose(message.mode, now_s)
+        self._act()
+
+    def welcome(self) -> buttons_wire.Panel:
+        """What a page is told first."""
+        looks = tuple(
+            buttons_wire.Button(name, one.colour, one.shape)
+            for name, one in self.buttons.items()
+        )
+        return buttons_wire.Panel(VERSION, self._car, looks)
+
+    # --- the hub ---
+
+    def set_head(self, on: bool) -> None:
+        """Head lights."""
+        self._head = on
+        self._wake.set()
+
+    def follow(self, throttle: float, steer: float, stopped: bool) -> None:
+        """What the car does: rear lights and indicators follow. Often; cheap."""
+        now_s = self._clock_s()
+        before = (self._reversing, self._indicators.due_s)
+        self._reversing = throttle < 0.0
+        self._indicators.follow(steer, stopped, now_s)
+        if before != (self._reversing, self._indicators.due_s):
+            self._wake.set()
+
+    def record(self, told: Recording | None) -> None:
+        """What the recorder does now, if there is one: its LED follows. Often."""
+        if told is None:
+            return
+        before = self._recorder.due_s, self._recorder.lit
+        self._recorder.tell(told.on, told.state == "ok", self._clock_s())
+        if before != (self._recorder.due_s, self._recorder.lit):
+            self._wake.set()
+
+    # --- in step ---
+
+    def step(self) -> float | None:
+        """Does what is due; the seconds until something will be, None for never."""
+        now_s = self._clock_s()
+        for contact in self._contacts.values():
+            contact.settle(now_s)
+        self._play.hold(CAR, self._car_holds(), now_s)
+        self._indicators.tick(now_s)
+        self._recorder.tick(now_s)
+        self._shine(now_s)
+        self._tell(now_s)
+        if self.watcher is not None:
+            sides = self._indicators.sides(now_s)
+            self.watcher(self._said, (self._head, self._reversing, *sides))
+        due_s = min(
+            self._play.due_s, self._indicators.due_s, self._recorder.due_s,
+            *(contact.due_s for contact in self._contacts.values()),
+            *(fade.due_s(now_s) for fade in self._fades),
+            self._tell_s if self._listeners else math.inf,
+        )  # fmt: skip
+        self._due_s = due_s
+        return None if due_s == math.inf else max(0.0, due_s - now_s)
+
+    def _act(self) -> None:
+        """Shows what somebody did, now: no turn of the loop comes between."""
+        self.step()
+        if self._due_s < self._up_s:  # `run` would oversleep what follows
+            self._wake.set()
+
+    def _shine(self, now_s: float) -> None:
+        duties: dict[int, float] = {}
+        lit = self._play.view.lit
+        for number, one in enumerate(self._wired):
+            fade = self._fades[number]
+            fade.turn(bool(lit >> number & 1), now_s)
+            if one.led is not None:
+                duties[one.led] = one.brightness * fade.share(now_s)
+        sides = self._indicators.sides(now_s)
+        duties |= lights.levels(
+            self._lights, self._head, self._reversing, sides, self._recorder.lit
+        )
+        if duties != self._shown and self._thread is not None:
+            self._shown = duties
+            self._thread.show(duties)
+
+    def _tell(self, now_s: float) -> None:
+        view = self._play.view
+        due = bool(self._listeners) and now_s >= self._tell_s
+        if view == self._said and not due:
+            return
+        self._said, self._tell_s = view, now_s + TELL_S
+        self._seq += 1
+        text = self._glow()
+        for listener in self._listeners:
+            listener.say(text)
+
+    def _glow(self) -> str:
+        """What all pages are told now: made once for all of them."""
+        said = self._said
+        glow = Glow(self._seq, said.lit, said.mode, said.length, said.done, said.best)
+        return encode_downward(glow)

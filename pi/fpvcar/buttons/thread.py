@@ -1,0 +1,152 @@
+"""The thread at the pins of buttons and lights: edges to the panel, brightness back.
+
+It decides nothing: what closed and when goes up, which pin is how bright comes down.
+"""
+
+import contextlib
+import select
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from fpvcar import config
+from fpvcar.devices.pigpio.edges import Edge, PigpioEdges
+from fpvcar.devices.pigpio.pins import PigpioPins
+from fpvcar.threads import ANSWER_S, PinThread
+
+STEADY_US = 1000
+"""What is shorter is no push but a motor's spark. Bouncing is Contact's."""
+SETTLE_S = 0.005
+LED_HZ = 800
+"""pigpiod's own, of 250 steps; nobody sees it flicker."""
+LOOK_S = 1.0
+TICKS = 1 << 32
+
+
+class Touch(NamedTuple):
+    """A contact to ground that closed or opened; CLOCK_MONOTONIC."""
+
+    gpio: int
+    closed: bool
+    at_s: float
+
+
+def touches(edges: Sequence[Edge], now_s: float) -> list[Touch]:
+    """Edges of one report, the last of which is from now. Pulled up: 0 is closed."""
+    if not edges:
+        return []
+    last = edges[-1].tick_us
+    return [
+        Touch(gpio, not level, now_s - (last - tick_us) % TICKS / 1e6)
+        for tick_us, gpio, level in edges
+    ]
+
+
+class ButtonsThread(PinThread):
+    """Contacts and lights of one car.
+
+    `began(closed)` is called, in this thread, with the contacts that are closed when it
+    begins to listen, and with none when it is deaf again; `touched(touches)` for edges.
+    """
+
+    def __init__(
+        self, where: config.Pins, contacts: Sequence[int], leds: Sequence[int],
+        began: Callable[[frozenset[int]], None],
+        touched: Callable[[list[Touch]], None],
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        super().__init__("buttons", where)
+        self._contacts, self._leds = tuple(contacts), tuple(leds)
+        self._began, self._touched, self._clock_s = began, touched, clock_s
+        self._wanted: Mapping[int, float] = {}
+        self._bell: socket.socket | None = None
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._rung, self._bell = socket.socketpair()
+        self._bell.setblocking(False)
+        super().start()
+
+    def show(self, duties: Mapping[int, float]) -> None:
+        """How bright each pin is to be from now on: of LEDs 0 to 1, else 0 or 1."""
+        self._wanted = duties
+        self.wake()
+
+    def wake(self) -> None:
+        """Ends the wait for edges."""
+        if self._bell is not None:
+            with contextlib.suppress(BlockingIOError):  # it has been rung enough
+                self._bell.send(b"!")
+
+    def stop(self) -> None:
+        """Ends the thread, and with it all light."""
+        self.ending = True
+        self.wake()
+        super().stop()
+        bell, self._bell = self._bell, None
+        if bell is not None:
+            bell.close()
+            self._rung.close()
+
+    # --- in the thread ---
+
+    def work(self, pins: PigpioPins) -> None:
+        """Shows and hears, whichever comes first. May raise PinsFault."""
+        shown: dict[int, float] = {}
+        with contextlib.ExitStack() as stack:
+            for gpio in self._leds:
+                pins.set_frequency(gpio, LED_HZ)
+            edges = self._listen(pins, stack)
+            self.say("ok")
+            while not self.ending:
+                self._show(pins, shown, self._wanted)
+                self._hear(pins, edges)
+        self._show(pins, shown, dict.fromkeys(shown, 0.0))
+
+    def lost(self) -> None:
+        """No finger is known of."""
+        self._began(frozenset())
+
+    def _listen(
+        self, pins: PigpioPins, stack: contextlib.ExitStack
+    ) -> PigpioEdges | None:  # fmt: skip
+        if not self._contacts:
+            return None
+        for gpio in self._contacts:
+            pins.listen(gpio, STEADY_US)
+        time.sleep(SETTLE_S)
+        where = self._where
+        edges = PigpioEdges(where.host, where.port, self._contacts, ANSWER_S)
+        stack.enter_context(contextlib.closing(edges))
+        edges.read(SETTLE_S)
+        closed = (gpio for gpio in self._contacts if not edges.level(gpio))
+        self._began(frozenset(closed))
+        return edges
+
+    def _hear(self, pins: PigpioPins, edges: PigpioEdges | None) -> None:
+        watched: list[socket.socket | PigpioEdges] = [self._rung]
+        if edges is not None:
+            watched.append(edges)
+        ready, _, _ = select.select(watched, [], [], LOOK_S)
+        if not ready:
+            pins.call("tick", pins.client.get_current_tick)  # is it still there?
+        if self._rung in ready:
+            self._rung.recv(4096)
+        if edges in ready and edges is not None:
+            found = touches(edges.read(0.0), self._clock_s())
+            if found:
+                self._touched(found)
+
+    def _show(
+        self, pins: PigpioPins, shown: dict[int, float], duties: Mapping[int, float]
+    ) -> None:
+        changed = [one for one in duties.items() if shown.get(one[0]) != one[1]]
+        # Each is a call that waits: a push goes before what fades.
+        changed.sort(key=lambda one: shown.get(one[0], 0.0) - one[1])
+        for gpio, duty in changed:
+            if duty in (0.0, 1.0):
+                pins.write(gpio, int(duty))
+            else:
+                pins.pwm(gpio, duty)
+            shown[gpio] = duty

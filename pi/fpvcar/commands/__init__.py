@@ -1,0 +1,1 @@
+"""Command lines of verbs that read recordings."""

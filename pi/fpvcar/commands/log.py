@@ -1,0 +1,192 @@
+"""`fpvcar log list|info|verify|recover|release`: what is in recordings, is it whole?
+
+The exit status: 0 all is well, 1 something is damaged or not there, 2 asked wrongly.
+"""
+
+import errno
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fpvcar.recordings import messages as format
+from fpvcar.recordings import names as segments
+from fpvcar.recordings import reader, salvage, verify
+from fpvcar.recordings.overview import glance
+from fpvcar.recordings.reader import ReadError, Recording
+from fpvcar.recordings.vouched import vouched
+
+BILLION = 1_000_000_000
+DAMAGE_SHOWN = 20
+RECOVERED = ".recovered"
+
+
+def run(what: str, paths: Sequence[Path], out: Path | None = None) -> int:
+    """One verb over all files; a folder stands for the recordings in it."""
+    if what == "recover":
+        return _recover(paths, out)
+    acts: dict[str, Callable[[Path], bool]] = {
+        "list": _list, "info": _info, "verify": _verify, "release": _release,
+    }  # fmt: skip
+    act, good = acts[what], True
+    for path in files(paths):
+        try:
+            good = act(path) and good
+        except (ReadError, OSError) as fault:
+            print(f"{_named(path, fault)}", file=sys.stderr)
+            good = False
+    return 0 if good else 1
+
+
+def files(paths: Sequence[Path]) -> list[Path]:
+    """Folders are replaced by the recordings in them, the oldest first."""
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            found.append(path)
+            continue
+        names = segments.files_of((one.name, 0) for one in path.iterdir())
+        found += [path / one.name.text for one in names]
+        if not names:
+            print(f"{path}: no recordings in it", file=sys.stderr)
+    return found
+
+
+def _named(path: Path, fault: Exception) -> str:
+    if isinstance(fault, OSError):
+        return f"{path}: {fault.strerror or fault}"
+    return str(fault)  # it names the file already
+
+
+def utc(time_ns: int) -> str:
+    """2026-11-21 19:31:00 UTC."""
+    when = time.gmtime(max(0, time_ns) // BILLION)
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", when)
+
+
+def _span(start_ns: int, end_ns: int) -> str:
+    seconds = max(0, end_ns - start_ns) / BILLION
+    return f"{int(seconds // 60)}:{seconds % 60:04.1f}"
+
+
+def _list(path: Path) -> bool:
+    """One line a file."""
+    seen = glance(path)
+    closed = "" if seen.closed else "  never closed"
+    closed += "  kept" if _kept(path).exists() else ""
+    pictures = seen.counts.get(format.CAMERA, 0)
+    messages = sum(seen.counts.values())
+    print(
+        f"{path}  {utc(seen.start_ns)}  {_span(seen.start_ns, seen.end_ns):>8}  "
+        f"{seen.size / 1e6:7.1f} MB  {pictures} pictures of {messages} messages{closed}"
+    )
+    return True
+
+
+def _info(path: Path) -> bool:
+    """What is in it, topic by topic."""
+    with reader.read(path) as recording:
+        _say_what(path, recording)
+        seconds = max(1e-9, (recording.end_ns - recording.start_ns) / BILLION)
+        for topic, count in sorted(recording.counts.items()):
+            print(f"  {topic:20} {count:8}  {count / seconds:7.1f} a second")
+        _say_damage(recording)
+    return True
+
+
+def _kept(path: Path) -> Path:
+    return path.with_name(path.name + segments.KEPT)
+
+
+def _release(path: Path) -> bool:
+    """The ring may remove it again."""
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    if _kept(path).exists():
+        _kept(path).unlink(missing_ok=True)
+        print(f"{path}: not kept any more")
+    return True
+
+
+def _verify(path: Path) -> bool:
+    """Every CRC and every index; False where anything was lost."""
+    with reader.read(path) as recording:
+        size = f"{recording.size / 1e6:.1f} MB"
+        good = f"{len(recording.chunks)} chunks, {sum(recording.counts.values())}"
+        astray = list(verify.astray(recording)) if recording.whole else []
+        doubts, words = vouched(recording) if recording.whole else ([], "")
+        if recording.whole and not astray and not doubts:
+            print(f"{path}: whole: {good} messages, {size}, {words}")
+            return True
+        if astray or doubts:
+            what = "not all of it holds" if doubts else "its indexes lead astray"
+            print(f"{path}: all is there, but {what}: {good} messages")
+            for one in [*doubts, *astray][:DAMAGE_SHOWN]:
+                print(f"  {one}")
+        elif not recording.damage:
+            print(f"{path}: never closed, but nothing is damaged: {good} messages")
+        else:
+            lost = sum(one.length for one in recording.damage)
+            print(f"{path}: {lost} bytes cannot be used; {good} messages can")
+        _say_damage(recording)
+    print(f"  a clean file: fpvcar log recover {path}")
+    return False
+
+
+def _say_what(path: Path, recording: Recording) -> None:
+    print(
+        f"{path}: {utc(recording.start_ns)}, "
+        f"{_span(recording.start_ns, recording.end_ns)} minutes, "
+        f"{recording.size / 1e6:.1f} MB, "
+        f"{'closed' if recording.closed else 'never closed'}"
+    )
+    about = recording.about
+    if about is None:
+        print("  not written by fpvcar, or what it says of itself is damaged")
+        return
+    print(
+        f"  {about.car}, fpvcar {about.version}, recording {about.recording}, "
+        f"file {about.segment}"
+    )
+
+
+def _say_damage(recording: Recording) -> None:
+    for one in recording.damage[:DAMAGE_SHOWN]:
+        print(f"  at byte {one.at}: {one.length} bytes: {one.what}")
+    if len(recording.damage) > DAMAGE_SHOWN:
+        print(f"  and {len(recording.damage) - DAMAGE_SHOWN} more places")
+
+
+def _recover(paths: Sequence[Path], out: Path | None) -> int:
+    """Clean files beside damaged ones, or in `out`. What is there is never replaced."""
+    if out is not None and not out.is_dir():
+        print(f"fpvcar log: --out {out}: expected a folder", file=sys.stderr)
+        return 2
+    status = 0
+    for path in files(paths):
+        target = (out or path.parent) / recovered_name(path.name)
+        try:
+            with reader.read(path) as recording:
+                if not recording.counts:
+                    print(f"{path}: nothing in it can be used", file=sys.stderr)
+                    status = 1
+                    continue
+                size = salvage.write_clean(recording, target)
+                lost = sum(one.length for one in recording.damage)
+                print(
+                    f"{target}: {sum(recording.counts.values())} messages, "
+                    f"{size / 1e6:.1f} MB; {lost} bytes of {path.name} were of no use"
+                )
+        except FileExistsError:
+            print(f"{target}: is there already; move it away first", file=sys.stderr)
+            status = 1
+        except (ReadError, OSError) as fault:
+            print(f"{_named(path, fault)}", file=sys.stderr)
+            status = 1
+    return status
+
+
+def recovered_name(name: str) -> str:
+    """The clean file's name: beside NAME.mcap stands NAME.recovered.mcap."""
+    return f"{name.partition(segments.SEALED)[0]}{RECOVERED}{segments.SEALED}"

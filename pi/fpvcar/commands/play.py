@@ -1,0 +1,89 @@
+"""`fpvcar replay --page`: the recordings page for some files, for this machine only."""
+
+import asyncio
+import sys
+import urllib.parse
+import webbrowser
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from aiohttp import web
+
+from fpvcar import paths
+from fpvcar.recordings import export, reader
+from fpvcar.recordings.overview import glance
+from fpvcar.server import access, routes
+from fpvcar.server.recordings_api import Recordings, Shown
+
+HOST = "127.0.0.1"
+
+
+def application(files: Sequence[Path], car: str) -> web.Application:
+    """The page and what it asks for. Only this machine may ask."""
+    recordings = Recordings(lambda: list(files), Shown(car, seat=False), None)
+    root = paths.WEB.resolve()
+
+    async def page(request: web.Request) -> web.StreamResponse:
+        name = request.match_info["path"] or "recordings.html"
+        return routes.page_response(root, name)
+
+    app = web.Application(middlewares=[_only_here], client_max_size=1024)
+    recordings.add_to(app)
+    app.router.add_get("/{path:.*}", page)
+    return app
+
+
+@web.middleware
+async def _only_here(
+    request: web.Request, handler: routes.Handler
+) -> web.StreamResponse:
+    """Host against DNS rebinding; Origin against foreign pages."""
+    host = request.headers.get("Host")
+    if not access.host_allowed(host, "localhost"):
+        raise web.HTTPForbidden(text="Host refused: open it as localhost.\n")
+    if not access.origin_allowed(request.headers.get("Origin"), host):
+        raise web.HTTPForbidden(text="Origin refused: open its own page.\n")
+    return await handler(request)
+
+
+async def _serve(files: Sequence[Path], car: str, port: int, browser: bool) -> None:
+    runner = web.AppRunner(
+        application(files, car), access_log=None, shutdown_timeout=0.5
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, HOST, port).start()
+        taken = runner.addresses[0][1]
+        name = urllib.parse.quote(files[0].name)
+        url = f"http://localhost:{taken}/recordings.html#{name}"
+        print(f"fpvcar replay: {url}   (Ctrl-C ends it)", flush=True)
+        if browser:
+            webbrowser.open(url)
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+def run(files: Sequence[Path], port: int, browser: bool) -> int:
+    """Serves until Ctrl-C. Raises OSError for a busy port."""
+
+    def say(words: str) -> None:
+        print(f"fpvcar replay: {words}", file=sys.stderr)
+
+    try:
+        found = [one.path for one in export.in_order(files, say)]
+    except reader.ReadError as fault:
+        say(str(fault))
+        return 1
+    names = Counter(path.name for path in found)
+    for name, count in names.items():
+        if count > 1:
+            say(f"two files are called {name}")
+            return 1
+    if not found:
+        return 1
+    about = next(filter(None, (glance(path).about for path in found)), None)
+    car = about.car if about else "fpvcar"
+    asyncio.run(_serve(found, car, port, browser))
+    return 0

@@ -1,0 +1,107 @@
+"""`fpvcar replay`: reads recordings, runs them again (see replay.py), and says so."""
+
+import itertools
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from fpvcar.config import ConfigError
+from fpvcar.recordings import export, replay, tables
+from fpvcar.recordings import messages as format
+from fpvcar.recordings.export import Input
+from fpvcar.recordings.messages import About, FormatError
+from fpvcar.recordings.reader import ReadError
+from fpvcar.recordings.replay import Difference, Verdict
+
+SECOND_NS = 1_000_000_000
+
+
+def run(paths: Sequence[Path]) -> int:
+    """`fpvcar replay FILE...`; 0 if everything came out as it was recorded."""
+    try:
+        with closing(export.one_by_one(export.in_order(paths, _say), _say)) as inputs:
+            drives = itertools.groupby(inputs, _drive)
+            return max((_again(files) for _, files in drives), default=1)
+    except ReadError as fault:
+        _say(str(fault))
+        return 1
+
+
+def _say(words: str) -> None:
+    print(f"fpvcar replay: {words}", file=sys.stderr)
+
+
+def _drive(one: Input) -> str:
+    """Files of one drive are run on end; another one begins anew."""
+    about = one.recording.about
+    return about.recording if about else str(one.path)
+
+
+def _again(files: Iterator[Input]) -> int:
+    """Runs one drive again; all its files say the same of themselves."""
+    first, names = next(files), list[str]()
+    about = first.recording.about
+    if about is None:
+        name = first.path.name
+        print(f"fpvcar replay: {name}: no profile in it, so nothing can be run again")
+        return 1
+
+    def steps() -> Iterator[format.Step]:
+        for path, recording in itertools.chain([first], files):
+            names.append(path.name)
+            messages = recording.messages({format.STEP})
+            yield from replay.steps_of((said.topic, said.data) for said in messages)
+
+    began_s = time.monotonic()
+    try:
+        verdict = replay.run(about.parsed(), steps())
+    except (ConfigError, FormatError) as fault:
+        print(f"fpvcar replay: {(names or [first.path.name])[-1]}: {fault}")
+        return 1
+    took_s = time.monotonic() - began_s
+    which = names[0] + (f" to {names[-1]}" if names[1:] else "")
+    print("\n".join(report(which, about, verdict, took_s)))
+    return 1 if verdict.differing or not verdict.steps else 0
+
+
+def report(names: str, about: About, verdict: Verdict, took_s: float) -> Iterator[str]:
+    """What came of it, line by line."""
+
+    def utc(monotonic_ns: int) -> str:
+        return tables.utc_text(monotonic_ns + about.utc_offset_ns)
+
+    if not verdict.steps:
+        yield f"{names}: no run of the gate is recorded here"
+        return
+    minutes, seconds = divmod((verdict.last_ns - verdict.first_ns) // SECOND_NS, 60)
+    came = (
+        f"{verdict.differing:,} DIFFERENCES" if verdict.differing else "all as recorded"
+    )
+    yield (
+        f"{names}: {verdict.steps:,} steps in {minutes}:{seconds:02d}, {came} "
+        f"({took_s:.1f} s)"
+    )
+    if verdict.unsure:
+        names = ", ".join(sorted(verdict.unsure_by))
+        yield (
+            f"  but the guard was not run again in {verdict.unsure:,} of the steps, "
+            f"too little is known of what was seen by: {names}"
+        )
+    for hole in verdict.holes:
+        ends = (utc(round(at_s * 1e9)) for at_s in hole)
+        yield f"  steps are missing from {' to '.join(ends)}; went on behind them"
+    for one in verdict.differences:
+        yield from _difference(one, utc(one.step.now_ns))
+    if verdict.differing > len(verdict.differences):
+        yield f"  ... and {verdict.differing - len(verdict.differences):,} more"
+
+
+def _difference(one: Difference, at: str) -> Iterator[str]:
+    yield f"  {at} {one.what}"
+    yield f"    recorded  {one.recorded}"
+    yield f"    again     {one.again}"
+    yield f"    step      {msgspec.json.encode(one.step).decode()}"

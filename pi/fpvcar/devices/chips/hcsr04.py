@@ -1,0 +1,168 @@
+"""HC-SR04: ultrasonic range sensor (ElecFreaks data sheet).
+
+A pulse of 10 us on the trigger sends eight cycles of 40 kHz; the echo pin is then high
+for as long as the sound was on its way, there and back.
+"""
+
+import enum
+import math
+import statistics
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from fpvcar import noise
+from fpvcar.devices.pigpio.edges import Edge
+
+TRIGGER_US = 10
+TURN_S = 0.032
+"""Between two triggers, whichever the sensor: 4 m and back take 23 ms."""
+CYCLE_S = 0.06
+"""Between two triggers of one sensor; the data sheet asks for it."""
+SHORTEST_US, LONGEST_US = 100, 25_000
+"""Below is noise, above (4.3 m) the sensor only says that it heard nothing."""
+STUCK_S, AGAIN_S = 0.25, 1.0
+"""Clones hold the echo for up to 200 ms when they hear nothing, some until the next
+trigger: one whose echo does not fall gets one so often."""
+MEDIAN_OF = 3
+JUMP_M, JUMP_SHARE = 0.1, 0.2
+"""Between two echoes, before the median; see jumps.py."""
+TICKS = 1 << 32
+
+
+class Status(enum.StrEnum):
+    """What became of a measurement."""
+
+    OK = "ok"
+    FAR = "out of range"
+    ABSENT = "does not answer"
+    WAITING = "its echo has not ended"
+    STUCK = "its echo does not fall"
+    NOISE = "an echo too short to be one"
+    NOISY = noise.NOISY
+
+
+class Sample(NamedTuple):
+    """`range_m` is None where there is no target; `status` says why. Of a sensor that
+    is noisy it is the nearest of the last ones; one that is WAITING measured nothing.
+    """
+
+    range_m: float | None
+    status: Status
+
+
+class Edges(Protocol):
+    """Where edges come from. Raises PinsFault."""
+
+    def read(self, timeout_s: float) -> Sequence[Edge]:
+        """Waits so long for the next ones."""
+
+    def level(self, gpio: int) -> int:
+        """As of the last edge."""
+
+
+def sound_m_per_s(celsius: float) -> float:
+    """The speed of sound in dry air, to 0.1 % from -20 to 50 degrees."""
+    return 331.3 + 0.606 * celsius
+
+
+def from_width(width_us: int, celsius: float) -> Sample:
+    """What an echo of this length says."""
+    if width_us < SHORTEST_US:
+        return Sample(None, Status.NOISE)
+    if width_us > LONGEST_US:
+        return Sample(None, Status.FAR)
+    return Sample(width_us * 0.5e-6 * sound_m_per_s(celsius), Status.OK)
+
+
+class Median:
+    """Of the last three samples: a single wrong echo is not seen. Of two the nearer.
+    Pure."""
+
+    def __init__(self) -> None:
+        self._last: deque[Sample] = deque(maxlen=MEDIAN_OF)
+
+    def add(self, sample: Sample) -> Sample:
+        """The middle one, with "no target" as the farthest; a fault is told at once.
+        Behind it, or where nothing was measured for a while, it begins anew."""
+        if sample.status not in (Status.OK, Status.FAR):
+            self._last.clear()
+            return sample
+        self._last.append(sample)
+        far = float("inf")
+        middle = statistics.median_low(
+            far if one.range_m is None else one.range_m for one in self._last
+        )
+        return Sample(None, Status.FAR) if middle == far else Sample(middle, Status.OK)
+
+
+class HcSr04:
+    """One sensor. `trigger` pulls its pin high for so many microseconds."""
+
+    def __init__(
+        self, edges: Edges, trigger: Callable[[int], None], echo: int,
+        clock_s: Callable[[], float],
+    ) -> None:  # fmt: skip
+        self._edges, self._trigger, self._echo = edges, trigger, echo
+        self._clock_s = clock_s
+        self._median, self._jumps = Median(), noise.Jumps(JUMP_M, JUMP_SHARE)
+        self._rose_s: float | None = None
+        self._again_s = -math.inf
+        self._heard = False
+
+    def measure(self, celsius: float = 20.0) -> Sample:
+        """Triggers and waits for the echo. Raises PinsFault.
+
+        TURN_S at most for its begin, which comes 0.45 ms after the trigger, and for its
+        end; longer than either takes, for a daemon that is busy.
+        """
+        self._edges.read(0.0)  # what is left of others, or of our last one
+        sample = self._once(celsius)
+        if sample.status is Status.WAITING:
+            return self._median.add(sample)
+        if self._jumps.add(sample.range_m):
+            sample = Sample(self._jumps.nearest, Status.NOISY)
+        return self._median.add(sample)
+
+    def _once(self, celsius: float) -> Sample:
+        stuck = bool(self._edges.level(self._echo))
+        if stuck:
+            held = self._held(self._clock_s())
+            if held is not None:
+                return Sample(None, held)
+        else:
+            self._rose_s = None
+        self._trigger(TRIGGER_US)
+        rose_us: int | None = None
+        silence = Status.STUCK if stuck else Status.ABSENT
+        end_s = self._clock_s() + TURN_S
+        while (left_s := end_s - self._clock_s()) > 0:
+            for edge in self._edges.read(left_s):
+                if edge.gpio != self._echo:
+                    continue
+                if edge.level:
+                    rose_us, self._rose_s = edge.tick_us, self._clock_s()
+                    end_s = self._rose_s + TURN_S
+                elif rose_us is not None:
+                    sample = from_width((edge.tick_us - rose_us) % TICKS, celsius)
+                    if sample.status is not Status.NOISE:
+                        self._heard = sample.status is Status.OK
+                        return sample
+                    # A spark of a motor, a few us long: the echo may still come.
+                    rose_us, silence = None, Status.NOISE
+        if rose_us is None or stuck:  # of one that was, only an echo that ends counts
+            return Sample(None, silence)
+        # Nothing is there, or it begins to be stuck: right behind an echo it may be.
+        heard, self._heard = self._heard, False
+        return Sample(None, Status.WAITING if heard else Status.FAR)
+
+    def _held(self, now_s: float) -> Status | None:
+        """Its last echo has not ended: it must not be triggered; None once it must."""
+        if self._rose_s is None:
+            self._rose_s = now_s
+        if now_s - self._rose_s <= STUCK_S:
+            return Status.WAITING
+        if now_s < self._again_s:
+            return Status.STUCK
+        self._again_s = now_s + AGAIN_S
+        return None

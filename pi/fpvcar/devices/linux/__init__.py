@@ -1,0 +1,1 @@
+"""Devices through the kernel's own interfaces."""

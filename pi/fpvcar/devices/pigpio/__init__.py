@@ -1,0 +1,1 @@
+"""Pins, edges and I2C through the daemon pigpiod."""

@@ -1,0 +1,102 @@
+"""Edges of input pins as pigpiod samples them, every 5 us, with its own time stamps.
+
+pigpiod sends reports of 12 bytes over a connection of their own: u16 sequence, u16
+flags, u32 tick in us (wraps), u32 levels of GPIO 0-31 (pigpio.h, gpioReport_t).
+"""
+
+import select
+import socket
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pigpio
+
+from fpvcar.devices.pigpio.pins import TIMEOUT_S, PigpioPins
+from fpvcar.devices.pins import PinsLost
+
+REPORT = struct.Struct("<HHII")
+RECEIVE_BYTES = 4096
+
+
+class Edge(NamedTuple):
+    """A pin that changed: when (pigpiod's tick, us, 32 bits), which, to what."""
+
+    tick_us: int
+    gpio: int
+    level: int
+
+
+class PigpioEdges:
+    """Changes of some pins. Raises PinsFault."""
+
+    def __init__(
+        self, host: str, port: int, gpios: Sequence[int], timeout_s: float = TIMEOUT_S
+    ) -> None:
+        """Connects twice: one connection asks, the other one hears."""
+        self._gpios = tuple(gpios)
+        self._rest = b""
+        self._asks = PigpioPins(host, port, timeout_s)
+        self._hears: PigpioPins | None = None
+        try:
+            self._hears = PigpioPins(host, port, timeout_s)
+            self._begin()
+        except Exception:
+            self.close()
+            raise
+
+    def _begin(self) -> None:
+        assert self._hears is not None
+        line = self._hears.client.sl
+        self._stream: socket.socket = self._hears.connection
+        handle = self._hears.call(
+            "notifications", pigpio._pigpio_command, line, pigpio._PI_CMD_NOIB, 0, 0
+        )
+        bits = sum(1 << gpio for gpio in self._gpios)
+        self._asks.call("notifications", self._asks.client.notify_begin, handle, bits)
+        self._levels = self._asks.call("levels", self._asks.client.read_bank_1) & bits
+        self._stream.setblocking(False)
+
+    def read(self, timeout_s: float) -> list[Edge]:
+        """What has changed; waits so long for the first change, and [] is nothing."""
+        if timeout_s > 0.0 and not select.select([self], [], [], timeout_s)[0]:
+            return []
+        try:
+            data = self._stream.recv(RECEIVE_BYTES)
+        except BlockingIOError:
+            return []
+        except OSError as fault:
+            raise PinsLost(f"edges: {fault.strerror or fault}") from None
+        if not data:
+            raise PinsLost("edges: closed by pigpiod")
+        data = self._rest + data
+        whole = len(data) - len(data) % REPORT.size
+        self._rest = data[whole:]
+        return [
+            edge
+            for _, flags, tick_us, levels in REPORT.iter_unpack(data[:whole])
+            if flags == 0  # else a watchdog, an event, or a sign of life
+            for edge in self._changes(tick_us, levels)
+        ]
+
+    def fileno(self) -> int:
+        """For select: readable where `read` has something."""
+        return self._stream.fileno()
+
+    def level(self, gpio: int) -> int:
+        """As of the last edge."""
+        return 1 if self._levels & 1 << gpio else 0
+
+    def _changes(self, tick_us: int, levels: int) -> list[Edge]:
+        changed, self._levels = self._levels ^ levels, levels
+        return [
+            Edge(tick_us, gpio, levels >> gpio & 1)
+            for gpio in self._gpios
+            if changed >> gpio & 1
+        ]
+
+    def close(self) -> None:
+        """Ends both connections; pigpiod then frees the handle."""
+        for one in (self._hears, self._asks):
+            if one is not None:
+                one.close()

@@ -1,0 +1,294 @@
+"""The gate's owner: the only part of `run` that sends setpoints to `wheels`.
+
+It holds the driver's last fresh wish and the latches, runs the gate on every wish
+and at most 20 ms after the last run, mixes, and sends. It opens and closes nothing.
+"""
+
+import asyncio
+import logging
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from fpvcar.config import Profile
+from fpvcar.drive import gate, mixing, saved
+from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Wish
+from fpvcar.drive.guard import Free, Guard
+from fpvcar.drive.saved import Kept
+from fpvcar.wire import down
+from fpvcar.wire.wheels import Answer, Status, WheelsReason
+
+TICK_S = 0.02
+IDLE_TICK_S = 0.06
+"""With nobody at the wheel: the wheels' lease of 100 ms still never ends."""
+WEAK_LIMIT = 0.5
+"""Of full throttle, while the supply is weak: more current, and the computer dies."""
+log = logging.getLogger("fpvcar.gate")
+
+_PINS = {WheelsReason.PINS_SILENT, WheelsReason.PINS_LOST}
+_ZERO_FIRST = WheelsReason.ZERO_FIRST
+_QUIET = {WheelsReason.START, WheelsReason.CLOSED}
+_MOVING = {"driving", "guarded"}
+_LET_GO = Wish(0.0, 0.0, received_s=-math.inf)
+"""Neutral, but never fresh: it stops, and arms nothing."""
+
+
+def _hold_of(left: Kept) -> Hold | None:
+    if left.stopped_by is None:
+        return None
+    return Hold(Cause.ESTOP_GROWN_UP, left.stopped_by)
+
+
+class Stepped(NamedTuple):
+    """One run of the gate, for who watches: what went in, then what came out.
+
+    `latches` and `slew` are from before; `ranges` are those that the guard saw.
+    """
+
+    now_ns: int
+    wish: Wish | None
+    latches: Latches
+    world: gate.World
+    guard_mode: str
+    ranges: Sequence[down.Range]
+    volts: float | None
+    slew: mixing.Slew
+    decision: Decision
+    duties: tuple[float, ...]
+
+
+class Control:
+    """One car's controls.
+
+    `send(duties, now_ns)` is the wheels client's; `picture_age_s(now_s)` the
+    camera's, None while there was no picture; `volts()` the battery's, None if
+    unknown; `ranges(now_s)` the range sensors'. `changed()` is called whenever the
+    reason or a latch changes; `reasons` and `stops` count how often which. `watcher`
+    is called after each run of the gate, and may neither wait nor raise; so is `keep`,
+    when a grown-up has set something. `left` is what it was called with last, before
+    this start.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        send: Callable[[tuple[float, ...], int], bool],
+        picture_age_s: Callable[[float], float | None],
+        volts: Callable[[], float | None],
+        ranges: Callable[[float], Sequence[down.Range]],
+        changed: Callable[[], None],
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+        left: Kept | None = None,
+    ) -> None:
+        self._kept = left or Kept()
+        self.limit = saved.limit_of(self._kept, profile)
+        self.guard_mode = saved.guard_of(self._kept, profile)
+        self.wheels = "starting"
+        hold = _hold_of(self._kept)
+        self.decision = Decision(0.0, 0.0, "nobody", Latches(hold=hold))
+        self.duties: tuple[float, ...] = (0.0, 0.0)
+        self.free = Free()
+        self.reasons: Counter[str] = Counter()
+        self.stops: Counter[str] = Counter()
+        self._profile, self._send, self._clock_ns = profile, send, clock_ns
+        self._picture_age_s, self._volts, self._changed = picture_age_s, volts, changed
+        self._ranges, self._guard = ranges, Guard(profile.guard)
+        self.watcher: Callable[[Stepped], None] | None = None
+        self.keep: Callable[[Kept], None] = lambda kept: None
+        self.weak: Callable[[], bool] = lambda: False
+        """Does the computer see under-voltage now?"""
+        self._seen: Sequence[down.Range] = ()
+        self._wish: Wish | None = None
+        self._fault: Cause | None = Cause.WHEELS_LOST
+        self._applied_once = False
+        self._slew = mixing.Slew()
+        self._stepped_ns = 0
+
+    # --- what drivers and grown-ups do ---
+
+    def wish(self, throttle: float, steer: float, now_s: float) -> None:
+        """The driver's fresh wish, applied at once."""
+        self._wish = Wish(throttle, steer, now_s)
+        self.step()
+
+    def hush(self) -> None:
+        """A stale neutral lets go. It is not fresh: it does not arm the gate."""
+        if self._wish is not None:
+            self._wish = _LET_GO
+            self.step()
+
+    def nobody(self, lost: bool) -> None:
+        """The driver is gone; `lost` if the link was, in the middle of a wish."""
+        latches = self.decision.latches
+        if lost and self._wish is not None and not self._wish.neutral:
+            latches = replace(latches, arm=latches.arm or Cause.SILENCE)
+        self._wish = None
+        self.step(latches)
+
+    def handover(self) -> None:
+        """Somebody else sits down: whatever was wished before is void."""
+        self._wish = None
+        self.step(replace(self.decision.latches, arm=Cause.HANDOVER))
+
+    def estop(self, by: str, grown_up: bool) -> None:
+        """Stops the car at once. One that it stands by already is none: anybody may
+        push a thousand times a second, and each run of the gate is recorded."""
+        before = self.decision.latches
+        cause = Cause.ESTOP_GROWN_UP if grown_up else Cause.ESTOP
+        after = gate.hold(before, Hold(cause, by))
+        if after != before or not self.decision.neutral:
+            self.step(after)
+
+    def resume(self, grown_up: bool) -> bool:
+        """A deliberate push; False if it may not clear what holds the car."""
+        before = self.decision.latches
+        after = gate.resume(before, grown_up)
+        if after != before and self._wish is not None:
+            self._wish = _LET_GO  # a neutral from before the push arms nothing
+        self.step(after)
+        return before.hold is None or after.hold is None
+
+    def guard(self, mode: str) -> None:
+        """A grown-up sets the collision guard: "off", "warn" or "limit"."""
+        log.info("the guard is set to %s", mode)
+        self.guard_mode = mode
+        self.step()
+        self._changed()
+
+    def guarding(self) -> down.Guarding:
+        """What the collision guard leaves of full throttle, and by whom."""
+        if self.guard_mode == "off":
+            return down.Guarding(self.guard_mode, self._profile.guard.stop_m)
+        return down.Guarding(
+            self.guard_mode, self._profile.guard.stop_m, self.free.ahead,
+            self.free.back, self._guard.ahead_by, self._guard.back_by,
+        )  # fmt: skip
+
+    def wish_age_s(self, now_s: float) -> float | None:
+        """Since the driver's last fresh wish; None while nobody drives."""
+        if self._wish is None or self._wish is _LET_GO:
+            return None
+        return now_s - self._wish.received_s
+
+    # --- what the wheels say ---
+
+    def wheels_answer(self, answer: Answer) -> None:
+        """Every answer of `wheels`; a stop of its own latches the gate."""
+        if answer.status == Status.APPLIED:
+            self._applied_once = True
+            self._set_fault(None, "ok")
+        elif answer.reason in _PINS:
+            self._set_fault(Cause.PINS, "no answer from the pin daemon")
+            self.step()  # now: a fault that is gone by the next tick must hold too
+        elif answer.reason == _ZERO_FIRST and not self.decision.neutral:
+            # The wheels' lease ran out while the car stood; they wait for a zero.
+            latches = self.decision.latches
+            self.step(replace(latches, arm=latches.arm or Cause.HANDOVER))
+        elif answer.status == Status.STOPPED and answer.reason not in _QUIET:
+            said = answer.reason.name.lower().replace("_", " ")
+            log.warning("wheels stopped by itself: %s (seq %d)", said, answer.seq)
+            stop = Hold(Cause.WHEELS_STOPPED, said)
+            self.step(gate.hold(self.decision.latches, stop))
+
+    def wheels_state(self, state: str) -> None:
+        """The wheels client's state: "ok", "absent" or "hung"."""
+        if state != "ok":
+            self._set_fault(Cause.WHEELS_LOST, f"the wheels process is {state}")
+
+    def _set_fault(self, fault: Cause | None, words: str) -> None:
+        if (fault, words) != (self._fault, self.wheels):
+            if words != "ok" or self.wheels != "starting":
+                log.warning("wheels: %s", words)
+            self._fault, self.wheels = fault, words
+            self._changed()
+
+    # --- the gate ---
+
+    def step(self, latches: Latches | None = None) -> None:
+        """Runs the gate now and sends what it lets through."""
+        self._stepped_ns = now_ns = self._clock_ns()
+        before, held = self.decision, latches or self.decision.latches
+        wish, world, volts = self._wish, self._world(now_ns / 1e9), self._volts()
+        self.decision = gate.decide(
+            wish, held, world, now_ns / 1e9, self._profile.gate
+        )  # fmt: skip
+        slew = self._slew
+        self.duties, self._slew = mixing.mix(
+            self.decision.throttle, self.decision.steer, self._profile.motors,
+            mixing.supply_v(volts, self._profile.battery), slew, now_ns / 1e9,
+        )  # fmt: skip
+        self._send(self.duties, now_ns)
+        after = self.decision
+        self._keep(after.latches.hold)
+        if self.watcher is not None:
+            self.watcher(Stepped(
+                now_ns, wish, held, world, self.guard_mode, self._seen, volts, slew,
+                after, self.duties,
+            ))  # fmt: skip
+        if (before.reason, before.latches) != (after.reason, after.latches):
+            self._count(before, after)
+            if not {before.reason, after.reason} <= _MOVING:  # at a wall: many a second
+                self._say(after)
+                self._changed()
+
+    def _keep(self, hold: Hold | None) -> None:
+        """What is not the profile's own outlives this process."""
+        own = self._profile
+        now = Kept(
+            self.limit if self.limit < own.gate.limit else None,
+            self.guard_mode if self.guard_mode != own.guard.mode else None,
+            hold.by if hold and hold.cause is Cause.ESTOP_GROWN_UP else None,
+        )
+        if now != self._kept:
+            self._kept = now
+            self.keep(now)
+
+    def _count(self, before: Decision, after: Decision) -> None:
+        if before.reason != after.reason:
+            self.reasons[after.reason] += 1
+        hold, arm = after.latches.hold, after.latches.arm
+        if hold is not None and hold != before.latches.hold:
+            self.stops[hold.cause] += 1
+        if arm not in (None, Cause.HANDOVER, before.latches.arm):
+            self.stops[str(arm)] += 1
+
+    def _world(self, now_s: float) -> gate.World:
+        # Before the wheels have answered once the car is starting, not broken:
+        # only somebody who tries to drive then makes it a fault that latches.
+        trying = self._wish is not None and not self._wish.neutral
+        fault = self._fault if self._applied_once or trying else None
+        limit = min(self.limit, WEAK_LIMIT) if self.weak() else self.limit
+        return gate.World(self._picture_age_s(now_s), fault, limit, self._free(now_s))
+
+    def _free(self, now_s: float) -> Free:
+        if self.guard_mode == "off":
+            self.free, self._seen = Free(), ()
+            return self.free
+        self._seen = self._ranges(now_s)
+        self.free = self._guard.look(self._seen, now_s, self.decision.throttle)
+        return self.free if self.guard_mode == "limit" else Free()
+
+    def _say(self, decision: Decision) -> None:
+        latches = decision.latches
+        if latches.hold is not None:
+            log.info("stopped: %s %s", latches.hold.cause, latches.hold.by)
+        elif latches.arm not in (None, Cause.HANDOVER):  # the driver may be gone
+            log.info("stopped: %s", latches.arm)
+        else:
+            log.info("%s", decision.reason)
+
+    @property
+    def due_in_s(self) -> float:
+        """When the gate is to run again, if no wish comes before."""
+        tick_s = IDLE_TICK_S if self.decision.reason == "nobody" else TICK_S
+        return tick_s - (self._clock_ns() - self._stepped_ns) / 1e9
+
+    async def run(self) -> None:
+        """Runs the gate at least every 20 ms, for ever; a wish counts as a run."""
+        while True:
+            if self.due_in_s <= 0.0:
+                self.step()
+            await asyncio.sleep(max(0.0, self.due_in_s))

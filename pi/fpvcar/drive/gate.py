@@ -1,0 +1,186 @@
+"""The one gate to the motors: wish, world and time in, setpoint and reason out. Pure.
+
+A command is a wish with an age. Unknown means stop. Two kinds of latch hold the car
+after a stop, so that nothing moves again by surprise:
+
+    arm   needs one fresh neutral wish: after silence, a blind moment, a handover
+    hold  needs `resume`, a deliberate push: after an e-stop or a fault; one set by
+          a grown-up only a grown-up clears
+"""
+
+import enum
+import math
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from fpvcar import config
+from fpvcar.drive.guard import Free
+
+
+class Cause(enum.StrEnum):
+    """Why the car stands."""
+
+    HANDOVER = "handover"
+    SILENCE = "silence"
+    BLIND = "blind"
+    ESTOP = "estop"
+    ESTOP_GROWN_UP = "estop_grown_up"
+    WHEELS_LOST = "wheels_lost"
+    WHEELS_STOPPED = "wheels_stopped"
+    PINS = "pins"
+
+
+Reason = Literal["driving", "limited", "guarded", "neutral", "nobody", "stopped"]
+_RANK = {Cause.ESTOP_GROWN_UP: 2, Cause.ESTOP: 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the driver wants; -1..1 each. `received_s` is when it arrived."""
+
+    throttle: float
+    steer: float
+    received_s: float
+
+    @property
+    def neutral(self) -> bool:
+        """True when it asks for nothing."""
+        return self.throttle == 0.0 and self.steer == 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the gate must know besides the wish. `fault` is one that is there now;
+    `free` is what the collision guard leaves."""
+
+    picture_age_s: float | None
+    fault: Cause | None
+    limit: float
+    free: Free = Free()
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A stop that only `resume` clears; `by` says who or what did it."""
+
+    cause: Cause
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Latches:
+    """What still holds the car. A car starts armed by nobody."""
+
+    arm: Cause | None = Cause.HANDOVER
+    hold: Hold | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The setpoint (-1..1, speed limit applied), why, and what holds the car."""
+
+    throttle: float
+    steer: float
+    reason: Reason
+    latches: Latches
+
+    @property
+    def neutral(self) -> bool:
+        """True when the motors are to stand."""
+        return self.throttle == 0.0 and self.steer == 0.0
+
+
+def decide(
+    wish: Wish | None, latches: Latches, world: World, now_s: float, limits: config.Gate
+) -> Decision:
+    """What the motors may do now. `wish` is the driver's last fresh one, or None."""
+    if world.fault is not None:
+        latches = hold(latches, Hold(world.fault))
+    if wish is None:
+        waiting = replace(latches, arm=latches.arm or Cause.HANDOVER)
+        return Decision(0.0, 0.0, "nobody", waiting)
+    if now_s - wish.received_s >= limits.silence_s:
+        if not wish.neutral and latches.arm is None:
+            latches = replace(latches, arm=Cause.SILENCE)
+        return _still(latches)
+    if wish.neutral:
+        return _still(replace(latches, arm=None))
+    blind = _blind(world, limits)
+    if blind and limits.blind == "stop" and latches.arm is None:
+        latches = replace(latches, arm=Cause.BLIND)
+    if latches.arm is not None or latches.hold is not None:
+        return _still(latches)
+    limit, reason = world.limit, _DRIVING
+    if blind and limits.blind == "limit":
+        limit, reason = min(limit, limits.blind_limit), _LIMITED
+    free = world.free.ahead if wish.throttle > 0.0 else world.free.back
+    if free < abs(wish.throttle) * limit:
+        throttle = math.copysign(free, wish.throttle) if free else 0.0
+        return Decision(throttle, wish.steer, _GUARDED, latches)
+    return Decision(wish.throttle * limit, wish.steer, reason, latches)
+
+
+_DRIVING: Reason = "driving"
+_LIMITED: Reason = "limited"
+_GUARDED: Reason = "guarded"
+
+
+def _still(latches: Latches) -> Decision:
+    held = latches.hold is not None or latches.arm not in (None, Cause.HANDOVER)
+    return Decision(0.0, 0.0, "stopped" if held else "neutral", latches)
+
+
+def _blind(world: World, limits: config.Gate) -> bool:
+    return world.picture_age_s is None or world.picture_age_s >= limits.blind_s
+
+
+def hold(latches: Latches, wanted: Hold) -> Latches:
+    """Adds a hold; the one that is harder to clear stays."""
+    if latches.hold is None or _RANK.get(latches.hold.cause, 0) < _RANK.get(
+        wanted.cause, 0
+    ):
+        return replace(latches, hold=wanted)
+    return latches
+
+
+def resume(latches: Latches, grown_up: bool) -> Latches:
+    """A deliberate push. The car then still waits for a neutral wish."""
+    if latches.hold is None:
+        return latches
+    if latches.hold.cause == Cause.ESTOP_GROWN_UP and not grown_up:
+        return latches
+    return Latches(arm=Cause.HANDOVER, hold=None)
+
+
+class Freshness:
+    """How old the wishes of one socket are. One object a socket; time is passed in.
+
+    The browser's clock has another origin, so a wish's age is its transit time
+    (receipt - its own time) above the fastest transit of the last 30 s.
+    """
+
+    WINDOW_S = 30.0
+
+    def __init__(self, stale_s: float) -> None:
+        self._stale_s = stale_s
+        self._seq = -1
+        self._fastest: deque[tuple[float, float]] = deque()  # (second, transit), rising
+
+    def accept(self, seq: int, sent_ms: float, now_s: float) -> str | None:
+        """None if the wish is fresh; else "old" (doubled, reordered) or "stale"."""
+        if seq <= self._seq:
+            return "old"
+        self._seq = seq
+        return "stale" if self._age_s(sent_ms, now_s) > self._stale_s else None
+
+    def _age_s(self, sent_ms: float, now_s: float) -> float:
+        transit_s = now_s - sent_ms / 1000.0
+        while self._fastest and self._fastest[0][0] < now_s - self.WINDOW_S:
+            self._fastest.popleft()
+        while self._fastest and self._fastest[-1][1] >= transit_s:
+            self._fastest.pop()
+        second = float(int(now_s))  # one entry a second is enough: bounded memory
+        if not self._fastest or self._fastest[-1][0] != second:
+            self._fastest.append((second, transit_s))
+        return transit_s - self._fastest[0][1]

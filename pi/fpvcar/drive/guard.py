@@ -1,0 +1,184 @@
+"""The collision guard: how fast the car may go towards what its sensors see. Pure.
+
+A sensor counts for a direction if it looks that way within HALF_DEG. How far it is to
+what it sees, less where the car is to stand, must hold the way of a stop: a reaction at
+the present speed, then the brake. The speed is what the ranges say (they shrink), for
+the car has no other eye for it. What was seen and is seen no more stays where it was:
+how far that is by now is reckoned by the throttle, until something is seen again.
+
+    warn   tells the page and limits nothing
+    limit  limits throttle, and stops where even nothing would be too fast
+"""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fpvcar import config
+from fpvcar.noise import NOISY
+from fpvcar.wire import down
+
+AHEAD_DEG, BACK_DEG = 0.0, 180.0
+HALF_DEG = 45.0
+SAMPLES = 6
+"""Of one sensor, for its closing speed: 0.15 s at 30 Hz."""
+GONE = 3
+"""So many samples in a row must see nothing where something was: one may fail."""
+AWAY = 0.5
+"""The way that the throttle has the car drive off counts half: slip, slopes."""
+CREEP = 0.2
+"""So much of full speed a car is faster than its throttle's share of it: that is spread
+over the voltages from the dead band on, where a motor turns already."""
+FORGOTTEN_M = 2.0
+"""So far off it matters no more what was seen there."""
+LEAST_SHARE = 0.05
+"""Less throttle than this is none: it would only hum."""
+
+
+class Free(NamedTuple):
+    """The share of full throttle that may be used forward and backward; 1 is all."""
+
+    ahead: float = 1.0
+    back: float = 1.0
+
+
+def looks(one: down.Range, bearing_deg: float) -> bool:
+    """Does the sensor look that way?"""
+    off_deg = (one.bearing_deg - bearing_deg + 180.0) % 360.0 - 180.0
+    return abs(off_deg) <= HALF_DEG
+
+
+class Approach:
+    """The closing speed of one sensor: a straight line through its last ranges."""
+
+    def __init__(self) -> None:
+        self._last: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
+
+    def add(self, range_m: float | None, at_s: float) -> None:
+        """A measurement; the same one again is not a new one."""
+        if range_m is None:
+            self._last.clear()
+        elif not self._last or at_s > self._last[-1][0]:
+            self._last.append((at_s, range_m))
+
+    def speed_mps(self) -> float:
+        """How fast it comes nearer, >= 0; 0 with fewer than three samples."""
+        if len(self._last) < 3:
+            return 0.0
+        middle_s = sum(at_s for at_s, _ in self._last) / len(self._last)
+        spread = sum((at_s - middle_s) ** 2 for at_s, _ in self._last)
+        slope = sum((at_s - middle_s) * range_m for at_s, range_m in self._last)
+        return max(0.0, -slope / spread)
+
+
+def share(
+    range_m: float | None, age_s: float, speed_mps: float, guard: config.Guard
+) -> float:
+    """The greatest share of full throttle towards what is `range_m` away."""
+    if range_m is None:
+        return 1.0
+    reaction_s = guard.reaction_s + age_s
+    room_m = range_m - guard.stop_m
+    way_m = speed_mps * reaction_s + speed_mps**2 / (2.0 * guard.brake_mps2)
+    if way_m >= room_m:
+        return 0.0
+    # v t + v^2 / 2a = room, for v
+    lag_mps = guard.brake_mps2 * reaction_s
+    most_mps = math.sqrt(lag_mps**2 + 2.0 * guard.brake_mps2 * room_m) - lag_mps
+    most = most_mps / guard.top_mps
+    return 0.0 if most < LEAST_SHARE else min(most, 1.0)
+
+
+class Sight:
+    """What one sensor sees; while it sees nothing, what must be there by now."""
+
+    def __init__(self, settings: config.Guard) -> None:
+        self._settings = settings
+        self._approach = Approach()
+        self._at_s = -math.inf
+        self._looked_s: float | None = None
+        self._gone = GONE
+        self._near_m: float | None = None
+        self._mps: float = 0
+
+    def look(self, one: down.Range, now_s: float, towards: float) -> float:
+        """The share of full throttle that is free that way.
+
+        `towards` is the throttle that way since the last look, -1 to 1.
+        """
+        self._reckon(now_s, towards)
+        if one.state != "ok" or one.age_s is None or one.age_s > self._settings.stale_s:
+            if one.state == NOISY and one.range_m is not None:
+                self._near_m = one.range_m  # the nearest of what it says
+            return min(self._settings.unseen_limit, self._remembered())
+        at_s = now_s - one.age_s
+        if at_s > self._at_s:
+            self._at_s = at_s
+            self._gone = self._gone + 1 if one.range_m is None else 0
+            if one.range_m is not None:
+                self._near_m = one.range_m - max(0.0, self._mps) * one.age_s
+        if one.range_m is None:
+            if self._gone < GONE:
+                return self._remembered()
+            self._near_m = None
+        self._approach.add(one.range_m, at_s)
+        speed_mps = self._approach.speed_mps()
+        self._mps = max(self._mps, speed_mps)
+        return share(one.range_m, one.age_s, speed_mps, self._settings)
+
+    def _reckon(self, now_s: float, towards: float) -> None:
+        """Moves the car by its throttle; it starts faster than it brakes."""
+        passed_s = now_s - (self._looked_s or now_s)
+        self._looked_s = now_s
+        brakes_mps = self._settings.brake_mps2 * passed_s
+        wished = towards + CREEP if towards > 0.0 else towards
+        wished_mps = wished * self._settings.top_mps
+        slowest_mps, fastest_mps = self._mps - brakes_mps, self._mps + 2 * brakes_mps
+        self._mps = min(max(wished_mps, slowest_mps), fastest_mps)
+        if self._near_m is not None:
+            moved_m = self._mps * passed_s
+            self._near_m -= max(moved_m, AWAY * moved_m)
+            if self._near_m > FORGOTTEN_M:
+                self._near_m = None
+
+    def _remembered(self) -> float:
+        return share(self._near_m, 0.0, self._mps, self._settings)
+
+
+class Guard:
+    """Ranges -> what is free. Time is passed in.
+
+    `ahead_by` and `back_by` name the sensor that left least when it looked last.
+    """
+
+    def __init__(self, settings: config.Guard) -> None:
+        self.ahead_by = self.back_by = ""
+        self._settings = settings
+        self._sights: dict[str, Sight] = {}
+
+    def look(
+        self, ranges: Sequence[down.Range], now_s: float, throttle: float = 0.0
+    ) -> Free:
+        """What is free now, by all sensors. `throttle`: the setpoint until now."""
+        ahead, self.ahead_by = self._way(AHEAD_DEG, ranges, now_s, throttle)
+        back, self.back_by = self._way(BACK_DEG, ranges, now_s, -throttle)
+        return Free(ahead, back)
+
+    def _way(
+        self, bearing_deg: float, ranges: Sequence[down.Range], now_s: float,
+        towards: float,
+    ) -> tuple[float, str]:  # fmt: skip
+        return min(
+            (
+                (self._sight(one.name).look(one, now_s, towards), one.name)
+                for one in ranges
+                if looks(one, bearing_deg)
+            ),
+            default=(1.0, ""),
+        )
+
+    def _sight(self, name: str) -> Sight:
+        if name not in self._sights:
+            self._sights[name] = Sight(self._settings)
+        return self._sights[name]

@@ -1,0 +1,1 @@
+"""MCAP and Protobuf by hand; imports the standard library only."""

@@ -1,0 +1,143 @@
+"""Where a reader's bytes come from, and what makes a chunk of them good."""
+
+import errno
+import importlib
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from fpvcar.mcap import parsing, records
+from fpvcar.mcap.parsing import Damaged
+
+CHUNK_MOST = 256 * 1024 * 1024
+"""Bytes of a chunk, also when it is uncompressed: what a reader will hold at once."""
+_LIBRARIES = {"lz4": "lz4.frame", "zstd": "zstandard"}
+
+
+class Source(Protocol):
+    """Bytes that can be read anywhere."""
+
+    size: int
+
+    def read(self, at: int, size: int) -> bytes:
+        """At most `size` bytes; fewer only at the end. Raises OSError."""
+
+    def close(self) -> None:
+        """Nothing is read any more."""
+
+
+class FileSource:
+    """A file. Not mapped: a card that fails would then kill the process (SIGBUS)."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError, also for what is no file: a pipe has no two ends."""
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # nobody waits for a pipe
+        self._file = os.open(path, flags)
+        about = os.fstat(self._file)
+        self.size = about.st_size
+        if not stat.S_ISREG(about.st_mode):
+            os.close(self._file)
+            raise OSError(errno.EINVAL, "not a file", str(path))
+
+    def read(self, at: int, size: int) -> bytes:
+        """As Source says."""
+        parts, end = [], min(at + size, self.size)
+        while at < end:
+            part = os.pread(self._file, end - at, at)
+            if not part:  # somebody cut it meanwhile
+                break
+            parts.append(part)
+            at += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def close(self) -> None:
+        """As Source says."""
+        os.close(self._file)
+
+
+class RestingSource:
+    """Another source, read with pauses: `rest()` makes them."""
+
+    def __init__(self, source: Source, rest: Callable[[], None]) -> None:
+        self._source, self._rest, self.size = source, rest, source.size
+
+    def read(self, at: int, size: int) -> bytes:
+        """As Source says."""
+        self._rest()
+        return self._source.read(at, size)
+
+    def close(self) -> None:
+        """As Source says."""
+        self._source.close()
+
+
+class BytesSource:
+    """Bytes in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self.size = data, len(data)
+
+    def read(self, at: int, size: int) -> bytes:
+        """As Source says."""
+        return self._data[at : at + size]
+
+    def close(self) -> None:
+        """As Source says."""
+
+
+def inner_records(inner: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """(opcode, body) of each record in a chunk. Raises Damaged."""
+    at, end, head = 0, len(inner), records.HEAD
+    while at < end:
+        if end - at < head.size:
+            raise Damaged(f"{end - at} bytes behind a chunk's last record")
+        opcode, length = head.unpack_from(inner, at)
+        at += head.size
+        if length > end - at:
+            raise Damaged(f"a record of {length} bytes where {end - at} are left")
+        if opcode == records.MESSAGE and length < records.MESSAGE_FIXED:
+            raise Damaged(f"a message of {length} bytes")
+        yield opcode, inner[at : at + length]
+        at += length
+
+
+def _uncompressed(chunk: parsing.Chunk) -> memoryview:
+    """Raises Damaged, also where a library is missing."""
+    if not chunk.compression:
+        return chunk.records
+    if chunk.size > CHUNK_MOST:
+        raise Damaged(f"a chunk of {chunk.size} bytes (expected <= {CHUNK_MOST})")
+    name = _LIBRARIES.get(chunk.compression)
+    if name is None:
+        raise Damaged(f"unknown compression {chunk.compression!r}")
+    try:
+        library: Any = importlib.import_module(name)
+    except ImportError:
+        package = name.partition(".")[0]
+        raise Damaged(f"{chunk.compression}: pip install {package}") from None
+    try:
+        if chunk.compression == "lz4":
+            decompress = library.LZ4FrameDecompressor().decompress
+            data = decompress(bytes(chunk.records), max_length=chunk.size)
+        else:
+            stream = library.ZstdDecompressor().stream_reader(bytes(chunk.records))
+            data = stream.read(chunk.size)
+    except Exception as fault:  # each library has its own
+        raise Damaged(f"{chunk.compression}: {fault}") from None
+    if len(data) != chunk.size:
+        raise Damaged(f"a chunk of {len(data)} bytes says that it is {chunk.size}")
+    return memoryview(data)
+
+
+def good_chunk(body: bytes) -> memoryview:
+    """The records of a chunk whose CRC and structure hold. Raises Damaged."""
+    chunk = parsing.take_chunk(body)
+    inner = _uncompressed(chunk)
+    if chunk.crc and zlib.crc32(inner) != chunk.crc:
+        raise Damaged("a chunk's CRC does not hold")
+    for _ in inner_records(inner):
+        pass
+    return inner

@@ -1,0 +1,80 @@
+"""The summary at the end of a closed file, and what its metadata says."""
+
+import zlib
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fpvcar.mcap import parsing, records
+from fpvcar.mcap.chunks import CHUNK_MOST, Source, inner_records
+from fpvcar.mcap.parsing import Damaged
+from fpvcar.recordings import messages
+
+_HEAD = records.HEAD
+_DATA_END_SIZE = _HEAD.size + 4
+PIECE = 1024 * 1024
+
+
+def about_of(texts: dict[str, str]) -> messages.About | None:
+    """About by the metadata record, which has no CRC of its own."""
+    try:
+        fields: dict[str, Any] = dict(texts)
+        fields["profile"] = msgspec.json.decode(texts["profile"])
+        return msgspec.convert(fields, messages.About, strict=False)
+    except (KeyError, msgspec.DecodeError):
+        return None
+
+
+class DataCrc(NamedTuple):
+    """Of all data: as the file says it (0: it does not), and as it is then."""
+
+    said: int
+    found: int = 0
+
+
+def data_crc(source: Source, data_end: int) -> DataCrc | None:
+    """None where no data end is. Without a CRC nothing is read but that."""
+    body = source.read(data_end, _DATA_END_SIZE)
+    if body[: _HEAD.size] != _HEAD.pack(records.DATA_END, 4):
+        return None
+    said, found = int.from_bytes(body[_HEAD.size :], "little"), 0
+    for at in range(0, data_end if said else 0, PIECE):
+        found = zlib.crc32(source.read(at, min(PIECE, data_end - at)), found)
+    return DataCrc(said, found)
+
+
+class Tail(NamedTuple):
+    """What stands behind the data of a closed file."""
+
+    data_end: int
+    records: list[tuple[int, bytes]]
+
+
+def tail_of(source: Source) -> Tail | None:
+    """The summary of a closed file; None where it is absent or does not hold."""
+    most = records.FOOTER_SIZE + len(records.MAGIC)
+    at = source.size - most
+    end = source.read(at, most) if at >= len(records.MAGIC) else b""
+    if end[records.FOOTER_SIZE :] != records.MAGIC:
+        return None
+    opcode, size = _HEAD.unpack_from(end)
+    if (opcode, size) != (records.FOOTER, records.FOOTER_SIZE - _HEAD.size):
+        return None
+    footer = parsing.take_footer(end[_HEAD.size : records.FOOTER_SIZE])
+    start = footer.summary_at or at
+    if (
+        not len(records.MAGIC) + _DATA_END_SIZE <= start <= at
+        or at - start > CHUNK_MOST
+    ):
+        return None
+    body = source.read(start, at - start)
+    crc = zlib.crc32(end[: records.FOOTER_SIZE - 4], zlib.crc32(body))
+    if footer.crc not in (0, crc):
+        return None
+    try:
+        found = [(op, bytes(one)) for op, one in inner_records(memoryview(body))]
+        for opcode, one in found:
+            parsing.check(opcode, one)
+    except Damaged:
+        return None
+    return Tail(start - _DATA_END_SIZE, found)

@@ -1,0 +1,171 @@
+"""From record to record of a file, and past what is damaged. Trusts no length.
+
+a record that holds -> Found, and on to the next
+a bad one           -> Damage, and on to the next chunk whose CRC holds
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fpvcar.mcap import parsing, records
+from fpvcar.mcap.chunks import CHUNK_MOST, Source, good_chunk
+from fpvcar.mcap.parsing import Damaged
+
+WINDOW = 1024 * 1024
+RECORD_MOST = 16 * 1024 * 1024
+"""Bytes of any record but a chunk."""
+_HEAD = records.HEAD
+_CHUNK_HEAD = records.CHUNK_OVERHEAD
+
+
+class Damage(NamedTuple):
+    """Bytes that could not be used, and why."""
+
+    at: int
+    length: int
+    what: str
+    cut: bool = False
+    """The file ends in the middle of its record."""
+
+
+class Found(NamedTuple):
+    """A record that holds; `inner` are a chunk's records, uncompressed."""
+
+    at: int
+    opcode: int
+    length: int
+    body: bytes
+    inner: memoryview
+
+
+class Walk:
+    """Goes through a source from record to record, and past what is damaged."""
+
+    def __init__(self, source: Source, end: int) -> None:
+        """`end`: where the data ends, at most the source's size."""
+        self._source, self._end = source, end
+
+    def steps(self) -> Iterator[Found | Damage]:
+        """Every record up to `end`, and what lies between them."""
+        at = len(records.MAGIC)
+        if self._source.read(0, at) != records.MAGIC:
+            first = self._next_chunk(0)
+            yield Damage(0, first, "no magic at the beginning")
+            at = first
+        while at < self._end:
+            if self._ends(at):
+                return
+            try:
+                found = self._take(at)
+            except Damaged as fault:
+                past = self._past(at)
+                cut = past == self._end and not self._whole(at)
+                what = f"cut: {fault}" if cut else str(fault)
+                yield Damage(at, past - at, what, cut)
+                at = past
+            else:
+                yield found
+                at += found.length
+
+    def _ends(self, at: int) -> bool:
+        magic = records.MAGIC
+        left = self._end - at
+        return left == len(magic) and self._source.read(at, left) == magic
+
+    def _take(self, at: int) -> Found:
+        """The record that begins here. Raises Damaged."""
+        opcode, size = self._head(at)
+        length = _HEAD.size + size
+        if opcode == records.CHUNK:
+            if size > CHUNK_MOST:
+                raise Damaged(f"a chunk of {size} bytes (expected <= {CHUNK_MOST})")
+            body = self._source.read(at + _HEAD.size, size)
+            return Found(at, opcode, length, body, good_chunk(body))
+        if opcode not in records.OPCODES or size > RECORD_MOST:
+            raise Damaged(f"unknown record {opcode:#x} of {size} bytes")
+        body = self._source.read(at + _HEAD.size, size)
+        parsing.check(opcode, body)
+        if not self._plausible(at + length):
+            raise Damaged(f"record {opcode:#x} ends before something unknown")
+        return Found(at, opcode, length, body, memoryview(b""))
+
+    def _head(self, at: int) -> tuple[int, int]:
+        """Opcode and length of a record that fits. Raises Damaged."""
+        head = self._source.read(at, _HEAD.size)
+        left = self._end - at - _HEAD.size
+        if len(head) < _HEAD.size or left < 0:
+            raise Damaged(f"{self._end - at} bytes")
+        opcode, size = _HEAD.unpack(head)
+        if size > left:
+            raise Damaged(f"record {opcode:#x} of {size} bytes where {left} are left")
+        return opcode, size
+
+    def _plausible(self, at: int) -> bool:
+        """Could a record begin here, perhaps a cut one, or the file end?"""
+        head = self._source.read(at, _HEAD.size)
+        if at + _HEAD.size > self._end or self._ends(at):
+            return True
+        if len(head) < _HEAD.size:  # somebody cut the file meanwhile
+            return False
+        opcode, size = _HEAD.unpack(head)
+        return opcode in records.OPCODES and size <= CHUNK_MOST
+
+    def _whole(self, at: int) -> bool:
+        """Does the record here say that it fits?"""
+        try:
+            self._head(at)
+        except Damaged:
+            return False
+        return True
+
+    def _past(self, at: int) -> int:
+        """Where to go on after a record that is bad."""
+        try:
+            opcode, size = self._head(at)
+            if opcode == records.CHUNK and size <= CHUNK_MOST:
+                end = at + _HEAD.size + size
+                head = self._source.read(at + _HEAD.size, _CHUNK_HEAD - _HEAD.size)
+                if _sizes_agree(head, size) and self._plausible(end):
+                    return end
+        except Damaged:
+            pass
+        return self._next_chunk(at + 1)
+
+    def _next_chunk(self, at: int) -> int:
+        """Where the next good chunk begins, or the end."""
+        while at < self._end:
+            window = self._source.read(at, WINDOW + _CHUNK_HEAD)
+            hit = window.find(records.CHUNK, 0, WINDOW)
+            while hit >= 0:
+                if self._chunk_at(at + hit, window[hit : hit + _CHUNK_HEAD]):
+                    return at + hit
+                hit = window.find(records.CHUNK, hit + 1, WINDOW)
+            at += WINDOW
+        return self._end
+
+    def _chunk_at(self, at: int, head: bytes) -> bool:
+        if len(head) < _CHUNK_HEAD:
+            return False
+        _, size = _HEAD.unpack_from(head)
+        if not 40 <= size <= min(CHUNK_MOST, self._end - at - _HEAD.size):
+            return False
+        if not _sizes_agree(head[_HEAD.size :], size):
+            return False
+        try:
+            self._take(at)
+        except Damaged:
+            return False
+        return True
+
+
+def _sizes_agree(head: bytes, size: int) -> bool:
+    """Do the lengths at the head of a chunk's body agree with the record's?"""
+    of = parsing.Fields(head)
+    try:
+        of.take(16)
+        whole, _, name = of.number(8), of.number(4), of.number(4)
+        if name:  # compressed: the stored length follows the name
+            return name in (3, 4) and size >= 40 + name
+        return whole == size - 40 and of.number(8) == whole
+    except Damaged:
+        return False

@@ -1,0 +1,1 @@
+"""What writes recordings on the car."""

@@ -1,0 +1,75 @@
+"""What waits between the loop and the recorder's thread; there it becomes bytes.
+
+The loop only queues what it knows. Between two runs of the gate its caches are cold, so
+that the same work costs three times as much there as in one go in the thread.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from fpvcar.mcap import records
+from fpvcar.recorder.writer import Item
+from fpvcar.recordings import messages
+
+Message = messages.Message | Callable[[], messages.Message]
+"""Or what makes one, in the thread, of things that do not change any more."""
+SIZE = 512
+"""Bytes that any message but a picture is taken for while it waits."""
+log = logging.getLogger("fpvcar.recorder")
+
+
+class Begin(NamedTuple):
+    """What follows belongs to another recording. `rolling`: only its last minute stays;
+    `idle`: nothing of it is written."""
+
+    about: messages.About
+    rolling: bool
+    idle: bool
+
+
+class Keep(NamedTuple):
+    """The minute before is to stay. CLOCK_MONOTONIC."""
+
+    now_ns: int
+
+
+class Noted(NamedTuple):
+    """A message with its times, UTC. `size` is what it counts for while it waits."""
+
+    number: int
+    sequence: int
+    log_ns: int
+    publish_ns: int
+    message: Message
+    size: int = SIZE
+    key: bool = False
+
+
+class Encoder:
+    """Noted -> Item, in the thread. One that cannot be encoded is left out."""
+
+    def __init__(self) -> None:
+        self._broken: set[int] = set()
+
+    def items(self, noted: Iterable[Noted]) -> list[Item]:
+        """What can be written."""
+        found = []
+        for one in noted:
+            data = self._encoded(one)
+            if data is not None:
+                record = records.message(
+                    one.number, one.sequence, one.log_ns, one.publish_ns, data
+                )
+                found.append(Item(one.number, one.log_ns, record, one.key))
+        return found
+
+    def _encoded(self, one: Noted) -> bytes | None:
+        try:
+            message = one.message
+            return messages.encode(message() if callable(message) else message)
+        except Exception:  # a bug: the others are written all the same
+            if one.number not in self._broken:
+                self._broken.add(one.number)
+                log.exception("not recorded: channel %d", one.number)
+            return None

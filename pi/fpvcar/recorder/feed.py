@@ -1,0 +1,257 @@
+"""What the parts of `run` do, as messages for the recorder. Called on the loop.
+
+    control -> step     hub -> wish, turn, latency     camera -> picture
+    panel -> panel
+
+Nothing here may disturb its caller: a fault is logged once, and the car drives on. What
+is given here must not change afterwards: the recorder's thread encodes it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Concatenate, NamedTuple, ParamSpec
+
+from fpvcar.buttons.game import View
+from fpvcar.drive import gate
+from fpvcar.drive.control import Stepped
+from fpvcar.recorder.recorder import Recorder
+from fpvcar.recordings import messages
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.wire import down, up
+
+SECOND_S = 1.0
+NEWER_S = 0.0005
+"""Two ranges measured within this are one."""
+BATTERY_S = 0.04
+"""How often the battery is looked at, which is measured 12 times a second."""
+AGAIN_S = 10
+"""What stays as it is for long is said again: each file of a drive has it."""
+MOVES = {"driving", "guarded"}
+"""Reasons that change many times a second at a wall: a Step has them, no event."""
+MARK_MOST = 64
+log = logging.getLogger("fpvcar.recorder")
+_Given = ParamSpec("_Given")
+
+
+def harmless(
+    act: "Callable[Concatenate[Feed, _Given], None]",
+) -> "Callable[Concatenate[Feed, _Given], None]":
+    """Whatever goes wrong in a method of Feed: logged the first time, no more."""
+    name = getattr(act, "__name__", "")
+
+    def tried(self: "Feed", /, *given: _Given.args, **named: _Given.kwargs) -> None:
+        try:
+            act(self, *given, **named)
+        except Exception:
+            if name not in self.broken:
+                self.broken.add(name)
+                log.exception("not recorded: %s", name)
+
+    tried.__doc__ = act.__doc__
+    return tried
+
+
+class Parts(NamedTuple):
+    """Where the feed looks by itself. `request_key` asks the camera for a key frame;
+    `buttons` are their names, in the order of a View's bits."""
+
+    ranges: Callable[[float], Sequence[down.Range]]
+    battery: Callable[[float], down.Battery | None]
+    health: Callable[[], messages.Health]
+    request_key: Callable[[], bool]
+    buttons: Sequence[str] = ()
+
+
+def step_of(stepped: Stepped) -> messages.Step:
+    """A run of the gate as it is recorded."""
+    decision, world = stepped.decision, stepped.world
+    return messages.Step(
+        now_ns=stepped.now_ns, limit=world.limit, latches=stepped.latches,
+        slew=stepped.slew, throttle=decision.throttle, steer=decision.steer,
+        reason=decision.reason, after=decision.latches, duties=stepped.duties,
+        wish=messages.wish_of(stepped.wish), picture_age_s=world.picture_age_s,
+        fault=world.fault, volts=stepped.volts, free=world.free,
+        ranges=tuple(stepped.ranges), guard_mode=stepped.guard_mode,
+    )  # fmt: skip
+
+
+class Feed:
+    """One car's."""
+
+    def __init__(self, recorder: Recorder, parts: Parts) -> None:
+        self.broken: set[str] = set()
+        self._recorder, self._parts = recorder, parts
+        self._said: tuple[str, gate.Latches] | None = None
+        self._battery, self._battery_due_s = (-1.0, ""), 0.0
+        self._seen: dict[str, tuple[float, str]] = {}
+        self._stays: dict[str, messages.Message] = {}
+        self._begun, self._seconds = recorder.begun, 0
+        self._driven = False
+        recorder.attend(False)
+
+    # --- what is recorded ---
+
+    @harmless
+    def picture(self, unit: AccessUnit) -> None:
+        """An access unit, as the camera gave it."""
+        self._recorder.picture(unit.key, unit.capture_us * 1000, unit.data)
+
+    @harmless
+    def step(self, stepped: Stepped) -> None:
+        """A run of the gate, and what else has changed since the last one."""
+        recorder, now_s = self._recorder, stepped.now_ns / 1e9
+        if recorder.idle:
+            return
+        recorder.put(messages.STEP, partial(step_of, stepped), stepped.now_ns)
+        self._event(stepped.decision)
+        self._read_ranges(stepped.ranges or self._parts.ranges(now_s), now_s)
+        if now_s >= self._battery_due_s:
+            self._battery_due_s = now_s + BATTERY_S
+            self._read_battery(now_s)
+
+    @harmless
+    def wish(self, drive: up.Drive, name: str, verdict: str) -> None:
+        """A `drive` of a browser."""
+        wish = messages.WishIn(
+            drive.seq, drive.t, drive.throttle, drive.steer, name, verdict
+        )
+        self._recorder.put(messages.WISH, wish)
+
+    @harmless
+    def turn(self, name: str | None, why: str) -> None:
+        """Who is at the wheel now."""
+        self._driven = name is not None
+        self._recorder.attend()
+        self._now(messages.DRIVER, messages.Turn(name, why))
+        self._recorder.note(why, messages.INFO, messages.SEAT)
+
+    @harmless
+    def panel(self, view: View, lamps: tuple[bool, bool, bool, bool]) -> None:
+        """What is lit and played; `lamps`: head, reversing, left, right indicator."""
+        names = self._parts.buttons
+        lit = tuple(one for n, one in enumerate(names) if view.lit >> n & 1)
+        buttons = messages.Buttons(lit, view.mode, view.length, view.done, view.best)
+        for topic, said in (
+            (messages.BUTTONS, buttons), (messages.LIGHTS, messages.Lights(*lamps))
+        ):  # fmt: skip
+            if self._stays.get(topic) != said:
+                self._now(topic, said)
+
+    @harmless
+    def latency(self, name: str, drives: bool, report: up.Report) -> None:
+        """What a page measured."""
+        latency = messages.Latency(
+            name, drives, report.path, report.picture_ms, report.link_ms, report.fps,
+            report.dropped,
+        )  # fmt: skip
+        self._recorder.put(messages.LATENCY, latency)
+
+    # --- what people do with the recorder ---
+
+    @harmless
+    def switch(self, on: bool, name: str) -> None:
+        """Record on or off."""
+        if not on:
+            self._recorder.note(f"{name} turned recording off")
+        self._recorder.switch(on)
+        self._say_again()
+        if on:
+            self._recorder.note(f"{name} turned recording on")
+
+    @harmless
+    def keep(self, name: str) -> None:
+        """Keep the last minute."""
+        self._recorder.note(f"{name} keeps the last minute")
+        self._recorder.keep()
+        self._parts.request_key()  # there it ends
+
+    @harmless
+    def mark(self, text: str, name: str) -> None:
+        """Somebody marks this moment."""
+        words = f"{name}: {text[:MARK_MOST]}" if text else name
+        self._recorder.attend()
+        self._recorder.note(words, messages.INFO, name, messages.MARK)
+
+    def told(self) -> down.Recording:
+        """For the page."""
+        return self._recorder.told()
+
+    async def run(self) -> None:
+        """Once a second: health, and the recorder's own second."""
+        while True:
+            self._second()
+            await asyncio.sleep(SECOND_S)
+
+    # --- the rest ---
+
+    @harmless
+    def _second(self) -> None:
+        self._recorder.second()  # first: it looks after the recorder's thread
+        if self._driven:
+            self._recorder.attend()
+        self._seconds += 1
+        self._say_again()
+        self._recorder.put(messages.HEALTH, self._parts.health())
+
+    def _now(self, topic: str, message: messages.Message) -> None:
+        self._stays[topic] = message
+        self._recorder.put(topic, message)
+
+    def _say_again(self) -> None:
+        """A recording that has begun knows who drives, what is lit, how the gate is."""
+        begun = self._recorder.begun
+        if begun == self._begun and self._seconds < AGAIN_S:
+            return
+        if begun != self._begun:
+            self._said = None
+            self._parts.request_key()  # it begins with a whole picture
+        self._begun, self._seconds = begun, 0
+        for topic, message in self._stays.items():
+            self._recorder.put(topic, message)
+
+    def _event(self, decision: gate.Decision) -> None:
+        before, self._said = self._said, (decision.reason, decision.latches)
+        if before == self._said or before and _moves(before, self._said):
+            return
+        latches = decision.latches
+        words: str = decision.reason
+        if latches.hold is not None:
+            words = f"stopped: {latches.hold.cause} {latches.hold.by}".rstrip()
+        elif latches.arm is not None and decision.reason == "stopped":
+            words = f"stopped: {latches.arm}"
+        level = messages.WARNING if decision.reason == "stopped" else messages.INFO
+        self._recorder.note(words, level, messages.GATE)
+
+    def _read_ranges(self, ranges: Sequence[down.Range], now_s: float) -> None:
+        for one in ranges:
+            at_s = -1.0 if one.age_s is None else now_s - one.age_s
+            before_s, state = self._seen.get(one.name, (-1.0, ""))
+            if at_s - before_s < NEWER_S and one.state == state:
+                continue
+            self._seen[one.name] = (at_s, one.state)
+            good = one.state == "ok"
+            reading = messages.Reading(
+                one.bearing_deg, one.range_m if good else None, one.state
+            )
+            self._recorder.put(
+                messages.RANGE + one.name, reading,
+                round(at_s * 1e9) if good and at_s > 0.0 else None,
+            )  # fmt: skip
+
+    def _read_battery(self, now_s: float) -> None:
+        battery = self._parts.battery(now_s)
+        if battery is None:
+            return
+        at_s = -1.0 if battery.age_s is None else now_s - battery.age_s
+        before_s, state = self._battery
+        if at_s - before_s >= NEWER_S or battery.state != state:
+            self._battery = (at_s, battery.state)
+            when_ns = round(at_s * 1e9) if at_s > 0.0 else None
+            self._recorder.put(messages.BATTERY, battery, when_ns)
+
+
+def _moves(before: tuple[str, gate.Latches], now: tuple[str, gate.Latches]) -> bool:
+    """Only from one way of moving to the other."""
+    return {before[0], now[0]} <= MOVES and before[1] == now[1]

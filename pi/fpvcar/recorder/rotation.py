@@ -1,0 +1,281 @@
+"""The files of a recording as they are written: one after the other, sealed, rotated.
+
+    begin -> write, write, ... -> a file every segment_s, from a key frame on
+    .part -> summary, synced, renamed: sealed
+
+Everything happens on the recorder's thread. OSError means: this file is done with, and
+`write` begins another. Times are those of the messages.
+"""
+
+import contextlib
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from fpvcar import config
+from fpvcar.recorder.folder import Disk
+from fpvcar.recorder.retention import NoRoom, Ring
+from fpvcar.recorder.writer import Catalogue, Item, Writer
+from fpvcar.recordings import messages, names
+from fpvcar.recordings.names import BILLION, OPEN, ROLLING
+
+GRACE_NS = 2 * BILLION
+"""How long a full file waits for a key frame to end before."""
+MINUTE_NS = 60 * BILLION
+ROLLING_NS = 15 * BILLION
+"""Length of a file while recording is off: the last minute is five of them at most."""
+
+
+def split(
+    items: Sequence[Item], start_ns: int, length_ns: int
+) -> tuple[Sequence[Item], Sequence[Item]]:
+    """What still belongs into a file that began at `start_ns`, and what comes after."""
+    for at, item in enumerate(items):
+        over_ns = item.log_ns - start_ns - length_ns
+        if over_ns >= 0 and (item.key or over_ns >= GRACE_NS):
+            return items[:at], items[at:]
+    return items, ()
+
+
+def _named(name: str, suffix: str = names.SEALED) -> str:
+    """The same file at another time of its life."""
+    found = names.parse(name)
+    assert found is not None  # we made it, or looked
+    return names.file_name(found.recording, found.number, suffix)
+
+
+class Recent(NamedTuple):
+    """A file that "keep the last minute" may mean. Those that were not closed are of a
+    run that died, or of a card that failed."""
+
+    name: str
+    end_ns: int
+    closed: bool = True
+
+
+class Tape:
+    """One recording after the other in a folder."""
+
+    def __init__(
+        self, disk: Disk, settings: config.Recording, catalogue: Catalogue
+    ) -> None:
+        self.leftovers: list[str] = []
+        """Files that were never closed, to be sealed when there is time."""
+        self.attended_ns: float = math.inf
+        """When somebody last had the wheel, CLOCK_MONOTONIC; inf: unknown, so now."""
+        self._disk, self._settings, self._catalogue = disk, settings, catalogue
+        self._ring = Ring(disk, settings)
+        self._about: messages.About | None = None
+        self._rolling = False
+        self._number = 0
+        self._entered = False
+        self._file: int | None = None
+        self._name = ""
+        self._writer: Writer | None = None
+        self._good = 0
+        self._written = False
+        self._kept_ns: int | None = None
+        """When it was said that the open file is to stay."""
+        self._recent: list[Recent] = []
+
+    # --- what the recorder does ---
+
+    @property
+    def left(self) -> int | None:
+        """Bytes until something must go, as of the last write."""
+        return self._ring.left
+
+    @property
+    def offset_ns(self) -> int:
+        """From CLOCK_MONOTONIC to the UTC of this recording."""
+        return 0 if self._about is None else self._about.utc_offset_ns
+
+    def begin(self, about: messages.About, rolling: bool) -> None:
+        """Another recording; `rolling`: only its last minute stays. Writes nothing yet.
+
+        Raises OSError if the one before could not be sealed; then it goes on.
+        """
+        if self._file is not None:
+            self._seal()
+        by_ns = about.utc_offset_ns - self.offset_ns  # the clock was set
+        self._recent = [one._replace(end_ns=one.end_ns + by_ns) for one in self._recent]
+        self._about, self._rolling, self._number = about, rolling, 0
+
+    def write(self, items: Sequence[Item]) -> None:
+        """Appends at least one message, and syncs. Raises OSError; then nothing of a
+        chunk counts."""
+        while items:
+            if self._file is None:
+                self._start(items[0].log_ns)
+            writer, file = self._writer, self._file
+            assert writer is not None and file is not None  # made by _start
+            start_ns = writer.start_ns or items[0].log_ns
+            mine, items = split(items, start_ns, self._length_ns(start_ns))
+            if mine:
+                self._disk.append(file, writer.chunk(mine))
+                self._disk.sync(file)
+                self._good, self._written = writer.size, True
+            if items:
+                self._seal()
+        self._look_for_room()
+
+    def keep(self, now_ns: int) -> int:
+        """The last minute before UTC `now_ns` stays; the open file is part of it, and
+        ends at the next key frame. How many files. Raises OSError; then it may be
+        called again."""
+        if self._recent:
+            self.enter(now_ns)
+        wanted = [one for one in self._recent if one.end_ns >= now_ns - MINUTE_NS]
+        for one in wanted:
+            final = _named(one.name) if one.closed else _named(one.name, OPEN)
+            self._disk.touch(_named(one.name) + names.KEPT)
+            if one.name != final:
+                self._disk.rename(one.name, final)
+            if not one.closed:
+                self.leftovers.append(final)
+            self._recent.remove(one)
+        kept = len(wanted)
+        if self._file is not None and self._kept_ns is None:
+            self._disk.touch(_named(self._name) + names.KEPT)
+            if self._name.endswith(ROLLING):
+                self._disk.rename(self._name, _named(self._name, OPEN))
+                self._name = _named(self._name, OPEN)
+            self._kept_ns = now_ns
+            kept += 1
+        return kept
+
+    def close(self) -> None:
+        """The end: seals what is open. Raises OSError."""
+        try:
+            if self._file is not None:
+                self._seal()
+            for one in self._recent:
+                if one.name.endswith(ROLLING) and self._entered:
+                    self._disk.remove(one.name)
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """After a fault: lets go of everything, and never raises."""
+        file, writer, self._file, self._writer = self._file, self._writer, None, None
+        if file is not None:
+            with contextlib.suppress(OSError):
+                self._disk.shorten(file, self._good)  # half a chunk is of no use
+            with contextlib.suppress(OSError):
+                self._disk.close(file)
+            if writer is None or not self._written:
+                with contextlib.suppress(OSError):
+                    self._disk.remove(self._name)
+            elif self._kept_ns is None:
+                self._recent.append(Recent(self._name, writer.end_ns, closed=False))
+        self._entered, self.leftovers = False, []
+        with contextlib.suppress(OSError):
+            self._disk.leave()
+
+    def enter(self, now_ns: int) -> None:
+        """Takes the folder, if it is not ours yet, and looks what a run before left
+        open: `leftovers`. What was rolling then is of the last minute, too: it may be
+        kept until it is older. Raises OSError."""
+        if self._entered:
+            return
+        self._disk.enter()
+        self._entered = True
+        known = {one.name for one in self._recent}
+        for text in sorted(text for text, _ in self._disk.entries()):
+            name = names.parse(text)
+            if name is None:
+                continue
+            if name.suffix == OPEN:
+                self.leftovers.append(text)
+            elif name.suffix == ROLLING and text not in known:
+                self._recent.append(Recent(text, now_ns, closed=False))
+
+    # --- one file ---
+
+    def _length_ns(self, start_ns: int) -> int:
+        """How long a file that began at `start_ns` is to be."""
+        length_ns = int(self._settings.segment_s * BILLION)
+        if self._rolling:
+            length_ns = ROLLING_NS
+        if self._kept_ns is not None:
+            length_ns = min(length_ns, self._kept_ns - start_ns)
+        return length_ns
+
+    def _start(self, now_ns: int) -> None:
+        assert self._about is not None  # `begin` comes first
+        self.enter(now_ns)
+        self._make_room()
+        suffix = ROLLING if self._rolling else OPEN
+        self._number = self._last_number() + 1
+        name = names.file_name(self._about.recording, self._number, suffix)
+        file = self._disk.create(name)
+        self._file, self._name, self._good, self._written = file, name, 0, False
+        self._kept_ns = None
+        about = msgspec.structs.replace(self._about, segment=self._number)
+        self._writer = Writer(self._catalogue, about)
+        self._disk.append(file, [self._writer.begin()])
+        self._good = self._writer.size
+
+    def _last_number(self) -> int:
+        """Whatever its suffix: two recordings may begin in one second."""
+        assert self._about is not None
+        recording, last = self._about.recording, self._number
+        for text, _ in self._disk.entries():
+            name = names.parse(text)
+            if name is not None and name.recording == recording:
+                last = max(last, name.number)
+        return last
+
+    def _seal(self) -> None:
+        writer, file = self._writer, self._file
+        assert writer is not None and file is not None
+        self._disk.append(file, [writer.end()])
+        self._disk.sync(file)
+        self._file = self._writer = None
+        self._disk.close(file)
+        name = self._name
+        if name.endswith(OPEN):
+            name = _named(name)
+            self._disk.rename(self._name, name)
+        if self._kept_ns is None:
+            self._recent.append(Recent(name, writer.end_ns))
+        self._forget_old(writer.end_ns)
+        if name.endswith(names.SEALED):
+            self._note_parked(name, writer.start_ns)
+
+    def _note_parked(self, name: str, start_ns: int) -> None:
+        """What cannot be noted counts as a drive."""
+        with contextlib.suppress(OSError):
+            if self.attended_ns + self.offset_ns < start_ns:
+                self._disk.touch(name + names.PARKED)
+            else:  # perhaps a file of that name was taken away, and its mark was not
+                self._disk.remove(name + names.PARKED)
+
+    def _forget_old(self, now_ns: int) -> None:
+        """Rolling files older than the minute go; of sealed ones only the names."""
+        left = []
+        for one in self._recent:
+            if one.end_ns >= now_ns - MINUTE_NS:
+                left.append(one)
+            elif one.name.endswith(ROLLING):
+                self._disk.remove(one.name)
+        self._recent = left
+
+    # --- room ---
+
+    def _look_for_room(self) -> None:
+        if self._ring.enough(self._good):
+            return
+        try:
+            self._make_room()
+        except NoRoom:
+            self._seal()  # what is written is whole
+            raise
+
+    def _make_room(self) -> None:
+        assert self._about is not None  # `begin` comes first
+        opened = (self._name, self._good) if self._file is not None else ("", 0)
+        recent = {one.name for one in self._recent}
+        self._ring.make_room(self._about.recording, opened, recent)

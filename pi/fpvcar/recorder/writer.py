@@ -1,0 +1,151 @@
+"""One file of a recording as bytes to append: head, chunks, summary. Pure.
+
+Written here and by no library. A minute of 2 Mbit/s and 185 messages a second, encoded,
+written and synced each second, costs per recorded second on one x86-64 core:
+
+    this 0.84 ms, 18 MB resident    mcap 1.80 ms, 21 MB    foxglove-sdk 0.87 ms, 30 MB
+
+foxglove-sdk is 54 MB of compiled Rust without a wheel for a Pi Zero W.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fpvcar.mcap import records
+from fpvcar.mcap.records import ChunkPlace, Counts
+from fpvcar.recordings import messages
+from fpvcar.recordings.topics import Topic
+
+LIBRARY = "fpvcar"
+COPIES_EVERY, COPIES = 10, 2
+"""The first two of ten chunks have schemas, channels and About in front: whatever
+chunk is damaged, the others can be read."""
+
+
+class Item(NamedTuple):
+    """A message on its way into a file. `key`: a file may well begin with it."""
+
+    number: int
+    log_ns: int
+    record: bytes
+    key: bool = False
+
+
+class Catalogue:
+    """The channels of a recording, the same in each of its files."""
+
+    def __init__(self, topics: Sequence[Topic]) -> None:
+        self.topics = tuple(topics)
+        self.numbers = {one.name: n for n, one in enumerate(self.topics, 1)}
+        self.schemas = b"".join(
+            records.schema(n, one.schema, one.schema_coding, one.schema_data)
+            for n, one in enumerate(self.topics, 1)
+        )
+        self.channels = b"".join(
+            records.channel(n, n, one.name, one.coding)
+            for n, one in enumerate(self.topics, 1)
+        )
+
+
+class Writer:
+    """One file. Every method returns what is to be appended to it, in this order:
+    begin, chunk, chunk, ..., end."""
+
+    def __init__(self, catalogue: Catalogue, about: messages.About) -> None:
+        self.size = 0
+        self.start_ns = self.end_ns = 0
+        """Times of the first and the last message; 0 before there is one."""
+        self._catalogue, self._about = catalogue, about
+        self._about_bytes = messages.encode(about)
+        self._counts = dict.fromkeys(catalogue.numbers.values(), 0)
+        self._places: list[ChunkPlace] = []
+        self._metadata = (0, 0)
+
+    def begin(self) -> bytes:
+        """Magic, header, metadata."""
+        about = self._about
+        head = records.MAGIC + records.header(f"{LIBRARY} {about.version}")
+        texts = {
+            "car": about.car, "version": about.version, "recording": about.recording,
+            "segment": str(about.segment), "utc_offset_ns": str(about.utc_offset_ns),
+            "profile": messages.encode_json(about.profile).decode(),
+        }  # fmt: skip
+        metadata = records.metadata(messages.METADATA, texts)
+        self._metadata = (len(head), len(metadata))
+        return self._appended(head + metadata)
+
+    def chunk(self, items: Sequence[Item]) -> list[bytes]:
+        """A chunk of at least one message, and its indexes, in parts.
+
+        Joined, so that CRC and card see one piece: 200 small ones cost more than the
+        copy.
+        """
+        front, items = self._front(items)
+        index: dict[int, list[int]] = {}
+        offset = len(front)
+        for number, log_ns, data, _ in items:
+            entries = index.get(number)
+            if entries is None:
+                entries = index[number] = []
+            entries.append(log_ns)
+            entries.append(offset)
+            offset += len(data)
+        times = [one.log_ns for one in items]
+        start_ns, end_ns = min(times), max(times)
+        body = b"".join([front, *(one.record for one in items)])
+        head = records.chunk_head(start_ns, end_ns, body)
+        at, length = self.size, len(head) + offset
+        index_at, indexes = self._indexes(index, at + length)
+        index_length = sum(map(len, indexes))
+        self._places.append(
+            ChunkPlace(at, length, start_ns, end_ns, index_at, index_length,
+                       offset, offset)
+        )  # fmt: skip
+        self.start_ns = min(self.start_ns or start_ns, start_ns)
+        self.end_ns = max(self.end_ns, end_ns)
+        self.size += length + index_length
+        return [head, body, *indexes]
+
+    def _indexes(
+        self, index: dict[int, list[int]], at: int
+    ) -> tuple[dict[int, int], list[bytes]]:
+        """The message indexes that stand `at`, and where each of them is."""
+        index_at, indexes = {}, []
+        for number, entries in index.items():
+            self._counts[number] += len(entries) // 2
+            index_at[number] = at
+            indexes.append(records.message_index(number, entries))
+            at += len(indexes[-1])
+        return index_at, indexes
+
+    def end(self) -> bytes:
+        """Data end, summary, footer."""
+        counts = Counts(
+            self._counts, len(self._catalogue.topics), len(self._places),
+            self.start_ns, self.end_ns,
+        )  # fmt: skip
+        ending = records.data_end()
+        groups = (
+            (records.SCHEMA, self._catalogue.schemas),
+            (records.CHANNEL, self._catalogue.channels),
+            (records.STATISTICS, records.statistics(counts)),
+            (records.CHUNK_INDEX, b"".join(map(records.chunk_index, self._places))),
+            (records.METADATA_INDEX,
+             records.metadata_index(*self._metadata, messages.METADATA)),
+        )  # fmt: skip
+        return self._appended(ending + records.summary(self.size + len(ending), groups))
+
+    def _front(self, items: Sequence[Item]) -> tuple[bytes, Sequence[Item]]:
+        """What stands before a chunk's messages, and those with About among them."""
+        if len(self._places) % COPIES_EVERY >= COPIES:
+            return b"", items
+        number, log_ns = self._catalogue.numbers[messages.ABOUT], items[0].log_ns
+        about = records.message(
+            number, self._counts[number], log_ns, log_ns, self._about_bytes
+        )
+        front = self._catalogue.schemas + self._catalogue.channels
+        return front, [Item(number, log_ns, about), *items]
+
+    def _appended(self, data: bytes) -> bytes:
+        self.size += len(data)
+        return data

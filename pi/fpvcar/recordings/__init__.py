@@ -1,0 +1,1 @@
+"""Reads recordings, on the car and anywhere else."""

@@ -1,0 +1,268 @@
+"""Recordings for other people's programs: a film, or tables.
+
+    files, in the order of their time -> film.frames -> remuxed as they are -> OUT.mp4
+                                      -> tables.row_of -> OUT/TOPIC.csv | .parquet
+
+One file after the other is open: a day has more of them than a process may open. OUT
+appears whole or not at all. What a file has lost is said, and the rest exported.
+"""
+
+import contextlib
+import importlib
+import itertools
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+from fpvcar.commands import log
+from fpvcar.recordings import library, reader, tables
+from fpvcar.recordings.mp4 import PAUSE_MOST_NS, ExportError, write_mp4
+from fpvcar.recordings.overview import glance
+from fpvcar.recordings.pictures import SECOND_NS
+from fpvcar.recordings.reader import ReadError, Recording
+from fpvcar.recordings.sheets import CsvSheet, ParquetSheet, write_tables
+
+OVERLAP_NS = SECOND_NS
+
+
+class File(NamedTuple):
+    """A recording that is not open yet. `size` in bytes; UTC of its first and its last
+    message; `recording`: of which it is a file, "" if that is not known."""
+
+    path: Path
+    size: int
+    start_ns: int
+    end_ns: int
+    recording: str
+
+
+class Input(NamedTuple):
+    """A recording that is open."""
+
+    path: Path
+    recording: Recording
+
+
+class Progress:
+    """A bar on a terminal, and nothing elsewhere. Time is an argument of `to`."""
+
+    WIDTH = 30
+
+    def __init__(self, stream: TextIO, whole: int, now_s: float) -> None:
+        self._stream, self._whole = stream, max(whole, 1)
+        self._began_s, self._said_s = now_s, -1.0
+        self._shown = stream.isatty()
+
+    def to(self, done: int, now_s: float) -> None:
+        """So much of the whole is done; drawn at most ten times a second."""
+        if not self._shown or now_s - self._said_s < 0.1 and done < self._whole:
+            return
+        self._said_s, share = now_s, min(done / self._whole, 1.0)
+        left_s = (now_s - self._began_s) * (1.0 / share - 1.0) if share else 0.0
+        bar = ("#" * round(share * self.WIDTH)).ljust(self.WIDTH, ".")
+        self._stream.write(f"\r  [{bar}] {share:4.0%}  {left_s:3.0f} s left ")
+        self._stream.flush()
+
+    def say(self, words: str) -> None:
+        """A line above the bar."""
+        self.end()
+        print(words, file=self._stream)
+
+    def end(self) -> None:
+        """Leaves the terminal's line as it was."""
+        if self._shown:
+            self._stream.write("\r" + " " * (self.WIDTH + 24) + "\r")
+            self._stream.flush()
+
+
+def in_order(paths: Sequence[Path], say: Callable[[str], None]) -> list[File]:
+    """The recordings in the order of their time; a folder stands for those in it. What
+    is in a folder and no recording - power went - is said and passed by.
+
+    Raises ReadError, OSError.
+    """
+    found: dict[Path, File] = {}
+    for given in paths:
+        for path in log.files([given]):
+            try:
+                seen = glance(path)
+            except ReadError as fault:
+                if path == given:
+                    raise
+                say(str(fault))
+                continue
+            name = seen.about.recording if seen.about else ""
+            found[path] = File(path, seen.size, seen.start_ns, seen.end_ns, name)
+    return sorted(found.values(), key=lambda one: one.start_ns)
+
+
+def one_by_one(
+    files: Iterable[File], say: Callable[[str], None]
+) -> Generator[Input, None, None]:
+    """Each recording in turn, open until the next one is asked for; `say` hears what
+    it has lost. Raises ReadError, OSError.
+    """
+    for one in files:
+        with reader.read(one.path) as recording:
+            for words in complaints(one.path, recording):
+                say(words)
+            yield Input(one.path, recording)
+
+
+def complaints(path: Path, recording: Recording) -> Iterator[str]:
+    """What is missing in a file."""
+    last = tables.utc_text(recording.end_ns)
+    if not recording.closed:
+        yield f"{path}: never closed; what is in it ends at {last}"
+    for one in recording.damage:
+        where = tables.utc_text(library.damaged_at_ns(recording, one))
+        yield f"{path}: {one.length} bytes are missing at {where} ({one.what})"
+
+
+@contextlib.contextmanager
+def published(out: Path, force: bool, folder: bool) -> Iterator[Path]:
+    """A place beside `out` to write to; it becomes `out` at the end, and only then.
+
+    Raises ExportError if `out` is there and `force` is not given.
+    """
+    if out.exists() and not force:
+        raise ExportError(f"{out} is there already: choose another name, or --force")
+    if not out.parent.is_dir():
+        raise ExportError(f"{out.parent} is no directory: make it first")
+    place = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    new = place / "new"
+    try:
+        if folder:
+            new.mkdir()
+        yield new
+        for one in [*new.iterdir(), new] if folder else [new]:
+            _sync(one)
+        _put(new, out, place / "old", force)
+        _sync(out.parent)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _put(new: Path, out: Path, old: Path, force: bool) -> None:
+    if force and out.exists():
+        os.rename(out, old)  # a directory cannot be replaced by another one
+    try:
+        if not new.is_dir():
+            try:
+                os.link(new, out)  # unlike rename it replaces nothing
+                return
+            except FileExistsError:
+                raise
+            except OSError:  # a disk without hard links
+                pass
+        if out.exists():
+            raise FileExistsError
+        os.rename(new, out)
+    except FileExistsError:
+        raise ExportError(
+            f"{out} has come meanwhile: nothing was replaced{_kept(out, old)}"
+        ) from None
+    except BaseException:  # Ctrl-C too: what was there stays
+        if out.exists():
+            _kept(out, old)
+        elif old.exists():
+            os.rename(old, out)
+        raise
+
+
+def _kept(out: Path, old: Path) -> str:
+    """Where what had been there is, since its place is taken; "" if nothing was."""
+    if not old.exists():
+        return ""
+    aside = Path(tempfile.mkdtemp(prefix=f"{out.name}-before-", dir=out.parent))
+    os.rename(old, aside / out.name)
+    return f"; what was there before is {aside / out.name}"
+
+
+def _sync(path: Path) -> None:
+    """To the card: a file, or a folder's names, but not what they stand for."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def one_film(files: Sequence[File]) -> None:
+    """Can these be one film? Before anything is written. Raises ExportError."""
+    with_times = [one for one in files if one.end_ns]
+    for before, after in itertools.pairwise(with_times):
+        pause_ns = after.start_ns - before.end_ns
+        names = f"{before.path.name} and {after.path.name}"
+        if pause_ns > PAUSE_MOST_NS:
+            hours = pause_ns / SECOND_NS / 3600
+            raise ExportError(
+                f"between {names} is a pause of {hours:.1f} h: export them to two films"
+            )
+        if pause_ns < -OVERLAP_NS and before.recording != after.recording:
+            raise ExportError(
+                f"{names} are two recordings of the same time, because the car's clock "
+                "was set back: export them to two films"
+            )
+
+
+def need(module: str, install: str, what: str) -> None:
+    """Raises ExportError with the next step where a library is missing."""
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        raise ExportError(f"{what} needs {module}: {install}") from None
+
+
+def run(kind: str, out: Path, paths: Sequence[Path], force: bool) -> int:
+    """`fpvcar export`; the exit status. Says on stderr what is missing."""
+    say = sys.stderr
+    try:
+        files = in_order(
+            paths, lambda words: print(f"fpvcar export: {words}", file=say)
+        )
+        if kind == "mp4":
+            one_film(files)
+        whole = sum(one.size for one in files)
+        progress = Progress(say, whole, time.monotonic())
+        inputs = one_by_one(
+            files, lambda words: progress.say(f"fpvcar export: {words}")
+        )
+        with published(out, force, kind != "mp4") as new, contextlib.closing(inputs):
+            try:
+                words = _write(
+                    kind, (one.recording for one in inputs), new,
+                    lambda done: progress.to(done, time.monotonic()),
+                )  # fmt: skip
+            finally:
+                progress.end()
+    except (ExportError, ReadError) as fault:
+        print(f"fpvcar export: {fault}", file=say)
+        return 1
+    print(f"{out}: {words}")
+    return 0
+
+
+def _write(
+    kind: str, recordings: Iterable[Recording], new: Path, tell: Callable[[int], None]
+) -> str:
+    """Raises ExportError, ReadError, OSError."""
+    if kind == "mp4":
+        need("av", "apt install python3-av, or pip install av", "--mp4")
+        film = write_mp4(recordings, new, tell)
+        if film is None:
+            raise ExportError("no picture was recorded in these files")
+        return f"{film.pictures:,} pictures, {film.seconds:.1f} s{film.left_out}"
+    if kind == "parquet":
+        need("pyarrow", "pip install pyarrow, or take --csv", "--parquet")
+    sheet = ParquetSheet if kind == "parquet" else CsvSheet
+    rows, unread = write_tables(recordings, new, sheet, tell)
+    if not rows:
+        raise ExportError("there is nothing in these files that makes a table")
+    left_out = f"; {unread} messages could not be read" if unread else ""
+    return f"{len(rows)} tables, {sum(rows.values()):,} rows{left_out}"

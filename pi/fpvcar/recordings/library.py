@@ -1,0 +1,295 @@
+"""Which recordings are there, in brief: what the list of the recordings page shows.
+
+Of a closed file its two ends are read, and the chunks with marks in them; of one that
+is being written its first chunk; only one that was never closed is read whole, once.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from fpvcar.mcap import parsing, records
+from fpvcar.mcap.chunks import CHUNK_MOST, FileSource, Source, good_chunk, inner_records
+from fpvcar.mcap.parsing import Damaged
+from fpvcar.mcap.tail import Tail, tail_of
+from fpvcar.mcap.walk import Damage, Found, Walk
+from fpvcar.recordings import messages, names, reader
+from fpvcar.recordings.overview import glance
+from fpvcar.recordings.pictures import SECOND_NS, Frame
+from fpvcar.recordings.reader import ReadError, Recording
+from fpvcar.video import h264
+
+WRITING_S = 10.0
+"""A file that was written to so lately is still being written."""
+KEPT_MAX = 10_000
+FIRST_CHUNKS = 16
+"""Chunks in which a key frame is looked for; one is a second at most."""
+
+
+class Mark(Struct, frozen=True):
+    """Somebody wanted to find this again. `t` is s from the file's start."""
+
+    t: float
+    text: str
+
+
+class Entry(Struct, frozen=True):
+    """One file. state: "closed", "open" (being written) or "damaged": then `lost` says
+    what is wrong, in words."""
+
+    name: str
+    start_ms: float
+    seconds: float
+    bytes: int
+    state: str
+    lost: str = ""
+    marks: tuple[Mark, ...] = ()
+    pictures: int = 0
+
+
+def files_in(directory: Path) -> list[Path]:
+    """The recordings of a directory. No link counts: it could lead out of it.
+
+    Raises OSError, but for a directory that was not made yet: nothing was recorded.
+    """
+    with contextlib.suppress(FileNotFoundError), os.scandir(directory) as listing:
+        return sorted(directory / one.name for one in listing if _is_recording(one))
+    return []
+
+
+def _is_recording(one: "os.DirEntry[str]") -> bool:
+    try:
+        one.name.encode()  # what is not UTF-8 cannot be told to a page
+        return one.name.endswith((names.SEALED, names.OPEN)) and one.is_file(
+            follow_symlinks=False
+        )
+    except (UnicodeEncodeError, OSError):
+        return False
+
+
+class _Stamp(NamedTuple):
+    size: int
+    changed_ns: int
+
+
+class Library:
+    """The recordings that `files()` names. Blocks: call it from a thread."""
+
+    def __init__(
+        self, files: Callable[[], Iterable[Path]],
+        clock_s: Callable[[], float] = time.time,
+        rest: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        """`rest` is called before each file that is looked into."""
+        self._files, self._clock_s, self._rest = files, clock_s, rest
+        self._kept: dict[Path, tuple[_Stamp, Entry]] = {}
+
+    def path(self, name: str) -> Path | None:
+        """The recording of that name. No other file can be asked for.
+
+        One that was sealed a moment ago still answers to the name it had before.
+        """
+        found = {path.name: path for path in self._files()}
+        before = name.removesuffix(names.OPEN) + names.SEALED
+        return found.get(name) or found.get(before)
+
+    def writing(self, path: Path) -> bool:
+        """Is it still being written?"""
+        try:
+            changed_s = path.stat().st_mtime
+        except OSError:
+            return False
+        is_open = path.name.endswith(names.OPEN)
+        return is_open and self._clock_s() - changed_s < WRITING_S
+
+    def entries(self) -> list[Entry]:
+        """All of them, in the order of their names."""
+        return [entry for path in self._files() if (entry := self._entry(path))]
+
+    def _entry(self, path: Path) -> Entry | None:
+        stamp = _Stamp(0, 0)
+        try:
+            about = path.stat()
+            stamp = _Stamp(about.st_size, about.st_mtime_ns)
+            if self.writing(path):
+                return _open_entry(path, stamp)
+            kept = self._kept.get(path)
+            if kept is None or kept[0] != stamp:
+                self._rest()
+                if len(self._kept) >= KEPT_MAX:
+                    self._kept.clear()
+                kept = self._kept[path] = stamp, entry_of(path)
+            return kept[1]
+        except FileNotFoundError:  # the ring took it, or it was closed this moment
+            return None
+        except (OSError, ReadError, Damaged) as fault:
+            began_ms = stamp.changed_ns / 1e6
+            return Entry(path.name, began_ms, 0.0, stamp.size, "damaged", str(fault))
+
+
+def entry_of(path: Path) -> Entry:
+    """A file that is not written to any more. Raises ReadError, Damaged, OSError."""
+    source = FileSource(path)
+    try:
+        tail = tail_of(source)
+        if tail is None:
+            return _unclosed_entry(path)
+        brief = glance(path)
+        marks = _marks(_recorded_marks(source, tail), brief.start_ns)
+    finally:
+        source.close()
+    return Entry(
+        path.name, brief.start_ns / 1e6, (brief.end_ns - brief.start_ns) / SECOND_NS,
+        brief.size, "closed", "", marks, brief.counts.get(messages.CAMERA, 0),
+    )  # fmt: skip
+
+
+def _unclosed_entry(path: Path) -> Entry:
+    with reader.read(path) as found:
+        marks = _marks(
+            ((one.log_ns, one.data) for one in found.messages({messages.MARK})),
+            found.start_ns,
+        )
+        return Entry(
+            path.name, found.start_ns / 1e6,
+            (found.end_ns - found.start_ns) / SECOND_NS, found.size, "damaged",
+            "; ".join(missing(found)), marks, found.counts[messages.CAMERA],
+        )  # fmt: skip
+
+
+def _open_entry(path: Path, stamp: _Stamp) -> Entry:
+    """Its beginning, and when it was written to last."""
+    source, start_ns = FileSource(path), stamp.changed_ns
+    try:
+        for step in Walk(source, source.size).steps():
+            if not isinstance(step, Damage) and step.opcode == records.CHUNK:
+                start_ns = parsing.take_chunk(step.body).start_ns
+                break
+    finally:
+        source.close()
+    seconds = max(0.0, (stamp.changed_ns - start_ns) / SECOND_NS)
+    return Entry(path.name, start_ns / 1e6, seconds, stamp.size, "open", pictures=1)
+
+
+def first_picture(path: Path) -> Frame | None:
+    """The first key frame of a file, for a list: no more is read than up to there.
+
+    None if none comes within FIRST_CHUNKS. Raises OSError.
+    """
+    source, number, chunks = FileSource(path), None, 0
+    try:
+        for step in Walk(source, source.size).steps():
+            if isinstance(step, Damage):
+                continue
+            chunks += step.opcode == records.CHUNK
+            if chunks > FIRST_CHUNKS:
+                break
+            for opcode, body in _inside(step):
+                if opcode == records.CHANNEL:
+                    channel = parsing.take_channel(body)
+                    number = (
+                        channel.number if channel.topic == messages.CAMERA else number
+                    )
+                elif opcode == records.MESSAGE and _channel_of(body) == number:
+                    frame = _key_frame(body)
+                    if frame is not None:
+                        return frame
+    finally:
+        source.close()
+    return None
+
+
+def _inside(found: Found) -> Iterable[tuple[int, bytes | memoryview]]:
+    if found.opcode == records.CHUNK:
+        return inner_records(found.inner)
+    return [(found.opcode, found.body)]
+
+
+def _channel_of(message: bytes | memoryview) -> int:
+    return int.from_bytes(message[:2], "little")
+
+
+def _key_frame(message: bytes | memoryview) -> Frame | None:
+    try:
+        picture = messages.decode(
+            messages.CAMERA, bytes(message[records.MESSAGE_FIXED :])
+        )
+    except messages.FormatError:
+        return None
+    if not isinstance(picture, messages.Picture) or not h264.is_key(picture.unit):
+        return None
+    return Frame(picture.capture_ns, True, picture.unit)
+
+
+def missing(recording: Recording) -> list[str]:
+    """What a file has lost, in words."""
+    words = []
+    if not recording.closed:
+        words.append("never closed")
+    for one in recording.damage:
+        words.append(f"{one.length} bytes at {one.at} are damaged ({one.what})")
+    return words
+
+
+def damaged_at_ns(recording: Recording, damage: Damage) -> int:
+    """UTC of the last good message before a damaged place; the start if none is."""
+    before = (span.end_ns for span in recording.chunks if span.at < damage.at)
+    return max(before, default=recording.start_ns)
+
+
+def _marks(found: Iterable[tuple[int, bytes]], start_ns: int) -> tuple[Mark, ...]:
+    marks = []
+    for log_ns, data in found:
+        try:
+            event = messages.decode(messages.MARK, data)
+        except messages.FormatError:
+            continue
+        if isinstance(event, messages.Event):
+            marks.append(Mark((log_ns - start_ns) / SECOND_NS, event.text))
+    return tuple(marks)
+
+
+def _recorded_marks(source: Source, tail: Tail) -> Iterable[tuple[int, bytes]]:
+    """(log_ns, data) of the messages on /mark, by the summary's index of chunks.
+
+    Raises Damaged, OSError.
+    """
+    channels = [
+        parsing.take_channel(body)
+        for opcode, body in tail.records
+        if opcode == records.CHANNEL
+    ]
+    number = next((one.number for one in channels if one.topic == messages.MARK), None)
+    for opcode, body in tail.records:
+        if opcode != records.CHUNK_INDEX or number is None:
+            continue
+        of = parsing.Fields(body)
+        of.take(16)
+        at, length = of.number(8), of.number(8)
+        if number in _indexed(of) and length <= CHUNK_MOST:
+            yield from _messages(source.read(at, length), number)
+
+
+def _indexed(of: parsing.Fields) -> set[int]:
+    """The channels that have messages in a chunk."""
+    inner, found = parsing.Fields(of.take(of.number(4))), set()
+    while inner.left:
+        found.add(inner.number(2))
+        inner.take(8)
+    return found
+
+
+def _messages(chunk: bytes, number: int) -> Iterable[tuple[int, bytes]]:
+    try:
+        inner = good_chunk(chunk[records.HEAD.size :])
+    except Damaged:
+        return
+    for opcode, body in inner_records(inner):
+        if opcode == records.MESSAGE and _channel_of(body) == number:
+            log_ns = int.from_bytes(body[6:14], "little")
+            yield log_ns, bytes(body[records.MESSAGE_FIXED :])

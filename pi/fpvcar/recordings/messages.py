@@ -1,0 +1,309 @@
+"""What a recording says: its topics, and their messages to and from bytes. Pure.
+
+    topic          message                     when
+    /recording     About                       again and again: it survives damage
+    /camera        Picture (CompressedVideo)   every access unit, as the camera gave it
+    /range/NAME    Reading                     every measurement; every change of state
+    /battery       Battery                     every measurement
+    /wish          WishIn                      every `drive` of a browser
+    /step          Step                        every run of the gate
+    /driver        Turn                        who sits down at the wheel and leaves it
+    /lights        Lights                      every change, also of a blinking one
+    /buttons       Buttons                     every change of what is lit and played
+    /health        Health                      once a second
+    /latency       Latency                     every `report` of a page
+    /event         Event (foxglove.Log)        stops and their reasons, who records
+    /mark          Event (foxglove.Log)        what somebody wanted to find again
+
+Protobuf topics have Foxglove's well-known schemas; the others are JSON with a JSON
+Schema. Floats come back bit for bit: they are written as the shortest decimals that do.
+
+Times are UTC in ns: `log_ns` when the car knew of it, `publish_ns` when it was so (a
+picture's capture, a range's echo). Both are CLOCK_MONOTONIC plus an offset that is
+fixed when a recording begins, so no clock that is set moves one before another.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from fpvcar import config
+from fpvcar.config import profiles
+from fpvcar.drive import gate, guard, mixing
+from fpvcar.mcap import protobuf
+from fpvcar.wire import down
+
+ABOUT, CAMERA, BATTERY, WISH, STEP = (
+    "/recording", "/camera", "/battery", "/wish", "/step"
+)  # fmt: skip
+DRIVER, LIGHTS, BUTTONS, HEALTH, LATENCY = (
+    "/driver", "/lights", "/buttons", "/health", "/latency"
+)  # fmt: skip
+EVENT, MARK = "/event", "/mark"
+RANGE = "/range/"
+"""With the sensor's name behind it."""
+METADATA = "fpvcar"
+"""Name of the file's metadata record: car, version, recording, utc_offset_ns, profile.
+It says what /recording says, to tools that do not know that topic."""
+VIDEO_CODING, FRAME_ID = "h264", "camera"
+
+
+class FormatError(ValueError):
+    """A message that is not what its topic carries; the text says what is wrong."""
+
+
+class About(Struct, frozen=True):
+    """What was recorded. `profile` is the whole profile, as profiles.parse takes it.
+
+    utc = monotonic + utc_offset_ns, in this recording.
+    """
+
+    car: str
+    version: str
+    recording: str
+    segment: int
+    utc_offset_ns: int
+    profile: dict[str, Any]
+
+    def parsed(self) -> config.Profile:
+        """The profile, with the limits of then. Raises config.ConfigError."""
+        return profiles.parse(self.profile)
+
+
+class Picture(NamedTuple):
+    """One access unit, Annex B; a key frame has its parameter sets in front."""
+
+    capture_ns: int
+    unit: bytes
+    coding: str = VIDEO_CODING
+    frame_id: str = FRAME_ID
+
+
+class Event(NamedTuple):
+    """A line of the log: `name` is the part that says it ("gate", "mark", ...)."""
+
+    time_ns: int
+    level: int
+    text: str
+    name: str
+
+
+INFO, WARNING, ERROR = 2, 3, 4
+"""Levels of foxglove.Log."""
+GATE, SEAT, RECORDER = "gate", "seat", "recorder"
+"""Names of events: stops and starts, who drives, what was lost. Of a mark: by whom."""
+
+
+class Reading(Struct, frozen=True):
+    """One range sensor. `range_m` is None for "no target" and where `state` is not
+    "ok" but says in words what is wrong."""
+
+    bearing_deg: float
+    range_m: float | None
+    state: str = "ok"
+
+
+class WishIn(Struct, frozen=True):
+    """A `drive` as it came. `verdict`: "fresh", "stale", "old" or "not at the wheel";
+    only a fresh one moves anything. `t` is the browser's clock in ms."""
+
+    seq: int
+    t: float
+    throttle: float
+    steer: float
+    name: str
+    verdict: str = "fresh"
+
+
+class Wish(Struct, frozen=True):
+    """gate.Wish; `received_s` None is -inf: it is never fresh."""
+
+    throttle: float
+    steer: float
+    received_s: float | None
+
+
+class Step(Struct, frozen=True, omit_defaults=True):
+    """One run of the gate: all that it consumed, then what came of it.
+
+    `ranges` are those that the guard saw (none where it is off), `free` what the gate
+    heard of it: [ahead, back], all free unless `guard_mode` is "limit". `slew` is what
+    mixing remembered: [drive, steer, at_s]. With these each step can be run again by
+    itself; the guard needs six samples of a sensor first.
+    """
+
+    now_ns: int
+    limit: float
+    latches: gate.Latches
+    slew: mixing.Slew
+    throttle: float
+    steer: float
+    reason: str
+    after: gate.Latches
+    duties: tuple[float, ...]
+    wish: Wish | None = None
+    picture_age_s: float | None = None
+    fault: gate.Cause | None = None
+    volts: float | None = None
+    free: guard.Free = guard.Free()
+    ranges: tuple[down.Range, ...] = ()
+    guard_mode: str = "off"
+
+    def wished(self) -> gate.Wish | None:
+        """The wish, as gate.decide takes it."""
+        if self.wish is None:
+            return None
+        received_s = self.wish.received_s
+        return gate.Wish(
+            self.wish.throttle, self.wish.steer,
+            -math.inf if received_s is None else received_s,
+        )  # fmt: skip
+
+    def world(self) -> gate.World:
+        """The world, as gate.decide takes it."""
+        return gate.World(self.picture_age_s, self.fault, self.limit, self.free)
+
+    def decision(self) -> tuple[float, float, str, gate.Latches]:
+        """What gate.decide said: throttle, steer, reason, latches."""
+        return (self.throttle, self.steer, self.reason, self.after)
+
+
+def wish_of(wish: gate.Wish | None) -> Wish | None:
+    """The gate's wish, for a Step."""
+    if wish is None:
+        return None
+    finite = math.isfinite(wish.received_s)
+    return Wish(wish.throttle, wish.steer, wish.received_s if finite else None)
+
+
+class Turn(Struct, frozen=True):
+    """Somebody sat down at the wheel, or (`name` None) nobody holds it now."""
+
+    name: str | None
+    why: str = ""
+
+
+class Lights(Struct, frozen=True):
+    """Which lights are lit; of the indicators: this moment."""
+
+    head: bool
+    reversing: bool = False
+    left: bool = False
+    right: bool = False
+
+
+class Buttons(Struct, frozen=True):
+    """Which buttons are lit, by name, and what is played: buttons.View."""
+
+    lit: tuple[str, ...] = ()
+    mode: str = "free"
+    length: int = 0
+    done: int = 0
+    best: int = 0
+
+
+class Health(Struct, frozen=True):
+    """How the parts are, in their words ("ok"), and figures by name."""
+
+    camera: str
+    wheels: str
+    board: str
+    viewers: int = 0
+    figures: dict[str, float] = {}
+    faults: tuple[str, ...] = ()
+
+
+def health_of(
+    camera: str, wheels: str, board: str, viewers: int, computer: down.Health
+) -> Health:
+    """The parts' words, and what is known of the computer as figures by name."""
+    figures = {
+        name: float(value)
+        for name, value in msgspec.structs.asdict(computer).items()
+        if isinstance(value, int | float)
+    }
+    return Health(camera, wheels, board, viewers, figures, computer.faults)
+
+
+class Latency(Struct, frozen=True):
+    """What a page measured over the last second: ms, pictures a second."""
+
+    name: str
+    drives: bool
+    path: str
+    picture_ms: float | None = None
+    link_ms: float | None = None
+    fps: float = 0.0
+    dropped: int = 0
+
+
+JSON_KINDS: dict[str, type[Struct]] = {
+    ABOUT: About, BATTERY: down.Battery, WISH: WishIn, STEP: Step, DRIVER: Turn,
+    LIGHTS: Lights, BUTTONS: Buttons, HEALTH: Health, LATENCY: Latency,
+}  # fmt: skip
+_decoders: dict[str, msgspec.json.Decoder[Any]] = {
+    topic: msgspec.json.Decoder(kind) for topic, kind in JSON_KINDS.items()
+}
+_reading_decoder = msgspec.json.Decoder(Reading)
+_encoder = msgspec.json.Encoder()
+
+Message = (
+    About | Picture | Event | Reading | down.Battery | WishIn | Step | Turn | Lights
+    | Buttons | Health | Latency
+)  # fmt: skip
+
+
+def encode(message: Message) -> bytes:
+    """The bytes of any message. A float that is not finite becomes null."""
+    if isinstance(message, Picture):
+        return protobuf.video(
+            message.capture_ns, message.frame_id, message.unit, message.coding
+        )
+    if isinstance(message, Event):
+        return protobuf.log(message.time_ns, message.level, message.text, message.name)
+    return _encoder.encode(message)
+
+
+def encode_json(value: object) -> bytes:
+    """Anything of ours as JSON."""
+    return _encoder.encode(value)
+
+
+def decode(topic: str, data: bytes) -> Message:
+    """A message of one of our topics. Raises FormatError."""
+    try:
+        if topic == CAMERA:
+            return _picture(data)
+        if topic in (EVENT, MARK):
+            return _event(data)
+        decoder = _reading_decoder if topic.startswith(RANGE) else _decoders.get(topic)
+        if decoder is None:
+            raise FormatError(f"unknown topic {topic!r}")
+        message: Message = decoder.decode(data)
+        return message
+    except (msgspec.DecodeError, UnicodeError, protobuf.ProtobufError) as fault:
+        raise FormatError(f"{topic}: {fault}") from None
+
+
+def _picture(data: bytes) -> Picture:
+    found = dict(protobuf.fields(data))
+    unit = found.get(3, b"")
+    if isinstance(unit, int):
+        raise protobuf.ProtobufError("a number where a picture was expected")
+    return Picture(
+        protobuf.take_timestamp(found.get(1, b"")), unit,
+        protobuf.take_text(found.get(4, b"")), protobuf.take_text(found.get(2, b"")),
+    )  # fmt: skip
+
+
+def _event(data: bytes) -> Event:
+    found = dict(protobuf.fields(data))
+    level = found.get(2, 0)
+    if isinstance(level, bytes):
+        raise protobuf.ProtobufError("bytes where a level was expected")
+    return Event(
+        protobuf.take_timestamp(found.get(1, b"")), level,
+        protobuf.take_text(found.get(3, b"")), protobuf.take_text(found.get(4, b"")),
+    )  # fmt: skip

@@ -1,0 +1,83 @@
+"""The pictures of a recording, as a decoder can take them. See format.CAMERA.
+
+It begins with a key frame; behind a hole - a damaged chunk, units that the recorder had
+to drop - it goes on with the next one.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from fpvcar.recordings import messages
+from fpvcar.recordings.reader import EVER_NS, ReadError, Recording
+from fpvcar.video import h264
+
+SECOND_NS = 1_000_000_000
+LEAD_NS = 2 * SECOND_NS
+"""The last key frame is hardly further back: a camera sends one a second."""
+LATE_NS = SECOND_NS // 2
+"""So much later than it was captured a unit may have been recorded."""
+MEGA = 1024 * 1024
+STRETCH_MOST = 32 * MEGA
+"""Bytes of pictures that are held at once: four times 30 s at 2 Mbit/s."""
+
+
+class Frame(NamedTuple):
+    """One access unit, Annex B. `capture_ns` is UTC."""
+
+    capture_ns: int
+    key: bool
+    unit: bytes
+
+
+def frames(
+    recording: Recording, start_ns: int = 0, end_ns: int = EVER_NS
+) -> Iterator[Frame]:
+    """What can be decoded of what was recorded in this time. Raises OSError."""
+    waiting, last = True, None
+    for message in recording.messages({messages.CAMERA}, start_ns, end_ns):
+        if last is not None and message.sequence > last + 1:
+            waiting = True
+        last = message.sequence
+        try:
+            picture = messages.decode(messages.CAMERA, message.data)
+        except messages.FormatError:
+            waiting = True
+            continue
+        if not isinstance(picture, messages.Picture) or picture.coding != "h264":
+            continue
+        key = h264.is_key(picture.unit)
+        waiting = waiting and not key
+        if not waiting:
+            yield Frame(picture.capture_ns or message.log_ns, key, picture.unit)
+
+
+def stretch(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:
+    """Pictures captured from `start_ns` to before `end_ns`, and in front of them what
+    leads up to them: from the last key frame that is not later than `start_ns`.
+
+    Raises OSError, and ReadError where that is too much.
+    """
+    found: list[Frame] = []
+    for from_ns in (max(0, start_ns - LEAD_NS), 0):
+        some = frames(recording, from_ns, end_ns + LATE_NS)
+        found = _leading_up(some, start_ns, end_ns)
+        if from_ns <= recording.start_ns or found and found[0].capture_ns <= start_ns:
+            break
+    return found
+
+
+def _leading_up(some: Iterable[Frame], start_ns: int, end_ns: int) -> list[Frame]:
+    found, size = list[Frame](), 0
+    for frame in some:
+        if frame.capture_ns >= end_ns:
+            continue
+        if frame.key and frame.capture_ns <= start_ns:
+            found, size = [], 0
+        found.append(frame)
+        size += len(frame.unit)
+        if size > STRETCH_MOST:
+            raise ReadError(
+                f"more than {STRETCH_MOST // MEGA} MB of pictures at once: "
+                "ask for fewer seconds, or export the film"
+            )
+    return found

@@ -1,0 +1,151 @@
+"""Courses for plots: what was measured in a file, few enough points for a page. Pure.
+
+Of each stretch of time the least and the greatest value are kept, so that no spike
+is lost however long the drive was.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from fpvcar.recordings import messages
+from fpvcar.recordings.library import Mark, damaged_at_ns
+from fpvcar.recordings.pictures import SECOND_NS
+from fpvcar.recordings.reader import Recording
+from fpvcar.wire import down
+
+POINTS = 600
+
+
+class Series(Struct, frozen=True):
+    """One line. `t` is s from the file's start; a value of None breaks the line."""
+
+    group: str
+    name: str
+    unit: str
+    t: list[float]
+    v: list[float | None]
+
+
+class Change(Struct, frozen=True):
+    """From here on the gate's reason was this."""
+
+    t: float
+    reason: str
+
+
+class Gap(Struct, frozen=True):
+    """Something is missing here."""
+
+    t: float
+    words: str
+
+
+class Table(Struct, frozen=True):
+    """All that is plotted of one file."""
+
+    start_ms: float
+    seconds: float
+    series: list[Series]
+    reasons: list[Change]
+    marks: list[Mark]
+    gaps: list[Gap]
+
+
+class Line(NamedTuple):
+    """Which line a value belongs to."""
+
+    group: str
+    name: str
+    unit: str
+
+
+Value = tuple[Line, float | None]
+
+
+def values(topic: str, message: messages.Message) -> Iterator[Value]:
+    """What a message says that can be plotted."""
+    if isinstance(message, messages.Reading):
+        name = topic.removeprefix(messages.RANGE)
+        yield Line("range", name, "m"), message.range_m
+    elif isinstance(message, down.Battery):
+        heard = message.state == "ok"  # else these are the last that were
+        yield Line("battery", "volts", "V"), message.volts if heard else None
+        yield Line("current", "amps", "A"), message.amps if heard else None
+    elif isinstance(message, messages.Step):
+        wish = message.wish
+        yield Line("setpoint", "throttle wished", ""), wish.throttle if wish else None
+        yield Line("setpoint", "throttle", ""), message.throttle
+        yield Line("setpoint", "steer", ""), message.steer
+        for name, duty in zip(("drive", "steer"), message.duties, strict=False):
+            yield Line("duty", name, ""), duty
+    elif isinstance(message, messages.Latency) and message.drives:
+        yield Line("latency", "picture", "ms"), message.picture_ms
+        yield Line("latency", "link", "ms"), message.link_ms
+
+
+def thinned(
+    points: Iterable[tuple[float, float | None]], seconds: float, most: int
+) -> tuple[list[float], list[float | None]]:
+    """At most some `most` points: of each stretch the least and the greatest value."""
+    kept = list(points)
+    if len(kept) > most:
+        kept = _thin(kept, max(seconds, 1e-9) / max(1, most // 2))
+    times = [round(t, 3) for t, _ in kept]  # what a plot can show
+    return times, [None if v is None else round(v, 4) for _, v in kept]
+
+
+def _thin(
+    points: list[tuple[float, float | None]], step_s: float
+) -> list[tuple[float, float | None]]:
+    kept: list[tuple[float, float | None]] = []
+    stretch: list[tuple[float, float | None]] = []
+    for point in points:
+        if stretch and int(point[0] / step_s) != int(stretch[0][0] / step_s):
+            kept += _extremes(stretch)
+            stretch = []
+        stretch.append(point)
+    return kept + _extremes(stretch)
+
+
+def _extremes(
+    stretch: list[tuple[float, float | None]],
+) -> list[tuple[float, float | None]]:
+    known = [(v, t) for t, v in stretch if v is not None]
+    if not known:
+        return stretch[:1]
+    found = sorted({min(known)[::-1], max(known)[::-1]})
+    # Where the line ends it ends here, too.
+    return [*found, stretch[-1]] if stretch[-1][1] is None else [*found]
+
+
+def table(recording: Recording, most: int = POINTS) -> Table:
+    """All that is plotted of one file. Raises OSError."""
+    start_ns, lines = recording.start_ns, dict[Line, list[tuple[float, float | None]]]()
+    seconds = (recording.end_ns - start_ns) / SECOND_NS
+    reasons: list[Change] = []
+    marks: list[Mark] = []
+    wanted = set(recording.counts) - {messages.CAMERA, messages.WISH, messages.ABOUT}
+    for one in recording.messages(wanted):
+        t = (one.log_ns - start_ns) / SECOND_NS
+        try:
+            message = messages.decode(one.topic, one.data)
+        except messages.FormatError:  # a stranger's topic, or a newer car's
+            continue
+        for line, value in values(one.topic, message):
+            lines.setdefault(line, []).append((t, value))
+        if isinstance(message, messages.Step):
+            if not reasons or reasons[-1].reason != message.reason:
+                reasons.append(Change(t, message.reason))
+        elif isinstance(message, messages.Event) and one.topic == messages.MARK:
+            marks.append(Mark(t, message.text))
+    series = [
+        Series(*line, *thinned(points, seconds, most)) for line, points in lines.items()
+    ]
+    gaps = [
+        Gap((damaged_at_ns(recording, one) - start_ns) / SECOND_NS,
+            f"{one.length} bytes are missing ({one.what})")
+        for one in recording.damage
+    ]  # fmt: skip
+    return Table(start_ns / 1e6, seconds, series, reasons, marks, gaps)

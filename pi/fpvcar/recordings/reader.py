@@ -1,0 +1,293 @@
+"""Reads a recording whatever happened to it: never closed, cut, flipped bytes.
+
+    file -> walk: record by record; at a bad one the next good chunk is looked for
+         -> Recording: channels, spans of good chunks, what is damaged
+         -> messages() -> format.decode
+
+A chunk counts if its CRC holds and its records fill it; then all of it does, else
+nothing. A file that is being written is read up to where it ends now. The mcap library
+does none of this: it refuses what was never closed and ends at the first bad chunk.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from fpvcar.mcap import parsing, records
+from fpvcar.mcap.chunks import (
+    FileSource,
+    RestingSource,
+    Source,
+    good_chunk,
+    inner_records,
+)
+from fpvcar.mcap.parsing import Damaged
+from fpvcar.mcap.tail import DataCrc, about_of, data_crc, tail_of
+from fpvcar.mcap.walk import Damage, Found, Walk
+from fpvcar.recordings import messages as format
+
+EVER_NS = 2**64 - 1
+_HEAD = records.HEAD
+
+
+class ReadError(ValueError):
+    """A file that is no recording at all; the text says what it is."""
+
+
+class Message(NamedTuple):
+    """One message as it stands in the file; `format.decode(topic, data)` says more."""
+
+    topic: str
+    log_ns: int
+    publish_ns: int
+    sequence: int
+    data: bytes
+
+
+class Span(NamedTuple):
+    """A good chunk: where its record is, the times of its messages, how many."""
+
+    at: int
+    length: int
+    start_ns: int
+    end_ns: int
+    messages: int
+
+
+class Recording:
+    """One file. Making it reads it once; `messages` reads what is wanted of it again.
+
+    Raises ReadError for what is no MCAP at all, OSError for what cannot be read.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.channels: dict[int, parsing.Channel] = {}
+        self.schemas: dict[int, parsing.Schema] = {}
+        self.chunks: list[Span] = []
+        self.damage: list[Damage] = []
+        self.counts: Counter[str] = Counter()
+        """Messages by topic."""
+        self.about: format.About | None = None
+        self.closed = False
+        """Was it closed: are summary and footer there, and do they hold?"""
+        self.size = source.size
+        self.tail: list[tuple[int, bytes]] = []
+        """The records of the summary, (opcode, body)."""
+        self.metadata: dict[str, str] = {}
+        """What the metadata record says; no CRC covers it."""
+        self.without_crc = 0
+        """Chunks that have none."""
+        self._source = source
+        self._by_number: Counter[int] = Counter()
+        self._loose: list[tuple[int, int]] = []
+        """Where messages without a chunk are, in files of others."""
+        self._read_tail()
+        self._scan()
+
+    def __enter__(self) -> "Recording":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._source.close()
+
+    @property
+    def start_ns(self) -> int:
+        """UTC of the first message; 0 without one."""
+        return min((one.start_ns for one in self.chunks if one.messages), default=0)
+
+    @property
+    def end_ns(self) -> int:
+        """UTC of the last message; 0 without one."""
+        return max((one.end_ns for one in self.chunks), default=0)
+
+    @property
+    def whole(self) -> bool:
+        """Closed, and nothing in it is damaged."""
+        return self.closed and not self.damage
+
+    def messages(
+        self, topics: Collection[str] | None = None, start_ns: int = 0,
+        end_ns: int = EVER_NS,
+    ) -> Iterator[Message]:  # fmt: skip
+        """All messages of these topics (None: all) in this time, as they stand there.
+
+        That is in the order in which they were recorded. Raises OSError.
+        """
+        wanted = {
+            number: channel.topic
+            for number, channel in self.channels.items()
+            if topics is None or channel.topic in topics
+        }
+        for span in self.chunks:
+            if span.end_ns >= start_ns and span.start_ns <= end_ns:
+                for one in self._chunk(span):
+                    message = _message(one, wanted)
+                    if message and start_ns <= message.log_ns <= end_ns:
+                        yield message
+        for at, length in self._loose:
+            body = self._source.read(at + _HEAD.size, length - _HEAD.size)
+            message = _message(memoryview(body), wanted)
+            if message and start_ns <= message.log_ns <= end_ns:
+                yield message
+
+    def chunk_bytes(self, span: Span) -> bytes:
+        """A good chunk's whole record, as it stands there. Raises OSError."""
+        return self._source.read(span.at, span.length)
+
+    def data_crc(self) -> DataCrc | None:
+        """Of a closed file: the CRC of all before its data end. Raises OSError."""
+        return data_crc(self._source, self._end)
+
+    def _chunk(self, span: Span) -> Iterator[memoryview]:
+        """The bodies of a chunk's messages."""
+        try:
+            inner = good_chunk(self.chunk_bytes(span)[_HEAD.size :])
+        except Damaged:  # it held when we came by
+            return
+        for opcode, body in inner_records(inner):
+            if opcode == records.MESSAGE:
+                yield body
+
+    # --- the first reading ---
+
+    def _read_tail(self) -> None:
+        """The summary, if it is there and holds."""
+        tail = tail_of(self._source)
+        self._end = self.size
+        if tail is None:
+            return
+        self.closed, self._end = True, tail.data_end
+        self.tail = tail.records
+        for opcode, body in self.tail:
+            self._note(opcode, body)
+
+    def walk(self) -> Iterator[Found | Damage]:
+        """Every record before the summary, and what cannot be used. Raises OSError."""
+        return Walk(self._source, self._end).steps()
+
+    def _scan(self) -> None:
+        loose: Counter[int] = Counter()
+        for one in self.walk():
+            if isinstance(one, Damage):
+                self.damage.append(one)
+            elif one.opcode == records.CHUNK:
+                self._note_chunk(one)
+            elif one.opcode == records.MESSAGE:
+                self._loose.append((one.at, one.length))
+                loose[int.from_bytes(one.body[:2], "little")] += 1
+            else:
+                self._note(one.opcode, one.body)
+        if self.chunks:  # then a message outside of them is a flipped opcode
+            self.damage += [
+                Damage(*place, "a message between chunks") for place in self._loose
+            ]
+            self._loose = []
+            loose.clear()
+        elif self.damage and self.damage[0].at == 0:
+            raise ReadError(_no_mcap(self._source))
+        for number, count in (self._by_number + loose).items():
+            if number in self.channels:
+                self.counts[self.channels[number].topic] += count
+        self.about = self.about or about_of(self.metadata)
+
+    def _note(self, opcode: int, body: bytes | memoryview) -> None:
+        if opcode == records.SCHEMA:
+            schema = parsing.take_schema(body)
+            self.schemas.setdefault(schema.number, schema)
+        elif opcode == records.CHANNEL:
+            channel = parsing.take_channel(body)
+            self.channels.setdefault(channel.number, channel)
+        elif opcode == records.METADATA:
+            name, texts = parsing.take_metadata(body)
+            if name == format.METADATA:
+                self.metadata = self.metadata or texts
+
+    def _note_chunk(self, found: Found) -> None:
+        start_ns, end_ns = EVER_NS, 0
+        about: list[memoryview] = []
+        counts: Counter[int] = Counter()
+        try:
+            for opcode, body in inner_records(found.inner):
+                if opcode != records.MESSAGE:
+                    self._note_verified(opcode, body)
+                    continue
+                number, log_ns = _number_and_time(body)
+                start_ns, end_ns = min(start_ns, log_ns), max(end_ns, log_ns)
+                counts[number] += 1
+                channel = self.channels.get(number)
+                if self.about is None and channel and channel.topic == format.ABOUT:
+                    about.append(body)
+        except Damaged as fault:
+            self.damage.append(Damage(found.at, found.length, str(fault)))
+            return
+        self._by_number += counts
+        self.without_crc += not parsing.take_chunk(found.body).crc
+        start_ns, count = (start_ns, counts.total()) if counts else (0, 0)
+        self.chunks.append(Span(found.at, found.length, start_ns, end_ns, count))
+        for body in about:
+            self.about = self.about or _about(bytes(body[records.MESSAGE_FIXED :]))
+
+    def _note_verified(self, opcode: int, body: memoryview) -> None:
+        """A chunk's CRC covers it: it wins over what stands loose in the file."""
+        if opcode == records.SCHEMA:
+            schema = parsing.take_schema(body)
+            self.schemas[schema.number] = schema
+        elif opcode == records.CHANNEL:
+            channel = parsing.take_channel(body)
+            self.channels[channel.number] = channel
+
+
+def _number_and_time(body: memoryview) -> tuple[int, int]:
+    number = int.from_bytes(body[:2], "little")
+    return number, int.from_bytes(body[6:14], "little")
+
+
+def _message(body: memoryview, wanted: dict[int, str]) -> Message | None:
+    topic = wanted.get(int.from_bytes(body[:2], "little"))
+    if topic is None or len(body) < records.MESSAGE_FIXED:
+        return None
+    sequence, log_ns = int.from_bytes(body[2:6], "little"), body[6:14]
+    return Message(
+        topic, int.from_bytes(log_ns, "little"), int.from_bytes(body[14:22], "little"),
+        sequence, bytes(body[22:]),
+    )  # fmt: skip
+
+
+def _about(data: bytes) -> format.About | None:
+    try:
+        found = format.decode(format.ABOUT, data)
+    except format.FormatError:
+        return None
+    return found if isinstance(found, format.About) else None
+
+
+def _no_mcap(source: Source) -> str:
+    if source.size == 0:
+        return "empty: power went before anything of it was on the card"
+    begin = source.read(0, 8)
+    return f"no MCAP: begins with {begin.hex(' ')} (expected {records.MAGIC.hex(' ')})"
+
+
+def read(path: Path, rest: Callable[[], None] = lambda: None) -> Recording:
+    """A recording in a file; `rest` is called before each piece of it is read.
+
+    Raises ReadError, OSError; both name the file.
+    """
+    source = RestingSource(FileSource(path), rest)
+    try:
+        return Recording(source)
+    except ReadError as fault:
+        source.close()
+        raise ReadError(f"{path}: {fault}") from None
+    except BaseException:
+        source.close()
+        raise

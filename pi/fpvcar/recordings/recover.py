@@ -1,0 +1,219 @@
+"""Makes a damaged or never closed file clean: its good chunks as they are, new indexes,
+a summary. `rewritten` copies them; an Ending closes the file where it stands. Pure but
+for its source."""
+
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fpvcar.mcap import parsing, records
+from fpvcar.mcap.chunks import good_chunk, inner_records
+from fpvcar.mcap.parsing import Damaged
+from fpvcar.mcap.records import ChunkPlace, Counts
+from fpvcar.mcap.walk import Damage, Found
+from fpvcar.recordings import messages
+from fpvcar.recordings.reader import Recording
+
+LIBRARY = "fpvcar recover"
+TIMES = struct.Struct("<QQ")
+"""A chunk's body begins with them: its first and its last message, ns."""
+
+
+class _Chunk(NamedTuple):
+    """A chunk's line in the summary, the message indexes behind it, its messages."""
+
+    place: ChunkPlace
+    indexes: list[bytes]
+    counts: dict[int, int]
+
+
+def _chunk(at: int, body: bytes, inner: memoryview) -> _Chunk:
+    """A good chunk that stands `at`."""
+    index: dict[int, list[int]] = {}
+    offset = 0
+    for opcode, record in inner_records(inner):
+        if opcode == records.MESSAGE:
+            number = int.from_bytes(record[:2], "little")
+            log_ns = int.from_bytes(record[6:14], "little")
+            index.setdefault(number, []).extend((log_ns, offset))
+        offset += records.HEAD.size + len(record)
+    times = [log_ns for entries in index.values() for log_ns in entries[::2]]
+    chunk = parsing.take_chunk(body)
+    length = records.HEAD.size + len(body)
+    index_at, indexes, end = {}, [], at + length
+    for number, entries in index.items():
+        index_at[number] = end
+        indexes.append(records.message_index(number, entries))
+        end += len(indexes[-1])
+    place = ChunkPlace(
+        at, length, min(times, default=0), max(times, default=0), index_at,
+        end - at - length, len(chunk.records), chunk.size, chunk.compression,
+    )  # fmt: skip
+    counts = {number: len(entries) // 2 for number, entries in index.items()}
+    return _Chunk(place, indexes, counts)
+
+
+class _Summary:
+    """What stands behind a file's data, as it grows. Schemas and channels are whole
+    records by number, metadata is the index of the one."""
+
+    def __init__(self) -> None:
+        self.schemas: dict[int, bytes] = {}
+        self.channels: dict[int, bytes] = {}
+        self.metadata = b""
+        self.counts: Counter[int] = Counter()
+        self.places: list[ChunkPlace] = []
+
+    def add(self, chunk: _Chunk) -> None:
+        """Notes a chunk with messages."""
+        self.places.append(chunk.place)
+        self.counts.update(chunk.counts)
+
+    def ending(self, at: int) -> bytes:
+        """Data end, summary, footer of a file whose data end `at`."""
+        counts = Counts(
+            {number: self.counts[number] for number in self.channels},
+            len(self.schemas), len(self.places),
+            min((one.start_ns for one in self.places), default=0),
+            max((one.end_ns for one in self.places), default=0),
+        )  # fmt: skip
+        end = records.data_end()
+        return end + records.summary(at + len(end), (
+            (records.SCHEMA, b"".join(self.schemas.values())),
+            (records.CHANNEL, b"".join(self.channels.values())),
+            (records.STATISTICS, records.statistics(counts)),
+            (records.CHUNK_INDEX, b"".join(map(records.chunk_index, self.places))),
+            (records.METADATA_INDEX, self.metadata),
+        ))  # fmt: skip
+
+
+def rewritten(recording: Recording) -> Iterator[bytes]:
+    """The clean file, piece by piece. Raises OSError where it cannot be read.
+
+    Schemas and channels stand at its beginning, too: a chunk that had them may be lost.
+    """
+    summary = _Summary()
+    for schema in recording.schemas.values():
+        summary.schemas[schema.number] = records.schema(*schema)
+    for channel in recording.channels.values():
+        summary.channels[channel.number] = records.channel(*channel)
+    head = records.MAGIC + records.header(LIBRARY)
+    about = recording.about
+    if about is not None:
+        texts = {
+            "car": about.car, "version": about.version, "recording": about.recording,
+            "segment": str(about.segment), "utc_offset_ns": str(about.utc_offset_ns),
+            "profile": messages.encode_json(about.profile).decode(),
+        }  # fmt: skip
+        data = records.metadata(messages.METADATA, texts)
+        summary.metadata = records.metadata_index(
+            len(head), len(data), messages.METADATA
+        )
+        head += data
+    head += b"".join([*summary.schemas.values(), *summary.channels.values()])
+    yield head
+    size = len(head)
+    for span in recording.chunks:
+        data = recording.chunk_bytes(span)
+        body = data[records.HEAD.size :]
+        try:
+            inner = good_chunk(body)
+        except Damaged:  # it held when we came by: the card fails
+            continue
+        chunk = _chunk(size, body, inner)
+        if chunk.counts:
+            summary.add(chunk)
+            yield from (_dated(data, chunk.place), *chunk.indexes)
+            size += len(data) + chunk.place.index_length
+    yield summary.ending(size)
+
+
+def _dated(chunk: bytes, place: ChunkPlace) -> bytes:
+    """The same with the times of its messages in its head: no CRC covers them there."""
+    at = records.HEAD.size
+    return (
+        chunk[:at] + TIMES.pack(place.start_ns, place.end_ns) + chunk[at + TIMES.size :]
+    )
+
+
+class Ending:
+    """What a file that was never closed lacks, as a walk goes through it.
+
+    In the end it is to be cut at `cut`, and `appended()` is to follow. So nothing that
+    is whole is written again: whenever power goes, the chunks stand where they stood.
+    """
+
+    def __init__(self) -> None:
+        self.cut = 0
+        self.chunks = 0
+        """Good ones."""
+        self.damaged = False
+        """Something is there that does not hold, and it is no record that was cut."""
+        self._summary = _Summary()
+        self._due: list[bytes] = []
+        """Indexes of the last chunk that did not come by yet."""
+        self._behind = False
+
+    @property
+    def readable(self) -> bool:
+        """Is the channel of each message known? Only the first chunks say them."""
+        return self._summary.counts.keys() <= self._summary.channels.keys()
+
+    def note(self, one: Found | Damage) -> None:
+        """What comes next."""
+        if isinstance(one, Found) and one.opcode == records.CHUNK:
+            self._behind = False  # then what seemed to be the end was none
+            self._give_up_indexes()
+            self._note_chunk(one)
+        elif self._behind:  # a summary that was cut
+            return
+        elif isinstance(one, Damage):
+            if one.cut:
+                self.cut = one.at
+                return
+            self.damaged = True
+            self._give_up_indexes()
+        elif one.opcode == records.DATA_END:
+            self.cut, self._behind = one.at, True
+            return
+        else:
+            self._note_between(one)
+        self.cut = one.at + one.length
+
+    def appended(self) -> bytes:
+        """What follows `cut`."""
+        indexes = b"".join(self._due)
+        return indexes + self._summary.ending(self.cut + len(indexes))
+
+    def _note_chunk(self, found: Found) -> None:
+        self.chunks += 1
+        for opcode, body in inner_records(found.inner):
+            if opcode == records.SCHEMA:
+                schema = parsing.take_schema(body)
+                self._summary.schemas[schema.number] = records.schema(*schema)
+            elif opcode == records.CHANNEL:
+                channel = parsing.take_channel(body)
+                self._summary.channels[channel.number] = records.channel(*channel)
+        chunk = _chunk(found.at, found.body, found.inner)
+        if chunk.counts:
+            self._summary.add(chunk)
+            self._due = chunk.indexes
+
+    def _note_between(self, found: Found) -> None:
+        if found.opcode == records.METADATA:
+            name, _ = parsing.take_metadata(found.body)
+            if name == messages.METADATA:
+                self._summary.metadata = records.metadata_index(
+                    found.at, found.length, name
+                )
+        if self._due and records.record(found.opcode, found.body) == self._due[0]:
+            del self._due[0]
+        else:
+            self._give_up_indexes()
+
+    def _give_up_indexes(self) -> None:
+        """The last chunk's do not stand behind it: it is found without them."""
+        if self._due:
+            places, self._due = self._summary.places, []
+            places[-1] = places[-1]._replace(index_at={}, index_length=0)

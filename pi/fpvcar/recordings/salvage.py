@@ -1,0 +1,160 @@
+"""Seals what a run before left open, and writes the clean file of `log recover`."""
+
+import contextlib
+import errno
+import logging
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from fpvcar.mcap.chunks import FileSource
+from fpvcar.mcap.tail import tail_of
+from fpvcar.mcap.walk import Walk
+from fpvcar.recordings import names as segments
+from fpvcar.recordings.reader import Recording
+from fpvcar.recordings.recover import Ending, rewritten
+
+SLICE_NS = 100_000_000
+"""So long at a time something is sealed: the run of now has to sync."""
+AGAIN_MOST = 3
+"""So often one that a fault of the card interrupted is begun anew."""
+Seal = Callable[[str], Iterator[None]]
+"""Seals the file of a name, a little at each step; raises where that cannot be."""
+log = logging.getLogger("fpvcar.recorder")
+
+
+def write_clean(recording: Recording, target: Path) -> int:
+    """A clean file, synced, put in place whole or not at all; its size.
+
+    Raises FileExistsError rather than replace a file, OSError otherwise.
+    """
+    new = target.with_name(target.name + segments.NEW)
+    size = 0
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
+            for piece in rewritten(recording):
+                size += file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        _name(new, target)
+    finally:
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
+    _sync_names(target.parent)
+    return size
+
+
+def _name(new: Path, target: Path) -> None:
+    """Gives a file its name for good, unless there is one of that name."""
+    try:
+        os.link(new, target)
+    except FileExistsError:
+        raise
+    except OSError:  # FAT knows no links
+        _refuse(target)
+        os.rename(new, target)
+
+
+def _refuse(target: Path) -> None:
+    """Raises FileExistsError where there is something."""
+    if target.exists():
+        words = os.strerror(errno.EEXIST)
+        raise FileExistsError(errno.EEXIST, words, str(target)) from None
+
+
+def _sync_names(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def salvage(folder: Path, name: str) -> Iterator[None]:
+    """Seals a file that was never closed, a little at each step; raises OSError for one
+    that stays as it is. Only a file without so much as a chunk goes.
+
+    It is sealed where it stands: no minute is copied while another one is written, and
+    if power goes meanwhile, this is done again. What the cut had cost is what had not
+    been synced yet: a second at most.
+    """
+    part = folder / name
+    sealed = folder / (name.removesuffix(segments.OPEN) + segments.SEALED)
+    with contextlib.closing(FileSource(part)) as source:
+        if tail_of(source) is None:  # else power went before it had its name
+            ending = Ending()
+            if source.size:
+                for one in Walk(source, source.size).steps():
+                    ending.note(one)
+                    yield
+            if not (ending.chunks or ending.damaged):
+                part.unlink()
+                log.info("%s: goes, nothing had been written to it", name)
+                return
+            if not (ending.chunks and ending.readable):
+                raise OSError("nothing in it can be read")
+            _refuse(sealed)
+            _close(part, ending)
+            yield
+    _refuse(sealed)
+    os.rename(part, sealed)
+    _sync_names(folder)
+    log.info("%s: sealed, it was left open", name)
+
+
+def _close(part: Path, ending: Ending) -> None:
+    """Cuts a file, appends what it lacks, and syncs."""
+    file = os.open(part, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    with os.fdopen(file, "wb") as out:
+        out.truncate(ending.cut)
+        out.seek(ending.cut)
+        out.write(ending.appended())
+        out.flush()
+        os.fdatasync(out.fileno())
+
+
+class Salvager:
+    """Seals one file after the other, for a moment at a time. Whatever is raised, that
+    file is left alone."""
+
+    def __init__(self, seal: Seal, now_ns: Callable[[], int]) -> None:
+        self._seal, self._now_ns = seal, now_ns
+        self._tried: set[str] = set()
+        self._dropped: dict[str, int] = {}
+        self._name = ""
+        self._steps: Iterator[None] | None = None
+
+    def some(self, names: list[str]) -> None:
+        """Goes on for SLICE_NS and a step; takes off `names` what it begins, and none
+        twice in a run but what was dropped. Never raises."""
+        until_ns = self._now_ns() + SLICE_NS
+        while self._now_ns() < until_ns:
+            try:
+                self._steps = self._steps or self._next(names)
+                if self._steps is None:
+                    return
+                next(self._steps)
+            except StopIteration:
+                self._steps = None
+            except Exception as fault:  # a leftover stops nobody
+                self._steps = None
+                log.warning("%s: left as it is: %s", self._name, fault)
+
+    def drop(self) -> None:
+        """The folder is not ours any more. What was being sealed may be begun anew,
+        when it is found again, but not for ever: it may be what the card fails at."""
+        if self._steps is not None:
+            dropped = self._dropped.get(self._name, 0) + 1
+            self._dropped[self._name] = dropped
+            if dropped <= AGAIN_MOST:
+                self._tried.discard(self._name)
+        self._steps = None
+
+    def _next(self, names: list[str]) -> Iterator[None] | None:
+        while names:
+            self._name = names.pop(0)
+            if self._name not in self._tried:
+                self._tried.add(self._name)
+                return self._seal(self._name)
+        return None

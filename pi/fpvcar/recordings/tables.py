@@ -1,0 +1,160 @@
+"""Recordings as tables: which columns each topic has, and their values. Pure.
+
+Every row begins with `utc` (ISO 8601, to the nanosecond) and `monotonic_s` (the car's
+own clock, which nobody sets). Units are in the names; shares are of 1, + is forward
+and left.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fpvcar.recordings import messages
+from fpvcar.video import h264
+
+Cell = float | int | str | bool | None
+Columns = dict[str, type]
+SECOND_NS = 1_000_000_000
+
+
+class Table(NamedTuple):
+    """A topic's messages as rows; `row` gives a value for each column."""
+
+    columns: Columns
+    row: Callable[[Any], tuple[Cell, ...]]
+
+
+def _step_row(step: messages.Step) -> tuple[Cell, ...]:
+    wish, hold = step.wish, step.after.hold
+    duties = (*step.duties, None, None)
+    return (
+        wish.throttle if wish else None, wish.steer if wish else None,
+        wish.received_s if wish else None, step.picture_age_s,
+        None if step.fault is None else str(step.fault), step.volts, step.limit,
+        step.guard_mode, step.free.ahead, step.free.back, step.throttle, step.steer,
+        step.reason,
+        None if step.after.arm is None else str(step.after.arm),
+        str(hold.cause) if hold else None, hold.by if hold else None,
+        duties[0], duties[1],
+    )  # fmt: skip
+
+
+_RANGE = Table(
+    {"bearing_deg": float, "range_m": float, "state": str},
+    lambda one: (one.bearing_deg, one.range_m, one.state),
+)
+_LOG = Table(
+    {"level": int, "name": str, "text": str},
+    lambda one: (one.level, one.name, one.text),
+)
+TABLES: dict[str, Table] = {
+    messages.CAMERA: Table(
+        {"key_frame": bool, "size_bytes": int},
+        lambda one: (h264.is_key(one.unit), len(one.unit)),
+    ),
+    messages.BATTERY: Table(
+        {
+            "battery_v": float, "battery_a": float, "charge_share": float,
+            "low": bool, "age_s": float, "state": str,
+        },
+        lambda one: (
+            one.volts, one.amps, one.share, one.low, one.age_s, one.state
+        ),
+    ),
+    messages.WISH: Table(
+        {
+            "seq": int, "browser_ms": float, "throttle_share": float,
+            "steer_share": float, "name": str, "verdict": str,
+        },
+        lambda one: (
+            one.seq, one.t, one.throttle, one.steer, one.name, one.verdict
+        ),
+    ),
+    messages.STEP: Table(
+        {
+            "wish_throttle_share": float, "wish_steer_share": float,
+            "wish_received_s": float, "picture_age_s": float, "fault": str,
+            "battery_v": float, "limit_share": float, "guard": str,
+            "free_ahead_share": float, "free_back_share": float,
+            "throttle_share": float, "steer_share": float, "reason": str,
+            "arm": str, "hold": str, "hold_by": str,
+            "drive_duty_share": float, "steer_duty_share": float,
+        },
+        _step_row,
+    ),
+    messages.DRIVER: Table(
+        {"name": str, "why": str}, lambda one: (one.name, one.why)
+    ),
+    messages.LIGHTS: Table(
+        {"head": bool, "reversing": bool, "left": bool, "right": bool},
+        lambda one: (one.head, one.reversing, one.left, one.right),
+    ),
+    messages.BUTTONS: Table(
+        {"lit": str, "mode": str, "length": int, "done": int, "best": int},
+        lambda one: (" ".join(one.lit), one.mode, one.length, one.done, one.best),
+    ),
+    messages.HEALTH: Table(
+        {"camera": str, "wheels": str, "board": str, "viewers": int, "figures": str},
+        lambda one: (
+            one.camera, one.wheels, one.board, one.viewers,
+            msgspec.json.encode(one.figures).decode(),
+        ),
+    ),
+    messages.LATENCY: Table(
+        {
+            "name": str, "drives": bool, "path": str, "picture_ms": float,
+            "link_ms": float, "pictures_per_s": float, "dropped": int,
+        },
+        lambda one: (
+            one.name, one.drives, one.path, one.picture_ms, one.link_ms, one.fps,
+            one.dropped,
+        ),
+    ),
+    messages.EVENT: _LOG,
+    messages.MARK: _LOG,
+}  # fmt: skip
+TIMES: Columns = {"utc": str, "monotonic_s": float}
+
+
+def table_of(topic: str) -> Table | None:
+    """The table of a topic; None for one that is not ours, or says nothing by row."""
+    return _RANGE if topic.startswith(messages.RANGE) else TABLES.get(topic)
+
+
+def columns_of(table: Table) -> Columns:
+    """All columns of a table."""
+    return {**TIMES, **table.columns}
+
+
+def file_stem(topic: str) -> str:
+    """A topic as a file's name: "/range/front" is range-front."""
+    safe = (letter if letter.isalnum() or letter in "-_" else "-" for letter in topic)
+    return "".join(safe).strip("-") or "topic"
+
+
+def row_of(
+    table: Table, message: messages.Message, publish_ns: int, utc_offset_ns: int | None
+) -> tuple[Cell, ...]:
+    """One row. `publish_ns` is when it was so, UTC; no offset: no monotonic time."""
+    monotonic_s = None
+    if utc_offset_ns is not None:
+        monotonic_s = (publish_ns - utc_offset_ns) / SECOND_NS
+    return (utc_text(publish_ns), monotonic_s, *table.row(message))
+
+
+def utc_text(time_ns: int) -> str:
+    """2026-11-21T19:40:07.123456789Z."""
+    seconds, nanos = divmod(time_ns, SECOND_NS)
+    whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{whole}.{nanos:09d}Z"
+
+
+def cell_text(cell: Cell) -> str:
+    """A cell as CSV has it: nothing for None, floats to the last bit."""
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return repr(cell) if isinstance(cell, float) else str(cell)

@@ -1,0 +1,50 @@
+"""The channels of a file: each topic of format.py with its schema. Pure."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from fpvcar.mcap import protobuf
+from fpvcar.recordings import messages
+
+
+class Topic(NamedTuple):
+    """A channel of a file: its topic, coding, and schema."""
+
+    name: str
+    coding: str
+    schema: str
+    schema_coding: str
+    schema_data: bytes
+
+
+def json_schema(kind: type[Struct]) -> bytes:
+    """A JSON Schema whose root is an object: Foxglove resolves no $ref there."""
+    (root,), defined = msgspec.json.schema_components(
+        [kind], ref_template="#/$defs/{name}"
+    )
+    name = str(root["$ref"]).rpartition("/")[2]
+    whole = {"title": name, **defined.pop(name)}
+    return messages.encode_json({**whole, "$defs": defined} if defined else whole)
+
+
+def topics(ranges: Iterable[str] = ()) -> tuple[Topic, ...]:
+    """All topics of a file; `ranges` are the names of the car's range sensors."""
+    video = protobuf.descriptor_set(protobuf.TIMESTAMP_FILE, protobuf.VIDEO_FILE)
+    log = protobuf.descriptor_set(protobuf.TIMESTAMP_FILE, protobuf.LOG_FILE)
+    kinds: dict[str, type[Struct]] = dict(messages.JSON_KINDS)
+    kinds |= {messages.RANGE + name: messages.Reading for name in ranges}
+    return (
+        Topic(
+            messages.CAMERA, "protobuf", "foxglove.CompressedVideo", "protobuf", video
+        ),
+        Topic(messages.EVENT, "protobuf", "foxglove.Log", "protobuf", log),
+        Topic(messages.MARK, "protobuf", "foxglove.Log", "protobuf", log),
+        *(
+            Topic(name, "json", f"fpvcar.{kind.__name__}", "jsonschema",
+                  json_schema(kind))
+            for name, kind in kinds.items()
+        ),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""A part of `run` for each kind of sensor, and what all of them say."""

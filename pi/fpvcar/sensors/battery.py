@@ -1,0 +1,149 @@
+"""The battery's gauge: how full it is, how old that is, and what is wrong with it."""
+
+import contextlib
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fpvcar import config
+from fpvcar.devices import backends
+from fpvcar.devices.chips.ina219 import Ina219, Reading
+from fpvcar.devices.i2c import I2cError, Open, OpenDevice
+from fpvcar.devices.pigpio.pins import PigpioPins
+from fpvcar.devices.pins import PinsFault
+from fpvcar.noise import NOISY, Jumps
+from fpvcar.threads import ANSWER_S, Worker
+from fpvcar.wire import down
+
+BATTERY_EVERY_S = 0.08
+"""12 a second, so that none is 0.1 s old; an average takes the chip 0.07 s."""
+SILENT_S = 0.5
+"""A chip that answers and has no new average for so long is set up anew."""
+AGAIN_S = 2.0
+YOUNG_S = 1.0
+"""How old a voltage may be for motors to be reckoned by it."""
+JUMP_V = 1.5
+"""From one average to the next, to and fro: no driver's thumb, but a loose contact."""
+LOW_SHARE = 0.1
+STEADY_S = 3.0
+"""Time constant of the charge: a spurt does not make a battery empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A reading and what follows; `share` is what is left, 0 to 1."""
+
+    volts: float
+    amps: float
+    share: float
+    low: bool
+
+
+class Gauge:
+    """Readings -> what is left in the battery, by its voltage. Pure."""
+
+    def __init__(self, battery: config.Battery) -> None:
+        self._battery = battery
+        self._steady_v: float | None = None
+        self._at_s = 0.0
+
+    def add(self, reading: Reading, now_s: float) -> Charge:
+        """`share` and `low` follow the voltage of the last seconds, `volts` is now."""
+        if self._steady_v is None:
+            self._steady_v = reading.volts
+        weight = -math.expm1((self._at_s - now_s) / STEADY_S)
+        self._steady_v += (reading.volts - self._steady_v) * min(max(weight, 0.0), 1.0)
+        self._at_s = now_s
+        span_v = self._battery.full_v - self._battery.empty_v
+        share = (self._steady_v - self._battery.empty_v) / span_v
+        share = min(max(share, 0.0), 1.0)
+        return Charge(reading.volts, reading.amps, share, share <= LOW_SHARE)
+
+
+class Fuel(Worker):
+    """The battery's sensor, read 12 times a second in a thread of its own.
+
+    One wake a reading. A chip that is absent, refuses or is stuck is said so with the
+    age of its last word, and tried again.
+    """
+
+    def __init__(
+        self, profile: config.Profile, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__("battery")
+        self.readings = 0
+        self._profile, self._clock_s = profile, clock_s
+        self._gauge, self._jumps = Gauge(profile.battery), Jumps(JUMP_V)
+        self._last: tuple[Charge, float] | None = None
+
+    def told(self, now_s: float) -> down.Battery | None:
+        """As the page gets it; None for a car without such a sensor."""
+        if self._profile.battery.address is None:
+            return None
+        if self._last is None:
+            return down.Battery(None, None, None, False, None, self.state)
+        last, at_s = self._last
+        age_s = max(0.0, now_s - at_s)
+        return down.Battery(
+            last.volts, last.amps, last.share, last.low, age_s, self.state
+        )
+
+    def volts(self, now_s: float) -> float | None:
+        """The voltage, while it is young; None else."""
+        if self._last is None or now_s - self._last[1] > YOUNG_S:
+            return None
+        return self._last[0].volts
+
+    # --- the thread ---
+
+    def live(self) -> None:
+        """Reads it, on whichever back end. Raises PinsFault."""
+        if self._profile.battery.address is None:
+            self.say("none")
+            while not self.ending:
+                self.pause(3600.0)
+        elif self._profile.i2c.backend == "linux":
+            self._watch(backends.kernel(), self._profile.battery.address)
+        else:
+            where = self._profile.pins
+            with contextlib.closing(
+                PigpioPins(where.host, where.port, ANSWER_S)
+            ) as pins:
+                opens = backends.opener("pigpio", pins)
+                self._watch(opens, self._profile.battery.address)
+
+    def _watch(self, opens: Open, address: int) -> None:
+        while not self.ending:
+            try:
+                self._measure(opens(self._profile.battery.bus, address))
+            except I2cError as fault:
+                self.say(str(fault))
+                self.pause(AGAIN_S)
+
+    def _measure(self, device: OpenDevice) -> None:
+        """Until `ending`. Raises I2cError, PinsFault."""
+        try:
+            chip = Ina219(device, self._profile.battery.shunt_ohm)
+            next_s = news_s = self._clock_s()
+            while not self.ending:
+                next_s = max(next_s + BATTERY_EVERY_S, self._clock_s())
+                self.pause(next_s - self._clock_s())
+                reading, now_s = chip.read(), self._clock_s()
+                if reading is not None:
+                    self._note(reading, now_s)
+                    news_s = now_s
+                elif now_s - news_s > SILENT_S:
+                    raise I2cError(f"INA219: no new average for {SILENT_S} s")
+        finally:
+            with contextlib.suppress(PinsFault, I2cError):
+                device.close()
+
+    def _note(self, reading: Reading, now_s: float) -> None:
+        """A reading; only one that holds makes it young."""
+        if self._jumps.add(reading.volts):
+            self.say(NOISY)
+            return
+        self._last = self._gauge.add(reading, now_s), now_s
+        self.readings += 1
+        self.say("ok")

@@ -1,0 +1,158 @@
+"""`run`'s end of the depth camera: one more range sensor, and a small picture.
+
+child's stdout -> CameraProcess -> Records -> Seen, png       restarted after faults
+"""
+
+import asyncio
+import logging
+import math
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fpvcar import config
+from fpvcar.child import CameraProcess
+from fpvcar.config import ConfigError
+from fpvcar.noise import Jumps
+from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, Seen
+from fpvcar.wire.camera import DEPTH_HEADER, parse_depth_header
+from fpvcar.wire.errors import WireError
+
+START_S, SILENT_S = 30.0, 2.5
+"""To the first record (the bench's takes seconds to start); between two."""
+AGAIN_S, AGAIN_MOST_S = 2.0, 30.0
+"""Before it is started again; each time in a row that nothing came twice as long: the
+bench's and the device's are a whole Python each, on a core that has no time for it."""
+BLIND = "sees nothing: covered, too near, or too bright"
+log = logging.getLogger("fpvcar.depth")
+
+
+class Record(NamedTuple):
+    """As pack_depth has it."""
+
+    nearest_m: float
+    capture_us: int
+    png: bytes
+
+
+class Records:
+    """Bytes of the process -> records. Raises WireError for what is none."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Record]:
+        """What is whole now."""
+        self._buffer += data
+        head = DEPTH_HEADER.size
+        while len(self._buffer) >= head:
+            length, nearest_m, capture_us = parse_depth_header(
+                bytes(self._buffer[:head])
+            )
+            if len(self._buffer) < head + length:
+                return
+            png = bytes(self._buffer[head : head + length])
+            del self._buffer[: head + length]
+            yield Record(nearest_m, capture_us, png)
+
+
+def argv_of(depth: config.Depth, soc: Path | None) -> list[str]:
+    """The program of a profile; empty: there is no depth camera. Raises ConfigError."""
+    if depth.source == "none":
+        return []
+    if depth.source == "bench":
+        if soc is None:
+            raise ConfigError('depth.source = "bench" needs a bench: `fpvcar bench`')
+        return [sys.executable, "-m", "fpvcar.bench.depth", "--soc", str(soc)]
+    words = [sys.executable, "-m", "fpvcar.sensors.depth_process", f"--fps={depth.fps}",
+             f"--width={depth.width}", f"--height={depth.height}",
+             f"--wide-deg={depth.wide_deg:g}"]  # fmt: skip
+    return [*words, f"--device={depth.device}"] if depth.device else words
+
+
+class DepthEye:
+    """The process, whatever becomes of it. `seen` is what it says as a sensor; `png`
+    the last small picture, b"" before the first."""
+
+    def __init__(
+        self, argv: Sequence[str], seen: Seen,
+        clock_s: Callable[[], float] = time.monotonic, start_s: float = START_S,
+        silent_s: float = SILENT_S,
+    ) -> None:  # fmt: skip
+        self.seen, self.png = seen, b""
+        self._argv, self._clock_s = list(argv), clock_s
+        self._start_s, self._silent_s = start_s, silent_s
+        self._fault: asyncio.Future[str] | None = None
+        self._records = Records()
+        self._heard_s, self._again_s = 0.0, AGAIN_S
+        self._jumps = Jumps(JUMP_M, JUMP_SHARE)
+
+    async def run(self) -> None:
+        """Keeps the program running; for ever."""
+        while self._argv:
+            reason = await self._live()
+            self.seen.state, self.png = reason, b""
+            log.warning("%s", reason)
+            await asyncio.sleep(self._pause_s())
+        await asyncio.Event().wait()
+
+    def _pause_s(self) -> float:
+        """Until the next life."""
+        pause_s = AGAIN_S if self._heard_s else self._again_s
+        self._again_s = min(2.0 * pause_s, AGAIN_MOST_S)
+        return pause_s
+
+    async def _live(self) -> str:
+        """One life; why it ended."""
+        self._fault = asyncio.get_running_loop().create_future()
+        self._records, self._heard_s = Records(), 0.0
+        if shutil.which(self._argv[0]) is None:
+            return f"no program {self._argv[0]}"
+        try:
+            process = CameraProcess(self._argv, True, self._bytes)
+        except OSError as fault:
+            return f"{self._argv[0]}: {fault.strerror}"
+        try:
+            return await self._watch(process, self._fault)
+        finally:
+            await process.end()
+
+    async def _watch(self, process: CameraProcess, fault: "asyncio.Future[str]") -> str:
+        began_s = self._clock_s()
+        signs: list[asyncio.Future[Any]] = [process.exited, fault]
+        while True:
+            limit_s = self._silent_s if self._heard_s else self._start_s
+            left_s = (self._heard_s or began_s) + limit_s - self._clock_s()
+            if left_s <= 0.0:
+                return f"says nothing for {limit_s:g} s"
+            # The first record brings a nearer deadline: look again.
+            pause_s = min(left_s, self._silent_s)
+            await asyncio.wait(signs, timeout=pause_s, return_when="FIRST_COMPLETED")
+            if process.exited.done():
+                return process.last_line or "its program ended"
+            if fault.done():
+                return fault.result()
+
+    def _bytes(self, data: bytes) -> None:
+        try:
+            for record in self._records.feed(data):
+                self._take(record)
+        except WireError as fault:
+            if self._fault is not None and not self._fault.done():
+                self._fault.set_result(str(fault))
+
+    def _take(self, record: Record) -> None:
+        self._heard_s = now_s = self._clock_s()
+        if record.png:
+            self.png = record.png
+        if math.isnan(record.nearest_m):
+            self.seen.note(None, BLIND, now_s)
+            return
+        range_m = None if math.isinf(record.nearest_m) else record.nearest_m
+        if self._jumps.add(range_m):
+            self.seen.noisy(self._jumps.nearest)
+        else:
+            self.seen.note(range_m, "ok", min(record.capture_us / 1e6, now_s))

@@ -1,0 +1,110 @@
+"""The depth camera's process: Z16 over V4L2, looked at here, so that `run` need not.
+
+stdout: pack_depth, one record a frame: the nearest thing, and a small picture
+ends when stdin ends, nobody reads, or the camera is silent or stuck (exit status 1,
+with the reason as the last line on stderr)
+"""
+
+import argparse
+import contextlib
+import math
+import os
+import select
+import sys
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from fpvcar.devices.linux.v4l2 import Capture, V4l2Error, find
+from fpvcar.sensors import depth_image
+from fpvcar.wire.camera import pack_depth
+
+Z16 = "Z16 "
+SILENT_S = 2.0
+PREVIEW_EVERY_S = 0.2
+SAME_MOST = 30
+"""In a row and all alike: a real Z16 is never so still."""
+
+
+class Still:
+    """Frames in a row that are the same to the bit, with stamps of their own."""
+
+    def __init__(self) -> None:
+        self._before, self._same = 0, 0
+
+    def note(self, data: memoryview, nearest_m: float) -> None:
+        """One in which nothing is measured does not count: it is all zeros. Raises
+        V4l2Error."""
+        now = zlib.crc32(data)
+        alike = now == self._before and not math.isnan(nearest_m)
+        self._before, self._same = now, self._same + 1 if alike else 0
+        if self._same >= SAME_MOST:
+            raise V4l2Error(f"stuck: {self._same} times the same frame")
+
+
+def records(
+    camera: Capture, across: float, ended: Callable[[], bool],
+    write: Callable[[bytes], None], clock_s: Callable[[], float] = time.monotonic,
+) -> None:  # fmt: skip
+    """Until `ended`. Raises V4l2Error for a camera that is silent, or stuck."""
+    shown_s, still = -1.0, Still()
+    while not ended():
+        frame = camera.frame(SILENT_S)
+        if frame is None:
+            raise V4l2Error(f"no frame for {SILENT_S:.0f} s")
+        now_s = clock_s()
+        try:
+            small = depth_image.decimated(
+                frame.data, camera.width, camera.height, camera.line_b
+            )
+        except ValueError as fault:
+            print(f"depth: {fault}", file=sys.stderr, flush=True)
+            continue
+        nearest_m = depth_image.nearest_m(small, across)
+        still.note(frame.data, nearest_m)
+        picture = b""
+        if now_s - shown_s >= PREVIEW_EVERY_S:
+            shown_s, picture = now_s, depth_image.png(small)
+        time_us = frame.time_us or round(now_s * 1e6)
+        write(pack_depth(nearest_m, time_us, picture))
+
+
+def stdin_ended() -> bool:
+    """Nobody holds the other end any more."""
+    fd = sys.stdin.fileno()
+    return bool(select.select([fd], [], [], 0.0)[0]) and not os.read(fd, 1024)
+
+
+def to_stdout(data: bytes) -> None:
+    """Whole, at once."""
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The process; exit status 1 with a reason."""
+    parser = argparse.ArgumentParser(prog="python -m fpvcar.sensors.depth_process")
+    parser.add_argument("--device", help="/dev/videoN; else the first with Z16")
+    parser.add_argument("--width", type=int, default=480)
+    parser.add_argument("--height", type=int, default=270)
+    parser.add_argument("--fps", type=int, default=15)
+    parser.add_argument("--wide-deg", type=float, default=87.0)
+    options = parser.parse_args(argv)
+    try:
+        path = Path(options.device) if options.device else find(Z16)
+        size = options.width, options.height
+        across = math.tan(math.radians(options.wide_deg / 2))
+        with contextlib.closing(Capture(path, Z16, *size, options.fps)) as camera:
+            records(camera, across, stdin_ended, to_stdout)
+    except V4l2Error as fault:
+        print(f"depth: {fault}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

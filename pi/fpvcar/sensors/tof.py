@@ -1,0 +1,167 @@
+"""The VL53L0X of a car, in one thread: each is read when there is something new."""
+
+import contextlib
+import time
+from collections.abc import Callable
+
+from fpvcar import config
+from fpvcar.devices import backends
+from fpvcar.devices.chips import vl53l0x
+from fpvcar.devices.i2c import I2cError, Open, OpenDevice
+from fpvcar.devices.pigpio.pins import PigpioPins
+from fpvcar.devices.pins import PinsFault
+from fpvcar.noise import Jumps
+from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, NEVER_S, RangeThread, Seen
+
+AGAIN_S, AGAIN_MOST_S = 1.0, 8.0
+"""How long a sensor that failed is left alone; each time in a row twice as long: while
+one is set up the others wait."""
+SILENT_S = 0.2
+"""A sensor that ranges and has nothing new for so long is set up anew."""
+DOWN_S, UP_S = 0.002, 0.003
+"""XSHUT: held low, and from high to the first answer (1.2 ms)."""
+POLL_S = 0.001
+SOONER_S, LATER_S = 0.0001, 0.0005
+"""After a look that found something the next one is so much sooner, after one in vain
+so much later: most find something, and soon after it is there."""
+WAIT_S = (0.02, 0.05)
+SAME_MOST = 90
+"""In a row and all alike, with the rates of light: a VL53L0X is never so still."""
+
+
+class Tof:
+    """One VL53L0X as the thread handles it: `turn` does what is due."""
+
+    def __init__(
+        self, where: config.Tof, seen: Seen, pins: PigpioPins | None,
+        open_device: Open, clock_s: Callable[[], float],
+    ) -> None:  # fmt: skip
+        """`pins` is for its XSHUT; None where none is named."""
+        self.seen, self.due_s = seen, NEVER_S
+        self._where, self._pins, self._clock_s = where, pins, clock_s
+        self._open_device = open_device
+        self._device: OpenDevice | None = None
+        self._chip: vl53l0x.Vl53l0x | None = None
+        self._news_s = NEVER_S
+        self._again_s = AGAIN_S
+        self._wait_s = vl53l0x.BUDGET_US / 1e6
+        self._before = b""
+        self._same, self._jumps = 0, Jumps(JUMP_M, JUMP_SHARE)
+        self.power(False)
+
+    def power(self, on: bool) -> None:
+        """XSHUT, where it is wired."""
+        if self._where.power is not None and self._pins is not None:
+            self._pins.write(self._where.power, on)
+
+    def turn(self) -> None:
+        """Sets it up, or takes its newest sample. Raises PinsFault."""
+        try:
+            if self._chip is None:
+                self._set_up()
+            else:
+                self._read(self._chip)
+        except I2cError as fault:
+            self.seen.state = str(fault)
+            self.close()
+            self.due_s = self._clock_s() + self._again_s
+            self._again_s = min(2.0 * self._again_s, AGAIN_MOST_S)
+
+    def _set_up(self) -> None:
+        time.sleep(DOWN_S)
+        self.power(True)
+        time.sleep(UP_S)
+        default, reset = vl53l0x.DEFAULT_ADDRESS, self._where.power is not None
+        if self._where.address != default and reset:
+            vl53l0x.readdress(self._open(default), self._where.address)
+            self._close_device()
+        chip = vl53l0x.Vl53l0x(
+            self._open(self._where.address), self._clock_s, time.sleep, reset
+        )
+        chip.start()
+        self._chip, self._news_s, self._same = chip, self._clock_s(), 0
+        self.due_s = self._news_s + self._wait_s
+
+    def _open(self, address: int) -> OpenDevice:
+        self._device = self._open_device(self._where.bus, address)
+        return self._device
+
+    def _read(self, chip: vl53l0x.Vl53l0x) -> None:
+        sample, now_s = chip.read(), self._clock_s()
+        if sample is None:
+            if now_s - self._news_s > SILENT_S:
+                raise I2cError("ranges no more")
+            self._wait_s = min(self._wait_s + LATER_S, WAIT_S[1])
+            self.due_s = now_s + POLL_S
+            return
+        self._news_s, self._again_s = now_s, AGAIN_S
+        self._wait_s = max(self._wait_s - SOONER_S, WAIT_S[0])
+        self.due_s = now_s + self._wait_s
+        self._note(sample, chip.result, now_s)
+
+    def _note(self, sample: vl53l0x.Sample, result: bytes, now_s: float) -> None:
+        ok = sample.status is vl53l0x.Status.OK
+        self._same = self._same + 1 if ok and result == self._before else 0
+        self._before = result
+        if self._same >= SAME_MOST:
+            raise I2cError(f"stuck: {self._same} times the same")
+        near = sample.status is vl53l0x.Status.NEAR
+        range_m = vl53l0x.NEAREST_M if near else sample.range_m
+        if self._jumps.add(range_m):
+            self.seen.noisy(self._jumps.nearest)
+        elif sample.status in vl53l0x.SILENT:
+            self.seen.note(None, str(sample.status), now_s)
+        else:
+            self.seen.note(range_m, "ok", now_s)
+
+    def _close_device(self) -> None:
+        if self._device is not None:
+            with contextlib.suppress(I2cError):
+                self._device.close()
+            self._device = None
+
+    def close(self) -> None:
+        """Frees the daemon's handle and lets the chip sleep. Raises PinsFault."""
+        self._chip = None
+        self._close_device()
+        self.power(False)
+
+
+class TofThread(RangeThread):
+    """All VL53L0X of a car."""
+
+    def live(self) -> None:
+        """Without pigpiod, where nothing of them hangs on it."""
+        tofs = self._profile.sensors.tof.values()
+        if self._profile.i2c.backend == "linux" and all(
+            one.power is None for one in tofs
+        ):
+            self._turns(None, backends.kernel())
+        else:
+            super().live()
+
+    def work(self, pins: PigpioPins) -> None:
+        """Whatever sensor is due, in turn."""
+        self._turns(pins, backends.opener(self._profile.i2c.backend, pins))
+
+    def _turns(self, pins: PigpioPins | None, opens: Open) -> None:
+        places = self._profile.sensors.tof.values()
+        # All are held down before the first is woken: they share an address.
+        tofs = [
+            Tof(where, seen, pins, opens, self._clock_s)
+            for where, seen in zip(places, self._seen, strict=True)
+        ]
+        self.say("ok")
+        try:
+            while not self.ending:
+                first = min(tofs, key=lambda one: one.due_s)
+                wait_s = first.due_s - self._clock_s()
+                if wait_s > 0:
+                    self.pause(wait_s)
+                else:
+                    first.turn()
+        finally:
+            # The daemon keeps what we have open, whatever becomes of the connection.
+            with contextlib.suppress(PinsFault):
+                for tof in tofs:
+                    tof.close()

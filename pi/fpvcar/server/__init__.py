@@ -1,0 +1,1 @@
+"""What `run` serves: pages, sockets, HTTP, and who may use them."""

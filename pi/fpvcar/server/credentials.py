@@ -1,0 +1,125 @@
+"""What a car keeps between starts: its codes, and a certificate for https.
+
+It stands in $STATE_DIRECTORY (set by systemd), else ~/.local/state/fpvcar.
+"""
+
+import ipaddress
+import os
+import socket
+import ssl
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from fpvcar.server.access import Codes, new_codes
+
+CERTIFICATE_DAYS = 3650
+
+
+def state_directory() -> Path:
+    """Made if it is absent, readable by its owner only."""
+    given = os.environ.get("STATE_DIRECTORY")
+    base = os.environ.get("XDG_STATE_HOME")
+    path = (
+        Path(given)
+        if given
+        else (Path(base) if base else Path.home() / ".local" / "state") / "fpvcar"
+    )
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def recordings_directory(told: str) -> Path:
+    """Where a car records: as its profile says, or beside its codes. Not made here."""
+    return Path(told or state_directory() / "recordings").expanduser()
+
+
+def load_codes(directory: Path) -> Codes:
+    """The codes of this car; made at the first start, by one process only."""
+    path = directory / "codes.json"
+    kept = _kept_codes(path)
+    if kept is not None:
+        return kept
+    codes = new_codes()
+    text = msgspec.json.encode({"drive": codes.drive, "grown_up": codes.grown_up})
+    descriptor, name = tempfile.mkstemp(prefix="codes-", dir=directory)  # 0600
+    new = Path(name)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())  # power may go at any moment: whole or not at all
+    try:
+        os.link(new, path)
+    except FileExistsError:  # another process was first, or what is there is damaged
+        if (kept := _kept_codes(path)) is not None:
+            codes = kept
+        else:
+            os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)
+    return codes
+
+
+def _kept_codes(path: Path) -> Codes | None:
+    try:
+        kept = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+        return Codes(drive=kept["drive"], grown_up=kept["grown_up"])
+    except (OSError, msgspec.DecodeError, KeyError):
+        return None
+
+
+def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
+    """TLS with a certificate that is made once and kept.
+
+    Made by the `openssl` command: the base image has it, and a library that could
+    do it has no wheel for a Pi Zero W. Raises RuntimeError if that fails.
+    """
+    key, certificate = directory / "https.key", directory / "https.crt"
+    if not (key.exists() and certificate.exists()):
+        _make_certificate(key, certificate, names)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+def _make_certificate(key: Path, certificate: Path, names: Iterable[str]) -> None:
+    alternatives = ",".join(f"{_kind(name)}:{name}" for name in names)
+    command = [
+        "openssl", "req", "-x509", "-newkey", "ec",
+        "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+        "-days", str(CERTIFICATE_DAYS), "-subj", "/CN=fpvcar",
+        "-addext", f"subjectAltName={alternatives}",
+        "-keyout", str(key), "-out", str(certificate),
+    ]  # fmt: skip
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as fault:
+        said = getattr(fault, "stderr", b"") or b""
+        last = said.decode(errors="replace").strip().splitlines()[-1:]
+        raise RuntimeError(f"no certificate: {' '.join(last) or fault}") from None
+    key.chmod(0o600)
+
+
+def _kind(name: str) -> str:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return "DNS"
+    return "IP"
+
+
+def lan_address() -> str:
+    """The address under which the LAN sees this machine (127.0.0.1 if it has none).
+
+    Nothing is sent: connecting a UDP socket only asks the routing table.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # TEST-NET-1, RFC 5737
+        except OSError:
+            return "127.0.0.1"
+        return str(probe.getsockname()[0])

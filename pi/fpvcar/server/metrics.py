@@ -1,0 +1,276 @@
+"""What /metrics and /healthz say: the car in figures, and what is wrong with it.
+
+The text format of Prometheus is thirty lines, and the parts hold every figure already:
+its client library would hold them a second time. Its parser reads ours in the tests.
+Who asks learns nothing of persons: no names, no ids, no codes.
+"""
+
+import os
+import resource
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from fpvcar import __version__
+from fpvcar.drive.control import Control
+from fpvcar.sensors.suite import Senses
+from fpvcar.server.hub import Hub
+from fpvcar.video.camera import Camera
+from fpvcar.video.stream import Stream
+from fpvcar.wire import down
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+PAGE_B = resource.getpagesize()
+TICKS = os.sysconf("SC_CLK_TCK")
+OLD_S = 1.0
+"""A sensor whose last word is older is silent."""
+Labels = Mapping[str, str]
+
+
+class Metric(NamedTuple):
+    """One family. `kind`: "gauge" or "counter" (its name ends in _total).
+
+    Each sample is (labels, value); one of None is left out: it is unknown.
+    """
+
+    name: str
+    kind: str
+    words: str
+    samples: Iterable[tuple[Labels, float | None]]
+
+
+def gauge(name: str, words: str, value: float | None, **labels: str) -> Metric:
+    """A family of one sample that goes up and down."""
+    return Metric(name, "gauge", words, [(labels, value)])
+
+
+def counter(name: str, words: str, value: float | None, **labels: str) -> Metric:
+    """A family of one sample that only grows, until the program starts anew."""
+    return Metric(name, "counter", words, [(labels, value)])
+
+
+def exposition(metrics: Iterable[Metric]) -> str:
+    """The text that Prometheus reads (text format 0.0.4)."""
+    lines: list[str] = []
+    for metric in metrics:
+        told = [
+            f"fpvcar_{metric.name}{_labels(labels)} {_value(value)}"
+            for labels, value in metric.samples
+            if value is not None
+        ]
+        if told:
+            name = f"fpvcar_{metric.name}"
+            lines += [f"# HELP {name} {_escaped(metric.words)}"]
+            lines += [f"# TYPE {name} {metric.kind}", *told]
+    return "\n".join([*lines, ""])
+
+
+def _labels(labels: Labels) -> str:
+    if not labels:
+        return ""
+    inner = (f'{key}="{_quoted(value)}"' for key, value in labels.items())
+    return "{" + ",".join(inner) + "}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _quoted(text: str) -> str:
+    return _escaped(text).replace('"', '\\"')
+
+
+def _value(value: float) -> str:
+    value = float(value)
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+# --- where the figures come from ----------------------------------------------
+
+
+class Metrics:
+    """The figures of one car. `more` and `more_faults` are for parts that come later:
+    each is called with the time, and yields families, or sentences."""
+
+    def __init__(
+        self, control: Control, senses: Senses, stream: Stream, camera: Camera,
+        hub: Hub, pins: Callable[[], str],
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        """`pins()` is the state of the connection to pigpiod, for lights."""
+        self.more: list[Callable[[float], Iterable[Metric]]] = []
+        self.more_faults: list[Callable[[float], Iterable[str]]] = []
+        self._control, self._senses, self._stream = control, senses, stream
+        self._camera, self._hub, self._pins = camera, hub, pins
+        self._clock_s = clock_s
+
+    def text(self) -> str:
+        """All of it, now."""
+        return exposition(self.collect(self._clock_s()))
+
+    def collect(self, now_s: float) -> Iterator[Metric]:
+        """Every family."""
+        yield gauge("build_info", "The program.", 1, version=__version__)
+        yield from _gate(self._control, now_s)
+        yield from _sensors(self._senses, now_s)
+        yield from _battery(self._senses.battery(now_s))
+        yield from _machine(self._senses.health(now_s))
+        yield from self._video(now_s)
+        yield from _process()
+        for part in self.more:
+            yield from part(now_s)
+
+    def _video(self, now_s: float) -> Iterator[Metric]:
+        stream, camera = self._stream, self._camera
+        stats = [viewer.stats(now_s) for viewer in stream.viewers]
+        driver = [one for one in stats if one.driver]
+        frames, sent_b, dropped = stream.gone
+        yield counter("video_frames_total", "Access units of the camera.",
+                      stream.sequence)  # fmt: skip
+        yield gauge("video_picture_age_seconds", "Of the newest one here.",
+                    camera.age_s(now_s))  # fmt: skip
+        yield gauge("video_bitrate_wanted", "Asked of the encoder, bit/s.",
+                    stream.bitrate.wanted)  # fmt: skip
+        yield gauge("video_viewers", "Video sockets.", len(stats))
+        yield gauge("video_driver_fps", "Sent to the driver in the last second.",
+                    driver[0].fps if driver else None)  # fmt: skip
+        yield counter("video_sent_frames_total", "To all viewers.",
+                      frames + sum(one.frames for one in stats))  # fmt: skip
+        yield counter("video_sent_bytes_total", "To all viewers.",
+                      sent_b + sum(one.bytes for one in stats))  # fmt: skip
+        yield counter("video_dropped_frames_total", "For viewers that were behind.",
+                      dropped + sum(one.dropped for one in stats))  # fmt: skip
+        yield gauge("camera_up", "1 while it films.", camera.state == "ok")
+        yield counter("camera_restarts_total", "Of its program.", camera.restarts)
+        yield gauge("pages", "Open pages.", len(self._hub.sessions))
+        report = self._hub.driver_report()
+        yield gauge("driver_link_seconds", "There and back, by the driver's page.",
+                    _seconds(report.link_ms if report else None))  # fmt: skip
+        yield gauge("driver_picture_seconds", "Capture to glass, by the same.",
+                    _seconds(report.picture_ms if report else None))  # fmt: skip
+
+    def faults(self) -> list[str]:
+        """Why the car cannot do all that its profile promises; empty: it can.
+
+        What the computer says of itself is no reason: it drives on.
+        """
+        now_s = self._clock_s()
+        said = []
+        if self._control.wheels != "ok":
+            said.append(f"wheels: {self._control.wheels}")
+        if self._camera.state not in ("ok", "none"):
+            said.append(f"camera: {self._camera.state}")
+        if self._pins() != "ok":
+            said.append(f"pins: {self._pins()}")
+        battery = self._senses.battery(now_s)
+        if battery is not None and not _young(battery):
+            said.append(f"battery: {_why(battery)}")
+        for one in self._senses.ranges(now_s):
+            if not _young(one):
+                said.append(f"sensor {one.name}: {_why(one)}")
+        for part in self.more_faults:
+            said += part(now_s)
+        return said
+
+
+def _young(one: down.Range | down.Battery) -> bool:
+    return one.state == "ok" and one.age_s is not None and one.age_s <= OLD_S
+
+
+def _why(one: down.Range | down.Battery) -> str:
+    age = "never measured" if one.age_s is None else f"{one.age_s:.1f} s ago"
+    return f"{one.state} ({age})"
+
+
+def _seconds(ms: float | None) -> float | None:
+    return None if ms is None else ms / 1000.0
+
+
+def _gate(control: Control, now_s: float) -> Iterator[Metric]:
+    decision = control.decision
+    yield Metric(
+        "gate_reason", "gauge", "1 for what the gate does now.",
+        [({"reason": decision.reason}, 1)],
+    )  # fmt: skip
+    yield Metric(
+        "gate_reasons_total", "counter", "How often the gate came to each.",
+        [({"reason": reason}, count) for reason, count in control.reasons.items()],
+    )  # fmt: skip
+    yield Metric(
+        "stops_total", "counter", "Stops by cause.",
+        [({"cause": cause}, count) for cause, count in control.stops.items()],
+    )  # fmt: skip
+    held = decision.latches.hold
+    yield gauge("held", "1 while only a deliberate push lets the car go on.",
+                held is not None)  # fmt: skip
+    yield gauge("wheels_up", "1 while the wheels process answers.",
+                control.wheels == "ok")  # fmt: skip
+    yield gauge("wish_age_seconds", "Of the driver's last fresh wish.",
+                control.wish_age_s(now_s))  # fmt: skip
+    yield gauge("speed_limit_ratio", "A grown-up's, of full throttle.", control.limit)
+    yield Metric(
+        "guard_free_ratio", "gauge", "What the collision guard leaves of throttle.",
+        [({"way": "ahead"}, control.free.ahead), ({"way": "back"}, control.free.back)],
+    )  # fmt: skip
+    yield gauge("guard_mode", "1 for what it is set to.", 1, mode=control.guard_mode)
+
+
+def _sensors(senses: Senses, now_s: float) -> Iterator[Metric]:
+    ranges = senses.ranges(now_s)
+    yield Metric(
+        "range_up", "gauge", "1 while the sensor measures.",
+        [({"sensor": one.name}, _young(one)) for one in ranges],
+    )  # fmt: skip
+    yield Metric(
+        "range_age_seconds", "gauge", "Of the last measurement.",
+        [({"sensor": one.name}, one.age_s) for one in ranges],
+    )  # fmt: skip
+    yield Metric(
+        "range_meters", "gauge", "What is seen; absent: no target.",
+        [({"sensor": one.name}, one.range_m) for one in ranges if _young(one)],
+    )  # fmt: skip
+    yield Metric(
+        "readings_total", "counter", "Measurements that held.",
+        [({"sensor": name}, count) for name, count in senses.readings().items()],
+    )  # fmt: skip
+
+
+def _battery(battery: down.Battery | None) -> Iterator[Metric]:
+    if battery is None:
+        return
+    young = _young(battery)
+    yield gauge("battery_up", "1 while it is measured.", young)
+    yield gauge("battery_age_seconds", "Of the last reading.", battery.age_s)
+    if young:
+        yield gauge("battery_volts", "Of the pack.", battery.volts)
+        yield gauge("battery_amps", "Out of the pack.", battery.amps)
+        yield gauge("battery_charge_ratio", "What is left, by voltage.", battery.share)
+
+
+def _machine(health: down.Health) -> Iterator[Metric]:
+    yield gauge("machine_faults", "How many it tells of itself.", len(health.faults))
+    yield gauge("machine_celsius", "Of its processor.", health.celsius)
+    yield gauge("machine_throttled", "The firmware's bits.", health.throttled)
+    yield gauge("machine_wifi_dbm", "Signal.", health.wifi_dbm)
+    yield gauge("machine_wifi_bits_per_second", "Rate.", _million(health.wifi_mbps))
+    yield gauge("machine_disk_free_bytes", "On the card.",
+                _million(health.disk_free_mb))  # fmt: skip
+    yield gauge("machine_memory_free_bytes", "MemAvailable.",
+                _million(health.memory_free_mb))  # fmt: skip
+    yield gauge("machine_load1", "Of the last minute.", health.load)
+    yield gauge("machine_uptime_seconds", "Since it started.", health.uptime_s)
+
+
+def _million(value: float | None) -> float | None:
+    return None if value is None else value * 1e6
+
+
+def _process(stat: Path = Path("/proc/self/stat")) -> Iterator[Metric]:
+    """`run` itself; proc(5): fields 14 and 15 are its CPU time, 24 its pages."""
+    fields = stat.read_text().rpartition(")")[2].split()
+    cpu_s = (int(fields[11]) + int(fields[12])) / TICKS
+    yield counter("process_cpu_seconds_total", "Of `run`.", cpu_s)
+    yield gauge("process_resident_bytes", "Of `run`.", int(fields[21]) * PAGE_B)
+    open_files = len(os.listdir("/proc/self/fd"))
+    yield gauge("process_open_files", "Of `run`.", open_files)

@@ -1,0 +1,297 @@
+"""/api/recordings: the list, files to download, pictures and courses to play.
+
+    GET  /api/recordings                   the list, JSON
+    POST /api/recordings/unlock            X-Drive-Code: 123456 -> a cookie
+    GET  /api/recordings/NAME              the file, with Range and ETag
+    GET  /api/recordings/NAME/units?from=S&seconds=S    pictures, as on /ws/video
+    GET  /api/recordings/NAME/thumbnail    the first key frame, the same way
+    GET  /api/recordings/NAME/table        courses for plots, JSON
+
+Who may drive may see: whoever sits at this machine, and who said the drive code - it is
+kept as a cookie of a random token, HttpOnly and SameSite=Strict. Nothing is deleted.
+A name is looked up among the recordings that are there and never made a path of. How
+answers are sent while somebody else drives: server/downloads.py.
+"""
+
+import asyncio
+import os
+import secrets
+import time
+import urllib.parse
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+from aiohttp import web
+
+from fpvcar.recordings import pictures, plots
+from fpvcar.recordings.cache import Opened
+from fpvcar.recordings.library import Library, first_picture
+from fpvcar.recordings.pictures import SECOND_NS, Frame
+from fpvcar.recordings.reader import ReadError, Recording
+from fpvcar.server.access import Door, is_loopback
+from fpvcar.server.downloads import Ease, Outlet
+from fpvcar.wire.video import pack_video
+
+COOKIE, CODE = "fpvcar-drive", "X-Drive-Code"
+KEPT_S = 12 * 3600
+TOKENS_MAX = 256
+IDLE_S = 30.0
+STRETCH_MAX_S = 30.0
+"""Of pictures at once; some 8 MB."""
+PRIVATE = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+BYTES = {**PRIVATE, "Content-Type": "application/octet-stream"}
+JSON = {**PRIVATE, "Content-Type": "application/json"}
+T = TypeVar("T")
+
+
+class Shown(NamedTuple):
+    """What the list says besides: whose recordings, and is there a seat to go to?"""
+
+    car: str
+    seat: bool
+
+
+class Tokens:
+    """Who said the code: random tokens, each for half a day. Time is passed in."""
+
+    def __init__(self) -> None:
+        self._until_s: OrderedDict[str, float] = OrderedDict()
+
+    def new(self, now_s: float) -> str:
+        """One more; the oldest of too many counts no longer."""
+        token = secrets.token_urlsafe(32)
+        self._until_s[token] = now_s + KEPT_S
+        while len(self._until_s) > TOKENS_MAX:
+            self._until_s.popitem(last=False)
+        return token
+
+    def good(self, token: str, now_s: float) -> bool:
+        """Does it count?"""
+        return self._until_s.get(token, -1.0) > now_s
+
+
+class Recordings:
+    """The routes. `files()` are the recordings; no door: only this machine may ask.
+
+    `driven()`: is somebody at the wheel? Then answers take their time.
+    """
+
+    def __init__(
+        self, files: Callable[[], Iterable[Path]], shown: Shown, door: Door | None,
+        driven: Callable[[], bool] = lambda: False,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        ease = Ease(driven)
+        self._library, self._shown = Library(files, rest=ease.rest), shown
+        self._door, self._clock_s = door, clock_s
+        self._tokens, self._opened = Tokens(), Opened(clock_s, ease.rest)
+        self._outlet = Outlet(driven, clock_s)
+        self._closing: asyncio.TimerHandle | None = None
+
+    def add_to(self, app: web.Application) -> None:
+        """Adds the routes; before any that catches all."""
+        base = "/api/recordings"
+        app.router.add_get(base, self._list)
+        app.router.add_post(f"{base}/unlock", self._unlock)
+        app.router.add_get(base + "/{name}", self._file)
+        app.router.add_get(base + "/{name}/units", self._units)
+        app.router.add_get(base + "/{name}/thumbnail", self._thumbnail)
+        app.router.add_get(base + "/{name}/table", self._table)
+        app.on_cleanup.append(self._end)
+
+    async def _end(self, _: web.Application) -> None:
+        if self._closing is not None:
+            self._closing.cancel()
+        self._outlet.close()
+
+    # --- who may see ---
+
+    def _let_in(self, request: web.Request) -> None:
+        """Raises HTTPForbidden, HTTPUnauthorized."""
+        _refuse_foreign_pages(request)
+        if is_loopback(request.remote or ""):
+            return
+        token = request.cookies.get(COOKIE, "")
+        if self._door is None or not self._tokens.good(token, self._clock_s()):
+            raise web.HTTPUnauthorized(
+                text="Recordings are for those who may drive: enter the drive code.\n",
+                headers=PRIVATE,
+            )
+
+    async def _unlock(self, request: web.Request) -> web.Response:
+        _refuse_foreign_pages(request)
+        door, address = self._door, request.remote or ""
+        now_s = self._clock_s()
+        if door is None:
+            raise web.HTTPNotFound(text="There is no code here.\n")
+        wait_s = door.wait_s(address, now_s)
+        if wait_s > 0.0:
+            raise web.HTTPTooManyRequests(
+                text=f"Too many wrong codes: try again in {wait_s:.0f} s.\n"
+            )
+        if door.unlock(request.headers.get(CODE, ""), address, now_s) is None:
+            raise web.HTTPUnauthorized(text="That is not the code.\n")
+        answer = web.Response(status=204, headers=PRIVATE)
+        answer.set_cookie(
+            COOKIE, self._tokens.new(now_s), max_age=KEPT_S, path="/api/recordings",
+            httponly=True, samesite="Strict", secure=request.secure,
+        )  # fmt: skip
+        return answer
+
+    # --- what is there ---
+
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        self._let_in(request)
+        car, seat = self._shown
+
+        def listed() -> bytes:
+            found = self._library.entries()
+            return _json({"car": car, "seat": seat, "recordings": found})
+
+        return await self._outlet.made(request, JSON, _told(listed))
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        self._let_in(request)
+        path, writing = await self._look_up(request)
+        if writing:
+            raise web.HTTPConflict(
+                text=f"{path.name} is still being written: ask again in a minute.\n"
+            )
+        headers = {**BYTES, "Content-Disposition": _as_file(path.name)}
+        opened = _told(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
+        return await self._outlet.file(request, headers, opened)
+
+    async def _units(self, request: web.Request) -> web.StreamResponse:
+        self._let_in(request)
+        from_s = _number(request, "from", 0.0, 0.0, 1e9)
+        seconds = _number(request, "seconds", 8.0, 0.0, STRETCH_MAX_S)
+
+        def frames(found: Recording) -> bytes:
+            # The first one was captured before it was recorded.
+            start_ns = from_s and found.start_ns + round(from_s * SECOND_NS)
+            end_ns = found.start_ns + round((from_s + seconds) * SECOND_NS)
+            return _pictures(pictures.stretch(found, int(start_ns), end_ns))
+
+        return await self._reading(request, BYTES, frames)
+
+    async def _thumbnail(self, request: web.Request) -> web.StreamResponse:
+        self._let_in(request)
+        path, _ = await self._look_up(request)
+
+        def first() -> bytes:
+            frame = first_picture(path)
+            if frame is None:
+                raise web.HTTPNotFound(text="No picture was recorded in this file.\n")
+            return _pictures([frame])
+
+        return await self._outlet.made(request, BYTES, _told(first))
+
+    async def _table(self, request: web.Request) -> web.StreamResponse:
+        self._let_in(request)
+        points = int(_number(request, "points", plots.POINTS, 2, 10_000))
+        return await self._reading(
+            request, JSON, lambda found: _json(plots.table(found, points))
+        )
+
+    # --- reading, in a thread ---
+
+    async def _look_up(self, request: web.Request) -> tuple[Path, bool]:
+        """Where it is, and whether it is being written. Raises HTTPNotFound."""
+        name = request.match_info["name"]
+
+        def find() -> tuple[Path, bool]:
+            path = self._library.path(name)
+            if path is None:
+                raise web.HTTPNotFound(text="There is no recording of that name.\n")
+            return path, self._library.writing(path)
+
+        return await self._outlet.in_thread(_told(find))
+
+    async def _reading(
+        self, request: web.Request, headers: dict[str, str],
+        act: Callable[[Recording], bytes],
+    ) -> web.StreamResponse:  # fmt: skip
+        path, writing = await self._look_up(request)
+        self._close_later()
+        return await self._outlet.made(
+            request, headers, _told(lambda: act(self._opened.get(path, writing)))
+        )
+
+    def _close_later(self) -> None:
+        """A file that the ring removed keeps its place on the card while it is open."""
+        if self._closing is not None:
+            self._closing.cancel()
+        loop = asyncio.get_running_loop()
+        self._closing = loop.call_later(
+            IDLE_S, lambda: self._outlet.later(self._opened.close)
+        )
+
+
+def _told(act: Callable[[], T]) -> Callable[[], T]:
+    """The same; its faults are answers: HTTPNotFound, HTTPUnprocessableEntity."""
+
+    def tried() -> T:
+        try:
+            return act()
+        except FileNotFoundError:
+            raise web.HTTPNotFound(text="This recording has just gone.\n") from None
+        except (ReadError, OSError) as fault:
+            raise web.HTTPUnprocessableEntity(text=f"{fault}\n") from None
+
+    return tried
+
+
+def _refuse_foreign_pages(request: web.Request) -> None:
+    """A page from elsewhere could not read our answers, but make the car work."""
+    site = request.headers.get("Sec-Fetch-Site", "none")
+    if site not in ("same-origin", "none"):
+        raise web.HTTPForbidden(text="Open the car's own page.\n")
+
+
+def _number(
+    request: web.Request, name: str, usual: float, least: float, most: float
+) -> float:
+    """A figure of the query. Raises HTTPBadRequest."""
+    text = request.query.get(name)
+    if text is None:
+        return usual
+    with suppress(ValueError):
+        if least <= float(text) <= most:  # neither is NaN
+            return float(text)
+    shown = text[:40].encode("ascii", "backslashreplace").decode()
+    raise web.HTTPBadRequest(
+        text=f'{name} = "{shown}" refused: expected {least:g} to {most:g}.\n'
+    )
+
+
+def _json(answer: object) -> bytes:
+    return msgspec.json.encode(answer)
+
+
+def _pictures(frames: Iterable[Frame]) -> bytes:
+    """Units behind the header of /ws/video, one after the other; capture times UTC."""
+    return b"".join(
+        pack_video(frame.key, number, frame.capture_ns // 1000, frame.unit)
+        for number, frame in enumerate(frames)
+    )
+
+
+def _as_file(name: str) -> str:
+    """Content-Disposition of a download; RFC 6266, with both kinds of name."""
+    plain = "".join(
+        one if one.isascii() and one.isprintable() and one not in '"\\' else "_"
+        for one in name
+    )
+    if plain == name:
+        return f'attachment; filename="{name}"'
+    coded = urllib.parse.quote(name, safe="")
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{coded}"

@@ -1,0 +1,266 @@
+"""aiohttp: pages, /ws/..., /api/..., /healthz, /metrics. Acts: hub.py, panel.py."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Protocol
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from fpvcar.buttons.panel import Panel
+from fpvcar.config import Profile
+from fpvcar.sensors.depth_camera import DepthEye
+from fpvcar.server import access, buttons_socket, drive_socket, video_socket
+from fpvcar.server.access import Rights
+from fpvcar.server.drive_socket import Closing, Session
+from fpvcar.server.hub import Hub
+from fpvcar.server.listener import KEPT, Places
+from fpvcar.server.metrics import CONTENT_TYPE
+from fpvcar.server.recordings_api import Recordings
+from fpvcar.video.stream import Stream
+from fpvcar.wire import up
+
+PAGE_TYPES = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".json": "application/json",
+    ".webmanifest": "application/manifest+json",
+}
+PAGES = {
+    "": "index.html", "buttons": "buttons.html", "recordings": "recordings.html",
+}  # fmt: skip
+"""What may be left out of an address."""
+HEADERS = {
+    "Cache-Control": "no-cache",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
+        "style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; "
+        "frame-ancestors 'none'"
+    ),
+}
+HANDSHAKE = (
+    "Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key",
+    "Sec-WebSocket-Protocol", "Sec-WebSocket-Extensions",
+)  # fmt: skip
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def _shown(value: str | None) -> str:
+    """What a peer sent, for an answer: short, and of characters that can be sent."""
+    return (value or "")[:80].encode("utf-8", "backslashreplace").decode()
+
+
+def own_fault(record: logging.LogRecord) -> bool:
+    """A filter: what a peer can cause at will is answered, not logged."""
+    fault = record.exc_info[1] if record.exc_info else None
+    gone = isinstance(fault, RuntimeError) and str(fault) == "Transport is closing"
+    return not (gone or isinstance(fault, HttpProcessingError | ConnectionError))
+
+
+class Sparing(logging.Filter):
+    """Of lines alike, which a crowd can cause at will: ten, then one a second."""
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock_s = clock_s
+        self._meters: dict[str, access.Meter] = {}
+        self._left_out: Counter[str] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind = str(record.msg)
+        meter = self._meters.setdefault(kind, access.Meter(1.0, 10.0))
+        if not meter.allow(self._clock_s()):
+            self._left_out[kind] += 1
+            return False
+        left_out = self._left_out.pop(kind, 0)
+        if left_out:
+            record.msg = f"{record.getMessage()} ({left_out} like it left out)"
+            record.args = None
+        return True
+
+
+class Figures(Protocol):
+    """What the routes ask of metrics.Metrics."""
+
+    def text(self) -> str:
+        """What /metrics says."""
+
+    def faults(self) -> list[str]:
+        """Why /healthz says 503; empty: all is well."""
+
+
+class Server:
+    """The routes of one car. `status()` is what /api/status says."""
+
+    def __init__(
+        self, profile: Profile, hub: Hub, stream: Stream, web_root: Path,
+        status: Callable[[], dict[str, object]],
+        know: Callable[[str], None] = lambda address: None,
+        figures: Figures | None = None, panel: Panel | None = None,
+        recordings: Recordings | None = None, eye: DepthEye | None = None,
+    ) -> None:  # fmt: skip
+        """`know(address)`: somebody who may drive is there."""
+        self._figures, self._panel = figures, panel
+        self._recordings, self._eye = recordings, eye
+        self._profile, self._hub, self._stream = profile, hub, stream
+        self._web_root, self._status = web_root.resolve(), status
+        self._know = know
+        most = profile.server.max_viewers
+        # Beyond the watchers: room in which a driver says hello.
+        self._drive_places = Places(most + KEPT, most)
+        self._buttons_places = Places(most, most)
+
+    def application(self) -> web.Application:
+        """The aiohttp application; made once per `run`."""
+        app = web.Application(
+            middlewares=[self._only_our_names], client_max_size=64 * 1024
+        )
+        app.router.add_get("/ws/drive", self._drive)
+        app.router.add_get("/ws/video", self._video)
+        if self._panel is not None:
+            app.router.add_get("/ws/buttons", self._buttons)
+        app.router.add_get("/api/ping", self._ping)
+        app.router.add_get("/api/status", self._status_page)
+        app.router.add_get("/healthz", self._health)
+        app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/api/depth.png", self._depth)
+        if self._recordings is not None:
+            self._recordings.add_to(app)
+        app.router.add_get("/{path:.*}", self._page)
+        return app
+
+    @web.middleware
+    async def _only_our_names(
+        self, request: web.Request, handler: Handler
+    ) -> web.StreamResponse:
+        """Host against DNS rebinding; Origin against foreign pages."""
+        host, origin = request.headers.get("Host"), request.headers.get("Origin")
+        extra = self._profile.server.allowed_hosts
+        if not access.host_allowed(host, self._profile.car.name, extra):
+            raise web.HTTPForbidden(
+                text=f'Host "{_shown(host)}" refused: open the car by its IP address, '
+                f"localhost or {self._profile.car.name}, or add the name to "
+                "server.allowed_hosts in the profile.\n"
+            )
+        if not access.origin_allowed(origin, host):
+            raise web.HTTPForbidden(
+                text=f'Origin "{_shown(origin)}" refused: expected '
+                f"{request.scheme}://{host}; "
+                "open the car's own page.\n"
+            )
+        for name in HANDSHAKE:  # aiohttp answers 500 to bytes beyond ASCII here
+            if not request.headers.get(name, "").isascii():
+                raise web.HTTPBadRequest(text=f"{name} refused: expected ASCII.\n")
+        if request.can_read_body:
+            raise web.HTTPRequestEntityTooLarge(
+                0, 0, text="A body was refused: expected none.\n"
+            )
+        return await handler(request)
+
+    async def _drive(self, request: web.Request) -> web.StreamResponse:
+        address = request.remote or ""
+        full = self._drive_places.enter(address)
+        if full is not None:
+            raise web.HTTPServiceUnavailable(
+                text=f"{full} already at /ws/drive (server.max_viewers).\n"
+            )
+        # A client without Origin is no page of ours: it may watch, and needs the code.
+        at_home = access.is_loopback(address) and "Origin" in request.headers
+        rights = Rights(drive=at_home)
+        session = Session(address, rights, self._profile.gate.stale_s)
+        try:
+            return await drive_socket.serve(
+                request, session, self._receive, time.monotonic
+            )
+        finally:
+            self._hub.leave(session)
+            self._drive_places.leave(address)
+
+    def _receive(self, session: Session, message: up.Upward) -> None:
+        """The hub's; a watcher too many goes again, a driver never does."""
+        self._hub.receive(session, message)
+        if not isinstance(message, up.Hello | up.Unlock):
+            return
+        most = self._profile.server.max_viewers
+        if self._hub.may_drive(session.client):
+            self._drive_places.know(session.address)
+            self._know(session.address)
+        elif self._hub.watchers() > most:
+            raise Closing(f"{most} viewers are here already (server.max_viewers)")
+
+    async def _video(self, request: web.Request) -> web.StreamResponse:
+        client = request.query.get("client", "")
+        most = self._profile.server.max_viewers
+        kept = KEPT if self._hub.may_drive(client) else 0
+        if len(self._stream.viewers) >= most + kept:
+            raise web.HTTPServiceUnavailable(
+                text=f"{most} viewers are here already (server.max_viewers).\n"
+            )
+        return await video_socket.serve_viewer(
+            request, self._stream, lambda: self._hub.drives(client)
+        )
+
+    async def _buttons(self, request: web.Request) -> web.StreamResponse:
+        assert self._panel is not None  # else there is no such route
+        address = request.remote or ""
+        full = self._buttons_places.enter(address)
+        if full is not None:
+            raise web.HTTPServiceUnavailable(
+                text=f"{full} already at /ws/buttons (server.max_viewers).\n"
+            )
+        try:
+            return await buttons_socket.serve(request, self._panel)
+        finally:
+            self._buttons_places.leave(address)
+
+    async def _ping(self, request: web.Request) -> web.Response:
+        clock_us = time.monotonic_ns() // 1000
+        return web.json_response({"clock_us": clock_us}, headers=HEADERS)
+
+    async def _status_page(self, request: web.Request) -> web.Response:
+        return web.json_response(self._status(), headers=HEADERS)
+
+    async def _health(self, request: web.Request) -> web.Response:
+        faults = self._figures.faults() if self._figures else []
+        if not faults:
+            return web.Response(text="ok\n", headers=HEADERS)
+        text = "".join(f"{fault}\n" for fault in faults)
+        return web.Response(status=503, text=text, headers=HEADERS)
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        text = self._figures.text() if self._figures else ""
+        headers = {**HEADERS, "Content-Type": CONTENT_TYPE}
+        return web.Response(body=text.encode(), headers=headers)
+
+    async def _depth(self, request: web.Request) -> web.Response:
+        """The depth camera's last small picture."""
+        png = self._eye.png if self._eye else b""
+        if not png:
+            raise web.HTTPNotFound(text="There is no depth picture.\n")
+        return web.Response(body=png, content_type="image/png", headers=HEADERS)
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        name = PAGES.get(request.match_info["path"], request.match_info["path"])
+        return page_response(self._web_root, name)
+
+
+def page_response(root: Path, name: str) -> web.FileResponse:
+    """A file of the page; `root` is resolved. Raises HTTPNotFound."""
+    path = root / name.replace("\0", "?")
+    kind = PAGE_TYPES.get(path.suffix)
+    try:
+        path = path.resolve()
+        found = path.is_relative_to(root) and path.is_file()
+    except OSError:  # say, a name that is too long
+        found = False
+    if kind is None or not found:
+        raise web.HTTPNotFound(text=f"There is no /{_shown(name)} here.\n")
+    return web.FileResponse(path, headers={**HEADERS, "Content-Type": kind})

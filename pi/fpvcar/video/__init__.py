@@ -1,0 +1,1 @@
+"""Access units from a camera's process to every viewer."""

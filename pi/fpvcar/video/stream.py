@@ -1,0 +1,241 @@
+"""One source, many viewers: who gets which access unit. Newest wins. Pure policy.
+
+    camera -> Stream.publish -> Viewer.offer   at most two units wait
+    video_socket: Viewer.next(room)            when the viewer's link has room
+
+A viewer that falls behind by a third unit loses all that wait; the next that it gets
+is a key frame, asked for when its link has room again: one asked for at the moment
+of the drop would be stale on arrival. Nobody waits for anybody else.
+
+Key frames cost everybody's bandwidth. The driver's wish is passed on at once. Other
+viewers' are pooled: at most one in POOL_S, none if a key frame came meanwhile, and
+one viewer's count once in WATCHER_AGAIN_S; the next GOP's key is never far away.
+"""
+
+import struct
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from fpvcar.video.bitrate import Bitrate, LinkReport
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.wire.video import pack_video
+
+WAITING_MAX = 2
+POOL_S = 0.5
+FRESH_S = 0.1
+"""A new viewer may start at the newest unit if that is a key frame of this age."""
+DRIVER_AGAIN_S = 0.3
+WATCHER_AGAIN_S = 2.0
+"""How long a viewer waits for a key frame before it asks again."""
+NO_DRIVER_S = 3.0
+"""Without a word of a driver's link for this long the full bitrate is due."""
+BINARY = 0x82
+"""First byte of a WebSocket frame: FIN, and the opcode of a binary message."""
+
+
+class Source(Protocol):
+    """What the stream asks of a camera. False: it cannot do that."""
+
+    def request_key(self) -> bool:
+        """Asks for a key frame as soon as possible."""
+
+    def set_bitrate(self, bitrate: int) -> bool:
+        """Asks for another bitrate, in bit/s."""
+
+
+class Frame(NamedTuple):
+    """An access unit as it goes to every viewer, packed once: a /ws/video message, and
+    the same in its WebSocket frame."""
+
+    key: bool
+    capture_us: int
+    packet: bytes
+    framed: bytes
+
+
+def framed(packet: bytes) -> bytes:
+    """A binary message in one unmasked frame, as a server sends it (RFC 6455, 5.2)."""
+    size = len(packet)
+    if size < 126:
+        return struct.pack(">BB", BINARY, size) + packet
+    if size < 1 << 16:
+        return struct.pack(">BBH", BINARY, 126, size) + packet
+    return struct.pack(">BBQ", BINARY, 127, size) + packet
+
+
+class ViewerStats(NamedTuple):
+    """`fps` over the last second; `age_s` of the newest picture when it was sent."""
+
+    driver: bool
+    fps: int
+    frames: int
+    bytes: int
+    dropped: int
+    age_s: float | None
+
+
+class Viewer:
+    """What waits for one viewer. `wake` is called when `next` may have something."""
+
+    def __init__(
+        self, is_driver: Callable[[], bool], ask_key: Callable[["Viewer"], None]
+    ) -> None:
+        self.is_driver = is_driver
+        self.wake: Callable[[], None] = lambda: None
+        self.needs_key = True
+        self.frames = self.bytes = self.dropped = 0
+        self.asked_s: float | None = None
+        self._ask_key = ask_key
+        self._waiting: deque[Frame] = deque()
+        self._sent_s: deque[float] = deque(maxlen=240)
+        self._age_s: float | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Units that wait, 0 to WAITING_MAX."""
+        return len(self._waiting)
+
+    @property
+    def wants(self) -> bool:
+        """Is there a reason to look at the link: something waits, or a key is due?"""
+        return self.needs_key or bool(self._waiting)
+
+    def offer(self, frame: Frame) -> None:
+        """Takes a unit in. A key frame supersedes whatever waits before it."""
+        if frame.key:
+            self.dropped += len(self._waiting)
+            self._waiting.clear()
+            self.needs_key = False
+            self._may_ask_again()
+        elif self.needs_key:
+            self.dropped += 1
+            return
+        elif len(self._waiting) == WAITING_MAX:
+            self.dropped += WAITING_MAX + 1
+            self._lose()
+            return
+        self._waiting.append(frame)
+        self.wake()
+
+    def next(self, room: bool, now_s: float) -> Frame | None:
+        """The unit to send now, if the link has room; else asks for a key if due."""
+        if not room:
+            return None
+        if self._waiting:
+            frame = self._waiting.popleft()
+            self.frames += 1
+            self.bytes += len(frame.packet)
+            self._sent_s.append(now_s)
+            self._age_s = max(0.0, now_s - frame.capture_us / 1e6)
+            return frame
+        if self.needs_key:
+            again_s = DRIVER_AGAIN_S if self.is_driver() else WATCHER_AGAIN_S
+            if self.asked_s is None or now_s - self.asked_s >= again_s:
+                self.asked_s = now_s
+                self._ask_key(self)
+        return None
+
+    def lost_place(self) -> None:
+        """The viewer's decoder cannot go on: it needs a key frame."""
+        self.dropped += len(self._waiting)
+        self._lose()
+
+    def _lose(self) -> None:
+        self._waiting.clear()
+        self.needs_key = True
+        self._may_ask_again()
+        self.wake()
+
+    def _may_ask_again(self) -> None:
+        """A driver asks anew after each key frame, a watcher only after its pause."""
+        if self.is_driver():
+            self.asked_s = None
+
+    def stats(self, now_s: float) -> ViewerStats:
+        """Figures for the status page."""
+        while self._sent_s and now_s - self._sent_s[0] >= 1.0:
+            self._sent_s.popleft()
+        return ViewerStats(
+            self.is_driver(), len(self._sent_s), self.frames, self.bytes,
+            self.dropped, self._age_s,
+        )  # fmt: skip
+
+
+class Stream:
+    """The fan-out. `source` is set once there is one. Not thread-safe."""
+
+    def __init__(
+        self,
+        source: Source | None = None,
+        most_bitrate: int = 2_000_000,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.source = source
+        self.viewers: list[Viewer] = []
+        self.gone = (0, 0, 0)
+        """Frames, bytes and drops of viewers that have left."""
+        self.sequence = 0
+        self.bitrate = Bitrate(most_bitrate)
+        self._clock_s = clock_s
+        self._newest: Frame | None = None
+        self._pooled = False
+        self._asked_s = float("-inf")
+        self._reported_s = float("-inf")
+
+    def publish(self, unit: AccessUnit) -> None:
+        """Hands a unit to every viewer, the driver first; never waits."""
+        now_s = self._clock_s()
+        packet = pack_video(unit.key, self.sequence, unit.capture_us, unit.data)
+        self.sequence += 1
+        self._newest = Frame(unit.key, unit.capture_us, packet, framed(packet))
+        for viewer in sorted(self.viewers, key=lambda one: not one.is_driver()):
+            viewer.offer(self._newest)
+        if unit.key:
+            self._pooled = False
+        elif self._pooled and now_s - self._asked_s >= POOL_S:
+            self._ask(now_s)
+        if now_s - self._reported_s >= NO_DRIVER_S:
+            self._set_bitrate(self.bitrate.full())
+
+    def add_viewer(self, is_driver: Callable[[], bool]) -> Viewer:
+        """A viewer that starts at the newest unit, if it is a key, or asks for one."""
+        viewer = Viewer(is_driver, self._wants_key)
+        now_s, newest = self._clock_s(), self._newest
+        self.viewers.append(viewer)
+        if newest and newest.key and now_s - newest.capture_us / 1e6 <= FRESH_S:
+            viewer.offer(newest)
+        else:
+            viewer.next(True, now_s)
+        return viewer
+
+    def remove(self, viewer: Viewer) -> None:
+        """The viewer is gone."""
+        self.viewers.remove(viewer)
+        frames, sent, dropped = self.gone
+        self.gone = (
+            frames + viewer.frames, sent + viewer.bytes, dropped + viewer.dropped
+        )  # fmt: skip
+
+    def report(self, viewer: Viewer, link: LinkReport) -> None:
+        """What a viewer's link does; the driver's sets the bitrate."""
+        if viewer.is_driver():
+            self._reported_s = self._clock_s()
+            self._set_bitrate(self.bitrate.update(self._reported_s, link))
+
+    def _set_bitrate(self, bitrate: int | None) -> None:
+        if bitrate is not None and self.source is not None:
+            self.source.set_bitrate(bitrate)
+
+    def _wants_key(self, viewer: Viewer) -> None:
+        now_s = self._clock_s()
+        if viewer.is_driver() or now_s - self._asked_s >= POOL_S:
+            self._ask(now_s)
+        else:
+            self._pooled = True
+
+    def _ask(self, now_s: float) -> None:
+        self._pooled, self._asked_s = False, now_s
+        if self.source is not None:
+            self.source.request_key()

@@ -1,0 +1,113 @@
+"""`run`'s end of the socket to `wheels`: sends setpoints, hears answers, never waits.
+
+absent --- connected, first answer --> ok --- unanswered for 150 ms, EAGAIN --> hung
+(any) <-- closed; tried again every 100 ms            any answer --> ok
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from fpvcar.wire.errors import WireError
+from fpvcar.wire.wheels import ANSWER, Answer, Setpoint, pack_setpoint, parse_answer
+
+LEASE_NS = 100_000_000
+"""How long a setpoint is good for."""
+HUNG_NS = 150_000_000
+RETRY_S = 0.1
+State = Literal["ok", "absent", "hung"]
+
+
+class WheelsClient:
+    """One connection at a time to the socket at `path`.
+
+    `on_answer` is called with every answer, `on_state` on every change of `state`;
+    both on the event loop. `on_answer` is never called from within `send`.
+    """
+
+    def __init__(
+        self, path: Path, on_answer: Callable[[Answer], None],
+        on_state: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self.state: State = "absent"
+        self._path, self._on_answer, self._on_state = path, on_answer, on_state
+        self._socket: socket.socket | None = None
+        self._seq = 0
+        self._unanswered_ns: int | None = None
+
+    async def run(self) -> None:
+        """Connects, hears answers, connects again; for ever."""
+        while True:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            try:
+                await self._serve(connection)
+            except (OSError, WireError):
+                pass  # closed, refused, not there, or no `wheels` at the other end
+            finally:
+                self._socket = None
+                connection.close()
+            self._set("absent")
+            await asyncio.sleep(RETRY_S)
+
+    async def _serve(self, connection: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        connection.setblocking(False)
+        await loop.sock_connect(connection, str(self._path))
+        self._socket, self._unanswered_ns = connection, None
+        ended: asyncio.Future[None] = loop.create_future()
+        # One reader for all answers: sock_recv makes one anew for each.
+        loop.add_reader(connection, self._hear, connection, ended)
+        try:
+            await ended
+        finally:
+            loop.remove_reader(connection)
+
+    def _hear(self, connection: socket.socket, ended: "asyncio.Future[None]") -> None:
+        """Takes one answer. What goes wrong with it ends `_serve`."""
+        try:
+            packet = connection.recv(ANSWER.size * 2)
+            if not packet:
+                raise ConnectionResetError("closed by the wheels")
+            answer = parse_answer(packet)
+            self._unanswered_ns = None
+            self._set("ok")
+            self._on_answer(answer)
+        except BlockingIOError:
+            return
+        except Exception as fault:
+            if not ended.done():
+                ended.set_exception(fault)
+
+    def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
+        """Sends a setpoint that is good until now + 100 ms. False if it could not."""
+        if self._socket is None:
+            return False
+        self._seq = (self._seq + 1) & 0xFFFFFFFF
+        setpoint = Setpoint(self._seq, now_ns + LEASE_NS, duties)
+        try:
+            self._socket.send(pack_setpoint(setpoint))
+        except BlockingIOError:
+            self._set("hung")
+            return False
+        except OSError:
+            return False  # `run` is about to hear of it
+        if self._unanswered_ns is None:
+            self._unanswered_ns = now_ns
+        elif now_ns - self._unanswered_ns > HUNG_NS and not _waits(self._socket):
+            self._set("hung")
+        return True
+
+    def _set(self, state: State) -> None:
+        if state != self.state:
+            self.state = state
+            self._on_state(state)
+
+
+def _waits(connection: socket.socket) -> bool:
+    """True if an answer is there and it is our own loop that was late."""
+    try:
+        return bool(connection.recv(1, socket.MSG_PEEK))
+    except OSError:
+        return False

@@ -1,0 +1,236 @@
+"""`fpvcar wheels`: the process that owns the motor pins. No network, no asyncio.
+
+    run --- setpoint (seq, deadline, duties) ---> wheels ---> bridge by bridge ---> pins
+        <-- answer (status, reason, seq) --------        ---> dead man: feed
+
+    packet                                   answer
+    newest one, deadline 0..150 ms ahead     APPLIED; the dead man is fed
+    older ones that were still waiting       REFUSED superseded
+    deadline past / too far ahead            REFUSED past / too_far_ahead
+    not zero, but a zero is due              REFUSED zero_first
+    no connection to the pins                REFUSED pins_lost
+    malformed, or a duty above max_volts     STOPPED bad_message
+    (none: deadline of a moving car passed)  STOPPED deadline
+    (none: the pin daemon hangs / is gone)   STOPPED pins_silent / pins_lost
+    (none: a client connects)                STOPPED and the reason of the last stop
+
+A deadline that passes while the car stands asks for a zero too, but is no stop.
+It takes one client; another one is hung up on until the first has gone.
+It acts first and logs then: whoever reads the log may hang, and a write with it.
+"""
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fpvcar import config
+from fpvcar.config import profiles
+from fpvcar.devices.motors.mx1508 import Bridge
+from fpvcar.devices.pins import MotorBoard, PinsFault, PinsSilent
+from fpvcar.drive import mixing
+from fpvcar.wheels.lease import Lease
+from fpvcar.wire.wheels import Answer, Setpoint, WheelsReason
+
+RETRY_NS = 250_000_000
+"""How often a lost pin daemon is tried; a try may take 100 ms."""
+SILENT_TRIES = 8
+"""After so many tries that hang the helper is asked (again) to restart it."""
+FED_NS = 150_000_000
+"""Unfed for longer than this the dead man may have tripped."""
+CHECKED_NS = 1_000_000_000
+"""How often the dead man is looked at while it is fed."""
+log = logging.getLogger("fpvcar.wheels")
+
+
+class Wheels:
+    """The lease, the bridges and the dead man; packets and times in, answers out.
+
+    `connect()` makes the board or raises PinsFault; `alarm()` asks the root helper to
+    turn the motor pins to inputs and to restart the daemon. Neither may wait for long.
+    """
+
+    def __init__(
+        self, profile: config.Profile, connect: Callable[[], MotorBoard],
+        alarm: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._motors = (profile.motors.drive, profile.motors.steer)
+        empty_v = profile.battery.empty_v
+        most = tuple(mixing.top_duty(motor, empty_v) for motor in self._motors)
+        self.lease = Lease(most)
+        self._connect, self._alarm = connect, alarm
+        self._board: MotorBoard | None = None
+        self._bridges: list[Bridge] = []
+        self._retry_ns, self._silent_tries = 0, 0
+        self._said = ""
+        self._fed_ns = -FED_NS
+        self._checked_ns: int | None = None
+
+    def connected(self, now_ns: int) -> list[Answer]:
+        """A client has come: it is told why the car stands."""
+        return [self.lease.standing(now_ns)]
+
+    def receive(self, packets: Sequence[bytes], now_ns: int) -> list[Answer]:
+        """What the client sent since the last call, oldest first."""
+        answers = self.tick(now_ns)  # first: after a hang the lease has run out
+        taken = self.lease.take(packets, now_ns)
+        answers += taken.answers
+        if any(answer.reason == WheelsReason.BAD_MESSAGE for answer in taken.answers):
+            answers += self._stand(now_ns)
+        if taken.setpoint is not None:
+            answers += self._apply(taken.setpoint, now_ns)
+        return answers
+
+    def tick(self, now_ns: int) -> list[Answer]:
+        """Does what is due: a passed deadline, a brake to release, a new try."""
+        answers = []
+        if self.lease.expired(now_ns):
+            moving = self.lease.moving
+            stopped = self.lease.stop(WheelsReason.DEADLINE, now_ns)
+            if moving:
+                answers = [stopped, *self._stand(now_ns)]
+                log.warning("deadline of setpoint %d passed", stopped.seq)
+        answers += self._each(lambda bridge: bridge.tick(now_ns / 1e9), now_ns)
+        if self._board is None and now_ns >= self._retry_ns:
+            self._retry_ns = now_ns + RETRY_NS
+            self._try(now_ns)
+        return answers
+
+    def stop(self, reason: WheelsReason, now_ns: int) -> list[Answer]:
+        """Stops: the client is gone, or the process is to end."""
+        moving = self.lease.moving
+        answers = [self.lease.stop(reason, now_ns), *self._stand(now_ns)]
+        if moving:
+            log.warning("stopped: %s", reason.name.lower())
+        return answers
+
+    def close(self) -> None:
+        """Takes the dead man away, once the motors stand; ends the connection."""
+        if self._board is None:
+            return
+        try:
+            self._board.dead_man.remove()
+        except PinsFault as fault:
+            log.warning("%s", fault)
+        self._board.close()
+
+    @property
+    def due_ns(self) -> int | None:
+        """When `tick` has something to do, if no packet comes."""
+        dues = [bridge.due_s for bridge in self._bridges]
+        times = [round(due_s * 1e9) for due_s in dues if due_s is not None]
+        if self.lease.deadline_ns is not None:
+            times.append(self.lease.deadline_ns)
+        if self._board is None:
+            times.append(self._retry_ns)
+        return min(times, default=None)
+
+    @property
+    def braking(self) -> bool:
+        """True while a stop still has something to do."""
+        return any(bridge.due_s is not None for bridge in self._bridges)
+
+    def _apply(self, setpoint: Setpoint, now_ns: int) -> list[Answer]:
+        if self._board is None:
+            return [self.lease.refuse(setpoint, WheelsReason.PINS_LOST, now_ns)]
+        try:
+            awake = self._dead_man_awake(self._board, now_ns)
+            if any(setpoint.duties) and not awake:
+                return [self.lease.refuse(setpoint, WheelsReason.ZERO_FIRST, now_ns)]
+            for bridge, duty in zip(self._bridges, setpoint.duties, strict=True):
+                bridge.drive(duty, now_ns / 1e9)
+            self._board.dead_man.feed()
+        except PinsFault as fault:
+            stopped = self._lose(fault, now_ns)
+            refused = self.lease.refuse(setpoint, stopped.reason, now_ns)
+            return [stopped, refused]
+        self._fed_ns = now_ns
+        return [self.lease.applied(setpoint, now_ns)]
+
+    def _dead_man_awake(self, board: MotorBoard, now_ns: int) -> bool:
+        if now_ns - self._fed_ns >= FED_NS:
+            self._checked_ns = None
+            return False
+        checked_ns = self._checked_ns
+        if checked_ns is None or now_ns - checked_ns >= CHECKED_NS:
+            self._checked_ns = now_ns if board.dead_man.awake() else None
+        return self._checked_ns is not None
+
+    def _stand(self, now_ns: int) -> list[Answer]:
+        return self._each(lambda bridge: bridge.drive(0.0, now_ns / 1e9), now_ns)
+
+    def _each(self, act: Callable[[Bridge], None], now_ns: int) -> list[Answer]:
+        try:
+            for bridge in self._bridges:
+                act(bridge)
+        except PinsFault as fault:
+            return [self._lose(fault, now_ns)]
+        return []
+
+    def _lose(self, fault: PinsFault, now_ns: int) -> Answer:
+        silent = isinstance(fault, PinsSilent)
+        if silent:
+            self._alarm()
+        if self._board is not None:
+            self._board.close()
+        self._board, self._bridges = None, []
+        self._retry_ns, self._silent_tries, self._said = now_ns + RETRY_NS, 0, ""
+        reason = WheelsReason.PINS_SILENT if silent else WheelsReason.PINS_LOST
+        stopped = self.lease.stop(reason, now_ns)
+        log.error("lost the pins: %s", fault)
+        return stopped
+
+    def _try(self, now_ns: int) -> None:
+        try:
+            board = self._connect()
+            try:
+                now_s = now_ns / 1e9
+                bridges = [Bridge(motor, board.pins, now_s) for motor in self._motors]
+            except PinsFault:
+                board.close()
+                raise
+        except PinsFault as fault:
+            self._silent_tries += isinstance(fault, PinsSilent)
+            if self._silent_tries >= SILENT_TRIES:
+                self._silent_tries = 0
+                self._alarm()
+            if str(fault) != self._said:
+                self._said = str(fault)
+                log.warning("%s; trying again", fault)
+            return
+        self._board, self._bridges = board, bridges
+        self._fed_ns = now_ns - FED_NS
+        log.info("holding the motor pins")
+
+
+def main(profile: config.Profile, runtime: Path) -> int:
+    """Runs until SIGTERM or SIGINT. Raises OSError if another one holds the lock."""
+    from fpvcar.devices.pigpio.pins import PigpioBoard
+    from fpvcar.wheels.service import Service, ask_helper
+
+    wheels = Wheels(
+        profile,
+        connect=lambda: PigpioBoard(profile),
+        alarm=lambda: ask_helper(runtime / "pins-off.sock"),
+    )
+    with Service(wheels, runtime, time.monotonic_ns) as service:
+        service.run()
+    return 0
+
+
+def _command_line() -> int:
+    parser = argparse.ArgumentParser(
+        "python -m fpvcar.wheels", description=main.__doc__
+    )
+    parser.add_argument("--profile", type=Path, required=True)
+    parser.add_argument("--runtime", type=Path, required=True)
+    parser.add_argument("--set", action="append", default=[], dest="overrides")
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+    try:
+        return main(profiles.load(given.profile, given.overrides), given.runtime)
+    except (config.ConfigError, OSError) as fault:
+        print(f"fpvcar wheels: {fault}", file=sys.stderr)
+        return 2 if isinstance(fault, config.ConfigError) else 1

@@ -1,0 +1,108 @@
+"""Which setpoint is in force, until when, and what every packet is answered. Pure.
+
+A setpoint is a lease on the motors: it ends at its deadline. Of several packets that
+wait, the newest counts. After any stop of its own the lease takes nothing but zero
+until it has had a zero, so that nothing moves by surprise.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fpvcar.wire.errors import WireError
+from fpvcar.wire.wheels import Answer, Setpoint, Status, WheelsReason, parse_setpoint
+
+AHEAD_MAX_NS = 150_000_000
+"""A deadline further ahead than this is refused: the clock or the sender is wrong."""
+ROUNDING = 1e-6
+"""Duties travel as f32."""
+
+
+class Taken(NamedTuple):
+    """What came of some packets: a setpoint to apply, if any, and the answers."""
+
+    setpoint: Setpoint | None
+    answers: tuple[Answer, ...]
+
+
+class Lease:
+    """The setpoint in force. `most` is the largest duty of each motor."""
+
+    def __init__(self, most: tuple[float, ...]) -> None:
+        self._most = most
+        self.zero_first = True
+        self.deadline_ns: int | None = None
+        self.moving = False
+        self.seq = 0
+        self.reason = WheelsReason.START
+
+    def take(self, packets: Sequence[bytes], now_ns: int) -> Taken:
+        """Judges packets, oldest first. Only the newest setpoint may be applied.
+
+        A bad packet among them stops the car first: its sender has lost its mind.
+        """
+        setpoints, bad = [], None
+        for packet in packets:
+            try:
+                setpoints.append(self._parse(packet))
+            except WireError as fault:
+                bad = fault
+        answers = []
+        if bad is not None:
+            answers.append(self.stop(WheelsReason.BAD_MESSAGE, now_ns))
+        for old in setpoints[:-1]:
+            answers.append(_refused(old, WheelsReason.SUPERSEDED, now_ns))
+        if not setpoints:
+            return Taken(None, tuple(answers))
+        newest = setpoints[-1]
+        reason = self._refusal(newest, now_ns)
+        if reason is None:
+            return Taken(newest, tuple(answers))
+        return Taken(None, (*answers, _refused(newest, reason, now_ns)))
+
+    def applied(self, setpoint: Setpoint, now_ns: int) -> Answer:
+        """The motors do what the setpoint says: it is in force."""
+        self.zero_first = False
+        self.deadline_ns, self.seq = setpoint.deadline_ns, setpoint.seq
+        self.moving = any(setpoint.duties)
+        return Answer(Status.APPLIED, WheelsReason.NONE, setpoint.seq, now_ns)
+
+    def refuse(self, setpoint: Setpoint, reason: WheelsReason, now_ns: int) -> Answer:
+        """The motors could not do what the setpoint says."""
+        return _refused(setpoint, reason, now_ns)
+
+    def expired(self, now_ns: int) -> bool:
+        """True when the setpoint in force has outlived its deadline."""
+        return self.deadline_ns is not None and now_ns >= self.deadline_ns
+
+    def stop(self, reason: WheelsReason, now_ns: int) -> Answer:
+        """Ends the lease; the answer says why."""
+        self.zero_first, self.moving, self.deadline_ns = True, False, None
+        self.reason = reason
+        return self.standing(now_ns)
+
+    def standing(self, now_ns: int) -> Answer:
+        """The last stop of its own: what a client is told when it connects."""
+        return Answer(Status.STOPPED, self.reason, self.seq, now_ns)
+
+    def _parse(self, packet: bytes) -> Setpoint:
+        setpoint = parse_setpoint(packet)
+        if len(setpoint.duties) != len(self._most):
+            count = len(setpoint.duties)
+            raise WireError("motors", count, str(len(self._most)))
+        for duty, most in zip(setpoint.duties, self._most, strict=True):
+            if abs(duty) > most + ROUNDING:
+                raise WireError("duty", duty, f"-{most:.3f} to {most:.3f}")
+        return setpoint
+
+    def _refusal(self, setpoint: Setpoint, now_ns: int) -> WheelsReason | None:
+        if setpoint.deadline_ns <= now_ns:
+            return WheelsReason.PAST
+        if setpoint.deadline_ns > now_ns + AHEAD_MAX_NS:
+            return WheelsReason.TOO_FAR_AHEAD
+        if self.zero_first and any(setpoint.duties):
+            return WheelsReason.ZERO_FIRST
+        return None
+
+
+def _refused(setpoint: Setpoint, reason: WheelsReason, now_ns: int) -> Answer:
+    return Answer(Status.REFUSED, reason, setpoint.seq, now_ns)

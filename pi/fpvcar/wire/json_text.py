@@ -1,0 +1,70 @@
+"""JSON text, one message a frame: typed by its `kind`, or refused."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from fpvcar.wire.errors import VERSION, WireError
+
+DRIVE_MAX_BYTES = 4096
+"""The longest text frame that /ws/drive and /ws/buttons take."""
+
+
+class Up(Struct, tag_field="kind", frozen=True, forbid_unknown_fields=True):
+    """What a browser sends. An unknown field is refused: it is a misspelt wish."""
+
+
+class Greeting(Up, frozen=True):
+    """First message on a socket; `v` must be VERSION."""
+
+    v: int
+
+
+class Down(Struct, tag_field="kind", frozen=True):
+    """What the car sends."""
+
+
+class _Head(Struct):
+    kind: str
+
+
+Decoders = dict[str, msgspec.json.Decoder[Any]]
+_head_decoder = msgspec.json.Decoder(_Head)
+_encoder = msgspec.json.Encoder()
+
+
+def decoders(*kinds: type[Up]) -> Decoders:
+    """One decoder a kind, by its tag."""
+    return {
+        str(kind.__struct_config__.tag): msgspec.json.Decoder(kind) for kind in kinds
+    }
+
+
+def parse(text: str | bytes, known: Decoders) -> Any:
+    """One frame. None for an unknown kind (ignored and counted).
+
+    Raises WireError for what is malformed, mistyped, out of range or too long.
+    """
+    size = len(text)
+    if size > DRIVE_MAX_BYTES:
+        raise WireError("message too long", f"{size} bytes", f"<= {DRIVE_MAX_BYTES}")
+    try:
+        kind = _head_decoder.decode(text).kind
+        decoder = known.get(kind)
+        if decoder is None:
+            return None
+        message = decoder.decode(text)
+    except (msgspec.DecodeError, UnicodeError) as fault:
+        said = text if isinstance(text, str) else bytes(text).decode("utf-8", "replace")
+        mistyped = isinstance(fault, msgspec.ValidationError)
+        what = "message refused" if mistyped else "malformed JSON"
+        raise WireError(what, said, str(fault)) from None
+    if isinstance(message, Greeting) and message.v != VERSION:
+        raise WireError("wrong version", message.v, f"{VERSION}; reload the page")
+    return message
+
+
+def encode_downward(message: Down) -> str:
+    """The text frame of a message to the browser."""
+    return _encoder.encode(message).decode()

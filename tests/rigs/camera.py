@@ -1,0 +1,74 @@
+"""A camera process and a decoder, for tests."""
+
+import os
+import select
+import subprocess
+import sys
+
+import av
+import numpy as np
+from av.video.codeccontext import VideoCodecContext
+from av.video.frame import VideoFrame
+
+from fpvcar.wire.camera import Record, parse_record_header
+
+
+class Camera:
+    """One camera process and a reader of its records."""
+
+    def __init__(self, *options: str, **env: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "fpvcar.bench.camera.process", *options],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, **env}, bufsize=0,
+        )  # fmt: skip
+
+    def ask(self, line: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(line.encode() + b"\n")
+
+    def _read(self, count: int) -> bytes:
+        assert self.process.stdout
+        data = b""
+        while len(data) < count:
+            ready, _, _ = select.select([self.process.stdout], [], [], 20.0)
+            assert ready, "no record for 20 s"
+            piece = self.process.stdout.read(count - len(data))
+            assert piece, "camera ended"
+            data += piece
+        return data
+
+    def record(self) -> Record:
+        length, key, captured = parse_record_header(self._read(16))
+        return Record(key, captured, self._read(length))
+
+    def said(self) -> str:
+        assert self.process.stderr
+        return self.process.stderr.read().decode()
+
+    def end(self) -> int:
+        assert self.process.stdin
+        self.process.stdin.close()
+        return self.process.wait(10)
+
+
+def decoder() -> VideoCodecContext:
+    made = VideoCodecContext.create("h264", "r")
+    assert isinstance(made, VideoCodecContext)
+    return made
+
+
+def decode(codec: VideoCodecContext, unit: bytes) -> VideoFrame:
+    """The one picture of an access unit; a decoder that holds it back fails."""
+    codec.flags |= 1 << 19  # AV_CODEC_FLAG_LOW_DELAY
+    (picture,) = codec.decode(av.Packet(unit))
+    return picture
+
+
+def luma(picture: VideoFrame) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    planes = picture.to_ndarray(format="yuv420p").astype(np.uint8)
+    return planes[: picture.height]
+
+
+def nal_types(unit: bytes) -> list[int]:
+    return [piece[0] & 31 for piece in unit.split(b"\0\0\1")[1:]]

@@ -1,0 +1,65 @@
+"""A gate's owner with its own clock, camera and wheels."""
+
+from dataclasses import dataclass, field
+
+from fpvcar import paths
+from fpvcar.config import profiles
+from fpvcar.drive.control import Control
+from fpvcar.drive.gate import Cause
+from fpvcar.wire import down
+from fpvcar.wire.wheels import Answer, Status, WheelsReason
+
+PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
+TICK_NS = 20_000_000
+
+
+@dataclass
+class Rig:
+    """A control with its own clock, camera and wheels."""
+
+    now_ns: int = 1_000_000_000
+    picture_age_s: float | None = 0.03
+    sent: list[tuple[float, ...]] = field(default_factory=list)
+    changes: int = 0
+    seen: tuple[down.Range, ...] = ()
+    control: Control = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.control = Control(
+            PROFILE, self.send, lambda _: self.picture_age_s, lambda: 7.5,
+            lambda _: self.seen, self.changed, lambda: self.now_ns,
+        )  # fmt: skip
+        self.answer(Status.APPLIED)
+
+    def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
+        assert now_ns == self.now_ns
+        self.sent.append(duties)
+        return True
+
+    def changed(self) -> None:
+        self.changes += 1
+
+    def answer(self, status: Status, reason: WheelsReason = WheelsReason.NONE) -> None:
+        self.control.wheels_answer(Answer(status, reason, 1, self.now_ns))
+
+    def tick(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.now_ns += TICK_NS
+            self.control.step()
+
+    def wish(self, throttle: float, steer: float = 0.0) -> None:
+        self.control.wish(throttle, steer, self.now_ns / 1e9)
+
+    def drive_off(self) -> None:
+        self.wish(0.0)
+        self.wish(1.0)
+        assert self.moving
+
+    @property
+    def moving(self) -> bool:
+        return any(self.sent[-1])
+
+    @property
+    def cause(self) -> Cause | None:
+        latches = self.control.decision.latches
+        return latches.hold.cause if latches.hold else latches.arm

@@ -1,0 +1,122 @@
+"""A hub with everything real but sockets, time and metal, and who comes to it."""
+
+from dataclasses import dataclass, field
+
+from fpvcar import config, paths
+from fpvcar.config import profiles
+from fpvcar.drive.control import Control
+from fpvcar.server.access import Codes, Door, Rights
+from fpvcar.server.drive_socket import Session
+from fpvcar.server.hub import Hub
+from fpvcar.server.recorder import Book
+from fpvcar.wire import down, up
+from fpvcar.wire.down import Error
+from fpvcar.wire.wheels import Answer, Status, WheelsReason
+
+PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
+
+
+@dataclass
+class FakeLights:
+    """Keeps what it was told."""
+
+    told: list[tuple[str, bool]] = field(default_factory=list)
+    steer: float = 0.0
+    stopped: bool = False
+    recorder: down.Recording | None = None
+
+    def set_head(self, on: bool) -> None:
+        self.told.append(("head", on))
+
+    def follow(self, throttle: float, steer: float, stopped: bool) -> None:
+        self.told.append(("reversing", throttle < 0.0))
+        self.steer, self.stopped = steer, stopped
+
+    def record(self, told: down.Recording | None) -> None:
+        self.recorder = told
+
+
+class FakeCamera:
+    """Always fine."""
+
+    state = "ok"
+
+
+class FakeSenses:
+    """One wall ahead, a good battery, a computer that says nothing."""
+
+    def ranges(self, now_s: float) -> tuple[down.Range, ...]:
+        return (down.Range("front", 0.0, 0.5, 0.01),)
+
+    def battery(self, now_s: float) -> down.Battery | None:
+        return down.Battery(7.4, 0.5, 0.6, False, 0.01)
+
+    def health(self, now_s: float) -> down.Health:
+        return down.Health()
+
+
+CODES = Codes("123456", "grownups")
+
+
+class House:
+    """A hub with everything real but sockets, time and metal."""
+
+    def __init__(
+        self, profile: config.Profile = PROFILE, book: Book | None = None
+    ) -> None:
+        self.now_s = 100.0
+        self.duties: tuple[float, ...] = (0.0, 0.0)
+        self.lights = FakeLights()
+        self.control = Control(
+            profile, self.send, lambda _: 0.03, lambda: 7.5, lambda _: (), lambda: None,
+            lambda: round(self.now_s * 1e9),
+        )  # fmt: skip
+        self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
+        self.hub = Hub(
+            profile, self.control, Door(CODES), self.lights,
+            FakeCamera(), FakeSenses(), self.welcome, lambda: self.now_s, book,
+        )  # fmt: skip
+
+    def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
+        self.duties = duties
+        return True
+
+    def welcome(self, code_needed: bool) -> down.Welcome:
+        return down.Welcome(
+            1, "Plague", "0", 0, 250, 40, 640, 480, 30.0, 0, code_needed, True, False
+        )
+
+    def visitor(
+        self, name: str, *, code: str = "", address: str = "10.0.0.1",
+        drive: bool = True, client: str = "",
+    ) -> "Visitor":  # fmt: skip
+        session = Session(address, Rights(drive=drive), 0.15)
+        visitor = Visitor(self, session)
+        visitor.say(up.Hello(1, client or f"client-{name}", name, code))
+        return visitor
+
+
+@dataclass
+class Visitor:
+    """One browser and what it heard."""
+
+    house: House
+    session: Session
+    seq: int = 0
+
+    def say(self, message: up.Upward) -> None:
+        self.house.hub.receive(self.session, message)
+
+    def drive(self, throttle: float, steer: float = 0.0, late_s: float = 0.0) -> None:
+        self.seq += 1
+        sent_ms = (self.house.now_s - late_s) * 1000.0
+        self.say(up.Drive(self.seq, sent_ms, throttle, steer))
+
+    @property
+    def state(self) -> down.State:
+        self.house.hub.tell()
+        assert self.session._state is not None
+        return self.session._state
+
+    def errors(self) -> list[Error]:
+        return [one for one in self.session._outbox if isinstance(one, Error)]

@@ -1,0 +1,265 @@
+"""The real car on a clock under control, for test_car_machine.py: its parts, wired as
+in app.py, and what must hold after every 5 ms and at every change of a pin.
+"""
+
+from dataclasses import dataclass
+
+from fpvcar.devices.fake import FakeBoard, FakePins
+from fpvcar.drive.control import Control
+from fpvcar.drive.saved import Kept
+from fpvcar.server.access import Door
+from fpvcar.server.hub import Hub
+from fpvcar.wheels.client import LEASE_NS
+from fpvcar.wheels.core import Wheels
+from fpvcar.wire import down
+from fpvcar.wire.wheels import Answer, Setpoint, pack_setpoint
+from tests.rigs.hub import CODES, PROFILE, FakeCamera, FakeLights
+
+PINS = PROFILE.motor_pins()
+MS = 1_000_000
+STEP_NS = 5 * MS
+TICK_NS = 20 * MS
+OFF_NS = 300 * MS
+RANGE_AGE_S = 0.03
+WAYS = {"front": 1.0, "rear": -1.0}
+"""The range sensors, and the sign of the throttle that drives there."""
+
+
+@dataclass
+class Sensor:
+    """A range sensor: what stands there, since when that is too near to drive at, and
+    since when it is silent; neither is None."""
+
+    range_m: float | None = None
+    near_ns: int | None = None
+    silent_ns: int | None = None
+
+    def told(self, name: str, now_ns: int) -> down.Range:
+        """While it is silent, its last word."""
+        silent_s = 0.0 if self.silent_ns is None else (now_ns - self.silent_ns) / 1e9
+        bearing_deg = 0.0 if WAYS[name] > 0.0 else 180.0
+        state = "ok" if self.silent_ns is None else "no answer"
+        return down.Range(
+            name, bearing_deg, self.range_m, RANGE_AGE_S + silent_s, state
+        )  # fmt: skip
+
+
+class Senses:
+    """Nothing that a page would have to be told."""
+
+    def ranges(self, now_s: float) -> tuple[down.Range, ...]:
+        return ()
+
+    def battery(self, now_s: float) -> down.Battery | None:
+        return None
+
+    def health(self, now_s: float) -> down.Health:
+        return down.Health()
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """A wish that may move the car: which, when, the signs of throttle and steer."""
+
+    number: int
+    at_ns: int
+    throttle: float
+    steer: float
+
+
+class WiredCar:
+    """`run`, `wheels`, pins and picture; who drives and what fails comes on top."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_ns = 10_000 * MS
+        self.pins = FakePins(lambda _: self.no_bridge_is_shorted())
+        self.board: FakeBoard | None = None
+        self.queue: list[tuple[int, bytes]] = []
+        self.answers: list[Answer] = []
+        self.delay_ns = self.latest_ns = 0
+        self.connected = False
+        self.picture_ns: int | None = self.now_ns
+        self.sees = True
+        self.run_until_ns = self.wheels_until_ns = 0  # hung until then
+        self.daemon_hangs = False
+        self.failed_ns = -(10**12)
+        self.fresh: list[Fresh] = []
+        self.wishes = 0
+        self.voided = (0, 0)
+        self.sensors = {name: Sensor() for name in WAYS}
+        self.left = Kept()
+        self.seq = 0
+        self.start_wheels()
+        self.start_run()
+
+    # --- the parts ---
+
+    def start_run(self) -> None:
+        self.queue.clear()
+        self.control = Control(
+            PROFILE, self.send, self.picture_age_s, lambda: 7.5, self.ranges,
+            lambda: None, lambda: self.now_ns, self.left,
+        )  # fmt: skip
+        self.control.keep = self.keep
+        self.hub = Hub(
+            PROFILE, self.control, Door(CODES), FakeLights(), FakeCamera(), Senses(),
+            self.welcome, lambda: self.now_ns / 1e9,
+        )  # fmt: skip
+        self.connected = True
+        self.hear(self.wheels.connected(self.now_ns))
+        self.next_tick_ns = self.now_ns
+
+    def start_wheels(self) -> None:
+        self.wheels = Wheels(PROFILE, self.connect, self.helper)
+
+    def connect(self) -> FakeBoard:
+        if self.daemon_hangs:
+            self.pins.hang()
+            raise self.pins.fault or AssertionError
+        self.pins.fault = None
+        self.board = FakeBoard(self.pins, PINS, self.now_ns / 1e9)
+        return self.board
+
+    def helper(self) -> None:
+        """The root helper: inputs, and the daemon anew."""
+        self.pins.levels.clear()
+        self.pins.cut()
+        self.daemon_hangs = False
+        if self.board is not None:
+            self.board.dead_man.running = False
+
+    def picture_age_s(self, now_s: float) -> float | None:
+        if self.sees:
+            self.picture_ns = self.now_ns
+        return None if self.picture_ns is None else now_s - self.picture_ns / 1e9
+
+    def ranges(self, now_s: float) -> tuple[down.Range, ...]:
+        return tuple(one.told(name, self.now_ns) for name, one in self.sensors.items())
+
+    def keep(self, left: Kept) -> None:
+        self.left = left
+
+    def welcome(self, code_needed: bool) -> down.Welcome:
+        return down.Welcome(
+            1, "Car", "0", 0, 250, 40, 640, 480, 30.0, 0, code_needed, True, False
+        )
+
+    def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
+        if not self.connected:
+            return False
+        self.seq += 1
+        packet = pack_setpoint(Setpoint(self.seq, now_ns + LEASE_NS, duties))
+        before_ns = self.queue[-1][0] if self.queue else 0  # no packet overtakes
+        self.queue.append((max(now_ns + self.delay_ns, before_ns), packet))
+        if self.delay_ns == 0:
+            self.deliver()
+        return True
+
+    def deliver(self) -> None:
+        """What has arrived, if `wheels` is there to read it. Answers come later."""
+        if self.now_ns < self.wheels_until_ns:
+            return
+        come = [packet for at_ns, packet in self.queue if at_ns <= self.now_ns]
+        self.queue = [one for one in self.queue if one[0] > self.now_ns]
+        if come:
+            self.answers += self.wheels.receive(come, self.now_ns)
+
+    def hear(self, answers: list[Answer]) -> None:
+        """`run` hears `wheels` on its loop, never from within `send`."""
+        heard, self.answers = [*self.answers, *answers], []
+        if self.connected:
+            for answer in heard:
+                self.control.wheels_answer(answer)
+
+    def pass_time(self, ms: int) -> None:
+        """5 ms at a time; whoever does not hang does what is due."""
+        until_ns = self.now_ns + ms * MS
+        while self.now_ns < until_ns:
+            self.now_ns += STEP_NS
+            if self.board is not None and not self.daemon_hangs:
+                self.board.dead_man.pass_to(self.now_ns / 1e9)
+            if self.now_ns >= self.wheels_until_ns:
+                self.deliver()
+                self.answers += self.wheels.tick(self.now_ns)
+            if self.now_ns >= self.run_until_ns:
+                self.hear([])
+                if self.now_ns >= self.next_tick_ns:
+                    self.next_tick_ns = self.now_ns + TICK_NS
+                    self.control.step()
+                    self.hub.tell()
+            self.whatever_moves_was_wished()
+            self.no_wall_is_driven_at()
+
+    @property
+    def off_ns(self) -> int:
+        """How long a stop may take; late packets are a failure of their own."""
+        return OFF_NS + self.latest_ns
+
+    def void(self) -> None:
+        """What was wished so far counts no more, once it is off the way."""
+        arrives_ns = [at_ns for at_ns, _ in self.queue]
+        arrives_ns.append(self.now_ns + self.delay_ns)  # the zero that follows
+        ends_ns = max([self.failed_ns + self.off_ns, *arrives_ns]) + STEP_NS
+        self.voided = (self.wishes, ends_ns)
+
+    def fail(self) -> None:
+        """What has 0.3 s now, also for a word that is still on its way."""
+        self.failed_ns = self.now_ns
+        last, ends_ns = self.voided
+        if self.now_ns < ends_ns:
+            self.voided = (last, self.now_ns + self.off_ns + STEP_NS)
+
+    def run_is_deaf(self) -> bool:
+        return self.now_ns < self.run_until_ns
+
+    # --- what must hold at every step ---
+
+    @property
+    def moves(self) -> tuple[float, float]:
+        """Signs of what the pins do to (drive, steering); 0 while it brakes."""
+        duty = [self.pins.duty(gpio) for gpio in PINS]
+        return duty[0] - duty[1], duty[2] - duty[3]
+
+    def no_bridge_is_shorted(self) -> None:
+        """Asked at every change of a pin."""
+        for forward, reverse in (PINS[:2], PINS[2:]):
+            duties = self.pins.duty(forward), self.pins.duty(reverse)
+            assert 0.0 in duties or duties == (1.0, 1.0), f"both inputs on: {duties}"
+
+    def whatever_moves_was_wished(self) -> None:
+        """The second of what the machine promises: no more than 0.3 s late."""
+        drive, steer = self.moves
+        since_ns = self.now_ns - self.off_ns
+        if self.failed_ns > since_ns:  # a failure has its own 0.3 s, on top
+            since_ns = self.failed_ns - self.off_ns
+        last, ends_ns = self.voided
+        if self.now_ns >= ends_ns:
+            self.fresh = [one for one in self.fresh if one.number > last]
+        wishes = [one for one in self.fresh if one.at_ns >= since_ns]
+        if drive:
+            assert any(one.throttle * drive > 0 for one in wishes), self.words()
+        if steer:
+            assert any(one.steer * steer > 0 for one in wishes), self.words()
+
+    def no_wall_is_driven_at(self) -> None:
+        """What is seen too near for long enough; what fails has its time on top."""
+        for name, sensor in self.sensors.items():
+            near = (
+                self.control.guard_mode == "limit" and sensor.silent_ns is None
+                and sensor.range_m is not None
+                and sensor.range_m <= PROFILE.guard.stop_m
+            )  # fmt: skip
+            if not near:
+                sensor.near_ns = None
+                continue
+            if sensor.near_ns is None:
+                sensor.near_ns = self.now_ns
+            since_ns = max(sensor.near_ns, self.failed_ns)
+            if self.now_ns > since_ns + self.off_ns:
+                assert self.moves[0] * WAYS[name] <= 0.0, f"{name}: {self.words()}"
+
+    def words(self) -> str:
+        """For whoever reads a failure."""
+        decision = self.control.decision
+        return f"moves {self.moves}, {decision}, last {self.fresh[-1:]}"

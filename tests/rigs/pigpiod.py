@@ -1,0 +1,169 @@
+"""The pigpiod emulator for tests: as a process, and as a core with a clock by hand.
+
+emulator = start_emulator(tmp_path)     # .port, .soc, .process, .close()
+core = make_core(tmp_path)              # core(Cmd.WRITE, 17, 1) -> result
+core.run(20_000)                        # 20 ms later
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fpvcar.bench import soc as chip
+from fpvcar.bench.chips.i2c import Bus
+from fpvcar.bench.pigpiod.daemon import Client, Daemon, Fittings, Pipes, Sonar
+from fpvcar.bench.pigpiod.notify import REPORT
+from fpvcar.bench.pigpiod.protocol import Cmd, Outcome, Request, Wait, signed
+
+READY = "pigpiod emulator: listening on "
+START_US = 1_000_000
+
+
+@dataclass
+class Emulator:
+    """A running emulator; `soc` is the chip that it drives."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+    soc: chip.Soc
+
+    def close(self) -> int:
+        """Ends it in order; its exit status."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        status = self.process.wait(10)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return status
+
+
+def start_emulator(
+    tmp_path: Path, *options: str, port: int = 0, fresh: bool = True
+) -> Emulator:
+    """Starts `python -m fpvcar.bench.pigpiod` and waits until it listens."""
+    path = tmp_path / "soc"
+    if fresh or not path.exists():
+        chip.create(path)
+    argv = [sys.executable, "-m", "fpvcar.bench.pigpiod", "--soc", str(path)]
+    process = subprocess.Popen(
+        [*argv, "--port", str(port), *options], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line.startswith(READY):
+        process.stdout.close()
+        raise RuntimeError(f"exit status {process.wait(10)}")
+    return Emulator(process, int(line.rsplit(":", 1)[1]), chip.attach(path))
+
+
+@contextmanager
+def emulator(tmp_path: Path, *options: str) -> Iterator[Emulator]:
+    """`start_emulator` for a with statement."""
+    running = start_emulator(tmp_path, *options)
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+@dataclass(frozen=True)
+class Report:
+    """One notification."""
+
+    sequence: int
+    flags: int
+    tick: int
+    levels: int
+
+
+@dataclass(eq=False)
+class Reader:
+    """A client that opened NOIB; `level_edges` are what it saw."""
+
+    handle: int = -1
+    data: bytearray = field(default_factory=bytearray)
+
+    def take(self) -> list[Report]:
+        """The reports since the last call."""
+        reports = [Report(*entry) for entry in REPORT.iter_unpack(bytes(self.data))]
+        self.data.clear()
+        return reports
+
+    def edges(self, gpio: int) -> list[tuple[int, int]]:
+        """(tick, level of a pin) of the changes since the last call."""
+        return [(r.tick, r.levels >> gpio & 1) for r in self.take() if r.flags == 0]
+
+
+class Core:
+    """The daemon without sockets; time stands until `run`."""
+
+    def __init__(self, soc: chip.Soc, fittings: Fittings) -> None:
+        self.soc, self.now_us = soc, START_US
+        self.daemon = Daemon(soc, fittings, self.now_us)
+
+    def __call__(self, cmd: int, p1: int = 0, p2: int = 0, ext: bytes = b"") -> int:
+        """A command's result; one that waits is waited for."""
+        outcome = self.raw(cmd, p1, p2, ext)
+        return signed(outcome if isinstance(outcome, int) else len(outcome))
+
+    def raw(
+        self, cmd: int, p1: int = 0, p2: int = 0, ext: bytes = b""
+    ) -> int | bytes:  # fmt: skip
+        """A command's result or payload."""
+        outcome = self.start(cmd, p1, p2, ext)
+        while isinstance(outcome, Wait):
+            self.run(outcome.until_us - self.now_us)
+            outcome = outcome.finish(self.now_us)
+        return outcome
+
+    def start(self, cmd: int, p1: int = 0, p2: int = 0, ext: bytes = b"") -> Outcome:
+        """A command's outcome as it comes."""
+        request = Request(cmd, p1 & 0xFFFFFFFF, p2 & 0xFFFFFFFF, ext)
+        return self.daemon.execute(None, request, self.now_us)
+
+    def run(self, for_us: int) -> None:
+        """Time passes; what is due is done when it is due."""
+        until_us = self.now_us + for_us
+        while True:
+            due_us = self.daemon.due_us(self.now_us)
+            if due_us is None or due_us > until_us:
+                break
+            self.now_us = max(due_us, self.now_us)
+            self.daemon.advance(self.now_us)
+        self.now_us = until_us
+
+    def reader(self, bits: int) -> Reader:
+        """A connection that gets reports of these GPIO."""
+        reader = Reader()
+
+        def sink(data: bytes) -> bool:
+            reader.data += data
+            return True
+
+        request = Request(Cmd.NOIB)
+        outcome = self.daemon.execute(Client(sink), request, self.now_us)
+        assert isinstance(outcome, int)
+        reader.handle = outcome
+        assert self(Cmd.NB, reader.handle, bits) == 0
+        return reader
+
+
+def words(*values: int) -> bytes:
+    """u32 of an extension."""
+    return b"".join((value & 0xFFFFFFFF).to_bytes(4, "little") for value in values)
+
+
+def make_core(
+    tmp_path: Path,
+    buses: dict[int, Bus] | None = None,
+    sonars: Sequence[Sonar] = (),
+    pipes: Pipes | None = None,
+) -> Core:
+    """A core on a fresh chip."""
+    path = tmp_path / "soc"
+    chip.create(path)
+    fittings = Fittings(buses or {1: Bus()}, sonars, pipes or Pipes())
+    return Core(chip.attach(path), fittings)

@@ -1,0 +1,86 @@
+"""A recorder for tests: without a thread, on a card and clocks of their own."""
+
+from collections.abc import Iterator
+
+from fpvcar import config
+from fpvcar.recorder.recorder import Clock, Recorder
+from fpvcar.recorder.rotation import Tape
+from fpvcar.recordings import messages as format
+from fpvcar.recordings.reader import Message
+from tests.rigs.recording import (
+    CATALOGUE,
+    DELTA,
+    KEY,
+    SECOND_NS,
+    UTC_NS,
+    FakeDisk,
+    about,
+    step,
+)
+
+
+class Rig:
+    """A recorder without a thread, on clocks that stand still."""
+
+    def __init__(self, **settings: object) -> None:
+        self.now_ns, self.utc_ns = 50 * SECOND_NS, UTC_NS
+        self.disk = FakeDisk()
+        chosen = config.Recording(**{"segment_s": 5.0, **settings})  # type: ignore
+        self.salvaged: list[str] = []
+        self.salvage_steps, self.salvage_s = 0, 0.05
+        self.salvage_fault: Exception | None = None
+        self.recorder = Recorder(
+            chosen, about(0), CATALOGUE, Tape(self.disk, chosen, CATALOGUE),
+            self._salvage,
+            Clock(lambda: self.now_ns, lambda: self.utc_ns),
+        )  # fmt: skip
+        self.pictures = 0
+
+    def _salvage(self, name: str) -> Iterator[None]:
+        """On a card that needs its time."""
+        for _ in range(self.salvage_steps):
+            self.wait(self.salvage_s)
+            yield
+        if self.salvage_fault is not None:
+            raise self.salvage_fault
+        self.salvaged.append(name)
+
+    def wait(self, seconds: float) -> None:
+        """Both clocks go on."""
+        self.now_ns += round(seconds * SECOND_NS)
+        self.utc_ns += round(seconds * SECOND_NS)
+
+    def picture(self, size: int = 100) -> None:
+        """One of ten is key."""
+        key = self.pictures % 10 == 0
+        self.pictures += 1
+        unit = (KEY if key else DELTA) + bytes(size)
+        self.recorder.picture(key, self.now_ns - 5_000_000, unit)
+
+    def drive(self, seconds: int, turns: bool = True) -> None:
+        """Ten pictures and ten steps a second."""
+        for _ in range(seconds * 10):
+            self.picture()
+            self.recorder.put(format.STEP, step(self.now_ns))
+            self.wait(0.1)
+            if turns and self.pictures % 10 == 0:
+                self.recorder.turn()
+
+    def messages(self) -> list[Message]:
+        """Everything in all files."""
+        return [
+            one
+            for name in self.disk.names
+            if ".mcap" in name and self.disk.files[name]
+            for one in self.disk.recording(name).messages()
+        ]
+
+    def events(self) -> list[str]:
+        """What the log says."""
+        texts = []
+        for one in self.messages():
+            if one.topic == format.EVENT:
+                event = format.decode(one.topic, one.data)
+                assert isinstance(event, format.Event)
+                texts.append(event.text)
+        return texts

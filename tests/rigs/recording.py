@@ -1,0 +1,195 @@
+"""Recordings for tests: made of whole messages, on a card that can be made to fail."""
+
+import errno
+from collections.abc import Sequence
+
+from fpvcar import paths
+from fpvcar.config import profiles
+from fpvcar.drive import gate, mixing
+from fpvcar.mcap import records
+from fpvcar.mcap.chunks import BytesSource
+from fpvcar.recorder import setup
+from fpvcar.recorder.writer import Catalogue, Item, Writer
+from fpvcar.recordings import messages as format
+from fpvcar.recordings import topics
+from fpvcar.recordings.reader import Recording
+
+PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
+TOPICS = topics.topics(["front"])
+CATALOGUE = Catalogue(TOPICS)
+UTC_NS = 1_795_289_460_000_000_000  # 2026-11-21 19:31:00
+SECOND_NS = 1_000_000_000
+KEY = b"\0\0\0\1\x67\x42\0\0\0\1\x68\xce\0\0\0\1\x65\xb8\4"
+DELTA = b"\0\0\0\1\x41\x9a\1"
+
+
+def about(segment: int = 1) -> format.About:
+    """What a file of the bench's car says."""
+    made = setup.about(PROFILE)
+    return format.About(
+        made.car, made.version, "Plague-20261121T193100Z", segment, 17, made.profile
+    )
+
+
+def step(now_ns: int = 5_000_000_000, **more: object) -> format.Step:
+    """A run of the gate."""
+    fields: dict[str, object] = {
+        "now_ns": now_ns, "limit": 1.0, "latches": gate.Latches(None, None),
+        "slew": mixing.Slew(0.1, -0.2, 4.98), "throttle": 0.5, "steer": -0.25,
+        "reason": "driving", "after": gate.Latches(None, None),
+        "duties": (0.3, -0.123456789), "wish": format.Wish(0.5, -0.25, 4.97),
+        "picture_age_s": 0.0123, "volts": 7.41,
+    }  # fmt: skip
+    return format.Step(**{**fields, **more})  # type: ignore[arg-type]
+
+
+def item(topic: str, message: format.Message, log_ns: int, key: bool = False) -> Item:
+    """A message on its way into a file."""
+    number = CATALOGUE.numbers[topic]
+    data = format.encode(message)
+    return Item(number, log_ns, records.message(number, 1, log_ns, log_ns, data), key)
+
+
+def second(at_ns: int, pictures: int = 3) -> list[Item]:
+    """A second of a drive: pictures, the first of them key, steps, a range."""
+    made = []
+    for number in range(pictures):
+        log_ns = at_ns + number * SECOND_NS // pictures
+        unit = (KEY if number == 0 else DELTA) + log_ns.to_bytes(8, "big") * 8
+        picture = format.Picture(log_ns - 1000, unit)
+        made.append(item(format.CAMERA, picture, log_ns, number == 0))
+        made.append(item(format.STEP, step(log_ns), log_ns + 1))
+    made.append(item(format.RANGE + "front", format.Reading(0.0, 0.5), at_ns + 7))
+    return made
+
+
+def file(chunks: int = 4, closed: bool = True) -> bytes:
+    """A recording of so many chunks."""
+    writer = Writer(CATALOGUE, about())
+    parts = [writer.begin()]
+    for number in range(chunks):
+        parts += writer.chunk(second(UTC_NS + number * SECOND_NS))
+    return b"".join([*parts, writer.end() if closed else b""])
+
+
+def recording(data: bytes) -> Recording:
+    """What is in a file of these bytes."""
+    return Recording(BytesSource(data))
+
+
+def flipped(data: bytes, at: int, mask: int) -> bytes:
+    """One byte is another."""
+    return data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :]
+
+
+def small_files() -> list[bytes]:
+    """Recordings of a few hundred bytes: closed, open, cut, damaged."""
+    kinds = {format.ABOUT, format.CAMERA, format.LIGHTS}
+    few = Catalogue([
+        topics.Topic(one.name, one.coding, one.schema, one.schema_coding, b"{}")
+        for one in TOPICS if one.name in kinds
+    ])  # fmt: skip
+    writer = Writer(few, format.About("Plague", "0", "P-20261121T193100Z", 1, 17, {}))
+    parts = [writer.begin()]
+    for log_ns in (UTC_NS, UTC_NS + SECOND_NS, UTC_NS + 2 * SECOND_NS):
+        messages = (
+            (format.CAMERA, format.Picture(log_ns, KEY)),
+            (format.LIGHTS, format.Lights(True)),
+        )
+        items = []
+        for topic, message in messages:
+            number, data = few.numbers[topic], format.encode(message)
+            record = records.message(number, 1, log_ns, log_ns, data)
+            items.append(Item(number, log_ns, record))
+        parts += writer.chunk(items)
+    whole = b"".join(parts)
+    flipped = whole[:900] + b"\xff" + whole[901:]
+    return [whole + writer.end(), whole, whole[:-70], flipped]
+
+
+class FakeDisk:
+    """A folder in memory. `fault` is raised by whatever writes next, and after that
+    until it is None; `room` bytes are free in all."""
+
+    def __init__(self, room: int = 10**9) -> None:
+        self.files: dict[str, bytearray] = {}
+        self.synced: dict[str, bytes] = {}
+        """What a power cut would leave."""
+        self.room = room
+        self.fault: OSError | None = None
+        self.did: list[str] = []
+        self._open: dict[int, str] = {}
+        self._next = 3
+
+    def _try(self, what: str) -> None:
+        self.did.append(what)
+        if self.fault is not None:
+            raise self.fault
+
+    def enter(self) -> None:
+        self._try("enter")
+
+    def leave(self) -> None:
+        self.did.append("leave")
+
+    def entries(self) -> list[tuple[str, int]]:
+        return [(name, len(data)) for name, data in self.files.items()]
+
+    def free(self) -> int:
+        return self.room - sum(map(len, self.files.values()))
+
+    def create(self, name: str) -> int:
+        self._try(f"create {name}")
+        if name in self.files:
+            raise FileExistsError(errno.EEXIST, "File exists")
+        self._next += 1
+        self.files[name] = bytearray()
+        self._open[self._next] = name
+        return self._next
+
+    def append(self, file: int, parts: Sequence[bytes]) -> None:
+        data = b"".join(parts)
+        self._try("append")
+        if len(data) > self.free():
+            self.files[self._open[file]] += data[: self.free()]
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.files[self._open[file]] += data
+
+    def sync(self, file: int) -> None:
+        self._try("sync")
+        name = self._open[file]
+        self.synced[name] = bytes(self.files[name])
+
+    def shorten(self, file: int, size: int) -> None:
+        self.did.append(f"shorten {size}")
+        del self.files[self._open[file]][size:]
+
+    def close(self, file: int) -> None:
+        self.did.append("close")
+        del self._open[file]
+
+    def rename(self, old: str, new: str) -> None:
+        self._try(f"rename {old} {new}")
+        self.files[new] = self.files.pop(old)
+        if old in self.synced:
+            self.synced[new] = self.synced.pop(old)
+        self._open = {
+            file: new if name == old else name for file, name in self._open.items()
+        }
+
+    def touch(self, name: str) -> None:
+        self._try(f"touch {name}")
+        self.files[name] = bytearray()
+
+    def remove(self, name: str) -> None:
+        self.did.append(f"remove {name}")
+        self.files.pop(name, None)
+
+    @property
+    def names(self) -> list[str]:
+        """What is in the folder, in order."""
+        return sorted(self.files)
+
+    def recording(self, name: str) -> Recording:
+        """What is in a file, written so far."""
+        return recording(bytes(self.files[name]))

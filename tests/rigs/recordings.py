@@ -1,0 +1,73 @@
+"""The recordings' routes for tests: a folder with one recording, and who asks."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from fpvcar.recordings import library
+from fpvcar.server.access import Codes, Door
+from fpvcar.server.recordings_api import Recordings, Shown
+from fpvcar.wire.video import VIDEO_HEADER, VideoHeader, parse_video
+from tests.rigs import tapes
+from tests.rigs.tapes import Said, Tape
+
+SECONDS = 4.0
+NAME = "Plague-20251121T200000Z-0001.mcap"
+Client = TestClient[Any, Any]
+
+
+def messages() -> list[Said]:
+    """A short drive: pictures and senses."""
+    return [*tapes.pictures(SECONDS), *tapes.senses(SECONDS)]
+
+
+def one_drive(tmp_path: Path) -> Path:
+    """A folder with one whole recording, and a secret beside it."""
+    made = tmp_path / "recordings"
+    made.mkdir()
+    (tmp_path / "secret.mcap").write_bytes(b"secret")
+    Tape(messages()).to(made / NAME)
+    return made
+
+
+def shelf(folder: Path) -> Recordings:
+    """The routes to what is in a folder, behind the car's codes."""
+    return Recordings(
+        lambda: library.files_in(folder), Shown("Plague", True),
+        Door(Codes("123456", "grownups")),
+    )  # fmt: skip
+
+
+def ask(
+    folder: Path, act: Callable[[Client], Awaitable[None]], *, at_home: bool = True
+) -> None:
+    """Runs the routes; not at home means from another machine."""
+
+    @web.middleware
+    async def elsewhere(request: web.Request, handler: Any) -> web.StreamResponse:
+        answer: web.StreamResponse = await handler(
+            request if at_home else request.clone(remote="192.0.2.7")
+        )
+        return answer
+
+    async def run() -> None:
+        app = web.Application(middlewares=[elsewhere])
+        shelf(folder).add_to(app)
+        async with TestClient(TestServer(app)) as client:
+            await act(client)
+
+    asyncio.run(run())
+
+
+def units(body: bytes) -> list[tuple[VideoHeader, bytes]]:
+    """The frames of an answer, as the page cuts them."""
+    found, at = [], 0
+    while at < len(body):
+        size = VIDEO_HEADER.size + int.from_bytes(body[at + 16 : at + 20], "little")
+        found.append(parse_video(body[at : at + size]))
+        at += size
+    return found

@@ -1,0 +1,262 @@
+"""Recordings for tests: some seconds of a car, in files as the recorder writes them."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fpvcar import config, paths
+from fpvcar.config import profiles
+from fpvcar.drive.control import Control
+from fpvcar.mcap import records
+from fpvcar.recorder.encoder import Message
+from fpvcar.recorder.feed import Feed, Parts
+from fpvcar.recorder.writer import Catalogue, Item, Writer
+from fpvcar.recordings import messages as format
+from fpvcar.recordings import topics
+from fpvcar.recordings.messages import Step
+from fpvcar.wire import down
+from fpvcar.wire.wheels import Answer, Status, WheelsReason
+from tests.rigs.video_source import encode
+
+PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
+BEGAN_NS = 1_763_755_200_000_000_000
+"""UTC: 2025-11-21 20:00:00."""
+OFFSET_NS = BEGAN_NS - 100_000_000_000
+"""The car's own clock then says 100 s."""
+SECOND_NS = 1_000_000_000
+FRAME_NS = 33_333_333
+FPS, GOP = 30, 10
+
+
+class Said(NamedTuple):
+    """A message: when it was recorded and when it was so, UTC."""
+
+    log_ns: int
+    topic: str
+    data: bytes
+    key: bool = False
+    publish_ns: int | None = None
+
+
+RECORDING = "Plague-20251121T200000Z"
+
+
+def about(
+    segment: int = 1, profile: config.Profile = PROFILE, recording: str = RECORDING
+) -> format.About:
+    """What the car says of itself."""
+    return format.About(
+        "Plague", "0.1.0", recording, segment, OFFSET_NS, msgspec.to_builtins(profile)
+    )
+
+
+def pictures(
+    seconds: float, start_ns: int = BEGAN_NS, late_ns: int = 15_000_000, gop: int = GOP
+) -> Iterator[Said]:
+    """A film: each unit recorded `late_ns` after it was captured."""
+    units = encode(round(seconds * FPS), gop=gop)
+    for number, unit in enumerate(units):
+        capture_ns = start_ns + number * FRAME_NS
+        data = format.encode(format.Picture(capture_ns, unit))
+        key = number % gop == 0
+        yield Said(capture_ns + late_ns, format.CAMERA, data, key, capture_ns)
+
+
+def said(topic: str, at_s: float, message: format.Message) -> Said:
+    """Any message, so many seconds after the beginning."""
+    return Said(BEGAN_NS + round(at_s * SECOND_NS), topic, format.encode(message))
+
+
+def senses(seconds: float, start_s: float = 0.0) -> Iterator[Said]:
+    """What is measured meanwhile: ten times a second, a mark in the middle."""
+    for count in range(round(seconds * 10)):
+        at_s = start_s + count / 10
+        far_m = None if count % 7 == 3 else 1.0 + count / 100
+        yield said("/range/front", at_s, format.Reading(0.0, far_m))
+        yield said(format.BATTERY, at_s, down.Battery(7.4, 0.5, 0.6, False))
+        yield said(
+            format.LATENCY, at_s, format.Latency("Ann", True, "webcodecs", 13.0, 2.0)
+        )
+    mark = format.Event(BEGAN_NS, format.INFO, "look here", "Ann")
+    yield said(format.MARK, start_s + seconds / 2, mark)
+
+
+def step_messages(steps: Iterable[Step]) -> Iterator[Said]:
+    """Runs of the gate."""
+    for step in steps:
+        yield Said(step.now_ns + OFFSET_NS, format.STEP, format.encode(step))
+
+
+@dataclass
+class Tape:
+    """What a file will hold."""
+
+    messages: list[Said]
+    segment: int = 1
+    profile: config.Profile = PROFILE
+    closed: bool = True
+    sequence_from: int = 0
+    recording: str = RECORDING
+
+    def chunks(self) -> list[bytes]:
+        """The file in pieces: its head, a chunk a second, its end."""
+        catalogue = Catalogue(topics.topics(["front", "rear"]))
+        writer = Writer(catalogue, about(self.segment, self.profile, self.recording))
+        pieces = [writer.begin()]
+        sequences: dict[str, int] = {}
+        batch: list[Item] = []
+        second = None
+        for one in sorted(self.messages, key=lambda one: one.log_ns):
+            if second is not None and one.log_ns // SECOND_NS != second:
+                pieces.append(b"".join(writer.chunk(batch)))
+                batch = []
+            second = one.log_ns // SECOND_NS
+            number = sequences.get(one.topic, self.sequence_from)
+            sequences[one.topic] = number + 1
+            publish_ns = one.log_ns if one.publish_ns is None else one.publish_ns
+            channel = catalogue.numbers[one.topic]
+            record = records.message(channel, number, one.log_ns, publish_ns, one.data)
+            batch.append(Item(channel, one.log_ns, record, one.key))
+        if batch:
+            pieces.append(b"".join(writer.chunk(batch)))
+        if self.closed:
+            pieces.append(writer.end())
+        return pieces
+
+    def to(self, path: Path) -> Path:
+        """Writes it."""
+        path.write_bytes(b"".join(self.chunks()))
+        return path
+
+
+def flipped(path: Path, pieces: Sequence[bytes], number: int) -> Path:
+    """The file with one bit flipped in the middle of a piece."""
+    data = bytearray(b"".join(pieces))
+    at = sum(map(len, pieces[:number])) + len(pieces[number]) // 2
+    data[at] ^= 0x10
+    path.write_bytes(data)
+    return path
+
+
+class Drive:
+    """The real gate, driven at random by a seed; every run of it as it is recorded.
+
+    Wishes, silence, e-stops, faults, handovers, walls, sensors that fail, a guard that
+    is switched, and ticks that are late.
+    """
+
+    def __init__(self, seed: int, guard: str = "limit") -> None:
+        self.profile = msgspec.structs.replace(
+            PROFILE, guard=msgspec.structs.replace(PROFILE.guard, mode=guard)
+        )
+        self.steps: list[Step] = []
+        self._random = random.Random(seed)
+        self._now_ns = 100_000_000_000
+        self._picture_s = self._now_ns / 1e9
+        self._blind_until_s = 0.0
+        self._walls: dict[str, tuple[float, float | None, str]] = {}
+        self.control = Control(
+            self.profile, lambda duties, now_ns: True, self._picture_age_s,
+            lambda: self._random.choice([None, 7.4, 7.1234567]), self._ranges,
+            lambda: None, lambda: self._now_ns,
+        )  # fmt: skip
+        feed = Feed(
+            self,  # type: ignore[arg-type]
+            Parts(lambda _: (), lambda _: None, lambda: None, lambda: True),  # type: ignore[arg-type, return-value]
+        )
+        self.control.watcher = feed.step
+        self._broken = feed.broken
+
+    # --- the recorder's part ---
+
+    idle, begun = False, 0
+
+    def put(self, topic: str, message: Message, at_ns: int | None = None) -> None:
+        """Keeps the steps, through their bytes."""
+        if topic == format.STEP:
+            made = message() if callable(message) else message
+            step = format.decode(topic, format.encode(made))
+            assert isinstance(step, Step)
+            self.steps.append(step)
+
+    def note(self, *_: Any) -> None:
+        """Events are not looked at."""
+
+    def attend(self, now: bool = True) -> None:
+        """No ring is here."""
+
+    # --- the world ---
+
+    def _picture_age_s(self, now_s: float) -> float | None:
+        return now_s - self._picture_s
+
+    def _ranges(self, now_s: float) -> tuple[down.Range, ...]:
+        return tuple(
+            down.Range(name, bearing, *self._walls_of(name, now_s))
+            for name, bearing in (("front", 0.0), ("rear", 180.0), ("side", 90.0))
+        )
+
+    def _walls_of(self, name: str, now_s: float) -> tuple[float | None, float, str]:
+        at_s, range_m, state = self._walls.get(name, (now_s, 2.0, "ok"))
+        if now_s - at_s > 0.033:
+            range_m = 0.1 + 3.0 * self._random.random()
+            if self._random.random() < 0.05:
+                range_m = None
+            state = "ok" if self._random.random() < 0.97 else "silent"
+            at_s = now_s - 0.004
+        self._walls[name] = at_s, range_m, state
+        return range_m, now_s - at_s, state
+
+    def go(self, seconds: float) -> list[Step]:
+        """Drives on; all steps so far."""
+        until_ns = self._now_ns + round(seconds * 1e9)
+        while self._now_ns < until_ns:
+            self._now_ns += self._random.randrange(200_000, 30_000_000)
+            if self._now_ns / 1e9 > self._blind_until_s:
+                self._picture_s = self._now_ns / 1e9 - 0.013
+            self._happens(self._now_ns / 1e9)
+        assert not self._broken, "the feed refused a step"
+        return self.steps
+
+    def _happens(self, now_s: float) -> None:
+        control, chance = self.control, self._random.random()
+        throttle = self._random.choice([0.0, 1.0, -1.0, self._random.random()])
+        if chance < 0.7:
+            control.wish(throttle, self._random.uniform(-1.0, 1.0), now_s)
+        elif chance < 0.8:
+            control.wish(0.0, 0.0, now_s)
+        elif chance < 0.94:
+            control.step()
+        else:
+            self._strikes(self._random.randrange(12))
+
+    def _strikes(self, what: int) -> None:
+        control, applied = self.control, Status.APPLIED
+        stopped, none = Status.STOPPED, WheelsReason.NONE
+        (
+            lambda: control.estop("Bob", False),
+            lambda: control.estop("Mum", True),
+            lambda: control.resume(True),
+            lambda: control.resume(False),
+            lambda: control.nobody(lost=True),
+            control.handover,
+            lambda: control.wheels_answer(Answer(applied, none, 1, 0)),
+            lambda: control.wheels_answer(
+                Answer(stopped, WheelsReason.PINS_SILENT, 1, 0)
+            ),
+            lambda: control.guard(self._random.choice(["off", "warn", "limit"])),
+            self._goes_blind,
+            self._falls_silent,
+            lambda: control.resume(True),
+        )[what]()
+
+    def _goes_blind(self) -> None:
+        self._blind_until_s = self._now_ns / 1e9 + 0.5
+
+    def _falls_silent(self) -> None:
+        self._now_ns += 400_000_000
+        self.control.step()

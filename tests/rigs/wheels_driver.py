@@ -1,0 +1,37 @@
+"""A stand-in for `run` in a process of its own, to be stopped and killed by tests.
+
+python -m tests.wheels_driver RUNTIME DUTY: zeros until the wheels have taken five, then
+DUTY. Prints "driving" once they have applied that; from then on it is DUTY every 20 ms,
+whatever the wheels say.
+"""
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+from fpvcar.wheels.client import WheelsClient
+from fpvcar.wire.wheels import Answer, Status
+
+
+async def main(runtime: Path, duty: float) -> None:
+    """For ever, or until killed."""
+    applied, driving = 0, False
+
+    def heard(answer: Answer) -> None:
+        nonlocal applied, driving
+        applied = applied + 1 if answer.status == Status.APPLIED else 0
+        if applied == 10 and not driving:
+            driving = True
+            print("driving", flush=True)
+
+    client = WheelsClient(runtime / "wheels.sock", heard, lambda state: None)
+    reading = asyncio.create_task(client.run())
+    while not reading.done():
+        wanted = duty if driving or applied >= 5 else 0.0
+        client.send((wanted, 0.0), time.monotonic_ns())
+        await asyncio.sleep(0.02)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), float(sys.argv[2])))

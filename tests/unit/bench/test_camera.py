@@ -1,0 +1,224 @@
+"""The bench camera's process: records, pictures, requests, and what it never does."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fpvcar.bench import soc
+from fpvcar.bench.camera import process
+from fpvcar.bench.camera import strip as camera_strip
+from tests.rigs.camera import Camera, decode, decoder, luma, nal_types
+
+SMALL = ("--source=strip", "--width=320", "--height=240")
+Start = Callable[..., Camera]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    cameras: list[Camera] = []
+
+    def one(*options: str, **env: str) -> Camera:
+        cameras.append(Camera(*options, **env))
+        return cameras[-1]
+
+    yield one
+    for each in cameras:
+        each.process.kill()
+        each.process.wait()
+        for pipe in (each.process.stdin, each.process.stdout, each.process.stderr):
+            assert pipe
+            pipe.close()
+
+
+# --- the process, without EGL --------------------------------------------------------
+
+
+def test_stamped_records_decode_to_their_time(start: Start) -> None:
+    strip, codec = start("--source=strip", "--fps=29.9"), decoder()
+    last = 0
+    for index in range(20):
+        record = strip.record()
+        assert record.key == (index == 0)
+        picture = decode(codec, record.unit)
+        assert (picture.width, picture.height) == (640, 480)
+        clock = record.capture_us // 1000
+        assert camera_strip.read(luma(picture)) == clock % 2**32
+        assert last < record.capture_us <= time.monotonic_ns() // 1000
+        last = record.capture_us
+    assert strip.end() == 0
+    assert "strip 640x480 at 29.9 fps" in strip.said()
+
+
+@pytest.mark.parametrize("fps", [30, 60, 90])
+@pytest.mark.parametrize(("width", "height"), [(640, 480), (1280, 720)])
+def test_modes_of_a_pi_camera(start: Start, width: int, height: int, fps: int) -> None:
+    strip = start("--source=strip", f"--width={width}", f"--height={height}",
+                  f"--fps={fps}", "--gop-s=0.5")  # fmt: skip
+    records, codec = [strip.record() for _ in range(10)], decoder()
+    pictures = [decode(codec, record.unit) for record in records]
+    assert {(each.width, each.height) for each in pictures} == {(width, height)}
+    clocks = [camera_strip.read(luma(each)) for each in pictures]
+    assert clocks == [record.capture_us // 1000 % 2**32 for record in records]
+    gaps_us = [
+        b.capture_us - a.capture_us for a, b in zip(records, records[1:], strict=False)
+    ]
+    assert sorted(gaps_us)[4] > 0.9e6 / fps  # never faster than was asked for
+
+
+def test_key_on_request_within_two_frames(start: Start) -> None:
+    strip = start(*SMALL)
+    for _ in range(4):
+        strip.record()
+    strip.ask("key")
+    records = [strip.record() for _ in range(3)]
+    assert sum(record.key for record in records) == 1
+    key = next(record for record in records if record.key)
+    assert nal_types(key.unit)[:2] == [7, 8]
+
+
+def test_a_key_frame_every_gop(start: Start) -> None:
+    strip = start(*SMALL, "--gop-s=0.3")
+    times = [r.capture_us for r in (strip.record() for _ in range(40)) if r.key]
+    assert len(times) >= 3
+    gaps = [(b - a) / 1e6 for a, b in zip(times, times[1:], strict=False)]
+    assert sorted(gaps)[len(gaps) // 2] == pytest.approx(0.3, abs=0.1)
+
+
+def test_bitrate_on_request(start: Start) -> None:
+    strip, codec = start("--source=strip", "--bitrate=4000000"), decoder()
+    first = [strip.record() for _ in range(30)]
+    for record in first:
+        decode(codec, record.unit)
+    strip.ask("bitrate 200000")
+    change = [strip.record() for _ in range(4)]
+    second = [strip.record() for _ in range(30)]
+    for record in change + second:
+        decode(codec, record.unit)  # the same decoder goes on
+    # a key frame of the old rate may come first, when its two seconds are over
+    answer = max(n for n, record in enumerate(change) if record.key)
+    new = change[answer:] + second
+    assert max(len(r.unit) for r in new if r.key) < 200_000 / 8 * 0.3
+    mean = [sum(len(r.unit) for r in part) / len(part) for part in (first, second)]
+    assert mean[1] < mean[0] / 2
+
+
+def test_unknown_lines_are_said_and_ignored(start: Start) -> None:
+    strip = start(*SMALL)
+    strip.record()
+    strip.ask("faster")
+    for _ in range(3):
+        strip.record()
+    assert strip.end() == 0
+    assert "ignored: b'faster'" in strip.said()
+
+
+def test_a_slow_reader_gets_fresh_frames(start: Start) -> None:
+    strip = start(*SMALL)
+    for _ in range(3):
+        strip.record()
+    time.sleep(1.0)
+    old, next_one = strip.record(), strip.record()
+    # what lay in the pipe, then one taken after it was read
+    assert next_one.capture_us - old.capture_us > 700_000
+    assert time.monotonic_ns() // 1000 - next_one.capture_us < 300_000
+
+
+def test_end_of_stdin_ends_it_though_nobody_reads(start: Start) -> None:
+    strip = start("--source=strip", "--bitrate=20000000")
+    strip.record()
+    time.sleep(0.2)
+    assert strip.end() == 0
+
+
+def test_a_gone_reader_ends_it(start: Start) -> None:
+    strip = start(*SMALL)
+    strip.record()
+    assert strip.process.stdout
+    strip.process.stdout.close()
+    assert strip.process.wait(10) == 0
+    assert "Traceback" not in strip.said()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--width=63", "--source=strip"), "--width 63: expected 320 to 1920"),
+        (("--fps=500",), "--fps 500.0: expected 1 to 120"),
+        (("--fps=nan",), "--fps nan"),
+        (("--width=641", "--source=strip"), "expected even"),
+        (("--source=world",), "--soc is needed"),
+        (("--soc=/nowhere/soc",), "/nowhere/soc"),
+    ],
+)
+def test_bad_options_are_refused(start: Start, options: list[str], said: str) -> None:
+    refused = start(*options)
+    assert refused.process.wait(20) == 2
+    assert said in refused.said()
+
+
+# --- the process, with EGL -----------------------------------------------------------
+
+
+@pytest.fixture
+def chip(tmp_path: Path) -> soc.Soc:
+    soc.create(tmp_path / "soc")
+    return soc.attach(tmp_path / "soc")
+
+
+def place(chip: soc.Soc, x: float, yaw_w: float = 1.0, yaw_z: float = 0.0) -> None:
+    with soc.writing(chip.world) as world:
+        world.seed, world.nq, world.tick = 1, 13, world.tick + 1
+        world.qpos[:7] = [x, 0.0, 0.032, yaw_w, 0.0, 0.0, yaw_z]
+
+
+def test_shows_the_room_and_that_the_car_moves(
+    start: Start, chip: soc.Soc, tmp_path: Path
+) -> None:
+    place(chip, -1.9)
+    room, codec = start(f"--soc={tmp_path / 'soc'}", "--bitrate=4000000"), decoder()
+    first = [decode(codec, room.record().unit) for _ in range(8)][-1]
+    assert (first.width, first.height) == (640, 480)
+    before = first.to_ndarray(format="rgb24").astype(float)
+    floor = before[400:].mean(axis=(0, 1))
+    assert floor[0] > floor[1] > floor[2]  # planks are brown
+    assert before[:60].mean() > floor.mean()  # walls are light
+    assert before.std() > 20
+    place(chip, -1.4)
+    after = [decode(codec, room.record().unit) for _ in range(8)][-1]
+    moved = np.abs(after.to_ndarray(format="rgb24").astype(float) - before)
+    assert moved.mean() > 4
+    assert room.end() == 0
+
+
+def test_goes_on_without_a_world_and_follows_a_new_one(
+    start: Start, chip: soc.Soc, tmp_path: Path
+) -> None:
+    room = start(
+        f"--soc={tmp_path / 'soc'}", "--source=stamped", "--width=320", "--height=240"
+    )
+    codec = decoder()
+    for _ in range(3):
+        record = room.record()
+        picture = decode(codec, record.unit)
+        assert camera_strip.read(luma(picture)) == record.capture_us // 1000 % 2**32
+    chip.world.sequence = 7  # killed while it wrote
+    room.record()
+    chip.world.sequence = 8
+    place(chip, -1.0)
+    chip.world.seed = 9
+    for _ in range(5):
+        room.record()
+    assert room.end() == 0
+
+
+def test_without_egl_it_says_which_packages(
+    start: Start, chip: soc.Soc, tmp_path: Path
+) -> None:
+    room = start(f"--soc={tmp_path / 'soc'}", __EGL_VENDOR_LIBRARY_DIRS="/nowhere")
+    assert room.process.wait(20) == process.NO_EGL
+    said = room.said()
+    assert "no EGL; apt install libegl1 libgl1-mesa-dri libgles2" in said
+    assert said.count("\n") == 1

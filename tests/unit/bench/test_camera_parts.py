@@ -1,0 +1,86 @@
+"""The bench camera's clock strip, encoder, and what stdin may say."""
+
+import numpy as np
+import pytest
+
+from fpvcar.bench.camera import process, strip
+from fpvcar.bench.camera.encoder import Encoder
+from fpvcar.bench.camera.picture import Strip
+from tests.rigs.camera import decode, decoder, nal_types
+
+# --- the strip ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clock", [0, 1, 123_456_789, 2**32 - 1, 2**32 + 5])
+@pytest.mark.parametrize("width", [320, 640, 1280])
+def test_strip_is_read_back(clock: int, width: int) -> None:
+    picture = np.full((240, width), 90, dtype=np.uint8)
+    strip.paint(picture, clock, 16, 235)
+    assert strip.read(picture) == clock % 2**32
+
+
+def test_strip_refuses_what_is_none() -> None:
+    picture = np.full((240, 640), 90, dtype=np.uint8)
+    assert strip.read(picture) is None
+    strip.paint(picture, 77, 16, 235)
+    picture[:16, 20 * 16 : 21 * 16] ^= 0xFF
+    assert strip.read(picture) is None
+
+
+# --- the encoder -------------------------------------------------------------------
+
+
+def test_encoder_gives_each_picture_at_once_and_no_b_frames() -> None:
+    encoder, source, codec = Encoder(320, 240, 30, 500_000), Strip(320, 240), None
+    for index in range(70):
+        unit, key = encoder.encode(source.take()[1], key=index == 40)
+        assert key == (index in (0, 40))
+        if key:
+            assert nal_types(unit)[:2] == [7, 8]
+            assert 5 in nal_types(unit)
+            codec = codec or decoder()
+        assert codec
+        picture = decode(codec, unit)
+        assert (picture.width, picture.height) == (320, 240)
+        assert picture.pict_type in (1, 2)
+        assert codec.reorder_depth == 0 and not codec.has_b_frames
+    sps, _ = encoder.encode(source.take()[1], key=True)
+    at = sps.index(b"\0\0\1") + 4
+    assert sps[at] == 66 and sps[at + 1] & 0x40  # constrained baseline
+
+
+def test_key_frames_stay_within_the_vbv() -> None:
+    encoder, source = Encoder(640, 480, 30, 800_000), Strip(640, 480)
+    units = [encoder.encode(source.take()[1], key=i % 20 == 0) for i in range(100)]
+    assert max(len(unit) for unit, _ in units) < 1.3 * 800_000 / 8 * 0.2
+
+
+def test_a_still_picture_does_not_fill_the_bitrate() -> None:
+    encoder, (_, picture) = (
+        Encoder(320, 240, 30, 2_000_000),
+        Strip(320, 240).take(),
+    )
+    sizes = [len(encoder.encode(picture, key=False)[0]) for _ in range(29)]
+    assert sum(sizes[5:]) < 24 * 500
+
+
+# --- what stdin asks -----------------------------------------------------------------
+
+
+def test_control_takes_pieces_of_lines() -> None:
+    control = process.Control()
+    assert control.feed(b"ke") == [] and not control.key
+    assert control.feed(b"y\nbitrate 300000\nbitr") == []
+    assert control.key and control.bitrate == 300_000
+    assert control.feed(b"ate 400000\n\n") == []
+    assert control.bitrate == 400_000
+
+
+@pytest.mark.parametrize(
+    "line", ["kex", "bitrate", "bitrate -5", "bitrate 10", "bitrate 9" + "0" * 300, "é"]
+)
+def test_control_says_what_it_ignores(line: str) -> None:
+    control = process.Control()
+    (said,) = control.feed(line.encode() + b"\n")
+    assert said.startswith("ignored: ")
+    assert (control.key, control.bitrate) == (False, None)

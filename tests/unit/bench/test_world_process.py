@@ -1,0 +1,133 @@
+"""The world between chip and clock: wiring, publishing, the process."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar import config
+from fpvcar.bench import soc
+from fpvcar.bench.world.process import Duties, Wiring, World, publish
+from fpvcar.config import profiles
+
+PROFILE = Path(__file__).parents[3] / "hardware" / "bench.toml"
+FULL = 0.4
+
+
+# --- the chip --------------------------------------------------------------------
+
+
+@pytest.fixture
+def chip(tmp_path: Path) -> soc.Soc:
+    soc.create(tmp_path / "soc")
+    return soc.attach(tmp_path / "soc")
+
+
+def output(chip: soc.Soc, gpio: int, duty: float) -> None:
+    pin = chip.pin[gpio]
+    pin.mode, pin.pwm = soc.MODE_OUTPUT, int(1250 * duty) << 32 | 1250
+
+
+def test_wiring_reads_the_profile_s_pins(chip: soc.Soc) -> None:
+    profile = profiles.load(PROFILE)
+    output(chip, 17, 0.4)
+    output(chip, 23, 0.2)
+    assert Wiring(profile.motors).duties(chip) == pytest.approx((0.4, 0, 0, 0.2))
+    chip.pin[17].mode = soc.MODE_INPUT
+    assert Wiring(profile.motors).duties(chip).forward == 0.0
+
+
+def test_an_inverted_motor_has_swapped_leads(chip: soc.Soc) -> None:
+    motor = config.Motor(forward=17, reverse=27, invert=True)
+    output(chip, 17, 0.4)
+    same = config.Motor(forward=24, reverse=23)
+    assert Wiring(config.Motors(motor, same)).duties(chip).reverse == 0.4
+
+
+def test_publish(chip: soc.Soc) -> None:
+    world = World(5)
+    for _ in range(50):
+        world.step(Duties(0.3))
+    world.hardest_mps = 0.25
+    publish(chip, world, 123)
+    out = soc.read_world(chip)
+    assert out.hardest_mps == 0.25
+    assert (out.time_ns, out.tick, out.seed) == (123, 50, 5)
+    assert (out.x_m, out.y_m, out.yaw_rad) == world.pose
+    assert out.speed_mps == world.speed_mps
+    assert list(out.range_m[: out.ranges]) == world.ranges_m
+    assert out.nq == 13
+    assert list(out.qpos[:13]) == world.data.qpos.tolist()
+    assert out.battery_v == pytest.approx(7.7, abs=0.3)
+
+
+def test_a_world_that_died_while_it_wrote_hangs_nobody(chip: soc.Soc) -> None:
+    chip.world.sequence = 7
+    assert soc.peek_world(chip) is None
+
+
+# --- the process -------------------------------------------------------------------
+
+
+def start(path: Path, *more: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "fpvcar.bench.world.process", f"--soc={path}", *more],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def process(tmp_path: Path, chip: soc.Soc) -> Iterator[subprocess.Popen[str]]:
+    with start(tmp_path / "soc", f"--profile={PROFILE}", "--seed=2") as world:
+        try:
+            yield world
+        finally:
+            world.kill()
+
+
+def until_tick(chip: soc.Soc, tick: int) -> soc.World:
+    for _ in range(2000):
+        state = soc.read_world(chip)
+        if state.tick >= tick:
+            return state
+        time.sleep(0.01)
+    raise AssertionError(f"no tick {tick}")
+
+
+def test_process_drives_from_the_pins(
+    chip: soc.Soc, process: subprocess.Popen[str]
+) -> None:
+    assert process.stderr is not None
+    assert process.stderr.readline() == "world: seed 2, 100 Hz\n"
+    output(chip, 17, FULL)
+    begin = soc.read_world(chip)
+    state = until_tick(chip, begin.tick + 60)
+    assert state.speed_mps > 0.3
+    assert state.seed == 2
+    assert state.time_ns <= time.monotonic_ns()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(5) == 0
+
+
+def test_process_skips_the_time_it_was_stopped(
+    chip: soc.Soc, process: subprocess.Popen[str]
+) -> None:
+    until_tick(chip, 5)
+    process.send_signal(signal.SIGSTOP)
+    before, start_s = chip.world.tick, time.monotonic()
+    time.sleep(0.8)
+    process.send_signal(signal.SIGCONT)
+    time.sleep(0.2)
+    ticks = chip.world.tick - before
+    assert ticks <= (time.monotonic() - start_s - 0.8) * 100 + 20
+
+
+def test_process_says_what_is_wrong(tmp_path: Path) -> None:
+    with start(tmp_path / "absent", f"--profile={PROFILE}") as world:
+        _, said = world.communicate(timeout=20)
+        assert world.returncode == 2
+        assert "absent" in said

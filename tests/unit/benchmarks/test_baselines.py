@@ -1,0 +1,101 @@
+"""The baselines do what is said of them, and Firefox's wire."""
+
+import json
+import time
+from typing import Any, cast
+
+import av
+import pytest
+from benchmarks.baseline_mjpeg import SOI, Example, Recipe, encoder
+from benchmarks.baseline_webrtc import StripTrack
+from benchmarks.bidi import Tab
+from websockets.sync.client import ClientConnection
+
+from fpvcar.bench.camera import strip
+from fpvcar.bench.camera.picture import Strip
+
+
+def test_the_recipe_is_a_picture_behind_and_the_example_is_not() -> None:
+    recipe, example = Recipe(), Example()
+    for data in (SOI + b"one", b" more", SOI + b"two"):
+        recipe.write(data)
+    assert recipe.frame == SOI + b"one more"
+    example.write(SOI + b"one")
+    assert example.frame == SOI + b"one"
+
+
+def test_jpegs_hold_the_strip_and_none_is_held_back() -> None:
+    source, encode = Strip(640, 480), encoder(640, 480)
+    decoder = av.CodecContext.create("mjpeg", "r")
+    assert isinstance(decoder, av.VideoCodecContext)
+    for _ in range(3):
+        captured_us, picture = source.take()
+        data = encode(picture)
+        assert data.startswith(SOI) and 20_000 < len(data) < 120_000
+        (shown,) = decoder.decode(av.Packet(data))
+        luma = shown.to_ndarray(format="gray")
+        assert strip.read(luma) == captured_us // 1000 % 2**32
+
+
+async def test_the_track_has_its_own_rate() -> None:
+    start_s, track = time.monotonic(), StripTrack(fps=100.0)
+    pictures = [await track.recv() for _ in range(5)]
+    assert time.monotonic() - start_s >= 0.04
+    stamps = [each.pts or 0 for each in pictures]
+    assert stamps == sorted(set(stamps))
+    assert {(each.width, each.height) for each in pictures} == {(640, 480)}
+
+
+class FakeFirefox:
+    """Answers by method; an event comes before each answer."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self._answers = {
+            "session.new": {"capabilities": {"browserVersion": "153.0"}},
+            "browsingContext.getTree": {"contexts": [{"context": "tab-1"}]},
+            **answers,
+        }
+        self._said: list[str] = []
+
+    def send(self, text: str) -> None:
+        asked = json.loads(text)
+        self.asked.append(asked)
+        answer = self._answers[asked["method"]]
+        known = {"type": "success", "result": answer}
+        if isinstance(answer, str):
+            known = {"type": "error", "error": answer, "message": "because"}
+        self._said += ['{"type": "event"}', json.dumps({"id": asked["id"], **known})]
+
+    def recv(self, timeout: float) -> str:
+        return self._said.pop(0)
+
+
+def tab(**answers: Any) -> tuple[Tab, FakeFirefox]:
+    fake = FakeFirefox(**{name.replace("_", "."): one for name, one in answers.items()})
+    return Tab(cast(ClientConnection, fake)), fake
+
+
+def test_firefox_evaluates_functions_clicks_and_presses_keys() -> None:
+    value = {"type": "success", "result": {"type": "string", "value": "[1, 2]"}}
+    one, fake = tab(script_evaluate=value, input_performActions={})
+    assert one.version == "153.0"
+    assert one.evaluate("(a) => a", "#picture") == [1, 2]
+    asked = fake.asked[-1]["params"]
+    assert '((a) => a)("#picture")' in asked["expression"]
+    assert asked["target"] == {"context": "tab-1"}
+    one.locator("#go-on").click()
+    asked = fake.asked[-1]["params"]
+    assert 'document.querySelector(selector).click())("#go-on")' in asked["expression"]
+    one.keyboard.down("ArrowUp")
+    (source,) = fake.asked[-1]["params"]["actions"]
+    assert source["actions"] == [{"type": "keyDown", "value": "\ue013"}]
+
+
+def test_firefox_says_what_went_wrong() -> None:
+    thrown = {"type": "exception", "exceptionDetails": {"text": "no such thing"}}
+    one, _ = tab(script_evaluate=thrown, browsingContext_navigate="unknown error")
+    with pytest.raises(RuntimeError, match="no such thing"):
+        one.evaluate("x")
+    with pytest.raises(RuntimeError, match=r"navigate: unknown error: because"):
+        one.goto("http://nowhere/")

@@ -1,0 +1,173 @@
+"""Lights: which are on, what blinks, how an LED goes out. No clock, no pins."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from fpvcar.buttons import lights
+from fpvcar.buttons.lights import (
+    FADING,
+    HALF_S,
+    HAZARD_S,
+    LINGER_S,
+    Fade,
+    Indicators,
+    RecorderLamp,
+)
+from fpvcar.config import Lights
+
+CAR = Lights(head=(5, 6), rear=(13,), indicator_left=(26,), indicator_right=(9, 10))
+NONE, LEFT, RIGHT, BOTH = (False, False), (True, False), (False, True), (True, True)
+
+
+def test_every_light_by_itself() -> None:
+    dark = dict.fromkeys((5, 6, 13, 26, 9, 10), 0)
+    assert lights.levels(CAR, False, False, NONE) == dark
+    assert lights.levels(CAR, True, False, NONE) == {**dark, 5: 1, 6: 1}
+    assert lights.levels(CAR, False, True, NONE) == {**dark, 13: 1}
+    assert lights.levels(CAR, False, False, LEFT) == {**dark, 26: 1}
+    assert lights.levels(CAR, False, False, RIGHT) == {**dark, 9: 1, 10: 1}
+
+
+def test_the_recorders_lamp_is_a_light() -> None:
+    car = Lights(head=(5,), recorder=(15,))
+    assert lights.levels(car, False, False, NONE, False) == {5: 0, 15: 0}
+    assert lights.levels(car, False, False, NONE, True) == {5: 0, 15: 1}
+
+
+def test_the_recorders_lamp_is_steady_blinks_and_is_dark() -> None:
+    lamp = RecorderLamp()
+    assert not lamp.lit and lamp.due_s == math.inf
+    lamp.tell(True, True, 1.0)
+    lamp.tick(9.0)
+    assert lamp.lit and lamp.due_s == math.inf
+    lamp.tell(True, False, 10.0)
+    seen = []
+    for _ in range(4):
+        lamp.tell(True, False, lamp.due_s)  # the same again changes no beat
+        seen.append((lamp.lit, lamp.due_s))
+        lamp.tick(lamp.due_s)
+    assert [lit for lit, _ in seen] == [True, False, True, False]
+    assert seen[3][1] == pytest.approx(10.0 + 4 * HALF_S)
+    lamp.tell(False, False, 12.0)
+    assert not lamp.lit and lamp.due_s == math.inf, "nobody wants it to record"
+
+
+def test_car_without_lights() -> None:
+    assert lights.levels(Lights(), True, True, BOTH) == {}
+
+
+def seen(indicators: Indicators, from_s: float, to_s: float) -> list[tuple[bool, bool]]:
+    """What is lit, change by change, with nothing done to it."""
+    indicators.tick(from_s)
+    found, now_s = [indicators.sides(from_s)], from_s
+    while (now_s := indicators.due_s) <= to_s:
+        indicators.tick(now_s)
+        if indicators.sides(now_s) != found[-1]:
+            found.append(indicators.sides(now_s))
+    return found
+
+
+@pytest.mark.parametrize(("steer", "side"), [(1.0, LEFT), (0.3, LEFT), (-0.5, RIGHT)])
+def test_they_blink_on_the_side_to_which_it_steers(
+    steer: float, side: tuple[bool, bool]
+) -> None:
+    indicators = Indicators()
+    indicators.follow(steer, False, 10.0)
+    assert seen(indicators, 10.0, 10.0 + 4 * HALF_S) == [side, NONE, side, NONE, side]
+
+
+def test_a_correction_is_no_turn() -> None:
+    indicators = Indicators()
+    indicators.follow(0.29, False, 1.0)
+    assert indicators.sides(1.0) == NONE and indicators.due_s == math.inf
+
+
+def test_a_short_turn_blinks_once_and_a_long_one_goes_on_in_the_middle() -> None:
+    indicators = Indicators()
+    indicators.follow(1.0, False, 0.0)
+    indicators.follow(0.0, False, 0.1)
+    assert indicators.sides(0.1) == LEFT
+    indicators.follow(0.0, False, LINGER_S)
+    assert indicators.sides(LINGER_S) == NONE and indicators.due_s == math.inf
+    indicators.follow(1.0, False, 5.0)
+    indicators.follow(0.2, False, 9.0)
+    assert indicators.due_s < math.inf, "not straight enough to be over"
+    indicators.follow(0.1, False, 9.1)
+    assert indicators.due_s == math.inf
+
+
+def test_after_a_stop_both_blink_for_a_while() -> None:
+    indicators = Indicators()
+    indicators.follow(0.0, True, 1.0)
+    states = seen(indicators, 1.0, 1.0 + HAZARD_S + 1.0)
+    assert set(states) == {BOTH, NONE} and states[-1] == NONE
+    assert len(states) == pytest.approx(HAZARD_S / HALF_S, abs=2)
+    assert indicators.due_s == math.inf
+    indicators.follow(0.0, False, 60.0)
+    indicators.follow(0.0, True, 61.0)
+    assert indicators.sides(61.0) == BOTH, "the next stop is another one"
+    indicators.follow(0.0, False, 62.0)
+    assert indicators.sides(62.0) == NONE, "it goes on"
+
+
+def test_all_blink_in_step() -> None:
+    indicators = Indicators()
+    indicators.follow(1.0, False, 0.0)
+    indicators.follow(1.0, True, 0.2)
+    assert seen(indicators, 0.2, 3 * HALF_S) == [BOTH, NONE, BOTH, NONE]
+
+
+@given(
+    some.lists(
+        some.tuples(some.floats(0.0, 2.0), some.floats(-1.0, 1.0), some.booleans()),
+        max_size=40,
+    )
+)
+def test_however_it_is_driven_no_lamp_stays_on_for_longer_than_half_a_beat(
+    acts: list[tuple[float, float, bool]],
+) -> None:
+    indicators, now_s, lit_s = Indicators(), 0.0, {0: -1.0, 1: -1.0}
+    for after_s, steer, stopped in acts:
+        end_s = now_s + after_s
+        while indicators.due_s <= end_s:
+            now_s = indicators.due_s
+            indicators.tick(now_s)
+            _note(indicators, now_s, lit_s)
+        now_s = end_s
+        indicators.follow(steer, stopped, now_s)
+        _note(indicators, now_s, lit_s)
+
+
+def _note(indicators: Indicators, now_s: float, lit_s: dict[int, float]) -> None:
+    for side, lit in enumerate(indicators.sides(now_s)):
+        if not lit:
+            lit_s[side] = -1.0
+        elif lit_s[side] < 0.0:
+            lit_s[side] = now_s
+        else:
+            assert now_s - lit_s[side] <= HALF_S + 1e-9
+
+
+def test_an_led_is_bright_at_once_and_goes_out_in_steps() -> None:
+    fade = Fade()
+    assert fade.share(0.0) == 0.0 and fade.due_s(0.0) == math.inf
+    fade.turn(True, 1.0)
+    assert fade.share(1.0) == 1.0 and fade.due_s(1.0) == math.inf
+    fade.turn(False, 2.0)
+    steps, now_s = [fade.share(2.0)], 2.0
+    while (now_s := fade.due_s(now_s)) < math.inf:
+        steps.append(fade.share(now_s))
+    assert steps == [share for _, share in FADING] and steps[-1] == 0.0
+    fade.turn(False, 3.0)
+    assert fade.share(3.0) == 0.0, "it goes out once"
+
+
+def test_an_led_that_is_lit_again_while_it_goes_out() -> None:
+    fade = Fade()
+    fade.turn(True, 1.0)
+    fade.turn(False, 2.0)
+    fade.turn(True, 2.05)
+    assert fade.share(2.05) == 1.0 and fade.due_s(2.05) == math.inf

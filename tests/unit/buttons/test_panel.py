@@ -1,0 +1,340 @@
+"""The panel by itself: pages, contacts, lights, all in step. Time by hand, no pins."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fpvcar import config, paths
+from fpvcar.buttons.game import CHOOSE_S, GLOW_S, LONG_S, UP_S
+from fpvcar.buttons.lights import HALF_S
+from fpvcar.buttons.panel import TELL_S, Panel
+from fpvcar.buttons.thread import TICKS, ButtonsThread, Touch, touches
+from fpvcar.config import profiles
+from fpvcar.devices.pigpio.edges import Edge
+from fpvcar.wire.buttons import Choose, Hold
+from fpvcar.wire.down import Recording
+
+BENCH = paths.HARDWARE / "bench.toml"
+WIRED = profiles.load(BENCH)
+BARE = profiles.load(BENCH, ["buttons = {}", "lights = {}"])
+RED, YELLOW, GREEN, BLUE = WIRED.buttons.values()
+
+
+@dataclass
+class Page:
+    """What a page heard."""
+
+    source: str
+    heard: list[dict[str, Any]] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        self.heard.append(json.loads(text))
+
+    @property
+    def lit(self) -> int:
+        lit: int = self.heard[-1]["lit"]
+        return lit
+
+
+class Room:
+    """A panel whose time stands still."""
+
+    def __init__(self, profile: config.Profile = BARE) -> None:
+        self.now_s = 100.0
+        self.panel = Panel(profile, lambda: self.now_s, lambda most: 0)
+        self.panel.step()
+
+    def page(self, source: str) -> Page:
+        page = Page(source)
+        self.panel.join(page)
+        return page
+
+    def hold(self, page: Page, held: int) -> None:
+        self.panel.receive(page, Hold(held))
+        self.panel.step()
+
+    def wait(self, seconds: float) -> None:
+        """Whatever is due is done when it is due."""
+        end_s = self.now_s + seconds
+        while (pause_s := self.panel.step()) is not None:
+            if self.now_s + pause_s > end_s:
+                break
+            self.now_s += max(pause_s, 1e-6)
+        self.now_s = end_s
+        self.panel.step()
+
+    @property
+    def duties(self) -> dict[int, float]:
+        """What the pins are to do."""
+        assert isinstance(self.panel._thread, ButtonsThread)
+        return dict(self.panel._thread._wanted)
+
+    def touch(self, button: config.Button, closed: bool) -> None:
+        assert button.button is not None
+        self.panel._touch([Touch(button.button, closed, self.now_s)])
+        self.panel.step()
+
+    def bright(self, button: config.Button) -> float:
+        assert button.led is not None
+        return self.duties[button.led]
+
+
+# --- pages --------------------------------------------------------------------
+
+
+def test_what_one_page_holds_all_pages_show() -> None:
+    room = Room()
+    one, other = room.page("one"), room.page("other")
+    room.hold(one, 0b10)
+    assert one.lit == other.lit == 0b10
+    assert one.heard[-1] == other.heard[-1]
+    room.now_s += GLOW_S
+    room.hold(one, 0)
+    assert other.lit == 0
+
+
+def test_a_page_that_comes_later_sees_what_is_lit() -> None:
+    room = Room()
+    room.hold(room.page("one"), 0b100)
+    assert room.page("late").lit == 0b100
+
+
+def test_a_page_that_is_gone_holds_nothing() -> None:
+    room = Room()
+    one, other = room.page("one"), room.page("other")
+    room.hold(one, 0b1)
+    room.panel.leave(one)
+    room.wait(GLOW_S)
+    assert other.lit == 0
+    before = len(one.heard)
+    room.hold(other, 0b1)
+    assert len(one.heard) == before
+    room.panel.leave(one)  # twice is no fault
+
+
+def test_pages_hear_twice_a_second_that_the_car_is_there() -> None:
+    room = Room()
+    page = room.page("one")
+    before = len(page.heard)
+    room.wait(10 * TELL_S)
+    assert 9 <= len(page.heard) - before <= 11
+    room.panel.leave(page)
+    assert room.panel.step() is None, "with nobody there it sleeps"
+
+
+def test_a_crowd_of_fingers_makes_few_words_and_the_last_one_is_said() -> None:
+    room = Room()
+    pages = [room.page(f"page {number}") for number in range(6)]
+    eyes = room.page("eyes")
+    before = len(eyes.heard)
+    modes: tuple[Literal["game", "rainbow", "free"], ...] = ("game", "rainbow", "free")
+    for number in range(1000):
+        room.hold(pages[number % 6], (number * 7) % 16)
+        room.panel.receive(pages[number % 6], Choose(modes[number % 3]))
+        room.wait(0.001)
+    assert len(eyes.heard) - before <= 32
+    for page in pages:
+        room.hold(page, 0)
+    room.wait(CHOOSE_S)
+    room.panel.receive(eyes, Choose("free"))
+    room.hold(pages[0], 0b1000)
+    assert eyes.lit == 0b1000
+
+
+def test_the_pictures_begin_and_end_things() -> None:
+    room = Room()
+    page = room.page("one")
+    room.panel.receive(page, Choose("rainbow"))
+    room.panel.step()
+    assert page.heard[-1]["mode"] == "rainbow"
+    room.now_s += CHOOSE_S
+    room.panel.receive(page, Choose("game"))
+    room.wait(5.0)
+    assert page.heard[-1]["mode"] == "turn" and page.heard[-1]["length"] == 1
+    room.hold(page, 0b1)
+    assert page.heard[-1]["mode"] == "cheer" and page.heard[-1]["best"] == 1
+
+
+def test_a_car_without_buttons_has_four_on_its_pages() -> None:
+    panel = Room().panel
+    looks = panel.welcome().buttons
+    assert [(one.colour, one.shape) for one in looks] == [
+        ("red", "circle"), ("yellow", "triangle"), ("green", "square"),
+        ("blue", "star"),
+    ]  # fmt: skip
+    assert panel.state == "ok"
+
+
+# --- contacts and LEDs --------------------------------------------------------
+
+
+def test_a_push_on_the_car_lights_its_led_and_every_page() -> None:
+    room = Room(WIRED)
+    page = room.page("one")
+    room.touch(GREEN, True)
+    assert page.lit == 0b100 and room.bright(GREEN) == 1.0
+    room.now_s += 1.0
+    room.touch(GREEN, False)
+    assert page.lit == 0b100, "it may be bouncing"
+    room.wait(UP_S)
+    assert page.lit == 0 and 0.0 < room.bright(GREEN) < 1.0
+    room.wait(1.0)
+    assert not any(room.duties.values())
+
+
+def test_a_push_is_shown_before_the_loop_turns_and_what_follows_is_awaited() -> None:
+    room = Room(WIRED)
+    page = room.page("one")
+    panel = room.panel
+    panel.step()
+    panel._up_s = panel._due_s  # `run` sleeps until then
+    panel._wake.clear()
+    assert GREEN.button is not None
+    panel._touch([Touch(GREEN.button, True, room.now_s)])
+    assert page.lit == 0b100 and room.bright(GREEN) == 1.0
+    assert panel._wake.is_set(), "the end of its glow comes sooner"
+    panel._up_s = panel._due_s
+    panel._wake.clear()
+    panel.receive(page, Hold(0b100))
+    assert not panel._wake.is_set(), "nothing new is due: nobody is woken"
+
+
+def test_a_push_on_a_page_lights_the_led_as_bright_as_the_profile_says() -> None:
+    room = Room(WIRED)
+    room.hold(room.page("one"), 0b1001)
+    assert room.bright(RED) == 1.0 and room.bright(BLUE) == 0.8
+    assert room.bright(YELLOW) == 0.0
+
+
+def test_a_push_so_short_that_nobody_looked_counts() -> None:
+    room = Room(WIRED)
+    page = room.page("one")
+    room.panel.receive(page, Choose("game"))
+    room.wait(5.0)  # the pattern is: red
+    gpio = RED.button
+    assert gpio is not None
+    room.panel._touch([
+        Touch(gpio, True, room.now_s), Touch(gpio, False, room.now_s + 0.001),
+    ])  # fmt: skip
+    room.panel.step()
+    assert page.heard[-1]["mode"] == "cheer"
+    room.wait(5.0)  # red, red
+    at_s = room.now_s
+    room.panel._touch([
+        Touch(gpio, True, at_s), Touch(gpio, False, at_s + 0.01),
+        Touch(gpio, True, at_s + 0.05),
+    ])  # fmt: skip
+    room.panel.step()
+    assert page.heard[-1]["best"] == 2, "two pushes in one report"
+
+
+def test_a_contact_that_is_stuck_begins_nothing() -> None:
+    room = Room(WIRED)
+    assert RED.button is not None
+    room.panel._begin(frozenset({RED.button}))
+    room.wait(2 * LONG_S)
+    assert not any(room.duties.values())
+    room.touch(YELLOW, True)
+    assert room.bright(YELLOW) == 1.0 and room.bright(RED) == 0.0
+    room.touch(RED, False)
+    room.touch(RED, True)  # it bounces
+    assert room.bright(RED) == 0.0
+
+
+def test_when_the_pins_are_lost_no_finger_is_left() -> None:
+    room = Room(WIRED)
+    room.touch(RED, True)
+    room.panel._begin(frozenset())
+    room.wait(1.0)
+    assert room.bright(RED) == 0.0
+
+
+def test_edges_are_dated_by_the_daemon_whose_clock_wraps() -> None:
+    edges = [Edge(TICKS - 500, 7, 0), Edge(1500, 7, 1), Edge(2500, 8, 0)]
+    found = touches(edges, 9.0)
+    assert [(gpio, closed, round(at_s, 6)) for gpio, closed, at_s in found] == [
+        (7, True, 8.997), (7, False, 8.999), (8, True, 9.0),
+    ]  # fmt: skip
+    assert touches([], 9.0) == []
+
+
+def test_what_lights_up_goes_before_what_fades() -> None:
+    said: list[tuple[int, float]] = []
+
+    class Daemon:
+        def write(self, gpio: int, level: int) -> None:
+            said.append((gpio, level))
+
+        def pwm(self, gpio: int, duty: float) -> None:
+            said.append((gpio, duty))
+
+    thread = ButtonsThread(WIRED.pins, [], [], lambda _: None, lambda _: None)
+    shown = {18: 1.0, 19: 0.25, 22: 0.0, 25: 0.0}
+    wanted = {18: 0.5, 19: 0.0, 22: 1.0, 25: 0.0}
+    thread._show(Daemon(), shown, wanted)  # type: ignore[arg-type]
+    assert said == [(22, 1), (19, 0), (18, 0.5)]
+    assert shown == wanted
+
+
+# --- the car's lights ---------------------------------------------------------
+
+
+def lamps(room: Room) -> tuple[float, ...]:
+    """Head, rear, left, right."""
+    pins = (WIRED.lights.head, WIRED.lights.rear)
+    sides = (WIRED.lights.indicator_left, WIRED.lights.indicator_right)
+    return tuple(room.duties[gpios[0]] for gpios in (*pins, *sides))
+
+
+def test_lights_are_off_at_first_and_follow() -> None:
+    room = Room(WIRED)
+    assert lamps(room) == (0, 0, 0, 0)
+    room.panel.set_head(True)
+    room.panel.follow(-0.5, 0.0, False)
+    room.panel.step()
+    assert lamps(room) == (1, 1, 0, 0)
+    room.panel.set_head(False)
+    room.panel.follow(0.5, 1.0, False)
+    room.panel.step()
+    assert lamps(room) == (0, 0, 1, 0)
+    room.wait(HALF_S)
+    assert lamps(room) == (0, 0, 0, 0)
+
+
+def test_a_stopped_car_blinks_on_both_sides() -> None:
+    room = Room(WIRED)
+    room.panel.follow(0.0, 0.0, True)
+    room.panel.step()
+    assert lamps(room) == (0, 0, 1, 1)
+    room.panel.follow(0.0, 0.0, False)
+    room.panel.step()
+    assert lamps(room) == (0, 0, 0, 0)
+
+
+def test_the_recorders_led_follows_and_blinks_when_nothing_is_recorded() -> None:
+    gpio = WIRED.lights.recorder[0]
+    room = Room(WIRED)
+    assert room.duties[gpio] == 0
+    room.panel._wake.clear()
+    room.panel.record(Recording(True, "ok", 1.0))
+    assert room.panel._wake.is_set()
+    room.wait(5.0)
+    assert room.duties[gpio] == 1
+    full = Recording(True, "the card is full", 1.0)
+    room.panel.record(full)
+    lit = []
+    for _ in range(4):
+        room.wait(HALF_S)
+        lit.append(room.duties[gpio])
+    assert lit == [0, 1, 0, 1]
+    room.panel._wake.clear()
+    room.panel.record(full)
+    assert not room.panel._wake.is_set(), "it is told ten times a second"
+
+
+def test_driving_straight_wakes_nobody() -> None:
+    room = Room(WIRED)
+    room.panel._wake.clear()
+    for _ in range(50):
+        room.panel.follow(0.7, 0.0, False)
+    assert not room.panel._wake.is_set()

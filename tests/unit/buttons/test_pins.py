@@ -1,0 +1,180 @@
+"""Buttons and lights of the real thread on the emulated chip."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from fpvcar import paths
+from fpvcar.bench import soc as chips
+from fpvcar.buttons.panel import Panel
+from fpvcar.config import profiles
+from tests.rigs.wheels import Chip
+
+SOON_S = 5.0
+PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
+LOOKS = list(PROFILE.buttons.values())
+HEAD, REAR = PROFILE.lights.head[0], PROFILE.lights.rear[0]
+LEFT = PROFILE.lights.indicator_left[0]
+
+
+class Page:
+    """Keeps what is lit, change by change."""
+
+    source = "page"
+
+    def __init__(self) -> None:
+        self.lit: list[int] = []
+
+    def say(self, text: str) -> None:
+        lit = json.loads(text)["lit"]
+        if self.lit[-1:] != [lit]:
+            self.lit.append(lit)
+
+
+@pytest.fixture
+def chip(tmp_path: Path) -> Iterator[Chip]:
+    with Chip(tmp_path) as chip:
+        yield chip
+
+
+@asynccontextmanager
+async def running(chip: Chip) -> AsyncIterator[Panel]:
+    profile = profiles.load(paths.HARDWARE / "bench.toml", [f"pins.port = {chip.port}"])
+    panel = Panel(profile)
+    panel.start()
+    job = asyncio.create_task(panel.run())
+    try:
+        await soon(lambda: panel.state == "ok", "no daemon")
+        yield panel
+    finally:
+        panel.stop()
+        job.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await job
+
+
+async def soon(holds: Callable[[], bool], what: str) -> None:
+    try:
+        async with asyncio.timeout(SOON_S):
+            while not holds():  # noqa: ASYNC110  # a chip has no events
+                await asyncio.sleep(0.002)
+    except TimeoutError:
+        raise AssertionError(what) from None
+
+
+def press(chip: Chip, number: int, down: bool = True) -> None:
+    """The outside world pulls the contact to ground, or lets it go."""
+    gpio = LOOKS[number].button
+    assert gpio is not None
+    chip.soc.pin[gpio].external = 0 if down else chips.FLOATING
+
+
+def bright(chip: Chip, number: int) -> float:
+    gpio = LOOKS[number].led
+    assert gpio is not None
+    return float(chip.soc.pin[gpio].duty())
+
+
+def level(chip: Chip, gpio: int) -> int:
+    return int(chip.soc.pin[gpio].level())
+
+
+async def test_a_push_lights_the_led_and_the_page(chip: Chip) -> None:
+    async with running(chip) as panel:
+        page = Page()
+        panel.join(page)
+        for number in (0, 3):
+            await push(chip, page, number)
+        assert page.lit == [0, 0b1, 0, 0b1000, 0], "each push once"
+
+
+async def push(chip: Chip, page: Page, number: int) -> None:
+    """LED and page follow, there and back."""
+    most = LOOKS[number].brightness
+    press(chip, number)
+    await soon(lambda: page.lit[-1] == 1 << number, "no page")
+    await soon(lambda: abs(bright(chip, number) - most) < 0.01, "no LED")
+    press(chip, number, down=False)
+    await soon(lambda: page.lit[-1] == 0, "it glows on")
+    await soon(lambda: bright(chip, number) == 0.0, "no end")
+
+
+async def test_a_contact_that_is_closed_before_anybody_looks(chip: Chip) -> None:
+    press(chip, 1)
+    async with running(chip) as panel:
+        page = Page()
+        panel.join(page)
+        press(chip, 2)
+        await soon(lambda: page.lit[-1] == 0b100, "no push")
+        press(chip, 1, down=False)
+        await asyncio.sleep(0.1)
+        press(chip, 1)
+        await soon(lambda: page.lit[-1] == 0b110, "it is one no more")
+
+
+async def test_a_daemon_that_dies_and_comes_back(chip: Chip) -> None:
+    async with running(chip) as panel:
+        page = Page()
+        panel.join(page)
+        panel.set_head(True)
+        press(chip, 0)
+        await soon(lambda: page.lit[-1] == 1 and level(chip, HEAD) == 1, "no light")
+        chip.pigpiod.kill()
+        chip.pigpiod.wait()
+        await soon(lambda: page.lit[-1] == 0, "a finger that nobody knows of")
+        await soon(lambda: "refused" in panel.state, "nothing is said")
+        for gpio in PROFILE.lights.head:
+            chip.soc.pin[gpio].out = 0
+        press(chip, 0, down=False)
+        chip.pigpiod = chip.start_pigpiod()
+        await soon(lambda: panel.state == "ok", "not connected again")
+        await soon(lambda: level(chip, HEAD) == 1, "dark")
+        press(chip, 2)
+        await soon(lambda: bright(chip, 2) == 1.0 and page.lit[-1] == 0b100, "deaf")
+
+
+async def test_a_daemon_that_hangs_holds_up_no_page(chip: Chip) -> None:
+    async with running(chip) as panel:
+        page = Page()
+        panel.join(page)
+        chip.stop_pigpiod()
+        panel.set_head(True)
+        await soon(lambda: panel.state != "ok", "a hung daemon is not noticed")
+        chip.continue_pigpiod()
+        await soon(lambda: panel.state == "ok", panel.state)
+        await soon(lambda: level(chip, HEAD) == 1, "dark")
+
+
+async def test_lights_follow_and_are_off_at_the_end(chip: Chip) -> None:
+    async with running(chip) as panel:
+        panel.set_head(True)
+        panel.follow(-1.0, 1.0, False)
+        lights = (HEAD, REAR, LEFT)
+        await soon(lambda: all(level(chip, gpio) for gpio in lights), "dark")
+        panel.follow(0.0, 1.0, False)
+        await soon(lambda: level(chip, REAR) == 0, "rear light stays on")
+        await soon(lambda: level(chip, LEFT) == 0, "it does not blink")
+    assert level(chip, HEAD) == 0
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_a_thread_that_fails_ends_the_service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    panel = Panel(PROFILE)
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    assert panel._thread is not None
+    monkeypatch.setattr(panel._thread._thread, "run", fail)
+    panel.start()
+    with pytest.raises(RuntimeError, match="has failed"):
+        async with asyncio.timeout(SOON_S):
+            await panel.watch()
+    panel.stop()

@@ -1,0 +1,265 @@
+"""The ultrasonic sensor: the driver alone, and against the emulated daemon."""
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from fpvcar.devices.chips import hcsr04
+from fpvcar.devices.chips.hcsr04 import HcSr04, Median, Sample, Status
+from fpvcar.devices.pigpio.edges import Edge, PigpioEdges
+from fpvcar.devices.pigpio.pins import PigpioPins
+from fpvcar.devices.pins import PinsFault
+from fpvcar.sensors import ultrasonic
+from fpvcar.sensors.reading import Seen
+from fpvcar.wire import down
+from tests.rigs.pigpiod import emulator
+
+ECHO, OTHER, TRIGGER = 21, 22, 20
+
+
+@dataclass
+class Air:
+    """Answers a trigger with the edges of a script: (us after it, gpio, level)."""
+
+    answers: Callable[[], Sequence[tuple[int, int, int]]]
+    now_us: int = 5_000_000
+    triggers: int = 0
+    stuck_s: float = math.inf
+    """From then on it may be triggered while the echo is high."""
+    coming: list[Edge] = field(default_factory=list)
+    levels: dict[int, int] = field(default_factory=dict)
+
+    def clock_s(self) -> float:
+        return self.now_us / 1e6
+
+    def trigger(self, length_us: int) -> None:
+        assert length_us >= 10
+        high = self.levels.get(ECHO) and self.clock_s() < self.stuck_s
+        assert not high, "triggered while the echo is high"
+        self.triggers += 1
+        for after_us, gpio, level in self.answers():
+            self.coming.append(Edge(self.now_us + after_us, gpio, level))
+
+    def read(self, timeout_s: float) -> list[Edge]:
+        end_us = self.now_us + math.ceil(timeout_s * 1e6)
+        due = [edge for edge in self.coming if edge.tick_us <= end_us]
+        self.coming = [edge for edge in self.coming if edge.tick_us > end_us]
+        last_us = max((edge.tick_us for edge in due), default=end_us)
+        self.now_us = max(self.now_us, last_us)
+        for edge in due:
+            self.levels[edge.gpio] = edge.level
+        wrapped = [edge._replace(tick_us=edge.tick_us % hcsr04.TICKS) for edge in due]
+        return wrapped
+
+    def level(self, gpio: int) -> int:
+        return self.levels.get(gpio, 0)
+
+    def sensor(self) -> HcSr04:
+        return HcSr04(self, self.trigger, ECHO, self.clock_s)
+
+
+def echo(width_us: int) -> list[tuple[int, int, int]]:
+    return [(450, ECHO, 1), (450 + width_us, ECHO, 0)]
+
+
+def test_a_metre_at_twenty_degrees() -> None:
+    """Data sheet: 58 us a centimetre."""
+    sample = Air(lambda: echo(5800)).sensor().measure()
+    assert sample.status is Status.OK
+    assert sample.range_m == pytest.approx(1.0, abs=0.01)
+
+
+def test_sound_is_slower_in_the_cold() -> None:
+    warm, cold = (
+        Air(lambda: echo(5800)).sensor().measure(celsius).range_m
+        for celsius in (30.0, -10.0)
+    )
+    assert warm is not None and cold is not None
+    assert warm / cold == pytest.approx(349.5 / 325.2, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("width_us", "status"),
+    [(99, Status.NOISE), (100, Status.OK), (25_000, Status.OK), (25_001, Status.FAR)],
+)
+def test_widths_at_their_limits(width_us: int, status: Status) -> None:
+    assert Air(lambda: echo(width_us)).sensor().measure().status is status
+
+
+def test_the_daemons_clock_wraps() -> None:
+    air = Air(lambda: echo(5800), now_us=(1 << 32) - 3000)
+    assert air.sensor().measure().range_m == pytest.approx(1.0, abs=0.01)
+
+
+def test_another_sensors_edges_are_not_ours() -> None:
+    both = [(400, OTHER, 1), (600, OTHER, 0)]
+    sample = Air(lambda: [*both, *echo(5800)]).sensor().measure()
+    assert sample.range_m == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_spark_before_the_echo_is_passed_over() -> None:
+    spark = [(20, ECHO, 1), (26, ECHO, 0)]
+    sample = Air(lambda: [*spark, *echo(5800)]).sensor().measure()
+    assert sample.range_m == pytest.approx(1.0, abs=0.01)
+    assert Air(lambda: spark).sensor().measure() == (None, Status.NOISE)
+
+
+def test_nobody_there_is_said_soon() -> None:
+    air = Air(list)
+    begin_us = air.now_us
+    assert air.sensor().measure() == (None, Status.ABSENT)
+    assert air.now_us - begin_us <= 34_000
+
+
+def test_silence_after_the_burst_is_far_and_it_waits_for_the_end() -> None:
+    air = Air(lambda: echo(38_000))
+    sensor = air.sensor()
+    assert sensor.measure().status is Status.FAR
+    waits = sensor.measure()
+    assert waits == (None, Status.WAITING), "still high: not triggered"
+    assert air.triggers == 1
+    air.now_us += 40_000
+    assert sensor.measure().status is Status.FAR
+    assert air.triggers == 2
+
+
+def stuck_one(
+    then: Callable[[], Sequence[tuple[int, int, int]]],
+) -> tuple[Air, HcSr04, list[Status]]:
+    """Its echo does not fall; `then` is what it answers to triggers after that. What
+    it says in a second and a half, measured every 33 ms."""
+    air = Air(lambda: [(450, ECHO, 1)])
+    air.stuck_s = air.clock_s() + hcsr04.STUCK_S
+    sensor, statuses = air.sensor(), []
+    for _ in range(46):
+        begin_us = air.now_us
+        statuses.append(sensor.measure().status)
+        air.answers = then
+        air.now_us = max(air.now_us, begin_us + 33_000)
+    return air, sensor, statuses
+
+
+def test_right_behind_an_echo_one_that_does_not_end_may_be_stuck() -> None:
+    """ "No target" at once would hide a wall; twice in a row it is none."""
+    widths = iter([5800, 5800, 38_000, 5800, 38_000, 38_000])
+    sensor = Air(lambda: echo(next(widths))).sensor()
+    statuses = []
+    for _ in range(6):
+        statuses.append(sensor.measure().status)
+        sensor._edges.read(0.01)  # until the longest has ended
+    heard = [Status.OK, Status.OK, Status.WAITING]
+    assert statuses == [*heard, Status.OK, Status.WAITING, Status.FAR]
+
+
+def test_behind_a_wait_the_median_begins_anew() -> None:
+    """What it had is a quarter of a second old, and a car may have driven."""
+    median = Median()
+    for range_m in (1.4, 1.3, 1.2):
+        median.add(Sample(range_m, Status.OK))
+    median.add(Sample(None, Status.WAITING))
+    assert median.add(Sample(0.7, Status.OK)).range_m == 0.7
+    assert median.add(Sample(2.0, Status.OK)).range_m == 0.7, "of two the nearer"
+    assert median.add(Sample(0.6, Status.OK)).range_m == 0.7
+
+
+def test_an_echo_that_never_falls_is_stuck_and_comes_back() -> None:
+    air, sensor, statuses = stuck_one(list)
+    assert statuses[0] is Status.FAR
+    assert statuses[1:8] == [Status.WAITING] * 7, "nothing was measured"
+    assert set(statuses[8:]) == {Status.STUCK}
+    assert air.triggers == 3, "at once, and a second later"
+    air.coming.append(Edge(air.now_us, ECHO, 0))
+    air.answers = lambda: echo(5800)
+    assert sensor.measure().range_m == pytest.approx(1.0, abs=0.01)
+
+
+def test_one_that_holds_its_echo_until_the_next_trigger_gets_it() -> None:
+    """Some clones do, where they hear nothing."""
+    _, _, statuses = stuck_one(lambda: [(5, ECHO, 0), *echo(5800)])
+    assert statuses[:8] == [Status.FAR] + [Status.WAITING] * 7
+    assert set(statuses[9:]) == {Status.OK}
+
+
+def test_of_a_stuck_one_only_an_echo_that_ends_is_believed() -> None:
+    """Else it would say every second that the way is free."""
+    _, _, statuses = stuck_one(lambda: [(5, ECHO, 0), (450, ECHO, 1)])
+    assert set(statuses[1:]) == {Status.WAITING, Status.STUCK}
+
+
+def test_what_waits_tells_nothing_and_gets_old() -> None:
+    seen = Seen("rear", 180.0)
+    ultrasonic.note(seen, Sample(0.5, Status.OK), 10.0)
+    ultrasonic.note(seen, Sample(None, Status.WAITING), 10.2)
+    assert seen.told(10.25) == down.Range("rear", 180.0, 0.5, 0.25, "ok")
+    ultrasonic.note(seen, Sample(None, Status.STUCK), 10.3)
+    stuck = down.Range("rear", 180.0, 0.5, 0.5, "its echo does not fall")
+    ultrasonic.note(seen, Sample(None, Status.WAITING), 10.4)
+    assert seen.told(10.5) == stuck
+    ultrasonic.note(seen, Sample(None, Status.FAR), 10.75)
+    assert seen.told(11.0) == down.Range("rear", 180.0, None, 0.25, "ok")
+
+
+@given(
+    some.lists(some.floats(0.5, 0.6), min_size=5, max_size=20),
+    some.integers(2, 19), some.none() | some.floats(0.02, 4.0),
+)  # fmt: skip
+def test_a_single_wrong_echo_is_never_seen(
+    steady_m: list[float], at: int, wild_m: float | None
+) -> None:
+    median, seen = Median(), list[Sample]()
+    for number, range_m in enumerate(steady_m):
+        wild = number == min(at, len(steady_m) - 2)
+        range_m_or_none = wild_m if wild else range_m
+        status = Status.FAR if range_m_or_none is None else Status.OK
+        seen.append(median.add(Sample(range_m_or_none, status)))
+    for sample in seen[2:]:
+        assert sample.range_m is not None and 0.5 <= sample.range_m <= 0.6
+
+
+def test_a_fault_is_told_at_once_and_the_median_begins_anew() -> None:
+    median = Median()
+    for _ in range(3):
+        median.add(Sample(0.5, Status.OK))
+    assert median.add(Sample(None, Status.STUCK)).status is Status.STUCK
+    assert median.add(Sample(2.0, Status.OK)).range_m == 2.0
+
+
+def test_against_the_daemon(tmp_path: Path) -> None:
+    with emulator(tmp_path, "--hcsr04", f"{TRIGGER},{ECHO},0") as daemon:
+        pins = PigpioPins("127.0.0.1", daemon.port, 5.0)
+        with contextlib.closing(
+            PigpioEdges("127.0.0.1", daemon.port, [ECHO, OTHER], 5.0)
+        ) as edges:
+            pins.write(TRIGGER, 0)
+            sensor = HcSr04(
+                edges, lambda us: pins.client.gpio_trigger(TRIGGER, us, 1), ECHO,
+                time.monotonic,
+            )  # fmt: skip
+            for range_m in (0.3, 1.7, math.inf, 0.05):
+                daemon.soc.world.range_m[0] = range_m
+                for _ in range(8):
+                    edges.read(0.01)  # the end of an echo that came back from nothing
+                    got = sensor.measure()
+                if range_m == math.inf:
+                    assert got == (None, Status.FAR)
+                else:
+                    assert got.range_m == pytest.approx(range_m, abs=0.005)
+            daemon.close()
+            with pytest.raises(PinsFault):
+                for _ in range(3):
+                    edges.read(0.5)
+        pins.close()
+
+
+def test_nobody_to_ask(tmp_path: Path) -> None:
+    with emulator(tmp_path) as daemon:
+        port = daemon.port
+    with pytest.raises(PinsFault, match=f"port {port}"):
+        PigpioEdges("127.0.0.1", port, [ECHO])

@@ -1,0 +1,252 @@
+"""Both back ends of I2C keep one contract; the drivers work over either."""
+
+import asyncio
+import errno
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fpvcar.bench import soc as chips
+from fpvcar.bench.chips import i2c as model
+from fpvcar.bench.chips import vl53l0x as tof_model
+from fpvcar.bench.chips.i2c import Bus, Nack
+from fpvcar.bench.pigpiod.daemon import Daemon, Fittings
+from fpvcar.bench.pigpiod.server import Server, clock_us
+from fpvcar.devices import backends
+from fpvcar.devices.chips.ina219 import Ina219
+from fpvcar.devices.chips.vl53l0x import Vl53l0x
+from fpvcar.devices.i2c import I2cError, Open
+from fpvcar.devices.linux.i2c import SmbusI2c
+from fpvcar.devices.pigpio.pins import PigpioPins
+from tests.rigs.i2c_contract import CHECKS, MEMORY
+from tests.unit.bench.test_pigpiod_i2c import Memory
+
+
+class FakeSMBus:
+    """smbus2.SMBus on a bus of the bench, with a kernel's errors."""
+
+    bus = Bus()
+    fault: OSError | None = None
+    short = False
+
+    def __init__(self, number: int) -> None:
+        if number != 1:
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+
+    def _read(self, address: int, register: int, size: int) -> bytes:
+        try:
+            if self.fault:
+                raise self.fault
+            self.bus.write(address, bytes((register,)))
+            return self.bus.read(address, size)
+        except Nack:
+            raise OSError(errno.EREMOTEIO, "Remote I/O error") from None
+
+    def _write(self, address: int, data: bytes) -> None:
+        try:
+            if self.fault:
+                raise self.fault
+            self.bus.write(address, data)
+        except Nack:
+            raise OSError(errno.EREMOTEIO, "Remote I/O error") from None
+
+    def read_byte_data(self, address: int, register: int) -> int:
+        return self._read(address, register, 1)[0]
+
+    def read_word_data(self, address: int, register: int) -> int:
+        """SMBus sends the low byte first."""
+        return int.from_bytes(self._read(address, register, 2), "little")
+
+    def read_i2c_block_data(self, address: int, register: int, size: int) -> list[int]:
+        assert 1 <= size <= 32
+        return list(self._read(address, register, size)[: 1 if self.short else size])
+
+    def write_byte_data(self, address: int, register: int, value: int) -> None:
+        self._write(address, bytes((register, value)))
+
+    def write_word_data(self, address: int, register: int, value: int) -> None:
+        self._write(address, bytes((register,)) + value.to_bytes(2, "little"))
+
+    def write_i2c_block_data(
+        self, address: int, register: int, data: list[int]
+    ) -> None:  # fmt: skip
+        assert 1 <= len(data) <= 32
+        self._write(address, bytes((register, *data)))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> type[FakeSMBus]:
+    """The kernel's side, with a memory on its bus."""
+
+    class Mine(FakeSMBus):
+        bus = Bus(Memory())
+
+    monkeypatch.setattr("smbus2.SMBus", Mine)
+    return Mine
+
+
+@contextmanager
+def pigpiod(folder: Path, bus: Bus) -> Iterator[int]:
+    """The emulator in a thread, with any bus; its port."""
+    chips.create(folder / "soc")
+    server = Server(
+        Daemon(chips.attach(folder / "soc"), Fittings(buses={1: bus}), clock_us())
+    )
+    ready, ports = threading.Event(), list[int]()
+    loop, ended = asyncio.new_event_loop(), asyncio.Event()
+
+    async def serve() -> None:
+        listener = await server.listen("127.0.0.1", 0)
+        ports.append(listener.sockets[0].getsockname()[1])
+        ready.set()
+        await ended.wait()
+        listener.close()
+        server.close()
+        await asyncio.sleep(0)
+
+    thread = threading.Thread(target=loop.run_until_complete, args=[serve()])
+    thread.start()
+    assert ready.wait(5.0)
+    try:
+        yield ports[0]
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join(5.0)
+        loop.close()
+
+
+@pytest.fixture(params=["linux", "pigpio"])
+def opens(
+    request: pytest.FixtureRequest, tmp_path: Path, kernel: type[FakeSMBus]
+) -> Iterator[Open]:
+    if request.param == "linux":
+        yield backends.kernel()
+        return
+    with pigpiod(tmp_path, Bus(Memory())) as port:
+        pins = PigpioPins("127.0.0.1", port, 5.0)
+        yield backends.opener("pigpio", pins)
+        pins.close()
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda one: one.__name__)
+def test_the_contract(opens: Open, check: Callable[[Open], None]) -> None:
+    check(opens)
+
+
+def test_a_byte_that_is_refused_in_the_middle(opens: Open) -> None:
+    device = opens(1, MEMORY)
+    with pytest.raises(I2cError, match="0x50"):
+        device.write(0xED, bytes(12))
+    assert device.read(0x10, 1) == b"\x10"
+    device.close()
+
+
+def test_the_profile_chooses() -> None:
+    pins: Any = None
+    assert backends.opener("linux", pins) is SmbusI2c
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EREMOTEIO, "nobody acknowledges the read"),
+        (errno.ENXIO, "nobody acknowledges the read"),
+        (errno.ENODEV, "nobody acknowledges the read"),
+        (errno.ETIMEDOUT, "the bus hangs: is SDA or SCL held low?"),
+        (errno.EBUSY, "a driver of the kernel has this address"),
+        (errno.EPERM, "Operation not permitted"),
+    ],
+)
+def test_what_the_kernel_says_in_words(
+    kernel: type[FakeSMBus], number: int, words: str
+) -> None:
+    device = SmbusI2c(1, MEMORY)
+    kernel.fault = OSError(number, "Operation not permitted")
+    with pytest.raises(I2cError) as fault:
+        device.read(0, 1)
+    assert str(fault.value) == f"I2C bus 1 address 0x50: {words}"
+
+
+def test_a_short_answer_is_no_answer(kernel: type[FakeSMBus]) -> None:
+    kernel.short = True
+    with pytest.raises(I2cError, match="1 bytes, expected 12"):
+        SmbusI2c(1, MEMORY).read(0, 12)
+
+
+def test_a_machine_without_the_bus_says_what_to_do() -> None:
+    with pytest.raises(I2cError, match=r"^/dev/i2c-250: no such bus: enable I2C"):
+        SmbusI2c(250, MEMORY)
+
+
+def test_a_bus_that_one_may_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(number: int) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("smbus2.SMBus", refuse)
+    with pytest.raises(I2cError, match="put the service's user into the group i2c"):
+        SmbusI2c(1, MEMORY)
+
+
+def test_the_drivers_over_the_kernel(kernel: type[FakeSMBus]) -> None:
+    now_s = 10.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+
+    monitor = model.Ina219(lambda: 7.5, lambda: -0.4)
+    range_chip = tof_model.Vl53l0x(lambda: 0.5, lambda: now_s, boot_s=0.0)
+    kernel.bus.devices += [monitor, range_chip]
+    gauge = Ina219(SmbusI2c(1, 0x40), 0.1)
+    reading = gauge.read()
+    assert reading == pytest.approx((7.5, -0.4), abs=0.01)
+    sensor = Vl53l0x(SmbusI2c(1, 0x29), lambda: now_s, sleep)
+    sensor.start()
+    sleep(0.1)
+    sample = sensor.read()
+    assert sample and sample.range_m == pytest.approx(0.5, abs=0.05)
+
+
+class Sharing:
+    """One register, at an address that it shares. Off, it acknowledges nothing."""
+
+    address = 0x29
+
+    def __init__(self, value: int, on: bool = True) -> None:
+        self.value, self.on = value, on
+
+    def write(self, data: bytes) -> None:
+        self._acknowledge()
+        self.value = data[-1]
+
+    def read(self, count: int) -> bytes:
+        self._acknowledge()
+        return bytes((self.value,)) * count
+
+    def _acknowledge(self) -> None:
+        if not self.on:
+            raise Nack("switched off")
+
+
+def test_two_at_one_address_talk_at_once() -> None:
+    """As on a real bus: what either one pulls low is low."""
+    one, other = Sharing(0b1100), Sharing(0b1010)
+    bus = Bus(one, other)
+    assert bus.read(0x29, 2) == b"\b\b"
+    bus.write(0x29, b"\x00\x05")
+    assert (one.value, other.value) == (5, 5)
+    one.on = False
+    other.value = 7
+    assert bus.read(0x29, 1) == b"\x07", "one that is off pulls nothing"
+    other.on = False
+    with pytest.raises(Nack, match="switched off"):
+        bus.read(0x29, 1)
+    with pytest.raises(Nack, match="no device at 0x2a"):
+        bus.write(0x2A, b"\x00")

@@ -1,0 +1,149 @@
+"""The MX1508 bridge, pin by pin."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fpvcar.config import Motor
+from fpvcar.devices.fake import FakePins
+from fpvcar.devices.motors.mx1508 import Bridge, Drive
+from fpvcar.devices.pins import PinsLost
+
+F, R = 17, 27
+MOTOR = Motor(forward=F, reverse=R, brake_s=0.2, rest_s=0.03, pwm_hz=800)
+COASTS = Motor(forward=F, reverse=R, brake_s=0.0)
+
+
+def made(motor: Motor = MOTOR) -> tuple[Bridge, FakePins]:
+    pins = FakePins()
+    bridge = Bridge(motor, pins, 0.0)
+    pins.history.clear()
+    return bridge, pins
+
+
+def state(bridge: Bridge) -> Drive:
+    return bridge.state
+
+
+def test_starts_off_whatever_was_on() -> None:
+    pins = FakePins()
+    pins.write(F, 1)
+    bridge = Bridge(MOTOR, pins, 0.0)
+    assert (pins.duty(F), pins.duty(R)) == (0.0, 0.0)
+    assert pins.frequency_hz == {F: 800, R: 800}
+    assert state(bridge) == Drive.OFF and bridge.due_s is None
+
+
+def test_forward_and_reverse_run_one_input() -> None:
+    bridge, pins = made()
+    bridge.drive(0.3, 0.0)
+    assert pins.history == [(F, 0.3)]
+    bridge, pins = made()
+    bridge.drive(-0.3, 0.0)
+    assert pins.history == [(R, 0.3)]
+
+
+def test_same_duty_is_written_again() -> None:
+    bridge, pins = made()
+    bridge.drive(0.3, 0.0)
+    pins.write(F, 0)  # the dead man
+    bridge.drive(0.3, 0.02)
+    assert pins.duty(F) == 0.3
+
+
+def test_stop_brakes_then_lets_go() -> None:
+    bridge, pins = made()
+    bridge.drive(0.3, 0.0)
+    bridge.drive(0.0, 1.0)
+    assert state(bridge) == Drive.BRAKE
+    assert pins.history == [(F, 0.3), (F, 0.0), (F, 1.0), (R, 1.0)]
+    bridge.drive(0.0, 1.1)
+    assert bridge.due_s == pytest.approx(1.2)
+    bridge.tick(1.199)
+    assert state(bridge) == Drive.BRAKE
+    bridge.tick(1.2)
+    assert state(bridge) == Drive.OFF
+    assert (pins.duty(F), pins.duty(R)) == (0.0, 0.0)
+
+
+def test_stop_without_brake_only_lets_go() -> None:
+    bridge, pins = made(COASTS)
+    bridge.drive(-0.3, 0.0)
+    bridge.drive(0.0, 1.0)
+    assert pins.history == [(R, 0.3), (R, 0.0)]
+
+
+def test_reversal_rests_with_both_inputs_low() -> None:
+    bridge, pins = made()
+    bridge.drive(0.3, 0.0)
+    bridge.drive(-0.3, 1.0)
+    assert state(bridge) == Drive.OFF and bridge.due_s == pytest.approx(1.03)
+    bridge.drive(-0.4, 1.02)
+    assert pins.duty(R) == 0.0
+    bridge.tick(1.03)
+    assert pins.history == [(F, 0.3), (F, 0.0), (R, 0.4)]
+
+
+def test_stop_while_resting_forgets_the_wish() -> None:
+    bridge, pins = made()
+    bridge.drive(0.3, 0.0)
+    bridge.drive(-0.3, 1.0)
+    bridge.drive(0.0, 1.01)
+    bridge.tick(5.0)
+    assert pins.history == [(F, 0.3), (F, 0.0)]
+
+
+def test_brake_gives_way_to_a_new_wish() -> None:
+    bridge, pins = made()
+    bridge.drive(0.3, 0.0)
+    bridge.drive(0.0, 1.0)
+    bridge.drive(0.2, 1.05)
+    assert state(bridge) == Drive.FORWARD and pins.duty(R) == 0.0
+    bridge.drive(0.0, 1.1)
+    bridge.drive(-0.2, 1.15)
+    assert state(bridge) == Drive.OFF, "another direction rests first"
+    bridge.tick(1.18)
+    assert state(bridge) == Drive.REVERSE
+
+
+def test_direction_after_a_long_pause_needs_no_rest() -> None:
+    bridge, _ = made()
+    bridge.drive(0.3, 0.0)
+    bridge.drive(0.0, 1.0)
+    bridge.tick(1.2)
+    bridge.drive(-0.3, 2.0)
+    assert state(bridge) == Drive.REVERSE
+
+
+def test_fault_of_the_pins_comes_through() -> None:
+    bridge, pins = made()
+    pins.cut()
+    with pytest.raises(PinsLost):
+        bridge.drive(0.3, 0.0)
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.3, 1.0, -0.3, -1.0]), st.floats(0.0, 0.3)),
+    max_size=40,
+)
+
+
+@given(STEPS, st.sampled_from([MOTOR, COASTS]))
+def test_both_inputs_are_on_to_brake_only(
+    steps: list[tuple[float, float]], motor: Motor
+) -> None:
+    seen: list[tuple[float, float]] = []
+    pins = FakePins(lambda pins: seen.append((pins.duty(F), pins.duty(R))))
+    bridge, now_s = Bridge(motor, pins, 0.0), 0.0
+    for duty, wait_s in steps:
+        bridge.drive(duty, now_s)
+        now_s += wait_s
+        bridge.tick(now_s)
+        both = (pins.duty(F), pins.duty(R))
+        assert (bridge.state == Drive.BRAKE) == (both == (1.0, 1.0))
+    for before, after in zip(seen, seen[1:], strict=False):
+        assert after == (1.0, 1.0) or 0.0 in after, "both inputs on"
+        swapped = before[0] and after[1] or before[1] and after[0]
+        assert not swapped or (1.0, 1.0) in (before, after), "not by way of off"
+    if motor.brake_s == 0.0:
+        assert (1.0, 1.0) not in seen

@@ -1,0 +1,44 @@
+"""Letting go of pins by the tools of Raspberry Pi OS, here played by scripts."""
+
+from pathlib import Path
+
+import pytest
+
+from fpvcar.devices.linux import pinctrl
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
+
+
+def tool(place: Path, name: str, ending: str = "") -> Path:
+    script, said = place / name, place / "said"
+    script.write_text(f'#!/bin/sh\necho "{name} $*" >> {said}\n{ending}\n')
+    script.chmod(0o755)
+    return said
+
+
+def test_pinctrl_is_preferred(tools: Path) -> None:
+    tool(tools, "raspi-gpio")
+    said = tool(tools, "pinctrl")
+    pinctrl.let_go((17, 27, 24))
+    assert said.read_text() == "pinctrl set 17,27,24 ip pd\n"
+
+
+def test_older_images(tools: Path) -> None:
+    said = tool(tools, "raspi-gpio")
+    pinctrl.let_go((17,))
+    assert said.read_text() == "raspi-gpio set 17 ip pd\n"
+
+
+def test_neither_is_said(tools: Path) -> None:
+    with pytest.raises(pinctrl.NoPinTool, match=r"17,27 not let go.*raspi-utils"):
+        pinctrl.let_go((17, 27))
+
+
+def test_failure_is_quoted(tools: Path) -> None:
+    tool(tools, "pinctrl", "echo no such pin >&2; exit 3")
+    with pytest.raises(pinctrl.NoPinTool, match="set 17 ip pd: no such pin"):
+        pinctrl.let_go((17,))

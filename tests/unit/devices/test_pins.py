@@ -1,0 +1,192 @@
+"""One contract for pins: the fake, and the real client on the emulated chip."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from fpvcar.devices.fake import FakePins
+from fpvcar.devices.pigpio.pins import MAGIC, PigpioPins, ScriptDeadMan
+from fpvcar.devices.pins import Pins, PinsLost, PinsSilent
+from tests.rigs.wheels import Chip, until
+
+
+class Bench(Protocol):
+    """Pins, a meter on them, and what may happen to the daemon."""
+
+    pins: Pins
+
+    def duty(self, gpio: int) -> float:
+        """Share of the time for which the pin is high."""
+
+    def cut(self) -> None:
+        """The daemon dies."""
+
+    def hang(self) -> None:
+        """The daemon hangs."""
+
+
+class FakeBench:
+    def __init__(self) -> None:
+        fake = FakePins()
+        self.pins: Pins = fake
+        self.duty, self.cut, self.hang = fake.duty, fake.cut, fake.hang
+
+
+class ChipBench:
+    def __init__(self, chip: Chip, pins: PigpioPins) -> None:
+        self.pins: Pins = pins
+        self._chip, self.hang = chip, chip.stop_pigpiod
+
+    def duty(self, gpio: int) -> float:
+        return float(self._chip.soc.pin[gpio].duty())
+
+    def cut(self) -> None:
+        self._chip.pigpiod.kill()
+        self._chip.pigpiod.wait()
+
+
+@pytest.fixture
+def chip(tmp_path: Path) -> Iterator[Chip]:
+    with Chip(tmp_path) as chip:
+        yield chip
+
+
+@pytest.fixture
+def pins(chip: Chip) -> Iterator[PigpioPins]:
+    pins = PigpioPins("127.0.0.1", chip.port, timeout_s=1.0)
+    yield pins
+    pins.close()
+
+
+@pytest.fixture(params=["fake", "pigpio"])
+def bench(request: pytest.FixtureRequest) -> Bench:
+    if request.param == "fake":
+        return FakeBench()
+    chip, pins = (request.getfixturevalue(name) for name in ("chip", "pins"))
+    return ChipBench(chip, pins)
+
+
+def shows(bench: Bench, **duties: float) -> None:
+    for name, duty in duties.items():
+        assert bench.duty(int(name[4:])) == pytest.approx(duty, abs=0.005), name
+
+
+def test_write_drives_the_pin(bench: Bench) -> None:
+    bench.pins.write(17, 1)
+    shows(bench, gpio17=1.0, gpio27=0.0)
+    bench.pins.write(17, 0)
+    shows(bench, gpio17=0.0)
+
+
+def test_pwm_is_a_share_of_time(bench: Bench) -> None:
+    bench.pins.set_frequency(17, 800)
+    for duty in (0.0, 0.14, 0.5, 1.0):
+        bench.pins.pwm(17, duty)
+        shows(bench, gpio17=duty)
+
+
+def test_write_stops_a_pwm(bench: Bench) -> None:
+    bench.pins.set_frequency(17, 800)
+    bench.pins.pwm(17, 0.5)
+    bench.pins.write(17, 0)
+    shows(bench, gpio17=0.0)
+
+
+def test_write_together(bench: Bench) -> None:
+    bench.pins.write(17, 0)
+    bench.pins.write(27, 0)
+    bench.pins.write_together((17, 27), 1)
+    shows(bench, gpio17=1.0, gpio27=1.0)
+    bench.pins.write_together((17, 27), 0)
+    shows(bench, gpio17=0.0, gpio27=0.0)
+
+
+def test_pin_of_the_system_is_refused(bench: Bench) -> None:
+    with pytest.raises(PinsLost, match="GPIO 1: .*permission"):
+        bench.pins.write(1, 1)
+
+
+def test_dead_daemon_is_lost(bench: Bench) -> None:
+    bench.pins.write(17, 1)
+    bench.cut()
+    with pytest.raises(PinsLost):
+        bench.pins.write(17, 0)
+    shows(bench, gpio17=1.0)
+
+
+def test_hung_daemon_is_silent(bench: Bench) -> None:
+    bench.pins.write(17, 1)
+    bench.hang()
+    with pytest.raises(PinsSilent):
+        bench.pins.write(17, 0)
+    shows(bench, gpio17=1.0)
+
+
+# --- what only the real client has --------------------------------------------
+
+
+def test_nobody_there_is_said(chip: Chip) -> None:
+    chip.pigpiod.kill()
+    chip.pigpiod.wait()
+    with pytest.raises(PinsLost, match=f"port {chip.port}: Connection refused"):
+        PigpioPins("127.0.0.1", chip.port)
+
+
+def test_daemon_that_accepts_and_never_answers_is_silent(chip: Chip) -> None:
+    chip.stop_pigpiod()
+    with pytest.raises(PinsSilent, match="does not answer"):
+        PigpioPins("127.0.0.1", chip.port)
+
+
+def test_smallest_duty_is_never_rounded_to_nothing(
+    chip: Chip, pins: PigpioPins
+) -> None:
+    bench = ChipBench(chip, pins)
+    bench.pins.set_frequency(17, 800)
+    bench.pins.pwm(17, 1e-6)
+    assert 0.0 < bench.duty(17) <= 1 / 250
+    bench.pins.pwm(17, 0.4)
+    assert 0.4 - 1 / 250 < bench.duty(17) <= 0.4
+
+
+def test_dead_man_stops_unless_fed(chip: Chip, pins: PigpioPins) -> None:
+    dead_man = ScriptDeadMan(pins, (17, 27))
+    assert not dead_man.awake(), "it starts tripped"
+    dead_man.feed()
+    until(dead_man.awake, 2.0, "it does not wake up")
+    dead_man.feed()
+    pins.set_frequency(17, 800)
+    pins.pwm(17, 0.5)
+    until(lambda: chip.soc.pin[17].duty() == 0.0, 2.0, "it does not stop")
+    assert not dead_man.awake()
+
+
+def test_dead_man_releases_a_brake(chip: Chip, pins: PigpioPins) -> None:
+    dead_man = ScriptDeadMan(pins, (17, 27))
+    dead_man.feed()
+    until(dead_man.awake, 2.0, "it does not wake up")
+    pins.write(17, 0)
+    pins.write(27, 0)
+    pins.write_together((17, 27), 1)
+    pin = chip.soc.pin
+    until(lambda: pin[17].duty() == pin[27].duty() == 0.0, 2.0, "it brakes for ever")
+
+
+def test_dead_man_outlives_its_client_and_is_replaced(
+    chip: Chip, pins: PigpioPins
+) -> None:
+    for _ in range(40):  # a daemon has 32 slots
+        with contextlib.closing(PigpioPins("127.0.0.1", chip.port, 1.0)) as former:
+            ScriptDeadMan(former, (17, 27))
+    found = [pins.client.script_status(slot) for slot in range(32)]
+    ours = [values for status, values in found if status >= 0 and values[7] == MAGIC]
+    assert len(ours) == 1
+
+
+def test_dead_man_leaves_scripts_of_others_alone(pins: PigpioPins) -> None:
+    other = pins.client.store_script("tag 0 mils 10 jmp 0")
+    ScriptDeadMan(pins, (17, 27)).remove()
+    assert pins.client.script_status(other)[0] >= 0

@@ -1,0 +1,257 @@
+"""The gate's owner: what it sends, when it latches, what it tells."""
+
+from collections.abc import Callable
+
+import pytest
+
+from fpvcar.drive.control import IDLE_TICK_S, TICK_S, Control
+from fpvcar.drive.gate import Cause
+from fpvcar.wheels.client import LEASE_NS
+from fpvcar.wire import down
+from fpvcar.wire.wheels import Status, WheelsReason
+from tests.rigs.control import PROFILE, Rig
+
+
+def test_a_wish_is_sent_at_once() -> None:
+    rig = Rig()
+    rig.drive_off()
+    assert rig.sent[-1][0] > PROFILE.motors.drive.dead_band
+    rig.wish(0.0)
+    assert rig.sent[-1] == (0.0, 0.0)
+
+
+def test_full_throttle_gives_a_3_v_motor_3_v() -> None:
+    rig = Rig()
+    rig.drive_off()
+    for _ in range(100):
+        rig.tick()
+        rig.wish(1.0)
+    assert abs(rig.sent[-1][0] - 3.0 / 7.5) < 1e-9
+
+
+def test_silence_stops_and_waits_for_neutral() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.tick(12)
+    assert rig.moving
+    rig.tick()
+    assert not rig.moving and rig.cause is Cause.SILENCE
+    rig.wish(1.0)
+    assert not rig.moving
+    rig.drive_off()
+
+
+def test_a_lost_link_in_the_middle_of_a_wish_is_silence() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.control.nobody(lost=True)
+    assert not rig.moving and rig.cause is Cause.SILENCE
+
+
+def test_a_link_that_is_lost_while_driving_is_logged_as_a_stop(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig = Rig()
+    rig.drive_off()
+    with caplog.at_level("INFO", "fpvcar.gate"):
+        rig.control.nobody(lost=True)
+    assert "stopped: silence" in caplog.text
+
+
+def test_a_link_lost_while_neutral_is_only_a_handover() -> None:
+    rig = Rig()
+    rig.wish(0.0)
+    rig.control.nobody(lost=True)
+    assert rig.cause is Cause.HANDOVER
+
+
+def test_a_handover_voids_the_wish_of_the_one_before() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.control.handover()
+    assert not rig.moving and rig.cause is Cause.HANDOVER
+    rig.wish(1.0)
+    assert not rig.moving
+
+
+def test_a_stale_neutral_lets_go_and_clears_nothing() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.control.hush()
+    assert not rig.moving
+    rig.control.nobody(lost=False)
+    rig.control.hush()
+    rig.wish(1.0)
+    assert not rig.moving
+
+
+def test_a_stale_neutral_does_not_arm_a_gate_that_waits_for_a_fresh_one() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.tick(13)
+    rig.wish(1.0)
+    rig.control.hush()
+    rig.tick()
+    assert rig.cause is Cause.SILENCE
+    rig.wish(1.0)
+    assert not rig.moving
+    rig.drive_off()
+
+
+def test_a_new_driver_owes_a_neutral_wish_even_if_the_one_before_let_go() -> None:
+    rig = Rig()
+    rig.wish(0.0)
+    rig.control.handover()
+    rig.wish(1.0)
+    assert not rig.moving and rig.cause is Cause.HANDOVER
+
+
+def test_estop_and_resume() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.control.estop("Bob", grown_up=False)
+    assert not rig.moving and rig.cause is Cause.ESTOP
+    rig.wish(0.0)
+    rig.wish(1.0)
+    assert not rig.moving
+    assert rig.control.resume(grown_up=False)
+    rig.wish(1.0)
+    assert not rig.moving, "a held stick drove off with Go on"
+    rig.drive_off()
+
+
+def test_a_neutral_wish_from_before_go_on_arms_nothing() -> None:
+    rig = Rig()
+    rig.wish(0.0)
+    rig.control.estop("Bob", grown_up=False)
+    assert rig.control.resume(grown_up=True)
+    rig.wish(1.0)
+    assert not rig.moving, "the stick was pushed before Go on"
+    rig.drive_off()
+
+
+def test_only_a_grown_up_clears_a_grown_ups_stop() -> None:
+    rig = Rig()
+    rig.control.estop("Mum", grown_up=True)
+    assert not rig.control.resume(grown_up=False)
+    assert rig.control.resume(grown_up=True)
+    assert rig.control.resume(grown_up=False), "nothing held: nothing refused"
+
+
+def test_a_stop_of_the_wheels_latches() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.answer(Status.STOPPED, WheelsReason.DEADLINE)
+    assert not rig.moving and rig.cause is Cause.WHEELS_STOPPED
+    assert rig.control.decision.latches.hold is not None
+    assert rig.control.decision.latches.hold.by == "deadline"
+
+
+def test_wheels_that_start_or_see_a_socket_close_latch_nothing() -> None:
+    rig = Rig()
+    rig.answer(Status.STOPPED, WheelsReason.START)
+    rig.answer(Status.STOPPED, WheelsReason.CLOSED)
+    rig.drive_off()
+
+
+def test_wheels_that_wait_for_a_zero_get_one() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.answer(Status.REFUSED, WheelsReason.ZERO_FIRST)
+    assert not rig.moving and rig.cause is Cause.HANDOVER
+    rig.tick()
+    rig.answer(Status.REFUSED, WheelsReason.ZERO_FIRST)
+    rig.drive_off()
+
+
+def test_a_fault_that_is_gone_at_once_holds_all_the_same() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.answer(Status.REFUSED, WheelsReason.PINS_SILENT)
+    rig.answer(Status.APPLIED)
+    rig.tick()
+    assert not rig.moving and rig.cause is Cause.PINS
+
+
+def test_lost_pins_and_lost_wheels_hold_until_go_on() -> None:
+    breaks: list[tuple[Callable[[Rig], None], Cause]] = [
+        (lambda rig: rig.answer(Status.REFUSED, WheelsReason.PINS_LOST), Cause.PINS),
+        (lambda rig: rig.answer(Status.STOPPED, WheelsReason.PINS_SILENT), Cause.PINS),
+        (lambda rig: rig.control.wheels_state("hung"), Cause.WHEELS_LOST),
+        (lambda rig: rig.control.wheels_state("absent"), Cause.WHEELS_LOST),
+    ]
+    for break_it, cause in breaks:
+        rig = Rig()
+        rig.drive_off()
+        break_it(rig)
+        rig.tick()
+        assert not rig.moving and rig.cause is cause
+        rig.control.resume(grown_up=False)
+        rig.tick()
+        assert rig.cause is cause, "it is still broken"
+        rig.answer(Status.APPLIED)
+        rig.control.wheels_state("ok")
+        rig.control.resume(grown_up=False)
+        rig.drive_off()
+
+
+def test_a_car_that_starts_is_not_broken_until_somebody_tries() -> None:
+    rig = Rig()
+    fresh = Control(
+        PROFILE, rig.send, lambda _: 0.03, lambda: None, lambda _: (), rig.changed,
+        lambda: rig.now_ns,
+    )  # fmt: skip
+    fresh.wheels_state("absent")
+    fresh.wish(0.0, 0.0, 1.0)
+    assert fresh.decision.latches.hold is None
+    fresh.wish(1.0, 0.0, 1.0)
+    assert fresh.decision.latches.hold is not None
+
+
+def test_every_change_of_reason_is_told() -> None:
+    rig = Rig()
+    before = rig.changes
+    rig.drive_off()
+    rig.tick()
+    told = rig.changes - before
+    assert told == 2  # armed, driving
+    rig.control.estop("Ann", grown_up=False)
+    assert rig.changes - before == 3
+
+
+def test_the_words_for_the_page_are_the_wires() -> None:
+    """State carries what Control says, unchanged."""
+    rig = Rig()
+    assert rig.control.wheels == "ok"
+    rig.answer(Status.REFUSED, WheelsReason.PINS_LOST)
+    assert "pin daemon" in rig.control.wheels
+    assert isinstance(rig.control.decision.reason, str)
+    assert down.Stop(Cause.PINS, "resume").cause == "pins"
+
+
+def test_a_wish_counts_as_a_tick_and_an_empty_seat_needs_few() -> None:
+    rig = Rig()
+    rig.control.step()
+    assert rig.control.due_in_s == IDLE_TICK_S < LEASE_NS / 1e9
+    rig.wish(0.0)
+    assert rig.control.due_in_s == TICK_S
+    rig.now_ns += 15_000_000
+    assert rig.control.due_in_s == pytest.approx(0.005)
+    rig.wish(0.5)
+    assert rig.control.due_in_s == TICK_S
+    rig.control.nobody(lost=False)
+    assert rig.control.due_in_s == IDLE_TICK_S
+
+
+def test_a_weak_supply_halves_the_throttle_while_it_lasts() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.control.weak = lambda: True
+    rig.wish(1.0)
+    assert rig.control.decision.throttle == 0.5
+    rig.control.limit = 0.3
+    rig.wish(1.0)
+    assert rig.control.decision.throttle == 0.3, "a grown-up's limit is lower"
+    rig.control.limit, rig.control.weak = 1.0, lambda: False
+    rig.wish(1.0)
+    assert rig.control.decision.throttle == 1.0

@@ -1,0 +1,141 @@
+"""The gate's owner in any order of events: invariants after every one."""
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from fpvcar.drive.gate import Freshness
+from fpvcar.wire.wheels import Status, WheelsReason
+from tests.rigs.control import PROFILE, Rig
+
+
+class Storm(RuleBasedStateMachine):
+    """Any order of wishes, delays, doubles, faults and pushes, on a clock of its own.
+
+    A second, simpler model says after every step when the car must stand.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rig = Rig()
+        self.fresh = Freshness(PROFILE.gate.stale_s)
+        self.seq = 0
+        self.heard_ns: int | None = None
+        self.last_neutral = True
+        self.need_neutral, self.need_push, self.grown_up_stop = True, False, False
+        self.fault = self.blind = False
+
+    def _lose(self) -> None:
+        self.heard_ns, self.need_neutral, self.last_neutral = None, True, True
+
+    @rule(
+        throttle=st.sampled_from([0.0, 0.0, 1.0, -1.0, 0.3]),
+        steer=st.sampled_from([0.0, 0.0, -1.0, 0.7]),
+        late_ms=st.sampled_from([0, 0, 0, 10, 149, 151, 800]),
+        back=st.sampled_from([0, 0, 0, 1, 5]),
+    )
+    def a_wish_arrives(
+        self, throttle: float, steer: float, late_ms: int, back: int
+    ) -> None:
+        """Late, doubled and reordered ones among them."""
+        self.seq += 1
+        sent_ms = self.rig.now_ns / 1e6 - late_ms
+        verdict = self.fresh.accept(self.seq - back, sent_ms, self.rig.now_ns / 1e9)
+        neutral = throttle == steer == 0.0
+        if verdict is None:
+            self.heard_ns, self.last_neutral = self.rig.now_ns, neutral
+            if neutral:
+                self.need_neutral = False
+            elif self.blind:
+                self.need_neutral = True
+            self.need_push = self.need_push or self.fault
+            self.rig.wish(throttle, steer)
+        elif verdict == "stale" and neutral:
+            self.rig.control.hush()
+            self.last_neutral = True
+
+    @rule(ticks=st.integers(1, 20))
+    def time_passes(self, ticks: int) -> None:
+        """Up to 0.4 s, with the invariants checked after each tick of 20 ms."""
+        for _ in range(ticks):
+            self.rig.tick()
+            self.it_stands_when_it_must()
+
+    @rule(grown_up=st.booleans())
+    def somebody_stops(self, grown_up: bool) -> None:
+        """The octagon."""
+        self.rig.control.estop("somebody", grown_up)
+        self.need_push = True
+        self.grown_up_stop = self.grown_up_stop or grown_up
+
+    @rule(grown_up=st.booleans())
+    def somebody_goes_on(self, grown_up: bool) -> None:
+        """A deliberate push."""
+        held = self.rig.control.decision.latches.hold
+        self.rig.control.resume(grown_up)
+        if held is not None and (grown_up or not self.grown_up_stop):
+            self.need_neutral, self.grown_up_stop = True, False
+            self.need_push = self.fault
+
+    @rule(lost=st.booleans())
+    def the_driver_goes(self, lost: bool) -> None:
+        """The socket closes or the wheel is given away."""
+        self.rig.control.nobody(lost)
+        self._lose()
+
+    @rule()
+    def somebody_else_sits_down(self) -> None:
+        """A new driver, a new socket, a new clock."""
+        self.rig.control.handover()
+        self.fresh, self.seq = Freshness(PROFILE.gate.stale_s), 0
+        self._lose()
+
+    @rule(fault=st.sampled_from(["absent", "hung", "pins"]))
+    def something_breaks(self, fault: str) -> None:
+        """The wheels or their pins."""
+        self.fault = self.need_push = True
+        if fault == "pins":
+            self.rig.answer(Status.REFUSED, WheelsReason.PINS_SILENT)
+        else:
+            self.rig.control.wheels_state(fault)
+        self.rig.control.step()
+
+    @rule(reason=st.sampled_from([WheelsReason.DEADLINE, WheelsReason.BAD_MESSAGE]))
+    def the_wheels_stop_by_themselves(self, reason: WheelsReason) -> None:
+        """And say so."""
+        self.need_push = True
+        self.rig.answer(Status.STOPPED, reason)
+
+    @precondition(lambda self: self.fault)
+    @rule()
+    def it_is_mended(self) -> None:
+        """The next setpoint is applied."""
+        self.fault = False
+        self.rig.answer(Status.APPLIED)
+
+    @rule(blind=st.booleans())
+    def the_picture_comes_and_goes(self, blind: bool) -> None:
+        """The profile says blind = "stop"."""
+        self.blind = blind
+        self.rig.picture_age_s = 9.0 if blind else 0.03
+        self.rig.control.step()
+
+    @invariant()
+    def it_stands_when_it_must(self) -> None:
+        """The second model's word, and what holds always."""
+        rig = self.rig
+        duties = rig.sent[-1] if rig.sent else (0.0, 0.0)
+        silent = self.heard_ns is None or rig.now_ns - self.heard_ns >= 250_000_000
+        if silent and not self.last_neutral:
+            self.need_neutral = True
+        must = silent or self.need_neutral or self.need_push or self.blind or self.fault
+        if must:
+            assert duties == (0.0, 0.0), (duties, rig.cause)
+        top = 3.0 / 7.5
+        assert all(abs(duty) <= top + 1e-9 for duty in duties)
+        decision = rig.control.decision
+        assert decision.neutral or decision.reason in ("driving", "limited")
+
+
+TestStorm = Storm.TestCase
+TestStorm.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)

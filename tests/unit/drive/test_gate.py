@@ -1,0 +1,234 @@
+"""The gate: every rule of "Who stops the car" that it decides, with time passed in."""
+
+import pytest
+
+from fpvcar.config import Gate
+from fpvcar.drive import gate
+from fpvcar.drive.gate import Cause, Freshness, Hold, Latches, Wish, World, decide
+
+LIMITS = Gate()
+FREE = Latches(arm=None)
+GOOD = World(picture_age_s=0.05, fault=None, limit=1.0)
+FORWARD = Wish(1.0, -0.5, received_s=10.0)
+NEUTRAL = Wish(0.0, 0.0, received_s=10.0)
+
+
+def test_a_fresh_wish_drives() -> None:
+    decision = decide(FORWARD, FREE, GOOD, 10.1, LIMITS)
+    assert (decision.throttle, decision.steer) == (1.0, -0.5)
+    assert decision.reason == "driving"
+    assert not decision.neutral
+
+
+def test_the_speed_limit_scales_throttle_and_leaves_steering() -> None:
+    decision = decide(FORWARD, FREE, World(0.0, None, limit=0.25), 10.0, LIMITS)
+    assert (decision.throttle, decision.steer) == (0.25, -0.5)
+
+
+def test_nobody_drives_without_a_wish() -> None:
+    decision = decide(None, FREE, GOOD, 10.0, LIMITS)
+    assert decision.neutral and decision.reason == "nobody"
+    assert decision.latches.arm is Cause.HANDOVER
+
+
+def test_nobody_keeps_the_reason_for_which_the_car_stopped() -> None:
+    decision = decide(None, Latches(arm=Cause.SILENCE), GOOD, 10.0, LIMITS)
+    assert decision.latches.arm is Cause.SILENCE
+
+
+@pytest.mark.parametrize(
+    ("now_s", "moves"), [(10.2499, True), (10.25, False), (10.3, False)]
+)
+def test_silence_of_a_quarter_second_stops(now_s: float, moves: bool) -> None:
+    decision = decide(FORWARD, FREE, GOOD, now_s, LIMITS)
+    assert (decision.throttle == 1.0) is moves
+    assert decision.latches.arm is (None if moves else Cause.SILENCE)
+
+
+def test_silence_after_a_neutral_wish_latches_nothing() -> None:
+    decision = decide(NEUTRAL, FREE, GOOD, 11.0, LIMITS)
+    assert decision.reason == "neutral"
+    assert decision.latches == FREE
+
+
+@pytest.mark.parametrize("arm", [Cause.SILENCE, Cause.BLIND, Cause.HANDOVER])
+def test_an_armed_gate_waits_for_one_fresh_neutral(arm: Cause) -> None:
+    latches = Latches(arm=arm)
+    still = decide(FORWARD, latches, GOOD, 10.0, LIMITS)
+    assert still.neutral and still.latches.arm is arm
+    assert still.reason == ("neutral" if arm is Cause.HANDOVER else "stopped")
+    old_neutral = decide(NEUTRAL, latches, GOOD, 10.25, LIMITS)
+    assert old_neutral.latches.arm is arm
+    rearmed = decide(NEUTRAL, latches, GOOD, 10.0, LIMITS)
+    assert rearmed.latches.arm is None
+    assert decide(FORWARD, rearmed.latches, GOOD, 10.0, LIMITS).throttle == 1.0
+
+
+def test_a_car_starts_armed_by_nobody() -> None:
+    assert Latches() == Latches(arm=Cause.HANDOVER, hold=None)
+
+
+def test_steering_alone_is_no_neutral_wish() -> None:
+    left = Wish(0.0, 0.5, received_s=10.0)
+    assert not left.neutral and Wish(0.0, 0.0, 1.0).neutral
+    assert not decide(left, FREE, GOOD, 10.0, LIMITS).neutral
+    assert decide(left, Latches(Cause.SILENCE), GOOD, 10.0, LIMITS).neutral
+
+
+def test_silence_does_not_rename_another_stop() -> None:
+    decision = decide(FORWARD, Latches(Cause.BLIND), GOOD, 11.0, LIMITS)
+    assert decision.latches.arm is Cause.BLIND
+
+
+def test_a_hold_is_never_cleared_by_neutral() -> None:
+    latches = Latches(arm=None, hold=Hold(Cause.ESTOP, "Ann"))
+    decision = decide(NEUTRAL, latches, GOOD, 10.0, LIMITS)
+    assert decision.latches == latches and decision.reason == "stopped"
+    assert decide(FORWARD, latches, GOOD, 10.0, LIMITS).neutral
+
+
+def test_resume_clears_an_estop_and_then_neutral_is_needed() -> None:
+    latches = gate.hold(FREE, Hold(Cause.ESTOP, "Ann"))
+    latches = gate.resume(latches, grown_up=False)
+    assert latches == Latches(arm=Cause.HANDOVER, hold=None)
+
+
+def test_a_grown_ups_estop_only_a_grown_up_clears() -> None:
+    latches = gate.hold(FREE, Hold(Cause.ESTOP_GROWN_UP, "Mum"))
+    assert gate.resume(latches, grown_up=False) == latches
+    assert gate.resume(latches, grown_up=True).hold is None
+
+
+def test_resume_without_a_hold_changes_nothing() -> None:
+    latches = Latches(arm=Cause.SILENCE)
+    assert gate.resume(latches, grown_up=True) == latches
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "stays"),
+    [
+        (Cause.ESTOP_GROWN_UP, Cause.ESTOP, Cause.ESTOP_GROWN_UP),
+        (Cause.ESTOP, Cause.ESTOP_GROWN_UP, Cause.ESTOP_GROWN_UP),
+        (Cause.ESTOP, Cause.PINS, Cause.ESTOP),
+        (Cause.PINS, Cause.ESTOP, Cause.ESTOP),
+        (Cause.PINS, Cause.WHEELS_LOST, Cause.PINS),
+    ],
+)
+def test_the_hold_that_is_harder_to_clear_stays(
+    first: Cause, second: Cause, stays: Cause
+) -> None:
+    latches = gate.hold(gate.hold(FREE, Hold(first)), Hold(second))
+    assert latches.hold == Hold(stays)
+
+
+def test_a_fault_holds_even_after_it_is_gone() -> None:
+    broken = World(0.0, Cause.WHEELS_LOST, 1.0)
+    decision = decide(FORWARD, FREE, broken, 10.0, LIMITS)
+    assert decision.neutral and decision.reason == "stopped"
+    later = decide(FORWARD, decision.latches, GOOD, 10.1, LIMITS)
+    assert later.neutral and later.latches.hold == Hold(Cause.WHEELS_LOST)
+
+
+def test_a_fault_that_is_there_cannot_be_resumed() -> None:
+    broken = World(0.0, Cause.PINS, 1.0)
+    latches = gate.resume(Latches(None, Hold(Cause.PINS)), grown_up=True)
+    assert decide(NEUTRAL, latches, broken, 10.0, LIMITS).latches.hold is not None
+
+
+@pytest.mark.parametrize("age_s", [None, 0.25, 3.0])
+def test_blind_stops_and_latches(age_s: float | None) -> None:
+    decision = decide(FORWARD, FREE, World(age_s, None, 1.0), 10.0, LIMITS)
+    assert decision.neutral and decision.latches.arm is Cause.BLIND
+
+
+def test_blind_limits_where_the_profile_says_so() -> None:
+    limits = Gate(blind="limit", blind_limit=0.3)
+    blind = World(None, None, 1.0)
+    decision = decide(FORWARD, FREE, blind, 10.0, limits)
+    assert decision.throttle == 0.3 and decision.reason == "limited"
+    slow = decide(FORWARD, FREE, World(None, None, 0.1), 10.0, limits)
+    assert slow.throttle == 0.1
+    seeing = decide(FORWARD, FREE, GOOD, 10.0, limits)
+    assert seeing.reason == "driving"
+
+
+def test_blind_is_ignored_where_the_profile_says_so() -> None:
+    blind = World(None, None, 1.0)
+    decision = decide(FORWARD, FREE, blind, 10.0, Gate(blind="ignore"))
+    assert decision.throttle == 1.0 and decision.reason == "driving"
+
+
+def test_blind_does_not_rename_another_stop() -> None:
+    blind = World(None, None, 1.0)
+    decision = decide(FORWARD, Latches(Cause.SILENCE), blind, 10.0, LIMITS)
+    assert decision.latches.arm is Cause.SILENCE
+
+
+class TestFreshness:
+    """Ages on one socket; the browser's clock starts anywhere."""
+
+    def test_the_first_wish_is_the_measure(self) -> None:
+        assert Freshness(0.15).accept(1, 5_000_000.0, 100.0) is None
+
+    @pytest.mark.parametrize(
+        ("late_s", "verdict"), [(0.0, None), (0.149, None), (0.151, "stale")]
+    )
+    def test_later_than_the_limit_is_stale(
+        self, late_s: float, verdict: str | None
+    ) -> None:
+        fresh = Freshness(0.15)
+        fresh.accept(1, 1000.0, 100.0)
+        assert fresh.accept(2, 1040.0, 100.04 + late_s) == verdict
+
+    def test_exactly_the_limit_is_fresh(self) -> None:
+        fresh = Freshness(0.25)  # a number that floats can hold
+        assert fresh.accept(0, 0.0, 100.0) is None
+        assert fresh.accept(1, 0.0, 100.25) is None
+        assert fresh.accept(2, 0.0, 100.25 + 2**-20) == "stale"
+
+    def test_the_measure_counts_for_all_of_30_s(self) -> None:
+        fresh = Freshness(0.15)
+        fresh.accept(1, 0.0, 100.0)
+        assert fresh.accept(2, 29_750.0, 130.0) == "stale"
+
+    def test_a_page_whose_clock_is_ahead_is_measured_too(self) -> None:
+        fresh = Freshness(0.15)
+        fresh.accept(1, 5_000_000.0, 100.0)
+        assert fresh.accept(2, 5_001_000.0, 101.2) == "stale"
+
+    def test_the_next_best_counts_when_the_best_is_forgotten(self) -> None:
+        fresh = Freshness(0.15)
+        for seq, transit_s in enumerate((0.0, 0.3, 0.1)):
+            fresh.accept(seq, seq * 1000.0, 100.0 + seq + transit_s)
+        assert fresh.accept(9, 30_500.0, 130.85) == "stale"  # 0.25 above the 0.1
+
+    def test_doubled_and_reordered_are_old(self) -> None:
+        fresh = Freshness(0.15)
+        assert fresh.accept(5, 1000.0, 100.0) is None
+        assert fresh.accept(5, 1000.0, 100.0) == "old"
+        assert fresh.accept(4, 960.0, 100.0) == "old"
+        assert fresh.accept(6, 1040.0, 100.04) is None
+
+    def test_a_better_link_raises_the_bar(self) -> None:
+        fresh = Freshness(0.15)
+        fresh.accept(1, 1000.0, 100.3)  # 300 ms on the way, but nothing to compare
+        assert fresh.accept(2, 1040.0, 100.04) is None  # 0 ms: the new measure
+        assert fresh.accept(3, 1080.0, 100.38) == "stale"
+
+    def test_the_measure_is_forgotten_after_30_s(self) -> None:
+        fresh = Freshness(0.15)
+        fresh.accept(1, 0.0, 100.0)
+        assert fresh.accept(2, 29_000.0, 129.2) == "stale"
+        assert fresh.accept(3, 31_500.0, 131.7) is None
+
+    def test_ten_thousand_old_commands_are_all_refused(self) -> None:
+        fresh = Freshness(0.15)
+        fresh.accept(20_000, 0.0, 100.0)
+        verdicts = {fresh.accept(seq, 0.0, 100.01) for seq in range(10_000)}
+        assert verdicts == {"old"}
+
+    def test_memory_is_bounded(self) -> None:
+        fresh = Freshness(0.15)
+        for seq in range(20_000):
+            fresh.accept(seq, seq * 5.0, 100.0 + seq * 0.005 + seq * 1e-7)
+        assert len(fresh._fastest) <= 32

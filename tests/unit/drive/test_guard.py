@@ -1,0 +1,370 @@
+"""The collision guard: alone, and in the gate."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from fpvcar import config, paths
+from fpvcar.config import profiles
+from fpvcar.drive import gate
+from fpvcar.drive.guard import AWAY, Approach, Free, Guard, share
+from fpvcar.noise import NOISY
+from fpvcar.wire import down
+
+BENCH = profiles.load(paths.HARDWARE / "bench.toml")
+LIMITS = msgspec.structs.replace(BENCH.guard, mode="limit")
+
+
+def seen(range_m: float | None, age_s: float = 0.02, state: str = "ok") -> down.Range:
+    return down.Range("front", 0.0, range_m, age_s, state)
+
+
+# --- the pure part ---
+
+
+def test_far_is_free_and_near_is_not() -> None:
+    guard = Guard(LIMITS)
+    assert guard.look([seen(None)], 1.0) == Free(1.0, 1.0)
+    assert guard.look([seen(LIMITS.stop_m)], 2.0) == Free(0.0, 1.0)
+    assert 0.0 < guard.look([seen(0.4)], 3.0).ahead < 1.0
+
+
+def test_backwards_is_another_way() -> None:
+    rear = down.Range("rear", 180.0, 0.1, 0.02)
+    assert Guard(LIMITS).look([rear], 1.0) == Free(1.0, 0.0)
+    aside = down.Range("left", 90.0, 0.1, 0.02)
+    assert Guard(LIMITS).look([aside], 1.0) == Free(1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "blind", [seen(None, 0.3), seen(2.0, state="does not answer"),
+              down.Range("front", 0.0, None, None, "starting"),
+              down.Range("front", 0.0, None, None)],
+)  # fmt: skip
+def test_a_sensor_that_says_nothing_is_not_nothing_there(blind: down.Range) -> None:
+    assert Guard(LIMITS).look([blind], 1.0).ahead == LIMITS.unseen_limit
+
+
+ranges = some.floats(0.01, 4.0)
+ages = some.floats(0.0, 0.2)
+speeds = some.floats(0.0, 3.0)
+
+
+@given(ranges, ranges, ages, speeds)
+def test_nearer_is_never_faster(a_m: float, b_m: float, age_s: float, v: float) -> None:
+    near, far = sorted((a_m, b_m))
+    assert share(near, age_s, v, LIMITS) <= share(far, age_s, v, LIMITS)
+
+
+@given(ranges, ages, speeds, speeds)
+def test_faster_is_not_freer(range_m: float, age_s: float, a: float, b: float) -> None:
+    slow, fast = sorted((a, b))
+    assert share(range_m, age_s, fast, LIMITS) <= share(range_m, age_s, slow, LIMITS)
+
+
+@given(ranges, ages, speeds)
+def test_what_is_allowed_can_be_stopped(range_m: float, age_s: float, v: float) -> None:
+    most_mps = max(v, share(range_m, age_s, v, LIMITS) * LIMITS.top_mps)
+    if share(range_m, age_s, v, LIMITS) > 0.0:
+        way_m = most_mps * (age_s + LIMITS.reaction_s)
+        way_m += most_mps**2 / 2 / LIMITS.brake_mps2
+        assert way_m <= range_m - LIMITS.stop_m + 1e-9
+
+
+@given(some.floats(-2.0, 2.0), some.integers(3, 10))
+def test_closing_speed_is_that_of_a_straight_line(mps: float, count: int) -> None:
+    approach = Approach()
+    for index in range(count):
+        approach.add(2.0 - mps * index * 0.03, index * 0.03)
+    assert approach.speed_mps() == pytest.approx(max(0.0, mps), abs=1e-6)
+
+
+def test_a_target_that_went_away_has_no_speed() -> None:
+    approach = Approach()
+    for index in range(5):
+        approach.add(1.0 - 0.1 * index, index * 0.03)
+    assert approach.speed_mps() > 1.0
+    approach.add(None, 0.2)
+    approach.add(0.4, 0.23)
+    approach.add(0.3, 0.26)
+    assert approach.speed_mps() == 0.0
+
+
+RULE = config.Guard(
+    mode="limit", stop_m=0.2, top_mps=2.0, brake_mps2=1.0, reaction_s=0.1, stale_s=0.2
+)
+
+
+@pytest.mark.parametrize(
+    ("range_m", "age_s", "speed_mps", "expected"),
+    [
+        # room 0.6 m, lag 0.2 s: v^2 / 2 + 0.2 v = 0.6 -> 0.9136 m/s of 2
+        (0.8, 0.1, 0.0, 0.4568),
+        (0.8, 0.1, 0.9, 0.4568),
+        (0.8, 0.1, 0.92, 0.0),  # 0.2 * 0.92 + 0.92^2 / 2 = 0.607 m
+        (0.8, 0.0, 0.92, 0.5),  # 0.1 * 0.92 + 0.4232 = 0.515 m
+        (3.0, 0.1, 0.0, 1.0),  # 2.1 m/s
+        (2.58, 0.1, 0.0, 0.9954),
+        (0.2, 0.0, 0.0, 0.0),  # nothing left
+        (0.2151, 0.0, 0.0, 0.05),  # the least: 0.1 m/s
+        (0.2149, 0.0, 0.0, 0.0),
+        (None, 0.1, 3.0, 1.0),
+    ],
+)
+def test_shares_by_hand(
+    range_m: float | None, age_s: float, speed_mps: float, expected: float
+) -> None:
+    assert share(range_m, age_s, speed_mps, RULE) == pytest.approx(expected, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("bearing_deg", "free"),
+    [(45.0, Free(0.0, 1.0)), (46.0, Free()), (-45.0, Free(0.0, 1.0)), (-46.0, Free()),
+     (135.0, Free(1.0, 0.0)), (134.0, Free()), (-135.0, Free(1.0, 0.0)),
+     (-134.0, Free()), (180.0, Free(1.0, 0.0)), (-180.0, Free(1.0, 0.0))],
+)  # fmt: skip
+def test_who_looks_which_way(bearing_deg: float, free: Free) -> None:
+    near = down.Range("one", bearing_deg, 0.1, 0.0)
+    assert Guard(RULE).look([near], 1.0) == free
+
+
+def test_the_nearest_of_several_counts() -> None:
+    far, near = down.Range("a", -20.0, 3.0, 0.0), down.Range("b", 20.0, 0.8, 0.1)
+    for both in ([far, near], [near, far]):
+        assert Guard(RULE).look(both, 1.0).ahead == pytest.approx(0.4568, abs=5e-4)
+
+
+def test_it_knows_by_whom() -> None:
+    guard = Guard(RULE)
+    assert (guard.ahead_by, guard.back_by) == ("", "")
+    far, near = down.Range("a", -20.0, 3.0, 0.0), down.Range("b", 20.0, 0.8, 0.1)
+    guard.look([far, near, down.Range("c", 180.0, 0.2, 0.0)], 1.0)
+    assert (guard.ahead_by, guard.back_by) == ("b", "c")
+    guard.look([near], 1.1)
+    assert (guard.ahead_by, guard.back_by) == ("b", "")
+
+
+def test_an_age_at_the_limit_still_counts() -> None:
+    assert Guard(RULE).look([seen(None, 0.2)], 1.0).ahead == 1.0
+    assert Guard(RULE).look([seen(None, 0.201)], 1.0).ahead == RULE.unseen_limit
+
+
+# --- what is seen no more ---
+
+SEE = msgspec.structs.replace(RULE, unseen_limit=1.0)
+"""So that what is remembered shows as it is."""
+LOST = seen(0.9, state="I2C bus 1 address 0x29: nobody")
+STALE, NOTHING = seen(0.9, 0.25), seen(None, 0.0)
+
+
+def remembered(range_m: float | None, mps: float = 0.0) -> object:
+    return pytest.approx(share(range_m, 0.0, mps, SEE), abs=1e-9)
+
+
+@pytest.mark.parametrize("fault", [LOST, STALE, NOTHING, seen(None, 9.0, NOISY)])
+def test_a_sensor_that_fails_at_a_wall_frees_nothing(fault: down.Range) -> None:
+    guard = Guard(LIMITS)
+    assert guard.look([seen(LIMITS.stop_m, 0.0)], 1.0, 1.0).ahead == 0.0
+    assert guard.look([fault], 1.02, 1.0).ahead == 0.0
+    assert guard.look([fault], 1.04, 0.0).ahead == 0.0
+
+
+def test_what_fails_before_it_saw_anything_is_as_the_profile_says() -> None:
+    for settings in (LIMITS, RULE):
+        assert Guard(settings).look([LOST], 1.0, 1.0).ahead == settings.unseen_limit
+
+
+def test_backwards_it_is_remembered_by_the_throttle_backwards() -> None:
+    guard = Guard(SEE)
+    lost = down.Range("rear", 180.0, None, None, "does not answer")
+    guard.look([down.Range("rear", 180.0, 1.0, 0.0)], 1.0)
+    assert guard.look([lost], 1.5, -0.1).back == remembered(1.0 - 0.6 * 0.5, 0.6)
+    assert guard.look([lost], 2.5, 0.1).back == remembered(0.7 + AWAY * 0.2)
+
+
+def test_three_in_a_row_must_see_nothing_until_nothing_is_there() -> None:
+    guard = Guard(SEE)
+    guard.look([seen(0.5, 0.0)], 1.0)
+    for number in (1, 2):
+        free = guard.look([NOTHING], 1.0 + number, 0.0).ahead
+        assert free == remembered(0.5), number
+    assert guard.look([NOTHING], 4.0, 0.0).ahead == 1.0
+    assert guard.look([LOST], 5.0, 0.0).ahead == 1.0, "it is forgotten"
+    assert Guard(SEE).look([NOTHING], 1.0).ahead == 1.0, "nothing ever was"
+
+
+def test_the_same_nothing_again_is_one() -> None:
+    guard = Guard(SEE)
+    guard.look([seen(0.5, 0.0)], 1.0)
+    for age_s in (0.0, 0.0625, 0.125, 0.1875):
+        assert guard.look([seen(None, age_s)], 2.0 + age_s).ahead == remembered(0.5)
+
+
+def test_what_is_seen_between_begins_the_row_anew() -> None:
+    guard = Guard(SEE)
+    for number, one in enumerate([seen(0.5, 0.0), NOTHING, NOTHING] * 3):
+        free = guard.look([one], 1.0 + number).ahead
+    assert free == remembered(0.5)
+
+
+def test_it_is_reckoned_by_the_throttle_where_it_is_by_now() -> None:
+    """(throttle since the last look, s) -> speed and way, by hand; brake 1 m/s2."""
+    guard, now_s, near_m = Guard(SEE), 1.0, 1.5
+    guard.look([seen(near_m, 0.0)], now_s)
+    for throttle, passed_s, mps in (
+        (0.5, 0.1, 0.2),  # no car starts faster
+        (0.5, 0.1, 0.4),
+        (0.05, 0.25, 0.5),  # it has what was wished, and CREEP
+        (0.0, 0.1, 0.4),  # it rolls on
+        (0.8, 0.3, 1.0),
+        (0.05, 0.1, 0.9),
+        (0.05, 0.5, 0.5),
+        (-0.1, 0.1, 0.4),
+        (0.0, 0.3, 0.1),
+        (-1.0, 0.5, -0.4),  # and back, which counts half
+        (-0.1, 0.5, -0.2),
+        (0.0, 0.3, 0.0),
+    ):
+        now_s += passed_s
+        near_m -= mps * passed_s * (1.0 if mps > 0.0 else AWAY)
+        free = guard.look([LOST], now_s, throttle).ahead
+        assert free == remembered(near_m, mps), throttle
+
+
+def test_the_speed_that_was_seen_is_the_speed_when_it_is_lost() -> None:
+    for count, mps in ((2, 0.0), (3, 1.0), (4, 1.0)):
+        guard = Guard(SEE)
+        for index in range(count):
+            guard.look([seen(1.6 - 0.1 * index, 0.0)], 1.0 + 0.1 * index)
+        now_s, near_m = 1.0 + 0.1 * (count - 1), 1.7 - 0.1 * count
+        assert guard.look([LOST], now_s).ahead == remembered(near_m, mps)
+
+
+def test_while_a_range_got_old_the_car_drove_on() -> None:
+    guard = Guard(SEE)
+    for index in range(4):
+        now_s = 1.0 + 0.1 * index
+        guard.look([seen(1.6 - 0.1 * index, 0.05)], now_s)
+    # reckoned to 1 - 0 m/s when the last one came: it brakes no harder than it can
+    near_m = 1.3 - (1.0 - 0.1) * 0.05
+    assert guard.look([LOST], now_s).ahead == remembered(near_m, 1.0)
+
+
+def test_at_first_it_stands_whatever_the_throttle_was() -> None:
+    guard = Guard(SEE)
+    guard.look([seen(0.8, 0.1)], 1.0, 1.0)
+    assert guard.look([LOST], 1.0, 1.0).ahead == remembered(0.8)
+
+
+def test_its_speed_is_reckoned_before_anything_is_there() -> None:
+    guard = Guard(SEE)
+    for tenth in range(6):
+        guard.look([seen(None, 0.0)], 1.0 + tenth / 10, 1.0)
+    guard.look([seen(1.9, 0.0)], 1.6, 1.0)
+    assert guard.look([LOST], 1.6, 1.0).ahead == remembered(1.9, 1.2)
+
+
+@pytest.mark.parametrize("throttle", [0.0, -1.0])
+def test_a_car_that_stands_or_backs_has_not_driven_on(throttle: float) -> None:
+    guard = Guard(SEE)
+    guard.look([seen(0.8, 0.1)], 1.0, throttle)
+    assert guard.look([LOST], 1.0, throttle).ahead == remembered(0.8)
+    guard.look([seen(0.8, 0.1)], 1.2, throttle)
+    mps = max(2.0 * throttle, -0.2)
+    assert guard.look([LOST], 1.2, throttle).ahead == remembered(0.8, mps)
+
+
+def test_what_is_two_metres_off_matters_no_more() -> None:
+    guard = Guard(SEE)
+    guard.look([seen(1.5, 0.0)], 1.0)
+    free = guard.look([LOST], 2.0, -0.5).ahead
+    assert free == remembered(1.5 + AWAY * 1.0) and free < 1.0
+    assert guard.look([LOST], 2.0625, -0.5).ahead == 1.0
+
+
+def test_a_noisy_one_stands_at_the_nearest_that_it_says() -> None:
+    guard = Guard(SEE)
+    guard.look([seen(1.5, 0.0)], 1.0)
+    for range_m in (0.4, 0.9):
+        noisy = seen(range_m, 0.5, NOISY)
+        assert guard.look([noisy], 2.0, 0.0).ahead == remembered(range_m)
+    assert guard.look([seen(None, 0.5, NOISY)], 2.0).ahead == remembered(0.9)
+
+
+def test_what_comes_nearer_fast_stops_the_car() -> None:
+    """1 m/s from 1.0 m on, seen 30 times a second, each 20 ms old."""
+    guard, at_s = Guard(RULE), 5.0
+    frees = []
+    for index in range(4):
+        now_s = at_s + index / 30 + 0.02
+        frees.append(guard.look([seen(1.0 - index / 30)], now_s).ahead)
+    # From the third sample on the speed is known: 0.12 + 0.5 m must fit.
+    assert frees[:2] == pytest.approx([0.5753, 0.5620], abs=1e-3)
+    assert frees[2] > 0.0
+    for index in range(4, 9):
+        now_s = at_s + index / 30 + 0.02
+        frees.append(guard.look([seen(1.0 - index / 30)], now_s).ahead)
+    assert frees[5] > 0.0 and frees[6] == 0.0, frees
+
+
+@pytest.mark.parametrize(("nearest_m", "expected"), [(0.82, 0.5089), (0.78, 0.0)])
+def test_the_speed_is_by_when_it_was_measured(
+    nearest_m: float, expected: float
+) -> None:
+    """1 m/s: measured every 0.1 s, told with ages between 0 and 0.19 s.
+
+    0.1 + 0.5 m must fit into what is left of the range without stop_m.
+    """
+    guard = Guard(RULE)
+    for behind_m, age_s in ((0.2, 0.0), (0.1, 0.19), (0.0, 0.0)):
+        now_s = 6.0 - behind_m + age_s
+        free = guard.look([seen(nearest_m + behind_m, age_s)], now_s).ahead
+    assert free == pytest.approx(expected, abs=1e-3)
+
+
+def test_the_same_sample_again_is_not_a_new_one() -> None:
+    approach = Approach()
+    for at_s, range_m in ((1.0, 0.9), (1.1, 0.8), (1.1, 0.8), (1.1, 0.8)):
+        approach.add(range_m, at_s)
+    assert approach.speed_mps() == 0.0, "two samples are no line"
+    approach.add(0.7, 1.2)
+    assert approach.speed_mps() == pytest.approx(1.0)
+
+
+def test_only_the_last_six_count() -> None:
+    approach = Approach()
+    for index in range(6):
+        approach.add(2.0 - index, index * 1.0)
+    for index in range(6, 10):
+        approach.add(-3.0, index * 1.0)
+        assert approach.speed_mps() > 0.0
+    approach.add(-3.0, 10.0)
+    assert approach.speed_mps() == 0.0
+
+
+# --- in the gate ---
+
+
+def decided(throttle: float, free: Free) -> gate.Decision:
+    world = gate.World(0.01, None, 1.0, free)
+    wish = gate.Wish(throttle, 0.5, 10.0)
+    return gate.decide(wish, gate.Latches(arm=None), world, 10.0, BENCH.gate)
+
+
+def test_the_gate_takes_the_smaller() -> None:
+    ahead = decided(1.0, Free(0.4, 1.0))
+    assert (ahead.throttle, ahead.steer, ahead.reason) == (0.4, 0.5, "guarded")
+    back = decided(-1.0, Free(1.0, 0.25))
+    assert (back.throttle, back.reason) == (-0.25, "guarded")
+    assert decided(0.3, Free(0.4, 1.0)).reason == "driving"
+    stands = decided(1.0, Free(0.0, 1.0))
+    assert (stands.throttle, stands.reason) == (0.0, "guarded")
+    assert decided(-1.0, Free(0.0, 1.0)).throttle == -1.0, "away from it is free"
+
+
+@pytest.mark.parametrize("way", [0.05, -0.05])
+def test_the_gate_takes_the_way_of_the_wish(way: float) -> None:
+    ahead = Free(0.02, 1.0) if way > 0.0 else Free(1.0, 0.02)
+    assert abs(decided(way, ahead).throttle) == 0.02
+    assert decided(way, Free(ahead.back, ahead.ahead)).throttle == way

@@ -1,0 +1,139 @@
+"""The collision guard's owner: modes, what is told of it, and how often it acts."""
+
+import msgspec
+import pytest
+
+from fpvcar.drive.gate import Cause
+from fpvcar.wire import down, up
+from fpvcar.wire.down import Error, Guarding
+from tests.rigs.control import PROFILE, Rig
+from tests.rigs.hub import House
+
+STOP_M = PROFILE.guard.stop_m
+
+
+def wall(range_m: float | None = STOP_M, age_s: float = 0.01) -> down.Range:
+    return down.Range("front", 0.0, range_m, age_s)
+
+
+def at_a_wall(mode: str) -> Rig:
+    rig = Rig(seen=(wall(),))
+    rig.control.guard(mode)
+    rig.wish(0.0)
+    rig.wish(1.0)
+    return rig
+
+
+def test_the_bench_drives_with_the_guard_on() -> None:
+    assert PROFILE.guard.mode == "limit"
+    assert Rig().control.guarding() == Guarding("limit", STOP_M)
+
+
+def test_limit_holds_the_car_and_says_by_whom() -> None:
+    rig = at_a_wall("limit")
+    assert not rig.moving
+    assert rig.control.decision.reason == "guarded"
+    assert rig.control.guarding() == Guarding("limit", STOP_M, 0.0, 1.0, "front", "")
+
+
+def test_warn_tells_and_lets_drive() -> None:
+    rig = at_a_wall("warn")
+    assert rig.moving and rig.control.decision.reason == "driving"
+    assert rig.control.guarding() == Guarding("warn", STOP_M, 0.0, 1.0, "front", "")
+
+
+def test_off_looks_at_nothing() -> None:
+    rig = at_a_wall("off")
+    assert rig.moving
+    assert rig.control.guarding() == Guarding("off", STOP_M)
+
+
+def test_a_mode_counts_from_the_same_moment() -> None:
+    rig = at_a_wall("off")
+    changes = rig.changes
+    rig.control.guard("limit")
+    assert not rig.moving and rig.changes > changes
+    rig.control.guard("warn")
+    assert rig.moving
+    rig.control.guard("off")
+    assert rig.moving and rig.control.free == (1.0, 1.0)
+    assert rig.control.guarding() == Guarding("off", STOP_M)
+
+
+def test_a_wall_makes_no_flood_of_words(caplog: pytest.LogCaptureFixture) -> None:
+    """Noise at the edge of what is free changes the reason many times a second."""
+    caplog.set_level("INFO", "fpvcar.gate")
+    rig = Rig()
+    rig.drive_off()
+    said, changes = len(caplog.messages), rig.changes
+    for range_m in (STOP_M, 3.0, STOP_M, 3.0):
+        rig.seen = (wall(range_m),)
+        rig.wish(1.0)
+    assert rig.control.reasons["guarded"] == 2
+    assert (len(caplog.messages), rig.changes) == (said, changes)
+    rig.wish(0.0)
+    assert rig.changes == changes + 1
+
+
+def test_reasons_and_stops_are_counted_once_each() -> None:
+    rig = Rig()
+    control = rig.control
+    rig.drive_off()
+    rig.tick()
+    assert control.reasons["driving"] == 1 and not control.stops
+    rig.tick(20)
+    assert control.stops == {"silence": 1} and control.reasons["stopped"] == 1
+    rig.drive_off()
+    control.estop("Ann", grown_up=False)
+    control.estop("Bob", grown_up=False)
+    rig.tick(5)
+    assert control.stops == {"silence": 1, "estop": 1}
+    control.estop("Mum", grown_up=True)
+    assert control.stops[Cause.ESTOP_GROWN_UP] == 1
+    control.resume(grown_up=True)
+    rig.drive_off()
+    control.handover()
+    assert Cause.HANDOVER not in control.stops
+    assert control.reasons["driving"] == 3
+
+
+def test_how_old_the_wish_is() -> None:
+    rig = Rig()
+    assert rig.control.wish_age_s(5.0) is None
+    rig.wish(0.0)
+    assert rig.control.wish_age_s(rig.now_ns / 1e9 + 0.1) == pytest.approx(0.1)
+    rig.control.hush()
+    assert rig.control.wish_age_s(rig.now_ns / 1e9) is None
+
+
+# --- by the page ---
+
+
+def test_only_a_grown_up_sets_the_guard() -> None:
+    house = House()
+    ann, mum = house.visitor("Ann"), house.visitor("Mum", code="grownups")
+    assert ann.state.guard == Guarding("limit", STOP_M)
+    ann.say(up.Guard("off"))
+    assert ann.errors() == [
+        Error("only a grown-up sets the guard", "guard", "", "enter the grown-up code")
+    ]
+    assert ann.state.guard == Guarding("limit", STOP_M)
+    mum.say(up.Guard("off"))
+    assert not mum.errors()
+    assert ann.state.guard == Guarding("off", STOP_M)
+
+
+def test_a_profile_says_what_it_starts_with() -> None:
+    guard = msgspec.structs.replace(PROFILE.guard, mode="warn")
+    house = House(msgspec.structs.replace(PROFILE, guard=guard))
+    assert house.visitor("Ann").state.guard == Guarding("warn", STOP_M)
+
+
+def test_what_the_drivers_page_measured() -> None:
+    house = House()
+    assert house.hub.driver_report() is None
+    ann = house.visitor("Ann")
+    assert house.hub.driver_report() is None
+    ann.say(up.Report("mse", 20.0, 3.0))
+    house.visitor("Bob").say(up.Report("webcodecs"))
+    assert house.hub.driver_report() == up.Report("mse", 20.0, 3.0)

@@ -1,0 +1,128 @@
+"""Setpoint to duty: trim, slew, dead band, voltage limit, direction."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fpvcar.config import Battery, Motor, Motors
+from fpvcar.drive import mixing
+from fpvcar.drive.mixing import FIRST_STEP, LONGEST_STEP_S, Slew
+
+MOTOR = Motor(forward=17, reverse=27, dead_band=0.14, max_volts=3.0, slew_per_s=4.0)
+STEER = Motor(forward=24, reverse=23, dead_band=0.10, max_volts=3.0)
+CAR = Motors(MOTOR, STEER)
+UNIT = st.floats(-1.0, 1.0)
+
+
+def test_zero_stays_zero() -> None:
+    duties, after = mixing.mix(0.0, 0.0, CAR, 7.5, Slew(), 1.0)
+    assert duties == (0.0, 0.0)
+    assert after == (0.0, 0.0, 1.0)
+
+
+def test_full_is_what_the_motor_bears() -> None:
+    assert mixing.duty(1.0, MOTOR, 7.5) == pytest.approx(3.0 / 7.5)
+    assert mixing.duty(-1.0, MOTOR, 6.0) == pytest.approx(-0.5)
+    assert mixing.duty(1.0, MOTOR, 2.0) == 1.0
+
+
+def test_smallest_wish_is_just_over_the_dead_band() -> None:
+    assert mixing.duty(1e-9, MOTOR, 7.5) == pytest.approx(0.14)
+    assert mixing.duty(-1e-9, MOTOR, 7.5) == pytest.approx(-0.14)
+
+
+def test_limit_counts_more_than_the_dead_band() -> None:
+    weak = Motor(forward=17, reverse=27, dead_band=0.9, max_volts=3.0)
+    assert mixing.duty(0.1, weak, 7.5) == mixing.duty(1.0, weak, 7.5) == 0.4
+
+
+def test_invert_turns_the_motor_round() -> None:
+    turned = Motor(forward=17, reverse=27, max_volts=3.0, invert=True)
+    assert mixing.duty(1.0, turned, 6.0) == -0.5
+    assert mixing.duty(0.0, turned, 6.0) == 0.0
+
+
+def test_trim_evens_out_the_two_directions() -> None:
+    motor = Motor(forward=17, reverse=27, trim=0.2)
+    assert mixing.trimmed(0.5, motor) == pytest.approx(0.6)
+    assert mixing.trimmed(-0.5, motor) == pytest.approx(-0.4)
+    assert mixing.trimmed(1.0, motor) == 1.0
+    assert mixing.trimmed(0.0, motor) == 0.0
+    assert mixing.trimmed(0.05, motor) == pytest.approx(0.06)
+    assert mixing.trimmed(-0.05, motor) == pytest.approx(-0.04)
+    other = Motor(forward=17, reverse=27, trim=-0.2)
+    assert mixing.trimmed(-1.0, other) == -1.0
+
+
+def test_rise_takes_its_time() -> None:
+    slew = Slew(at_s=10.0)
+    for step in range(1, 26):
+        _, slew = mixing.mix(1.0, 0.0, CAR, 7.5, slew, 10.0 + step * 0.01)
+        assert slew.drive == pytest.approx(min(1.0, step * 0.04))
+    assert slew.drive == 1.0
+
+
+def test_first_step_leaves_the_dead_band_at_once() -> None:
+    duties, slew = mixing.mix(1.0, 0.0, CAR, 7.5, Slew(at_s=10.0), 10.0)
+    assert slew.drive == FIRST_STEP
+    assert duties[0] > MOTOR.dead_band
+    again, _ = mixing.mix(1.0, 0.0, CAR, 7.5, slew, 10.0)
+    assert again == duties, "no time, no growth"
+
+
+def test_fall_and_stop_are_at_once() -> None:
+    full = Slew(1.0, 1.0, 10.0)
+    assert mixing.mix(0.3, 0.0, CAR, 7.5, full, 10.0)[1].drive == 0.3
+    assert mixing.mix(0.0, 0.0, CAR, 7.5, full, 10.0)[0] == (0.0, 0.0)
+
+
+def test_reversal_starts_at_zero() -> None:
+    _, slew = mixing.mix(-1.0, 0.0, CAR, 7.5, Slew(1.0, 0.0, 10.0), 10.0)
+    assert slew.drive == -FIRST_STEP
+    assert mixing.slewed(0.3, -0.2, 0.01) == -FIRST_STEP
+
+
+def test_long_silence_earns_no_jump() -> None:
+    _, slew = mixing.mix(1.0, 0.0, CAR, 7.5, Slew(at_s=0.0), 1000.0)
+    assert slew.drive == pytest.approx(4.0 * LONGEST_STEP_S)
+
+
+def test_clock_that_goes_back_earns_nothing() -> None:
+    _, slew = mixing.mix(1.0, 0.0, CAR, 7.5, Slew(0.5, 0.0, 10.0), 9.0)
+    assert slew.drive == 0.5
+
+
+def test_a_car_begins_at_rest_and_leaves_it_in_small_steps() -> None:
+    assert Slew() == (0.0, 0.0, 0.0)
+    assert (FIRST_STEP, LONGEST_STEP_S) == (0.02, 0.1)
+
+
+def test_voltage_to_reckon_with() -> None:
+    battery = Battery(nominal_v=7.5, empty_v=6.2)
+    assert mixing.supply_v(None, battery) == 7.5
+    assert mixing.supply_v(8.1, battery) == 8.1
+    assert mixing.supply_v(3.0, battery) == 6.2
+    assert mixing.supply_v(0.0, battery) == 7.5
+    assert mixing.supply_v(0.05, battery) == 6.2
+    assert mixing.supply_v(math.nan, battery) == 7.5
+
+
+@given(st.lists(st.tuples(UNIT, UNIT, st.floats(0.0, 0.3)), max_size=30))
+def test_no_sequence_breaks_a_bound(wishes: list[tuple[float, float, float]]) -> None:
+    slew, now_s = Slew(), 0.0
+    for throttle, steer, elapsed_s in wishes:
+        now_s += elapsed_s
+        before = slew
+        duties, slew = mixing.mix(throttle, steer, CAR, 7.5, before, now_s)
+        most = max(FIRST_STEP, 4.0 * min(elapsed_s, LONGEST_STEP_S))
+        grown = abs(slew.drive) - abs(before.drive)
+        if slew.drive * before.drive < 0.0:
+            grown = abs(slew.drive)
+        assert grown <= most + 1e-9
+        for duty, wish, motor in zip(
+            duties, (throttle, steer), (MOTOR, STEER), strict=True
+        ):
+            assert (duty == 0.0) == (wish == 0.0) and duty * wish >= 0.0
+            assert duty == 0.0 or motor.dead_band <= abs(duty) <= 0.4 + 1e-9

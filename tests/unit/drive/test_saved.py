@@ -1,0 +1,139 @@
+"""What grown-ups have set: kept by a thread, whole or not at all, and never looser."""
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fpvcar import config
+from fpvcar.drive import saved
+from fpvcar.drive.saved import FILE, Keeper, Kept, guard_of, limit_of
+from tests.rigs.control import PROFILE
+
+MUMS = Kept(0.3, "limit", "Mum")
+WITHIN_S = 5.0
+
+
+def until(holds: Callable[[], bool]) -> None:
+    start_s = time.monotonic()
+    while not holds():
+        assert time.monotonic() - start_s < WITHIN_S, "nothing happened"
+        time.sleep(0.001)
+
+
+@contextmanager
+def keeping(directory: Path) -> Iterator[Keeper]:
+    keeper = Keeper(directory)
+    keeper.start()
+    try:
+        yield keeper
+    finally:
+        keeper.stop()
+
+
+def profile(limit: float, guard: str) -> config.Profile:
+    return msgspec.structs.replace(
+        PROFILE,
+        gate=msgspec.structs.replace(PROFILE.gate, limit=limit),
+        guard=msgspec.structs.replace(PROFILE.guard, mode=guard),
+    )
+
+
+def test_what_is_put_is_there_at_the_next_start(tmp_path: Path) -> None:
+    assert Keeper(tmp_path).left == Kept()
+    with keeping(tmp_path) as keeper:
+        keeper.put(MUMS)
+        until(lambda: Keeper(tmp_path).left == MUMS)
+        keeper.put(Kept())
+        until(lambda: Keeper(tmp_path).left == Kept())
+    assert [one.name for one in tmp_path.iterdir()] == [FILE]
+
+
+def test_what_was_put_before_the_end_is_written(tmp_path: Path) -> None:
+    with keeping(tmp_path) as keeper:
+        keeper.put(MUMS)
+    assert Keeper(tmp_path).left == MUMS
+
+
+def test_nobody_waits_for_a_card_and_the_newest_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free, syncing = threading.Event(), threading.Event()
+
+    def slow(_: int) -> None:
+        syncing.set()
+        assert free.wait(WITHIN_S)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    with keeping(tmp_path) as keeper:
+        keeper.put(Kept(0.9))
+        assert syncing.wait(WITHIN_S)
+        for percent in range(80, 20, -1):  # none of these waits
+            keeper.put(Kept(percent / 100))
+        assert not (tmp_path / FILE).exists(), "not synced, but in place"
+        free.set()
+    assert Keeper(tmp_path).left == Kept(0.21)
+
+
+def test_a_card_that_fails_is_said_once_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    saved.write(tmp_path / FILE, Kept(0.5))
+    monkeypatch.setattr(saved, "AGAIN_S", 0.001)
+    tries: list[int] = []
+    sync = os.fsync
+
+    def fails(file: int) -> None:
+        tries.append(file)
+        if len(tries) < 10:
+            assert saved.load(tmp_path / FILE) == Kept(0.5), "the old one is hurt"
+            raise OSError(errno.EIO, "Input/output error")
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with keeping(tmp_path) as keeper:
+        keeper.put(MUMS)
+        until(lambda: keeper.state == "ok")
+    assert Keeper(tmp_path).left == MUMS
+    said = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert len(said) == 1 and "lost at a restart: [Errno 5]" in said[0], said
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        b"", b"{", b"\xff", b'"\xff"', b"[]", b'{"limit":1.5}', b'{"limit":"0.3"}',
+        b'{"guard":"none"}', b'{"guard":"limit\\n"}', b'{"drive":"123456"}',
+        b'{"stopped_by":"' + b"x" * 33 + b'"}', b"\0" * 40,
+    ],
+)  # fmt: skip
+def test_what_is_damaged_or_not_ours_is_left_out_and_said(
+    tmp_path: Path, found: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / FILE).write_bytes(found)
+    assert Keeper(tmp_path).left == Kept()
+    assert "the profile's limit and guard hold" in caplog.text
+    saved.write(tmp_path / FILE, MUMS)
+    assert Keeper(tmp_path).left == MUMS
+
+
+def test_nothing_is_looser_than_the_profile() -> None:
+    assert limit_of(Kept(0.3), profile(0.5, "off")) == 0.3
+    assert limit_of(Kept(0.8), profile(0.5, "off")) == 0.5
+    assert limit_of(Kept(), profile(0.5, "off")) == 0.5
+    guards = {
+        (mine, own): guard_of(Kept(guard=mine), profile(1.0, own))
+        for mine in (None, *saved.MODES) for own in saved.MODES
+    }  # fmt: skip
+    assert {pair for pair, mode in guards.items() if mode == "off"} == {
+        (None, "off"), ("off", "off"),
+    }  # fmt: skip
+    assert {pair for pair, mode in guards.items() if mode == "warn"} == {
+        (None, "warn"), ("off", "warn"), ("warn", "off"), ("warn", "warn"),
+    }  # fmt: skip

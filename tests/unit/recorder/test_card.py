@@ -1,0 +1,238 @@
+"""The recorder: a queue that never waits, and a card that does what it likes."""
+
+import errno
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from fpvcar.mcap.parsing import Damaged
+from fpvcar.recorder import encoder, recorder
+from fpvcar.recordings import messages
+from fpvcar.server import figures
+from tests.rigs.recorder import Rig
+from tests.rigs.recording import SECOND_NS, step
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_stalled_card_costs_pictures_first_up_to_the_next_key() -> None:
+    rig = Rig()
+    for _ in range(75):
+        rig.picture(100_000)
+        rig.recorder.put(messages.STEP, step(rig.now_ns))
+        rig.wait(0.03)
+    assert rig.recorder.dropped == 75 - 59
+    rig.recorder.turn()
+    for _ in range(25):
+        rig.picture(100_000)
+        rig.wait(0.03)
+    rig.recorder.turn()
+    shots = [one for one in rig.messages() if one.topic == messages.CAMERA]
+    sequences = [one.sequence for one in shots]
+    assert sequences == [*range(59), *range(80, 100)], "on from a key frame"
+    steps = [one for one in rig.messages() if one.topic == messages.STEP]
+    assert len(steps) == 75, "the rest was taken"
+    rig.recorder.second()
+    rig.recorder.turn()
+    assert rig.events() == ["21 messages were not recorded"]
+
+
+def test_a_card_that_never_answers_costs_everything_but_no_memory() -> None:
+    rig = Rig()
+    one, most = step(), recorder.ALL_MOST // encoder.SIZE
+    for _ in range(most + 200):
+        rig.recorder.put(messages.STEP, one)
+    assert rig.recorder._waiting <= recorder.ALL_MOST
+    assert rig.recorder.dropped == 200
+
+
+def test_a_stall_is_told_while_it_lasts() -> None:
+    rig = Rig()
+    states: list[str] = []
+
+    def slow(file: int) -> None:
+        for _ in range(2):
+            rig.wait(1.5)
+            states.append(rig.recorder.told().state)
+
+    rig.disk.sync = slow  # type: ignore[method-assign]
+    rig.picture()
+    rig.recorder.turn()
+    assert states == ["ok", "the card has not answered for 3 s"]
+    assert rig.recorder.told().state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (FULL, "No space left on device"),
+        (OSError(errno.EROFS, "Read-only file system"), "Read-only file system"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory"), "No such file"),
+        (OSError("strange"), "strange"),
+        (RuntimeError("a bug"), "RuntimeError('a bug')"),
+    ],
+)
+def test_every_fault_is_a_state_in_words_and_tried_again(
+    fault: Exception, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig = Rig()
+    rig.drive(2)
+    rig.disk.fault = fault  # type: ignore[assignment]
+    rig.drive(1)
+    assert words in rig.recorder.told().state and rig.recorder.dropped == 20
+    before = len(rig.disk.did)
+    rig.drive(1)
+    assert len(rig.disk.did) == before, "left alone for a while"
+    rig.drive(2)
+    assert len(rig.disk.did) > before, "and tried again"
+    assert caplog.text.count("not recording") == 1, "said once"
+    rig.disk.fault = None
+    rig.drive(5)
+    told = rig.recorder.told()
+    assert told.state == "ok" and told.dropped > 0
+    rig.recorder.second()
+    rig.recorder.turn()
+    back, lost = rig.events()
+    assert back.startswith("recording goes on after: ") and words in back
+    assert lost == f"{told.dropped} messages were not recorded"
+    assert rig.salvaged == ["Plague-20261121T193100Z-0001.mcap.part"]
+
+
+LEFT = "Plague-20261120T193100Z-0001.mcap.part"
+
+
+def test_what_is_left_of_a_run_before_does_not_hold_up_this_one() -> None:
+    rig = Rig()
+    rig.disk.files[LEFT] = bytearray(b"x")
+    rig.salvage_steps = 100
+    synced: list[float] = []
+    sync = rig.disk.sync
+
+    def timed(file: int) -> None:
+        sync(file)
+        synced.append(rig.now_ns / SECOND_NS)
+
+    rig.disk.sync = timed  # type: ignore[method-assign]
+    while not rig.salvaged:
+        due_ns = rig.now_ns + 800_000_000
+        rig.picture()
+        rig.recorder.turn()
+        rig.wait(max(0.0, (due_ns - rig.now_ns) / SECOND_NS))
+        assert rig.recorder.told().state == "ok"
+    gaps = [after - before for before, after in zip(synced, synced[1:], strict=False)]
+    assert len(gaps) > 20 and max(gaps) < 0.85
+    assert rig.salvaged == [LEFT]
+
+
+@pytest.mark.parametrize(
+    "fault", [OSError("no"), Damaged("it held before"), MemoryError(), KeyError()]
+)
+def test_what_cannot_be_salvaged_disturbs_nobody(fault: Exception) -> None:
+    rig = Rig()
+    rig.salvage_fault = fault
+    rig.disk.files[LEFT] = bytearray(b"x")
+    rig.drive(3)
+    rig.disk.fault = FULL
+    rig.drive(1)
+    rig.disk.fault = None
+    rig.salvage_fault = None
+    rig.drive(5)
+    assert rig.recorder.told().state == "ok"
+    assert [name for name in rig.disk.names if name != LEFT] == [
+        "Plague-20261121T193100Z-0001.mcap.part",
+        "Plague-20261121T193100Z-0002.mcap.part",
+    ]
+    assert rig.salvaged == [rig.disk.names[1]], "each once in a run"
+
+
+@pytest.mark.parametrize(("faults", "sealed"), [(1, True), (3, True), (4, False)])
+def test_what_a_fault_interrupts_is_sealed_later(faults: int, sealed: bool) -> None:
+    """The folder was let go of meanwhile; it may be what the card fails at."""
+    rig = Rig()
+    rig.salvage_steps = 10_000
+    rig.disk.files[LEFT] = bytearray(b"x")
+    for _ in range(faults):
+        rig.drive(5)
+        rig.disk.fault = FULL
+        rig.drive(1)
+        rig.disk.fault = None
+    assert not rig.salvaged
+    rig.salvage_steps = 10
+    rig.drive(40)
+    assert (LEFT in rig.salvaged) == sealed
+    assert "Plague-20261121T193100Z-0001.mcap.part" in rig.salvaged
+
+
+def test_a_fault_at_a_switch_loses_no_recording() -> None:
+    rig = Rig()
+    rig.drive(2)
+    rig.disk.fault = FULL
+    rig.recorder.switch(False)
+    rig.recorder.switch(True)
+    rig.drive(1)
+    rig.disk.fault = None
+    rig.drive(5)
+    assert "Plague-20261121T193102Z-0001.mcap.part" in rig.disk.names
+
+
+def test_the_thread_writes_and_seals(tmp_path: object) -> None:
+    rig = Rig(sync_s=0.1)
+    rig.recorder.start()
+    rig.drive(2, turns=False)
+    until(lambda: len(rig.messages()) >= 40)
+    rig.recorder.stop()
+    assert rig.disk.names == ["Plague-20261121T193100Z-0001.mcap"]
+    assert not [one for one in threading.enumerate() if one.name == "recorder"]
+
+
+class Strange(BaseException):
+    """Nobody thought of it."""
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_ends_is_told_and_another_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig = Rig(sync_s=0.1)
+    append = rig.disk.append
+
+    def ends(file: int, parts: Sequence[bytes]) -> None:
+        whole = len(parts) == 1  # the head
+        append(file, parts if whole else [b"".join(parts)[:7000]])
+        if not whole:
+            rig.disk.append = append  # type: ignore[method-assign]
+            raise Strange
+
+    rig.disk.append = ends  # type: ignore[method-assign]
+    rig.recorder.start()
+    rig.drive(1, turns=False)
+    rig.recorder.keep()
+    until(lambda: rig.recorder.told().state == recorder.ENDED)
+    said = f"nothing is recorded: {recorder.ENDED}"
+    assert list(figures.faults(rig.recorder.told)) == [said]
+    begun = rig.recorder.begun
+    rig.recorder.second()
+    assert recorder.ENDED in caplog.text and rig.recorder.begun == begun + 1
+    rig.drive(2, turns=False)
+    until(lambda: rig.recorder.told().state == "ok")
+    rig.recorder.second()
+    rig.recorder.stop()
+    assert rig.events()[0] == f"recording goes on after: {recorder.ENDED}"
+    assert rig.recorder.told().state == "ok" and not rig.recorder._waiting
+    for name in (one for one in rig.disk.names if one.endswith(".mcap")):
+        made = rig.disk.recording(name)
+        assert made.whole, "no half chunk is left"
+
+
+def test_stop_without_start_is_fine() -> None:
+    Rig().recorder.stop()
+
+
+def until(what: Callable[[], bool]) -> None:
+    """Waits for a thread."""
+    end_s = time.monotonic() + 5.0
+    while not what():
+        assert time.monotonic() < end_s
+        time.sleep(0.005)

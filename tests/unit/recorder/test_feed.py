@@ -1,0 +1,391 @@
+"""What the car's parts do becomes messages; nothing of it disturbs them."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from fpvcar.buttons.game import View
+from fpvcar.buttons.panel import Panel
+from fpvcar.drive import gate, mixing
+from fpvcar.drive.control import Stepped
+from fpvcar.drive.gate import Cause, Hold, Latches, World
+from fpvcar.recorder.encoder import Message
+from fpvcar.recorder.feed import Feed, Parts
+from fpvcar.recordings import messages
+from fpvcar.server import figures, metrics
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.wire import buttons, down, up
+from tests.rigs.hub import House
+from tests.rigs.recorder import Rig
+from tests.rigs.recording import DELTA, KEY, PROFILE
+
+FREE = Latches(None)
+
+
+class Car:
+    """A feed, and what it looks at."""
+
+    def __init__(self, **settings: object) -> None:
+        self.rig = Rig(**settings)
+        self.ranges: tuple[down.Range, ...] = ()
+        self.battery: down.Battery | None = None
+        self.keys = 0
+        self.feed = Feed(
+            self.rig.recorder,
+            Parts(lambda _: self.ranges, lambda _: self.battery,
+                  lambda: messages.Health("ok", "ok", "ok", 1), self._key,
+                  ("red", "green", "blue")),
+        )  # fmt: skip
+
+    def _key(self) -> bool:
+        self.keys += 1
+        return True
+
+    def step(
+        self,
+        throttle: float = 0.5,
+        reason: gate.Reason = "driving",
+        latches: Latches = FREE,
+        seconds: float = 0.02,
+    ) -> Stepped:
+        """A run of the gate."""
+        self.rig.wait(seconds)
+        decision = gate.Decision(throttle, 0.0, reason, latches)
+        stepped = Stepped(
+            self.rig.now_ns, gate.Wish(throttle, 0.0, self.rig.now_ns / 1e9), latches,
+            World(0.01, None, 1.0), "off", (), 7.4, mixing.Slew(), decision,
+            (throttle, 0.0),
+        )  # fmt: skip
+        self.feed.step(stepped)
+        return stepped
+
+    def said(self, topic: str) -> list[messages.Message]:
+        """What was recorded there so far."""
+        self.rig.recorder.turn()
+        return [
+            messages.decode(topic, one.data)
+            for one in self.rig.messages()
+            if one.topic == topic
+        ]
+
+
+def test_a_step_is_recorded_as_it_was() -> None:
+    car = Car()
+    stepped = car.step()
+    (one,) = car.said(messages.STEP)
+    assert isinstance(one, messages.Step)
+    assert one.wished() == stepped.wish and one.world() == stepped.world
+    assert one.now_ns == stepped.now_ns and one.duties == stepped.duties
+    assert one.decision() == (0.5, 0.0, "driving", Latches(None))
+    assert one.volts == 7.4 and one.guard_mode == "off"
+
+
+def test_stops_and_their_reasons_are_events() -> None:
+    car = Car()
+    car.step()
+    car.step()
+    car.step(0.0, "stopped", Latches(Cause.SILENCE))
+    car.step(0.0, "stopped", Latches(None, Hold(Cause.ESTOP, "Ann")))
+    car.step(0.0, "neutral", Latches(None))
+    events = [
+        one for one in car.said(messages.EVENT) if isinstance(one, messages.Event)
+    ]
+    assert [(one.text, one.level, one.name) for one in events] == [
+        ("driving", messages.INFO, messages.GATE),
+        ("stopped: silence", messages.WARNING, messages.GATE),
+        ("stopped: estop Ann", messages.WARNING, messages.GATE),
+        ("neutral", messages.INFO, messages.GATE),
+    ]
+
+
+def test_a_wall_makes_no_events() -> None:
+    car = Car()
+    for _ in range(10):
+        car.step(0.5, "driving")
+        car.step(0.1, "guarded")
+    assert len(car.said(messages.EVENT)) == 1
+    car.step(0.0, "stopped", Latches(Cause.SILENCE))
+    car.step(0.1, "guarded")
+    assert len(car.said(messages.EVENT)) == 3
+
+
+def test_each_file_of_a_drive_knows_who_drives() -> None:
+    car = Car()
+    car.feed.turn("Ann", "Ann took the wheel")
+    for _ in range(21):
+        car.feed._second()
+    assert car.said(messages.DRIVER) == [messages.Turn("Ann", "Ann took the wheel")] * 3
+    assert len(car.said(messages.EVENT)) == 1, "it happened once"
+
+
+def test_a_range_is_recorded_once_a_measurement() -> None:
+    car = Car()
+    car.ranges = (down.Range("front", 0.0, 0.5, 0.01),)
+    car.step()
+    car.ranges = (down.Range("front", 0.0, 0.5, 0.03),)  # the same, 20 ms later
+    car.step()
+    car.ranges = (down.Range("front", 0.0, None, 0.01),)
+    car.step()
+    car.ranges = (down.Range("front", 0.0, None, 0.03, "silent"),)
+    car.step()
+    assert car.said("/range/front") == [
+        messages.Reading(0.0, 0.5), messages.Reading(0.0, None),
+        messages.Reading(0.0, None, "silent"),
+    ]  # fmt: skip
+    times = [
+        (one.publish_ns - one.log_ns) / 1e6
+        for one in car.rig.messages()
+        if one.topic == "/range/front"
+    ]
+    assert times == pytest.approx([-10.0, -10.0, 0.0], abs=0.01)
+
+
+def test_a_battery_is_recorded_once_a_measurement() -> None:
+    car = Car()
+    car.step()
+    car.battery = down.Battery(None, None, None, False, None, "absent")
+    car.step()
+    car.step()
+    car.battery = down.Battery(7.4, 1.0, 0.5, False, 0.01)
+    car.step()
+    car.battery = down.Battery(7.4, 1.0, 0.5, False, 0.03)
+    car.step()
+    assert len(car.said(messages.BATTERY)) == 2
+
+
+def test_buttons_and_lights_are_recorded_when_they_change() -> None:
+    car, dark = Car(), (False, False, False, False)
+    car.feed.panel(View(), dark)
+    car.feed.panel(View(), dark)
+    car.feed.panel(View(0b101, "turn", 3, 1, 7), (True, False, False, True))
+    car.feed.panel(View(0b101, "turn", 3, 1, 7), (True, False, False, False))
+    assert car.said(messages.BUTTONS) == [
+        messages.Buttons(), messages.Buttons(("red", "blue"), "turn", 3, 1, 7),
+    ]  # fmt: skip
+    assert car.said(messages.LIGHTS) == [
+        messages.Lights(False),
+        messages.Lights(True, right=True),
+        messages.Lights(True),
+    ]  # fmt: skip
+
+
+def test_a_panel_tells_the_feed() -> None:
+    car = Car()
+    panel = Panel(PROFILE, lambda: 5.0)
+    panel.watcher = car.feed.panel
+    page = SimpleNamespace(source="page", say=lambda text: None)
+    panel.join(page)
+    panel.receive(page, buttons.Hold(0b10))
+    panel.set_head(True)
+    panel.step()
+    last = car.said(messages.BUTTONS)[-1]
+    assert isinstance(last, messages.Buttons) and last.lit == ("green",)
+    assert car.said(messages.LIGHTS)[-1] == messages.Lights(True)
+
+
+def test_a_recording_that_begins_knows_what_holds() -> None:
+    car = Car()
+    car.feed.turn("Ann", "Ann took the wheel")
+    car.feed.panel(View(1), (True, False, False, False))
+    car.step()
+    car.rig.recorder.turn()
+    car.feed.switch(False, "Ann")
+    car.rig.wait(5.0)
+    car.feed.switch(True, "Ann")
+    car.step()
+    car.rig.recorder.turn()
+    last = max(car.rig.disk.names)
+    again = car.rig.disk.recording(last)
+    said = {one.topic: messages.decode(one.topic, one.data) for one in again.messages()}
+    assert said[messages.DRIVER] == messages.Turn("Ann", "Ann took the wheel")
+    assert said[messages.BUTTONS] == messages.Buttons(("red",))
+    assert said[messages.LIGHTS] == messages.Lights(True)
+    assert isinstance(said[messages.STEP], messages.Step)
+    event = said[messages.EVENT]
+    assert isinstance(event, messages.Event) and event.text == "driving"
+    car.rig.utc_ns += 3600 * 10**9  # somebody sets the clock
+    keys = car.keys
+    car.feed._second()
+    assert car.keys == keys + 1, "the next recording begins with a whole picture"
+    car.rig.recorder.turn()
+    assert [one for one in car.said(messages.DRIVER)] == [said[messages.DRIVER]] * 4
+
+
+def test_a_recorder_that_is_idle_costs_nothing() -> None:
+    car = Car(on=False, minute=False)
+    looked: list[float] = []
+    car.feed._parts = car.feed._parts._replace(battery=looked.append)
+    car.step()
+    car.feed.mark("here", "Ann")
+    assert looked == [] and not car.rig.recorder._waiting
+
+
+def test_pictures_and_the_second() -> None:
+    car = Car()
+    now_us = car.rig.now_ns // 1000
+    car.feed.picture(AccessUnit(True, now_us, KEY))
+    car.feed.picture(AccessUnit(False, now_us + 33_000, DELTA))
+    car.feed._second()
+    shots = car.said(messages.CAMERA)
+    assert [one.unit for one in shots if isinstance(one, messages.Picture)] == [
+        KEY, DELTA,
+    ]  # fmt: skip
+    assert car.said(messages.HEALTH) == [messages.Health("ok", "ok", "ok", 1)]
+
+
+def test_people_switch_keep_and_mark() -> None:
+    car = Car()
+    car.step()
+    car.feed.mark("here", "Ann")
+    car.feed.mark("", "Ann")
+    car.feed.keep("Ann")
+    car.rig.recorder.turn()
+    assert car.feed.told().kept == 1
+    assert car.keys == 1, "what is kept ends with a whole picture"
+    car.feed.switch(False, "Ann")
+    car.step()
+    assert car.keys == 2 and not car.feed.told().on
+    events = [
+        one for one in car.said(messages.EVENT) if isinstance(one, messages.Event)
+    ]
+    assert [(one.text, one.name) for one in events[1:3]] == [
+        ("Ann keeps the last minute", messages.RECORDER),
+        ("Ann turned recording off", messages.RECORDER),
+    ]
+    marks = [one for one in car.said(messages.MARK) if isinstance(one, messages.Event)]
+    assert [(one.text, one.name) for one in marks] == [
+        ("Ann: here", "Ann"), ("Ann", "Ann")
+    ]  # fmt: skip
+
+
+def test_a_fault_of_the_feed_stays_in_it(caplog: pytest.LogCaptureFixture) -> None:
+    car = Car()
+
+    def broken(topic: str, message: Message, at_ns: int | None = None) -> None:
+        raise RuntimeError("a bug")
+
+    car.rig.recorder.put = broken  # type: ignore[method-assign]
+    for _ in range(3):
+        car.step()
+        car.feed.turn("Ann", "Ann took the wheel")
+    assert caplog.text.count("not recorded: step") == 1
+    assert car.feed.broken == {"step", "turn"}
+
+
+def test_the_recorder_has_its_second_whatever_is_wrong_with_health() -> None:
+    car = Car()
+
+    def broken() -> messages.Health:
+        raise RuntimeError("a bug")
+
+    car.feed._parts = car.feed._parts._replace(health=broken)
+    for _ in range(2):
+        car.rig.utc_ns += 3600 * 10**9
+        car.feed._second()
+    assert car.rig.recorder.begun == 3 and car.feed.broken == {"_second"}
+
+
+async def test_it_has_a_second() -> None:
+    car = Car()
+    running = asyncio.create_task(car.feed.run())
+    await asyncio.sleep(0)
+    running.cancel()
+    assert len(car.said(messages.HEALTH)) == 1
+
+
+def test_health_is_figures_and_words() -> None:
+    computer = down.Health(("hot",), 81.5, None, -60.0, uptime_s=5.0)
+    assert messages.health_of("ok", "ok", "lost", 2, computer) == messages.Health(
+        "ok", "ok", "lost", 2, {"celsius": 81.5, "wifi_dbm": -60.0, "uptime_s": 5.0},
+        ("hot",),
+    )  # fmt: skip
+
+
+# --- the hub and the gate's owner tell it ---
+
+
+def test_the_house_tells_the_book() -> None:
+    car = Car()
+    house = House(book=car.feed)
+    house.control.watcher = car.feed.step
+    ann = house.visitor("Ann")
+    ann.drive(0.0)
+    ann.drive(0.5, 0.25)
+    ann.say(up.Drive(1, 0.0, 1.0, 0.0))
+    eve = house.visitor("Eve", drive=False)
+    eve.drive(1.0)
+    ann.say(up.Report("webcodecs", 12.5, 4.25, 29.9, 3))
+    wishes = [
+        one for one in car.said(messages.WISH) if isinstance(one, messages.WishIn)
+    ]
+    assert [(one.name, one.verdict) for one in wishes] == [
+        ("Ann", "fresh"), ("Ann", "fresh"), ("Ann", "old"), ("Eve", "not at the wheel"),
+    ]  # fmt: skip
+    assert (wishes[1].throttle, wishes[1].steer) == (0.5, 0.25)
+    assert car.said(messages.DRIVER) == [messages.Turn("Ann", "Ann took the wheel")]
+    assert car.said(messages.LATENCY) == [
+        messages.Latency("Ann", True, "webcodecs", 12.5, 4.25, 29.9, 3)
+    ]
+    ann.say(up.Release())
+    assert car.said(messages.DRIVER)[-1] == messages.Turn(
+        None, "Ann gave the wheel away"
+    )
+    for one in car.said(messages.STEP):
+        assert isinstance(one, messages.Step)
+        again = gate.decide(
+            one.wished(), one.latches, one.world(), one.now_ns / 1e9,
+            house.hub._profile.gate,
+        )  # fmt: skip
+        assert again == gate.Decision(*one.decision())  # type: ignore[arg-type]
+
+
+def test_who_may_drive_may_mark_and_a_grown_up_switches() -> None:
+    car = Car()
+    house = House(book=car.feed)
+    ann = house.visitor("Ann")
+    assert ann.state.recording is not None and ann.state.recording.on
+    eve = house.visitor("Eve", drive=False)
+    for message in (up.SetRecording(False), up.Keep(), up.Mark("x")):
+        eve.say(message)
+    assert car.feed.told().on and len(car.said(messages.EVENT)) == 1, "she sat down"
+    ann.say(up.SetRecording(False))
+    assert car.feed.told().on, "a driver's page without the grown-ups' code"
+    assert ann.errors()[-1].what == "only a grown-up turns recording on or off"
+    mum = house.visitor("Mum", code="grownups")
+    mum.say(up.SetRecording(False))
+    assert not car.feed.told().on
+    mum.say(up.SetRecording(True))
+    ann.say(up.Mark("here"))
+    ann.say(up.Keep())
+    names = [one.name for one in car.said(messages.EVENT)
+             if isinstance(one, messages.Event)]  # fmt: skip
+    assert names.count(messages.RECORDER) == 3 and len(car.said(messages.MARK)) == 1
+
+
+def test_nobody_writes_without_a_book() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    ann.drive(0.5)
+    for message in (up.SetRecording(False), up.Keep(), up.Mark("x"),
+                    up.Lights(True), up.Report("mse"), up.Release()):  # fmt: skip
+        ann.say(message)
+    assert ann.state.recording is None
+
+
+# --- /metrics and /healthz ---
+
+
+def test_figures_and_faults_of_the_recorder() -> None:
+    fine = down.Recording(True, "ok", 3.0, 120.0, 0, 7)
+    text = metrics.exposition(figures.metrics(lambda: fine))
+    assert "fpvcar_recording_on 1\n" in text and "fpvcar_recording_up 1\n" in text
+    assert "fpvcar_recording_free_bytes 120000000\n" in text
+    assert "fpvcar_recording_dropped_total 7\n" in text
+    assert list(figures.faults(lambda: fine)) == []
+    bad = down.Recording(True, "Read-only file system", 3.0)
+    assert "free" not in metrics.exposition(figures.metrics(lambda: bad))
+    words = "nothing is recorded: Read-only file system"
+    assert list(figures.faults(lambda: bad)) == [words]
+    off = down.Recording(False, "Read-only file system", 3.0)
+    assert list(figures.faults(lambda: off)) == []

@@ -1,0 +1,134 @@
+"""What was recorded with nobody at the wheel goes before drives."""
+
+import math
+
+from fpvcar.recorder.feed import Feed, Parts
+from fpvcar.recorder.rotation import Tape
+from fpvcar.recordings import messages, names
+from fpvcar.recordings.names import File, Room, Verdict
+from tests.rigs.recorder import Rig
+from tests.rigs.recording import CATALOGUE, SECOND_NS, UTC_NS, FakeDisk, about, second
+from tests.unit.recorder.test_segments import SETTINGS, name
+
+ROOM = Room(keep_free=100, most=1000)
+OFFSET_NS = about(0).utc_offset_ns
+
+
+def files(count: int, *parked: int) -> list[File]:
+    """So many of ten bytes."""
+    entries = [(name(number), 10) for number in range(1, count + 1)]
+    return names.files_of(entries + [(name(one) + ".parked", 0) for one in parked])
+
+
+def test_parked_ones_go_first_and_then_the_oldest() -> None:
+    some = files(8, 3, 5)
+    assert names.make_room(some, 95, ROOM, False) == Verdict((name(3),), True)
+    more = names.make_room(some, 65, ROOM, False)
+    assert more == Verdict((name(3), name(5), name(1), name(2)), True)
+
+
+def test_the_newest_are_no_less_than_drives() -> None:
+    """Else a log of sensors would go as it is made, in a ring full of drives."""
+    some = files(16, 2, 15, 16)
+    verdict = names.make_room(some, 0, ROOM, False)
+    assert verdict.gone[:3] == (name(2), name(1), name(3))
+    assert verdict.gone[-2:] == (name(9), name(10)), "then the oldest"
+
+
+def test_a_station_has_to_have_them_all_the_same() -> None:
+    assert names.make_room(files(8, 3), 0, ROOM, True) == Verdict((), False)
+
+
+def test_nobody_is_parked_where_nothing_is_known() -> None:
+    tape = Tape(FakeDisk(), SETTINGS, CATALOGUE)
+    assert tape.attended_ns == math.inf
+
+
+def taped(disk: FakeDisk, seconds: range, attended_s: range) -> Tape:
+    """Files of five seconds; somebody had the wheel meanwhile, and not else."""
+    tape = Tape(disk, SETTINGS, CATALOGUE)
+    tape.begin(about(0), False)
+    tape.attended_ns = 0
+    for number in seconds:
+        at_ns = UTC_NS + number * SECOND_NS
+        if number in attended_s:
+            tape.attended_ns = at_ns - OFFSET_NS
+        tape.write(second(at_ns))
+    return tape
+
+
+def parked(disk: FakeDisk) -> list[int]:
+    """The numbers of those files."""
+    marks = [one for one in disk.names if one.endswith(".parked")]
+    found = [names.parse(one.removesuffix(".parked")) for one in marks]
+    return [one.number for one in found if one is not None]
+
+
+def test_a_file_is_parked_if_nobody_had_the_wheel_in_all_of_it() -> None:
+    disk = FakeDisk()
+    disk.files[name(3) + ".parked"] = bytearray()  # its file was taken away
+    taped(disk, range(26), range(9, 12))
+    assert parked(disk) == [1, 4, 5]
+
+
+def test_what_is_parked_and_kept_stays() -> None:
+    disk = FakeDisk()
+    tape = taped(disk, range(26), range(0))
+    assert parked(disk) == [1, 2, 3, 4, 5]
+    tape.keep(UTC_NS + 26 * SECOND_NS)
+    some = names.files_of(disk.entries())
+    assert names.make_room(some, 0, ROOM, False) == Verdict((), False)
+
+
+def test_a_night_on_the_charger_leaves_the_drives() -> None:
+    disk = FakeDisk()
+    tape = taped(disk, range(200), range(100))
+    drives = [name(number) for number in range(1, 21)]
+    used = sum(map(len, disk.files.values()))
+    tape._ring.room = Room(keep_free=0, most=used)
+    for number in range(200, 600):
+        tape.write(second(UTC_NS + number * SECOND_NS))
+    assert set(drives) < set(disk.names)
+    assert name(119) in disk.names and name(25) not in disk.names
+    for mark in (one for one in disk.names if one.endswith(".parked")):
+        assert mark.removesuffix(".parked") in disk.names, "they go together"
+
+
+def test_what_may_yet_be_kept_is_not_taken_before() -> None:
+    disk = FakeDisk()
+    tape = taped(disk, range(100), range(100))
+    used = sum(map(len, disk.files.values()))
+    tape._ring.room = Room(keep_free=0, most=used)
+    for number in range(100, 151):
+        tape.write(second(UTC_NS + number * SECOND_NS))
+    assert parked(disk) == list(range(21, 31))
+    assert {name(number) for number in range(21, 31)} < set(disk.names)
+    assert name(1) not in disk.names, "something had to go"
+
+
+def car(rig: Rig) -> Feed:
+    parts = Parts(
+        lambda _: (), lambda _: None, lambda: messages.Health("ok", "ok", "ok"),
+        lambda: True,
+    )  # fmt: skip
+    return Feed(rig.recorder, parts)
+
+
+def test_who_sits_at_the_wheel_is_what_counts_and_a_mark() -> None:
+    rig = Rig(segment_s=5.0)
+    feed = car(rig)
+
+    def goes(seconds: int) -> None:
+        for _ in range(seconds):
+            feed._second()
+            rig.drive(1)
+
+    goes(10)
+    feed.turn("Ann", "Ann took the wheel")
+    goes(20)
+    feed.turn(None, "Ann gave the wheel away")
+    goes(15)
+    feed.mark("a noise", "Ann")
+    goes(11)
+    assert parked(rig.disk) == [1, 8, 11]
+    assert feed.broken == set()

@@ -1,0 +1,196 @@
+"""The recorder: what goes into which file, on and off, and the minute that is kept."""
+
+import pytest
+
+from fpvcar.recordings import messages
+from tests.rigs.recorder import Rig
+from tests.rigs.recording import KEY, SECOND_NS, UTC_NS, step
+
+
+def test_what_is_put_stands_in_the_file_with_its_times() -> None:
+    rig = Rig()
+    rig.picture()
+    rig.recorder.put(messages.STEP, step(), rig.now_ns - 7)
+    rig.wait(0.8)
+    rig.recorder.turn()
+    shot, one = (m for m in rig.messages() if m.topic != messages.ABOUT)
+    assert (shot.topic, one.topic) == (messages.CAMERA, messages.STEP)
+    assert shot.log_ns == one.log_ns == UTC_NS
+    assert shot.publish_ns == UTC_NS - 5_000_000 and one.publish_ns == UTC_NS - 7
+    picture = messages.decode(shot.topic, shot.data)
+    assert isinstance(picture, messages.Picture)
+    assert picture.capture_ns == UTC_NS - 5_000_000
+    assert picture.unit.startswith(KEY)
+
+
+def test_a_recording_begins_with_a_key_frame() -> None:
+    rig = Rig()
+    rig.pictures = 3
+    rig.drive(2)
+    rig.recorder.turn()
+    shots = [one for one in rig.messages() if one.topic == messages.CAMERA]
+    assert len(shots) == 13 and rig.recorder.dropped == 0
+    picture = messages.decode(shots[0].topic, shots[0].data)
+    assert isinstance(picture, messages.Picture) and picture.unit.startswith(KEY)
+
+
+def test_told_says_how_it_is() -> None:
+    rig = Rig()
+    rig.drive(3)
+    told = rig.recorder.told()
+    assert told.on and told.state == "ok" and told.seconds == pytest.approx(3.0)
+    assert told.free_mb is not None and 490 < told.free_mb < 500
+    assert told.dropped == told.kept == 0
+
+
+def test_files_begin_with_key_frames_and_none_is_lost_between() -> None:
+    rig = Rig()
+    rig.drive(21)
+    rig.recorder.turn()
+    files = [name for name in rig.disk.names if name.endswith(".mcap")]
+    assert len(files) == 4
+    shots = [one for one in rig.messages() if one.topic == messages.CAMERA]
+    assert [one.sequence for one in shots] == list(range(210))
+    for name in files:
+        made = rig.disk.recording(name)
+        first = next(made.messages([messages.CAMERA]))
+        picture = messages.decode(first.topic, first.data)
+        assert isinstance(picture, messages.Picture) and picture.unit.startswith(KEY)
+
+
+def test_off_and_on_begins_another_recording() -> None:
+    rig = Rig()
+    rig.drive(3)
+    rig.recorder.switch(True)  # it is on
+    rig.recorder.switch(False)
+    rig.drive(2)
+    assert not rig.recorder.told().on
+    rig.recorder.switch(True)
+    rig.drive(2)
+    names = rig.disk.names
+    assert names == [
+        "Plague-20261121T193100Z-0001.mcap",
+        "Plague-20261121T193103Z-0001.mcap.roll",
+        "Plague-20261121T193105Z-0001.mcap.part",
+    ]
+    rig.recorder._tape.close()
+    assert rig.disk.names == [names[0], names[2].removesuffix(".part")]
+
+
+def test_two_recordings_that_begin_in_one_second_are_two_files() -> None:
+    rig = Rig()
+    for on in (False, True, False, True):
+        rig.drive(1)
+        rig.now_ns -= SECOND_NS  # the same second again
+        rig.utc_ns -= SECOND_NS
+        rig.recorder.switch(on)
+    rig.drive(1)
+    assert [name.partition("Z-")[2] for name in rig.disk.names] == [
+        "0001.mcap", "0002.mcap.roll", "0003.mcap", "0004.mcap.roll", "0005.mcap.part",
+    ]  # fmt: skip
+
+
+def test_a_message_that_cannot_be_encoded_costs_no_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig = Rig()
+
+    def broken() -> messages.Message:
+        raise RuntimeError("a bug")
+
+    for _ in range(3):
+        rig.recorder.put(messages.STEP, broken)
+        rig.recorder.put(messages.STEP, lambda: step(7))
+    rig.recorder.turn()
+    assert [one.topic for one in rig.messages()].count(messages.STEP) == 3
+    assert rig.recorder.dropped == 3 and rig.recorder.told().state == "ok"
+    assert caplog.text.count("not recorded: channel") == 1
+
+
+def test_what_came_before_it_was_switched_off_is_written() -> None:
+    rig = Rig(minute=False)
+    rig.drive(2, turns=False)
+    rig.recorder.switch(False)
+    rig.drive(1, turns=False)
+    rig.recorder.turn()
+    assert rig.disk.names == ["Plague-20261121T193100Z-0001.mcap"]
+    assert [one.topic for one in rig.messages()].count(messages.STEP) == 20
+    assert rig.recorder.idle and not rig.recorder._waiting
+
+
+def test_off_without_the_minute_writes_nothing() -> None:
+    rig = Rig(on=False, minute=False)
+    rig.drive(3)
+    rig.recorder.keep()
+    rig.recorder.turn()
+    assert rig.disk.files == {} and rig.recorder.dropped == 0
+    assert rig.recorder.told().kept == 0
+
+
+def test_the_last_minute_can_be_kept_while_recording_is_off() -> None:
+    rig = Rig(on=False)
+    rig.drive(70)
+    rig.recorder.keep()
+    rig.recorder.turn()
+    assert rig.recorder.told().kept == 1
+    sealed = [name for name in rig.disk.names if name.endswith(".mcap")]
+    shots = sum(rig.disk.recording(name).counts[messages.CAMERA] for name in sealed)
+    assert shots >= 600
+
+
+def test_the_minute_that_is_kept_ends_before_a_key_frame() -> None:
+    for on in (True, False):
+        rig = Rig(on=on, segment_s=60.0)
+        rig.drive(5)
+        for _ in range(4):
+            rig.picture()
+            rig.wait(0.1)
+        rig.recorder.keep()
+        rig.recorder.turn()
+        first = "Plague-20261121T193100Z-0001.mcap"
+        assert {first + ".part", first + ".keep"} <= set(rig.disk.names), "already"
+        assert rig.recorder.told().kept == 1
+        rig.drive(5)
+        sequences = []
+        for name in (one for one in rig.disk.names if not one.endswith(".keep")):
+            made = rig.disk.recording(name)
+            shots = list(made.messages([messages.CAMERA]))
+            picture = messages.decode(shots[0].topic, shots[0].data)
+            assert isinstance(picture, messages.Picture) and picture.unit.startswith(
+                KEY
+            )
+            sequences += [one.sequence for one in shots]
+        assert sequences == list(range(len(sequences))) and len(sequences) >= 100
+        assert first in rig.disk.names and len(rig.disk.names) == 3
+
+
+def test_who_pushes_again_while_the_card_hangs_keeps_one_minute() -> None:
+    rig = Rig()
+    rig.drive(2)
+    waiting_before = len(rig.recorder._queue)
+    for _ in range(1000):
+        rig.recorder.keep()
+    assert len(rig.recorder._queue) == waiting_before + 1
+    rig.recorder.turn()
+    assert rig.recorder.told().kept == 1
+    rig.drive(2)
+    rig.recorder.keep()
+    rig.recorder.turn()
+    assert rig.recorder.told().kept == 2
+
+
+@pytest.mark.parametrize("by_s", [3600.0, -86400.0, 1.0])
+def test_a_clock_that_is_set_moves_no_message_backwards(by_s: float) -> None:
+    rig = Rig()
+    rig.drive(3)
+    rig.utc_ns += round(by_s * SECOND_NS)
+    rig.recorder.second()
+    rig.drive(3)
+    rig.recorder.turn()
+    names = [name for name in rig.disk.names if ".mcap" in name]
+    assert len({name[:23] for name in names}) == (1 if by_s == 1.0 else 2)
+    for name in names:
+        made = rig.disk.recording(name)
+        times = [one.log_ns for one in made.messages()]
+        assert times == sorted(times)
+    assert len(rig.events()) == (0 if by_s == 1.0 else 1)

@@ -1,0 +1,93 @@
+"""How much may be recorded before something must go, and what the page is told."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fpvcar import config
+from fpvcar.recorder.rotation import Tape
+from fpvcar.recordings import names
+from fpvcar.recordings.names import MEGA, Room, Use
+from tests.rigs.recorder import Rig
+from tests.rigs.recording import CATALOGUE, SECOND_NS, UTC_NS, FakeDisk, about, second
+from tests.unit.recorder.test_segments import name
+
+ROOM = Room(keep_free=100, most=1000)
+SOME = st.lists(st.tuples(st.integers(0, 300), st.booleans()), max_size=6)
+
+
+def test_it_ends_where_the_first_of_both_bounds_is() -> None:
+    assert ROOM.left(500, Use()) == 400
+    assert ROOM.left(5000, Use(own=700)) == 300
+    assert ROOM.left(90, Use()) == ROOM.left(5000, Use(own=1200)) == 0
+
+
+def test_what_a_base_station_has_is_room() -> None:
+    files = names.files_of(
+        [(name(1), 10), (name(1) + ".ack", 0), (name(2), 20), (name(3) + ".part", 5)]
+    )
+    assert names.use_of(files) == Use(10, 25)
+    assert ROOM.left(120, Use(10, 25)) == 30
+
+
+@given(SOME, st.integers(0, 1500), st.integers(0, 300), st.integers(0, 1500))
+def test_the_ring_agrees_to_the_byte(
+    some: list[tuple[int, bool]], free: int, keep_free: int, most: int
+) -> None:
+    """So much fits without a loss, and one byte more does not."""
+    room = Room(keep_free, most)
+    entries = [(name(number), size) for number, (size, _) in enumerate(some)]
+    fetched = [name(number) for number, (_, has) in enumerate(some) if has]
+    entries += [(one + ".ack", 0) for one in fetched]
+    left = room.left(free, names.use_of(names.files_of(entries)))
+    if left:
+        for more in (0, 1):
+            grown = names.files_of([*entries, (name(9) + ".part", left + more)])
+            verdict = names.make_room(grown, free - left - more, room, True)
+            assert verdict.enough is not bool(more)
+            assert set(verdict.gone) <= set(fetched)
+
+
+@pytest.mark.parametrize("card", [6 * MEGA, 20 * MEGA])
+def test_a_tape_knows_it_after_every_write(card: int) -> None:
+    disk = FakeDisk(room=card)
+    settings = config.Recording(segment_s=5.0, keep_free_mb=2, max_mb=8)
+    disk.files[name(1)] = bytearray(MEGA)
+    disk.files[name(1) + ".ack"] = bytearray()
+    tape = Tape(disk, settings, CATALOGUE)
+    assert tape.left is None, "nobody looked yet"
+    tape.begin(about(0), False)
+    for number in range(17):
+        tape.write(second(UTC_NS + number * SECOND_NS))
+        own = sum(map(len, disk.files.values())) - MEGA
+        assert tape.left == min(disk.free() + MEGA - 2 * MEGA, 8 * MEGA - own)
+    assert len(disk.names) == 6, "an acknowledged one, its mark, three sealed, the open"
+
+
+def test_it_is_known_after_a_file_went_for_the_open_one() -> None:
+    disk = FakeDisk(room=3 * MEGA)
+    settings = config.Recording(keep_free_mb=2, max_mb=8)
+    disk.files[name(1)] = bytearray(MEGA - 30_000)
+    disk.files[name(1) + ".ack"] = bytearray()
+    tape = Tape(disk, settings, CATALOGUE)
+    tape.begin(about(0), False)
+    for number in range(6):
+        tape.write(second(UTC_NS + number * SECOND_NS))
+        spare = len(disk.files.get(name(1), b""))
+        assert tape.left == disk.free() + spare - 2 * MEGA
+    assert disk.names == [name(2) + ".part"]
+    own = len(disk.files[name(2) + ".part"])
+    tape._ring.room = Room(keep_free=0, most=MEGA)
+    tape.write(second(UTC_NS + 6 * SECOND_NS))
+    assert own < len(disk.files[name(2) + ".part"]) == MEGA - (tape.left or 0)
+
+
+def test_the_page_is_told_with_what_comes_then() -> None:
+    for station in (False, True):
+        rig = Rig(keep_free_mb=100, max_mb=8, station=station)
+        assert rig.recorder.told().free_mb is None
+        rig.drive(2)
+        told = rig.recorder.told()
+        used = sum(map(len, rig.disk.files.values()))
+        assert told.free_mb == pytest.approx((8 * MEGA - used) / MEGA)
+        assert told.station is station

@@ -1,0 +1,326 @@
+"""Names of files, what the ring removes, and what one file after the other holds."""
+
+import errno
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fpvcar import config
+from fpvcar.recorder.retention import NoRoom
+from fpvcar.recorder.rotation import Tape, split
+from fpvcar.recorder.writer import Item
+from fpvcar.recordings import names
+from fpvcar.recordings.names import MEGA, File, Room, Verdict
+from tests.rigs.recording import (
+    CATALOGUE,
+    SECOND_NS,
+    UTC_NS,
+    FakeDisk,
+    about,
+    recording,
+    second,
+)
+
+SETTINGS = config.Recording(segment_s=5.0)
+FIRST = "Plague-20261121T193100Z-0001.mcap"
+
+
+def item(at_s: float, key: bool = False) -> Item:
+    return Item(1, int(at_s * SECOND_NS), b"x", key)
+
+
+# --- names ---
+
+
+def test_names_say_whose_when_and_which() -> None:
+    name = names.recording_name("Plague", UTC_NS)
+    assert name == "Plague-20261121T193100Z"
+    assert names.file_name(name, 1) == FIRST
+    assert names.file_name(name, 12345, ".mcap.part").endswith("-12345.mcap.part")
+    found = names.parse(FIRST)
+    assert found is not None and found.recording == name
+    assert (found.car, found.number, found.suffix) == ("Plague", 1, ".mcap")
+    assert names.recording_name("a", -5) == "a-19700101T000000Z"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x.mcap", "Plague-20261121T193100Z-1.mcap", "../" + FIRST,
+             FIRST + "\n", FIRST + ".a.b", "Plague-20261121T193100-0001.mcap"],
+)  # fmt: skip
+def test_strangers_are_none_of_ours(text: str) -> None:
+    assert names.parse(text) is None
+
+
+@given(st.from_regex(r"[A-Za-z0-9-]{1,24}", fullmatch=True), st.integers(0, 2**62),
+       st.integers(1, 10**7))  # fmt: skip
+def test_every_name_is_found_again(car: str, when: int, number: int) -> None:
+    name = names.recording_name(car, when)
+    found = names.parse(names.file_name(name, number))
+    assert found is not None and (found.recording, found.number) == (name, number)
+
+
+# --- the ring ---
+
+
+def ring(*given: tuple[str, int]) -> list[File]:
+    return names.files_of(given)
+
+
+def name(number: int) -> str:
+    return names.file_name("Plague-20261121T193100Z", number)
+
+
+def test_files_know_their_markers() -> None:
+    found = ring((name(2), 5), (name(1), 7), (name(1) + ".ack", 0), ("notes.txt", 3),
+                 (name(2) + ".keep", 0), (name(3) + ".part", 1))  # fmt: skip
+    assert [one.name.text for one in found] == [name(1), name(2), name(3) + ".part"]
+    assert [(one.acknowledged, one.kept) for one in found] == [
+        (True, False), (False, True), (False, False),
+    ]  # fmt: skip
+
+
+FILES = [(name(number), 10) for number in range(1, 6)]
+ROOMY = Room(keep_free=100, most=1000)
+
+
+def test_with_room_nothing_goes() -> None:
+    assert names.make_room(ring(*FILES), 100, ROOMY, False) == Verdict((), True)
+
+
+def test_without_a_station_the_oldest_goes() -> None:
+    verdict = names.make_room(ring(*FILES), 85, ROOMY, False)
+    assert verdict == Verdict((name(1), name(2)), True)
+    capped = names.make_room(ring(*FILES), 100, Room(100, 25), False)
+    assert capped == Verdict((name(1), name(2), name(3)), True)
+
+
+def test_with_a_station_only_what_it_has_goes() -> None:
+    files = ring(*FILES, (name(4) + ".ack", 0))
+    assert names.make_room(files, 85, ROOMY, True) == Verdict((name(4),), False)
+    assert names.make_room(files, 95, ROOMY, True) == Verdict((name(4),), True)
+    assert names.make_room(ring(*FILES), 0, ROOMY, True) == Verdict((), False)
+
+
+def test_what_the_station_has_goes_first_and_what_is_kept_last() -> None:
+    files = ring(*FILES, (name(4) + ".ack", 0), (name(1) + ".keep", 0))
+    verdict = names.make_room(files, 85, ROOMY, False)
+    assert verdict == Verdict((name(4), name(2)), True)
+    most = names.make_room(files, 0, ROOMY, False)
+    assert most == Verdict((name(4), name(2), name(3), name(5)), False)
+
+
+def test_a_clock_that_stood_wrong_does_not_cost_the_drive_of_now() -> None:
+    now = [(f"Plague-19700101T000{n}00Z-0001.mcap", 10) for n in (1, 2)]
+    files = ring(*now, *FILES)
+    current = "Plague-19700101T000200Z"
+    some = names.make_room(files, 75, ROOMY, False, current)
+    assert some == Verdict((now[0][0], name(1), name(2)), True)
+    most = names.make_room(files, 0, ROOMY, False, current)
+    assert most.gone[-1] == now[1][0] and not most.enough
+
+
+def test_open_files_never_go() -> None:
+    files = ring((name(1) + ".part", 10), (name(2) + ".roll", 10))
+    assert names.make_room(files, 0, ROOMY, False) == Verdict((), False)
+
+
+# --- where the next file begins ---
+
+
+def test_a_file_ends_before_a_key_frame() -> None:
+    items = [item(0, True), item(4.9, True), item(5.1), item(5.5, True), item(5.6)]
+    assert split(items, 0, 5 * SECOND_NS) == (items[:3], items[3:])
+    assert split(items[:3], 0, 5 * SECOND_NS) == (items[:3], ())
+
+
+def test_without_key_frames_it_ends_all_the_same() -> None:
+    items = [item(at_s) for at_s in (0, 5, 6, 6.9, 7, 8)]
+    assert split(items, 0, 5 * SECOND_NS) == (items[:4], items[4:])
+
+
+# --- the tape ---
+
+
+def taped(disk: FakeDisk, seconds: int, settings: config.Recording = SETTINGS,
+          rolling: bool = False) -> Tape:  # fmt: skip
+    tape = Tape(disk, settings, CATALOGUE)
+    tape.begin(about(0), rolling)
+    for number in range(seconds):
+        tape.write(second(UTC_NS + number * SECOND_NS))
+    return tape
+
+
+def counts(disk: FakeDisk, file: str) -> int:
+    return disk.recording(file).counts["/camera"]
+
+
+def test_a_file_every_segment_sealed_and_synced() -> None:
+    disk = FakeDisk()
+    tape = taped(disk, 12)
+    assert disk.names == [name(1), name(2), name(3) + ".part"]
+    tape.close()
+    assert disk.names == [name(1), name(2), name(3)]
+    for number, file in enumerate(disk.names, 1):
+        made = disk.recording(file)
+        assert made.whole and made.about is not None and made.about.segment == number
+        assert disk.synced[file] == disk.files[file], "synced to its last byte"
+    assert [counts(disk, file) for file in disk.names] == [15, 15, 6]
+    assert disk.did[-1] == "leave"
+
+
+def test_what_was_written_is_synced_before_write_returns() -> None:
+    disk = FakeDisk()
+    tape = Tape(disk, SETTINGS, CATALOGUE)
+    tape.begin(about(0), False)
+    for number in range(3):
+        tape.write(second(UTC_NS + number * SECOND_NS))
+        cut = disk.synced[name(1) + ".part"]
+        assert recording(cut).counts["/camera"] == 3 * (number + 1)
+
+
+def test_another_recording_begins_another_file() -> None:
+    disk = FakeDisk()
+    tape = taped(disk, 2)
+    other = about(0)
+    later = type(other)(other.car, other.version, "Plague-20261121T200000Z", 0, 1, {})
+    tape.begin(later, False)
+    tape.write(second(UTC_NS + 100 * SECOND_NS))
+    assert disk.names == [name(1), "Plague-20261121T200000Z-0001.mcap.part"]
+
+
+def test_a_name_that_is_taken_is_passed_over() -> None:
+    disk = FakeDisk()
+    disk.files[name(1) + ".part"] = bytearray(b"x")
+    tape = taped(disk, 1)
+    assert name(2) + ".part" in disk.names
+    assert tape.leftovers == [name(1) + ".part"]
+
+
+def test_while_it_rolls_only_the_last_minute_is_there() -> None:
+    disk = FakeDisk()
+    tape = taped(disk, 200, rolling=True)
+    rolling = [one for one in disk.names if one.endswith(".roll")]
+    assert rolling == disk.names and 5 <= len(rolling) <= 6
+    assert tape.keep(UTC_NS + 199 * SECOND_NS) == 5
+    tape.write(second(UTC_NS + 200 * SECOND_NS))
+    sealed = [one for one in disk.names if one.endswith(".mcap")]
+    assert len(sealed) == 5 and [one + ".keep" for one in sealed] == [
+        one for one in disk.names if one.endswith(".keep")
+    ]
+    assert sum(counts(disk, file) for file in sealed) >= 180
+    tape.close()
+    assert not any(one.endswith(".roll") for one in disk.names)
+
+
+def test_what_nobody_kept_is_thrown_away() -> None:
+    disk = FakeDisk()
+    tape = taped(disk, 20, rolling=True)
+    tape.close()
+    assert disk.names == []
+
+
+def test_keeping_while_it_records_marks_the_files_of_the_minute() -> None:
+    disk = FakeDisk()
+    tape = taped(disk, 90)
+    assert tape.keep(UTC_NS + 89 * SECOND_NS) >= 12
+    assert tape.keep(UTC_NS + 89 * SECOND_NS) == 0, "they are kept already"
+    kept = [one for one in disk.names if one.endswith(".keep")]
+    assert name(1) + ".keep" not in kept and name(18) + ".keep" in kept
+
+
+def test_what_is_older_than_the_minute_is_not_kept() -> None:
+    disk = FakeDisk()
+    tape = taped(disk, 20)
+    assert tape.keep(UTC_NS + 75 * SECOND_NS) == 1
+    assert [one for one in disk.names if one.endswith(".keep")] == [name(4) + ".keep"]
+
+
+def test_what_rolled_may_be_kept_after_recording_began() -> None:
+    disk = FakeDisk()
+    tape = taped(disk, 20, rolling=True)
+    other = about(0)
+    later = type(other)(other.car, other.version, "Plague-20261121T193200Z", 0, 1, {})
+    tape.begin(later, False)
+    tape.write(second(UTC_NS + 20 * SECOND_NS))
+    tape.keep(UTC_NS + 21 * SECOND_NS)
+    assert name(1) in disk.names and name(2) in disk.names
+
+
+def test_a_full_card_makes_room_by_the_oldest() -> None:
+    disk = FakeDisk(room=200_000)
+    settings = config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8)
+    tape = taped(disk, 5, settings)
+    tape._ring.room = Room(keep_free=100_000, most=8 * MEGA)
+    for number in range(5, 40):
+        tape.write(second(UTC_NS + number * SECOND_NS))
+    assert name(1) not in disk.names and disk.free() >= 90_000
+    assert any(one.endswith(".part") for one in disk.names)
+
+
+def test_a_full_card_takes_others_before_the_drive_of_now() -> None:
+    disk = FakeDisk(room=600_000)
+    for number in range(1, 4):  # of a day to come, by the clock of now
+        disk.files[f"Plague-20301121T193100Z-{number:04d}.mcap"] = bytearray(150_000)
+    tape = taped(disk, 5, config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8))
+    tape._ring.room = Room(keep_free=100_000, most=8 * MEGA)
+    for number in range(5, 20):
+        tape.write(second(UTC_NS + number * SECOND_NS))
+    assert name(1) in disk.names
+    assert "Plague-20301121T193100Z-0001.mcap" not in disk.names
+
+
+def test_where_nothing_may_go_it_says_so_and_leaves_whole_files() -> None:
+    disk = FakeDisk(room=150_000)
+    settings = config.Recording(segment_s=5.0, station=True, max_mb=8)
+    tape = Tape(disk, settings, CATALOGUE)
+    tape._ring.room = Room(keep_free=100_000, most=8 * MEGA)
+    tape.begin(about(0), False)
+    with pytest.raises(NoRoom, match="until a base station has some"):
+        for number in range(100):
+            tape.write(second(UTC_NS + number * SECOND_NS))
+    tape.abandon()
+    assert disk.names and all(one.endswith(".mcap") for one in disk.names)
+    assert all(disk.recording(one).whole for one in disk.names)
+
+
+def test_a_card_that_fills_in_the_middle_of_a_chunk_keeps_whole_ones() -> None:
+    disk = FakeDisk(room=60_000)
+    settings = config.Recording(keep_free_mb=0, max_mb=8)
+    tape = Tape(disk, settings, CATALOGUE)
+    tape.begin(about(0), False)
+    written = 0
+    with pytest.raises(OSError, match="No space") as caught:
+        for number in range(100):
+            tape.write(second(UTC_NS + number * SECOND_NS))
+            written += 1
+    assert caught.value.errno == errno.ENOSPC and written > 2
+    tape.abandon()
+    made = disk.recording(name(1) + ".part")
+    assert made.counts["/camera"] == 3 * written and not made.damage
+
+
+def test_after_a_fault_a_new_file_begins_and_the_old_is_a_leftover() -> None:
+    disk = FakeDisk()
+    tape = taped(disk, 2)
+    disk.fault = OSError(errno.EIO, "Input/output error")
+    with pytest.raises(OSError):
+        tape.write(second(UTC_NS + 2 * SECOND_NS))
+    tape.abandon()
+    disk.fault = None
+    tape.write(second(UTC_NS + 3 * SECOND_NS))
+    assert disk.names == [name(1) + ".part", name(2) + ".part"]
+    assert tape.leftovers == [name(1) + ".part"]
+    tape.close()
+    assert counts(disk, name(1) + ".part") == 6 and counts(disk, name(2)) == 3
+
+
+def test_a_file_that_never_got_a_chunk_leaves_no_litter() -> None:
+    disk = FakeDisk(room=2_500)
+    tape = Tape(disk, config.Recording(keep_free_mb=0, max_mb=8), CATALOGUE)
+    tape.begin(about(0), False)
+    for _ in range(3):
+        with pytest.raises(OSError, match="No space"):
+            tape.write(second(UTC_NS))
+        tape.abandon()
+    assert disk.names == []

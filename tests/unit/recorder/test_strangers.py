@@ -1,0 +1,72 @@
+"""Whoever may only watch cannot fill the card, whatever they send."""
+
+from fpvcar.recordings import messages
+from fpvcar.wire import up
+from tests.rigs.hub import House
+from tests.unit.recorder.test_feed import Car
+
+CROWD, PER_S = 20, 250
+MOST_BYTES_S = 10_000
+REPORT = up.Report("webcodecs", 12.5, 4.25, 29.9, 3)
+
+
+def recorded_bytes(car: Car) -> int:
+    """All that was recorded so far."""
+    car.rig.recorder.turn()
+    return sum(len(one.data) for one in car.rig.messages())
+
+
+def test_a_crowd_that_floods_is_hardly_recorded() -> None:
+    """A second of what the sockets let through: wishes, reports, and STOP pushed."""
+    car = Car()
+    house = House(book=car.feed)
+    ann = house.visitor("Ann")
+    ann.drive(0.0)
+    ann.drive(0.5)
+    crowd = [house.visitor(f"Eve {n}", drive=False) for n in range(CROWD)]
+    runs: list[object] = []
+
+    def watcher(stepped: object) -> None:
+        runs.append(stepped)
+
+    before = recorded_bytes(car)
+    house.control.watcher = watcher
+    for _ in range(PER_S):
+        house.now_s += 1.0 / PER_S
+        for eve in crowd:
+            eve.drive(1.0)
+            eve.say(REPORT)
+            eve.say(up.Estop())
+    assert len(runs) == 1, "each push is a run of the gate, and is recorded"
+    assert 0 < recorded_bytes(car) - before < MOST_BYTES_S
+    said = [one.verdict for one in car.said(messages.WISH)
+            if isinstance(one, messages.WishIn)]  # fmt: skip
+    assert "not at the wheel" in said, "that somebody tried is known all the same"
+
+
+def test_the_driver_is_recorded_meanwhile() -> None:
+    car = Car()
+    house = House(book=car.feed)
+    ann = house.visitor("Ann")
+    eve = house.visitor("Eve", drive=False)
+    for _ in range(PER_S):
+        eve.drive(1.0)
+    for _ in range(100):
+        ann.drive(0.0)
+        ann.say(REPORT)
+    said = car.said(messages.WISH)
+    wishes = [one for one in said if isinstance(one, messages.WishIn)]
+    assert sum(one.name == "Ann" for one in wishes) == 100
+    assert len(car.said(messages.LATENCY)) == 100
+
+
+def test_a_harder_stop_counts_on_top_of_a_softer_one() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    mum = house.visitor("Mum", code="grownups")
+    ann.say(up.Estop())
+    ann.say(up.Estop())
+    mum.say(up.Estop())
+    ann.say(up.Resume())
+    stop = house.hub.stop()
+    assert stop is not None and (stop.cause, stop.by) == ("estop_grown_up", "Mum")

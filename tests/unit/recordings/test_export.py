@@ -1,0 +1,387 @@
+"""Exports: what other programs read in them is what was recorded."""
+
+import csv
+import errno
+import importlib
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+
+from fpvcar.recordings import export, messages
+from fpvcar.recordings.export import Progress
+from fpvcar.recordings.mp4 import ExportError
+from tests.rigs import tapes
+from tests.rigs.tapes import BEGAN_NS, FRAME_NS, Drive, Said, Tape
+from tests.rigs.video_source import encode
+
+SECONDS = 4.0
+UNITS = round(SECONDS * tapes.FPS)
+
+
+def drive() -> list[Said]:
+    """Four seconds with pictures."""
+    return [*tapes.pictures(SECONDS), *tapes.senses(SECONDS)]
+
+
+def film(path: Path) -> tuple[list[int], float]:
+    """Presentation times in us and the duration in s, as ffprobe reads them."""
+    asked = "format=duration:stream=codec_name,width:packet=pts_time,flags"
+    done = subprocess.run(
+        ["ffprobe", "-v", "error", "-show_entries", asked, "-of", "json", path],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    said = json.loads(done.stdout)
+    assert [one["codec_name"] for one in said["streams"]] == ["h264"]
+    packets = said["packets"]
+    assert packets[0]["flags"].startswith("K"), "it begins with a key frame"
+    times = [round(float(one["pts_time"]) * 1_000_000) for one in packets]
+    return times, float(said["format"]["duration"])
+
+
+def pictures_in(path: Path) -> int:
+    with av.open(str(path)) as found:
+        return sum(1 for _ in found.decode(video=0))
+
+
+def test_a_film_has_the_true_times(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tape = Tape(drive()).to(tmp_path / "one.mcap")
+    out = tmp_path / "drive.mp4"
+    assert export.run("mp4", out, [tape], False) == 0
+    times, duration_s = film(out)
+    assert times == [number * FRAME_NS // 1000 for number in range(UNITS)]
+    assert duration_s == pytest.approx(UNITS * FRAME_NS / 1e9, abs=0.002)
+    assert pictures_in(out) == UNITS
+    said = capsys.readouterr()
+    assert said.out == f"{out}: {UNITS} pictures, 4.0 s\n" and said.err == ""
+
+
+def test_uneven_times_and_pauses_stay(tmp_path: Path) -> None:
+    """A camera that stumbles, and two files with a pause between them."""
+    first = list(tapes.pictures(1.0))
+    late = [
+        one._replace(
+            data=messages.encode(
+                messages.Picture(BEGAN_NS + 7_000_000 * number * number, unit)
+            )
+        )
+        for number, (one, unit) in enumerate(
+            zip(first, encode(30, gop=10), strict=True)
+        )
+    ]
+    later = tapes.pictures(1.0, BEGAN_NS + 90 * 1_000_000_000)
+    one = Tape(late).to(tmp_path / "a.mcap")
+    two = Tape(list(later), segment=2, sequence_from=30).to(tmp_path / "b.mcap")
+    out = tmp_path / "out.mp4"
+    assert export.run("mp4", out, [two, one], False) == 0  # in order of time
+    times, _ = film(out)
+    wanted = [7_000 * number * number for number in range(30)]
+    wanted += [90_000_000 + number * FRAME_NS // 1000 for number in range(30)]
+    assert times == wanted
+
+
+def test_a_pause_of_hours_is_refused_with_the_next_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = Tape(list(tapes.pictures(0.5))).to(tmp_path / "a.mcap")
+    later = tapes.pictures(0.5, BEGAN_NS + 7200 * 1_000_000_000)
+    two = Tape(list(later)).to(tmp_path / "b.mcap")
+    out = tmp_path / "out.mp4"
+    assert export.run("mp4", out, [one, two], False) == 1
+    assert "pause of 2.0 h: export them to two films" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == [one, two]
+
+
+def test_a_clock_that_was_set_back_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = Tape(list(tapes.pictures(4.0))).to(tmp_path / "a.mcap")
+    later = tapes.pictures(2.0, BEGAN_NS + 1_000_000_000)
+    two = Tape(list(later), recording="Plague-20251121T200001Z").to(tmp_path / "b.mcap")
+    assert export.run("mp4", tmp_path / "out.mp4", [one, two], False) == 1
+    said = capsys.readouterr().err
+    assert "a.mcap and b.mcap are two recordings of the same time" in said
+    assert export.run("mp4", tmp_path / "out.mp4", [two], False) == 0
+    assert export.run("csv", tmp_path / "out", [one, two], False) == 0
+    assert len(rows(tmp_path / "out" / "camera.csv")) == 180, "a table has both"
+
+
+def test_what_is_no_recording_in_a_folder_is_passed_by(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The power went before anything was on the card."""
+    folder = tmp_path / "card"
+    folder.mkdir()
+    Tape(drive()).to(folder / "Plague-20251121T200000Z-0001.mcap")
+    empty = folder / "Plague-20251121T200000Z-0002.mcap.part"
+    empty.touch()
+    assert export.run("mp4", tmp_path / "out.mp4", [folder], False) == 0
+    assert "0002.mcap.part: empty: power went" in capsys.readouterr().err
+    assert pictures_in(tmp_path / "out.mp4") == UNITS
+    assert export.run("mp4", tmp_path / "again.mp4", [folder, empty], False) == 1
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_disk_without_links_takes_an_export(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refused(old: Path, new: Path) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", refused)
+    tape = Tape(drive()).to(tmp_path / "one.mcap")
+    out = tmp_path / "out.mp4"
+    assert export.run("mp4", out, [tape], False) == 0 and pictures_in(out) == UNITS
+    assert sorted(tmp_path.iterdir()) == [tape, out]
+
+
+def test_a_damaged_chunk_costs_its_pictures_up_to_the_next_key_frame(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second second is lost; the next key frame comes after three."""
+    tape = Tape([*tapes.pictures(SECONDS, gop=45), *tapes.senses(SECONDS)])
+    path = tapes.flipped(tmp_path / "bad.mcap", tape.chunks(), 2)
+    out = tmp_path / "out.mp4"
+    assert export.run("mp4", out, [path], False) == 0
+    times, _ = film(out)
+    kept = [*range(30), *range(90, UNITS)]
+    assert times == [number * FRAME_NS // 1000 for number in kept]
+    assert pictures_in(out) == len(kept)
+    said = capsys.readouterr()
+    assert "bytes are missing at 2025-11-21T20:00:0" in said.err
+    assert "30 are left out: no key frame leads up to them" in said.out
+
+
+def test_a_file_that_was_never_closed_exports(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Tape(drive(), closed=False).to(tmp_path / "open.mcap.part")
+    data = path.read_bytes()
+    path.write_bytes(data[:-20_000])  # the power went in the middle of the last chunk
+    assert export.run("mp4", tmp_path / "out.mp4", [path], False) == 0
+    assert export.run("csv", tmp_path / "out", [path], False) == 0
+    times, _ = film(tmp_path / "out.mp4")
+    assert 85 <= len(times) < UNITS
+    assert capsys.readouterr().err.count("never closed") == 2
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_csv_has_a_file_a_topic_with_units_in_the_names(tmp_path: Path) -> None:
+    tape = Tape(drive()).to(tmp_path / "one.mcap")
+    out = tmp_path / "tables"
+    assert export.run("csv", out, [tape], False) == 0
+    assert sorted(path.name for path in out.iterdir()) == [
+        "battery.csv", "camera.csv", "latency.csv", "mark.csv", "range-front.csv",
+    ]  # fmt: skip
+    ranges = rows(out / "range-front.csv")
+    assert list(ranges[0]) == ["utc", "monotonic_s", "bearing_deg", "range_m", "state"]
+    assert len(ranges) == 40
+    assert ranges[1] == {
+        "utc": "2025-11-21T20:00:00.100000000Z", "monotonic_s": "100.1",
+        "bearing_deg": "0.0", "range_m": "1.01", "state": "ok",
+    }  # fmt: skip
+    assert ranges[3]["range_m"] == ""
+    battery = rows(out / "battery.csv")[0]
+    assert (battery["battery_v"], battery["low"]) == ("7.4", "false")
+    assert (battery["age_s"], battery["state"]) == ("", "ok")
+    camera = rows(out / "camera.csv")
+    assert len(camera) == UNITS
+    assert camera[0]["utc"] == "2025-11-21T20:00:00.000000000Z"  # when it was captured
+    assert [one["key_frame"] for one in camera[:11]] == ["true", *["false"] * 9, "true"]
+    assert rows(out / "mark.csv")[0]["text"] == "look here"
+
+
+EVERY: list[tuple[str, messages.Message]] = [
+    (messages.WISH, messages.WishIn(1, 2.0, 0.5, -0.5, "Ann")),
+    (messages.DRIVER, messages.Turn(None, "Ann gave the wheel away")),
+    (messages.LIGHTS, messages.Lights(True)),
+    (messages.BUTTONS, messages.Buttons(("red", "blue"), "turn", 3, 1, 7)),
+    (messages.EVENT, messages.Event(BEGAN_NS, messages.INFO, "driving", messages.GATE)),
+    (messages.HEALTH, messages.Health("ok", "ok", "ok", 1, {"celsius": 41.5})),
+    *((messages.STEP, step) for step in Drive(1).go(0.3)),
+]
+
+
+def test_every_topic_has_a_row_as_wide_as_its_columns(tmp_path: Path) -> None:
+    tape = Tape([tapes.said(topic, 0.1, one) for topic, one in EVERY])
+    out = tmp_path / "tables"
+    assert export.run("csv", out, [tape.to(tmp_path / "one.mcap")], False) == 0
+    assert {path.stem for path in out.iterdir()} == {
+        "wish", "driver", "lights", "buttons", "event", "health", "step",
+    }  # fmt: skip
+    for path in out.iterdir():
+        for row in rows(path):
+            assert None not in row and None not in row.values(), path
+    step = rows(out / "step.csv")[0]
+    first = Drive(1).go(0.3)[0]
+    assert (step["reason"], step["arm"]) == (first.reason, first.after.arm)
+    assert float(step["throttle_share"]) == first.throttle
+    assert rows(out / "buttons.csv")[0]["lit"] == "red blue"
+    assert rows(out / "health.csv")[0]["figures"] == '{"celsius":41.5}'
+
+
+def test_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
+    parquet: Any = importlib.import_module("pyarrow.parquet")
+    tape = Tape(drive()).to(tmp_path / "one.mcap")
+    out = tmp_path / "tables"
+    assert export.run("parquet", out, [tape], False) == 0
+    found = parquet.read_table(out / "range-front.parquet").to_pylist()
+    assert len(found) == 40
+    assert found[1] == {
+        "utc": "2025-11-21T20:00:00.100000000Z", "monotonic_s": 100.1,
+        "bearing_deg": 0.0, "range_m": 1.01, "state": "ok",
+    }  # fmt: skip
+    assert found[3]["range_m"] is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "next_step"),
+    [("mp4", "av", "python3-av"), ("parquet", "pyarrow", "pip install pyarrow")],
+)
+def test_a_library_that_is_not_there_is_taught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], kind: str, module: str, next_step: str,
+) -> None:  # fmt: skip
+    tape = Tape(list(tapes.senses(0.5))).to(tmp_path / "one.mcap")
+    monkeypatch.setitem(sys.modules, module, None)
+    assert export.run(kind, tmp_path / "out", [tape], False) == 1
+    said = capsys.readouterr().err
+    assert f"needs {module}" in said and next_step in said
+    assert sorted(tmp_path.iterdir()) == [tape]
+
+
+@pytest.mark.parametrize("kind", ["csv", "mp4"])
+def test_what_is_there_is_not_replaced_without_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    tape = Tape(drive()).to(tmp_path / "one.mcap")
+    out = tmp_path / "out"
+    if kind == "csv":
+        out.mkdir()
+        (out / "mine.txt").write_text("mine")
+    else:
+        out.write_text("mine")
+    assert export.run(kind, out, [tape], False) == 1
+    assert "is there already" in capsys.readouterr().err
+    assert out.is_dir() or out.read_text() == "mine"
+    assert export.run(kind, out, [tape], True) == 0
+    assert not (out / "mine.txt").exists() if kind == "csv" else film(out)
+    assert sorted(tmp_path.iterdir()) == [tape, out], "no litter"
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_what_else_lies_in_the_folder_is_not_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool
+) -> None:
+    os.mkfifo(tmp_path / "fifo")  # to open it would wait for its writer
+    (tmp_path / "other").write_bytes(b"somebody else's")
+    opened = list[Path]()
+    monkeypatch.setattr(export, "_sync", opened.append)
+    with export.published(tmp_path / "out", force=False, folder=folder) as new:
+        (new / "a.csv" if folder else new).write_bytes(b"film")
+    inside = ["a.csv"] if folder else []
+    assert [one.name for one in opened] == [*inside, "new", tmp_path.name]
+    monkeypatch.undo()
+    with export.published(tmp_path / "again", force=False, folder=folder) as new:
+        (new / "a.csv" if folder else new).write_bytes(b"film")
+    assert (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_one_that_comes_meanwhile_costs_neither(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool
+) -> None:
+    out, moved = tmp_path / "out", os.rename
+    out.write_text("before")
+
+    def rename(source: Path, target: Path) -> None:
+        moved(source, target)
+        monkeypatch.undo()
+        out.write_text("somebody else's")
+
+    monkeypatch.setattr(os, "rename", rename)
+    said = "has come meanwhile: nothing was replaced; what was there before is "
+    with (
+        pytest.raises(ExportError, match=said) as fault,
+        export.published(out, force=True, folder=folder) as new,
+    ):
+        (new / "a.csv" if folder else new).write_text("mine")
+    kept = Path(str(fault.value).rsplit(" ", 1)[1])
+    assert kept.read_text() == "before" and out.read_text() == "somebody else's"
+    assert sorted(tmp_path.iterdir()) == [out, kept.parent], "no litter"
+
+
+def test_nor_does_a_folder_that_comes_at_the_last_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, moved = tmp_path / "out", os.rename
+    out.write_text("before")
+
+    def rename(source: Path, target: Path) -> None:
+        if target == out:
+            monkeypatch.undo()
+            out.mkdir()
+            (out / "theirs").write_text("somebody else's")
+        moved(source, target)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with (
+        pytest.raises(OSError, match="not empty"),
+        export.published(out, force=True, folder=True) as new,
+    ):
+        (new / "a.csv").write_text("mine")
+    [aside] = tmp_path.glob("out-before-*")
+    assert (aside / "out").read_text() == "before"
+    assert (out / "theirs").read_text() == "somebody else's"
+
+
+def test_an_export_that_fails_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tape = Tape(list(tapes.senses(1.0))).to(tmp_path / "blind.mcap")
+    stranger = tmp_path / "letter.mcap"
+    stranger.write_text("Dear reader, this is no recording.")
+    assert export.run("mp4", tmp_path / "out.mp4", [tape], False) == 1
+    assert "no picture was recorded" in capsys.readouterr().err
+    assert export.run("csv", tmp_path / "out", [tape, stranger], False) == 1
+    assert "letter.mcap" in capsys.readouterr().err
+    assert export.run("csv", tmp_path / "no" / "out", [tape], False) == 1
+    assert "make it first" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == [tape, stranger]
+
+
+class Terminal(io.StringIO):
+    """Somebody looks."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def told(stream: io.StringIO, done: Iterable[int]) -> str:
+    progress = Progress(stream, 200, 10.0)
+    for number, size in enumerate(done):
+        progress.to(size, 10.0 + number)
+    progress.end()
+    return stream.getvalue()
+
+
+def test_a_terminal_sees_how_far_it_is() -> None:
+    seen = told(Terminal(), [50, 100, 200])
+    assert "[########......................]  25%" in seen
+    assert "50%    1 s left" in seen and "100%    0 s left" in seen
+    assert seen.endswith("\r")
+    assert told(io.StringIO(), [50, 100, 200]) == ""

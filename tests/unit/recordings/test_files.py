@@ -1,0 +1,364 @@
+"""Recordings on a real file system: the folder, what is salvaged, `fpvcar log`."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import mcap.writer
+import pytest
+
+from fpvcar import __main__, config
+from fpvcar.bench import supervisor
+from fpvcar.commands import log
+from fpvcar.mcap import records
+from fpvcar.recorder import folder as disk
+from fpvcar.recorder.folder import Folder
+from fpvcar.recorder.rotation import Tape
+from fpvcar.recordings import reader, salvage, verify
+from fpvcar.server import credentials
+from tests.rigs.recording import (
+    CATALOGUE,
+    SECOND_NS,
+    UTC_NS,
+    about,
+    file,
+    flipped,
+    recording,
+    second,
+)
+
+NAME = "Plague-20261121T193100Z-0001.mcap"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Folder]:
+    made = Folder(tmp_path / "state" / "recordings")
+    made.enter()
+    yield made
+    made.leave()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_what_is_recorded_is_for_its_owner(folder: Folder) -> None:
+    number = folder.create(NAME)
+    folder.append(number, [b"a", b"", b"bc"])
+    folder.sync(number)
+    folder.close(number)
+    folder.touch(NAME + ".keep")
+    assert mode(folder.path) == 0o700
+    for name, size in ((NAME, 3), (NAME + ".keep", 0)):
+        assert mode(folder.path / name) == 0o600
+        assert (name, size) in folder.entries()
+    with pytest.raises(FileExistsError):
+        folder.create(NAME)
+    folder.rename(NAME, "other")
+    folder.remove("other")
+    folder.remove("other")
+    assert {name for name, _ in folder.entries()} == {NAME + ".keep", disk.LOCK}
+    assert folder.free() > 0
+
+
+def test_many_parts_are_written_whole(folder: Folder) -> None:
+    number = folder.create(NAME)
+    parts = [bytes([n % 251]) * (n % 7) for n in range(3 * disk.PIECES_MOST)]
+    folder.append(number, parts)
+    folder.append(number, [])
+    folder.append(number, [b"", b""])
+    assert (folder.path / NAME).read_bytes() == b"".join(parts)
+    folder.shorten(number, 10)
+    folder.append(number, [b"x"])
+    folder.close(number)
+    assert (folder.path / NAME).read_bytes() == b"".join(parts)[:10] + b"x"
+
+
+def test_a_short_write_is_finished(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = folder.create(NAME)
+
+    def some(file: int, parts: list[bytes]) -> int:
+        return os.write(file, b"".join(parts)[:5])
+
+    monkeypatch.setattr(os, "writev", some)
+    folder.append(number, [b"abc", b"defg", b"hi"])
+    folder.close(number)
+    assert (folder.path / NAME).read_bytes() == b"abcdefghi"
+
+
+def test_one_folder_has_one_recorder(folder: Folder) -> None:
+    other = Folder(folder.path)
+    with pytest.raises(OSError, match="another fpvcar records here"):
+        other.enter()
+    folder.leave()
+    other.enter()
+    other.leave()
+    folder.enter()
+
+
+def test_a_folder_that_vanishes_is_not_made_anew(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "stick")
+    folder.enter()
+    folder.leave()
+    (tmp_path / "stick" / disk.LOCK).unlink()
+    (tmp_path / "stick").rmdir()
+    with pytest.raises(FileNotFoundError):
+        folder.enter()
+    assert not (tmp_path / "stick").exists()
+
+
+def test_a_file_in_the_way_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("not a folder")
+    with pytest.raises(OSError):
+        Folder(tmp_path / "a").enter()
+
+
+def record(path: Path, seconds: int, close: bool = True) -> None:
+    """A tape on a real folder."""
+    tape = Tape(
+        Folder(path), config.Recording(segment_s=5.0, keep_free_mb=0), CATALOGUE
+    )
+    tape.begin(about(0), False)
+    for number in range(seconds):
+        tape.write(second(UTC_NS + number * SECOND_NS))
+    if close:
+        tape.close()
+    else:
+        tape.abandon()
+
+
+def test_files_on_disk_are_whole(tmp_path: Path) -> None:
+    record(tmp_path, 12)
+    paths = sorted(tmp_path.glob("*.mcap"))
+    assert len(paths) == 3
+    for path in paths:
+        with reader.read(path) as made:
+            assert made.whole
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_file_left_open_is_sealed_by_the_next_run(tmp_path: Path) -> None:
+    record(tmp_path, 3, close=False)
+    part = tmp_path / (NAME + ".part")
+    with part.open("ab") as cut:
+        cut.write(records.record(records.CHUNK, bytes(900))[:500])
+    assert list(salvage.salvage(tmp_path, part.name))
+    assert sorted(one.name for one in tmp_path.iterdir()) == [disk.LOCK, NAME]
+    with reader.read(tmp_path / NAME) as made:
+        assert made.whole and made.counts["/camera"] == 9
+
+
+def test_a_card_without_links_will_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(old: Path, new: Path) -> None:
+        raise PermissionError("FAT")
+
+    monkeypatch.setattr(os, "link", refused)
+    (tmp_path / "open").write_bytes(file(2, closed=False))
+    with reader.read(tmp_path / "open") as made:
+        salvage.write_clean(made, tmp_path / NAME)
+        with pytest.raises(FileExistsError):
+            salvage.write_clean(made, tmp_path / NAME)
+    with reader.read(tmp_path / NAME) as clean:
+        assert clean.whole
+    assert sorted(one.name for one in tmp_path.iterdir()) == [NAME, "open"]
+
+
+def test_a_link_in_the_way_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "bad.recovered.mcap.new").symlink_to(tmp_path / "precious")
+    assert run("recover", damaged(tmp_path / "bad.mcap")) == 1
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_a_pipe_is_no_file_and_nobody_waits_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe.mcap")
+    assert run("verify", tmp_path / "pipe.mcap") == 1
+    assert "pipe.mcap: not a file" in capsys.readouterr().err
+
+
+# --- fpvcar log ---
+
+
+def damaged(path: Path) -> Path:
+    """A file with a flipped byte in its second chunk."""
+    data = bytearray(file(5))
+    path.write_bytes(data)
+    with reader.read(path) as made:
+        data[made.chunks[1].at + 100] ^= 1
+    path.write_bytes(data)
+    return path
+
+
+def run(*words: str | Path) -> int:
+    return __main__.main(["log", *map(str, words)])
+
+
+def test_list_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(tmp_path, 7)
+    assert run("list", tmp_path) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 and "2026-11-21 19:31:00 UTC" in lines[0]
+    assert "15 pictures of 37 messages" in lines[0]
+    assert run("info", tmp_path / NAME) == 0
+    said = capsys.readouterr().out
+    assert "Plague, fpvcar 0.1.0, recording Plague-20261121T193100Z, file 1" in said
+    assert "/camera" in said and "closed" in said
+
+
+def test_verify_says_where_and_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(tmp_path, 3)
+    assert run("verify", tmp_path) == 0
+    assert "whole: 3 chunks" in capsys.readouterr().out
+    bad = damaged(tmp_path / "bad.mcap")
+    assert run("verify", tmp_path / NAME, bad) == 1
+    said = capsys.readouterr().out
+    assert "CRC does not hold" in said and f"fpvcar log recover {bad}" in said
+    open_file = tmp_path / "open.mcap"
+    open_file.write_bytes(file(2, closed=False))
+    assert run("verify", open_file) == 1
+    assert "never closed, but nothing is damaged" in capsys.readouterr().out
+
+
+def test_an_index_that_leads_astray_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No CRC of the format covers it, and other people's readers go by it."""
+    data, path = file(5), tmp_path / "astray.mcap"
+    path.write_bytes(data)
+    with reader.read(path) as made:
+        assert list(verify.astray(made)) == []
+        span = made.chunks[2]
+    behind = span.at + span.length
+    for at, words in (
+        (behind + 9 + 6 + 8, "an index that is not of the chunk before it"),
+        (behind + 9, "an index that is not of the chunk before it"),
+        (span.at + 9 + 3, "a chunk's times are not those of its messages"),
+    ):
+        path.write_bytes(flipped(data, at, 4))
+        assert run("verify", path) == 1
+        said = capsys.readouterr().out
+        assert "its indexes lead astray" in said and words in said
+        assert f"fpvcar log recover {path}" in said
+        assert run("recover", path) == 0
+        assert run("verify", tmp_path / "astray.recovered.mcap") == 0
+        (tmp_path / "astray.recovered.mcap").unlink()
+
+
+def test_a_summary_that_is_of_another_file_is_found(tmp_path: Path) -> None:
+    few, many = file(3), file(5)
+    with recording(few) as made:
+        (tmp_path / "few.mcap").write_bytes(few)
+        lines = [body for opcode, body in made.tail if opcode == records.CHUNK_INDEX]
+    with recording(many) as other:
+        other.tail = [(records.CHUNK_INDEX, lines[0]), (records.CHUNK_INDEX, bytes(60))]
+        said = list(verify.astray(other))
+    assert said == [
+        "in the summary: no such chunk at byte 0",
+        "in the summary: 2 of 5 chunks",
+    ]
+
+
+def test_what_is_kept_is_shown_and_let_go(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(tmp_path, 7)
+    kept = tmp_path / (NAME + ".keep")
+    kept.touch()
+    assert run("list", tmp_path) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.endswith("  kept") for line in lines] == [True, False]
+    assert run("release", tmp_path) == 0 and not kept.exists()
+    assert capsys.readouterr().out == f"{tmp_path / NAME}: not kept any more\n"
+    assert run("release", tmp_path / "none.mcap") == 1
+    assert "none.mcap: No such file" in capsys.readouterr().err
+    assert (tmp_path / NAME).exists()
+
+
+def test_recover_writes_a_clean_file_and_replaces_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = damaged(tmp_path / "bad.mcap")
+    assert run("recover", bad) == 0
+    clean = tmp_path / "bad.recovered.mcap"
+    with reader.read(clean) as made, reader.read(bad) as old:
+        assert made.whole and dict(made.counts) == dict(old.counts)
+    assert run("verify", clean) == 0
+    assert run("recover", bad) == 1
+    assert "is there already" in capsys.readouterr().err
+    out = tmp_path / "out"
+    assert run("recover", bad, "--out", out) == 2
+    assert "expected a folder" in capsys.readouterr().err
+    out.mkdir()
+    assert run("recover", bad, "--out", out) == 0
+    assert (out / "bad.recovered.mcap").exists()
+
+
+def test_log_refuses_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "a.png"
+    other.write_bytes(b"\x89PNG\r\n\x1a\n")
+    for what in ("list", "info", "verify", "recover"):
+        assert run(what, other, tmp_path / "none.mcap") == 1
+        said = capsys.readouterr().err
+        assert "a.png: no MCAP" in said and "none.mcap: No such file" in said
+    empty = tmp_path / "empty.mcap"
+    empty.write_bytes(file(1)[:1800])
+    assert run("recover", empty) in (0, 1)
+    assert run("list", tmp_path / "out") == 1
+    (tmp_path / "out").mkdir()
+    capsys.readouterr()
+    assert run("list", tmp_path / "out") == 0
+    assert "no recordings in it" in capsys.readouterr().err
+    with contextlib.suppress(SystemExit):
+        assert run("destroy", other) == 2
+
+
+def test_a_file_of_somebody_else_has_no_car(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "other.mcap"
+    out = path.open("wb")
+    theirs = mcap.writer.Writer(out)
+    theirs.start()
+    theirs.add_message(theirs.register_channel("/x", "json", 0), 1, b"{}", 1)
+    theirs.finish()  # type: ignore[no-untyped-call]
+    out.close()
+    assert run("info", path) == 0
+    said = capsys.readouterr().out
+    assert "not written by fpvcar" in said and "/x" in said
+
+
+def test_many_damages_are_summed_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = bytearray(file(60))
+    path = tmp_path / "worn.mcap"
+    path.write_bytes(data)
+    with reader.read(path) as made:
+        for span in made.chunks[::2]:
+            data[span.at + 100] ^= 1
+    path.write_bytes(data)
+    assert run("verify", path) == 1
+    assert f"and {30 - log.DAMAGE_SHOWN} more places" in capsys.readouterr().out
+
+
+def test_a_car_records_beside_its_codes_or_where_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    assert credentials.recordings_directory("") == tmp_path / "recordings"
+    assert credentials.recordings_directory("~/drives") == Path.home() / "drives"
+    options = supervisor.Options(Path(), (), "127.0.0.1", 1, 1, False, True)
+    said = supervisor.greeting(options, "Plague", "/srv/drives")
+    assert "It records in /srv/drives" in said

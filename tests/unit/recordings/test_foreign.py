@@ -1,0 +1,69 @@
+"""Recordings in other people's programs; e2e/test_recording.py has the bench's."""
+
+from pathlib import Path
+
+import pytest
+
+from fpvcar.recordings import reader, salvage
+from tests.rigs import tapes
+from tests.rigs.recording_foreign import HAS_RERUN, by_javascript, by_mcap, by_rerun
+from tests.rigs.tapes import Drive, Tape
+
+
+def tape() -> Tape:
+    """Some seconds with all that a drive has."""
+    drive = Drive(4)
+    drive.go(3.0)
+    return Tape(
+        [*tapes.pictures(3.0), *tapes.senses(3.0), *tapes.step_messages(drive.steps)],
+        profile=drive.profile,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tape().to(tmp_path_factory.mktemp("foreign") / "whole.mcap")
+
+
+@pytest.fixture(scope="module")
+def recovered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `fpvcar log recover` makes of a damaged one."""
+    folder = tmp_path_factory.mktemp("foreign")
+    bad = tapes.flipped(folder / "bad.mcap", tape().chunks(), 2)
+    with reader.read(bad) as made:
+        salvage.write_clean(made, folder / "clean.mcap")
+    return folder / "clean.mcap"
+
+
+@pytest.mark.parametrize("name", ["whole", "recovered"])
+def test_they_see_what_we_see(name: str, request: pytest.FixtureRequest) -> None:
+    path: Path = request.getfixturevalue(name)
+    with reader.read(path) as made:
+        ours = made.counts
+        seen = {
+            topic: sorted((one.log_ns, len(one.data)) for one in made.messages({topic}))
+            for topic in ours
+        }
+        chunks = len(made.chunks)
+    assert by_mcap(path) == ours
+    theirs = by_javascript(path)
+    for way in ("indexed", "streamed"):
+        assert theirs[way]["topics"] == {
+            topic: {
+                "count": len(found), "bytes": sum(size for _, size in found),
+                "first": str(found[0][0]), "last": str(found[-1][0]),
+            }
+            for topic, found in seen.items()
+        }  # fmt: skip
+    assert theirs["indexed"]["chunks"] == chunks
+    assert theirs["indexed"]["metadata"] == ["fpvcar"]
+    assert theirs["streamed"]["done"] and theirs["streamed"]["schemas"] >= len(ours)
+
+
+@pytest.mark.skipif(not HAS_RERUN, reason="rerun is not built for this machine")
+@pytest.mark.parametrize("name", ["whole", "recovered"])
+def test_rerun_sees_it_too(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    path: Path = request.getfixturevalue(name)
+    assert by_rerun(path, tmp_path) == by_mcap(path)

@@ -1,0 +1,80 @@
+"""A day's files: more of them than a process may open."""
+
+import itertools
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar import __main__
+from tests.rigs import tapes
+from tests.rigs.tapes import BEGAN_NS, SECOND_NS, Drive, Said, Tape
+
+FILES, ROOM = 40, 12
+"""So many files, and so few descriptors that are left."""
+STEP_S = 1.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A drive in files of a second, the last of which was never closed."""
+    made = tmp_path_factory.mktemp("day")
+    drive = Drive(11)
+    drive.go(FILES * STEP_S)
+    shares: list[list[Said]] = [[] for _ in range(FILES)]
+    for one in tapes.step_messages(drive.steps):
+        at = int((one.log_ns - BEGAN_NS) / SECOND_NS / STEP_S)
+        shares[min(at, FILES - 1)].append(one)
+    sent = 0
+    for number, share in enumerate(shares):
+        start_ns = BEGAN_NS + round(number * STEP_S * SECOND_NS)
+        film = list(tapes.pictures(0.3, start_ns))
+        tape = Tape(
+            [*share, *film], number + 1, drive.profile, number < FILES - 1,
+            sequence_from=sent,
+        )  # fmt: skip
+        sent += max(len(share), len(film))
+        tape.to(made / f"Plague-20251121T200000Z-{number + 1:04d}.mcap")
+    return made
+
+
+@pytest.fixture
+def few_descriptors() -> Iterator[None]:
+    """No more than a few files can be open at once."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = {int(name) for name in os.listdir("/proc/self/fd")}
+    left = itertools.islice((n for n in itertools.count() if n not in taken), ROOM)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(left) + 1, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("log", "list"), ("log", "info"), ("replay",), ("export", "--csv", "OUT"),
+        ("export", "--mp4", "OUT"),
+    ],
+)  # fmt: skip
+def test_they_are_opened_one_after_the_other(
+    folder: Path, tmp_path: Path, few_descriptors: None,
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...],
+) -> None:  # fmt: skip
+    given = [str(tmp_path / "out") if one == "OUT" else one for one in words]
+    assert __main__.main([*given, str(folder)]) == 0
+    said = capsys.readouterr()
+    if words == ("replay",):
+        assert "all as recorded" in said.out
+        assert said.out.count("steps in") == 1, "one drive, not forty"
+    if words[0] != "log":
+        assert said.err.count("never closed") == 1, "said where it comes"
+
+
+def test_every_file_is_verified(
+    folder: Path, few_descriptors: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert __main__.main(["log", "verify", str(folder)]) == 1
+    said = capsys.readouterr().out
+    assert said.count("every CRC holds") == FILES - 1 and "never closed" in said

@@ -1,0 +1,197 @@
+"""What a recording says comes back as it was, by our hands and by others'."""
+
+import io
+import math
+from typing import Any
+
+import pytest
+from foxglove_schemas_protobuf.CompressedVideo_pb2 import CompressedVideo
+from foxglove_schemas_protobuf.Log_pb2 import Log
+from hypothesis import given
+from hypothesis import strategies as st
+from mcap.reader import make_reader
+from mcap.stream_reader import StreamReader
+from mcap_protobuf.decoder import DecoderFactory
+from mcap_protobuf.schema import build_file_descriptor_set
+
+from fpvcar.drive import gate, guard, mixing
+from fpvcar.mcap import protobuf
+from fpvcar.recordings import messages
+from fpvcar.recordings.messages import FormatError
+from fpvcar.wire import down
+from tests.rigs.recording import KEY, PROFILE, TOPICS, about, file, step
+
+TIMES = st.integers(0, 2**62)
+REAL = st.floats(allow_nan=False, allow_infinity=False)
+CAUSES = st.sampled_from(gate.Cause)
+HOLDS = st.none() | st.builds(gate.Hold, CAUSES, st.text(max_size=9))
+LATCHES = st.builds(gate.Latches, st.none() | CAUSES, HOLDS)
+RANGES = st.builds(
+    down.Range, st.text(max_size=5), REAL, st.none() | REAL, st.none() | REAL
+)
+STEPS = st.builds(
+    messages.Step,
+    now_ns=TIMES, limit=REAL, latches=LATCHES, throttle=REAL, steer=REAL,
+    slew=st.builds(mixing.Slew, REAL, REAL, REAL), reason=st.just("driving"),
+    after=LATCHES, duties=st.tuples(REAL, REAL),
+    wish=st.none() | st.builds(messages.Wish, REAL, REAL, st.none() | REAL),
+    picture_age_s=st.none() | REAL, fault=st.none() | CAUSES, volts=st.none() | REAL,
+    free=st.builds(guard.Free, REAL, REAL),
+    ranges=st.lists(RANGES, max_size=3).map(tuple),
+)  # fmt: skip
+
+
+@given(STEPS)
+def test_a_step_comes_back_bit_for_bit(one: messages.Step) -> None:
+    back = messages.decode(messages.STEP, messages.encode(one))
+    assert back == one
+    assert repr(back) == repr(one), "-0.0 too"
+
+
+@given(TIMES, st.binary(max_size=300), st.text(max_size=9))
+def test_video_is_what_protobuf_makes_of_it(when: int, unit: bytes, frame: str) -> None:
+    theirs = CompressedVideo(frame_id=frame, data=unit, format="h264")
+    theirs.timestamp.seconds, theirs.timestamp.nanos = divmod(when, 10**9)
+    picture = messages.Picture(when, unit, "h264", frame)
+    ours = messages.encode(picture)
+    parsed = CompressedVideo.FromString(ours)
+    assert parsed == theirs
+    if unit:  # an empty field they leave out
+        assert ours == theirs.SerializeToString(deterministic=True)
+    assert messages.decode(messages.CAMERA, theirs.SerializeToString()) == picture
+
+
+@given(TIMES, st.integers(0, 5), st.text(max_size=40), st.text(max_size=9))
+def test_a_log_line_is_what_protobuf_makes_of_it(
+    when: int, level: int, text: str, name: str
+) -> None:
+    theirs = Log(level=level, message=text, name=name)  # type: ignore[arg-type]
+    theirs.timestamp.seconds, theirs.timestamp.nanos = divmod(when, 10**9)
+    theirs.line = 7  # a field that we do not read
+    event = messages.Event(when, level, text, name)
+    assert Log.FromString(messages.encode(event)).message == text
+    assert messages.decode(messages.EVENT, theirs.SerializeToString()) == event
+    theirs.line = 0
+    assert messages.encode(event) == theirs.SerializeToString(deterministic=True)
+
+
+def test_the_schemas_are_foxgloves_own() -> None:
+    by_name = {one.name: one for one in TOPICS}
+    for topic, kind in ((messages.CAMERA, CompressedVideo), (messages.EVENT, Log)):
+        theirs = build_file_descriptor_set(kind)
+        ours = type(theirs).FromString(by_name[topic].schema_data)
+        assert {one.name: one for one in ours.file} == {
+            one.name: one for one in theirs.file
+        }
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        messages.WishIn(7, 12.5, 0.1, -0.3, "Zoë", "stale"),
+        messages.Turn(None, "Ann gave the wheel away"),
+        messages.Lights(True, False, True),
+        messages.Buttons(("red", "blue"), "turn", 3, 1, 7),
+        messages.Health(
+            "ok", "ok", "no battery sensor", 2, {"celsius": 48.5}, ("hot",)
+        ),
+        messages.Latency("Ann", True, "webcodecs", 12.5, None, 29.9, 3),
+        down.Battery(7.4, 1.25, 0.6, False),
+    ],
+)
+def test_every_other_message_comes_back(message: Any) -> None:
+    topics: dict[Any, str] = {
+        messages.WishIn: messages.WISH, messages.Turn: messages.DRIVER,
+        messages.Lights: messages.LIGHTS, messages.Health: messages.HEALTH,
+        messages.Latency: messages.LATENCY, messages.Buttons: messages.BUTTONS,
+        down.Battery: messages.BATTERY,
+    }  # fmt: skip
+    topic = topics[type(message)]
+    assert messages.decode(topic, messages.encode(message)) == message
+
+
+def test_the_profile_of_then_is_a_profile() -> None:
+    back = messages.decode(messages.ABOUT, messages.encode(about()))
+    assert isinstance(back, messages.About) and back.parsed() == PROFILE
+    assert (back.car, back.segment, back.utc_offset_ns) == ("Plague", 1, 17)
+
+
+def test_a_wish_that_is_never_fresh_comes_back_so() -> None:
+    let_go = gate.Wish(0.0, 0.0, -math.inf)
+    recorded = step(wish=messages.wish_of(let_go))
+    back = messages.decode(messages.STEP, messages.encode(recorded))
+    assert isinstance(back, messages.Step) and back.wished() == let_go
+    assert step(wish=None).wished() is None and messages.wish_of(None) is None
+    fresh = gate.Wish(0.5, -0.25, 4.97)
+    assert step(wish=messages.wish_of(fresh)).wished() == fresh
+
+
+def test_a_step_hands_the_gate_what_it_had() -> None:
+    one = step(fault=gate.Cause.PINS, free=guard.Free(0.5, 1.0))
+    assert one.world() == gate.World(0.0123, gate.Cause.PINS, 1.0, guard.Free(0.5, 1.0))
+    assert one.decision() == (0.5, -0.25, "driving", gate.Latches(None, None))
+
+
+@pytest.mark.parametrize(
+    ("topic", "data", "words"),
+    [
+        ("/weather", b"{}", "unknown topic"),
+        ("/wish", b"{", "/wish"),
+        ("/wish", b'{"seq":"one"}', "/wish"),
+        ("/range/front", b"\xff", "/range/front"),
+        ("/camera", b"\x0a", "number cut"),
+        ("/camera", b"\x0a\x05", "5 bytes, 0 left"),
+        ("/camera", b"\x00\x00", "field 0"),
+        ("/camera", b"\x0b", "wire type 3"),
+        ("/camera", b"\x18\x01", "number where a picture"),
+        ("/camera", b"\x08\x01", "number where a timestamp"),
+        ("/camera", b"\x0a\x04\x0a\x02ab", "bytes where a number"),
+        ("/camera", b"\x22\x01\xff", "not UTF-8"),
+        ("/camera", b"\x20\x01", "number where text"),
+        ("/camera", b"\x08" + b"\x80" * 11, "more than 10 bytes"),
+        ("/event", b"\x12\x01a", "bytes where a level"),
+        ("/mark", b"\x0a\x0b\x08" + b"\xff" * 9 + b"\x01", "expected 1970 to 2262"),
+    ],
+)
+def test_what_is_no_message_is_refused_in_words(
+    topic: str, data: bytes, words: str
+) -> None:
+    with pytest.raises(FormatError, match=words):
+        messages.decode(topic, data)
+
+
+def test_fixed_fields_are_stepped_over() -> None:
+    data = b"\x39" + bytes(8) + b"\x3d" + bytes(4) + b"\x22\x04h264"
+    assert list(protobuf.fields(data))[-1] == (4, b"h264")
+    assert messages.decode(messages.CAMERA, data) == messages.Picture(
+        0, b"", "h264", ""
+    )
+
+
+def test_schemas_have_an_object_at_their_root() -> None:
+    for topic in TOPICS:
+        if topic.coding == "json":
+            assert b'"type":"object"' in topic.schema_data.partition(b"properties")[0]
+
+
+def test_foreign_readers_open_it() -> None:
+    data = file(chunks=12)
+    reader = make_reader(
+        io.BytesIO(data), validate_crcs=True, decoder_factories=[DecoderFactory()]
+    )
+    summary = reader.get_summary()
+    assert summary is not None and summary.statistics is not None
+    assert summary.statistics.chunk_count == len(summary.chunk_indexes) == 12
+    decoded = list(reader.iter_decoded_messages(topics=[messages.CAMERA]))
+    assert len(decoded) == 36
+    _, channel, message, video = decoded[0]
+    assert channel.topic == "/camera" and message.log_time > 0
+    assert video.format == "h264" and video.data.startswith(KEY)
+    assert video.timestamp.ToNanoseconds() == message.log_time - 1000
+    everything = list(reader.iter_messages(log_time_order=False))
+    assert len(everything) == summary.statistics.message_count == 12 * 7 + 4
+    records = list(StreamReader(io.BytesIO(data), validate_crcs=True).records)
+    assert sum(type(one).__name__ == "Message" for one in records) == len(everything)
+    metadata = list(reader.iter_metadata())
+    assert [one.name for one in metadata] == [messages.METADATA]
+    assert metadata[0].metadata["car"] == "Plague"

@@ -1,0 +1,280 @@
+"""Recorded steps run again: bit for bit, or it says where not."""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from fpvcar import __main__ as command_line
+from fpvcar.drive.gate import Cause, Hold, Latches
+from fpvcar.drive.guard import Free
+from fpvcar.drive.mixing import Slew
+from fpvcar.recordings import replay
+from fpvcar.recordings.messages import Step, Wish
+from fpvcar.recordings.replay import Hole, Verdict, reachable, same
+from tests.rigs import tapes
+from tests.rigs.tapes import Drive, Said, Tape
+
+
+def again(drive: Drive, steps: Sequence[Step] | None = None) -> Verdict:
+    """The drive's steps, or these, run again."""
+    return replay.run(drive.profile, drive.steps if steps is None else steps)
+
+
+@pytest.mark.parametrize(
+    ("seed", "guard"), [(0, "limit"), (1, "limit"), (2, "warn"), (3, "off")]
+)
+def test_a_drive_comes_out_as_it_was_recorded(seed: int, guard: str) -> None:
+    drive = Drive(seed, guard)
+    steps = drive.go(20.0)
+    verdict = again(drive)
+    assert verdict.differences == [] and verdict.differing == 0 and verdict.holes == []
+    assert verdict.steps == len(steps) > 500
+
+
+def test_the_drives_are_worth_it() -> None:
+    """All that can happen does: else the test above proves little."""
+    steps = [step for seed in range(4) for step in Drive(seed).go(20.0)]
+    assert {step.reason for step in steps} >= {
+        "driving", "guarded", "neutral", "nobody", "stopped",
+    }  # fmt: skip
+    held = {step.after.hold.cause for step in steps if step.after.hold}
+    assert held >= {Cause.ESTOP, Cause.ESTOP_GROWN_UP, Cause.PINS}
+    assert {step.after.arm for step in steps} >= {
+        Cause.BLIND, Cause.HANDOVER, Cause.SILENCE, None,
+    }  # fmt: skip
+    assert {step.guard_mode for step in steps} == {"off", "warn", "limit"}
+    assert any(0.0 < step.free.ahead < 1.0 for step in steps)
+    assert any(step.wish and step.wish.received_s is None for step in steps)
+
+
+@functools.cache
+def driven_once() -> Drive:
+    """Twenty seconds; its steps are to be copied."""
+    drive = Drive(7)
+    drive.go(20.0)
+    return drive
+
+
+def up(value: float) -> float:
+    """The next number above: one bit."""
+    return math.nextafter(value, math.inf)
+
+
+CHANGES: dict[str, Callable[[Step], dict[str, Any]]] = {
+    "throttle": lambda step: {"throttle": up(step.throttle)},
+    "steer": lambda step: {"steer": up(step.steer)},
+    "reason": lambda step: {"reason": "neutral"},
+    "duties": lambda step: {"duties": (step.duties[0], up(step.duties[1]))},
+    "latches after": lambda step: {"after": Latches(Cause.BLIND)},
+    "latches": lambda step: {"latches": Latches(Cause.PINS)},
+    "slew": lambda step: {"slew": step.slew._replace(drive=up(step.slew.drive))},
+    "free": lambda step: {"free": Free(up(step.free.ahead), step.free.back)},
+}
+
+
+def driven(steps: Sequence[Step]) -> int:
+    """A step in the midst of driving forward, after many others."""
+    return next(
+        number
+        for number, step in enumerate(steps)
+        if number > 300 and step.throttle > 0.4 and step.guard_mode == "limit"
+    )
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_one_bit_is_found_where_it_is(what: str) -> None:
+    drive = driven_once()
+    steps = list(drive.steps)
+    at = driven(steps)
+    steps[at] = structs.replace(steps[at], **CHANGES[what](steps[at]))
+    verdict = again(drive, steps)
+    assert verdict.differing >= 1
+    first = verdict.differences[0]
+    assert (first.step, first.what) == (steps[at], what)
+    assert {one.step for one in verdict.differences} == {steps[at]}, "and nowhere else"
+    assert verdict.holes == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda step: {"wish": Wish(step.wish.throttle, up(step.wish.steer), 1e9)},
+        lambda step: {"limit": step.limit / 2},
+        lambda step: {"volts": 9.9},
+        lambda step: {"picture_age_s": 1.0},
+        lambda step: {"fault": Cause.PINS},
+        lambda step: {"now_ns": step.now_ns + 1_000_000_000},
+        lambda step: {"guard_mode": "off", "free": Free(0.1, 0.1)},
+    ],
+)
+def test_another_input_gives_another_output(
+    change: Callable[[Step], dict[str, Any]],
+) -> None:
+    drive = driven_once()
+    steps = list(drive.steps)
+    at = driven(steps)
+    steps[at] = structs.replace(steps[at], **change(steps[at]))
+    verdict = again(drive, steps)
+    assert verdict.differing and verdict.differences[0].step.now_ns == steps[at].now_ns
+
+
+def test_a_hole_is_said_and_it_goes_on_behind_it() -> None:
+    drive = Drive(3)
+    steps = drive.go(20.0)
+    verdict = again(drive, [*steps[:200], *steps[300:]])
+    assert verdict.differing == 0 and verdict.steps == len(steps) - 100
+    assert verdict.holes == [Hole(steps[199].now_ns / 1e9, steps[299].now_ns / 1e9)]
+
+
+@pytest.mark.parametrize("start", [1, 50, 333])
+def test_a_recording_may_begin_in_the_middle(start: int) -> None:
+    """What the guard had seen before is not known: it has to see enough first."""
+    drive = Drive(5)
+    steps = drive.go(20.0)
+    verdict = again(drive, steps[start:])
+    assert verdict.differing == 0 and verdict.holes == []
+
+
+class Rearless(Drive):
+    """Nobody ever heard its rear sensor."""
+
+    def _walls_of(self, name: str, now_s: float) -> tuple[float | None, float, str]:
+        told = super()._walls_of(name, now_s)
+        return (None, 99.0, "does not answer") if name == "rear" else told
+
+
+def test_what_one_way_cannot_be_checked_is_counted_and_the_other_way_is() -> None:
+    drive = Rearless(7)
+    steps = drive.go(20.0)
+    assert again(drive).unsure == 0, "from the very first step all is known"
+    limited = [step for step in steps[1:] if step.guard_mode == "limit"]
+    verdict = again(drive, steps[1:])
+    assert verdict.differing == 0
+    assert verdict.unsure == verdict.unsure_by["rear"] == len(limited)
+    assert 0 < verdict.unsure_by["front"] < len(limited) / 3
+    assert verdict.unsure_by["side"] == 0, "it looks neither way"
+    at = driven(steps)
+    ahead, back = steps[at].free
+    steps[at] = structs.replace(steps[at], free=Free(up(ahead), back))
+    first = again(drive, steps[1:]).differences[0]
+    assert (first.step, first.what) == (steps[at], "free")
+
+
+def test_a_guard_that_lies_is_found_soon_after_a_hole() -> None:
+    drive = driven_once()
+    steps = list(drive.steps)
+    at = driven(steps)
+    steps[at] = structs.replace(steps[at], free=Free(0.0123, 0.0456))
+    verdict = again(drive, steps[at - 100 :])
+    assert verdict.differing and verdict.differences[0].step == steps[at]
+
+
+def test_bit_for_bit() -> None:
+    assert same(1.5, 1.5) and not same(0.0, -0.0) and not same(0.1 + 0.2, 0.3)
+    assert same((0.0, 1.0), (0.0, 1.0)) and not same((0.0,), (-0.0,))
+    assert same(Slew(0.0, 0.1, 2.0), Slew(0.0, 0.1, 2.0))
+
+
+def test_what_can_have_happened_between_two_steps() -> None:
+    estop, by_mum = Hold(Cause.ESTOP, "Bob"), Hold(Cause.ESTOP_GROWN_UP, "Mum")
+    armed = Latches(None)
+    assert reachable(armed, armed)
+    assert reachable(armed, Latches(Cause.HANDOVER))
+    assert reachable(armed, Latches(Cause.SILENCE))
+    assert not reachable(armed, Latches(Cause.BLIND))
+    assert not reachable(Latches(Cause.BLIND), Latches(Cause.SILENCE))
+    assert reachable(armed, Latches(None, estop))
+    assert reachable(Latches(None, estop), Latches(None, by_mum))
+    assert not reachable(Latches(None, by_mum), Latches(None, estop))
+    assert reachable(Latches(None, by_mum), Latches(Cause.HANDOVER))
+    assert not reachable(Latches(None, estop), armed), "resume waits for a neutral"
+
+
+# --- the command ---
+
+
+def recorded(drive: Drive, path: Path, steps: Sequence[Step] | None = None) -> Tape:
+    """A tape of a drive; `path` is where it is written to."""
+    messages: list[Said] = list(tapes.step_messages(steps or drive.steps))
+    tape = Tape(messages, profile=drive.profile)
+    tape.to(path)
+    return tape
+
+
+def test_the_command_says_that_all_is_as_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drive = Drive(1)
+    steps = drive.go(12.0)
+    half = len(steps) // 2
+    recorded(drive, tmp_path / "one.mcap", steps[:half])
+    recorded(drive, tmp_path / "two.mcap", steps[half:])
+    files = [str(tmp_path / name) for name in ("two.mcap", "one.mcap")]
+    assert command_line.main(["replay", *files]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(f"one.mcap to two.mcap: {len(steps):,} steps in 0:1")
+    assert "all as recorded" in said.out and said.err == ""
+    assert "not run again" not in said.out
+
+
+def test_the_command_says_what_it_could_not_run_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drive = Rearless(1)
+    steps = drive.go(12.0)[1:]
+    recorded(drive, tmp_path / "one.mcap", steps)
+    assert command_line.main(["replay", str(tmp_path / "one.mcap")]) == 0
+    count = sum(step.guard_mode == "limit" for step in steps)
+    assert (
+        f"  but the guard was not run again in {count:,} of the steps, too little is "
+        "known of what was seen by: front, rear\n"
+    ) in capsys.readouterr().out
+
+
+def test_the_command_says_where_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drive = driven_once()
+    steps = list(drive.steps)
+    at = driven(steps)
+    duties = (steps[at].duties[0], up(steps[at].duties[1]))
+    steps[at] = structs.replace(steps[at], duties=duties)
+    recorded(drive, tmp_path / "one.mcap", steps)
+    assert command_line.main(["replay", "--check", str(tmp_path / "one.mcap")]) == 1
+    said = capsys.readouterr().out
+    assert "1 DIFFERENCES" in said and " duties" in said
+    assert f"recorded  {duties}" in said
+    seconds = (steps[at].now_ns - 100_000_000_000) // 1_000_000_000
+    assert f"2025-11-21T20:00:{seconds:02d}." in said
+
+
+def test_a_damaged_chunk_is_said_and_the_rest_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drive = Drive(2)
+    drive.go(12.0)
+    tape = recorded(drive, tmp_path / "one.mcap")
+    path = tapes.flipped(tmp_path / "one.mcap", tape.chunks(), 5)
+    assert command_line.main(["replay", str(path)]) == 0
+    said = capsys.readouterr()
+    assert "bytes are missing" in said.err
+    assert said.out.count("steps are missing from") == 1
+    assert "all as recorded" in said.out
+
+
+def test_what_cannot_be_run_again_is_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "letter").write_text("Dear reader")
+    assert command_line.main(["replay", str(tmp_path / "letter")]) == 1
+    assert "letter" in capsys.readouterr().err
+    Tape(list(tapes.senses(1.0))).to(tmp_path / "blind.mcap")
+    assert command_line.main(["replay", str(tmp_path / "blind.mcap")]) == 1
+    assert "no run of the gate" in capsys.readouterr().out
+    assert command_line.main(["replay", str(tmp_path / "none.mcap")]) == 1
+    assert "none.mcap" in capsys.readouterr().err

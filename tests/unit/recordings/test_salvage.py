@@ -1,0 +1,346 @@
+"""What a run before left open is sealed where it stands, and disturbs nobody."""
+
+import contextlib
+import io
+import random
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcap.reader import make_reader
+
+from fpvcar.mcap import parsing, records
+from fpvcar.mcap.chunks import BytesSource
+from fpvcar.mcap.tail import tail_of
+from fpvcar.mcap.walk import Walk
+from fpvcar.recordings import messages, recover, salvage
+from fpvcar.recordings.reader import Recording
+from fpvcar.recordings.recover import Ending
+from fpvcar.recordings.salvage import AGAIN_MOST, SLICE_NS, Salvager
+from tests.rigs.recording import CATALOGUE, UTC_NS, file, recording, second, small_files
+
+NAME = "Plague-20261121T193100Z-0001.mcap"
+CHUNKS = 6
+WHOLE, OPEN = file(CHUNKS), file(CHUNKS, closed=False)
+SPANS = recording(OPEN).chunks
+MS = 1_000_000
+
+
+def ended(data: bytes) -> bytes:
+    """The file, closed where it stands."""
+    ending = Ending()
+    for one in Walk(BytesSource(data), len(data)).steps():
+        ending.note(one)
+    return data[: ending.cut] + ending.appended()
+
+
+def flipped(data: bytes, *places: int) -> bytes:
+    out = bytearray(data)
+    for at in places:
+        out[at] ^= 0x10
+    return bytes(out)
+
+
+def messages_of(data: bytes) -> list[tuple[int, bytes]]:
+    return [(one.log_ns, one.data) for one in recording(data).messages()]
+
+
+def as_others_read(data: bytes) -> list[tuple[int, bytes]]:
+    """By the indexes, as a foreign reader does; in the order of the file."""
+    found = make_reader(io.BytesIO(data), validate_crcs=True).iter_messages(
+        log_time_order=False
+    )
+    return [(one.log_time, one.data) for _, _, one in found]
+
+
+# --- the bytes ---
+
+
+@pytest.mark.parametrize("chunks", [1, 4, 12])
+def test_it_becomes_what_closing_it_would_have_made(chunks: int) -> None:
+    assert ended(file(chunks, closed=False)) == file(chunks)
+
+
+def test_wherever_it_was_cut_all_whole_chunks_are_in_it() -> None:
+    for number, span in enumerate(SPANS[1:], 1):
+        behind = SPANS[number + 1].at if span != SPANS[-1] else len(OPEN)
+        for at in (span.at, span.at + 1, span.at + 9, span.at + 300):
+            assert ended(OPEN[:at]) == file(number), "a torn chunk"
+        end = span.at + span.length
+        for at in range(end, behind, 29):
+            assert ended(OPEN[:at]) == file(number + 1), "its indexes are torn"
+
+
+def test_power_that_goes_again_meanwhile_changes_nothing() -> None:
+    for data in (file(2, closed=False), OPEN[: SPANS[2].at + 500]):
+        done, kept = ended(data), messages_of(data)
+        begin = done.index(records.data_end(), recording(data).chunks[-1].at)
+        for size in range(begin, len(done), 211):
+            assert ended(done[:size]) == done
+            sized = ended(done[:size] + bytes(len(done) - size))
+            assert recording(sized).closed and messages_of(sized) == kept, "no data yet"
+
+
+def test_a_small_file_is_sealed_wherever_it_was_cut() -> None:
+    whole = small_files()[1]
+    for size in range(len(whole) // 2, len(whole), 13):
+        done = recording(ended(whole[:size]))
+        assert done.whole
+        assert list(done.messages()) == list(recording(whole[:size]).messages())
+
+
+def test_a_chunk_that_does_not_hold_costs_no_other() -> None:
+    for number in (0, 2, CHUNKS - 1):
+        bad = flipped(OPEN, SPANS[number].at + 200)
+        done = ended(bad)
+        assert done.startswith(bad), "another reading may find it good: it stays"
+        made = recording(done)
+        assert made.closed and len(made.damage) == 1 and made.about is not None
+        assert list(made.messages()) == list(recording(bad).messages())
+        assert as_others_read(done) == messages_of(bad)
+
+
+def test_indexes_that_do_not_hold_are_none() -> None:
+    end = SPANS[2].at + SPANS[2].length
+    for places in ((end + 20,), (end + 9,), (SPANS[3].at - 3,)):
+        bad = flipped(OPEN, *places)
+        done = ended(bad)
+        assert done.startswith(bad)
+        assert recording(done).closed and messages_of(done) == messages_of(WHOLE)
+        assert as_others_read(done) == messages_of(WHOLE)
+
+
+def test_what_is_between_chunks_stays_and_is_passed() -> None:
+    front, at = OPEN[: SPANS[1].at], SPANS[1].at
+    other = records.metadata("somebody's", {"a": "b"})
+    private = records.record(0x0F, bytes(4))  # says that the data end here
+    schemas = CATALOGUE.schemas + CATALOGUE.channels
+    bare = records.chunk_head(0, 0, schemas) + schemas
+    for between in (other, private, bare):
+        done = ended(front + between + OPEN[at:])
+        assert recording(done).closed
+        assert messages_of(done) == messages_of(WHOLE) == as_others_read(done)
+
+
+def test_without_its_channels_nothing_is_readable() -> None:
+    for bad, readable in (((0,), True), ((0, 1), False)):
+        ending = Ending()
+        data = flipped(OPEN, *(SPANS[one].at + 200 for one in bad))
+        for one in Walk(BytesSource(data), len(data)).steps():
+            ending.note(one)
+        assert ending.readable is readable and ending.chunks == CHUNKS - len(bad)
+
+
+def worn(data: bytes, dice: random.Random) -> bytes:
+    """What time and power cuts make of it."""
+    out = bytearray(data)
+    for _ in range(dice.randrange(4)):
+        at = dice.randrange(len(out))
+        match dice.randrange(4):
+            case 0:
+                out[at] ^= 1 << dice.randrange(8)
+            case 1:
+                del out[max(at, len(out) // 2) :]
+            case 2:
+                out[at:at] = dice.randbytes(dice.randrange(40))
+            case _:
+                out += bytes(dice.randrange(50))
+    return bytes(out)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whatever_happened_to_it_what_can_be_read_can_be_read_then(seed: int) -> None:
+    dice, sealed = random.Random(seed), 0
+    for _ in range(40):
+        data = worn(dice.choice(small_files()[1:]), dice)
+        ending = Ending()
+        for one in Walk(BytesSource(data), len(data)).steps():
+            ending.note(one)
+        if tail_of(BytesSource(data)) is None and ending.chunks and ending.readable:
+            sealed += 1
+            done = recording(data[: ending.cut] + ending.appended())
+            assert done.closed
+            assert list(done.messages()) == list(recording(data).messages())
+    assert sealed > 20
+
+
+class Failing(BytesSource):
+    """A card that reads a chunk well once, and then no more."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        super().__init__(data)
+        self.bad = (at, flipped(data, at + 200))
+        self.good = True
+
+    def read(self, at: int, size: int) -> bytes:
+        if at == self.bad[0] and not self.good:
+            return self.bad[1][at : at + size]
+        return super().read(at, size)
+
+
+def test_a_chunk_that_turns_bad_is_left_out_of_a_copy() -> None:
+    source = Failing(OPEN, SPANS[2].at)
+    made = Recording(source)
+    source.good = False
+    clean = recording(b"".join(recover.rewritten(made)))
+    assert clean.whole and len(clean.chunks) == CHUNKS - 1
+    assert list(clean.messages()) == list(made.messages())
+
+
+# --- the files ---
+
+
+@pytest.fixture
+def part(tmp_path: Path) -> Path:
+    path = tmp_path / (NAME + ".part")
+    path.write_bytes(OPEN)
+    path.chmod(0o600)
+    return path
+
+
+def seal(part: Path) -> int:
+    """How many steps it takes."""
+    return sum(1 for _ in salvage.salvage(part.parent, part.name))
+
+
+def test_a_file_is_sealed_where_it_stands(part: Path) -> None:
+    place = part.stat().st_ino
+    with part.open("ab") as torn:
+        torn.write(OPEN[SPANS[-1].at : -50])
+    assert seal(part) > CHUNKS, "a little at each step"
+    sealed = part.with_name(NAME)
+    assert [one.name for one in part.parent.iterdir()] == [NAME]
+    assert sealed.stat().st_ino == place, "no minute is copied"
+    assert stat.S_IMODE(sealed.stat().st_mode) == 0o600
+    assert sealed.read_bytes()[: len(OPEN)] == OPEN
+    assert recording(sealed.read_bytes()).whole
+
+
+def test_power_may_go_at_every_step(part: Path) -> None:
+    steps = salvage.salvage(part.parent, part.name)
+    for _ in steps:
+        left = part.read_bytes() if part.exists() else b""
+        assert left in (OPEN, WHOLE)
+    assert part.with_name(NAME).read_bytes() == WHOLE
+
+
+def test_one_that_was_closed_but_not_named_gets_its_name(part: Path) -> None:
+    part.write_bytes(WHOLE)
+    before = part.stat().st_mtime_ns
+    seal(part)
+    sealed = part.with_name(NAME)
+    assert sealed.read_bytes() == WHOLE and sealed.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    "data", [b"", OPEN[:200], OPEN[: SPANS[0].at], OPEN[: SPANS[0].at + 900]],
+    ids=["empty", "torn head", "head", "torn chunk"],
+)  # fmt: skip
+def test_without_so_much_as_a_chunk_it_goes(part: Path, data: bytes) -> None:
+    part.write_bytes(data)
+    seal(part)
+    assert list(part.parent.iterdir()) == []
+
+
+ONE = file(1, closed=False)
+NO_CHANNELS = flipped(OPEN, SPANS[0].at + 200, SPANS[1].at + 200)
+
+
+@pytest.mark.parametrize(
+    "data", [b"something else", bytes(4096), flipped(ONE, SPANS[0].at + 200),
+             NO_CHANNELS],
+    ids=["strange", "zeros", "one bad chunk", "no channels"],
+)  # fmt: skip
+def test_what_may_hold_a_chunk_stays_as_it_is(part: Path, data: bytes) -> None:
+    part.write_bytes(data)
+    with pytest.raises(OSError, match="nothing in it can be read"):
+        seal(part)
+    assert part.read_bytes() == data
+    assert [one.name for one in part.parent.iterdir()] == [part.name]
+
+
+@pytest.mark.parametrize("data", [OPEN, WHOLE])
+def test_no_file_is_replaced(part: Path, data: bytes) -> None:
+    part.write_bytes(data)
+    part.with_name(NAME).write_text("somebody's")
+    with pytest.raises(FileExistsError):
+        seal(part)
+    assert part.read_bytes() == data
+    assert part.with_name(NAME).read_text() == "somebody's"
+
+
+# --- a moment at a time ---
+
+
+class Work:
+    """A seal that costs 30 ms a step, on a clock of its own."""
+
+    def __init__(self, steps: int, fault: Exception | None = None) -> None:
+        self.now_ns, self.steps, self.fault = 0, steps, fault
+        self.begun: list[str] = []
+        self.ended: list[str] = []
+
+    def __call__(self, name: str) -> Iterator[None]:
+        self.begun.append(name)
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.ended.append, name)
+            for _ in range(self.steps):
+                self.now_ns += 30 * MS
+                yield
+            if self.fault is not None and name == "bad":
+                raise self.fault
+
+
+def salvager(work: Work) -> Salvager:
+    return Salvager(work, lambda: work.now_ns)
+
+
+def test_it_takes_a_moment_and_goes_on_at_the_next_turn() -> None:
+    work, names = Work(10), ["a", "b"]
+    one, turns = salvager(work), 0
+    while work.ended != ["a", "b"]:
+        before = work.now_ns
+        one.some(names)
+        assert work.now_ns - before <= SLICE_NS + 30 * MS
+        turns += 1
+    assert turns >= 5 and names == [] and work.begun == ["a", "b"]
+    one.some(names)
+
+
+@pytest.mark.parametrize(
+    "fault", [OSError("no"), parsing.Damaged("no"), MemoryError(), KeyError(7)]
+)
+def test_whatever_is_in_a_leftover_stops_nobody(
+    fault: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    work = Work(1, fault)
+    one = salvager(work)
+    for names in (["bad", "good"], ["bad", "good"], ["bad", "new"]):
+        one.some(names)
+        assert names == []
+    assert work.begun == ["bad", "good", "new"], "none twice in a run"
+    assert caplog.text.count("bad: left as it is") == 1
+
+
+def test_what_is_dropped_is_closed_and_begun_anew_a_few_times() -> None:
+    work = Work(10)
+    one = salvager(work)
+    for tries in range(1, 2 + AGAIN_MOST):
+        one.some(["a"])
+        assert work.ended == ["a"] * (tries - 1)
+        one.drop()
+        assert work.ended == ["a"] * tries
+    one.some(["a", "b"])
+    assert work.begun == [*["a"] * (1 + AGAIN_MOST), "b"]
+    one.drop()
+    one.drop()
+    one.some(["b"])
+    assert work.begun[-2:] == ["b", "b"], "each has its own tries"
+
+
+def test_the_rig_is_what_a_run_would_leave() -> None:
+    """No file of the rig is closed by accident."""
+    assert tail_of(BytesSource(OPEN)) is None and tail_of(BytesSource(WHOLE))
+    assert recording(OPEN).counts[messages.CAMERA] == 3 * CHUNKS
+    assert second(UTC_NS)[0].key

@@ -1,0 +1,187 @@
+"""Files that somebody else made, or nobody would: read, glanced at, recovered."""
+
+import importlib
+import io
+import struct
+from pathlib import Path
+
+import pytest
+from mcap.reader import make_reader
+from mcap.writer import CompressionType
+from mcap.writer import Writer as TheirWriter
+
+from fpvcar.mcap import records, walk
+from fpvcar.recordings import messages, reader, recover, verify
+from fpvcar.recordings.overview import glance
+from tests.rigs.recording import file, flipped, recording
+
+
+def theirs(compression: CompressionType, chunked: bool = True) -> bytes:
+    """A file as the mcap library writes it."""
+    out = io.BytesIO()
+    writer = TheirWriter(out, compression=compression, use_chunking=chunked)
+    writer.start("", "someone else")
+    schema = writer.register_schema("fpvcar.Lights", "jsonschema", b"{}")
+    channel = writer.register_channel(messages.LIGHTS, "json", schema)
+    for number in range(40):
+        writer.add_message(
+            channel, number, messages.encode(messages.Lights(True)), number
+        )
+        if number % 10 == 9 and chunked:
+            writer.flush()  # type: ignore[no-untyped-call]
+    writer.add_attachment(1, 2, "a", "text/plain", b"words")
+    writer.add_metadata("somebody's", {"car": "Other"})
+    writer.finish()  # type: ignore[no-untyped-call]
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("compression", CompressionType)
+def test_foreign_files_are_read(compression: CompressionType) -> None:
+    data = theirs(compression)
+    made = recording(data)
+    assert made.whole and made.counts == {"/lights": 40} and made.about is None
+    assert list(verify.astray(made)) == []
+    assert [one.log_ns for one in made.messages()] == list(range(40))
+    for span in made.chunks:
+        broken = recording(flipped(data, span.at + 70, 4))
+        assert broken.damage and sum(broken.counts.values()) == 30
+    loose = recording(theirs(compression, chunked=False))
+    assert [one.log_ns for one in loose.messages()] == list(range(40))
+    assert [one.log_ns for one in loose.messages(start_ns=30)] == list(range(30, 40))
+
+
+def test_a_compression_that_is_not_there_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def absent(name: str) -> None:
+        raise ImportError(name)
+
+    data = theirs(CompressionType.ZSTD)
+    monkeypatch.setattr(importlib, "import_module", absent)
+    made = recording(data)
+    assert {one.what for one in made.damage} == {"zstd: pip install zstandard"}
+    strange = data.replace(b"zstd", b"zstx")
+    words = {one.what for one in recording(strange).damage}
+    assert "unknown compression 'zstx'" in words
+
+
+def test_a_compressed_chunk_that_lies_about_its_size_is_refused() -> None:
+    data = bytearray(theirs(CompressionType.LZ4))
+    at = recording(bytes(data)).chunks[1].at + 9 + 16
+    for size in (2**40, 7, 100_000):
+        data[at : at + 8] = struct.pack("<Q", size)
+        made = recording(bytes(data))
+        assert sum(made.counts.values()) == 30 and len(made.damage) == 1
+
+
+def test_a_recovered_foreign_file_stays_compressed() -> None:
+    data = theirs(CompressionType.ZSTD)
+    broken = flipped(data, recording(data).chunks[1].at + 70, 4)
+    clean = recording(b"".join(recover.rewritten(recording(broken))))
+    assert clean.whole and clean.counts == {"/lights": 30}
+    theirs_again = make_reader(io.BytesIO(b"".join(recover.rewritten(clean))))
+    assert sum(1 for _ in theirs_again.iter_messages()) == 30
+
+
+@pytest.mark.parametrize(
+    "data", [file(6), file(6, closed=False), theirs(CompressionType.LZ4)]
+)
+def test_a_glance_says_what_a_reading_says(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.mcap"
+    path.write_bytes(data)
+    seen = glance(path)
+    with reader.read(path) as made:
+        assert seen.closed == made.closed and seen.about == made.about
+        assert {k: n for k, n in seen.counts.items() if n} == dict(made.counts)
+        assert (seen.start_ns, seen.end_ns) == (made.start_ns, made.end_ns)
+        assert seen.size == path.stat().st_size
+
+
+def raw_chunk(*inner: bytes) -> bytes:
+    """A chunk whose CRC holds, whatever is in it."""
+    body = b"".join(inner)
+    return records.chunk_head(5, 6, body) + body
+
+
+LIGHTS = records.schema(1, "x", "", b"") + records.channel(1, 1, "/lights", "json")
+
+
+@pytest.mark.parametrize(
+    ("inner", "words"),
+    [
+        (b"\5\0\0", "3 bytes behind a chunk's last record"),
+        (records.record(5, bytes(40))[:-1], "a record of 40 bytes where 39 are left"),
+        (records.record(5, bytes(21)), "a message of 21 bytes"),
+        (records.record(records.SCHEMA, b"\1"), "1 are left"),
+        (records.record(records.CHANNEL, b""), "0 are left"),
+    ],
+)
+def test_a_chunk_that_is_not_made_of_records_is_no_chunk(
+    inner: bytes, words: str
+) -> None:
+    good = raw_chunk(LIGHTS, records.message(1, 1, 5, 5, b"{}"))
+    bad = raw_chunk(LIGHTS, records.message(1, 2, 5, 5, b"{}"), inner)
+    made = recording(records.MAGIC + records.header("x") + good + bad + good)
+    assert [one.sequence for one in made.messages()] == [1, 1]
+    assert len(made.damage) == 1 and words in made.damage[0].what
+    assert made.counts == {"/lights": 2}
+
+
+def test_a_chunk_that_is_too_large_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(walk, "CHUNK_MOST", 400)
+    small = raw_chunk(LIGHTS, records.message(1, 1, 5, 5, b"{}"))
+    large = raw_chunk(LIGHTS, records.message(1, 2, 5, 5, bytes(400)))
+    made = recording(records.MAGIC + records.header("x") + small + large + small)
+    assert [one.sequence for one in made.messages()] == [1, 1]
+    assert "expected <= 400" in made.damage[0].what
+
+
+def test_what_is_unknown_in_a_chunk_is_stepped_over() -> None:
+    private = records.record(0x81, b"somebody's own")
+    stray = records.message(9, 1, 5, 5, b"of no channel")
+    known = records.message(1, 1, 5, 5, b"{}")
+    chunk = raw_chunk(LIGHTS, private, stray, known)
+    made = recording(records.MAGIC + records.header("x") + chunk)
+    assert made.counts == {"/lights": 1} and not made.damage
+    assert len(list(made.messages())) == 1 and made.chunks[0].messages == 2
+
+
+def test_an_about_that_is_none_is_none() -> None:
+    front = LIGHTS + records.channel(2, 1, messages.ABOUT, "json")
+    chunk = raw_chunk(front, records.message(2, 0, 5, 5, b'{"car":7}'))
+    texts = {"profile": "{", "car": "a"}
+    head = records.MAGIC + records.header("x") + records.metadata("fpvcar", texts)
+    assert recording(head + chunk).about is None
+
+
+def closed(*groups: tuple[int, bytes], chunk: bytes = b"") -> bytes:
+    """A file with that summary."""
+    head = records.MAGIC + records.header("x") + chunk + records.data_end()
+    return head + records.summary(len(head), groups)
+
+
+def test_a_summary_is_believed_if_it_is_one(tmp_path: Path) -> None:
+    chunk = raw_chunk(LIGHTS, records.message(1, 1, 5, 5, b"{}"))
+    strange = (0x80, records.record(0x80, b"somebody's own"))
+    odd = (records.SCHEMA, records.record(records.SCHEMA, b"\1"))
+    path = tmp_path / "a.mcap"
+    for groups, whole in (((), True), ((strange,), True), ((odd,), False)):
+        data = closed(*groups, chunk=chunk)
+        assert recording(data).closed == whole, groups
+        path.write_bytes(data)
+        seen = glance(path)  # without statistics it has to be read
+        assert seen.counts == {"/lights": 1} and seen.start_ns == 5
+
+
+def test_an_empty_closed_file_is_seen_so(tmp_path: Path) -> None:
+    counts = records.Counts({}, 0, 0, 0, 0)
+    path = tmp_path / "a.mcap"
+    path.write_bytes(closed((records.STATISTICS, records.statistics(counts))))
+    seen = glance(path)
+    assert seen.closed and seen.counts == {} and seen.about is None
+    chunk = raw_chunk(LIGHTS)
+    empty = recording(closed(chunk=chunk))
+    assert empty.start_ns == 0 and len(empty.chunks) == 1
+    assert recording(b"".join(recover.rewritten(empty))).whole

@@ -1,0 +1,102 @@
+"""`log verify` on what no chunk's CRC covers: metadata, data end, files of others."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mcap.writer import CompressionType, Writer
+
+from fpvcar import __main__
+from fpvcar.mcap import records
+from fpvcar.recordings import messages
+from fpvcar.recordings import verify as indexes
+from fpvcar.recordings.reader import ReadError
+from fpvcar.recordings.vouched import vouched
+from tests.rigs.recording import file, flipped, recording, small_files
+
+VERIFIED = Callable[[bytes], tuple[int, str]]
+
+
+@pytest.fixture
+def verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> VERIFIED:
+    """`log verify` of a file of these bytes: its exit status, and what it prints."""
+
+    def verify(data: bytes) -> tuple[int, str]:
+        path = tmp_path / "some.mcap"
+        path.write_bytes(data)
+        status = __main__.main(["log", "verify", str(path)])
+        return status, capsys.readouterr().out
+
+    return verify
+
+
+def holds(data: bytes) -> bool:
+    """Is it said to be whole?"""
+    try:
+        made = recording(data)
+    except ReadError:
+        return False
+    if not made.whole:
+        return False
+    return not vouched(made).doubts and not list(indexes.astray(made))
+
+
+def test_every_byte_behind_the_header_counts() -> None:
+    data = small_files()[0]
+    head = len(records.MAGIC) + len(records.header("fpvcar 0"))
+    assert holds(data) and len(data) < 10_000
+    unseen = [at for at in range(head, len(data)) if holds(flipped(data, at, 4))]
+    assert unseen == []
+
+
+def test_metadata_has_to_say_what_the_chunks_say(verified: VERIFIED) -> None:
+    data = file(3)
+    assert verified(data)[0] == 0
+    for text, words in (
+        (b"utc_offset_ns", "its metadata is not what /recording says"),
+        (b"Plague-20261121", "its metadata is not what /recording says"),
+    ):
+        at = data.index(text)
+        assert at < data.index(messages.ABOUT.encode()), "before the first chunk"
+        status, said = verified(flipped(data, at, 1))
+        assert status == 1 and words in said and "not all of it holds" in said
+        assert "fpvcar log recover" in said and "every CRC" not in said
+
+
+def foreign(path: Path, chunks: bool, crcs: bool, data_crc: bool) -> bytes:
+    """Ten messages by somebody else's writer."""
+    with path.open("wb") as out:
+        writer = Writer(
+            out, chunk_size=100, compression=CompressionType.NONE, use_chunking=chunks,
+            enable_crcs=crcs, enable_data_crcs=data_crc,
+        )  # fmt: skip
+        writer.start()
+        schema = writer.register_schema("a", "jsonschema", b'{"type":"object"}')
+        channel = writer.register_channel("/a", "json", schema)
+        for number in range(10):
+            writer.add_message(channel, number, b'{"much":"text"}', number, number)
+        writer.finish()  # type: ignore[no-untyped-call]
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("chunks", "crcs", "data_crc", "words"),
+    [
+        (True, True, False, "every CRC holds"),
+        (True, False, False, "of these chunks have no CRC"),
+        (False, True, False, "there is no CRC in it"),
+        (True, False, True, "every CRC holds"),
+        (False, False, True, "every CRC holds"),
+    ],
+)
+def test_what_vouches_for_files_of_others_is_said(
+    chunks: bool, crcs: bool, data_crc: bool, words: str, verified: VERIFIED,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    data = foreign(tmp_path / "foreign.mcap", chunks, crcs, data_crc)
+    status, said = verified(data)
+    assert status == 0 and words in said and "10 messages" in said
+    assert said.count("CRC") == 1
+    status, said = verified(flipped(data, data.index(b"much"), 1))
+    assert status == (1 if words == "every CRC holds" else 0)
+    assert ("the CRC of all data is" in said) is data_crc

@@ -1,0 +1,248 @@
+"""The battery's gauge: real thread, driver and emulated chip; ages, absence, faults."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fpvcar import config, paths
+from fpvcar.bench import soc as chips
+from fpvcar.bench.chips import i2c as model
+from fpvcar.bench.chips.i2c import Nack
+from fpvcar.config import profiles
+from fpvcar.devices import backends
+from fpvcar.devices.chips import ina219
+from fpvcar.devices.i2c import I2cError
+from fpvcar.sensors import battery as telemetry
+from fpvcar.sensors.battery import BATTERY_EVERY_S, SILENT_S, YOUNG_S, Fuel
+from fpvcar.wire import down
+from tests.rigs.wheels import Chip, until
+
+BENCH = paths.HARDWARE / "bench.toml"
+SOON_S = 5.0
+
+
+@pytest.fixture
+def chip(tmp_path: Path) -> Iterator[Chip]:
+    with Chip(tmp_path, "--i2c=1:0x40:ina219") as chip:
+        with chips.writing(chip.soc.world) as world:
+            world.battery_v, world.battery_a = 7.5, 0.4
+        yield chip
+
+
+@contextmanager
+def measuring(chip: Chip) -> Iterator[Callable[[], down.Battery]]:
+    """What the gauge of the bench's car says."""
+    fuel = Fuel(profiles.load(BENCH, [f"pins.port = {chip.port}"]))
+    fuel.start()
+
+    def told() -> down.Battery:
+        battery = fuel.told(time.monotonic())
+        assert battery is not None
+        return battery
+
+    try:
+        yield told
+    finally:
+        fuel.stop()
+
+
+def fresh(battery: down.Battery) -> bool:
+    return battery.state == "ok" and battery.age_s is not None and battery.age_s < 0.5
+
+
+def test_battery_is_read_and_young(chip: Chip) -> None:
+    with measuring(chip) as told:
+        until(lambda: fresh(told()), SOON_S, "no battery")
+        battery = told()
+        assert battery.volts == pytest.approx(7.5, abs=0.1)
+        assert battery.amps == pytest.approx(0.4, abs=0.1)
+        assert battery.share and 0.4 < battery.share < 0.8 and not battery.low
+
+
+def test_a_daemon_that_dies_leaves_an_age(chip: Chip) -> None:
+    with measuring(chip) as told:
+        until(lambda: fresh(told()), SOON_S, "no battery")
+        chip.pigpiod.kill()
+        chip.pigpiod.wait()
+        until(lambda: told().state != "ok", SOON_S, "an old reading is shown as new")
+        first = told()
+        assert first.volts == pytest.approx(7.5, abs=0.1)
+        until(lambda: (told().age_s or 0.0) > 0.3, SOON_S, "its age stands still")
+        until(lambda: "refused" in told().state, SOON_S, "nothing is said")
+        chip.pigpiod = chip.start_pigpiod()
+        until(lambda: fresh(told()), SOON_S, "not connected again")
+
+
+def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
+    with measuring(chip) as told:
+        until(lambda: fresh(told()), SOON_S, "no battery")
+        chip.stop_pigpiod()
+        until(lambda: told().state != "ok", SOON_S, "nothing is said")
+        chip.continue_pigpiod()
+        until(lambda: fresh(told()), SOON_S, "not connected again")
+
+
+def test_no_sensor_at_the_address(tmp_path: Path) -> None:
+    with Chip(tmp_path) as chip, measuring(chip) as told:
+        until(lambda: "0x40" in told().state, SOON_S, "nothing is said")
+        assert (told().volts, told().age_s) == (None, None)
+
+
+def test_a_car_without_one_says_nothing() -> None:
+    profile = profiles.load(BENCH)
+    fuel = Fuel(msgspec.structs.replace(profile, battery=config.Battery()))
+    fuel.start()
+    until(lambda: fuel.state == "none", SOON_S, fuel.state)
+    assert fuel.told(time.monotonic()) is None
+    fuel.stop()
+    assert not fuel._thread.is_alive(), "it does not end"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_fails_ends_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    fuel = Fuel(profiles.load(BENCH))
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(fuel._thread, "run", fail)
+    fuel.start()
+    with pytest.raises(RuntimeError, match="has failed"):
+        asyncio.run(asyncio.wait_for(fuel.watch(), 5.0))
+
+
+# --- the thread's body on a chip in hand, with a clock of our own -------------
+
+
+class Stage:
+    """Fuel on the model, over the other back end; `pause` is what lets time go on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s, self.begun, self.closed = 100.0, 0, 0
+        self.transfers, self.fails_at = 0, -1
+        self.chip_s: float | None = None
+        self.chip = model.Ina219(
+            lambda: 7.5, lambda: 0.4, clock_s=lambda: self.chip_s or self.now_s
+        )
+        profile = profiles.load(BENCH, ['i2c.backend = "linux"'])
+        self.fuel = Fuel(profile, lambda: self.now_s)
+        self.states: list[str] = []
+        self.end_s = 0.0
+        monkeypatch.setattr(backends, "kernel", lambda: self.opened)
+        monkeypatch.setattr(self.fuel, "pause", self.pause)
+
+    def opened(self, bus: int, address: int) -> "Stage":
+        assert (bus, address) == (1, 0x40)
+        self.begun += 1
+        return self
+
+    def run(self, seconds: float) -> None:
+        self.end_s = self.now_s + seconds
+        self.fuel.ending = False
+        self.fuel.live()
+
+    def pause(self, seconds: float) -> None:
+        if not self.states or self.states[-1] != self.fuel.state:
+            self.states.append(self.fuel.state)
+        self.now_s += max(0.0, seconds)
+        self.fuel.ending = self.now_s >= self.end_s
+
+    def read(self, register: int, size: int) -> bytes:
+        self._transfer(bytes((register,)))
+        return self.chip.read(size)
+
+    def write(self, register: int, data: bytes) -> None:
+        self._transfer(bytes((register,)) + data)
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def _transfer(self, data: bytes) -> None:
+        self.transfers += 1
+        if self.transfers == self.fails_at:
+            raise I2cError("nobody acknowledges")
+        self.chip.write(data)
+
+
+def test_one_wake_a_reading_and_none_is_a_tenth_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage(monkeypatch)
+    stage.run(2.0)
+    assert stage.fuel.readings == pytest.approx(2.0 / BATTERY_EVERY_S, abs=2)
+    assert stage.transfers <= 3 * stage.fuel.readings + 8
+    assert stage.begun == stage.closed == 1
+    told = stage.fuel.told(stage.now_s + 0.05)
+    assert told and told.age_s == pytest.approx(0.05, abs=BATTERY_EVERY_S)
+    assert stage.states == ["starting", "ok"]
+
+
+def test_volts_are_for_motors_while_they_are_young(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage(monkeypatch)
+    assert stage.fuel.volts(stage.now_s) is None
+    stage.run(1.0)
+    assert stage.fuel.volts(stage.now_s) == pytest.approx(7.5, abs=0.01)
+    assert stage.fuel.volts(stage.now_s + YOUNG_S + 0.1) is None
+
+
+def test_a_chip_that_converts_no_more_is_stuck(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It answers, and says the same for ever: the ready flag tells."""
+    stage = Stage(monkeypatch)
+    stage.run(1.0)
+    before = stage.fuel.told(stage.now_s)
+    stage.chip_s = stage.now_s
+    stage.run(SILENT_S + 2 * BATTERY_EVERY_S)
+    assert stage.fuel.state == f"INA219: no new average for {SILENT_S} s"
+    told = stage.fuel.told(stage.now_s)
+    assert before and told and told.volts == before.volts
+    assert told.age_s and told.age_s > SILENT_S
+    stage.chip_s = None
+    stage.run(telemetry.AGAIN_S + 1.0)
+    assert stage.fuel.state == "ok"
+
+
+TRANSFERS = 12
+"""Set up, and more than two readings."""
+
+
+@pytest.mark.parametrize("fails_at", range(1, TRANSFERS + 1))
+def test_a_fault_at_any_transfer_is_said_and_healed(
+    monkeypatch: pytest.MonkeyPatch, fails_at: int
+) -> None:
+    stage = Stage(monkeypatch)
+    stage.fails_at = fails_at
+    stage.run(telemetry.AGAIN_S + 1.0)
+    assert stage.transfers > TRANSFERS
+    assert "nobody acknowledges" in stage.states
+    assert stage.fuel.state == "ok" and stage.begun == stage.closed == 2
+
+
+def test_the_model_nacks_nothing_and_takes_its_time() -> None:
+    """Two averages of 64 samples are 68 ms; CNVR falls when POWER is read."""
+    now_s = 5.0
+    chip = model.Ina219(lambda: 7.5, lambda: 0.4, clock_s=lambda: now_s)
+
+    def ready() -> bool:
+        chip.write(bytes((ina219.Register.BUS,)))
+        return bool(chip.read(2)[1] & ina219.READY)
+
+    chip.write(bytes((0,)) + ina219.SETTING.to_bytes(2, "big"))
+    assert not ready()
+    now_s += 0.067
+    assert not ready()
+    now_s += 0.002
+    assert ready() and ready()
+    chip.write(bytes((ina219.Register.POWER,)))
+    chip.read(2)
+    assert not ready()
+    with pytest.raises(Nack):
+        model.Bus(chip).read(0x41, 1)

@@ -1,0 +1,251 @@
+"""What a computer says of itself: any machine's files, and none of them."""
+
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from fpvcar.devices.linux import computer as device
+from fpvcar.devices.linux.computer import HealthThread, Machine
+from fpvcar.sensors import computer
+from fpvcar.sensors.computer import Found, judge
+from fpvcar.wire import down
+from tests.rigs.wheels import until
+
+WIRELESS = """\
+Inter-| sta-|   Quality        |   Discarded packets               | Missed | WE
+ face | tus | link level noise |  nwid  crypt   frag  retry   misc | beacon | 22
+ wlan0: 0000   54.  -56.  -256        0      0      0      0      0        0
+"""
+MEMINFO = """\
+MemTotal:         437720 kB
+MemFree:           35552 kB
+MemAvailable:     253000 kB
+"""
+WELL = Found(
+    throttled="0", milli_c="48312\n", wireless=WIRELESS, bit_rate=72_200_000,
+    meminfo=MEMINFO, loadavg="0.35 0.30 0.25 1/123 4567\n", uptime="3601.5 7000.1\n",
+    disk_b=9_000_000_000,
+)  # fmt: skip
+
+
+def test_a_pi_that_is_well() -> None:
+    assert judge(WELL) == down.Health(
+        (), 48.3, 0, -56.0, 72.2, 9000.0, 259.1, 0.35, 3601.5
+    )  # fmt: skip
+
+
+def test_a_machine_that_says_nothing_is_unknown_and_no_fault() -> None:
+    assert judge(Found()) == down.Health()
+
+
+@pytest.mark.parametrize("text", ["50005\n", "0x50005\n", "throttled=0x50005\n"])
+def test_the_firmwares_word_in_all_its_spellings(text: str) -> None:
+    told = judge(WELL._replace(throttled=text))
+    assert told.throttled == 0x50005
+    assert told.faults == (
+        "under-voltage now: the battery or its cable is weak",
+        "the processor is slowed down now",
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (WELL._replace(throttled="1"), computer.NOW[0][1]),
+        (WELL._replace(throttled=None, alarm="1\n"), computer.NOW[0][1]),
+        (WELL._replace(throttled="0", alarm="1\n"), computer.NOW[0][1]),
+        (WELL._replace(throttled="2"), "the processor's frequency is limited now"),
+        (WELL._replace(throttled="8"), "the processor is warm"),
+        (WELL._replace(throttled="10000"), computer.EARLIER),
+        (WELL._replace(milli_c="80000"), "the processor is hot: 80 degrees"),
+        (WELL._replace(disk_b=199_900_000), "the card is nearly full: 200 MB left"),
+        (WELL._replace(disk_b=0), "the card is nearly full: 0 MB left"),
+        (WELL._replace(meminfo="MemAvailable: 20000 kB\n"), "memory is nearly full"),
+        (WELL._replace(wireless=WIRELESS.replace("-56.", "-81.")), "weak Wi-Fi: -81"),
+    ],
+)
+def test_each_fault_is_said_and_no_other(found: Found, said: str) -> None:
+    (one,) = judge(found).faults
+    assert one.startswith(said)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        WELL._replace(milli_c="79900"), WELL._replace(disk_b=200_000_000),
+        WELL._replace(alarm="0\n"), WELL._replace(throttled="20000"),
+        WELL._replace(wireless=WIRELESS.replace("-56.", "-80.")),
+    ],
+)  # fmt: skip
+def test_just_well_is_well(found: Found) -> None:
+    assert judge(found).faults == ()
+
+
+def test_what_the_kernel_cannot_tell_of_the_wifi_is_unknown() -> None:
+    for level in ("-256.", "0.", "56.", "?"):
+        told = judge(WELL._replace(wireless=WIRELESS.replace("-56.", level)))
+        assert told.wifi_dbm is None, level
+    assert computer.interface(WIRELESS) == "wlan0"
+    assert computer.interface(None) is None
+    headers = "\n".join(WIRELESS.splitlines()[:2])
+    assert computer.interface(headers) is None
+    assert computer.signal_dbm(headers) is None
+
+
+words = some.none() | some.text(max_size=60)
+
+
+@given(words, words, words, words, words, words, words)
+def test_no_file_of_any_kind_is_an_error(
+    a: str | None, b: str | None, c: str | None, d: str | None, e: str | None,
+    f: str | None, g: str | None,
+) -> None:  # fmt: skip
+    judge(Found(a, b, c, d, None, e, f, g, None))
+
+
+# --- where it is read ---
+
+
+def put(root: Path, name: str, text: str) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_a_pi_4s_files(tmp_path: Path) -> None:
+    put(tmp_path, "sys/devices/platform/soc/soc:firmware/get_throttled", "50000\n")
+    put(tmp_path, "sys/class/hwmon/hwmon0/name", "cpu_thermal\n")
+    put(tmp_path, "sys/class/hwmon/hwmon1/name", "rpi_volt\n")
+    put(tmp_path, "sys/class/hwmon/hwmon1/in0_lcrit_alarm", "1\n")
+    put(tmp_path, "sys/class/thermal/thermal_zone0/temp", "51000\n")
+    put(tmp_path, "proc/net/wireless", WIRELESS)
+    put(tmp_path, "proc/meminfo", MEMINFO)
+    put(tmp_path, "proc/loadavg", "1.5 1 1 1/1 1\n")
+    put(tmp_path, "proc/uptime", "10.0 5.0\n")
+    found = Machine(tmp_path).look()
+    assert (found.throttled, found.alarm) == ("50000\n", "1\n")
+    told = judge(found)
+    assert told.throttled == 0x50001 and told.celsius == 51.0
+    assert (told.load, told.uptime_s, told.wifi_dbm) == (1.5, 10.0, -56.0)
+    assert told.disk_free_mb and told.disk_free_mb > 0
+
+
+def test_a_pi_5_has_it_elsewhere(tmp_path: Path) -> None:
+    place = "sys/devices/platform/axi/soc@107c000000:firmware/get_throttled"
+    put(tmp_path, place, "0\n")
+    assert Machine(tmp_path).look().throttled == "0\n"
+
+
+def test_a_machine_without_any_of_it(tmp_path: Path) -> None:
+    found = Machine(tmp_path).look()
+    assert found._replace(disk_b=None) == Found()
+    assert Machine(tmp_path, tmp_path / "gone").look().disk_b is None
+
+
+def test_a_file_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "proc/meminfo").mkdir(parents=True)
+    assert Machine(tmp_path).look().meminfo is None
+
+
+def fake_vcgencmd(folder: Path, body: str) -> None:
+    path = folder / "vcgencmd"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [("echo throttled=0x1", 1), ("exit 1", None), ("echo nonsense", None),
+     ("echo 'VCHI initialization failed'; exit 255", None)],
+)  # fmt: skip
+def test_vcgencmd_where_there_is_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, told: int | None
+) -> None:
+    fake_vcgencmd(tmp_path, body)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    machine = Machine()
+    machine._throttled = machine._alarm = None  # whatever this machine has
+    assert judge(machine.look()).throttled == told
+
+
+def test_a_vcgencmd_that_hangs_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_vcgencmd(tmp_path, "exec sleep 60")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(device, "VCGENCMD_S", 0.1)
+    machine = Machine()
+    machine._throttled = machine._alarm = None
+    assert machine._throttled_now() is None
+
+
+def test_this_machine_has_figures() -> None:
+    told = judge(Machine().look())
+    assert told.load is not None and told.memory_free_mb and told.uptime_s
+
+
+def test_no_such_interface_has_no_rate() -> None:
+    assert device.bit_rate(None) is None
+    assert device.bit_rate("nowhere0") is None
+    assert device.IFREQ.size == 32, "struct iwreq"
+
+
+def test_the_thread_looks_and_ages(tmp_path: Path) -> None:
+    put(tmp_path, "proc/loadavg", "0.1 0 0 1/1 1\n")
+    thread = HealthThread(Machine(tmp_path), every_s=0.01)
+    assert thread.told(1.0) == down.Health()
+    thread.start()
+    try:
+        until(lambda: thread.told(time.monotonic()).load == 0.1, 5.0, "no look")
+        put(tmp_path, "proc/loadavg", "0.2 0 0 1/1 1\n")
+        until(lambda: thread.told(time.monotonic()).load == 0.2, 5.0, "no second look")
+    finally:
+        thread.stop()
+    assert thread.told(time.monotonic() + 9.0).age_s == pytest.approx(9.0, abs=0.5)
+
+
+def test_a_new_fault_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(tmp_path, "sys/class/thermal/thermal_zone0/temp", "85000\n")
+    thread = HealthThread(Machine(tmp_path), every_s=0.01)
+    looks: list[None] = []
+
+    def pause(seconds: float) -> None:
+        looks.append(None)
+        thread.ending = len(looks) == 3
+
+    thread.pause = pause  # type: ignore[method-assign]
+    thread.live()
+    hot = [one for one in caplog.messages if "hot" in one]
+    assert len(looks) == 3 and len(hot) == 1
+
+
+@pytest.mark.parametrize(
+    ("bits", "weak"), [("50001", True), ("1", True), ("50000", False), ("e", False)]
+)
+def test_the_supply_is_weak_while_the_firmware_says_so(
+    tmp_path: Path, bits: str, weak: bool
+) -> None:
+    put(tmp_path, "sys/devices/platform/soc/soc:firmware/get_throttled", f"{bits}\n")
+    thread = HealthThread(Machine(tmp_path))
+    assert not thread.weak(), "nobody has looked yet"
+
+    def pause(seconds: float) -> None:
+        thread.ending = True
+
+    thread.pause = pause  # type: ignore[method-assign]
+    thread.live()
+    assert thread.weak() is weak
+
+
+def test_where_nothing_measures_the_supply_it_is_not_weak(tmp_path: Path) -> None:
+    thread = HealthThread(Machine(tmp_path))
+    thread.pause = lambda seconds: setattr(thread, "ending", True)  # type: ignore[method-assign]
+    thread.live()
+    assert not thread.weak()

@@ -1,0 +1,386 @@
+"""The depth camera: what a frame says, the small picture, the process, its end."""
+
+import asyncio
+import io
+import math
+import struct
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from numpy.typing import NDArray
+from PIL import Image
+
+from fpvcar import config
+from fpvcar.bench import soc as chips
+from fpvcar.bench.depth import HEIGHT, WIDTH, Eye
+from fpvcar.bench.world import scene
+from fpvcar.bench.world.process import Duties, World, publish
+from fpvcar.config import ConfigError
+from fpvcar.devices.linux import v4l2
+from fpvcar.devices.linux.v4l2 import Frame, V4l2Error
+from fpvcar.sensors import depth_image
+from fpvcar.sensors import depth_process as device
+from fpvcar.sensors.depth_camera import BLIND, DepthEye, Records, argv_of
+from fpvcar.sensors.depth_image import FAR_MM, Small, decimated, nearest_m
+from fpvcar.sensors.reading import Seen
+from fpvcar.wire.camera import pack_depth
+from fpvcar.wire.errors import WireError
+
+SIZE = 480, 270
+
+
+def frame_of(mm: int) -> NDArray[np.uint16]:
+    return np.full((SIZE[1], SIZE[0]), mm, dtype=np.uint16)
+
+
+def seen(frame: NDArray[np.uint16]) -> float:
+    height, width = frame.shape
+    view = memoryview(frame.tobytes())
+    return nearest_m(decimated(view, width, height, 2 * width))
+
+
+def test_a_wall() -> None:
+    assert seen(frame_of(1234)) == 1.234
+
+
+def test_nothing_near_and_nothing_measured_are_not_the_same() -> None:
+    assert seen(frame_of(FAR_MM)) == math.inf
+    assert math.isnan(seen(frame_of(0)))
+
+
+def test_a_box_is_nearest_and_a_speck_is_not() -> None:
+    frame = frame_of(3000)
+    frame[100:140, 220:260] = 700
+    assert seen(frame) == 0.7
+    frame = frame_of(3000)
+    frame[100:112, 236:248] = 100  # four pixels of those that are looked at
+    assert seen(frame) == 3.0
+
+
+def test_what_stands_aside_is_passed_by() -> None:
+    """A box of 0.2 m, half a metre ahead, from the edge of the way outwards."""
+    for aside_m, expected in (
+        (0.0, 0.5),
+        (0.12, 0.5),
+        (0.16, math.inf),
+        (0.3, math.inf),
+    ):
+        frame = frame_of(65535)
+        for side in (-1, 1):
+            edges = sorted(
+                side * one / 0.5 / depth_image.D435 for one in (aside_m, 0.2 + aside_m)
+            )
+            left, right = (round(240 + 240 * edge) for edge in edges)
+            frame[60:130, max(left, 0) : right] = 500
+        assert seen(frame) == expected, aside_m
+
+
+def test_the_floor_before_the_car_is_no_wall() -> None:
+    frame = frame_of(3000)
+    frame[136:] = 250
+    assert seen(frame) == 3.0
+
+
+def test_what_is_not_measured_hides_nothing() -> None:
+    frame = frame_of(0)
+    frame[60:100] = 900
+    assert seen(frame) == 0.9
+    frame = frame_of(0)
+    frame[80:84] = 900
+    assert math.isnan(seen(frame)), "too little is measured"
+
+
+def test_what_fills_the_way_and_cannot_be_measured_is_not_free() -> None:
+    """Nearer than a D435 can see, black or shiny: zeros, and a room on both sides."""
+    frame = frame_of(3000)
+    frame[:, 200:280] = 0
+    assert math.isnan(seen(frame))
+    frame[60:100, 200:280] = 800
+    assert seen(frame) == 0.8, "half of it is measured"
+    frame = frame_of(3000)
+    frame[:, :200] = frame[:, 280:] = 0
+    assert seen(frame) == 3.0, "a corridor of black walls"
+
+
+@settings(max_examples=40)
+@given(some.integers(1, 200), some.integers(1, 150), some.integers(0, 9))
+def test_every_size_and_every_padding(width: int, height: int, pad: int) -> None:
+    frame = np.zeros((height, width + pad), dtype="<u2")
+    frame[:, :width] = np.arange(width) + 1
+    frame[:, width:] = 7  # what stands in the padding is no pixel
+    small = decimated(memoryview(frame.tobytes()), width, height, 2 * (width + pad))
+    step = max(1, width // depth_image.WIDE)
+    expected = frame[step // 2 :: step, step // 2 : width : step]
+    assert (small.height, small.width) == expected.shape
+    assert list(small.pixels) == expected.reshape(-1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("size", "line_b"), [(100, 20), (199, 20), (200, 18), (210, 21)]
+)
+def test_a_frame_that_is_cut_is_refused(size: int, line_b: int) -> None:
+    with pytest.raises(ValueError, match=f"depth frame of {size} bytes"):
+        decimated(memoryview(bytes(size)), 10, 10, line_b)
+
+
+def test_the_small_picture_is_a_picture() -> None:
+    pixels = [0, 1, FAR_MM // 2, FAR_MM - 1, FAR_MM, 65535]
+    shown = Image.open(io.BytesIO(depth_image.png(Small(pixels, 3, 2))))
+    assert shown.size == (3, 2)
+    colours = [shown.convert("RGB").getpixel((i % 3, i // 3)) for i in range(6)]
+    assert colours[0] == (0, 0, 0)
+    assert colours[1] == (255, 0, 0), "near is red"
+    assert colours[4] == colours[5], "far is far"
+    red, green, blue = colours[5]  # type: ignore[misc]
+    assert blue > 200 and red < 20
+
+
+def test_a_small_picture_is_small() -> None:
+    chance = np.random.default_rng(1)
+    frame = chance.integers(0, 5000, (270, 480)).astype("<u2")
+    small = decimated(memoryview(frame.tobytes()), *SIZE, 960)
+    assert len(depth_image.png(small)) < 8000
+
+
+# --- the bench's ---
+
+
+def at_a_wall(start_m: float, soc: chips.Soc) -> float:
+    """The front of the car so far from a bare wall; what the eye then sees."""
+    world = World(3)
+    world.put(scene.ROOM_X_M / 2 - 0.12 - start_m, 0.0, 0.0)
+    world.step(Duties(0.0, 0.0))
+    assert world.ranges_m[0] == pytest.approx(start_m, abs=0.03), "no bare wall"
+    publish(soc, world, 1)
+    eye = Eye()
+    copy = chips.read_world(soc)
+    eye.place(copy)
+    frame = eye.z16()
+    assert frame.shape == (HEIGHT, WIDTH)
+    small = decimated(memoryview(frame.tobytes()), WIDTH, HEIGHT, 2 * WIDTH)
+    return nearest_m(small)
+
+
+def test_the_benchs_eye_sees_the_wall(tmp_path: Path) -> None:
+    chips.create(tmp_path / "soc")
+    soc = chips.attach(tmp_path / "soc")
+    assert at_a_wall(0.5, soc) == pytest.approx(0.5, abs=0.05)
+    assert at_a_wall(0.3, soc) == pytest.approx(0.3, abs=0.05)
+
+
+# --- run's end ---
+
+PROGRAM = """
+import math, sys, time
+from fpvcar.wire.camera import pack_depth
+out = sys.stdout.buffer
+out.write(pack_depth({metres}, time.monotonic_ns() // 1000, b"png"))
+out.flush()
+{then}
+"""
+
+
+@asynccontextmanager
+async def eye(program: str, silent_s: float = 5.0) -> AsyncIterator[DepthEye]:
+    looking = DepthEye([sys.executable, "-c", program], Seen("depth", 0.0),
+                       start_s=10.0, silent_s=silent_s)  # fmt: skip
+    task = asyncio.create_task(looking.run())
+    yield looking
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def until_state(looking: DepthEye, words: str) -> None:
+    end_s = time.monotonic() + 10.0
+    while time.monotonic() < end_s:
+        await asyncio.sleep(0.005)
+        if words in looking.seen.state:
+            return
+    raise AssertionError(f"{looking.seen.state}: expected {words}")
+
+
+async def test_it_is_a_range_sensor() -> None:
+    async with eye(PROGRAM.format(metres=1.5, then="sys.stdin.read()")) as looking:
+        await until_state(looking, "ok")
+        assert looking.seen.range_m == 1.5 and looking.png == b"png"
+        assert looking.seen.readings == 1
+
+
+async def test_nothing_near_is_no_target() -> None:
+    program = PROGRAM.format(metres="math.inf", then="sys.stdin.read()")
+    async with eye(program) as looking:
+        await until_state(looking, "ok")
+        assert looking.seen.range_m is None
+
+
+async def test_a_blind_one_is_said() -> None:
+    program = PROGRAM.format(metres="math.nan", then="sys.stdin.read()")
+    async with eye(program) as looking:
+        await until_state(looking, BLIND)
+        assert looking.seen.readings == 0
+
+
+@pytest.mark.parametrize(
+    ("then", "words"),
+    [
+        ("sys.exit('depth: /dev/video0: Device or resource busy')", "resource busy"),
+        ("sys.exit(3)", "its program ended"),
+        ("out.write(b'\\xff' * 40); out.flush(); sys.stdin.read()", "depth picture"),
+        ("sys.stdin.read()", "says nothing for 0.2 s"),
+    ],
+)  # fmt: skip
+async def test_how_it_ends_is_said(then: str, words: str) -> None:
+    program = PROGRAM.format(metres=1.0, then=then)
+    async with eye(program, silent_s=0.2) as looking:
+        await until_state(looking, words)
+        assert looking.png == b"", "an old picture is shown"
+
+
+class Hurried(DepthEye):
+    """It does not wait, but says how long it would have."""
+
+    def __init__(self, argv: list[str]) -> None:
+        super().__init__(argv, Seen("depth", 0.0))
+        self.pauses: list[float] = []
+
+    def _pause_s(self) -> float:
+        self.pauses.append(super()._pause_s())
+        return 0.0
+
+
+async def pauses(argv: list[str], count: int) -> list[float]:
+    """Between so many lives."""
+    looking = Hurried(argv)
+    task = asyncio.create_task(looking.run())
+    async with asyncio.timeout(20.0):
+        while len(looking.pauses) < count:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return looking.pauses[:count]
+
+
+async def test_one_that_is_not_there_is_started_less_and_less_often() -> None:
+    doubles = [2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+    assert await pauses(["/nowhere/depth"], 6) == doubles
+
+
+async def test_one_that_worked_is_started_again_soon() -> None:
+    program = PROGRAM.format(metres=1.5, then="")
+    assert await pauses([sys.executable, "-c", program], 3) == [2.0, 2.0, 2.0]
+
+
+async def test_a_program_that_is_not_there() -> None:
+    looking = DepthEye(["/nowhere/depth"], Seen("depth", 0.0))
+    task = asyncio.create_task(looking.run())
+    await until_state(looking, "no program /nowhere/depth")
+    task.cancel()
+
+
+def test_records_at_any_cut() -> None:
+    whole = pack_depth(0.5, 7, b"abc") + pack_depth(math.inf, 8, b"")
+    for cut in range(len(whole)):
+        records = Records()
+        found = [*records.feed(whole[:cut]), *records.feed(whole[cut:])]
+        assert found == [(0.5, 7, b"abc"), (math.inf, 8, b"")]
+
+
+@pytest.mark.parametrize("head", [b"\xff" * 16, struct.pack("<IfQ", 0, -0.5, 1)])
+def test_what_is_no_record_is_refused(head: bytes) -> None:
+    with pytest.raises(WireError):
+        list(Records().feed(head))
+
+
+def test_which_program(tmp_path: Path) -> None:
+    assert argv_of(config.Depth(), None) == []
+    with pytest.raises(ConfigError, match="needs a bench"):
+        argv_of(config.Depth(source="bench"), None)
+    assert "fpvcar.bench.depth" in argv_of(config.Depth(source="bench"), tmp_path)
+    own = argv_of(config.Depth(source="v4l2", device="/dev/video2", fps=6), None)
+    assert own[1:] == [
+        "-m", "fpvcar.sensors.depth_process", "--fps=6", "--width=480", "--height=270",
+        "--wide-deg=87", "--device=/dev/video2",
+    ]  # fmt: skip
+
+
+# --- the device's process, without a device ---
+
+
+class Camera:
+    """Gives what it is told, then is silent."""
+
+    width, height, line_b = 80, 45, 160
+
+    def __init__(self, *frames: bytes) -> None:
+        self.frames = list(frames)
+
+    def frame(self, timeout_s: float) -> Frame | None:
+        if not self.frames:
+            return None
+        return Frame(memoryview(self.frames.pop(0)), 1, 5_000_000)
+
+
+def test_frames_become_records_and_silence_an_end() -> None:
+    near = np.full((45, 80), 600, dtype="<u2").tobytes()
+    written: list[bytes] = []
+    camera: Any = Camera(near, b"cut", near)
+    with pytest.raises(V4l2Error, match="no frame for 2 s"):
+        device.records(
+            camera, depth_image.D435, lambda: False, written.append, lambda: 50.0
+        )  # fmt: skip
+    records = Records()
+    first, second = (record for data in written for record in records.feed(data))
+    assert first.nearest_m == pytest.approx(0.6) and first.capture_us == 5_000_000
+    assert first.png.startswith(depth_image.PNG)
+    assert second.png == b"", "five pictures a second are enough"
+
+
+def end_of(*frames: bytes) -> tuple[int, str]:
+    """How many records there were, and why there are no more."""
+    camera: Any = Camera(*frames)
+    written: list[bytes] = []
+    with pytest.raises(V4l2Error) as fault:
+        device.records(camera, depth_image.D435, lambda: False, written.append)
+    return len(written), str(fault.value)
+
+
+def test_a_camera_that_repeats_one_frame_is_stuck() -> None:
+    frame = np.full((45, 80), 600, dtype="<u2")
+    same, most = frame.tobytes(), device.SAME_MOST
+    frame[44, 79] += 1  # where nobody looks
+    other = frame.tobytes()
+    silent = "no frame for 2 s"
+    assert end_of(*[same] * 100) == (most, f"stuck: {most} times the same frame")
+    assert end_of(*[same] * most) == (most, silent)
+    assert end_of(*[same] * most, other, *[same] * most) == (2 * most + 1, silent)
+    assert end_of(*[bytes(len(same))] * 100) == (100, silent), "covered, not stuck"
+
+
+def test_the_numbers_are_the_kernels() -> None:
+    """As <linux/videodev2.h> has them on 64 bits."""
+    assert v4l2.QUERYCAP == 0x80685600 and v4l2.ENUM_FMT == 0xC0405602
+    assert v4l2.S_FMT == 0xC0D05605 and v4l2.REQBUFS == 0xC0145608
+    assert v4l2.QUERYBUF == 0xC0585609 and v4l2.QBUF == 0xC058560F
+    assert v4l2.DQBUF == 0xC0585611 and v4l2.S_PARM == 0xC0CC5616
+    assert v4l2.STREAMON == 0x40045612 and v4l2.STREAMOFF == 0x40045613
+    assert v4l2.fourcc("Z16 ") == 0x2036315A
+
+
+def test_no_camera_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(V4l2Error, match=r"no device offers Z16 \(looked at: there is"):
+        v4l2.find("Z16 ", tmp_path)
+    (tmp_path / "video0").write_bytes(b"no device")
+    with pytest.raises(V4l2Error, match=r"looked at: video0"):
+        v4l2.find("Z16 ", tmp_path)
+    assert device.main([f"--device={tmp_path / 'video9'}"]) == 1
+    assert "No such file" in capfd.readouterr().err
+    assert device.main([f"--device={tmp_path / 'video0'}"]) == 1
+    assert "cannot set Z16 480x270" in capfd.readouterr().err

@@ -1,0 +1,286 @@
+"""Absent, silent, stuck, noisy: a sensor says which, with its age, and comes back."""
+
+import math
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar import config, noise
+from fpvcar.devices.chips import vl53l0x
+from fpvcar.devices.chips.vl53l0x import Sample, Status, Vl53l0x
+from fpvcar.devices.i2c import I2cError, OpenDevice
+from fpvcar.noise import NOISY
+from fpvcar.sensors.depth_camera import DepthEye, Record
+from fpvcar.sensors.reading import Seen
+from fpvcar.sensors.tof import AGAIN_MOST_S, AGAIN_S, SAME_MOST, SILENT_S, Tof
+from tests.rigs.wheels import Chip, until
+from tests.unit.devices.test_hcsr04 import Air, echo
+from tests.unit.devices.test_vl53l0x import Rig
+from tests.unit.sensors.test_battery import Stage
+from tests.unit.sensors.test_ranges import SOON_S, near, put, sensing
+
+OFF_M = 0.7
+
+
+class Bench:
+    """One VL53L0X on its model, as its thread has it. Time goes on by `until_due`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.rig = Rig(range_m=0.6)
+        self.seen = Seen("front", 0.0)
+        monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", self.rig.sleep)
+        self.tof = Tof(config.Tof(), self.seen, None, self.opened, self.clock_s)
+        self.absent, self.tries = False, 0
+
+    def clock_s(self) -> float:
+        return self.rig.now_s
+
+    def opened(self, bus: int, address: int) -> OpenDevice:
+        self.tries += 1
+        if self.absent:
+            raise I2cError(f"I2C bus {bus} address {address:#x}: nobody")
+        return self
+
+    def read(self, register: int, size: int) -> bytes:
+        return self.rig.read(register, size)
+
+    def write(self, register: int, data: bytes) -> None:
+        self.rig.write(register, data)
+
+    def close(self) -> None:
+        pass
+
+    def run(self, seconds: float) -> list[str]:
+        """Its thread's turns; every state that it had."""
+        end_s, states = self.rig.now_s + seconds, [self.seen.state]
+        while self.rig.now_s < end_s:
+            self.rig.now_s = max(self.rig.now_s, self.tof.due_s)
+            self.tof.turn()
+            if self.seen.state != states[-1]:
+                states.append(self.seen.state)
+        return states
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(monkeypatch)
+
+
+def test_a_tof_sensor_is_absent_and_comes(bench: Bench) -> None:
+    bench.absent = True
+    bench.run(2.0)
+    told = bench.seen.told(bench.rig.now_s)
+    assert "nobody" in told.state and told.age_s is None
+    bench.absent = False
+    assert bench.run(AGAIN_MOST_S)[-1] == "ok"
+
+
+def test_one_that_stays_absent_is_tried_less_often(bench: Bench) -> None:
+    bench.absent = True
+    bench.run(60.0)
+    assert bench.tries <= 11
+    bench.absent = False
+    bench.run(2 * AGAIN_MOST_S)
+    bench.absent, bench.tries = True, 0
+    bench.rig.fails_at = bench.rig.transfers + 1
+    bench.run(3.0)
+    assert bench.tries >= 2, "and one that worked is tried soon"
+
+
+def test_one_that_stays_absent_for_hours_comes_all_the_same(bench: Bench) -> None:
+    bench.absent = True
+    bench.run(9000.0)
+    assert bench.tries > 1024
+    bench.absent = False
+    assert bench.run(2 * AGAIN_MOST_S)[-1] == "ok"
+
+
+def test_a_tof_sensor_falls_silent_and_is_set_up_anew(bench: Bench) -> None:
+    bench.run(1.0)
+    bench.rig.power = False  # a dip
+    assert bench.rig.chip.address
+    bench.rig.power = True
+    assert bench.rig.chip.address
+    bench.rig.sleep(0.01)
+    begun_s = bench.rig.now_s
+    states = bench.run(3 * SILENT_S)
+    assert states == ["ok", "ranges no more"]
+    age_s = bench.seen.told(bench.rig.now_s).age_s
+    assert age_s and age_s >= bench.rig.now_s - begun_s
+    assert bench.run(2.0)[-1] == "ok"
+
+
+def test_a_tof_sensor_is_stuck(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.run(1.0)
+    real = Vl53l0x.read
+
+    def frozen(chip: Vl53l0x) -> Sample | None:
+        sample = real(chip)
+        chip.result = b"the same"
+        return sample and Sample(0.612, Status.OK)
+
+    monkeypatch.setattr(Vl53l0x, "read", frozen)
+    stuck = f"stuck: {SAME_MOST} times the same"
+    states = bench.run(SAME_MOST * 0.034 + AGAIN_S)
+    assert states == ["ok", stuck, "ok"], "it is set up anew"
+    monkeypatch.setattr(Vl53l0x, "read", real)
+    assert bench.run(SAME_MOST * 0.05) == ["ok"]
+
+
+def test_a_wall_that_keeps_its_distance_is_not_stuck(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the millimetre, before a white wall: but the light changes."""
+    real, number = Vl53l0x.read, 0
+
+    def still(chip: Vl53l0x) -> Sample | None:
+        nonlocal number
+        sample, number = real(chip), number + 1
+        chip.result = bytes((number & 0xFF, 0x32))
+        return sample and Sample(0.05, Status.OK)
+
+    bench.run(1.0)
+    monkeypatch.setattr(Vl53l0x, "read", still)
+    assert bench.run(SAME_MOST * 0.05) == ["ok"]
+
+
+def test_what_has_no_target_or_is_too_near_is_not_stuck(bench: Bench) -> None:
+    for range_m in (math.inf, 0.01):
+        bench.rig.range_m = range_m
+        bench.run(1.0)
+        assert bench.run(SAME_MOST * 0.05) == ["ok"]
+
+
+def test_a_tof_sensor_is_noisy_its_age_says_since_when(bench: Bench) -> None:
+    bench.run(1.0)
+    bench.rig.chip.off_m = OFF_M
+    assert NOISY in bench.run(1.0)
+    bench.run(1.0)
+    told = bench.seen.told(bench.rig.now_s)
+    assert told.state == NOISY and told.age_s and told.age_s > 0.5
+    assert told.range_m is not None and told.range_m < 0.3, "the nearest that it says"
+    bench.rig.chip.off_m = 0.0
+    assert bench.run(1.0)[-1] == "ok"
+
+
+def test_a_tof_sensor_is_asked_little_and_loses_nothing(bench: Bench) -> None:
+    """One look and a bit a sample, each with one transfer, and one that clears it."""
+    bench.run(2.0)
+    readings, transfers = bench.seen.readings, bench.rig.transfers
+    bench.run(10.0)
+    readings = bench.seen.readings - readings
+    assert readings >= 300
+    assert bench.rig.transfers - transfers <= 2.4 * readings
+
+
+def test_a_sonar_is_noisy() -> None:
+    dice = random.Random(1)
+    air = Air(lambda: echo(dice.randrange(600, 8000)))
+    sensor = air.sensor()
+    said = [sensor.measure().status for _ in range(40)]
+    assert "ok" in said[:6] and said.count(sensor.measure().status.NOISY) > 25
+    air.answers = lambda: echo(5800)
+    assert [sensor.measure().status for _ in range(12)][-1] == "ok"
+
+
+def test_one_wrong_echo_in_five_is_only_the_medians_matter() -> None:
+    widths = iter([5800, 5800, 1200, 5800, 5800] * 20)
+    sensor = Air(lambda: echo(next(widths))).sensor()
+    ranges = [sensor.measure().range_m for _ in range(100)]
+    assert all(one == pytest.approx(1.0, abs=0.01) for one in ranges[3:])
+
+
+def test_a_loose_contact_at_the_battery(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(monkeypatch)
+    stage.run(1.0)
+    before = stage.fuel.told(stage.now_s)
+    volts = iter([0.4, 7.5] * 100)
+    monkeypatch.setattr(stage.chip, "_volts", lambda: next(volts))
+    stage.run(2.0)
+    told = stage.fuel.told(stage.now_s)
+    assert before and told and told.state == NOISY
+    assert told.age_s and told.age_s > 0.5 and told.share and told.share > 0.3
+    monkeypatch.setattr(stage.chip, "_volts", lambda: 7.5)
+    stage.run(2.0)
+    assert stage.fuel.state == "ok"
+
+
+def test_a_spurt_is_no_loose_contact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Throttle to and fro as fast as a thumb can: three readings each."""
+    stage = Stage(monkeypatch)
+    volts = iter(([7.5] * 3 + [5.4] * 3) * 100)
+    monkeypatch.setattr(stage.chip, "_volts", lambda: next(volts))
+    stage.run(10.0)
+    assert NOISY not in stage.states and stage.fuel.state == "ok"
+
+
+def test_a_depth_camera_is_noisy() -> None:
+    seen, now_s = Seen("depth", 0.0), 50.0
+    eye = DepthEye([], seen, lambda: now_s)
+    for number in range(3 * noise.LAST):
+        now_s += 1 / 15
+        eye._take(Record(0.4 if number % 2 else 2.0, int(now_s * 1e6), b""))
+    told = seen.told(now_s)
+    assert told.state == NOISY and told.age_s and told.age_s > 0.5
+    for _ in range(2 * noise.LAST):
+        now_s += 1 / 15
+        eye._take(Record(math.inf, int(now_s * 1e6), b""))
+    told = seen.told(now_s)
+    assert (told.state, told.range_m) == ("ok", None)
+    assert told.age_s is not None and told.age_s < 0.01
+
+
+class Never:
+    """It says that it is a VL53L0X, and is never ready."""
+
+    def read(self, register: int, size: int) -> bytes:
+        if register == vl53l0x.Register.RESULT_INTERRUPT_STATUS:
+            return bytes(size)
+        return vl53l0x.IDENTITY if size == 3 else b"\x08" * size
+
+    def write(self, register: int, data: bytes) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def test_one_that_is_never_ready_holds_up_no_other(bench: Bench) -> None:
+    ill = Tof(
+        config.Tof(), Seen("ill", 0.0), None, lambda bus, address: Never(),
+        lambda: bench.rig.now_s,
+    )  # fmt: skip
+    bench.run(1.0)
+    oldest_s, said = 0.0, set[str]()
+    for _ in range(2000):
+        first = min(bench.tof, ill, key=lambda one: one.due_s)
+        bench.rig.now_s = max(bench.rig.now_s, first.due_s)
+        oldest_s = max(oldest_s, bench.seen.told(bench.rig.now_s).age_s or 0.0)
+        first.turn()
+        said.add(ill.seen.state)
+    assert "VL53L0X: reference calibration not ready after 0.1 s" in said
+    assert bench.seen.state == "ok" and oldest_s < 0.2
+
+
+# --- through the emulated daemon ----------------------------------------------
+
+
+@pytest.fixture
+def noisy(tmp_path: Path) -> Iterator[Chip]:
+    """Both range sensors of the bench's car have the fault."""
+    chip = Chip(tmp_path, f"--i2c=1:0:vl53l0x:4:{OFF_M}", f"--hcsr04=20,21,3,{OFF_M}")
+    put(chip, 0.8, 1.5)
+    try:
+        yield chip
+    finally:
+        chip.end()
+
+
+def test_both_range_sensors_are_noisy_on_the_bench(noisy: Chip) -> None:
+    with sensing(noisy) as told:
+        until(
+            lambda: [one.state for one in told()] == [NOISY, NOISY], SOON_S, "not said"
+        )
+        assert not any(near(one, 0.8) for one in told())

@@ -1,0 +1,258 @@
+"""The range sensors' real threads and drivers on the emulated chip."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from fpvcar import config, paths
+from fpvcar.bench import soc as chips
+from fpvcar.config import profiles
+from fpvcar.devices import backends
+from fpvcar.devices.chips.vl53l0x import NEAREST_M, Sample, Status
+from fpvcar.devices.pigpio.pins import PigpioPins
+from fpvcar.devices.pins import PinsSilent
+from fpvcar.sensors.ranges import Ranges
+from fpvcar.sensors.reading import Seen
+from fpvcar.sensors.tof import AGAIN_S, SILENT_S, Tof, TofThread
+from fpvcar.wire import down
+from tests.rigs.wheels import Chip, until
+from tests.unit.devices.test_vl53l0x import Rig
+
+SOON_S = 8.0
+POWER, TRIGGER, ECHO = 4, 20, 21
+FRONT, REAR = 0, 3
+FITTED = ("--i2c=1:0:vl53l0x:4", f"--hcsr04={TRIGGER},{ECHO},{REAR}")
+
+
+@contextmanager
+def sensing(chip: Chip, *overrides: str) -> Iterator[Callable[[], list[down.Range]]]:
+    """What the sensors of the bench's car say."""
+    profile = profiles.load(
+        paths.HARDWARE / "bench.toml", [f"pins.port = {chip.port}", *overrides]
+    )
+    ranges = Ranges(profile)
+    ranges.start()
+    try:
+        yield lambda: list(ranges.told(time.monotonic()))
+    finally:
+        ranges.stop()
+
+
+@pytest.fixture
+def chip(tmp_path: Path) -> Iterator[Chip]:
+    with Chip(tmp_path, *FITTED) as chip:
+        put(chip, 0.8, 1.5)
+        yield chip
+
+
+def put(chip: Chip, front_m: float, rear_m: float) -> None:
+    with chips.writing(chip.soc.world) as world:
+        world.range_m[FRONT], world.range_m[REAR] = front_m, rear_m
+
+
+def near(told: down.Range, range_m: float | None) -> bool:
+    if told.state != "ok" or told.age_s is None or told.age_s > 1.0:
+        return False
+    if range_m is None or told.range_m is None:
+        return told.range_m is range_m
+    return abs(told.range_m - range_m) < 0.06
+
+
+def test_both_follow_the_world(chip: Chip) -> None:
+    with sensing(chip) as told:
+        for front_m, rear_m in ((0.8, 1.5), (0.1, 0.3), (math.inf, math.inf)):
+            put(chip, front_m, rear_m)
+            wanted = [None if math.isinf(one) else one for one in (front_m, rear_m)]
+            until(
+                lambda wanted=wanted: all(map(near, told(), wanted)), SOON_S,  # type: ignore[misc]
+                f"not seen: {wanted}",
+            )  # fmt: skip
+        names = [(one.name, one.bearing_deg) for one in told()]
+        assert names == [("front", 0.0), ("rear", 180.0)]
+
+
+def test_a_stuck_echo_is_said_and_the_other_goes_on(chip: Chip) -> None:
+    with sensing(chip) as told:
+        until(lambda: near(told()[1], 1.5), SOON_S, "no range")
+        chip.soc.pin[ECHO].external = 1
+        until(lambda: "does not fall" in told()[1].state, SOON_S, "not said")
+        until(lambda: near(told()[0], 0.8), SOON_S, "the other one is held up")
+        chip.soc.pin[ECHO].external = 0
+        chip.soc.pin[ECHO].external = chips.FLOATING
+        until(lambda: near(told()[1], 1.5), SOON_S, "not back")
+
+
+def test_a_sensor_that_loses_its_power_is_set_up_anew(chip: Chip) -> None:
+    with sensing(chip) as told:
+        until(lambda: near(told()[0], 0.8), SOON_S, "no range")
+        chip.soc.pin[POWER].out = 0  # a dip, which nobody ordered
+        until(lambda: told()[0].state != "ok", SOON_S, "not said")
+        until(lambda: near(told()[1], 1.5), SOON_S, "the other one is held up")
+        until(lambda: near(told()[0], 0.8), SOON_S, "not back")
+
+
+def test_absent_sensors_are_said_and_tried_again(tmp_path: Path) -> None:
+    with Chip(tmp_path) as chip, sensing(chip) as told:
+        until(
+            lambda: [one.state for one in told()][1] == "does not answer", SOON_S,
+            "the ultrasound says nothing",
+        )  # fmt: skip
+        until(lambda: "I2C" in told()[0].state, SOON_S, "the ToF says nothing")
+        assert [one.age_s for one in told()] == [None, None]
+
+
+def test_two_share_a_bus_after_xshut(tmp_path: Path) -> None:
+    with Chip(tmp_path, "--i2c=1:0:vl53l0x:4", "--i2c=1:3:vl53l0x:14") as chip:
+        put(chip, 0.4, 0.9)
+        with sensing(
+            chip, "sensors.ultrasound = {}", "sensors.tof.front.address = 0x30",
+            "sensors.tof.back = {power = 14, address = 0x31, bearing_deg = 180}",
+        ) as told:  # fmt: skip
+            until(
+                lambda: near(told()[0], 0.4) and near(told()[1], 0.9), SOON_S,
+                "not both",
+            )  # fmt: skip
+
+
+def test_a_daemon_that_dies_and_comes_back(chip: Chip) -> None:
+    with sensing(chip) as told:
+        until(lambda: near(told()[0], 0.8) and near(told()[1], 1.5), SOON_S, "none")
+        chip.pigpiod.kill()
+        chip.pigpiod.wait()
+        until(lambda: all(one.state != "ok" for one in told()), SOON_S, "not said")
+        chip.pigpiod = chip.start_pigpiod()
+        until(lambda: near(told()[0], 0.8) and near(told()[1], 1.5), SOON_S, "gone")
+
+
+class Says:
+    """A VL53L0X that says one thing. None: it answers, and ranges no more, as after a
+    dip too short to be seen."""
+
+    result = b""
+
+    def __init__(self, sample: Sample | None) -> None:
+        self.sample = sample
+
+    def read(self) -> Sample | None:
+        return self.sample
+
+
+def one_that(says: Sample | None, clock_s: Callable[[], float]) -> tuple[Tof, Seen]:
+    seen = Seen("front", 0.0, 0.5, clock_s())
+    tof = Tof(config.Tof(), seen, None, None, clock_s)  # type: ignore[arg-type]
+    tof._chip = Says(says)  # type: ignore[assignment]
+    tof._news_s, seen.state = clock_s(), "ok"
+    return tof, seen
+
+
+@pytest.mark.parametrize(
+    ("sample", "told"),
+    [
+        (Sample(0.4, Status.OK), (0.4, "ok", 51.0)),
+        (Sample(None, Status.PHASE), (None, "ok", 51.0)),
+        (Sample(None, Status.SIGNAL), (None, "ok", 51.0)),
+        (Sample(None, Status.NEAR), (NEAREST_M, "ok", 51.0)),
+        (Sample(None, Status.HARDWARE), (0.5, Status.HARDWARE, 50.0)),
+        (Sample(None, Status.NONE), (0.5, Status.NONE, 50.0)),
+    ],
+)
+def test_what_is_near_is_there_and_what_is_far_is_not(
+    sample: Sample, told: tuple[float | None, str, float]
+) -> None:
+    now_s = 50.0
+    tof, seen = one_that(sample, lambda: now_s)
+    now_s = 51.0
+    tof.turn()
+    assert (seen.range_m, seen.state, seen.at_s) == told
+    assert seen.readings == (told[1] == "ok")
+
+
+def test_a_sensor_that_ranges_no_more_is_given_up() -> None:
+    now_s = 50.0
+    tof, seen = one_that(None, lambda: now_s)
+    now_s += SILENT_S - 0.01
+    tof.turn()
+    assert seen.state == "ok", "not yet"
+    now_s += 0.02
+    tof.turn()
+    assert seen.state == "ranges no more"
+    assert tof.due_s == now_s + AGAIN_S
+
+
+def test_an_echo_pin_that_was_something_else_is_an_input(chip: Chip) -> None:
+    """An output, as an LED has it; filtered, as a button has it. pigpiod keeps that."""
+    pins = PigpioPins("127.0.0.1", chip.port, 5.0)
+    pins.listen(ECHO, 20_000)
+    pins.write(ECHO, 0)
+    pins.close()
+    with sensing(chip) as told:
+        until(lambda: near(told()[1], 1.5), SOON_S, "not heard")
+    assert chip.soc.pin[ECHO].mode == chips.MODE_INPUT
+    assert chip.soc.pin[ECHO].pull == chips.PULL_OFF
+
+
+class Bus:
+    """What the kernel has at 0x29: a model, until it fails."""
+
+    def __init__(self) -> None:
+        self.rig, self.closed = Rig(), 0
+        self.fault: Exception | None = None
+
+    def open(self, bus: int, address: int) -> "Bus":
+        assert (bus, address) == (1, 0x29)
+        return self
+
+    def read(self, register: int, size: int) -> bytes:
+        if self.fault is not None:
+            raise self.fault
+        return self.rig.read(register, size)
+
+    def write(self, register: int, data: bytes) -> None:
+        self.rig.write(register, data)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def tof_thread(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> TofThread:
+    profile = profiles.load(
+        paths.HARDWARE / "bench.toml",
+        ['i2c.backend = "linux"', "sensors.tof = {}", "sensors.tof.front.bus = 1"],
+    )
+    monkeypatch.setattr(backends, "kernel", lambda: bus.open)
+    monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", bus.rig.sleep)
+    seen = [Seen("front", 0.0)]
+    thread = TofThread("tof", profile, seen, lambda: bus.rig.now_s)
+    thread.pause = bus.rig.sleep  # type: ignore[method-assign]
+    return thread
+
+
+def test_on_the_kernels_bus_nothing_waits_for_the_pin_daemon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bus = Bus()
+    thread = tof_thread(bus, monkeypatch)
+    note = thread._seen[0].note
+
+    def enough(range_m: float | None, state: str, now_s: float) -> None:
+        note(range_m, state, now_s)
+        thread.ending = thread._seen[0].readings >= 10
+
+    monkeypatch.setattr(thread._seen[0], "note", enough)
+    thread.live()
+    assert thread._seen[0].readings == 10 and bus.closed == 1
+
+
+def test_what_is_open_is_closed_when_the_daemon_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bus = Bus()
+    thread = tof_thread(bus, monkeypatch)
+    bus.fault = PinsSilent("it hangs")
+    with pytest.raises(PinsSilent):
+        thread.live()
+    assert bus.closed == 1

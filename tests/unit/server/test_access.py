@@ -1,0 +1,107 @@
+"""Codes, wrong tries, Host and Origin, message rates."""
+
+import pytest
+
+from fpvcar.server import access
+from fpvcar.server.access import Codes, Door, Meter, Rights
+
+CODES = Codes("123456", "abcd2345")
+
+
+def test_new_codes_are_six_digits_and_hard_to_guess() -> None:
+    made = [access.new_codes() for _ in range(50)]
+    assert all(len(c.drive) == 6 and c.drive.isdigit() for c in made)
+    assert all(len(c.grown_up) == 8 for c in made)
+    assert len({c.grown_up for c in made}) == 50
+
+
+def test_codes_open_what_they_should() -> None:
+    door = Door(CODES)
+    assert door.unlock(" 123456 ", "a", 0.0) == Rights(drive=True, grown_up=False)
+    assert door.unlock("abcd2345", "a", 0.0) == Rights(drive=True, grown_up=True)
+    assert door.unlock("", "a", 0.0) is None
+    assert door.unlock("12345ä", "a", 0.0) is None
+
+
+def test_five_wrong_tries_a_minute_per_address() -> None:
+    door = Door(CODES)
+    for second in range(5):
+        assert door.wait_s("a", second) == 0.0
+        assert door.unlock("000000", "a", second) is None
+    assert door.wait_s("a", 5.0) == 55.0
+    assert door.unlock("123456", "a", 5.0) is None, "no code is looked at meanwhile"
+    assert door.unlock("123456", "b", 5.0) is not None, "others are not shut out"
+    assert door.wait_s("a", 60.0) == 0.0
+    assert door.unlock("123456", "a", 60.0) is not None
+    assert door.wait_s("a", 60.0) == 0.0
+
+
+def test_a_whole_ipv6_network_is_one_household() -> None:
+    door = Door(CODES)
+    for host in range(5):
+        door.unlock("000000", f"2001:db8::{host:x}", 0.0)
+    assert door.wait_s("2001:db8::99", 1.0) == 59.0
+    assert door.wait_s("2001:db8:0:1::99", 1.0) == 0.0
+    assert door.wait_s("::ffff:10.0.0.1", 1.0) == 0.0
+
+
+def test_wrong_tries_are_forgotten_and_bounded() -> None:
+    door = Door(CODES)
+    for number in range(3000):
+        door.unlock("000000", f"10.0.{number >> 8}.{number & 255}", 0.0)
+    assert len(door._wrong) <= access.ADDRESSES_MAX
+    assert door.wait_s("10.0.11.180", 61.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("address", "home"),
+    [
+        ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True),
+        ("::ffff:127.0.0.1", True), ("localhost", True), ("10.0.0.2", False),
+        ("::ffff:10.0.0.2", False),
+        ("fe80::1%wlan0", False), ("", False), ("car", False),
+    ],
+)  # fmt: skip
+def test_loopback(address: str, home: bool) -> None:
+    assert access.is_loopback(address) is home
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [
+        ("localhost:8080", True), ("127.0.0.1", True), ("[::1]:8080", True),
+        ("192.168.1.7:8080", True), ("Plague", True), ("plague.local:8080", True),
+        ("my.lan", True), ("evil.example", False), ("localhost.evil.example", False),
+        ("", False), (None, False), ("[::1", False),
+    ],
+)  # fmt: skip
+def test_host_against_rebinding(host: str | None, allowed: bool) -> None:
+    assert access.host_allowed(host, "Plague", ["my.lan"]) is allowed
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "allowed"),
+    [
+        (None, "localhost:8080", True),
+        ("http://localhost:8080", "localhost:8080", True),
+        ("https://LOCALHOST:8081", "localhost:8081", True),
+        ("http://localhost:9090", "localhost:8080", False),
+        ("http://evil.example", "localhost:8080", False),
+        ("null", "localhost:8080", False),
+        ("ftp://localhost:8080", "localhost:8080", False),
+        ("file://", "localhost:8080", False),
+        ("http://[::1", "localhost:8080", False),
+        ("http://localhost", None, False),
+    ],
+)
+def test_origin_must_be_the_page_itself(
+    origin: str | None, host: str | None, allowed: bool
+) -> None:
+    assert access.origin_allowed(origin, host) is allowed
+
+
+def test_the_meter_lets_bursts_pass_and_floods_not() -> None:
+    meter = Meter(rate=10.0, burst=20.0)
+    assert sum(meter.allow(5.0) for _ in range(100)) == 20
+    assert sum(meter.allow(6.0) for _ in range(100)) == 10
+    assert sum(meter.allow(1000.0) for _ in range(100)) == 20

@@ -1,0 +1,267 @@
+"""Somebody downloads while another drives: the loop waits for no card and no reader."""
+
+import asyncio
+import os
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from fpvcar.recordings import library
+from fpvcar.server import downloads
+from fpvcar.server.downloads import PIECE, Ease, Outlet, Pace
+from fpvcar.server.recordings_api import Recordings, Shown
+from tests.rigs import tapes
+from tests.rigs.tapes import Tape
+
+NAME = "Plague-20251121T200000Z-0001.mcap"
+URL = f"/api/recordings/{NAME}"
+BIG = 24 * 1024 * 1024
+"""More than a connection on this machine can swallow."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    Tape([*tapes.pictures(2.0), *tapes.senses(2.0)]).to(tmp_path / NAME)
+    return tmp_path
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path, driven: bool = False, stalled_s: float = 20.0
+) -> AsyncIterator[TestClient[Any, Any]]:
+    """The routes, on a port."""
+    shelf = Recordings(
+        lambda: library.files_in(folder), Shown("Plague", True), None, lambda: driven
+    )
+    shelf._outlet._stalled_s = stalled_s
+    app = web.Application()
+    shelf.add_to(app)
+    async with TestClient(TestServer(app)) as client:
+        yield client
+
+
+def descriptors(folder: Path) -> int:
+    """How many files of the folder are open."""
+    found = 0
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found += os.readlink(f"/proc/self/fd/{name}").startswith(str(folder))
+        except FileNotFoundError:
+            continue
+    return found
+
+
+async def until(what: Any) -> None:
+    """Waits for what the loop or the thread is about to do."""
+    end_s = time.monotonic() + 5.0
+    while not what():
+        assert time.monotonic() < end_s
+        await asyncio.sleep(0.002)
+
+
+def test_all_together_are_as_fast_as_one() -> None:
+    pace = Pace()
+    waits = [pace.wait_s(100, 1000.0, 5.0) for _ in range(4)]
+    assert waits == pytest.approx([0.0, 0.1, 0.2, 0.3])
+    assert pace.wait_s(100, 1000.0, 5.25) == pytest.approx(0.15)
+    assert pace.wait_s(100, 1000.0, 99.0) == 0.0, "what nobody used is not saved up"
+
+
+def test_beside_a_driver_the_reader_rests_four_fifths_of_the_time() -> None:
+    now_s, slept, driven = 0.0, list[float](), True
+    ease = Ease(lambda: driven, lambda: now_s, slept.append)
+    ease.rest()
+    assert slept == [], "it has done nothing yet"
+    for busy_s, rest_s in ((0.010, 0.040), (0.0005, None), (3.0, 0.2)):
+        slept.clear()
+        now_s += busy_s
+        ease.rest()
+        assert slept == ([] if rest_s is None else [pytest.approx(rest_s)])
+    driven = False
+    now_s += 0.010
+    slept.clear()
+    ease.rest()
+    assert slept == []
+
+
+async def test_all_that_is_read_at_length_is_read_with_rests(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rests: list[str] = []
+    monkeypatch.setattr(Ease, "rest", lambda _: rests.append("rest"))
+    async with serving(folder) as client:
+        for end, least in (("", 1), (f"/{NAME}/table", 10), (f"/{NAME}/units", 2)):
+            rests.clear()
+            assert (await client.get("/api/recordings" + end)).status == 200
+            assert len(rests) >= least, end
+
+
+async def test_the_card_is_read_in_one_thread(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: set[str] = set()
+
+    def seen(name: str) -> None:
+        real = getattr(os, name)
+
+        def called(*given: Any, **named: Any) -> Any:
+            threads.add(threading.current_thread().name)
+            return real(*given, **named)
+
+        monkeypatch.setattr(os, name, called)
+
+    async with serving(folder) as client:
+        for name in ("open", "pread", "fstat", "scandir", "stat", "close"):
+            seen(name)
+        for end in ("", "/units", "/table", "/thumbnail"):
+            assert (await client.get(URL + end)).status == 200
+        assert (await client.get("/api/recordings")).status == 200
+        monkeypatch.undo()
+    assert threads == {"recordings_0"}
+
+
+async def test_a_card_that_does_not_answer_holds_nobody_up(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, asked, real = threading.Event(), threading.Event(), os.pread
+
+    def stalled(*given: Any) -> bytes:
+        asked.set()
+        answers.wait(5.0)
+        return real(*given)
+
+    async with serving(folder) as client:
+        monkeypatch.setattr(os, "pread", stalled)
+        download = asyncio.create_task(client.get(URL))
+        await until(asked.is_set)
+        turns = 0
+        for _ in range(50):  # the loop turns on
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns == 50 and not answers.is_set()
+        answers.set()
+        assert await (await download).read() == (folder / NAME).read_bytes()
+
+
+async def raw(client: TestClient[Any, Any], path: str) -> socket.socket:
+    """Asks, with a small buffer, and reads nothing."""
+    link = socket.socket()
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    link.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(link, ("127.0.0.1", client.server.port))
+    await loop.sock_sendall(link, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    return link
+
+
+async def test_whoever_takes_nothing_is_cut_off(folder: Path) -> None:
+    with (folder / NAME).open("ab") as file:
+        file.truncate(BIG)
+    async with serving(folder, stalled_s=0.3) as client:
+        links = [await raw(client, URL) for _ in range(3)]
+        await until(lambda: descriptors(folder) == 3)
+        whole = await client.get(URL, headers={"Range": "bytes=0-999999"})
+        assert len(await whole.read()) == 1_000_000, "nobody waits for them"
+        await until(lambda: descriptors(folder) == 0)
+        for link in links:
+            link.close()
+
+
+async def test_a_reader_that_leaves_leaves_nothing_open(folder: Path) -> None:
+    with (folder / NAME).open("ab") as file:
+        file.truncate(BIG)
+    async with serving(folder) as client:
+        link = await raw(client, URL)
+        await until(lambda: descriptors(folder) == 1)
+        link.close()
+        await until(lambda: descriptors(folder) == 0)
+
+
+async def test_many_ranges_at_once_are_right(folder: Path) -> None:
+    data = (folder / NAME).read_bytes()
+    step = len(data) // 60
+
+    async def part(client: TestClient[Any, Any], at: int) -> bytes:
+        asked = {"Range": f"bytes={at}-{at + step - 1}"}
+        answer = await client.get(URL, headers=asked)
+        assert answer.status == 206
+        return bytes(await answer.read())
+
+    async with serving(folder) as client:
+        parts = [part(client, number * step) for number in range(60)]
+        assert b"".join(await asyncio.gather(*parts)) == data[: 60 * step]
+        await until(lambda: descriptors(folder) == 0)
+
+
+async def test_beside_a_driver_it_goes_slowly(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(downloads, "SHARED", 8 * PIECE)
+    with (folder / NAME).open("ab") as file:
+        file.truncate(3 * PIECE)
+    for driven in (False, True):
+        async with serving(folder, driven) as client:
+            began_s = time.monotonic()
+            assert len(await (await client.get(URL)).read()) == 3 * PIECE
+            took_s = time.monotonic() - began_s
+        assert not driven or took_s >= 2 / 8, "an eighth of a second for each piece"
+
+
+async def test_a_file_that_is_cut_meanwhile_ends_the_answer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.pread
+
+    def cut(file: int, size: int, at: int) -> bytes:
+        if at == 0:
+            return real(file, min(size, 1000), at)
+        if at < 2000:
+            raise OSError(5, "Input/output error")
+        return b""
+
+    for end in (URL, URL + "?again"):
+        async with serving(folder) as client:
+            monkeypatch.setattr(os, "pread", cut)
+            answer = await client.get(end)
+            with pytest.raises(Exception, match="payload|Payload|reset|Connection"):
+                await answer.read()
+            monkeypatch.undo()
+            await until(lambda: descriptors(folder) == 0)
+
+
+async def test_a_few_answers_are_held_at_once(folder: Path) -> None:
+    outlet, held, most = Outlet(lambda: False, time.monotonic), 0, 0
+
+    def make() -> bytes:
+        nonlocal most
+        most = max(most, held)
+        return bytes(10)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal held
+        held += 1
+        try:
+            return await outlet.made(request, {}, make)
+        finally:
+            held -= 1
+
+    app = web.Application()
+    app.router.add_get("/", answer)
+    async with TestClient(TestServer(app)) as client:
+        for _ in range(downloads.AT_ONCE):
+            await outlet._room.acquire()
+        waiting = [asyncio.create_task(client.get("/")) for _ in range(3)]
+        await until(lambda: held == 3)
+        assert most == 0
+        outlet._room.release()
+        assert [(await one).status for one in waiting] == [200] * 3
+    outlet.close()
+    outlet.later(lambda: None)  # nobody hears of it

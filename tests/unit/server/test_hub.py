@@ -1,0 +1,321 @@
+"""Who is let in, who drives, who stops, and what everybody is told."""
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+
+from fpvcar.server.access import Rights
+from fpvcar.server.drive_socket import Closing, Session
+from fpvcar.wire import down, up
+from tests.rigs.hub import PROFILE, House, Visitor
+
+
+def test_the_first_visitor_of_the_bench_drives() -> None:
+    house = House()
+    ann, bob = house.visitor("Ann"), house.visitor("Bob")
+    assert (ann.state.role, bob.state.role) == ("driver", "watching")
+    assert bob.state.driver == "Ann"
+    ann.drive(0.0)
+    ann.drive(1.0)
+    assert house.duties[0] > 0.0
+    assert ann.state.reason == "driving"
+
+
+def test_a_real_car_waits_until_somebody_takes_the_wheel() -> None:
+    server = msgspec.structs.replace(PROFILE.server, first_takes_wheel=False)
+    house = House(msgspec.structs.replace(PROFILE, server=server))
+    ann = house.visitor("Ann")
+    assert ann.state.role == "watching" and ann.state.seat_free
+    ann.say(up.Take())
+    assert ann.state.role == "driver"
+
+
+def test_a_second_driver_gets_an_error_and_no_motion() -> None:
+    house = House()
+    ann, bob = house.visitor("Ann"), house.visitor("Bob")
+    ann.drive(0.0)
+    bob.drive(0.0)
+    for _ in range(50):
+        bob.drive(1.0)
+    assert house.duties == (0.0, 0.0)
+    assert [one.what for one in bob.errors()] == ["not at the wheel"]
+    assert "Ann" in bob.errors()[0].value
+
+
+def test_taking_an_occupied_wheel_says_who_and_how_long() -> None:
+    house = House()
+    ann, bob = house.visitor("Ann"), house.visitor("Bob")
+    ann.drive(0.0)
+    ann.drive(1.0)
+    bob.say(up.Take())
+    assert bob.state.role == "watching"
+    assert "Ann has the wheel" in bob.errors()[0].what
+    assert "10 s" in bob.errors()[0].limit
+    house.now_s += 10.0
+    bob.say(up.Take())
+    assert (ann.state.role, bob.state.role) == ("watching", "driver")
+
+
+def test_a_new_driver_must_let_go_first() -> None:
+    house = House()
+    ann, bob = house.visitor("Ann"), house.visitor("Bob")
+    ann.say(up.Release())
+    assert ann.state.role == "watching" and bob.state.seat_free
+    bob.say(up.Take())
+    bob.drive(1.0)
+    assert house.duties == (0.0, 0.0)
+    assert bob.state.stop == down.Stop("handover", "neutral")
+    bob.drive(0.0)
+    bob.drive(1.0)
+    assert house.duties[0] > 0.0 and bob.state.stop is None
+
+
+def test_who_gives_the_wheel_away_while_driving_stops_the_car() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    ann.drive(0.0)
+    ann.drive(1.0)
+    ann.say(up.Release())
+    assert house.duties == (0.0, 0.0)
+
+
+def test_neutral_wishes_do_not_keep_the_wheel() -> None:
+    house = House()
+    ann, bob = house.visitor("Ann"), house.visitor("Bob")
+    house.now_s += 9.0
+    ann.drive(0.0)
+    house.now_s += 1.0
+    bob.say(up.Take())
+    assert bob.state.role == "driver"
+
+
+def test_without_the_code_one_only_watches_and_stops() -> None:
+    house = House()
+    bob = house.visitor("Bob", drive=False)
+    for message in (up.Take(), up.Lights(), up.Limit(0.5), up.Resume()):
+        bob.say(message)
+    assert [one.what for one in bob.errors()] == [
+        "you may only watch",
+        "only a grown-up sets the speed limit",
+        "only the driver goes on",
+    ]
+    assert ("head", True) not in house.lights.told
+    assert bob.state.role == "watching" and not bob.state.may_drive
+    bob.say(up.Estop())
+    assert bob.state.stop == down.Stop("estop", "resume", "Bob")
+
+
+def test_a_code_to_drive_does_not_clear_what_another_driver_stopped() -> None:
+    house = House()
+    ann, bob = house.visitor("Ann"), house.visitor("Bob")
+    bob.say(up.Estop())
+    bob.say(up.Resume())
+    assert bob.errors()[-1].what == "only the driver goes on"
+    assert ann.state.stop == down.Stop("estop", "resume", "Bob")
+
+
+def test_codes_unlock() -> None:
+    house = House()
+    bob = house.visitor("Bob", drive=False)
+    bob.say(up.Unlock("999999"))
+    assert bob.errors()[-1].what == "wrong code"
+    bob.say(up.Unlock("123456"))
+    assert bob.state.may_drive and not bob.state.grown_up
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    assert mum.state.may_drive and mum.state.grown_up
+
+
+def test_the_sixth_wrong_code_waits() -> None:
+    house = House()
+    bob = house.visitor("Bob", drive=False)
+    for _ in range(6):
+        bob.say(up.Unlock("999999"))
+    assert [one.what for one in bob.errors()] == [
+        *["wrong code"] * 5, "too many wrong codes",
+    ]  # fmt: skip
+    bob.say(up.Unlock("123456"))
+    assert not bob.state.may_drive
+    house.now_s += 60.0
+    bob.say(up.Unlock("123456"))
+    assert bob.state.may_drive
+
+
+def test_a_grown_up_takes_the_wheel_stops_and_limits() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    mum = house.visitor("Mum", code="grownups")
+    ann.drive(0.0)
+    ann.drive(1.0)
+    mum.say(up.Limit(0.5))
+    assert ann.state.limit == 0.5 and ann.state.throttle == 0.5
+    mum.say(up.Estop())
+    assert house.duties == (0.0, 0.0)
+    ann.say(up.Resume())
+    assert ann.errors()[-1].what == "a grown-up stopped the car"
+    assert ann.state.stop == down.Stop("estop_grown_up", "grown_up", "Mum")
+    mum.say(up.Resume())
+    mum.say(up.Take())
+    assert (ann.state.role, mum.state.role) == ("watching", "driver")
+
+
+def test_the_same_client_gets_its_seat_back_latched() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    ann.drive(0.0)
+    ann.drive(1.0)
+    again = house.visitor("Ann")
+    assert ann.session.closing == "opened again elsewhere"
+    assert again.state.role == "driver" and house.duties == (0.0, 0.0)
+    again.drive(1.0)
+    assert house.duties == (0.0, 0.0)
+    house.hub.leave(ann.session)
+    again.drive(0.0)
+    again.drive(1.0)
+    assert house.duties[0] > 0.0, "the old socket's end stopped the new driver"
+
+
+def test_a_socket_that_was_replaced_acts_no_more() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    ann.drive(0.0)
+    again = house.visitor("Ann")
+    again.drive(0.0)
+    with pytest.raises(Closing, match="opened again elsewhere"):
+        ann.drive(1.0)
+    assert house.duties == (0.0, 0.0)
+    with pytest.raises(Closing):
+        ann.say(up.Release())
+    assert again.state.role == "driver"
+    assert house.hub.sessions == [again.session]
+
+
+def test_a_code_given_once_lasts_while_the_page_opens_another_socket() -> None:
+    house = House()
+    house.visitor("Mum", drive=False, code="grownups")
+    again = house.visitor("Mum", drive=False)
+    assert again.state.may_drive and again.state.grown_up
+
+
+def test_a_driver_who_leaves_stops_the_car_and_keeps_the_seat_for_a_while() -> None:
+    house = House()
+    ann, bob = house.visitor("Ann"), house.visitor("Bob")
+    ann.drive(0.0)
+    ann.drive(1.0)
+    house.hub.leave(ann.session)
+    house.hub.leave(ann.session)
+    assert house.duties == (0.0, 0.0)
+    assert bob.state.stop == down.Stop("silence", "neutral")
+    assert bob.state.driver == "Ann" and not bob.state.seat_free
+    house.now_s += 10.0
+    assert bob.state.driver is None and bob.state.seat_free
+
+
+def test_ten_thousand_old_commands_move_nothing() -> None:
+    """Stale, doubled and reordered full throttle; nothing else holds the car."""
+    house, dice = House(), random.Random(1)
+    ann, stale = house.visitor("Ann"), up.Drive(0, 0.0, 1.0, 1.0)
+    ann.seq = 1_000_000
+    for number in range(10_000):
+        house.now_s += 0.004
+        if number % 10 == 0:  # in time: the measure of this link
+            ann.drive(0.0)
+        now_ms = house.now_s * 1000.0
+        if number % 3 == 0:
+            ann.seq += 1
+            stale = up.Drive(ann.seq, now_ms - 151.0 - dice.random() * 1e6, 1.0, 1.0)
+            ann.say(stale)
+        elif number % 3 == 1:
+            ann.say(stale)
+        else:  # from before the first; its time looks fresh
+            ann.say(up.Drive(dice.randrange(1_000_000), now_ms, 1.0, 1.0))
+        house.control.step()
+        assert house.duties == (0.0, 0.0) and house.hub.stop() is None, number
+    ann.drive(1.0)
+    assert house.duties[0] > 0.0, "it was not their age that was refused"
+
+
+def test_stale_wishes_move_nothing_and_a_stale_neutral_lets_go() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    ann.drive(0.0)
+    ann.drive(1.0, late_s=0.2)
+    assert house.duties == (0.0, 0.0)
+    ann.drive(1.0)
+    assert house.duties[0] > 0.0
+    ann.drive(0.0, late_s=0.2)
+    assert house.duties == (0.0, 0.0)
+
+
+def test_a_ping_is_answered_with_the_cars_clock() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    ann.say(up.Ping(7, 12.5))
+    assert ann.session._outbox[-1] == down.Pong(7, 12.5, 100_000_000)
+
+
+def test_hello_comes_first_and_once() -> None:
+    house = House()
+    stranger = Visitor(house, Session("10.0.0.9", Rights(), 0.15))
+    for _ in range(2):
+        stranger.say(up.Take())
+    with pytest.raises(Closing, match="3 bad messages in a row"):
+        stranger.say(up.Take())
+    house.hub.leave(stranger.session)
+    ann = house.visitor("Ann")
+    ann.say(up.Hello(1, "client-Ann2", "Ann"))
+    assert ann.errors()[-1].what == "hello twice"
+
+
+def test_a_report_is_kept() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    report = up.Report("webcodecs", 13.0, 4.0, 30.0, 0)
+    ann.say(report)
+    assert ann.session.report is report
+    assert house.hub.reports() == [
+        {
+            "name": "Ann", "drives": True, "unknown_messages": 0,
+            "report": {
+                "path": "webcodecs", "picture_ms": 13.0, "link_ms": 4.0, "fps": 30.0,
+                "dropped": 0,
+            },
+        }
+    ]  # fmt: skip
+
+
+def test_a_slow_reader_holds_a_bounded_outbox_and_the_newest_state() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    for seq in range(1000):
+        ann.say(up.Ping(seq, 0.0))
+        house.hub.tell()
+    assert len(ann.session._outbox) <= 32
+    assert ann.state.seq >= 1000
+
+
+def messages() -> list[Any]:
+    return [
+        up.Take(), up.Release(), up.Resume(), up.Estop(), up.Lights(),
+        up.Horn(True), up.Limit(1.0), up.Ping(1, 1.0), up.Report("x"),
+        up.Unlock("1"),
+    ]  # fmt: skip
+
+
+def test_no_message_but_a_drivers_wish_moves_the_car() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    for message in messages():
+        ann.say(message)
+        assert house.duties == (0.0, 0.0)
+
+
+def test_the_recorders_led_is_told_what_the_pages_are() -> None:
+    house = House()
+    house.hub.tell()
+    assert house.lights.recorder is None
+    told = down.Recording(True, "the card is full", 3.0)
+    house.hub._book.told = lambda: told  # type: ignore[method-assign]
+    house.hub.tell()
+    assert house.lights.recorder == told

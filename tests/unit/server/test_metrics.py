@@ -1,0 +1,306 @@
+"""/metrics and /healthz: Prometheus' own parser reads it; reasons are sentences."""
+
+import asyncio
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from hypothesis import given
+from hypothesis import strategies as some
+from prometheus_client.parser import text_string_to_metric_families
+
+from fpvcar.server.metrics import (
+    CONTENT_TYPE,
+    Metric,
+    Metrics,
+    counter,
+    exposition,
+    gauge,
+)
+from fpvcar.server.routes import Server
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.stream import Stream
+from fpvcar.wire import down, up
+from tests.rigs.hub import PROFILE, FakeSenses, House
+
+FOREIGN = {"Host": "evil.example"}
+
+
+class Senses(FakeSenses):
+    """As many sensors as a test wants."""
+
+    def __init__(self) -> None:
+        self.seen: tuple[down.Range, ...] = (
+            down.Range("front", 0.0, 0.5, 0.02),
+            down.Range("rear", 180.0, None, 0.03),
+        )
+        self.cell: down.Battery | None = down.Battery(7.4, 0.5, 0.6, False, 0.04)
+        self.computer = down.Health()
+
+    def ranges(self, now_s: float) -> tuple[down.Range, ...]:
+        return self.seen
+
+    def battery(self, now_s: float) -> down.Battery | None:
+        return self.cell
+
+    def health(self, now_s: float) -> down.Health:
+        return self.computer
+
+    def readings(self) -> dict[str, int]:
+        return {"front": 31, "battery": 12}
+
+
+class Car:
+    """Everything that is asked, real where it is pure."""
+
+    def __init__(self) -> None:
+        self.house, self.senses = House(), Senses()
+        self.stream = Stream(clock_s=lambda: self.house.now_s)
+        self.camera = self._camera()
+        self.pins = "ok"
+        senses: Any = self.senses
+        self.metrics = Metrics(
+            self.house.control, senses, self.stream, self.camera, self.house.hub,
+            lambda: self.pins, lambda: self.house.now_s,
+        )  # fmt: skip
+
+    def _camera(self) -> Any:
+        return SimpleNamespace(state="ok", restarts=2, age_s=lambda _: 0.03)
+
+    def read(self) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+        """What Prometheus would have: by name and labels."""
+        found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
+        for family in text_string_to_metric_families(self.metrics.text()):
+            assert family.documentation and family.type in ("gauge", "counter")
+            for sample in family.samples:
+                labels = tuple(sorted(sample.labels.items()))
+                found.setdefault(sample.name, {})[labels] = sample.value
+        return found
+
+
+def one(found: dict[str, dict[Any, float]], name: str, **labels: str) -> float:
+    return found[f"fpvcar_{name}"][tuple(sorted(labels.items()))]
+
+
+def test_the_car_in_figures() -> None:
+    car = Car()
+    ann = car.house.visitor("Ann")
+    ann.drive(0.0)
+    ann.drive(1.0)
+    ann.say(up.Report("webcodecs", 12.5, 4.0))
+    found = car.read()
+    assert one(found, "range_age_seconds", sensor="front") == 0.02
+    assert one(found, "range_meters", sensor="front") == 0.5
+    assert found["fpvcar_range_meters"].keys() == {(("sensor", "front"),)}
+    assert one(found, "range_up", sensor="rear") == 1
+    assert one(found, "readings_total", sensor="front") == 31
+    assert one(found, "battery_volts") == 7.4
+    assert one(found, "gate_reason", reason="driving") == 1
+    assert one(found, "gate_reasons_total", reason="driving") == 1
+    assert one(found, "guard_mode", mode="limit") == 1
+    assert one(found, "wheels_up") == 1 and one(found, "held") == 0
+    assert one(found, "wish_age_seconds") == 0.0
+    assert one(found, "driver_link_seconds") == 0.004
+    assert one(found, "driver_picture_seconds") == 0.0125
+    assert one(found, "camera_restarts_total") == 2
+    assert one(found, "pages") == 1
+    assert one(found, "process_resident_bytes") > 1e6
+    assert one(found, "process_cpu_seconds_total") > 0.0
+    assert one(found, "process_open_files") > 2
+    assert "fpvcar_machine_celsius" not in found, "unknown is left out"
+
+
+def test_stops_are_counted_by_cause() -> None:
+    car = Car()
+    ann = car.house.visitor("Ann")
+    ann.drive(0.0)
+    ann.drive(1.0)
+    ann.say(up.Estop())
+    found = car.read()
+    assert one(found, "stops_total", cause="estop") == 1
+    assert one(found, "held") == 1
+
+
+def test_viewers_that_leave_take_no_frames_with_them() -> None:
+    car = Car()
+    for count in range(3):
+        viewer = car.stream.add_viewer(lambda: False)
+        for number in range(4):
+            unit = AccessUnit(number == 0, 0, b"\0\0\0\1abc")
+            car.stream.publish(unit)
+            if number < 2:
+                viewer.next(True, car.house.now_s)
+        sent = one(car.read(), "video_sent_frames_total")
+        assert sent == 2 * (count + 1)
+        car.stream.remove(viewer)
+        found = car.read()
+        assert one(found, "video_sent_frames_total") == sent
+        assert one(found, "video_viewers") == 0
+    assert one(found, "video_frames_total") == 12
+    assert one(found, "video_sent_bytes_total") > 6 * 7
+    assert one(found, "video_dropped_frames_total") == 0
+
+
+def test_a_battery_that_is_silent_has_an_age_and_no_volts() -> None:
+    car = Car()
+    car.senses.cell = down.Battery(7.4, 0.5, 0.6, False, 12.0, "NACK")
+    found = car.read()
+    assert one(found, "battery_up") == 0 and one(found, "battery_age_seconds") == 12
+    assert "fpvcar_battery_volts" not in found
+    car.senses.cell = None
+    assert not any("battery_v" in name or "battery_up" in name for name in car.read())
+
+
+def test_nobody_is_named() -> None:
+    car = Car()
+    car.house.visitor("Zebedee", client="client-of-zebedee-1")
+    text = car.metrics.text()
+    for secret in ("Zebedee", "zebedee", "grownups", "10.0.0.1"):
+        assert secret not in text
+
+
+def test_other_parts_may_add_theirs() -> None:
+    car = Car()
+    car.metrics.more.append(
+        lambda now_s: [gauge("recorder_free_bytes", "On the card.", now_s)]
+    )
+    car.metrics.more_faults.append(lambda _: ["recorder: the card is full"])
+    assert one(car.read(), "recorder_free_bytes") == car.house.now_s
+    assert car.metrics.faults() == ["recorder: the card is full"]
+
+
+# --- the format ---
+
+texts = some.text(max_size=20)
+
+
+@given(texts, texts, some.floats(allow_nan=False))
+def test_whatever_stands_in_it_is_read_back(
+    words: str, label: str, value: float
+) -> None:
+    metric = Metric("a_total", "counter", words, [({"b": label}, value)])
+    (family,) = text_string_to_metric_families(exposition([metric]))
+    (sample,) = family.samples
+    assert sample.labels == {"b": label} and sample.name == "fpvcar_a_total"
+    assert sample.value == value
+
+
+def test_not_a_number_is_told_as_such() -> None:
+    text = exposition([gauge("x", "y", math.nan), gauge("z", "y", -math.inf)])
+    values = [one.samples[0].value for one in text_string_to_metric_families(text)]
+    assert math.isnan(values[0]) and values[1] == -math.inf
+
+
+def test_what_is_unknown_has_no_line() -> None:
+    assert exposition([gauge("x", "y", None), counter("z_total", "y", None)]) == ""
+    assert exposition([gauge("x", "y", True)]).splitlines()[-1] == "fpvcar_x 1"
+
+
+# --- /healthz ---
+
+
+def test_all_is_well() -> None:
+    assert Car().metrics.faults() == []
+
+
+def lost_wheels(car: Car) -> None:
+    car.house.control.wheels_state("hung")
+
+
+def lost_camera(car: Car) -> None:
+    car.camera.state = "lost: no frame for 2 s"
+
+
+def lost_pins(car: Car) -> None:
+    car.pins = "pigpiod at 127.0.0.1 port 8888: Connection refused"
+
+
+def lost_battery(car: Car) -> None:
+    car.senses.cell = down.Battery(None, None, None, False, None, "nobody acknowledges")
+
+
+def old_battery(car: Car) -> None:
+    car.senses.cell = down.Battery(7.4, 0.5, 0.6, False, 1.25)
+
+
+def lost_range(car: Car) -> None:
+    car.senses.seen = (down.Range("rear", 180.0, 0.5, 3.0, "does not answer"),)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "said"),
+    [
+        (lost_wheels, "wheels: the wheels process is hung"),
+        (lost_camera, "camera: lost: no frame for 2 s"),
+        (lost_pins, "pins: pigpiod at 127.0.0.1 port 8888: Connection refused"),
+        (lost_battery, "battery: nobody acknowledges (never measured)"),
+        (old_battery, "battery: ok (1.2 s ago)"),
+        (lost_range, "sensor rear: does not answer (3.0 s ago)"),
+    ],
+)
+def test_what_is_wrong_is_a_sentence(break_it: Any, said: str) -> None:
+    car = Car()
+    break_it(car)
+    assert car.metrics.faults() == [said]
+
+
+def test_a_car_without_camera_and_gauge_is_well() -> None:
+    car = Car()
+    car.camera.state, car.senses.cell, car.senses.seen = "none", None, ()
+    assert car.metrics.faults() == []
+
+
+def test_what_the_computer_says_of_itself_is_no_reason() -> None:
+    car = Car()
+    car.senses.computer = down.Health(("under-voltage now",), 48.0, 1)
+    assert car.metrics.faults() == []
+    found = car.read()
+    assert one(found, "machine_faults") == 1 and one(found, "machine_celsius") == 48
+
+
+# --- over http ---
+
+
+def asked(
+    car: Car, root: Path, path: str, headers: dict[str, str] | None = None
+) -> tuple[int, str, str]:
+    async def ask() -> tuple[int, str, str]:
+        app = Server(
+            PROFILE, car.house.hub, car.stream, root, dict, figures=car.metrics
+        ).application()
+        async with TestClient(TestServer(app)) as client:
+            answer = await client.get(path, headers=headers)
+            return answer.status, await answer.text(), answer.headers["Content-Type"]
+
+    return asyncio.run(ask())
+
+
+def test_metrics_over_http(tmp_path: Path) -> None:
+    status, text, kind = asked(Car(), tmp_path, "/metrics")
+    assert status == 200 and kind == CONTENT_TYPE
+    names: Iterable[str] = (
+        family.name for family in text_string_to_metric_families(text)
+    )
+    assert "fpvcar_wheels_up" in names
+
+
+def test_healthz_over_http(tmp_path: Path) -> None:
+    car = Car()
+    assert asked(car, tmp_path, "/healthz")[:2] == (200, "ok\n")
+    lost_wheels(car)
+    lost_range(car)
+    status, text, _ = asked(car, tmp_path, "/healthz")
+    assert status == 503
+    assert text.splitlines() == [
+        "wheels: the wheels process is hung",
+        "sensor rear: does not answer (3.0 s ago)",
+    ]
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/healthz"])
+def test_not_for_foreign_names(tmp_path: Path, path: str) -> None:
+    assert asked(Car(), tmp_path, path, FOREIGN)[0] == 403

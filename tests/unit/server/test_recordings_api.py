@@ -1,0 +1,292 @@
+"""/api/recordings: what is listed and played, also of damaged and growing files."""
+
+import json
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from fpvcar.mcap import protobuf, records
+from fpvcar.recordings import library, pictures
+from fpvcar.recordings import messages as format
+from fpvcar.recordings.cache import Opened
+from fpvcar.recordings.library import Library
+from fpvcar.wire import down
+from tests.rigs import tapes
+from tests.rigs.recordings import NAME, SECONDS, Client, ask, messages, one_drive, units
+from tests.rigs.tapes import BEGAN_NS, FRAME_NS, Tape
+from tests.rigs.video_source import encode
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return one_drive(tmp_path)
+
+
+def test_the_list_says_what_there_is(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        answer = await client.get("/api/recordings")
+        said = await answer.json()
+        assert (said["car"], said["seat"]) == ("Plague", True)
+        (one,) = said["recordings"]
+        assert one["name"] == NAME and one["state"] == "closed"
+        assert one["start_ms"] == pytest.approx(BEGAN_NS / 1e6, abs=1)
+        assert one["seconds"] == pytest.approx(SECONDS, abs=0.05)
+        assert one["bytes"] == (folder / NAME).stat().st_size
+        assert one["pictures"] == 120
+        assert one["marks"] == [{"t": 2.0, "text": "look here"}]
+        assert answer.headers["Cache-Control"] == "no-store"
+
+    ask(folder, act)
+
+
+def test_what_cannot_be_listed_hides_nothing_else(folder: Path) -> None:
+    """A name that is no text, a pipe, and summaries that lie, with a CRC that holds."""
+    (folder / os.fsdecode(b"Pl\xe4gue.mcap")).write_bytes(b"latin")
+    os.mkfifo(folder / "pipe.mcap")
+    for name, index in (("odd", bytes(7)), ("huge", struct.pack("<HQ", 12, 0))):
+        place = (
+            struct.pack("<4QI", 0, 9, 8, 2**63, len(index)) + index + bytes(8 + 4 + 16)
+        )
+        marks = records.channel(12, 0, format.MARK, "protobuf")
+        counts = records.statistics(records.Counts({}, 0, 1, 0, 9))
+        head = records.MAGIC + records.header("x") + records.data_end()
+        groups = (
+            (records.CHANNEL, marks), (records.STATISTICS, counts),
+            (records.CHUNK_INDEX, records.record(records.CHUNK_INDEX, place)),
+        )  # fmt: skip
+        data = head + records.summary(len(head), groups)
+        (folder / f"{name}.mcap").write_bytes(data)
+
+    async def act(client: Client) -> None:
+        answer = await client.get("/api/recordings")
+        said = {one["name"]: one for one in (await answer.json())["recordings"]}
+        assert set(said) == {NAME, "odd.mcap", "huge.mcap"}
+        assert said["odd.mcap"]["state"] == "damaged"
+        assert said["huge.mcap"]["state"] == "closed" and not said["huge.mcap"]["marks"]
+        assert said[NAME]["state"] == "closed"
+
+    ask(folder, act)
+
+
+def test_a_card_that_fails_is_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (entry,) = Library(lambda: [folder / NAME / "x.mcap"]).entries()
+    assert entry.state == "damaged" and "Not a directory" in entry.lost
+
+    def broken(_: Path) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "scandir", broken)
+
+    async def act(client: Client) -> None:
+        for end in ("", f"/{NAME}", f"/{NAME}/table"):
+            answer = await client.get("/api/recordings" + end)
+            assert answer.status == 422 and "Input/output" in await answer.text()
+
+    ask(folder, act)
+
+
+def test_more_pictures_than_fit_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "STRETCH_MOST", 300_000)
+
+    async def act(client: Client) -> None:
+        url = f"/api/recordings/{NAME}/units"
+        answer = await client.get(f"{url}?seconds=30")
+        assert answer.status == 422 and "ask for fewer seconds" in await answer.text()
+        assert (await client.get(f"{url}?from=3&seconds=0.05")).status == 200
+
+    ask(folder, act)
+
+
+def test_a_time_from_nowhere_costs_its_picture_only(folder: Path) -> None:
+    one, *others = tapes.pictures(1.0)
+    stamp = protobuf.sized(1, b"\x08" + b"\xff" * 9 + b"\x01")
+    at = one.data.index(b"\x1a")
+    far = one._replace(log_ns=one.log_ns + 500_000_000, data=stamp + one.data[at:])
+    Tape([one, far, *others]).to(folder / NAME)
+
+    async def act(client: Client) -> None:
+        answer = await client.get(f"/api/recordings/{NAME}/units")
+        assert answer.status == 200 and 20 <= len(units(await answer.read())) < 30
+
+    ask(folder, act)
+
+
+def test_nothing_recorded_is_an_empty_list(tmp_path: Path) -> None:
+    async def act(client: Client) -> None:
+        said = await (await client.get("/api/recordings")).json()
+        assert said["recordings"] == []
+
+    ask(tmp_path / "never made", act)
+
+
+def test_units_begin_with_what_leads_up_to_them(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        url = f"/api/recordings/{NAME}/units"
+        found = units(await (await client.get(f"{url}?from=1.5&seconds=1")).read())
+        times_s = [(head.capture_us * 1000 - BEGAN_NS) / 1e9 for head, _ in found]
+        assert found[0][0].key and 1.0 < times_s[0] <= 1.515
+        assert times_s == sorted(times_s) and times_s[-1] < 2.515
+        assert encode(120, gop=10)[45] in [unit for _, unit in found]
+        everything = units(await (await client.get(f"{url}?seconds=30")).read())
+        assert [unit for _, unit in everything] == list(encode(120, gop=10))
+        first = units(
+            await (await client.get(f"/api/recordings/{NAME}/thumbnail")).read()
+        )
+        assert len(first) == 1 and first[0][0].key
+
+    ask(folder, act)
+
+
+@pytest.mark.parametrize("query", ["from=x", "from=-1", "from=nan", "seconds=31"])
+def test_a_bad_figure_is_refused_with_its_bounds(folder: Path, query: str) -> None:
+    async def act(client: Client) -> None:
+        answer = await client.get(f"/api/recordings/{NAME}/units?{query}")
+        assert answer.status == 400 and "expected 0 to" in await answer.text()
+
+    ask(folder, act)
+
+
+def test_the_table_has_the_courses(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        said = await (await client.get(f"/api/recordings/{NAME}/table")).json()
+        lines = {(one["group"], one["name"]): one for one in said["series"]}
+        front = lines["range", "front"]
+        assert front["unit"] == "m" and len(front["t"]) == len(front["v"]) == 40
+        assert front["v"][:5] == [1.0, 1.01, 1.02, None, 1.04]
+        assert {group for group, _ in lines} == {
+            "range", "battery", "current", "latency",
+        }  # fmt: skip
+        assert said["marks"] == [{"t": 2.0, "text": "look here"}]
+        thin = await (
+            await client.get(f"/api/recordings/{NAME}/table?points=10")
+        ).json()
+        longest = max(len(one["t"]) for one in thin["series"])
+        assert 5 <= longest <= 16
+
+    ask(folder, act)
+
+
+def test_a_battery_that_is_not_heard_has_no_voltage(folder: Path) -> None:
+    heard = down.Battery(7.4, 0.5, 0.6, False, 0.01)
+    lost = down.Battery(7.4, 0.5, 0.6, False, 2.5, "INA219: no answer")
+    tape = [
+        tapes.said(format.BATTERY, number / 10, heard if number < 3 else lost)
+        for number in range(6)
+    ]
+    Tape(tape).to(folder / NAME)
+
+    async def act(client: Client) -> None:
+        said = await (await client.get(f"/api/recordings/{NAME}/table")).json()
+        lines = {one["name"]: one["v"] for one in said["series"]}
+        assert lines["volts"] == [7.4] * 3 + [None] * 3
+        assert lines["amps"] == [0.5] * 3 + [None] * 3
+
+    ask(folder, act)
+
+
+def test_a_damaged_file_is_said_and_plays(folder: Path) -> None:
+    tapes.flipped(folder / NAME, Tape(messages()).chunks(), 2)
+    old = folder / "old.mcap.part"
+    Tape(messages(), closed=False).to(old)
+    os.utime(old, (1, 1))
+    (folder / "broken.mcap").write_bytes(b"no recording")
+
+    async def act(client: Client) -> None:
+        said = await (await client.get("/api/recordings")).json()
+        states = {one["name"]: one for one in said["recordings"]}
+        assert states["old.mcap.part"]["state"] == "damaged"
+        assert states["old.mcap.part"]["lost"] == "never closed"
+        assert states["old.mcap.part"]["marks"][0]["t"] == 2.0
+        assert "no MCAP" in states["broken.mcap"]["lost"]
+        table = await (await client.get(f"/api/recordings/{NAME}/table")).json()
+        assert (
+            len(table["gaps"]) == 1 and "bytes are missing" in table["gaps"][0]["words"]
+        )
+        whole = units(
+            await (await client.get(f"/api/recordings/{NAME}/units?seconds=30")).read()
+        )
+        assert 80 < len(whole) < 120
+        broken = await client.get("/api/recordings/broken.mcap/table")
+        assert broken.status == 422 and "no MCAP" in await broken.text()
+
+    ask(folder, act)
+
+
+def test_the_open_file_is_played_and_not_given_away(folder: Path) -> None:
+    name = "Plague-20251121T200000Z-0002.mcap.part"
+    Tape(messages(), closed=False).to(folder / name)
+
+    async def act(client: Client) -> None:
+        said = await (await client.get("/api/recordings")).json()
+        states = {one["name"]: one["state"] for one in said["recordings"]}
+        assert states[name] == "open"
+        refused = await client.get(f"/api/recordings/{name}")
+        assert refused.status == 409 and "still being written" in await refused.text()
+        answer = await client.get(f"/api/recordings/{name}/units?seconds=30")
+        assert len(units(await answer.read())) == 120
+
+    ask(folder, act)
+
+
+def test_a_file_that_was_sealed_meanwhile_is_found(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        answer = await client.get(f"/api/recordings/{NAME}.part/units?seconds=0.95")
+        assert len(units(await answer.read())) == 29
+
+    ask(folder, act)
+
+
+def test_a_long_list_is_read_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Path] = []
+    real = library.entry_of
+
+    def counting(path: Path) -> library.Entry:
+        looked.append(path)
+        return real(path)
+
+    monkeypatch.setattr(library, "entry_of", counting)
+    shelf = Library(lambda: library.files_in(folder))
+    assert shelf.entries() == shelf.entries() and len(looked) == 1
+    os.utime(folder / NAME, (5, 5))
+    shelf.entries()
+    assert len(looked) == 2
+    assert json.dumps([one.name for one in shelf.entries()]) == json.dumps([NAME])
+    (folder / NAME).unlink()
+    assert shelf.entries() == []
+
+
+def test_frames_are_as_far_apart_as_they_were(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        answer = await client.get(f"/api/recordings/{NAME}/units?seconds=30")
+        times = [head.capture_us for head, _ in units(await answer.read())]
+        assert times == [(BEGAN_NS + n * FRAME_NS) // 1000 for n in range(120)]
+
+    ask(folder, act)
+
+
+def test_files_are_closed_when_nobody_looks_any_more(folder: Path) -> None:
+    opened = Opened(lambda: 0.0)
+    first = opened.get(folder / NAME, False)
+    assert opened.get(folder / NAME, False) is first
+    opened.close()
+    assert opened.get(folder / NAME, False) is not first
+    opened.close()
+
+
+def test_a_growing_file_is_read_anew_after_a_while(folder: Path) -> None:
+    now_s = 100.0
+    opened = Opened(lambda: now_s)
+    first = opened.get(folder / NAME, True)
+    now_s += 4.0
+    assert opened.get(folder / NAME, True) is first
+    now_s += 2.0
+    assert opened.get(folder / NAME, True) is not first
+    opened.close()

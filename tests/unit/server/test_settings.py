@@ -1,0 +1,82 @@
+"""Lights, horn, marks: who may switch what, and what follows the car."""
+
+from fpvcar.server.recorder import NoBook
+from fpvcar.wire import up
+from tests.rigs.hub import House
+
+
+def test_lights_follow_and_toggle() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    ann.say(up.Lights())
+    assert ann.state.head_lights
+    ann.say(up.Lights(head=False))
+    assert not ann.state.head_lights
+    assert [one for one in house.lights.told if one[0] == "head"] == [
+        ("head", True), ("head", False),
+    ]  # fmt: skip
+    ann.say(up.Lights(head=True))
+    ann.say(up.Lights())
+    assert not ann.state.head_lights
+
+
+def test_rear_lights_follow_reversing() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    ann.drive(0.0)
+    ann.drive(-1.0)
+    assert house.lights.told[-1] == ("reversing", True)
+    ann.drive(0.0)
+    assert house.lights.told[-1] == ("reversing", False)
+    ann.drive(-1.0)
+    house.now_s += 0.3
+    house.control.step()
+    house.hub.tell()
+    assert house.lights.told[-1] == ("reversing", False), "after silence"
+
+
+def test_indicators_hear_of_steering_and_stops() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    house.hub.tell()
+    assert not house.lights.stopped, "a handover is no stop"
+    ann.drive(0.0)
+    ann.drive(0.5, 0.75)
+    assert house.lights.steer == 0.75 and not house.lights.stopped
+    ann.say(up.Estop())
+    house.hub.tell()
+    assert house.lights.steer == 0.0 and house.lights.stopped
+    ann.say(up.Resume())
+    ann.drive(0.0)
+    house.hub.tell()
+    assert not house.lights.stopped
+
+
+def test_a_car_without_a_horn_says_so() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    ann.say(up.Horn(on=True))
+    assert ann.errors()[-1].what == "this car has no horn"
+
+
+class Marks(NoBook):
+    """Counts what is marked."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def mark(self, text: str, name: str) -> None:
+        self.count += 1
+
+
+def test_a_stuck_button_marks_a_few_moments_only() -> None:
+    book = Marks()
+    house = House(book=book)
+    ann = house.visitor("Ann")
+    for _ in range(1000):
+        ann.say(up.Mark("again"))
+    assert book.count == 10
+    assert [one.what for one in ann.errors()] == ["too many pushes"]
+    house.now_s += 5.0
+    ann.say(up.Mark("later"))
+    assert book.count == 11

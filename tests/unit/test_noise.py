@@ -1,0 +1,70 @@
+"""What is noise and what is the world: readings of one sensor, one after the other."""
+
+import math
+import random
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from fpvcar.noise import LAST, Jumps
+
+
+def verdicts(readings: Iterable[float | None]) -> list[bool]:
+    jumps = Jumps(0.1, 0.2)
+    return [jumps.add(reading) for reading in readings]
+
+
+@given(some.floats(0.1, 4.0), some.floats(-0.1, 0.1), some.integers(3, 60))
+def test_whatever_moves_steadily_is_quiet(
+    from_m: float, step_m: float, count: int
+) -> None:
+    """3 m/s at 30 readings a second."""
+    line = [max(0.01, from_m + number * step_m) for number in range(count)]
+    assert not any(verdicts(line))
+
+
+def test_the_chips_own_noise_is_quiet() -> None:
+    dice = random.Random(1)
+    for metres in (0.05, 0.4, 1.2):
+        sigma_m = max(0.002, 0.07 * metres)  # DS11555, table 12: the worst indoors
+        assert not any(verdicts(metres + dice.gauss(0.0, sigma_m) for _ in range(3000)))
+
+
+def test_poles_that_are_passed_are_quiet() -> None:
+    """Each of two readings, every twelve."""
+    assert not any(verdicts(([0.4] * 2 + [3.0] * 10) * 20))
+
+
+def test_a_target_that_flickers_at_the_end_of_the_reach_is_quiet() -> None:
+    assert not any(verdicts([1.2, None] * 100))
+
+
+@pytest.mark.parametrize("readings", [[0.3, 1.5], [0.3, 1.5, 0.4, 1.1, 0.2]])
+def test_to_and_fro_is_noisy_within_ten_readings(readings: list[float]) -> None:
+    said = verdicts(readings * 20)
+    assert not said[0] and all(said[LAST:])
+
+
+def test_noise_all_over_is_noisy_nearly_always_and_ends() -> None:
+    dice, jumps = random.Random(2), Jumps(0.1, 0.2)
+    said = [jumps.add(dice.uniform(0.1, 1.2)) for _ in range(1000)]
+    assert sum(said[LAST:]) > 900
+    calm = [jumps.add(0.5) for _ in range(LAST + 2)]
+    assert calm[0] and not calm[-1]
+
+
+def test_noise_that_sees_nothing_any_more_ends() -> None:
+    jumps = Jumps(0.1)
+    assert [jumps.add(one) for one in [0.1, 1.0] * LAST][-1]
+    assert not [jumps.add(None) for _ in range(LAST)][-1]
+
+
+def test_a_share_is_of_the_reading_and_the_least_is_for_small_ones() -> None:
+    def jumpy(low: float, high: float) -> bool:
+        return verdicts([low, high] * LAST)[-1]
+
+    assert jumpy(0.30, 0.41) and not jumpy(0.30, 0.39)
+    assert jumpy(2.0, 2.6) and not jumpy(2.0, 2.4)
+    assert not verdicts([math.pi] * 50)[-1]

@@ -1,0 +1,297 @@
+"""The link meter and the bitrate controller, against a simulated link."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from fpvcar.video.bitrate import LEAST_BITRATE, Bitrate, LinkMeter, LinkReport
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.stream import Stream, Viewer
+
+TICK_S = 0.005
+MOST = 2_000_000
+
+
+@dataclass
+class Link:
+    """One queue: bytes leave at `carries(now_s)` bit/s and are acknowledged later."""
+
+    carries: Callable[[float], float]
+    rtt_s: float
+    acked: int = 0
+    sent: int = 0
+    _left: int = 0
+    _credit: float = 0.0
+    _acks: deque[tuple[float, int]] = field(default_factory=deque)
+    _goes: deque[tuple[int, int]] = field(default_factory=deque)
+
+    def send(self, size: int, capture_us: int) -> None:
+        """A packet is put in."""
+        self.sent += size
+        self._goes.append((self.sent, capture_us))
+
+    def pass_to(self, now_s: float) -> Iterator[int]:
+        """Another tick; the capture times of the packets that have left."""
+        self._credit += self.carries(now_s) / 8 * TICK_S
+        gone = min(int(self._credit), self.sent - self._left)
+        self._credit = min(self._credit - gone, 1500.0)
+        self._left += gone
+        self._acks.append((now_s + self.rtt_s, self._left))
+        while self._acks and self._acks[0][0] <= now_s:
+            self.acked = self._acks.popleft()[1]
+        while self._goes and self._goes[0][0] <= self._left:
+            yield self._goes.popleft()[1]
+
+
+@dataclass
+class Car:
+    """A camera, a stream, one driver, and a link.
+
+    Key frames are five times the others; a new bitrate makes one.
+    """
+
+    carries: Callable[[float], float]
+    rtt_s: float = 0.02
+    most: int = MOST
+    now_s: float = 0.0
+    bitrate: int = MOST
+    ages_s: list[tuple[float, float]] = field(default_factory=list)
+    changes: list[tuple[float, int]] = field(default_factory=list)
+    drops: list[float] = field(default_factory=list)
+
+    def request_key(self) -> bool:
+        self.key = True
+        return True
+
+    def set_bitrate(self, bitrate: int) -> bool:
+        self.bitrate, self.key = bitrate, True
+        self.changes.append((self.now_s, bitrate))
+        return True
+
+    def unit(self, number: int) -> AccessUnit:
+        """What the camera yields now."""
+        key = self.key or number % 30 == 0
+        self.key = False
+        size = self.bitrate / 8 / 34 * (5 if key else 1)
+        return AccessUnit(key, int(self.now_s * 1e6), b"x" * int(size))
+
+    def send(self, viewer: Viewer, meter: LinkMeter, link: Link) -> bool:
+        """All that may go now goes; has the link room then?"""
+        while True:
+            unacked = link.sent - link.acked
+            meter.sample(self.now_s, link.acked, unacked, self.rtt_s)
+            room = unacked < meter.limit_bytes
+            packet = viewer.next(room, self.now_s)
+            if packet is None:
+                return room
+            meter.sent(self.now_s, unacked, len(packet.packet))
+            link.send(len(packet.packet), packet.capture_us)
+
+    def run(self, until_s: float) -> None:
+        """From the start to `until_s`."""
+        self.key, self.bitrate = True, self.most
+        fanout = Stream(self, self.most, lambda: self.now_s)
+        viewer = fanout.add_viewer(lambda: True)
+        meter, link = LinkMeter(0.0, 0), Link(self.carries, self.rtt_s)
+        dropped = frame = 0
+        blocked_s: float | None = None
+        reported_s = 0.0
+        for tick in range(int(until_s / TICK_S)):
+            self.now_s = tick * TICK_S
+            for capture_us in link.pass_to(self.now_s):
+                self.ages_s.append((self.now_s, self.now_s - capture_us / 1e6))
+            if self.now_s >= frame / 30:
+                frame += 1
+                fanout.publish(self.unit(frame))
+            room = self.send(viewer, meter, link)
+            if room or not viewer.wants:
+                blocked_s = None
+            elif blocked_s is None:
+                blocked_s = self.now_s
+            if not meter.settled(self.now_s):
+                dropped = viewer.dropped
+            elif self.now_s - reported_s >= 0.1:
+                reported_s = self.now_s
+                since_s = 0.0 if blocked_s is None else self.now_s - blocked_s
+                new = viewer.dropped - dropped
+                if new:
+                    self.drops.append(self.now_s)
+                dropped = viewer.dropped
+                fanout.report(viewer, meter.report(since_s, new))
+
+    def bitrate_at(self, when_s: float) -> int:
+        return [self.most, *(n for at, n in self.changes if at <= when_s)][-1]
+
+    def worst_s(self, begin_s: float, end_s: float) -> float:
+        return max(age for at, age in self.ages_s if begin_s <= at < end_s)
+
+
+def narrow(rate: float, begin_s: float, end_s: float) -> Callable[[float], float]:
+    return lambda now_s: rate if begin_s <= now_s < end_s else 20e6
+
+
+def test_a_good_link_is_left_alone() -> None:
+    for rtt_s in (0.002, 0.05, 0.2):
+        car = Car(lambda now_s: 20e6, rtt_s=rtt_s)
+        car.run(20.0)
+        assert car.changes == [] and car.worst_s(1.0, 20.0) < 0.2, rtt_s
+
+
+@pytest.mark.parametrize("rate", [300e3, 500e3, 1e6, 1.5e6])
+@pytest.mark.parametrize("rtt_s", [0.005, 0.03, 0.1])
+def test_a_narrow_link(rate: float, rtt_s: float) -> None:
+    car = Car(narrow(rate, 5.0, 30.0), rtt_s=rtt_s)
+    car.run(40.0)
+    # Down quickly; a link that is only a little too narrow shows it at key frames.
+    assert car.changes[0][0] < (5.6 if rate < 1e6 else 6.5)
+    assert car.bitrate_at(7.0) <= rate
+    held = [car.bitrate_at(7.0 + at / 10) for at in range(230)]
+    assert max(held) <= 1.3 * rate  # and it stays there, but for small probes
+    assert sum(held) / len(held) >= 0.4 * rate
+    assert len([at for at in car.drops if at > 8.0]) <= 12
+    late = sorted(age for at, age in car.ages_s if 8.0 <= at < 30.0)
+    assert late[len(late) // 2] < 0.16
+    assert car.bitrate_at(33.0) == MOST  # full quality within 3 s
+    assert car.worst_s(33.5, 40.0) < 0.15
+
+
+@pytest.mark.parametrize("most", [2_000_000, 25_000_000])
+def test_an_outage(most: int) -> None:
+    car = Car(lambda now_s: 0.0 if 5.0 <= now_s < 8.0 else 60e6, most=most)
+    car.run(14.0)
+    assert car.bitrate_at(7.0) == LEAST_BITRATE
+    assert car.bitrate_at(11.0) == most
+    assert min(at for at, age in car.ages_s if at > 8.0 and age < 0.15) < 8.2
+
+
+def report(
+    burst: float = 0.0, delivered: float = 0.0, blocked_s: float = 0.0, dropped: int = 0
+) -> LinkReport:
+    return LinkReport(delivered, burst, blocked_s, dropped)
+
+
+def test_down_by_what_was_delivered_and_not_twice_at_once() -> None:
+    control = Bitrate(MOST)
+    assert control.update(1.0, report(blocked_s=0.1, delivered=5e5)) is None
+    assert control.update(2.0, report(blocked_s=0.15, delivered=5e5)) == 400_000
+    assert control.update(2.3, report(dropped=1, delivered=2e5)) is None
+    assert control.update(2.5, report(dropped=1, delivered=2e5)) == 160_000
+    assert control.update(3.0, report(dropped=1)) == LEAST_BITRATE
+    assert control.update(4.0, report(dropped=1)) is None
+
+
+def test_a_burst_that_was_stored_on_the_way_is_no_rate() -> None:
+    control = Bitrate(MOST)
+    assert control.update(1.0, report(dropped=1, delivered=9e6)) == 1_600_000
+
+
+def test_up_by_evidence_in_steps() -> None:
+    control = Bitrate(MOST)
+    control.update(1.0, report(dropped=1))
+    assert control.update(1.4, report(burst=9e6)) is None  # not calm for long enough
+    assert control.update(1.6, report(burst=9e6)) == 450_000
+    assert control.update(1.9, report(burst=9e6)) is None
+    assert control.update(2.1, report(burst=1e6)) == 700_000
+    assert control.update(2.6, report(burst=1.1e6)) is None
+    assert control.update(2.7, report(burst=9e6)) == MOST
+    assert control.update(9.0, report(burst=9e6)) is None
+
+
+def test_up_a_little_without_evidence_after_long_calm() -> None:
+    control = Bitrate(MOST)
+    control.update(1.0, report(dropped=1))
+    assert control.update(8.9, report()) is None
+    assert control.update(9.0, report()) == 187_500
+
+
+def test_the_last_step_may_be_small() -> None:
+    control = Bitrate(MOST)
+    assert control.update(1.0, report(dropped=1, delivered=2.4e6)) == 1_600_000
+    assert control.update(9.5, report(burst=9e6)) == MOST
+    assert control.full() is None
+
+
+def test_increases_that_fail_at_once_come_less_often() -> None:
+    control = Bitrate(MOST)
+    control.update(0.0, report(dropped=1))
+    now_s, raised_s = 0.0, []
+    for _ in range(200):
+        now_s += 0.1
+        if control.update(now_s, report(burst=9e6)):
+            raised_s.append(now_s)
+            now_s += 0.5
+            control.update(now_s, report(dropped=1))
+    gaps_s = [b - a for a, b in zip(raised_s, raised_s[1:], strict=False)]
+    assert 1.4 < gaps_s[0] < gaps_s[-1] <= 2.7
+
+
+def test_full_when_nobody_drives() -> None:
+    control = Bitrate(MOST)
+    control.update(0.0, report(dropped=1))
+    assert control.full() == MOST and control.full() is None
+    assert Bitrate(100_000).least == 100_000
+
+
+def test_the_meter_forgets() -> None:
+    meter = LinkMeter(0.0, 0)
+    assert meter.limit_bytes == 8000
+    meter.sample(0.0, 0, 0, 0.0)
+    meter.sent(0.0, 0, 30_000)
+    meter.sample(0.045, 30_000, 0, 0.02)
+    assert not meter.settled(0.05)
+    meter.sample(0.1, 30_000, 0, 0.02)
+    assert meter.settled(0.1)
+    assert meter.rate == pytest.approx(300_000)
+    assert meter.limit_bytes == pytest.approx(21_000)
+    assert meter.report(0.5, 2) == pytest.approx(
+        (2.4e6, 8 * (30_000 - 1448) / 0.05, 0.5, 2)
+    )
+    for tick in range(2, 14):
+        meter.sample(tick * 0.11, 30_000, 0, 0.02)
+    assert (meter.rate, meter.report(0.0, 0).burst) == (0.0, 0.0)
+
+
+def burst(meter: LinkMeter) -> float:
+    """The best burst in bytes/s once its window is over."""
+    meter.sample(0.5, 100_000, 0, 0.02)
+    return meter.report(0.0, 0).burst / 8
+
+
+def test_a_unit_behind_others_is_measured_by_its_own_acknowledgements() -> None:
+    meter = LinkMeter(0.0, 0)
+    meter.sample(0.0, 0, 10_000, 0.02)
+    meter.sent(0.0, 10_000, 10_000)
+    meter.sample(0.05, 10_000, 10_000, 0.02)
+    meter.sample(0.06, 12_000, 8_000, 0.02)
+    meter.sample(0.10, 19_000, 1_000, 0.02)  # the last segment does not matter
+    assert burst(meter) == pytest.approx((9_000 - 1448) / 0.055)
+
+
+def test_the_larger_of_two_units_is_measured() -> None:
+    meter = LinkMeter(0.0, 0)
+    meter.sent(0.0, 0, 2_000)
+    meter.sent(0.0, 2_000, 3_000)
+    meter.sample(0.0, 0, 5_000, 0.0)
+    meter.sent(0.0, 5_000, 20_000)
+    meter.sample(0.1, 5_000, 20_000, 0.0)
+    meter.sample(0.2, 25_000, 0, 0.0)
+    assert burst(meter) == pytest.approx((20_000 - 1448) / 0.105)
+
+
+def test_a_unit_below_a_segment_tells_nothing() -> None:
+    meter = LinkMeter(0.0, 0)
+    meter.sent(0.0, 0, 500)
+    meter.sample(0.05, 500, 0, 0.02)
+    assert burst(meter) == 0.0
+
+
+def test_progress() -> None:
+    meter = LinkMeter(1.0, 0)
+    meter.sample(2.0, 0, 0, 0.02)
+    assert meter.progress_s == 2.0  # nothing is due
+    meter.sample(3.0, 0, 500, 0.02)
+    assert meter.progress_s == 2.0
+    meter.sample(4.0, 100, 400, 0.02)
+    assert meter.progress_s == 4.0

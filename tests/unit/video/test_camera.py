@@ -1,0 +1,310 @@
+"""The camera's child process: framed and plain, dying, hanging, never outliving us."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from fpvcar.video import h264
+from fpvcar.video.camera import Camera
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.wire.camera import pack_record
+from tests.rigs.video_source import encode
+
+FAKE = str(Path(__file__).parents[2] / "rigs" / "fake_camera.py")
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of wire records: 10 units, a key frame every fifth."""
+    path = tmp_path_factory.mktemp("film") / "film"
+    units = encode(frames=10, slices=4)
+    path.write_bytes(b"".join(pack_record(h264.is_key(u), 0, u) for u in units))
+    return path
+
+
+def argv(film: Path, mode: str, *more: str) -> list[str]:
+    return [sys.executable, "-I", "-S", FAKE, str(film), mode, *more]
+
+
+@asynccontextmanager
+async def running(camera: Camera) -> AsyncIterator[Camera]:
+    task = asyncio.create_task(camera.run())
+    try:
+        yield camera
+    finally:
+        began_s = time.monotonic()
+        await camera.stop()
+        await task
+        assert time.monotonic() - began_s < 1.5
+
+
+async def until(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+    async with asyncio.timeout(timeout_s):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("mode", ["framed", "plain", "dribble"])
+async def test_units_arrive_whole(film: Path, mode: str) -> None:
+    units: list[AccessUnit] = []
+    camera = Camera(argv(film, mode), mode == "framed", units.append)
+    assert camera.state == "starting"
+    assert camera.age_s(time.monotonic()) is None
+    async with running(camera):
+        await until(lambda: len(units) >= 25)
+        assert camera.state == "ok"
+        age_s = camera.age_s(time.monotonic())
+        assert age_s is not None and 0.0 <= age_s < 2.0
+    assert units[0].key
+    # A loaded machine may tear a plain unit; most are whole all the same.
+    known = set(encode(frames=10, slices=4))
+    whole = [unit for unit in units if unit.data in known]
+    assert len(whole) == len(units) if mode == "framed" else len(whole) >= 15
+    assert [u.capture_us for u in units] == sorted(u.capture_us for u in units)
+    assert all(unit.key == h264.is_key(unit.data) for unit in units)
+
+
+async def test_key_frame_and_bitrate_are_asked_for(film: Path) -> None:
+    units: list[AccessUnit] = []
+    camera = Camera(argv(film, "framed"), True, units.append)
+    assert not camera.request_key()
+    assert not camera.set_bitrate(300_000)
+    async with running(camera):
+        await until(lambda: len(units) >= 3)
+        assert camera.process is not None
+        assert "bitrate 300000" in camera.process.last_line
+        assert camera.request_key()
+        process = camera.process
+        await until(lambda: "key" in process.last_line)
+        assert camera.set_bitrate(500_000)
+        await until(lambda: "bitrate 500000" in process.last_line)
+
+
+async def test_a_plain_program_cannot_be_asked(film: Path) -> None:
+    units: list[AccessUnit] = []
+    camera = Camera(argv(film, "plain"), False, units.append)
+    async with running(camera):
+        await until(lambda: units)
+        assert not camera.request_key()
+        assert not camera.set_bitrate(300_000)
+
+
+async def test_a_program_that_does_not_listen_never_blocks() -> None:
+    camera = Camera(["sleep", "60"], True, lambda _: None)
+    async with running(camera):
+        await until(lambda: camera.process)
+        said = [camera.request_key() for _ in range(40_000)]
+        assert said[0] and not said[-1]
+
+
+async def test_a_dead_camera_says_why_and_comes_back(film: Path) -> None:
+    units: list[AccessUnit] = []
+    sentence = "no EGL: install libegl1"
+    camera = Camera(
+        argv(film, "framed", "--after", "3", "--say", sentence), True, units.append
+    )
+    async with running(camera):
+        await until(lambda: camera.restarts >= 1)
+        assert camera.state == f"lost: {sentence} (exit 3)"
+        await until(lambda: camera.restarts >= 3)
+    assert len(units) == 3 * camera.restarts
+    assert all(units[at].key for at in range(0, len(units), 3))
+
+
+async def test_a_hanging_camera_is_killed_and_restarted(film: Path) -> None:
+    units: list[AccessUnit] = []
+    camera = Camera(
+        argv(film, "plain", "--after", "5", "--then", "hang", "--say", "timeout"),
+        False, units.append, silence_s=0.5,
+    )  # fmt: skip
+    pids = set()
+    async with running(camera):
+        while camera.restarts < 2:
+            if camera.process is not None:
+                pids.add(camera.process.pid)
+            await asyncio.sleep(0.01)
+        assert camera.state == "lost: camera silent for 0.5 s: timeout"
+    assert len(pids) >= 2 and not any(alive(pid) for pid in pids)
+
+
+async def test_a_stopped_camera_is_killed(film: Path) -> None:
+    units: list[AccessUnit] = []
+    camera = Camera(argv(film, "framed"), True, units.append, silence_s=0.5)
+    async with running(camera):
+        await until(lambda: units)
+        assert camera.process is not None
+        pid = camera.process.pid
+        os.kill(pid, signal.SIGSTOP)
+        await until(lambda: camera.restarts)
+        assert camera.state == "lost: camera silent for 0.5 s"
+        assert not alive(pid)
+        await until(lambda: camera.state == "ok")
+
+
+async def test_a_camera_that_never_writes(film: Path) -> None:
+    camera = Camera(
+        argv(film, "framed", "--after", "0", "--then", "hang"),
+        True, lambda _: None, start_s=0.5,
+    )  # fmt: skip
+    async with running(camera):
+        await until(lambda: camera.restarts)
+        assert camera.state == "lost: camera wrote nothing for 0.5 s"
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"), [("plain", "expected Annex B"), ("framed", "not a camera record")]
+)
+async def test_garbage_is_named(film: Path, mode: str, why: str) -> None:
+    units: list[AccessUnit] = []
+    camera = Camera(
+        argv(film, mode, "--after", "0", "--then", "garbage"),
+        mode == "framed", units.append, silence_s=0.5,
+    )  # fmt: skip
+    async with running(camera):
+        await until(lambda: camera.restarts)
+        assert camera.state.startswith("lost: ") and why in camera.state
+    assert units == []
+
+
+async def test_a_closed_output_is_named(film: Path) -> None:
+    camera = Camera(
+        argv(film, "plain", "--after", "2", "--then", "close"), False, lambda _: None
+    )
+    async with running(camera):
+        await until(lambda: camera.restarts)
+        assert camera.state == "lost: camera closed its output"
+
+
+async def test_a_missing_program_is_named() -> None:
+    camera = Camera(["no-such-camera"], False, lambda _: None)
+    async with running(camera):
+        await until(lambda: camera.restarts)
+        assert camera.state == "lost: camera program not found: no-such-camera"
+
+
+@pytest.mark.parametrize("leash", [True, False])
+async def test_a_program_that_cannot_run_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leash: bool
+) -> None:
+    program = tmp_path / "camera"
+    program.write_text("#!/no/such/interpreter\n")
+    program.chmod(0o755)
+    if not leash:  # a machine without setpriv
+        monkeypatch.setenv("PATH", str(tmp_path))
+    camera = Camera([str(program)], False, lambda _: None)
+    async with running(camera):
+        await until(lambda: camera.restarts)
+        assert "camera: No such file or directory" in camera.state
+
+
+async def test_without_setpriv_the_camera_runs_all_the_same(
+    film: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    units: list[AccessUnit] = []
+    monkeypatch.setenv("PATH", str(tmp_path))
+    async with running(Camera(argv(film, "framed"), True, units.append)):
+        await until(lambda: units)
+
+
+async def test_no_camera_waits_for_the_end() -> None:
+    camera = Camera([], False, lambda _: None)
+    async with running(camera):
+        await asyncio.sleep(0)
+        assert camera.state == "none"
+
+
+async def test_a_camera_that_ignores_sigterm_ends_within_a_second(film: Path) -> None:
+    units: list[AccessUnit] = []
+    camera = Camera(argv(film, "plain", "--then", "ignore-term"), False, units.append)
+    async with running(camera):
+        await until(lambda: units)
+        assert camera.process is not None
+        pid = camera.process.pid
+    assert not alive(pid)
+
+
+async def test_a_shell_takes_its_children_along(film: Path) -> None:
+    units: list[AccessUnit] = []
+    words = " ".join(argv(film, "plain"))
+    camera = Camera(["sh", "-c", f"{words} | cat; true"], False, units.append)
+    async with running(camera):
+        await until(lambda: units)
+        assert camera.process is not None
+        group = camera.process.pid
+    with pytest.raises(ProcessLookupError):
+        for _ in range(200):
+            os.killpg(group, 0)
+            await asyncio.sleep(0.01)
+
+
+async def test_cancelling_run_ends_the_child(film: Path) -> None:
+    units: list[AccessUnit] = []
+    camera = Camera(argv(film, "framed"), True, units.append)
+    task = asyncio.create_task(camera.run())
+    await until(lambda: units)
+    assert camera.process is not None
+    pid = camera.process.pid
+    task.cancel()
+    await asyncio.wait([task])
+    assert not alive(pid)
+
+
+PARENT = """
+    import asyncio, sys
+    from fpvcar.video.camera import Camera
+    async def main():
+        camera = Camera(sys.argv[2:], sys.argv[1] == "framed", lambda _: None)
+        task = asyncio.create_task(camera.run())
+        while camera.process is None:
+            await asyncio.sleep(0.01)
+        print(camera.process.pid, flush=True)
+        await task
+    asyncio.run(main())
+"""
+
+
+@pytest.fixture(params=["hang", "write", "framed"])
+def orphan(request: pytest.FixtureRequest, film: Path) -> Iterator[tuple[int, int]]:
+    """(parent, child): a `run` with a camera, for killing."""
+    words = {
+        "hang": ["plain", *argv(film, "plain", "--after", "0", "--then", "hang")],
+        "write": ["plain", *argv(film, "plain", "--then", "ignore-term")],
+        "framed": ["framed", *argv(film, "framed")],
+    }[request.param]
+    parent = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(PARENT), *words], stdout=subprocess.PIPE
+    )
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    yield parent.pid, child
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+
+
+def test_the_child_ends_when_run_is_killed(orphan: tuple[int, int]) -> None:
+    parent, child = orphan
+    time.sleep(0.3)  # past setpriv's own start
+    assert alive(child)
+    os.kill(parent, signal.SIGKILL)
+    deadline_s = time.monotonic() + 5.0
+    while alive(child) and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert not alive(child)

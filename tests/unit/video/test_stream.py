@@ -1,0 +1,266 @@
+"""The fan-out's policy with a clock in hand; nobody waits for the slow."""
+
+from fpvcar.video import stream
+from fpvcar.video.bitrate import LEAST_BITRATE, LinkReport
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.stream import Frame, Stream, Viewer
+from fpvcar.wire.video import parse_video
+
+FRAME_S = 1 / 30
+
+
+class FakeSource:
+    """A camera that remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.keys: list[float] = []
+        self.bitrates: list[int] = []
+        self.now_s = 0.0
+
+    def request_key(self) -> bool:
+        self.keys.append(self.now_s)
+        return True
+
+    def set_bitrate(self, bitrate: int) -> bool:
+        self.bitrates.append(bitrate)
+        return True
+
+
+class Bench:
+    """A stream with a clock and a fake source."""
+
+    def __init__(self) -> None:
+        self.source = FakeSource()
+        self.stream = Stream(self.source, 2_000_000, lambda: self.source.now_s)
+
+    @property
+    def now_s(self) -> float:
+        return self.source.now_s
+
+    def publish(self, kinds: str) -> None:
+        """One unit a letter, K or P, a frame apart."""
+        for kind in kinds:
+            self.source.now_s += FRAME_S
+            self.stream.publish(AccessUnit(kind == "K", int(self.now_s * 1e6), b"unit"))
+
+    def viewer(self, driver: bool = False) -> Viewer:
+        return self.stream.add_viewer(lambda: driver)
+
+    def drain(self, viewer: Viewer) -> str:
+        got = ""
+        while (frame := viewer.next(True, self.now_s)) is not None:
+            got += "K" if frame.key else "P"
+        return got
+
+
+def test_a_unit_is_packed_once_for_all() -> None:
+    bench = Bench()
+    one, two = bench.viewer(), bench.viewer()
+    bench.publish("K")
+    first, second = one.next(True, bench.now_s), two.next(True, bench.now_s)
+    assert first is not None and second is not None
+    assert first.framed is second.framed
+    header, unit = parse_video(first.packet)
+    assert header == (True, 0, int(FRAME_S * 1e6), 4) and unit == b"unit"
+    bench.publish("P")
+    third = one.next(True, bench.now_s)
+    assert third is not None and parse_video(third.packet)[0].sequence == 1
+
+
+def test_a_frame_says_its_length_as_rfc_6455_does() -> None:
+    for size, head in (
+        (0, b"\x82\x00"), (125, b"\x82\x7d"),
+        (126, b"\x82\x7e\x00\x7e"), (65535, b"\x82\x7e\xff\xff"),
+        (65536, b"\x82\x7f\0\0\0\0\0\x01\0\0"),
+    ):  # fmt: skip
+        packet = b"p" * size
+        assert stream.framed(packet) == head + packet
+
+
+def test_a_new_viewer_starts_at_a_key_frame_and_asks_at_once() -> None:
+    bench = Bench()
+    bench.publish("KP")
+    viewer = bench.viewer()
+    assert bench.source.keys == [bench.now_s]
+    bench.publish("PP")
+    assert bench.drain(viewer) == ""
+    bench.publish("K")
+    assert bench.drain(viewer) == "K"
+    bench.publish("P")
+    assert bench.drain(viewer) == "P"
+
+
+def test_a_new_viewer_takes_the_key_frame_that_is_the_newest() -> None:
+    bench = Bench()
+    bench.publish("PK")
+    assert bench.drain(bench.viewer()) == "K"
+    assert bench.source.keys == []
+    bench.source.now_s += 0.2  # it is no picture of now any more
+    viewer = bench.viewer()
+    assert bench.drain(viewer) == "" and len(bench.source.keys) == 1
+
+
+def test_a_third_waiting_unit_drops_all() -> None:
+    bench = Bench()
+    viewer = bench.viewer()
+    bench.publish("KP")
+    assert viewer.waiting == 2 and viewer.wants
+    bench.publish("P")
+    assert (viewer.waiting, viewer.dropped, viewer.needs_key) == (0, 3, True)
+    bench.publish("PPP")
+    assert (viewer.waiting, viewer.dropped) == (0, 6)
+
+
+def test_never_more_than_two_wait() -> None:
+    bench = Bench()
+    viewer = bench.viewer()
+    for kind in "KPPPKPKKPPPPKPPKK":
+        bench.publish(kind)
+        assert viewer.waiting <= 2
+
+
+def test_a_key_frame_supersedes_what_waits() -> None:
+    bench = Bench()
+    viewer = bench.viewer()
+    bench.publish("KPK")
+    assert (viewer.dropped, bench.drain(viewer)) == (2, "K")
+
+
+def test_the_key_is_asked_for_when_there_is_room_again_not_at_the_drop() -> None:
+    bench = Bench()
+    viewer = bench.viewer(driver=True)
+    bench.publish("K")
+    assert bench.drain(viewer) == "K"
+    bench.source.keys.clear()
+    for _ in range(40):
+        bench.publish("P")
+        assert viewer.next(False, bench.now_s) is None
+    assert bench.source.keys == []
+    assert viewer.next(True, bench.now_s) is None
+    assert bench.source.keys == [bench.now_s]
+    bench.publish("KP")
+    assert bench.drain(viewer) == "KP"
+
+
+def test_the_driver_is_served_at_once_and_asks_again() -> None:
+    bench = Bench()
+    watcher, driver = bench.viewer(), bench.viewer(driver=True)
+    assert bench.source.keys == [0.0, 0.0]
+    bench.publish("P")
+    assert bench.drain(driver) == "" and len(bench.source.keys) == 2
+    bench.source.now_s += stream.DRIVER_AGAIN_S
+    assert bench.drain(driver) == "" and len(bench.source.keys) == 3
+    bench.publish("K")
+    assert bench.drain(driver) == "K" == bench.drain(watcher)
+    driver.lost_place()
+    bench.drain(driver)
+    assert len(bench.source.keys) == 4
+    driver.lost_place()
+    assert bench.drain(driver) == "" and len(bench.source.keys) == 5
+
+
+def test_other_viewers_are_pooled() -> None:
+    bench = Bench()
+    for _ in range(10):
+        bench.viewer()
+    assert bench.source.keys == [0.0]
+    while len(bench.source.keys) < 2:
+        bench.publish("P")
+    assert 0.5 <= bench.now_s < 0.6
+    bench.publish("P" * 30)
+    assert len(bench.source.keys) == 2
+
+
+def test_a_key_frame_on_the_way_serves_the_pool() -> None:
+    bench = Bench()
+    bench.viewer()
+    bench.viewer()
+    bench.publish("K" + "P" * 60)
+    assert bench.source.keys == [0.0]
+
+
+def test_a_bad_watcher_costs_few_key_frames() -> None:
+    bench = Bench()
+    driver, watcher = bench.viewer(driver=True), bench.viewer()
+    bench.publish("K")
+    bench.drain(driver)
+    bench.source.keys.clear()
+    for _ in range(300):  # 10 s in which it loses its place with every unit
+        bench.publish("P")
+        assert bench.drain(driver) == "P"
+        watcher.lost_place()
+        bench.drain(watcher)
+    assert 4 <= len(bench.source.keys) <= 6, bench.source.keys
+
+
+def test_viewers_do_not_share_their_fate() -> None:
+    bench = Bench()
+    stalled, good = bench.viewer(), bench.viewer()
+    got = ""
+    for kind in "KPPPPKPPPP":
+        bench.publish(kind)
+        got += bench.drain(good)
+        assert stalled.waiting <= 2
+    assert got == "KPPPPKPPPP" and good.dropped == 0
+
+
+def test_the_driver_comes_first() -> None:
+    bench = Bench()
+    order: list[str] = []
+    watcher, driver = bench.viewer(), bench.viewer(driver=True)
+    watcher.wake = lambda: order.append("watcher")
+    driver.wake = lambda: order.append("driver")
+    bench.publish("K")
+    assert order == ["driver", "watcher"]
+
+
+def test_a_removed_viewer_gets_nothing() -> None:
+    bench = Bench()
+    viewer = bench.viewer()
+    bench.stream.remove(viewer)
+    bench.publish("K")
+    assert viewer.waiting == 0 and bench.stream.viewers == []
+
+
+def test_without_a_source() -> None:
+    alone = Stream(clock_s=lambda: 5.0)
+    viewer = alone.add_viewer(lambda: True)
+    alone.report(viewer, LinkReport(0, 0, 1.0, 9))
+    alone.publish(AccessUnit(True, 5_000_000, b"unit"))
+    frame = viewer.next(True, 5.0)
+    assert isinstance(frame, Frame) and frame.key
+
+
+def test_only_the_drivers_link_sets_the_bitrate() -> None:
+    bench = Bench()
+    bad = LinkReport(delivered=400_000, burst=400_000, blocked_s=0.3, dropped=3)
+    bench.stream.report(bench.viewer(), bad)
+    assert bench.source.bitrates == []
+    bench.stream.report(bench.viewer(driver=True), bad)
+    assert bench.source.bitrates == [320_000]
+
+
+def test_without_a_driver_the_full_bitrate_returns() -> None:
+    bench = Bench()
+    dead = LinkReport(delivered=0, burst=0, blocked_s=0.3, dropped=3)
+    bench.stream.report(bench.viewer(driver=True), dead)
+    assert bench.source.bitrates == [LEAST_BITRATE]
+    bench.publish("P" * 80)
+    assert len(bench.source.bitrates) == 1
+    bench.publish("P" * 20)
+    assert bench.source.bitrates == [LEAST_BITRATE, 2_000_000]
+
+
+def test_figures() -> None:
+    bench = Bench()
+    viewer = bench.viewer(driver=True)
+    assert viewer.stats(0.0) == (True, 0, 0, 0, 0, None)
+    for _ in range(60):
+        bench.publish("K")
+        bench.source.now_s += 0.01
+        bench.drain(viewer)
+    stats = viewer.stats(bench.now_s)
+    assert stats.frames == 60 and stats.bytes == 60 * 24 and stats.dropped == 0
+    assert 22 <= stats.fps <= 24
+    assert stats.age_s is not None and abs(stats.age_s - 0.01) < 1e-6
+    assert viewer.stats(bench.now_s + 2.0).fps == 0

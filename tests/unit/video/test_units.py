@@ -1,0 +1,74 @@
+"""Without processes: what a camera program's bytes mean, and which program runs."""
+
+from pathlib import Path
+
+import pytest
+
+from fpvcar import config
+from fpvcar.config import profiles
+from fpvcar.video import h264
+from fpvcar.video.camera import argv_of
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.units import Plain, Records
+from fpvcar.wire.camera import pack_record
+from tests.rigs.video_source import decode, encode
+
+BENCH = Path(__file__).parents[3] / "hardware" / "bench.toml"
+
+
+def test_records_in_any_chunks() -> None:
+    units = encode(frames=6)
+    data = b"".join(
+        pack_record(h264.is_key(unit), at, unit) for at, unit in enumerate(units)
+    )
+    for size in (1, 7, 5000, len(data)):
+        records, got = Records(), []
+        for at in range(0, len(data), size):
+            got += records.feed(data[at : at + size], 3)
+        assert [unit.data for unit in got] == list(units)
+        assert [unit.capture_us for unit in got] == [0, 1, 2, 3, 3, 3]
+        assert records.idle() == []
+    assert decode([unit.data for unit in got]) == len(units)
+
+
+def test_plain_units_are_stamped_when_they_begin() -> None:
+    one, two, three = encode(frames=3)
+    plain = Plain()
+    assert plain.idle() == []
+    assert plain.feed(one[:100], 10) == []
+    assert plain.feed(one[100:], 11) == []
+    assert plain.feed(two, 20) == [AccessUnit(True, 10, one)]
+    assert plain.idle() == [AccessUnit(False, 20, two)]
+    assert plain.feed(three, 30) == []
+    assert plain.idle() == [AccessUnit(False, 30, three)]
+
+
+def test_a_torn_unit_makes_the_silence_longer() -> None:
+    one, two, *_ = encode(frames=3)
+    plain = Plain()
+    for expected_s in (0.004, 0.008, 0.016, 0.016):
+        plain.feed(one[:-50], 0)
+        plain.idle()
+        plain.feed(one[-50:], 0)
+        plain.feed(two, 0)
+        plain.idle()
+        assert plain.idle_s == expected_s
+
+
+def test_which_program() -> None:
+    profile = profiles.load(BENCH)
+    words, framed = argv_of(profile, Path("/run/soc"))
+    assert (
+        words[1:5] == ["-m", "fpvcar.bench.camera.process", "--soc", "/run/soc"]
+        and framed
+    )
+    with pytest.raises(config.ConfigError, match="needs a bench"):
+        argv_of(profile, None)
+    for source, shown in (("bench", "world"), ("strip", "strip"), ("stamped",) * 2):
+        profile = profiles.load(BENCH, [f'camera.source = "{source}"'])
+        words, _ = argv_of(profile, Path("/run/soc"))
+        assert words[words.index("--source") + 1] == shown
+    profile = profiles.load(BENCH, ['camera.command = ["rpicam-vid", "-o", "-"]'])
+    assert argv_of(profile, None) == (["rpicam-vid", "-o", "-"], False)
+    profile = profiles.load(BENCH, ['camera.source = "none"'])
+    assert argv_of(profile, None) == ([], False)

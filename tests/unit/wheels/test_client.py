@@ -1,0 +1,164 @@
+"""`run`'s end of the wheels' socket, against a server that may be absent or hang."""
+
+import asyncio
+import contextlib
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from fpvcar.wheels.client import HUNG_NS, LEASE_NS, WheelsClient
+from fpvcar.wire.wheels import Answer, Status, WheelsReason, pack_answer, parse_setpoint
+
+SOON_S = 5.0
+
+
+class Wheels:
+    """The other end, played by hand."""
+
+    def __init__(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(str(path))
+        self._listener.listen()
+        self._listener.setblocking(False)
+        self._peers: list[socket.socket] = []
+
+    async def accept(self) -> socket.socket:
+        loop = asyncio.get_running_loop()
+        peer, _ = await asyncio.wait_for(loop.sock_accept(self._listener), SOON_S)
+        self._peers.append(peer)
+        return peer
+
+    def answer(self, seq: int, status: Status = Status.APPLIED) -> None:
+        answer = Answer(status, WheelsReason.NONE, seq, 1)
+        self._peers[-1].send(pack_answer(answer))
+
+    def close(self) -> None:
+        self._listener.close()
+        for peer in self._peers:
+            peer.close()
+
+
+class Seen:
+    """What the client said, and a way to wait for it."""
+
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+        self.states: list[str] = []
+        self._changed = asyncio.Event()
+
+    def answer(self, answer: Answer) -> None:
+        self.answers.append(answer)
+        self._changed.set()
+
+    def state(self, state: str) -> None:
+        self.states.append(state)
+        self._changed.set()
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(SOON_S):
+            while not holds():
+                self._changed.clear()
+                await self._changed.wait()
+
+
+@pytest.fixture
+async def seen() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+async def client(tmp_path: Path, seen: Seen) -> AsyncIterator[WheelsClient]:
+    client = WheelsClient(tmp_path / "wheels.sock", seen.answer, seen.state)
+    running = asyncio.create_task(client.run())
+    yield client
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+
+
+@pytest.fixture
+async def wheels(tmp_path: Path) -> AsyncIterator[Wheels]:
+    wheels = Wheels(tmp_path / "wheels.sock")
+    yield wheels
+    wheels.close()
+
+
+async def test_absent_wheels_take_nothing(client: WheelsClient, seen: Seen) -> None:
+    await asyncio.sleep(0)
+    assert not client.send((0.0, 0.0), 1)
+    assert client.state == "absent" and seen.states == []
+
+
+async def test_setpoint_and_answer(
+    client: WheelsClient, wheels: Wheels, seen: Seen
+) -> None:
+    peer = await wheels.accept()
+    now_ns = time.monotonic_ns()
+    assert client.send((0.25, -0.5), now_ns)
+    setpoint = parse_setpoint(peer.recv(64))
+    assert setpoint == (1, now_ns + LEASE_NS, (0.25, -0.5))
+    assert client.state == "absent", "not before it has answered"
+    wheels.answer(1)
+    await seen.until(lambda: bool(seen.answers))
+    assert seen.answers[0].seq == 1 and seen.states == ["ok"]
+
+
+async def test_unanswered_is_hung_until_answered(
+    client: WheelsClient, wheels: Wheels, seen: Seen
+) -> None:
+    await wheels.accept()
+    assert client.send((0.0, 0.0), 0)
+    assert client.send((0.0, 0.0), HUNG_NS)
+    assert seen.states == []
+    assert client.send((0.0, 0.0), HUNG_NS + 1)
+    assert seen.states == ["hung"]
+    wheels.answer(1)
+    await seen.until(lambda: client.state == "ok")
+    assert seen.states == ["hung", "ok"]
+
+
+async def test_late_loop_of_our_own_is_no_hang(
+    client: WheelsClient, wheels: Wheels, seen: Seen
+) -> None:
+    await wheels.accept()
+    client.send((0.0, 0.0), 0)
+    wheels.answer(1)  # it is there, but this loop has not run since
+    client.send((0.0, 0.0), 10 * HUNG_NS)
+    assert "hung" not in seen.states
+    await seen.until(lambda: client.state == "ok")
+
+
+async def test_full_socket_is_hung(client: WheelsClient, wheels: Wheels) -> None:
+    await wheels.accept()
+    sent = 0
+    while client.send((0.0, 0.0), 0):
+        sent += 1
+        assert sent < 100_000
+    assert client.state == "hung"
+
+
+async def test_closed_and_back(
+    client: WheelsClient, wheels: Wheels, seen: Seen
+) -> None:
+    peer = await wheels.accept()
+    wheels.answer(0, Status.STOPPED)
+    await seen.until(lambda: client.state == "ok")
+    peer.close()
+    await seen.until(lambda: client.state == "absent")
+    await wheels.accept()
+    wheels.answer(0, Status.STOPPED)
+    await seen.until(lambda: client.state == "ok")
+    assert seen.states == ["ok", "absent", "ok"]
+
+
+async def test_nonsense_is_hung_up_on(
+    client: WheelsClient, wheels: Wheels, seen: Seen
+) -> None:
+    peer = await wheels.accept()
+    peer.send(b"nonsense")
+    await wheels.accept()
+    assert seen.answers == []

@@ -1,0 +1,184 @@
+"""The real wheels process on the emulated chip: pull every plug, watch the pins.
+
+The times are the design's plus a margin for a busy machine; `make bench` measures.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar import paths
+from fpvcar.wire.wheels import Answer, Status, WheelsReason
+from tests.rigs.wheels import MARGIN_S, PINS, START_S, Client, Rig, free_port, until
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    with Rig(tmp_path) as rig:
+        yield rig
+
+
+def test_client_killed(rig: Rig) -> None:
+    driver = rig.drive()
+    driver.kill()
+    rig.stands(0.05)
+
+
+def test_client_stopped(rig: Rig) -> None:
+    driver = rig.drive()
+    os.kill(driver.pid, signal.SIGSTOP)
+    rig.stands(0.15)
+    os.kill(driver.pid, signal.SIGCONT)  # it wants 0.3 still, and gets it not
+    rig.stays(0.5)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_wheels_killed_or_hung(rig: Rig, number: signal.Signals) -> None:
+    driver = rig.drive()
+    os.kill(rig.wheels.pid, number)
+    rig.stands(0.3)
+    if number == signal.SIGSTOP:
+        time.sleep(0.3)
+        os.kill(rig.wheels.pid, signal.SIGCONT)
+        rig.stays(0.5)
+    driver.kill()
+
+
+def test_wheels_start_again_after_a_kill(rig: Rig) -> None:
+    rig.drive().kill()
+    rig.wheels.kill()
+    rig.wheels.wait()
+    rig.wheels = rig.start_wheels()
+    rig.drive()
+
+
+def test_wheels_end_politely(rig: Rig) -> None:
+    rig.drive(-0.3)
+    rig.wheels.terminate()
+    rig.stands(0.05)
+    assert rig.wheels.wait(5) == 0
+    assert [rig.soc.pin[gpio].level() for gpio in PINS] == [0, 0, 0, 0]
+
+
+def test_pigpiod_killed_then_back(rig: Rig) -> None:
+    client = Client(rig.runtime)
+    until(lambda: _applied(client.send(0.0)), START_S, "never ready")
+    rig.pigpiod.kill()
+    rig.pigpiod.wait()
+    answer = client.send(0.0)
+    assert answer and answer.reason == WheelsReason.PINS_LOST
+    assert not rig.asked(), "its own unit lets go of the pins"
+    rig.pigpiod = rig.start_pigpiod()
+    until(lambda: _applied(client.send(0.0)), START_S, "not connected again")
+    client.close()
+    rig.drive()
+
+
+def test_pigpiod_killed_while_driving_keeps_the_duty(rig: Rig) -> None:
+    """Without the unit's stand-in DMA runs on: why ExecStopPost is there."""
+    rig.drive()
+    rig.pigpiod.kill()
+    rig.pigpiod.wait()
+    time.sleep(0.5)
+    assert rig.powered
+    rig.pigpiod = rig.start_pigpiod()
+    rig.stands(2.0)
+
+
+def test_pigpiod_hangs(rig: Rig) -> None:
+    driver = rig.drive()
+    rig.stop_pigpiod()
+    until(rig.asked, 0.12 + MARGIN_S, "the helper was not asked")
+    assert rig.powered, "DMA keeps the PWM running"
+    driver.kill()
+    driver.wait()
+    client = Client(rig.runtime)
+    told = client.hear()
+    assert told and told.status == Status.STOPPED
+    answer = client.send(0.0)
+    assert answer and answer.reason == WheelsReason.PINS_LOST
+    client.close()
+    rig.continue_pigpiod()
+    rig.stands(1.0)
+    rig.drive()
+
+
+def _applied(answer: Answer | None) -> bool:
+    time.sleep(0.01)
+    return answer is not None and answer.status == Status.APPLIED
+
+
+def test_second_client_is_hung_up_on(rig: Rig) -> None:
+    first = Client(rig.runtime)
+    told = first.hear()
+    assert told and told.reason == WheelsReason.START
+    second = Client(rig.runtime)
+    assert second.hear() is None
+    second.close()
+    until(lambda: _applied(first.send(0.0)), START_S, "the first was harmed")
+    first.close()
+
+
+def test_client_that_never_reads_holds_nobody_up(rig: Rig) -> None:
+    client = Client(rig.runtime)
+
+    def drives() -> bool:
+        ready = all([_applied(client.send(0.0)) for _ in range(3)])
+        return ready and _applied(client.send(0.3))
+
+    until(drives, START_S, "it does not drive")
+    client.flood(0.3, 2000)
+    rig.stands(0.15)
+    client.flood(0.3, 2000)
+    rig.stays(0.3)
+    client.close()
+
+
+def test_second_wheels_is_refused(rig: Rig) -> None:
+    Client(rig.runtime).close()
+    other = rig.start_wheels()
+    _, said = other.communicate(timeout=START_S)
+    assert other.returncode == 1 and "another `fpvcar wheels`" in said
+
+
+def test_no_pigpiod_is_said(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [
+            sys.executable, "-m", "fpvcar.wheels",
+            f"--profile={paths.HARDWARE / 'bench.toml'}", f"--runtime={tmp_path}",
+            f"--set=pins.port = {free_port()}",
+        ],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        assert "Connection refused" in said and "trying again" in said
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_it_is_small(rig: Rig) -> None:
+    rig.drive()
+    status = Path(f"/proc/{rig.wheels.pid}/status").read_text()
+    resident_kb = int(status.split("VmRSS:")[1].split()[0])
+    assert resident_kb <= 25 * 1024
+    modules = subprocess.run(
+        [sys.executable, "-c", _MODULES], capture_output=True, text=True, check=True
+    )
+    assert modules.stdout.strip() == "[]"
+
+
+_MODULES = """
+import sys
+import fpvcar.wheels.core, fpvcar.wheels.service, fpvcar.devices.pigpio.pins
+heavy = {"asyncio", "aiohttp", "numpy", "mujoco", "av", "ssl"}
+print(sorted(heavy & sys.modules.keys()))
+"""

@@ -1,0 +1,59 @@
+"""The loop around the wheels: it waits when nothing is due."""
+
+import select
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from fpvcar import paths
+from fpvcar.config import profiles
+from fpvcar.devices.pins import MotorBoard, PinsFault
+from fpvcar.wheels.core import Wheels
+from fpvcar.wheels.service import Service, ask_helper
+from tests.rigs.wheels_car import at_each_line
+
+
+def nobody() -> MotorBoard:
+    raise PinsFault("no pins here")
+
+
+def test_a_signal_that_ends_nothing_leaves_no_busy_loop(tmp_path: Path) -> None:
+    """Its byte is taken from the pipe, or poll would return at once for good."""
+    wheels = Wheels(
+        profiles.load(paths.HARDWARE / "bench.toml"), connect=nobody, alarm=lambda: None
+    )
+    # A clock that stands still: the next try for the pins never comes due.
+    with Service(wheels, tmp_path, lambda: 0) as service:
+        wheels.tick(0)
+        before = signal.signal(signal.SIGUSR1, lambda number, frame: None)
+        try:
+            signal.raise_signal(signal.SIGUSR1)
+            service._round()  # wakes up for it
+            began_s = time.monotonic()
+            service._round()
+            assert time.monotonic() - began_s > 0.02, "it did not wait"
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+
+
+def test_the_helper_is_asked_before_a_word_is_said(tmp_path: Path) -> None:
+    """Whoever reads the log may hang, and pigpiod does."""
+    path = tmp_path / "pins-off.sock"
+    with socket.socket(socket.AF_UNIX) as helper:
+        helper.bind(str(path))
+        helper.listen()
+        with at_each_line(lambda: select.select([helper], [], [], 0)[0]) as asked:
+            ask_helper(path)
+        assert asked == [[helper]]
+
+
+def test_a_helper_that_is_not_there_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ask_helper(tmp_path / "pins-off.sock")
+    assert [one.getMessage() for one in caplog.records] == [
+        f"no helper at {tmp_path / 'pins-off.sock'}: No such file or directory"
+    ]

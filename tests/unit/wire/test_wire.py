@@ -1,0 +1,210 @@
+"""Every message on every wire, against the golden vectors that JavaScript reads too."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fpvcar.wire import down, up
+from fpvcar.wire.buttons import ButtonsDownward, Glow, Panel, parse_buttons_upward
+from fpvcar.wire.camera import (
+    DEPTH_HEADER,
+    RECORD_HEADER,
+    parse_depth_header,
+    parse_record_header,
+)
+from fpvcar.wire.errors import WireError
+from fpvcar.wire.json_text import encode_downward
+from fpvcar.wire.video import UNIT_MAX_BYTES, pack_video, parse_video
+from fpvcar.wire.wheels import (
+    Setpoint,
+    pack_answer,
+    pack_setpoint,
+    parse_answer,
+    parse_setpoint,
+)
+from tests.vectors import make
+
+VECTORS = Path(__file__).parents[2] / "vectors"
+
+
+def vectors(name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((VECTORS / f"{name}.json").read_text("utf-8"))
+    return loaded
+
+
+@pytest.mark.parametrize("name", make.FILES)
+def test_the_files_are_what_wire_makes(name: str) -> None:
+    """A difference breaks older pages; if it is meant: python tests/vectors/make.py"""
+    assert (VECTORS / f"{name}.json").read_text("utf-8") == make.rendered(name)
+
+
+@pytest.mark.parametrize("one", vectors("drive_up")["good"])
+def test_messages_of_a_browser(one: dict[str, Any]) -> None:
+    for text in (one["text"], one["text"].encode()):
+        message = up.parse_upward(text)
+        assert message is not None
+        assert json.loads(msgspec.json.encode(message)) == one["fields"]
+
+
+@pytest.mark.parametrize("one", vectors("drive_up")["refused"])
+def test_refused_messages_of_a_browser(one: dict[str, Any]) -> None:
+    with pytest.raises(WireError) as fault:
+        up.parse_upward(one["text"])
+    assert fault.value.what and fault.value.limit
+    assert len(fault.value.value) <= 80
+
+
+def test_unknown_kinds_are_none() -> None:
+    for one in vectors("drive_up")["unknown"]:
+        assert up.parse_upward(one["text"]) is None
+
+
+@pytest.mark.parametrize("one", vectors("drive_down")["good"])
+def test_messages_of_the_car(one: dict[str, Any]) -> None:
+    kinds: dict[str, type[down.Downward]] = {
+        str(kind.__struct_config__.tag): kind
+        for kind in (down.Welcome, down.State, down.Pong, down.Error)
+    }
+    message = msgspec.json.decode(one["text"], type=kinds[one["fields"]["kind"]])
+    assert encode_downward(message) == one["text"]
+
+
+@pytest.mark.parametrize("one", vectors("buttons_up")["good"])
+def test_messages_of_a_page_of_buttons(one: dict[str, Any]) -> None:
+    for text in (one["text"], one["text"].encode()):
+        message = parse_buttons_upward(text)
+        assert message is not None
+        assert json.loads(msgspec.json.encode(message)) == one["fields"]
+
+
+def test_refused_and_unknown_messages_of_a_page_of_buttons() -> None:
+    for one in vectors("buttons_up")["refused"]:
+        with pytest.raises(WireError) as fault:
+            parse_buttons_upward(one["text"])
+        assert fault.value.what and fault.value.limit
+    for one in vectors("buttons_up")["unknown"]:
+        assert parse_buttons_upward(one["text"]) is None
+
+
+def test_what_a_page_of_buttons_is_told() -> None:
+    kinds: dict[str, type[ButtonsDownward]] = {
+        "panel": Panel, "glow": Glow, "error": down.Error,
+    }  # fmt: skip
+    for one in vectors("buttons_down")["good"]:
+        message = msgspec.json.decode(one["text"], type=kinds[one["fields"]["kind"]])
+        assert encode_downward(message) == one["text"]
+
+
+def test_video_frames() -> None:
+    for one in vectors("video")["good"]:
+        header, unit = parse_video(bytes.fromhex(one["hex"]))
+        assert {**header._asdict(), "unit": unit.hex()} == one["fields"]
+    for one in vectors("video")["refused"]:
+        with pytest.raises(WireError):
+            parse_video(bytes.fromhex(one["hex"]))
+
+
+def test_the_sequence_of_video_frames_wraps() -> None:
+    header, _ = parse_video(pack_video(True, 2**32 + 5, 0, b"x"))
+    assert header.sequence == 5
+
+
+def test_depth_records() -> None:
+    found = vectors("depth_record")
+    head = DEPTH_HEADER.size
+    for one in found["good"]:
+        data, fields = bytes.fromhex(one["hex"]), one["fields"]
+        length, nearest_m, capture_us = parse_depth_header(data[:head])
+        told = {"nearest_m": str(nearest_m), "capture_us": str(capture_us),
+                "length": length}  # fmt: skip
+        assert told == fields and len(data) == head + length
+    _, blind_m, _ = parse_depth_header(bytes.fromhex(found["blind"]))
+    assert math.isnan(blind_m)
+    for one in found["refused"]:
+        with pytest.raises(WireError):
+            parse_depth_header(bytes.fromhex(one["hex"]))
+
+
+def test_camera_records() -> None:
+    size = RECORD_HEADER.size
+    for one in vectors("camera_record")["good"]:
+        record = bytes.fromhex(one["hex"])
+        length, key, capture_us = parse_record_header(record[:size])
+        fields = one["fields"]
+        assert (key, str(capture_us)) == (fields["key"], fields["capture_us"])
+        assert record[size : size + length].hex() == fields["unit"]
+    for one in vectors("camera_record")["refused"]:
+        with pytest.raises(WireError):
+            parse_record_header(bytes.fromhex(one["hex"])[:size])
+
+
+def test_setpoints() -> None:
+    for one in vectors("wheels")["setpoint"]["good"]:
+        setpoint = parse_setpoint(bytes.fromhex(one["hex"]))
+        assert str(setpoint.deadline_ns) == one["fields"]["deadline_ns"]
+        assert list(setpoint.duties) == one["fields"]["duties"]
+        assert pack_setpoint(setpoint).hex() == one["hex"]
+    for one in vectors("wheels")["setpoint"]["refused"]:
+        with pytest.raises(WireError):
+            parse_setpoint(bytes.fromhex(one["hex"]))
+
+
+def test_answers() -> None:
+    for one in vectors("wheels")["answer"]["good"]:
+        answer = parse_answer(bytes.fromhex(one["hex"]))
+        assert (answer.status.name, answer.reason.name) == (
+            one["fields"]["status"], one["fields"]["reason"],
+        )  # fmt: skip
+        assert pack_answer(answer).hex() == one["hex"]
+    for one in vectors("wheels")["answer"]["refused"]:
+        with pytest.raises(WireError):
+            parse_answer(bytes.fromhex(one["hex"]))
+
+
+@given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
+def test_any_frame_of_a_browser_is_taken_or_refused(frame: bytes | str) -> None:
+    for parse in (up.parse_upward, parse_buttons_upward):
+        try:
+            parse(frame)
+        except WireError as fault:
+            assert str(fault)
+
+
+@given(st.binary(max_size=64))
+def test_any_bytes_on_the_binary_wires(data: bytes) -> None:
+    for parse in (parse_video, parse_setpoint, parse_answer):
+        try:
+            parse(data)
+        except WireError as fault:
+            assert str(fault)
+
+
+@given(st.binary(min_size=16, max_size=16))
+def test_any_record_header(head: bytes) -> None:
+    try:
+        length, _, _ = parse_record_header(head)
+    except WireError:
+        return
+    assert 0 < length <= UNIT_MAX_BYTES
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**64 - 1),
+    st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=4),
+)
+def test_setpoints_come_through(seq: int, deadline: int, duties: list[float]) -> None:
+    setpoint = Setpoint(seq, deadline, tuple(duties))
+    assert parse_setpoint(pack_setpoint(setpoint)) == setpoint
+
+
+def test_errors_name_what_value_and_limit() -> None:
+    assert str(WireError("duty", 1.5, "-1 to 1")) == "duty: 1.5 (expected -1 to 1)"
+    assert str(WireError("gone")) == "gone"
+    assert len(WireError("x", "y" * 500).value) == 80
