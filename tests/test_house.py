@@ -1,4 +1,4 @@
-"""The house rules that a program can check: README's chains, locks, imports."""
+"""The house rules that a program can check: the chains of docs/, locks, imports."""
 
 import ast
 import re
@@ -12,9 +12,13 @@ ROOT = Path(__file__).resolve().parent.parent
 CHAIN = re.compile(r"`((?:pi|web|base-station)/[\w/.-]+):(\w+(?:\.\w+)?)`")
 
 
-def steps() -> list[tuple[str, str]]:
-    """Every `file:function` that the README names."""
-    return CHAIN.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+def steps() -> list[tuple[str, str, str]]:
+    """Every `file:function` that README and docs/ name, after who names it."""
+    return [
+        (document.name, file, name)
+        for document in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+        for file, name in CHAIN.findall(document.read_text(encoding="utf-8"))
+    ]
 
 
 def python_names(path: Path) -> set[str]:
@@ -49,19 +53,16 @@ def c_names(path: Path) -> set[str]:
 NAMES = {".py": python_names, ".js": script_names, ".c": c_names}
 
 
-def test_the_readme_follows_a_command_a_frame_and_a_pipe() -> None:
+def test_each_step_of_a_chain_is_in_the_code() -> None:
     named = steps()
-    assert len(named) >= 30
-    assert {file.partition("/")[0] for file, _ in named} >= {
-        "pi",
-        "web",
-        "base-station",
-    }
-    for file, name in named:
+    assert len(named) >= 80
+    rooms = {file.partition("/")[0] for _, file, _ in named}
+    assert rooms == {"pi", "web", "base-station"}
+    for document, file, name in named:
         path = ROOT / file
-        assert path.is_file(), f"README names {file}"
+        assert path.is_file(), f"{document} names {file}"
         known = NAMES[path.suffix](path)
-        assert name in known or name.rpartition(".")[2] in known, f"{file}:{name}"
+        assert name in known, f"{document}: {file}:{name}"
 
 
 @pytest.mark.parametrize("name", ["requirements-bench.lock", "requirements-dev.lock"])
