@@ -1,0 +1,175 @@
+"""The floors and walls of the house: what a package may import.
+
+A package imports only what stands on a floor below its own; `mcap` imports nothing of
+fpvcar; recordings and the command line load without any library of hardware or HTTP;
+one module names the back ends; nobody above devices/ touches a daemon's client.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "pi" / "fpvcar"
+FLOORS = (
+    ("__main__",),
+    ("commands", "bench", "app"),
+    ("server", "recorder"),
+    ("recordings", "wheels"),
+    ("drive", "video", "sensors", "buttons"),
+    ("devices", "wire"),
+    ("config", "mcap", "status", "units", "files", "threads", "child", "noise",
+     "paths", "watchdog", "turns"),
+)  # fmt: skip
+"""From the roof down; `__main__` parses the command line and imports verbs lazily."""
+BACK_ENDS = ("devices.pigpio", "devices.linux", "devices.lgpio")
+
+
+def floor_of(room: str) -> int:
+    """How far below the roof a room stands. Raises KeyError for one on no floor."""
+    for number, rooms in enumerate(FLOORS):
+        if room in rooms:
+            return number
+    raise KeyError(f"{room}: give it a floor in {Path(__file__).name}")
+
+
+def imports(source: str) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of everything of fpvcar that a module imports, anywhere."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == "fpvcar":
+                    yield node.lineno, alias.name.removeprefix("fpvcar").lstrip(".")
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            head, _, rest = node.module.partition(".")
+            if head == "fpvcar":
+                for alias in node.names:
+                    yield node.lineno, f"{rest}.{alias.name}".lstrip(".")
+
+
+def modules() -> list[tuple[str, Path]]:
+    """(dotted name below fpvcar, file) of every module."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        if parts[-1] == "__init__":
+            parts = parts[:-1]
+        if parts:
+            found.append((".".join(parts), path))
+    return found
+
+
+def climbs(module: str, source: str) -> list[str]:
+    """What a module imports that does not stand below its own room."""
+    room = module.split(".")[0]
+    found = []
+    for line, name in imports(source):
+        other = name.split(".")[0]
+        if other in ("", "__version__") or other == room:
+            continue
+        if floor_of(other) <= floor_of(room):
+            found.append(f"{module}:{line} imports {name}")
+    return found
+
+
+def test_a_package_imports_only_what_stands_below_it() -> None:
+    found = [one for name, path in modules() for one in climbs(name, path.read_text())]
+    assert found == []
+
+
+def test_an_import_that_climbs_is_seen() -> None:
+    source = "def late():\n    from fpvcar.server import hub\n"
+    assert climbs("drive.gate", source) == ["drive.gate:2 imports server.hub"]
+    assert climbs("app", source) == []
+    assert climbs("video.stream", "from fpvcar import sensors") == [
+        "video.stream:1 imports sensors"
+    ]
+    with pytest.raises(KeyError, match="give it a floor"):
+        climbs("drive.gate", "from fpvcar.attic import box")
+
+
+def test_mcap_imports_the_standard_library_only() -> None:
+    """zstandard and lz4 are asked for by name, late, where a file needs them."""
+    for path in (PACKAGE / "mcap").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            for name in names:
+                own = name.startswith("fpvcar.mcap")
+                assert own or name.split(".")[0] in sys.stdlib_module_names, (
+                    path,
+                    name,
+                )
+
+
+def test_only_the_seam_names_a_back_end() -> None:
+    found = [
+        f"{module}:{line} imports {name}"
+        for module, path in modules()
+        if not module.startswith(("devices.", "bench"))
+        for line, name in imports(path.read_text())
+        if name.startswith(BACK_ENDS)
+    ]
+    assert found == []
+
+
+def test_nobody_above_devices_touches_a_daemons_client() -> None:
+    found = [
+        f"{module}: {match.group()}"
+        for module, path in modules()
+        if not module.startswith(("devices.", "bench"))
+        for match in re.finditer(r"\w+\.client\.\w+", path.read_text())
+    ]
+    assert found == []
+
+
+BLOCKED = """
+import sys
+
+class Wall:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {blocked!r}:
+            raise ImportError(name + " is not there")
+
+sys.meta_path.insert(0, Wall())
+{code}
+"""
+
+
+def without(blocked: tuple[str, ...], code: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python in a process in which some packages cannot be imported."""
+    source = BLOCKED.format(blocked=set(blocked), code=code)
+    return subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True
+    )
+
+
+HARDWARE_AND_HTTP = ("pigpio", "lgpio", "smbus2", "aiohttp")
+LOADABLE = [
+    "config", "config.profiles", "drive.gate", "drive.control", "drive.saved",
+    *(name for name, path in modules() if name.split(".")[0] in ("mcap", "recordings")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOADABLE)
+def test_it_loads_without_hardware_libraries_and_http(name: str) -> None:
+    done = without(HARDWARE_AND_HTTP, f"import fpvcar.{name}")
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_needs_no_hardware_library() -> None:
+    code = "from fpvcar.__main__ import main; main(['--help'])"
+    done = without(HARDWARE_AND_HTTP, code)
+    assert done.returncode == 0 and "fpvcar bench" in done.stdout, done.stderr
+
+
+def test_the_wall_holds() -> None:
+    done = without(HARDWARE_AND_HTTP, "import smbus2")
+    assert done.returncode == 1 and "smbus2 is not there" in done.stderr
