@@ -9,19 +9,19 @@ CAMERA ?=
 RECORDINGS ?=
 BIN := .venv/bin
 
-.PHONY: help run test check bench soak pictures lock clean
+.PHONY: help run test check benchmark bench soak pictures lock clean
 
 help:
-	@echo "make run       a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
-	@echo "               PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
-	@echo "               RECORDINGS=DIR where it records (~/.local/state/fpvcar/recordings)"
-	@echo "make test      every test: units, processes, a real browser (about 20 minutes)"
-	@echo "make check     format, lint, types: Python, page, shell, C"
-	@echo "make bench     what it does on this machine, in figures; ONLY=video RUNS=30"
-	@echo "make soak      what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
-	@echo "make pictures  takes the README's screenshots anew"
-	@echo "make lock      brings the pinned Python packages up to date"
-	@echo "make clean     removes what the targets made here"
+	@echo "make run        a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
+	@echo "                PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
+	@echo "                RECORDINGS=DIR where it records (~/.local/state/fpvcar/recordings)"
+	@echo "make test       every test: units, processes, a real browser (about 20 minutes)"
+	@echo "make check      format, lint, types: Python, page, shell, C"
+	@echo "make benchmark  what it does on this machine, in figures; ONLY=video RUNS=30"
+	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
+	@echo "make pictures   takes the README's screenshots anew"
+	@echo "make lock       brings the pinned Python packages up to date"
+	@echo "make clean      removes what the targets made here"
 
 run: export HOST := $(HOST)
 run: export PORT := $(PORT)
@@ -47,9 +47,13 @@ check:
 	shellcheck tools/*.sh tests/guest/*.sh base-station/rdma/tests/*.sh .ci/run
 	@$(MAKE) -s -C base-station/rdma check-static
 
-bench:
-	@tools/setup.sh bench
+benchmark:
+	@tools/setup.sh benchmark
 	@$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
+
+bench:
+	@echo "make bench is make benchmark; the emulated car is 'make run' and 'fpvcar bench'"
+	@$(MAKE) --no-print-directory benchmark
 
 soak:
 	@tools/setup.sh test
@@ -65,4 +69,4 @@ lock:
 clean:
 	@$(MAKE) -s -C base-station/rdma clean
 	rm -rf .venv node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -f bench.json .coverage
+	rm -f benchmark.json .coverage

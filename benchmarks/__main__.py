@@ -1,4 +1,4 @@
-"""`make bench`: what the car does on this machine, in figures. A benchmark, no test.
+"""`make benchmark`: what the car does on this machine, in figures; it is no test.
 
 Runs every part in turn, prints a table, writes all samples as JSON, and draws them.
 """
@@ -125,13 +125,13 @@ def _interruptible() -> list[int]:
 def main() -> int:
     """Measures; 0 even where an aim is missed: a busy machine is no defect. 1 where a
     part could not be measured to its end."""
-    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make benchmark", description=__doc__)
     parser.add_argument(
         "--only", default=",".join(PARTS), help=f"some of: {', '.join(PARTS)}"
     )
     parser.add_argument("--seconds", type=float, default=31.0, help="per video row")
     parser.add_argument("--runs", type=int, default=int(os.environ.get("RUNS", "30")))
-    parser.add_argument("--json", type=Path, default=Path("bench.json"))
+    parser.add_argument("--json", type=Path, default=Path("benchmark.json"))
     parser.add_argument(
         "--pictures", type=Path, help="where to draw; without --only: docs/pictures"
     )

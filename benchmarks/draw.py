@@ -1,4 +1,4 @@
-"""Draws what the benchmark wrote: `python -m benchmarks.draw bench.json DIR`.
+"""Draws what the benchmark wrote: `python -m benchmarks.draw benchmark.json DIR`.
 
     bench-latency.svg    how old a picture is on the glass, beside the baselines
     bench-stops.svg      from each failure to motors off, and the design's limit
@@ -171,9 +171,9 @@ def everything(figures: Figures, directory: Path) -> list[Path]:
 
 
 def main() -> int:
-    """Draws a bench.json into a directory."""
+    """Draws a benchmark.json into a directory."""
     if len(sys.argv) != 3:
-        print("usage: python -m benchmarks.draw bench.json DIR", file=sys.stderr)
+        print("usage: python -m benchmarks.draw benchmark.json DIR", file=sys.stderr)
         return os.EX_USAGE
     figures = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     for path in everything(figures, Path(sys.argv[2])):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a make target needs, says what it does, and is silent when all is there.
-#   tools/setup.sh run | test | bench | check | pipes
+#   tools/setup.sh run | test | benchmark | check | pipes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -90,7 +90,7 @@ run)
     packages "${pictures[@]}"
     environment requirements-bench.lock
     ;;
-test | bench)
+test | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${cards[@]}" \
         chromium iproute2 ffmpeg
     # Firefox decodes H.264 with the system's libavcodec.  iperf3: beside the pipes.
@@ -110,7 +110,7 @@ pipes)
     environment requirements-dev.lock
     ;;
 *)
-    echo "usage: tools/setup.sh run|test|bench|check|pipes" >&2
+    echo "usage: tools/setup.sh run|test|benchmark|check|pipes" >&2
     exit 2
     ;;
 esac

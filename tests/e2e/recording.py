@@ -21,12 +21,12 @@ FICLONE = 0x40049409
 
 
 class Writing(AbstractContextManager["Writing"]):
-    """tests.recording_writer, and what it has told so far."""
+    """tests.rigs.recording_writer, and what it has told so far."""
 
     def __init__(self, folder: Path, *overrides: str) -> None:
         self.last_ns, self.state, self.states = 0, "", list[str]()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.rigs.recording_writer", str(folder), *overrides],
+            [sys.executable, "-m", "tests.rigs.recording_writer", folder, *overrides],
             stdout=subprocess.PIPE, text=True,
             cwd=Path(__file__).resolve().parents[2],
         )  # fmt: skip

@@ -27,7 +27,7 @@ def test_the_picture_moves_and_is_now(
     assert probe(page, "video.path") == path
     shown = probe(page, "video.shown")
     until(page, f"window.fpvcar.video.shown > {shown} + 60")
-    # Figures belong to `make bench`; this says only that nothing queues.
+    # Figures belong to `make benchmark`; this says only that nothing queues.
     assert median(probe(page, "video.latencyMs")) < 150
 
 

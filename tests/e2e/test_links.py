@@ -1,4 +1,4 @@
-"""Bad links: they come back at once, and hurt nobody else. Figures: `make bench`."""
+"""Bad links come back at once and hurt nobody else. Figures: `make benchmark`."""
 
 import statistics
 import threading

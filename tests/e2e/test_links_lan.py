@@ -1,6 +1,6 @@
 """A car on bad Wi-Fi, from another host: outages, and too little room.
 
-Figures: `make bench ONLY=links`.
+Figures: `make benchmark ONLY=links`.
 """
 
 import os

@@ -1,10 +1,10 @@
 """The table "Who stops the car", row by row, at the emulator's pins.
 
 Rows, ways to fail and times are in causes.py and browser_causes.py. The times are the
-design's own, with nothing added; `make bench` has the figures. Where the browser has to
-act, how soon it does is the machine's: 3 of some 600 took 0.04 to 0.1 s. One such of a
-row is measured again, or may pass where a tab goes out of sight, if it keeps what the
-car promises of a browser that says nothing.
+design's own, with nothing added; `make benchmark` has the figures. Where the browser
+has to act, how soon it does is the machine's: 3 of some 600 took 0.04 to 0.1 s. One
+such of a row is measured again, or may pass where a tab goes out of sight, if it keeps
+what the car promises of a browser that says nothing.
 """
 
 import random

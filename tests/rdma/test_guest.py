@@ -369,7 +369,7 @@ def test_no_error_of_memory(ends: Ends, checked: str) -> None:
 
 
 def test_speed_beside_perftest(ends: Ends) -> None:
-    """`make bench` has the figures; this is to notice what halves them."""
+    """`make benchmark` has the figures; this is to notice what halves them."""
     speed.make_data(ends, BIG)
     ratios = speed.beside(
         partial(speed.rdsend, ends, "--checksum", "none"),

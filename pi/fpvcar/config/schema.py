@@ -150,7 +150,7 @@ class Depth(Section, frozen=True):
 class Camera(Section, frozen=True):
     """`command` runs any program that writes Annex B; else `source` is built in.
 
-    "bench" shows the emulated world; for `make bench`, "strip" shows a clock and
+    "bench" shows the emulated world; for `make benchmark`, "strip" shows a clock and
     "stamped" the world with that clock above it.
     """
 

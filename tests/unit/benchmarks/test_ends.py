@@ -35,7 +35,7 @@ def alive(mark: bytes) -> list[str]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_is_left(number: signal.Signals, tmp_path: Path) -> None:
     mark = f"{MARK}={os.getpid()}-{number.value}"
-    words = ["--only=control", "--runs=1000", f"--json={tmp_path / 'bench.json'}"]
+    words = ["--only=control", "--runs=1000", f"--json={tmp_path / 'benchmark.json'}"]
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks", *words],
         env={**os.environ, MARK: mark.partition("=")[2]}, start_new_session=True,
@@ -61,4 +61,4 @@ def test_nothing_is_left(number: signal.Signals, tmp_path: Path) -> None:
         if process.poll() is None:
             process.kill()
             process.wait()
-    assert not (tmp_path / "bench.json").exists()
+    assert not (tmp_path / "benchmark.json").exists()

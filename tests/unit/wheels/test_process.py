@@ -1,6 +1,6 @@
 """The real wheels process on the emulated chip: pull every plug, watch the pins.
 
-The times are the design's plus a margin for a busy machine; `make bench` measures.
+The times are the design's plus a margin for a busy machine; `make benchmark` measures.
 """
 
 import os
