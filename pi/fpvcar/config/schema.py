@@ -25,16 +25,22 @@ class Pins(Section, frozen=True):
     """Where pigpiod answers."""
 
     host: str = "127.0.0.1"
+    """Host on which pigpiod listens."""
     port: Annotated[int, Meta(ge=1024, le=32000)] = 8888
+    """TCP port on which pigpiod listens."""
 
 
 class Motor(Section, frozen=True):
     """One bridge of an MX1508: two inputs, PWM on one, the other low."""
 
     forward: Gpio
+    """Input that drives forward; for steering, left."""
     reverse: Gpio
+    """Input that drives backward; for steering, right."""
     pwm_hz: Annotated[int, Meta(ge=50, le=8000)] = 800
+    """Frequency of the PWM; pigpiod takes the nearest that it has."""
     invert: bool = False
+    """Swaps the two directions of a motor that is wired the other way round."""
     dead_band: Share = 0.0
     """Duty below which the motor does not turn; the smallest one that is used."""
     max_volts: Annotated[float, Meta(gt=0, le=24)] = 3.0
@@ -42,6 +48,7 @@ class Motor(Section, frozen=True):
     slew_per_s: Annotated[float, Meta(gt=0, le=1000)] = 1000.0
     """How fast throttle may rise (1 = from stand to full in a second)."""
     trim: Annotated[float, Meta(ge=-0.5, le=0.5)] = 0.0
+    """Evens out a motor that is stronger one way: + favours forward (left)."""
     brake_s: Annotated[float, Meta(ge=0, le=1)] = 0.0
     """How long a stop brakes before it lets go; 0 only lets go."""
     rest_s: Annotated[float, Meta(ge=0, le=0.2)] = 0.03
@@ -59,28 +66,37 @@ class Battery(Section, frozen=True):
     """Pack voltages; INA219 on the I2C bus where `address` is given."""
 
     full_v: Positive = 8.4
+    """Voltage of a full pack: the page shows 100 %."""
     nominal_v: Positive = 7.5
+    """Voltage to reckon motors with while nothing measures the pack."""
     empty_v: Positive = 6.2
+    """Voltage of an empty pack: the page shows 0 %."""
     bus: Annotated[int, Meta(ge=0, le=255)] = 1
+    """I2C bus of the INA219: N of /dev/i2c-N."""
     address: Annotated[int, Meta(ge=0x40, le=0x4F)] | None = None
+    """I2C address of the INA219; without it nothing measures the pack."""
     shunt_ohm: Positive = 0.1
+    """Resistance of the INA219's shunt."""
 
 
 class I2c(Section, frozen=True):
     """Who drives the I2C buses: "pigpio" (the daemon) or "linux" (/dev/i2c-N)."""
 
     backend: str = "pigpio"
+    """"pigpio" (the daemon) or "linux" (/dev/i2c-N)."""
 
 
 class Lights(Section, frozen=True):
     """LEDs; each list may be empty."""
 
     head: tuple[Gpio, ...] = ()
+    """Headlights; the page switches them."""
     rear: tuple[Gpio, ...] = ()
-    """They follow reversing."""
+    """Reversing lights: lit while the car drives backward."""
     indicator_left: tuple[Gpio, ...] = ()
+    """Left indicators: blink while the car steers left, and after a stop."""
     indicator_right: tuple[Gpio, ...] = ()
-    """They follow the steering, and both blink after a stop."""
+    """Right indicators: blink while the car steers right, and after a stop."""
     recorder: tuple[Gpio, ...] = ()
     """Lit while it records; blinks while it should and cannot."""
 
@@ -93,19 +109,26 @@ class Button(Section, frozen=True):
     """
 
     colour: str
+    """Colour on the page, and of the LED."""
     shape: str
+    """Shape on the page."""
     button: Gpio | None = None
+    """Contact from this GPIO to ground; the pull-up is the chip's."""
     led: Gpio | None = None
+    """LED in or beside the button, through a resistor."""
     brightness: Share = 1.0
-    """Of the LED, when it is lit: the share of the time for which it is on."""
+    """Brightness of the LED when it is lit: its share of the time."""
 
 
 class Ultrasound(Section, frozen=True):
     """One HC-SR04: where it looks (0 is ahead, + is left)."""
 
     trigger: Gpio
+    """Output to the sensor's Trig."""
     echo: Gpio
+    """Input from the sensor's Echo: 5 V, so through a divider."""
     bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
+    """Where the sensor looks: 0 is ahead, 90 left, 180 back."""
 
 
 class Tof(Section, frozen=True):
@@ -117,18 +140,24 @@ class Tof(Section, frozen=True):
     """
 
     bus: Annotated[int, Meta(ge=0, le=255)] = 1
+    """I2C bus of the sensor: N of /dev/i2c-N."""
     address: Annotated[int, Meta(ge=0x08, le=0x77)] = 0x29
+    """I2C address that the sensor gets; 0x29 is where it wakes up."""
     power: Gpio | None = None
+    """Output to the sensor's XSHUT; needed with more than one on a bus."""
     bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
+    """Where the sensor looks: 0 is ahead, 90 left, 180 back."""
 
 
 class Sensors(Section, frozen=True):
     """Range sensors, by name: no two of any kind have the same."""
 
     tof: dict[str, Tof] = {}
+    """VL53L0X sensors by name."""
     ultrasound: dict[str, Ultrasound] = {}
+    """HC-SR04 sensors by name."""
     celsius: Annotated[float, Meta(ge=-40, le=60)] = 20.0
-    """Of the air: sound is 2 % faster when it is 12 degrees warmer."""
+    """Temperature of the air: 12 degrees more make sound 2 % faster."""
 
 
 class Depth(Section, frozen=True):
@@ -136,15 +165,19 @@ class Depth(Section, frozen=True):
     into the emulated world. It counts as a range sensor called "depth"."""
 
     source: str = "none"
+    """"none", "v4l2" (a RealSense D4xx or what else offers Z16), or "bench"."""
     device: str = ""
-    """/dev/videoN; empty: the first that offers Z16."""
+    """Path of the device, /dev/videoN; empty: the first that offers Z16."""
     width: Annotated[int, Meta(ge=80, le=1280)] = 480
+    """Width of the depth image; the nearest that the camera has."""
     height: Annotated[int, Meta(ge=45, le=800)] = 270
+    """Height of the depth image; the nearest that the camera has."""
     fps: Annotated[int, Meta(ge=10, le=90)] = 15
-    """Of fewer every other frame would be older than the guard's `stale_s`."""
+    """Frames a second; of fewer every other one would be older than `guard.stale_s`."""
     wide_deg: Annotated[float, Meta(ge=10, le=150)] = 87.0
-    """How wide it sees: a D435; a D415 is 65."""
+    """Horizontal field of view: 87 of a D435, 65 of a D415."""
     bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
+    """Where the camera looks: 0 is ahead, 90 left, 180 back."""
 
 
 class Camera(Section, frozen=True):
@@ -155,23 +188,35 @@ class Camera(Section, frozen=True):
     """
 
     source: str = "bench"
+    """Built-in camera: "bench", "strip" or "stamped" on the bench, or "none"."""
     command: tuple[str, ...] = ()
+    """Program and arguments that write H.264 (Annex B) to stdout; wins over
+    `source`."""
     width: Annotated[int, Meta(ge=64, le=1920)] = 640
+    """Width of the picture; a `command` gets it by its own arguments."""
     height: Annotated[int, Meta(ge=64, le=1080)] = 480
+    """Height of the picture; a `command` gets it by its own arguments."""
     fps: Annotated[float, Meta(ge=1, le=120)] = 30.0
+    """Frames a second; a `command` gets them by its own arguments."""
     bitrate: Annotated[int, Meta(ge=100_000, le=25_000_000)] = 2_000_000
+    """Bitrate at most; a slower link of the driver gets less."""
     gop_s: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    """Longest time between two key frames."""
 
 
 class Gate(Section, frozen=True):
     """When the car stops by itself. The upper bounds are the design's promises."""
 
     silence_s: Annotated[float, Meta(ge=0.1, le=0.25)] = 0.25
+    """The car stops when the driver's last fresh wish is so old."""
     stale_s: Annotated[float, Meta(ge=0.02, le=0.15)] = 0.15
+    """A wish is refused that took so much longer than the fastest of the last 30 s."""
     blind: str = "stop"
-    """Without a picture: "stop", "limit" (to blind_limit) or "ignore"."""
+    """Without a picture: "stop", "limit" (to `blind_limit`) or "ignore"."""
     blind_s: Annotated[float, Meta(ge=0.05, le=0.3)] = 0.25
+    """Age of the newest picture from which the car is blind."""
     blind_limit: Share = 0.3
+    """Most throttle while blind, with `blind = "limit"`."""
     limit: Share = 1.0
     """Speed limit at start, as a share of full throttle."""
 
@@ -180,59 +225,64 @@ class Guard(Section, frozen=True):
     """The collision guard; nothing is guarded where no range sensor looks."""
 
     mode: str = "off"
-    """"off", "warn" (the page shows it) or "limit"."""
+    """"off", "warn" (the page shows it) or "limit" (throttle, too)."""
     stop_m: Annotated[float, Meta(ge=0.02, le=2)] = 0.15
-    """Where the car is to stand, before what the sensor sees."""
+    """Distance at which the car is to stand before what a sensor sees."""
     top_mps: Annotated[float, Meta(gt=0, le=10)] = 1.4
-    """At full throttle."""
+    """Speed of the car at full throttle."""
     brake_mps2: Annotated[float, Meta(gt=0, le=20)] = 0.9
-    """Of a stop from there, on the mean: v^2 / 2 / way."""
+    """Mean deceleration of a stop from full speed: v^2 / 2 / way."""
     reaction_s: Annotated[float, Meta(ge=0, le=1)] = 0.1
-    """From a range to the motors, besides the range's own age."""
+    """Time from a range to the motors, besides the range's own age."""
     stale_s: Annotated[float, Meta(gt=0, le=1)] = 0.2
+    """A range that is older counts as unseen."""
     unseen_limit: Share = 0.3
-    """Towards where a sensor looks and says nothing."""
+    """Most throttle towards where a sensor looks and says nothing; 0 stops."""
 
 
 class Recording(Section, frozen=True):
-    """What happens is recorded, a minute a file. See fpvcar.recording."""
+    """What happens is recorded, a minute a file."""
 
     on: bool = True
-    """At start; the page switches it."""
+    """Recording at start; the page switches it."""
     directory: str = ""
-    """Where; empty: `recordings` in the state directory."""
+    """Folder of the recordings; empty: `recordings` in the state directory."""
     segment_s: Annotated[float, Meta(ge=5, le=600)] = 60.0
+    """Length of one file."""
     sync_s: Annotated[float, Meta(ge=0.1, le=1)] = 0.8
-    """A pulled battery costs this, and what the card needs to write: 1 s together."""
+    """Time between two syncs. A pulled battery costs this and what the card needs to
+    write: 1 s together."""
     keep_free_mb: Annotated[int, Meta(ge=0, le=1_000_000)] = 500
-    """Of the card; the ring makes room, or recording stops."""
+    """Space that stays free on the card: old recordings go, or recording stops."""
     max_mb: Annotated[int, Meta(ge=8, le=10_000_000)] = 8000
-    """All recordings together; an hour is about 1000."""
+    """Size of all recordings together; an hour is about 1000."""
     station: bool = False
-    """A base station fetches them: the ring removes only what it has. Without one the
-    oldest goes."""
+    """True where a base station fetches recordings: only what it has may go. Else
+    the oldest goes."""
     minute: bool = True
-    """While recording is off the last minute is on the card all the same."""
+    """Keeps the last minute on the card while recording is off."""
 
 
 class Server(Section, frozen=True):
     """Who may ask. The IP literals, localhost and `car.name` are always allowed."""
 
     allowed_hosts: tuple[str, ...] = ()
+    """Further host names by which browsers may ask for the car."""
     max_viewers: Annotated[int, Meta(ge=1, le=1000)] = 50
-    """Of each kind of socket; whoever may drive has places of its own beside them."""
+    """Sockets of each kind; whoever may drive has places beside them."""
     max_connections: Annotated[int, Meta(ge=16, le=4096)] = 256
-    """TCP, whatever becomes of it; some 30 kB each, more with https."""
+    """TCP connections in all; some 30 kB each, more with https."""
     max_per_address: Annotated[int, Meta(ge=4, le=4096)] = 128
-    """Of them from one IPv4 address or one IPv6 /64."""
+    """TCP connections from one IPv4 address or one IPv6 /64."""
     first_takes_wheel: bool = False
     """Whoever comes first and may drive has the wheel without asking."""
 
 
 class Car(Section, frozen=True):
-    """What the car is called, on the page and by mDNS (NAME.local)."""
+    """What the car is called."""
 
     name: Annotated[str, Meta(min_length=1, max_length=24, pattern="^[A-Za-z0-9-]+$")]
+    """Name on the page and of recordings; browsers may ask for NAME.local, too."""
 
 
 class Profile(Section, frozen=True):
