@@ -7,8 +7,6 @@
  * is a chain of rdpipe's, one for all sources on one machine, or for as many of them as
  * go into one command line.
  */
-#include "rdcp.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +19,8 @@
 #include "quote.h"
 #include "segment.h"
 #include "standard.h"
+#include "tree_name.h"
+#include "tree_sides.h"
 
 static const char usage[] =
     "usage: rdcp [-r] [OPTION...] [[USER@]HOST:]SRC... [[USER@]HOST:]DST\n"
@@ -46,21 +46,6 @@ enum {
 
 /* Of one chain: what a line to a leash takes, in hex, and execve(2). */
 enum { WORDS_MOST = LEASH_WORDS - 64, NAMES_MOST = LEASH_LINE_BYTES / 32 * 15 };
-
-char *rdcp_name(const char *path)
-{
-    size_t end = strlen(path);
-    while (end > 0 && path[end - 1] == '/')
-        end--;
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/')
-        begin--;
-    const char *name = path + begin;
-    size_t length = end - begin;
-    bool contents = length == 0 || (length == 1 && name[0] == '.') ||
-                    (length == 2 && name[0] == '.' && name[1] == '.');
-    return strndup(name, contents ? 0 : length);
-}
 
 /* A remote path may be empty (the home) and may begin with "~/"; a local one means what
  * it says. */
@@ -126,7 +111,7 @@ static int place_open(struct place *place, const char *text)
         return refuse(text, NULL, "a host name cannot begin with \"-\"");
     if (!length && !*place->path)
         return refuse(text, NULL, "an empty name");
-    place->name = rdcp_name(place->path);
+    place->name = tree_name(place->path);
     if (length)
         place->host = segment_host(text, length);
     return place->name && (place->host || !length) ? 0 : -1;

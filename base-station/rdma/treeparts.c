@@ -1,6 +1,6 @@
 /* rdcp --serve-parts: lists on stdout what DST holds of earlier transfers, so that they
  * go on where they ended. */
-#include "rdcp.h"
+#include "tree_sides.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tree_name.h"
 #include "treebase.h"
 #include "treeio.h"
 #include "treepart.h"
@@ -132,7 +133,7 @@ int tree_parts(const char *target, char **names, size_t count)
     if (tree_base_open(&base, target, count == 1, true) == 0) {
         result = result < 0 ? result : list_target(&list, base.fd);
         for (size_t i = 0; i < count && result == 0; i++) {
-            char *name = rdcp_name(names[i]);
+            char *name = tree_name(names[i]);
             result = name ? list_name(&list, base.fd, name,
                                       base.rename ? base.rename : name)
                           : -1;

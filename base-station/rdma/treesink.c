@@ -1,6 +1,6 @@
 /* rdcp --serve-sink: makes files and trees below DST from the stream on stdin. Every
  * name is opened in the folder that is open already, through no symbolic link. */
-#include "rdcp.h"
+#include "tree_sides.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tree_name.h"
 #include "treebase.h"
 #include "treeio.h"
 #include "treemade.h"
@@ -82,7 +83,7 @@ static bool asked_for(struct sink *sink, const char *name)
 {
     size_t left = sink->asked_count;
     for (; left; left--) {
-        char *own = rdcp_name(sink->asked[sink->asked_at]);
+        char *own = tree_name(sink->asked[sink->asked_at]);
         bool same = own && strcmp(own, name) == 0;
         free(own);
         if (same)

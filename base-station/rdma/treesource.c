@@ -1,6 +1,6 @@
 /* rdcp --serve-source: reads files and trees, writes them as one stream on stdout. What
  * the sink already has stands on stdin. See tree.h. */
-#include "rdcp.h"
+#include "tree_sides.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "leashwork.h"
+#include "tree_name.h"
 #include "treeio.h"
 #include "treepart.h"
 #include "treeprogress.h"
@@ -311,7 +312,7 @@ int tree_source(const struct rdcp_options *options, char **names, size_t count)
                            &source.target);
     for (size_t i = 0; i < count; i++) {
         char *name = leashwork_file(names[i]);
-        char *as = rdcp_name(names[i]);
+        char *as = tree_name(names[i]);
         size_t length = strlen(names[i]);
         bool slash = length && names[i][length - 1] == '/';
         if (name && as)

@@ -1,6 +1,6 @@
-/* What rdcp's modes share: the copier, its source, its sink and the list of parts. */
-#ifndef RDCP_H
-#define RDCP_H
+/* The sides of one copy of rdcp: its source, its sink and the list of parts. */
+#ifndef TREE_SIDES_H
+#define TREE_SIDES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,10 +10,6 @@ struct rdcp_options {
     bool progress; /* somebody sits at a terminal to see it */
     bool many; /* more than one source: DST has to be a directory */
 };
-
-/* The name under which cp copies `path`: its last component, without slashes at the
- * end; "" where the contents go into DST itself (".", "..", "/"). To free. */
-char *rdcp_name(const char *path);
 
 /* Each runs one side to its end and returns an exit status. */
 int tree_source(const struct rdcp_options *options, char **names, size_t count);
