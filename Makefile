@@ -9,7 +9,7 @@ CAMERA ?=
 RECORDINGS ?=
 BIN := .venv/bin
 
-.PHONY: help run test check benchmark bench soak pictures lock clean
+.PHONY: help run test check benchmark bench soak pictures docs lock clean
 
 help:
 	@echo "make run        a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
@@ -20,6 +20,7 @@ help:
 	@echo "make benchmark  what it does on this machine, in figures; ONLY=video RUNS=30"
 	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
 	@echo "make pictures   takes the README's screenshots anew"
+	@echo "make docs       writes docs/profile.md, every key of a profile, from the schema"
 	@echo "make lock       brings the pinned Python packages up to date"
 	@echo "make clean      removes what the targets made here"
 
@@ -62,6 +63,10 @@ soak:
 pictures:
 	@tools/setup.sh test
 	@$(BIN)/python -m tools.pictures
+
+docs:
+	@tools/setup.sh run
+	@$(BIN)/python -m tools.profile_docs
 
 lock:
 	@tools/lock.sh

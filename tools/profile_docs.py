@@ -1,0 +1,255 @@
+"""Writes docs/profile.md from the schema of a profile: `make docs`.
+
+config/schema.py -> its types, bounds and defaults, and the docstring under each key
+"""
+
+import ast
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import FieldInfo
+
+from fpvcar.config import schema
+from fpvcar.config.schema import Profile, Section
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "profile.md"
+HEAD = """\
+# Every key of a profile
+
+<!-- Written by `make docs` from pi/fpvcar/config/schema.py: change that. -->
+
+A profile is a [TOML](https://toml.io) file, one a car. It says what the car has and on
+which pins; [hardware/bench.toml](../hardware/bench.toml) is a whole one. `[car]`,
+`[motors.drive]` and `[motors.steer]` are required. Any other section may be left out,
+and any key that has a default. An option changes one key for one run:
+
+    fpvcar bench --set 'server.max_viewers = 10'
+
+A profile that is wrong is refused with the place, the value and what would do:
+
+- an unknown key; the refusal names the nearest known one
+- a value of another type or beyond its bounds
+- a GPIO with two uses; so are the pins of an I2C bus that something is on, and those of
+  a HAT's EEPROM (0 and 1)
+- two devices with one address on an I2C bus, and a second VL53L0X without `power`
+- two range sensors with one name; a name has letters, digits and -, 24 at most
+- two buttons with one colour or one shape; there are four to six buttons, or none
+- battery voltages out of order: `empty_v` <= `nominal_v` <= `full_v`
+- more `sensors.ultrasound` than take their turns within `guard.stale_s`
+
+GPIOs are BCM numbers, 0 to 27. A *share* is 0 to 1 of what its meaning names. MB are
+10^6 bytes.
+"""
+TABLE = "| key | type | bounds | unit | default | meaning |\n|---|---|---|---|---|---|"
+UNITS = {
+    "_hz": "Hz", "_per_s": "1/s", "_s": "s", "_v": "V", "_volts": "V", "_ohm": "Ω",
+    "_deg": "°", "_mps": "m/s", "_mps2": "m/s²", "_m": "m", "_mb": "MB",
+    "celsius": "°C", "fps": "1/s", "bitrate": "bit/s", "width": "pixels",
+    "height": "pixels", "trim": "share",
+}  # fmt: skip
+"""The end of a key -> its unit."""
+TYPES = {int: "integer", float: "number", bool: "true or false", str: "text"}
+CHOICES = {**schema.CHOICES, ("button", "colour"): schema.COLOURS,
+           ("button", "shape"): schema.SHAPES}  # fmt: skip
+
+
+def meanings() -> dict[str, dict[str, str]]:
+    """Class -> key -> the docstring under it; that of the class is under ""."""
+    found: dict[str, dict[str, str]] = {}
+    tree = ast.parse(Path(schema.__file__).read_text(encoding="utf-8"))
+    for made in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        found[made.name] = {"": ast.get_docstring(made) or ""}
+        for field, below in zip(made.body, made.body[1:], strict=False):
+            match field, below:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=key)),
+                    ast.Expr(value=ast.Constant(value=str(words))),
+                ):
+                    found[made.name][key] = " ".join(words.split())
+    return found
+
+
+MEANINGS = meanings()
+
+
+def owner(section: type[Section], key: str) -> str:
+    """The class that declares a key: the section's own, or one it derives from."""
+    return next(one.__name__ for one in section.__mro__ if key in one.__annotations__)
+
+
+def meaning(section: type[Section], key: str) -> str:
+    """What a key means. Raises KeyError where nobody has said it."""
+    return MEANINGS[owner(section, key)][key]
+
+
+def variants(hint: Any) -> list[type[Section]]:
+    """The sections that a key may hold: one, some that a tag tells apart, or none."""
+    kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return [one for one in kinds if isinstance(one, type) and issubclass(one, Section)]
+
+
+def fields(section: type[Section]) -> list[tuple[FieldInfo, Any]]:
+    """The keys of a section, each with its annotation."""
+    hints = get_type_hints(section, include_extras=True)
+    return [(one, hints[one.name]) for one in msgspec.structs.fields(section)]
+
+
+def bare(hint: Any) -> tuple[Any, Meta]:
+    """A type without its bounds and without None, and these bounds."""
+    if get_origin(hint) in (Union, types.UnionType):
+        (hint,) = (one for one in get_args(hint) if one is not type(None))
+    if get_origin(hint) is Annotated:
+        kind, *more = get_args(hint)
+        return kind, next(one for one in more if isinstance(one, Meta))
+    return hint, Meta()
+
+
+def choices(section: type[Section], key: str, kind: Any) -> tuple[str, ...]:
+    """The words that a text may be; () for any."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return CHOICES.get((section.__name__.lower(), key), ())
+
+
+def type_cell(kind: Any) -> str:
+    """The word for a type."""
+    if get_origin(kind) is tuple:
+        item = get_args(kind)[0]
+        return "list of GPIO" if item == schema.Gpio else "list of text"
+    return "text" if get_origin(kind) is Literal else TYPES[kind]
+
+
+def number(key: str, value: float) -> str:
+    """A number as one writes it in a profile."""
+    if key == "address":
+        return f"{value:#04x}"
+    return f"{value:_}" if value >= 10_000 else f"{value:g}"
+
+
+def bounds_cell(key: str, meta: Meta, words: tuple[str, ...]) -> str:
+    """From where to where."""
+    if words:
+        return ", ".join(f'`"{word}"`' for word in words)
+    if meta.pattern is not None:
+        return f"{meta.min_length} to {meta.max_length} letters, digits, -"
+    if meta.gt is not None:
+        most = "" if meta.le is None else f", <= {number(key, meta.le)}"
+        return f"> {meta.gt:g}{most}"
+    if meta.ge is None or meta.le is None:
+        return ""
+    return f"{number(key, meta.ge)} to {number(key, meta.le)}"
+
+
+def unit_cell(key: str, hint: Any) -> str:
+    """The unit, by the end of the key or by its type."""
+    ends = [end for end in UNITS if key.endswith(end)]
+    if ends:
+        return UNITS[max(ends, key=len)]
+    if schema.Gpio in (hint, *get_args(hint)):
+        return "GPIO"
+    return "share" if hint == schema.Share else ""
+
+
+def default_cell(field: FieldInfo) -> str:
+    """What holds if the key is left out."""
+    match field.default:
+        case msgspec.NODEFAULT:
+            return "required"
+        case None:
+            return "none"
+        case bool(value):
+            return f"`{str(value).lower()}`"
+        case str(value):
+            return f'`"{value}"`'
+        case tuple(value):
+            return f"`{list(value)}`"
+        case value:
+            return f"`{number(field.name, value)}`"
+
+
+def row(section: type[Section], field: FieldInfo, hint: Any) -> str:
+    """One line of a table."""
+    kind, meta = bare(hint)
+    words = choices(section, field.name, kind)
+    cells = (
+        f"`{field.name}`",
+        type_cell(kind),
+        bounds_cell(field.name, meta, words),
+        unit_cell(field.name, hint),
+        default_cell(field),
+        meaning(section, field.name),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def table(section: type[Section], keys: list[str]) -> str:
+    """A section's own keys, in their order."""
+    rows = [row(section, *one) for one in fields(section) if one[0].name in keys]
+    return "\n".join([TABLE, *rows]) + "\n"
+
+
+def own_keys(section: type[Section]) -> list[str]:
+    """The keys of a section that hold a value, and no section of their own."""
+    return [
+        field.name
+        for field, hint in fields(section)
+        if not variants(hint) and get_origin(hint) is not dict
+    ]
+
+
+def part(title: str, kinds: list[type[Section]]) -> Iterator[str]:
+    """One section: what it is, its keys, then the sections in it.
+
+    Where a tag tells kinds apart, each has a table of its own below the common one.
+    """
+    yield f"## {title}\n"
+    shared = [
+        key for key in own_keys(kinds[0])
+        if len({owner(kind, key) if key in own_keys(kind) else kind for kind in kinds})
+        == 1
+    ]  # fmt: skip
+    base = kinds[0] if len(kinds) == 1 else kinds[0].__mro__[1]
+    yield MEANINGS[base.__name__][""] + "\n"
+    if shared:
+        yield table(kinds[0], shared)
+    if len(kinds) > 1:
+        for kind in kinds:
+            tag = kind.__struct_config__
+            yield f'### `{tag.tag_field} = "{tag.tag}"`\n'
+            yield MEANINGS[kind.__name__][""] + "\n"
+            yield table(kind, [key for key in own_keys(kind) if key not in shared])
+    for kind in kinds:
+        yield from parts(kind, title[1:-1] + ".")
+
+
+def parts(section: type[Section], where: str = "") -> Iterator[str]:
+    """The sections in a section; two of one kind share a table."""
+    titles: dict[tuple[type[Section], ...], list[str]] = {}
+    for field, hint in fields(section):
+        named = get_origin(hint) is dict
+        kinds = variants(get_args(hint)[1] if named else hint)
+        if kinds:
+            place = f"[{where}{field.name}{'.NAME' if named else ''}]"
+            titles.setdefault(tuple(kinds), []).append(place)
+    for together, places in titles.items():
+        yield from part(" and ".join(places), list(together))
+
+
+def page() -> str:
+    """The whole of docs/profile.md."""
+    return "\n".join([HEAD, *parts(Profile)])
+
+
+def main() -> int:
+    """Writes the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
