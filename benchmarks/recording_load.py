@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.rigs.recording import DELTA, KEY, PROFILE, SECOND_NS
 
+from fpvcar import status
 from fpvcar.buttons.game import View
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.control import Stepped
@@ -25,7 +26,7 @@ from fpvcar.recorder.recorder import Clock, Recorder
 from fpvcar.recorder.rotation import Tape
 from fpvcar.recordings import messages
 from fpvcar.video.h264 import AccessUnit
-from fpvcar.wire import down, up
+from fpvcar.wire import up
 
 TICKS = 50
 UNIT = 2_000_000 // 8 // 30
@@ -52,13 +53,13 @@ class Drive:
         noise = random.Random(1).randbytes(UNIT)
         self.key, self.delta = KEY + noise, DELTA + noise
 
-    def _ranges(self, now_s: float) -> tuple[down.Range, ...]:
+    def _ranges(self, now_s: float) -> tuple[status.Range, ...]:
         front, rear = 1 / 30, 1 / 15
-        return (down.Range("front", 0.0, 1.234, now_s % front),
-                down.Range("rear", 180.0, 0.567, now_s % rear))  # fmt: skip
+        return (status.Range("front", 0.0, 1.234, now_s % front),
+                status.Range("rear", 180.0, 0.567, now_s % rear))  # fmt: skip
 
-    def _battery(self, now_s: float) -> down.Battery:
-        return down.Battery(7.4321, 1.234, 0.567, False, now_s % 0.08)
+    def _battery(self, now_s: float) -> status.Battery:
+        return status.Battery(7.4321, 1.234, 0.567, False, now_s % 0.08)
 
     def second(self) -> None:
         """One second of it."""

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from fpvcar import paths
+from fpvcar import paths, status
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
-from fpvcar.wire import down
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
@@ -21,7 +20,7 @@ class Rig:
     picture_age_s: float | None = 0.03
     sent: list[tuple[float, ...]] = field(default_factory=list)
     changes: int = 0
-    seen: tuple[down.Range, ...] = ()
+    seen: tuple[status.Range, ...] = ()
     control: Control = field(init=False)
 
     def __post_init__(self) -> None:

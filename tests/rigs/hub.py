@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from fpvcar import config, paths
+from fpvcar import config, paths, status
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control
 from fpvcar.server.access import Codes, Door, Rights
@@ -23,7 +23,7 @@ class FakeLights:
     told: list[tuple[str, bool]] = field(default_factory=list)
     steer: float = 0.0
     stopped: bool = False
-    recorder: down.Recording | None = None
+    recorder: status.Recording | None = None
 
     def set_head(self, on: bool) -> None:
         self.told.append(("head", on))
@@ -32,7 +32,7 @@ class FakeLights:
         self.told.append(("reversing", throttle < 0.0))
         self.steer, self.stopped = steer, stopped
 
-    def record(self, told: down.Recording | None) -> None:
+    def record(self, told: status.Recording | None) -> None:
         self.recorder = told
 
 
@@ -45,14 +45,14 @@ class FakeCamera:
 class FakeSenses:
     """One wall ahead, a good battery, a computer that says nothing."""
 
-    def ranges(self, now_s: float) -> tuple[down.Range, ...]:
-        return (down.Range("front", 0.0, 0.5, 0.01),)
+    def ranges(self, now_s: float) -> tuple[status.Range, ...]:
+        return (status.Range("front", 0.0, 0.5, 0.01),)
 
-    def battery(self, now_s: float) -> down.Battery | None:
-        return down.Battery(7.4, 0.5, 0.6, False, 0.01)
+    def battery(self, now_s: float) -> status.Battery | None:
+        return status.Battery(7.4, 0.5, 0.6, False, 0.01)
 
-    def health(self, now_s: float) -> down.Health:
-        return down.Health()
+    def health(self, now_s: float) -> status.Health:
+        return status.Health()
 
 
 CODES = Codes("123456", "grownups")

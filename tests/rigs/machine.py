@@ -4,6 +4,7 @@ in app.py, and what must hold after every 5 ms and at every change of a pin.
 
 from dataclasses import dataclass
 
+from fpvcar import status
 from fpvcar.devices.fake import FakeBoard, FakePins
 from fpvcar.drive.control import Control
 from fpvcar.drive.saved import Kept
@@ -34,12 +35,12 @@ class Sensor:
     near_ns: int | None = None
     silent_ns: int | None = None
 
-    def told(self, name: str, now_ns: int) -> down.Range:
+    def told(self, name: str, now_ns: int) -> status.Range:
         """While it is silent, its last word."""
         silent_s = 0.0 if self.silent_ns is None else (now_ns - self.silent_ns) / 1e9
         bearing_deg = 0.0 if WAYS[name] > 0.0 else 180.0
         state = "ok" if self.silent_ns is None else "no answer"
-        return down.Range(
+        return status.Range(
             name, bearing_deg, self.range_m, RANGE_AGE_S + silent_s, state
         )  # fmt: skip
 
@@ -47,14 +48,14 @@ class Sensor:
 class Senses:
     """Nothing that a page would have to be told."""
 
-    def ranges(self, now_s: float) -> tuple[down.Range, ...]:
+    def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         return ()
 
-    def battery(self, now_s: float) -> down.Battery | None:
+    def battery(self, now_s: float) -> status.Battery | None:
         return None
 
-    def health(self, now_s: float) -> down.Health:
-        return down.Health()
+    def health(self, now_s: float) -> status.Health:
+        return status.Health()
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class WiredCar:
             self.picture_ns = self.now_ns
         return None if self.picture_ns is None else now_s - self.picture_ns / 1e9
 
-    def ranges(self, now_s: float) -> tuple[down.Range, ...]:
+    def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         return tuple(one.told(name, self.now_ns) for name, one in self.sensors.items())
 
     def keep(self, left: Kept) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fpvcar import config, paths
+from fpvcar import config, paths, status
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control
 from fpvcar.mcap import records
@@ -18,7 +18,6 @@ from fpvcar.recorder.writer import Catalogue, Item, Writer
 from fpvcar.recordings import messages as format
 from fpvcar.recordings import topics
 from fpvcar.recordings.messages import Step
-from fpvcar.wire import down
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.rigs.video_source import encode
 
@@ -77,7 +76,7 @@ def senses(seconds: float, start_s: float = 0.0) -> Iterator[Said]:
         at_s = start_s + count / 10
         far_m = None if count % 7 == 3 else 1.0 + count / 100
         yield said("/range/front", at_s, format.Reading(0.0, far_m))
-        yield said(format.BATTERY, at_s, down.Battery(7.4, 0.5, 0.6, False))
+        yield said(format.BATTERY, at_s, status.Battery(7.4, 0.5, 0.6, False))
         yield said(
             format.LATENCY, at_s, format.Latency("Ann", True, "webcodecs", 13.0, 2.0)
         )
@@ -194,9 +193,9 @@ class Drive:
     def _picture_age_s(self, now_s: float) -> float | None:
         return now_s - self._picture_s
 
-    def _ranges(self, now_s: float) -> tuple[down.Range, ...]:
+    def _ranges(self, now_s: float) -> tuple[status.Range, ...]:
         return tuple(
-            down.Range(name, bearing, *self._walls_of(name, now_s))
+            status.Range(name, bearing, *self._walls_of(name, now_s))
             for name, bearing in (("front", 0.0), ("rear", 180.0), ("side", 90.0))
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from fpvcar import status
 from fpvcar.wire import down, up
 from fpvcar.wire.buttons import (
     BUTTONS_MAX,
@@ -122,24 +123,26 @@ STATE = down.State(
     seq=41, clock_us=90_000_123_456, role="driver", may_drive=True, grown_up=False,
     driver="Zoë", seat_free=False, throttle=0.5, steer=-0.25, reason="driving",
     stop=None, limit=0.75, head_lights=True, viewers=2,
-    battery=down.Battery(7.4, 1.25, 0.6, False, 0.04),
+    battery=status.Battery(7.4, 1.25, 0.6, False, 0.04),
     ranges=(
-        down.Range("front", 0.0, 0.42, 0.01),
-        down.Range("left", 45.0, None, None, "does not answer"),
+        status.Range("front", 0.0, 0.42, 0.01),
+        status.Range("left", 45.0, None, None, "does not answer"),
     ),
-    guard=down.Guarding("limit", 0.15, 0.35, 1.0, "front", ""),
-    health=down.Health(("weak Wi-Fi: -84 dBm",), 48.3, 0, -84.0, 72.2, 9000.0, 210.5,
+    guard=status.Guarding("limit", 0.15, 0.35, 1.0, "front", ""),
+    health=status.Health(("weak Wi-Fi: -84 dBm",), 48.3, 0, -84.0, 72.2, 9000.0, 210.5,
                        0.35, 3600.0, 0.8),
-    recording=down.Recording(True, "ok", 61.5, 11_000.0, 1, 0, True),
+    recording=status.Recording(True, "ok", 61.5, 11_000.0, 1, 0, True),
 )  # fmt: skip
 STOPPED = down.State(
     seq=42, clock_us=90_000_223_456, role="watching", may_drive=False, grown_up=False,
     driver=None, seat_free=True, throttle=0.0, steer=0.0, reason="stopped",
     stop=down.Stop("estop", "resume", "Ann"), limit=1.0, head_lights=False, viewers=1,
     wheels="no answer", camera="no picture",
-    battery=down.Battery(None, None, None, False, None, "nobody acknowledges the read"),
-    guard=down.Guarding("off", 0.15), health=down.Health(),
-    recording=down.Recording(True, "no folder", 3.0, None, 0, 17),
+    battery=status.Battery(
+        None, None, None, False, None, "nobody acknowledges the read"
+    ),
+    guard=status.Guarding("off", 0.15), health=status.Health(),
+    recording=status.Recording(True, "no folder", 3.0, None, 0, 17),
 )  # fmt: skip
 DOWN_GOOD: list[down.Downward] = [
     down.Welcome(

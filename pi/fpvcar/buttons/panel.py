@@ -19,9 +19,9 @@ from fpvcar.buttons import lights
 from fpvcar.buttons.game import CAR, Contact, Play, View
 from fpvcar.buttons.thread import ButtonsThread, Touch
 from fpvcar.config import Button, Profile
+from fpvcar.status import Recording
 from fpvcar.wire import buttons as buttons_wire
 from fpvcar.wire.buttons import Choose, Glow, Hold
-from fpvcar.wire.down import Recording
 from fpvcar.wire.errors import VERSION
 from fpvcar.wire.json_text import encode_downward
 

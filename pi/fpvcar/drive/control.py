@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from fpvcar import status
 from fpvcar.config import Profile
 from fpvcar.drive import gate, mixing, saved
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Wish
 from fpvcar.drive.guard import Free, Guard
 from fpvcar.drive.saved import Kept
-from fpvcar.wire import down
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
 TICK_S = 0.02
@@ -53,7 +53,7 @@ class Stepped(NamedTuple):
     latches: Latches
     world: gate.World
     guard_mode: str
-    ranges: Sequence[down.Range]
+    ranges: Sequence[status.Range]
     volts: float | None
     slew: mixing.Slew
     decision: Decision
@@ -78,7 +78,7 @@ class Control:
         send: Callable[[tuple[float, ...], int], bool],
         picture_age_s: Callable[[float], float | None],
         volts: Callable[[], float | None],
-        ranges: Callable[[float], Sequence[down.Range]],
+        ranges: Callable[[float], Sequence[status.Range]],
         changed: Callable[[], None],
         clock_ns: Callable[[], int] = time.monotonic_ns,
         left: Kept | None = None,
@@ -100,7 +100,7 @@ class Control:
         self.keep: Callable[[Kept], None] = lambda kept: None
         self.weak: Callable[[], bool] = lambda: False
         """Does the computer see under-voltage now?"""
-        self._seen: Sequence[down.Range] = ()
+        self._seen: Sequence[status.Range] = ()
         self._wish: Wish | None = None
         self._fault: Cause | None = Cause.WHEELS_LOST
         self._applied_once = False
@@ -158,11 +158,11 @@ class Control:
         self.step()
         self._changed()
 
-    def guarding(self) -> down.Guarding:
+    def guarding(self) -> status.Guarding:
         """What the collision guard leaves of full throttle, and by whom."""
         if self.guard_mode == "off":
-            return down.Guarding(self.guard_mode, self._profile.guard.stop_m)
-        return down.Guarding(
+            return status.Guarding(self.guard_mode, self._profile.guard.stop_m)
+        return status.Guarding(
             self.guard_mode, self._profile.guard.stop_m, self.free.ahead,
             self.free.back, self._guard.ahead_by, self._guard.back_by,
         )  # fmt: skip

@@ -15,9 +15,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fpvcar import config
-from fpvcar.noise import NOISY
-from fpvcar.wire import down
+from fpvcar import config, status
+from fpvcar.status import NOISY
 
 AHEAD_DEG, BACK_DEG = 0.0, 180.0
 HALF_DEG = 45.0
@@ -43,7 +42,7 @@ class Free(NamedTuple):
     back: float = 1.0
 
 
-def looks(one: down.Range, bearing_deg: float) -> bool:
+def looks(one: status.Range, bearing_deg: float) -> bool:
     """Does the sensor look that way?"""
     off_deg = (one.bearing_deg - bearing_deg + 180.0) % 360.0 - 180.0
     return abs(off_deg) <= HALF_DEG
@@ -102,7 +101,7 @@ class Sight:
         self._near_m: float | None = None
         self._mps: float = 0
 
-    def look(self, one: down.Range, now_s: float, towards: float) -> float:
+    def look(self, one: status.Range, now_s: float, towards: float) -> float:
         """The share of full throttle that is free that way.
 
         `towards` is the throttle that way since the last look, -1 to 1.
@@ -158,7 +157,7 @@ class Guard:
         self._sights: dict[str, Sight] = {}
 
     def look(
-        self, ranges: Sequence[down.Range], now_s: float, throttle: float = 0.0
+        self, ranges: Sequence[status.Range], now_s: float, throttle: float = 0.0
     ) -> Free:
         """What is free now, by all sensors. `throttle`: the setpoint until now."""
         ahead, self.ahead_by = self._way(AHEAD_DEG, ranges, now_s, throttle)
@@ -166,7 +165,7 @@ class Guard:
         return Free(ahead, back)
 
     def _way(
-        self, bearing_deg: float, ranges: Sequence[down.Range], now_s: float,
+        self, bearing_deg: float, ranges: Sequence[status.Range], now_s: float,
         towards: float,
     ) -> tuple[float, str]:  # fmt: skip
         return min(

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fpvcar import config
+from fpvcar import config, status
 from fpvcar.recorder.encoder import SIZE, Begin, Encoder, Keep, Message, Noted
 from fpvcar.recorder.rotation import Tape
 from fpvcar.recorder.writer import Catalogue
@@ -23,7 +23,6 @@ from fpvcar.recordings import messages, names
 from fpvcar.recordings.names import BILLION, MEGA
 from fpvcar.recordings.salvage import Salvager, Seal
 from fpvcar.turns import Turns
-from fpvcar.wire import down
 
 VIDEO_MOST, ALL_MOST = 6 * MEGA, 8 * MEGA
 """Bytes that may wait for the card: 20 s at 2 Mbit/s."""
@@ -168,11 +167,11 @@ class Recorder:
         """Messages that were not recorded, because the card did not take them."""
         return self._refused + self._lost
 
-    def told(self) -> down.Recording:
+    def told(self) -> status.Recording:
         """What the page shows."""
         left = self._tape.left
         seconds = (self._clock.monotonic_ns() - self._began_ns) / BILLION
-        return down.Recording(
+        return status.Recording(
             self.on, self._state(), seconds, left and left / MEGA, self.kept,
             self.dropped, self._settings.station,
         )  # fmt: skip

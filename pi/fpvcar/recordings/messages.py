@@ -29,11 +29,10 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from fpvcar import config
+from fpvcar import config, status
 from fpvcar.config import profiles
 from fpvcar.drive import gate, guard, mixing
 from fpvcar.mcap import protobuf
-from fpvcar.wire import down
 
 ABOUT, CAMERA, BATTERY, WISH, STEP = (
     "/recording", "/camera", "/battery", "/wish", "/step"
@@ -148,7 +147,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     fault: gate.Cause | None = None
     volts: float | None = None
     free: guard.Free = guard.Free()
-    ranges: tuple[down.Range, ...] = ()
+    ranges: tuple[status.Range, ...] = ()
     guard_mode: str = "off"
 
     def wished(self) -> gate.Wish | None:
@@ -216,7 +215,7 @@ class Health(Struct, frozen=True):
 
 
 def health_of(
-    camera: str, wheels: str, board: str, viewers: int, computer: down.Health
+    camera: str, wheels: str, board: str, viewers: int, computer: status.Health
 ) -> Health:
     """The parts' words, and what is known of the computer as figures by name."""
     figures = {
@@ -240,7 +239,7 @@ class Latency(Struct, frozen=True):
 
 
 JSON_KINDS: dict[str, type[Struct]] = {
-    ABOUT: About, BATTERY: down.Battery, WISH: WishIn, STEP: Step, DRIVER: Turn,
+    ABOUT: About, BATTERY: status.Battery, WISH: WishIn, STEP: Step, DRIVER: Turn,
     LIGHTS: Lights, BUTTONS: Buttons, HEALTH: Health, LATENCY: Latency,
 }  # fmt: skip
 _decoders: dict[str, msgspec.json.Decoder[Any]] = {
@@ -250,7 +249,7 @@ _reading_decoder = msgspec.json.Decoder(Reading)
 _encoder = msgspec.json.Encoder()
 
 Message = (
-    About | Picture | Event | Reading | down.Battery | WishIn | Step | Turn | Lights
+    About | Picture | Event | Reading | status.Battery | WishIn | Step | Turn | Lights
     | Buttons | Health | Latency
 )  # fmt: skip
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from fpvcar import status
 from fpvcar.recordings import messages
 from fpvcar.recordings.library import Mark, damaged_at_ns
 from fpvcar.recordings.pictures import SECOND_NS
 from fpvcar.recordings.reader import Recording
-from fpvcar.wire import down
 
 POINTS = 600
 
@@ -69,7 +69,7 @@ def values(topic: str, message: messages.Message) -> Iterator[Value]:
     if isinstance(message, messages.Reading):
         name = topic.removeprefix(messages.RANGE)
         yield Line("range", name, "m"), message.range_m
-    elif isinstance(message, down.Battery):
+    elif isinstance(message, status.Battery):
         heard = message.state == "ok"  # else these are the last that were
         yield Line("battery", "volts", "V"), message.volts if heard else None
         yield Line("current", "amps", "A"), message.amps if heard else None

@@ -21,7 +21,7 @@ from fpvcar.drive.guard import Free, Guard
 from fpvcar.drive.mixing import Slew
 from fpvcar.recordings import messages as format
 from fpvcar.recordings.messages import Step
-from fpvcar.wire.down import Range
+from fpvcar.status import Range
 
 
 class Difference(NamedTuple):

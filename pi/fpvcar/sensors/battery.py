@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fpvcar import config
+from fpvcar import config, status
 from fpvcar.devices import backends
 from fpvcar.devices.chips.ina219 import Ina219, Reading
 from fpvcar.devices.i2c import I2cError, Open, OpenDevice
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import PinsFault
-from fpvcar.noise import NOISY, Jumps
+from fpvcar.noise import Jumps
+from fpvcar.status import NOISY
 from fpvcar.threads import ANSWER_S, Worker
-from fpvcar.wire import down
 
 BATTERY_EVERY_S = 0.08
 """12 a second, so that none is 0.1 s old; an average takes the chip 0.07 s."""
@@ -77,15 +77,15 @@ class Fuel(Worker):
         self._gauge, self._jumps = Gauge(profile.battery), Jumps(JUMP_V)
         self._last: tuple[Charge, float] | None = None
 
-    def told(self, now_s: float) -> down.Battery | None:
+    def told(self, now_s: float) -> status.Battery | None:
         """As the page gets it; None for a car without such a sensor."""
         if self._profile.battery.address is None:
             return None
         if self._last is None:
-            return down.Battery(None, None, None, False, None, self.state)
+            return status.Battery(None, None, None, False, None, self.state)
         last, at_s = self._last
         age_s = max(0.0, now_s - at_s)
-        return down.Battery(
+        return status.Battery(
             last.volts, last.amps, last.share, last.low, age_s, self.state
         )
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fpvcar.wire import down
+from fpvcar import status
 
 UNDER_VOLTAGE, CAPPED, THROTTLED, WARM = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 """Of the firmware's get_throttled: now. The same 16 bits up: since the start."""
@@ -46,9 +46,9 @@ class Found(NamedTuple):
     disk_b: int | None = None
 
 
-def judge(found: Found) -> down.Health:
+def judge(found: Found) -> status.Health:
     """Figures and faults. What cannot be understood is unknown."""
-    told = down.Health(
+    told = status.Health(
         celsius=_tidy(celsius(found.milli_c)),
         throttled=throttled(found.throttled, found.alarm),
         wifi_dbm=signal_dbm(found.wireless),
@@ -61,7 +61,7 @@ def judge(found: Found) -> down.Health:
     return msgspec.structs.replace(told, faults=tuple(faults(told)))
 
 
-def faults(told: down.Health) -> list[str]:
+def faults(told: status.Health) -> list[str]:
     """What is the matter, the worst first."""
     bits = told.throttled or 0
     said = [words for bit, words in NOW if bits & bit]

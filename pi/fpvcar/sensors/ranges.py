@@ -10,11 +10,10 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from fpvcar import config
+from fpvcar import config, status
 from fpvcar.sensors.reading import RangeThread, Seen
 from fpvcar.sensors.tof import TofThread
 from fpvcar.sensors.ultrasonic import SonarThread
-from fpvcar.wire import down
 
 
 class Ranges:
@@ -53,7 +52,7 @@ class Ranges:
         await asyncio.gather(*(thread.watch() for thread in self._threads))
         await asyncio.Event().wait()  # a car without range sensors
 
-    def told(self, now_s: float) -> tuple[down.Range, ...]:
+    def told(self, now_s: float) -> tuple[status.Range, ...]:
         """One entry a sensor, in the profile's order."""
         return tuple(seen.told(now_s) for seen in self._seen)
 

@@ -4,10 +4,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fpvcar import config
-from fpvcar.noise import NOISY
+from fpvcar import config, status
+from fpvcar.status import NOISY
 from fpvcar.threads import PinThread
-from fpvcar.wire import down
 
 JUMP_M, JUMP_SHARE = 0.1, 0.2
 """More than the noise of any range sensor here; see jumps.py."""
@@ -36,10 +35,10 @@ class Seen:
         """Readings that jump: of the last ones the nearest is told, and no younger."""
         self.state, self.range_m = NOISY, nearest
 
-    def told(self, now_s: float) -> down.Range:
+    def told(self, now_s: float) -> status.Range:
         """As the page gets it; `age_s` is None before the first measurement."""
         age_s = None if self.at_s == NEVER_S else now_s - self.at_s
-        return down.Range(
+        return status.Range(
             self.name, self.bearing_deg, self.range_m, age_s, self.state
         )  # fmt: skip
 

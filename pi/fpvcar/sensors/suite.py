@@ -1,9 +1,9 @@
 """All that the car feels, for whoever tells it: page, metrics, recorder."""
 
+from fpvcar import status
 from fpvcar.devices.linux.computer import HealthThread
 from fpvcar.sensors.battery import Fuel
 from fpvcar.sensors.ranges import Ranges
-from fpvcar.wire import down
 
 
 class Senses:
@@ -12,15 +12,15 @@ class Senses:
     def __init__(self, ranges: Ranges, fuel: Fuel, health: HealthThread) -> None:
         self._ranges, self._fuel, self._health = ranges, fuel, health
 
-    def ranges(self, now_s: float) -> tuple[down.Range, ...]:
+    def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         """One entry a range sensor, in the profile's order."""
         return self._ranges.told(now_s)
 
-    def battery(self, now_s: float) -> down.Battery | None:
+    def battery(self, now_s: float) -> status.Battery | None:
         """None for a car that cannot measure it."""
         return self._fuel.told(now_s)
 
-    def health(self, now_s: float) -> down.Health:
+    def health(self, now_s: float) -> status.Health:
         """The computer in the car."""
         return self._health.told(now_s)
 

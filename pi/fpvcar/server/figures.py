@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
+from fpvcar import status
 from fpvcar.recordings.names import MEGA
 from fpvcar.server.metrics import Metric, counter, gauge
-from fpvcar.wire import down
 
-Told = Callable[[], down.Recording]
+Told = Callable[[], status.Recording]
 
 
 def metrics(told: Told) -> Iterator[Metric]:

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from fpvcar import __version__
+from fpvcar import __version__, status
 from fpvcar.drive.control import Control
 from fpvcar.sensors.suite import Senses
 from fpvcar.server.hub import Hub
 from fpvcar.video.camera import Camera
 from fpvcar.video.stream import Stream
-from fpvcar.wire import down
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PAGE_B = resource.getpagesize()
@@ -174,11 +173,11 @@ class Metrics:
         return said
 
 
-def _young(one: down.Range | down.Battery) -> bool:
+def _young(one: status.Range | status.Battery) -> bool:
     return one.state == "ok" and one.age_s is not None and one.age_s <= OLD_S
 
 
-def _why(one: down.Range | down.Battery) -> str:
+def _why(one: status.Range | status.Battery) -> str:
     age = "never measured" if one.age_s is None else f"{one.age_s:.1f} s ago"
     return f"{one.state} ({age})"
 
@@ -236,7 +235,7 @@ def _sensors(senses: Senses, now_s: float) -> Iterator[Metric]:
     )  # fmt: skip
 
 
-def _battery(battery: down.Battery | None) -> Iterator[Metric]:
+def _battery(battery: status.Battery | None) -> Iterator[Metric]:
     if battery is None:
         return
     young = _young(battery)
@@ -248,7 +247,7 @@ def _battery(battery: down.Battery | None) -> Iterator[Metric]:
         yield gauge("battery_charge_ratio", "What is left, by voltage.", battery.share)
 
 
-def _machine(health: down.Health) -> Iterator[Metric]:
+def _machine(health: status.Health) -> Iterator[Metric]:
     yield gauge("machine_faults", "How many it tells of itself.", len(health.faults))
     yield gauge("machine_celsius", "Of its processor.", health.celsius)
     yield gauge("machine_throttled", "The firmware's bits.", health.throttled)

@@ -2,7 +2,8 @@
 
 from typing import Protocol
 
-from fpvcar.wire import down, up
+from fpvcar import status
+from fpvcar.wire import up
 
 
 class Book(Protocol):
@@ -26,7 +27,7 @@ class Book(Protocol):
     def mark(self, text: str, name: str) -> None:
         """Remember this moment."""
 
-    def told(self) -> down.Recording | None:
+    def told(self) -> status.Recording | None:
         """For the page; None where nothing records."""
 
 
@@ -51,6 +52,6 @@ class NoBook:
     def mark(self, text: str, name: str) -> None:
         """As Book says."""
 
-    def told(self) -> down.Recording | None:
+    def told(self) -> status.Recording | None:
         """As Book says."""
         return None

@@ -6,12 +6,13 @@ Each method is one message of one browser, for hub.Hub, which knows who sent it.
 from collections.abc import Callable
 from typing import Protocol
 
+from fpvcar import status
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
 from fpvcar.server.access import Meter
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.recorder import Book
-from fpvcar.wire import down, up
+from fpvcar.wire import up
 from fpvcar.wire.down import Error
 
 PUSHES_PER_S, PUSHES_BURST = 2.0, 10.0
@@ -27,7 +28,7 @@ class Lights(Protocol):
     def follow(self, throttle: float, steer: float, stopped: bool) -> None:
         """Rear lights and indicators follow what the car does."""
 
-    def record(self, told: down.Recording | None) -> None:
+    def record(self, told: status.Recording | None) -> None:
         """An LED follows the recorder."""
 
 

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from fpvcar import status
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
 from fpvcar.drive.seat import Seat
@@ -13,13 +14,13 @@ from fpvcar.wire import down
 class Senses(Protocol):
     """What is asked of senses.Senses."""
 
-    def ranges(self, now_s: float) -> tuple[down.Range, ...]:
+    def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         """One entry a range sensor."""
 
-    def battery(self, now_s: float) -> down.Battery | None:
+    def battery(self, now_s: float) -> status.Battery | None:
         """The pack, or None where nothing measures it."""
 
-    def health(self, now_s: float) -> down.Health:
+    def health(self, now_s: float) -> status.Health:
         """The computer in the car."""
 
 

@@ -11,8 +11,8 @@ from fpvcar.buttons.panel import TELL_S, Panel
 from fpvcar.buttons.thread import TICKS, ButtonsThread, Touch, touches
 from fpvcar.config import profiles
 from fpvcar.devices.pigpio.edges import Edge
+from fpvcar.status import Recording
 from fpvcar.wire.buttons import Choose, Hold
-from fpvcar.wire.down import Recording
 
 BENCH = paths.HARDWARE / "bench.toml"
 WIRED = profiles.load(BENCH)

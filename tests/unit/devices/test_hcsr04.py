@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from fpvcar import status
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.chips.hcsr04 import HcSr04, Median, Sample, Status
 from fpvcar.devices.pigpio.edges import Edge, PigpioEdges
@@ -18,7 +19,6 @@ from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import PinsFault
 from fpvcar.sensors import ultrasonic
 from fpvcar.sensors.reading import Seen
-from fpvcar.wire import down
 from tests.rigs.pigpiod import emulator
 
 ECHO, OTHER, TRIGGER = 21, 22, 20
@@ -197,13 +197,13 @@ def test_what_waits_tells_nothing_and_gets_old() -> None:
     seen = Seen("rear", 180.0)
     ultrasonic.note(seen, Sample(0.5, Status.OK), 10.0)
     ultrasonic.note(seen, Sample(None, Status.WAITING), 10.2)
-    assert seen.told(10.25) == down.Range("rear", 180.0, 0.5, 0.25, "ok")
+    assert seen.told(10.25) == status.Range("rear", 180.0, 0.5, 0.25, "ok")
     ultrasonic.note(seen, Sample(None, Status.STUCK), 10.3)
-    stuck = down.Range("rear", 180.0, 0.5, 0.5, "its echo does not fall")
+    stuck = status.Range("rear", 180.0, 0.5, 0.5, "its echo does not fall")
     ultrasonic.note(seen, Sample(None, Status.WAITING), 10.4)
     assert seen.told(10.5) == stuck
     ultrasonic.note(seen, Sample(None, Status.FAR), 10.75)
-    assert seen.told(11.0) == down.Range("rear", 180.0, None, 0.25, "ok")
+    assert seen.told(11.0) == status.Range("rear", 180.0, None, 0.25, "ok")
 
 
 @given(

@@ -5,19 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fpvcar import config, paths
+from fpvcar import config, paths, status
 from fpvcar.config import profiles
 from fpvcar.drive import gate
 from fpvcar.drive.guard import AWAY, Approach, Free, Guard, share
-from fpvcar.noise import NOISY
-from fpvcar.wire import down
+from fpvcar.status import NOISY
 
 BENCH = profiles.load(paths.HARDWARE / "bench.toml")
 LIMITS = msgspec.structs.replace(BENCH.guard, mode="limit")
 
 
-def seen(range_m: float | None, age_s: float = 0.02, state: str = "ok") -> down.Range:
-    return down.Range("front", 0.0, range_m, age_s, state)
+def seen(range_m: float | None, age_s: float = 0.02, state: str = "ok") -> status.Range:
+    return status.Range("front", 0.0, range_m, age_s, state)
 
 
 # --- the pure part ---
@@ -31,18 +30,18 @@ def test_far_is_free_and_near_is_not() -> None:
 
 
 def test_backwards_is_another_way() -> None:
-    rear = down.Range("rear", 180.0, 0.1, 0.02)
+    rear = status.Range("rear", 180.0, 0.1, 0.02)
     assert Guard(LIMITS).look([rear], 1.0) == Free(1.0, 0.0)
-    aside = down.Range("left", 90.0, 0.1, 0.02)
+    aside = status.Range("left", 90.0, 0.1, 0.02)
     assert Guard(LIMITS).look([aside], 1.0) == Free(1.0, 1.0)
 
 
 @pytest.mark.parametrize(
     "blind", [seen(None, 0.3), seen(2.0, state="does not answer"),
-              down.Range("front", 0.0, None, None, "starting"),
-              down.Range("front", 0.0, None, None)],
+              status.Range("front", 0.0, None, None, "starting"),
+              status.Range("front", 0.0, None, None)],
 )  # fmt: skip
-def test_a_sensor_that_says_nothing_is_not_nothing_there(blind: down.Range) -> None:
+def test_a_sensor_that_says_nothing_is_not_nothing_there(blind: status.Range) -> None:
     assert Guard(LIMITS).look([blind], 1.0).ahead == LIMITS.unseen_limit
 
 
@@ -125,12 +124,12 @@ def test_shares_by_hand(
      (-134.0, Free()), (180.0, Free(1.0, 0.0)), (-180.0, Free(1.0, 0.0))],
 )  # fmt: skip
 def test_who_looks_which_way(bearing_deg: float, free: Free) -> None:
-    near = down.Range("one", bearing_deg, 0.1, 0.0)
+    near = status.Range("one", bearing_deg, 0.1, 0.0)
     assert Guard(RULE).look([near], 1.0) == free
 
 
 def test_the_nearest_of_several_counts() -> None:
-    far, near = down.Range("a", -20.0, 3.0, 0.0), down.Range("b", 20.0, 0.8, 0.1)
+    far, near = status.Range("a", -20.0, 3.0, 0.0), status.Range("b", 20.0, 0.8, 0.1)
     for both in ([far, near], [near, far]):
         assert Guard(RULE).look(both, 1.0).ahead == pytest.approx(0.4568, abs=5e-4)
 
@@ -138,8 +137,8 @@ def test_the_nearest_of_several_counts() -> None:
 def test_it_knows_by_whom() -> None:
     guard = Guard(RULE)
     assert (guard.ahead_by, guard.back_by) == ("", "")
-    far, near = down.Range("a", -20.0, 3.0, 0.0), down.Range("b", 20.0, 0.8, 0.1)
-    guard.look([far, near, down.Range("c", 180.0, 0.2, 0.0)], 1.0)
+    far, near = status.Range("a", -20.0, 3.0, 0.0), status.Range("b", 20.0, 0.8, 0.1)
+    guard.look([far, near, status.Range("c", 180.0, 0.2, 0.0)], 1.0)
     assert (guard.ahead_by, guard.back_by) == ("b", "c")
     guard.look([near], 1.1)
     assert (guard.ahead_by, guard.back_by) == ("b", "")
@@ -163,7 +162,7 @@ def remembered(range_m: float | None, mps: float = 0.0) -> object:
 
 
 @pytest.mark.parametrize("fault", [LOST, STALE, NOTHING, seen(None, 9.0, NOISY)])
-def test_a_sensor_that_fails_at_a_wall_frees_nothing(fault: down.Range) -> None:
+def test_a_sensor_that_fails_at_a_wall_frees_nothing(fault: status.Range) -> None:
     guard = Guard(LIMITS)
     assert guard.look([seen(LIMITS.stop_m, 0.0)], 1.0, 1.0).ahead == 0.0
     assert guard.look([fault], 1.02, 1.0).ahead == 0.0
@@ -177,8 +176,8 @@ def test_what_fails_before_it_saw_anything_is_as_the_profile_says() -> None:
 
 def test_backwards_it_is_remembered_by_the_throttle_backwards() -> None:
     guard = Guard(SEE)
-    lost = down.Range("rear", 180.0, None, None, "does not answer")
-    guard.look([down.Range("rear", 180.0, 1.0, 0.0)], 1.0)
+    lost = status.Range("rear", 180.0, None, None, "does not answer")
+    guard.look([status.Range("rear", 180.0, 1.0, 0.0)], 1.0)
     assert guard.look([lost], 1.5, -0.1).back == remembered(1.0 - 0.6 * 0.5, 0.6)
     assert guard.look([lost], 2.5, 0.1).back == remembered(0.7 + AWAY * 0.2)
 

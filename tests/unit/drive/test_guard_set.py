@@ -3,17 +3,19 @@
 import msgspec
 import pytest
 
+from fpvcar import status
 from fpvcar.drive.gate import Cause
-from fpvcar.wire import down, up
-from fpvcar.wire.down import Error, Guarding
+from fpvcar.status import Guarding
+from fpvcar.wire import up
+from fpvcar.wire.down import Error
 from tests.rigs.control import PROFILE, Rig
 from tests.rigs.hub import House
 
 STOP_M = PROFILE.guard.stop_m
 
 
-def wall(range_m: float | None = STOP_M, age_s: float = 0.01) -> down.Range:
-    return down.Range("front", 0.0, range_m, age_s)
+def wall(range_m: float | None = STOP_M, age_s: float = 0.01) -> status.Range:
+    return status.Range("front", 0.0, range_m, age_s)
 
 
 def at_a_wall(mode: str) -> Rig:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from fpvcar import config
+from fpvcar import config, status
 from fpvcar.bench.chips.vl53l0x import REACH_M
 from fpvcar.bench.world import scene
 from fpvcar.bench.world.process import TICK_S, Duties, World
@@ -25,7 +25,6 @@ from fpvcar.drive.guard import Guard
 from fpvcar.sensors import ultrasonic
 from fpvcar.sensors.battery import BATTERY_EVERY_S
 from fpvcar.sensors.reading import Seen
-from fpvcar.wire import down
 from tests.unit.devices.test_hcsr04 import ECHO, Air, echo
 from tests.unit.drive.test_guard import BENCH, LIMITS
 
@@ -111,7 +110,7 @@ class Drive:
         self.eye.note(seen_m, "ok", self.now_s)
         self.due_s = self.now_s + SENSOR_S
 
-    def faulty(self, told: down.Range) -> down.Range:
+    def faulty(self, told: status.Range) -> status.Range:
         """As the guard gets it."""
         return told
 
@@ -197,7 +196,7 @@ class Failing(Drive):
         super().__post_init__()
         self.fault, self.from_s, self.until_s, self.failed = 0, 0.0, math.inf, 0
 
-    def faulty(self, told: down.Range) -> down.Range:
+    def faulty(self, told: status.Range) -> status.Range:
         if self.until_s == math.inf and told.range_m is not None:
             self.from_s = self.until_s = self.now_s
         if self.now_s >= self.until_s:

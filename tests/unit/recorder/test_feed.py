@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from fpvcar import status
 from fpvcar.buttons.game import View
 from fpvcar.buttons.panel import Panel
 from fpvcar.drive import gate, mixing
@@ -15,7 +16,7 @@ from fpvcar.recorder.feed import Feed, Parts
 from fpvcar.recordings import messages
 from fpvcar.server import figures, metrics
 from fpvcar.video.h264 import AccessUnit
-from fpvcar.wire import buttons, down, up
+from fpvcar.wire import buttons, up
 from tests.rigs.hub import House
 from tests.rigs.recorder import Rig
 from tests.rigs.recording import DELTA, KEY, PROFILE
@@ -28,8 +29,8 @@ class Car:
 
     def __init__(self, **settings: object) -> None:
         self.rig = Rig(**settings)
-        self.ranges: tuple[down.Range, ...] = ()
-        self.battery: down.Battery | None = None
+        self.ranges: tuple[status.Range, ...] = ()
+        self.battery: status.Battery | None = None
         self.keys = 0
         self.feed = Feed(
             self.rig.recorder,
@@ -121,13 +122,13 @@ def test_each_file_of_a_drive_knows_who_drives() -> None:
 
 def test_a_range_is_recorded_once_a_measurement() -> None:
     car = Car()
-    car.ranges = (down.Range("front", 0.0, 0.5, 0.01),)
+    car.ranges = (status.Range("front", 0.0, 0.5, 0.01),)
     car.step()
-    car.ranges = (down.Range("front", 0.0, 0.5, 0.03),)  # the same, 20 ms later
+    car.ranges = (status.Range("front", 0.0, 0.5, 0.03),)  # the same, 20 ms later
     car.step()
-    car.ranges = (down.Range("front", 0.0, None, 0.01),)
+    car.ranges = (status.Range("front", 0.0, None, 0.01),)
     car.step()
-    car.ranges = (down.Range("front", 0.0, None, 0.03, "silent"),)
+    car.ranges = (status.Range("front", 0.0, None, 0.03, "silent"),)
     car.step()
     assert car.said("/range/front") == [
         messages.Reading(0.0, 0.5), messages.Reading(0.0, None),
@@ -144,12 +145,12 @@ def test_a_range_is_recorded_once_a_measurement() -> None:
 def test_a_battery_is_recorded_once_a_measurement() -> None:
     car = Car()
     car.step()
-    car.battery = down.Battery(None, None, None, False, None, "absent")
+    car.battery = status.Battery(None, None, None, False, None, "absent")
     car.step()
     car.step()
-    car.battery = down.Battery(7.4, 1.0, 0.5, False, 0.01)
+    car.battery = status.Battery(7.4, 1.0, 0.5, False, 0.01)
     car.step()
-    car.battery = down.Battery(7.4, 1.0, 0.5, False, 0.03)
+    car.battery = status.Battery(7.4, 1.0, 0.5, False, 0.03)
     car.step()
     assert len(car.said(messages.BATTERY)) == 2
 
@@ -295,7 +296,7 @@ async def test_it_has_a_second() -> None:
 
 
 def test_health_is_figures_and_words() -> None:
-    computer = down.Health(("hot",), 81.5, None, -60.0, uptime_s=5.0)
+    computer = status.Health(("hot",), 81.5, None, -60.0, uptime_s=5.0)
     assert messages.health_of("ok", "ok", "lost", 2, computer) == messages.Health(
         "ok", "ok", "lost", 2, {"celsius": 81.5, "wifi_dbm": -60.0, "uptime_s": 5.0},
         ("hot",),
@@ -377,15 +378,15 @@ def test_nobody_writes_without_a_book() -> None:
 
 
 def test_figures_and_faults_of_the_recorder() -> None:
-    fine = down.Recording(True, "ok", 3.0, 120.0, 0, 7)
+    fine = status.Recording(True, "ok", 3.0, 120.0, 0, 7)
     text = metrics.exposition(figures.metrics(lambda: fine))
     assert "fpvcar_recording_on 1\n" in text and "fpvcar_recording_up 1\n" in text
     assert "fpvcar_recording_free_bytes 120000000\n" in text
     assert "fpvcar_recording_dropped_total 7\n" in text
     assert list(figures.faults(lambda: fine)) == []
-    bad = down.Recording(True, "Read-only file system", 3.0)
+    bad = status.Recording(True, "Read-only file system", 3.0)
     assert "free" not in metrics.exposition(figures.metrics(lambda: bad))
     words = "nothing is recorded: Read-only file system"
     assert list(figures.faults(lambda: bad)) == [words]
-    off = down.Recording(False, "Read-only file system", 3.0)
+    off = status.Recording(False, "Read-only file system", 3.0)
     assert list(figures.faults(lambda: off)) == []

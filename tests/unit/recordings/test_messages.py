@@ -14,11 +14,11 @@ from mcap.stream_reader import StreamReader
 from mcap_protobuf.decoder import DecoderFactory
 from mcap_protobuf.schema import build_file_descriptor_set
 
+from fpvcar import status
 from fpvcar.drive import gate, guard, mixing
 from fpvcar.mcap import protobuf
 from fpvcar.recordings import messages
 from fpvcar.recordings.messages import FormatError
-from fpvcar.wire import down
 from tests.rigs.recording import KEY, PROFILE, TOPICS, about, file, step
 
 TIMES = st.integers(0, 2**62)
@@ -27,7 +27,7 @@ CAUSES = st.sampled_from(gate.Cause)
 HOLDS = st.none() | st.builds(gate.Hold, CAUSES, st.text(max_size=9))
 LATCHES = st.builds(gate.Latches, st.none() | CAUSES, HOLDS)
 RANGES = st.builds(
-    down.Range, st.text(max_size=5), REAL, st.none() | REAL, st.none() | REAL
+    status.Range, st.text(max_size=5), REAL, st.none() | REAL, st.none() | REAL
 )
 STEPS = st.builds(
     messages.Step,
@@ -96,7 +96,7 @@ def test_the_schemas_are_foxgloves_own() -> None:
             "ok", "ok", "no battery sensor", 2, {"celsius": 48.5}, ("hot",)
         ),
         messages.Latency("Ann", True, "webcodecs", 12.5, None, 29.9, 3),
-        down.Battery(7.4, 1.25, 0.6, False),
+        status.Battery(7.4, 1.25, 0.6, False),
     ],
 )
 def test_every_other_message_comes_back(message: Any) -> None:
@@ -104,7 +104,7 @@ def test_every_other_message_comes_back(message: Any) -> None:
         messages.WishIn: messages.WISH, messages.Turn: messages.DRIVER,
         messages.Lights: messages.LIGHTS, messages.Health: messages.HEALTH,
         messages.Latency: messages.LATENCY, messages.Buttons: messages.BUTTONS,
-        down.Battery: messages.BATTERY,
+        status.Battery: messages.BATTERY,
     }  # fmt: skip
     topic = topics[type(message)]
     assert messages.decode(topic, messages.encode(message)) == message

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fpvcar import config, paths
+from fpvcar import config, paths, status
 from fpvcar.bench import soc as chips
 from fpvcar.bench.chips import i2c as model
 from fpvcar.bench.chips.i2c import Nack
@@ -19,7 +19,6 @@ from fpvcar.devices.chips import ina219
 from fpvcar.devices.i2c import I2cError
 from fpvcar.sensors import battery as telemetry
 from fpvcar.sensors.battery import BATTERY_EVERY_S, SILENT_S, YOUNG_S, Fuel
-from fpvcar.wire import down
 from tests.rigs.wheels import Chip, until
 
 BENCH = paths.HARDWARE / "bench.toml"
@@ -35,12 +34,12 @@ def chip(tmp_path: Path) -> Iterator[Chip]:
 
 
 @contextmanager
-def measuring(chip: Chip) -> Iterator[Callable[[], down.Battery]]:
+def measuring(chip: Chip) -> Iterator[Callable[[], status.Battery]]:
     """What the gauge of the bench's car says."""
     fuel = Fuel(profiles.load(BENCH, [f"pins.port = {chip.port}"]))
     fuel.start()
 
-    def told() -> down.Battery:
+    def told() -> status.Battery:
         battery = fuel.told(time.monotonic())
         assert battery is not None
         return battery
@@ -51,7 +50,7 @@ def measuring(chip: Chip) -> Iterator[Callable[[], down.Battery]]:
         fuel.stop()
 
 
-def fresh(battery: down.Battery) -> bool:
+def fresh(battery: status.Battery) -> bool:
     return battery.state == "ok" and battery.age_s is not None and battery.age_s < 0.5
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from fpvcar import status
 from fpvcar.devices.linux import computer as device
 from fpvcar.devices.linux.computer import HealthThread, Machine
 from fpvcar.sensors import computer
 from fpvcar.sensors.computer import Found, judge
-from fpvcar.wire import down
 from tests.rigs.wheels import until
 
 WIRELESS = """\
@@ -34,13 +34,13 @@ WELL = Found(
 
 
 def test_a_pi_that_is_well() -> None:
-    assert judge(WELL) == down.Health(
+    assert judge(WELL) == status.Health(
         (), 48.3, 0, -56.0, 72.2, 9000.0, 259.1, 0.35, 3601.5
     )  # fmt: skip
 
 
 def test_a_machine_that_says_nothing_is_unknown_and_no_fault() -> None:
-    assert judge(Found()) == down.Health()
+    assert judge(Found()) == status.Health()
 
 
 @pytest.mark.parametrize("text", ["50005\n", "0x50005\n", "throttled=0x50005\n"])
@@ -198,7 +198,7 @@ def test_no_such_interface_has_no_rate() -> None:
 def test_the_thread_looks_and_ages(tmp_path: Path) -> None:
     put(tmp_path, "proc/loadavg", "0.1 0 0 1/1 1\n")
     thread = HealthThread(Machine(tmp_path), every_s=0.01)
-    assert thread.told(1.0) == down.Health()
+    assert thread.told(1.0) == status.Health()
     thread.start()
     try:
         until(lambda: thread.told(time.monotonic()).load == 0.1, 5.0, "no look")

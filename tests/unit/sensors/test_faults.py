@@ -11,10 +11,10 @@ from fpvcar import config, noise
 from fpvcar.devices.chips import vl53l0x
 from fpvcar.devices.chips.vl53l0x import Sample, Status, Vl53l0x
 from fpvcar.devices.i2c import I2cError, OpenDevice
-from fpvcar.noise import NOISY
 from fpvcar.sensors.depth_camera import DepthEye, Record
 from fpvcar.sensors.reading import Seen
 from fpvcar.sensors.tof import AGAIN_MOST_S, AGAIN_S, SAME_MOST, SILENT_S, Tof
+from fpvcar.status import NOISY
 from tests.rigs.wheels import Chip, until
 from tests.unit.devices.test_hcsr04 import Air, echo
 from tests.unit.devices.test_vl53l0x import Rig

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import config, paths
+from fpvcar import config, paths, status
 from fpvcar.bench import soc as chips
 from fpvcar.config import profiles
 from fpvcar.devices import backends
@@ -18,7 +18,6 @@ from fpvcar.devices.pins import PinsSilent
 from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.reading import Seen
 from fpvcar.sensors.tof import AGAIN_S, SILENT_S, Tof, TofThread
-from fpvcar.wire import down
 from tests.rigs.wheels import Chip, until
 from tests.unit.devices.test_vl53l0x import Rig
 
@@ -29,7 +28,7 @@ FITTED = ("--i2c=1:0:vl53l0x:4", f"--hcsr04={TRIGGER},{ECHO},{REAR}")
 
 
 @contextmanager
-def sensing(chip: Chip, *overrides: str) -> Iterator[Callable[[], list[down.Range]]]:
+def sensing(chip: Chip, *overrides: str) -> Iterator[Callable[[], list[status.Range]]]:
     """What the sensors of the bench's car say."""
     profile = profiles.load(
         paths.HARDWARE / "bench.toml", [f"pins.port = {chip.port}", *overrides]
@@ -54,7 +53,7 @@ def put(chip: Chip, front_m: float, rear_m: float) -> None:
         world.range_m[FRONT], world.range_m[REAR] = front_m, rear_m
 
 
-def near(told: down.Range, range_m: float | None) -> bool:
+def near(told: status.Range, range_m: float | None) -> bool:
     if told.state != "ok" or told.age_s is None or told.age_s > 1.0:
         return False
     if range_m is None or told.range_m is None:

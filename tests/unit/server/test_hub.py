@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from fpvcar import status
 from fpvcar.server.access import Rights
 from fpvcar.server.drive_socket import Closing, Session
 from fpvcar.wire import down, up
@@ -315,7 +316,7 @@ def test_the_recorders_led_is_told_what_the_pages_are() -> None:
     house = House()
     house.hub.tell()
     assert house.lights.recorder is None
-    told = down.Recording(True, "the card is full", 3.0)
+    told = status.Recording(True, "the card is full", 3.0)
     house.hub._book.told = lambda: told  # type: ignore[method-assign]
     house.hub.tell()
     assert house.lights.recorder == told

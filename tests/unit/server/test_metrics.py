@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from prometheus_client.parser import text_string_to_metric_families
 
+from fpvcar import status
 from fpvcar.server.metrics import (
     CONTENT_TYPE,
     Metric,
@@ -24,7 +25,7 @@ from fpvcar.server.metrics import (
 from fpvcar.server.routes import Server
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
-from fpvcar.wire import down, up
+from fpvcar.wire import up
 from tests.rigs.hub import PROFILE, FakeSenses, House
 
 FOREIGN = {"Host": "evil.example"}
@@ -34,20 +35,20 @@ class Senses(FakeSenses):
     """As many sensors as a test wants."""
 
     def __init__(self) -> None:
-        self.seen: tuple[down.Range, ...] = (
-            down.Range("front", 0.0, 0.5, 0.02),
-            down.Range("rear", 180.0, None, 0.03),
+        self.seen: tuple[status.Range, ...] = (
+            status.Range("front", 0.0, 0.5, 0.02),
+            status.Range("rear", 180.0, None, 0.03),
         )
-        self.cell: down.Battery | None = down.Battery(7.4, 0.5, 0.6, False, 0.04)
-        self.computer = down.Health()
+        self.cell: status.Battery | None = status.Battery(7.4, 0.5, 0.6, False, 0.04)
+        self.computer = status.Health()
 
-    def ranges(self, now_s: float) -> tuple[down.Range, ...]:
+    def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         return self.seen
 
-    def battery(self, now_s: float) -> down.Battery | None:
+    def battery(self, now_s: float) -> status.Battery | None:
         return self.cell
 
-    def health(self, now_s: float) -> down.Health:
+    def health(self, now_s: float) -> status.Health:
         return self.computer
 
     def readings(self) -> dict[str, int]:
@@ -147,7 +148,7 @@ def test_viewers_that_leave_take_no_frames_with_them() -> None:
 
 def test_a_battery_that_is_silent_has_an_age_and_no_volts() -> None:
     car = Car()
-    car.senses.cell = down.Battery(7.4, 0.5, 0.6, False, 12.0, "NACK")
+    car.senses.cell = status.Battery(7.4, 0.5, 0.6, False, 12.0, "NACK")
     found = car.read()
     assert one(found, "battery_up") == 0 and one(found, "battery_age_seconds") == 12
     assert "fpvcar_battery_volts" not in found
@@ -220,15 +221,17 @@ def lost_pins(car: Car) -> None:
 
 
 def lost_battery(car: Car) -> None:
-    car.senses.cell = down.Battery(None, None, None, False, None, "nobody acknowledges")
+    car.senses.cell = status.Battery(
+        None, None, None, False, None, "nobody acknowledges"
+    )
 
 
 def old_battery(car: Car) -> None:
-    car.senses.cell = down.Battery(7.4, 0.5, 0.6, False, 1.25)
+    car.senses.cell = status.Battery(7.4, 0.5, 0.6, False, 1.25)
 
 
 def lost_range(car: Car) -> None:
-    car.senses.seen = (down.Range("rear", 180.0, 0.5, 3.0, "does not answer"),)
+    car.senses.seen = (status.Range("rear", 180.0, 0.5, 3.0, "does not answer"),)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +259,7 @@ def test_a_car_without_camera_and_gauge_is_well() -> None:
 
 def test_what_the_computer_says_of_itself_is_no_reason() -> None:
     car = Car()
-    car.senses.computer = down.Health(("under-voltage now",), 48.0, 1)
+    car.senses.computer = status.Health(("under-voltage now",), 48.0, 1)
     assert car.metrics.faults() == []
     found = car.read()
     assert one(found, "machine_faults") == 1 and one(found, "machine_celsius") == 48

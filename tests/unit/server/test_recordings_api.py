@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar import status
 from fpvcar.mcap import protobuf, records
 from fpvcar.recordings import library, pictures
 from fpvcar.recordings import messages as format
 from fpvcar.recordings.cache import Opened
 from fpvcar.recordings.library import Library
-from fpvcar.wire import down
 from tests.rigs import tapes
 from tests.rigs.recordings import NAME, SECONDS, Client, ask, messages, one_drive, units
 from tests.rigs.tapes import BEGAN_NS, FRAME_NS, Tape
@@ -173,8 +173,8 @@ def test_the_table_has_the_courses(folder: Path) -> None:
 
 
 def test_a_battery_that_is_not_heard_has_no_voltage(folder: Path) -> None:
-    heard = down.Battery(7.4, 0.5, 0.6, False, 0.01)
-    lost = down.Battery(7.4, 0.5, 0.6, False, 2.5, "INA219: no answer")
+    heard = status.Battery(7.4, 0.5, 0.6, False, 0.01)
+    lost = status.Battery(7.4, 0.5, 0.6, False, 2.5, "INA219: no answer")
     tape = [
         tapes.said(format.BATTERY, number / 10, heard if number < 3 else lost)
         for number in range(6)

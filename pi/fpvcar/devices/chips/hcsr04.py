@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from fpvcar import noise
+from fpvcar import noise, status
 from fpvcar.devices.pigpio.edges import Edge
 
 TRIGGER_US = 10
@@ -39,7 +39,7 @@ class Status(enum.StrEnum):
     WAITING = "its echo has not ended"
     STUCK = "its echo does not fall"
     NOISE = "an echo too short to be one"
-    NOISY = noise.NOISY
+    NOISY = status.NOISY
 
 
 class Sample(NamedTuple):

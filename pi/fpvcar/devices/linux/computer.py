@@ -17,9 +17,9 @@ from pathlib import Path
 
 import msgspec
 
+from fpvcar import status
 from fpvcar.sensors import computer
 from fpvcar.threads import Worker
-from fpvcar.wire import down
 
 EVERY_S = 2.0
 """The kernel itself looks for under-voltage so often (raspberrypi-hwmon)."""
@@ -128,13 +128,13 @@ class HealthThread(Worker):
     ) -> None:  # fmt: skip
         super().__init__("health")
         self._machine, self._every_s, self._clock_s = machine, every_s, clock_s
-        self._last: tuple[down.Health, float] | None = None
+        self._last: tuple[status.Health, float] | None = None
         self._said_s: dict[str, float] = {}
 
-    def told(self, now_s: float) -> down.Health:
+    def told(self, now_s: float) -> status.Health:
         """The last look, and how old it is."""
         if self._last is None:
-            return down.Health()
+            return status.Health()
         last, at_s = self._last
         age_s = round(max(0.0, now_s - at_s), 1)
         return msgspec.structs.replace(last, age_s=age_s)

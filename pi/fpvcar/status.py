@@ -1,0 +1,86 @@
+"""What the car knows of itself and of what is around it: values, no behaviour.
+
+The state on the wire (wire/down.py) and the recordings hold them as they are.
+"""
+
+from msgspec import Struct
+
+NOISY = "noisy: its readings jump to and fro"
+"""The `state` of a sensor whose readings noise.py distrusts."""
+
+
+class Range(Struct, frozen=True):
+    """One range sensor. `bearing_deg` 0 is ahead, + is left.
+
+    `range_m` is None for "no target", `age_s` before the first measurement. `state` is
+    "ok", or says in words what is wrong; range and age are then of the last good one.
+    """
+
+    name: str
+    bearing_deg: float
+    range_m: float | None
+    age_s: float | None
+    state: str = "ok"
+
+
+class Battery(Struct, frozen=True):
+    """`share` is the charge that is left, 0 to 1, by voltage.
+
+    `state` is "ok", or says in words what is wrong; the rest is then of the last good
+    reading, which was `age_s` ago. None before the first.
+    """
+
+    volts: float | None
+    amps: float | None
+    share: float | None
+    low: bool
+    age_s: float | None = None
+    state: str = "ok"
+
+
+class Guarding(Struct, frozen=True):
+    """The collision guard: the share of full throttle that it leaves (in mode "warn":
+    would leave) each way, and the sensor that leaves least; the car is to stand
+    `stop_m` before what that sees."""
+
+    mode: str
+    stop_m: float
+    ahead: float = 1.0
+    back: float = 1.0
+    ahead_by: str = ""
+    back_by: str = ""
+
+
+class Health(Struct, frozen=True):
+    """The computer in the car. `faults` are sentences; None is "unknown here".
+
+    `throttled` is the firmware's word (get_throttled). `age_s` None: not looked yet.
+    """
+
+    faults: tuple[str, ...] = ()
+    celsius: float | None = None
+    throttled: int | None = None
+    wifi_dbm: float | None = None
+    wifi_mbps: float | None = None
+    disk_free_mb: float | None = None
+    memory_free_mb: float | None = None
+    load: float | None = None
+    uptime_s: float | None = None
+    age_s: float | None = None
+
+
+class Recording(Struct, frozen=True):
+    """The recorder. `state` is "ok", or says in words why nothing is recorded.
+
+    `seconds` since it was switched on (or off), `free_mb` until something must go that
+    no base station has, `kept`: how often a minute was kept, `dropped`: messages that
+    the card did not take. `station`: without room recording stops; else the oldest go.
+    """
+
+    on: bool
+    state: str
+    seconds: float
+    free_mb: float | None = None
+    kept: int = 0
+    dropped: int = 0
+    station: bool = False
