@@ -8,7 +8,7 @@ python=.venv/bin/python
 if [ $# -gt 0 ]; then
     exec "$python" -m pytest -q "$@"
 fi
-node --test tests/web/*.test.js
+node --test tests/web/*/*.test.js
 
 # The pipes' tests wait much and compute little: they run beside the units and the real
 # processes that no clock judges. What they say comes when all of them are through.

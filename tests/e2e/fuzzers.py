@@ -26,7 +26,7 @@ REQUESTS = (
     *(request(path) for path in ("/", DRIVE, VIDEO, BUTTONS)),
     *(
         request(path, "")
-        for path in ("/api/status", "/api/ping", "/api/recordings", "/link.js",
+        for path in ("/api/status", "/api/ping", "/api/recordings", "/seat/link.js",
                      "/api/recordings/a.mcap/units?from=0&seconds=1", "/metrics",
                      "/api/recordings/a.mcap/table?points=9", "/healthz")
     ),

@@ -25,7 +25,7 @@ OPTIONS = (STRIP,)
 PATHS = pytest.mark.parametrize("path", ["webcodecs", "mse"])
 FAKE = Path(__file__).resolve().parents[1] / "rigs" / "fake_camera.py"
 GREY_S = 1.2
-"""web/video.js OLD_MS (0.4 s), the page's beat of 0.1 s, and a machine that is busy."""
+"""`OLD_MS` of video.js (0.4 s), the page's beat of 0.1 s, and a busy machine."""
 AGE_S = 0.5
 """How far the age that is written may be off: its beat, and how late it is read."""
 SIZES = {"small": (640, 480), "wide": (1280, 720)}

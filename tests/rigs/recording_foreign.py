@@ -22,7 +22,7 @@ from fpvcar.recordings import messages
 HAS_RERUN = platform.machine() == "x86_64"
 """As pyproject.toml has it."""
 CHANNEL = re.compile(r"^ *\d+ +(/\S+) +(\d+) ", re.MULTILINE)
-JAVASCRIPT = Path(__file__).parents[1] / "web" / "recordings_mcap.js"
+JAVASCRIPT = Path(__file__).parents[1] / "web" / "recordings" / "mcap.js"
 
 
 def by_mcap(path: Path) -> Counter[str]:
@@ -88,7 +88,7 @@ def fits(schema: Schema, message: dict[str, Any]) -> None:
 
 
 def by_javascript(path: Path) -> Any:
-    """What recordings_mcap.js prints."""
+    """What recordings/mcap.js prints."""
     done = subprocess.run(
         ["node", JAVASCRIPT, path], capture_output=True, text=True, timeout=60
     )

@@ -1,7 +1,7 @@
 /** The children's page, drawn: buttons as the car says they look, stars, tools. */
 
 import {stars} from './model.js';
-import {WORDS} from './words.js';
+import {WORDS} from './strings.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 /** On 100 x 100. @type {Record<string, string>} */
@@ -35,7 +35,7 @@ export class Drawing {
     }
   }
 
-  /** Only what has changed is drawn anew. @param {import('../types.js').ButtonLook[]} looks */
+  /** Only what has changed is drawn anew. @param {import('../lib/types.js').ButtonLook[]} looks */
   build(looks) {
     const text = JSON.stringify(looks);
     if (text === this.looks) return;
@@ -63,7 +63,7 @@ export class Drawing {
     this.byId('heading').textContent = document.title = WORDS.heading(car);
   }
 
-  /** @param {import('../types.js').Glow | null} glow null without a link @param {boolean} sound */
+  /** @param {import('../lib/types.js').Glow | null} glow null without a link @param {boolean} sound */
   mode(glow, sound) {
     const {mode, length, done, best} = glow ?? {mode: 'free', length: 0, done: 0, best: 0};
     const text = JSON.stringify([glow !== null, mode, length, done, best, sound]);
@@ -87,7 +87,7 @@ export class Drawing {
   }
 }
 
-/** @param {import('../types.js').ButtonLook} look */
+/** @param {import('../lib/types.js').ButtonLook} look */
 function big(look) {
   const button = document.createElement('button');
   button.className = 'big';

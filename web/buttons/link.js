@@ -1,6 +1,6 @@
 /** The socket of a page of buttons and its rebirth. Line says when, Link does it. */
 
-import {VERSION, WireError} from '../wire.js';
+import {VERSION, WireError} from '../lib/wire.js';
 import {encode, parse} from './wire.js';
 
 const TICK_MS = 250;
@@ -50,7 +50,7 @@ export class Line {
 export class Link {
   /**
    * @param {{held: () => number, changed: () => void,
-   *   heard: (message: import('../types.js').ButtonsDown) => void}} parts
+   *   heard: (message: import('../lib/types.js').ButtonsDown) => void}} parts
    */
   constructor({held, changed, heard}) {
     this.held = held;
@@ -85,7 +85,7 @@ export class Link {
     this.tell();
   }
 
-  /** @param {import('../types.js').ButtonsUp} message */
+  /** @param {import('../lib/types.js').ButtonsUp} message */
   send(message) {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(encode(message));
   }

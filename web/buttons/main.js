@@ -1,6 +1,6 @@
 /** Wiring only. This page has one socket, /ws/buttons, and no way to the motors. */
 
-import {Awake} from '../awake.js';
+import {Awake} from '../lib/awake.js';
 import {Drawing, LOOKS} from './draw.js';
 import {Fingers} from './fingers.js';
 import {Link} from './link.js';

@@ -18,7 +18,7 @@ export class Model {
     this.fingers = new Map();
     /** Until when an own push glows. @type {number[]} */
     this.untilMs = [];
-    /** The car's last word; null without a link. @type {import('../types.js').Glow | null} */
+    /** The car's last word; null without a link. @type {import('../lib/types.js').Glow | null} */
     this.glow = null;
   }
 
@@ -71,7 +71,7 @@ export class Model {
 
   /**
    * The car's word. What is to be heard: a push somewhere else, a step of the pattern.
-   * @param {import('../types.js').Glow} glow @param {number} nowMs @returns {Sounds}
+   * @param {import('../lib/types.js').Glow} glow @param {number} nowMs @returns {Sounds}
    */
   heard(glow, nowMs) {
     const before = this.glow;
@@ -98,7 +98,7 @@ export function bits(mask) {
 
 /**
  * The game in stars: gold ones are repeated, "now" is the pattern, "goal" the record.
- * @param {Pick<import('../types.js').Glow, 'mode' | 'length' | 'done' | 'best'>} glow
+ * @param {Pick<import('../lib/types.js').Glow, 'mode' | 'length' | 'done' | 'best'>} glow
  * @returns {('gold' | 'now' | 'goal')[]}
  */
 export function stars({mode, length, done, best}) {

@@ -1,6 +1,6 @@
 /** One tone a button, and two jingles, by WebAudio. Silent until somebody has touched. */
 
-import {kept} from '../memory.js';
+import {kept} from '../lib/memory.js';
 
 /** A pentatonic scale: whatever children play together sounds well. Hz. */
 const TONES = [261.6, 329.6, 392, 440, 523.3, 587.3];

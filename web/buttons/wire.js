@@ -3,7 +3,7 @@
  * tests/vectors/buttons_*.json. Masks are a bit a button.
  */
 
-import {VERSION, encodeAs, list, parseAs, text, whole} from '../wire.js';
+import {VERSION, encodeAs, list, parseAs, text, whole} from '../lib/wire.js';
 
 export const BUTTONS_MAX = 6;
 const mask = whole(0, 2 ** BUTTONS_MAX - 1);
@@ -24,9 +24,9 @@ const DOWN = {
   error: {what: words},
 };
 
-/** Throws WireError for what the car would refuse. @param {import('../types.js').ButtonsUp} message */
+/** Throws WireError for what the car would refuse. @param {import('../lib/types.js').ButtonsUp} message */
 export const encode = (message) => encodeAs(UP, message);
 
 /** null for an unknown kind; throws WireError. @param {string} frame */
 export const parse = (frame) =>
-  /** @type {import('../types.js').ButtonsDown | null} */ (parseAs(DOWN, frame));
+  /** @type {import('../lib/types.js').ButtonsDown | null} */ (parseAs(DOWN, frame));

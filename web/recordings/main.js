@@ -1,11 +1,11 @@
 /** Wiring of the recordings page: the list, and the drive that is open. */
 
-import {button, byId, fillWords, input, say, show} from '../dom.js';
+import {button, byId, fillWords, input, say, show} from '../lib/dom.js';
 import {API, Locked} from './api.js';
 import {named, partOf, stem} from './shape.js';
-import {Shelf} from './shelf.js';
+import {Shelf} from './list.js';
 import {Viewer} from './viewer.js';
-import {STATIC, WORDS} from './words.js';
+import {STATIC, WORDS} from './strings.js';
 
 const LOOK_EVERY_MS = 10_000;
 const AGAIN_MS = 2000;

@@ -1,8 +1,8 @@
 /** Courses over the time of a drive, with a cursor: small SVGs of our own. */
 
-import {make, mark, say, svg} from '../dom.js';
+import {make, mark, say, svg} from '../lib/dom.js';
 import {axis, extent, joinLines, linePath, valueAt} from './shape.js';
-import {WORDS} from './words.js';
+import {WORDS} from './strings.js';
 
 /** @typedef {import('./types.js').Series} Series */
 /** @typedef {import('./types.js').Table} Table */

@@ -1,13 +1,13 @@
 /** One drive on the page: picture, transport, marks, plots, files. */
 
-import {button, byId, input, make, mark, say, show} from '../dom.js';
+import {button, byId, input, make, mark, say, show} from '../lib/dom.js';
 import {API, Refused} from './api.js';
 import {Player, SPEEDS} from './player.js';
 import {Plots} from './plots.js';
-import {Reel} from './reel.js';
-import {Screen} from './screen.js';
+import {Reel} from './units.js';
+import {Screen} from './picture.js';
 import {lastUpTo, marksOf, pointsOf, stretchOf} from './shape.js';
-import {WORDS} from './words.js';
+import {WORDS} from './strings.js';
 
 /** @typedef {import('./types.js').Drive} Drive */
 

@@ -1,0 +1,36 @@
+// What the page remembers, where a browser lets it and where not.
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {clientId, kept, session} from '../../../web/lib/memory.js';
+
+/** @param {'localStorage' | 'sessionStorage'} name @param {() => any} get */
+const store = (name, get) =>
+  Object.defineProperty(globalThis, name, {get, configurable: true});
+
+test('kept where there is storage', () => {
+  /** @type {Record<string, string>} */
+  const items = {};
+  store('sessionStorage', () => ({
+    getItem: (/** @type {string} */ key) => items[key] ?? null,
+    setItem: (/** @type {string} */ key, /** @type {string} */ value) => (items[key] = value),
+  }));
+  assert.equal(session.get('code'), '');
+  const id = clientId();
+  assert.match(id, /^[0-9a-f]{32}$/);
+  assert.equal(clientId(), id, 'the seat is ours for the session');
+});
+
+test('no storage is no fault', () => {
+  const forbidden = () => {
+    throw new DOMException('switched off', 'SecurityError');
+  };
+  for (const get of [forbidden, () => null]) {
+    store('localStorage', get);
+    store('sessionStorage', get);
+    kept.set('name', 'Ann');
+    assert.equal(kept.get('name'), '');
+    assert.equal(clientId().length, 32);
+  }
+});

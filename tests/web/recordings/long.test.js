@@ -1,0 +1,141 @@
+// A drive of hours on the recordings page: few points of each part, one drawing a frame.
+
+import assert from 'node:assert/strict';
+import {beforeEach, mock, test} from 'node:test';
+
+import {API} from '../../../web/recordings/api.js';
+import {Plots} from '../../../web/recordings/plots.js';
+import {drivesOf, pointsOf, stretchOf} from '../../../web/recordings/shape.js';
+
+/** @param {number} count of files, a minute each */
+function drive(count) {
+  const parts = Array.from({length: count}, (_, index) => ({
+    name: `Plague-20251121T200000Z-${String(index).padStart(4, '0')}.mcap`,
+    start_ms: index * 60_000, seconds: 60, bytes: 1, state: /** @type {const} */ ('closed'),
+    lost: '', marks: [], pictures: 1,
+  }));
+  return drivesOf(parts)[0];
+}
+
+test('a line has about as many points however long the drive', () => {
+  for (const count of [1, 7, 60, 480]) {
+    const points = pointsOf(drive(count));
+    assert.ok(points * count >= 1200 && points * count <= 1700, `${points} of ${count}`);
+  }
+  assert.equal(pointsOf(drive(3000)), 2, 'the least and the greatest of each part');
+  assert.deepEqual([1, 20, 480, 3000].map((count) => stretchOf(drive(count))), [0.1, 2, 60, 60]);
+});
+
+test('where only the least and the greatest of a minute are known, a value is about', () => {
+  for (const [count, words] of /** @type {[number, string][]} */ ([[20, '3.00 m'], [480, '≈ 3.00 m']])) {
+    const page = plots();
+    page.clear(count * 60, stretchOf(drive(count)));
+    page.add(table('range', 3), 0);
+    page.cursor(15);
+    assert.equal(page.plots.get('range')?.lines.get('range/one')?.value.textContent, words);
+  }
+});
+
+test('the car is asked for so many', async () => {
+  const asked = mock.method(globalThis, 'fetch', async () => new Response('{}'));
+  try {
+    await API.table('a b.mcap', 3);
+  } finally {
+    asked.mock.restore();
+  }
+  assert.equal(asked.mock.calls[0].arguments[0], 'api/recordings/a%20b.mcap/table?points=3');
+});
+
+/** As much of an element as a plot needs. */
+class FakeElement {
+  /** @type {FakeElement[]} */
+  children = [];
+  /** @type {Record<string, string>} */
+  dataset = {};
+  style = {setProperty: () => {}};
+  textContent = '';
+  /** @type {Map<string, string>} */
+  marks = new Map();
+
+  /** @param {FakeElement[]} more */
+  append(...more) {
+    this.children.push(...more);
+  }
+
+  /** @param {FakeElement} one */
+  insertBefore(one) {
+    this.children.push(one);
+  }
+
+  replaceChildren() {
+    this.children = [];
+  }
+
+  querySelector() {
+    return this.children[0];
+  }
+
+  addEventListener() {}
+
+  /** @param {string} name */
+  getAttribute(name) {
+    return this.marks.get(name) ?? null;
+  }
+
+  /** @param {string} name @param {string} value */
+  setAttribute(name, value) {
+    this.marks.set(name, value);
+  }
+}
+
+/** @type {(() => void)[]} */
+let frames = [];
+const frame = () => frames.splice(0).forEach((act) => act());
+beforeEach(() => {
+  frames = [];
+  const made = () => new FakeElement();
+  Object.assign(globalThis, {
+    document: {createElement: made, createElementNS: made},
+    requestAnimationFrame: (/** @type {() => void} */ act) => frames.push(act),
+  });
+});
+
+/** @param {string} group @param {number} value */
+const table = (group, value) => ({
+  start_ms: 0, seconds: 60, reasons: [], marks: [], gaps: [],
+  series: [{group, name: 'one', unit: 'm', t: [0, 30], v: [value, value]}],
+});
+const plots = () => new Plots(/** @type {any} */ (new FakeElement()), () => {});
+
+/** @param {Plots} page */
+const line = (page) => String(
+  page.plots.get('range')?.lines.get('range/one')?.path.getAttribute('d'));
+
+test('parts that come within a frame are drawn once, and only what grew', () => {
+  const page = plots();
+  const draw = mock.method(page, 'draw');
+  page.clear(480 * 60, stretchOf(drive(480)));
+  for (let part = 0; part < 100; part += 1) page.add(table('range', part), part * 60);
+  assert.deepEqual([draw.mock.callCount(), frames.length], [0, 1]);
+  frame();
+  assert.equal(draw.mock.callCount(), 1);
+  const path = line(page);
+  assert.match(path, /^M0 [^M]*L207\.3 [^M]*$/, 'one line, as far as it came');
+  page.add(table('battery', 7), 6000);
+  frame();
+  assert.equal(draw.mock.callCount(), 2, 'the distances did not change');
+  assert.equal(frames.length, 0);
+  assert.equal(page.lines.get('range/one')?.v.filter((value) => value !== null).length, 200);
+});
+
+test('what came of a drive that is not open any more is not drawn', () => {
+  const page = plots();
+  const draw = mock.method(page, 'draw');
+  page.clear(60, 0);
+  page.add(table('range', 1), 0);
+  page.clear(60, 0);
+  page.add(table('battery', 7), 0);
+  frame();
+  assert.equal(draw.mock.callCount(), 1);
+  assert.deepEqual([...page.plots.keys()], ['battery']);
+});

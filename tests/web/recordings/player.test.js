@@ -1,0 +1,216 @@
+// The recordings page's clock without a browser: which picture is decoded, shown, and when.
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {Player, SPEEDS} from '../../../web/recordings/player.js';
+
+/** @typedef {import('../../../web/recordings/types.js').Unit} Unit */
+
+const FRAME_S = 1 / 30;
+
+/** The pictures of a file: every `gop`th is key, and none is before `beginS`. */
+function film(/** @type {number} */ seconds, /** @type {number} */ gop, /** @type {number} */ beginS) {
+  /** @type {Unit[]} */
+  const units = [];
+  for (let index = 0; index * FRAME_S < seconds; index += 1) {
+    if (index * FRAME_S < beginS) continue;
+    units.push({timeS: index * FRAME_S, key: index % gop === 0, unit: new Uint8Array([index & 255])});
+  }
+  return units;
+}
+
+/** A player over units that are all here, but for the moments in `missing`. */
+function playing(/** @type {{seconds?: number, gop?: number, beginS?: number, room?: () => boolean}} */ options = {}) {
+  const {seconds = 20, gop = 10, beginS = 0, room = () => true} = options;
+  const units = film(seconds, gop, beginS);
+  const missing = new Set();
+  /** @type {{timeS: number, hidden: boolean}[]} */
+  const pushed = [];
+  const says = {takes: true};
+  const player = new Player({
+    seconds,
+    reel: {
+      at: (timeS) => {
+        const loS = Math.max(0, Math.floor(timeS / 8) * 8);
+        if (missing.has(loS)) return null;
+        // With what leads up to it, as the car sends it.
+        const inside = units.filter((unit) => unit.timeS >= loS - 0.5 && unit.timeS < loS + 8);
+        return {loS, hiS: loS + 8, units: inside.slice(inside.findIndex(({key}) => key))};
+      },
+      ahead: () => undefined,
+    },
+    glass: {
+      push: ({timeS}, hidden) => {
+        pushed.push({timeS, hidden});
+        return says.takes;
+      },
+      room,
+    },
+    changed: () => undefined,
+  });
+  let nowMs = 0;
+  /** @param {number} ms */
+  const pass = (ms) => {
+    for (const untilMs = nowMs + ms; nowMs < untilMs;) {
+      nowMs += 16;
+      player.tick(nowMs);
+    }
+  };
+  player.tick(nowMs);
+  return {player, pushed, pass, missing, says, units};
+}
+
+test('at rest the first picture is shown, and no other', () => {
+  const {pushed, pass, player} = playing();
+  pass(500);
+  assert.deepEqual(pushed, [{timeS: 0, hidden: false}]);
+  assert.equal(player.timeS, 0);
+});
+
+test('before the first picture that one is shown, and the next when it is due', () => {
+  const {player, pushed, pass} = playing({beginS: 1});
+  pass(100);
+  assert.deepEqual(pushed.map(({timeS}) => Math.round(timeS * 30)), [30]);
+  player.play();
+  pass(500);
+  assert.equal(pushed.length, 1);
+  pass(700);
+  assert.deepEqual(pushed.slice(0, 3).map(({timeS}) => Math.round(timeS * 30)), [30, 31, 32]);
+});
+
+for (const speed of SPEEDS) {
+  test(`at ${speed}x every picture goes in once, in order, when it is due`, () => {
+    const {player, pushed, pass, units} = playing();
+    player.setSpeed(speed);
+    player.play();
+    pass(2000);
+    assert.ok(Math.abs(player.timeS - Math.min(20, 2 * speed)) < 0.05 * speed, `${player.timeS}`);
+    const due = units.filter(({timeS}) => timeS <= player.timeS).map(({timeS}) => timeS);
+    assert.deepEqual(pushed.map(({timeS}) => timeS), due);
+    assert.ok(pushed.every(({hidden}) => !hidden));
+  });
+}
+
+test('at the end it stands, and play begins anew', () => {
+  const {player, pass} = playing({seconds: 1});
+  player.play();
+  pass(1500);
+  assert.equal(player.playing, false);
+  assert.equal(player.timeS, 1);
+  player.play();
+  assert.equal(player.timeS, 0);
+});
+
+test('a moment is sought from the key frame before it; only it is shown', () => {
+  const {player, pushed, pass} = playing();
+  pass(50);
+  pushed.length = 0;
+  player.seek(10.2);
+  pass(50);
+  const shown = pushed.filter(({hidden}) => !hidden).map(({timeS}) => timeS);
+  assert.equal(shown.length, 1);
+  assert.ok(Math.abs(shown[0] - 10.2) < FRAME_S);
+  assert.equal(Math.round(pushed[0].timeS * 30) % 10, 0, 'begins at a key frame');
+  assert.ok(10.2 - pushed[0].timeS < 0.34);
+});
+
+test('to a moment in the same group it goes on, and does not decode it anew', () => {
+  const {player, pushed, pass} = playing();
+  player.seek(10.05);
+  pass(50);
+  pushed.length = 0;
+  player.seek(10.2);
+  pass(50);
+  assert.ok(pushed.every(({timeS}) => timeS > 10.05));
+  pushed.length = 0;
+  player.seek(10.1);
+  pass(50);
+  assert.ok(pushed[0].timeS <= 10.0001, 'back: from the key frame');
+});
+
+test('one picture on and back', () => {
+  const {player, pushed, pass} = playing();
+  player.seek(5);
+  pass(50);
+  const frame = () => Math.round((pushed.filter(({hidden}) => !hidden).at(-1)?.timeS ?? -1) * 30);
+  const at = frame();
+  for (const [way, wanted] of /** @type {const} */ ([[1, at + 1], [1, at + 2], [-1, at + 1], [-1, at]])) {
+    player.step(way);
+    pass(50);
+    assert.equal(frame(), wanted);
+  }
+});
+
+test('it waits for what is on its way, and then goes on where it stood', () => {
+  const {player, pass, missing, pushed} = playing();
+  missing.add(8);
+  player.seek(7.5);
+  player.play();
+  pass(3000);
+  assert.ok(player.timeS < 8 && player.timeS > 7.99, `${player.timeS}`);
+  assert.ok(player.playing);
+  missing.clear();
+  pass(1000);
+  assert.ok(player.timeS > 8.9);
+  const times = pushed.map(({timeS}) => timeS);
+  assert.deepEqual(times, [...times].sort((a, b) => a - b), 'what leads up is not shown again');
+});
+
+test('a stretch is enough for each of its moments, its first ones too', () => {
+  const {player, pushed, pass, missing} = playing({gop: 7});
+  player.seek(8.05);
+  missing.add(0);
+  pass(100);
+  const frames = pushed.map(({timeS, hidden}) => [Math.round(timeS * 30), hidden]);
+  assert.deepEqual(frames.slice(-4), [[238, true], [239, true], [240, true], [241, false]]);
+  player.play();
+  pass(200);
+  assert.equal(Math.round((pushed.at(-1)?.timeS ?? 0) * 30), 247);
+});
+
+test('nothing here says so', () => {
+  const {player, pass, missing} = playing();
+  missing.add(16);
+  player.seek(17);
+  pass(50);
+  assert.ok(player.waiting);
+  missing.clear();
+  pass(50);
+  assert.equal(player.waiting, false);
+});
+
+test('a decoder that cannot keep up skips to a key frame', () => {
+  let budget = 0;
+  const {player, pushed, pass} = playing({gop: 30, room: () => (budget -= 1) >= 0});
+  player.setSpeed(8);
+  player.play();
+  for (let turn = 0; turn < 60; turn += 1) {
+    budget = 1;
+    pass(16);
+  }
+  const last = pushed.at(-1)?.timeS ?? 0;
+  assert.ok(player.timeS - last < 3, `${player.timeS} ${last}`);
+  assert.ok(pushed.length < 70);
+});
+
+test('a unit that is refused is followed by the next key frame', () => {
+  const {player, pushed, pass, says} = playing();
+  player.play();
+  pass(50);
+  says.takes = false;
+  pass(30);
+  says.takes = true;
+  const before = pushed.length;
+  pass(700);
+  const next = pushed.slice(before).find(({timeS}) => timeS > pushed[before - 1].timeS);
+  assert.equal(Math.round((next?.timeS ?? 0) * 30) % 10, 0);
+});
+
+test('a page that slept does not jump', () => {
+  const {player} = playing();
+  player.play();
+  player.tick(100);
+  player.tick(60_000);
+  assert.ok(player.timeS < 0.5);
+});

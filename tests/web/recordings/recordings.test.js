@@ -1,0 +1,234 @@
+// The recordings page without a browser: drives out of files, lines, stretches.
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {API, Locked, Refused} from '../../../web/recordings/api.js';
+import {Reel, STRETCH_S, unitsOf} from '../../../web/recordings/units.js';
+import {
+  axis, drivesOf, extent, joinLines, lastUpTo, linePath, marksOf, named, valueAt,
+} from '../../../web/recordings/shape.js';
+import {STATIC, WORDS} from '../../../web/recordings/strings.js';
+
+/** @typedef {import('../../../web/recordings/types.js').Recording} Recording */
+
+const START_MS = 1_763_755_200_000;
+
+/** @param {string} name @param {number} startS @param {Partial<Recording>} [more] @returns {Recording} */
+function file(name, startS, more = {}) {
+  return {
+    name, start_ms: START_MS + startS * 1000, seconds: 60, bytes: 100, state: 'closed',
+    lost: '', marks: [], pictures: 1800, ...more,
+  };
+}
+
+// --- drives ---
+
+test('files that follow each other are one drive, the newest drive first', () => {
+  const drives = drivesOf([
+    file('c', 500), file('b', 60.03, {marks: [{t: 2, text: 'here'}], state: 'open'}),
+    file('a', 0),
+  ]);
+  assert.deepEqual(drives.map(({parts}) => parts.map(({name}) => name)), [['c'], ['a', 'b']]);
+  const [, first] = drives;
+  assert.ok(Math.abs(first.seconds - 120.03) < 1e-6);
+  assert.equal(first.bytes, 200);
+  assert.equal(first.state, 'open');
+  const [mark] = marksOf(first);
+  assert.equal(mark.text, 'here');
+  assert.ok(Math.abs(mark.t - 62.03) < 1e-6);
+});
+
+test('an address names a file, and a malformed one none', () => {
+  assert.equal(named('#Plague-20251121T200000Z-0001.mcap'), 'Plague-20251121T200000Z-0001.mcap');
+  assert.equal(named('#a%20b'), 'a b');
+  for (const hash of ['', '#', '#%', '#%E0%A4%A', '#a%']) assert.equal(named(hash), '', hash);
+});
+
+test('a damaged part makes a damaged drive; an open one is open', () => {
+  const [drive] = drivesOf([file('a', 0, {state: 'damaged'}), file('b', 60)]);
+  assert.equal(drive.state, 'damaged');
+  assert.deepEqual(drivesOf([]), []);
+});
+
+test('files at the same time are two drives: the clock was set back', () => {
+  const [was, is] = ['Plague-20251121T200000Z', 'Plague-20251121T195800Z'];
+  const drives = drivesOf([
+    file(`${was}-0001.mcap`, 0), file(`${was}-0002.mcap`, 60), file(`${was}-0003.mcap`, 120),
+    file(`${is}-0001.mcap`, 65), file(`${is}-0002.mcap.part`, 125),
+  ]);
+  assert.deepEqual(drives.map(({parts}) => parts.map(({name}) => name.slice(7))), [
+    ['20251121T195800Z-0001.mcap', '20251121T195800Z-0002.mcap.part'],
+    ['20251121T200000Z-0001.mcap', '20251121T200000Z-0002.mcap', '20251121T200000Z-0003.mcap'],
+  ]);
+});
+
+test('what the car will never give is not asked for again', async () => {
+  const real = globalThis.fetch;
+  try {
+    for (const [status, kind] of /** @type {[number, typeof Error][]} */ ([
+      [404, Refused], [422, Refused], [401, Locked], [409, Error], [429, Error], [500, Error],
+    ])) {
+      globalThis.fetch = async () => new Response('words', {status});
+      await assert.rejects(API.table('x', 2), (fault) =>
+        fault instanceof Error && fault.constructor === kind && fault.message === 'words');
+    }
+  } finally {
+    globalThis.fetch = real;
+  }
+});
+
+// --- lines ---
+
+test('a moment has the last value before it', () => {
+  assert.deepEqual([-1, 0, 0.5, 3, 9].map((at) => lastUpTo([0, 1, 3], at)), [-1, 0, 0, 2, 2]);
+  const line = {t: [0, 1, 2], v: [5, null, 7]};
+  assert.deepEqual([-1, 0, 1.5, 2].map((at) => valueAt(line, at)), [null, 5, null, 7]);
+  assert.deepEqual(extent([3, null, -1]), {low: -1, high: 3});
+  assert.equal(extent([null]), null);
+});
+
+test('an axis has round ends that hold the values', () => {
+  assert.deepEqual(axis({low: 0.3, high: 1.7}, true), {low: 0, high: 2});
+  const volts = axis({low: 7.31, high: 7.42}, false);
+  assert.deepEqual([volts.low.toFixed(3), volts.high.toFixed(3)], ['7.300', '7.500']);
+  for (const [low, high] of [[0, 0], [5, 5], [-3, 0.2], [0.001, 12345]]) {
+    const found = axis({low, high}, false);
+    assert.ok(found.low <= low && found.high >= high && found.high > found.low, `${low}`);
+  }
+});
+
+test('a line is a path, and null breaks it', () => {
+  const box = {seconds: 4, low: 0, high: 2, width: 100, height: 10};
+  assert.equal(linePath({t: [0, 1, 2, 3, 4], v: [0, 1, null, 2, 5]}, box),
+    'M0 10h.1L25 5M75 0h.1L100 0');
+  assert.equal(linePath({t: [], v: []}, box), '');
+});
+
+test('parts of a drive make one line, broken where nothing was recorded', () => {
+  /** @type {Map<string, import('../../../web/recordings/types.js').Series>} */
+  const lines = new Map();
+  const series = (/** @type {number[]} */ t) => [{group: 'range', name: 'front', unit: 'm', t, v: t}];
+  joinLines(lines, series([0, 1]), 0, 0.1);
+  joinLines(lines, series([0.5, 1]), 1, 0.1);
+  joinLines(lines, series([0, 1]), 60, 0.1);
+  const line = lines.get('range/front');
+  assert.deepEqual(line?.t, [0, 1, 1.5, 2, 2, 60, 61]);
+  assert.deepEqual(line?.v, [0, 1, 0.5, 1, null, 0, 1]);
+});
+
+test('words: lengths, sizes, and one for each state', () => {
+  assert.equal(WORDS.length(3725.9), '1:02:05');
+  assert.equal(WORDS.length(65), '1:05');
+  assert.deepEqual([5, 999, 1500, 15_300_000].map(WORDS.size), ['5 B', '999 B', '1.5 kB', '15 MB']);
+  assert.equal(WORDS.spoken(61), '1 minute 1 second');
+  assert.equal(WORDS.value(null, 'm'), '–');
+  assert.equal(WORDS.value(13.4, 'ms'), '13 ms');
+  assert.ok(Object.values(STATIC).every((words) => words.length > 0));
+});
+
+// --- stretches ---
+
+const FRAME_S = 1 / 30;
+
+/** An answer of the car: units from `fromS` on, a key frame every third. */
+function body(/** @type {number} */ fromS, /** @type {number} */ seconds, /** @type {number} */ startMs) {
+  const count = Math.round(seconds / FRAME_S);
+  const bytes = new Uint8Array(count * 23);
+  const view = new DataView(bytes.buffer);
+  for (let index = 0; index < count; index += 1) {
+    const at = index * 23;
+    const us = Math.round(startMs * 1000 + (fromS + index * FRAME_S) * 1e6);
+    bytes.set([1, 1, index % 3 === 0 ? 1 : 0], at);
+    view.setUint32(at + 8, us % 2 ** 32, true);
+    view.setUint32(at + 12, Math.floor(us / 2 ** 32), true);
+    view.setUint32(at + 16, 3, true);
+    bytes.set([7, 8, 9], at + 20);
+  }
+  return bytes.buffer;
+}
+
+test('an answer is cut into its units', () => {
+  const units = unitsOf(body(2, 0.2, START_MS), START_MS);
+  assert.equal(units.length, 6);
+  assert.deepEqual(units.map(({key}) => key), [true, false, false, true, false, false]);
+  assert.ok(Math.abs(units[5].timeS - (2 + 5 * FRAME_S)) < 1e-5);
+  assert.deepEqual([...units[1].unit], [7, 8, 9]);
+  assert.throws(() => unitsOf(body(2, 0.2, START_MS).slice(0, 60), START_MS), /video frame/);
+});
+
+/** A reel of two files whose answers are let through by hand. */
+function reel() {
+  const [drive] = drivesOf([file('a', 0, {seconds: 20}), file('b', 20.5, {seconds: 5})]);
+  /** @type {{name: string, fromS: number, seconds: number, answer: (fault?: Error) => Promise<void>}[]} */
+  const asked = [];
+  /** @type {string[]} */
+  const faults = [];
+  const clock = {ms: 0};
+  const made = new Reel(drive, {
+    fetch: (name, fromS, seconds) => new Promise((resolve, reject) => {
+      const startMs = drive.parts.find((part) => part.name === name)?.start_ms ?? 0;
+      asked.push({name, fromS, seconds, answer: async (fault) => {
+        if (fault) reject(fault);
+        else resolve(body(fromS, seconds, startMs));
+        await new Promise((done) => setImmediate(done));
+      }});
+    }),
+    failed: (fault) => faults.push(fault),
+    nowMs: () => clock.ms,
+  });
+  return {drive, made, asked, faults, clock};
+}
+
+test('a stretch is asked for once, and is here when it came', async () => {
+  const {made, asked} = reel();
+  assert.equal(made.at(1), null);
+  assert.equal(made.at(2), null);
+  assert.deepEqual(asked.map(({name, fromS, seconds}) => [name, fromS, seconds]), [['a', 0, STRETCH_S]]);
+  await asked[0].answer();
+  const stretch = made.at(1);
+  assert.ok(stretch);
+  assert.deepEqual([stretch.loS, stretch.hiS], [0, STRETCH_S]);
+  made.ahead(stretch);
+  assert.deepEqual([asked[1].name, asked[1].fromS], ['a', STRETCH_S]);
+});
+
+test('the last stretch of a file reaches to the next file, the very last for ever', async () => {
+  const {made, asked} = reel();
+  made.at(20.2);
+  await asked[0].answer();
+  assert.deepEqual([asked[0].name, asked[0].fromS], ['a', 16]);
+  assert.equal(made.at(20.2)?.hiS, 20.5);
+  made.at(99);
+  await asked[1].answer();
+  assert.deepEqual([asked[1].name, asked[1].fromS], ['b', 0]);
+  assert.equal(made.at(99)?.hiS, Infinity);
+  assert.ok(Math.abs((made.at(99)?.units[0].timeS ?? 0) - 20.5) < 1e-4);
+});
+
+test('a car that does not answer is asked again after a second', async () => {
+  const {made, asked, faults, clock} = reel();
+  made.at(0);
+  await asked[0].answer(new Error('no link'));
+  assert.deepEqual(faults, ['no link']);
+  made.at(0);
+  assert.equal(asked.length, 1);
+  clock.ms = 1001;
+  made.at(0);
+  assert.equal(asked.length, 2);
+});
+
+test('of many stretches only the last used are kept', async () => {
+  const [drive] = drivesOf([file('a', 0, {seconds: 200})]);
+  const made = new Reel(drive, {
+    fetch: async (_, fromS) => body(fromS, 0.1, START_MS), failed: () => undefined,
+  });
+  for (let timeS = 0; timeS < 160; timeS += STRETCH_S) {
+    made.at(timeS);
+    await new Promise((done) => setImmediate(done));
+    made.at(0);
+    await new Promise((done) => setImmediate(done));
+  }
+  assert.equal(made.here.size, 6);
+  assert.ok(made.at(0), 'used all the time');
+});

@@ -1,0 +1,243 @@
+// The collision guard's words and beeps, the battery's age, the computer's health.
+
+import assert from 'node:assert/strict';
+import {readFileSync} from 'node:fs';
+import {test} from 'node:test';
+
+import {Beeps, behindM, due, rhythm} from '../../../web/seat/beeps.js';
+import {LATER, healthRows} from '../../../web/seat/drawer-strings.js';
+import {alarmOf, doubted, eachWay, ills, spoken} from '../../../web/seat/ranges.js';
+import {WORDS} from '../../../web/seat/strings.js';
+
+const front = {name: 'front', bearing_deg: 0, range_m: 0.4, age_s: 0.02, state: 'ok'};
+const rear = {name: 'rear', bearing_deg: 180, range_m: 0.2, age_s: 0.02, state: 'ok'};
+const guard = {mode: 'limit', stop_m: 0.15, ahead: 0.4, back: 1, ahead_by: 'front', back_by: 'rear'};
+/** @param {Record<string, unknown>} more */
+const alarm = (more) => alarmOf(/** @type {import('../../../web/lib/types.js').State} */ ({
+  guard, throttle: 0.4, reason: 'guarded', ranges: [front, rear], ...more,
+}));
+const ahead = {back: false, name: 'front', metres: 0.4, acts: true, stands: false};
+
+test('the guard says where and how far', () => {
+  assert.deepEqual(alarm({}), ahead);
+  assert.equal(LATER.guardSays(ahead), 'Wall 0.4 m ahead: the car slows down');
+  const stands = alarm({throttle: 0, guard: {...guard, ahead: 0}});
+  assert.deepEqual(stands, {...ahead, stands: true});
+  assert.equal(LATER.guardSays({...ahead, stands: true}), 'Wall 0.4 m ahead: the car stops');
+});
+
+test('behind is behind, also where nothing is let through', () => {
+  const back = {back: true, name: 'rear', metres: 0.2, acts: true, stands: false};
+  assert.deepEqual(alarm({throttle: -0.2, guard: {...guard, back: 0.2}}), back);
+  assert.deepEqual(alarm({throttle: 0, guard: {...guard, back: 0}}), {...back, stands: true});
+  assert.match(LATER.guardSays(back), /^Wall 0.2 m behind: the car slows down$/);
+});
+
+test('nothing is said where nothing is the matter', () => {
+  assert.equal(alarm({reason: 'driving'}), null, 'just as fast as it may');
+  assert.equal(alarm({reason: 'neutral', throttle: 0, guard: {...guard, ahead: 0, back: 0}}), null);
+  assert.equal(alarm({guard: {...guard, mode: 'off'}}), null);
+  assert.equal(alarm({guard: null}), null);
+  assert.equal(alarm({guard: undefined}), null);
+});
+
+test('a guard that warns does not act', () => {
+  const warn = {...guard, mode: 'warn'};
+  const said = alarm({guard: warn, reason: 'driving', throttle: 0.41});
+  assert.deepEqual(said, {...ahead, acts: false});
+  assert.equal(LATER.guardSays({...ahead, acts: false}), 'Wall 0.4 m ahead: brake!');
+  assert.equal(alarm({guard: warn, reason: 'driving', throttle: -1}), null, 'away from it');
+});
+
+test('a sensor that says nothing is not a wall', () => {
+  for (const one of [{...front, state: 'does not answer'}, {...front, age_s: 2}, {...front, name: 'x'}]) {
+    const said = alarm({ranges: [one]});
+    assert.deepEqual(said, {...ahead, metres: null});
+  }
+  assert.equal(LATER.guardSays({...ahead, metres: null}), 'Nothing is measured ahead: slow that way');
+  assert.equal(LATER.guardSays({...ahead, metres: null, acts: false}),
+    'Nothing is measured ahead: drive slowly');
+  assert.equal(LATER.guardSays({...ahead, metres: null, stands: true}),
+    'Nothing is measured ahead: first drive back', 'it stood before a wall when it failed');
+  assert.equal(LATER.guardSays({...ahead, back: true, metres: null, stands: true}),
+    'Nothing is measured behind: first drive forward');
+});
+
+test('of two that look the same way the nearer one is drawn', () => {
+  /** @param {Record<string, unknown>} more */
+  const seen = (more, good = true) => ({range: {...front, ...more}, good});
+  const depth = seen({name: 'depth', range_m: 0.3});
+  const far = seen({name: 'far', range_m: null});
+  /** @param {{range: import('../../../web/lib/types.js').Range}[]} all */
+  const names = (...all) => eachWay(/** @type {any} */ (all)).map(({range}) => range.name);
+  assert.deepEqual(names(seen({}), depth, far), ['depth']);
+  assert.deepEqual(names(depth, seen({}), far), ['depth']);
+  assert.deepEqual(names(seen({range_m: 0.1}, false), far), ['far'], 'who says nothing is last');
+  assert.deepEqual(names(seen({}, false), seen({name: 'two'}, false)), ['front']);
+  assert.deepEqual(names(seen({bearing_deg: -180}), seen({name: 'two', bearing_deg: 180})), ['front']);
+  assert.deepEqual(names(seen({bearing_deg: 30}), seen({name: 'two', bearing_deg: -30})), ['front', 'two']);
+});
+
+test('a sensor that is ill is not hidden behind one that looks the same way', () => {
+  const of = (/** @type {object} */ more, good = true) =>
+    /** @type {any} */ ({range: {...front, ...more}, good});
+  assert.equal(doubted(front, [of({}), of({name: 'sonar', bearing_deg: 5}, false)]), true);
+  assert.equal(doubted(front, [of({}), of({name: 'sonar', bearing_deg: 5})]), false);
+  assert.equal(doubted(front, [of({}), of({name: 'rear', bearing_deg: 180}, false)]), false);
+});
+
+test('beeps: nearer is faster, steady where the car is to stand', () => {
+  assert.equal(rhythm(null, 0.15), null);
+  assert.equal(rhythm(1.51, 0.15), null);
+  assert.equal(rhythm(0.15, 0.15), 0);
+  assert.equal(rhythm(0.1, 0.15), 0);
+  let before = Infinity;
+  for (const metres of [1.5, 1.2, 0.9, 0.6, 0.3, 0.16]) {
+    const every = rhythm(metres, 0.15);
+    assert.ok(every !== null && every > 0.1 && every < before, `${metres} m: ${every}`);
+    before = every;
+  }
+  assert.ok(Number.isFinite(rhythm(1.49, 1.5) ?? NaN) && rhythm(1.5, 1.5) === 0);
+});
+
+test('behind is the nearest of what looks back and measures', () => {
+  const left = {...rear, name: 'left', bearing_deg: -140, range_m: 0.1};
+  assert.equal(behindM([front, rear]), 0.2);
+  assert.equal(behindM([front, rear, left]), 0.1);
+  assert.equal(behindM([rear, {...left, bearing_deg: -134}]), 0.2);
+  assert.equal(behindM([{...rear, range_m: null}]), null);
+  assert.equal(behindM([]), null);
+});
+
+test('behind is unknown where nothing that looks back measures, and not free', () => {
+  const ill = [{...rear, state: 'does not answer'}, {...rear, age_s: 2}, {...rear, age_s: null}];
+  for (const one of ill) {
+    assert.equal(behindM([front, one]), 'unknown');
+    assert.equal(behindM([one, {...rear, name: 'depth', range_m: 0.7}]), 0.7, 'another measures');
+    assert.equal(behindM([one, {...rear, name: 'depth', range_m: null}]), null, 'and sees nothing');
+  }
+  assert.equal(behindM(ill), 'unknown');
+  assert.equal(behindM([front, {...ill[0], bearing_deg: 90}]), null, 'it looks aside');
+});
+
+test('unknown beeps seldom and long, as nothing that is known does', () => {
+  const every = rhythm('unknown', 0.15);
+  assert.ok(every !== null && every > 2 * Number(rhythm(1.5, 0.15)), `${every}`);
+  const {context, loudAt} = studio();
+  Object.assign(globalThis, {addEventListener: () => {}});
+  const beeps = new Beeps(() => /** @type {AudioContext} */ (/** @type {unknown} */ (context)));
+  let loud = 0;
+  for (let ms = 0; ms < 3000; ms += 20) {
+    context.currentTime = 10 + ms / 1000;
+    if (ms % 100 === 0) beeps.update(every);
+    if (loudAt(context.currentTime) > 0) loud += 1;
+  }
+  assert.ok(loud >= 36 && loud <= 44, `two of 0.4 s, not ${loud * 0.02} s`);
+});
+
+test('each sensor that says no distance has a line: why, and since when', () => {
+  const well = [front, {...rear, range_m: null}];
+  assert.deepEqual(ills(well), []);
+  assert.equal(spoken(well), 'front: 0.40 m, rear: –');
+  const ill = [front, {...rear, state: 'does not answer', age_s: null, range_m: null},
+    {...rear, name: 'depth', age_s: 3.7}, {...rear, name: 'side', state: 'noisy', age_s: 0.1}];
+  assert.deepEqual(ills(ill), ['rear: does not answer, never seen',
+    'depth: nothing new, last seen 3 s ago', 'side: noisy, last seen just now']);
+  assert.equal(spoken(ill.slice(0, 3)), 'front: 0.40 m, ' +
+    'rear: no distance (does not answer, never seen), ' +
+    'depth: no distance (nothing new, last seen 3 s ago)');
+  assert.equal(LATER.lastSeen(119), 'last seen 119 s ago');
+  assert.equal(LATER.lastSeen(120), 'last seen 2 min ago');
+});
+
+test('beeps are planned a little ahead, and none twice', () => {
+  assert.deepEqual(due(-Infinity, 0.1, 5), [5, 5.1, 5.199999999999999]);
+  assert.deepEqual(due(5.2, 0.2, 5.1), []);
+  assert.deepEqual(due(5.0, 0.3, 5.1), [5.3]);
+  /** @type {number[]} */
+  const all = [];
+  let lastS = -Infinity;
+  for (let now = 0; now < 2; now += 0.1) {
+    for (const at of due(lastS, 0.25, now)) {
+      all.push(at);
+      lastS = at;
+    }
+  }
+  assert.equal(all.length, 9);
+  all.slice(1).forEach((at, index) => assert.ok(Math.abs(at - all[index] - 0.25) < 1e-9));
+});
+
+/** A tone that writes down what it was told. */
+function studio() {
+  /** @type {[number, number][]} */
+  const plan = [];
+  const loudness = {
+    value: 1,
+    setValueAtTime: (/** @type {number} */ value, /** @type {number} */ atS) => plan.push([value, atS]),
+    cancelScheduledValues: (/** @type {number} */ fromS) => {
+      plan.splice(0, plan.length, ...plan.filter(([, atS]) => atS < fromS));
+    },
+  };
+  const context = {
+    currentTime: 10, state: 'running', destination: {}, resume: () => Promise.resolve(),
+    createOscillator: () => ({frequency: {value: 0}, connect: (/** @type {unknown} */ to) => to, start: () => {}}),
+    createGain: () => ({gain: loudness, connect: () => {}}),
+  };
+  const loudAt = (/** @type {number} */ atS) => plan.filter(([, at]) => at <= atS)
+    .sort((one, two) => one[1] - two[1]).at(-1)?.[0] ?? loudness.value;
+  return {plan, context, loudAt};
+}
+
+test('nothing is made before the first beep; it ends by itself, and at once', () => {
+  Object.assign(globalThis, {addEventListener: () => {}});
+  let made = 0;
+  const {context, loudAt} = studio();
+  const beeps = new Beeps(() => {
+    made += 1;
+    return /** @type {AudioContext} */ (/** @type {unknown} */ (context));
+  });
+  beeps.update(null);
+  assert.equal(made, 0);
+  beeps.update(0);
+  assert.equal(made, 1);
+  assert.ok(loudAt(10.1) > 0);
+  assert.equal(loudAt(10.3), 0, 'the car says nothing more');
+  context.currentTime = 10.1;
+  beeps.update(0.2);
+  context.currentTime = 10.15;
+  beeps.update(null);
+  for (const later of [10.15, 10.2, 10.5]) assert.equal(loudAt(later), 0);
+  context.currentTime = 11;
+  beeps.update(0.2);
+  assert.ok(loudAt(11.01) > 0 && loudAt(11.1) === 0 && loudAt(11.21) > 0);
+});
+
+test('a browser without sound is not in the way', () => {
+  new Beeps(null).update(0);
+  new Beeps().update(0.2);  // as here: Node has none
+});
+
+test('an old voltage says its age', () => {
+  assert.equal(WORDS.battery(7.42, false, null), '7.4 V');
+  assert.equal(WORDS.battery(6.3, true, null), '6.3 V – low');
+  assert.equal(WORDS.battery(7.42, true, 12.4), '7.4 V, 12 s ago');
+  assert.equal(WORDS.battery(null, false, 0), '? V');
+  const battery = {volts: 7.4, amps: 1.25, share: 0.6, low: false, age_s: 0.1, state: 'ok'};
+  assert.equal(LATER.batterySays(battery), '7.40 V, 1.3 A, about 60 %');
+  assert.match(LATER.batterySays({...battery, state: 'NACK'}), /; NACK$/);
+  assert.equal(LATER.batterySays({volts: null, amps: null, share: null, low: false, state: 'NACK'}), 'NACK');
+});
+
+test('of the computer only what is known is said', () => {
+  assert.deepEqual(healthRows({}), []);
+  assert.deepEqual(healthRows({age_s: 1}), [['Car computer', 'fine']]);
+  const {good} = JSON.parse(
+    readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));
+  assert.deepEqual(healthRows(good[1].fields.health), [
+    ['Car computer', 'weak Wi-Fi: -84 dBm'], ['Its temperature', '48 °C'],
+    ['Its Wi-Fi', '-84 dBm, 72 Mbit/s'], ['Room on its card', '9.0 GB'],
+    ['Free memory', '211 MB'], ['Load', '0.35'], ['Up for', '60 min'],
+  ]);
+  assert.equal(LATER.uptime(7200), '2 h');
+  assert.equal(LATER.wifi(-60, null), '-60 dBm');
+});

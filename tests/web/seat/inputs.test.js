@@ -1,0 +1,253 @@
+// Curves, keys, gamepad and the merging of wishes.
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {across, clamp, ramp, steerRamp, stick, throttleRamp, tilt} from '../../../web/seat/input/curves.js';
+import {Gamepads, padWish, pushes} from '../../../web/seat/input/gamepad.js';
+import {Keyboard} from '../../../web/seat/input/keyboard.js';
+import {NEUTRAL, PushedStop, Sender, Wishes, isNeutral} from '../../../web/seat/wish.js';
+
+test('a stick: dead zone, slow made easy, all at the end, the same both ways', () => {
+  assert.equal(stick(0), 0);
+  assert.equal(stick(0.08), 0);
+  assert.equal(stick(-0.05), 0);
+  assert.equal(stick(1), 1);
+  assert.equal(stick(-1), -1);
+  assert.equal(stick(7), 1);
+  assert.equal(stick(NaN), 0);
+  assert.ok(stick(0.5) < 0.35, 'half way asks for about a third');
+  let last = 0;
+  for (let way = 0; way <= 1; way += 0.01) {
+    assert.ok(stick(way) >= last);
+    assert.equal(stick(-way) + stick(way), 0);
+    last = stick(way);
+  }
+  assert.equal(clamp(3), 1);
+  assert.equal(clamp(-3), -1);
+});
+
+test('a key moves at once and ramps up', () => {
+  assert.equal(ramp(0, 0.4, 500), 0.4);
+  assert.equal(ramp(250, 0.4, 500), 0.7);
+  assert.equal(ramp(9999, 0.4, 500), 1);
+  assert.equal(ramp(-5, 0.4, 500), 0.4);
+  assert.ok(throttleRamp(0) > 0.2 && steerRamp(0) > 0.2);
+  assert.equal(throttleRamp(2000), 1);
+});
+
+test('tilt: the side that is lower, from the centre, in every turn of the screen', () => {
+  /** @param {number} beta @param {number} gamma @param {number} angle */
+  const whole = (beta, gamma, angle) => Math.round(across(beta, gamma, angle));
+  assert.equal(whole(10, 20, 0), 20);
+  assert.equal(whole(10, 20, 90), 10);
+  assert.equal(whole(10, 20, 180), -20);
+  assert.equal(whole(10, 20, 270), -10);
+  assert.equal(whole(5, -89, 90), 5);
+  assert.equal(whole(175, 89, 90), 5, 'past the upright it is the same turn');
+  assert.equal(whole(-175, -89, 270), 5);
+  assert.equal(tilt(0, 5, 0, 5), 0);
+  assert.equal(tilt(0, 60, 0, 5), -1, 'right hand low steers right');
+  assert.equal(tilt(-60, 0, 90, 0), 1);
+});
+
+/** @param {Record<string, any>} more */
+const pad = (more) => /** @type {any} */ ({
+  axes: [0, 0], buttons: Array.from({length: 17}, () => ({pressed: false, value: 0})), ...more,
+});
+
+test('a gamepad: triggers drive, the left stick steers', () => {
+  const one = pad({axes: [-1, 0]});
+  one.buttons[7] = {pressed: true, value: 1};
+  assert.deepEqual(padWish(one), {throttle: 1, steer: 1});
+  one.buttons[6] = {pressed: true, value: 1};
+  assert.equal(padWish(one).throttle, 0);
+  assert.deepEqual(padWish({axes: [], buttons: []}), {throttle: 0, steer: 0});
+  const drift = padWish(pad({axes: [0.1]}));
+  assert.ok(Object.is(drift.steer, 0), 'a worn stick does not creep');
+});
+
+test('a gamepad: A and B count once a push', () => {
+  const one = pad({});
+  one.buttons[1] = {pressed: true, value: 1};
+  const first = pushes(one, new Set());
+  assert.ok(first.stop && !first.lights);
+  assert.ok(!pushes(one, first.down).stop);
+  assert.ok(!pushes({buttons: []}, first.down).stop);
+});
+
+test('a gamepad let go rests once, in a window that has the focus, before it drives', () => {
+  let focused = true;
+  /** @type {number[]} */
+  const asked = [];
+  const gamepads = new Gamepads({
+    set: ({throttle}) => asked.push(throttle), stop: () => {}, lights: () => {},
+    came: () => {}, gone: () => {}, used: () => {}, focused: () => focused,
+  });
+  /** @param {number} value */
+  const trigger = (value) => {
+    const one = pad({id: 'a'});
+    one.buttons[7] = {pressed: value > 0, value};
+    gamepads.read(one);
+    return asked.at(-1);
+  };
+  assert.equal(trigger(1), 0, 'it came with its trigger down');
+  trigger(0);
+  assert.equal(trigger(1), 1);
+  focused = false;
+  gamepads.release();
+  assert.equal(trigger(1), 0, 'still held');
+  trigger(0);
+  assert.equal(trigger(1), 0, 'somebody plays in another window');
+  focused = true;
+  assert.equal(trigger(1), 0);
+  trigger(0);
+  assert.equal(trigger(1), 1);
+});
+
+/** A keyboard with a clock, and what it did. */
+function keyboard() {
+  const did = {set: /** @type {any[]} */ ([]), stops: 0, commands: /** @type {string[]} */ ([]),
+    horn: /** @type {boolean[]} */ ([]), swallowed: 0};
+  const clock = {ms: 0};
+  const keys = new Keyboard({
+    set: (wish) => did.set.push(wish), stop: () => (did.stops += 1),
+    command: (key) => did.commands.push(key), horn: (on) => did.horn.push(on),
+    used: () => {}, now: () => clock.ms,
+  });
+  /** @param {string} code @param {Record<string, unknown>} [more] */
+  const event = (code, more = {}) => /** @type {any} */ ({
+    code, key: code, target: null, preventDefault: () => (did.swallowed += 1),
+    stopImmediatePropagation: () => {}, ...more,
+  });
+  return {keys, did, clock, event};
+}
+
+// Node has no such classes; keyboard.js only asks whether a target is one of them.
+Object.assign(globalThis, {HTMLInputElement: class {}, HTMLSelectElement: class {}});
+
+test('arrows and WASD drive, left is +, release is at once', () => {
+  const {keys, did, clock, event} = keyboard();
+  keys.down(event('ArrowUp'));
+  assert.ok(did.set.at(-1).throttle > 0);
+  clock.ms = 2000;
+  keys.down(event('KeyA'));
+  assert.equal(did.set.at(-1).throttle, 1);
+  assert.ok(did.set.at(-1).steer > 0);
+  keys.up(event('ArrowUp'));
+  keys.up(event('KeyA'));
+  assert.deepEqual(did.set.at(-1), {throttle: 0, steer: 0});
+  keys.down(event('KeyS'));
+  keys.down(event('ArrowRight'));
+  assert.ok(did.set.at(-1).throttle < 0 && did.set.at(-1).steer < 0);
+  keys.down(event('KeyW'));
+  assert.equal(did.set.at(-1).throttle, 0, 'both ways are none');
+});
+
+test('Space and Esc stop, whatever has the focus, once a push', () => {
+  const {keys, did, event} = keyboard();
+  keys.down(event('Space', {key: ' ', target: new globalThis.HTMLInputElement()}));
+  keys.down(event('Space', {key: ' ', repeat: true}));
+  keys.up(event('Space', {key: ' '}));
+  keys.down(event('Escape', {ctrlKey: true}));
+  assert.equal(did.stops, 2);
+  assert.equal(did.swallowed, 4, 'a focused button sees none of it');
+});
+
+test('a key that is still down after a stop moves nothing', () => {
+  const {keys, did, event} = keyboard();
+  keys.down(event('ArrowUp'));
+  keys.release();
+  keys.down(event('ArrowUp', {repeat: true}));
+  assert.equal(keys.busy, false);
+  assert.equal(did.set.length, 1);
+  keys.up(event('ArrowUp'));
+  keys.down(event('ArrowUp'));
+  assert.equal(keys.busy, true);
+});
+
+test('Cmd lets go: macOS would not say when the key below it is lifted', () => {
+  const {keys, did, event} = keyboard();
+  keys.down(event('ArrowUp'));
+  keys.down(event('MetaLeft', {key: 'Meta', metaKey: true}));
+  assert.deepEqual(did.set.at(-1), {throttle: 0, steer: 0});
+  keys.down(event('ArrowUp', {metaKey: true, repeat: true}));
+  keys.down(event('ArrowUp', {repeat: true}));
+  assert.equal(keys.busy, false);
+});
+
+test('letters belong to fields and to shortcuts of the browser', () => {
+  const {keys, did, event} = keyboard();
+  keys.down(event('KeyW', {target: new globalThis.HTMLInputElement()}));
+  keys.down(event('KeyL', {ctrlKey: true}));
+  assert.equal(did.set.length + did.commands.length, 0);
+  const box = Object.assign(new globalThis.HTMLInputElement(), {type: 'checkbox'});
+  keys.down(event('ArrowUp', {target: box}));
+  keys.up(event('ArrowUp', {target: box}));
+  assert.equal(did.set.length, 2, 'a box that was ticked does not keep the car');
+  keys.down(event('KeyL'));
+  keys.down(event('KeyF'));
+  keys.down(event('Slash', {key: '?'}));
+  keys.down(event('KeyL', {repeat: true}));
+  assert.deepEqual(did.commands, ['lights', 'full', 'keys']);
+  keys.down(event('KeyH'));
+  keys.up(event('KeyH'));
+  assert.deepEqual(did.horn, [true, false]);
+});
+
+test('wishes: most wins on each axis; tilt only while something drives', () => {
+  const wishes = new Wishes();
+  assert.deepEqual(wishes.merged, {throttle: 0, steer: 0});
+  wishes.set('tilt', {throttle: 0, steer: 0.9});
+  assert.ok(isNeutral(wishes.merged), 'letting go of the throttle is neutral');
+  wishes.set('keys', {throttle: 0.5, steer: -0.2});
+  wishes.set('touch', {throttle: -0.7, steer: 0});
+  assert.deepEqual(wishes.merged, {throttle: -0.7, steer: 0.9});
+  wishes.clear();
+  assert.deepEqual(wishes.merged, {throttle: 0, steer: 0});
+  wishes.set('keys', {throttle: -0.00001, steer: 0.33333});
+  assert.ok(Object.is(wishes.merged.throttle, 0), 'never -0');
+  assert.equal(wishes.merged.steer, 0.333);
+});
+
+test('a wish goes out at once on change, else every 40 ms', () => {
+  const sender = new Sender(40);
+  const go = {throttle: 0.5, steer: 0};
+  assert.equal(sender.offer(NEUTRAL, 100)?.seq, 1);
+  assert.equal(sender.offer(NEUTRAL, 120), null);
+  assert.deepEqual(sender.offer(go, 121), {kind: 'drive', seq: 2, t: 121, throttle: 0.5, steer: 0});
+  assert.equal(sender.offer({throttle: 0.6, steer: 0}, 122), null, 'a mouse is no flood');
+  assert.equal(sender.offer({throttle: 0.6, steer: 0}, 129)?.throttle, 0.6);
+  assert.equal(sender.offer(NEUTRAL, 130)?.seq, 4, 'letting go never waits');
+  assert.equal(sender.offer(NEUTRAL, 169)?.seq, 5);
+  sender.reset();
+  assert.equal(sender.offer(NEUTRAL, 170)?.seq, 1);
+});
+
+test('a STOP waits for the pong to a ping behind it', () => {
+  const stop = new PushedStop();
+  assert.equal(stop.waits, false);
+  stop.push(0);
+  stop.answered(7);
+  assert.equal(stop.waits, true, 'it has not gone out');
+  stop.sent(8);
+  stop.answered(8);
+  assert.equal(stop.waits, true, 'that ping was before it');
+  stop.sent(11);
+  stop.answered(9);
+  assert.equal(stop.waits, true, 'it went out anew, on another socket');
+  stop.answered(12);
+  assert.equal(stop.waits, false);
+  stop.push(100);
+  stop.answered(99);
+  assert.equal(stop.waits, true, 'a second push is another one');
+});
+
+test('a STOP waits as long as somebody looks; put away for a minute it is history', () => {
+  const stop = new PushedStop();
+  stop.push(1000);
+  stop.looked(61_000);
+  assert.equal(stop.waits, true);
+  stop.looked(61_001);
+  assert.equal(stop.waits, false);
+});

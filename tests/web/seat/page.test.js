@@ -1,0 +1,208 @@
+// What situation the page is in, its words, its curves, its arcs.
+
+import assert from 'node:assert/strict';
+import {readFileSync} from 'node:fs';
+import {test} from 'node:test';
+
+import {STATIC as LATER_STATIC} from '../../../web/seat/drawer-strings.js';
+import {arc, holds, nearness} from '../../../web/seat/ranges.js';
+import {median, sparkline} from '../../../web/lib/sparkline.js';
+import {aged, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
+import {STATIC, WORDS, sentence} from '../../../web/seat/strings.js';
+
+const {good} = JSON.parse(
+  readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));
+const welcome = good[0].fields;
+const driving = good[1].fields;
+const watching = {...driving, role: 'watching', driver: 'Ann'};
+
+/** @param {Record<string, unknown>} more */
+const page = (more) => /** @type {import('../../../web/seat/state.js').Page} */ ({
+  link: {kind: 'up', heardMs: 0}, welcome, state: driving, lostMs: 0, takenBy: null,
+  pictureOld: false, wishing: true, pushedStop: false, stopWaits: false, ...more,
+});
+/** @param {Record<string, unknown>} more */
+const kind = (more) => situationOf(page(more)).kind;
+
+test('one situation at a time, the worst first', () => {
+  assert.equal(kind({}), 'driving');
+  assert.equal(kind({wishing: false}), 'ready');
+  assert.equal(kind({welcome: null}), 'connecting');
+  assert.equal(kind({state: null}), 'connecting');
+  assert.equal(kind({link: {kind: 'probing'}}), 'lost');
+  assert.equal(kind({link: {kind: 'opening'}, pictureOld: true}), 'lost');
+  assert.equal(kind({link: {kind: 'parked', why: ''}, state: null}), 'parked');
+  assert.equal(kind({pictureOld: true}), 'camera');
+  assert.equal(kind({state: {...driving, camera: 'gone'}}), 'camera');
+  assert.equal(kind({state: {...driving, wheels: 'hung', camera: 'gone'}}), 'wheels');
+  assert.equal(kind({state: watching}), 'watching');
+  assert.equal(kind({state: watching, takenBy: 'Ann'}), 'taken');
+  assert.equal(kind({state: {...watching, may_drive: false}}), 'locked');
+  assert.equal(kind({state: {...driving, stop: {cause: 'silence', clears: 'neutral'}},
+    pictureOld: true}), 'stopped');
+});
+
+test('a handover is no alarm, but says to let go first', () => {
+  const state = {...driving, stop: {cause: 'handover', clears: 'neutral', by: ''}};
+  assert.deepEqual(situationOf(page({state})), {kind: 'ready', letGo: true});
+  assert.deepEqual(situationOf(page({state, wishing: false})), {kind: 'ready', letGo: false});
+});
+
+test('a low battery is a state of the driver, below what passes sooner', () => {
+  const state = {...driving, battery: {...driving.battery, low: true}};
+  const low = {...state, stop: {cause: 'handover', clears: 'neutral', by: ''}};
+  assert.deepEqual(situationOf(page({state})), {kind: 'battery', wishing: true});
+  assert.deepEqual(situationOf(page({state: low, wishing: false})), {kind: 'battery', wishing: false});
+  assert.equal(kind({state: low}), 'ready', 'let go first');
+  assert.equal(kind({state: {...state, reason: 'limited'}}), 'driving');
+  assert.equal(kind({state: {...state, role: 'watching'}}), 'watching');
+  assert.equal(kind({state, pictureOld: true}), 'camera');
+  assert.match(sentence(situationOf(page({state})))?.text ?? '', /charge it/);
+});
+
+test('without a link the page claims of the car only what it knows', () => {
+  const link = {kind: 'probing'};
+  /** @param {Record<string, unknown>} more */
+  const says = (more) => {
+    const words = sentence(situationOf(page({link, ...more})));
+    return `${words?.title}. ${words?.text}`;
+  };
+  assert.match(says({}), /The car stops by itself/);
+  assert.doesNotMatch(says({state: watching}), /stops/);
+  assert.match(says({state: watching}), /the car drives on.*STOP goes out as soon as/);
+  for (const more of [{}, {state: watching}, {state: null}]) {
+    assert.doesNotMatch(says(more), /STOP waits/);
+    assert.match(says({...more, stopWaits: true}), /STOP waits.*No answer to your STOP yet.*as soon as/);
+  }
+});
+
+test('what was measured before the link was lost is of then', () => {
+  const old = aged(driving, 3, 'no link');
+  assert.deepEqual(old.battery, {...driving.battery, age_s: 3.04, state: 'no link'});
+  assert.deepEqual(old.ranges?.map(({range_m, age_s, state}) => [range_m, age_s, state]),
+    [[0.42, 3.01, 'no link'], [null, 3, 'no link']]);
+  assert.ok(driving.ranges.some(holds) && !old.ranges?.some(holds));
+  assert.equal(old.guard, null, 'it does not guard any more');
+  assert.equal(aged({...driving, battery: undefined, ranges: undefined}, 1, '').battery, null);
+});
+
+test('who may go on', () => {
+  /** @param {Record<string, unknown>} state @param {string} clears */
+  const may = (state, clears) => {
+    const it = situationOf(page({state: {...state, stop: {cause: 'estop', clears, by: ''}}}));
+    return it.kind === 'stopped' && it.mayGoOn;
+  };
+  assert.equal(may(driving, 'resume'), true);
+  assert.equal(may(watching, 'resume'), false);
+  assert.equal(may({...watching, grown_up: true}, 'resume'), true);
+  assert.equal(may(driving, 'grown_up'), false);
+  assert.equal(may({...driving, grown_up: true}, 'grown_up'), true);
+  assert.equal(may(driving, 'neutral'), false);
+});
+
+test('every situation has its sentence; every stop says why and what to do', () => {
+  const causes = ['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost',
+    'wheels_stopped', 'pins', 'something new'];
+  for (const cause of causes) {
+    for (const clears of ['neutral', 'resume', 'grown_up']) {
+      for (const state of [driving, watching]) {
+        const it = situationOf(page({state: {...state, stop: {cause, clears, by: 'Zoë'}}}));
+        const words = sentence(it);
+        assert.equal(words?.tone, 'alarm');
+        assert.ok(words && words.text.length > 20, cause);
+      }
+    }
+  }
+  const silence = situationOf(page({state: {...driving, stop: {cause: 'silence', clears: 'neutral'}}}));
+  assert.equal(sentence(silence)?.text,
+    "No answer from the driver's browser for 0.25 s. Let go of the stick, then drive.");
+  const ours = situationOf(page({pushedStop: true,
+    state: {...driving, stop: {cause: 'estop', clears: 'resume', by: 'somebody'}}}));
+  assert.match(sentence(ours)?.text ?? '', /^You pushed STOP/);
+  for (const more of [{state: null}, {link: {kind: 'probing'}}, {link: {kind: 'parked'}},
+    {pictureOld: true}, {state: watching}, {state: watching, takenBy: ''},
+    {state: {...watching, may_drive: false}}, {state: {...driving, wheels: 'hung'}}]) {
+    assert.ok(sentence(situationOf(page(more)))?.title);
+  }
+  assert.equal(sentence(situationOf(page({}))), null);
+});
+
+test('who took the wheel', () => {
+  assert.equal(takenBy(driving, watching, false), 'Ann');
+  assert.equal(takenBy(driving, watching, true), null);
+  assert.equal(takenBy(watching, watching, false), null);
+  assert.equal(takenBy(null, watching, false), null);
+  assert.equal(takenBy(driving, {...watching, driver: null}, false), '');
+});
+
+test('the link chip', () => {
+  assert.equal(gradeOf(true, false, 13, 4), 'good');
+  assert.equal(gradeOf(true, false, null, null), 'good');
+  assert.equal(gradeOf(true, false, 200, 4), 'slow');
+  assert.equal(gradeOf(true, false, 13, 90), 'slow');
+  assert.equal(gradeOf(true, true, 13, 4), 'slow');
+  assert.equal(gradeOf(false, false, 13, 4), 'none');
+});
+
+test('a sparkline ends at the right edge, breaks where nothing is known', () => {
+  const box = {width: 10, height: 4, high: 8};
+  assert.equal(sparkline([0, 8], 3, box), 'M5 4L10 0');
+  assert.equal(sparkline([0, null, 4, 99], 4, box), 'M0 4M6.7 2L10 0');
+  assert.equal(sparkline([1, 2, 3, 4], 2, {...box, high: 4}), 'M0 1L10 0');
+  assert.equal(sparkline([], 5, box), '');
+  assert.equal(sparkline([0], 1, {width: 10, height: 4}), 'M10 4');
+  assert.equal(median([]), null);
+  assert.equal(median([3, 1, 2]), 2);
+  assert.equal(median([4, 1, 2, 3]), 2.5);
+});
+
+test('arcs: nearer is more, and ahead is up', () => {
+  assert.deepEqual(nearness(null), {rings: 0, tone: 'far'});
+  assert.deepEqual(nearness(3), {rings: 0, tone: 'far'});
+  assert.deepEqual(nearness(1), {rings: 1, tone: 'far'});
+  assert.deepEqual(nearness(0.42), {rings: 2, tone: 'near'});
+  assert.deepEqual(nearness(0.1), {rings: 3, tone: 'close'});
+  assert.match(arc(50, 0), /^M-20\.3 -45\.7A50 50 0 0 1 20\.3 -45\.7$/);
+});
+
+test('errors of the car: what, value, limit, next', () => {
+  assert.equal(WORDS.carError({kind: 'error', what: 'throttle refused', value: '99',
+    limit: '-1 to 1', next: 'reload'}), 'Throttle refused (99; -1 to 1). Next: reload.');
+  assert.equal(WORDS.carError({kind: 'error', what: 'no'}), 'No.');
+});
+
+/** @param {string} name */
+const text = (name) => readFileSync(new URL(`../../../web/${name}`, import.meta.url), 'utf8');
+
+test('every word that the markup asks for is there, and every one is asked for', () => {
+  for (const [name, words] of /** @type {const} */ ([
+    ['index.html', STATIC], ['seat/drawer.html', LATER_STATIC],
+  ])) {
+    const found = text(name).matchAll(/data-t(?:-label)?="([^"]+)"/g);
+    const asked = [...new Set([...found].map(([, word]) => word))];
+    assert.deepEqual(asked.sort(), Object.keys(words).sort(), name);
+  }
+});
+
+test('every id that a module asks for is in index.html, or in drawer.html for the drawer', () => {
+  const first = ids('index.html');
+  const all = new Set([...first, ...ids('seat/drawer.html')]);
+  for (const file of ['main', 'hud', 'card', 'drawer', 'recorder', 'notices', 'fullscreen', 'toast']) {
+    const known = ['drawer', 'recorder'].includes(file) ? all : first;
+    for (const [, id] of text(`seat/${file}.js`).matchAll(/\b(?:byId|button|input|drawing)\('([^']+)'/g)) {
+      assert.ok(known.has(id), `${file}.js: #${id}`);
+    }
+  }
+});
+
+/** @param {string} name */
+const ids = (name) => new Set([...text(name).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+
+test('only a young good measurement is a distance', () => {
+  const range = {name: 'front', bearing_deg: 0, range_m: 0.5, age_s: 0.05, state: 'ok'};
+  assert.equal(holds(range), true);
+  assert.equal(holds({...range, range_m: null}), true, 'nothing there is known, too');
+  assert.equal(holds({...range, age_s: 1}), false);
+  assert.equal(holds({...range, age_s: null}), false);
+  assert.equal(holds({...range, state: 'does not answer'}), false);
+});

@@ -1,0 +1,47 @@
+// What the page says of the recorder: how it is, and once what has changed.
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {clock, recorderSays} from '../../../web/seat/recorder.js';
+
+/** @param {Partial<import('../../../web/lib/types.js').Recording>} more */
+const recording = (more = {}) => ({
+  on: true, state: 'ok', seconds: 75.9, free_mb: 11_200, kept: 0, dropped: 0, ...more,
+});
+
+test('it says for how long it records, and the room that is left', () => {
+  const said = recorderSays(recording(), null);
+  assert.deepEqual(said, {
+    tone: 'on', news: '', alarm: false,
+    text: 'Recording for 1:15, room for 11.2 GB more, then the oldest drives go',
+  });
+  assert.match(recorderSays(recording({station: true, free_mb: 0}), null).text,
+    /, room for 0 MB more, then recording stops$/);
+  assert.equal(recorderSays(recording({free_mb: null}), null).text, 'Recording for 1:15');
+  assert.deepEqual([0, 59.99, 60, 3661, -5].map(clock), ['0:00', '0:59', '1:00', '61:01', '0:00']);
+});
+
+test('off is no fault, and the minute can be kept', () => {
+  const said = recorderSays(recording({on: false, free_mb: 950}), recording());
+  assert.equal(said.tone, 'off');
+  assert.match(said.text, /^Not recording; the last minute can still be kept, room for 950 MB/);
+  assert.equal(said.news, '');
+});
+
+test('a fault is told once, and its end', () => {
+  const bad = recording({state: 'Read-only file system'});
+  const first = recorderSays(bad, recording());
+  assert.equal(first.tone, 'bad');
+  assert.equal(first.text, 'Nothing is recorded: Read-only file system. Driving goes on.');
+  assert.deepEqual([first.news, first.alarm], [first.text, true]);
+  assert.equal(recorderSays(bad, bad).news, '');
+  assert.equal(recorderSays(bad, null).alarm, true, 'it was so when the page came');
+  assert.equal(recorderSays(recording(), bad).news, 'Recording goes on.');
+});
+
+test('a minute that was kept is told, on every page', () => {
+  assert.equal(recorderSays(recording({kept: 2}), recording({kept: 1})).news,
+    'The last minute is kept.');
+  assert.equal(recorderSays(recording({kept: 2}), null).news, '', 'not when it was before');
+});

@@ -1,0 +1,211 @@
+// STOP over a link that fails: the real Link on sockets, timers and a clock of our own.
+
+import assert from 'node:assert/strict';
+import {readFileSync} from 'node:fs';
+import {afterEach, beforeEach, mock, test} from 'node:test';
+
+import {Link} from '../../../web/seat/link.js';
+
+const {good} = JSON.parse(
+  readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));
+const [welcome, state] = good.map((/** @type {{text: string}} */ {text}) => text);
+const ESTOP = '{"kind":"estop"}';
+
+class FakeSocket {
+  static OPEN = 1;
+
+  /** @param {string} url */
+  constructor(url) {
+    this.url = url;
+    this.readyState = 0;
+    this.bufferedAmount = 0;
+    /** @type {string[]} */
+    this.sent = [];
+    this.onopen = () => {};
+    this.onmessage = (/** @type {{data: unknown}} */ event) => void event;
+    sockets.push(this);
+  }
+
+  /** @param {string} text */
+  send(text) {
+    this.sent.push(text);
+  }
+
+  close() {
+    this.readyState = 3;
+  }
+
+  opens() {
+    this.readyState = FakeSocket.OPEN;
+    this.onopen();
+  }
+
+  /** @param {string} text */
+  says(text) {
+    this.onmessage({data: text});
+  }
+
+  /** Answers every ping that came and has no answer. */
+  pongs() {
+    for (const text of this.sent.splice(0)) {
+      const {kind, seq, t} = JSON.parse(text);
+      if (kind === 'ping') this.says(JSON.stringify({kind: 'pong', seq, t, clock_us: 1}));
+    }
+  }
+}
+
+/** @type {FakeSocket[]} */
+let sockets = [];
+let nowMs = 0;
+/** @type {Map<number, {act: () => void, everyMs: number, dueMs: number}>} */
+const timers = new Map();
+/** @type {Link} */
+let link;
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+/** @param {number} ms @param {() => void} [each] 50 ms */
+function pass(ms, each = () => {}) {
+  for (const endMs = nowMs + ms; nowMs < endMs;) {
+    nowMs += 50;
+    for (const timer of timers.values()) {
+      if (nowMs < timer.dueMs) continue;
+      timer.dueMs += timer.everyMs;
+      timer.act();
+    }
+    each();
+  }
+}
+/** @param {string} path */
+const newest = (path) => /** @type {FakeSocket} */ (
+  sockets.filter(({url}) => url.includes(path)).at(-1));
+const drive = () => newest('/ws/drive');
+const picture = () => newest('/ws/video').onmessage({data: new ArrayBuffer(4)});
+const stops = () => drive().sent.filter((text) => text === ESTOP).length;
+
+/** The socket opens, and the car speaks. */
+function comesUp() {
+  drive().opens();
+  drive().says(welcome);
+  drive().says(state);
+}
+/** The link is gone, and comes back with another socket. */
+async function another() {
+  const before = drive();
+  pass(600);
+  assert.notEqual(link.state.kind, 'up');
+  await settled();
+  pass(200);
+  await settled();
+  assert.notEqual(drive(), before);
+}
+
+beforeEach(() => {
+  nowMs = 1000;
+  sockets = [];
+  let made = 0;
+  mock.method(globalThis, 'setInterval', (/** @type {() => void} */ act, everyMs = 0) => {
+    made += 1;
+    timers.set(made, {act, everyMs, dueMs: nowMs + everyMs});
+    return made;
+  });
+  mock.method(globalThis, 'clearInterval', (/** @type {number} */ id) => timers.delete(id));
+  mock.method(performance, 'now', () => nowMs);
+  mock.method(globalThis, 'fetch', async () => ({ok: true}));
+  Object.assign(globalThis, {
+    WebSocket: FakeSocket, location: {href: 'http://car/'},
+    PerformanceNavigationTiming: class {},
+  });
+  const nothing = () => {};
+  link = new Link({
+    client: 'a-client', hello: () => ({name: '', code: ''}),
+    on: {message: nothing, frame: nothing, welcomed: nothing, filming: () => false,
+      changed: nothing, closed: nothing},
+  });
+  link.start();
+  comesUp();
+});
+afterEach(() => {
+  link.asleep();
+  mock.restoreAll();
+});
+
+test('a STOP that the car answers goes out once', async () => {
+  link.stop();
+  assert.equal(stops(), 1);
+  pass(200, () => drive().pongs());
+  assert.equal(link.stopping.waits, false);
+  await another();
+  comesUp();
+  assert.equal(stops(), 0);
+});
+
+test('a STOP pushed while the link is down goes out behind the next hello', async () => {
+  const dead = drive();
+  pass(400);
+  assert.equal(link.state.kind, 'probing');
+  dead.sent = [];
+  link.stop();
+  assert.deepEqual(dead.sent, []);
+  await settled();
+  pass(200);
+  await settled();
+  drive().opens();
+  assert.deepEqual(drive().sent.map((text) => JSON.parse(text).kind), ['hello', 'estop']);
+  drive().says(welcome);
+  pass(200, () => drive().pongs());
+  assert.equal(link.stopping.waits, false);
+});
+
+test('a STOP that went into a socket which died without an answer goes out again', async () => {
+  drive().pongs();
+  link.stop();
+  assert.equal(stops(), 1);
+  await another();
+  assert.equal(link.stopping.waits, true);
+  comesUp();
+  assert.equal(stops(), 1);
+});
+
+test('a STOP waits through a page that is put away for a moment, not for an hour', async () => {
+  for (const [awayMs, expected] of [[30_000, 1], [3_600_000, 0]]) {
+    pass(400);
+    link.stop();
+    link.asleep();
+    nowMs += awayMs;
+    link.awake();
+    await settled();
+    pass(600);
+    await settled();
+    drive().opens();
+    assert.equal(stops(), expected, `${awayMs} ms`);
+    drive().says(welcome);
+    pass(200, () => drive().pongs());
+  }
+});
+
+test('a STOP in a tab that was parked takes the link back', async () => {
+  link.act(link.policy.park('opened again elsewhere'));
+  link.stop();
+  await settled();
+  pass(100);
+  await settled();
+  comesUp();
+  assert.equal(stops(), 1);
+});
+
+test('pictures do not hide that /ws/drive is stuck; a STOP in it goes out on the next', async () => {
+  const stuck = drive();
+  stuck.pongs();
+  link.stop();
+  pass(450, picture);
+  assert.equal(link.state.kind, 'up');
+  assert.ok(Number(link.trips.ms(nowMs)) >= 300, 'the round trip ages');
+  pass(150, picture);
+  assert.notEqual(link.state.kind, 'up');
+  await settled();
+  pass(200);
+  await settled();
+  assert.notEqual(drive(), stuck);
+  drive().opens();
+  assert.equal(stops(), 1);
+});

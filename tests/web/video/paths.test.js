@@ -1,0 +1,276 @@
+// Both ways to the glass over browsers that refuse, fail and take away.
+
+import assert from 'node:assert/strict';
+import {beforeEach, test} from 'node:test';
+
+import {MsePath} from '../../../web/video/mse.js';
+import {WebCodecsPath} from '../../../web/video/webcodecs.js';
+
+console.warn = () => {};
+/** @param {string} sps */
+const key = (sps) => Uint8Array.from(Buffer.from(
+  `00000001${sps}00000168ce0fc80000000165b8000004`, 'hex'));
+const SMALL = key('6742c01eda0280f684000003000400000300f23c58ba80');
+const WIDE = key('6742c01fda014016e840000003004000000f23c60ca8');
+const CUT = key('6742c01e');
+const DELTA = Uint8Array.from([0, 0, 0, 1, 0x41, 0x9a, 0x21]);
+
+let sequence = 0;
+/** @param {Uint8Array<ArrayBuffer>} unit @param {number} captureUs */
+const frame = (unit, captureUs) => ({
+  key: unit !== DELTA, sequence: sequence++, captureUs, unit,
+});
+
+class FakeBuffer {
+  constructor() {
+    this.updating = false;
+    this.buffered = {length: 0, start: () => 0};
+    /** @type {Uint8Array[]} */
+    this.appended = [];
+    this.refuses = false;
+    this.onupdateend = () => {};
+    this.onerror = () => {};
+  }
+
+  /** @param {Uint8Array} bytes */
+  appendBuffer(bytes) {
+    if (this.refuses) throw new DOMException('full', 'QuotaExceededError');
+    this.appended.push(bytes);
+    this.updating = true;
+  }
+
+  done() {
+    this.updating = false;
+    this.onupdateend();
+  }
+}
+
+/** @type {FakeSource[]} */
+const sources = [];
+class FakeSource extends EventTarget {
+  constructor() {
+    super();
+    /** @type {FakeBuffer[]} */
+    this.buffers = [];
+    this.refuses = false;
+    sources.push(this);
+  }
+
+  addSourceBuffer() {
+    if (this.refuses) throw new DOMException('no', 'NotSupportedError');
+    const made = new FakeBuffer();
+    this.buffers.push(made);
+    return made;
+  }
+
+  opens() {
+    this.dispatchEvent(new Event('sourceopen'));
+  }
+}
+
+function mse() {
+  sources.length = 0;
+  const video = {
+    currentTime: 0, playbackRate: 1, paused: false, seeking: false, src: '',
+    removeAttribute: () => {}, requestVideoFrameCallback: () => {},
+    /** @type {null | (() => void)} */
+    onerror: null, error: {message: 'decode error'},
+  };
+  /** @type {string[]} */
+  const faults = [];
+  let left = 0;
+  const path = new MsePath(/** @type {any} */ ({
+    video, shown: () => {}, lost: (/** @type {string} */ fault) => faults.push(fault),
+    leaving: () => (left += 1),
+  }));
+  return {path, video, faults, left: () => left};
+}
+
+beforeEach(() => {
+  Object.assign(globalThis, {MediaSource: FakeSource});
+  URL.createObjectURL = () => 'blob:';
+  URL.revokeObjectURL = () => {};
+});
+
+test('mse: a source that opens holds what came since the key frame', () => {
+  const {path, faults} = mse();
+  assert.equal(path.push(frame(DELTA, 1)), false);
+  assert.equal(path.push(frame(SMALL, 1000)), true);
+  assert.equal(path.push(frame(DELTA, 34_000)), true);
+  sources[0].opens();
+  const [buffer] = sources[0].buffers;
+  assert.equal(buffer.appended.length, 1, 'init and key frame');
+  buffer.done();
+  assert.equal(buffer.appended.length, 2, 'what came meanwhile');
+  assert.deepEqual(faults, []);
+});
+
+test('mse: another codec takes a new source and loses no key frame', () => {
+  const {path, faults, left} = mse();
+  sources[0].opens();
+  assert.equal(path.push(frame(SMALL, 1000)), true);
+  assert.equal(path.push(frame(WIDE, 34_000)), true);
+  assert.equal(sources.length, 2);
+  assert.equal(left(), 1, 'the last picture is kept');
+  sources[1].opens();
+  assert.equal(sources[1].buffers[0].appended.length, 1);
+  assert.deepEqual(faults, []);
+});
+
+test('mse: a clock that went back plays on in the same source', () => {
+  const {path, faults} = mse();
+  sources[0].opens();
+  path.push(frame(SMALL, 9_000_000));
+  assert.equal(path.push(frame(SMALL, 6000)), true);
+  assert.equal(path.push(frame(DELTA, 39_000)), true);
+  assert.equal(sources.length, 1);
+  assert.deepEqual(faults, []);
+});
+
+test('mse: far behind, the position jumps; it does not play catch-up', () => {
+  const {path, video} = mse();
+  sources[0].opens();
+  path.push(frame(SMALL, 1_000_000));
+  sources[0].buffers[0].done();
+  path.push(frame(DELTA, 1_080_000));
+  path.push(frame(SMALL, 1_160_000));
+  sources[0].buffers[0].done();
+  sources[0].buffers[0].done();
+  assert.equal(video.currentTime, 0.16);
+  path.push(frame(DELTA, 1_250_000));
+  sources[0].buffers[0].done();
+  assert.equal(video.currentTime, 0.16, 'a little behind: faster');
+  assert.ok(video.playbackRate > 1);
+});
+
+test('mse: after a pause the next picture follows where the last one ends', () => {
+  const {path, video} = mse();
+  sources[0].opens();
+  path.push(frame(SMALL, 1_000_000));
+  sources[0].buffers[0].done();
+  video.currentTime = 0.1;
+  path.push(frame(DELTA, 2_500_000));
+  sources[0].buffers[0].done();
+  assert.equal(video.currentTime, 0.1, 'it stands there already');
+  assert.equal(path.timeline.newestS, 0.1);
+});
+
+for (const [what, breaks] of /** @type {const} */ ([
+  ['an append that throws', () => (sources[0].buffers[0].refuses = true)],
+  ['a buffer that errs', () => sources[0].buffers[0].onerror()],
+])) {
+  test(`mse: ${what} is a fault, and the next source plays`, () => {
+    const {path, faults} = mse();
+    sources[0].opens();
+    path.push(frame(SMALL, 1000));
+    sources[0].buffers[0].done();
+    breaks();
+    path.push(frame(DELTA, 34_000));
+    assert.equal(faults.length, 1);
+    assert.equal(path.push(frame(SMALL, 67_000)), true);
+    sources[1].opens();
+    assert.equal(sources[1].buffers[0].appended.length, 1);
+  });
+}
+
+test('mse: an element that errs is a fault; an old one is nobody\'s', () => {
+  const {path, video, faults} = mse();
+  const old = video.onerror;
+  old?.();
+  assert.deepEqual(faults, ['decode error']);
+  old?.();
+  assert.equal(faults.length, 1);
+  path.close();
+  assert.equal(path.push(frame(SMALL, 1)), false);
+});
+
+test('mse: a type that is refused is a fault; cut parameter sets are none', () => {
+  const {path, faults} = mse();
+  sources[0].opens();
+  assert.equal(path.push(frame(CUT, 1)), false);
+  assert.deepEqual(faults, []);
+  sources[0].refuses = true;
+  assert.equal(path.push(frame(SMALL, 1)), false);
+  assert.match(faults[0], /NotSupportedError/);
+});
+
+/** @type {FakeDecoder[]} */
+const decoders = [];
+class FakeDecoder {
+  /** @param {{output: (picture: unknown) => void, error: (fault: Error) => void}} init */
+  constructor(init) {
+    this.init = init;
+    this.state = 'unconfigured';
+    this.decodeQueueSize = 0;
+    this.taken = 0;
+    decoders.push(this);
+  }
+
+  configure() {
+    if (refuses) throw new TypeError('no such codec');
+    this.state = 'configured';
+  }
+
+  decode() {
+    if (this.state === 'closed') throw new DOMException('closed', 'InvalidStateError');
+    this.taken += 1;
+  }
+
+  close() {
+    this.state = 'closed';
+  }
+}
+let refuses = false;
+
+function webcodecs() {
+  decoders.length = 0;
+  refuses = false;
+  Object.assign(globalThis, {VideoDecoder: FakeDecoder, EncodedVideoChunk: class {}});
+  /** @type {string[]} */
+  const faults = [];
+  const path = new WebCodecsPath(/** @type {any} */ ({
+    canvas: {getContext: () => ({})}, shown: () => {}, decoded: () => {},
+    lost: (/** @type {string} */ fault) => faults.push(fault),
+  }));
+  return {path, faults};
+}
+
+test('webcodecs: a configuration that is refused is a fault, not a throw', () => {
+  const {path, faults} = webcodecs();
+  refuses = true;
+  assert.equal(path.push(frame(SMALL, 1)), false);
+  assert.equal(faults.length, 1);
+  refuses = false;
+  assert.equal(path.push(frame(SMALL, 2)), true);
+});
+
+test('webcodecs: a decoder that the browser took away is replaced', () => {
+  const {path, faults} = webcodecs();
+  path.push(frame(SMALL, 1));
+  decoders[0].state = 'closed';
+  assert.equal(path.push(frame(DELTA, 2)), false);
+  assert.equal(faults.length, 1);
+  assert.equal(path.push(frame(SMALL, 3)), true);
+  assert.equal(decoders.length, 2);
+});
+
+test('webcodecs: the error of a decoder that is no longer ours harms nobody', () => {
+  const {path, faults} = webcodecs();
+  path.push(frame(SMALL, 1));
+  path.push(frame(WIDE, 2));
+  assert.equal(decoders.length, 2);
+  decoders[0].init.error(new Error('late'));
+  assert.deepEqual(faults, []);
+  assert.equal(path.push(frame(DELTA, 3)), true);
+  decoders[1].init.error(new Error('now'));
+  assert.deepEqual(faults, ['now']);
+});
+
+test('webcodecs: cut parameter sets are dropped; the decoder goes on', () => {
+  const {path, faults} = webcodecs();
+  path.push(frame(SMALL, 1));
+  assert.equal(path.push(frame(CUT, 2)), false);
+  assert.equal(path.push(frame(SMALL, 3)), true);
+  assert.equal(decoders.length, 1);
+  assert.deepEqual(faults, []);
+});

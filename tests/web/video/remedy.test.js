@@ -1,0 +1,84 @@
+// A way to the glass that fails: when it is built anew, and when it gives way.
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {Remedy} from '../../../web/video/remedy.js';
+import {Video} from '../../../web/video/video.js';
+import {WORDS} from '../../../web/seat/strings.js';
+
+/** When units every `everyMs` are too many without a picture. @param {Remedy} remedy */
+function silenceMs(remedy, everyMs = 33, fromMs = 0) {
+  for (let nowMs = fromMs; nowMs < fromMs + 10_000; nowMs += everyMs) {
+    if (remedy.took(nowMs)) return nowMs - fromMs;
+  }
+  return Infinity;
+}
+
+test('a decoder that swallows is noticed; the first picture may take longer', () => {
+  const remedy = new Remedy();
+  const start = silenceMs(remedy);
+  assert.ok(start > 1200 && start < 1700, `${start}`);
+  remedy.gave();
+  const later = silenceMs(remedy, 33, 20_000);
+  assert.ok(later > 500 && later < 1000, `${later}`);
+});
+
+test('a picture for every unit, or a camera that pauses: no silence', () => {
+  const remedy = new Remedy();
+  for (let nowMs = 0; nowMs < 10_000; nowMs += 33) {
+    assert.equal(remedy.took(nowMs), false);
+    remedy.gave();
+  }
+  remedy.took(10_000);
+  for (let nowMs = 60_000; nowMs < 60_300; nowMs += 33) {
+    assert.equal(remedy.took(nowMs), false, 'the pause is not the decoder\'s');
+  }
+});
+
+test('rebuilt twice, changed at the third fault; old faults are forgotten', () => {
+  const remedy = new Remedy();
+  assert.deepEqual([0, 1000, 2000].map((nowMs) => remedy.failed(nowMs)),
+    ['rebuild', 'rebuild', 'change']);
+  assert.equal(remedy.failed(3000), 'rebuild', 'the other way has its own');
+  assert.deepEqual([60_000, 80_000, 100_000].map((nowMs) => remedy.failed(nowMs)),
+    ['rebuild', 'rebuild', 'rebuild']);
+});
+
+/** @param {() => number | null} ageMs */
+const watching = (ageMs) => new Video(/** @type {any} */ ({
+  canvas: {}, video: {}, wanted: null, requestKey: () => {}, ageMs, picture: () => {},
+}));
+
+test('the age goes on when the clock is lost with the link', () => {
+  /** @type {number | null} */
+  let clockMs = 120;
+  const video = watching(() => clockMs);
+  video.shown(9_000_000, 1000);
+  assert.equal(video.ageMs(1000), 120);
+  clockMs = null;
+  assert.equal(video.ageMs(1500), 620, 'capture to now, not since it was shown');
+  assert.equal(video.ageSure(1500), true);
+});
+
+test('without a clock the age is a least one, and says so', () => {
+  /** @type {number | null} */
+  let clockMs = null;
+  const video = watching(() => clockMs);
+  video.shown(9_000_000, 1000);
+  assert.equal(video.ageSure(1700), false);
+  clockMs = -60_000;
+  assert.equal(video.ageSure(1700), false, 'another clock than the picture\'s');
+  clockMs = 780;
+  assert.equal(video.ageSure(1700), true);
+  assert.equal(WORDS.old(1.44, true), 'picture is 1.4 s old');
+  assert.equal(WORDS.old(1.44, false), 'picture is at least 1.4 s old');
+});
+
+test('a page that sleeps counts no faults', () => {
+  console.warn = () => {};
+  const video = watching(() => 0);
+  video.look(false);
+  for (let count = 0; count < 10; count += 1) video.lost('codec reclaimed');
+  assert.equal(video.count.faults, 0);
+});

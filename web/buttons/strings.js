@@ -1,0 +1,29 @@
+/** The words of the children's page: nobody sees them, screen readers say them. */
+
+/** @type {Record<string, string>} */
+const COLOURS = {
+  red: 'red', yellow: 'yellow', green: 'green', blue: 'blue', purple: 'purple', white: 'white',
+};
+/** @type {Record<string, string>} */
+const SHAPES = {
+  circle: 'circle', triangle: 'triangle', square: 'square', star: 'star', heart: 'heart',
+  diamond: 'diamond',
+};
+/** @type {Record<string, string>} */
+const MODES = {
+  show: 'Look: the car shows a pattern', turn: 'Your turn: repeat the pattern',
+  cheer: 'Right!', sad: 'That was another one. The game is over', rainbow: 'Rainbow',
+};
+
+export const WORDS = {
+  heading: (/** @type {string} */ car) => `Buttons of ${car}`,
+  button: (/** @type {import('../lib/types.js').ButtonLook} */ {colour, shape}) =>
+    `${COLOURS[colour] ?? colour} ${SHAPES[shape] ?? shape}`,
+  rainbow: 'Rainbow',
+  game: 'Memory game: repeat the pattern',
+  sound: 'Sound',
+  lost: 'No link to the car; it comes back by itself',
+  mode: (/** @type {string} */ mode) => MODES[mode] ?? '',
+  stars: (/** @type {number} */ done, /** @type {number} */ length, /** @type {number} */ best) =>
+    `${done} of ${length}${best ? `; the best was ${best}` : ''}`,
+};

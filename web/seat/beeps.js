@@ -1,0 +1,107 @@
+/** Reversing beeps: the nearer what is behind, the faster; a steady tone where the car
+ * is to stand; seldom and long where nothing is measured. Made of a tone whose loudness
+ * is planned ahead, so that no timer runs: when the car says nothing any more, the beeps
+ * end by themselves. */
+
+import {holds} from './ranges.js';
+
+const FAR_M = 1.5;
+const SLOW_S = 0.7;
+const FAST_S = 0.12;
+const PULSE_S = 0.06;
+/** Slower and longer than all others: nobody knows what is behind. */
+const UNKNOWN_S = 1.5;
+const UNKNOWN_PULSE_S = 0.4;
+const PLAN_S = 0.25;
+const HALF_DEG = 45;
+const LOUD = 0.08;
+const TONE_HZ = 1000;
+
+/**
+ * How far it is to the nearest thing behind; null: nothing there, or nothing looks back;
+ * 'unknown': of those that look back none measures. Pure.
+ * @param {readonly import('../lib/types.js').Range[]} ranges
+ */
+export function behindM(ranges) {
+  const back = ranges.filter((range) => Math.abs(range.bearing_deg) >= 180 - HALF_DEG);
+  const good = back.filter(holds);
+  if (back.length > 0 && good.length === 0) return 'unknown';
+  const nearest = Math.min(...good.map((range) => range.range_m ?? Infinity));
+  return nearest < Infinity ? nearest : null;
+}
+
+/** Seconds from beep to beep: 0 is a steady tone, null is silence. Pure.
+ * @param {number | null | 'unknown'} rangeM @param {number} stopM */
+export function rhythm(rangeM, stopM) {
+  if (rangeM === 'unknown') return UNKNOWN_S;
+  if (rangeM === null || rangeM > FAR_M) return null;
+  if (rangeM <= stopM) return 0;
+  return FAST_S + ((SLOW_S - FAST_S) * (rangeM - stopM)) / Math.max(FAR_M - stopM, 0.01);
+}
+
+/** When beeps begin between now and PLAN_S later, the last one having begun at `lastS`.
+ * Pure. @param {number} lastS @param {number} everyS @param {number} nowS */
+export function due(lastS, everyS, nowS) {
+  const times = [];
+  for (let at = Math.max(lastS + everyS, nowS); at < nowS + PLAN_S; at += everyS) times.push(at);
+  return times;
+}
+
+export class Beeps {
+  /** @param {(() => AudioContext) | null} make null: this browser has no sound */
+  constructor(make = 'AudioContext' in globalThis ? () => new AudioContext() : null) {
+    this.make = make;
+    /** @type {{context: AudioContext, loudness: AudioParam} | null} */
+    this.tone = null;
+    this.lastS = -Infinity;
+  }
+
+  /** Called with every word of the car. @param {number | null} everyS by rhythm() */
+  update(everyS) {
+    if (everyS === null || !this.make) {
+      this.hush();
+      return;
+    }
+    this.tone ??= this.begin(this.make());
+    const {context, loudness} = this.tone;
+    // A browser lets nothing be heard before the first touch or key.
+    if (context.state === 'suspended') void context.resume();
+    const nowS = context.currentTime;
+    if (everyS === 0) {
+      loudness.cancelScheduledValues(nowS);
+      loudness.setValueAtTime(LOUD, nowS);
+      loudness.setValueAtTime(0, nowS + PLAN_S);
+      this.lastS = nowS;
+      return;
+    }
+    const pulseS = everyS === UNKNOWN_S ? UNKNOWN_PULSE_S : PULSE_S;
+    for (const atS of due(this.lastS, everyS, nowS)) {
+      loudness.setValueAtTime(LOUD, atS);
+      loudness.setValueAtTime(0, atS + pulseS);
+      this.lastS = atS;
+    }
+  }
+
+  /** Silence, at once. */
+  hush() {
+    if (!this.tone || this.lastS === -Infinity) return;
+    const {context, loudness} = this.tone;
+    loudness.cancelScheduledValues(context.currentTime);
+    loudness.setValueAtTime(0, context.currentTime);
+    this.lastS = -Infinity;
+  }
+
+  /** @param {AudioContext} context */
+  begin(context) {
+    const tone = context.createOscillator();
+    const loudness = context.createGain();
+    tone.frequency.value = TONE_HZ;
+    loudness.gain.value = 0;
+    tone.connect(loudness).connect(context.destination);
+    tone.start();
+    const wake = () => void context.resume();
+    addEventListener('pointerup', wake, {passive: true});
+    addEventListener('keydown', wake);
+    return {context, loudness: loudness.gain};
+  }
+}

@@ -1,0 +1,77 @@
+/** The card that says what the matter is and what to do; and the push that goes on. */
+
+import {button, byId, mark, say, show} from '../lib/dom.js';
+import {WORDS, sentence} from './strings.js';
+
+/** A button that has just appeared under a thumb was not meant. */
+const FRESH_MS = 250;
+/** The same for a calm card, which can be put away: how long it stays by itself. */
+const CALM_MS = 6000;
+const FLEETING = ['watching', 'locked', 'taken'];
+
+/** Upright it covers nothing; else distances, which who drives on needs. @param {import('./state.js').Situation} it */
+const fleeting = (it) => FLEETING.includes(it.kind) ||
+  (it.kind === 'battery' && it.wishing && matchMedia('(orientation: landscape)').matches);
+
+export class Card {
+  /**
+   * @param {{goOn: () => void, take: () => void, code: () => void, here: () => void,
+   *   keysBusy: () => boolean}} parts
+   */
+  constructor(parts) {
+    this.element = byId('card');
+    this.buttons = {
+      goOn: button('go-on'), take: button('card-take'), code: button('card-code'),
+      here: button('card-here'),
+    };
+    say(this.buttons.goOn, WORDS.goOn);
+    say(this.buttons.take, WORDS.take);
+    say(this.buttons.code, WORDS.enterCode);
+    say(this.buttons.here, WORDS.driveHere);
+    for (const name of /** @type {const} */ (['goOn', 'take', 'code', 'here'])) {
+      this.buttons[name].addEventListener('click', (event) => {
+        // detail 0: pushed by a key. While a driving key is down that is a slip.
+        if (event.detail === 0 && parts.keysBusy()) return;
+        parts[name]();
+      });
+    }
+    this.said = '';
+    this.sinceMs = 0;
+  }
+
+  /** @param {import('./state.js').Situation} situation @param {boolean} mayDrive @param {number} nowMs */
+  update(situation, mayDrive, nowMs) {
+    mark(document.body, 'data-situation', situation.kind);
+    const words = sentence(situation);
+    const key = words ? words.title + words.text : '';
+    if (key !== this.said) {
+      this.said = key;
+      this.sinceMs = nowMs;
+      // Read out once; without an alarm's interruption when it is calm.
+      mark(byId('say'), 'role', words?.tone === 'calm' ? 'status' : 'alert');
+      say(byId('say'), words ? `${words.title}. ${words.text}` : '');
+    }
+    const gone = fleeting(situation) && nowMs - this.sinceMs > CALM_MS;
+    show(this.element, words !== null && !gone);
+    if (!words) return;
+    mark(this.element, 'data-tone', words.tone);
+    say(byId('card-title'), words.title);
+    say(byId('card-text'), words.text);
+    const {kind} = situation;
+    this.offer('goOn', kind === 'stopped' && situation.mayGoOn);
+    this.offer('take', mayDrive && ((kind === 'watching' && situation.free) || kind === 'taken'));
+    this.offer('code', kind === 'locked');
+    this.offer('here', kind === 'parked');
+  }
+
+  /** @param {'goOn' | 'take' | 'code' | 'here'} name @param {boolean} on */
+  offer(name, on) {
+    const one = this.buttons[name];
+    if (one.hidden === !on) return;
+    show(one, on);
+    if (on) {
+      one.disabled = true;
+      setTimeout(() => (one.disabled = false), FRESH_MS);
+    }
+  }
+}

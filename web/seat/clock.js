@@ -1,0 +1,94 @@
+/** The car's clock, and how long the way to it is. Pure: times are passed in. */
+
+import {median} from '../lib/sparkline.js';
+
+const WINDOW_MS = 10_000;
+const RECENT = 20;
+
+/** @typedef {{rttMs: number, offsetMs: number, atMs: number}} Sample */
+
+/** Clock offset of the fastest ping of the last 10 s, and how long pings take. */
+export class CarClock {
+  constructor() {
+    /** @type {Sample[]} */
+    this.samples = [];
+  }
+
+  /**
+   * One answered ping. The car is taken to have answered half way.
+   * @param {number} sentMs @param {number} heardMs @param {number} carUs
+   */
+  add(sentMs, heardMs, carUs) {
+    const rttMs = heardMs - sentMs;
+    if (!(rttMs >= 0)) return;
+    const offsetMs = carUs / 1000 - (sentMs + heardMs) / 2;
+    this.samples.push({rttMs, offsetMs, atMs: heardMs});
+    while (this.samples[0].atMs < heardMs - WINDOW_MS) this.samples.shift();
+  }
+
+  /** A restarted car counts from elsewhere. */
+  reset() {
+    this.samples = [];
+  }
+
+  /** @returns {Sample | null} */
+  get best() {
+    let best = null;
+    for (const sample of this.samples) {
+      if (!best || sample.rttMs <= best.rttMs) best = sample;
+    }
+    return best;
+  }
+
+  /** The last round trip in ms, null before the first. @returns {number | null} */
+  get rttMs() {
+    return this.samples.at(-1)?.rttMs ?? null;
+  }
+
+  /**
+   * How old something of the car is in ms; null while the clock is unknown.
+   * @param {number} captureUs @param {number} nowMs @returns {number | null}
+   */
+  ageMs(captureUs, nowMs) {
+    const best = this.best;
+    return best ? nowMs + best.offsetMs - captureUs / 1000 : null;
+  }
+}
+
+/** How long pings take, there and back; one that has no answer yet counts, too. */
+export class RoundTrips {
+  constructor() {
+    /** @type {number[]} */
+    this.tookMs = [];
+    /** When those went out that wait for their pong. @type {number[]} */
+    this.waiting = [];
+  }
+
+  /** Another socket: what was on its way will not come. */
+  reset() {
+    this.tookMs = [];
+    this.waiting = [];
+  }
+
+  /** @param {number} nowMs */
+  sent(nowMs) {
+    this.waiting.push(nowMs);
+  }
+
+  /** @param {number} sentMs @param {number} nowMs */
+  answered(sentMs, nowMs) {
+    this.tookMs.push(nowMs - sentMs);
+    if (this.tookMs.length > RECENT) this.tookMs.shift();
+    this.waiting = this.waiting.filter((oneMs) => oneMs > sentMs);
+  }
+
+  /**
+   * The middle of the last ones, and never less than the oldest has waited for its pong;
+   * null before the first.
+   * @param {number} nowMs
+   */
+  ms(nowMs) {
+    const middle = median(this.tookMs);
+    return middle === null ? null : Math.max(middle, nowMs - (this.waiting[0] ?? nowMs));
+  }
+}

@@ -1,0 +1,126 @@
+/** The words of what comes after the first screen; the others are in strings.js. */
+
+const metres = (/** @type {number} */ value) => `${value.toFixed(2)} m`;
+const where = (/** @type {boolean} */ back) => (back ? 'behind' : 'ahead');
+
+/** Words that stand in drawer.html by `data-t`. */
+export const STATIC = {
+  ill: 'Sensors that measure nothing',
+  linkUnit: 'link',
+  pictureUnit: 'picture',
+  lastMinute: 'The last minute',
+  you: 'You',
+  nameLabel: 'Your name',
+  nameHint: 'So that others see who drives.',
+  showKeys: 'Keys',
+  showIntro: 'How to drive',
+  whole: 'Show the whole picture',
+  tilt: 'Steer by tilting',
+  tiltCentre: 'This is straight ahead',
+  grownUps: 'Grown-ups',
+  grownUpsLocked: 'Speed limit, guard, recording on and off, and taking the wheel are behind the grown-up code.',
+  enterGrownUp: 'Enter the grown-up code',
+  limitLabel: 'Speed limit',
+  takeNow: 'Take the wheel now',
+  buttons: 'Buttons for children',
+  recordings: 'Recordings',
+  beeps: 'Beep while reversing (a long beep: nothing is measured)',
+  guard: 'Collision guard',
+  guardOff: 'off: nothing is said, nothing is done',
+  guardWarn: 'warns: you brake',
+  guardLimit: 'helps: the car slows down and stops',
+};
+
+export const LATER = {
+  metres,
+  /** Why it says no distance, and since when. @param {string} state @param {number | null} ageS */
+  rangeIll: (state, ageS) => `${state === 'ok' ? 'nothing new' : state}, ${LATER.lastSeen(ageS)}`,
+  rangeBad: (/** @type {string} */ why) => `no distance (${why})`,
+  rangeSay: (/** @type {string} */ name, /** @type {string} */ much) => `${name}: ${much}`,
+  /** Rounded: it is read out, and not ten times a second. @param {import('./ranges.js').Alarm} alarm */
+  guardSays: ({back, metres: near, acts, stands}) => {
+    if (near === null) {
+      const slow = acts ? 'slow that way' : 'drive slowly';
+      const away = `first drive ${back ? 'forward' : 'back'}`;
+      return `Nothing is measured ${where(back)}: ${stands ? away : slow}`;
+    }
+    const what = `Wall ${near.toFixed(1)} m ${where(back)}`;
+    return `${what}: ${stands ? 'the car stops' : acts ? 'the car slows down' : 'brake!'}`;
+  },
+  lastSeen: (/** @type {number | null} */ ageS) => {
+    if (ageS === null) return 'never seen';
+    if (ageS < 1) return 'last seen just now';
+    return `last seen ${ageS < 120 ? `${Math.floor(ageS)} s` : LATER.uptime(ageS)} ago`;
+  },
+  recorder: {
+    title: 'Recording',
+    on: (/** @type {string} */ time) => `Recording for ${time}`,
+    off: 'Not recording; the last minute can still be kept',
+    /** @param {string} much @param {boolean | undefined} station */
+    room: (much, station) =>
+      `room for ${much} more, then ${station ? 'recording stops' : 'the oldest drives go'}`,
+    bad: (/** @type {string} */ words) => `Nothing is recorded: ${words}. Driving goes on.`,
+    again: 'Recording goes on.',
+    kept: 'The last minute is kept.',
+    turnOn: 'Record', turnOff: 'Stop recording', keep: 'Keep the last minute',
+    markLabel: 'Mark this moment (a word, if you like)', mark: 'Mark', marked: 'Marked.',
+    tones: {on: 'Recording', off: 'Not recording', bad: 'Recording failed'},
+  },
+  rate: (/** @type {number} */ bitsPerS) => `${(bitsPerS / 1e6).toFixed(1)} Mbit/s`,
+  upTo: (/** @type {number} */ value) => `0–${Math.round(value)} ms`,
+  details: {
+    picture: 'Picture, capture to glass', link: 'Link, there and back', fps: 'Pictures a second',
+    rate: 'Bit rate', dropped: 'Dropped', path: 'Path', size: 'Size', pages: 'Pages open',
+    car: 'Car software',
+  },
+  paths: {webcodecs: 'WebCodecs', mse: 'MSE (plain http)', none: 'none'},
+  depth: 'What the depth camera sees: red is near, blue is far, black is unknown',
+  battery: 'Battery',
+  batterySays: (/** @type {import('../lib/types.js').Battery} */ {volts, amps, share, state}) => {
+    const much = volts === null ? '' : `${volts.toFixed(2)} V, ${(amps ?? 0).toFixed(1)} A, ` +
+      `about ${Math.round((share ?? 0) * 100)} %`;
+    return state === 'ok' || !state ? much : `${much ? `${much}; ` : ''}${state}`;
+  },
+  fault: (/** @type {string} */ words) => `The car's computer: ${words}.`,
+  health: {
+    faults: 'Car computer', celsius: 'Its temperature', wifi: 'Its Wi-Fi',
+    disk: 'Room on its card', memory: 'Free memory', load: 'Load', uptime: 'Up for',
+  },
+  fine: 'fine',
+  celsius: (/** @type {number} */ value) => `${value.toFixed(0)} °C`,
+  wifi: (/** @type {number} */ dbm, /** @type {number | null} */ mbps) =>
+    `${dbm.toFixed(0)} dBm${mbps === null ? '' : `, ${mbps.toFixed(0)} Mbit/s`}`,
+  room: (/** @type {number} */ mb) => (mb < 1000 ? `${mb.toFixed(0)} MB` : `${(mb / 1000).toFixed(1)} GB`),
+  uptime: (/** @type {number} */ seconds) => {
+    const minutes = Math.floor(seconds / 60);
+    return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h`;
+  },
+};
+
+/**
+ * What the drawer says of the car's computer; what is unknown is left out.
+ * @param {import('../lib/types.js').Health} health @returns {[string, string][]}
+ */
+export function healthRows(health) {
+  const {celsius, wifi_dbm: dbm, disk_free_mb: disk, memory_free_mb: memory, load} = health;
+  const {uptime_s: uptime, wifi_mbps: mbps, faults = []} = health;
+  const names = LATER.health;
+  /** @type {[string, string | null][]} */
+  const rows = [
+    [names.faults, health.age_s === null || health.age_s === undefined ? null
+      : faults.join('; ') || LATER.fine],
+    [names.celsius, told(celsius, LATER.celsius)],
+    [names.wifi, told(dbm, (value) => LATER.wifi(value, mbps ?? null))],
+    [names.disk, told(disk, LATER.room)],
+    [names.memory, told(memory, LATER.room)],
+    [names.load, told(load, (value) => value.toFixed(2))],
+    [names.uptime, told(uptime, LATER.uptime)],
+  ];
+  return rows.flatMap(([name, value]) =>
+    (value === null ? [] : [/** @type {[string, string]} */ ([name, value])]));
+}
+
+/** @param {number | null | undefined} value @param {(value: number) => string} words */
+function told(value, words) {
+  return value === null || value === undefined ? null : words(value);
+}

@@ -1,0 +1,222 @@
+/** What comes after the first screen: the distances around the car, and the drawer: the
+ * link in figures, the name, help, and the grown-ups' part. */
+
+import {Beeps, behindM, rhythm} from './beeps.js';
+import {button, byId, drawing, fillWords, input, make, mark, say, show} from '../lib/dom.js';
+import {LATER, STATIC, healthRows} from './drawer-strings.js';
+import {kept} from '../lib/memory.js';
+import {Ranges, ills} from './ranges.js';
+import {RecorderPanel} from './recorder.js';
+import {sparkline} from '../lib/sparkline.js';
+import {WORDS} from './strings.js';
+import {Tilt} from './input/tilt.js';
+import {toast} from './toast.js';
+
+const MINUTE = 60;
+const SAY_AGAIN_MS = 60_000;
+
+/** Brings looks and markup of all this; throws where they do not come, as an import does. */
+export async function dress() {
+  const [looks, markup] = await Promise.all(['seat/drawer.css', 'seat/drawer.html'].map(brought));
+  const template = document.createElement('template');
+  template.innerHTML = markup;
+  fillWords(template.content, STATIC);
+  document.head.append(make('style', looks));
+  byId('menu').append(template.content);
+}
+
+/** @param {string} name */
+async function brought(name) {
+  const answer = await fetch(name);
+  if (!answer.ok) throw new TypeError(`${name}: ${answer.status}`);
+  return answer.text();
+}
+
+/**
+ * @typedef {{fps: number, bitsPerS: number, dropped: number,
+ *   path: 'webcodecs' | 'mse' | 'none', size: string, version: string,
+ *   pictureMs: number | null, linkMs: number | null}} Figures
+ */
+
+export class Drawer {
+  /**
+   * @param {{named: () => void, limit: (share: number) => void, take: () => void,
+   *   code: () => void, intro: () => void, keys: () => void,
+   *   guard: (mode: string) => void, reversing: () => boolean,
+   *   send: (message: import('../lib/types.js').Upward) => void,
+   *   tilt: (steer: number) => void}} parts
+   */
+  constructor(parts) {
+    /** One a second. @type {(number | null)[]} */
+    this.pictures = [];
+    /** @type {(number | null)[]} */
+    this.links = [];
+    this.facts = byId('facts');
+    this.limit = input('limit');
+    /** A grown-up's choice of what the guard does. */
+    this.guard = byId('guard', HTMLSelectElement);
+    this.beeping = input('beeps');
+    this.ranges = new Ranges(drawing('ranges'));
+    this.ill = byId('ill');
+    this.illSaid = '';
+    this.beeps = new Beeps();
+    this.reversing = parts.reversing;
+    /** @type {import('../lib/types.js').State | null} */
+    this.last = null;
+    /** @type {HTMLImageElement | null} */
+    this.depth = null;
+    /** When each kind of fault was said last. @type {Map<string, number>} */
+    this.said = new Map();
+    this.wire(parts);
+    this.recorder = new RecorderPanel(parts.send);
+    this.wireTilt(parts.tilt);
+  }
+
+  /** @param {ConstructorParameters<typeof Drawer>[0]} parts */
+  wire(parts) {
+    const name = input('name');
+    name.value = kept.get('name');
+    name.addEventListener('change', () => {
+      kept.set('name', name.value.trim());
+      parts.named();
+    });
+    const whole = input('whole');
+    whole.checked = kept.get('whole') === 'yes';
+    const fit = () => document.body.classList.toggle('whole', whole.checked);
+    whole.addEventListener('change', () => {
+      kept.set('whole', whole.checked ? 'yes' : '');
+      fit();
+    });
+    this.limit.addEventListener('input', () => this.sayLimit());
+    this.limit.addEventListener('change', () => parts.limit(Number(this.limit.value)));
+    button('grown-take').addEventListener('click', parts.take);
+    button('grown-code').addEventListener('click', parts.code);
+    button('show-intro').addEventListener('click', parts.intro);
+    button('show-keys').addEventListener('click', parts.keys);
+    this.guard.addEventListener('change', () => parts.guard(this.guard.value));
+    // On unless somebody switched it off.
+    this.beeping.checked = kept.get('beeps') !== 'no';
+    this.beeping.addEventListener('change', () =>
+      kept.set('beeps', this.beeping.checked ? '' : 'no'));
+  }
+
+  /** @param {(steer: number) => void} set */
+  wireTilt(set) {
+    show(byId('tilt-row'), Tilt.available);
+    const tilt = new Tilt(set);
+    const box = input('tilt');
+    box.addEventListener('change', async () => {
+      if (!box.checked) tilt.stop();
+      else box.checked = await tilt.start();
+      show(button('tilt-centre'), tilt.on);
+    });
+    button('tilt-centre').addEventListener('click', () => tilt.centreHere());
+  }
+
+  sayLimit() {
+    say(byId('limit-says'), WORDS.limit(Number(this.limit.value)));
+    mark(this.limit, 'aria-valuetext', WORDS.limit(Number(this.limit.value)));
+  }
+
+  /** @param {import('../lib/types.js').State} state */
+  state(state) {
+    const ranges = state.ranges ?? [];
+    this.ranges.update(state);
+    this.sayIll(ills(ranges));
+    this.recorder.update(state);
+    const back = this.beeping.checked && this.reversing();
+    this.beeps.update(back ? rhythm(behindM(ranges), state.guard?.stop_m ?? 0) : null);
+    this.ail(state.health?.faults ?? [], this.last?.health?.faults ?? []);
+    this.last = state;
+    if (document.activeElement !== this.guard) this.guard.value = state.guard?.mode ?? 'off';
+    this.guard.disabled = ranges.length === 0;
+    show(byId('grown-open'), state.grown_up);
+    show(byId('grown-locked'), !state.grown_up);
+    if (document.activeElement !== this.limit) this.limit.value = String(state.limit);
+    this.sayLimit();
+    const who = state.driver === null ? WORDS.nobody : WORDS.drives(state.driver);
+    say(byId('grown-driver'), `${who}; ${WORDS.watchers(state.viewers)}`);
+    show(button('grown-take'), state.role !== 'driver');
+  }
+
+  /** Range sensors that say no distance. @param {string[]} lines */
+  sayIll(lines) {
+    show(this.ill, lines.length > 0);
+    if (lines.join() === this.illSaid) return;
+    this.illSaid = lines.join();
+    this.ill.replaceChildren(...lines.map((line) => make('li', line)));
+  }
+
+  /**
+   * What is new of the computer's faults, each once a minute at most: figures behind the
+   * colon change, and a weak Wi-Fi comes and goes.
+   * @param {string[]} now @param {string[]} before
+   */
+  ail(now, before) {
+    /** @param {string} fault */
+    const kind = (fault) => fault.split(':')[0];
+    const known = before.map(kind);
+    const nowMs = performance.now();
+    for (const fault of now) {
+      const saidMs = this.said.get(kind(fault)) ?? -Infinity;
+      if (known.includes(kind(fault)) || nowMs - saidMs < SAY_AGAIN_MS) continue;
+      this.said.set(kind(fault), nowMs);
+      toast(LATER.fault(fault), 'warn');
+    }
+  }
+
+  /** Once a second. @param {Figures} figures */
+  second(figures) {
+    for (const [row, value] of /** @type {const} */ ([
+      [this.pictures, figures.pictureMs], [this.links, figures.linkMs],
+    ])) {
+      row.push(value);
+      if (row.length > MINUTE) row.shift();
+    }
+    if (byId('menu').hidden) return;
+    const high = Math.max(50, ...this.pictures.map(Number), ...this.links.map(Number));
+    const box = {width: 300, height: 68, high};
+    mark(drawing('minute-picture'), 'd', sparkline(this.pictures, MINUTE, box));
+    mark(drawing('minute-link'), 'd', sparkline(this.links, MINUTE, box));
+    say(byId('minute-top'), LATER.upTo(high));
+    const {details} = LATER;
+    /** @type {[string, string][]} */
+    const rows = [
+      [details.picture, WORDS.ms(figures.pictureMs)], [details.link, WORDS.ms(figures.linkMs)],
+      [details.fps, figures.fps.toFixed(0)],
+      [details.rate, LATER.rate(figures.bitsPerS)],
+      [details.dropped, String(figures.dropped)], [details.path, LATER.paths[figures.path]],
+      [details.size, figures.size], [details.pages, String(this.last?.viewers ?? 0)],
+      [details.car, figures.version], ...this.carRows(),
+    ];
+    this.facts.replaceChildren(...rows.flatMap(([name, value]) =>
+      [make('dt', name), make('dd', value)]));
+    this.showDepth();
+  }
+
+  /** What the depth camera sees, once a second while somebody looks at the menu. */
+  showDepth() {
+    const has = this.last?.ranges?.some(({name}) => name === 'depth') === true;
+    if (!has || !this.depth) {
+      this.depth?.remove();
+      this.depth = null;
+      if (!has) return;
+      const depth = this.depth = new Image();
+      depth.id = 'depth';
+      depth.alt = LATER.depth;
+      depth.onload = () => show(depth, true);
+      depth.onerror = () => show(depth, false);
+      this.facts.after(depth);
+    }
+    this.depth.src = `/api/depth.png?${Math.round(performance.now())}`;
+  }
+
+  /** Battery and computer of the car. @returns {[string, string][]} */
+  carRows() {
+    const battery = this.last?.battery;
+    const health = this.last?.health;
+    /** @type {[string, string][]} */
+    const rows = battery ? [[LATER.battery, LATER.batterySays(battery)]] : [];
+    return health ? [...rows, ...healthRows(health)] : rows;
+  }
+}

@@ -1,0 +1,126 @@
+/** Arrows and WASD drive; Space and Esc stop, before any focused control has them. */
+
+import {steerRamp, throttleRamp} from './curves.js';
+
+const MOVES = /** @type {Record<string, 'up' | 'down' | 'left' | 'right'>} */ ({
+  ArrowUp: 'up', KeyW: 'up', ArrowDown: 'down', KeyS: 'down',
+  ArrowLeft: 'left', KeyA: 'left', ArrowRight: 'right', KeyD: 'right',
+});
+const STOPS = ['Space', 'Escape'];
+
+/** Focused controls that need arrows and letters for themselves. @param {EventTarget | null} target */
+const takesKeys = (target) => target instanceof HTMLSelectElement ||
+  (target instanceof HTMLInputElement && target.type !== 'checkbox');
+
+export class Keyboard {
+  /**
+   * @param {{set: (wish: import('../../lib/types.js').Wish) => void, stop: () => void,
+   *   command: (key: 'lights' | 'full' | 'keys') => void, horn: (on: boolean) => void,
+   *   used: () => void, now?: () => number}} parts
+   */
+  constructor(parts) {
+    this.parts = parts;
+    this.now = parts.now ?? (() => performance.now());
+    /** Since when each direction is held, by key. @type {Map<string, number>} */
+    this.held = new Map();
+    this.honking = false;
+  }
+
+  /** @param {Window} window */
+  listen(window) {
+    window.addEventListener('keydown', (event) => this.down(event), {capture: true});
+    window.addEventListener('keyup', (event) => this.up(event), {capture: true});
+  }
+
+  /** Is a driving key down? A button must not be pushed meanwhile. */
+  get busy() {
+    return this.held.size > 0;
+  }
+
+  /** @param {KeyboardEvent} event */
+  down(event) {
+    if (STOPS.includes(event.code) || event.key === ' ' || event.key === 'Escape') {
+      swallow(event);
+      if (!event.repeat) this.parts.stop();
+      return;
+    }
+    // macOS tells no page of a key that is let go while Cmd is down.
+    if (event.key === 'Meta') this.letGo();
+    if (event.ctrlKey || event.altKey || event.metaKey || takesKeys(event.target)) return;
+    if (MOVES[event.code]) {
+      swallow(event);
+      // A repeat after a stop or a lost focus is an old push, not a new one.
+      if (event.repeat || this.held.has(event.code)) return;
+      this.held.set(event.code, this.now());
+      this.parts.used();
+      this.tell();
+    } else if (!event.repeat) {
+      this.command(event);
+    }
+  }
+
+  /** @param {KeyboardEvent} event */
+  command(event) {
+    if (event.key === '?') this.parts.command('keys');
+    else if (event.code === 'KeyL') this.parts.command('lights');
+    else if (event.code === 'KeyF') this.parts.command('full');
+    else if (event.code === 'KeyH') this.honk(true);
+  }
+
+  /** @param {KeyboardEvent} event */
+  up(event) {
+    // A button is pushed by the release of Space: that is swallowed as well.
+    if (STOPS.includes(event.code)) swallow(event);
+    if (event.code === 'KeyH') this.honk(false);
+    if (this.held.delete(event.code)) this.tell();
+  }
+
+  /** @param {boolean} on */
+  honk(on) {
+    if (this.honking === on) return;
+    this.honking = on;
+    this.parts.horn(on);
+  }
+
+  /** Forgets every key, and says so if one drove. */
+  letGo() {
+    const busy = this.busy;
+    this.release();
+    if (busy) this.tell();
+  }
+
+  /** Forgets every key. */
+  release() {
+    this.held.clear();
+    this.honk(false);
+  }
+
+  /** The wish of what is held now; called again and again, as keys ramp up. */
+  tell() {
+    this.parts.set(this.wish(this.now()));
+  }
+
+  /** @param {number} nowMs @returns {import('../../lib/types.js').Wish} */
+  wish(nowMs) {
+    /** @param {'up' | 'down' | 'left' | 'right'} way */
+    const since = (way) => {
+      const times = [...this.held].filter(([code]) => MOVES[code] === way).map(([, ms]) => ms);
+      return times.length ? nowMs - Math.min(...times) : null;
+    };
+    /** @param {number | null} plus @param {number | null} minus @param {(ms: number) => number} curve */
+    const axis = (plus, minus, curve) => {
+      if ((plus === null) === (minus === null)) return 0; // neither, or both
+      return plus !== null ? curve(plus) : -curve(minus ?? 0);
+    };
+    return {
+      throttle: axis(since('up'), since('down'), throttleRamp),
+      steer: axis(since('left'), since('right'), steerRamp),
+    };
+  }
+}
+
+/** @param {Event} event */
+function swallow(event) {
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}

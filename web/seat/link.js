@@ -1,0 +1,274 @@
+/**
+ * The two sockets of a page: /ws/drive and /ws/video, their pings and their rebirth.
+ * What to do when is reconnect.js's; this file only does it. It owns both sockets.
+ */
+
+import {CarClock, RoundTrips} from './clock.js';
+import {Reconnect} from './reconnect.js';
+import {VERSION, WireError, encode, parseDown} from '../lib/wire.js';
+import {PushedStop} from './wish.js';
+
+const TICK_MS = 50;
+const PING_MS = 100;
+const VIDEO_AGAIN_MS = 500;
+/** No picture for so long on a link that is up: its socket is stuck in TCP's back-off. */
+const VIDEO_STUCK_MS = 2000;
+/** A socket that holds more than this is stuck; wishes would arrive as history. */
+const STUCK_BYTES = 2048;
+/** What the car says when the same page was opened a second time. */
+const ELSEWHERE = 'opened again elsewhere';
+
+/**
+ * @typedef {{
+ *   message: (message: import('../lib/types.js').Downward) => void,
+ *   frame: (frame: ArrayBuffer) => void,
+ *   welcomed: () => void,
+ *   filming: () => boolean,
+ *   changed: () => void,
+ *   closed: (reason: string) => void,
+ * }} Listener
+ */
+
+export class Link {
+  /**
+   * @param {{client: string, hello: () => {name: string, code: string}, on: Listener}} parts
+   */
+  constructor({client, hello, on}) {
+    this.client = client;
+    this.hello = hello;
+    this.on = on;
+    this.clock = new CarClock();
+    this.trips = new RoundTrips();
+    this.stopping = new PushedStop();
+    this.policy = new Reconnect(performance.now(), navigationRttMs());
+    /** @type {WebSocket | null} */
+    this.drive = null;
+    /** @type {WebSocket | null} */
+    this.video = null;
+    /** @type {Map<number, AbortController>} */
+    this.probes = new Map();
+    this.pingSeq = 0;
+    this.framed = 0;
+    this.timers = /** @type {number[]} */ ([]);
+    this.shownKind = '';
+  }
+
+  get state() {
+    return this.policy.state;
+  }
+
+  get up() {
+    return this.policy.state.kind === 'up';
+  }
+
+  start() {
+    this.open();
+    this.awake();
+  }
+
+  /** Timers run and pictures come while somebody looks, and not when it is hidden. */
+  awake() {
+    if (this.timers.length > 0) return;
+    this.stopping.looked(performance.now());
+    if (this.up && this.video === null) this.openVideo();
+    this.tick();
+    this.ping();
+    this.timers = [setInterval(() => this.tick(), TICK_MS),
+      setInterval(() => this.ping(), PING_MS)].map(Number);
+  }
+
+  asleep() {
+    for (const timer of this.timers) clearInterval(timer);
+    this.timers = [];
+    const video = this.video;
+    this.video = null;
+    video?.close();
+  }
+
+  /** Takes the link back after it was parked. */
+  wake() {
+    this.act(this.policy.wake(performance.now()));
+  }
+
+  /** A new name is said with a new hello, so on a new socket. */
+  rename() {
+    if (!this.up) return;
+    this.closeBoth();
+    this.act(this.policy.failed(performance.now()));
+  }
+
+  /** Ends it: the page goes away. */
+  close() {
+    this.act(this.policy.park('closed'));
+  }
+
+  /**
+   * Sends a message if the link is up; true if it went out.
+   * @param {import('../lib/types.js').Upward} message
+   */
+  send(message) {
+    if (!this.up || this.drive?.readyState !== WebSocket.OPEN) return false;
+    const moves = message.kind === 'drive' && (message.throttle !== 0 || message.steer !== 0);
+    if (moves && this.drive.bufferedAmount > STUCK_BYTES) return false;
+    this.drive.send(encode(message));
+    return true;
+  }
+
+  /** STOP: now, and on each new socket until the car has heard it. */
+  stop() {
+    this.stopping.push(performance.now());
+    if (this.send({kind: 'estop'})) this.stopping.sent(this.pingSeq);
+    this.wake();
+  }
+
+  /** The decoder lost its place: a key frame, please. */
+  requestKey() {
+    if (this.video?.readyState === WebSocket.OPEN) this.video.send('key');
+  }
+
+  /** @param {import('./reconnect.js').Act[]} acts */
+  act(acts) {
+    for (const act of acts) {
+      if (act.do === 'open') this.open();
+      else if (act.do === 'close') this.closeBoth();
+      else if (act.do === 'probe') this.probe(act.id);
+      else this.probes.get(act.id)?.abort();
+    }
+    if (this.state.kind !== this.shownKind) {
+      this.shownKind = this.state.kind;
+      this.on.changed();
+    }
+  }
+
+  tick() {
+    const nowMs = performance.now();
+    this.act(this.policy.tick(nowMs));
+    const stuck = nowMs - this.framed > Math.max(VIDEO_STUCK_MS, 4 * this.policy.rttMs);
+    // A camera that is known to be off sends nothing: then a new socket is no cure.
+    if (this.up && stuck && this.on.filming()) this.openVideo();
+  }
+
+  ping() {
+    const t = performance.now();
+    this.pingSeq += 1;
+    if (this.send({kind: 'ping', seq: this.pingSeq, t})) this.trips.sent(t);
+  }
+
+  /** @param {number} id */
+  async probe(id) {
+    const abort = new AbortController();
+    this.probes.set(id, abort);
+    try {
+      const answer = await fetch('/api/ping', {cache: 'no-store', signal: abort.signal});
+      if (!answer.ok) throw new TypeError(`/api/ping: ${answer.status}`);
+      this.act(this.policy.answered(id, performance.now()));
+    } catch (fault) {
+      // AbortError: cancelled by us; TypeError: no answer. Both are as expected.
+      if (!(fault instanceof TypeError || fault instanceof DOMException)) throw fault;
+      this.policy.unanswered(id);
+    } finally {
+      this.probes.delete(id);
+    }
+  }
+
+  open() {
+    const socket = new WebSocket(address('/ws/drive'));
+    this.drive = socket;
+    socket.onopen = () => {
+      if (this.drive !== socket) return;
+      this.policy.opened(performance.now());
+      this.clock.reset();
+      this.trips.reset();
+      socket.send(encode({kind: 'hello', v: VERSION, client: this.client, ...this.hello()}));
+      if (this.stopping.waits) {
+        socket.send(encode({kind: 'estop'}));
+        this.stopping.sent(this.pingSeq);
+      }
+      if (this.timers.length > 0) this.openVideo();
+    };
+    socket.onmessage = (event) => {
+      if (this.drive === socket) this.heard(String(event.data));
+    };
+    socket.onclose = (event) => {
+      if (this.drive !== socket) return;
+      if (event.reason && event.reason !== ELSEWHERE) this.on.closed(event.reason);
+      this.act(event.reason === ELSEWHERE ? this.policy.park(ELSEWHERE)
+        : this.policy.failed(performance.now()));
+    };
+  }
+
+  /** Second, because Chromium lets one socket a host connect at a time. */
+  openVideo() {
+    const before = this.video;
+    this.video = null;
+    before?.close();
+    const socket = new WebSocket(address(`/ws/video?client=${this.client}`));
+    socket.binaryType = 'arraybuffer';
+    this.video = socket;
+    this.framed = performance.now();
+    socket.onmessage = (event) => {
+      if (this.video !== socket || !(event.data instanceof ArrayBuffer)) return;
+      this.framed = performance.now();
+      this.policy.pictured(this.framed);
+      this.on.frame(event.data);
+    };
+    socket.onclose = () => {
+      if (this.video !== socket) return;
+      this.video = null;
+      setTimeout(() => {
+        if (this.up && this.video === null && this.timers.length > 0) this.openVideo();
+      }, VIDEO_AGAIN_MS);
+    };
+  }
+
+  closeBoth() {
+    const [drive, video] = [this.drive, this.video];
+    this.drive = this.video = null;
+    drive?.close();
+    video?.close();
+  }
+
+  /** @param {string} text */
+  heard(text) {
+    const nowMs = performance.now();
+    const message = readOrNull(text);
+    const wasUp = this.up;
+    this.policy.heard(nowMs);
+    if (!wasUp) {
+      this.on.welcomed();
+      this.ping();
+      this.act([]);
+    }
+    if (!message) return;
+    if (message.kind === 'pong') {
+      this.clock.add(message.t, nowMs, message.clock_us);
+      this.trips.answered(message.t, nowMs);
+      this.stopping.answered(message.seq);
+      this.policy.measured(nowMs - message.t, nowMs);
+    }
+    this.on.message(message);
+  }
+}
+
+/** @param {string} text */
+function readOrNull(text) {
+  try {
+    return parseDown(text);
+  } catch (fault) {
+    if (!(fault instanceof WireError)) throw fault;
+    console.warn(fault.message);
+    return null;
+  }
+}
+
+/** @param {string} path */
+function address(path) {
+  return new URL(path, location.href.replace(/^http/, 'ws')).href;
+}
+
+/** How long the page itself took to answer: the first guess of a round trip. */
+function navigationRttMs() {
+  const [entry] = performance.getEntriesByType('navigation');
+  if (!(entry instanceof PerformanceNavigationTiming)) return 0;
+  return Math.max(0, entry.responseStart - entry.requestStart);
+}

@@ -1,0 +1,216 @@
+/** Wiring only: builds every part and hands each its collaborators. Start reading here. */
+
+import {Awake} from '../lib/awake.js';
+import {Card} from './card.js';
+import {Controls} from './controls.js';
+import {button, byId, fillWords} from '../lib/dom.js';
+import {FullScreen} from './fullscreen.js';
+import {Hud} from './hud.js';
+import {Gamepads} from './input/gamepad.js';
+import {Keyboard} from './input/keyboard.js';
+import {Pad} from './input/touch.js';
+import {Later} from './lazy.js';
+import {Link} from './link.js';
+import {clientId, kept} from '../lib/memory.js';
+import {FirstVisit, Secure, Unlock, fillKeys} from './notices.js';
+import {Page} from './page.js';
+import {Panels} from './panels.js';
+import {probe} from './probe.js';
+import {STATIC, WORDS} from './strings.js';
+import {toast} from './toast.js';
+import {Video} from '../video/video.js';
+
+const DRAWER_AFTER_MS = 1000;
+
+fillWords(document, STATIC);
+fillKeys();
+document.body.classList.toggle('whole', kept.get('whole') === 'yes');
+const used = (/** @type {string} */ how) => {
+  document.body.dataset.input = how;
+  first.done();
+  secure.hide();
+};
+
+const panels = new Panels(['menu', 'unlock', 'keys']);
+const first = new FirstVisit();
+const secure = new Secure();
+const hud = new Hud();
+/** @type {Link} */
+const link = new Link({
+  client: clientId(),
+  hello: () => page.hello(kept.get('name')),
+  on: {
+    message: (message) => page.message(message),
+    frame: (bytes) => video.frame(bytes),
+    welcomed: () => controls.restart(),
+    filming: () => page.filming,
+    changed: () => page.linkChanged(),
+    closed: (reason) => toast(WORDS.closed(reason), 'warn'),
+  },
+});
+const video = new Video({
+  canvas: byId('picture', HTMLCanvasElement),
+  video: byId('picture-mse', HTMLVideoElement),
+  wanted: new URLSearchParams(location.search).get('path'),
+  requestKey: () => link.requestKey(),
+  ageMs: (captureUs, nowMs) => link.clock.ageMs(captureUs, nowMs),
+  picture: () => {
+    if (document.body.dataset.picture !== 'live') page.refresh();
+  },
+});
+const controls = new Controls({
+  send: (message) => link.send(message),
+  driving: () => page.driving,
+  changed: (wish) => hud.wish(wish),
+});
+const stop = () => {
+  panels.closeAll();
+  page.stop();
+  navigator.vibrate?.(60);
+};
+const lights = () => link.send({kind: 'lights'});
+const horn = (/** @type {boolean} */ on) => {
+  if (page.welcome?.has_horn) link.send({kind: 'horn', on});
+};
+const unlock = new Unlock({send: (code) => link.send({kind: 'unlock', code}), panels});
+const full = new FullScreen({
+  // A watcher who puts the picture away by the button leaves the driver alone.
+  left: (byUs) => (page.driving || !byUs ? stop() : undefined),
+});
+const keyboard = new Keyboard({
+  set: (wish) => controls.set('keys', wish),
+  stop, horn,
+  command: (key) => {
+    if (key === 'lights') lights();
+    else if (key === 'full') full.toggle();
+    else panels.toggle('keys');
+  },
+  used: () => used('keys'),
+});
+const gamepads = new Gamepads({
+  set: (wish) => controls.set('gamepad', wish),
+  stop, lights,
+  came: (name) => toast(WORDS.gamepad(name)),
+  gone: () => {
+    controls.letGo();
+    toast(WORDS.gamepadGone, 'warn');
+  },
+  used: () => used('gamepad'),
+});
+const thumbs = {throttle: 0, steer: 0};
+const pads = [
+  new Pad({
+    element: byId('pad-drive'), axis: 'y', used: () => used('touch'),
+    set: (throttle) => controls.set('touch', Object.assign(thumbs, {throttle})),
+  }),
+  new Pad({
+    element: byId('pad-steer'), axis: 'x', used: () => used('touch'),
+    set: (steer) => controls.set('touch', Object.assign(thumbs, {steer})),
+  }),
+];
+const card = new Card({
+  goOn: () => link.send({kind: 'resume'}),
+  take: () => page.pushWheel(),
+  code: () => unlock.open(),
+  here: () => link.wake(),
+  keysBusy: () => keyboard.busy,
+});
+const awake = new Awake({
+  playing: () => video.path?.name === 'mse',
+  says: (how) => (how === 'none' && matchMedia('(pointer: coarse)').matches
+    ? toast(WORDS.maySleep, 'warn') : undefined),
+});
+/** @type {Page} */
+const page = new Page({link, video, controls, hud, card, unlock, secure, awake});
+
+/** Not on the first screen, so not before it. */
+const drawer = new Later({
+  load: async (tries) => {
+    // Some browsers remember a module that did not come; by another name they ask anew.
+    /** @type {typeof import('./drawer.js')} */
+    const {Drawer, dress} = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
+    await dress();
+    page.drawer = new Drawer({
+      named: () => link.rename(),
+      limit: (throttle) => link.send({kind: 'limit', throttle}),
+      guard: (mode) => link.send({kind: 'guard', mode}),
+      send: (message) => link.send(message),
+      reversing: () => page.driving && controls.wish.throttle < 0,
+      take: () => link.send({kind: 'take'}),
+      code: () => unlock.open(),
+      intro: () => {
+        panels.closeAll();
+        first.again();
+      },
+      keys: () => panels.open('keys'),
+      tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
+    });
+    if (page.state) page.drawer.state(page.state);
+  },
+  late: () => toast(WORDS.menuLate, 'warn'),
+});
+
+controls.releases.push(
+  () => keyboard.release(), () => gamepads.release(),
+  () => {
+    for (const pad of pads) pad.release();
+    Object.assign(thumbs, {throttle: 0, steer: 0});
+  },
+);
+controls.beats.push(() => (keyboard.busy ? keyboard.tell() : undefined));
+keyboard.listen(window);
+gamepads.listen(window);
+button('stop').addEventListener('pointerdown', stop);
+button('stop').addEventListener('click', (event) => (event.detail === 0 ? stop() : undefined));
+button('wheel').addEventListener('click', () => page.pushWheel());
+button('lights').addEventListener('click', lights);
+button('horn').addEventListener('pointerdown', () => horn(true));
+for (const end of ['pointerup', 'pointercancel', 'pointerleave']) {
+  button('horn').addEventListener(end, () => horn(false));
+}
+button('link-chip').addEventListener('click', () => drawer.push(() => panels.toggle('menu')));
+if (matchMedia('(pointer: coarse)').matches) document.body.dataset.input = 'touch';
+
+/** Timers run only while somebody looks at the page. @type {number[]} */
+let timers = [];
+const wakeUp = () => {
+  if (timers.length > 0) return;
+  timers = [setInterval(() => page.beat(), 100), setInterval(() => page.second(), 1000)].map(Number);
+  video.look(true);
+  link.awake();
+  controls.awake();
+  gamepads.awake();
+  // At once: what is on the glass is from before the sleep.
+  page.refresh();
+};
+const rest = () => {
+  controls.letGo();
+  timers.forEach(clearInterval);
+  timers = [];
+  video.look(false);
+  link.asleep();
+  controls.asleep();
+  gamepads.asleep();
+  void awake.want(false);
+};
+const look = () => (document.visibilityState === 'hidden' ? rest() : wakeUp());
+document.addEventListener('visibilitychange', look);
+addEventListener('blur', () => controls.letGo());
+// The pads are elsewhere now, and a thumb that stayed would be far from where it landed.
+screen.orientation?.addEventListener('change', () => controls.letGo());
+addEventListener('pagehide', () => {
+  rest();
+  link.close();
+});
+addEventListener('pageshow', (event) => {
+  if (!event.persisted) return;
+  link.wake();
+  wakeUp();
+});
+addEventListener('contextmenu', (event) => event.preventDefault());
+addEventListener('gesturestart', (event) => event.preventDefault());
+
+link.start();
+look();
+probe({link, video, page, controls});
+setTimeout(() => drawer.fetch(), DRAWER_AFTER_MS);

@@ -1,0 +1,105 @@
+/** Notices: first visit, keys, the code, and the offer of https. */
+
+import {byId, button, input, make, say, show} from '../lib/dom.js';
+import {kept, session} from '../lib/memory.js';
+import {WORDS} from './strings.js';
+
+/** Three pictures at the first visit; gone at the first drive key or thumb. */
+export class FirstVisit {
+  constructor() {
+    this.element = byId('intro');
+    button('intro-ok').addEventListener('click', () => this.done());
+    show(this.element, kept.get('seen') !== 'yes');
+  }
+
+  again() {
+    show(this.element, true);
+  }
+
+  done() {
+    if (this.element.hidden) return;
+    show(this.element, false);
+    kept.set('seen', 'yes');
+  }
+}
+
+/** Fills the list of keys. */
+export function fillKeys() {
+  byId('key-list').replaceChildren(...WORDS.keys.flatMap(([key, does]) =>
+    [make('dt', key), make('dd', does)]));
+}
+
+/** Drive code or grown-up code. It is kept for the tab: a new socket must say it anew. */
+export class Unlock {
+  /**
+   * @param {{send: (code: string) => void, panels: import('./panels.js').Panels}} parts
+   */
+  constructor({send, panels}) {
+    this.panels = panels;
+    this.field = input('code');
+    this.tried = '';
+    byId('unlock-form').addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.tried = this.field.value.trim();
+      if (!this.tried) return;
+      say(byId('unlock-fault'), '');
+      send(this.tried);
+    });
+  }
+
+  get code() {
+    return session.get('code');
+  }
+
+  open() {
+    say(byId('unlock-fault'), '');
+    this.panels.open('unlock', this.field);
+  }
+
+  /** The car said what it grants. @param {import('../lib/types.js').State | null} before @param {import('../lib/types.js').State} now */
+  granted(before, now) {
+    const more = before && ((now.may_drive && !before.may_drive) ||
+      (now.grown_up && !before.grown_up));
+    if (!more || !this.tried) return '';
+    session.set('code', this.tried);
+    this.tried = '';
+    this.field.value = '';
+    this.panels.close('unlock');
+    return now.grown_up && !before.grown_up ? WORDS.grownUp : WORDS.unlocked;
+  }
+
+  /** An error about codes; true if it was one. @param {import('../lib/types.js').CarError} error */
+  refused(error) {
+    if (error.what !== 'wrong code' && error.what !== 'too many wrong codes') return false;
+    if (!this.tried) session.set('code', '');
+    this.tried = '';
+    const words = error.what === 'wrong code' ? WORDS.wrongCode : '';
+    say(byId('unlock-fault'), words || WORDS.carError(error));
+    if (this.panels.isOpen('unlock')) this.field.select();
+    return true;
+  }
+}
+
+/** On plain http: the safe address, with a picture of the browser's warning. */
+export class Secure {
+  constructor() {
+    this.element = byId('secure');
+    button('secure-later').addEventListener('click', () => {
+      session.set('secure', 'later');
+      show(this.element, false);
+    });
+  }
+
+  /** @param {number} port 0 where https is not served @param {boolean} busy */
+  offer(port, busy) {
+    const here = !isSecureContext && port > 0 && session.get('secure') !== 'later';
+    const link = byId('secure-go', HTMLAnchorElement);
+    if (here) link.href = `https://${location.hostname}:${port}/`;
+    show(this.element, here && !busy);
+  }
+
+  /** Somebody drives: it is not the moment. */
+  hide() {
+    show(this.element, false);
+  }
+}

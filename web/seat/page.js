@@ -1,0 +1,202 @@
+/** The page's memory: what the car said, and what follows from it for every part. */
+
+import {session} from '../lib/memory.js';
+import {aged, gradeOf, situationOf, takenBy} from './state.js';
+import {WORDS} from './strings.js';
+import {toast} from './toast.js';
+import {OLD_MS} from '../video/video.js';
+
+export class Page {
+  /**
+   * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,
+   *   controls: import('./controls.js').Controls, hud: import('./hud.js').Hud,
+   *   card: import('./card.js').Card,
+   *   unlock: import('./notices.js').Unlock, secure: import('./notices.js').Secure,
+   *   awake: import('../lib/awake.js').Awake}} parts
+   */
+  constructor(parts) {
+    this.parts = parts;
+    /** Loaded after the first screen. @type {import('./drawer.js').Drawer | null} */
+    this.drawer = null;
+    /** @type {import('../lib/types.js').Welcome | null} */
+    this.welcome = null;
+    /** @type {import('../lib/types.js').State | null} */
+    this.state = null;
+    this.toldMs = 0;
+    /** @type {import('./state.js').Situation} */
+    this.situation = {kind: 'connecting', stopWaits: false};
+    this.lostMs = 0;
+    /** @type {string | null} */
+    this.takenBy = null;
+    this.gave = false;
+    /** We pushed STOP, and the car has not gone on since. */
+    this.pushedStop = false;
+    this.before = {bytes: 0, atMs: performance.now()};
+    this.saidLow = false;
+  }
+
+  get driving() {
+    return this.parts.link.up && this.state?.role === 'driver';
+  }
+
+  /** Does the car say that its camera runs? */
+  get filming() {
+    return this.state?.camera === 'ok';
+  }
+
+  get linkMs() {
+    const {link} = this.parts;
+    return link.up ? link.trips.ms(performance.now()) : null;
+  }
+
+  /** @param {import('../lib/types.js').Downward} message */
+  message(message) {
+    if (message.kind === 'welcome') this.greet(message);
+    else if (message.kind === 'state') this.told(message);
+    else if (message.kind === 'error' && !this.parts.unlock.refused(message)) {
+      toast(WORDS.carError(message), 'warn');
+    }
+  }
+
+  /** @param {import('../lib/types.js').Welcome} welcome */
+  greet(welcome) {
+    this.welcome = welcome;
+    this.parts.hud.welcome(welcome);
+    this.parts.controls.pace(welcome.drive_every_ms);
+    this.parts.secure.offer(welcome.https_port, false);
+  }
+
+  /** @param {import('../lib/types.js').State} state */
+  told(state) {
+    const before = this.state;
+    this.state = state;
+    this.toldMs = performance.now();
+    const taken = takenBy(before, state, this.gave);
+    if (taken !== null) this.takenBy = taken;
+    if (state.role === 'driver') {
+      this.takenBy = null;
+      this.gave = false;
+      this.parts.secure.hide();
+    }
+    // From here on our wish counts, or no longer does: it starts at rest either way.
+    // A key that went down while the page loaded is meant, though.
+    if (before === null) this.parts.controls.rest();
+    else if (before.role !== state.role) this.parts.controls.letGo();
+    this.parts.hud.state(state);
+    this.drawer?.state(state);
+    const words = this.parts.unlock.granted(before, state);
+    if (words) toast(words);
+    if (isEstop(before) && !isEstop(state)) this.pushedStop = false;
+    const low = state.battery?.low === true;
+    // Whoever drives has a card for it.
+    if (low && !this.saidLow && state.role !== 'driver') toast(WORDS.batteryLow, 'warn');
+    this.saidLow = low;
+    this.refresh();
+  }
+
+  /** The link came up or went down. */
+  linkChanged() {
+    const {link, controls} = this.parts;
+    if (!link.up && this.situation.kind !== 'lost') this.lostMs = performance.now();
+    if (!link.up) controls.letGo();
+    this.refresh();
+  }
+
+  /** Ten times a second, and on every change. */
+  refresh() {
+    const nowMs = performance.now();
+    const {link, video, controls, hud, card} = this.parts;
+    const ageMs = video.ageMs(nowMs);
+    // Without a link it is the last picture, however young.
+    const old = ageMs !== null && (ageMs > OLD_MS || !link.up);
+    // While the car's clock is unknown nobody can say that it is live.
+    const sure = video.ageSure(nowMs);
+    hud.picture(ageMs === null ? 'none' : old || !sure ? 'old' : 'live', ageMs, sure,
+      video.hopeless ? WORDS.noVideo : WORDS.noPicture);
+    const {throttle, steer} = controls.wish;
+    this.situation = situationOf({
+      link: link.state, welcome: this.welcome, state: this.state, lostMs: this.lostMs,
+      takenBy: this.takenBy, pictureOld: old, wishing: throttle !== 0 || steer !== 0,
+      pushedStop: this.pushedStop, stopWaits: link.stopping.waits,
+    });
+    if (!link.up) this.fade(nowMs);
+    card.update(this.situation, this.state?.may_drive === true, nowMs);
+  }
+
+  /** Nothing that was measured looks like now. @param {number} nowMs */
+  fade(nowMs) {
+    if (!this.state) return;
+    const old = aged(this.state, (nowMs - this.toldMs) / 1000, WORDS.grade.none);
+    this.parts.hud.power(old.battery ?? null);
+    this.drawer?.state(old);
+  }
+
+  /** Ten times a second. */
+  beat() {
+    const {link, video, hud, awake} = this.parts;
+    const ageMs = video.ageMs(performance.now());
+    const old = ageMs === null || ageMs > OLD_MS;
+    const grade = gradeOf(link.up, old, video.pictureMs, this.linkMs);
+    if (ageMs !== null) hud.ratio(...video.size);
+    hud.link(grade, old ? ageMs : video.pictureMs, this.linkMs);
+    void awake.want(this.driving);
+    this.refresh();
+  }
+
+  /** Once a second: the report to the car, the figures of the drawer. */
+  second() {
+    const {link, video} = this.parts;
+    const nowMs = performance.now();
+    const seconds = Math.max(0.1, (nowMs - this.before.atMs) / 1000);
+    const bitsPerS = ((video.count.bytes - this.before.bytes) * 8) / seconds;
+    this.before = {bytes: video.count.bytes, atMs: nowMs};
+    const path = video.path?.name ?? 'none';
+    const pictureMs = video.count.shown > 0 ? video.pictureMs : null;
+    const fps = video.fps(nowMs);
+    link.send({
+      kind: 'report', path, picture_ms: notNegative(pictureMs), link_ms: this.linkMs,
+      fps, dropped: video.count.dropped,
+    });
+    this.drawer?.second({
+      fps, bitsPerS, dropped: video.count.dropped, path, pictureMs,
+      linkMs: this.linkMs, size: video.size.join('×'), version: this.welcome?.version ?? '',
+    });
+  }
+
+  /** We stop the car, whoever drives. */
+  stop() {
+    this.pushedStop ||= !isEstop(this.state);
+    this.parts.link.stop();
+    this.parts.controls.letGo();
+    this.refresh();
+  }
+
+  /** The push on the wheel's button, whatever it says now. */
+  pushWheel() {
+    const {link, controls, unlock} = this.parts;
+    if (this.state?.role === 'driver') {
+      controls.letGo();
+      this.gave = true;
+      link.send({kind: 'release'});
+    } else if (this.state?.may_drive) {
+      this.takenBy = null;
+      link.send({kind: 'take'});
+    } else {
+      unlock.open();
+    }
+  }
+
+  /** What hello says of us. @param {string} name */
+  hello(name) {
+    return {name, code: session.get('code')};
+  }
+}
+
+/**
+ * A clock that is a little off may say that a picture is not born yet.
+ * @param {number | null} value
+ */
+const notNegative = (value) => (value === null ? null : Math.max(0, value));
+
+/** @param {import('../lib/types.js').State | null} state */
+const isEstop = (state) => state?.stop?.cause.startsWith('estop') === true;

@@ -1,0 +1,39 @@
+/** `window.fpvcar`: what tests and curious people may read. Nothing can be done by it. */
+
+/**
+ * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,
+ *   page: import('./page.js').Page, controls: import('./controls.js').Controls}} parts
+ */
+export function probe({link, video, page, controls}) {
+  const fpvcar = {
+    /** The car's last state, the page's situation beside it. */
+    get state() {
+      return page.state;
+    },
+    get situation() {
+      return page.situation;
+    },
+    get welcome() {
+      return page.welcome;
+    },
+    get link() {
+      return {
+        kind: link.state.kind, ms: page.linkMs, offsetMs: link.clock.best?.offsetMs ?? null,
+      };
+    },
+    get video() {
+      const nowMs = performance.now();
+      return {
+        path: video.path?.name ?? 'none', shown: video.count.shown,
+        dropped: video.count.dropped, keysAsked: video.count.keysAsked,
+        lastCaptureUs: video.lastCaptureUs, lastShownMs: video.lastShownMs,
+        latencyMs: [...video.latencyMs], fps: video.fps(nowMs), ageMs: video.ageMs(nowMs),
+        fault: video.fault, faults: video.count.faults, size: video.size,
+      };
+    },
+    get wish() {
+      return controls.wish;
+    },
+  };
+  Object.defineProperty(window, 'fpvcar', {value: Object.freeze(fpvcar)});
+}

@@ -1,0 +1,111 @@
+/** The recorder on the page: a dot, on and off (a grown-up's), keep the last minute, a
+ * mark. It comes with the drawer, after the first screen. */
+
+import {button, byId, make, mark, say, show} from '../lib/dom.js';
+import {LATER} from './drawer-strings.js';
+import {toast} from './toast.js';
+
+const MARK_MOST = 64;
+
+/**
+ * What is told about a recording, and what has just happened to it. Pure.
+ * @param {import('../lib/types.js').Recording} now
+ * @param {import('../lib/types.js').Recording | null} before
+ * @returns {{tone: 'on' | 'off' | 'bad', text: string, news: string, alarm: boolean}}
+ */
+export function recorderSays(now, before) {
+  const words = LATER.recorder;
+  const fine = now.state === 'ok';
+  const room = now.free_mb === null ? ''
+    : `, ${words.room(LATER.room(now.free_mb), now.station)}`;
+  const text = !fine ? words.bad(now.state)
+    : (now.on ? words.on(clock(now.seconds)) : words.off) + room;
+  const broke = !fine && now.state !== before?.state;
+  const news = broke ? words.bad(now.state)
+    : before && now.kept > before.kept ? words.kept
+      : before && fine && before.state !== 'ok' ? words.again : '';
+  return {tone: !fine ? 'bad' : now.on ? 'on' : 'off', text, news, alarm: broke};
+}
+
+/** 75 -> 1:15. @param {number} seconds */
+export function clock(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`;
+}
+
+export class RecorderPanel {
+  /** @param {(message: import('../lib/types.js').Upward) => void} send */
+  constructor(send) {
+    const words = LATER.recorder;
+    this.send = send;
+    /** @type {import('../lib/types.js').Recording | null} */
+    this.last = null;
+    this.dot = make('span', '');
+    this.dot.className = 'recording-dot';
+    this.dot.dataset.testid = 'recording-dot';
+    this.dot.setAttribute('role', 'img');
+    button('link-chip').before(this.dot);
+    this.box = document.createElement('div');
+    this.box.dataset.testid = 'recorder';
+    this.says = make('p', '');
+    this.says.className = 'hint';
+    this.says.dataset.testid = 'recorder-says';
+    this.onOff = this.push('record-on-off', words.turnOn, () =>
+      send({kind: 'record', on: !this.last?.on}));
+    const keep = this.push('record-keep', words.keep, () => send({kind: 'keep'}));
+    const row = make('div', '');
+    row.className = 'row';
+    row.append(this.onOff, keep);
+    this.box.append(make('h3', words.title), this.says, row, this.marking());
+    byId('grown-locked').previousElementSibling?.before(this.box);
+  }
+
+  /** @param {string} id @param {string} text @param {() => void} act */
+  push(id, text, act) {
+    const made = document.createElement('button');
+    made.dataset.testid = id;
+    made.textContent = text;
+    made.addEventListener('click', act);
+    return made;
+  }
+
+  /** A word for this moment, or none. */
+  marking() {
+    const words = LATER.recorder;
+    const form = document.createElement('form');
+    const field = document.createElement('input');
+    const label = document.createElement('label');
+    field.id = label.htmlFor = 'mark';
+    field.maxLength = MARK_MOST;
+    field.dataset.testid = 'mark';
+    label.textContent = words.markLabel;
+    const go = document.createElement('button');
+    go.textContent = words.mark;
+    go.dataset.testid = 'mark-go';
+    form.append(label, field, go);
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.send({kind: 'mark', text: field.value.trim().slice(0, MARK_MOST)});
+      field.value = '';
+      toast(words.marked);
+    });
+    return form;
+  }
+
+  /** @param {import('../lib/types.js').State} state */
+  update(state) {
+    const now = state.recording ?? null;
+    show(this.box, now !== null && state.may_drive);
+    show(this.dot, now !== null);
+    if (now === null) return;
+    const {tone, text, news, alarm} = recorderSays(now, this.last);
+    mark(this.dot, 'data-tone', tone);
+    mark(this.dot, 'aria-label', LATER.recorder.tones[tone]);
+    mark(this.dot, 'title', LATER.recorder.tones[tone]);
+    say(this.says, text);
+    show(this.onOff, state.grown_up);
+    say(this.onOff, now.on ? LATER.recorder.turnOff : LATER.recorder.turnOn);
+    if (news) toast(news, alarm ? 'warn' : 'calm');
+    this.last = now;
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * What situation the page is in: one of these, never a mix of flags. Pure.
+ *
+ * The order in `situationOf` is the order of what matters most to the person.
+ */
+
+/**
+ * @typedef {{kind: 'connecting', stopWaits: boolean}
+ *   | {kind: 'parked'}
+ *   | {kind: 'lost', sinceMs: number, driving: boolean, stopWaits: boolean}
+ *   | {kind: 'stopped', stop: import('../lib/types.js').Stop, driving: boolean,
+ *      byUs: boolean, mayGoOn: boolean, silenceMs: number}
+ *   | {kind: 'wheels', words: string}
+ *   | {kind: 'camera', words: string}
+ *   | {kind: 'taken', by: string}
+ *   | {kind: 'locked'}
+ *   | {kind: 'watching', driver: string | null, free: boolean}
+ *   | {kind: 'battery', wishing: boolean}
+ *   | {kind: 'ready', letGo: boolean}
+ *   | {kind: 'driving', limited: boolean}} Situation
+ *
+ * @typedef {{
+ *   link: import('./reconnect.js').LinkState,
+ *   welcome: import('../lib/types.js').Welcome | null,
+ *   state: import('../lib/types.js').State | null,
+ *   lostMs: number,
+ *   takenBy: string | null,
+ *   pictureOld: boolean,
+ *   wishing: boolean,
+ *   pushedStop: boolean,
+ *   stopWaits: boolean,
+ * }} Page
+ */
+
+/** @param {Page} page @returns {Situation} */
+export function situationOf(page) {
+  const {link, state, welcome, stopWaits} = page;
+  if (link.kind === 'parked') return {kind: 'parked'};
+  if (!state || !welcome) return {kind: 'connecting', stopWaits};
+  const driving = state.role === 'driver';
+  if (link.kind !== 'up') return {kind: 'lost', sinceMs: page.lostMs, driving, stopWaits};
+  const {stop} = state;
+  // A handover is how every turn at the wheel begins, and no alarm.
+  if (stop && stop.cause !== 'handover') {
+    const mayGoOn = stop.clears === 'grown_up' ? state.grown_up
+      : stop.clears === 'resume' && (driving || state.grown_up);
+    const byUs = page.pushedStop && stop.cause.startsWith('estop');
+    return {kind: 'stopped', stop, driving, byUs, mayGoOn, silenceMs: welcome.silence_ms};
+  }
+  if ((state.wheels ?? 'ok') !== 'ok') return {kind: 'wheels', words: state.wheels ?? ''};
+  if ((state.camera ?? 'ok') !== 'ok') return {kind: 'camera', words: state.camera ?? ''};
+  if (page.pictureOld) return {kind: 'camera', words: ''};
+  if (page.takenBy !== null && !driving) return {kind: 'taken', by: page.takenBy};
+  if (!driving && !state.may_drive) return {kind: 'locked'};
+  if (!driving) return {kind: 'watching', driver: state.driver, free: state.seat_free};
+  const {wishing} = page;
+  const limited = state.reason === 'limited';
+  // First what passes sooner: let go, wait for a picture.
+  const sooner = wishing && (stop || limited);
+  if (state.battery?.low && !sooner) return {kind: 'battery', wishing};
+  if (stop || !wishing) return {kind: 'ready', letGo: stop !== null && wishing};
+  return {kind: 'driving', limited};
+}
+
+/**
+ * What the car said last, without a link: nothing that was measured is of now.
+ * @param {import('../lib/types.js').State} state @param {number} sinceS @param {string} why
+ * @returns {import('../lib/types.js').State}
+ */
+export function aged(state, sinceS, why) {
+  /** @param {number | null} [age] */
+  const old = (age = null) => ({age_s: (age ?? 0) + sinceS, state: why});
+  const {battery, ranges} = state;
+  return {
+    ...state, guard: null, battery: battery ? {...battery, ...old(battery.age_s)} : null,
+    ranges: ranges?.map((range) => ({...range, ...old(range.age_s)})),
+  };
+}
+
+/** @typedef {'good' | 'slow' | 'none'} LinkGrade */
+
+/**
+ * How the link chip looks. Green: a driver does not notice it; amber: drive slowly.
+ * @param {boolean} up @param {boolean} pictureOld
+ * @param {number | null} pictureMs @param {number | null} linkMs @returns {LinkGrade}
+ */
+export function gradeOf(up, pictureOld, pictureMs, linkMs) {
+  if (!up) return 'none';
+  const slow = pictureOld || (pictureMs ?? 0) > 150 || (linkMs ?? 0) > 80;
+  return slow ? 'slow' : 'good';
+}
+
+/**
+ * Who took the wheel out of our hands between two states, if anybody.
+ * @param {import('../lib/types.js').State | null} before
+ * @param {import('../lib/types.js').State} now @param {boolean} gave we gave it ourselves
+ * @returns {string | null}
+ */
+export function takenBy(before, now, gave) {
+  const lost = before?.role === 'driver' && now.role !== 'driver';
+  return lost && !gave ? (now.driver ?? '') : null;
+}

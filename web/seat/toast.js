@@ -1,0 +1,19 @@
+/** Short words that go away by themselves. */
+
+import {byId, make} from '../lib/dom.js';
+
+const STAY_MS = 6000;
+const MOST = 3;
+
+/** @param {string} text @param {'warn' | 'calm'} [tone] */
+export function toast(text, tone = 'calm') {
+  const list = byId('toasts');
+  for (const old of list.children) {
+    if (old.textContent === text) return;
+  }
+  const made = make('p', text);
+  made.className = `toast ${tone}`;
+  list.append(made);
+  while (list.children.length > MOST) list.firstElementChild?.remove();
+  setTimeout(() => made.remove(), STAY_MS);
+}

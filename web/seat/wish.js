@@ -1,0 +1,131 @@
+/** What is wanted of the car, from whatever is touched, and when to say so. Pure. */
+
+/** @typedef {import('../lib/types.js').Wish} Wish */
+
+/** @type {Readonly<Wish>} */
+export const NEUTRAL = Object.freeze({throttle: 0, steer: 0});
+
+/** @param {Wish} wish */
+export const isNeutral = (wish) => wish.throttle === 0 && wish.steer === 0;
+
+/** Two decimals more than any thumb has; and never -0. @param {number} value */
+const tidy = (value) => Math.round(value * 1000) / 1000 + 0;
+
+/**
+ * Merges keys, thumbs, gamepad and tilt: on each axis whoever asks for most has it.
+ * Tilt steers only while something else drives: so letting go is neutral.
+ */
+export class Wishes {
+  constructor() {
+    /** @type {Map<string, Wish>} */
+    this.sources = new Map();
+  }
+
+  /** @param {string} source @param {Wish} wish */
+  set(source, wish) {
+    this.sources.set(source, wish);
+  }
+
+  /** Let go of everything, whatever is still held. */
+  clear() {
+    this.sources.clear();
+  }
+
+  /** @returns {Wish} */
+  get merged() {
+    let [throttle, steer] = [0, 0];
+    for (const [source, wish] of this.sources) {
+      if (source === 'tilt') continue;
+      if (Math.abs(wish.throttle) > Math.abs(throttle)) throttle = wish.throttle;
+      if (Math.abs(wish.steer) > Math.abs(steer)) steer = wish.steer;
+    }
+    const tilt = this.sources.get('tilt')?.steer ?? 0;
+    if (throttle !== 0 && Math.abs(tilt) > Math.abs(steer)) steer = tilt;
+    return {throttle: tidy(throttle), steer: tidy(steer)};
+  }
+}
+
+/**
+ * When a wish goes out: at once on change, else every 40 ms. A mouse may report
+ * 1000 moves a second and the car takes 250 messages: changes wait for 8 ms since the
+ * last, but letting go and setting off never wait.
+ */
+export class Sender {
+  /** @param {number} everyMs */
+  constructor(everyMs = 40, leastMs = 8) {
+    this.everyMs = everyMs;
+    this.leastMs = leastMs;
+    this.seq = 0;
+    this.sentMs = -Infinity;
+    /** @type {Wish} */
+    this.sent = NEUTRAL;
+  }
+
+  /** A new socket counts anew. */
+  reset() {
+    this.seq = 0;
+    this.sentMs = -Infinity;
+    this.sent = NEUTRAL;
+  }
+
+  /**
+   * The message to send now, or null.
+   * @param {Wish} wish @param {number} nowMs
+   * @returns {Extract<import('../lib/types.js').Upward, {kind: 'drive'}> | null}
+   */
+  offer(wish, nowMs) {
+    const changed = wish.throttle !== this.sent.throttle || wish.steer !== this.sent.steer;
+    const edge = isNeutral(wish) !== isNeutral(this.sent);
+    const waitedMs = nowMs - this.sentMs;
+    // A timer may come a little early: 38 of 40 ms is due.
+    const due = waitedMs >= this.everyMs - 2 || (changed && waitedMs >= this.leastMs);
+    return edge || due ? this.take(wish, nowMs) : null;
+  }
+
+  /** The message, due or not. @param {Wish} wish @param {number} nowMs */
+  take(wish, nowMs) {
+    this.seq += 1;
+    this.sentMs = nowMs;
+    this.sent = wish;
+    return {kind: /** @type {const} */ ('drive'), seq: this.seq, t: nowMs, ...wish};
+  }
+}
+
+/** After so long a STOP of a page that was put away meanwhile is history. */
+const FORGET_MS = 60_000;
+
+/**
+ * A STOP waits until the car answers a ping behind it on the same socket; until then each
+ * new socket begins with it. Unlike motion it may be said again: one too many costs a push
+ * on "Go on".
+ */
+export class PushedStop {
+  constructor() {
+    this.waits = false;
+    this.pushedMs = 0;
+    /** Pings with a greater number are behind it. */
+    this.lastPing = Infinity;
+  }
+
+  /** @param {number} nowMs */
+  push(nowMs) {
+    this.waits = true;
+    this.pushedMs = nowMs;
+    this.lastPing = Infinity;
+  }
+
+  /** It went out, behind this ping. @param {number} ping */
+  sent(ping) {
+    this.lastPing = ping;
+  }
+
+  /** @param {number} ping */
+  answered(ping) {
+    if (ping > this.lastPing) this.waits = false;
+  }
+
+  /** Somebody looks at the page again. @param {number} nowMs */
+  looked(nowMs) {
+    if (nowMs - this.pushedMs > FORGET_MS) this.waits = false;
+  }
+}

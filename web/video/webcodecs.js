@@ -1,0 +1,148 @@
+/**
+ * The short way: access unit -> VideoDecoder -> canvas.
+ *
+ * Nothing waits: a decoded picture is drawn in the decoder's own callback, and the
+ * newest wins. Each VideoFrame has one owner, `show`, which closes it.
+ */
+
+import {readKeyFrame} from './h264.js';
+
+/** More units than this in the decoder: it cannot keep up, or the page slept. */
+const QUEUE_MAX = 8;
+
+/**
+ * @typedef {{kind: 'waiting'}
+ *   | {kind: 'decoding', decoder: VideoDecoder, codec: string, width: number,
+ *      height: number}
+ *   | {kind: 'closed'}} DecoderState
+ */
+
+export class WebCodecsPath {
+  /**
+   * @param {{canvas: HTMLCanvasElement, shown: import('../lib/types.js').Shown,
+   *   lost: (fault: string) => void, decoded: () => void}} parts
+   *   `lost`: a key frame is needed
+   */
+  constructor({canvas, shown, lost, decoded}) {
+    this.name = /** @type {const} */ ('webcodecs');
+    this.canvas = canvas;
+    const context = canvas.getContext('2d', {alpha: false});
+    if (!context) throw new Error('this browser gives no 2d canvas');
+    this.context = context;
+    this.shown = shown;
+    this.lost = lost;
+    this.decoded = decoded;
+    /** @type {DecoderState} */
+    this.state = {kind: 'waiting'};
+    this.newestUs = -1;
+    this.painting = false;
+  }
+
+  /** @param {import('../lib/types.js').VideoFrameIn} frame */
+  push(frame) {
+    try {
+      return this.decode(frame);
+    } catch (fault) {
+      // RangeError: parameter sets that are cut, a damaged unit. All else is the
+      // decoder's: refused by it (TypeError), or taken away by the browser.
+      if (!(fault instanceof RangeError)) this.fail(String(fault));
+      return false;
+    }
+  }
+
+  /** @param {import('../lib/types.js').VideoFrameIn} frame */
+  decode(frame) {
+    if (frame.key && this.state.kind !== 'closed') this.prepare(frame.unit);
+    if (this.state.kind !== 'decoding') return false;
+    const {decoder} = this.state;
+    if (decoder.decodeQueueSize > QUEUE_MAX && !frame.key) {
+      this.fail(`${decoder.decodeQueueSize} units wait in the decoder`);
+      return false;
+    }
+    decoder.decode(new EncodedVideoChunk({
+      type: frame.key ? 'key' : 'delta',
+      // Comes back with the picture: what it shows is so old.
+      timestamp: frame.captureUs,
+      data: frame.unit,
+    }));
+    return true;
+  }
+
+  /**
+   * A decoder for this key frame; the old one goes on where nothing changed.
+   * @param {Uint8Array} unit
+   */
+  prepare(unit) {
+    const key = readKeyFrame(unit);
+    if (!key) return;
+    const old = this.state;
+    if (old.kind === 'decoding') {
+      const same = old.codec === key.codec && old.width === key.width &&
+        old.height === key.height;
+      if (same) return;
+      this.reset();
+    }
+    /** @type {VideoDecoder} */
+    const decoder = new VideoDecoder({
+      output: (picture) => this.show(picture),
+      error: (fault) => {
+        if (this.state.kind === 'decoding' && this.state.decoder === decoder) {
+          this.fail(fault.message);
+        }
+      },
+    });
+    // No description: Annex B. No codedWidth: the SPS says it, cropping included.
+    decoder.configure({codec: key.codec, optimizeForLatency: true});
+    const {codec, width, height} = key;
+    this.state = {kind: 'decoding', decoder, codec, width, height};
+  }
+
+  /** Draws and closes a picture. @param {VideoFrame} picture */
+  show(picture) {
+    const captureUs = picture.timestamp;
+    if (this.state.kind === 'decoding') {
+      this.decoded();
+      const {displayWidth: width, displayHeight: height} = picture;
+      if (this.canvas.width !== width || this.canvas.height !== height) {
+        this.canvas.width = width;
+        this.canvas.height = height;
+      }
+      this.context.drawImage(picture, 0, 0);
+      this.newestUs = captureUs;
+      this.onGlass();
+    }
+    picture.close();
+  }
+
+  /** What was drawn is on the glass with the next paint; older ones never were. */
+  onGlass() {
+    if (this.painting) return;
+    this.painting = true;
+    requestAnimationFrame(() => {
+      this.painting = false;
+      this.shown(this.newestUs, performance.now());
+    });
+  }
+
+  /** @param {string} fault */
+  fail(fault) {
+    this.reset();
+    this.lost(fault);
+  }
+
+  reset() {
+    if (this.state.kind === 'decoding' && this.state.decoder.state !== 'closed') {
+      this.state.decoder.close();
+    }
+    if (this.state.kind !== 'closed') this.state = {kind: 'waiting'};
+  }
+
+  rebuild() {
+    this.reset();
+  }
+
+  close() {
+    this.reset();
+    this.state = {kind: 'closed'};
+  }
+}
