@@ -1,28 +1,15 @@
-"""The summary at the end of a closed file, and what its metadata says."""
+"""The summary at the end of a closed file, and the CRC of all its data."""
 
 import zlib
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import CHUNK_MOST, Source, inner_records
 from fpvcar.mcap.parsing import Damaged
-from fpvcar.recordings import messages
 
 _HEAD = records.HEAD
 _DATA_END_SIZE = _HEAD.size + 4
 PIECE = 1024 * 1024
-
-
-def about_of(texts: dict[str, str]) -> messages.About | None:
-    """About by the metadata record, which has no CRC of its own."""
-    try:
-        fields: dict[str, Any] = dict(texts)
-        fields["profile"] = msgspec.json.decode(texts["profile"])
-        return msgspec.convert(fields, messages.About, strict=False)
-    except (KeyError, msgspec.DecodeError):
-        return None
 
 
 class DataCrc(NamedTuple):

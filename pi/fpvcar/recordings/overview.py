@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import FileSource, Source
-from fpvcar.mcap.tail import Tail, about_of, tail_of
+from fpvcar.mcap.tail import Tail, tail_of
 from fpvcar.mcap.walk import WINDOW, Damage, Walk
 from fpvcar.recordings import messages, reader
+from fpvcar.recordings.reader import about_of
 
 
 class Glance(NamedTuple):

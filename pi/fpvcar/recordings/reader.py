@@ -13,7 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import (
@@ -24,7 +26,7 @@ from fpvcar.mcap.chunks import (
     inner_records,
 )
 from fpvcar.mcap.parsing import Damaged
-from fpvcar.mcap.tail import DataCrc, about_of, data_crc, tail_of
+from fpvcar.mcap.tail import DataCrc, data_crc, tail_of
 from fpvcar.mcap.walk import Damage, Found, Walk
 from fpvcar.recordings import messages as format
 
@@ -34,6 +36,16 @@ _HEAD = records.HEAD
 
 class ReadError(ValueError):
     """A file that is no recording at all; the text says what it is."""
+
+
+def about_of(texts: dict[str, str]) -> format.About | None:
+    """What the metadata record says of a recording; it has no CRC of its own."""
+    try:
+        fields: dict[str, Any] = dict(texts)
+        fields["profile"] = msgspec.json.decode(texts["profile"])
+        return msgspec.convert(fields, format.About, strict=False)
+    except (KeyError, msgspec.DecodeError):
+        return None
 
 
 class Message(NamedTuple):

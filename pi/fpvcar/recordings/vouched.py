@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from fpvcar.mcap import records
 from fpvcar.mcap.parsing import Fields
-from fpvcar.mcap.tail import about_of
 from fpvcar.recordings import messages
-from fpvcar.recordings.reader import Recording
+from fpvcar.recordings.reader import Recording, about_of
 
 
 class Vouched(NamedTuple):
