@@ -32,7 +32,8 @@ cat "$said"
 "$python" -m coverage report --fail-under=100 --skip-covered --include="$(
     printf 'pi/fpvcar/%s.py,' drive/{gate,guard,mixing,seat} 'wire/*' server/access \
         video/{h264,stream,bitrate} wheels/lease 'mcap/*' \
-        recordings/{messages,reader,recover,names,salvage} recorder/{writer,rotation}
+        recordings/{messages,reader,recover,names,salvage} \
+        recorder/{writer,rotation,retention}
 )"
 # Now the machine is theirs alone.
 "$python" -m pytest -q -m 'e2e and not unhurried' --ignore tests/rdma --durations=10

@@ -30,7 +30,7 @@ def run(what: str, paths: Sequence[Path], out: Path | None = None) -> int:
         "list": _list, "info": _info, "verify": _verify, "release": _release,
     }  # fmt: skip
     act, good = acts[what], True
-    for path in files(paths):
+    for path in segments.files(paths, _warn):
         try:
             good = act(path) and good
         except (ReadError, OSError) as fault:
@@ -39,18 +39,8 @@ def run(what: str, paths: Sequence[Path], out: Path | None = None) -> int:
     return 0 if good else 1
 
 
-def files(paths: Sequence[Path]) -> list[Path]:
-    """Folders are replaced by the recordings in them, the oldest first."""
-    found: list[Path] = []
-    for path in paths:
-        if not path.is_dir():
-            found.append(path)
-            continue
-        names = segments.files_of((one.name, 0) for one in path.iterdir())
-        found += [path / one.name.text for one in names]
-        if not names:
-            print(f"{path}: no recordings in it", file=sys.stderr)
-    return found
+def _warn(words: str) -> None:
+    print(words, file=sys.stderr)
 
 
 def _named(path: Path, fault: Exception) -> str:
@@ -164,7 +154,7 @@ def _recover(paths: Sequence[Path], out: Path | None) -> int:
         print(f"fpvcar log: --out {out}: expected a folder", file=sys.stderr)
         return 2
     status = 0
-    for path in files(paths):
+    for path in segments.files(paths, _warn):
         target = (out or path.parent) / recovered_name(path.name)
         try:
             with reader.read(path) as recording:

@@ -2,14 +2,78 @@
 
 import errno
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from fpvcar import config
 from fpvcar.recorder.folder import Disk
 from fpvcar.recordings import names
-from fpvcar.recordings.names import MEGA, Room, Use
+from fpvcar.recordings.names import MEGA
 
 log = logging.getLogger("fpvcar.recorder")
+NEW_SHARE = 8
+"""Of all files one in so many is too new to go before a drive."""
+
+
+class Use(NamedTuple):
+    """Bytes of recordings: of those that a base station has, and of all others."""
+
+    spare: int = 0
+    own: int = 0
+
+
+def use_of(files: Iterable[names.File]) -> Use:
+    """How much there is of both."""
+    sizes = {True: 0, False: 0}
+    for one in files:
+        sizes[_fetched(one)] += one.size
+    return Use(sizes[True], sizes[False])
+
+
+def _fetched(one: names.File) -> bool:
+    return one.acknowledged and one.name.suffix == names.SEALED
+
+
+class Room(NamedTuple):
+    """How much the ring may use: a floor of free space, and a cap. Bytes."""
+
+    keep_free: int
+    most: int
+
+    def left(self, free: int, use: Use) -> int:
+        """Bytes that may be written until something must go that is nowhere else."""
+        return max(0, min(free + use.spare - self.keep_free, self.most - use.own))
+
+
+class Verdict(NamedTuple):
+    """What goes, in this order; `enough`: is there room to record afterwards?"""
+
+    gone: tuple[str, ...]
+    enough: bool
+
+
+def make_room(
+    files: Iterable[names.File], free: int, room: Room, station: bool, current: str = ""
+) -> Verdict:
+    """What the ring removes: acknowledged files, the oldest first; then, without a
+    station, those that nobody keeps: parked ones that are not new, then the oldest.
+    Those of the recording `current` are the newest. Never one that is open."""
+    files = sorted(files)
+    used = sum(one.size for one in files)
+    sealed = [one for one in files if one.name.suffix == names.SEALED]
+    may = [one for one in sealed if _fetched(one)]
+    if not station:
+        more = [one for one in sealed if not one.acknowledged and not one.kept]
+        more.sort(key=lambda one: one.name.recording == current)
+        new = {one.name for one in more[len(more) - len(more) // NEW_SHARE :]}
+        may += sorted(more, key=lambda one: not one.parked or one.name in new)
+    gone = []
+    for one in may:
+        if free >= room.keep_free and used <= room.most:
+            break
+        gone.append(one.name.text)
+        free, used = free + one.size, used - one.size
+    return Verdict(tuple(gone), free >= room.keep_free and used <= room.most)
 
 
 class NoRoom(OSError):
@@ -36,7 +100,7 @@ class Ring:
     def make_room(
         self, current: str, opened: tuple[str, int], recent: Collection[str]
     ) -> None:
-        """Lets go what segments.make_room says. `current` is the recording of now,
+        """Lets go what make_room says. `current` is the recording of now,
         `opened` its open file's name and bytes; a `recent` file may be kept yet.
 
         Raises NoRoom."""
@@ -46,14 +110,14 @@ class Ring:
             for one in names.files_of(self._disk.entries())
         ]
         station = self._settings.station
-        gone, enough = names.make_room(files, free, self.room, station, current)
+        gone, enough = make_room(files, free, self.room, station, current)
         for name in gone:
             log.info("%s goes: the card is full", name)
             self._disk.remove(name)
             for mark in names.MARKS:
                 self._disk.remove(name + mark)
         others = {*gone, opened[0]}
-        self._use = names.use_of(one for one in files if one.name.text not in others)
+        self._use = use_of(one for one in files if one.name.text not in others)
         free = self._disk.free()
         self._tell(free, opened[1])
         if not enough:

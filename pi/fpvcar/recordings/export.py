@@ -19,8 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from fpvcar.commands import log
-from fpvcar.recordings import library, reader, tables
+from fpvcar.recordings import library, names, reader, tables
 from fpvcar.recordings.mp4 import PAUSE_MOST_NS, ExportError, write_mp4
 from fpvcar.recordings.overview import glance
 from fpvcar.recordings.pictures import SECOND_NS
@@ -88,7 +87,7 @@ def in_order(paths: Sequence[Path], say: Callable[[str], None]) -> list[File]:
     """
     found: dict[Path, File] = {}
     for given in paths:
-        for path in log.files([given]):
+        for path in names.files([given], say):
             try:
                 seen = glance(path)
             except ReadError as fault:

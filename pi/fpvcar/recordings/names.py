@@ -1,4 +1,4 @@
-"""The files of recordings in one folder: their names, and which may go. Pure.
+"""The files of recordings in one folder: their names and marks.
 
     Plague-20261121T193100Z-0001.mcap        a minute that was closed and synced
     Plague-20261121T193100Z-0002.mcap.part   the one that is being written
@@ -13,15 +13,14 @@ that stood wrong may have put the drive of now before all others.
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 SEALED, OPEN, ROLLING = ".mcap", ".mcap.part", ".mcap.roll"
 NEW = ".new"
 """Behind a name: a clean copy that is not whole yet."""
 MARKS = ACKNOWLEDGED, KEPT, PARKED = ".ack", ".keep", ".parked"
-NEW_SHARE = 8
-"""Of all files one in so many is too new to go before a drive."""
 _NAME = re.compile(
     r"([A-Za-z0-9-]{1,24})-(\d{8}T\d{6}Z)-(\d{4,8})(\.mcap(?:\.part|\.roll)?)"
 )
@@ -86,62 +85,18 @@ def files_of(entries: Iterable[tuple[str, int]]) -> list[File]:
     return sorted(found)
 
 
-class Use(NamedTuple):
-    """Bytes of recordings: of those that a base station has, and of all others."""
+def files(paths: Iterable[Path], say: Callable[[str], None]) -> list[Path]:
+    """The paths, each folder replaced by the recordings in it, the oldest first.
 
-    spare: int = 0
-    own: int = 0
-
-
-def use_of(files: Iterable[File]) -> Use:
-    """How much there is of both."""
-    sizes = {True: 0, False: 0}
-    for one in files:
-        sizes[_fetched(one)] += one.size
-    return Use(sizes[True], sizes[False])
-
-
-def _fetched(one: File) -> bool:
-    return one.acknowledged and one.name.suffix == SEALED
-
-
-class Room(NamedTuple):
-    """How much the ring may use: a floor of free space, and a cap. Bytes."""
-
-    keep_free: int
-    most: int
-
-    def left(self, free: int, use: Use) -> int:
-        """Bytes that may be written until something must go that is nowhere else."""
-        return max(0, min(free + use.spare - self.keep_free, self.most - use.own))
-
-
-class Verdict(NamedTuple):
-    """What goes, in this order; `enough`: is there room to record afterwards?"""
-
-    gone: tuple[str, ...]
-    enough: bool
-
-
-def make_room(
-    files: Iterable[File], free: int, room: Room, station: bool, current: str = ""
-) -> Verdict:
-    """What the ring removes: acknowledged files, the oldest first; then, without a
-    station, those that nobody keeps: parked ones that are not new, then the oldest.
-    Those of the recording `current` are the newest. Never one that is open."""
-    files = sorted(files)
-    used = sum(one.size for one in files)
-    sealed = [one for one in files if one.name.suffix == SEALED]
-    may = [one for one in sealed if _fetched(one)]
-    if not station:
-        more = [one for one in sealed if not one.acknowledged and not one.kept]
-        more.sort(key=lambda one: one.name.recording == current)
-        new = {one.name for one in more[len(more) - len(more) // NEW_SHARE :]}
-        may += sorted(more, key=lambda one: not one.parked or one.name in new)
-    gone = []
-    for one in may:
-        if free >= room.keep_free and used <= room.most:
-            break
-        gone.append(one.name.text)
-        free, used = free + one.size, used - one.size
-    return Verdict(tuple(gone), free >= room.keep_free and used <= room.most)
+    `say` hears of a folder that has none. Raises OSError.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            found.append(path)
+            continue
+        inside = files_of((one.name, 0) for one in path.iterdir())
+        found += [path / one.name.text for one in inside]
+        if not inside:
+            say(f"{path}: no recordings in it")
+    return found

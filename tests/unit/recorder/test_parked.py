@@ -3,9 +3,10 @@
 import math
 
 from fpvcar.recorder.feed import Feed, Parts
+from fpvcar.recorder.retention import Room, Verdict, make_room
 from fpvcar.recorder.rotation import Tape
 from fpvcar.recordings import messages, names
-from fpvcar.recordings.names import File, Room, Verdict
+from fpvcar.recordings.names import File
 from tests.rigs.recorder import Rig
 from tests.rigs.recording import CATALOGUE, SECOND_NS, UTC_NS, FakeDisk, about, second
 from tests.unit.recorder.test_segments import SETTINGS, name
@@ -22,21 +23,21 @@ def files(count: int, *parked: int) -> list[File]:
 
 def test_parked_ones_go_first_and_then_the_oldest() -> None:
     some = files(8, 3, 5)
-    assert names.make_room(some, 95, ROOM, False) == Verdict((name(3),), True)
-    more = names.make_room(some, 65, ROOM, False)
+    assert make_room(some, 95, ROOM, False) == Verdict((name(3),), True)
+    more = make_room(some, 65, ROOM, False)
     assert more == Verdict((name(3), name(5), name(1), name(2)), True)
 
 
 def test_the_newest_are_no_less_than_drives() -> None:
     """Else a log of sensors would go as it is made, in a ring full of drives."""
     some = files(16, 2, 15, 16)
-    verdict = names.make_room(some, 0, ROOM, False)
+    verdict = make_room(some, 0, ROOM, False)
     assert verdict.gone[:3] == (name(2), name(1), name(3))
     assert verdict.gone[-2:] == (name(9), name(10)), "then the oldest"
 
 
 def test_a_station_has_to_have_them_all_the_same() -> None:
-    assert names.make_room(files(8, 3), 0, ROOM, True) == Verdict((), False)
+    assert make_room(files(8, 3), 0, ROOM, True) == Verdict((), False)
 
 
 def test_nobody_is_parked_where_nothing_is_known() -> None:
@@ -77,7 +78,7 @@ def test_what_is_parked_and_kept_stays() -> None:
     assert parked(disk) == [1, 2, 3, 4, 5]
     tape.keep(UTC_NS + 26 * SECOND_NS)
     some = names.files_of(disk.entries())
-    assert names.make_room(some, 0, ROOM, False) == Verdict((), False)
+    assert make_room(some, 0, ROOM, False) == Verdict((), False)
 
 
 def test_a_night_on_the_charger_leaves_the_drives() -> None:

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpvcar import config
+from fpvcar.recorder.retention import Room, Use, make_room, use_of
 from fpvcar.recorder.rotation import Tape
 from fpvcar.recordings import names
-from fpvcar.recordings.names import MEGA, Room, Use
+from fpvcar.recordings.names import MEGA
 from tests.rigs.recorder import Rig
 from tests.rigs.recording import CATALOGUE, SECOND_NS, UTC_NS, FakeDisk, about, second
 from tests.unit.recorder.test_segments import name
@@ -26,7 +27,7 @@ def test_what_a_base_station_has_is_room() -> None:
     files = names.files_of(
         [(name(1), 10), (name(1) + ".ack", 0), (name(2), 20), (name(3) + ".part", 5)]
     )
-    assert names.use_of(files) == Use(10, 25)
+    assert use_of(files) == Use(10, 25)
     assert ROOM.left(120, Use(10, 25)) == 30
 
 
@@ -39,11 +40,11 @@ def test_the_ring_agrees_to_the_byte(
     entries = [(name(number), size) for number, (size, _) in enumerate(some)]
     fetched = [name(number) for number, (_, has) in enumerate(some) if has]
     entries += [(one + ".ack", 0) for one in fetched]
-    left = room.left(free, names.use_of(names.files_of(entries)))
+    left = room.left(free, use_of(names.files_of(entries)))
     if left:
         for more in (0, 1):
             grown = names.files_of([*entries, (name(9) + ".part", left + more)])
-            verdict = names.make_room(grown, free - left - more, room, True)
+            verdict = make_room(grown, free - left - more, room, True)
             assert verdict.enough is not bool(more)
             assert set(verdict.gone) <= set(fetched)
 

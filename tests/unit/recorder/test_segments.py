@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpvcar import config
-from fpvcar.recorder.retention import NoRoom
+from fpvcar.recorder.retention import NoRoom, Room, Verdict, make_room
 from fpvcar.recorder.rotation import Tape, split
 from fpvcar.recorder.writer import Item
 from fpvcar.recordings import names
-from fpvcar.recordings.names import MEGA, File, Room, Verdict
+from fpvcar.recordings.names import MEGA, File
 from tests.rigs.recording import (
     CATALOGUE,
     SECOND_NS,
@@ -85,28 +85,28 @@ ROOMY = Room(keep_free=100, most=1000)
 
 
 def test_with_room_nothing_goes() -> None:
-    assert names.make_room(ring(*FILES), 100, ROOMY, False) == Verdict((), True)
+    assert make_room(ring(*FILES), 100, ROOMY, False) == Verdict((), True)
 
 
 def test_without_a_station_the_oldest_goes() -> None:
-    verdict = names.make_room(ring(*FILES), 85, ROOMY, False)
+    verdict = make_room(ring(*FILES), 85, ROOMY, False)
     assert verdict == Verdict((name(1), name(2)), True)
-    capped = names.make_room(ring(*FILES), 100, Room(100, 25), False)
+    capped = make_room(ring(*FILES), 100, Room(100, 25), False)
     assert capped == Verdict((name(1), name(2), name(3)), True)
 
 
 def test_with_a_station_only_what_it_has_goes() -> None:
     files = ring(*FILES, (name(4) + ".ack", 0))
-    assert names.make_room(files, 85, ROOMY, True) == Verdict((name(4),), False)
-    assert names.make_room(files, 95, ROOMY, True) == Verdict((name(4),), True)
-    assert names.make_room(ring(*FILES), 0, ROOMY, True) == Verdict((), False)
+    assert make_room(files, 85, ROOMY, True) == Verdict((name(4),), False)
+    assert make_room(files, 95, ROOMY, True) == Verdict((name(4),), True)
+    assert make_room(ring(*FILES), 0, ROOMY, True) == Verdict((), False)
 
 
 def test_what_the_station_has_goes_first_and_what_is_kept_last() -> None:
     files = ring(*FILES, (name(4) + ".ack", 0), (name(1) + ".keep", 0))
-    verdict = names.make_room(files, 85, ROOMY, False)
+    verdict = make_room(files, 85, ROOMY, False)
     assert verdict == Verdict((name(4), name(2)), True)
-    most = names.make_room(files, 0, ROOMY, False)
+    most = make_room(files, 0, ROOMY, False)
     assert most == Verdict((name(4), name(2), name(3), name(5)), False)
 
 
@@ -114,15 +114,15 @@ def test_a_clock_that_stood_wrong_does_not_cost_the_drive_of_now() -> None:
     now = [(f"Plague-19700101T000{n}00Z-0001.mcap", 10) for n in (1, 2)]
     files = ring(*now, *FILES)
     current = "Plague-19700101T000200Z"
-    some = names.make_room(files, 75, ROOMY, False, current)
+    some = make_room(files, 75, ROOMY, False, current)
     assert some == Verdict((now[0][0], name(1), name(2)), True)
-    most = names.make_room(files, 0, ROOMY, False, current)
+    most = make_room(files, 0, ROOMY, False, current)
     assert most.gone[-1] == now[1][0] and not most.enough
 
 
 def test_open_files_never_go() -> None:
     files = ring((name(1) + ".part", 10), (name(2) + ".roll", 10))
-    assert names.make_room(files, 0, ROOMY, False) == Verdict((), False)
+    assert make_room(files, 0, ROOMY, False) == Verdict((), False)
 
 
 # --- where the next file begins ---
