@@ -29,7 +29,7 @@ from fpvcar.sensors.battery import Fuel
 from fpvcar.sensors.depth_camera import DepthEye
 from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.suite import Senses
-from fpvcar.server import access, credentials, figures, listener
+from fpvcar.server import access, credentials, listener
 from fpvcar.server.hub import Hub
 from fpvcar.server.metrics import Metrics
 from fpvcar.server.recordings_api import Recordings, Shown
@@ -121,18 +121,16 @@ class Running:
         self.panel.watcher = self.desk.feed.panel
 
     def _make_server(self) -> None:
-        profile, recorded = self.profile, self.desk.feed.told
+        profile = self.profile
         door = access.Door(credentials.load_codes(self.state_directory))
         self.hub = Hub(
             profile, self.control, door, self.panel, self.camera, self.senses,
-            self._welcome, book=self.desk.feed,
+            self._welcome, recorder=self.desk.feed,
         )  # fmt: skip
         self.metrics = Metrics(
             self.control, self.senses, self.stream, self.camera, self.hub,
-            pins=lambda: self.panel.state,
+            self.desk.feed, pins=lambda: self.panel.state,
         )  # fmt: skip
-        self.metrics.more.append(lambda now_s: figures.metrics(recorded))
-        self.metrics.more_faults.append(lambda now_s: figures.faults(recorded))
         limits = profile.server
         self.places = listener.places(limits.max_connections, limits.max_per_address)
         self.server = Server(

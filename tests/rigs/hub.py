@@ -8,7 +8,7 @@ from fpvcar.drive.control import Control
 from fpvcar.server.access import Codes, Door, Rights
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.hub import Hub
-from fpvcar.server.recorder import Book
+from fpvcar.server.recorder import Recorder
 from fpvcar.wire import down, up
 from fpvcar.wire.down import Error
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
@@ -62,7 +62,7 @@ class House:
     """A hub with everything real but sockets, time and metal."""
 
     def __init__(
-        self, profile: config.Profile = PROFILE, book: Book | None = None
+        self, profile: config.Profile = PROFILE, recorder: Recorder | None = None
     ) -> None:
         self.now_s = 100.0
         self.duties: tuple[float, ...] = (0.0, 0.0)
@@ -74,7 +74,7 @@ class House:
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
         self.hub = Hub(
             profile, self.control, Door(CODES), self.lights,
-            FakeCamera(), FakeSenses(), self.welcome, lambda: self.now_s, book,
+            FakeCamera(), FakeSenses(), self.welcome, lambda: self.now_s, recorder,
         )  # fmt: skip
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:

@@ -47,7 +47,7 @@ def main() -> int:
         if now_s >= next_step_s:
             now_ns = time.monotonic_ns()
             recorder.put(messages.STEP, step(now_ns), now_ns)
-            print(now_ns, recorder.told().state, flush=True)
+            print(now_ns, recorder.status().state, flush=True)
             next_step_s += STEP_S
         time.sleep(max(0.0, min(next_step_s, next_picture_s) - time.monotonic()))
     recorder.stop()

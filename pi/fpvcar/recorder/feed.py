@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Concatenate, NamedTuple, ParamSpec
 
-from fpvcar import status
 from fpvcar.buttons.game import View
 from fpvcar.drive import gate
 from fpvcar.drive.control import Stepped
 from fpvcar.recorder.recorder import Recorder
 from fpvcar.recordings import messages
+from fpvcar.status import Battery, Range, Recording
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import up
 
@@ -58,8 +58,8 @@ class Parts(NamedTuple):
     """Where the feed looks by itself. `request_key` asks the camera for a key frame;
     `buttons` are their names, in the order of a View's bits."""
 
-    ranges: Callable[[float], Sequence[status.Range]]
-    battery: Callable[[float], status.Battery | None]
+    ranges: Callable[[float], Sequence[Range]]
+    battery: Callable[[float], Battery | None]
     health: Callable[[], messages.Health]
     request_key: Callable[[], bool]
     buttons: Sequence[str] = ()
@@ -175,9 +175,9 @@ class Feed:
         self._recorder.attend()
         self._recorder.note(words, messages.INFO, name, messages.MARK)
 
-    def told(self) -> status.Recording:
-        """For the page."""
-        return self._recorder.told()
+    def status(self) -> Recording:
+        """What pages show of the recorder."""
+        return self._recorder.status()
 
     async def run(self) -> None:
         """Once a second: health, and the recorder's own second."""
@@ -225,7 +225,7 @@ class Feed:
         level = messages.WARNING if decision.reason == "stopped" else messages.INFO
         self._recorder.note(words, level, messages.GATE)
 
-    def _read_ranges(self, ranges: Sequence[status.Range], now_s: float) -> None:
+    def _read_ranges(self, ranges: Sequence[Range], now_s: float) -> None:
         for one in ranges:
             at_s = -1.0 if one.age_s is None else now_s - one.age_s
             before_s, state = self._seen.get(one.name, (-1.0, ""))

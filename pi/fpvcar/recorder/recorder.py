@@ -15,13 +15,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fpvcar import config, status
+from fpvcar import config
 from fpvcar.recorder.encoder import SIZE, Begin, Encoder, Keep, Message, Noted
 from fpvcar.recorder.rotation import Tape
 from fpvcar.recorder.writer import Catalogue
 from fpvcar.recordings import messages, names
 from fpvcar.recordings.names import BILLION, MEGA
 from fpvcar.recordings.salvage import Salvager, Seal
+from fpvcar.status import Recording
 from fpvcar.turns import Turns
 
 VIDEO_MOST, ALL_MOST = 6 * MEGA, 8 * MEGA
@@ -167,11 +168,11 @@ class Recorder:
         """Messages that were not recorded, because the card did not take them."""
         return self._refused + self._lost
 
-    def told(self) -> status.Recording:
-        """What the page shows."""
+    def status(self) -> Recording:
+        """What pages show of the recorder."""
         left = self._tape.left
         seconds = (self._clock.monotonic_ns() - self._began_ns) / BILLION
-        return status.Recording(
+        return Recording(
             self.on, self._state(), seconds, left and left / MEGA, self.kept,
             self.dropped, self._settings.station,
         )  # fmt: skip

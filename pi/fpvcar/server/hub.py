@@ -17,7 +17,7 @@ from fpvcar.drive.gate import Cause
 from fpvcar.drive.seat import Seat
 from fpvcar.server.access import Door, Meter, Rights
 from fpvcar.server.drive_socket import Closing, Session
-from fpvcar.server.recorder import Book, NoBook
+from fpvcar.server.recorder import NoRecorder, Recorder
 from fpvcar.server.settings import Lights, Settings
 from fpvcar.server.state import Camera, Senses, Telling
 from fpvcar.wire import down, up
@@ -46,20 +46,20 @@ class Hub:
         senses: Senses,
         welcome: Callable[[bool], down.Welcome],
         clock_s: Callable[[], float] = time.monotonic,
-        book: Book | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self.sessions: list[Session] = []
         self.changed = asyncio.Event()
         self._profile, self._control, self._door = profile, control, door
         self._lamps = lights
         self._welcome, self._clock_s = welcome, clock_s
-        self._book = book or NoBook()
+        self._recorder = recorder or NoRecorder()
         self._others = Meter(NOTED_PER_S, NOTED_BURST)
         self._seat = Seat()
         self._settings = Settings(
-            profile, control, lights, self._book, self.changed.set
+            profile, control, lights, self._recorder, self.changed.set
         )
-        self._telling = Telling(control, self._seat, senses, camera, self._book)
+        self._telling = Telling(control, self._seat, senses, camera, self._recorder)
         self._handlers: dict[type, Callable[..., None]] = {
             up.Drive: self._drive, up.Take: self._take, up.Release: self._release,
             up.Estop: self._estop, up.Resume: self._resume, up.Unlock: self._unlock,
@@ -78,7 +78,7 @@ class Hub:
             self._seat.lost(session.client, self._clock_s())
             if self._seat.holds(session.client):
                 self._control.nobody(lost=True)
-                self._book.turn(session.name, f"the link to {session.name} is lost")
+                self._recorder.turn(session.name, f"the link to {session.name} is lost")
         self.changed.set()
 
     def drives(self, client: str) -> bool:
@@ -124,7 +124,7 @@ class Hub:
             self._try_code(session, hello.code, now_s)
         if self._seat.back(hello.client, session.name):
             self._control.nobody(lost=True)  # latched until a fresh neutral wish
-            self._book.turn(session.name, f"{session.name} is back at the wheel")
+            self._recorder.turn(session.name, f"{session.name} is back at the wheel")
         elif (
             self._profile.server.first_takes_wheel
             and session.rights.drive
@@ -143,14 +143,14 @@ class Hub:
         verdict = session.fresh.accept(drive.seq, drive.t, now_s)
         if not self._seat.holds(session.client):
             if self._others.allow(now_s):
-                self._book.wish(drive, session.name, "not at the wheel")
+                self._recorder.wish(drive, session.name, "not at the wheel")
             driver = self._seat.holder.name if self._seat.holder else "nobody"
             session.deny(
                 Error("not at the wheel", f"{driver} drives", "", "take the wheel"),
                 now_s,
             )
             return
-        self._book.wish(drive, session.name, verdict or "fresh")
+        self._recorder.wish(drive, session.name, verdict or "fresh")
         neutral = drive.throttle == 0.0 and drive.steer == 0.0
         if verdict is None:
             self._seat.wished(session.client, neutral, now_s)
@@ -185,13 +185,13 @@ class Hub:
         self._seat.take(session.client, session.name, grown_up, now_s)
         self._control.handover()
         log.info("%s (%s) took the wheel", session.name, session.address)
-        self._book.turn(session.name, f"{session.name} took the wheel")
+        self._recorder.turn(session.name, f"{session.name} took the wheel")
 
     def _release(self, session: Session, _: up.Release, now_s: float) -> None:
         if self._seat.release(session.client):
             self._control.nobody(lost=False)
             log.info("%s gave the wheel away", session.name)
-            self._book.turn(None, f"{session.name} gave the wheel away")
+            self._recorder.turn(None, f"{session.name} gave the wheel away")
             self.changed.set()
 
     # --- stop and go ---
@@ -240,7 +240,7 @@ class Hub:
         session.report = report
         drives = self._seat.holds(session.client)
         if drives or self._others.allow(now_s):
-            self._book.latency(session.name, drives, report)
+            self._recorder.latency(session.name, drives, report)
 
     # --- what everybody is told ---
 
@@ -262,9 +262,9 @@ class Hub:
         now_s = self._clock_s()
         if self._seat.expire(now_s):
             log.info("the seat is free: its page did not come back")
-            self._book.turn(None, "the seat is free: its page did not come back")
+            self._recorder.turn(None, "the seat is free: its page did not come back")
         self._shine()
-        self._lamps.record(self._book.told())
+        self._lamps.record(self._recorder.status())
         self._telling.seq += 1
         here, head = len(self.sessions), self._settings.head_lights
         for session in self.sessions:

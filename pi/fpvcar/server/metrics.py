@@ -16,6 +16,7 @@ from fpvcar import __version__, status
 from fpvcar.drive.control import Control
 from fpvcar.sensors.suite import Senses
 from fpvcar.server.hub import Hub
+from fpvcar.server.recorder import Recorder
 from fpvcar.video.camera import Camera
 from fpvcar.video.stream import Stream
 
@@ -89,19 +90,17 @@ def _value(value: float) -> str:
 
 
 class Metrics:
-    """The figures of one car. `more` and `more_faults` are for parts that come later:
-    each is called with the time, and yields families, or sentences."""
+    """The figures of one car."""
 
     def __init__(
         self, control: Control, senses: Senses, stream: Stream, camera: Camera,
-        hub: Hub, pins: Callable[[], str],
+        hub: Hub, recorder: Recorder, pins: Callable[[], str],
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         """`pins()` is the state of the connection to pigpiod, for lights."""
-        self.more: list[Callable[[float], Iterable[Metric]]] = []
-        self.more_faults: list[Callable[[float], Iterable[str]]] = []
         self._control, self._senses, self._stream = control, senses, stream
         self._camera, self._hub, self._pins = camera, hub, pins
+        self._recorder = recorder
         self._clock_s = clock_s
 
     def text(self) -> str:
@@ -117,8 +116,7 @@ class Metrics:
         yield from _machine(self._senses.health(now_s))
         yield from self._video(now_s)
         yield from _process()
-        for part in self.more:
-            yield from part(now_s)
+        yield from _recorder(self._recorder.status())
 
     def _video(self, now_s: float) -> Iterator[Metric]:
         stream, camera = self._stream, self._camera
@@ -168,8 +166,9 @@ class Metrics:
         for one in self._senses.ranges(now_s):
             if not _young(one):
                 said.append(f"sensor {one.name}: {_why(one)}")
-        for part in self.more_faults:
-            said += part(now_s)
+        recording = self._recorder.status()
+        if recording is not None and recording.on and recording.state != "ok":
+            said.append(f"nothing is recorded: {recording.state}")
         return said
 
 
@@ -259,6 +258,18 @@ def _machine(health: status.Health) -> Iterator[Metric]:
                 _million(health.memory_free_mb))  # fmt: skip
     yield gauge("machine_load1", "Of the last minute.", health.load)
     yield gauge("machine_uptime_seconds", "Since it started.", health.uptime_s)
+
+
+def _recorder(recording: status.Recording | None) -> Iterator[Metric]:
+    if recording is None:
+        return
+    yield gauge("recording_on", "1 while a drive is recorded.", recording.on)
+    yield gauge("recording_up", "1 while the card takes what is recorded.",
+                recording.state == "ok")  # fmt: skip
+    yield gauge("recording_free_bytes", "Room until something must go.",
+                _million(recording.free_mb))  # fmt: skip
+    yield counter("recording_dropped_total", "Messages that it did not take.",
+                  recording.dropped)  # fmt: skip
 
 
 def _million(value: float | None) -> float | None:

@@ -1,57 +1,57 @@
-"""What the hub tells the recorder of, and what it may ask of it."""
+"""What the server tells the recorder, and what it asks of it."""
 
 from typing import Protocol
 
-from fpvcar import status
+from fpvcar.status import Recording
 from fpvcar.wire import up
 
 
-class Book(Protocol):
-    """feed.Feed, or NoBook. Nothing here waits or raises."""
+class Recorder(Protocol):
+    """A recorder as the server sees it. No call waits or raises."""
 
     def wish(self, drive: up.Drive, name: str, verdict: str) -> None:
         """A `drive` came: "fresh", "stale", "old" or "not at the wheel"."""
 
     def turn(self, name: str | None, why: str) -> None:
-        """Who is at the wheel now."""
+        """`name` has the wheel now; None: nobody has."""
 
     def latency(self, name: str, drives: bool, report: up.Report) -> None:
         """A page has measured."""
 
     def switch(self, on: bool, name: str) -> None:
-        """Record, or do not."""
+        """`name` turns recording on or off."""
 
     def keep(self, name: str) -> None:
-        """Keep the last minute."""
+        """`name` keeps the last minute."""
 
     def mark(self, text: str, name: str) -> None:
-        """Remember this moment."""
+        """`name` marks this moment."""
 
-    def told(self) -> status.Recording | None:
-        """For the page; None where nothing records."""
+    def status(self) -> Recording | None:
+        """What pages show of it; None where nothing records."""
 
 
-class NoBook:
-    """Nobody writes anything down."""
+class NoRecorder:
+    """A Recorder that records nothing."""
 
     def wish(self, drive: up.Drive, name: str, verdict: str) -> None:
-        """As Book says."""
+        """Is dropped."""
 
     def turn(self, name: str | None, why: str) -> None:
-        """As Book says."""
+        """Is dropped."""
 
     def latency(self, name: str, drives: bool, report: up.Report) -> None:
-        """As Book says."""
+        """Is dropped."""
 
     def switch(self, on: bool, name: str) -> None:
-        """As Book says."""
+        """Does nothing: there is nothing to switch."""
 
     def keep(self, name: str) -> None:
-        """As Book says."""
+        """Does nothing: there is no minute to keep."""
 
     def mark(self, text: str, name: str) -> None:
-        """As Book says."""
+        """Is dropped."""
 
-    def told(self) -> status.Recording | None:
-        """As Book says."""
+    def status(self) -> Recording | None:
+        """None: nothing records."""
         return None

@@ -11,7 +11,7 @@ from fpvcar.config import Profile
 from fpvcar.drive.control import Control
 from fpvcar.server.access import Meter
 from fpvcar.server.drive_socket import Session
-from fpvcar.server.recorder import Book
+from fpvcar.server.recorder import Recorder
 from fpvcar.wire import up
 from fpvcar.wire.down import Error
 
@@ -36,12 +36,12 @@ class Settings:
     """The switches; `changed()` is called when the pages are to see it."""
 
     def __init__(
-        self, profile: Profile, control: Control, lamps: Lights, book: Book,
+        self, profile: Profile, control: Control, lamps: Lights, recorder: Recorder,
         changed: Callable[[], None],
     ) -> None:  # fmt: skip
         self.head_lights = False
         self._profile, self._control, self._lamps = profile, control, lamps
-        self._book, self._changed = book, changed
+        self._recorder, self._changed = recorder, changed
         self._pushes = Meter(PUSHES_PER_S, PUSHES_BURST)
 
     def lights(self, session: Session, lights: up.Lights, now_s: float) -> None:
@@ -107,14 +107,14 @@ class Settings:
         elif isinstance(said, up.SetRecording):
             self._switch(session, said.on, now_s)
         elif isinstance(said, up.Keep):
-            self._book.keep(session.name)
+            self._recorder.keep(session.name)
         else:
-            self._book.mark(said.text, session.name)
+            self._recorder.mark(said.text, session.name)
         self._changed()
 
     def _switch(self, session: Session, on: bool, now_s: float) -> None:
         if session.rights.grown_up:
-            self._book.switch(on, session.name)
+            self._recorder.switch(on, session.name)
         else:
             session.deny(
                 Error("only a grown-up turns recording on or off", "record", "",

@@ -7,7 +7,7 @@ from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
 from fpvcar.drive.seat import Seat
 from fpvcar.server.drive_socket import Session
-from fpvcar.server.recorder import Book
+from fpvcar.server.recorder import Recorder
 from fpvcar.wire import down
 
 
@@ -36,11 +36,12 @@ class Telling:
     """Makes states; `seq` counts the rounds."""
 
     def __init__(
-        self, control: Control, seat: Seat, senses: Senses, camera: Camera, book: Book
-    ) -> None:
+        self, control: Control, seat: Seat, senses: Senses, camera: Camera,
+        recorder: Recorder,
+    ) -> None:  # fmt: skip
         self.seq = 0
         self._control, self._seat, self._senses = control, seat, senses
-        self._camera, self._book = camera, book
+        self._camera, self._recorder = camera, recorder
 
     def state(
         self, session: Session, viewers: int, head_lights: bool, now_s: float
@@ -68,7 +69,7 @@ class Telling:
             camera=self._camera.state,
             guard=self._control.guarding(),
             health=self._senses.health(now_s),
-            recording=self._book.told(),
+            recording=self._recorder.status(),
         )
 
     def stop(self) -> down.Stop | None:

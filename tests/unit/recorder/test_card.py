@@ -10,7 +10,6 @@ import pytest
 from fpvcar.mcap.parsing import Damaged
 from fpvcar.recorder import encoder, recorder
 from fpvcar.recordings import messages
-from fpvcar.server import figures
 from tests.rigs.recorder import Rig
 from tests.rigs.recording import SECOND_NS, step
 
@@ -55,13 +54,13 @@ def test_a_stall_is_told_while_it_lasts() -> None:
     def slow(file: int) -> None:
         for _ in range(2):
             rig.wait(1.5)
-            states.append(rig.recorder.told().state)
+            states.append(rig.recorder.status().state)
 
     rig.disk.sync = slow  # type: ignore[method-assign]
     rig.picture()
     rig.recorder.turn()
     assert states == ["ok", "the card has not answered for 3 s"]
-    assert rig.recorder.told().state == "ok"
+    assert rig.recorder.status().state == "ok"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_every_fault_is_a_state_in_words_and_tried_again(
     rig.drive(2)
     rig.disk.fault = fault  # type: ignore[assignment]
     rig.drive(1)
-    assert words in rig.recorder.told().state and rig.recorder.dropped == 20
+    assert words in rig.recorder.status().state and rig.recorder.dropped == 20
     before = len(rig.disk.did)
     rig.drive(1)
     assert len(rig.disk.did) == before, "left alone for a while"
@@ -90,7 +89,7 @@ def test_every_fault_is_a_state_in_words_and_tried_again(
     assert caplog.text.count("not recording") == 1, "said once"
     rig.disk.fault = None
     rig.drive(5)
-    told = rig.recorder.told()
+    told = rig.recorder.status()
     assert told.state == "ok" and told.dropped > 0
     rig.recorder.second()
     rig.recorder.turn()
@@ -120,7 +119,7 @@ def test_what_is_left_of_a_run_before_does_not_hold_up_this_one() -> None:
         rig.picture()
         rig.recorder.turn()
         rig.wait(max(0.0, (due_ns - rig.now_ns) / SECOND_NS))
-        assert rig.recorder.told().state == "ok"
+        assert rig.recorder.status().state == "ok"
     gaps = [after - before for before, after in zip(synced, synced[1:], strict=False)]
     assert len(gaps) > 20 and max(gaps) < 0.85
     assert rig.salvaged == [LEFT]
@@ -139,7 +138,7 @@ def test_what_cannot_be_salvaged_disturbs_nobody(fault: Exception) -> None:
     rig.disk.fault = None
     rig.salvage_fault = None
     rig.drive(5)
-    assert rig.recorder.told().state == "ok"
+    assert rig.recorder.status().state == "ok"
     assert [name for name in rig.disk.names if name != LEFT] == [
         "Plague-20261121T193100Z-0001.mcap.part",
         "Plague-20261121T193100Z-0002.mcap.part",
@@ -209,18 +208,17 @@ def test_a_thread_that_ends_is_told_and_another_goes_on(
     rig.recorder.start()
     rig.drive(1, turns=False)
     rig.recorder.keep()
-    until(lambda: rig.recorder.told().state == recorder.ENDED)
-    said = f"nothing is recorded: {recorder.ENDED}"
-    assert list(figures.faults(rig.recorder.told)) == [said]
+    until(lambda: rig.recorder.status().state == recorder.ENDED)
+    assert rig.recorder.status().on, "so it is told as a fault"
     begun = rig.recorder.begun
     rig.recorder.second()
     assert recorder.ENDED in caplog.text and rig.recorder.begun == begun + 1
     rig.drive(2, turns=False)
-    until(lambda: rig.recorder.told().state == "ok")
+    until(lambda: rig.recorder.status().state == "ok")
     rig.recorder.second()
     rig.recorder.stop()
     assert rig.events()[0] == f"recording goes on after: {recorder.ENDED}"
-    assert rig.recorder.told().state == "ok" and not rig.recorder._waiting
+    assert rig.recorder.status().state == "ok" and not rig.recorder._waiting
     for name in (one for one in rig.disk.names if one.endswith(".mcap")):
         made = rig.disk.recording(name)
         assert made.whole, "no half chunk is left"

@@ -14,7 +14,6 @@ from fpvcar.drive.gate import Cause, Hold, Latches, World
 from fpvcar.recorder.encoder import Message
 from fpvcar.recorder.feed import Feed, Parts
 from fpvcar.recordings import messages
-from fpvcar.server import figures, metrics
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import buttons, up
 from tests.rigs.hub import House
@@ -242,11 +241,11 @@ def test_people_switch_keep_and_mark() -> None:
     car.feed.mark("", "Ann")
     car.feed.keep("Ann")
     car.rig.recorder.turn()
-    assert car.feed.told().kept == 1
+    assert car.feed.status().kept == 1
     assert car.keys == 1, "what is kept ends with a whole picture"
     car.feed.switch(False, "Ann")
     car.step()
-    assert car.keys == 2 and not car.feed.told().on
+    assert car.keys == 2 and not car.feed.status().on
     events = [
         one for one in car.said(messages.EVENT) if isinstance(one, messages.Event)
     ]
@@ -306,9 +305,9 @@ def test_health_is_figures_and_words() -> None:
 # --- the hub and the gate's owner tell it ---
 
 
-def test_the_house_tells_the_book() -> None:
+def test_the_house_tells_the_recorder() -> None:
     car = Car()
-    house = House(book=car.feed)
+    house = House(recorder=car.feed)
     house.control.watcher = car.feed.step
     ann = house.visitor("Ann")
     ann.drive(0.0)
@@ -343,19 +342,19 @@ def test_the_house_tells_the_book() -> None:
 
 def test_who_may_drive_may_mark_and_a_grown_up_switches() -> None:
     car = Car()
-    house = House(book=car.feed)
+    house = House(recorder=car.feed)
     ann = house.visitor("Ann")
     assert ann.state.recording is not None and ann.state.recording.on
     eve = house.visitor("Eve", drive=False)
     for message in (up.SetRecording(False), up.Keep(), up.Mark("x")):
         eve.say(message)
-    assert car.feed.told().on and len(car.said(messages.EVENT)) == 1, "she sat down"
+    assert car.feed.status().on and len(car.said(messages.EVENT)) == 1, "she sat down"
     ann.say(up.SetRecording(False))
-    assert car.feed.told().on, "a driver's page without the grown-ups' code"
+    assert car.feed.status().on, "a driver's page without the grown-ups' code"
     assert ann.errors()[-1].what == "only a grown-up turns recording on or off"
     mum = house.visitor("Mum", code="grownups")
     mum.say(up.SetRecording(False))
-    assert not car.feed.told().on
+    assert not car.feed.status().on
     mum.say(up.SetRecording(True))
     ann.say(up.Mark("here"))
     ann.say(up.Keep())
@@ -364,7 +363,7 @@ def test_who_may_drive_may_mark_and_a_grown_up_switches() -> None:
     assert names.count(messages.RECORDER) == 3 and len(car.said(messages.MARK)) == 1
 
 
-def test_nobody_writes_without_a_book() -> None:
+def test_nobody_writes_without_a_recorder() -> None:
     house = House()
     ann = house.visitor("Ann")
     ann.drive(0.5)
@@ -372,21 +371,3 @@ def test_nobody_writes_without_a_book() -> None:
                     up.Lights(True), up.Report("mse"), up.Release()):  # fmt: skip
         ann.say(message)
     assert ann.state.recording is None
-
-
-# --- /metrics and /healthz ---
-
-
-def test_figures_and_faults_of_the_recorder() -> None:
-    fine = status.Recording(True, "ok", 3.0, 120.0, 0, 7)
-    text = metrics.exposition(figures.metrics(lambda: fine))
-    assert "fpvcar_recording_on 1\n" in text and "fpvcar_recording_up 1\n" in text
-    assert "fpvcar_recording_free_bytes 120000000\n" in text
-    assert "fpvcar_recording_dropped_total 7\n" in text
-    assert list(figures.faults(lambda: fine)) == []
-    bad = status.Recording(True, "Read-only file system", 3.0)
-    assert "free" not in metrics.exposition(figures.metrics(lambda: bad))
-    words = "nothing is recorded: Read-only file system"
-    assert list(figures.faults(lambda: bad)) == [words]
-    off = status.Recording(False, "Read-only file system", 3.0)
-    assert list(figures.faults(lambda: off)) == []

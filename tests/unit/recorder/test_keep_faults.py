@@ -32,13 +32,13 @@ def test_a_push_while_the_card_fails_is_not_forgotten() -> None:
         rig.disk.fault = FAULT
         rig.recorder.keep()
         rig.drive(5)
-        assert rig.recorder.told().kept == 0 and kept(rig) == []
+        assert rig.recorder.status().kept == 0 and kept(rig) == []
         rig.disk.fault = None
         rig.drive(100)
-        assert rig.recorder.told().kept == 1
+        assert rig.recorder.status().kept == 1
         assert kept(rig) == [FIRST, SECOND]
         assert steps(rig, kept(rig)) == 200
-        assert rig.recorder.told().state == "ok"
+        assert rig.recorder.status().state == "ok"
 
 
 def test_the_minute_before_a_fault_may_be_kept_after_it() -> None:
@@ -51,7 +51,7 @@ def test_the_minute_before_a_fault_may_be_kept_after_it() -> None:
     rig.disk.did.clear()
     rig.recorder.keep()
     rig.recorder.turn()
-    assert kept(rig) == [FIRST, SECOND] and rig.recorder.told().kept == 1
+    assert kept(rig) == [FIRST, SECOND] and rig.recorder.status().kept == 1
     assert rig.disk.did[:2] == ["enter", f"touch {FIRST}.keep"], "it had let go of it"
 
 
@@ -73,7 +73,7 @@ def test_whichever_step_of_it_fails(on: bool, good: int) -> None:
     rig.disk._try = fails  # type: ignore[method-assign]
     rig.recorder.keep()
     rig.drive(10)
-    assert kept(rig)[:2] == [FIRST, SECOND] and rig.recorder.told().kept == 1
+    assert kept(rig)[:2] == [FIRST, SECOND] and rig.recorder.status().kept == 1
     assert left < 0 and steps(rig, [FIRST, SECOND]) >= 200
     assert SECOND in rig.disk.names or rig.salvaged == [SECOND + ".part"]
 
@@ -88,9 +88,9 @@ def test_a_minute_that_can_never_be_kept_stops_no_recording() -> None:
     rig.disk.touch = full  # type: ignore[method-assign]
     rig.recorder.keep()
     rig.drive(1)
-    assert "no room for" in rig.recorder.told().state
+    assert "no room for" in rig.recorder.status().state
     rig.drive(30)
-    assert rig.recorder.told().state == "ok" and rig.recorder.told().kept == 0
+    assert rig.recorder.status().state == "ok" and rig.recorder.status().kept == 0
     dropped = rig.recorder.dropped
     rig.drive(10)
     assert rig.recorder.dropped == dropped
@@ -127,7 +127,7 @@ def test_a_clock_that_is_set_does_not_cost_the_minute(by_s: float) -> None:
     rig.recorder.keep()
     rig.recorder.turn()
     assert {FIRST, SECOND} < set(kept(rig)) and len(kept(rig)) == 4
-    assert rig.recorder.told().kept == 1
+    assert rig.recorder.status().kept == 1
 
 
 def test_a_clock_that_is_set_just_after_the_push() -> None:
@@ -165,4 +165,4 @@ def test_a_clock_that_is_set_while_the_card_fails(by_s: float) -> None:
     rig.drive(1)
     rig.disk.fault = None
     rig.drive(40)
-    assert kept(rig) == [FIRST, SECOND] and rig.recorder.told().kept == 1
+    assert kept(rig) == [FIRST, SECOND] and rig.recorder.status().kept == 1

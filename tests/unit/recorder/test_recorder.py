@@ -37,7 +37,7 @@ def test_a_recording_begins_with_a_key_frame() -> None:
 def test_told_says_how_it_is() -> None:
     rig = Rig()
     rig.drive(3)
-    told = rig.recorder.told()
+    told = rig.recorder.status()
     assert told.on and told.state == "ok" and told.seconds == pytest.approx(3.0)
     assert told.free_mb is not None and 490 < told.free_mb < 500
     assert told.dropped == told.kept == 0
@@ -64,7 +64,7 @@ def test_off_and_on_begins_another_recording() -> None:
     rig.recorder.switch(True)  # it is on
     rig.recorder.switch(False)
     rig.drive(2)
-    assert not rig.recorder.told().on
+    assert not rig.recorder.status().on
     rig.recorder.switch(True)
     rig.drive(2)
     names = rig.disk.names
@@ -103,7 +103,7 @@ def test_a_message_that_cannot_be_encoded_costs_no_other(
         rig.recorder.put(messages.STEP, lambda: step(7))
     rig.recorder.turn()
     assert [one.topic for one in rig.messages()].count(messages.STEP) == 3
-    assert rig.recorder.dropped == 3 and rig.recorder.told().state == "ok"
+    assert rig.recorder.dropped == 3 and rig.recorder.status().state == "ok"
     assert caplog.text.count("not recorded: channel") == 1
 
 
@@ -124,7 +124,7 @@ def test_off_without_the_minute_writes_nothing() -> None:
     rig.recorder.keep()
     rig.recorder.turn()
     assert rig.disk.files == {} and rig.recorder.dropped == 0
-    assert rig.recorder.told().kept == 0
+    assert rig.recorder.status().kept == 0
 
 
 def test_the_last_minute_can_be_kept_while_recording_is_off() -> None:
@@ -132,7 +132,7 @@ def test_the_last_minute_can_be_kept_while_recording_is_off() -> None:
     rig.drive(70)
     rig.recorder.keep()
     rig.recorder.turn()
-    assert rig.recorder.told().kept == 1
+    assert rig.recorder.status().kept == 1
     sealed = [name for name in rig.disk.names if name.endswith(".mcap")]
     shots = sum(rig.disk.recording(name).counts[messages.CAMERA] for name in sealed)
     assert shots >= 600
@@ -149,7 +149,7 @@ def test_the_minute_that_is_kept_ends_before_a_key_frame() -> None:
         rig.recorder.turn()
         first = "Plague-20261121T193100Z-0001.mcap"
         assert {first + ".part", first + ".keep"} <= set(rig.disk.names), "already"
-        assert rig.recorder.told().kept == 1
+        assert rig.recorder.status().kept == 1
         rig.drive(5)
         sequences = []
         for name in (one for one in rig.disk.names if not one.endswith(".keep")):
@@ -172,11 +172,11 @@ def test_who_pushes_again_while_the_card_hangs_keeps_one_minute() -> None:
         rig.recorder.keep()
     assert len(rig.recorder._queue) == waiting_before + 1
     rig.recorder.turn()
-    assert rig.recorder.told().kept == 1
+    assert rig.recorder.status().kept == 1
     rig.drive(2)
     rig.recorder.keep()
     rig.recorder.turn()
-    assert rig.recorder.told().kept == 2
+    assert rig.recorder.status().kept == 2
 
 
 @pytest.mark.parametrize("by_s", [3600.0, -86400.0, 1.0])

@@ -86,9 +86,9 @@ def test_it_is_known_after_a_file_went_for_the_open_one() -> None:
 def test_the_page_is_told_with_what_comes_then() -> None:
     for station in (False, True):
         rig = Rig(keep_free_mb=100, max_mb=8, station=station)
-        assert rig.recorder.told().free_mb is None
+        assert rig.recorder.status().free_mb is None
         rig.drive(2)
-        told = rig.recorder.told()
+        told = rig.recorder.status()
         used = sum(map(len, rig.disk.files.values()))
         assert told.free_mb == pytest.approx((8 * MEGA - used) / MEGA)
         assert told.station is station

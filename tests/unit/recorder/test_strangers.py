@@ -19,7 +19,7 @@ def recorded_bytes(car: Car) -> int:
 def test_a_crowd_that_floods_is_hardly_recorded() -> None:
     """A second of what the sockets let through: wishes, reports, and STOP pushed."""
     car = Car()
-    house = House(book=car.feed)
+    house = House(recorder=car.feed)
     ann = house.visitor("Ann")
     ann.drive(0.0)
     ann.drive(0.5)
@@ -46,7 +46,7 @@ def test_a_crowd_that_floods_is_hardly_recorded() -> None:
 
 def test_the_driver_is_recorded_meanwhile() -> None:
     car = Car()
-    house = House(book=car.feed)
+    house = House(recorder=car.feed)
     ann = house.visitor("Ann")
     eve = house.visitor("Eve", drive=False)
     for _ in range(PER_S):

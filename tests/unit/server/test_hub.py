@@ -317,6 +317,6 @@ def test_the_recorders_led_is_told_what_the_pages_are() -> None:
     house.hub.tell()
     assert house.lights.recorder is None
     told = status.Recording(True, "the card is full", 3.0)
-    house.hub._book.told = lambda: told  # type: ignore[method-assign]
+    house.hub._recorder.status = lambda: told  # type: ignore[method-assign]
     house.hub.tell()
     assert house.lights.recorder == told

@@ -22,6 +22,7 @@ from fpvcar.server.metrics import (
     exposition,
     gauge,
 )
+from fpvcar.server.recorder import NoRecorder
 from fpvcar.server.routes import Server
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
@@ -55,6 +56,16 @@ class Senses(FakeSenses):
         return {"front": 31, "battery": 12}
 
 
+class FakeRecorder(NoRecorder):
+    """Its status is what a test wants."""
+
+    def __init__(self) -> None:
+        self.recording: status.Recording | None = None
+
+    def status(self) -> status.Recording | None:
+        return self.recording
+
+
 class Car:
     """Everything that is asked, real where it is pure."""
 
@@ -63,10 +74,11 @@ class Car:
         self.stream = Stream(clock_s=lambda: self.house.now_s)
         self.camera = self._camera()
         self.pins = "ok"
+        self.recorder = FakeRecorder()
         senses: Any = self.senses
         self.metrics = Metrics(
             self.house.control, senses, self.stream, self.camera, self.house.hub,
-            lambda: self.pins, lambda: self.house.now_s,
+            self.recorder, lambda: self.pins, lambda: self.house.now_s,
         )  # fmt: skip
 
     def _camera(self) -> Any:
@@ -164,14 +176,21 @@ def test_nobody_is_named() -> None:
         assert secret not in text
 
 
-def test_other_parts_may_add_theirs() -> None:
+def test_figures_and_faults_of_the_recorder() -> None:
     car = Car()
-    car.metrics.more.append(
-        lambda now_s: [gauge("recorder_free_bytes", "On the card.", now_s)]
-    )
-    car.metrics.more_faults.append(lambda _: ["recorder: the card is full"])
-    assert one(car.read(), "recorder_free_bytes") == car.house.now_s
-    assert car.metrics.faults() == ["recorder: the card is full"]
+    assert not any("recording" in name for name in car.read())
+    car.recorder.recording = status.Recording(True, "ok", 3.0, 120.0, 0, 7)
+    found = car.read()
+    assert one(found, "recording_on") == one(found, "recording_up") == 1
+    assert one(found, "recording_free_bytes") == 120_000_000
+    assert one(found, "recording_dropped_total") == 7
+    assert car.metrics.faults() == []
+    car.recorder.recording = status.Recording(True, "Read-only file system", 3.0)
+    assert "fpvcar_recording_free_bytes" not in car.read()
+    words = "nothing is recorded: Read-only file system"
+    assert car.metrics.faults() == [words]
+    car.recorder.recording = status.Recording(False, "Read-only file system", 3.0)
+    assert car.metrics.faults() == []
 
 
 # --- the format ---

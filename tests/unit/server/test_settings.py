@@ -1,6 +1,6 @@
 """Lights, horn, marks: who may switch what, and what follows the car."""
 
-from fpvcar.server.recorder import NoBook
+from fpvcar.server.recorder import NoRecorder
 from fpvcar.wire import up
 from tests.rigs.hub import House
 
@@ -59,7 +59,7 @@ def test_a_car_without_a_horn_says_so() -> None:
     assert ann.errors()[-1].what == "this car has no horn"
 
 
-class Marks(NoBook):
+class Marks(NoRecorder):
     """Counts what is marked."""
 
     def __init__(self) -> None:
@@ -70,13 +70,13 @@ class Marks(NoBook):
 
 
 def test_a_stuck_button_marks_a_few_moments_only() -> None:
-    book = Marks()
-    house = House(book=book)
+    recorder = Marks()
+    house = House(recorder=recorder)
     ann = house.visitor("Ann")
     for _ in range(1000):
         ann.say(up.Mark("again"))
-    assert book.count == 10
+    assert recorder.count == 10
     assert [one.what for one in ann.errors()] == ["too many pushes"]
     house.now_s += 5.0
     ann.say(up.Mark("later"))
-    assert book.count == 11
+    assert recorder.count == 11
