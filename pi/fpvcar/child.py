@@ -1,4 +1,6 @@
-"""A camera program as a child of `run`: its pipes on the event loop, its end certain.
+"""A program as a child of `run`: its pipes on the event loop, its end certain.
+
+    Supervisor (back-off, silence, restarts) -> ChildProcess (one life, its pipes)
 
 The child is a process group of its own. It ends with us, whatever happens: `end`
 kills the group; if `run` is killed, the kernel kills the child (setpriv of util-linux
@@ -13,7 +15,9 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 READ_BYTES = 1 << 18
 PIPE_BYTES = 1 << 20
@@ -21,10 +25,11 @@ PIPE_BYTES = 1 << 20
 LINE_MAX = 200
 TERM_S, KILL_S = 0.5, 0.4
 """How long SIGTERM has, and then SIGKILL, before `end` returns."""
+THAW_S = 0.05
 
 
-class CameraProcess:
-    """One life of a camera program. Make it on the event loop; `end` it always.
+class ChildProcess:
+    """One life of a program. Make it on the event loop; `end` it always.
 
     `on_bytes` gets what the child writes to stdout, in the callback that read it;
     b"" is the end. Raises OSError where the program cannot be started.
@@ -71,7 +76,7 @@ class CameraProcess:
         """The child's process id, and its group's."""
         return self._popen.pid
 
-    def say(self, line: str) -> bool:
+    def write_line(self, line: str) -> bool:
         """Writes a line to the child's stdin. False: it has none, or does not read."""
         if self._in not in self._fds:
             return False
@@ -131,9 +136,9 @@ class CameraProcess:
         *lines, self._errors = (self._errors + (data or b"")).split(b"\n")
         self._errors = self._errors[-LINE_MAX:]
         for line in lines:
-            self._said(line)
+            self._note_line(line)
 
-    def _said(self, line: bytes) -> None:
+    def _note_line(self, line: bytes) -> None:
         text = line.decode("utf-8", "replace").strip()
         if text:
             self.last_line = text[:LINE_MAX]
@@ -146,7 +151,7 @@ class CameraProcess:
             self._errors += data[-READ_BYTES:]
         *lines, last = self._errors.split(b"\n")
         for line in (*lines, last):
-            self._said(line)
+            self._note_line(line)
         if self._out in self._fds:
             self._read_out()
         status = self._popen.wait()
@@ -157,3 +162,148 @@ class CameraProcess:
 def _leashed(argv: Sequence[str]) -> list[str]:
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL", *argv] if setpriv else list(argv)
+
+
+class BackOff:
+    """Pauses between starts: from `first_s`, twice as long each time, to `most_s`."""
+
+    def __init__(self, first_s: float, most_s: float) -> None:
+        self._first_s, self._most_s = first_s, most_s
+        self._next_s = first_s
+
+    def pause_s(self, well: bool) -> float:
+        """The pause before the next start; `well`: the life before went well."""
+        pause_s = self._first_s if well else self._next_s
+        self._next_s = min(2.0 * pause_s, self._most_s)
+        return pause_s
+
+
+class Supervisor:
+    """One program, whatever becomes of it: started, watched, ended, started again.
+
+    A subclass says what the program's bytes mean (`take`), when its silence is a fault
+    (`late`) and what follows the end of a life (`ended`). An empty argv is no program.
+    """
+
+    missing, died = "no program", "its program ended"
+    """How a program that is not there, or ends without a word, is put."""
+
+    def __init__(
+        self, argv: Sequence[str], talks: bool, back_off: BackOff, silence_s: float
+    ) -> None:
+        """`silence_s`: `late` is asked at least as often."""
+        self.argv = list(argv)
+        self.process: ChildProcess | None = None
+        self.restarts = 0
+        self.back_off = back_off
+        self._talks, self._silence_s = talks, silence_s
+        self._fault: asyncio.Future[str] | None = None
+        self._quiet: asyncio.TimerHandle | None = None
+        self._stopping = asyncio.Event()
+
+    # --- what a subclass says ---
+
+    def begin(self, now_s: float) -> None:
+        """A life begins: nothing of the one before is valid any more."""
+        raise NotImplementedError
+
+    def started(self) -> None:
+        """The program runs; it may be talked to."""
+
+    def take(self, data: bytes) -> None:
+        """What the child wrote; b"": it closed its stdout."""
+        raise NotImplementedError
+
+    def late(self, now_s: float) -> float | str:
+        """How long to wait for the next sign of life, or what was missed."""
+        raise NotImplementedError
+
+    def ended(self, reason: str) -> bool:
+        """A life ended; True if it went well until then."""
+        raise NotImplementedError
+
+    # --- what a subclass, or its owner, may ask ---
+
+    async def run(self) -> None:
+        """Keeps the program running until `stop`, or until it is cancelled."""
+        while self.argv and not self._stopping.is_set():
+            reason = await self._live()
+            if self._stopping.is_set():
+                break
+            self.restarts += 1
+            pause_s = self.back_off.pause_s(self.ended(reason))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), pause_s)
+        await self._stopping.wait()
+
+    async def stop(self) -> None:
+        """Ends the program within 1 s, and `run`."""
+        self._stopping.set()
+        if self.process is not None:
+            await self.process.end()
+
+    def write_line(self, line: str) -> bool:
+        """Writes a line to the program. False: it cannot read one, or is not there."""
+        return self.process is not None and self.process.write_line(line)
+
+    def fail(self, reason: str) -> None:
+        """Ends this life of the program."""
+        if self._fault is not None and not self._fault.done():
+            self._fault.set_result(reason)
+
+    def if_quiet(self, delay_s: float, act: Callable[..., None], *args: object) -> None:
+        """Calls `act` unless the program writes before, or this life ends."""
+        loop = asyncio.get_running_loop()
+        self._quiet = loop.call_later(delay_s, act, *args)
+
+    # --- one life ---
+
+    async def _live(self) -> str:
+        """From the start to the end; returns why it ended."""
+        self._fault = asyncio.get_running_loop().create_future()
+        self.begin(time.monotonic())
+        program = self.argv[0]
+        if shutil.which(program) is None:
+            return f"{self.missing} {program}"
+        try:
+            self.process = ChildProcess(self.argv, self._talks, self._take)
+        except OSError as fault:
+            return f"{program}: {fault.strerror}"
+        self.started()
+        try:
+            return await self._watch(self.process, self._fault)
+        finally:
+            self._fault.cancel()
+            self._stop_timer()
+            process, self.process = self.process, None
+            await process.end()
+
+    async def _watch(self, process: ChildProcess, fault: "asyncio.Future[str]") -> str:
+        signs: list[asyncio.Future[Any]] = [process.exited, fault]
+        while True:
+            late = self.late(time.monotonic())
+            if isinstance(late, str):
+                # We may have slept ourselves: what waits in the pipe counts first.
+                await asyncio.sleep(THAW_S)
+                late = self.late(time.monotonic())
+            if isinstance(late, str):
+                line = process.last_line
+                return f"{late}: {line}" if line else late
+            # The first bytes bring nearer deadlines: look again.
+            pause_s = min(late, self._silence_s)
+            await asyncio.wait(signs, timeout=pause_s, return_when="FIRST_COMPLETED")
+            if process.exited.done():
+                status = process.exited.result()
+                how = f"exit {status}" if status >= 0 else f"signal {-status}"
+                return f"{process.last_line or self.died} ({how})"
+            if fault.done():
+                return fault.result()
+
+    def _take(self, data: bytes) -> None:
+        self._stop_timer()
+        if self._fault is not None and not self._fault.done():
+            self.take(data)
+
+    def _stop_timer(self) -> None:
+        if self._quiet is not None:
+            self._quiet.cancel()

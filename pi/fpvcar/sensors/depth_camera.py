@@ -1,20 +1,18 @@
 """`run`'s end of the depth camera: one more range sensor, and a small picture.
 
-child's stdout -> CameraProcess -> Records -> Seen, png       restarted after faults
+child's stdout -> ChildProcess -> Records -> Seen, png       restarted after faults
 """
 
-import asyncio
 import logging
 import math
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fpvcar import config
-from fpvcar.child import CameraProcess
+from fpvcar.child import BackOff, Supervisor
 from fpvcar.config import ConfigError
 from fpvcar.noise import Jumps
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, Seen
@@ -73,7 +71,7 @@ def argv_of(depth: config.Depth, soc: Path | None) -> list[str]:
     return [*words, f"--device={depth.device}"] if depth.device else words
 
 
-class DepthEye:
+class DepthEye(Supervisor):
     """The process, whatever becomes of it. `seen` is what it says as a sensor; `png`
     the last small picture, b"" before the first."""
 
@@ -82,69 +80,41 @@ class DepthEye:
         clock_s: Callable[[], float] = time.monotonic, start_s: float = START_S,
         silent_s: float = SILENT_S,
     ) -> None:  # fmt: skip
+        super().__init__(argv, True, BackOff(AGAIN_S, AGAIN_MOST_S), silent_s)
         self.seen, self.png = seen, b""
-        self._argv, self._clock_s = list(argv), clock_s
-        self._start_s, self._silent_s = start_s, silent_s
-        self._fault: asyncio.Future[str] | None = None
+        self._clock_s, self._start_s = clock_s, start_s
         self._records = Records()
-        self._heard_s, self._again_s = 0.0, AGAIN_S
+        self._began_s = self._heard_s = 0.0
         self._jumps = Jumps(JUMP_M, JUMP_SHARE)
 
-    async def run(self) -> None:
-        """Keeps the program running; for ever."""
-        while self._argv:
-            reason = await self._live()
-            self.seen.state, self.png = reason, b""
-            log.warning("%s", reason)
-            await asyncio.sleep(self._pause_s())
-        await asyncio.Event().wait()
+    # --- one life of the program ---
 
-    def _pause_s(self) -> float:
-        """Until the next life."""
-        pause_s = AGAIN_S if self._heard_s else self._again_s
-        self._again_s = min(2.0 * pause_s, AGAIN_MOST_S)
-        return pause_s
+    def begin(self, now_s: float) -> None:
+        """What waited for its rest is void."""
+        self._records = Records()
+        self._began_s, self._heard_s = now_s, 0.0
 
-    async def _live(self) -> str:
-        """One life; why it ended."""
-        self._fault = asyncio.get_running_loop().create_future()
-        self._records, self._heard_s = Records(), 0.0
-        if shutil.which(self._argv[0]) is None:
-            return f"no program {self._argv[0]}"
-        try:
-            process = CameraProcess(self._argv, True, self._bytes)
-        except OSError as fault:
-            return f"{self._argv[0]}: {fault.strerror}"
-        try:
-            return await self._watch(process, self._fault)
-        finally:
-            await process.end()
+    def late(self, now_s: float) -> float | str:
+        """How long to wait for the next record, or that none came."""
+        limit_s = self._silence_s if self._heard_s else self._start_s
+        left_s = (self._heard_s or self._began_s) + limit_s - now_s
+        return left_s if left_s > 0.0 else f"says nothing for {limit_s:g} s"
 
-    async def _watch(self, process: CameraProcess, fault: "asyncio.Future[str]") -> str:
-        began_s = self._clock_s()
-        signs: list[asyncio.Future[Any]] = [process.exited, fault]
-        while True:
-            limit_s = self._silent_s if self._heard_s else self._start_s
-            left_s = (self._heard_s or began_s) + limit_s - self._clock_s()
-            if left_s <= 0.0:
-                return f"says nothing for {limit_s:g} s"
-            # The first record brings a nearer deadline: look again.
-            pause_s = min(left_s, self._silent_s)
-            await asyncio.wait(signs, timeout=pause_s, return_when="FIRST_COMPLETED")
-            if process.exited.done():
-                return process.last_line or "its program ended"
-            if fault.done():
-                return fault.result()
+    def ended(self, reason: str) -> bool:
+        """The sensor says why; no old picture is shown. True if a record ever came."""
+        self.seen.state, self.png = reason, b""
+        log.warning("%s", reason)
+        return self._heard_s > 0.0
 
-    def _bytes(self, data: bytes) -> None:
+    def take(self, data: bytes) -> None:
+        """Bytes of the program."""
         try:
             for record in self._records.feed(data):
-                self._take(record)
+                self._take_record(record)
         except WireError as fault:
-            if self._fault is not None and not self._fault.done():
-                self._fault.set_result(str(fault))
+            self.fail(str(fault))
 
-    def _take(self, record: Record) -> None:
+    def _take_record(self, record: Record) -> None:
         self._heard_s = now_s = self._clock_s()
         if record.png:
             self.png = record.png

@@ -23,12 +23,20 @@ from fpvcar.bench import soc as chips
 from fpvcar.bench.depth import HEIGHT, WIDTH, Eye
 from fpvcar.bench.world import scene
 from fpvcar.bench.world.process import Duties, World, publish
+from fpvcar.child import BackOff
 from fpvcar.config import ConfigError
 from fpvcar.devices.linux import v4l2
 from fpvcar.devices.linux.v4l2 import Frame, V4l2Error
 from fpvcar.sensors import depth_image
 from fpvcar.sensors import depth_process as device
-from fpvcar.sensors.depth_camera import BLIND, DepthEye, Records, argv_of
+from fpvcar.sensors.depth_camera import (
+    AGAIN_MOST_S,
+    AGAIN_S,
+    BLIND,
+    DepthEye,
+    Records,
+    argv_of,
+)
 from fpvcar.sensors.depth_image import FAR_MM, Small, decimated, nearest_m
 from fpvcar.sensors.reading import Seen
 from fpvcar.wire.camera import pack_depth
@@ -244,28 +252,29 @@ async def test_how_it_ends_is_said(then: str, words: str) -> None:
         assert looking.png == b"", "an old picture is shown"
 
 
-class Hurried(DepthEye):
-    """It does not wait, but says how long it would have."""
+class Hurried(BackOff):
+    """Nobody waits, but it says how long anybody would have."""
 
-    def __init__(self, argv: list[str]) -> None:
-        super().__init__(argv, Seen("depth", 0.0))
+    def __init__(self) -> None:
+        super().__init__(AGAIN_S, AGAIN_MOST_S)
         self.pauses: list[float] = []
 
-    def _pause_s(self) -> float:
-        self.pauses.append(super()._pause_s())
+    def pause_s(self, well: bool) -> float:
+        self.pauses.append(super().pause_s(well))
         return 0.0
 
 
 async def pauses(argv: list[str], count: int) -> list[float]:
     """Between so many lives."""
-    looking = Hurried(argv)
+    looking, hurried = DepthEye(argv, Seen("depth", 0.0)), Hurried()
+    looking.back_off = hurried
     task = asyncio.create_task(looking.run())
     async with asyncio.timeout(20.0):
-        while len(looking.pauses) < count:  # noqa: ASYNC110
+        while len(hurried.pauses) < count:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    return looking.pauses[:count]
+    return hurried.pauses[:count]
 
 
 async def test_one_that_is_not_there_is_started_less_and_less_often() -> None:

@@ -221,12 +221,12 @@ def test_a_depth_camera_is_noisy() -> None:
     eye = DepthEye([], seen, lambda: now_s)
     for number in range(3 * noise.LAST):
         now_s += 1 / 15
-        eye._take(Record(0.4 if number % 2 else 2.0, int(now_s * 1e6), b""))
+        eye._take_record(Record(0.4 if number % 2 else 2.0, int(now_s * 1e6), b""))
     told = seen.told(now_s)
     assert told.state == NOISY and told.age_s and told.age_s > 0.5
     for _ in range(2 * noise.LAST):
         now_s += 1 / 15
-        eye._take(Record(math.inf, int(now_s * 1e6), b""))
+        eye._take_record(Record(math.inf, int(now_s * 1e6), b""))
     told = seen.told(now_s)
     assert (told.state, told.range_m) == ("ok", None)
     assert told.age_s is not None and told.age_s < 0.01
