@@ -4,41 +4,15 @@ A refusal names the place, quotes the value, and says what would do.
 """
 
 import difflib
-import re
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Struct
 
-from fpvcar.config import (
-    BUTTONS,
-    CHOICES,
-    COLOURS,
-    SHAPES,
-    Battery,
-    Button,
-    ConfigError,
-    Gpio,
-    Profile,
-    Section,
-    Tof,
-)
-from fpvcar.devices.chips import hcsr04
-
-FIXED_PINS = {
-    0: "the EEPROM of a HAT (ID_SD)", 1: "the EEPROM of a HAT (ID_SC)",
-}  # fmt: skip
-"""Nobody's; pigpiod refuses them, too."""
-BUS_PINS = {(1, 2): "SDA", (1, 3): "SCL"}
-"""(bus, GPIO) of the I2C bus that every Pi has."""
-TOF_ADDRESS = 0x29
-"""Of every VL53L0X that wakes up."""
-NAME = re.compile(r"[A-Za-z0-9-]{1,24}")
-"""Of a sensor: it is part of topics, of metrics and of file names."""
+from fpvcar.config import checks
+from fpvcar.config.schema import ConfigError, Profile, Section
 
 
 def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
@@ -71,175 +45,38 @@ def _merge(base: dict[str, Any], more: dict[str, Any]) -> None:
 
 def parse(raw: dict[str, Any]) -> Profile:
     """A profile from decoded TOML. Raises ConfigError."""
-    for stranger in _strangers(raw, Profile, ""):
-        raise ConfigError(stranger)
+    for refusal in _refusals(raw, Profile, ""):
+        raise ConfigError(refusal)
     try:
         profile = msgspec.convert(raw, Profile)
     except msgspec.ValidationError as fault:
         raise ConfigError(str(fault)) from None
-    for (section, key), known in CHOICES.items():
-        value = getattr(getattr(profile, section), key)
-        if value not in known:
-            wanted = ", ".join(known)
-            raise ConfigError(f'{section}.{key} = "{value}": expected one of {wanted}')
-    _refuse_shared_pins(profile)
-    _refuse_odd_buttons(profile.buttons)
-    _refuse_shared_addresses(profile.sensors.tof, profile.battery)
-    _refuse_odd_names(profile)
-    _refuse_odd_volts(profile.battery)
-    _refuse_slow_rounds(profile)
+    checks.refuse_clashes(profile)
     return profile
 
 
-def _strangers(raw: dict[str, Any], kind: type, where: str) -> Iterator[str]:
+def _refusals(raw: dict[str, Any], kind: type, where: str) -> Iterator[str]:
+    """Keys that nobody knows and words that are none of the choices, with a hint."""
     known = get_type_hints(kind)
     for key, value in raw.items():
-        if key not in known:
+        inner, place = known.get(key), f"{where}{key}"
+        if inner is None:
             near = difflib.get_close_matches(key, known, 1, 0.5)
             hint = (
                 f"did you mean {where}{near[0]}?"
                 if near
                 else f"known here: {', '.join(sorted(known))}"
             )
-            yield f"unknown key {where}{key}; {hint}"
+            yield f"unknown key {place}; {hint}"
+        elif get_origin(inner) is Literal:
+            if isinstance(value, str) and value not in get_args(inner):
+                wanted = ", ".join(get_args(inner))
+                yield f'{place} = "{value}": expected one of {wanted}'
         elif isinstance(value, dict):
-            inner = known[key]
             if isinstance(inner, type) and issubclass(inner, Section):
-                yield from _strangers(value, inner, f"{where}{key}.")
-            elif get_args(inner):  # dict[str, Section]
+                yield from _refusals(value, inner, f"{place}.")
+            elif get_origin(inner) is dict:
                 for name, entry in value.items():
                     if isinstance(entry, dict):
                         section = get_args(inner)[1]
-                        yield from _strangers(entry, section, f"{where}{key}.{name}.")
-
-
-def _used_pins(value: Any, where: str) -> Iterator[tuple[int, str]]:
-    if isinstance(value, Struct):
-        hints = get_type_hints(type(value), include_extras=True)
-        for key, hint in hints.items():
-            inner = getattr(value, key)
-            place = f"{where}.{key}" if where else key
-            if hint is Gpio:
-                yield inner, place
-            elif hint == Gpio | None and inner is not None:
-                yield inner, place
-            elif hint == tuple[Gpio, ...]:
-                for gpio in inner:
-                    yield gpio, place
-            else:
-                yield from _used_pins(inner, place)
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _used_pins(inner, f"{where}.{key}")
-
-
-def _reserved_pins(profile: Profile) -> Iterator[tuple[int, str]]:
-    """What has pins without naming them."""
-    yield from FIXED_PINS.items()
-    tofs = profile.sensors.tof
-    users = {tof.bus: f"sensors.tof.{name}" for name, tof in tofs.items()}
-    if profile.battery.address is not None:
-        users[profile.battery.bus] = "battery"
-    for (bus, gpio), wire in BUS_PINS.items():
-        if bus in users:
-            yield gpio, f"{users[bus]} ({wire} of I2C bus {bus})"
-
-
-def _refuse_odd_buttons(buttons: dict[str, Button]) -> None:
-    """Too many for a child's page, or not to be told apart."""
-    low, high = BUTTONS
-    if buttons and not low <= len(buttons) <= high:
-        raise ConfigError(
-            f"buttons: {len(buttons)} of them; expected {low} to {high}, or none"
-        )
-    for key, known in (("colour", COLOURS), ("shape", SHAPES)):
-        seen: dict[str, str] = {}
-        for name, button in buttons.items():
-            value, place = getattr(button, key), f"buttons.{name}.{key}"
-            if value not in known:
-                wanted = ", ".join(known)
-                raise ConfigError(f'{place} = "{value}": expected one of {wanted}')
-            if value in seen:
-                raise ConfigError(f'{place} = "{value}": already that of {seen[value]}')
-            seen[value] = f"buttons.{name}"
-
-
-def _refuse_shared_pins(profile: Profile) -> None:
-    seen = dict(_reserved_pins(profile))
-    for gpio, place in _used_pins(profile, ""):
-        if gpio in seen:
-            raise ConfigError(
-                f"{place} = {gpio}: GPIO {gpio} is already used by {seen[gpio]}"
-            )
-        seen[gpio] = place
-
-
-def _refuse_shared_addresses(tofs: dict[str, Tof], battery: Battery) -> None:
-    """Devices of one bus must be told apart; sensors need XSHUT to be told anything."""
-    seen: dict[tuple[int, int], str] = {}
-    together = Counter(tof.bus for tof in tofs.values())
-    if battery.address is not None:
-        seen[battery.bus, battery.address] = "battery"
-    for name, tof in tofs.items():
-        place, where = f"sensors.tof.{name}", (tof.bus, tof.address)
-        if where in seen:
-            raise ConfigError(
-                f"{place}.address = {tof.address:#x}: already that of {seen[where]}"
-            )
-        seen[where] = place
-        if together[tof.bus] == 1:
-            if tof.power is None and tof.address != TOF_ADDRESS:
-                raise ConfigError(
-                    f"{place}.address = {tof.address:#x}: without power (the GPIO of "
-                    f"its XSHUT) expected {TOF_ADDRESS:#x}, where it wakes up"
-                )
-            continue
-        if tof.power is None:
-            raise ConfigError(
-                f"{place} has no power: with {together[tof.bus]} VL53L0X on bus "
-                f"{tof.bus} expected the GPIO of its XSHUT"
-            )
-        if tof.address == TOF_ADDRESS:  # both would answer while the next one wakes
-            raise ConfigError(
-                f"{place}.address = {tof.address:#x}: with {together[tof.bus]} VL53L0X "
-                f"on bus {tof.bus} expected one of its own, 0x30 say"
-            )
-
-
-def _refuse_odd_names(profile: Profile) -> None:
-    """Each range sensor is told from the others by its name alone."""
-    seen = {"depth": "the depth camera"} if profile.depth.source != "none" else {}
-    for kind in ("tof", "ultrasound"):
-        for name in getattr(profile.sensors, kind):
-            place = f"sensors.{kind}.{name}"
-            if not NAME.fullmatch(name):
-                raise ConfigError(
-                    f"{place}: expected a name of letters, digits and -, at most 24"
-                )
-            if name in seen:
-                raise ConfigError(f"{place}: the name is already that of {seen[name]}")
-            seen[name] = place
-
-
-def _refuse_odd_volts(battery: Battery) -> None:
-    """What a motor bears is reckoned with them where nothing measures the pack."""
-    low, high = battery.empty_v, battery.full_v
-    if not low < high:
-        raise ConfigError(f"battery.empty_v = {low}: expected below full_v = {high}")
-    if not low <= battery.nominal_v <= high:
-        raise ConfigError(
-            f"battery.nominal_v = {battery.nominal_v}: expected {low} to {high}, "
-            "empty_v to full_v"
-        )
-
-
-def _refuse_slow_rounds(profile: Profile) -> None:
-    """Each ultrasound waits for the others: its range would always be too old."""
-    count, guard = len(profile.sensors.ultrasound), profile.guard
-    echo_s = hcsr04.LONGEST_US / 1e6
-    round_s = max(count * hcsr04.TURN_S, hcsr04.CYCLE_S) + echo_s
-    if count and guard.mode != "off" and round_s > guard.stale_s:
-        raise ConfigError(
-            f"guard.stale_s = {guard.stale_s}: a round of {count} sensors.ultrasound "
-            f"takes {round_s:.3f} s; expected at least that, or fewer of them"
-        )
+                        yield from _refusals(entry, section, f"{place}.{name}.")

@@ -1,9 +1,9 @@
-"""A car's profile: frozen structs with their bounds. profiles.py reads its file.
+"""A car's profile: frozen structs with their bounds; profiles.py reads its file.
 
 Units are in the names. Pin numbers are BCM and stand in hardware/*.toml only.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -11,6 +11,17 @@ Gpio = Annotated[int, Meta(ge=0, le=27)]
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[float, Meta(gt=0.0)]
+Colour = Literal["red", "yellow", "green", "blue", "purple", "white"]
+Shape = Literal["circle", "triangle", "square", "star", "heart", "diamond"]
+GuardMode = Literal["off", "warn", "limit"]
+"""The loosest first."""
+TURN_S = 0.032
+"""Between two triggers, whichever the HC-SR04: 4 m and back take 23 ms."""
+CYCLE_S = 0.06
+"""Between two triggers of one HC-SR04; the data sheet asks for it."""
+SHORTEST_US, LONGEST_US = 100, 25_000
+"""Echoes of an HC-SR04: below is noise, above (4.3 m) it only says that it heard
+nothing."""
 
 
 class ConfigError(ValueError):
@@ -82,7 +93,7 @@ class Battery(Section, frozen=True):
 class I2c(Section, frozen=True):
     """Who drives the I2C buses: "pigpio" (the daemon) or "linux" (/dev/i2c-N)."""
 
-    backend: str = "pigpio"
+    backend: Literal["pigpio", "linux"] = "pigpio"
     """"pigpio" (the daemon) or "linux" (/dev/i2c-N)."""
 
 
@@ -108,9 +119,9 @@ class Button(Section, frozen=True):
     common: one of them is enough to tell them apart.
     """
 
-    colour: str
+    colour: Colour
     """Colour on the page, and of the LED."""
-    shape: str
+    shape: Shape
     """Shape on the page."""
     button: Gpio | None = None
     """Contact from this GPIO to ground; the pull-up is the chip's."""
@@ -164,7 +175,7 @@ class Depth(Section, frozen=True):
     """A depth camera: "v4l2" is a RealSense D4xx or what else offers Z16, "bench" looks
     into the emulated world. It counts as a range sensor called "depth"."""
 
-    source: str = "none"
+    source: Literal["none", "v4l2", "bench"] = "none"
     """"none", "v4l2" (a RealSense D4xx or what else offers Z16), or "bench"."""
     device: str = ""
     """Path of the device, /dev/videoN; empty: the first that offers Z16."""
@@ -187,7 +198,7 @@ class Camera(Section, frozen=True):
     "stamped" the world with that clock above it.
     """
 
-    source: str = "bench"
+    source: Literal["bench", "stamped", "strip", "none"] = "bench"
     """Built-in camera: "bench", "strip" or "stamped" on the bench, or "none"."""
     command: tuple[str, ...] = ()
     """Program and arguments that write H.264 (Annex B) to stdout; wins over
@@ -211,7 +222,7 @@ class Gate(Section, frozen=True):
     """The car stops when the driver's last fresh wish is so old."""
     stale_s: Annotated[float, Meta(ge=0.02, le=0.15)] = 0.15
     """A wish is refused that took so much longer than the fastest of the last 30 s."""
-    blind: str = "stop"
+    blind: Literal["stop", "limit", "ignore"] = "stop"
     """Without a picture: "stop", "limit" (to `blind_limit`) or "ignore"."""
     blind_s: Annotated[float, Meta(ge=0.05, le=0.3)] = 0.25
     """Age of the newest picture from which the car is blind."""
@@ -224,7 +235,7 @@ class Gate(Section, frozen=True):
 class Guard(Section, frozen=True):
     """The collision guard; nothing is guarded where no range sensor looks."""
 
-    mode: str = "off"
+    mode: GuardMode = "off"
     """"off", "warn" (the page shows it) or "limit" (throttle, too)."""
     stop_m: Annotated[float, Meta(ge=0.02, le=2)] = 0.15
     """Distance at which the car is to stand before what a sensor sees."""
@@ -308,15 +319,3 @@ class Profile(Section, frozen=True):
         """Every pin that can move the car; drive first."""
         drive, steer = self.motors.drive, self.motors.steer
         return (drive.forward, drive.reverse, steer.forward, steer.reverse)
-
-
-COLOURS = ("red", "yellow", "green", "blue", "purple", "white")
-SHAPES = ("circle", "triangle", "square", "star", "heart", "diamond")
-BUTTONS = (4, 6)
-CHOICES = {
-    ("camera", "source"): ("bench", "stamped", "strip", "none"),
-    ("depth", "source"): ("none", "v4l2", "bench"),
-    ("gate", "blind"): ("stop", "limit", "ignore"),
-    ("guard", "mode"): ("off", "warn", "limit"),
-    ("i2c", "backend"): ("pigpio", "linux"),
-}
