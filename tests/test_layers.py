@@ -23,7 +23,7 @@ FLOORS = (
     ("drive", "video", "sensors", "buttons"),
     ("devices", "wire"),
     ("config", "mcap", "status", "units", "files", "threads", "child", "noise",
-     "paths", "watchdog", "turns"),
+     "paths", "watchdog"),
 )  # fmt: skip
 """From the roof down; `__main__` parses the command line and imports verbs lazily."""
 BACK_ENDS = ("devices.pigpio", "devices.linux", "devices.lgpio")

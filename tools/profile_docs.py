@@ -54,8 +54,6 @@ UNITS = {
 }  # fmt: skip
 """The end of a key -> its unit."""
 TYPES = {int: "integer", float: "number", bool: "true or false", str: "text"}
-CHOICES = {**schema.CHOICES, ("button", "colour"): schema.COLOURS,
-           ("button", "shape"): schema.SHAPES}  # fmt: skip
 
 
 def meanings() -> dict[str, dict[str, str]]:
@@ -109,11 +107,9 @@ def bare(hint: Any) -> tuple[Any, Meta]:
     return hint, Meta()
 
 
-def choices(section: type[Section], key: str, kind: Any) -> tuple[str, ...]:
+def choices(kind: Any) -> tuple[str, ...]:
     """The words that a text may be; () for any."""
-    if get_origin(kind) is Literal:
-        return get_args(kind)
-    return CHOICES.get((section.__name__.lower(), key), ())
+    return get_args(kind) if get_origin(kind) is Literal else ()
 
 
 def type_cell(kind: Any) -> str:
@@ -175,7 +171,7 @@ def default_cell(field: FieldInfo) -> str:
 def row(section: type[Section], field: FieldInfo, hint: Any) -> str:
     """One line of a table."""
     kind, meta = bare(hint)
-    words = choices(section, field.name, kind)
+    words = choices(kind)
     cells = (
         f"`{field.name}`",
         type_cell(kind),

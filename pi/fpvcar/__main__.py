@@ -83,10 +83,10 @@ def _camera(arguments: argparse.Namespace) -> int:
 
 
 def _stop(arguments: argparse.Namespace) -> int:
-    from fpvcar.devices.linux import pinctrl
+    from fpvcar.devices import backends
 
     profile = profiles.load(arguments.profile, arguments.overrides)
-    pinctrl.let_go(profile.motor_pins())
+    backends.let_go(profile.motor_pins())
     return 0
 
 

@@ -17,7 +17,7 @@ from aiohttp import web
 from fpvcar import __version__, paths, watchdog
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import Profile
-from fpvcar.devices.linux.computer import HealthThread, Machine
+from fpvcar.devices import backends
 from fpvcar.drive.control import Control
 from fpvcar.drive.saved import Keeper
 from fpvcar.recorder.feed import Parts
@@ -26,6 +26,7 @@ from fpvcar.recordings.library import files_in
 from fpvcar.recordings.messages import Health, health_of
 from fpvcar.sensors import depth_camera
 from fpvcar.sensors.battery import Fuel
+from fpvcar.sensors.computer import HealthThread
 from fpvcar.sensors.depth_camera import DepthEye
 from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.suite import Senses
@@ -88,7 +89,7 @@ class Running:
         looks = depth_camera.argv_of(profile.depth, soc)
         self.eye = DepthEye(looks, self.ranges.depth)
         self.fuel = Fuel(profile)
-        self.health = HealthThread(Machine(disk=disk))
+        self.health = HealthThread(backends.open_computer(disk))
         self.senses = Senses(self.ranges, self.fuel, self.health)
 
     def _make_control(self) -> None:

@@ -1,71 +1,96 @@
-"""Threads of `run` for what is slow and harmless; most have a connection to pigpiod.
+"""Threads of `run` for what is slow and harmless: pins that blink, sensors, the card.
 
-A daemon that hangs holds up its thread only; the event loop reads what it last knew.
-After any fault it connects anew, and `work` begins from the beginning.
+A daemon or a card that hangs holds up its thread only; the event loop reads what that
+last knew.
+
+    Runner: starts, ends, is noticed when it dies
+      Worker: one life after the other; a life ends with `Lost`, and another begins
+      Turns: does the same every few tenths of a second
 """
 
-import asyncio
-import contextlib
 import logging
 import threading
-
-from fpvcar import config
-from fpvcar.devices.pigpio.pins import PigpioPins
-from fpvcar.devices.pins import PinsFault
+import time
+from collections.abc import Callable
 
 RETRY_S = 0.5
-ANSWER_S = 0.5
+STOP_S = 1.0
 WATCH_S = 0.5
 
 
-class Worker:
-    """One thread, and its lives. Every method returns at once, but `stop`.
+class Lost(Exception):
+    """What a life hung on has gone; the text says what."""
 
-    `state` is "ok", or says what is wrong.
-    """
+
+class Runner:
+    """A thread that waits for its next work in `pause`. Methods return at once, but
+    `stop`."""
 
     def __init__(self, name: str) -> None:
-        self.state = "starting"
         self.ending = False
         self._name = name
         self._wake = threading.Event()
-        self._log = logging.getLogger(f"fpvcar.{name}")
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Starts the thread."""
-        self._thread.start()
+        """Starts the thread, also again after it ended by itself."""
+        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        thread.start()
+        self._thread = thread
 
-    async def watch(self) -> None:
-        """Raises RuntimeError when the thread has died: no car is half alive."""
-        while True:
-            if not self._thread.is_alive():
-                raise RuntimeError(f"the thread of {self._name} has failed")
-            await asyncio.sleep(WATCH_S)
-
-    def stop(self) -> None:
-        """Ends the thread; takes a second at most."""
+    def stop(self, wait_s: float = STOP_S) -> None:
+        """Ends the thread; does not wait for it longer than this."""
         self.ending = True
         self._wake.set()
-        self._thread.join(2 * ANSWER_S)
+        if self._thread is not None:
+            self._thread.join(wait_s)
 
     def wake(self) -> None:
         """Ends a `pause`."""
         self._wake.set()
 
+    @property
+    def dead(self) -> bool:
+        """It ended by itself: by something that nobody thought of."""
+        thread = self._thread
+        return thread is not None and not (thread.is_alive() or self.ending)
+
     # --- in the thread ---
-
-    def live(self) -> None:
-        """One life: until `ending`, or until PinsFault, after which another begins."""
-        raise NotImplementedError
-
-    def lost(self) -> None:
-        """A life ended: what was known is known no more."""
 
     def pause(self, seconds: float) -> None:
         """Waits, or until there is something to do."""
         self._wake.wait(max(0.0, seconds))
         self._wake.clear()
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+
+class Worker(Runner):
+    """A thread that lives again after each loss. `state` is "ok", or what is wrong."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.state = "starting"
+        self._log = logging.getLogger(f"fpvcar.{name}")
+
+    async def watch(self) -> None:
+        """Raises RuntimeError when the thread has died: no car is half alive."""
+        import asyncio  # not above: `wheels` needs `Lost`, and must stay small
+
+        while True:
+            if self.dead:
+                raise RuntimeError(f"the thread of {self._name} has failed")
+            await asyncio.sleep(WATCH_S)
+
+    # --- in the thread ---
+
+    def live(self) -> None:
+        """One life: until `ending`, or until Lost, after which another begins."""
+        raise NotImplementedError
+
+    def lost(self) -> None:
+        """A life ended: what was known is known no more."""
 
     def say(self, state: str) -> None:
         """Sets the state, and logs it where it changed."""
@@ -78,26 +103,30 @@ class Worker:
         while not self.ending:
             try:
                 self.live()
-            except PinsFault as fault:
+            except Lost as fault:
                 self.say(str(fault))
             self.lost()
             if not self.ending:
                 self.pause(RETRY_S)
 
 
-class PinThread(Worker):
-    """What works with slow and harmless pins."""
+class Turns(Runner):
+    """Calls `turn` every `every_s`; `first` before all turns and `last` after them."""
 
-    def __init__(self, name: str, where: config.Pins) -> None:
+    def __init__(
+        self, name: str, first: Callable[[], None], turn: Callable[[], None],
+        last: Callable[[], None], every_s: float,
+    ) -> None:  # fmt: skip
         super().__init__(name)
-        self._where = where
+        self._first, self._turn, self._last = first, turn, last
+        self._every_s = every_s
 
-    def work(self, pins: PigpioPins) -> None:
-        """Until `ending`. May raise PinsFault."""
-        raise NotImplementedError
-
-    def live(self) -> None:
-        """Connects, and works."""
-        connection = PigpioPins(self._where.host, self._where.port, ANSWER_S)
-        with contextlib.closing(connection):
-            self.work(connection)
+    def _run(self) -> None:
+        self._first()
+        self.pause(self._every_s)
+        while not self.ending:
+            began_s = time.monotonic()
+            self._turn()
+            self.pause(self._every_s - (time.monotonic() - began_s))
+        self._turn()
+        self._last()

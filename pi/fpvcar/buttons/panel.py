@@ -82,7 +82,7 @@ class Panel:
         if not (self._contacts or leds or lamps):
             return None
         return ButtonsThread(
-            profile.pins, list(self._contacts), leds,
+            profile, list(self._contacts), leds,
             lambda closed: self._from_thread(self._begin, closed),
             lambda touches: self._from_thread(self._touch, touches),
             self._clock_s,

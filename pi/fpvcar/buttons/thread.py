@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from fpvcar import config
-from fpvcar.devices.pigpio.edges import Edge, PigpioEdges
-from fpvcar.devices.pigpio.pins import PigpioPins
-from fpvcar.threads import ANSWER_S, PinThread
+from fpvcar.config import Profile
+from fpvcar.devices import backends
+from fpvcar.devices.pins import Edge, IoPins, OpenEdges
+from fpvcar.threads import STOP_S, Worker
 
 STEADY_US = 1000
 """What is shorter is no push but a motor's spark. Bouncing is Contact's."""
@@ -43,7 +43,7 @@ def touches(edges: Sequence[Edge], now_s: float) -> list[Touch]:
     ]
 
 
-class ButtonsThread(PinThread):
+class ButtonsThread(Worker):
     """Contacts and lights of one car.
 
     `began(closed)` is called, in this thread, with the contacts that are closed when it
@@ -51,12 +51,13 @@ class ButtonsThread(PinThread):
     """
 
     def __init__(
-        self, where: config.Pins, contacts: Sequence[int], leds: Sequence[int],
+        self, profile: Profile, contacts: Sequence[int], leds: Sequence[int],
         began: Callable[[frozenset[int]], None],
         touched: Callable[[list[Touch]], None],
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        super().__init__("buttons", where)
+        super().__init__("buttons")
+        self._profile = profile
         self._contacts, self._leds = tuple(contacts), tuple(leds)
         self._began, self._touched, self._clock_s = began, touched, clock_s
         self._wanted: Mapping[int, float] = {}
@@ -79,11 +80,11 @@ class ButtonsThread(PinThread):
             with contextlib.suppress(BlockingIOError):  # it has been rung enough
                 self._bell.send(b"!")
 
-    def stop(self) -> None:
+    def stop(self, wait_s: float = STOP_S) -> None:
         """Ends the thread, and with it all light."""
         self.ending = True
         self.wake()
-        super().stop()
+        super().stop(wait_s)
         bell, self._bell = self._bell, None
         if bell is not None:
             bell.close()
@@ -91,8 +92,12 @@ class ButtonsThread(PinThread):
 
     # --- in the thread ---
 
-    def work(self, pins: PigpioPins) -> None:
+    def live(self) -> None:
         """Shows and hears, whichever comes first. May raise PinsFault."""
+        with contextlib.closing(backends.open_pins(self._profile)) as pins:
+            self._work(pins)
+
+    def _work(self, pins: IoPins) -> None:
         shown: dict[int, float] = {}
         with contextlib.ExitStack() as stack:
             for gpio in self._leds:
@@ -109,28 +114,27 @@ class ButtonsThread(PinThread):
         self._began(frozenset())
 
     def _listen(
-        self, pins: PigpioPins, stack: contextlib.ExitStack
-    ) -> PigpioEdges | None:  # fmt: skip
+        self, pins: IoPins, stack: contextlib.ExitStack
+    ) -> OpenEdges | None:  # fmt: skip
         if not self._contacts:
             return None
         for gpio in self._contacts:
             pins.listen(gpio, STEADY_US)
         time.sleep(SETTLE_S)
-        where = self._where
-        edges = PigpioEdges(where.host, where.port, self._contacts, ANSWER_S)
+        edges = backends.open_edges(self._profile, self._contacts)
         stack.enter_context(contextlib.closing(edges))
         edges.read(SETTLE_S)
         closed = (gpio for gpio in self._contacts if not edges.level(gpio))
         self._began(frozenset(closed))
         return edges
 
-    def _hear(self, pins: PigpioPins, edges: PigpioEdges | None) -> None:
-        watched: list[socket.socket | PigpioEdges] = [self._rung]
+    def _hear(self, pins: IoPins, edges: OpenEdges | None) -> None:
+        watched: list[socket.socket | OpenEdges] = [self._rung]
         if edges is not None:
             watched.append(edges)
         ready, _, _ = select.select(watched, [], [], LOOK_S)
         if not ready:
-            pins.call("tick", pins.client.get_current_tick)  # is it still there?
+            pins.check()  # are they still there?
         if self._rung in ready:
             self._rung.recv(4096)
         if edges in ready and edges is not None:
@@ -139,7 +143,7 @@ class ButtonsThread(PinThread):
                 self._touched(found)
 
     def _show(
-        self, pins: PigpioPins, shown: dict[int, float], duties: Mapping[int, float]
+        self, pins: IoPins, shown: dict[int, float], duties: Mapping[int, float]
     ) -> None:
         changed = [one for one in duties.items() if shown.get(one[0]) != one[1]]
         # Each is a call that waits: a push goes before what fades.

@@ -1,19 +1,72 @@
-"""Who opens a device on an I2C bus: pigpiod, or the kernel."""
+"""The one place that names back ends: who is behind pins, buses, cameras and Linux.
 
+Each is imported when it is opened: a machine needs only the libraries that its profile
+asks for. Everything above speaks to the protocols beside this file.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
+from fpvcar.config import Profile
+from fpvcar.devices.capture import FrameSource
+from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import Open
-from fpvcar.devices.pigpio.i2c import PigpioI2c
-from fpvcar.devices.pigpio.pins import PigpioPins
+from fpvcar.devices.pins import IoPins, OpenEdges
+
+ANSWER_S = 0.5
+"""How long an answer may take where nothing moves: a thread waits, not the car."""
 
 
-def kernel() -> Open:
-    """/dev/i2c-N; needs no daemon."""
-    from fpvcar.devices.linux.i2c import SmbusI2c  # not on every car
+def open_pins(profile: Profile) -> IoPins:
+    """A connection to the pins, for all but the motors. Raises PinsFault."""
+    from fpvcar.devices.pigpio.pins import PigpioPins
 
-    return SmbusI2c
+    return PigpioPins(profile.pins.host, profile.pins.port, ANSWER_S)
 
 
-def opener(backend: str, pins: PigpioPins) -> Open:
-    """By the profile's `i2c.backend`, for whoever has a connection to pigpiod."""
-    return kernel() if backend == "linux" else partial(PigpioI2c, pins)
+def open_edges(profile: Profile, gpios: Sequence[int]) -> OpenEdges:
+    """Hears what changes at some input pins. Raises PinsFault."""
+    from fpvcar.devices.pigpio.edges import PigpioEdges
+
+    return PigpioEdges(profile.pins.host, profile.pins.port, gpios, ANSWER_S)
+
+
+@contextlib.contextmanager
+def open_i2c(profile: Profile) -> Iterator[Open]:
+    """Opens devices on the I2C buses: the kernel's /dev/i2c-N, or pigpiod's over a
+    connection that ends with the context. Raises PinsFault."""
+    if profile.i2c.backend == "linux":
+        from fpvcar.devices.linux.i2c import SmbusI2c
+
+        yield SmbusI2c
+        return
+    from fpvcar.devices.pigpio.i2c import PigpioI2c
+    from fpvcar.devices.pigpio.pins import PigpioPins
+
+    pins = PigpioPins(profile.pins.host, profile.pins.port, ANSWER_S)
+    with contextlib.closing(pins):
+        yield partial(PigpioI2c, pins)
+
+
+def open_depth(device: str, width: int, height: int, fps: int) -> FrameSource:
+    """The depth camera at a path, or the first there is. Raises CaptureError."""
+    from fpvcar.devices.linux import v4l2
+
+    path = Path(device) if device else v4l2.find(v4l2.Z16)
+    return v4l2.Capture(path, v4l2.Z16, width, height, fps)
+
+
+def open_computer(disk: Path) -> Computer:
+    """What this computer says of itself; `disk` is on the card that is to have room."""
+    from fpvcar.devices.linux.computer import Machine
+
+    return Machine(disk=disk)
+
+
+def let_go(gpios: Sequence[int]) -> None:
+    """Makes pins inputs with pull-down, past every daemon. Raises OSError."""
+    from fpvcar.devices.linux import pinctrl
+
+    pinctrl.let_go(gpios)

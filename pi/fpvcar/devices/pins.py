@@ -1,10 +1,12 @@
-"""What a motor driver needs of a chip's pins, whatever drives them."""
+"""A chip's pins, their edges and the motors behind them, whatever drives them."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from fpvcar.threads import Lost
 
 
-class PinsFault(Exception):
+class PinsFault(Lost):
     """The pins did not do as told. Whoever holds them lets go and connects anew."""
 
 
@@ -38,6 +40,54 @@ class Pins(Protocol):
 
     def pwm(self, gpio: int, duty: float) -> None:
         """Makes the pin high for `duty` (0 to 1) of the time."""
+
+
+class IoPins(Pins, Protocol):
+    """Pins that are read, too. Every method raises PinsSilent or PinsLost."""
+
+    def listen(self, gpio: int, steady_us: int) -> None:
+        """Makes the pin an input with pull-up whose edges count once they have held
+        for `steady_us`; wait so long before you look at its level."""
+
+    def hear(self, gpio: int) -> None:
+        """Makes the pin an input without pull, whose every edge counts."""
+
+    def trigger(self, gpio: int, length_us: int) -> None:
+        """Pulls the pin high for so long (1 to 100)."""
+
+    def check(self) -> None:
+        """Returns if the pins can still be reached."""
+
+    def close(self) -> None:
+        """Ends the connection; the pins stay as they are. Never raises."""
+
+
+class Edge(NamedTuple):
+    """A pin that changed: when (a tick of us, 32 bits), which, to what."""
+
+    tick_us: int
+    gpio: int
+    level: int
+
+
+class Edges(Protocol):
+    """Changes of some input pins. `read` raises PinsFault."""
+
+    def read(self, timeout_s: float) -> Sequence[Edge]:
+        """What has changed; waits so long for the first change, and [] is nothing."""
+
+    def level(self, gpio: int) -> int:
+        """The pin's level after the last edge."""
+
+
+class OpenEdges(Edges, Protocol):
+    """What holds a connection open."""
+
+    def fileno(self) -> int:
+        """For select: readable where `read` has something."""
+
+    def close(self) -> None:
+        """Hears nothing from now on. Never raises."""
 
 
 class DeadMan(Protocol):

@@ -23,7 +23,7 @@ from fpvcar.recordings import messages, names
 from fpvcar.recordings.names import BILLION, MEGA
 from fpvcar.recordings.salvage import Salvager, Seal
 from fpvcar.status import Recording
-from fpvcar.turns import Turns
+from fpvcar.threads import Turns
 
 VIDEO_MOST, ALL_MOST = 6 * MEGA, 8 * MEGA
 """Bytes that may wait for the card: 20 s at 2 Mbit/s."""
@@ -71,7 +71,9 @@ class Recorder:
         self._keep_due: Keep | None = None
         self._words, self._writing_s = "ok", 0.0
         self._again_s, self._mended, self._told = 0.0, "", 0
-        self._turns = Turns(self._let_go, self.turn, self._end, settings.sync_s)
+        self._turns = Turns(
+            "recorder", self._let_go, self.turn, self._end, settings.sync_s
+        )
         self.offset_ns = 0
         self._began_ns = 0
         self._begin()

@@ -10,11 +10,10 @@ from fpvcar import config, status
 from fpvcar.devices import backends
 from fpvcar.devices.chips.ina219 import Ina219, Reading
 from fpvcar.devices.i2c import I2cError, Open, OpenDevice
-from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import PinsFault
 from fpvcar.noise import Jumps
 from fpvcar.status import NOISY
-from fpvcar.threads import ANSWER_S, Worker
+from fpvcar.threads import Worker
 
 BATTERY_EVERY_S = 0.08
 """12 a second, so that none is 0.1 s old; an average takes the chip 0.07 s."""
@@ -103,14 +102,8 @@ class Fuel(Worker):
             self.say("none")
             while not self.ending:
                 self.pause(3600.0)
-        elif self._profile.i2c.backend == "linux":
-            self._watch(backends.kernel(), self._profile.battery.address)
         else:
-            where = self._profile.pins
-            with contextlib.closing(
-                PigpioPins(where.host, where.port, ANSWER_S)
-            ) as pins:
-                opens = backends.opener("pigpio", pins)
+            with backends.open_i2c(self._profile) as opens:
                 self._watch(opens, self._profile.battery.address)
 
     def _watch(self, opens: Open, address: int) -> None:

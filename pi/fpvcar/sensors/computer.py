@@ -1,15 +1,23 @@
-"""How the computer in the car is: what Linux and its firmware say -> words. Pure.
+"""How the computer in the car is: what Linux and its firmware say -> words.
 
 Every source may be absent, on another machine or in a container: that is "unknown"
-(None), and no fault. devices/health.py reads them.
+(None), and no fault.
 """
 
 import math
-from typing import NamedTuple
+import time
+from collections.abc import Callable
 
 import msgspec
 
 from fpvcar import status
+from fpvcar.devices.computer import Computer, Found
+from fpvcar.threads import Worker
+
+EVERY_S = 2.0
+"""The kernel itself looks for under-voltage so often (raspberrypi-hwmon)."""
+SAY_AGAIN_S = 60.0
+"""A fault that was gone for so long is a new one."""
 
 UNDER_VOLTAGE, CAPPED, THROTTLED, WARM = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 """Of the firmware's get_throttled: now. The same 16 bits up: since the start."""
@@ -27,23 +35,6 @@ NOW = (
     (WARM, "the processor is warm: it has slowed down a little"),
 )
 EARLIER = "there was under-voltage since the start: look at battery and cable"
-
-
-class Found(NamedTuple):
-    """What was read; None where there is no such source.
-
-    `wireless` is /proc/net/wireless, `bit_rate` bit/s, `disk_b` what is free, bytes.
-    """
-
-    throttled: str | None = None
-    alarm: str | None = None
-    milli_c: str | None = None
-    wireless: str | None = None
-    bit_rate: int | None = None
-    meminfo: str | None = None
-    loadavg: str | None = None
-    uptime: str | None = None
-    disk_b: int | None = None
 
 
 def judge(found: Found) -> status.Health:
@@ -109,15 +100,6 @@ def signal_dbm(wireless: str | None) -> float | None:
     return None
 
 
-def interface(wireless: str | None) -> str | None:
-    """The name of the first wireless interface."""
-    for line in (wireless or "").splitlines()[2:]:
-        name, colon, _ = line.strip().partition(":")
-        if colon:
-            return name
-    return None
-
-
 def available_mb(meminfo: str | None) -> float | None:
     """MemAvailable."""
     for line in (meminfo or "").splitlines():
@@ -144,3 +126,42 @@ def _number(text: str | None) -> float | None:
 def _tidy(value: float | None) -> float | None:
     """It goes to every page ten times a second: one digit is enough."""
     return None if value is None else round(value, 1)
+
+
+class HealthThread(Worker):
+    """Looks every 2 s. A card that hangs holds up this thread only; its age says so."""
+
+    def __init__(
+        self, machine: Computer, every_s: float = EVERY_S,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        super().__init__("health")
+        self._machine, self._every_s, self._clock_s = machine, every_s, clock_s
+        self._last: tuple[status.Health, float] | None = None
+        self._said_s: dict[str, float] = {}
+
+    def told(self, now_s: float) -> status.Health:
+        """The last look, and how old it is."""
+        if self._last is None:
+            return status.Health()
+        last, at_s = self._last
+        age_s = round(max(0.0, now_s - at_s), 1)
+        return msgspec.structs.replace(last, age_s=age_s)
+
+    def weak(self) -> bool:
+        """Was there under-voltage at the last look?"""
+        bits = self._last[0].throttled if self._last is not None else None
+        return bool((bits or 0) & UNDER_VOLTAGE)
+
+    def live(self) -> None:
+        """Until `ending`."""
+        while not self.ending:
+            found, now_s = judge(self._machine.look()), self._clock_s()
+            self._last = found, now_s
+            self.say("ok")
+            for words in found.faults:
+                kind = words.partition(":")[0]  # figures behind it change
+                if now_s - self._said_s.get(kind, -math.inf) > SAY_AGAIN_S:
+                    self._log.warning("%s", words)
+                self._said_s[kind] = now_s
+            self.pause(self._every_s)

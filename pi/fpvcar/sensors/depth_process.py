@@ -14,13 +14,12 @@ import sys
 import time
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 
-from fpvcar.devices.linux.v4l2 import Capture, V4l2Error, find
+from fpvcar.devices import backends
+from fpvcar.devices.capture import CaptureError, FrameSource
 from fpvcar.sensors import depth_image
 from fpvcar.wire.camera import pack_depth
 
-Z16 = "Z16 "
 SILENT_S = 2.0
 PREVIEW_EVERY_S = 0.2
 SAME_MOST = 30
@@ -35,24 +34,24 @@ class Still:
 
     def note(self, data: memoryview, nearest_m: float) -> None:
         """One in which nothing is measured does not count: it is all zeros. Raises
-        V4l2Error."""
+        CaptureError."""
         now = zlib.crc32(data)
         alike = now == self._before and not math.isnan(nearest_m)
         self._before, self._same = now, self._same + 1 if alike else 0
         if self._same >= SAME_MOST:
-            raise V4l2Error(f"stuck: {self._same} times the same frame")
+            raise CaptureError(f"stuck: {self._same} times the same frame")
 
 
 def records(
-    camera: Capture, across: float, ended: Callable[[], bool],
+    camera: FrameSource, across: float, ended: Callable[[], bool],
     write: Callable[[bytes], None], clock_s: Callable[[], float] = time.monotonic,
 ) -> None:  # fmt: skip
-    """Until `ended`. Raises V4l2Error for a camera that is silent, or stuck."""
+    """Until `ended`. Raises CaptureError for a camera that is silent, or stuck."""
     shown_s, still = -1.0, Still()
     while not ended():
         frame = camera.frame(SILENT_S)
         if frame is None:
-            raise V4l2Error(f"no frame for {SILENT_S:.0f} s")
+            raise CaptureError(f"no frame for {SILENT_S:.0f} s")
         now_s = clock_s()
         try:
             small = depth_image.decimated(
@@ -85,19 +84,22 @@ def to_stdout(data: bytes) -> None:
 def main(argv: list[str] | None = None) -> int:
     """The process; exit status 1 with a reason."""
     parser = argparse.ArgumentParser(prog="python -m fpvcar.sensors.depth_process")
-    parser.add_argument("--device", help="/dev/videoN; else the first with Z16")
+    parser.add_argument(
+        "--device", default="", help="/dev/videoN; else the first with Z16"
+    )
     parser.add_argument("--width", type=int, default=480)
     parser.add_argument("--height", type=int, default=270)
     parser.add_argument("--fps", type=int, default=15)
     parser.add_argument("--wide-deg", type=float, default=87.0)
     options = parser.parse_args(argv)
     try:
-        path = Path(options.device) if options.device else find(Z16)
-        size = options.width, options.height
         across = math.tan(math.radians(options.wide_deg / 2))
-        with contextlib.closing(Capture(path, Z16, *size, options.fps)) as camera:
+        camera = backends.open_depth(
+            options.device, options.width, options.height, options.fps
+        )
+        with contextlib.closing(camera):
             records(camera, across, stdin_ended, to_stdout)
-    except V4l2Error as fault:
+    except CaptureError as fault:
         print(f"depth: {fault}", file=sys.stderr)
         return 1
     except BrokenPipeError:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from fpvcar import config, status
 from fpvcar.status import NOISY
-from fpvcar.threads import PinThread
+from fpvcar.threads import Worker
 
 JUMP_M, JUMP_SHARE = 0.1, 0.2
-"""More than the noise of any range sensor here; see jumps.py."""
+"""More than the noise of any range sensor here; see noise.py."""
 NEVER_S = -math.inf
 
 
@@ -43,14 +43,14 @@ class Seen:
         )  # fmt: skip
 
 
-class RangeThread(PinThread):
+class RangeThread(Worker):
     """All sensors of one kind."""
 
     def __init__(
         self, name: str, profile: config.Profile, seen: list[Seen],
         clock_s: Callable[[], float],
     ) -> None:  # fmt: skip
-        super().__init__(name, profile.pins)
+        super().__init__(name)
         self._profile, self._seen, self._clock_s = profile, seen, clock_s
 
     def lost(self) -> None:

@@ -1,8 +1,8 @@
 """All that the car feels, for whoever tells it: page, metrics, recorder."""
 
 from fpvcar import status
-from fpvcar.devices.linux.computer import HealthThread
 from fpvcar.sensors.battery import Fuel
+from fpvcar.sensors.computer import HealthThread
 from fpvcar.sensors.ranges import Ranges
 
 

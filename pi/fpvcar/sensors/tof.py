@@ -8,8 +8,7 @@ from fpvcar import config
 from fpvcar.devices import backends
 from fpvcar.devices.chips import vl53l0x
 from fpvcar.devices.i2c import I2cError, Open, OpenDevice
-from fpvcar.devices.pigpio.pins import PigpioPins
-from fpvcar.devices.pins import PinsFault
+from fpvcar.devices.pins import Pins, PinsFault
 from fpvcar.noise import Jumps
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, NEVER_S, RangeThread, Seen
 
@@ -33,7 +32,7 @@ class Tof:
     """One VL53L0X as the thread handles it: `turn` does what is due."""
 
     def __init__(
-        self, where: config.Tof, seen: Seen, pins: PigpioPins | None,
+        self, where: config.Tof, seen: Seen, pins: Pins | None,
         open_device: Open, clock_s: Callable[[], float],
     ) -> None:  # fmt: skip
         """`pins` is for its XSHUT; None where none is named."""
@@ -131,20 +130,17 @@ class TofThread(RangeThread):
     """All VL53L0X of a car."""
 
     def live(self) -> None:
-        """Without pigpiod, where nothing of them hangs on it."""
+        """Reads whatever sensor is due, in turn. Raises PinsFault."""
         tofs = self._profile.sensors.tof.values()
-        if self._profile.i2c.backend == "linux" and all(
-            one.power is None for one in tofs
-        ):
-            self._turns(None, backends.kernel())
-        else:
-            super().live()
+        with contextlib.ExitStack() as stack:
+            pins: Pins | None = None
+            if any(one.power is not None for one in tofs):
+                opened = backends.open_pins(self._profile)
+                pins = stack.enter_context(contextlib.closing(opened))
+            opens = stack.enter_context(backends.open_i2c(self._profile))
+            self._turns(pins, opens)
 
-    def work(self, pins: PigpioPins) -> None:
-        """Whatever sensor is due, in turn."""
-        self._turns(pins, backends.opener(self._profile.i2c.backend, pins))
-
-    def _turns(self, pins: PigpioPins | None, opens: Open) -> None:
+    def _turns(self, pins: Pins | None, opens: Open) -> None:
         places = self._profile.sensors.tof.values()
         # All are held down before the first is woken: they share an address.
         tofs = [

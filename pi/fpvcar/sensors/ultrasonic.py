@@ -3,13 +3,14 @@
 import contextlib
 import math
 from collections.abc import Iterator
+from functools import partial
 
 from fpvcar import config
+from fpvcar.config.schema import CYCLE_S, TURN_S
+from fpvcar.devices import backends
 from fpvcar.devices.chips import hcsr04
-from fpvcar.devices.pigpio.edges import PigpioEdges
-from fpvcar.devices.pigpio.pins import PigpioPins
+from fpvcar.devices.pins import Edges, IoPins
 from fpvcar.sensors.reading import RangeThread, Seen
-from fpvcar.threads import ANSWER_S
 
 LATE_S = 0.003
 
@@ -29,16 +30,18 @@ def note(seen: Seen, sample: hcsr04.Sample, now_s: float) -> None:
 class SonarThread(RangeThread):
     """All HC-SR04 of a car, in turn: they would hear each other."""
 
-    def work(self, pins: PigpioPins) -> None:
-        """One measurement every TURN_S."""
-        where = self._profile.pins
+    def live(self) -> None:
+        """Measures once every TURN_S. Raises PinsFault."""
+        with contextlib.closing(backends.open_pins(self._profile)) as pins:
+            self._work(pins)
+
+    def _work(self, pins: IoPins) -> None:
         places = list(self._profile.sensors.ultrasound.values())
         echoes = [place.echo for place in places]
         for echo in echoes:
             pins.hear(echo)
-        with contextlib.closing(
-            PigpioEdges(where.host, where.port, echoes, ANSWER_S)
-        ) as edges:
+        edges = backends.open_edges(self._profile, echoes)
+        with contextlib.closing(edges):
             sensors = [self._sensor(pins, edges, place) for place in places]
             self.say("ok")
             for sensor, seen in self._turns(sensors):
@@ -46,27 +49,22 @@ class SonarThread(RangeThread):
                 note(seen, sample, self._clock_s())
 
     def _sensor(
-        self, pins: PigpioPins, edges: PigpioEdges, place: config.Ultrasound
+        self, pins: IoPins, edges: Edges, place: config.Ultrasound
     ) -> hcsr04.HcSr04:
         pins.write(place.trigger, 0)
 
-        def trigger(length_us: int) -> None:
-            pins.call(
-                f"trigger GPIO {place.trigger}", pins.client.gpio_trigger,
-                place.trigger, length_us, 1,
-            )  # fmt: skip
-
+        trigger = partial(pins.trigger, place.trigger)
         return hcsr04.HcSr04(edges, trigger, place.echo, self._clock_s)
 
     def _turns(
         self, sensors: list[hcsr04.HcSr04]
     ) -> Iterator[tuple[hcsr04.HcSr04, Seen]]:
         next_s = -math.inf
-        turn_s = max(hcsr04.TURN_S, hcsr04.CYCLE_S / len(sensors))
+        turn_s = max(TURN_S, CYCLE_S / len(sensors))
         while not self.ending:
             for sensor, seen in zip(sensors, self._seen, strict=True):
                 # What one is late is made up for, as far as echoes may fade sooner.
-                soonest_s = self._clock_s() + hcsr04.TURN_S - LATE_S
+                soonest_s = self._clock_s() + TURN_S - LATE_S
                 next_s = max(next_s + turn_s, soonest_s)
                 yield sensor, seen
                 if self.ending:

@@ -207,7 +207,7 @@ class Wheels:
 
 def main(profile: config.Profile, runtime: Path) -> int:
     """Runs until SIGTERM or SIGINT. Raises OSError if another one holds the lock."""
-    from fpvcar.devices.pigpio.pins import PigpioBoard
+    from fpvcar.devices.pigpio.dead_man import PigpioBoard
     from fpvcar.wheels.service import Service, ask_helper
 
     wheels = Wheels(

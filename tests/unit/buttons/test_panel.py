@@ -10,7 +10,7 @@ from fpvcar.buttons.lights import HALF_S
 from fpvcar.buttons.panel import TELL_S, Panel
 from fpvcar.buttons.thread import TICKS, ButtonsThread, Touch, touches
 from fpvcar.config import profiles
-from fpvcar.devices.pigpio.edges import Edge
+from fpvcar.devices.pins import Edge
 from fpvcar.status import Recording
 from fpvcar.wire.buttons import Choose, Hold
 
@@ -268,7 +268,7 @@ def test_what_lights_up_goes_before_what_fades() -> None:
         def pwm(self, gpio: int, duty: float) -> None:
             said.append((gpio, duty))
 
-    thread = ButtonsThread(WIRED.pins, [], [], lambda _: None, lambda _: None)
+    thread = ButtonsThread(WIRED, [], [], lambda _: None, lambda _: None)
     shown = {18: 1.0, 19: 0.25, 22: 0.0, 25: 0.0}
     wanted = {18: 0.5, 19: 0.0, 22: 1.0, 25: 0.0}
     thread._show(Daemon(), shown, wanted)  # type: ignore[arg-type]

@@ -172,7 +172,7 @@ async def test_a_thread_that_fails_ends_the_service(
         raise ZeroDivisionError
 
     assert panel._thread is not None
-    monkeypatch.setattr(panel._thread._thread, "run", fail)
+    monkeypatch.setattr(panel._thread, "_run", fail)
     panel.start()
     with pytest.raises(RuntimeError, match="has failed"):
         async with asyncio.timeout(SOON_S):

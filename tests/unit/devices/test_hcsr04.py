@@ -14,9 +14,9 @@ from hypothesis import strategies as some
 from fpvcar import status
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.chips.hcsr04 import HcSr04, Median, Sample, Status
-from fpvcar.devices.pigpio.edges import Edge, PigpioEdges
+from fpvcar.devices.pigpio.edges import PigpioEdges
 from fpvcar.devices.pigpio.pins import PigpioPins
-from fpvcar.devices.pins import PinsFault
+from fpvcar.devices.pins import Edge, PinsFault
 from fpvcar.sensors import ultrasonic
 from fpvcar.sensors.reading import Seen
 from tests.rigs.pigpiod import emulator

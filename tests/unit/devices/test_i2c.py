@@ -1,27 +1,29 @@
 """Both back ends of I2C keep one contract; the drivers work over either."""
 
 import asyncio
+import contextlib
 import errno
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import pytest
 
+from fpvcar import paths
 from fpvcar.bench import soc as chips
 from fpvcar.bench.chips import i2c as model
 from fpvcar.bench.chips import vl53l0x as tof_model
 from fpvcar.bench.chips.i2c import Bus, Nack
 from fpvcar.bench.pigpiod.daemon import Daemon, Fittings
 from fpvcar.bench.pigpiod.server import Server, clock_us
+from fpvcar.config import Pins, Profile, profiles
 from fpvcar.devices import backends
 from fpvcar.devices.chips.ina219 import Ina219
 from fpvcar.devices.chips.vl53l0x import Vl53l0x
 from fpvcar.devices.i2c import I2cError, Open
 from fpvcar.devices.linux.i2c import SmbusI2c
-from fpvcar.devices.pigpio.pins import PigpioPins
 from tests.rigs.i2c_contract import CHECKS, MEMORY
 from tests.unit.bench.test_pigpiod_i2c import Memory
 
@@ -122,17 +124,25 @@ def pigpiod(folder: Path, bus: Bus) -> Iterator[int]:
         loop.close()
 
 
+def profile(backend: str, port: int) -> Profile:
+    bench = paths.HARDWARE / "bench.toml"
+    made = profiles.load(bench, [f'i2c.backend = "{backend}"'])
+    return msgspec.structs.replace(made, pins=Pins(port=port))  # any port
+
+
 @pytest.fixture(params=["linux", "pigpio"])
 def opens(
-    request: pytest.FixtureRequest, tmp_path: Path, kernel: type[FakeSMBus]
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    kernel: type[FakeSMBus],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Open]:
-    if request.param == "linux":
-        yield backends.kernel()
-        return
-    with pigpiod(tmp_path, Bus(Memory())) as port:
-        pins = PigpioPins("127.0.0.1", port, 5.0)
-        yield backends.opener("pigpio", pins)
-        pins.close()
+    with contextlib.ExitStack() as stack:
+        port = 8888
+        if request.param == "pigpio":
+            port = stack.enter_context(pigpiod(tmp_path, Bus(Memory())))
+            monkeypatch.setattr(backends, "ANSWER_S", 5.0)
+        yield stack.enter_context(backends.open_i2c(profile(request.param, port)))
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda one: one.__name__)
@@ -149,8 +159,8 @@ def test_a_byte_that_is_refused_in_the_middle(opens: Open) -> None:
 
 
 def test_the_profile_chooses() -> None:
-    pins: Any = None
-    assert backends.opener("linux", pins) is SmbusI2c
+    with backends.open_i2c(profile("linux", 8888)) as opens:
+        assert opens is SmbusI2c
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Protocol
 import pytest
 
 from fpvcar.devices.fake import FakePins
-from fpvcar.devices.pigpio.pins import MAGIC, PigpioPins, ScriptDeadMan
+from fpvcar.devices.pigpio.dead_man import MAGIC, ScriptDeadMan
+from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import Pins, PinsLost, PinsSilent
 from tests.rigs.wheels import Chip, until
 

@@ -17,6 +17,7 @@ from fpvcar import config, status
 from fpvcar.bench.chips.vl53l0x import REACH_M
 from fpvcar.bench.world import scene
 from fpvcar.bench.world.process import TICK_S, Duties, World
+from fpvcar.config.schema import CYCLE_S
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.fake import FakePins
 from fpvcar.devices.motors.mx1508 import Bridge
@@ -164,7 +165,7 @@ class Backing(Drive):
             ultrasonic.note(self.eye, self.sample, self.done_s)
             self.done_s = math.inf
         if self.now_s >= self.due_s:
-            self.due_s = self.now_s + hcsr04.CYCLE_S
+            self.due_s = self.now_s + CYCLE_S
             self.air.now_us = round(self.now_s * 1e6)
             self.sample = self.sonar.measure()  # its clock runs ahead
             self.done_s = self.air.clock_s()

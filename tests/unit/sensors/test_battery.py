@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import msgspec
@@ -99,7 +99,7 @@ def test_a_car_without_one_says_nothing() -> None:
     until(lambda: fuel.state == "none", SOON_S, fuel.state)
     assert fuel.told(time.monotonic()) is None
     fuel.stop()
-    assert not fuel._thread.is_alive(), "it does not end"
+    assert fuel._thread and not fuel._thread.is_alive(), "it does not end"
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -109,7 +109,7 @@ def test_a_thread_that_fails_ends_the_service(monkeypatch: pytest.MonkeyPatch) -
     def fail() -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(fuel._thread, "run", fail)
+    monkeypatch.setattr(fuel, "_run", fail)
     fuel.start()
     with pytest.raises(RuntimeError, match="has failed"):
         asyncio.run(asyncio.wait_for(fuel.watch(), 5.0))
@@ -132,7 +132,7 @@ class Stage:
         self.fuel = Fuel(profile, lambda: self.now_s)
         self.states: list[str] = []
         self.end_s = 0.0
-        monkeypatch.setattr(backends, "kernel", lambda: self.opened)
+        monkeypatch.setattr(backends, "open_i2c", lambda _: nullcontext(self.opened))
         monkeypatch.setattr(self.fuel, "pause", self.pause)
 
     def opened(self, bus: int, address: int) -> "Stage":

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from fpvcar import status
+from fpvcar.devices.computer import Found
 from fpvcar.devices.linux import computer as device
-from fpvcar.devices.linux.computer import HealthThread, Machine
+from fpvcar.devices.linux.computer import Machine
 from fpvcar.sensors import computer
-from fpvcar.sensors.computer import Found, judge
+from fpvcar.sensors.computer import HealthThread, judge
 from tests.rigs.wheels import until
 
 WIRELESS = """\
@@ -90,10 +91,10 @@ def test_what_the_kernel_cannot_tell_of_the_wifi_is_unknown() -> None:
     for level in ("-256.", "0.", "56.", "?"):
         told = judge(WELL._replace(wireless=WIRELESS.replace("-56.", level)))
         assert told.wifi_dbm is None, level
-    assert computer.interface(WIRELESS) == "wlan0"
-    assert computer.interface(None) is None
+    assert device.interface(WIRELESS) == "wlan0"
+    assert device.interface(None) is None
     headers = "\n".join(WIRELESS.splitlines()[:2])
-    assert computer.interface(headers) is None
+    assert device.interface(headers) is None
     assert computer.signal_dbm(headers) is None
 
 

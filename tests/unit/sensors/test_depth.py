@@ -25,8 +25,8 @@ from fpvcar.bench.world import scene
 from fpvcar.bench.world.process import Duties, World, publish
 from fpvcar.child import BackOff
 from fpvcar.config import ConfigError
+from fpvcar.devices.capture import CaptureError, Frame
 from fpvcar.devices.linux import v4l2
-from fpvcar.devices.linux.v4l2 import Frame, V4l2Error
 from fpvcar.sensors import depth_image
 from fpvcar.sensors import depth_process as device
 from fpvcar.sensors.depth_camera import (
@@ -341,7 +341,7 @@ def test_frames_become_records_and_silence_an_end() -> None:
     near = np.full((45, 80), 600, dtype="<u2").tobytes()
     written: list[bytes] = []
     camera: Any = Camera(near, b"cut", near)
-    with pytest.raises(V4l2Error, match="no frame for 2 s"):
+    with pytest.raises(CaptureError, match="no frame for 2 s"):
         device.records(
             camera, depth_image.D435, lambda: False, written.append, lambda: 50.0
         )  # fmt: skip
@@ -356,7 +356,7 @@ def end_of(*frames: bytes) -> tuple[int, str]:
     """How many records there were, and why there are no more."""
     camera: Any = Camera(*frames)
     written: list[bytes] = []
-    with pytest.raises(V4l2Error) as fault:
+    with pytest.raises(CaptureError) as fault:
         device.records(camera, depth_image.D435, lambda: False, written.append)
     return len(written), str(fault.value)
 
@@ -384,10 +384,10 @@ def test_the_numbers_are_the_kernels() -> None:
 
 
 def test_no_camera_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(V4l2Error, match=r"no device offers Z16 \(looked at: there is"):
+    with pytest.raises(CaptureError, match=r"offers Z16 \(looked at: there is"):
         v4l2.find("Z16 ", tmp_path)
     (tmp_path / "video0").write_bytes(b"no device")
-    with pytest.raises(V4l2Error, match=r"looked at: video0"):
+    with pytest.raises(CaptureError, match=r"looked at: video0"):
         v4l2.find("Z16 ", tmp_path)
     assert device.main([f"--device={tmp_path / 'video9'}"]) == 1
     assert "No such file" in capfd.readouterr().err

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -222,7 +222,7 @@ def tof_thread(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> TofThread:
         paths.HARDWARE / "bench.toml",
         ['i2c.backend = "linux"', "sensors.tof = {}", "sensors.tof.front.bus = 1"],
     )
-    monkeypatch.setattr(backends, "kernel", lambda: bus.open)
+    monkeypatch.setattr(backends, "open_i2c", lambda _: nullcontext(bus.open))
     monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", bus.rig.sleep)
     seen = [Seen("front", 0.0)]
     thread = TofThread("tof", profile, seen, lambda: bus.rig.now_s)

@@ -8,25 +8,20 @@ import enum
 import math
 import statistics
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 from fpvcar import noise, status
-from fpvcar.devices.pigpio.edges import Edge
+from fpvcar.config.schema import LONGEST_US, SHORTEST_US, TURN_S
+from fpvcar.devices.pins import Edges
 
 TRIGGER_US = 10
-TURN_S = 0.032
-"""Between two triggers, whichever the sensor: 4 m and back take 23 ms."""
-CYCLE_S = 0.06
-"""Between two triggers of one sensor; the data sheet asks for it."""
-SHORTEST_US, LONGEST_US = 100, 25_000
-"""Below is noise, above (4.3 m) the sensor only says that it heard nothing."""
 STUCK_S, AGAIN_S = 0.25, 1.0
 """Clones hold the echo for up to 200 ms when they hear nothing, some until the next
 trigger: one whose echo does not fall gets one so often."""
 MEDIAN_OF = 3
 JUMP_M, JUMP_SHARE = 0.1, 0.2
-"""Between two echoes, before the median; see jumps.py."""
+"""Between two echoes, before the median; see noise.py."""
 TICKS = 1 << 32
 
 
@@ -49,16 +44,6 @@ class Sample(NamedTuple):
 
     range_m: float | None
     status: Status
-
-
-class Edges(Protocol):
-    """Where edges come from. Raises PinsFault."""
-
-    def read(self, timeout_s: float) -> Sequence[Edge]:
-        """Waits so long for the next ones."""
-
-    def level(self, gpio: int) -> int:
-        """As of the last edge."""
 
 
 def sound_m_per_s(celsius: float) -> float:

@@ -1,31 +1,20 @@
-"""Where a Raspberry Pi, or any Linux machine, says how it is; health.py understands it.
+"""Where a Raspberry Pi, or any Linux machine, says how it is.
 
 Below `root`, so that a test can play any machine. Nothing here needs root's rights.
 """
 
 import contextlib
 import fcntl
-import math
 import os
 import shutil
 import socket
 import struct
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
+from fpvcar.devices.computer import Found
 
-from fpvcar import status
-from fpvcar.sensors import computer
-from fpvcar.threads import Worker
-
-EVERY_S = 2.0
-"""The kernel itself looks for under-voltage so often (raspberrypi-hwmon)."""
 VCGENCMD_S = 1.0
-SAY_AGAIN_S = 60.0
-"""A fault that was gone for so long is a new one."""
 SIOCGIWRATE = 0x8B21  # <linux/wireless.h>, struct iw_param: s32 value, bit/s
 IFREQ = struct.Struct("16si12x")
 
@@ -40,15 +29,15 @@ class Machine:
         self._alarm = self._voltage_alarm()
         self._vcgencmd = shutil.which("vcgencmd") if root == Path("/") else None
 
-    def look(self) -> computer.Found:
+    def look(self) -> Found:
         """What they all say now; some 1 ms."""
         wireless = self._text("proc/net/wireless")
-        return computer.Found(
+        return Found(
             throttled=self._throttled_now(),
             alarm=_read(self._alarm),
             milli_c=self._text("sys/class/thermal/thermal_zone0/temp"),
             wireless=wireless,
-            bit_rate=bit_rate(computer.interface(wireless)),
+            bit_rate=bit_rate(interface(wireless)),
             meminfo=self._text("proc/meminfo"),
             loadavg=self._text("proc/loadavg"),
             uptime=self._text("proc/uptime"),
@@ -97,6 +86,15 @@ class Machine:
         return found.f_bavail * found.f_frsize
 
 
+def interface(wireless: str | None) -> str | None:
+    """The name of the first wireless interface."""
+    for line in (wireless or "").splitlines()[2:]:
+        name, colon, _ = line.strip().partition(":")
+        if colon:
+            return name
+    return None
+
+
 def bit_rate(interface: str | None) -> int | None:
     """What the driver sends at, bit/s: the ioctl of `iwconfig`, where there is one."""
     if not interface:
@@ -117,42 +115,3 @@ def _read(path: Path | None) -> str | None:
         return path.read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-
-
-class HealthThread(Worker):
-    """Looks every 2 s. A card that hangs holds up this thread only; its age says so."""
-
-    def __init__(
-        self, machine: Machine, every_s: float = EVERY_S,
-        clock_s: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
-        super().__init__("health")
-        self._machine, self._every_s, self._clock_s = machine, every_s, clock_s
-        self._last: tuple[status.Health, float] | None = None
-        self._said_s: dict[str, float] = {}
-
-    def told(self, now_s: float) -> status.Health:
-        """The last look, and how old it is."""
-        if self._last is None:
-            return status.Health()
-        last, at_s = self._last
-        age_s = round(max(0.0, now_s - at_s), 1)
-        return msgspec.structs.replace(last, age_s=age_s)
-
-    def weak(self) -> bool:
-        """Was there under-voltage at the last look?"""
-        bits = self._last[0].throttled if self._last is not None else None
-        return bool((bits or 0) & computer.UNDER_VOLTAGE)
-
-    def live(self) -> None:
-        """Until `ending`."""
-        while not self.ending:
-            found, now_s = computer.judge(self._machine.look()), self._clock_s()
-            self._last = found, now_s
-            self.say("ok")
-            for words in found.faults:
-                kind = words.partition(":")[0]  # figures behind it change
-                if now_s - self._said_s.get(kind, -math.inf) > SAY_AGAIN_S:
-                    self._log.warning("%s", words)
-                self._said_s[kind] = now_s
-            self.pause(self._every_s)

@@ -13,8 +13,11 @@ import os
 import select
 from ctypes import Structure, Union, c_int, c_long, c_uint8, c_uint32, c_ulong
 from pathlib import Path
-from typing import NamedTuple
 
+from fpvcar.devices.capture import CaptureError, Frame
+
+Z16 = "Z16 "
+"""Depth, 16 bits a pixel, in units of the device (1 mm)."""
 CAPTURE, MMAP = 1, 1
 CAN_CAPTURE, CAN_STREAM = 1 << 0, 1 << 26
 BUFFERS = 3
@@ -24,8 +27,8 @@ MONOTONIC = 0x2000  # V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC
 BROKEN = 0x40  # V4L2_BUF_FLAG_ERROR
 
 
-class V4l2Error(Exception):
-    """The device does not do what is asked; the text says which and why."""
+class V4l2Error(CaptureError):
+    """What V4L2 refused."""
 
 
 class Capability(Structure):
@@ -113,14 +116,6 @@ QUERYCAP, ENUM_FMT = _code(2, 0, Capability), _code(3, 2, Description)
 S_FMT, REQBUFS, S_PARM = _code(3, 5, Format), _code(3, 8, Request), _code(3, 22, Rate)
 QUERYBUF, QBUF, DQBUF = (_code(3, number, Buffer) for number in (9, 15, 17))
 STREAMON, STREAMOFF = _code(1, 18, c_int), _code(1, 19, c_int)
-
-
-class Frame(NamedTuple):
-    """One picture; `data` is the driver's memory, released when the next is taken."""
-
-    data: memoryview
-    sequence: int
-    time_us: int | None
 
 
 def fourcc(text: str) -> int:

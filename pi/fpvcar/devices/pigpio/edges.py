@@ -8,23 +8,14 @@ import select
 import socket
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import pigpio
 
 from fpvcar.devices.pigpio.pins import TIMEOUT_S, PigpioPins
-from fpvcar.devices.pins import PinsLost
+from fpvcar.devices.pins import Edge, PinsLost
 
 REPORT = struct.Struct("<HHII")
 RECEIVE_BYTES = 4096
-
-
-class Edge(NamedTuple):
-    """A pin that changed: when (pigpiod's tick, us, 32 bits), which, to what."""
-
-    tick_us: int
-    gpio: int
-    level: int
 
 
 class PigpioEdges:
@@ -84,7 +75,7 @@ class PigpioEdges:
         return self._stream.fileno()
 
     def level(self, gpio: int) -> int:
-        """As of the last edge."""
+        """The pin's level after the last edge."""
         return 1 if self._levels & 1 << gpio else 0
 
     def _changes(self, tick_us: int, levels: int) -> list[Edge]:

@@ -1,4 +1,4 @@
-"""Pins, lights and I2C over the `pigpio` package; the dead man stored in its daemon.
+"""Pins over the `pigpio` package.
 
 The package is used as it is, but on a socket that we open: its own constructor waits
 without a time-out, and starts a notification thread that spins for ever once the
@@ -11,13 +11,11 @@ import logging
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import pigpio
 
-from fpvcar.config import Profile
 from fpvcar.devices.pins import PinsLost, PinsRefused, PinsSilent
 
 TIMEOUT_S = 0.1
@@ -142,110 +140,17 @@ class PigpioPins:
         self.call(what, self.client.set_pull_up_down, gpio, pigpio.PUD_OFF)
         self.call(what, self.client.set_glitch_filter, gpio, 0)
 
+    def trigger(self, gpio: int, length_us: int) -> None:
+        """Pulls the pin high for so long (1 to 100)."""
+        self.call(f"trigger GPIO {gpio}", self.client.gpio_trigger, gpio, length_us, 1)
+
+    def check(self) -> None:
+        """Asks for the daemon's tick, so as to get an answer."""
+        self.call("tick", self.client.get_current_tick)
+
     def close(self) -> None:
         """Ends the connection; the pins stay as they are."""
         try:
             self.client.stop()
         except OSError as fault:
             log.debug("closing: %s", fault)
-
-
-# --- the dead man: a script that pigpiod runs, whoever lives or dies ----------
-#
-# p0 heartbeat number (ours)  p1 ticks of patience  p7 MAGIC  p8 1 = tripped
-# p9 ticks spent tripped      v0 number last seen   v1 ticks left
-# It starts tripped, and while tripped stops the pins anew every tick. `bc1` first: it
-# releases a brake in one instant; pin by pin it would drive the motor for a moment.
-# Then both `p` and `w`: a `w` that meets the start of a PWM can leave its on-bits set;
-# the next `p 0` clears them. Every register has one writer, so a race loses nothing.
-
-TICK_MS, PATIENCE_TICKS = 20, 9  # trips 200-220 ms after the last heartbeat
-MAGIC = 0x57484C53  # "WHLS": ours, among the 32 scripts that a daemon can hold
-RUNNING = 2
-START_S = 0.5
-_SLOTS = 32
-_INITIALISING = 0
-
-
-def script(gpios: Sequence[int]) -> str:
-    """The text of the dead man that stops these pins."""
-    bits = sum(1 << gpio for gpio in gpios)
-    stops = " ".join([f"bc1 {bits}", *(f"p {gpio} 0 w {gpio} 0" for gpio in gpios)])
-    return (
-        f"tag 0 mils {TICK_MS} lda p0 cmp v0 jz 1 "
-        "sta v0 ld v1 p1 ld p8 0 jmp 0 "
-        f"tag 1 dcr v1 jp 0 {stops} ld v1 0 ld p8 1 inr p9 jmp 0"
-    )
-
-
-class ScriptDeadMan:
-    """The script in its slot. Only one process may hold it: `wheels` has a lock."""
-
-    def __init__(self, pins: PigpioPins, gpios: Sequence[int]) -> None:
-        """Stores and starts it, in place of any that a former process left."""
-        self._pins, self._client = pins, pins.client
-        self._beat = 0
-        self._remove_old()
-        text = script(gpios)
-        self._id = self._call("store", self._client.store_script, text)
-        self._started(lambda status: status != _INITIALISING)
-        start = [0, PATIENCE_TICKS, 0, 0, 0, 0, 0, MAGIC, 1]
-        self._call("start", self._client.run_script, self._id, start)
-        self._started(lambda status: status == RUNNING)
-
-    def feed(self) -> None:
-        """Puts the stop off by another 200 ms."""
-        self._beat = self._beat % 0x7FFFFFFF + 1
-        self._call("feed", self._client.update_script, self._id, [self._beat])
-
-    def awake(self) -> bool:
-        """True when it runs and is not tripped. Raises PinsLost if it does not run."""
-        status, values = self._status(self._id)
-        if status != RUNNING or len(values) < 10:
-            raise PinsLost(f"the dead man's script does not run (status {status})")
-        return values[8] == 0
-
-    def remove(self) -> None:
-        """Frees its slot; only while the motors stand."""
-        self._call("remove", self._client.delete_script, self._id)
-
-    def _call(self, what: str, act: Callable[..., Result], *values: Any) -> Result:
-        return self._pins.call(f"dead man: {what}", act, *values)
-
-    def _status(self, slot: int) -> tuple[int, Sequence[int]]:
-        found: tuple[int, Sequence[int]]
-        found = self._call("status", self._client.script_status, slot)
-        return found
-
-    def _remove_old(self) -> None:
-        for slot in range(_SLOTS):
-            status, values = self._status(slot)
-            if status >= 0 and len(values) > 7 and values[7] == MAGIC:
-                self._call("remove", self._client.delete_script, slot)
-
-    def _started(self, reached: Callable[[int], bool]) -> None:
-        until_s = time.monotonic() + START_S
-        while not reached(self._status(self._id)[0]):
-            if time.monotonic() > until_s:
-                raise PinsLost("the dead man's script does not start")
-            time.sleep(0.001)
-
-
-class PigpioBoard:
-    """The motor pins of one car on pigpiod, and their dead man."""
-
-    def __init__(self, profile: Profile) -> None:
-        """Connects, switches the motors off, arms the dead man. Raises PinsFault."""
-        gpios = profile.motor_pins()
-        self.pins = PigpioPins(profile.pins.host, profile.pins.port)
-        try:
-            for gpio in gpios:
-                self.pins.write(gpio, 0)
-            self.dead_man = ScriptDeadMan(self.pins, gpios)
-        except (PinsSilent, PinsLost):
-            self.pins.close()
-            raise
-
-    def close(self) -> None:
-        """Ends the connection; the dead man stays."""
-        self.pins.close()
