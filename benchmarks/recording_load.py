@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.rigs.recording import DELTA, KEY, PROFILE, SECOND_NS
+from tests.rigs.recording import DELTA, KEY, PROFILE
 
 from fpvcar import status
 from fpvcar.buttons.game import View
@@ -25,6 +25,7 @@ from fpvcar.recorder.folder import Folder
 from fpvcar.recorder.recorder import Clock, Recorder
 from fpvcar.recorder.rotation import Tape
 from fpvcar.recordings import messages
+from fpvcar.units import SECOND_NS
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import up
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from tests.rigs import tapes
 from tests.rigs.recording import DELTA, KEY
-from tests.rigs.tapes import BEGAN_NS, SECOND_NS, Drive, Said, Tape
+from tests.rigs.tapes import BEGAN_NS, Drive, Said, Tape
 
 from fpvcar.recordings import messages as format
+from fpvcar.units import SECOND_NS
 
 MINUTES, RUNS = 10, 3
 FPS, UNIT = 30, 2_000_000 // 8 // 30

@@ -19,8 +19,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fpvcar.units import MIB
+
 READ_BYTES = 1 << 18
-PIPE_BYTES = 1 << 20
+PIPE_BYTES = MIB
 """Room for whole key frames, so that one write of the child is one read of ours."""
 LINE_MAX = 200
 TERM_S, KILL_S = 0.5, 0.4

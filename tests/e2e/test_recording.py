@@ -18,6 +18,7 @@ from fpvcar.drive import gate, mixing
 from fpvcar.recorder.writer import Writer
 from fpvcar.recordings import messages, reader
 from fpvcar.recordings.reader import ReadError
+from fpvcar.units import SECOND_NS
 from fpvcar.wire.errors import VERSION
 from tests.e2e.driver import Driver, free, open_socket, sit_down
 from tests.e2e.harness import RunningBench, wait_for
@@ -32,7 +33,7 @@ from tests.e2e.recording import (
     run,
     step_times,
 )  # fmt: skip
-from tests.rigs.recording import CATALOGUE, KEY, SECOND_NS, UTC_NS, about, item
+from tests.rigs.recording import CATALOGUE, KEY, UTC_NS, about, item
 from tests.rigs.recording_foreign import by_javascript, by_mcap
 
 pytestmark = pytest.mark.e2e

@@ -7,11 +7,11 @@ from fpvcar.recorder.recorder import Clock, Recorder
 from fpvcar.recorder.rotation import Tape
 from fpvcar.recordings import messages as format
 from fpvcar.recordings.reader import Message
+from fpvcar.units import SECOND_NS
 from tests.rigs.recording import (
     CATALOGUE,
     DELTA,
     KEY,
-    SECOND_NS,
     UTC_NS,
     FakeDisk,
     about,

@@ -13,12 +13,12 @@ from fpvcar.recorder.writer import Catalogue, Item, Writer
 from fpvcar.recordings import messages as format
 from fpvcar.recordings import topics
 from fpvcar.recordings.reader import Recording
+from fpvcar.units import SECOND_NS
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 TOPICS = topics.topics(["front"])
 CATALOGUE = Catalogue(TOPICS)
 UTC_NS = 1_795_289_460_000_000_000  # 2026-11-21 19:31:00
-SECOND_NS = 1_000_000_000
 KEY = b"\0\0\0\1\x67\x42\0\0\0\1\x68\xce\0\0\0\1\x65\xb8\4"
 DELTA = b"\0\0\0\1\x41\x9a\1"
 

@@ -18,6 +18,7 @@ from fpvcar.recorder.writer import Catalogue, Item, Writer
 from fpvcar.recordings import messages as format
 from fpvcar.recordings import topics
 from fpvcar.recordings.messages import Step
+from fpvcar.units import SECOND_NS
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.rigs.video_source import encode
 
@@ -26,7 +27,6 @@ BEGAN_NS = 1_763_755_200_000_000_000
 """UTC: 2025-11-21 20:00:00."""
 OFFSET_NS = BEGAN_NS - 100_000_000_000
 """The car's own clock then says 100 s."""
-SECOND_NS = 1_000_000_000
 FRAME_NS = 33_333_333
 FPS, GOP = 30, 10
 

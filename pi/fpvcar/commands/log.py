@@ -16,8 +16,8 @@ from fpvcar.recordings import reader, salvage, verify
 from fpvcar.recordings.overview import glance
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.recordings.vouched import vouched
+from fpvcar.units import MB, SECOND_NS
 
-BILLION = 1_000_000_000
 DAMAGE_SHOWN = 20
 RECOVERED = ".recovered"
 
@@ -51,12 +51,12 @@ def _named(path: Path, fault: Exception) -> str:
 
 def utc(time_ns: int) -> str:
     """2026-11-21 19:31:00 UTC."""
-    when = time.gmtime(max(0, time_ns) // BILLION)
+    when = time.gmtime(max(0, time_ns) // SECOND_NS)
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", when)
 
 
 def _span(start_ns: int, end_ns: int) -> str:
-    seconds = max(0, end_ns - start_ns) / BILLION
+    seconds = max(0, end_ns - start_ns) / SECOND_NS
     return f"{int(seconds // 60)}:{seconds % 60:04.1f}"
 
 
@@ -69,7 +69,7 @@ def _list(path: Path) -> bool:
     messages = sum(seen.counts.values())
     print(
         f"{path}  {utc(seen.start_ns)}  {_span(seen.start_ns, seen.end_ns):>8}  "
-        f"{seen.size / 1e6:7.1f} MB  {pictures} pictures of {messages} messages{closed}"
+        f"{seen.size / MB:7.1f} MB  {pictures} pictures of {messages} messages{closed}"
     )
     return True
 
@@ -78,7 +78,7 @@ def _info(path: Path) -> bool:
     """What is in it, topic by topic."""
     with reader.read(path) as recording:
         _say_what(path, recording)
-        seconds = max(1e-9, (recording.end_ns - recording.start_ns) / BILLION)
+        seconds = max(1e-9, (recording.end_ns - recording.start_ns) / SECOND_NS)
         for topic, count in sorted(recording.counts.items()):
             print(f"  {topic:20} {count:8}  {count / seconds:7.1f} a second")
         _say_damage(recording)
@@ -102,7 +102,7 @@ def _release(path: Path) -> bool:
 def _verify(path: Path) -> bool:
     """Every CRC and every index; False where anything was lost."""
     with reader.read(path) as recording:
-        size = f"{recording.size / 1e6:.1f} MB"
+        size = f"{recording.size / MB:.1f} MB"
         good = f"{len(recording.chunks)} chunks, {sum(recording.counts.values())}"
         astray = list(verify.astray(recording)) if recording.whole else []
         doubts, words = vouched(recording) if recording.whole else ([], "")
@@ -128,7 +128,7 @@ def _say_what(path: Path, recording: Recording) -> None:
     print(
         f"{path}: {utc(recording.start_ns)}, "
         f"{_span(recording.start_ns, recording.end_ns)} minutes, "
-        f"{recording.size / 1e6:.1f} MB, "
+        f"{recording.size / MB:.1f} MB, "
         f"{'closed' if recording.closed else 'never closed'}"
     )
     about = recording.about
@@ -166,7 +166,7 @@ def _recover(paths: Sequence[Path], out: Path | None) -> int:
                 lost = sum(one.length for one in recording.damage)
                 print(
                     f"{target}: {sum(recording.counts.values())} messages, "
-                    f"{size / 1e6:.1f} MB; {lost} bytes of {path.name} were of no use"
+                    f"{size / MB:.1f} MB; {lost} bytes of {path.name} were of no use"
                 )
         except FileExistsError:
             print(f"{target}: is there already; move it away first", file=sys.stderr)

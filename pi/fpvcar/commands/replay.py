@@ -16,8 +16,7 @@ from fpvcar.recordings.export import Input
 from fpvcar.recordings.messages import About, FormatError
 from fpvcar.recordings.reader import ReadError
 from fpvcar.recordings.replay import Difference, Verdict
-
-SECOND_NS = 1_000_000_000
+from fpvcar.units import SECOND_NS
 
 
 def run(paths: Sequence[Path]) -> int:

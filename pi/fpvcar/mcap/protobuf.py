@@ -41,7 +41,7 @@ LOG_FILE = (
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _VARINT_MOST = 10
-BILLION = 1_000_000_000
+SECOND_NS = 1_000_000_000
 _SMALL = [bytes((value,)) for value in range(0x80)]
 
 
@@ -74,7 +74,7 @@ def _number(number: int, value: int) -> bytes:
 
 def timestamp(time_ns: int) -> bytes:
     """A google.protobuf.Timestamp, not before 1970."""
-    seconds, nanos = divmod(max(0, time_ns), BILLION)
+    seconds, nanos = divmod(max(0, time_ns), SECOND_NS)
     return _number(1, seconds) + _number(2, nanos)
 
 
@@ -149,7 +149,7 @@ def take_timestamp(data: int | bytes) -> int:
     seconds, nanos = found.get(1, 0), found.get(2, 0)
     if isinstance(seconds, bytes) or isinstance(nanos, bytes):
         raise ProtobufError("bytes where a number was expected")
-    time_ns = seconds * BILLION + nanos
+    time_ns = seconds * SECOND_NS + nanos
     if time_ns >= 1 << 63:  # before 1970 is as far away: two's complement
         raise ProtobufError(f"a time of {seconds} s (expected 1970 to 2262)")
     return time_ns

@@ -20,17 +20,17 @@ from fpvcar.recorder.encoder import SIZE, Begin, Encoder, Keep, Message, Noted
 from fpvcar.recorder.rotation import Tape
 from fpvcar.recorder.writer import Catalogue
 from fpvcar.recordings import messages, names
-from fpvcar.recordings.names import BILLION, MEGA
 from fpvcar.recordings.salvage import Salvager, Seal
 from fpvcar.status import Recording
 from fpvcar.threads import Turns
+from fpvcar.units import MB, SECOND_NS
 
-VIDEO_MOST, ALL_MOST = 6 * MEGA, 8 * MEGA
+VIDEO_MOST, ALL_MOST = 6 * MB, 8 * MB
 """Bytes that may wait for the card: 20 s at 2 Mbit/s."""
 AGAIN_S = 2.0
 """After a fault, until the card is tried again."""
 STALLED_S = 2.0
-CLOCK_SET_NS = 5 * BILLION
+CLOCK_SET_NS = 5 * SECOND_NS
 """The wall clock was set by more than this: another recording begins."""
 STOP_S = 2.0
 ENDED = "the recorder's thread ended by itself"
@@ -154,7 +154,7 @@ class Recorder:
         by_ns = self._offset_now() - self.offset_ns
         if abs(by_ns) > CLOCK_SET_NS:
             self.note(
-                f"the clock was set by {by_ns / BILLION:+.0f} s", messages.WARNING
+                f"the clock was set by {by_ns / SECOND_NS:+.0f} s", messages.WARNING
             )
             self._begin()
         mended, dropped = self._mended, self.dropped
@@ -173,9 +173,9 @@ class Recorder:
     def status(self) -> Recording:
         """What pages show of the recorder."""
         left = self._tape.left
-        seconds = (self._clock.monotonic_ns() - self._began_ns) / BILLION
+        seconds = (self._clock.monotonic_ns() - self._began_ns) / SECOND_NS
         return Recording(
-            self.on, self._state(), seconds, left and left / MEGA, self.kept,
+            self.on, self._state(), seconds, left and left / MB, self.kept,
             self.dropped, self._settings.station,
         )  # fmt: skip
 
@@ -184,7 +184,7 @@ class Recorder:
             return ENDED
         writing_s = self._writing_s
         if writing_s:
-            stalled_s = self._clock.monotonic_ns() / BILLION - writing_s
+            stalled_s = self._clock.monotonic_ns() / SECOND_NS - writing_s
             if stalled_s > STALLED_S:
                 return f"the card has not answered for {stalled_s:.0f} s"
         return self._words
@@ -224,7 +224,7 @@ class Recorder:
     def turn(self) -> None:
         """Writes what waits: one chunk, synced; then seals some of what was left open.
         Raises nothing that can be thought of."""
-        now_s = self._clock.monotonic_ns() / BILLION
+        now_s = self._clock.monotonic_ns() / SECOND_NS
         batch, size = list[Noted | Begin | Keep](), 0
         self._writing_s = now_s
         try:

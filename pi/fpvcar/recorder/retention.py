@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fpvcar import config
 from fpvcar.recorder.folder import Disk
 from fpvcar.recordings import names
-from fpvcar.recordings.names import MEGA
+from fpvcar.units import MB
 
 log = logging.getLogger("fpvcar.recorder")
 NEW_SHARE = 8
@@ -86,7 +86,7 @@ class Ring:
     def __init__(self, disk: Disk, settings: config.Recording) -> None:
         self.left: int | None = None
         """Bytes until something must go; None: nobody looked yet."""
-        self.room = Room(settings.keep_free_mb * MEGA, settings.max_mb * MEGA)
+        self.room = Room(settings.keep_free_mb * MB, settings.max_mb * MB)
         self._disk, self._settings = disk, settings
         self._use = Use()
         """Of all files but the open one."""
@@ -132,6 +132,6 @@ class Ring:
         waits = " until a base station has some" if settings.station else ""
         return NoRoom(
             errno.ENOSPC,
-            f"{free / MEGA:.0f} MB free (keep_free_mb = {settings.keep_free_mb}, "
+            f"{free / MB:.0f} MB free (keep_free_mb = {settings.keep_free_mb}, "
             f"max_mb = {settings.max_mb}), and no recording may go{waits}",
         )

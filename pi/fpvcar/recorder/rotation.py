@@ -19,12 +19,13 @@ from fpvcar.recorder.folder import Disk
 from fpvcar.recorder.retention import NoRoom, Ring
 from fpvcar.recorder.writer import Catalogue, Item, Writer
 from fpvcar.recordings import messages, names
-from fpvcar.recordings.names import BILLION, OPEN, ROLLING
+from fpvcar.recordings.names import OPEN, ROLLING
+from fpvcar.units import SECOND_NS
 
-GRACE_NS = 2 * BILLION
+GRACE_NS = 2 * SECOND_NS
 """How long a full file waits for a key frame to end before."""
-MINUTE_NS = 60 * BILLION
-ROLLING_NS = 15 * BILLION
+MINUTE_NS = 60 * SECOND_NS
+ROLLING_NS = 15 * SECOND_NS
 """Length of a file while recording is off: the last minute is five of them at most."""
 
 
@@ -196,7 +197,7 @@ class Tape:
 
     def _length_ns(self, start_ns: int) -> int:
         """How long a file that began at `start_ns` is to be."""
-        length_ns = int(self._settings.segment_s * BILLION)
+        length_ns = int(self._settings.segment_s * SECOND_NS)
         if self._rolling:
             length_ns = ROLLING_NS
         if self._kept_ns is not None:

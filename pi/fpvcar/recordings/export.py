@@ -22,9 +22,9 @@ from typing import NamedTuple, TextIO
 from fpvcar.recordings import library, names, reader, tables
 from fpvcar.recordings.mp4 import PAUSE_MOST_NS, ExportError, write_mp4
 from fpvcar.recordings.overview import glance
-from fpvcar.recordings.pictures import SECOND_NS
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.recordings.sheets import CsvSheet, ParquetSheet, write_tables
+from fpvcar.units import SECOND_NS
 
 OVERLAP_NS = SECOND_NS
 

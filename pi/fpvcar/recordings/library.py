@@ -20,8 +20,9 @@ from fpvcar.mcap.tail import Tail, tail_of
 from fpvcar.mcap.walk import Damage, Found, Walk
 from fpvcar.recordings import messages, names, reader
 from fpvcar.recordings.overview import glance
-from fpvcar.recordings.pictures import SECOND_NS, Frame
+from fpvcar.recordings.pictures import Frame
 from fpvcar.recordings.reader import ReadError, Recording
+from fpvcar.units import SECOND_NS
 from fpvcar.video import h264
 
 WRITING_S = 10.0

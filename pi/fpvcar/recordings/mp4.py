@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from fpvcar.recordings import messages
 from fpvcar.recordings import pictures as film
-from fpvcar.recordings.pictures import SECOND_NS, Frame
+from fpvcar.recordings.pictures import Frame
 from fpvcar.recordings.reader import Recording
+from fpvcar.units import SECOND_NS
 
 MICROSECOND = Fraction(1, 1_000_000)
 """Of the track: an mp4 can hold a pause of at most 2^31 of them."""

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from fpvcar.units import SECOND_NS
+
 SEALED, OPEN, ROLLING = ".mcap", ".mcap.part", ".mcap.roll"
 NEW = ".new"
 """Behind a name: a clean copy that is not whole yet."""
@@ -24,8 +26,6 @@ MARKS = ACKNOWLEDGED, KEPT, PARKED = ".ack", ".keep", ".parked"
 _NAME = re.compile(
     r"([A-Za-z0-9-]{1,24})-(\d{8}T\d{6}Z)-(\d{4,8})(\.mcap(?:\.part|\.roll)?)"
 )
-BILLION = 1_000_000_000
-MEGA = 1_000_000
 
 
 class Name(NamedTuple):
@@ -45,7 +45,7 @@ class Name(NamedTuple):
 
 def recording_name(car: str, utc_ns: int) -> str:
     """A recording that begins now."""
-    when = time.gmtime(max(0, utc_ns) // BILLION)
+    when = time.gmtime(max(0, utc_ns) // SECOND_NS)
     return f"{car}-{time.strftime('%Y%m%dT%H%M%SZ', when)}"
 
 

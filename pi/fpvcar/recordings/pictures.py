@@ -9,15 +9,14 @@ from typing import NamedTuple
 
 from fpvcar.recordings import messages
 from fpvcar.recordings.reader import EVER_NS, ReadError, Recording
+from fpvcar.units import MIB, SECOND_NS
 from fpvcar.video import h264
 
-SECOND_NS = 1_000_000_000
 LEAD_NS = 2 * SECOND_NS
 """The last key frame is hardly further back: a camera sends one a second."""
 LATE_NS = SECOND_NS // 2
 """So much later than it was captured a unit may have been recorded."""
-MEGA = 1024 * 1024
-STRETCH_MOST = 32 * MEGA
+STRETCH_MOST = 32 * MIB
 """Bytes of pictures that are held at once: four times 30 s at 2 Mbit/s."""
 
 
@@ -77,7 +76,7 @@ def _leading_up(some: Iterable[Frame], start_ns: int, end_ns: int) -> list[Frame
         size += len(frame.unit)
         if size > STRETCH_MOST:
             raise ReadError(
-                f"more than {STRETCH_MOST // MEGA} MB of pictures at once: "
+                f"more than {STRETCH_MOST // MIB} MiB of pictures at once: "
                 "ask for fewer seconds, or export the film"
             )
     return found

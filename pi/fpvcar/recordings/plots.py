@@ -12,8 +12,8 @@ from msgspec import Struct
 from fpvcar import status
 from fpvcar.recordings import messages
 from fpvcar.recordings.library import Mark, damaged_at_ns
-from fpvcar.recordings.pictures import SECOND_NS
 from fpvcar.recordings.reader import Recording
+from fpvcar.units import SECOND_NS
 
 POINTS = 600
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fpvcar.recordings import messages
+from fpvcar.units import SECOND_NS
 from fpvcar.video import h264
 
 Cell = float | int | str | bool | None
 Columns = dict[str, type]
-SECOND_NS = 1_000_000_000
 
 
 class Table(NamedTuple):

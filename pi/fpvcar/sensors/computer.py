@@ -13,6 +13,7 @@ import msgspec
 from fpvcar import status
 from fpvcar.devices.computer import Computer, Found
 from fpvcar.threads import Worker
+from fpvcar.units import MB
 
 EVERY_S = 2.0
 """The kernel itself looks for under-voltage so often (raspberrypi-hwmon)."""
@@ -27,7 +28,6 @@ HOT_C = 80.0
 WEAK_DBM = -80.0
 FULL_MB = 200.0
 SHORT_MB = 24.0
-MB = 1e6
 NOW = (
     (UNDER_VOLTAGE, "under-voltage now: the battery or its cable is weak"),
     (THROTTLED, "the processor is slowed down now"),

@@ -20,8 +20,10 @@ from typing import NamedTuple, TypeVar
 
 from aiohttp import ETag, web
 
+from fpvcar.units import MB
+
 PIECE = 64 * 1024
-SHARED = 1_000_000
+SHARED = MB
 """Bytes a second of all answers together while somebody drives: half of what the Wi-Fi
 of a small Pi carries is left for pictures."""
 STALLED_S = 20.0

@@ -31,10 +31,11 @@ from aiohttp import web
 from fpvcar.recordings import pictures, plots
 from fpvcar.recordings.cache import Opened
 from fpvcar.recordings.library import Library, first_picture
-from fpvcar.recordings.pictures import SECOND_NS, Frame
+from fpvcar.recordings.pictures import Frame
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.server.access import Door, is_loopback
 from fpvcar.server.downloads import Ease, Outlet
+from fpvcar.units import SECOND_NS
 from fpvcar.wire.video import pack_video
 
 COOKIE, CODE = "fpvcar-drive", "X-Drive-Code"

@@ -14,9 +14,10 @@ The browser may send one text frame back: "key" (its decoder lost its place).
 import struct
 from typing import NamedTuple
 
+from fpvcar.units import MIB
 from fpvcar.wire.errors import VERSION, WireError
 
-UNIT_MAX_BYTES = 4 * 1024 * 1024
+UNIT_MAX_BYTES = 4 * MIB
 """The longest access unit on any wire (a 1280x720 key frame is some 150 kB)."""
 VIDEO_HEADER = struct.Struct("<BBBxIQI")
 KIND_ACCESS_UNIT = 1

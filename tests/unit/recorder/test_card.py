@@ -10,8 +10,9 @@ import pytest
 from fpvcar.mcap.parsing import Damaged
 from fpvcar.recorder import encoder, recorder
 from fpvcar.recordings import messages
+from fpvcar.units import SECOND_NS
 from tests.rigs.recorder import Rig
-from tests.rigs.recording import SECOND_NS, step
+from tests.rigs.recording import step
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 

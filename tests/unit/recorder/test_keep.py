@@ -5,7 +5,8 @@ import errno
 import pytest
 
 from fpvcar.recorder.rotation import GRACE_NS, Tape
-from tests.rigs.recording import CATALOGUE, SECOND_NS, UTC_NS, FakeDisk, about, second
+from fpvcar.units import SECOND_NS
+from tests.rigs.recording import CATALOGUE, UTC_NS, FakeDisk, about, second
 from tests.unit.recorder.test_segments import SETTINGS, counts, name, taped
 
 DEAD = "Plague-20261120T120000Z-0007.mcap"

@@ -7,8 +7,9 @@ from fpvcar.recorder.retention import Room, Verdict, make_room
 from fpvcar.recorder.rotation import Tape
 from fpvcar.recordings import messages, names
 from fpvcar.recordings.names import File
+from fpvcar.units import SECOND_NS
 from tests.rigs.recorder import Rig
-from tests.rigs.recording import CATALOGUE, SECOND_NS, UTC_NS, FakeDisk, about, second
+from tests.rigs.recording import CATALOGUE, UTC_NS, FakeDisk, about, second
 from tests.unit.recorder.test_segments import SETTINGS, name
 
 ROOM = Room(keep_free=100, most=1000)

@@ -3,8 +3,9 @@
 import pytest
 
 from fpvcar.recordings import messages
+from fpvcar.units import SECOND_NS
 from tests.rigs.recorder import Rig
-from tests.rigs.recording import KEY, SECOND_NS, UTC_NS, step
+from tests.rigs.recording import KEY, UTC_NS, step
 
 
 def test_what_is_put_stands_in_the_file_with_its_times() -> None:

@@ -11,10 +11,10 @@ from fpvcar.recorder.retention import NoRoom, Room, Verdict, make_room
 from fpvcar.recorder.rotation import Tape, split
 from fpvcar.recorder.writer import Item
 from fpvcar.recordings import names
-from fpvcar.recordings.names import MEGA, File
+from fpvcar.recordings.names import File
+from fpvcar.units import MB, SECOND_NS
 from tests.rigs.recording import (
     CATALOGUE,
-    SECOND_NS,
     UTC_NS,
     FakeDisk,
     about,
@@ -251,7 +251,7 @@ def test_a_full_card_makes_room_by_the_oldest() -> None:
     disk = FakeDisk(room=200_000)
     settings = config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8)
     tape = taped(disk, 5, settings)
-    tape._ring.room = Room(keep_free=100_000, most=8 * MEGA)
+    tape._ring.room = Room(keep_free=100_000, most=8 * MB)
     for number in range(5, 40):
         tape.write(second(UTC_NS + number * SECOND_NS))
     assert name(1) not in disk.names and disk.free() >= 90_000
@@ -263,7 +263,7 @@ def test_a_full_card_takes_others_before_the_drive_of_now() -> None:
     for number in range(1, 4):  # of a day to come, by the clock of now
         disk.files[f"Plague-20301121T193100Z-{number:04d}.mcap"] = bytearray(150_000)
     tape = taped(disk, 5, config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8))
-    tape._ring.room = Room(keep_free=100_000, most=8 * MEGA)
+    tape._ring.room = Room(keep_free=100_000, most=8 * MB)
     for number in range(5, 20):
         tape.write(second(UTC_NS + number * SECOND_NS))
     assert name(1) in disk.names
@@ -274,7 +274,7 @@ def test_where_nothing_may_go_it_says_so_and_leaves_whole_files() -> None:
     disk = FakeDisk(room=150_000)
     settings = config.Recording(segment_s=5.0, station=True, max_mb=8)
     tape = Tape(disk, settings, CATALOGUE)
-    tape._ring.room = Room(keep_free=100_000, most=8 * MEGA)
+    tape._ring.room = Room(keep_free=100_000, most=8 * MB)
     tape.begin(about(0), False)
     with pytest.raises(NoRoom, match="until a base station has some"):
         for number in range(100):

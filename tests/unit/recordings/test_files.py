@@ -18,9 +18,9 @@ from fpvcar.recorder.folder import Folder
 from fpvcar.recorder.rotation import Tape
 from fpvcar.recordings import reader, salvage, verify
 from fpvcar.server import credentials
+from fpvcar.units import SECOND_NS
 from tests.rigs.recording import (
     CATALOGUE,
-    SECOND_NS,
     UTC_NS,
     about,
     file,

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from fpvcar import __main__
+from fpvcar.units import SECOND_NS
 from tests.rigs import tapes
-from tests.rigs.tapes import BEGAN_NS, SECOND_NS, Drive, Said, Tape
+from tests.rigs.tapes import BEGAN_NS, Drive, Said, Tape
 
 FILES, ROOM = 40, 12
 """So many files, and so few descriptors that are left."""

@@ -16,7 +16,8 @@ from fpvcar.mcap.chunks import BytesSource, FileSource
 from fpvcar.recordings import messages as format
 from fpvcar.recordings import reader, recover, verify
 from fpvcar.recordings.reader import Message, ReadError, Recording
-from tests.rigs.recording import SECOND_NS, UTC_NS, about, file, flipped, recording
+from fpvcar.units import SECOND_NS
+from tests.rigs.recording import UTC_NS, about, file, flipped, recording
 
 CHUNKS = 6
 WHOLE = file(CHUNKS)
