@@ -1,6 +1,276 @@
-"""README and docs/ as a program can check them: commands, links, the profile's keys."""
+"""README and docs/ as a program can check them: commands, links, words, keys.
 
+Every line of an indented block, or of a ```sh block, is a command. Each is run here, or
+by the test that TESTED names, or its comment says what it "needs" or "takes".
+"""
+
+import ast
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
 from tools import profile_docs
+
+from fpvcar.__main__ import main, parser
+from fpvcar.config import profiles
+from tests.rigs import tapes
+from tests.rigs.tapes import Drive, Tape
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+README_LINES = 150
+LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
+MARK = re.compile(r"\b(needs|takes) ")
+TESTED = {
+    ".venv/bin/python -m tests.fuzz drive_up --seconds 10":
+        "tests/fuzz/test_parsers.py::test_no_input_breaks_a_parser",
+    "make -C base-station/rdma":
+        "tests/rdma/test_install.py::test_what_is_built_otherwise_is_built_again",
+    "make -C base-station/rdma install PREFIX=~/.local":
+        "tests/rdma/test_install.py::test_install",
+    "man -l base-station/rdma/rdpipe.1":
+        "tests/rdma/test_install.py::test_the_manual_has_no_fault",
+}  # fmt: skip
+"""A command that is not run here, and the test that runs it."""
+
+
+class Command(NamedTuple):
+    """One line that somebody may type."""
+
+    page: str
+    words: str
+    mark: bool
+
+
+def blocks(text: str) -> Iterator[tuple[str, str]]:
+    """(language, line) of each line in a block; an indented one is sh."""
+    fence = None
+    for line in text.splitlines():
+        if line.startswith("```"):
+            fence = line[3:] if fence is None else None
+        elif fence is not None:
+            yield fence, line
+        elif line.startswith("    ") and line.strip():
+            yield "sh", line.strip()
+
+
+def commands() -> list[Command]:
+    """Every command of every page."""
+    found = []
+    for page in PAGES:
+        for language, line in blocks(page.read_text(encoding="utf-8")):
+            if language == "sh" and line:
+                words, _, comment = line.partition(" # ")
+                mark = MARK.search(comment) is not None
+                found.append(Command(page.name, words.strip(), mark))
+    return found
+
+
+COMMANDS = commands()
+MAKE = sorted({one.words for one in COMMANDS if re.match(r"make [^-]", one.words)})
+FPVCAR = sorted({one.words for one in COMMANDS if "fpvcar " in one.words.split("-")[0]})
+
+
+def here(one: Command) -> bool:
+    """Is it run by a test of this file?"""
+    return one.words in MAKE or one.words in FPVCAR
+
+
+def test_every_command_is_run_by_a_test_or_marked() -> None:
+    assert len(COMMANDS) > 30
+    silent = [
+        f"{one.page}: {one.words}"
+        for one in COMMANDS
+        if not (one.mark or here(one) or one.words in TESTED)
+    ]
+    assert silent == []
+
+
+def test_what_tests_run_stands_in_the_documents() -> None:
+    assert set(TESTED) <= {one.words for one in COMMANDS}
+    for test in TESTED.values():
+        file, _, name = test.partition("::")
+        assert f"\ndef {name}(" in (ROOT / file).read_text(encoding="utf-8"), test
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Path:
+    """A folder with the Makefile and what it calls, but nothing is installed, and each
+    program of .venv writes down how it was called."""
+    tree = tmp_path / "tree"
+    (tree / "tools").mkdir(parents=True)
+    (tree / ".venv/bin").mkdir(parents=True)
+    for name in ("Makefile", "tools/run.sh", "tools/test.sh"):
+        shutil.copy(ROOT / name, tree / name)
+    stub = f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} "$@"\n'
+    stub += f'printf "%s\\0" "$@" >{tree}/called\n'
+    for name in ("python", "ruff", "mypy"):
+        (tree / ".venv/bin" / name).write_text(stub)
+    for name in ("setup.sh", "lock.sh"):
+        (tree / "tools" / name).write_text("#!/bin/sh\n")
+    (tree / "base-station/rdma").mkdir(parents=True)
+    (tree / "base-station/rdma/Makefile").write_text("check-static clean:\n")
+    for name in ("tools/setup.sh", "tools/lock.sh", *(
+        f".venv/bin/{name}" for name in ("python", "ruff", "mypy")
+    )):  # fmt: skip
+        (tree / name).chmod(0o755)
+    return tree
+
+
+def known(variable: str) -> bool:
+    """Does anything that make starts read it?"""
+    readers = [ROOT / "Makefile", *(ROOT / "tools").glob("*.sh")]
+    readers += [*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "tests").glob("soak/*")]
+    pattern = re.compile(rf"\b{variable}\b")
+    return any(one.is_file() and pattern.search(one.read_text()) for one in readers)
+
+
+@pytest.mark.parametrize("words", MAKE)
+def test_make_has_the_target_and_reads_each_variable(words: str, sandbox: Path) -> None:
+    asked = shlex.split(words)
+    for word in asked[1:]:
+        variable, given, _ = word.partition("=")
+        assert not given or known(variable), variable
+    dry = [] if asked[1] == "run" or words.startswith("make test ARGS=") else ["-n"]
+    done = subprocess.run(
+        [*asked, *dry], cwd=sandbox, capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 0, done.stderr
+    if dry:
+        return
+    called = (sandbox / "called").read_text().split("\0")[:-1]
+    if asked[1] == "run":
+        assert called[:3] == ["-m", "fpvcar", "bench"]
+        options = parser().parse_args(called[2:])
+        profiles.load(options.profile, options.overrides)
+    elif asked[1] == "test":
+        assert called[:3] == ["-m", "pytest", "-q"] and (ROOT / called[3]).is_file()
+
+
+def arguments(words: str) -> list[str]:
+    """A command of fpvcar's, without its name."""
+    return shlex.split(words.partition("fpvcar ")[2])
+
+
+@pytest.mark.parametrize("words", FPVCAR)
+def test_fpvcar_has_the_verb_and_the_options(words: str) -> None:
+    parser().parse_args(arguments(words))
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a drive of four seconds."""
+    folder, drive = tmp_path_factory.mktemp("recordings"), Drive(seed=1)
+    steps = tapes.step_messages(drive.go(4.0))
+    messages = [*tapes.pictures(4.0), *tapes.senses(4.0), *steps]
+    tape = Tape(messages, profile=drive.profile)
+    return tape.to(folder / f"{tapes.RECORDING}-0001.mcap")
+
+
+ON_FILES = [
+    one.words for one in COMMANDS
+    if re.search(r"\b(FILE|DIR)\b", one.words) and one.words in FPVCAR
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [one for one in ON_FILES if "--page" not in one])
+def test_what_is_done_with_recordings(
+    words: str, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = str(shutil.copy(recorded, tmp_path))
+    if " release " in words:
+        Path(f"{file}.keep").touch()
+    monkeypatch.chdir(tmp_path)
+    asked = [
+        {"FILE...": file, "DIR": str(tmp_path)}.get(word, word)
+        for word in arguments(words)
+    ]
+    before = os.umask(0)
+    try:
+        assert main(asked) == 0
+    finally:
+        os.umask(before)
+
+
+def test_the_page_of_a_recording(recorded: Path) -> None:
+    assert "fpvcar replay --page FILE..." in ON_FILES
+    asked = ["replay", "--page", "--port", "0", str(recorded)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "fpvcar", *asked], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        said = re.search(r"http://localhost:\d+/\S+", process.stdout.readline())
+        assert said is not None
+        with urllib.request.urlopen(said.group(), timeout=10) as page:
+            assert b"<title>" in page.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+
+
+# --- links, words, keys ---
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as links name them."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for found in LINK.findall(page.read_text(encoding="utf-8")):
+        target = found[0] or found[1]
+        if target.startswith("https://"):
+            continue
+        file, _, anchor = target.partition("#")
+        path = (page.parent / file) if file else page
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), target
+
+
+def test_the_readme_leads_to_every_page_and_stays_short() -> None:
+    text = PAGES[0].read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= README_LINES
+    for page in PAGES[1:]:
+        assert f"(docs/{page.name})" in text, page.name
+
+
+def literals() -> str:
+    """All that the programs can say."""
+    said = []
+    for path in (ROOT / "pi").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                said.append(node.value)
+    for folder, kind in (("web", "*.js"), ("tools", "*.sh")):
+        said += [
+            path.read_text(encoding="utf-8") for path in (ROOT / folder).rglob(kind)
+        ]
+    return "\n".join(said)
+
+
+def test_the_program_says_what_troubleshooting_quotes() -> None:
+    text = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (.*?) \| ", text, re.M)
+    quoted = [
+        one.strip() for cell in cells for _, one in re.findall(r"(`+)(.+?)\1", cell)
+    ]
+    assert len(quoted) > 40
+    said = literals()
+    unsaid = [
+        sentence for sentence in quoted
+        if any(part.strip() not in said for part in sentence.split("..."))
+    ]  # fmt: skip
+    assert unsaid == []
 
 
 def test_the_page_of_profile_keys_is_up_to_date() -> None:

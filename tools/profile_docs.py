@@ -26,9 +26,8 @@ HEAD = """\
 A profile is a [TOML](https://toml.io) file, one a car. It says what the car has and on
 which pins; [hardware/bench.toml](../hardware/bench.toml) is a whole one. `[car]`,
 `[motors.drive]` and `[motors.steer]` are required. Any other section may be left out,
-and any key that has a default. An option changes one key for one run:
-
-    fpvcar bench --set 'server.max_viewers = 10'
+and any key that has a default. An option of `fpvcar run`, `wheels` and `bench` changes
+one key for one run, written as TOML: `--set 'server.max_viewers = 10'`.
 
 A profile that is wrong is refused with the place, the value and what would do:
 
