@@ -3,8 +3,8 @@
 import {byId, make, say, show} from '../lib/dom.js';
 import {parseVideo} from '../lib/wire.js';
 import {drivesOf, marksOf, partOf, stem} from './shape.js';
-import {drawStill} from './thumbnail.js';
 import {WORDS} from './strings.js';
+import {drawStill} from './thumbnail.js';
 
 /** @typedef {import('./types.js').Drive} Drive */
 /** @typedef {import('./types.js').Listing} Listing */

@@ -2,10 +2,10 @@
 
 import {button, byId, fillWords, input, say, show} from '../lib/dom.js';
 import {API, Locked} from './api.js';
-import {named, partOf, stem} from './shape.js';
 import {Shelf} from './list.js';
-import {Viewer} from './viewer.js';
+import {named, partOf, stem} from './shape.js';
 import {STATIC, WORDS} from './strings.js';
+import {Viewer} from './viewer.js';
 
 const LOOK_EVERY_MS = 10_000;
 const AGAIN_MS = 2000;

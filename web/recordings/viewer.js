@@ -2,12 +2,12 @@
 
 import {button, byId, input, make, mark, say, show} from '../lib/dom.js';
 import {API, Refused} from './api.js';
+import {Screen} from './picture.js';
 import {Player, SPEEDS} from './player.js';
 import {Plots} from './plots.js';
-import {Reel} from './units.js';
-import {Screen} from './picture.js';
 import {lastUpTo, marksOf, pointsOf, stretchOf} from './shape.js';
 import {WORDS} from './strings.js';
+import {Reel} from './units.js';
 
 /** @typedef {import('./types.js').Drive} Drive */
 

@@ -1,6 +1,6 @@
 /** The car's clock, and how long the way to it is. Pure: times are passed in. */
 
-import {median} from '../lib/sparkline.js';
+import {median} from '../lib/median.js';
 
 const WINDOW_MS = 10_000;
 const RECENT = 20;

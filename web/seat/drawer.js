@@ -1,15 +1,15 @@
 /** What comes after the first screen: the distances around the car, and the drawer: the
  * link in figures, the name, help, and the grown-ups' part. */
 
-import {Beeps, behindM, rhythm} from './beeps.js';
 import {button, byId, drawing, fillWords, input, make, mark, say, show} from '../lib/dom.js';
-import {LATER, STATIC, healthRows} from './drawer-strings.js';
 import {kept} from '../lib/memory.js';
+import {Beeps, behindM, rhythm} from './beeps.js';
+import {LATER, STATIC, healthRows} from './drawer-strings.js';
+import {Tilt} from './input/tilt.js';
 import {Ranges, ills} from './ranges.js';
 import {RecorderPanel} from './recorder.js';
-import {sparkline} from '../lib/sparkline.js';
+import {sparkline} from './sparkline.js';
 import {WORDS} from './strings.js';
-import {Tilt} from './input/tilt.js';
 import {toast} from './toast.js';
 
 const MINUTE = 60;
@@ -17,7 +17,7 @@ const SAY_AGAIN_MS = 60_000;
 
 /** Brings looks and markup of all this; throws where they do not come, as an import does. */
 export async function dress() {
-  const [looks, markup] = await Promise.all(['seat/drawer.css', 'seat/drawer.html'].map(brought));
+  const [looks, markup] = await Promise.all(['drawer.css', 'drawer.html'].map(brought));
   const template = document.createElement('template');
   template.innerHTML = markup;
   fillWords(template.content, STATIC);
@@ -25,9 +25,9 @@ export async function dress() {
   byId('menu').append(template.content);
 }
 
-/** @param {string} name */
+/** A file beside this module. @param {string} name */
 async function brought(name) {
-  const answer = await fetch(name);
+  const answer = await fetch(new URL(name, import.meta.url));
   if (!answer.ok) throw new TypeError(`${name}: ${answer.status}`);
   return answer.text();
 }

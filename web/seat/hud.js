@@ -1,7 +1,7 @@
 /** The windscreen's instruments: who, link, battery, lights, gauges, age of the picture. */
 
 import {button, byId, drawing, mark, say, show} from '../lib/dom.js';
-import {sparkline} from '../lib/sparkline.js';
+import {sparkline} from './sparkline.js';
 import {WORDS} from './strings.js';
 
 const SPARK_MOST = 60;

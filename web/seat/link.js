@@ -3,9 +3,9 @@
  * What to do when is reconnect.js's; this file only does it. It owns both sockets.
  */
 
+import {VERSION, WireError, encode, parseDown} from '../lib/wire.js';
 import {CarClock, RoundTrips} from './clock.js';
 import {Reconnect} from './reconnect.js';
-import {VERSION, WireError, encode, parseDown} from '../lib/wire.js';
 import {PushedStop} from './wish.js';
 
 const TICK_MS = 50;

@@ -1,9 +1,11 @@
 /** Wiring only: builds every part and hands each its collaborators. Start reading here. */
 
 import {Awake} from '../lib/awake.js';
+import {button, byId, fillWords} from '../lib/dom.js';
+import {clientId, kept} from '../lib/memory.js';
+import {Video} from '../video/video.js';
 import {Card} from './card.js';
 import {Controls} from './controls.js';
-import {button, byId, fillWords} from '../lib/dom.js';
 import {FullScreen} from './fullscreen.js';
 import {Hud} from './hud.js';
 import {Gamepads} from './input/gamepad.js';
@@ -11,14 +13,12 @@ import {Keyboard} from './input/keyboard.js';
 import {Pad} from './input/touch.js';
 import {Later} from './lazy.js';
 import {Link} from './link.js';
-import {clientId, kept} from '../lib/memory.js';
 import {FirstVisit, Secure, Unlock, fillKeys} from './notices.js';
 import {Page} from './page.js';
 import {Panels} from './panels.js';
 import {probe} from './probe.js';
 import {STATIC, WORDS} from './strings.js';
 import {toast} from './toast.js';
-import {Video} from '../video/video.js';
 
 const DRAWER_AFTER_MS = 1000;
 

@@ -1,10 +1,10 @@
 /** The page's memory: what the car said, and what follows from it for every part. */
 
 import {session} from '../lib/memory.js';
+import {OLD_MS} from '../video/video.js';
 import {aged, gradeOf, situationOf, takenBy} from './state.js';
 import {WORDS} from './strings.js';
 import {toast} from './toast.js';
-import {OLD_MS} from '../video/video.js';
 
 export class Page {
   /**

@@ -7,9 +7,9 @@
  * how old that is. What becomes of a path that fails is remedy.js's.
  */
 
-import {Remedy} from './remedy.js';
-import {median} from '../lib/sparkline.js';
+import {median} from '../lib/median.js';
 import {WireError, parseVideo} from '../lib/wire.js';
+import {Remedy} from './remedy.js';
 
 /** A picture older than this is not the present any more. */
 export const OLD_MS = 400;

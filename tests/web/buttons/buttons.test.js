@@ -7,8 +7,8 @@ import {test} from 'node:test';
 import {LOOKS, SHAPES} from '../../../web/buttons/draw.js';
 import {AGAIN_MS, Line, SILENT_MS, TRY_MS} from '../../../web/buttons/link.js';
 import {GLOW_MS, Model, bits, stars} from '../../../web/buttons/model.js';
-import {encode, parse} from '../../../web/buttons/wire.js';
 import {WORDS} from '../../../web/buttons/strings.js';
+import {encode, parse} from '../../../web/buttons/wire.js';
 import {WireError} from '../../../web/lib/wire.js';
 
 /** @param {string} name */

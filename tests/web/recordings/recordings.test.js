@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {API, Locked, Refused} from '../../../web/recordings/api.js';
-import {Reel, STRETCH_S, unitsOf} from '../../../web/recordings/units.js';
 import {
   axis, drivesOf, extent, joinLines, lastUpTo, linePath, marksOf, named, valueAt,
 } from '../../../web/recordings/shape.js';
 import {STATIC, WORDS} from '../../../web/recordings/strings.js';
+import {Reel, STRETCH_S, unitsOf} from '../../../web/recordings/units.js';
 
 /** @typedef {import('../../../web/recordings/types.js').Recording} Recording */
 

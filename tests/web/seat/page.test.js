@@ -4,9 +4,10 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
+import {median} from '../../../web/lib/median.js';
 import {STATIC as LATER_STATIC} from '../../../web/seat/drawer-strings.js';
 import {arc, holds, nearness} from '../../../web/seat/ranges.js';
-import {median, sparkline} from '../../../web/lib/sparkline.js';
+import {sparkline} from '../../../web/seat/sparkline.js';
 import {aged, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
 import {STATIC, WORDS, sentence} from '../../../web/seat/strings.js';
 

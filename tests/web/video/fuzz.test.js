@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
+import {HEADER_BYTES, WireError, parseDown, parseVideo} from '../../../web/lib/wire.js';
 import {fragment, initSegment} from '../../../web/video/fmp4.js';
 import {readKeyFrame, readSps, splitNals, unescaped} from '../../../web/video/h264.js';
 import {Video} from '../../../web/video/video.js';
-import {HEADER_BYTES, WireError, parseDown, parseVideo} from '../../../web/lib/wire.js';
 
 const INPUTS = 10_000;
 const SIDE_MAX = 16888;

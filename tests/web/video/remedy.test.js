@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
+import {WORDS} from '../../../web/seat/strings.js';
 import {Remedy} from '../../../web/video/remedy.js';
 import {Video} from '../../../web/video/video.js';
-import {WORDS} from '../../../web/seat/strings.js';
 
 /** When units every `everyMs` are too many without a picture. @param {Remedy} remedy */
 function silenceMs(remedy, everyMs = 33, fromMs = 0) {

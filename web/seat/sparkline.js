@@ -1,4 +1,4 @@
-/** A row of figures as an SVG path, and the middle of a row. Pure. */
+/** A row of figures as an SVG path. Pure. */
 
 /**
  * The path of `values` in a box; null breaks the line. The newest is at the right edge.
@@ -26,11 +26,3 @@ export function sparkline(values, most, {width, height, low = 0, high}) {
 
 /** @param {number} value */
 const round = (value) => Math.round(value * 10) / 10;
-
-/** The median; null of nothing. @param {readonly number[]} values @returns {number | null} */
-export function median(values) {
-  if (values.length === 0) return null;
-  const sorted = [...values].sort((a, b) => a - b);
-  const half = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-}

@@ -1,0 +1,47 @@
+// The folders of web/: who may import whom, and whether markup names files that are there.
+
+import assert from 'node:assert/strict';
+import {existsSync, readFileSync, readdirSync} from 'node:fs';
+import {posix} from 'node:path';
+import {test} from 'node:test';
+
+const ROOT = new URL('../../../web/', import.meta.url);
+/** What a folder may import besides itself. @type {Record<string, string[]>} */
+const BELOW = {
+  lib: [], video: ['lib'],
+  seat: ['lib', 'video'], buttons: ['lib', 'video'], recordings: ['lib', 'video'],
+};
+
+/** @param {string} name */
+const text = (name) => readFileSync(new URL(name, ROOT), 'utf8');
+const everything = /** @type {string[]} */ (readdirSync(ROOT, {recursive: true}));
+/** Each import of web/, for the type checker too. @type {{from: string, to: string}[]} */
+const imports = everything.filter((name) => name.endsWith('.js')).flatMap((from) =>
+  [...text(from).matchAll(/(?:from |import\()['`](\.[^'`$]*)/g)].map(([, path]) =>
+    ({from, to: posix.join(posix.dirname(from), path)})));
+/** @param {string} path */
+const folder = (path) => path.split('/')[0];
+
+test('a folder imports what stands below it', () => {
+  assert.ok(imports.length > 150);
+  for (const {from, to} of imports) {
+    const allowed = [folder(from), ...BELOW[folder(from)]];
+    assert.ok(allowed.includes(folder(to)), `${from} imports ${to}`);
+  }
+});
+
+test('what only one folder uses does not stand in lib/', () => {
+  for (const name of everything.filter((one) => /^lib\/.+\.js$/.test(one))) {
+    const users = new Set(imports.filter(({to}) => to === name).map(({from}) => folder(from)));
+    users.delete('lib');
+    assert.ok(users.size > 1, `${name} is used by ${[...users]}`);
+  }
+});
+
+test('each file that markup names is there', () => {
+  for (const page of everything.filter((name) => name.endsWith('.html'))) {
+    for (const [, name] of text(page).matchAll(/(?:href|src)="([^"#]+\.\w+)"/g)) {
+      assert.ok(existsSync(new URL(name, ROOT)), `${page} names ${name}`);
+    }
+  }
+});
