@@ -1,7 +1,7 @@
 /** The children's page, drawn: buttons as the car says they look, stars, tools. */
 
 import {stars} from './model.js';
-import {WORDS} from './strings.js';
+import {STRINGS} from './strings.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 /** On 100 x 100. @type {Record<string, string>} */
@@ -31,7 +31,7 @@ export class Drawing {
     /** @type {HTMLButtonElement[]} */
     this.buttons = [];
     for (const id of ['rainbow', 'game', 'sound']) {
-      byId(id).setAttribute('aria-label', WORDS[/** @type {'rainbow' | 'game' | 'sound'} */ (id)]);
+      byId(id).setAttribute('aria-label', STRINGS[/** @type {'rainbow' | 'game' | 'sound'} */ (id)]);
     }
   }
 
@@ -60,7 +60,7 @@ export class Drawing {
 
   /** @param {string} car */
   name(car) {
-    this.byId('heading').textContent = document.title = WORDS.heading(car);
+    this.byId('heading').textContent = document.title = STRINGS.heading(car);
   }
 
   /** @param {import('../lib/types.js').Glow | null} glow null without a link @param {boolean} sound */
@@ -71,13 +71,13 @@ export class Drawing {
     this.drawn = text;
     document.body.dataset.mode = mode;
     document.body.dataset.link = glow ? 'up' : 'none';
-    this.byId('say').textContent = glow ? WORDS.mode(mode) : WORDS.lost;
+    this.byId('say').textContent = glow ? STRINGS.mode(mode) : STRINGS.lost;
     this.press('rainbow', mode === 'rainbow');
     this.press('game', !['free', 'rainbow'].includes(mode));
     this.press('sound', sound);
     const row = this.byId('stars');
     row.hidden = length === 0;
-    row.setAttribute('aria-label', WORDS.stars(done, length, best));
+    row.setAttribute('aria-label', STRINGS.stars(done, length, best));
     row.replaceChildren(...stars({mode, length, done, best}).map(star));
   }
 
@@ -92,7 +92,7 @@ function big(look) {
   const button = document.createElement('button');
   button.className = 'big';
   button.dataset.colour = look.colour;
-  button.setAttribute('aria-label', WORDS.button(look));
+  button.setAttribute('aria-label', STRINGS.button(look));
   button.append(picture(SHAPES[look.shape] ?? SHAPES.circle));
   return button;
 }

@@ -1,6 +1,6 @@
 /** One tone a button, and two jingles, by WebAudio. Silent until somebody has touched. */
 
-import {kept} from '../lib/memory.js';
+import {saved} from '../lib/storage.js';
 
 /** A pentatonic scale: whatever children play together sounds well. Hz. */
 const TONES = [261.6, 329.6, 392, 440, 523.3, 587.3];
@@ -16,7 +16,7 @@ export class Sound {
   constructor() {
     /** @type {AudioContext | null} */
     this.context = null;
-    this.on = kept.get('buttons-sound') !== 'off';
+    this.on = saved.get('buttons-sound') !== 'off';
   }
 
   /** From an event handler: browsers allow sound only after a touch. */
@@ -28,7 +28,7 @@ export class Sound {
 
   toggle() {
     this.on = !this.on;
-    kept.set('buttons-sound', this.on ? '' : 'off');
+    saved.set('buttons-sound', this.on ? '' : 'off');
     this.wake();
   }
 

@@ -15,7 +15,7 @@ const MODES = {
   cheer: 'Right!', sad: 'That was another one. The game is over', rainbow: 'Rainbow',
 };
 
-export const WORDS = {
+export const STRINGS = {
   heading: (/** @type {string} */ car) => `Buttons of ${car}`,
   button: (/** @type {import('../lib/types.js').ButtonLook} */ {colour, shape}) =>
     `${COLOURS[colour] ?? colour} ${SHAPES[shape] ?? shape}`,

@@ -20,12 +20,12 @@ export const input = (id) => byId(id, HTMLInputElement);
 export const drawing = (id) => byId(id, SVGElement);
 
 /** @param {Element} element @param {string} text */
-export function say(element, text) {
+export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
 /** @param {Element} element @param {string} name @param {string} value */
-export function mark(element, name, value) {
+export function setAttr(element, name, value) {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
@@ -53,7 +53,7 @@ export function make(tag, text) {
  * Puts words where the markup asks for them.
  * @param {ParentNode} root @param {Record<string, string>} words
  */
-export function fillWords(root, words) {
+export function fillStrings(root, words) {
   for (const element of root.querySelectorAll('[data-t], [data-t-label]')) {
     const {t, tLabel} = /** @type {HTMLElement} */ (element).dataset;
     if (t) element.textContent = words[t];

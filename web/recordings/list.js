@@ -1,9 +1,9 @@
 /** The list of drives: when, how long, a picture of its beginning. */
 
-import {byId, make, say, show} from '../lib/dom.js';
+import {byId, make, setText, show} from '../lib/dom.js';
 import {parseVideo} from '../lib/wire.js';
 import {drivesOf, marksOf, partOf, stem} from './shape.js';
-import {WORDS} from './strings.js';
+import {STRINGS} from './strings.js';
 import {drawStill} from './thumbnail.js';
 
 /** @typedef {import('./types.js').Drive} Drive */
@@ -42,8 +42,8 @@ export class Shelf {
     const links = [...this.list.querySelectorAll('a')];
     links.find((link) => link.getAttribute('href') === active)?.focus();
     show(byId('list'), this.drives.length > 0);
-    say(byId('shelf-says'), this.drives.length ? ''
-      : listing.seat ? WORDS.empty : WORDS.emptyFiles);
+    setText(byId('shelf-says'), this.drives.length ? ''
+      : listing.seat ? STRINGS.empty : STRINGS.emptyFiles);
   }
 
   /** The drive that a file belongs to. @param {string} name */
@@ -68,12 +68,12 @@ export class Shelf {
     link.dataset.name = name;
     const words = make('span', '');
     words.className = 'about';
-    const state = make('em', WORDS.state[drive.state]);
+    const state = make('em', STRINGS.state[drive.state]);
     state.dataset.state = drive.state;
     const marks = marksOf(drive).length;
-    const facts = [WORDS.length(drive.seconds), WORDS.size(drive.bytes)];
-    if (marks) facts.push(WORDS.marks(marks));
-    words.append(make('strong', WORDS.when(drive.startMs)), make('span', facts.join(' · ')));
+    const facts = [STRINGS.length(drive.seconds), STRINGS.size(drive.bytes)];
+    if (marks) facts.push(STRINGS.marks(marks));
+    words.append(make('strong', STRINGS.when(drive.startMs)), make('span', facts.join(' · ')));
     if (drive.state !== 'closed') words.append(state);
     // The camera may have started later than the recorder.
     const seen = drive.parts.find(({pictures}) => pictures > 0);

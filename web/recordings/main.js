@@ -1,16 +1,16 @@
 /** Wiring of the recordings page: the list, and the drive that is open. */
 
-import {button, byId, fillWords, input, say, show} from '../lib/dom.js';
+import {button, byId, fillStrings, input, setText, show} from '../lib/dom.js';
 import {API, Locked} from './api.js';
 import {Shelf} from './list.js';
 import {named, partOf, stem} from './shape.js';
-import {STATIC, WORDS} from './strings.js';
+import {MARKUP_STRINGS, STRINGS} from './strings.js';
 import {Viewer} from './viewer.js';
 
 const LOOK_EVERY_MS = 10_000;
 const AGAIN_MS = 2000;
 
-fillWords(document, STATIC);
+fillStrings(document, MARKUP_STRINGS);
 const shelf = new Shelf({thumbnail: API.thumbnail});
 const viewer = new Viewer();
 let opened = '';
@@ -39,8 +39,8 @@ function route() {
 
 /** @param {import('./types.js').Listing} listing */
 function came(listing) {
-  document.title = WORDS.pageTitle(listing.car);
-  say(byId('car'), listing.car);
+  document.title = STRINGS.pageTitle(listing.car);
+  setText(byId('car'), listing.car);
   show(byId('seat'), listing.seat);
   show(byId('unlock'), false);
   shelf.update(listing);
@@ -55,23 +55,23 @@ async function look() {
   } catch (fault) {
     if (fault instanceof Locked) {
       show(byId('unlock'), true);
-      say(byId('shelf-says'), '');
+      setText(byId('shelf-says'), '');
       return;
     }
     waitMs = AGAIN_MS;
-    say(byId('shelf-says'), WORDS.failed(fault instanceof Error ? fault.message : String(fault)));
+    setText(byId('shelf-says'), STRINGS.failed(fault instanceof Error ? fault.message : String(fault)));
   }
   timer = Number(setTimeout(look, waitMs));
 }
 
 byId('unlock').addEventListener('submit', async (event) => {
   event.preventDefault();
-  say(byId('unlock-fault'), '');
+  setText(byId('unlock-fault'), '');
   try {
     await API.unlock(input('code').value.trim());
   } catch (fault) {
     const said = fault instanceof Locked || !(fault instanceof Error) ? '' : fault.message;
-    say(byId('unlock-fault'), said || WORDS.wrongCode);
+    setText(byId('unlock-fault'), said || STRINGS.wrongCode);
     return;
   }
   await look();
@@ -85,7 +85,7 @@ document.addEventListener('visibilitychange', () => {
   else clearTimeout(timer);
 });
 
-say(byId('shelf-says'), WORDS.loading);
+setText(byId('shelf-says'), STRINGS.loading);
 void look();
 Object.defineProperty(window, 'recordings', {
   // For tests and the curious: what is on the page, to read only.

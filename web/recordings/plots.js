@@ -1,8 +1,8 @@
 /** Courses over the time of a drive, with a cursor: small SVGs of our own. */
 
-import {make, mark, say, svg} from '../lib/dom.js';
+import {make, setAttr, setText, svg} from '../lib/dom.js';
 import {axis, extent, joinLines, linePath, valueAt} from './shape.js';
-import {WORDS} from './strings.js';
+import {STRINGS} from './strings.js';
 
 /** @typedef {import('./types.js').Series} Series */
 /** @typedef {import('./types.js').Table} Table */
@@ -85,7 +85,7 @@ export class Plots {
     figure.className = 'plot';
     figure.dataset.group = group;
     const caption = make('figcaption', '');
-    caption.append(make('strong', WORDS.group(group)));
+    caption.append(make('strong', STRINGS.group(group)));
     const field = make('div', '');
     field.className = 'field';
     const drawing = svg('svg', {
@@ -94,7 +94,7 @@ export class Plots {
     const [top, bottom] = [make('span', ''), make('span', '')];
     top.className = 'top';
     bottom.className = 'bottom';
-    for (const label of [top, bottom]) mark(label, 'aria-hidden', 'true');
+    for (const label of [top, bottom]) setAttr(label, 'aria-hidden', 'true');
     const cursor = make('i', '');
     cursor.className = 'cursor';
     field.append(drawing, cursor, top, bottom);
@@ -130,12 +130,12 @@ export class Plots {
     const {low, high} = BOTH_WAYS.includes(group) ? {low: -1, high: 1}
       : axis(held ?? {low: 0, high: 1}, FROM_ZERO.includes(group));
     const box = {...BOX, seconds: this.seconds, low, high};
-    for (const {line, path} of all) mark(path, 'd', linePath(line, box));
-    say(plot.top, WORDS.value(high, unit));
-    say(plot.bottom, WORDS.value(low, unit));
-    mark(plot.svg, 'aria-label', `${WORDS.group(group)}: ` + all.map(({line}, index) => {
+    for (const {line, path} of all) setAttr(path, 'd', linePath(line, box));
+    setText(plot.top, STRINGS.value(high, unit));
+    setText(plot.bottom, STRINGS.value(low, unit));
+    setAttr(plot.svg, 'aria-label', `${STRINGS.group(group)}: ` + all.map(({line}, index) => {
       const one = found[index];
-      return one ? WORDS.span(line.name, one.low, one.high, unit) : WORDS.nothing(line.name);
+      return one ? STRINGS.span(line.name, one.low, one.high, unit) : STRINGS.nothing(line.name);
     }).join(', '));
   }
 
@@ -144,8 +144,8 @@ export class Plots {
     this.host.style.setProperty('--at', String(timeS / this.seconds));
     for (const {unit, lines} of this.plots.values()) {
       for (const {line, value} of lines.values()) {
-        const words = WORDS.value(valueAt(line, timeS), unit);
-        say(value, this.stretchS > COARSE_S ? WORDS.about(words) : words);
+        const words = STRINGS.value(valueAt(line, timeS), unit);
+        setText(value, this.stretchS > COARSE_S ? STRINGS.about(words) : words);
       }
     }
   }

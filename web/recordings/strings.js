@@ -1,7 +1,7 @@
 /** Every word on the recordings page, in one place, so that it can be translated. */
 
 /** Words that stand in recordings.html by `data-t` (text) and `data-t-label`. */
-export const STATIC = {
+export const MARKUP_STRINGS = {
   seat: 'Drive',
   title: 'Recordings',
   listTitle: 'Drives',
@@ -44,7 +44,7 @@ const REASONS = /** @type {Record<string, string>} */ ({
 /** @param {number} count @param {string} one @param {string} more */
 const many = (count, one, more) => `${count} ${count === 1 ? one : more}`;
 
-export const WORDS = {
+export const STRINGS = {
   pageTitle: (/** @type {string} */ car) => `${car}: recordings`,
   loading: 'Looking what was recorded …',
   loadingDrive: 'Fetching the pictures …',
@@ -94,11 +94,11 @@ export const WORDS = {
   download: (name) => `Download ${name}`,
   openFile: 'still being written',
   /** @param {number} at @param {string} text */
-  mark: (at, text) => `${WORDS.length(at)} ${text || 'mark'}`,
+  mark: (at, text) => `${STRINGS.length(at)} ${text || 'mark'}`,
   /** @param {number} at @param {number} whole */
-  at: (at, whole) => `${WORDS.length(at)} / ${WORDS.length(whole)}`,
+  at: (at, whole) => `${STRINGS.length(at)} / ${STRINGS.length(whole)}`,
   /** @param {number} at @param {number} whole */
-  atSpoken: (at, whole) => `${WORDS.spoken(at)} of ${WORDS.spoken(whole)}`,
+  atSpoken: (at, whole) => `${STRINGS.spoken(at)} of ${STRINGS.spoken(whole)}`,
   /** @param {number} speed */
   speed: (speed) => `${speed}×`,
   /** @param {string} group */
@@ -114,9 +114,9 @@ export const WORDS = {
   about: (/** @type {string} */ value) => `≈ ${value}`,
   /** @param {string} name @param {number} low @param {number} high @param {string} unit */
   span: (name, low, high, unit) =>
-    `${name} from ${WORDS.value(low, unit)} to ${WORDS.value(high, unit)}`,
+    `${name} from ${STRINGS.value(low, unit)} to ${STRINGS.value(high, unit)}`,
   nothing: (/** @type {string} */ name) => `${name}: nothing`,
-  gap: (/** @type {number} */ at, /** @type {string} */ words) => `${WORDS.length(at)}: ${words}`,
+  gap: (/** @type {number} */ at, /** @type {string} */ words) => `${STRINGS.length(at)}: ${words}`,
   /** @param {string[]} names */
   exports: (names) => {
     const files = names.join(' ');

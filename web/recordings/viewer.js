@@ -1,12 +1,12 @@
 /** One drive on the page: picture, transport, marks, plots, files. */
 
-import {button, byId, input, make, mark, say, show} from '../lib/dom.js';
+import {button, byId, input, make, setAttr, setText, show} from '../lib/dom.js';
 import {API, Refused} from './api.js';
 import {Screen} from './picture.js';
 import {Player, SPEEDS} from './player.js';
 import {Plots} from './plots.js';
 import {lastUpTo, marksOf, pointsOf, stretchOf} from './shape.js';
-import {WORDS} from './strings.js';
+import {STRINGS} from './strings.js';
 import {Reel} from './units.js';
 
 /** @typedef {import('./types.js').Drive} Drive */
@@ -40,7 +40,7 @@ export class Viewer {
   }
 
   wire() {
-    this.speed.append(...SPEEDS.map((speed) => new Option(WORDS.speed(speed), String(speed))));
+    this.speed.append(...SPEEDS.map((speed) => new Option(STRINGS.speed(speed), String(speed))));
     button('play').addEventListener('click', () => this.player?.toggle());
     button('previous').addEventListener('click', () => this.player?.step(-1));
     button('next').addEventListener('click', () => this.player?.step(1));
@@ -73,7 +73,7 @@ export class Viewer {
     });
     this.player.seek(fromS);
     this.scrub.max = String(drive.seconds);
-    say(byId('viewer-title'), WORDS.when(drive.startMs));
+    setText(byId('viewer-title'), STRINGS.when(drive.startMs));
     this.plots.clear(drive.seconds, stretchOf(drive));
     this.reasons = {t: [], why: []};
     this.listMarks(drive);
@@ -99,7 +99,7 @@ export class Viewer {
       this.reasons.t.push(...table.reasons.map(({t}) => part.startS + t));
       this.reasons.why.push(...table.reasons.map(({reason}) => reason));
       byId('gaps').append(...table.gaps.map(({t, words}) =>
-        make('li', WORDS.gap(part.startS + t, words))));
+        make('li', STRINGS.gap(part.startS + t, words))));
     }
   }
 
@@ -133,7 +133,7 @@ export class Viewer {
     byId('marks').replaceChildren(...marks.map(({t, text}) => {
       const row = document.createElement('li');
       const go = document.createElement('button');
-      go.textContent = WORDS.mark(t, text);
+      go.textContent = STRINGS.mark(t, text);
       go.addEventListener('click', () => this.seek(t));
       row.append(go);
       return row;
@@ -149,32 +149,32 @@ export class Viewer {
   listFiles(drive) {
     byId('files').replaceChildren(...drive.parts.map((part) => {
       const row = document.createElement('li');
-      const more = [WORDS.length(part.seconds), WORDS.size(part.bytes)];
+      const more = [STRINGS.length(part.seconds), STRINGS.size(part.bytes)];
       if (part.lost) more.push(part.lost);
       if (part.state === 'open') {
         row.append(make('span', part.name));
-        more.push(WORDS.openFile);
+        more.push(STRINGS.openFile);
       } else {
         const link = document.createElement('a');
         link.href = API.file(part.name);
         link.download = part.name;
         link.textContent = part.name;
-        link.setAttribute('aria-label', WORDS.download(part.name));
+        link.setAttribute('aria-label', STRINGS.download(part.name));
         row.append(link);
       }
       row.append(make('span', more.join(' · ')));
       return row;
     }));
     const closed = drive.parts.filter(({state}) => state !== 'open');
-    say(byId('exports'), WORDS.exports(closed.map(({name}) => name)));
+    setText(byId('exports'), STRINGS.exports(closed.map(({name}) => name)));
   }
 
   /** What changes when somebody plays, pauses or takes another speed. */
   transport() {
     const {player} = this;
     const play = button('play');
-    mark(play, 'aria-label', player?.playing ? WORDS.pause : WORDS.play);
-    mark(play, 'data-plays', String(player?.playing ?? false));
+    setAttr(play, 'aria-label', player?.playing ? STRINGS.pause : STRINGS.play);
+    setAttr(play, 'data-plays', String(player?.playing ?? false));
     this.speed.value = String(player?.speed ?? 1);
   }
 
@@ -188,12 +188,12 @@ export class Viewer {
     if (document.activeElement !== this.scrub || player.playing) {
       this.scrub.value = String(timeS);
     }
-    mark(this.scrub, 'aria-valuetext', WORDS.atSpoken(timeS, drive.seconds));
-    say(byId('time'), WORDS.at(timeS, drive.seconds));
-    say(byId('clock'), WORDS.clock(drive.startMs + timeS * 1000));
+    setAttr(this.scrub, 'aria-valuetext', STRINGS.atSpoken(timeS, drive.seconds));
+    setText(byId('time'), STRINGS.at(timeS, drive.seconds));
+    setText(byId('clock'), STRINGS.clock(drive.startMs + timeS * 1000));
     this.plots.cursor(timeS);
     const index = lastUpTo(this.reasons.t, timeS);
-    say(byId('reason'), index < 0 ? '' : WORDS.reason(this.reasons.why[index]));
+    setText(byId('reason'), index < 0 ? '' : STRINGS.reason(this.reasons.why[index]));
     this.sayStage(nowMs);
   }
 
@@ -205,11 +205,11 @@ export class Viewer {
       this.fault = '';
     }
     const late = waiting && nowMs - this.waitingMs > WORDS_AFTER_MS;
-    const words = this.screen.hopeless ? WORDS.hopeless
-      : this.player?.blank ? WORDS.noPicture
-        : this.fault ? WORDS.failedDrive(this.fault)
-          : late ? WORDS.loadingDrive : '';
-    say(byId('stage-says'), words);
+    const words = this.screen.hopeless ? STRINGS.hopeless
+      : this.player?.blank ? STRINGS.noPicture
+        : this.fault ? STRINGS.failedDrive(this.fault)
+          : late ? STRINGS.loadingDrive : '';
+    setText(byId('stage-says'), words);
     show(byId('stage-says'), words !== '');
   }
 

@@ -1,7 +1,7 @@
 /** The card that says what the matter is and what to do; and the push that goes on. */
 
-import {button, byId, mark, say, show} from '../lib/dom.js';
-import {WORDS, sentence} from './strings.js';
+import {button, byId, setAttr, setText, show} from '../lib/dom.js';
+import {STRINGS, sentence} from './strings.js';
 
 /** A button that has just appeared under a thumb was not meant. */
 const FRESH_MS = 250;
@@ -24,10 +24,10 @@ export class Card {
       goOn: button('go-on'), take: button('card-take'), code: button('card-code'),
       here: button('card-here'),
     };
-    say(this.buttons.goOn, WORDS.goOn);
-    say(this.buttons.take, WORDS.take);
-    say(this.buttons.code, WORDS.enterCode);
-    say(this.buttons.here, WORDS.driveHere);
+    setText(this.buttons.goOn, STRINGS.goOn);
+    setText(this.buttons.take, STRINGS.take);
+    setText(this.buttons.code, STRINGS.enterCode);
+    setText(this.buttons.here, STRINGS.driveHere);
     for (const name of /** @type {const} */ (['goOn', 'take', 'code', 'here'])) {
       this.buttons[name].addEventListener('click', (event) => {
         // detail 0: pushed by a key. While a driving key is down that is a slip.
@@ -41,22 +41,22 @@ export class Card {
 
   /** @param {import('./state.js').Situation} situation @param {boolean} mayDrive @param {number} nowMs */
   update(situation, mayDrive, nowMs) {
-    mark(document.body, 'data-situation', situation.kind);
+    setAttr(document.body, 'data-situation', situation.kind);
     const words = sentence(situation);
     const key = words ? words.title + words.text : '';
     if (key !== this.said) {
       this.said = key;
       this.sinceMs = nowMs;
       // Read out once; without an alarm's interruption when it is calm.
-      mark(byId('say'), 'role', words?.tone === 'calm' ? 'status' : 'alert');
-      say(byId('say'), words ? `${words.title}. ${words.text}` : '');
+      setAttr(byId('say'), 'role', words?.tone === 'calm' ? 'status' : 'alert');
+      setText(byId('say'), words ? `${words.title}. ${words.text}` : '');
     }
     const gone = fleeting(situation) && nowMs - this.sinceMs > CALM_MS;
     show(this.element, words !== null && !gone);
     if (!words) return;
-    mark(this.element, 'data-tone', words.tone);
-    say(byId('card-title'), words.title);
-    say(byId('card-text'), words.text);
+    setAttr(this.element, 'data-tone', words.tone);
+    setText(byId('card-title'), words.title);
+    setText(byId('card-text'), words.text);
     const {kind} = situation;
     this.offer('goOn', kind === 'stopped' && situation.mayGoOn);
     this.offer('take', mayDrive && ((kind === 'watching' && situation.free) || kind === 'taken'));

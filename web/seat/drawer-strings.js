@@ -4,7 +4,7 @@ const metres = (/** @type {number} */ value) => `${value.toFixed(2)} m`;
 const where = (/** @type {boolean} */ back) => (back ? 'behind' : 'ahead');
 
 /** Words that stand in drawer.html by `data-t`. */
-export const STATIC = {
+export const MARKUP_STRINGS = {
   ill: 'Sensors that measure nothing',
   linkUnit: 'link',
   pictureUnit: 'picture',
@@ -31,10 +31,10 @@ export const STATIC = {
   guardLimit: 'helps: the car slows down and stops',
 };
 
-export const LATER = {
+export const DRAWER_STRINGS = {
   metres,
   /** Why it says no distance, and since when. @param {string} state @param {number | null} ageS */
-  rangeIll: (state, ageS) => `${state === 'ok' ? 'nothing new' : state}, ${LATER.lastSeen(ageS)}`,
+  rangeIll: (state, ageS) => `${state === 'ok' ? 'nothing new' : state}, ${DRAWER_STRINGS.lastSeen(ageS)}`,
   rangeBad: (/** @type {string} */ why) => `no distance (${why})`,
   rangeSay: (/** @type {string} */ name, /** @type {string} */ much) => `${name}: ${much}`,
   /** Rounded: it is read out, and not ten times a second. @param {import('./ranges.js').Alarm} alarm */
@@ -50,7 +50,7 @@ export const LATER = {
   lastSeen: (/** @type {number | null} */ ageS) => {
     if (ageS === null) return 'never seen';
     if (ageS < 1) return 'last seen just now';
-    return `last seen ${ageS < 120 ? `${Math.floor(ageS)} s` : LATER.uptime(ageS)} ago`;
+    return `last seen ${ageS < 120 ? `${Math.floor(ageS)} s` : DRAWER_STRINGS.uptime(ageS)} ago`;
   },
   recorder: {
     title: 'Recording',
@@ -104,17 +104,17 @@ export const LATER = {
 export function healthRows(health) {
   const {celsius, wifi_dbm: dbm, disk_free_mb: disk, memory_free_mb: memory, load} = health;
   const {uptime_s: uptime, wifi_mbps: mbps, faults = []} = health;
-  const names = LATER.health;
+  const names = DRAWER_STRINGS.health;
   /** @type {[string, string | null][]} */
   const rows = [
     [names.faults, health.age_s === null || health.age_s === undefined ? null
-      : faults.join('; ') || LATER.fine],
-    [names.celsius, told(celsius, LATER.celsius)],
-    [names.wifi, told(dbm, (value) => LATER.wifi(value, mbps ?? null))],
-    [names.disk, told(disk, LATER.room)],
-    [names.memory, told(memory, LATER.room)],
+      : faults.join('; ') || DRAWER_STRINGS.fine],
+    [names.celsius, told(celsius, DRAWER_STRINGS.celsius)],
+    [names.wifi, told(dbm, (value) => DRAWER_STRINGS.wifi(value, mbps ?? null))],
+    [names.disk, told(disk, DRAWER_STRINGS.room)],
+    [names.memory, told(memory, DRAWER_STRINGS.room)],
     [names.load, told(load, (value) => value.toFixed(2))],
-    [names.uptime, told(uptime, LATER.uptime)],
+    [names.uptime, told(uptime, DRAWER_STRINGS.uptime)],
   ];
   return rows.flatMap(([name, value]) =>
     (value === null ? [] : [/** @type {[string, string]} */ ([name, value])]));

@@ -1,15 +1,15 @@
 /** What comes after the first screen: the distances around the car, and the drawer: the
  * link in figures, the name, help, and the grown-ups' part. */
 
-import {button, byId, drawing, fillWords, input, make, mark, say, show} from '../lib/dom.js';
-import {kept} from '../lib/memory.js';
+import {button, byId, drawing, fillStrings, input, make, setAttr, setText, show} from '../lib/dom.js';
+import {saved} from '../lib/storage.js';
 import {Beeps, behindM, rhythm} from './beeps.js';
-import {LATER, STATIC, healthRows} from './drawer-strings.js';
+import {DRAWER_STRINGS, MARKUP_STRINGS, healthRows} from './drawer-strings.js';
 import {Tilt} from './input/tilt.js';
 import {Ranges, ills} from './ranges.js';
 import {RecorderPanel} from './recorder.js';
 import {sparkline} from './sparkline.js';
-import {WORDS} from './strings.js';
+import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
 const MINUTE = 60;
@@ -20,7 +20,7 @@ export async function dress() {
   const [looks, markup] = await Promise.all(['drawer.css', 'drawer.html'].map(brought));
   const template = document.createElement('template');
   template.innerHTML = markup;
-  fillWords(template.content, STATIC);
+  fillStrings(template.content, MARKUP_STRINGS);
   document.head.append(make('style', looks));
   byId('menu').append(template.content);
 }
@@ -75,16 +75,16 @@ export class Drawer {
   /** @param {ConstructorParameters<typeof Drawer>[0]} parts */
   wire(parts) {
     const name = input('name');
-    name.value = kept.get('name');
+    name.value = saved.get('name');
     name.addEventListener('change', () => {
-      kept.set('name', name.value.trim());
+      saved.set('name', name.value.trim());
       parts.named();
     });
     const whole = input('whole');
-    whole.checked = kept.get('whole') === 'yes';
+    whole.checked = saved.get('whole') === 'yes';
     const fit = () => document.body.classList.toggle('whole', whole.checked);
     whole.addEventListener('change', () => {
-      kept.set('whole', whole.checked ? 'yes' : '');
+      saved.set('whole', whole.checked ? 'yes' : '');
       fit();
     });
     this.limit.addEventListener('input', () => this.sayLimit());
@@ -95,9 +95,9 @@ export class Drawer {
     button('show-keys').addEventListener('click', parts.keys);
     this.guard.addEventListener('change', () => parts.guard(this.guard.value));
     // On unless somebody switched it off.
-    this.beeping.checked = kept.get('beeps') !== 'no';
+    this.beeping.checked = saved.get('beeps') !== 'no';
     this.beeping.addEventListener('change', () =>
-      kept.set('beeps', this.beeping.checked ? '' : 'no'));
+      saved.set('beeps', this.beeping.checked ? '' : 'no'));
   }
 
   /** @param {(steer: number) => void} set */
@@ -114,8 +114,8 @@ export class Drawer {
   }
 
   sayLimit() {
-    say(byId('limit-says'), WORDS.limit(Number(this.limit.value)));
-    mark(this.limit, 'aria-valuetext', WORDS.limit(Number(this.limit.value)));
+    setText(byId('limit-says'), STRINGS.limit(Number(this.limit.value)));
+    setAttr(this.limit, 'aria-valuetext', STRINGS.limit(Number(this.limit.value)));
   }
 
   /** @param {import('../lib/types.js').State} state */
@@ -134,8 +134,8 @@ export class Drawer {
     show(byId('grown-locked'), !state.grown_up);
     if (document.activeElement !== this.limit) this.limit.value = String(state.limit);
     this.sayLimit();
-    const who = state.driver === null ? WORDS.nobody : WORDS.drives(state.driver);
-    say(byId('grown-driver'), `${who}; ${WORDS.watchers(state.viewers)}`);
+    const who = state.driver === null ? STRINGS.nobody : STRINGS.drives(state.driver);
+    setText(byId('grown-driver'), `${who}; ${STRINGS.watchers(state.viewers)}`);
     show(button('grown-take'), state.role !== 'driver');
   }
 
@@ -161,7 +161,7 @@ export class Drawer {
       const saidMs = this.said.get(kind(fault)) ?? -Infinity;
       if (known.includes(kind(fault)) || nowMs - saidMs < SAY_AGAIN_MS) continue;
       this.said.set(kind(fault), nowMs);
-      toast(LATER.fault(fault), 'warn');
+      toast(DRAWER_STRINGS.fault(fault), 'warn');
     }
   }
 
@@ -176,16 +176,16 @@ export class Drawer {
     if (byId('menu').hidden) return;
     const high = Math.max(50, ...this.pictures.map(Number), ...this.links.map(Number));
     const box = {width: 300, height: 68, high};
-    mark(drawing('minute-picture'), 'd', sparkline(this.pictures, MINUTE, box));
-    mark(drawing('minute-link'), 'd', sparkline(this.links, MINUTE, box));
-    say(byId('minute-top'), LATER.upTo(high));
-    const {details} = LATER;
+    setAttr(drawing('minute-picture'), 'd', sparkline(this.pictures, MINUTE, box));
+    setAttr(drawing('minute-link'), 'd', sparkline(this.links, MINUTE, box));
+    setText(byId('minute-top'), DRAWER_STRINGS.upTo(high));
+    const {details} = DRAWER_STRINGS;
     /** @type {[string, string][]} */
     const rows = [
-      [details.picture, WORDS.ms(figures.pictureMs)], [details.link, WORDS.ms(figures.linkMs)],
+      [details.picture, STRINGS.ms(figures.pictureMs)], [details.link, STRINGS.ms(figures.linkMs)],
       [details.fps, figures.fps.toFixed(0)],
-      [details.rate, LATER.rate(figures.bitsPerS)],
-      [details.dropped, String(figures.dropped)], [details.path, LATER.paths[figures.path]],
+      [details.rate, DRAWER_STRINGS.rate(figures.bitsPerS)],
+      [details.dropped, String(figures.dropped)], [details.path, DRAWER_STRINGS.paths[figures.path]],
       [details.size, figures.size], [details.pages, String(this.last?.viewers ?? 0)],
       [details.car, figures.version], ...this.carRows(),
     ];
@@ -203,7 +203,7 @@ export class Drawer {
       if (!has) return;
       const depth = this.depth = new Image();
       depth.id = 'depth';
-      depth.alt = LATER.depth;
+      depth.alt = DRAWER_STRINGS.depth;
       depth.onload = () => show(depth, true);
       depth.onerror = () => show(depth, false);
       this.facts.after(depth);
@@ -216,7 +216,7 @@ export class Drawer {
     const battery = this.last?.battery;
     const health = this.last?.health;
     /** @type {[string, string][]} */
-    const rows = battery ? [[LATER.battery, LATER.batterySays(battery)]] : [];
+    const rows = battery ? [[DRAWER_STRINGS.battery, DRAWER_STRINGS.batterySays(battery)]] : [];
     return health ? [...rows, ...healthRows(health)] : rows;
   }
 }

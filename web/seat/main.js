@@ -1,8 +1,8 @@
 /** Wiring only: builds every part and hands each its collaborators. Start reading here. */
 
 import {Awake} from '../lib/awake.js';
-import {button, byId, fillWords} from '../lib/dom.js';
-import {clientId, kept} from '../lib/memory.js';
+import {button, byId, fillStrings} from '../lib/dom.js';
+import {clientId, saved} from '../lib/storage.js';
 import {Video} from '../video/video.js';
 import {Card} from './card.js';
 import {Controls} from './controls.js';
@@ -17,14 +17,14 @@ import {FirstVisit, Secure, Unlock, fillKeys} from './notices.js';
 import {Page} from './page.js';
 import {Panels} from './panels.js';
 import {probe} from './probe.js';
-import {STATIC, WORDS} from './strings.js';
+import {MARKUP_STRINGS, STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
 const DRAWER_AFTER_MS = 1000;
 
-fillWords(document, STATIC);
+fillStrings(document, MARKUP_STRINGS);
 fillKeys();
-document.body.classList.toggle('whole', kept.get('whole') === 'yes');
+document.body.classList.toggle('whole', saved.get('whole') === 'yes');
 const used = (/** @type {string} */ how) => {
   document.body.dataset.input = how;
   first.done();
@@ -38,14 +38,14 @@ const hud = new Hud();
 /** @type {Link} */
 const link = new Link({
   client: clientId(),
-  hello: () => page.hello(kept.get('name')),
+  hello: () => page.hello(saved.get('name')),
   on: {
     message: (message) => page.message(message),
     frame: (bytes) => video.frame(bytes),
     welcomed: () => controls.restart(),
     filming: () => page.filming,
     changed: () => page.linkChanged(),
-    closed: (reason) => toast(WORDS.closed(reason), 'warn'),
+    closed: (reason) => toast(STRINGS.closed(reason), 'warn'),
   },
 });
 const video = new Video({
@@ -90,10 +90,10 @@ const keyboard = new Keyboard({
 const gamepads = new Gamepads({
   set: (wish) => controls.set('gamepad', wish),
   stop, lights,
-  came: (name) => toast(WORDS.gamepad(name)),
+  came: (name) => toast(STRINGS.gamepad(name)),
   gone: () => {
     controls.letGo();
-    toast(WORDS.gamepadGone, 'warn');
+    toast(STRINGS.gamepadGone, 'warn');
   },
   used: () => used('gamepad'),
 });
@@ -118,7 +118,7 @@ const card = new Card({
 const awake = new Awake({
   playing: () => video.path?.name === 'mse',
   says: (how) => (how === 'none' && matchMedia('(pointer: coarse)').matches
-    ? toast(WORDS.maySleep, 'warn') : undefined),
+    ? toast(STRINGS.maySleep, 'warn') : undefined),
 });
 /** @type {Page} */
 const page = new Page({link, video, controls, hud, card, unlock, secure, awake});
@@ -147,7 +147,7 @@ const drawer = new Later({
     });
     if (page.state) page.drawer.state(page.state);
   },
-  late: () => toast(WORDS.menuLate, 'warn'),
+  late: () => toast(STRINGS.menuLate, 'warn'),
 });
 
 controls.releases.push(

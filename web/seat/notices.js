@@ -1,15 +1,15 @@
 /** Notices: first visit, keys, the code, and the offer of https. */
 
-import {byId, button, input, make, say, show} from '../lib/dom.js';
-import {kept, session} from '../lib/memory.js';
-import {WORDS} from './strings.js';
+import {button, byId, input, make, setText, show} from '../lib/dom.js';
+import {saved, session} from '../lib/storage.js';
+import {STRINGS} from './strings.js';
 
 /** Three pictures at the first visit; gone at the first drive key or thumb. */
 export class FirstVisit {
   constructor() {
     this.element = byId('intro');
     button('intro-ok').addEventListener('click', () => this.done());
-    show(this.element, kept.get('seen') !== 'yes');
+    show(this.element, saved.get('seen') !== 'yes');
   }
 
   again() {
@@ -19,13 +19,13 @@ export class FirstVisit {
   done() {
     if (this.element.hidden) return;
     show(this.element, false);
-    kept.set('seen', 'yes');
+    saved.set('seen', 'yes');
   }
 }
 
 /** Fills the list of keys. */
 export function fillKeys() {
-  byId('key-list').replaceChildren(...WORDS.keys.flatMap(([key, does]) =>
+  byId('key-list').replaceChildren(...STRINGS.keys.flatMap(([key, does]) =>
     [make('dt', key), make('dd', does)]));
 }
 
@@ -42,7 +42,7 @@ export class Unlock {
       event.preventDefault();
       this.tried = this.field.value.trim();
       if (!this.tried) return;
-      say(byId('unlock-fault'), '');
+      setText(byId('unlock-fault'), '');
       send(this.tried);
     });
   }
@@ -52,7 +52,7 @@ export class Unlock {
   }
 
   open() {
-    say(byId('unlock-fault'), '');
+    setText(byId('unlock-fault'), '');
     this.panels.open('unlock', this.field);
   }
 
@@ -65,7 +65,7 @@ export class Unlock {
     this.tried = '';
     this.field.value = '';
     this.panels.close('unlock');
-    return now.grown_up && !before.grown_up ? WORDS.grownUp : WORDS.unlocked;
+    return now.grown_up && !before.grown_up ? STRINGS.grownUp : STRINGS.unlocked;
   }
 
   /** An error about codes; true if it was one. @param {import('../lib/types.js').CarError} error */
@@ -73,8 +73,8 @@ export class Unlock {
     if (error.what !== 'wrong code' && error.what !== 'too many wrong codes') return false;
     if (!this.tried) session.set('code', '');
     this.tried = '';
-    const words = error.what === 'wrong code' ? WORDS.wrongCode : '';
-    say(byId('unlock-fault'), words || WORDS.carError(error));
+    const words = error.what === 'wrong code' ? STRINGS.wrongCode : '';
+    setText(byId('unlock-fault'), words || STRINGS.carError(error));
     if (this.panels.isOpen('unlock')) this.field.select();
     return true;
   }

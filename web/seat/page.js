@@ -1,9 +1,9 @@
 /** The page's memory: what the car said, and what follows from it for every part. */
 
-import {session} from '../lib/memory.js';
+import {session} from '../lib/storage.js';
 import {OLD_MS} from '../video/video.js';
 import {aged, gradeOf, situationOf, takenBy} from './state.js';
-import {WORDS} from './strings.js';
+import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
 export class Page {
@@ -54,7 +54,7 @@ export class Page {
     if (message.kind === 'welcome') this.greet(message);
     else if (message.kind === 'state') this.told(message);
     else if (message.kind === 'error' && !this.parts.unlock.refused(message)) {
-      toast(WORDS.carError(message), 'warn');
+      toast(STRINGS.carError(message), 'warn');
     }
   }
 
@@ -89,7 +89,7 @@ export class Page {
     if (isEstop(before) && !isEstop(state)) this.pushedStop = false;
     const low = state.battery?.low === true;
     // Whoever drives has a card for it.
-    if (low && !this.saidLow && state.role !== 'driver') toast(WORDS.batteryLow, 'warn');
+    if (low && !this.saidLow && state.role !== 'driver') toast(STRINGS.batteryLow, 'warn');
     this.saidLow = low;
     this.refresh();
   }
@@ -112,7 +112,7 @@ export class Page {
     // While the car's clock is unknown nobody can say that it is live.
     const sure = video.ageSure(nowMs);
     hud.picture(ageMs === null ? 'none' : old || !sure ? 'old' : 'live', ageMs, sure,
-      video.hopeless ? WORDS.noVideo : WORDS.noPicture);
+      video.hopeless ? STRINGS.noVideo : STRINGS.noPicture);
     const {throttle, steer} = controls.wish;
     this.situation = situationOf({
       link: link.state, welcome: this.welcome, state: this.state, lostMs: this.lostMs,
@@ -126,7 +126,7 @@ export class Page {
   /** Nothing that was measured looks like now. @param {number} nowMs */
   fade(nowMs) {
     if (!this.state) return;
-    const old = aged(this.state, (nowMs - this.toldMs) / 1000, WORDS.grade.none);
+    const old = aged(this.state, (nowMs - this.toldMs) / 1000, STRINGS.grade.none);
     this.parts.hud.power(old.battery ?? null);
     this.drawer?.state(old);
   }

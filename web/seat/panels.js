@@ -1,6 +1,6 @@
 /** Panels beside the picture: one at a time, never over STOP, never modal. */
 
-import {byId, mark, show} from '../lib/dom.js';
+import {byId, setAttr, show} from '../lib/dom.js';
 
 export class Panels {
   /** @param {string[]} ids */
@@ -52,7 +52,7 @@ export class Panels {
   /** @param {string} id @param {boolean} open */
   tell(id, open) {
     for (const one of document.querySelectorAll(`[aria-controls="${id}"]`)) {
-      mark(one, 'aria-expanded', String(open));
+      setAttr(one, 'aria-expanded', String(open));
     }
   }
 }

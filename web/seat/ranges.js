@@ -1,7 +1,7 @@
 /** Distances as arcs around a small car, and what the collision guard says of them. */
 
-import {make, mark, say, show, svg} from '../lib/dom.js';
-import {LATER} from './drawer-strings.js';
+import {make, setAttr, setText, show, svg} from '../lib/dom.js';
+import {DRAWER_STRINGS} from './drawer-strings.js';
 
 /** Up to where each arc counts, m, from the car outwards. */
 const RINGS = [{m: 0.3, r: 36}, {m: 0.7, r: 52}, {m: 1.5, r: 68}];
@@ -92,15 +92,15 @@ export function alarmOf({guard, throttle, reason, ranges}) {
  */
 export function ills(ranges) {
   return ranges.filter((range) => !holds(range)).map(({name, state, age_s: ageS}) =>
-    LATER.rangeSay(name, LATER.rangeIll(state, ageS)));
+    DRAWER_STRINGS.rangeSay(name, DRAWER_STRINGS.rangeIll(state, ageS)));
 }
 
 /** All sensors in words. Pure. @param {readonly import('../lib/types.js').Range[]} ranges */
 export function spoken(ranges) {
   return ranges.map((range) => {
     const {name, range_m: far, state, age_s: ageS} = range;
-    if (!holds(range)) return LATER.rangeSay(name, LATER.rangeBad(LATER.rangeIll(state, ageS)));
-    return LATER.rangeSay(name, far === null ? '–' : LATER.metres(far));
+    if (!holds(range)) return DRAWER_STRINGS.rangeSay(name, DRAWER_STRINGS.rangeBad(DRAWER_STRINGS.rangeIll(state, ageS)));
+    return DRAWER_STRINGS.rangeSay(name, far === null ? '–' : DRAWER_STRINGS.metres(far));
   }).join(', ');
 }
 
@@ -111,7 +111,7 @@ export class Ranges {
     this.says = make('p', '');
     this.says.className = 'guard-says';
     this.says.dataset.testid = 'guard-says';
-    mark(this.says, 'role', 'status');
+    setAttr(this.says, 'role', 'status');
     element.after(this.says);
     this.drawn = '';
   }
@@ -121,8 +121,8 @@ export class Ranges {
     const ranges = state.ranges ?? [];
     const alarm = alarmOf(state);
     show(this.element, ranges.length > 0);
-    say(this.says, alarm ? LATER.guardSays(alarm) : '');
-    mark(this.element, 'aria-label', spoken(ranges));
+    setText(this.says, alarm ? DRAWER_STRINGS.guardSays(alarm) : '');
+    setAttr(this.element, 'aria-label', spoken(ranges));
     const seen = ranges.map((range) => ({range, good: holds(range)}));
     const key = JSON.stringify([alarm?.name, seen.map(({range: {name, range_m: m, state: is}, good}) =>
       [name, good && m?.toFixed(2), good || is])]);
@@ -158,7 +158,7 @@ export class Ranges {
     const parts = RINGS.map(({r}, index) => svg('path', {
       d: arc(r, bearing), class: rings > 0 && index >= lit ? `arc ${tone}` : 'arc',
     }));
-    const said = metres !== null && rings > 0 ? [LATER.metres(metres)] : [];
+    const said = metres !== null && rings > 0 ? [DRAWER_STRINGS.metres(metres)] : [];
     if (doubt) said.push('?');
     if (said.length > 0) {
       const angle = (bearing * Math.PI) / 180;

@@ -1,8 +1,8 @@
 /** The recorder on the page: a dot, on and off (a grown-up's), keep the last minute, a
  * mark. It comes with the drawer, after the first screen. */
 
-import {button, byId, make, mark, say, show} from '../lib/dom.js';
-import {LATER} from './drawer-strings.js';
+import {button, byId, make, setAttr, setText, show} from '../lib/dom.js';
+import {DRAWER_STRINGS} from './drawer-strings.js';
 import {toast} from './toast.js';
 
 const MARK_MOST = 64;
@@ -14,10 +14,10 @@ const MARK_MOST = 64;
  * @returns {{tone: 'on' | 'off' | 'bad', text: string, news: string, alarm: boolean}}
  */
 export function recorderSays(now, before) {
-  const words = LATER.recorder;
+  const words = DRAWER_STRINGS.recorder;
   const fine = now.state === 'ok';
   const room = now.free_mb === null ? ''
-    : `, ${words.room(LATER.room(now.free_mb), now.station)}`;
+    : `, ${words.room(DRAWER_STRINGS.room(now.free_mb), now.station)}`;
   const text = !fine ? words.bad(now.state)
     : (now.on ? words.on(clock(now.seconds)) : words.off) + room;
   const broke = !fine && now.state !== before?.state;
@@ -36,7 +36,7 @@ export function clock(seconds) {
 export class RecorderPanel {
   /** @param {(message: import('../lib/types.js').Upward) => void} send */
   constructor(send) {
-    const words = LATER.recorder;
+    const words = DRAWER_STRINGS.recorder;
     this.send = send;
     /** @type {import('../lib/types.js').Recording | null} */
     this.last = null;
@@ -71,7 +71,7 @@ export class RecorderPanel {
 
   /** A word for this moment, or none. */
   marking() {
-    const words = LATER.recorder;
+    const words = DRAWER_STRINGS.recorder;
     const form = document.createElement('form');
     const field = document.createElement('input');
     const label = document.createElement('label');
@@ -99,12 +99,12 @@ export class RecorderPanel {
     show(this.dot, now !== null);
     if (now === null) return;
     const {tone, text, news, alarm} = recorderSays(now, this.last);
-    mark(this.dot, 'data-tone', tone);
-    mark(this.dot, 'aria-label', LATER.recorder.tones[tone]);
-    mark(this.dot, 'title', LATER.recorder.tones[tone]);
-    say(this.says, text);
+    setAttr(this.dot, 'data-tone', tone);
+    setAttr(this.dot, 'aria-label', DRAWER_STRINGS.recorder.tones[tone]);
+    setAttr(this.dot, 'title', DRAWER_STRINGS.recorder.tones[tone]);
+    setText(this.says, text);
     show(this.onOff, state.grown_up);
-    say(this.onOff, now.on ? LATER.recorder.turnOff : LATER.recorder.turnOn);
+    setText(this.onOff, now.on ? DRAWER_STRINGS.recorder.turnOff : DRAWER_STRINGS.recorder.turnOn);
     if (news) toast(news, alarm ? 'warn' : 'calm');
     this.last = now;
   }

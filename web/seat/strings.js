@@ -1,7 +1,7 @@
 /** The words on the page, so that they can be translated; more in laterwords.js. English. */
 
 /** Words that stand in index.html by `data-t` (text) and `data-t-label` (aria-label). */
-export const STATIC = {
+export const MARKUP_STRINGS = {
   stop: 'STOP',
   stopLabel: 'Stop the car',
   pictureUnit: 'picture',
@@ -32,7 +32,7 @@ export const STATIC = {
   secureLater: 'Not now',
 };
 
-export const WORDS = {
+export const STRINGS = {
   title: (/** @type {string} */ car) => `${car}: driver's seat`,
   take: 'Take the wheel',
   give: 'Give the wheel',
@@ -53,7 +53,7 @@ export const WORDS = {
   ms: (/** @type {number | null} */ value) => (value === null ? '–' : `${Math.round(value)} ms`),
   chip: (/** @type {'good' | 'slow' | 'none'} */ grade, /** @type {number | null} */ pictureMs,
     /** @type {number | null} */ linkMs) =>
-    `${WORDS.gradeLong[grade]}. ${WORDS.ms(pictureMs)} picture, ${WORDS.ms(linkMs)} link`,
+    `${STRINGS.gradeLong[grade]}. ${STRINGS.ms(pictureMs)} picture, ${STRINGS.ms(linkMs)} link`,
   old: (/** @type {number} */ seconds, /** @type {boolean} */ sure) =>
     `picture is ${sure ? '' : 'at least '}${seconds.toFixed(1)} s old`,
   noPicture: 'No picture yet',
@@ -154,7 +154,7 @@ export function sentence(it) {
       return {tone: 'calm', title: 'You are watching', text: 'Who has the code may drive. STOP works for everybody.'};
     case 'watching':
       return it.driver && !it.free
-        ? {tone: 'calm', title: WORDS.drives(it.driver), text: 'You are watching. STOP works for everybody.'}
+        ? {tone: 'calm', title: STRINGS.drives(it.driver), text: 'You are watching. STOP works for everybody.'}
         : {tone: 'calm', title: 'The wheel is free', text: 'Take it and drive.'};
     case 'battery':
       return {tone: 'warn', title: 'Battery low', text: 'Drive home now, slowly, and charge it.'};

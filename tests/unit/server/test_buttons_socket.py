@@ -203,5 +203,7 @@ async def test_the_page_is_there(path: str) -> None:
 def test_the_page_and_all_that_it_loads_is_light() -> None:
     """A third of the driver's first screen."""
     files = [paths.WEB / "buttons.html", *(paths.WEB / "buttons").iterdir()]
-    shared = [paths.WEB / "lib" / name for name in ("wire.js", "awake.js", "memory.js")]
+    shared = [
+        paths.WEB / "lib" / name for name in ("wire.js", "awake.js", "storage.js")
+    ]
     assert sum(Path(file).stat().st_size for file in files + shared) < 50_000

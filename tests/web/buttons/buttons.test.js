@@ -7,7 +7,7 @@ import {test} from 'node:test';
 import {LOOKS, SHAPES} from '../../../web/buttons/draw.js';
 import {AGAIN_MS, Line, SILENT_MS, TRY_MS} from '../../../web/buttons/link.js';
 import {GLOW_MS, Model, bits, stars} from '../../../web/buttons/model.js';
-import {WORDS} from '../../../web/buttons/strings.js';
+import {STRINGS} from '../../../web/buttons/strings.js';
 import {encode, parse} from '../../../web/buttons/wire.js';
 import {WireError} from '../../../web/lib/wire.js';
 
@@ -183,7 +183,7 @@ test('every colour and shape of a profile is known here', () => {
   const css = file('web/buttons/buttons.css');
   for (const colour of colours) assert.ok(css.includes(`[data-colour="${colour}"]`), colour);
   assert.deepEqual(Object.keys(SHAPES).sort(), listed('SHAPES').sort());
-  assert.deepEqual(LOOKS.map(WORDS.button),
+  assert.deepEqual(LOOKS.map(STRINGS.button),
     ['red circle', 'yellow triangle', 'green square', 'blue star']);
 });
 

@@ -7,7 +7,7 @@ import {API, Locked, Refused} from '../../../web/recordings/api.js';
 import {
   axis, drivesOf, extent, joinLines, lastUpTo, linePath, marksOf, named, valueAt,
 } from '../../../web/recordings/shape.js';
-import {STATIC, WORDS} from '../../../web/recordings/strings.js';
+import {MARKUP_STRINGS, STRINGS} from '../../../web/recordings/strings.js';
 import {Reel, STRETCH_S, unitsOf} from '../../../web/recordings/units.js';
 
 /** @typedef {import('../../../web/recordings/types.js').Recording} Recording */
@@ -118,13 +118,13 @@ test('parts of a drive make one line, broken where nothing was recorded', () => 
 });
 
 test('words: lengths, sizes, and one for each state', () => {
-  assert.equal(WORDS.length(3725.9), '1:02:05');
-  assert.equal(WORDS.length(65), '1:05');
-  assert.deepEqual([5, 999, 1500, 15_300_000].map(WORDS.size), ['5 B', '999 B', '1.5 kB', '15 MB']);
-  assert.equal(WORDS.spoken(61), '1 minute 1 second');
-  assert.equal(WORDS.value(null, 'm'), '–');
-  assert.equal(WORDS.value(13.4, 'ms'), '13 ms');
-  assert.ok(Object.values(STATIC).every((words) => words.length > 0));
+  assert.equal(STRINGS.length(3725.9), '1:02:05');
+  assert.equal(STRINGS.length(65), '1:05');
+  assert.deepEqual([5, 999, 1500, 15_300_000].map(STRINGS.size), ['5 B', '999 B', '1.5 kB', '15 MB']);
+  assert.equal(STRINGS.spoken(61), '1 minute 1 second');
+  assert.equal(STRINGS.value(null, 'm'), '–');
+  assert.equal(STRINGS.value(13.4, 'ms'), '13 ms');
+  assert.ok(Object.values(MARKUP_STRINGS).every((words) => words.length > 0));
 });
 
 // --- stretches ---

@@ -5,9 +5,9 @@ import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
 import {Beeps, behindM, due, rhythm} from '../../../web/seat/beeps.js';
-import {LATER, healthRows} from '../../../web/seat/drawer-strings.js';
+import {DRAWER_STRINGS, healthRows} from '../../../web/seat/drawer-strings.js';
 import {alarmOf, doubted, eachWay, ills, spoken} from '../../../web/seat/ranges.js';
-import {WORDS} from '../../../web/seat/strings.js';
+import {STRINGS} from '../../../web/seat/strings.js';
 
 const front = {name: 'front', bearing_deg: 0, range_m: 0.4, age_s: 0.02, state: 'ok'};
 const rear = {name: 'rear', bearing_deg: 180, range_m: 0.2, age_s: 0.02, state: 'ok'};
@@ -20,17 +20,17 @@ const ahead = {back: false, name: 'front', metres: 0.4, acts: true, stands: fals
 
 test('the guard says where and how far', () => {
   assert.deepEqual(alarm({}), ahead);
-  assert.equal(LATER.guardSays(ahead), 'Wall 0.4 m ahead: the car slows down');
+  assert.equal(DRAWER_STRINGS.guardSays(ahead), 'Wall 0.4 m ahead: the car slows down');
   const stands = alarm({throttle: 0, guard: {...guard, ahead: 0}});
   assert.deepEqual(stands, {...ahead, stands: true});
-  assert.equal(LATER.guardSays({...ahead, stands: true}), 'Wall 0.4 m ahead: the car stops');
+  assert.equal(DRAWER_STRINGS.guardSays({...ahead, stands: true}), 'Wall 0.4 m ahead: the car stops');
 });
 
 test('behind is behind, also where nothing is let through', () => {
   const back = {back: true, name: 'rear', metres: 0.2, acts: true, stands: false};
   assert.deepEqual(alarm({throttle: -0.2, guard: {...guard, back: 0.2}}), back);
   assert.deepEqual(alarm({throttle: 0, guard: {...guard, back: 0}}), {...back, stands: true});
-  assert.match(LATER.guardSays(back), /^Wall 0.2 m behind: the car slows down$/);
+  assert.match(DRAWER_STRINGS.guardSays(back), /^Wall 0.2 m behind: the car slows down$/);
 });
 
 test('nothing is said where nothing is the matter', () => {
@@ -45,7 +45,7 @@ test('a guard that warns does not act', () => {
   const warn = {...guard, mode: 'warn'};
   const said = alarm({guard: warn, reason: 'driving', throttle: 0.41});
   assert.deepEqual(said, {...ahead, acts: false});
-  assert.equal(LATER.guardSays({...ahead, acts: false}), 'Wall 0.4 m ahead: brake!');
+  assert.equal(DRAWER_STRINGS.guardSays({...ahead, acts: false}), 'Wall 0.4 m ahead: brake!');
   assert.equal(alarm({guard: warn, reason: 'driving', throttle: -1}), null, 'away from it');
 });
 
@@ -54,12 +54,12 @@ test('a sensor that says nothing is not a wall', () => {
     const said = alarm({ranges: [one]});
     assert.deepEqual(said, {...ahead, metres: null});
   }
-  assert.equal(LATER.guardSays({...ahead, metres: null}), 'Nothing is measured ahead: slow that way');
-  assert.equal(LATER.guardSays({...ahead, metres: null, acts: false}),
+  assert.equal(DRAWER_STRINGS.guardSays({...ahead, metres: null}), 'Nothing is measured ahead: slow that way');
+  assert.equal(DRAWER_STRINGS.guardSays({...ahead, metres: null, acts: false}),
     'Nothing is measured ahead: drive slowly');
-  assert.equal(LATER.guardSays({...ahead, metres: null, stands: true}),
+  assert.equal(DRAWER_STRINGS.guardSays({...ahead, metres: null, stands: true}),
     'Nothing is measured ahead: first drive back', 'it stood before a wall when it failed');
-  assert.equal(LATER.guardSays({...ahead, back: true, metres: null, stands: true}),
+  assert.equal(DRAWER_STRINGS.guardSays({...ahead, back: true, metres: null, stands: true}),
     'Nothing is measured behind: first drive forward');
 });
 
@@ -146,8 +146,8 @@ test('each sensor that says no distance has a line: why, and since when', () => 
   assert.equal(spoken(ill.slice(0, 3)), 'front: 0.40 m, ' +
     'rear: no distance (does not answer, never seen), ' +
     'depth: no distance (nothing new, last seen 3 s ago)');
-  assert.equal(LATER.lastSeen(119), 'last seen 119 s ago');
-  assert.equal(LATER.lastSeen(120), 'last seen 2 min ago');
+  assert.equal(DRAWER_STRINGS.lastSeen(119), 'last seen 119 s ago');
+  assert.equal(DRAWER_STRINGS.lastSeen(120), 'last seen 2 min ago');
 });
 
 test('beeps are planned a little ahead, and none twice', () => {
@@ -218,14 +218,14 @@ test('a browser without sound is not in the way', () => {
 });
 
 test('an old voltage says its age', () => {
-  assert.equal(WORDS.battery(7.42, false, null), '7.4 V');
-  assert.equal(WORDS.battery(6.3, true, null), '6.3 V – low');
-  assert.equal(WORDS.battery(7.42, true, 12.4), '7.4 V, 12 s ago');
-  assert.equal(WORDS.battery(null, false, 0), '? V');
+  assert.equal(STRINGS.battery(7.42, false, null), '7.4 V');
+  assert.equal(STRINGS.battery(6.3, true, null), '6.3 V – low');
+  assert.equal(STRINGS.battery(7.42, true, 12.4), '7.4 V, 12 s ago');
+  assert.equal(STRINGS.battery(null, false, 0), '? V');
   const battery = {volts: 7.4, amps: 1.25, share: 0.6, low: false, age_s: 0.1, state: 'ok'};
-  assert.equal(LATER.batterySays(battery), '7.40 V, 1.3 A, about 60 %');
-  assert.match(LATER.batterySays({...battery, state: 'NACK'}), /; NACK$/);
-  assert.equal(LATER.batterySays({volts: null, amps: null, share: null, low: false, state: 'NACK'}), 'NACK');
+  assert.equal(DRAWER_STRINGS.batterySays(battery), '7.40 V, 1.3 A, about 60 %');
+  assert.match(DRAWER_STRINGS.batterySays({...battery, state: 'NACK'}), /; NACK$/);
+  assert.equal(DRAWER_STRINGS.batterySays({volts: null, amps: null, share: null, low: false, state: 'NACK'}), 'NACK');
 });
 
 test('of the computer only what is known is said', () => {
@@ -238,6 +238,6 @@ test('of the computer only what is known is said', () => {
     ['Its Wi-Fi', '-84 dBm, 72 Mbit/s'], ['Room on its card', '9.0 GB'],
     ['Free memory', '211 MB'], ['Load', '0.35'], ['Up for', '60 min'],
   ]);
-  assert.equal(LATER.uptime(7200), '2 h');
-  assert.equal(LATER.wifi(-60, null), '-60 dBm');
+  assert.equal(DRAWER_STRINGS.uptime(7200), '2 h');
+  assert.equal(DRAWER_STRINGS.wifi(-60, null), '-60 dBm');
 });

@@ -5,11 +5,11 @@ import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
 import {median} from '../../../web/lib/median.js';
-import {STATIC as LATER_STATIC} from '../../../web/seat/drawer-strings.js';
+import {MARKUP_STRINGS as DRAWER_MARKUP} from '../../../web/seat/drawer-strings.js';
 import {arc, holds, nearness} from '../../../web/seat/ranges.js';
 import {sparkline} from '../../../web/seat/sparkline.js';
 import {aged, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
-import {STATIC, WORDS, sentence} from '../../../web/seat/strings.js';
+import {MARKUP_STRINGS, STRINGS, sentence} from '../../../web/seat/strings.js';
 
 const {good} = JSON.parse(
   readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));
@@ -167,9 +167,9 @@ test('arcs: nearer is more, and ahead is up', () => {
 });
 
 test('errors of the car: what, value, limit, next', () => {
-  assert.equal(WORDS.carError({kind: 'error', what: 'throttle refused', value: '99',
+  assert.equal(STRINGS.carError({kind: 'error', what: 'throttle refused', value: '99',
     limit: '-1 to 1', next: 'reload'}), 'Throttle refused (99; -1 to 1). Next: reload.');
-  assert.equal(WORDS.carError({kind: 'error', what: 'no'}), 'No.');
+  assert.equal(STRINGS.carError({kind: 'error', what: 'no'}), 'No.');
 });
 
 /** @param {string} name */
@@ -177,7 +177,7 @@ const text = (name) => readFileSync(new URL(`../../../web/${name}`, import.meta.
 
 test('every word that the markup asks for is there, and every one is asked for', () => {
   for (const [name, words] of /** @type {const} */ ([
-    ['index.html', STATIC], ['seat/drawer.html', LATER_STATIC],
+    ['index.html', MARKUP_STRINGS], ['seat/drawer.html', DRAWER_MARKUP],
   ])) {
     const found = text(name).matchAll(/data-t(?:-label)?="([^"]+)"/g);
     const asked = [...new Set([...found].map(([, word]) => word))];

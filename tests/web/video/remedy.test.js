@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {WORDS} from '../../../web/seat/strings.js';
+import {STRINGS} from '../../../web/seat/strings.js';
 import {Remedy} from '../../../web/video/remedy.js';
 import {Video} from '../../../web/video/video.js';
 
@@ -71,8 +71,8 @@ test('without a clock the age is a least one, and says so', () => {
   assert.equal(video.ageSure(1700), false, 'another clock than the picture\'s');
   clockMs = 780;
   assert.equal(video.ageSure(1700), true);
-  assert.equal(WORDS.old(1.44, true), 'picture is 1.4 s old');
-  assert.equal(WORDS.old(1.44, false), 'picture is at least 1.4 s old');
+  assert.equal(STRINGS.old(1.44, true), 'picture is 1.4 s old');
+  assert.equal(STRINGS.old(1.44, false), 'picture is at least 1.4 s old');
 });
 
 test('a page that sleeps counts no faults', () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {clientId, kept, session} from '../../../web/lib/memory.js';
+import {clientId, saved, session} from '../../../web/lib/storage.js';
 
 /** @param {'localStorage' | 'sessionStorage'} name @param {() => any} get */
 const store = (name, get) =>
@@ -29,8 +29,8 @@ test('no storage is no fault', () => {
   for (const get of [forbidden, () => null]) {
     store('localStorage', get);
     store('sessionStorage', get);
-    kept.set('name', 'Ann');
-    assert.equal(kept.get('name'), '');
+    saved.set('name', 'Ann');
+    assert.equal(saved.get('name'), '');
     assert.equal(clientId().length, 32);
   }
 });

@@ -23,7 +23,7 @@ function write(storage, key, value) {
 }
 
 /** For this browser, for good. */
-export const kept = {
+export const saved = {
   get: (/** @type {string} */ key) => read(() => localStorage, key),
   set: (/** @type {string} */ key, /** @type {string} */ value) =>
     write(() => localStorage, key, value),
