@@ -1,5 +1,5 @@
-/** A page that did not arrive whole (the phone has just joined the Wi-Fi) is asked for
- * again. A classic script: a module that fails takes the others with it. */
+/** Loads the page again if it did not arrive whole, as when a phone has just joined the
+ * Wi-Fi. A classic script: a module that fails takes the others with it. */
 addEventListener('error', ({target}) => {
   const needed = target instanceof HTMLScriptElement ||
     (target instanceof HTMLLinkElement && target.rel === 'stylesheet');

@@ -20,7 +20,7 @@ const byId = (id) => {
 const model = new Model();
 const drawing = new Drawing(byId);
 const sound = new Sound();
-const awake = new Awake({playing: () => false, says: () => undefined});
+const awake = new Awake({playing: () => false, changed: () => undefined});
 const fpvcar = {lit: 0, link: 'none', changes: /** @type {[number, number][]} */ ([])};
 let usedMs = performance.now();
 

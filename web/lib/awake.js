@@ -1,10 +1,13 @@
-/** Keeps the screen awake while somebody drives, by what the browser offers. */
+/** Keeps the screen awake while somebody plays or drives, by what the browser offers. */
 
 export class Awake {
-  /** @param {{playing: () => boolean, says: (how: 'lock' | 'video' | 'none') => void}} parts */
-  constructor({playing, says}) {
+  /**
+   * @param {{playing: () => boolean, changed: (how: 'lock' | 'video' | 'none') => void}} parts
+   *   `playing`: a <video> runs, which keeps a phone awake by itself
+   */
+  constructor({playing, changed}) {
     this.playing = playing;
-    this.says = says;
+    this.changed = changed;
     /** @type {WakeLockSentinel | null} */
     this.lock = null;
     this.wanted = false;
@@ -13,9 +16,9 @@ export class Awake {
     this.how = '';
   }
 
-  /** Often; asks only when something changed. @param {boolean} driving */
-  async want(driving) {
-    this.wanted = driving && document.visibilityState === 'visible';
+  /** Call it often: it asks the browser only when something changed. @param {boolean} used */
+  async want(used) {
+    this.wanted = used && document.visibilityState === 'visible';
     if (!this.wanted) {
       this.how = '';
       const lock = this.lock;
@@ -28,11 +31,11 @@ export class Awake {
     this.asking = true;
     const how = await this.ask();
     this.asking = false;
-    if (how !== this.how) this.says(how);
+    if (how !== this.how) this.changed(how);
     this.how = how;
   }
 
-  /** @returns {Promise<'lock' | 'video' | 'none'>} */
+  /** What keeps the screen awake from now on. @returns {Promise<'lock' | 'video' | 'none'>} */
   async ask() {
     try {
       if ('wakeLock' in navigator) {

@@ -1,14 +1,14 @@
-/** Elements by id, words into them, and only what changed is written. */
+/** Finds elements by id and writes to them, but only what changed. */
 
 /**
- * The element of that id; a missing one is a mistake of the page's own.
+ * The element with this id. Throws for one that the page's markup has not.
  * @template {Element} [T=HTMLElement]
  * @param {string} id @param {new () => T} [kind] @returns {T}
  */
 export function byId(id, kind) {
   const found = document.getElementById(id);
   const wanted = /** @type {new () => Element} */ (kind ?? HTMLElement);
-  if (!(found instanceof wanted)) throw new Error(`no #${id} in index.html`);
+  if (!(found instanceof wanted)) throw new Error(`no #${id} in the page`);
   return /** @type {T} */ (/** @type {unknown} */ (found));
 }
 
@@ -50,13 +50,13 @@ export function make(tag, text) {
 }
 
 /**
- * Puts words where the markup asks for them.
- * @param {ParentNode} root @param {Record<string, string>} words
+ * Fills in the strings that the markup names: `data-t` for text, `data-t-label` for labels.
+ * @param {ParentNode} root @param {Record<string, string>} strings
  */
-export function fillStrings(root, words) {
+export function fillStrings(root, strings) {
   for (const element of root.querySelectorAll('[data-t], [data-t-label]')) {
     const {t, tLabel} = /** @type {HTMLElement} */ (element).dataset;
-    if (t) element.textContent = words[t];
-    if (tLabel) element.setAttribute('aria-label', words[tLabel]);
+    if (t) element.textContent = strings[t];
+    if (tLabel) element.setAttribute('aria-label', strings[tLabel]);
   }
 }

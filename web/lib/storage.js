@@ -1,6 +1,6 @@
-/** What the page remembers; nothing where the browser forbids it. */
+/** What a page stores in the browser; nothing where the browser forbids it. */
 
-/** null: an app's web view without storage. @typedef {() => Storage | null} Store */
+/** Null in an app's web view without storage. @typedef {() => Storage | null} Store */
 
 /** @param {Store} storage @param {string} key */
 function read(storage, key) {
@@ -22,21 +22,21 @@ function write(storage, key, value) {
   }
 }
 
-/** For this browser, for good. */
+/** Stays in this browser for good. */
 export const saved = {
   get: (/** @type {string} */ key) => read(() => localStorage, key),
   set: (/** @type {string} */ key, /** @type {string} */ value) =>
     write(() => localStorage, key, value),
 };
 
-/** For this tab, until it is closed. */
+/** Stays until this tab is closed. */
 export const session = {
   get: (/** @type {string} */ key) => read(() => sessionStorage, key),
   set: (/** @type {string} */ key, /** @type {string} */ value) =>
     write(() => sessionStorage, key, value),
 };
 
-/** The id that gets us our own seat back. randomUUID exists on https only. */
+/** The id by which a page gets its own seat back. (randomUUID exists on https only.) */
 export function clientId() {
   const old = session.get('client');
   if (old) return old;

@@ -59,7 +59,7 @@ export interface CarError {
 }
 export type Downward = Welcome | State | Pong | CarError;
 
-/** /ws/buttons: masks are a bit a button. */
+/** Messages of /ws/buttons. Masks have a bit for each button. */
 export type ButtonsUp =
   | { kind: 'hello'; v: number }
   | { kind: 'hold'; held: number }
@@ -78,19 +78,19 @@ export type ButtonsDown = ButtonsPanel | Glow | CarError;
 export interface VideoFrameIn {
   key: boolean; sequence: number; captureUs: number; unit: Uint8Array<ArrayBuffer>;
 }
-/** What the driver wants; -1..1 each. Steer + is left, as on every wire. */
+/** What the driver asks for, -1..1 each; positive steer is left, as on every wire. */
 export interface Wish { throttle: number; steer: number }
-/** A shown picture: when it was taken (car, us) and when it was on the glass (page, ms). */
+/** Called for each picture shown: capture time (car's clock), time on the glass (page's). */
 export type Shown = (captureUs: number, shownMs: number) => void;
 
-/** What the two ways of showing pictures have in common. */
+/** A way from access units to the glass: WebCodecs or Media Source Extensions. */
 export interface PicturePath {
   readonly name: 'webcodecs' | 'mse';
   /** Takes one access unit; false if it was dropped. Never throws. */
   push(frame: VideoFrameIn): boolean;
   /** Forgets everything up to the next key frame. */
   reset(): void;
-  /** The same with a new decoder: this one is broken. */
+  /** Makes a new decoder, as this one is broken, and waits for the next key frame. */
   rebuild(): void;
   close(): void;
 }

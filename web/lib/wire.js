@@ -11,7 +11,7 @@
  *     | capture time, us u64              | payload len  u32|   20 bytes
  *     +-----------------------------------+-----------------+
  *   kind 1: Annex B, SPS and PPS in front of key frames; flags bit 0: key frame.
- *   The page may send the text frame "key" back: its decoder lost its place.
+ *   The page may send the text frame "key" back: its decoder needs a key frame.
  */
 
 export const VERSION = 1;
@@ -19,7 +19,7 @@ export const HEADER_BYTES = 20;
 const KIND_ACCESS_UNIT = 1;
 const FLAG_KEY = 1;
 
-/** A message that is refused: what it was about, the value, the limit. */
+/** A message that is refused: what was refused, its value, and what was expected. */
 export class WireError extends Error {
   /** @param {string} what @param {unknown} [value] @param {string} [limit] */
   constructor(what, value, limit = '') {
@@ -87,7 +87,7 @@ const millis = number(0, 1e13);
 const words = text(Infinity);
 const code = text(32);
 
-/** What a page sends. A field that is not named here is refused. @type {Record<string, Shape>} */
+/** What the page sends; it refuses to send any other field. @type {Record<string, Shape>} */
 const UP = {
   hello: {
     v: whole(VERSION, VERSION), client: text(64, /^[A-Za-z0-9-]{8,}$/),
@@ -120,7 +120,7 @@ const GUARD = {
 };
 const STOP = {cause: words, clears: words, by: maybe(words)};
 
-/** What the car sends. More fields than these are let through. @type {Record<string, Shape>} */
+/** What the car sends; further fields pass. @type {Record<string, Shape>} */
 const DOWN = {
   welcome: {
     v: count, car: words, version: words, clock_us: count, silence_ms: count,
@@ -139,7 +139,7 @@ const DOWN = {
   error: {what: words, value: maybe(words), limit: maybe(words), next: maybe(words)},
 };
 
-/** @param {unknown} value @param {Shape} shape @returns {string | null} */
+/** What is wrong with a value of this shape, or null. @param {unknown} value @param {Shape} shape @returns {string | null} */
 function misfit(value, shape) {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return 'an object';
@@ -163,7 +163,10 @@ function misfit(value, shape) {
  */
 export const encode = (message) => encodeAs(UP, message);
 
-/** The same for another socket's messages. @param {Record<string, Shape>} shapes @param {{kind: string}} message */
+/**
+ * The text frame of a message of one of these shapes, by kind. Throws WireError.
+ * @param {Record<string, Shape>} shapes @param {{kind: string}} message
+ */
 export function encodeAs(shapes, message) {
   const shape = Object.hasOwn(shapes, message.kind) ? shapes[message.kind] : null;
   if (!shape) throw new WireError('unknown kind', message.kind, Object.keys(shapes).join(', '));
@@ -175,7 +178,7 @@ export function encodeAs(shapes, message) {
 }
 
 /**
- * One frame of /ws/drive. null for an unknown kind: a newer car's, ignored.
+ * The message in a frame of /ws/drive; null for an unknown kind, a newer car's.
  * Throws WireError for what is malformed or mistyped.
  * @param {string} frame
  * @returns {import('./types.js').Downward | null}
@@ -183,7 +186,11 @@ export function encodeAs(shapes, message) {
 export const parseDown = (frame) =>
   /** @type {import('./types.js').Downward | null} */ (parseAs(DOWN, frame));
 
-/** The same for another socket's messages. @param {Record<string, Shape>} shapes @param {string} frame */
+/**
+ * The message in a text frame, of one of these shapes, by kind; null for an unknown
+ * kind. Throws WireError.
+ * @param {Record<string, Shape>} shapes @param {string} frame
+ */
 export function parseAs(shapes, frame) {
   /** @type {unknown} */
   let message;

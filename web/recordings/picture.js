@@ -6,6 +6,7 @@
  */
 
 import {MsePath} from '../video/mse.js';
+import {supports} from '../video/support.js';
 import {WebCodecsPath} from '../video/webcodecs.js';
 
 /** @typedef {import('./types.js').Unit} Unit */
@@ -36,9 +37,6 @@ class Glass extends WebCodecsPath {
   }
 }
 
-const hasWebCodecs = () => 'VideoDecoder' in globalThis;
-const hasMse = () => 'MediaSource' in globalThis || 'ManagedMediaSource' in globalThis;
-
 export class Screen {
   /**
    * @param {{canvas: HTMLCanvasElement, video: HTMLVideoElement, wanted: string | null,
@@ -58,10 +56,10 @@ export class Screen {
     this.shownS = null;
     /** @type {Map<number, number>} */
     this.known = new Map();
-    this.hopeless = !hasWebCodecs() && !hasMse();
+    this.hopeless = !supports.webcodecs() && !supports.mse();
     /** @type {Glass | MsePath | null} */
     this.path = null;
-    if (!this.hopeless) this.take(hasWebCodecs() && (wanted !== 'mse' || !hasMse()));
+    if (!this.hopeless) this.take(supports.webcodecs() && (wanted !== 'mse' || !supports.mse()));
   }
 
   /** @param {boolean} short */
@@ -130,7 +128,7 @@ export class Screen {
     if (this.faults >= PATIENCE) {
       this.faults = 0;
       const short = this.path instanceof Glass;
-      if (short ? hasMse() : hasWebCodecs()) this.take(!short);
+      if (short ? supports.mse() : supports.webcodecs()) this.take(!short);
     }
     this.lostPlace();
   }

@@ -2,6 +2,7 @@
 
 import {fragment, initSegment} from '../video/fmp4.js';
 import {readKeyFrame} from '../video/h264.js';
+import {mediaSourceClass, supports} from '../video/support.js';
 
 const WAIT_MS = 4000;
 
@@ -16,7 +17,7 @@ export async function drawStill(unit, canvas) {
   canvas.height = key.height;
   const context = canvas.getContext('2d', {alpha: false});
   if (!context) throw new Error('this browser gives no 2d canvas');
-  if ('VideoDecoder' in globalThis) await byWebCodecs(unit, key.codec, context);
+  if (supports.webcodecs()) await byWebCodecs(unit, key.codec, context);
   else await byMse(unit, key, context);
 }
 
@@ -49,9 +50,7 @@ async function byWebCodecs(unit, codec, context) {
  * @param {CanvasRenderingContext2D} context
  */
 async function byMse(unit, key, context) {
-  const here = /** @type {{MediaSource?: typeof MediaSource,
-    ManagedMediaSource?: typeof MediaSource}} */ (globalThis);
-  const Source = here.MediaSource ?? here.ManagedMediaSource;
+  const Source = mediaSourceClass();
   if (!Source) throw new Error('this browser has no MediaSource');
   const video = document.createElement('video');
   video.muted = true;

@@ -54,7 +54,7 @@ const video = new Video({
   wanted: new URLSearchParams(location.search).get('path'),
   requestKey: () => link.requestKey(),
   ageMs: (captureUs, nowMs) => link.clock.ageMs(captureUs, nowMs),
-  picture: () => {
+  changed: () => {
     if (document.body.dataset.picture !== 'live') page.refresh();
   },
 });
@@ -117,7 +117,7 @@ const card = new Card({
 });
 const awake = new Awake({
   playing: () => video.path?.name === 'mse',
-  says: (how) => (how === 'none' && matchMedia('(pointer: coarse)').matches
+  changed: (how) => (how === 'none' && matchMedia('(pointer: coarse)').matches
     ? toast(STRINGS.maySleep, 'warn') : undefined),
 });
 /** @type {Page} */
@@ -176,7 +176,7 @@ let timers = [];
 const wakeUp = () => {
   if (timers.length > 0) return;
   timers = [setInterval(() => page.beat(), 100), setInterval(() => page.second(), 1000)].map(Number);
-  video.look(true);
+  video.setVisible(true);
   link.awake();
   controls.awake();
   gamepads.awake();
@@ -187,7 +187,7 @@ const rest = () => {
   controls.letGo();
   timers.forEach(clearInterval);
   timers = [];
-  video.look(false);
+  video.setVisible(false);
   link.asleep();
   controls.asleep();
   gamepads.asleep();

@@ -21,7 +21,7 @@ const u64 = (value) => [...u32(Math.floor(value / 2 ** 32)), ...u32(value % 2 **
 const zeros = (count) => /** @type {number[]} */ (new Array(count).fill(0));
 /** @param {string} text */
 const ascii = (text) => [...text].map((letter) => letter.charCodeAt(0));
-/** Fixed point 16.16 identity, table of tkhd and mvhd. */
+/** The identity matrix of tkhd and mvhd, fixed point 16.16. */
 const MATRIX = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000].flatMap(u32);
 
 /** @param {string} type @param {...ArrayLike<number>} parts @returns {Uint8Array<ArrayBuffer>} */
@@ -87,7 +87,7 @@ export function fragment({unit, key}, sequence, timeUs, durationUs) {
   return joined(moof(moof(0).length + 8), box('mdat', sample));
 }
 
-/** Annex B to 4-byte lengths; delimiters say nothing in MP4. @param {Uint8Array} unit */
+/** Annex B to 4-byte lengths, without access unit delimiters. @param {Uint8Array} unit */
 export function toLengthPrefixed(unit) {
   const nals = splitNals(unit).filter((nal) => nalType(nal) !== NAL.AUD);
   return joined(...nals.flatMap((nal) => [u32(nal.length), nal]));

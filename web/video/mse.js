@@ -1,35 +1,27 @@
 /**
- * The way without WebCodecs (plain http): access unit -> fMP4 fragment -> <video>.
+ * The path without WebCodecs (plain http): access unit -> fMP4 fragment -> <video>.
  *
  * A media element wants to play smoothly from a buffer; a driver wants the newest
- * picture. So the playback rate is steered such that the play position stands at the
- * newest fragment when it arrives. Durations are declared longer than they are: the
- * next fragment ends them, and the clock never runs dry between two frames.
+ * picture. So the path steers the playback rate such that the play position stands at the
+ * newest fragment when it arrives. It declares durations longer than they are: the next
+ * fragment ends them, and the clock never runs dry between two frames.
  */
 
 import {fragment, initSegment, joined} from './fmp4.js';
 import {readKeyFrame} from './h264.js';
+import {HAVE_CURRENT_DATA, mediaSourceClass} from './support.js';
 import {DURATION_US, Timeline} from './timeline.js';
 
-/** Further behind than this the position jumps; nearer, the rate catches up. */
+/** Further behind than this the position jumps; if nearer, the rate catches up. */
 const JUMP_S = 0.25;
 /** To a key frame a jump costs nothing: no other picture is decoded on the way. */
 const JUMP_KEY_S = 0.12;
 const KEEP_S = 4;
 const WAITING_MAX = 30;
-/** HTMLMediaElement's, which Node has not. */
-const HAVE_CURRENT_DATA = 2;
 
 /** @typedef {import('../lib/types.js').VideoFrameIn} VideoFrameIn */
 /** @typedef {{kind: 'opening', early: VideoFrameIn[]} | {kind: 'waiting' | 'closed'}
  *   | {kind: 'playing', buffer: SourceBuffer, codec: string}} MseState */
-
-/** @returns {typeof MediaSource | undefined} */
-function sourceClass() {
-  const here = /** @type {{MediaSource?: typeof MediaSource,
-    ManagedMediaSource?: typeof MediaSource}} */ (globalThis);
-  return here.MediaSource ?? here.ManagedMediaSource;
-}
 
 /**
  * The playback rate for a position that is `behindS` behind the newest fragment. Pure.
@@ -70,7 +62,7 @@ export class MsePath {
   }
 
   open() {
-    const Source = sourceClass();
+    const Source = mediaSourceClass();
     if (!Source) throw new Error('this browser has no MediaSource');
     const source = new Source();
     this.source = source;
@@ -90,7 +82,7 @@ export class MsePath {
     }, {once: true});
   }
 
-  /** @param {VideoFrameIn} frame */
+  /** Takes one access unit; false if it was dropped. @param {VideoFrameIn} frame */
   push(frame) {
     return this.attempt(() => this.accept(frame));
   }
@@ -127,7 +119,7 @@ export class MsePath {
     return true;
   }
 
-  /** A source that opens takes nothing yet. @param {VideoFrameIn[]} early @param {VideoFrameIn} frame */
+  /** Keeps a frame for a source that is still opening. @param {VideoFrameIn[]} early @param {VideoFrameIn} frame */
   hold(early, frame) {
     if (frame.key) early.length = 0;
     else if (early.length === 0 || early.length > WAITING_MAX) return false;
@@ -136,7 +128,7 @@ export class MsePath {
   }
 
   /**
-   * A buffer and an init segment for this key frame, where they changed.
+   * Makes a buffer and an init segment for this key frame, where they changed.
    * @param {VideoFrameIn} frame
    */
   prepare(frame) {
@@ -147,7 +139,7 @@ export class MsePath {
     if (this.state.kind === 'waiting') {
       const buffer = this.source.addSourceBuffer(`video/mp4; codecs="${key.codec}"`);
       buffer.onupdateend = () => this.attempt(() => {
-        if (this.state.kind === 'playing' && this.state.buffer === buffer) this.fed(buffer);
+        if (this.state.kind === 'playing' && this.state.buffer === buffer) this.updated(buffer);
         return true;
       });
       buffer.onerror = () => {
@@ -164,7 +156,7 @@ export class MsePath {
     this.waiting.push(init);
   }
 
-  /** One append at a time; everything that waits goes in together. */
+  /** Appends everything that waits, if no append is running. */
   feed() {
     if (this.state.kind !== 'playing' || this.state.buffer.updating) return;
     if (this.waiting.length === 0) return;
@@ -174,8 +166,8 @@ export class MsePath {
     this.state.buffer.appendBuffer(bytes);
   }
 
-  /** The buffer took something in, or let go of what is long past. @param {SourceBuffer} buffer */
-  fed(buffer) {
+  /** After an append or a removal: the next one. @param {SourceBuffer} buffer */
+  updated(buffer) {
     this.chase();
     this.feed();
     if (buffer.updating || buffer.buffered.length === 0) return;
@@ -200,7 +192,7 @@ export class MsePath {
     const {video} = this;
     let lastUs = -1;
     /** @param {number} mediaS @param {number} glassMs */
-    const note = (mediaS, glassMs) => {
+    const report = (mediaS, glassMs) => {
       const captureUs = this.timeline.captureUs(mediaS);
       if (this.state.kind === 'playing' && captureUs !== null && captureUs !== lastUs) {
         lastUs = captureUs;
@@ -211,7 +203,7 @@ export class MsePath {
       /** @type {VideoFrameRequestCallback} */
       const each = (_, about) => {
         if (this.state.kind === 'closed') return;
-        note(about.mediaTime, Math.max(about.expectedDisplayTime, performance.now()));
+        report(about.mediaTime, Math.max(about.expectedDisplayTime, performance.now()));
         video.requestVideoFrameCallback(each);
       };
       video.requestVideoFrameCallback(each);
@@ -222,7 +214,7 @@ export class MsePath {
         // A position that was only asked for shows nothing yet.
         const {seeking, readyState, currentTime} = this.video;
         if (!seeking && readyState >= HAVE_CURRENT_DATA) {
-          note(Math.min(this.timeline.newestS, currentTime), performance.now());
+          report(Math.min(this.timeline.newestS, currentTime), performance.now());
         }
         requestAnimationFrame(each);
       };
@@ -236,14 +228,14 @@ export class MsePath {
     this.lost(fault);
   }
 
-  /** A source that plays goes on: the next key frame follows where it ends. */
+  /** Forgets what waits. A source that plays goes on: the next key frame follows where it ends. */
   reset() {
     this.waiting = [];
     this.hasInit = '';
     if (this.state.kind === 'opening') this.state.early = [];
   }
 
-  /** A new source: a media element that failed once plays no more. */
+  /** Opens a new source: a media element that failed once plays no more. */
   rebuild() {
     if (this.state.kind === 'closed') return;
     this.release();

@@ -1,15 +1,15 @@
 /**
- * Where each access unit lies in the media, and which one is shown. Pure.
+ * Maps capture times to media times and back, for Media Source Extensions. Pure.
  *
- * A pause of the pictures is none of the media: the next one follows where the last one
- * ends, and is shown at once. Behind a gap the browser would refuse all up to a key frame
- * (MSE, coded frame processing: "need random access point") and had to be made to seek.
+ * A pause of the camera is no gap in the media: the next unit begins where the last one
+ * ends, and is shown at once. Behind a gap the browser refuses every unit up to a key frame
+ * (MSE, coded frame processing: "need random access point") and has to be made to seek.
  */
 
-/** Declared of every fragment; the next one ends it. */
+/** Declared duration of each fragment; the next fragment ends it earlier. */
 export const DURATION_US = 100_000;
-/** So many units can still be told by their place. */
-const KNOWN = 90;
+/** How many units to remember. */
+const REMEMBERED = 90;
 /** Media times come back as seconds in floating point. */
 const ROUNDING_US = 1000;
 
@@ -20,8 +20,8 @@ export class Timeline {
   }
 
   /**
-   * Where the next unit starts, us. A car that was started anew counts from elsewhere:
-   * that is a pause, too.
+   * Media time at which the next unit starts, us. A car that was started anew counts from
+   * elsewhere: that is a pause, too.
    * @param {number} captureUs
    */
   place(captureUs) {
@@ -30,18 +30,18 @@ export class Timeline {
     const stepUs = sinceUs > 0 && sinceUs < DURATION_US ? sinceUs : DURATION_US;
     const startUs = last ? last.startUs + stepUs : 0;
     this.known.push({startUs, captureUs});
-    if (this.known.length > KNOWN) this.known.shift();
+    if (this.known.length > REMEMBERED) this.known.shift();
     return startUs;
   }
 
-  /** Start of the newest unit. */
+  /** Media time at which the newest unit starts. */
   get newestS() {
     return (this.known.at(-1)?.startUs ?? 0) / 1e6;
   }
 
   /**
-   * When the unit that is shown at this media time was captured; null for a time that
-   * is not ours: a source that went away may still report its last picture.
+   * Capture time of the unit that is shown at this media time; null for a time that is
+   * not ours: a source that went away may still report its last picture.
    * @param {number} mediaS
    */
   captureUs(mediaS) {

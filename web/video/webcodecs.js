@@ -1,13 +1,13 @@
 /**
- * The short way: access unit -> VideoDecoder -> canvas.
+ * The shortest path: access unit -> VideoDecoder -> canvas.
  *
- * Nothing waits: a decoded picture is drawn in the decoder's own callback, and the
- * newest wins. Each VideoFrame has one owner, `show`, which closes it.
+ * Nothing waits: the decoder's own callback draws each picture, and the newest wins.
+ * Each VideoFrame has one owner, `show`, which closes it.
  */
 
 import {readKeyFrame} from './h264.js';
 
-/** More units than this in the decoder: it cannot keep up, or the page slept. */
+/** With more units than this in the decoder it cannot keep up, or the page slept. */
 const QUEUE_MAX = 8;
 
 /**
@@ -38,7 +38,7 @@ export class WebCodecsPath {
     this.painting = false;
   }
 
-  /** @param {import('../lib/types.js').VideoFrameIn} frame */
+  /** Takes one access unit; false if it was dropped. @param {import('../lib/types.js').VideoFrameIn} frame */
   push(frame) {
     try {
       return this.decode(frame);
@@ -61,7 +61,7 @@ export class WebCodecsPath {
     }
     decoder.decode(new EncodedVideoChunk({
       type: frame.key ? 'key' : 'delta',
-      // Comes back with the picture: what it shows is so old.
+      // Comes back with the picture, as its capture time.
       timestamp: frame.captureUs,
       data: frame.unit,
     }));
@@ -69,7 +69,7 @@ export class WebCodecsPath {
   }
 
   /**
-   * A decoder for this key frame; the old one goes on where nothing changed.
+   * Makes a decoder for this key frame; the old one goes on where nothing changed.
    * @param {Uint8Array} unit
    */
   prepare(unit) {
@@ -109,13 +109,13 @@ export class WebCodecsPath {
       }
       this.context.drawImage(picture, 0, 0);
       this.newestUs = captureUs;
-      this.onGlass();
+      this.reportShown();
     }
     picture.close();
   }
 
-  /** What was drawn is on the glass with the next paint; older ones never were. */
-  onGlass() {
+  /** Reports the picture with the next paint, which brings it to the glass. */
+  reportShown() {
     if (this.painting) return;
     this.painting = true;
     requestAnimationFrame(() => {

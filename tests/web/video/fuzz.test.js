@@ -159,7 +159,7 @@ test('a damaged stream never throws out of the handler, and asks for key frames'
   console.warn = () => {};
   const video = new Video(/** @type {any} */ ({
     canvas: {}, video: {}, wanted: null, requestKey: () => (asked += 1),
-    ageMs: () => 0, picture: () => {},
+    ageMs: () => 0, changed: () => {},
   }));
   video.path = {
     name: 'webcodecs', reset: () => {}, rebuild: () => {}, close: () => {},

@@ -10,7 +10,7 @@ import {Video} from '../../../web/video/video.js';
 /** When units every `everyMs` are too many without a picture. @param {Remedy} remedy */
 function silenceMs(remedy, everyMs = 33, fromMs = 0) {
   for (let nowMs = fromMs; nowMs < fromMs + 10_000; nowMs += everyMs) {
-    if (remedy.took(nowMs)) return nowMs - fromMs;
+    if (remedy.fed(nowMs)) return nowMs - fromMs;
   }
   return Infinity;
 }
@@ -19,7 +19,7 @@ test('a decoder that swallows is noticed; the first picture may take longer', ()
   const remedy = new Remedy();
   const start = silenceMs(remedy);
   assert.ok(start > 1200 && start < 1700, `${start}`);
-  remedy.gave();
+  remedy.pictured();
   const later = silenceMs(remedy, 33, 20_000);
   assert.ok(later > 500 && later < 1000, `${later}`);
 });
@@ -27,12 +27,12 @@ test('a decoder that swallows is noticed; the first picture may take longer', ()
 test('a picture for every unit, or a camera that pauses: no silence', () => {
   const remedy = new Remedy();
   for (let nowMs = 0; nowMs < 10_000; nowMs += 33) {
-    assert.equal(remedy.took(nowMs), false);
-    remedy.gave();
+    assert.equal(remedy.fed(nowMs), false);
+    remedy.pictured();
   }
-  remedy.took(10_000);
+  remedy.fed(10_000);
   for (let nowMs = 60_000; nowMs < 60_300; nowMs += 33) {
-    assert.equal(remedy.took(nowMs), false, 'the pause is not the decoder\'s');
+    assert.equal(remedy.fed(nowMs), false, 'the pause is not the decoder\'s');
   }
 });
 
@@ -47,7 +47,7 @@ test('rebuilt twice, changed at the third fault; old faults are forgotten', () =
 
 /** @param {() => number | null} ageMs */
 const watching = (ageMs) => new Video(/** @type {any} */ ({
-  canvas: {}, video: {}, wanted: null, requestKey: () => {}, ageMs, picture: () => {},
+  canvas: {}, video: {}, wanted: null, requestKey: () => {}, ageMs, changed: () => {},
 }));
 
 test('the age goes on when the clock is lost with the link', () => {
@@ -78,7 +78,7 @@ test('without a clock the age is a least one, and says so', () => {
 test('a page that sleeps counts no faults', () => {
   console.warn = () => {};
   const video = watching(() => 0);
-  video.look(false);
+  video.setVisible(false);
   for (let count = 0; count < 10; count += 1) video.lost('codec reclaimed');
   assert.equal(video.count.faults, 0);
 });

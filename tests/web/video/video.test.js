@@ -146,7 +146,7 @@ test('a picture is at least as old as its time on the glass', () => {
   let clockMs = null;
   const video = new Video(/** @type {any} */ ({
     canvas: {}, video: {}, wanted: null, requestKey: () => {}, ageMs: () => clockMs,
-    picture: () => {},
+    changed: () => {},
   }));
   assert.equal(video.ageMs(1000), null, 'none was shown');
   video.shown(9_000_000, 1000);
