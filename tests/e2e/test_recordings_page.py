@@ -116,7 +116,7 @@ def test_an_address_that_names_nothing_is_the_list(
     page.on("pageerror", lambda fault: faults.append(str(fault)))
     opened(page, bench, "#%")
     assert page.locator("#viewer").is_hidden()
-    assert "URI" not in page.locator("#shelf-says").inner_text()
+    assert "URI" not in page.locator("#list-says").inner_text()
     page.evaluate("location.hash = '#%E0%A4%A'")
     page.locator("#list a").first.click()
     page.locator("#viewer").wait_for(state="visible")

@@ -1,13 +1,13 @@
-/** What the page asks the car for. See recordings_api.py. */
+/** The page's requests to the car: see server/recordings_api.py. */
 
 /** The car wants the drive code first. */
 export class Locked extends Error {}
 
-/** The car will say the same however often it is asked: gone, or damaged. */
+/** The file is gone or damaged: asking again is no use. */
 export class Refused extends Error {}
 
-/** Worth asking again: being written, or asked too often. */
-const LATER = [409, 429];
+/** Statuses worth asking again: the file is being written, or there were too many requests. */
+const RETRYABLE = [409, 429];
 
 /** @param {string} name */
 const of = (name) => `api/recordings/${encodeURIComponent(name)}`;
@@ -19,14 +19,14 @@ async function ask(url, options) {
   const said = (await answer.text()).trim() || `${answer.status} ${answer.statusText}`;
   if (answer.status === 401) throw new Locked(said);
   const refused = answer.status >= 400 && answer.status < 500;
-  throw refused && !LATER.includes(answer.status) ? new Refused(said) : new Error(said);
+  throw refused && !RETRYABLE.includes(answer.status) ? new Refused(said) : new Error(said);
 }
 
 export const API = {
   /** @returns {Promise<import('./types.js').Listing>} */
   list: async () => (await ask('api/recordings')).json(),
   /**
-   * @param {string} name @param {number} points about so many of each line
+   * @param {string} name @param {number} points about how many of each line
    * @returns {Promise<import('./types.js').Table>}
    */
   table: async (name, points) => (await ask(`${of(name)}/table?points=${points}`)).json(),
@@ -36,7 +36,7 @@ export const API = {
   /** @param {string} name */
   thumbnail: async (name) => (await ask(`${of(name)}/thumbnail`)).arrayBuffer(),
   file: of,
-  /** A header of our own: no other page can send it. @param {string} code */
+  /** Sends the code in a header of our own, which no other page can send. @param {string} code */
   unlock: async (code) => {
     await ask('api/recordings/unlock', {method: 'POST', headers: {'X-Drive-Code': code}});
   },

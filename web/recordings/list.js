@@ -1,15 +1,15 @@
-/** The list of drives: when, how long, a picture of its beginning. */
+/** The list of drives: when, how long, and a picture of each. */
 
 import {byId, make, setText, show} from '../lib/dom.js';
 import {parseVideo} from '../lib/wire.js';
-import {drivesOf, marksOf, partOf, stem} from './shape.js';
+import {drivesOf, marksOf, partOf, stem} from './drives.js';
 import {STRINGS} from './strings.js';
-import {drawStill} from './thumbnail.js';
+import {drawThumbnail} from './thumbnail.js';
 
 /** @typedef {import('./types.js').Drive} Drive */
 /** @typedef {import('./types.js').Listing} Listing */
 
-export class Shelf {
+export class DriveList {
   /** @param {{thumbnail: (name: string) => Promise<ArrayBuffer>}} parts */
   constructor({thumbnail}) {
     this.thumbnail = thumbnail;
@@ -17,9 +17,9 @@ export class Shelf {
     /** @type {Drive[]} */
     this.drives = [];
     this.drawn = '';
-    /** Pictures by file, so that they are fetched once. @type {Map<string, HTMLCanvasElement>} */
+    /** Thumbnails by file, so that each is fetched once. @type {Map<string, HTMLCanvasElement>} */
     this.pictures = new Map();
-    /** One after the other: the car has other work. @type {Promise<void>} */
+    /** Thumbnails are drawn one after the other: the car has other work. @type {Promise<void>} */
     this.drawing = Promise.resolve();
     this.sight = new IntersectionObserver((entries) => {
       for (const {isIntersecting, target} of entries) {
@@ -42,7 +42,7 @@ export class Shelf {
     const links = [...this.list.querySelectorAll('a')];
     links.find((link) => link.getAttribute('href') === active)?.focus();
     show(byId('list'), this.drives.length > 0);
-    setText(byId('shelf-says'), this.drives.length ? ''
+    setText(byId('list-says'), this.drives.length ? ''
       : listing.seat ? STRINGS.empty : STRINGS.emptyFiles);
   }
 
@@ -51,7 +51,7 @@ export class Shelf {
     return this.drives.find((drive) => partOf(drive, name)) ?? null;
   }
 
-  /** Which of them is open. @param {Drive | null} open */
+  /** Marks the drive that is open. @param {Drive | null} open */
   current(open) {
     for (const link of this.list.querySelectorAll('a')) {
       const here = open && link.dataset.name === open.parts[0].name;
@@ -83,7 +83,7 @@ export class Shelf {
     return row;
   }
 
-  /** A canvas that gets its picture when it is seen. @param {string} name */
+  /** A canvas that gets its thumbnail when it comes into view. @param {string} name */
   frame(name) {
     const old = this.pictures.get(stem(name));
     if (old) return old;
@@ -100,7 +100,7 @@ export class Shelf {
   async picture(canvas) {
     try {
       const bytes = await this.thumbnail(canvas.dataset.name ?? '');
-      await drawStill(parseVideo(bytes).unit, canvas);
+      await drawThumbnail(parseVideo(bytes).unit, canvas);
       canvas.dataset.drawn = 'yes';
     } catch (fault) {
       console.debug(`recordings: no picture of ${canvas.dataset.name}: ${fault}`);

@@ -1,9 +1,9 @@
-/** Wiring of the recordings page: the list, and the drive that is open. */
+/** Wiring only: the list, and the drive that is open. Start reading here. */
 
 import {button, byId, fillStrings, input, setText, show} from '../lib/dom.js';
 import {API, Locked} from './api.js';
-import {Shelf} from './list.js';
-import {named, partOf, stem} from './shape.js';
+import {named, partOf, stem} from './drives.js';
+import {DriveList} from './list.js';
 import {MARKUP_STRINGS, STRINGS} from './strings.js';
 import {Viewer} from './viewer.js';
 
@@ -11,15 +11,15 @@ const LOOK_EVERY_MS = 10_000;
 const AGAIN_MS = 2000;
 
 fillStrings(document, MARKUP_STRINGS);
-const shelf = new Shelf({thumbnail: API.thumbnail});
+const list = new DriveList({thumbnail: API.thumbnail});
 const viewer = new Viewer();
 let opened = '';
 let timer = 0;
 
-/** Shows what the address says: a drive, or the list alone. */
+/** Shows what the address names: a drive, or the list alone. */
 function route() {
   const name = named(location.hash);
-  const drive = name ? shelf.drive(name) : null;
+  const drive = name ? list.drive(name) : null;
   document.body.dataset.open = drive ? 'yes' : 'no';
   show(byId('viewer'), drive !== null);
   const id = drive ? stem(drive.parts[0].name) : '';
@@ -34,34 +34,35 @@ function route() {
     } else viewer.close();
     opened = id;
   }
-  shelf.current(drive);
+  list.current(drive);
 }
 
 /** @param {import('./types.js').Listing} listing */
-function came(listing) {
+function update(listing) {
   document.title = STRINGS.pageTitle(listing.car);
   setText(byId('car'), listing.car);
   show(byId('seat'), listing.seat);
   show(byId('unlock'), false);
-  shelf.update(listing);
+  list.update(listing);
   route();
 }
 
-async function look() {
+/** Fetches the list now, and again and again. */
+async function refresh() {
   clearTimeout(timer);
   let waitMs = LOOK_EVERY_MS;
   try {
-    came(await API.list());
+    update(await API.list());
   } catch (fault) {
     if (fault instanceof Locked) {
       show(byId('unlock'), true);
-      setText(byId('shelf-says'), '');
+      setText(byId('list-says'), '');
       return;
     }
     waitMs = AGAIN_MS;
-    setText(byId('shelf-says'), STRINGS.failed(fault instanceof Error ? fault.message : String(fault)));
+    setText(byId('list-says'), STRINGS.failed(fault instanceof Error ? fault.message : String(fault)));
   }
-  timer = Number(setTimeout(look, waitMs));
+  timer = Number(setTimeout(refresh, waitMs));
 }
 
 byId('unlock').addEventListener('submit', async (event) => {
@@ -74,28 +75,28 @@ byId('unlock').addEventListener('submit', async (event) => {
     setText(byId('unlock-fault'), said || STRINGS.wrongCode);
     return;
   }
-  await look();
+  await refresh();
 });
 button('back').addEventListener('click', () => {
   location.hash = '';
 });
 addEventListener('hashchange', route);
 document.addEventListener('visibilitychange', () => {
-  if (document.visibilityState === 'visible') void look();
+  if (document.visibilityState === 'visible') void refresh();
   else clearTimeout(timer);
 });
 
-setText(byId('shelf-says'), STRINGS.loading);
-void look();
+setText(byId('list-says'), STRINGS.loading);
+void refresh();
 Object.defineProperty(window, 'recordings', {
-  // For tests and the curious: what is on the page, to read only.
+  // What is on the page, for tests and the curious; read only.
   get: () => ({
-    drives: shelf.drives.length,
+    drives: list.drives.length,
     timeS: viewer.player?.timeS ?? null,
     playing: viewer.player?.playing ?? false,
-    shown: viewer.screen.shownCount,
-    shownS: viewer.screen.shownS,
-    path: viewer.screen.path?.name ?? null,
+    shown: viewer.picture.shownCount,
+    shownS: viewer.picture.shownS,
+    path: viewer.picture.path?.name ?? null,
     lines: [...viewer.plots.lines.keys()],
   }),
 });

@@ -1,8 +1,8 @@
 /**
- * The page's own two ways to the glass, for pictures that are not live.
+ * Shows recorded pictures by the same two paths as live ones.
  *
- * Each unit gets a stamp that only rises, near the page's clock, so that both ways see a
- * camera that never goes back; `timeOf` knows which moment of the drive it was.
+ * Each unit gets a time stamp that only rises, near the page's clock, so that both paths
+ * see a camera that never goes back; `moments` maps the stamp to the moment of the drive.
  */
 
 import {MsePath} from '../video/mse.js';
@@ -11,95 +11,97 @@ import {WebCodecsPath} from '../video/webcodecs.js';
 
 /** @typedef {import('./types.js').Unit} Unit */
 
+/** More units than this do not go in: of the decoder, of fragments, of stamps. */
 const QUEUE = 6;
 const WAITING = 20;
-const KNOWN = 600;
+const MOMENTS = 600;
 /** Media time between two units that go in together; more than timeline.js's rounding. */
 const STEP_US = 3000;
-/** So long after the last unit its picture should be on the glass. */
+/** How long after its unit a picture should be on the glass. */
 const SETTLE_MS = 150;
 const SETTLES = 10;
-/** So many failures without a picture between, and the other way is tried. */
-const PATIENCE = 3;
+/** After so many failures without a picture between, the other path is tried. */
+const FAULTS_MAX = 3;
 
-/** The short way; pictures on the way to one that is sought are decoded and not shown. */
-class Glass extends WebCodecsPath {
-  hiddenUs = -1;
+/** WebCodecs, where the pictures that lead up to a sought one are decoded and not shown. */
+class SeekingPath extends WebCodecsPath {
+  /** Pictures up to this stamp are not shown. */
+  decodeOnlyUs = -1;
 
   /** @param {VideoFrame} picture */
   show(picture) {
-    if (picture.timestamp > this.hiddenUs) super.show(picture);
+    if (picture.timestamp > this.decodeOnlyUs) super.show(picture);
     else picture.close();
   }
 
-  room() {
+  hasRoom() {
     return this.state.kind !== 'decoding' || this.state.decoder.decodeQueueSize < QUEUE;
   }
 }
 
-export class Screen {
+export class Picture {
   /**
    * @param {{canvas: HTMLCanvasElement, video: HTMLVideoElement, wanted: string | null,
-   *   lost: () => void}} parts `lost`: go on at a key frame
+   *   lost: () => void}} parts `lost`: the path needs a key frame
    */
   constructor({canvas, video, wanted, lost}) {
     this.canvas = canvas;
     this.video = video;
-    this.lostPlace = lost;
+    this.needKey = lost;
     this.stampUs = 0;
     this.shownUs = 0;
     this.pushedMs = 0;
     this.settles = 0;
     this.faults = 0;
     this.shownCount = 0;
-    /** The moment that is on the glass. @type {number | null} */
+    /** The moment of the drive that is on the glass. @type {number | null} */
     this.shownS = null;
     /** @type {Map<number, number>} */
-    this.known = new Map();
-    this.hopeless = !supports.webcodecs() && !supports.mse();
-    /** @type {Glass | MsePath | null} */
+    this.moments = new Map();
+    this.unsupported = !supports.webcodecs() && !supports.mse();
+    /** @type {SeekingPath | MsePath | null} */
     this.path = null;
-    if (!this.hopeless) this.take(supports.webcodecs() && (wanted !== 'mse' || !supports.mse()));
+    if (!this.unsupported) this.use(supports.webcodecs() && (wanted !== 'mse' || !supports.mse()));
   }
 
-  /** @param {boolean} short */
-  take(short) {
+  /** Takes WebCodecs, or else MSE, from now on. @param {boolean} webcodecs */
+  use(webcodecs) {
     this.path?.close();
     const {canvas, video} = this;
     const shown = this.shown.bind(this);
     const lost = this.lost.bind(this);
-    canvas.hidden = !short;
-    video.hidden = short;
-    this.path = short
-      ? new Glass({canvas, shown, lost, decoded: () => undefined})
+    canvas.hidden = !webcodecs;
+    video.hidden = webcodecs;
+    this.path = webcodecs
+      ? new SeekingPath({canvas, shown, lost, decoded: () => undefined})
       : new MsePath({video, shown, lost, leaving: () => undefined});
   }
 
-  /** @param {Unit} unit @param {boolean} hidden */
-  push({timeS, key, unit}, hidden) {
+  /** Takes a unit; false if it was dropped. @param {Unit} unit @param {boolean} decodeOnly */
+  push({timeS, key, unit}, decodeOnly) {
     const {path} = this;
     if (!path) return true;
     this.pushedMs = performance.now();
     this.settles = 0;
     const stampUs = Math.max(this.stampUs + STEP_US, Math.round(this.pushedMs * 1000));
     this.stampUs = stampUs;
-    this.known.set(stampUs, timeS);
-    for (const old of this.known.keys()) {
-      if (this.known.size <= KNOWN) break;
-      this.known.delete(old);
+    this.moments.set(stampUs, timeS);
+    for (const old of this.moments.keys()) {
+      if (this.moments.size <= MOMENTS) break;
+      this.moments.delete(old);
     }
-    if (hidden && path instanceof Glass) path.hiddenUs = stampUs;
+    if (decodeOnly && path instanceof SeekingPath) path.decodeOnlyUs = stampUs;
     return path.push({key, sequence: 0, captureUs: stampUs, unit});
   }
 
-  room() {
+  hasRoom() {
     const {path} = this;
-    return path instanceof Glass ? path.room() : !path || path.waiting.length < WAITING;
+    return path instanceof SeekingPath ? path.hasRoom() : !path || path.waiting.length < WAITING;
   }
 
   /**
-   * A media element that nothing follows may stand before the last picture that it has,
-   * for good: it is made to seek to it. Call it with every paint.
+   * Makes a media element seek to the last picture that it has: without another unit it
+   * may stand before it for good. Call it with every paint.
    * @param {number} nowMs
    */
   settle(nowMs) {
@@ -113,30 +115,30 @@ export class Screen {
     video.currentTime = path.timeline.newestS + STEP_US / 4e6;
   }
 
-  /** @param {number} stampUs */
+  /** Notes what is on the glass. @param {number} stampUs */
   shown(stampUs) {
     this.shownUs = stampUs;
     this.faults = 0;
     this.shownCount += 1;
-    this.shownS = this.known.get(stampUs) ?? this.shownS;
+    this.shownS = this.moments.get(stampUs) ?? this.shownS;
   }
 
   /** @param {string} fault */
   lost(fault) {
     console.warn(`recordings: ${fault}`);
     this.faults += 1;
-    if (this.faults >= PATIENCE) {
+    if (this.faults >= FAULTS_MAX) {
       this.faults = 0;
-      const short = this.path instanceof Glass;
-      if (short ? supports.mse() : supports.webcodecs()) this.take(!short);
+      const webcodecs = this.path instanceof SeekingPath;
+      if (webcodecs ? supports.mse() : supports.webcodecs()) this.use(!webcodecs);
     }
-    this.lostPlace();
+    this.needKey();
   }
 
-  /** Another drive: what is on the glass is none of it. */
+  /** Empties the glass, before another drive. */
   clear() {
     this.path?.rebuild();
-    this.known.clear();
+    this.moments.clear();
     this.shownS = null;
     const {canvas} = this;
     canvas.getContext('2d', {alpha: false})?.clearRect(0, 0, canvas.width, canvas.height);

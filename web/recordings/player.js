@@ -1,52 +1,53 @@
 /**
- * A drive played: where it stands, and which units go into the decoder now.
+ * Plays a drive: which moment it is, and which units go into the decoder now.
  *
  * The clock never waits for the decoder: one that cannot keep up jumps to a key frame.
- * It waits for pictures that are still on their way from the car.
+ * It waits for units that are still on their way from the car.
  */
 
-import {lastUpTo} from './shape.js';
+import {lastUpTo} from './lines.js';
 
-/** @typedef {import('./types.js').Stretch} Stretch */
+/** @typedef {import('./types.js').Span} Span */
 /** @typedef {import('./types.js').Unit} Unit */
 
 export const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
-/** Further behind than this, and what is between is left out. */
+/** A decoder further behind than this leaves out what is between. */
 const LAG_S = 1.5;
-/** A page that slept does not jump. */
+/** No tick moves on by more than this: a page that slept does not jump. */
 const TICK_MAX_S = 0.25;
 const JUST_BEFORE_S = 1e-6;
 
 /**
- * What shows the pictures. `hidden`: only on the way to one that is to be seen.
- * @typedef {{push: (unit: Unit, hidden: boolean) => boolean, room: () => boolean}} Glass
+ * What shows the pictures. `decodeOnly`: the unit only leads up to one that is to be seen.
+ * @typedef {{push: (unit: Unit, decodeOnly: boolean) => boolean,
+ *   hasRoom: () => boolean}} Output
  */
 
 export class Player {
   /**
    * @param {{seconds: number,
-   *   reel: {at: (timeS: number) => Stretch | null, ahead: (stretch: Stretch) => void},
-   *   glass: Glass, changed: () => void}} parts `changed`: plays, pauses, other speed
+   *   units: {at: (timeS: number) => Span | null, prefetch: (span: Span) => void},
+   *   picture: Output, changed: () => void}} parts `changed`: plays, pauses, other speed
    */
-  constructor({seconds, reel, glass, changed}) {
+  constructor({seconds, units, picture, changed}) {
     this.seconds = seconds;
-    this.reel = reel;
-    this.glass = glass;
+    this.units = units;
+    this.picture = picture;
     this.changed = changed;
     this.timeS = 0;
     this.speed = 1;
     this.playing = false;
-    /** The pictures of this moment are still on their way. */
+    /** The units of this moment are still on their way. */
     this.waiting = true;
-    /** There is no picture of the moment that was sought. */
+    /** There is no picture at the moment that was sought. */
     this.blank = false;
-    /** The last unit that went in. */
-    this.doneS = -JUST_BEFORE_S;
-    /** Where the stretch begins from which it goes on. */
+    /** Time of the last unit that went in. */
+    this.fedS = -JUST_BEFORE_S;
+    /** Start of the span from which units go in. */
     this.fromS = 0;
     this.needKey = true;
-    this.sought = true;
-    /** The picture that was sought: before it none is shown. */
+    this.seeking = true;
+    /** Time of the picture that was sought; none before it is shown. */
     this.targetS = -Infinity;
     /** @type {number | null} */
     this.lastMs = null;
@@ -74,7 +75,7 @@ export class Player {
     this.changed();
   }
 
-  /** To the next speed up or down. @param {1 | -1} way */
+  /** Changes to the next speed up or down. @param {1 | -1} way */
   faster(way) {
     const next = SPEEDS[SPEEDS.indexOf(this.speed) + way];
     if (next) this.setSpeed(next);
@@ -83,10 +84,10 @@ export class Player {
   /** @param {number} timeS */
   seek(timeS) {
     this.timeS = Math.min(Math.max(timeS, 0), this.seconds);
-    this.sought = true;
+    this.seeking = true;
   }
 
-  /** One picture on or back. @param {1 | -1} way */
+  /** Goes one picture on or back. @param {1 | -1} way */
   step(way) {
     if (this.playing) this.pause();
     const unit = way > 0 ? this.after(this.timeS) : this.before(this.timeS);
@@ -97,47 +98,47 @@ export class Player {
   tick(nowMs) {
     const elapsedS = this.lastMs === null ? 0 : Math.max(0, nowMs - this.lastMs) / 1000;
     this.lastMs = nowMs;
-    const here = this.reel.at(this.timeS);
+    const here = this.units.at(this.timeS);
     this.waiting = here === null;
     if (!here) return;
-    this.reel.ahead(here);
+    this.units.prefetch(here);
     if (this.playing) this.advance(here, Math.min(elapsedS, TICK_MAX_S) * this.speed);
     this.feed();
   }
 
-  /** @param {Stretch} here @param {number} byS */
+  /** @param {Span} here @param {number} byS */
   advance(here, byS) {
     let goalS = Math.min(this.timeS + byS, this.seconds);
     // It waits at the end of what is here.
-    if (goalS >= here.hiS && !this.reel.at(here.hiS)) goalS = here.hiS - JUST_BEFORE_S;
+    if (goalS >= here.hiS && !this.units.at(here.hiS)) goalS = here.hiS - JUST_BEFORE_S;
     this.timeS = Math.max(this.timeS, goalS);
     if (this.timeS >= this.seconds) this.pause();
   }
 
-  /** Puts in what is due, as far as there is room. */
+  /** Puts in the units that are due, as far as there is room. */
   feed() {
-    const here = this.reel.at(this.timeS);
+    const here = this.units.at(this.timeS);
     if (!here) return;
-    if (this.sought || this.timeS - this.doneS > LAG_S) this.aim(here);
+    if (this.seeking || this.timeS - this.fedS > LAG_S) this.aim(here);
     for (;;) {
-      const stretch = this.reel.at(Math.max(this.doneS, this.fromS));
-      if (!stretch) return;
-      const unit = this.following(stretch);
+      const span = this.units.at(Math.max(this.fedS, this.fromS));
+      if (!span) return;
+      const unit = this.nextUnit(span);
       if (!unit) {
-        this.doneS = Math.max(this.doneS, this.timeS);
+        this.fedS = Math.max(this.fedS, this.timeS);
         return;
       }
-      if (unit.timeS > Math.max(this.timeS, this.targetS) || !this.glass.room()) return;
-      this.doneS = unit.timeS;
+      if (unit.timeS > Math.max(this.timeS, this.targetS) || !this.picture.hasRoom()) return;
+      this.fedS = unit.timeS;
       this.blank = false;
-      this.needKey = !this.glass.push(unit, unit.timeS < this.targetS);
+      this.needKey = !this.picture.push(unit, unit.timeS < this.targetS);
     }
   }
 
   /**
-   * Where to begin, so that the picture of this moment comes out; before the first one,
-   * that one.
-   * @param {Stretch} here
+   * Finds the unit to begin with, so that the picture of this moment comes out; before
+   * the first picture, that one.
+   * @param {Span} here
    */
   aim({loS, units}) {
     const index = lastUpTo(units.map((unit) => unit.timeS), this.timeS);
@@ -146,49 +147,49 @@ export class Player {
     const keyS = from < 0 ? null : units[from].timeS;
     const image = index < 0 ? units.find((unit) => unit.key) : units[index];
     const imageS = image?.timeS ?? -Infinity;
-    if (this.sought) {
+    if (this.seeking) {
       this.targetS = imageS;
       this.blank = !image;
     }
-    this.sought = false;
-    // What leads up to a stretch is in it: the one before need not be here.
+    this.seeking = false;
+    // What leads up to a span is in it: the one before need not be here.
     if (keyS !== null) this.fromS = loS;
-    const onTheWay = !this.needKey && this.doneS <= imageS &&
-      (keyS === null || this.doneS >= keyS);
+    const onTheWay = !this.needKey && this.fedS <= imageS &&
+      (keyS === null || this.fedS >= keyS);
     if (onTheWay) return;
     this.needKey = true;
-    this.doneS = (keyS ?? this.timeS) - JUST_BEFORE_S;
+    this.fedS = (keyS ?? this.timeS) - JUST_BEFORE_S;
   }
 
-  /** The next unit that has not gone in, up to this moment's stretch. @param {Stretch} from */
-  following(from) {
-    for (let stretch = /** @type {Stretch | null} */ (from); stretch;) {
-      const unit = stretch.units.find(({timeS, key}) =>
-        timeS > this.doneS && (key || !this.needKey));
+  /** The next unit that has not gone in, up to this moment's span. @param {Span} from */
+  nextUnit(from) {
+    for (let span = /** @type {Span | null} */ (from); span;) {
+      const unit = span.units.find(({timeS, key}) =>
+        timeS > this.fedS && (key || !this.needKey));
       if (unit) return unit;
-      stretch = stretch.hiS <= this.timeS ? this.reel.at(stretch.hiS) : null;
+      span = span.hiS <= this.timeS ? this.units.at(span.hiS) : null;
     }
     return null;
   }
 
   /** The first picture after a moment. @param {number} timeS */
   after(timeS) {
-    const stretch = this.reel.at(timeS);
-    const found = stretch?.units.find((unit) => unit.timeS > timeS);
-    if (found || !stretch || stretch.hiS >= this.seconds) return found;
-    return this.reel.at(stretch.hiS)?.units.find((unit) => unit.timeS > timeS);
+    const span = this.units.at(timeS);
+    const found = span?.units.find((unit) => unit.timeS > timeS);
+    if (found || !span || span.hiS >= this.seconds) return found;
+    return this.units.at(span.hiS)?.units.find((unit) => unit.timeS > timeS);
   }
 
-  /** The last picture before the one of a moment. @param {number} timeS */
+  /** The last picture before the one at a moment. @param {number} timeS */
   before(timeS) {
-    const units = this.reel.at(timeS)?.units ?? [];
+    const units = this.units.at(timeS)?.units ?? [];
     const index = lastUpTo(units.map((unit) => unit.timeS), timeS);
     return units[index - 1];
   }
 
-  /** The decoder lost its place. */
+  /** The decoder needs a key frame. */
   lost() {
     this.needKey = true;
-    this.sought = true;
+    this.seeking = true;
   }
 }

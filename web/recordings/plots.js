@@ -1,25 +1,25 @@
-/** Courses over the time of a drive, with a cursor: small SVGs of our own. */
+/** Plots of what was measured over the time of a drive, with a cursor, as SVG. */
 
 import {make, setAttr, setText, svg} from '../lib/dom.js';
-import {axis, extent, joinLines, linePath, valueAt} from './shape.js';
+import {axis, extent, joinLines, linePath, valueAt} from './lines.js';
 import {STRINGS} from './strings.js';
 
 /** @typedef {import('./types.js').Series} Series */
 /** @typedef {import('./types.js').Table} Table */
 
 const BOX = {width: 1000, height: 100};
-/** In the order in which they stand on the page; what is not named comes behind. */
+/** The order on the page; groups that are not named here come last. */
 const ORDER = ['range', 'setpoint', 'duty', 'battery', 'current', 'latency'];
-/** These count from zero; a battery does not. */
+/** Axes of these begin at zero; a battery's does not. */
 const FROM_ZERO = ['range', 'latency', 'current'];
-/** These have a middle. */
+/** Axes of these go from -1 to 1. */
 const BOTH_WAYS = ['setpoint', 'duty'];
 const COLOURS = 6;
-/** Of a long drive only the least and the greatest of each such stretch are known. */
+/** With buckets longer than this a value at the cursor is only about right. */
 const COARSE_S = 2;
 
 /**
- * One plot: its lines, its axis, and what to write at the cursor.
+ * One plot: its lines, its axis, and where to write the values at the cursor.
  * @typedef {{figure: HTMLElement, svg: SVGElement, group: string, unit: string,
  *   lines: Map<string, {line: Series, path: SVGElement, value: HTMLElement}>,
  *   top: HTMLElement, bottom: HTMLElement}} Plot
@@ -28,13 +28,13 @@ const COARSE_S = 2;
 export class Plots {
   /**
    * @param {HTMLElement} host
-   * @param {(timeS: number) => void} seek somebody pushed on a plot
+   * @param {(timeS: number) => void} seek called when somebody pushes on a plot
    */
   constructor(host, seek) {
     this.host = host;
     this.seek = seek;
     this.seconds = 1;
-    this.stretchS = 0;
+    this.bucketS = 0;
     /** @type {Map<string, Series>} */
     this.lines = new Map();
     /** @type {Map<string, Plot>} */
@@ -47,10 +47,10 @@ export class Plots {
     });
   }
 
-  /** Another drive. @param {number} seconds @param {number} stretchS see stretchOf() */
-  clear(seconds, stretchS) {
+  /** Begins another drive. @param {number} seconds @param {number} bucketS see bucketOf() */
+  clear(seconds, bucketS) {
     this.seconds = Math.max(seconds, 0.001);
-    this.stretchS = stretchS;
+    this.bucketS = bucketS;
     this.lines.clear();
     this.plots.clear();
     this.grown.clear();
@@ -58,11 +58,11 @@ export class Plots {
   }
 
   /**
-   * A part of the drive came. However many come at once, a line is drawn once a frame.
+   * Adds a part of the drive. However many come at once, each line is drawn once a frame.
    * @param {Table} table @param {number} startS
    */
   add(table, startS) {
-    joinLines(this.lines, table.series, startS, this.stretchS);
+    joinLines(this.lines, table.series, startS, this.bucketS);
     for (const [key, line] of this.lines) {
       const plot = this.plots.get(line.group) ?? this.begin(line.group, line.unit);
       if (!plot.lines.has(key)) this.addLine(plot, key, line);
@@ -139,13 +139,13 @@ export class Plots {
     }).join(', '));
   }
 
-  /** Puts the cursor at a moment, and says what the lines are there. @param {number} timeS */
+  /** Puts the cursor at a moment, and writes the values there. @param {number} timeS */
   cursor(timeS) {
     this.host.style.setProperty('--at', String(timeS / this.seconds));
     for (const {unit, lines} of this.plots.values()) {
       for (const {line, value} of lines.values()) {
         const words = STRINGS.value(valueAt(line, timeS), unit);
-        setText(value, this.stretchS > COARSE_S ? STRINGS.about(words) : words);
+        setText(value, this.bucketS > COARSE_S ? STRINGS.about(words) : words);
       }
     }
   }

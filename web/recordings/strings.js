@@ -1,6 +1,6 @@
-/** Every word on the recordings page, in one place, so that it can be translated. */
+/** The strings on the recordings page, in one place, so that they can be translated. */
 
-/** Words that stand in recordings.html by `data-t` (text) and `data-t-label`. */
+/** Strings that recordings.html names by `data-t` (text) and `data-t-label`. */
 export const MARKUP_STRINGS = {
   seat: 'Drive',
   title: 'Recordings',
@@ -30,7 +30,7 @@ const CLOCK = new Intl.DateTimeFormat('en-GB', {
   hour: '2-digit', minute: '2-digit', second: '2-digit',
 });
 
-/** Names of plots, and what their lines are called where the file does not name them. */
+/** Titles of the plots. */
 const GROUPS = /** @type {Record<string, string>} */ ({
   range: 'Distances', battery: 'Battery', current: 'Current', setpoint: 'Wish and setpoint',
   duty: 'Duty of the motors', latency: 'Latency',
@@ -53,7 +53,7 @@ export const STRINGS = {
   failed: (/** @type {string} */ why) => `The list did not come: ${why}. Trying again.`,
   failedDrive: (/** @type {string} */ why) => `This part did not come: ${why}. Trying again.`,
   noPicture: 'No picture was recorded here.',
-  hopeless: 'This browser can show no H.264: neither WebCodecs nor Media Source Extensions. Download the file, or open this page in another browser.',
+  unsupported: 'This browser can show no H.264: neither WebCodecs nor Media Source Extensions. Download the file, or open this page in another browser.',
   wrongCode: 'That is not the code.',
   play: 'Play',
   pause: 'Pause',

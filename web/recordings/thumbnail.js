@@ -1,4 +1,4 @@
-/** One picture from one key frame, for a list. */
+/** Draws the picture of one key frame, for the list. */
 
 import {fragment, initSegment} from '../video/fmp4.js';
 import {readKeyFrame} from '../video/h264.js';
@@ -7,10 +7,10 @@ import {mediaSourceClass, supports} from '../video/support.js';
 const WAIT_MS = 4000;
 
 /**
- * Draws a key frame. Throws where this browser cannot.
+ * Draws a key frame. Throws if this browser cannot.
  * @param {Uint8Array<ArrayBuffer>} unit @param {HTMLCanvasElement} canvas
  */
-export async function drawStill(unit, canvas) {
+export async function drawThumbnail(unit, canvas) {
   const key = readKeyFrame(unit);
   if (!key) throw new Error('a key frame without parameter sets');
   canvas.width = key.width;
@@ -59,12 +59,12 @@ async function byMse(unit, key, context) {
   const url = URL.createObjectURL(source);
   try {
     video.src = url;
-    await heard(source, 'sourceopen');
+    await happened(source, 'sourceopen');
     const buffer = source.addSourceBuffer(`video/mp4; codecs="${key.codec}"`);
-    const drawable = heard(video, 'loadeddata');
+    const drawable = happened(video, 'loadeddata');
     for (const bytes of [initSegment(key), fragment({unit, key: true}, 1, 0, 100_000)]) {
       buffer.appendBuffer(bytes);
-      await heard(buffer, 'updateend');
+      await happened(buffer, 'updateend');
     }
     source.endOfStream();
     await drawable;
@@ -75,8 +75,8 @@ async function byMse(unit, key, context) {
   }
 }
 
-/** @param {EventTarget} target @param {string} name @returns {Promise<void>} */
-function heard(target, name) {
+/** Waits for an event. @param {EventTarget} target @param {string} name @returns {Promise<void>} */
+function happened(target, name) {
   return new Promise((resolve, reject) => {
     target.addEventListener(name, () => resolve(), {once: true});
     target.addEventListener('error', () => reject(new Error(`no ${name}`)), {once: true});

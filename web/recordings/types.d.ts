@@ -1,15 +1,15 @@
-// The shapes of /api/recordings; for the type checker only. See recordings_api.py.
+// The shapes of /api/recordings (server/recordings_api.py); for the type checker only.
 
-/** A push of "mark" while driving. `t` is s from the start of its file. */
+/** A moment that the driver marked. `t` is seconds from the start of its file. */
 export interface Mark { t: number; text: string }
-/** One file. Times are UTC; `lost` says in words what is missing of it. */
+/** One file. Times are UTC; `lost` says in words what is missing in it. */
 export interface Recording {
   name: string; start_ms: number; seconds: number; bytes: number;
   state: 'closed' | 'open' | 'damaged'; lost: string; marks: Mark[]; pictures: number;
 }
-/** `seat`: this is a car, with a seat to go back to. */
+/** All files. `seat`: this is a car, with a seat to go back to. */
 export interface Listing { car: string; seat: boolean; recordings: Recording[] }
-/** One line of a plot. null: nothing there, or nothing known. */
+/** One line of a plot. A value of null is unknown. */
 export interface Series {
   group: string; name: string; unit: string; t: number[]; v: (number | null)[];
 }
@@ -19,8 +19,9 @@ export interface Table {
   gaps: { t: number; words: string }[];
 }
 
-/** Files that follow each other without a pause: one drive. Times in s from its start. */
+/** A file of a drive; `startS` and `endS` count from the drive's start. */
 export interface Part extends Recording { startS: number; endS: number }
+/** Files that follow each other without a pause. */
 export interface Drive {
   startMs: number; seconds: number; bytes: number; parts: Part[];
   state: Recording['state'];
@@ -28,4 +29,4 @@ export interface Drive {
 /** A unit with its place in the drive. */
 export interface Unit { timeS: number; key: boolean; unit: Uint8Array<ArrayBuffer> }
 /** Units from `loS` to before `hiS`; those before `loS` only lead up to them. */
-export interface Stretch { loS: number; hiS: number; units: Unit[] }
+export interface Span { loS: number; hiS: number; units: Unit[] }

@@ -2,22 +2,23 @@
 
 import {button, byId, input, make, setAttr, setText, show} from '../lib/dom.js';
 import {API, Refused} from './api.js';
-import {Screen} from './picture.js';
+import {bucketOf, marksOf, pointsOf} from './drives.js';
+import {lastUpTo} from './lines.js';
+import {Picture} from './picture.js';
 import {Player, SPEEDS} from './player.js';
 import {Plots} from './plots.js';
-import {lastUpTo, marksOf, pointsOf, stretchOf} from './shape.js';
 import {STRINGS} from './strings.js';
-import {Reel} from './units.js';
+import {UnitCache} from './units.js';
 
 /** @typedef {import('./types.js').Drive} Drive */
 
 const JUMP_S = 5;
 const AGAIN_MS = 2000;
-const WORDS_AFTER_MS = 700;
+const SAY_AFTER_MS = 700;
 
 export class Viewer {
   constructor() {
-    this.screen = new Screen({
+    this.picture = new Picture({
       canvas: byId('picture', HTMLCanvasElement),
       video: byId('picture-mse', HTMLVideoElement),
       wanted: new URLSearchParams(location.search).get('path'),
@@ -30,9 +31,9 @@ export class Viewer {
     this.drive = null;
     /** @type {Player | null} */
     this.player = null;
-    /** @type {Reel | null} */
-    this.reel = null;
-    /** Why the car did what it did, from when on. */
+    /** @type {UnitCache | null} */
+    this.units = null;
+    /** Why the car did what it did, and from when on. */
     this.reasons = {t: /** @type {number[]} */ ([]), why: /** @type {string[]} */ ([])};
     this.fault = '';
     this.waitingMs = 0;
@@ -61,36 +62,36 @@ export class Viewer {
     this.close();
     this.drive = drive;
     this.fault = '';
-    this.reel = new Reel(drive, {
+    this.units = new UnitCache(drive, {
       fetch: API.units,
       failed: (fault) => {
         this.fault = fault;
       },
     });
     this.player = new Player({
-      seconds: drive.seconds, reel: this.reel, glass: this.screen,
-      changed: () => this.transport(),
+      seconds: drive.seconds, units: this.units, picture: this.picture,
+      changed: () => this.updateTransport(),
     });
     this.player.seek(fromS);
     this.scrub.max = String(drive.seconds);
     setText(byId('viewer-title'), STRINGS.when(drive.startMs));
-    this.plots.clear(drive.seconds, stretchOf(drive));
+    this.plots.clear(drive.seconds, bucketOf(drive));
     this.reasons = {t: [], why: []};
     this.listMarks(drive);
     this.listFiles(drive);
-    this.transport();
-    void this.measure(drive);
+    this.updateTransport();
+    void this.fetchTables(drive);
   }
 
   close() {
     this.player?.pause();
-    this.reel?.close();
-    this.screen.clear();
-    this.drive = this.player = this.reel = null;
+    this.units?.close();
+    this.picture.clear();
+    this.drive = this.player = this.units = null;
   }
 
   /** Fetches what was measured, file by file. @param {Drive} drive */
-  async measure(drive) {
+  async fetchTables(drive) {
     byId('gaps').replaceChildren();
     for (const part of drive.parts) {
       const table = await this.table(drive, part.name);
@@ -104,7 +105,8 @@ export class Viewer {
   }
 
   /**
-   * Null once another drive is on the page; a gap where the car has nothing to give.
+   * What was measured in a file. Null once another drive is on the page; only a gap if
+   * the car refuses.
    * @param {Drive} drive @param {string} name
    */
   async table(drive, name) {
@@ -113,7 +115,7 @@ export class Viewer {
         const table = await API.table(name, pointsOf(drive));
         return this.drive === drive ? table : null;
       } catch (fault) {
-        if (fault instanceof Refused) return nothing(fault.message);
+        if (fault instanceof Refused) return emptyTable(fault.message);
         this.fault = fault instanceof Error ? fault.message : String(fault);
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
@@ -169,8 +171,8 @@ export class Viewer {
     setText(byId('exports'), STRINGS.exports(closed.map(({name}) => name)));
   }
 
-  /** What changes when somebody plays, pauses or takes another speed. */
-  transport() {
+  /** Updates the controls after play, pause or another speed. */
+  updateTransport() {
     const {player} = this;
     const play = button('play');
     setAttr(play, 'aria-label', player?.playing ? STRINGS.pause : STRINGS.play);
@@ -183,7 +185,7 @@ export class Viewer {
     const {player, drive} = this;
     if (!player || !drive) return;
     player.tick(nowMs);
-    this.screen.settle(nowMs);
+    this.picture.settle(nowMs);
     const {timeS} = player;
     if (document.activeElement !== this.scrub || player.playing) {
       this.scrub.value = String(timeS);
@@ -194,18 +196,18 @@ export class Viewer {
     this.plots.cursor(timeS);
     const index = lastUpTo(this.reasons.t, timeS);
     setText(byId('reason'), index < 0 ? '' : STRINGS.reason(this.reasons.why[index]));
-    this.sayStage(nowMs);
+    this.updateStage(nowMs);
   }
 
-  /** No black without words. @param {number} nowMs */
-  sayStage(nowMs) {
+  /** Says why the picture is black. @param {number} nowMs */
+  updateStage(nowMs) {
     const waiting = this.player?.waiting ?? false;
     if (!waiting) {
       this.waitingMs = nowMs;
       this.fault = '';
     }
-    const late = waiting && nowMs - this.waitingMs > WORDS_AFTER_MS;
-    const words = this.screen.hopeless ? STRINGS.hopeless
+    const late = waiting && nowMs - this.waitingMs > SAY_AFTER_MS;
+    const words = this.picture.unsupported ? STRINGS.unsupported
       : this.player?.blank ? STRINGS.noPicture
         : this.fault ? STRINGS.failedDrive(this.fault)
           : late ? STRINGS.loadingDrive : '';
@@ -248,7 +250,7 @@ export class Viewer {
   }
 }
 
-/** A file of which only this is known. @param {string} words */
-const nothing = (words) => ({
+/** The table of a file that has only a gap. @param {string} words */
+const emptyTable = (words) => ({
   start_ms: 0, seconds: 0, series: [], reasons: [], marks: [], gaps: [{t: 0, words}],
 });

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import {beforeEach, mock, test} from 'node:test';
 
 import {API} from '../../../web/recordings/api.js';
+import {bucketOf, drivesOf, pointsOf} from '../../../web/recordings/drives.js';
 import {Plots} from '../../../web/recordings/plots.js';
-import {drivesOf, pointsOf, stretchOf} from '../../../web/recordings/shape.js';
 
 /** @param {number} count of files, a minute each */
 function drive(count) {
@@ -23,13 +23,13 @@ test('a line has about as many points however long the drive', () => {
     assert.ok(points * count >= 1200 && points * count <= 1700, `${points} of ${count}`);
   }
   assert.equal(pointsOf(drive(3000)), 2, 'the least and the greatest of each part');
-  assert.deepEqual([1, 20, 480, 3000].map((count) => stretchOf(drive(count))), [0.1, 2, 60, 60]);
+  assert.deepEqual([1, 20, 480, 3000].map((count) => bucketOf(drive(count))), [0.1, 2, 60, 60]);
 });
 
 test('where only the least and the greatest of a minute are known, a value is about', () => {
   for (const [count, words] of /** @type {[number, string][]} */ ([[20, '3.00 m'], [480, '≈ 3.00 m']])) {
     const page = plots();
-    page.clear(count * 60, stretchOf(drive(count)));
+    page.clear(count * 60, bucketOf(drive(count)));
     page.add(table('range', 3), 0);
     page.cursor(15);
     assert.equal(page.plots.get('range')?.lines.get('range/one')?.value.textContent, words);
@@ -114,7 +114,7 @@ const line = (page) => String(
 test('parts that come within a frame are drawn once, and only what grew', () => {
   const page = plots();
   const draw = mock.method(page, 'draw');
-  page.clear(480 * 60, stretchOf(drive(480)));
+  page.clear(480 * 60, bucketOf(drive(480)));
   for (let part = 0; part < 100; part += 1) page.add(table('range', part), part * 60);
   assert.deepEqual([draw.mock.callCount(), frames.length], [0, 1]);
   frame();

@@ -25,12 +25,12 @@ function playing(/** @type {{seconds?: number, gop?: number, beginS?: number, ro
   const {seconds = 20, gop = 10, beginS = 0, room = () => true} = options;
   const units = film(seconds, gop, beginS);
   const missing = new Set();
-  /** @type {{timeS: number, hidden: boolean}[]} */
+  /** @type {{timeS: number, decodeOnly: boolean}[]} */
   const pushed = [];
   const says = {takes: true};
   const player = new Player({
     seconds,
-    reel: {
+    units: {
       at: (timeS) => {
         const loS = Math.max(0, Math.floor(timeS / 8) * 8);
         if (missing.has(loS)) return null;
@@ -38,14 +38,14 @@ function playing(/** @type {{seconds?: number, gop?: number, beginS?: number, ro
         const inside = units.filter((unit) => unit.timeS >= loS - 0.5 && unit.timeS < loS + 8);
         return {loS, hiS: loS + 8, units: inside.slice(inside.findIndex(({key}) => key))};
       },
-      ahead: () => undefined,
+      prefetch: () => undefined,
     },
-    glass: {
-      push: ({timeS}, hidden) => {
-        pushed.push({timeS, hidden});
+    picture: {
+      push: ({timeS}, decodeOnly) => {
+        pushed.push({timeS, decodeOnly});
         return says.takes;
       },
-      room,
+      hasRoom: room,
     },
     changed: () => undefined,
   });
@@ -64,7 +64,7 @@ function playing(/** @type {{seconds?: number, gop?: number, beginS?: number, ro
 test('at rest the first picture is shown, and no other', () => {
   const {pushed, pass, player} = playing();
   pass(500);
-  assert.deepEqual(pushed, [{timeS: 0, hidden: false}]);
+  assert.deepEqual(pushed, [{timeS: 0, decodeOnly: false}]);
   assert.equal(player.timeS, 0);
 });
 
@@ -88,7 +88,7 @@ for (const speed of SPEEDS) {
     assert.ok(Math.abs(player.timeS - Math.min(20, 2 * speed)) < 0.05 * speed, `${player.timeS}`);
     const due = units.filter(({timeS}) => timeS <= player.timeS).map(({timeS}) => timeS);
     assert.deepEqual(pushed.map(({timeS}) => timeS), due);
-    assert.ok(pushed.every(({hidden}) => !hidden));
+    assert.ok(pushed.every(({decodeOnly}) => !decodeOnly));
   });
 }
 
@@ -108,7 +108,7 @@ test('a moment is sought from the key frame before it; only it is shown', () => 
   pushed.length = 0;
   player.seek(10.2);
   pass(50);
-  const shown = pushed.filter(({hidden}) => !hidden).map(({timeS}) => timeS);
+  const shown = pushed.filter(({decodeOnly}) => !decodeOnly).map(({timeS}) => timeS);
   assert.equal(shown.length, 1);
   assert.ok(Math.abs(shown[0] - 10.2) < FRAME_S);
   assert.equal(Math.round(pushed[0].timeS * 30) % 10, 0, 'begins at a key frame');
@@ -133,7 +133,7 @@ test('one picture on and back', () => {
   const {player, pushed, pass} = playing();
   player.seek(5);
   pass(50);
-  const frame = () => Math.round((pushed.filter(({hidden}) => !hidden).at(-1)?.timeS ?? -1) * 30);
+  const frame = () => Math.round((pushed.filter(({decodeOnly}) => !decodeOnly).at(-1)?.timeS ?? -1) * 30);
   const at = frame();
   for (const [way, wanted] of /** @type {const} */ ([[1, at + 1], [1, at + 2], [-1, at + 1], [-1, at]])) {
     player.step(way);
@@ -157,12 +157,12 @@ test('it waits for what is on its way, and then goes on where it stood', () => {
   assert.deepEqual(times, [...times].sort((a, b) => a - b), 'what leads up is not shown again');
 });
 
-test('a stretch is enough for each of its moments, its first ones too', () => {
+test('a span is enough for each of its moments, its first ones too', () => {
   const {player, pushed, pass, missing} = playing({gop: 7});
   player.seek(8.05);
   missing.add(0);
   pass(100);
-  const frames = pushed.map(({timeS, hidden}) => [Math.round(timeS * 30), hidden]);
+  const frames = pushed.map(({timeS, decodeOnly}) => [Math.round(timeS * 30), decodeOnly]);
   assert.deepEqual(frames.slice(-4), [[238, true], [239, true], [240, true], [241, false]]);
   player.play();
   pass(200);

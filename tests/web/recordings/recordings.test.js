@@ -1,14 +1,15 @@
-// The recordings page without a browser: drives out of files, lines, stretches.
+// The recordings page without a browser: drives out of files, lines, spans.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {API, Locked, Refused} from '../../../web/recordings/api.js';
+import {drivesOf, marksOf, named} from '../../../web/recordings/drives.js';
 import {
-  axis, drivesOf, extent, joinLines, lastUpTo, linePath, marksOf, named, valueAt,
-} from '../../../web/recordings/shape.js';
+  axis, extent, joinLines, lastUpTo, linePath, valueAt,
+} from '../../../web/recordings/lines.js';
 import {MARKUP_STRINGS, STRINGS} from '../../../web/recordings/strings.js';
-import {Reel, STRETCH_S, unitsOf} from '../../../web/recordings/units.js';
+import {UnitCache, SPAN_S, unitsOf} from '../../../web/recordings/units.js';
 
 /** @typedef {import('../../../web/recordings/types.js').Recording} Recording */
 
@@ -127,7 +128,7 @@ test('words: lengths, sizes, and one for each state', () => {
   assert.ok(Object.values(MARKUP_STRINGS).every((words) => words.length > 0));
 });
 
-// --- stretches ---
+// --- spans ---
 
 const FRAME_S = 1 / 30;
 
@@ -157,15 +158,15 @@ test('an answer is cut into its units', () => {
   assert.throws(() => unitsOf(body(2, 0.2, START_MS).slice(0, 60), START_MS), /video frame/);
 });
 
-/** A reel of two files whose answers are let through by hand. */
-function reel() {
+/** A cache of two files whose answers are let through by hand. */
+function cache() {
   const [drive] = drivesOf([file('a', 0, {seconds: 20}), file('b', 20.5, {seconds: 5})]);
   /** @type {{name: string, fromS: number, seconds: number, answer: (fault?: Error) => Promise<void>}[]} */
   const asked = [];
   /** @type {string[]} */
   const faults = [];
   const clock = {ms: 0};
-  const made = new Reel(drive, {
+  const made = new UnitCache(drive, {
     fetch: (name, fromS, seconds) => new Promise((resolve, reject) => {
       const startMs = drive.parts.find((part) => part.name === name)?.start_ms ?? 0;
       asked.push({name, fromS, seconds, answer: async (fault) => {
@@ -180,21 +181,21 @@ function reel() {
   return {drive, made, asked, faults, clock};
 }
 
-test('a stretch is asked for once, and is here when it came', async () => {
-  const {made, asked} = reel();
+test('a span is asked for once, and is here when it came', async () => {
+  const {made, asked} = cache();
   assert.equal(made.at(1), null);
   assert.equal(made.at(2), null);
-  assert.deepEqual(asked.map(({name, fromS, seconds}) => [name, fromS, seconds]), [['a', 0, STRETCH_S]]);
+  assert.deepEqual(asked.map(({name, fromS, seconds}) => [name, fromS, seconds]), [['a', 0, SPAN_S]]);
   await asked[0].answer();
-  const stretch = made.at(1);
-  assert.ok(stretch);
-  assert.deepEqual([stretch.loS, stretch.hiS], [0, STRETCH_S]);
-  made.ahead(stretch);
-  assert.deepEqual([asked[1].name, asked[1].fromS], ['a', STRETCH_S]);
+  const span = made.at(1);
+  assert.ok(span);
+  assert.deepEqual([span.loS, span.hiS], [0, SPAN_S]);
+  made.prefetch(span);
+  assert.deepEqual([asked[1].name, asked[1].fromS], ['a', SPAN_S]);
 });
 
-test('the last stretch of a file reaches to the next file, the very last for ever', async () => {
-  const {made, asked} = reel();
+test('the last span of a file reaches to the next file, the very last for ever', async () => {
+  const {made, asked} = cache();
   made.at(20.2);
   await asked[0].answer();
   assert.deepEqual([asked[0].name, asked[0].fromS], ['a', 16]);
@@ -207,7 +208,7 @@ test('the last stretch of a file reaches to the next file, the very last for eve
 });
 
 test('a car that does not answer is asked again after a second', async () => {
-  const {made, asked, faults, clock} = reel();
+  const {made, asked, faults, clock} = cache();
   made.at(0);
   await asked[0].answer(new Error('no link'));
   assert.deepEqual(faults, ['no link']);
@@ -218,17 +219,17 @@ test('a car that does not answer is asked again after a second', async () => {
   assert.equal(asked.length, 2);
 });
 
-test('of many stretches only the last used are kept', async () => {
+test('of many spans only the last used are kept', async () => {
   const [drive] = drivesOf([file('a', 0, {seconds: 200})]);
-  const made = new Reel(drive, {
+  const made = new UnitCache(drive, {
     fetch: async (_, fromS) => body(fromS, 0.1, START_MS), failed: () => undefined,
   });
-  for (let timeS = 0; timeS < 160; timeS += STRETCH_S) {
+  for (let timeS = 0; timeS < 160; timeS += SPAN_S) {
     made.at(timeS);
     await new Promise((done) => setImmediate(done));
     made.at(0);
     await new Promise((done) => setImmediate(done));
   }
-  assert.equal(made.here.size, 6);
+  assert.equal(made.loaded.size, 6);
   assert.ok(made.at(0), 'used all the time');
 });
