@@ -1,4 +1,4 @@
-"""Glitch and noise filters, and the HC-SR04 that answers a trigger."""
+"""Filters as commands, and the HC-SR04 that answers a trigger."""
 
 import math
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_glitch_filter_reports_late_and_drops_short_pulses(core: Core) -> None:
     reader = core.reader(1 << 22)
     core(Cmd.FG, 22, 1000)
     core.run(5000)
-    assert [level for _, level in reader.edges(22)] == [1, 0]  # pigpio's own quirk
+    assert reader.edges(22) == []  # it starts at the level that the pin has
     pulse = [(T0 + 10_000, 1), (T0 + 10_900, 0)]
     core.daemon.lines.play(22, [*pulse, (T0 + 20_000, 1), (T0 + 22_000, 0)])
     core.run(30_000)

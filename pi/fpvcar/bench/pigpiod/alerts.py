@@ -3,13 +3,12 @@
 filters -> samples of changed levels -> watchdogs, reports, scripts that wait
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from operator import itemgetter
 
 from fpvcar.bench.pigpiod.filters import (
     ACTIVE_MAX_US,
     STEADY_MAX_US,
-    Edges,
     Glitch,
     Noise,
 )
@@ -32,9 +31,14 @@ class Alerts:
         self._lines, self._notifier, self._waited_bits = lines, notifier, waited_bits
         self._glitch: dict[int, Glitch] = {}
         self._noise: dict[int, Noise] = {}
+        self._noisy: set[int] = set()
+        """Those of the noise filters that are on."""
         self._unfiltered: set[int] = set()
+        """Pins whose filter was taken off since the last batch."""
         self._watchdogs: dict[int, tuple[int, int]] = {}
         self._events = 0
+        self._raw = 0
+        """The levels at the end of the last batch, before the filters."""
         self._shown = 0
         self._end_us = 0
 
@@ -60,12 +64,8 @@ class Alerts:
         else:
             new, self._end_us = 0xFFFFFFFF, now_us
         self._lines.monitor(bits, now_us)
+        self._raw = self._raw & ~new | self._lines.recorded & new
         self._shown = self._shown & ~new | self._lines.recorded & new
-        families: tuple[Mapping[int, Glitch | Noise], ...] = (self._glitch, self._noise)
-        for filters in families:
-            for gpio, its_filter in filters.items():
-                if new >> gpio & 1:
-                    its_filter.sync(self._lines.recorded >> gpio & 1, now_us)
 
     def next_us(self, now_us: int) -> int | None:
         """When the next batch is due."""
@@ -108,29 +108,34 @@ class Alerts:
         return samples
 
     def _filtered(self, edges: list[Edge], end_us: int) -> list[Edge]:
-        if self._unfiltered:
-            for gpio in self._unfiltered:
-                edges.insert(0, (self._end_us, gpio, self._lines.recorded >> gpio & 1))
-            self._unfiltered.clear()
-        gpios = self._glitch.keys() | self._noise.keys()
-        if not gpios:
+        """The edges to report; `_raw` becomes what it is after them."""
+        raw = self._raw
+        for _, gpio, level in edges:
+            self._raw = self._raw & ~(1 << gpio) | level << gpio
+        if not (self._glitch or self._noisy or self._unfiltered):
             return edges
-        out = [edge for edge in edges if edge[1] not in gpios]
-        for gpio in gpios:
+        filtered = self._glitch.keys() | self._noisy | self._unfiltered
+        self._unfiltered.clear()
+        out = [edge for edge in edges if edge[1] not in filtered]
+        for gpio in filtered:
             if self._lines.monitored >> gpio & 1:
                 own = [(t, level) for t, g, level in edges if g == gpio]
-                for time_us, level in self._filter(gpio, own, end_us):
-                    out.append((max(time_us, self._end_us), gpio, level))
+                for time_us, level in self._filter(gpio, raw >> gpio & 1, own, end_us):
+                    out.append((time_us, gpio, level))
         return sorted(out, key=itemgetter(0))
 
-    def _filter(self, gpio: int, edges: Edges, end_us: int) -> Edges:
-        glitch, noise = self._glitch.get(gpio), self._noise.get(gpio)
-        shown = self._shown >> gpio & 1
-        if glitch is not None:
-            edges = glitch.run(edges, noise.level if noise else shown, end_us)
-        if noise is not None:
-            edges = noise.run(edges, shown, end_us)
-        return edges
+    def _filter(
+        self, gpio: int, before: int, edges: list[tuple[int, int]], end_us: int
+    ) -> list[tuple[int, int]]:
+        first_us = min(self._end_us // SAMPLE_US * SAMPLE_US + SAMPLE_US, end_us)
+        if not edges or edges[0][0] > first_us:
+            edges.insert(0, (first_us, before))
+        if gpio in self._glitch:
+            edges = self._glitch[gpio].run(edges, end_us)
+        if gpio in self._noisy:
+            edges = self._noise[gpio].run(edges, end_us)
+        same = edges[0][1] == self._shown >> gpio & 1
+        return edges[1:] if same else edges
 
     def _timeouts(self, before: int, samples: list[Sample], end_us: int) -> int:
         bits = 0
@@ -165,8 +170,7 @@ class Alerts:
         if self._glitch.pop(gpio, None):
             self._unfiltered.add(gpio)
         if steady_us:
-            level = self._lines.level(gpio, now_us)
-            self._glitch[gpio] = Glitch(steady_us, level, now_us)
+            self._glitch[gpio] = Glitch(steady_us)
         return 0
 
     def _fn(self, request: Request, now_us: int) -> int:
@@ -175,11 +179,11 @@ class Alerts:
             return Err.BAD_USER_GPIO
         if steady_us > STEADY_MAX_US or active_us > ACTIVE_MAX_US:
             return Err.BAD_FILTER
-        if self._noise.pop(gpio, None):
+        noise = self._noise.setdefault(gpio, Noise())
+        if gpio in self._noisy:
             self._unfiltered.add(gpio)
-        if steady_us:
-            level = self._lines.level(gpio, now_us)
-            self._noise[gpio] = Noise(steady_us, active_us, level, now_us)
+        noise.set(steady_us, active_us, now_us)
+        (self._noisy.add if steady_us else self._noisy.discard)(gpio)
         return 0
 
     def _nb(self, request: Request, now_us: int) -> int:

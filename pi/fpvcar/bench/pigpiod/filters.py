@@ -1,94 +1,105 @@
-"""pigpio's glitch and noise filters, on edges instead of samples.
+"""pigpio's glitch and noise filters, on changes instead of every sample.
 
-Both take one pin's edges of a batch and give those that are reported, and carry
-their state to the next batch. The quirks are those of alertGlitchFilter and
-alertNoiseFilter in pigpio.c: setting a glitch filter shows the inverse level for
-`steady_us`; a noise filter outside of its window shows the level before the window.
+Both take one pin's samples of a batch (the first one, and those at which the level
+changes) and give what is shown instead, in the same shape. They carry their state to
+the next batch. The quirks are those of alertGlitchFilter and alertNoiseFilter in
+pigpio.c, version 79: a glitch filter starts at the level that the pin has; a noise
+filter shows, outside of its window, the level before the last window, and that is low
+before the first one.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fpvcar.bench.pigpiod.pwm import sampled
+from fpvcar.bench.pigpiod.pwm import SAMPLE_US, sampled
 
 STEADY_MAX_US = 300_000
 ACTIVE_MAX_US = 1_000_000
-Edges = Sequence[tuple[int, int]]
-"""(time in microseconds, level), in order."""
+Samples = Sequence[tuple[int, int]]
+"""(time in microseconds, level), in order: the batch's first sample, then changes."""
 
 
-@dataclass(slots=True)
-class Glitch:
-    """Reports a level once it was steady for `steady_us`, that much late."""
+class Filter:
+    """Looks at each sample that matters: the given ones, and those that it awaits."""
 
-    steady_us: int
-    level: int
-    changed_us: int
-    reported: int = -1
-
-    def __post_init__(self) -> None:
-        self.reported = 1 - self.level
-
-    def sync(self, level: int, now_us: int) -> None:
-        """The pin begins to be watched."""
-        if level != self.level:
-            self.level, self.changed_us = level, now_us
-        elif now_us - self.changed_us >= self.steady_us:
-            self.reported = level
-
-    def run(self, edges: Edges, shown: int, end_us: int) -> list[tuple[int, int]]:
-        """The edges to report up to `end_us`; `shown` is the level last reported."""
+    def run(self, samples: Samples, end_us: int) -> list[tuple[int, int]]:
+        """What is shown up to `end_us`: the first sample, then changes."""
         out: list[tuple[int, int]] = []
-        if self.reported != shown:
-            out.append((self.changed_us, self.reported))
-        for time_us, level in (*edges, (end_us, -1)):
-            ripe_us = sampled((self.changed_us + self.steady_us) * 1000)
-            due = ripe_us < time_us or (level < 0 and ripe_us <= time_us)
-            if self.level != self.reported and due:
-                self.reported = self.level
-                out.append((ripe_us, self.level))
-            if level >= 0 and level != self.level:
-                self.level, self.changed_us = level, time_us
+        for index, (time_us, level) in enumerate(samples):
+            after = samples[index + 1 :]
+            next_us = after[0][0] if after else end_us + 1
+            at_us: int | None = time_us
+            while at_us is not None and at_us < next_us:
+                shown = self._see(at_us, level)
+                if not out or shown != out[-1][1]:
+                    out.append((at_us, shown))
+                awaited_us = self._awaits_us()
+                if awaited_us is not None:
+                    awaited_us = max(sampled(awaited_us * 1000), at_us + SAMPLE_US)
+                at_us = awaited_us
         return out
 
+    def _see(self, at_us: int, level: int) -> int:
+        """Takes one sample; returns the level to show."""
+        raise NotImplementedError
+
+    def _awaits_us(self) -> int | None:
+        """When a sample of the same level would matter."""
+        raise NotImplementedError
+
 
 @dataclass(slots=True)
-class Noise:
-    """Reports changes for `active_us` after an edge that ended a steady time."""
+class Glitch(Filter):
+    """Shows a level once it was steady for `steady_us`, that much late."""
 
     steady_us: int
-    active_us: int
-    level: int
-    quiet_from_us: int
+    reported: int | None = None
+    level: int = 0
+    changed_us: int = 0
+
+    def _see(self, at_us: int, level: int) -> int:
+        if self.reported is None:
+            self.reported = self.level = level
+        if level != self.level:
+            self.level, self.changed_us = level, at_us
+        if level != self.reported and at_us - self.changed_us >= self.steady_us:
+            self.reported = level
+        return self.reported
+
+    def _awaits_us(self) -> int | None:
+        if self.level == self.reported:
+            return None
+        return self.changed_us + self.steady_us
+
+
+@dataclass(slots=True)
+class Noise(Filter):
+    """Shows changes for `active_us` after an edge that ended a steady time."""
+
+    steady_us: int = 0
+    active_us: int = 0
+    quiet_from_us: int = 0
+    shuts_us: int | None = None
+    """When the open window shuts; None while it is shut."""
+    level: int = 0
     held: int = 0
     """What is shown while the window is shut."""
-    shut_us: int | None = None
-    """When the open window shuts; None while it is shut."""
 
-    def sync(self, level: int, now_us: int) -> None:
-        """The pin begins to be watched."""
+    def set(self, steady_us: int, active_us: int, now_us: int) -> None:
+        """FN; 0 switches it off. The levels stay those of its last use."""
+        self.steady_us, self.active_us = steady_us, active_us
+        self.quiet_from_us, self.shuts_us = now_us, None
+
+    def _see(self, at_us: int, level: int) -> int:
+        if self.shuts_us is not None:
+            if at_us >= self.shuts_us:
+                self.quiet_from_us, self.shuts_us = at_us, None
+        elif level != self.level:
+            quiet_us, self.quiet_from_us = at_us - self.quiet_from_us, at_us
+            if quiet_us >= self.steady_us:
+                self.held, self.shuts_us = self.level, at_us + self.active_us
         self.level = level
+        return self.held if self.shuts_us is None else level
 
-    def run(self, edges: Edges, shown: int, end_us: int) -> list[tuple[int, int]]:
-        """The edges to report up to `end_us`; `shown` is the level last reported."""
-        out: list[tuple[int, int]] = []
-        if self.shut_us is None and self.held != shown:
-            out.append((self.quiet_from_us, self.held))
-        for time_us, level in (*edges, (end_us, -1)):
-            if self.shut_us is not None and self.shut_us <= time_us:
-                self.quiet_from_us = sampled(self.shut_us * 1000)
-                self.shut_us = None
-                if self.held != self.level:
-                    out.append((self.quiet_from_us, self.held))
-            if level < 0 or level == self.level:
-                continue
-            if self.shut_us is None:
-                quiet_us = time_us - self.quiet_from_us
-                self.quiet_from_us = time_us
-                if quiet_us >= self.steady_us:
-                    self.held = self.level
-                    self.shut_us = time_us + self.active_us
-            if self.shut_us is not None:
-                out.append((time_us, level))
-            self.level = level
-        return out
+    def _awaits_us(self) -> int | None:
+        return self.shuts_us
