@@ -176,13 +176,13 @@ test('every colour and shape of a profile is known here', () => {
   const config = file('pi/fpvcar/config/schema.py');
   /** @param {string} name */
   const listed = (name) =>
-    [...(new RegExp(`${name} = \\(([^)]*)\\)`).exec(config)?.[1] ?? '').matchAll(/"(\w+)"/g)]
+    [...(new RegExp(`${name} = Literal\\[([^\\]]*)\\]`).exec(config)?.[1] ?? '').matchAll(/"(\w+)"/g)]
       .map(([, word]) => word);
-  const colours = listed('COLOURS');
+  const colours = listed('Colour');
   assert.equal(colours.length, 6);
   const css = file('web/buttons/buttons.css');
   for (const colour of colours) assert.ok(css.includes(`[data-colour="${colour}"]`), colour);
-  assert.deepEqual(Object.keys(SHAPES).sort(), listed('SHAPES').sort());
+  assert.deepEqual(Object.keys(SHAPES).sort(), listed('Shape').sort());
   assert.deepEqual(LOOKS.map(STRINGS.button),
     ['red circle', 'yellow triangle', 'green square', 'blue star']);
 });
