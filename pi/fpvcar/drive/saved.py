@@ -1,19 +1,19 @@
 """What grown-ups have set outlives `run`: speed limit, guard, a stop of theirs.
 
-    Control.step -> Keeper.put -> (thread) kept.new, fsync -> kept.json -> load
+    Control.step -> Keeper.put -> (thread) write_whole -> kept.json -> load
 
 A restart makes nothing looser than the profile, whose part is never written down: who
 changes a profile changes the car. What cannot be read is left out, and said.
 """
 
 import logging
-import os
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from fpvcar import files
 from fpvcar.config import Profile
 from fpvcar.threads import Worker
 from fpvcar.wire.up import Name, Share
@@ -62,17 +62,7 @@ def load(path: Path) -> Kept:
 
 def write(path: Path, kept: Kept) -> None:
     """Whole or not at all, and for good, whatever the power does. Raises OSError."""
-    new = path.with_suffix(".new")
-    with new.open("wb") as file:
-        file.write(msgspec.json.encode(kept))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    files.write_whole(path, [msgspec.json.encode(kept)])
 
 
 class Keeper(Worker):

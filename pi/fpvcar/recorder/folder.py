@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from fpvcar import files
+
 PIECES_MOST = 512
 """Of one writev(2); the kernel takes 1024."""
 LOCK = ".lock"
@@ -111,7 +113,7 @@ class Folder:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         file = os.open(self.path / name, flags, 0o600)
         try:
-            self._sync_names()
+            files.sync(self.path)
         except BaseException:
             os.close(file)
             raise
@@ -142,20 +144,13 @@ class Folder:
     def rename(self, old: str, new: str) -> None:
         """As Disk says."""
         os.rename(self.path / old, self.path / new)
-        self._sync_names()
+        files.sync(self.path)
 
     def touch(self, name: str) -> None:
         """As Disk says."""
         os.close(os.open(self.path / name, os.O_WRONLY | os.O_CREAT, 0o600))
-        self._sync_names()
+        files.sync(self.path)
 
     def remove(self, name: str) -> None:
         """As Disk says."""
         (self.path / name).unlink(missing_ok=True)
-
-    def _sync_names(self) -> None:
-        folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

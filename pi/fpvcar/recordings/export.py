@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
+from fpvcar import files
 from fpvcar.recordings import library, names, reader, tables
 from fpvcar.recordings.mp4 import PAUSE_MOST_NS, ExportError, write_mp4
 from fpvcar.recordings.overview import glance
@@ -140,9 +141,8 @@ def published(out: Path, force: bool, folder: bool) -> Iterator[Path]:
             new.mkdir()
         yield new
         for one in [*new.iterdir(), new] if folder else [new]:
-            _sync(one)
+            files.sync(one)
         _put(new, out, place / "old", force)
-        _sync(out.parent)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
@@ -151,17 +151,7 @@ def _put(new: Path, out: Path, old: Path, force: bool) -> None:
     if force and out.exists():
         os.rename(out, old)  # a directory cannot be replaced by another one
     try:
-        if not new.is_dir():
-            try:
-                os.link(new, out)  # unlike rename it replaces nothing
-                return
-            except FileExistsError:
-                raise
-            except OSError:  # a disk without hard links
-                pass
-        if out.exists():
-            raise FileExistsError
-        os.rename(new, out)
+        files.publish(new, out)
     except FileExistsError:
         raise ExportError(
             f"{out} has come meanwhile: nothing was replaced{_kept(out, old)}"
@@ -181,15 +171,6 @@ def _kept(out: Path, old: Path) -> str:
     aside = Path(tempfile.mkdtemp(prefix=f"{out.name}-before-", dir=out.parent))
     os.rename(old, aside / out.name)
     return f"; what was there before is {aside / out.name}"
-
-
-def _sync(path: Path) -> None:
-    """To the card: a file, or a folder's names, but not what they stand for."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def one_film(files: Sequence[File]) -> None:

@@ -20,8 +20,6 @@ from typing import NamedTuple
 from fpvcar.units import SECOND_NS
 
 SEALED, OPEN, ROLLING = ".mcap", ".mcap.part", ".mcap.roll"
-NEW = ".new"
-"""Behind a name: a clean copy that is not whole yet."""
 MARKS = ACKNOWLEDGED, KEPT, PARKED = ".ack", ".keep", ".parked"
 _NAME = re.compile(
     r"([A-Za-z0-9-]{1,24})-(\d{8}T\d{6}Z)-(\d{4,8})(\.mcap(?:\.part|\.roll)?)"

@@ -1,12 +1,12 @@
 """Seals what a run before left open, and writes the clean file of `log recover`."""
 
 import contextlib
-import errno
 import logging
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from fpvcar import files
 from fpvcar.mcap.chunks import FileSource
 from fpvcar.mcap.tail import tail_of
 from fpvcar.mcap.walk import Walk
@@ -28,47 +28,7 @@ def write_clean(recording: Recording, target: Path) -> int:
 
     Raises FileExistsError rather than replace a file, OSError otherwise.
     """
-    new = target.with_name(target.name + segments.NEW)
-    size = 0
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
-            for piece in rewritten(recording):
-                size += file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
-        _name(new, target)
-    finally:
-        with contextlib.suppress(OSError):
-            new.unlink(missing_ok=True)
-    _sync_names(target.parent)
-    return size
-
-
-def _name(new: Path, target: Path) -> None:
-    """Gives a file its name for good, unless there is one of that name."""
-    try:
-        os.link(new, target)
-    except FileExistsError:
-        raise
-    except OSError:  # FAT knows no links
-        _refuse(target)
-        os.rename(new, target)
-
-
-def _refuse(target: Path) -> None:
-    """Raises FileExistsError where there is something."""
-    if target.exists():
-        words = os.strerror(errno.EEXIST)
-        raise FileExistsError(errno.EEXIST, words, str(target)) from None
-
-
-def _sync_names(path: Path) -> None:
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    return files.write_whole(target, rewritten(recording), replace=False)
 
 
 def salvage(folder: Path, name: str) -> Iterator[None]:
@@ -94,12 +54,12 @@ def salvage(folder: Path, name: str) -> Iterator[None]:
                 return
             if not (ending.chunks and ending.readable):
                 raise OSError("nothing in it can be read")
-            _refuse(sealed)
+            files.refuse_taken(sealed)
             _close(part, ending)
             yield
-    _refuse(sealed)
+    files.refuse_taken(sealed)
     os.rename(part, sealed)
-    _sync_names(folder)
+    files.sync(folder)
     log.info("%s: sealed, it was left open", name)
 
 

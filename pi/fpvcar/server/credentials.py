@@ -8,12 +8,12 @@ import os
 import socket
 import ssl
 import subprocess
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
+from fpvcar import files
 from fpvcar.server.access import Codes, new_codes
 
 CERTIFICATE_DAYS = 3650
@@ -45,21 +45,12 @@ def load_codes(directory: Path) -> Codes:
         return kept
     codes = new_codes()
     text = msgspec.json.encode({"drive": codes.drive, "grown_up": codes.grown_up})
-    descriptor, name = tempfile.mkstemp(prefix="codes-", dir=directory)  # 0600
-    new = Path(name)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())  # power may go at any moment: whole or not at all
     try:
-        os.link(new, path)
+        files.write_whole(path, [text], replace=False)
     except FileExistsError:  # another process was first, or what is there is damaged
         if (kept := _kept_codes(path)) is not None:
-            codes = kept
-        else:
-            os.replace(new, path)
-    finally:
-        new.unlink(missing_ok=True)
+            return kept
+        files.write_whole(path, [text])
     return codes
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import av
 import pytest
 
+from fpvcar import files
 from fpvcar.recordings import export, messages
 from fpvcar.recordings.export import Progress
 from fpvcar.recordings.mp4 import ExportError
@@ -290,7 +291,7 @@ def test_what_else_lies_in_the_folder_is_not_touched(
     os.mkfifo(tmp_path / "fifo")  # to open it would wait for its writer
     (tmp_path / "other").write_bytes(b"somebody else's")
     opened = list[Path]()
-    monkeypatch.setattr(export, "_sync", opened.append)
+    monkeypatch.setattr(files, "sync", opened.append)
     with export.published(tmp_path / "out", force=False, folder=folder) as new:
         (new / "a.csv" if folder else new).write_bytes(b"film")
     inside = ["a.csv"] if folder else []

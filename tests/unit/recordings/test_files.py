@@ -171,7 +171,7 @@ def test_a_card_without_links_will_do(
 
 def test_a_link_in_the_way_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("mine")
-    (tmp_path / "bad.recovered.mcap.new").symlink_to(tmp_path / "precious")
+    (tmp_path / "bad.recovered.mcap").symlink_to(tmp_path / "precious")
     assert run("recover", damaged(tmp_path / "bad.mcap")) == 1
     assert (tmp_path / "precious").read_text() == "mine"
 
