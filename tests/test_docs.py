@@ -20,6 +20,7 @@ from typing import NamedTuple
 import pytest
 from tools import profile_docs
 
+from fpvcar import paths
 from fpvcar.__main__ import main, parser
 from fpvcar.config import profiles
 from tests.rigs import tapes
@@ -271,6 +272,15 @@ def test_the_program_says_what_troubleshooting_quotes() -> None:
         if any(part.strip() not in said for part in sentence.split("..."))
     ]  # fmt: skip
     assert unsaid == []
+
+
+TOML = re.compile(r"^```toml\n(.*?)^```", re.M | re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_is_shown_of_a_profile_is_a_part_of_one(page: Path) -> None:
+    for block in TOML.findall(page.read_text(encoding="utf-8")):
+        profiles.load(paths.HARDWARE / "bench.toml", [block])
 
 
 def test_the_page_of_profile_keys_is_up_to_date() -> None:
