@@ -19,7 +19,7 @@ from fpvcar.buttons.panel import Panel
 from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.drive.control import Control
-from fpvcar.drive.saved import Keeper
+from fpvcar.drive.saved import Saver
 from fpvcar.recorder.feed import Parts
 from fpvcar.recorder.setup import Desk
 from fpvcar.recordings.library import files_in
@@ -98,7 +98,7 @@ class Running:
             on_answer=lambda answer: self.control.wheels_answer(answer),
             on_state=lambda state: self.control.wheels_state(state),
         )
-        self.keeper = Keeper(self.state_directory)
+        self.saver = Saver(self.state_directory)
         self.control = Control(
             self.profile,
             send=self.wheels.send,
@@ -106,9 +106,9 @@ class Running:
             volts=lambda: self.fuel.volts(time.monotonic()),
             ranges=self.ranges.told,
             changed=lambda: self.hub.changed.set(),
-            left=self.keeper.left,
+            left=self.saver.before,
         )
-        self.control.keep = self.keeper.put
+        self.control.keep = self.saver.put
         self.control.weak = self.health.weak
 
     def _make_recorder(self, directory: Path) -> None:
@@ -235,7 +235,7 @@ class Running:
             self.fuel.watch(),
             self.eye.run(),
             self.health.watch(),
-            self.keeper.watch(),
+            self.saver.watch(),
             self.desk.feed.run(),
             self._serve(),
             watchdog.run(watchdog.Watchdog()),
@@ -252,7 +252,7 @@ async def run(profile: Profile, options: Options) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     running.desk.recorder.start()
-    running.keeper.start()
+    running.saver.start()
     for part in (running.panel, running.ranges, running.fuel, running.health):
         part.start()
     jobs = [asyncio.create_task(job) for job in running.jobs()]
@@ -270,5 +270,5 @@ async def run(profile: Profile, options: Options) -> int:
         await asyncio.gather(*jobs, asked, return_exceptions=True)
         for part in (running.health, running.fuel, running.ranges, running.panel):
             part.stop()
-        running.keeper.stop()
+        running.saver.stop()
         running.desk.recorder.stop()  # last: what the others ended with is in it

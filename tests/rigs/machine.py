@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fpvcar import status
 from fpvcar.devices.fake import FakeBoard, FakePins
 from fpvcar.drive.control import Control
-from fpvcar.drive.saved import Kept
+from fpvcar.drive.saved import Saved
 from fpvcar.server.access import Door
 from fpvcar.server.hub import Hub
 from fpvcar.wheels.client import LEASE_NS
@@ -89,7 +89,7 @@ class WiredCar:
         self.wishes = 0
         self.voided = (0, 0)
         self.sensors = {name: Sensor() for name in WAYS}
-        self.left = Kept()
+        self.left = Saved()
         self.seq = 0
         self.start_wheels()
         self.start_run()
@@ -138,7 +138,7 @@ class WiredCar:
     def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         return tuple(one.told(name, self.now_ns) for name, one in self.sensors.items())
 
-    def keep(self, left: Kept) -> None:
+    def keep(self, left: Saved) -> None:
         self.left = left
 
     def welcome(self, code_needed: bool) -> down.Welcome:

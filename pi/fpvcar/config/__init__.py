@@ -20,6 +20,7 @@ from fpvcar.config.schema import (
     Motors as Motors,
     Pins as Pins,
     Port as Port,
+    PersonName as PersonName,
     Positive as Positive,
     Profile as Profile,
     Recording as Recording,

@@ -11,6 +11,8 @@ Gpio = Annotated[int, Meta(ge=0, le=27)]
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[float, Meta(gt=0.0)]
+PersonName = Annotated[str, Meta(max_length=32)]
+"""What a page calls the person who uses it."""
 Colour = Literal["red", "yellow", "green", "blue", "purple", "white"]
 Shape = Literal["circle", "triangle", "square", "star", "heart", "diamond"]
 GuardMode = Literal["off", "warn", "limit"]

@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from fpvcar import status
-from fpvcar.config import Profile
+from fpvcar.config import GuardMode, Profile
 from fpvcar.drive import gate, mixing, saved
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Wish
 from fpvcar.drive.guard import Free, Guard
-from fpvcar.drive.saved import Kept
+from fpvcar.drive.saved import Saved
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
 TICK_S = 0.02
@@ -36,7 +36,7 @@ _LET_GO = Wish(0.0, 0.0, received_s=-math.inf)
 """Neutral, but never fresh: it stops, and arms nothing."""
 
 
-def _hold_of(left: Kept) -> Hold | None:
+def _hold_of(left: Saved) -> Hold | None:
     if left.stopped_by is None:
         return None
     return Hold(Cause.ESTOP_GROWN_UP, left.stopped_by)
@@ -81,13 +81,13 @@ class Control:
         ranges: Callable[[float], Sequence[status.Range]],
         changed: Callable[[], None],
         clock_ns: Callable[[], int] = time.monotonic_ns,
-        left: Kept | None = None,
+        left: Saved | None = None,
     ) -> None:
-        self._kept = left or Kept()
-        self.limit = saved.limit_of(self._kept, profile)
-        self.guard_mode = saved.guard_of(self._kept, profile)
+        self._saved = left or Saved()
+        self.limit = saved.limit_of(self._saved, profile)
+        self.guard_mode = saved.guard_of(self._saved, profile)
         self.wheels = "starting"
-        hold = _hold_of(self._kept)
+        hold = _hold_of(self._saved)
         self.decision = Decision(0.0, 0.0, "nobody", Latches(hold=hold))
         self.duties: tuple[float, ...] = (0.0, 0.0)
         self.free = Free()
@@ -97,7 +97,7 @@ class Control:
         self._picture_age_s, self._volts, self._changed = picture_age_s, volts, changed
         self._ranges, self._guard = ranges, Guard(profile.guard)
         self.watcher: Callable[[Stepped], None] | None = None
-        self.keep: Callable[[Kept], None] = lambda kept: None
+        self.keep: Callable[[Saved], None] = lambda saved: None
         self.weak: Callable[[], bool] = lambda: False
         """Does the computer see under-voltage now?"""
         self._seen: Sequence[status.Range] = ()
@@ -151,7 +151,7 @@ class Control:
         self.step(after)
         return before.hold is None or after.hold is None
 
-    def guard(self, mode: str) -> None:
+    def guard(self, mode: GuardMode) -> None:
         """A grown-up sets the collision guard: "off", "warn" or "limit"."""
         log.info("the guard is set to %s", mode)
         self.guard_mode = mode
@@ -237,13 +237,13 @@ class Control:
     def _keep(self, hold: Hold | None) -> None:
         """What is not the profile's own outlives this process."""
         own = self._profile
-        now = Kept(
+        now = Saved(
             self.limit if self.limit < own.gate.limit else None,
             self.guard_mode if self.guard_mode != own.guard.mode else None,
             hold.by if hold and hold.cause is Cause.ESTOP_GROWN_UP else None,
         )
-        if now != self._kept:
-            self._kept = now
+        if now != self._saved:
+            self._saved = now
             self.keep(now)
 
     def _count(self, before: Decision, after: Decision) -> None:

@@ -1,6 +1,6 @@
 """What grown-ups have set outlives `run`: speed limit, guard, a stop of theirs.
 
-    Control.step -> Keeper.put -> (thread) write_whole -> kept.json -> load
+    Control.step -> Saver.put -> (thread) write_whole -> kept.json -> load
 
 A restart makes nothing looser than the profile, whose part is never written down: who
 changes a profile changes the car. What cannot be read is left out, and said.
@@ -8,79 +8,80 @@ changes a profile changes the car. What cannot be read is left out, and said.
 
 import logging
 from pathlib import Path
-from typing import Annotated
+from typing import get_args
 
 import msgspec
-from msgspec import Meta
 
 from fpvcar import files
-from fpvcar.config import Profile
+from fpvcar.config import GuardMode, PersonName, Profile, Share
 from fpvcar.threads import Worker
-from fpvcar.wire.up import Name, Share
 
 FILE = "kept.json"
 AGAIN_S = 5.0
 """How soon a card that failed is tried again."""
-MODES = ("off", "warn", "limit")
-"""The guard's, the loosest first."""
-log = logging.getLogger("fpvcar.kept")
+GUARD_MODES: tuple[GuardMode, ...] = get_args(GuardMode)
+log = logging.getLogger("fpvcar.saved")
 
 
-class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """None: as the profile says. `stopped_by`: the grown-up whose stop holds the car,
-    None if none does."""
+class Saved(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """What differs from the profile; None: as it says.
+
+    `stopped_by` is the grown-up whose stop holds the car, None if none does.
+    """
 
     limit: Share | None = None
-    guard: Annotated[str, Meta(pattern=rf"\A({'|'.join(MODES)})\Z")] | None = None
-    stopped_by: Name | None = None
+    guard: GuardMode | None = None
+    stopped_by: PersonName | None = None
 
 
-def limit_of(kept: Kept, profile: Profile) -> float:
+def limit_of(saved: Saved, profile: Profile) -> float:
     """The share of full throttle; no more than the profile's."""
     most = profile.gate.limit
-    return most if kept.limit is None else min(kept.limit, most)
+    return most if saved.limit is None else min(saved.limit, most)
 
 
-def guard_of(kept: Kept, profile: Profile) -> str:
+def guard_of(saved: Saved, profile: Profile) -> GuardMode:
     """The guard's mode; the profile's, or one that guards more."""
     own = profile.guard.mode
-    return max(kept.guard or own, own, key=MODES.index)
+    return max(saved.guard or own, own, key=GUARD_MODES.index)
 
 
-def load(path: Path) -> Kept:
-    """What was kept; nothing if that is damaged, or not ours."""
+def load(path: Path) -> Saved:
+    """What was saved; nothing if that is damaged, or not ours."""
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=Kept)
+        saved = msgspec.json.decode(path.read_bytes(), type=Saved)
     except FileNotFoundError:
-        return Kept()
+        return Saved()
     except (OSError, ValueError, msgspec.DecodeError) as fault:
         log.warning("%s: %s; the profile's limit and guard hold", path, fault)
-        return Kept()
-    log.info("as grown-ups left it: %s", kept)
-    return kept
+        return Saved()
+    log.info("as grown-ups left it: %s", saved)
+    return saved
 
 
-def write(path: Path, kept: Kept) -> None:
+def write(path: Path, saved: Saved) -> None:
     """Whole or not at all, and for good, whatever the power does. Raises OSError."""
-    files.write_whole(path, [msgspec.json.encode(kept)])
+    files.write_whole(path, [msgspec.json.encode(saved)])
 
 
-class Keeper(Worker):
+class Saver(Worker):
     """Writes what was put last, in a thread: a card may take its time, or fail.
 
-    `left` is what the run before has left in the directory.
+    `before` is what the run before has saved in the directory.
     """
 
     def __init__(self, directory: Path) -> None:
-        super().__init__("kept")
+        super().__init__("saved")
         self._path = directory / FILE
-        self.left = load(self._path)
-        self._new: Kept | None = None
-        self._written: Kept | None = None
+        self.before = load(self._path)
+        self._new: Saved | None = None
+        self._written: Saved | None = None
 
-    def put(self, kept: Kept) -> None:
+    def put(self, saved: Saved) -> None:
         """Returns at once."""
-        self._new = kept
+        self._new = saved
         self.wake()
 
     def live(self) -> None:
@@ -93,7 +94,7 @@ class Keeper(Worker):
                 return
             self.pause(AGAIN_S)
 
-    def _write(self, new: Kept) -> None:
+    def _write(self, new: Saved) -> None:
         try:
             write(self._path, new)
         except OSError as fault:

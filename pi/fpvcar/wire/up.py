@@ -1,26 +1,24 @@
 """/ws/drive, browser -> car: JSON text, one message a frame."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
+from fpvcar.config import GuardMode, PersonName, Share
 from fpvcar.wire.json_text import Greeting, Up, decoders, parse
 
 Unit = Annotated[float, Meta(ge=-1.0, le=1.0)]
-Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Millis = Annotated[float, Meta(ge=0.0, le=1e13)]
-Name = Annotated[str, Meta(max_length=32)]
 Client = Annotated[str, Meta(min_length=8, max_length=64, pattern="^[A-Za-z0-9-]+$")]
 Code = Annotated[str, Meta(max_length=32)]
-GuardMode = Literal["off", "warn", "limit"]
 
 
 class Hello(Greeting, tag="hello", frozen=True):
     """First message on a socket. `client` is the page's id for its session."""
 
     client: Client
-    name: Name = ""
+    name: PersonName = ""
     code: Code = ""
 
 

@@ -4,26 +4,26 @@ import msgspec
 
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
-from fpvcar.drive.saved import Kept
+from fpvcar.drive.saved import Saved
 from fpvcar.wire.wheels import Status
 from tests.rigs.control import PROFILE, Rig
 
 
-class Keeping(Rig):
-    """A control whose words to the keeper are heard; it can start again."""
+class Saving(Rig):
+    """A control whose words to the saver are heard; it can start again."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.kept: list[Kept] = []
-        self.control.keep = self.kept.append
+        self.saved: list[Saved] = []
+        self.control.keep = self.saved.append
 
     def restart(self) -> None:
         self.control = Control(
             PROFILE, self.send, lambda _: self.picture_age_s, lambda: 7.5,
             lambda _: self.seen, self.changed, lambda: self.now_ns,
-            self.kept[-1] if self.kept else None,
+            self.saved[-1] if self.saved else None,
         )  # fmt: skip
-        self.control.keep = self.kept.append
+        self.control.keep = self.saved.append
         self.answer(Status.APPLIED)
 
     def set_limit(self, limit: float) -> None:
@@ -32,7 +32,7 @@ class Keeping(Rig):
 
 
 def test_a_grown_ups_stop_outlives_the_one_who_held_it() -> None:
-    rig = Keeping()
+    rig = Saving()
     rig.drive_off()
     rig.control.estop("Mum", grown_up=True)
     for _ in range(2):
@@ -46,32 +46,32 @@ def test_a_grown_ups_stop_outlives_the_one_who_held_it() -> None:
     assert rig.control.resume(grown_up=True)
     rig.restart()
     rig.drive_off()
-    assert rig.kept == [Kept(stopped_by="Mum"), Kept()]
+    assert rig.saved == [Saved(stopped_by="Mum"), Saved()]
 
 
 def test_it_stands_before_the_first_run_of_the_gate() -> None:
-    rig = Keeping()
+    rig = Saving()
     rig.control.estop("Mum", grown_up=True)
     rig.restart()
     assert rig.cause is Cause.ESTOP_GROWN_UP
 
 
 def test_no_other_stop_is_kept() -> None:
-    rig = Keeping()
+    rig = Saving()
     rig.control.estop("Ann", grown_up=False)
     rig.control.wheels_state("hung")
     rig.tick()
-    assert rig.kept == []
+    assert rig.saved == []
     rig.restart()
     rig.drive_off()
 
 
 def test_limit_and_guard_outlive_it_too() -> None:
-    rig = Keeping()
+    rig = Saving()
     rig.set_limit(0.3)
     rig.control.guard("warn")
     rig.tick(3)
-    assert rig.kept == [Kept(limit=0.3), Kept(limit=0.3, guard="warn")]
+    assert rig.saved == [Saved(limit=0.3), Saved(limit=0.3, guard="warn")]
     rig.restart()
     assert rig.control.limit == 0.3
     rig.wish(0.0)
@@ -83,25 +83,25 @@ def test_limit_and_guard_outlive_it_too() -> None:
 
 
 def test_a_restart_makes_nothing_looser_than_the_profile() -> None:
-    rig = Keeping()
+    rig = Saving()
     rig.control.guard("off")
     rig.restart()
     assert rig.control.guard_mode == PROFILE.guard.mode == "limit"
     rig.tick()
-    assert rig.kept[-1] == Kept(), "what does not hold is not kept"
+    assert rig.saved[-1] == Saved(), "what does not hold is not kept"
 
 
 def test_what_is_the_profiles_own_is_never_written_down() -> None:
     """A profile that is changed changes the car."""
-    rig = Keeping()
+    rig = Saving()
     rig.control.guard("warn")
     rig.control.guard("limit")
     rig.set_limit(0.5)
     rig.set_limit(1.0)
-    assert rig.kept[-1] == Kept()
+    assert rig.saved[-1] == Saved()
     looser = msgspec.structs.replace(PROFILE.guard, mode="off")
     control = Control(
         msgspec.structs.replace(PROFILE, guard=looser), rig.send, lambda _: 0.03,
-        lambda: 7.5, lambda _: (), rig.changed, lambda: rig.now_ns, rig.kept[-1],
+        lambda: 7.5, lambda _: (), rig.changed, lambda: rig.now_ns, rig.saved[-1],
     )  # fmt: skip
     assert control.guard_mode == "off"

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from fpvcar import status
+from fpvcar.config import GuardMode
 from fpvcar.drive.gate import Cause
 from fpvcar.status import Guarding
 from fpvcar.wire import up
@@ -18,7 +19,7 @@ def wall(range_m: float | None = STOP_M, age_s: float = 0.01) -> status.Range:
     return status.Range("front", 0.0, range_m, age_s)
 
 
-def at_a_wall(mode: str) -> Rig:
+def at_a_wall(mode: GuardMode) -> Rig:
     rig = Rig(seen=(wall(),))
     rig.control.guard(mode)
     rig.wish(0.0)

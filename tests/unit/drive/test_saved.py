@@ -13,10 +13,10 @@ import pytest
 
 from fpvcar import config
 from fpvcar.drive import saved
-from fpvcar.drive.saved import FILE, Keeper, Kept, guard_of, limit_of
+from fpvcar.drive.saved import FILE, Saved, Saver, guard_of, limit_of
 from tests.rigs.control import PROFILE
 
-MUMS = Kept(0.3, "limit", "Mum")
+MUMS = Saved(0.3, "limit", "Mum")
 WITHIN_S = 5.0
 
 
@@ -28,13 +28,13 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def keeping(directory: Path) -> Iterator[Keeper]:
-    keeper = Keeper(directory)
-    keeper.start()
+def saving(directory: Path) -> Iterator[Saver]:
+    saver = Saver(directory)
+    saver.start()
     try:
-        yield keeper
+        yield saver
     finally:
-        keeper.stop()
+        saver.stop()
 
 
 def profile(limit: float, guard: str) -> config.Profile:
@@ -46,19 +46,19 @@ def profile(limit: float, guard: str) -> config.Profile:
 
 
 def test_what_is_put_is_there_at_the_next_start(tmp_path: Path) -> None:
-    assert Keeper(tmp_path).left == Kept()
-    with keeping(tmp_path) as keeper:
-        keeper.put(MUMS)
-        until(lambda: Keeper(tmp_path).left == MUMS)
-        keeper.put(Kept())
-        until(lambda: Keeper(tmp_path).left == Kept())
+    assert Saver(tmp_path).before == Saved()
+    with saving(tmp_path) as saver:
+        saver.put(MUMS)
+        until(lambda: Saver(tmp_path).before == MUMS)
+        saver.put(Saved())
+        until(lambda: Saver(tmp_path).before == Saved())
     assert [one.name for one in tmp_path.iterdir()] == [FILE]
 
 
 def test_what_was_put_before_the_end_is_written(tmp_path: Path) -> None:
-    with keeping(tmp_path) as keeper:
-        keeper.put(MUMS)
-    assert Keeper(tmp_path).left == MUMS
+    with saving(tmp_path) as saver:
+        saver.put(MUMS)
+    assert Saver(tmp_path).before == MUMS
 
 
 def test_nobody_waits_for_a_card_and_the_newest_is_written(
@@ -71,20 +71,20 @@ def test_nobody_waits_for_a_card_and_the_newest_is_written(
         assert free.wait(WITHIN_S)
 
     monkeypatch.setattr(os, "fsync", slow)
-    with keeping(tmp_path) as keeper:
-        keeper.put(Kept(0.9))
+    with saving(tmp_path) as saver:
+        saver.put(Saved(0.9))
         assert syncing.wait(WITHIN_S)
         for percent in range(80, 20, -1):  # none of these waits
-            keeper.put(Kept(percent / 100))
+            saver.put(Saved(percent / 100))
         assert not (tmp_path / FILE).exists(), "not synced, but in place"
         free.set()
-    assert Keeper(tmp_path).left == Kept(0.21)
+    assert Saver(tmp_path).before == Saved(0.21)
 
 
 def test_a_card_that_fails_is_said_once_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    saved.write(tmp_path / FILE, Kept(0.5))
+    saved.write(tmp_path / FILE, Saved(0.5))
     monkeypatch.setattr(saved, "AGAIN_S", 0.001)
     tries: list[int] = []
     sync = os.fsync
@@ -92,15 +92,15 @@ def test_a_card_that_fails_is_said_once_and_tried_again(
     def fails(file: int) -> None:
         tries.append(file)
         if len(tries) < 10:
-            assert saved.load(tmp_path / FILE) == Kept(0.5), "the old one is hurt"
+            assert saved.load(tmp_path / FILE) == Saved(0.5), "the old one is hurt"
             raise OSError(errno.EIO, "Input/output error")
         sync(file)
 
     monkeypatch.setattr(os, "fsync", fails)
-    with keeping(tmp_path) as keeper:
-        keeper.put(MUMS)
-        until(lambda: keeper.state == "ok")
-    assert Keeper(tmp_path).left == MUMS
+    with saving(tmp_path) as saver:
+        saver.put(MUMS)
+        until(lambda: saver.state == "ok")
+    assert Saver(tmp_path).before == MUMS
     said = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
     assert len(said) == 1 and "lost at a restart: [Errno 5]" in said[0], said
 
@@ -117,19 +117,19 @@ def test_what_is_damaged_or_not_ours_is_left_out_and_said(
     tmp_path: Path, found: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / FILE).write_bytes(found)
-    assert Keeper(tmp_path).left == Kept()
+    assert Saver(tmp_path).before == Saved()
     assert "the profile's limit and guard hold" in caplog.text
     saved.write(tmp_path / FILE, MUMS)
-    assert Keeper(tmp_path).left == MUMS
+    assert Saver(tmp_path).before == MUMS
 
 
 def test_nothing_is_looser_than_the_profile() -> None:
-    assert limit_of(Kept(0.3), profile(0.5, "off")) == 0.3
-    assert limit_of(Kept(0.8), profile(0.5, "off")) == 0.5
-    assert limit_of(Kept(), profile(0.5, "off")) == 0.5
+    assert limit_of(Saved(0.3), profile(0.5, "off")) == 0.3
+    assert limit_of(Saved(0.8), profile(0.5, "off")) == 0.5
+    assert limit_of(Saved(), profile(0.5, "off")) == 0.5
     guards = {
-        (mine, own): guard_of(Kept(guard=mine), profile(1.0, own))
-        for mine in (None, *saved.MODES) for own in saved.MODES
+        (mine, own): guard_of(Saved(guard=mine), profile(1.0, own))
+        for mine in (None, *saved.GUARD_MODES) for own in saved.GUARD_MODES
     }  # fmt: skip
     assert {pair for pair, mode in guards.items() if mode == "off"} == {
         (None, "off"), ("off", "off"),

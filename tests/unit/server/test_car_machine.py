@@ -30,6 +30,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from fpvcar.config import GuardMode
 from fpvcar.drive.gate import Cause
 from fpvcar.server.access import Rights
 from fpvcar.server.drive_socket import Closing, Session
@@ -192,7 +193,7 @@ class Car(WiredCar, RuleBasedStateMachine):
         self.pages[who].ahead_ms += by_ms
 
     @rule(mode=st.sampled_from(["off", "warn", "limit", "limit"]))
-    def the_grown_up_sets_the_guard(self, mode: up.GuardMode) -> None:
+    def the_grown_up_sets_the_guard(self, mode: GuardMode) -> None:
         """Also to what the profile would not allow at a start."""
         self.say(self.pages[-1], up.Guard(mode))
 
