@@ -119,7 +119,7 @@ class WiredCar:
             self.pins.hang()
             raise self.pins.fault or AssertionError
         self.pins.fault = None
-        self.board = FakeBoard(self.pins, PINS, self.now_ns / 1e9)
+        self.board = FakeBoard(PROFILE, self.pins, self.now_ns / 1e9)
         return self.board
 
     def helper(self) -> None:

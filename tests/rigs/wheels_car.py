@@ -30,7 +30,7 @@ class Car:
     """The core with fake pins and a clock that is turned by hand."""
 
     def __init__(self, profile: Profile = PROFILE) -> None:
-        self.now_ns = 1_000_000 * MS
+        self.profile, self.now_ns = profile, 1_000_000 * MS
         self.pins = FakePins(lambda _: self.watch())
         self.board: FakeBoard | None = None
         self.alarms = 0
@@ -49,7 +49,7 @@ class Car:
         if self.refuse is not None:
             raise self.refuse
         self.pins.fault = None
-        self.board = FakeBoard(self.pins, PINS, self.now_ns / 1e9)
+        self.board = FakeBoard(self.profile, self.pins, self.now_ns / 1e9)
         return self.board
 
     def packet(self, drive: float, ahead_ms: float = 100, steer: float = 0.0) -> bytes:

@@ -18,6 +18,7 @@ from fpvcar.config.schema import (
     Lights as Lights,
     Motor as Motor,
     Motors as Motors,
+    Mx1508 as Mx1508,
     Pins as Pins,
     Port as Port,
     PersonName as PersonName,

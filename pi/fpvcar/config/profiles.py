@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from fpvcar.config import checks
-from fpvcar.config.schema import ConfigError, Profile, Section
+from fpvcar.config.schema import DEFAULT_DRIVER, ConfigError, Profile, Section
 
 
 def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
@@ -45,6 +45,7 @@ def _merge(base: dict[str, Any], more: dict[str, Any]) -> None:
 
 def parse(raw: dict[str, Any]) -> Profile:
     """A profile from decoded TOML. Raises ConfigError."""
+    raw = _with_drivers(raw)
     for refusal in _refusals(raw, Profile, ""):
         raise ConfigError(refusal)
     try:
@@ -55,11 +56,37 @@ def parse(raw: dict[str, Any]) -> Profile:
     return profile
 
 
-def _refusals(raw: dict[str, Any], kind: type, where: str) -> Iterator[str]:
-    """Keys that nobody knows and words that are none of the choices, with a hint."""
-    known = get_type_hints(kind)
+def _with_drivers(raw: dict[str, Any]) -> dict[str, Any]:
+    """The same profile, in which every motor names its driver."""
+    motors = raw.get("motors")
+    if not isinstance(motors, dict):
+        return raw
+    default = {"driver": DEFAULT_DRIVER}
+    named = {
+        name: default | motor if isinstance(motor, dict) else motor
+        for name, motor in motors.items()
+    }
+    return raw | {"motors": named}
+
+
+def _refusals(raw: dict[str, Any], kind: Any, where: str) -> Iterator[str]:
+    """Keys that nobody knows and words that are none of the choices, with a hint.
+
+    `kind` is a section, or a union of sections that their tags tell apart.
+    """
+    sections = {one.__struct_config__.tag: one for one in get_args(kind) or (kind,)}
+    tag_field = next(iter(sections.values())).__struct_config__.tag_field
+    tag = raw.get(tag_field)
+    if tag_field is not None and not isinstance(tag, str):
+        return  # the conversion says so
+    if tag not in sections:
+        yield _no_choice(f"{where}{tag_field}", tag, tuple(sections))
+        return
+    known = get_type_hints(sections[tag])
     for key, value in raw.items():
         inner, place = known.get(key), f"{where}{key}"
+        if key == tag_field:
+            continue
         if inner is None:
             near = difflib.get_close_matches(key, known, 1, 0.5)
             hint = (
@@ -70,13 +97,23 @@ def _refusals(raw: dict[str, Any], kind: type, where: str) -> Iterator[str]:
             yield f"unknown key {place}; {hint}"
         elif get_origin(inner) is Literal:
             if isinstance(value, str) and value not in get_args(inner):
-                wanted = ", ".join(get_args(inner))
-                yield f'{place} = "{value}": expected one of {wanted}'
+                yield _no_choice(place, value, get_args(inner))
         elif isinstance(value, dict):
-            if isinstance(inner, type) and issubclass(inner, Section):
-                yield from _refusals(value, inner, f"{place}.")
-            elif get_origin(inner) is dict:
+            if get_origin(inner) is dict:
                 for name, entry in value.items():
                     if isinstance(entry, dict):
                         section = get_args(inner)[1]
                         yield from _refusals(entry, section, f"{place}.{name}.")
+            elif _is_section(inner):
+                yield from _refusals(value, inner, f"{place}.")
+
+
+def _is_section(kind: Any) -> bool:
+    kinds = get_args(kind) or (kind,)
+    return all(isinstance(one, type) and issubclass(one, Section) for one in kinds)
+
+
+def _no_choice(place: str, word: str, choices: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(word, choices, 1, 0.5)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f'{place} = "{word}": expected one of {", ".join(choices)}{hint}'

@@ -43,15 +43,9 @@ class Pins(Section, frozen=True):
     """TCP port on which pigpiod listens."""
 
 
-class Motor(Section, frozen=True):
-    """One bridge of an MX1508: two inputs, PWM on one, the other low."""
+class Motor(Section, frozen=True, tag_field="driver"):
+    """A motor behind a bridge; `driver` is the bridge's chip."""
 
-    forward: Gpio
-    """Input that drives forward; for steering, left."""
-    reverse: Gpio
-    """Input that drives backward; for steering, right."""
-    pwm_hz: Annotated[int, Meta(ge=50, le=8000)] = 800
-    """Frequency of the PWM; pigpiod takes the nearest that it has."""
     invert: bool = False
     """Swaps the two directions of a motor that is wired the other way round."""
     dead_band: Share = 0.0
@@ -65,14 +59,38 @@ class Motor(Section, frozen=True):
     brake_s: Annotated[float, Meta(ge=0, le=1)] = 0.0
     """How long a stop brakes before it lets go; 0 only lets go."""
     rest_s: Annotated[float, Meta(ge=0, le=0.2)] = 0.03
-    """How long a change of direction rests with both inputs low."""
+    """How long a change of direction rests with the bridge off."""
+
+    def pins(self) -> tuple[int, ...]:
+        """Every pin of the bridge, in the order in which to let go of them."""
+        raise NotImplementedError
+
+
+class Mx1508(Motor, frozen=True, kw_only=True, tag="mx1508"):
+    """Half of an MX1508: two inputs, PWM on one, the other low."""
+
+    forward: Gpio
+    """Input that drives forward; for steering, left."""
+    reverse: Gpio
+    """Input that drives backward; for steering, right."""
+    pwm_hz: Annotated[int, Meta(ge=50, le=8000)] = 800
+    """Frequency of the PWM; pigpiod takes the nearest that it has."""
+
+    def pins(self) -> tuple[int, ...]:
+        """Both inputs."""
+        return (self.forward, self.reverse)
+
+
+AnyMotor = Mx1508
+DEFAULT_DRIVER = "mx1508"
+"""Where a motor names no driver: profiles from before there was a second one."""
 
 
 class Motors(Section, frozen=True):
     """The car has a drive motor and a steering motor (forward = left)."""
 
-    drive: Motor
-    steer: Motor
+    drive: AnyMotor
+    steer: AnyMotor
 
 
 class Battery(Section, frozen=True):
@@ -319,5 +337,4 @@ class Profile(Section, frozen=True):
 
     def motor_pins(self) -> tuple[int, ...]:
         """Every pin that can move the car; drive first."""
-        drive, steer = self.motors.drive, self.motors.steer
-        return (drive.forward, drive.reverse, steer.forward, steer.reverse)
+        return (*self.motors.drive.pins(), *self.motors.steer.pins())

@@ -5,16 +5,22 @@ asks for. Everything above speaks to the protocols beside this file.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from fpvcar.config import Profile
+from fpvcar.config import Motor, Mx1508, Profile
 from fpvcar.devices.capture import FrameSource
 from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import Open
-from fpvcar.devices.pins import IoPins, OpenEdges
+from fpvcar.devices.motors.mx1508 import Mx1508Bridge
+from fpvcar.devices.pins import IoPins, MotorBoard, MotorDriver, OpenEdges, Pins
 
+DRIVERS: dict[type[Motor], Callable[[Any, Pins], MotorDriver]] = {
+    Mx1508: Mx1508Bridge,
+}
+"""Who drives a motor, by what the profile says of it."""
 ANSWER_S = 0.5
 """How long an answer may take where nothing moves: a thread waits, not the car."""
 
@@ -63,6 +69,19 @@ def open_computer(disk: Path) -> Computer:
     from fpvcar.devices.linux.computer import Machine
 
     return Machine(disk=disk)
+
+
+def open_motors(profile: Profile) -> MotorBoard:
+    """The motors, switched off, with their dead man armed. Raises PinsFault."""
+    from fpvcar.devices.pigpio.dead_man import PigpioBoard
+
+    return PigpioBoard(profile, lambda pins: motor_drivers(profile, pins))
+
+
+def motor_drivers(profile: Profile, pins: Pins) -> list[MotorDriver]:
+    """The drive motor's driver, then the steering's."""
+    motors = (profile.motors.drive, profile.motors.steer)
+    return [DRIVERS[type(motor)](motor, pins) for motor in motors]
 
 
 def let_go(gpios: Sequence[int]) -> None:

@@ -6,6 +6,8 @@ What the outside world may do to them is a method too: `cut`, `hang`, `power_on`
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from fpvcar.config import Profile
+from fpvcar.devices import backends
 from fpvcar.devices.pins import PinsLost, PinsSilent
 
 
@@ -145,13 +147,14 @@ class FakeDeadMan:
 
 
 class FakeBoard:
-    """A connection to fake pins."""
+    """The motors of one car on fake pins."""
 
-    def __init__(self, pins: FakePins, gpios: Sequence[int], now_s: float) -> None:
+    def __init__(self, profile: Profile, pins: FakePins, now_s: float) -> None:
+        gpios = profile.motor_pins()
         for gpio in gpios:
             pins.write(gpio, 0)
-        self.pins = pins
         self.dead_man = FakeDeadMan(pins, gpios, now_s)
+        self.drivers = backends.motor_drivers(profile, pins)
         self.closed = False
 
     def close(self) -> None:

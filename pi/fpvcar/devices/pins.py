@@ -103,12 +103,29 @@ class DeadMan(Protocol):
         """Takes it away: the motors stand and nobody will drive them."""
 
 
-class MotorBoard(Protocol):
-    """A connection to the motor pins together with the dead man behind it."""
+class MotorDriver(Protocol):
+    """One motor. `drive` and `tick` raise PinsFault."""
 
     @property
-    def pins(self) -> Pins:
-        """The pins."""
+    def due_s(self) -> float | None:
+        """When `tick` has something to do, if nothing else happens."""
+
+    def drive(self, duty: float, now_s: float) -> None:
+        """Wants `duty` (-1..1) from now on; 0 is a stop. Repeat it at will."""
+
+    def tick(self, now_s: float) -> None:
+        """Does what is due by now."""
+
+
+class MotorBoard(Protocol):
+    """The motors of one car, switched off, and who stops them when we die.
+
+    A back end without a dead man does not fit, on purpose.
+    """
+
+    @property
+    def drivers(self) -> Sequence[MotorDriver]:
+        """The drive motor's, then the steering's."""
 
     @property
     def dead_man(self) -> DeadMan:

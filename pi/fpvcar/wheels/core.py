@@ -1,6 +1,6 @@
 """`fpvcar wheels`: the process that owns the motor pins. No network, no asyncio.
 
-    run --- setpoint (seq, deadline, duties) ---> wheels ---> bridge by bridge ---> pins
+    run --- setpoint (seq, deadline, duties) ---> wheels ---> driver by driver ---> pins
         <-- answer (status, reason, seq) --------        ---> dead man: feed
 
     packet                                   answer
@@ -28,8 +28,7 @@ from pathlib import Path
 
 from fpvcar import config
 from fpvcar.config import profiles
-from fpvcar.devices.motors.mx1508 import Bridge
-from fpvcar.devices.pins import MotorBoard, PinsFault, PinsSilent
+from fpvcar.devices.pins import MotorBoard, MotorDriver, PinsFault, PinsSilent
 from fpvcar.drive import mixing
 from fpvcar.wheels.lease import Lease
 from fpvcar.wire.wheels import Answer, Setpoint, WheelsReason
@@ -46,7 +45,7 @@ log = logging.getLogger("fpvcar.wheels")
 
 
 class Wheels:
-    """The lease, the bridges and the dead man; packets and times in, answers out.
+    """The lease, the motors and the dead man; packets and times in, answers out.
 
     `connect()` makes the board or raises PinsFault; `alarm()` asks the root helper to
     turn the motor pins to inputs and to restart the daemon. Neither may wait for long.
@@ -56,13 +55,12 @@ class Wheels:
         self, profile: config.Profile, connect: Callable[[], MotorBoard],
         alarm: Callable[[], None],
     ) -> None:  # fmt: skip
-        self._motors = (profile.motors.drive, profile.motors.steer)
-        empty_v = profile.battery.empty_v
-        most = tuple(mixing.top_duty(motor, empty_v) for motor in self._motors)
-        self.lease = Lease(most)
+        motors, empty_v = profile.motors, profile.battery.empty_v
+        self.lease = Lease(
+            tuple(mixing.top_duty(one, empty_v) for one in (motors.drive, motors.steer))
+        )
         self._connect, self._alarm = connect, alarm
         self._board: MotorBoard | None = None
-        self._bridges: list[Bridge] = []
         self._retry_ns, self._silent_tries = 0, 0
         self._said = ""
         self._fed_ns = -FED_NS
@@ -92,7 +90,7 @@ class Wheels:
             if moving:
                 answers = [stopped, *self._stand(now_ns)]
                 log.warning("deadline of setpoint %d passed", stopped.seq)
-        answers += self._each(lambda bridge: bridge.tick(now_ns / 1e9), now_ns)
+        answers += self._each(lambda driver: driver.tick(now_ns / 1e9), now_ns)
         if self._board is None and now_ns >= self._retry_ns:
             self._retry_ns = now_ns + RETRY_NS
             self._try(now_ns)
@@ -119,7 +117,7 @@ class Wheels:
     @property
     def due_ns(self) -> int | None:
         """When `tick` has something to do, if no packet comes."""
-        dues = [bridge.due_s for bridge in self._bridges]
+        dues = [driver.due_s for driver in self._drivers]
         times = [round(due_s * 1e9) for due_s in dues if due_s is not None]
         if self.lease.deadline_ns is not None:
             times.append(self.lease.deadline_ns)
@@ -130,7 +128,11 @@ class Wheels:
     @property
     def braking(self) -> bool:
         """True while a stop still has something to do."""
-        return any(bridge.due_s is not None for bridge in self._bridges)
+        return any(driver.due_s is not None for driver in self._drivers)
+
+    @property
+    def _drivers(self) -> Sequence[MotorDriver]:
+        return () if self._board is None else self._board.drivers
 
     def _apply(self, setpoint: Setpoint, now_ns: int) -> list[Answer]:
         if self._board is None:
@@ -139,8 +141,9 @@ class Wheels:
             awake = self._dead_man_awake(self._board, now_ns)
             if any(setpoint.duties) and not awake:
                 return [self.lease.refuse(setpoint, WheelsReason.ZERO_FIRST, now_ns)]
-            for bridge, duty in zip(self._bridges, setpoint.duties, strict=True):
-                bridge.drive(duty, now_ns / 1e9)
+            duties = zip(self._drivers, setpoint.duties, strict=True)
+            for driver, duty in duties:
+                driver.drive(duty, now_ns / 1e9)
             self._board.dead_man.feed()
         except PinsFault as fault:
             stopped = self._lose(fault, now_ns)
@@ -159,12 +162,12 @@ class Wheels:
         return self._checked_ns is not None
 
     def _stand(self, now_ns: int) -> list[Answer]:
-        return self._each(lambda bridge: bridge.drive(0.0, now_ns / 1e9), now_ns)
+        return self._each(lambda driver: driver.drive(0.0, now_ns / 1e9), now_ns)
 
-    def _each(self, act: Callable[[Bridge], None], now_ns: int) -> list[Answer]:
+    def _each(self, act: Callable[[MotorDriver], None], now_ns: int) -> list[Answer]:
         try:
-            for bridge in self._bridges:
-                act(bridge)
+            for driver in self._drivers:
+                act(driver)
         except PinsFault as fault:
             return [self._lose(fault, now_ns)]
         return []
@@ -175,7 +178,7 @@ class Wheels:
             self._alarm()
         if self._board is not None:
             self._board.close()
-        self._board, self._bridges = None, []
+        self._board = None
         self._retry_ns, self._silent_tries, self._said = now_ns + RETRY_NS, 0, ""
         reason = WheelsReason.PINS_SILENT if silent else WheelsReason.PINS_LOST
         stopped = self.lease.stop(reason, now_ns)
@@ -184,13 +187,7 @@ class Wheels:
 
     def _try(self, now_ns: int) -> None:
         try:
-            board = self._connect()
-            try:
-                now_s = now_ns / 1e9
-                bridges = [Bridge(motor, board.pins, now_s) for motor in self._motors]
-            except PinsFault:
-                board.close()
-                raise
+            self._board = self._connect()
         except PinsFault as fault:
             self._silent_tries += isinstance(fault, PinsSilent)
             if self._silent_tries >= SILENT_TRIES:
@@ -200,19 +197,18 @@ class Wheels:
                 self._said = str(fault)
                 log.warning("%s; trying again", fault)
             return
-        self._board, self._bridges = board, bridges
         self._fed_ns = now_ns - FED_NS
         log.info("holding the motor pins")
 
 
 def main(profile: config.Profile, runtime: Path) -> int:
     """Runs until SIGTERM or SIGINT. Raises OSError if another one holds the lock."""
-    from fpvcar.devices.pigpio.dead_man import PigpioBoard
+    from fpvcar.devices import backends
     from fpvcar.wheels.service import Service, ask_helper
 
     wheels = Wheels(
         profile,
-        connect=lambda: PigpioBoard(profile),
+        connect=lambda: backends.open_motors(profile),
         alarm=lambda: ask_helper(runtime / "pins-off.sock"),
     )
     with Service(wheels, runtime, time.monotonic_ns) as service:

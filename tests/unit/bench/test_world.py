@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from fpvcar.bench.world import scene
+from fpvcar.bench.world.bridge import Bridges
 from fpvcar.bench.world.motor import Rack
-from fpvcar.bench.world.process import Duties, World
+from fpvcar.bench.world.process import World
 from fpvcar.config import profiles
+from tests.rigs.world import inputs
 
 PROFILE = Path(__file__).parents[3] / "hardware" / "bench.toml"
 NOWHERE = scene.Ramp(0.0, 9.0)
@@ -26,13 +28,13 @@ def empty_room(x: float = 0.0, y: float = 0.0, yaw: float = 0.0) -> World:
     return world
 
 
-def drive(world: World, duties: Duties, ticks: int) -> World:
+def drive(world: World, bridges: Bridges, ticks: int) -> World:
     for _ in range(ticks):
-        world.step(duties)
+        world.step(bridges)
     return world
 
 
-def way_m(world: World, duties: list[Duties], last: Duties) -> float:
+def way_m(world: World, duties: list[Bridges], last: Bridges) -> float:
     """Metres until it stands."""
     start, ticks = world.pose, 0
     while abs(world.speed_mps) > 0.01:
@@ -43,7 +45,7 @@ def way_m(world: World, duties: list[Duties], last: Duties) -> float:
 
 
 def at_full_speed() -> World:
-    return drive(empty_room(-2.2, -1.7, DIAGONAL), Duties(FULL), 180)
+    return drive(empty_room(-2.2, -1.7, DIAGONAL), inputs(FULL), 180)
 
 
 # --- driving ---------------------------------------------------------------------
@@ -55,7 +57,7 @@ def test_same_seed_and_pins_same_run() -> None:
         for _ in range(400):
             duties = [dice.choice((0.0, 0.2, FULL, 1.0)) for _ in range(4)]
             for _ in range(3):
-                world.step(Duties(*duties))
+                world.step(inputs(*duties))
         return world.data.qpos.tolist(), world.ranges_m, world.battery.charge
 
     assert run() == run()
@@ -64,50 +66,50 @@ def test_same_seed_and_pins_same_run() -> None:
 def test_much_faster_than_real_time() -> None:
     world = World(1)
     start_s = time.process_time()
-    drive(world, Duties(0.3, 0, 0.2, 0), 1000)
+    drive(world, inputs(0.3, 0, 0.2, 0), 1000)
     assert time.process_time() - start_s < 2.0  # 10 s of driving
 
 
 def test_stands_still_when_left_alone() -> None:
     world = empty_room()
-    drive(world, Duties(), 300)
+    drive(world, inputs(), 300)
     assert world.pose == pytest.approx((0, 0, 0), abs=0.002)
     assert world.speed_mps == pytest.approx(0.0, abs=0.001)
 
 
 def test_dead_band_is_30_to_40_of_255() -> None:
-    still = drive(empty_room(), Duties(30 / 255), 200)
+    still = drive(empty_room(), inputs(30 / 255), 200)
     assert abs(still.pose[0]) < 0.002
-    moving = drive(empty_room(), Duties(40 / 255), 200)
+    moving = drive(empty_room(), inputs(40 / 255), 200)
     assert moving.pose[0] > 0.1
 
 
 def test_the_profile_s_dead_band_moves_the_car() -> None:
     profile = profiles.load(PROFILE)
     smallest = profile.motors.drive.dead_band
-    world = drive(empty_room(), Duties(smallest + 0.005), 300)
+    world = drive(empty_room(), inputs(smallest + 0.005), 300)
     assert world.pose[0] > 0.05
 
 
 def test_top_speed_and_start() -> None:
-    world = drive(empty_room(-2.2, -1.7, DIAGONAL), Duties(FULL), 100)
+    world = drive(empty_room(-2.2, -1.7, DIAGONAL), inputs(FULL), 100)
     after_1_s = world.speed_mps
-    drive(world, Duties(FULL), 180)
+    drive(world, inputs(FULL), 180)
     assert 1.2 < world.speed_mps < 1.8
     assert after_1_s > 0.65 * world.speed_mps
 
 
 def test_backward() -> None:
-    world = drive(empty_room(), Duties(reverse=FULL), 100)
+    world = drive(empty_room(), inputs(reverse=FULL), 100)
     assert world.speed_mps < -0.8
     assert world.pose[0] < -0.3
 
 
 def test_braking_is_shorter_than_coasting() -> None:
-    coasting = way_m(at_full_speed(), [], Duties())
-    braking = way_m(at_full_speed(), [], Duties(1, 1))
-    profile_s = [Duties(1, 1)] * 20
-    stop = way_m(at_full_speed(), profile_s, Duties())  # brake_s = 0.2, then let go
+    coasting = way_m(at_full_speed(), [], inputs())
+    braking = way_m(at_full_speed(), [], inputs(1, 1))
+    profile_s = [inputs(1, 1)] * 20
+    stop = way_m(at_full_speed(), profile_s, inputs())  # brake_s = 0.2, then let go
     assert 0.7 < coasting < 1.3
     assert braking < 0.65 * coasting
     assert braking < stop < 0.85 * coasting
@@ -116,16 +118,16 @@ def test_braking_is_shorter_than_coasting() -> None:
 @pytest.mark.parametrize("side", [1, -1])
 def test_steers(side: int) -> None:
     left, right = (FULL, 0.0) if side > 0 else (0.0, FULL)
-    world = drive(empty_room(), Duties(0.3, 0, left, right), 100)
+    world = drive(empty_room(), inputs(0.3, 0, left, right), 100)
     assert world.pose[1] * side > 0.1
     assert world.pose[2] * side > 0.5
 
 
 def test_turning_circle_is_that_of_the_front_wheels() -> None:
-    world = drive(empty_room(), Duties(0.25, 0, FULL, 0), 200)
+    world = drive(empty_room(), inputs(0.25, 0, FULL, 0), 200)
     across = []
     for _ in range(400):
-        world.step(Duties(0.25, 0, FULL, 0))
+        world.step(inputs(0.25, 0, FULL, 0))
         across.append(world.pose[1])
     radius = scene.WHEELBASE_M / math.tan(Rack.end_rad)
     assert (max(across) - min(across)) / 2 == pytest.approx(radius, rel=0.1)
@@ -135,12 +137,12 @@ def test_a_wall_stops_the_car_and_is_felt() -> None:
     world = empty_room(1.2)
     hardest = 0.0
     for _ in range(300):
-        world.step(Duties(FULL))
+        world.step(inputs(FULL))
         hardest = max(hardest, world.contact_mps)
     assert hardest > 0.5
     assert abs(world.speed_mps) < 0.05
     assert world.pose[0] < scene.ROOM_X_M / 2 - 0.1
-    drive(world, Duties(reverse=FULL), 60)
+    drive(world, inputs(reverse=FULL), 60)
     assert world.contact_mps == 0.0
     assert world.hardest_mps == hardest, "it is kept when it is over"
 
@@ -149,7 +151,7 @@ def test_a_box_stops_the_car() -> None:
     box = scene.Box(0.8, 0.0, 0.3, (0.2, 0.15, 0.2), "red")
     world = World(1, place=scene.Layout((box,), NOWHERE))
     world.put(0.0, 0.0, 0.0)
-    drive(world, Duties(FULL), 300)
+    drive(world, inputs(FULL), 300)
     assert world.pose[0] < 0.75
     assert world.ranges_m[0] < 0.2
 
@@ -158,7 +160,7 @@ def test_climbs_the_ramp() -> None:
     world = World(1, place=scene.Layout((), scene.Ramp(0.3, 0.0)))
     highest = 0.0
     for _ in range(400):
-        world.step(Duties(FULL))
+        world.step(inputs(FULL))
         highest = max(highest, float(world.data.qpos[2]))
     assert highest > 0.9 * scene.RAMP_RISE_M + scene.WHEEL_R_M
     assert world.pose[0] > 1.2
@@ -166,7 +168,7 @@ def test_climbs_the_ramp() -> None:
 
 
 def test_ranges_are_the_room_s() -> None:
-    world = drive(empty_room(0.5, 0.3), Duties(), 20)
+    world = drive(empty_room(0.5, 0.3), inputs(), 20)
     front = scene.ROOM_X_M / 2 - 0.5 - 0.115
     assert world.ranges_m[0] == pytest.approx(front, abs=0.01)
     aside = front / math.cos(math.radians(35))
@@ -179,7 +181,7 @@ def test_ranges_are_the_room_s() -> None:
 
 
 def test_no_range_beyond_4_m() -> None:
-    world = drive(empty_room(-2.2), Duties(), 5)
+    world = drive(empty_room(-2.2), inputs(), 5)
     assert world.ranges_m[0] == math.inf
 
 
@@ -189,7 +191,7 @@ def test_wild_driving_breaks_nothing(seed: int, most: float) -> None:
     for _ in range(80):
         pedal, side = dice.choice((most, most, 0.3)), dice.choice((0.0, FULL))
         ahead, left = dice.random() < 0.6, dice.random() < 0.5
-        duties = Duties(
+        duties = inputs(
             pedal * ahead, pedal * (not ahead), side * left, side * (not left)
         )
         for _ in range(dice.randint(20, 150)):
@@ -201,18 +203,18 @@ def test_wild_driving_breaks_nothing(seed: int, most: float) -> None:
 
 
 def test_a_load_makes_the_pack_sag() -> None:
-    world = drive(empty_room(2.3), Duties(), 20)
+    world = drive(empty_room(2.3), inputs(), 20)
     idle_v = world.battery.volts
-    drive(world, Duties(1.0), 30)  # against the wall
+    drive(world, inputs(1.0), 30)  # against the wall
     assert world.battery.volts < idle_v - 0.4
 
 
 def test_put_back_on_its_wheels_after_3_s() -> None:
     world = empty_room(0.0, 1.0)
     world.data.qpos[2:7] = 0.1, 0, 1, 0, 0
-    drive(world, Duties(), 250)
+    drive(world, inputs(), 250)
     assert world.rescues == 0
-    drive(world, Duties(), 100)
+    drive(world, inputs(), 100)
     assert world.rescues == 1
     assert world.pose[:2] == pytest.approx((scene.START_X_M, scene.START_Y_M), abs=0.01)
 
@@ -220,5 +222,5 @@ def test_put_back_on_its_wheels_after_3_s() -> None:
 def test_put_back_when_it_has_left_the_room() -> None:
     world = empty_room()
     world.data.qpos[0] = 2.9
-    drive(world, Duties(), 400)
+    drive(world, inputs(), 400)
     assert world.rescues == 1

@@ -5,8 +5,10 @@ import math
 import pytest
 
 from fpvcar.bench.world import scene
-from fpvcar.bench.world.motor import Battery, Motor, Rack, bridge
-from fpvcar.bench.world.process import Duties, World
+from fpvcar.bench.world.bridge import mx1508
+from fpvcar.bench.world.motor import Battery, Motor, Rack
+from fpvcar.bench.world.process import World
+from tests.rigs.world import inputs
 
 FULL = 0.4
 
@@ -15,28 +17,28 @@ FULL = 0.4
 
 
 def test_bridge_states() -> None:
-    assert bridge(0, 0) == (0, 0, 1)
-    assert bridge(0.4, 0) == (0.4, 0, 0.6)
-    assert bridge(0, 1) == (-1, 0, 0)
-    assert bridge(1, 1) == (0, 1, 0)
-    drive_share, brake, coast = bridge(1.0, 0.6)
+    assert mx1508(0, 0) == (0, 0, 1)
+    assert mx1508(0.4, 0) == (0.4, 0, 0.6)
+    assert mx1508(0, 1) == (-1, 0, 0)
+    assert mx1508(1, 1) == (0, 1, 0)
+    drive_share, brake, coast = mx1508(1.0, 0.6)
     assert (drive_share, brake, coast) == pytest.approx((0.4, 0.6, 0.0))
 
 
 def test_motor_current_follows_voltage_and_speed() -> None:
     motor = Motor()
-    assert motor.current_a(bridge(1, 0), 3.0, 0.0) == pytest.approx(3.0 / motor.ohm)
-    turning = motor.current_a(bridge(1, 0), 3.0, 1000.0)
+    assert motor.current_a(mx1508(1, 0), 3.0, 0.0) == pytest.approx(3.0 / motor.ohm)
+    turning = motor.current_a(mx1508(1, 0), 3.0, 1000.0)
     assert turning == pytest.approx((3.0 - 1.3) / motor.ohm)
-    assert motor.current_a(bridge(0, 1), 3.0, 0.0) == pytest.approx(-3.0 / motor.ohm)
+    assert motor.current_a(mx1508(0, 1), 3.0, 0.0) == pytest.approx(-3.0 / motor.ohm)
 
 
 def test_motor_runs_free_when_it_is_faster_than_its_voltage() -> None:
     motor = Motor()
-    assert motor.current_a(bridge(0.1, 0), 7.5, 1500.0) == 0.0
-    assert motor.current_a(bridge(0, 0.1), 7.5, -1500.0) == 0.0
-    assert motor.current_a(bridge(0, 0), 7.5, 1500.0) == 0.0
-    assert motor.current_a(bridge(1, 1), 7.5, 1500.0) < -0.5
+    assert motor.current_a(mx1508(0.1, 0), 7.5, 1500.0) == 0.0
+    assert motor.current_a(mx1508(0, 0.1), 7.5, -1500.0) == 0.0
+    assert motor.current_a(mx1508(0, 0), 7.5, 1500.0) == 0.0
+    assert motor.current_a(mx1508(1, 1), 7.5, 1500.0) < -0.5
 
 
 def test_battery_sags_and_empties() -> None:
@@ -59,13 +61,13 @@ def test_rack_turns_to_its_stop_and_springs_back(side: int) -> None:
     left, right = (FULL, 0.0) if side > 0 else (0.0, FULL)
     angles = []
     for _ in range(40):
-        rack.step(bridge(left, right), 7.5, 0.01)
+        rack.step(mx1508(left, right), 7.5, 0.01)
         angles.append(rack.angle * side)
     assert angles == sorted(angles)
     assert angles[-1] == rack.end_rad
     assert angles[3] < rack.end_rad
     for _ in range(60):
-        rack.step(bridge(0, 0), 7.5, 0.01)
+        rack.step(mx1508(0, 0), 7.5, 0.01)
     assert rack.angle == 0.0
 
 
@@ -73,7 +75,7 @@ def test_rack_has_a_dead_band_and_holds_in_between() -> None:
     def angle(duty: float) -> float:
         rack = Rack()
         for _ in range(100):
-            rack.step(bridge(duty, 0), 7.5, 0.01)
+            rack.step(mx1508(duty, 0), 7.5, 0.01)
         return rack.angle
 
     assert angle(20 / 255) == 0.0
@@ -100,7 +102,7 @@ def test_the_car_never_stands_in_a_box(seed: int) -> None:
 def test_the_first_metre_is_free(seed: int) -> None:
     world = World(seed)
     for _ in range(120):
-        world.step(Duties(FULL))
+        world.step(inputs(FULL))
     assert world.pose[0] > scene.START_X_M + 0.8
     assert world.contact_mps == 0.0
 

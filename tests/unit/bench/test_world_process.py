@@ -11,8 +11,10 @@ import pytest
 
 from fpvcar import config
 from fpvcar.bench import soc
-from fpvcar.bench.world.process import Duties, Wiring, World, publish
+from fpvcar.bench.world.bridge import Wiring
+from fpvcar.bench.world.process import World, publish
 from fpvcar.config import profiles
+from tests.rigs.world import inputs
 
 PROFILE = Path(__file__).parents[3] / "hardware" / "bench.toml"
 FULL = 0.4
@@ -36,22 +38,24 @@ def test_wiring_reads_the_profile_s_pins(chip: soc.Soc) -> None:
     profile = profiles.load(PROFILE)
     output(chip, 17, 0.4)
     output(chip, 23, 0.2)
-    assert Wiring(profile.motors).duties(chip) == pytest.approx((0.4, 0, 0, 0.2))
+    drive, steer = Wiring(profile.motors).bridges(chip)
+    assert drive == pytest.approx((0.4, 0, 0.6))
+    assert steer == pytest.approx((-0.2, 0, 0.8))
     chip.pin[17].mode = soc.MODE_INPUT
-    assert Wiring(profile.motors).duties(chip).forward == 0.0
+    assert Wiring(profile.motors).bridges(chip).drive == (0.0, 0.0, 1.0)
 
 
 def test_an_inverted_motor_has_swapped_leads(chip: soc.Soc) -> None:
-    motor = config.Motor(forward=17, reverse=27, invert=True)
+    motor = config.Mx1508(forward=17, reverse=27, invert=True)
     output(chip, 17, 0.4)
-    same = config.Motor(forward=24, reverse=23)
-    assert Wiring(config.Motors(motor, same)).duties(chip).reverse == 0.4
+    same = config.Mx1508(forward=24, reverse=23)
+    assert Wiring(config.Motors(motor, same)).bridges(chip).drive.drive == -0.4
 
 
 def test_publish(chip: soc.Soc) -> None:
     world = World(5)
     for _ in range(50):
-        world.step(Duties(0.3))
+        world.step(inputs(0.3))
     world.hardest_mps = 0.25
     publish(chip, world, 123)
     out = soc.read_world(chip)

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from fpvcar import paths
+from fpvcar import config, paths
 from fpvcar.config import ConfigError, profiles
 
 BENCH = paths.HARDWARE / "bench.toml"
@@ -35,6 +36,22 @@ def test_the_bounds_are_the_promises_of_the_design() -> None:
     assert (gate.silence_s, gate.stale_s) == (0.25, 0.15)
     with pytest.raises(ConfigError, match="0.25"):
         profiles.parse(minimal(gate={"silence_s": 0.3}))
+
+
+def motor(**drive: Any) -> dict[str, Any]:
+    """A drive motor with these keys, too."""
+    motors = minimal()["motors"]
+    return {"motors": {**motors, "drive": {**motors["drive"], **drive}}}
+
+
+def test_a_motor_that_names_no_driver_is_behind_an_mx1508() -> None:
+    raw = minimal()
+    profile = profiles.parse(raw)
+    assert isinstance(profile.motors.drive, config.Mx1508)
+    assert raw == minimal(), "what was given is left alone"
+    written = msgspec.to_builtins(profile)
+    assert written["motors"]["steer"]["driver"] == "mx1508"
+    assert profiles.parse(written) == profile == profiles.parse(minimal(**motor()))
 
 
 @pytest.mark.parametrize(
@@ -67,6 +84,22 @@ def test_the_bounds_are_the_promises_of_the_design() -> None:
         ({"car": {"name": "a b"}}, "car.name"),
         ({"gate": 3}, "gate"),
         ({"gate": {"blind": 3}}, "gate.blind"),
+        (
+            motor(driver="mx1580"),
+            'motors.drive.driver = "mx1580": expected one of mx1508; did you mean mx',
+        ),
+        (
+            motor(driver="relay"),
+            'motors.drive.driver = "relay": expected one of mx1508',
+        ),
+        (motor(driver=3), "motors.drive.driver"),
+        (motor(driver=["mx1508"]), "motors.drive.driver"),
+        (
+            motor(forwards=17),
+            "motors.drive.forwards; did you mean motors.drive.forward",
+        ),
+        ({"motors": {"drive": 3}}, "motors.drive"),
+        ({"motors": 3}, "motors"),
         ({"i2c": {"backend": "linus"}}, "expected one of pigpio, linux"),
         ({"depth": {"source": "usb"}}, "expected one of none, v4l2, bench"),
         ({"depth": {"width": 8}}, "depth.width"),

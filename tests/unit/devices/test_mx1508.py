@@ -4,31 +4,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpvcar.config import Motor
+from fpvcar.config import Mx1508
 from fpvcar.devices.fake import FakePins
-from fpvcar.devices.motors.mx1508 import Bridge, Drive
+from fpvcar.devices.motors.bridge import Drive
+from fpvcar.devices.motors.mx1508 import Mx1508Bridge
 from fpvcar.devices.pins import PinsLost
 
 F, R = 17, 27
-MOTOR = Motor(forward=F, reverse=R, brake_s=0.2, rest_s=0.03, pwm_hz=800)
-COASTS = Motor(forward=F, reverse=R, brake_s=0.0)
+MOTOR = Mx1508(forward=F, reverse=R, brake_s=0.2, rest_s=0.03, pwm_hz=800)
+COASTS = Mx1508(forward=F, reverse=R, brake_s=0.0)
 
 
-def made(motor: Motor = MOTOR) -> tuple[Bridge, FakePins]:
+def made(motor: Mx1508 = MOTOR) -> tuple[Mx1508Bridge, FakePins]:
     pins = FakePins()
-    bridge = Bridge(motor, pins, 0.0)
+    bridge = Mx1508Bridge(motor, pins)
     pins.history.clear()
     return bridge, pins
 
 
-def state(bridge: Bridge) -> Drive:
+def state(bridge: Mx1508Bridge) -> Drive:
     return bridge.state
 
 
 def test_starts_off_whatever_was_on() -> None:
     pins = FakePins()
     pins.write(F, 1)
-    bridge = Bridge(MOTOR, pins, 0.0)
+    bridge = Mx1508Bridge(MOTOR, pins)
     assert (pins.duty(F), pins.duty(R)) == (0.0, 0.0)
     assert pins.frequency_hz == {F: 800, R: 800}
     assert state(bridge) == Drive.OFF and bridge.due_s is None
@@ -130,11 +131,11 @@ STEPS = st.lists(
 
 @given(STEPS, st.sampled_from([MOTOR, COASTS]))
 def test_both_inputs_are_on_to_brake_only(
-    steps: list[tuple[float, float]], motor: Motor
+    steps: list[tuple[float, float]], motor: Mx1508
 ) -> None:
     seen: list[tuple[float, float]] = []
     pins = FakePins(lambda pins: seen.append((pins.duty(F), pins.duty(R))))
-    bridge, now_s = Bridge(motor, pins, 0.0), 0.0
+    bridge, now_s = Mx1508Bridge(motor, pins), 0.0
     for duty, wait_s in steps:
         bridge.drive(duty, now_s)
         now_s += wait_s

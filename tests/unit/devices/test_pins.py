@@ -5,8 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
 import pytest
 
+from fpvcar import config, paths
+from fpvcar.config import Motors, profiles
+from fpvcar.devices import backends
 from fpvcar.devices.fake import FakePins
 from fpvcar.devices.pigpio.dead_man import MAGIC, ScriptDeadMan
 from fpvcar.devices.pigpio.pins import PigpioPins
@@ -185,6 +189,26 @@ def test_dead_man_outlives_its_client_and_is_replaced(
     found = [pins.client.script_status(slot) for slot in range(32)]
     ours = [values for status, values in found if status >= 0 and values[7] == MAGIC]
     assert len(ours) == 1
+
+
+def test_a_board_that_cannot_be_made_ends_its_connection(
+    chip: Chip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = profiles.load(paths.HARDWARE / "bench.toml")
+    drive = msgspec.structs.replace(bench.motors.drive, forward=1)  # not permitted
+    motors = Motors(drive, bench.motors.steer)
+    where = config.Pins(port=chip.port)
+    profile = msgspec.structs.replace(bench, pins=where, motors=motors)
+    closed, close = list[PigpioPins](), PigpioPins.close
+
+    def note(pins: PigpioPins) -> None:
+        closed.append(pins)
+        close(pins)
+
+    monkeypatch.setattr(PigpioPins, "close", note)
+    with pytest.raises(PinsLost, match="GPIO 1: .*permission"):
+        backends.open_motors(profile)
+    assert len(closed) == 1
 
 
 def test_dead_man_leaves_scripts_of_others_alone(pins: PigpioPins) -> None:

@@ -16,16 +16,17 @@ import pytest
 from fpvcar import config, status
 from fpvcar.bench.chips.vl53l0x import REACH_M
 from fpvcar.bench.world import scene
-from fpvcar.bench.world.process import TICK_S, Duties, World
+from fpvcar.bench.world.process import TICK_S, World
 from fpvcar.config.schema import CYCLE_S
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.fake import FakePins
-from fpvcar.devices.motors.mx1508 import Bridge
+from fpvcar.devices.motors.mx1508 import Mx1508Bridge
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.guard import Guard
 from fpvcar.sensors import ultrasonic
 from fpvcar.sensors.battery import BATTERY_EVERY_S
 from fpvcar.sensors.reading import Seen
+from tests.rigs.world import inputs
 from tests.unit.devices.test_hcsr04 import ECHO, Air, echo
 from tests.unit.drive.test_guard import BENCH, LIMITS
 
@@ -58,7 +59,7 @@ class Drive:
         self.world = self.in_a_room() if self.furnished else self.in_a_bare_room()
         drive = self.profile.motors.drive
         self.pins, self.slew = FakePins(), mixing.Slew()
-        self.bridge = Bridge(drive, self.pins, self.now_s)
+        self.bridge = Mx1508Bridge(drive, self.pins)
         self.latches = gate.Latches(arm=None)
         self.due_s = self.volts_due_s = self.now_s
         self.volts = self.world.battery.volts
@@ -91,7 +92,7 @@ class Drive:
         x_m = scene.START_X_M - math.sin(yaw) * aside_m
         y_m = scene.START_Y_M + math.cos(yaw) * aside_m
         world.put(x_m, y_m, yaw + math.radians(self.turned_deg))
-        world.step(Duties())
+        world.step(inputs())
         return world.ranges_m[self.eye_at]
 
     def at_the_end_wall(self) -> bool:
@@ -135,7 +136,7 @@ class Drive:
         )  # fmt: skip
         self.throttle = self.decision.throttle
         drive = self.profile.motors.drive
-        now = Duties(self.pins.duty(drive.forward), self.pins.duty(drive.reverse))
+        now = inputs(self.pins.duty(drive.forward), self.pins.duty(drive.reverse))
         self.bridge.drive(duties[0], self.now_s)
         self.world.step(now)
         self.hardest_mps = self.world.hardest_mps

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpvcar.config import Battery, Motor, Motors
+from fpvcar.config import Battery, Motors, Mx1508
 from fpvcar.drive import mixing
 from fpvcar.drive.mixing import FIRST_STEP, LONGEST_STEP_S, Slew
 
-MOTOR = Motor(forward=17, reverse=27, dead_band=0.14, max_volts=3.0, slew_per_s=4.0)
-STEER = Motor(forward=24, reverse=23, dead_band=0.10, max_volts=3.0)
+MOTOR = Mx1508(forward=17, reverse=27, dead_band=0.14, max_volts=3.0, slew_per_s=4.0)
+STEER = Mx1508(forward=24, reverse=23, dead_band=0.10, max_volts=3.0)
 CAR = Motors(MOTOR, STEER)
 UNIT = st.floats(-1.0, 1.0)
 
@@ -34,25 +34,25 @@ def test_smallest_wish_is_just_over_the_dead_band() -> None:
 
 
 def test_limit_counts_more_than_the_dead_band() -> None:
-    weak = Motor(forward=17, reverse=27, dead_band=0.9, max_volts=3.0)
+    weak = Mx1508(forward=17, reverse=27, dead_band=0.9, max_volts=3.0)
     assert mixing.duty(0.1, weak, 7.5) == mixing.duty(1.0, weak, 7.5) == 0.4
 
 
 def test_invert_turns_the_motor_round() -> None:
-    turned = Motor(forward=17, reverse=27, max_volts=3.0, invert=True)
+    turned = Mx1508(forward=17, reverse=27, max_volts=3.0, invert=True)
     assert mixing.duty(1.0, turned, 6.0) == -0.5
     assert mixing.duty(0.0, turned, 6.0) == 0.0
 
 
 def test_trim_evens_out_the_two_directions() -> None:
-    motor = Motor(forward=17, reverse=27, trim=0.2)
+    motor = Mx1508(forward=17, reverse=27, trim=0.2)
     assert mixing.trimmed(0.5, motor) == pytest.approx(0.6)
     assert mixing.trimmed(-0.5, motor) == pytest.approx(-0.4)
     assert mixing.trimmed(1.0, motor) == 1.0
     assert mixing.trimmed(0.0, motor) == 0.0
     assert mixing.trimmed(0.05, motor) == pytest.approx(0.06)
     assert mixing.trimmed(-0.05, motor) == pytest.approx(-0.04)
-    other = Motor(forward=17, reverse=27, trim=-0.2)
+    other = Mx1508(forward=17, reverse=27, trim=-0.2)
     assert mixing.trimmed(-1.0, other) == -1.0
 
 

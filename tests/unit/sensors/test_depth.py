@@ -22,7 +22,8 @@ from fpvcar import config
 from fpvcar.bench import soc as chips
 from fpvcar.bench.depth import HEIGHT, WIDTH, Eye
 from fpvcar.bench.world import scene
-from fpvcar.bench.world.process import Duties, World, publish
+from fpvcar.bench.world.bridge import Bridges
+from fpvcar.bench.world.process import World, publish
 from fpvcar.child import BackOff
 from fpvcar.config import ConfigError
 from fpvcar.devices.capture import CaptureError, Frame
@@ -165,7 +166,7 @@ def at_a_wall(start_m: float, soc: chips.Soc) -> float:
     """The front of the car so far from a bare wall; what the eye then sees."""
     world = World(3)
     world.put(scene.ROOM_X_M / 2 - 0.12 - start_m, 0.0, 0.0)
-    world.step(Duties(0.0, 0.0))
+    world.step(Bridges())
     assert world.ranges_m[0] == pytest.approx(start_m, abs=0.03), "no bare wall"
     publish(soc, world, 1)
     eye = Eye()

@@ -224,14 +224,14 @@ def test_fault_while_switching_off_is_a_fault_too() -> None:
     ]
 
 
-def test_pin_that_may_not_be_used_is_tried_and_given_back() -> None:
+def test_pin_that_may_not_be_used_is_tried_again() -> None:
     # parse() would refuse GPIO 1; a daemon may refuse others, by its own mask.
-    motors = config.Motors(config.Motor(1, 27), config.Motor(24, 23))
-    board = FakeBoard(FakePins(), (), 0.0)
-    profile = config.Profile(config.Car("Test"), motors)
-    wheels = Wheels(profile, lambda: board, lambda: None)
+    drive = config.Mx1508(forward=1, reverse=27)
+    steer = config.Mx1508(forward=24, reverse=23)
+    profile = config.Profile(config.Car("Test"), config.Motors(drive, steer))
+    wheels = Wheels(profile, lambda: FakeBoard(profile, FakePins(), 0.0), lambda: None)
     wheels.tick(0)
-    assert board.closed and wheels.due_ns == RETRY_NS
+    assert wheels.due_ns == RETRY_NS
 
 
 def test_the_times_of_the_wheels() -> None:

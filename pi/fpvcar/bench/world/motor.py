@@ -1,29 +1,16 @@
-"""Battery, H-bridge, DC motor and steering rack of the emulated car. Pure.
+"""Battery, DC motor and steering rack of the emulated car. Pure.
 
-Mean values over a PWM period: V = duty * battery; i = (V - Ke * w) / R. The motor is
-a FA-130 type (1.5-3 V), the bridge an MX1508, the steering a motor against a spring.
+Mean values over a PWM period: V = duty * (battery - drop); i = (V - Ke * w) / R. The
+motor is a FA-130 type (1.5-3 V), the steering a motor against a spring.
 """
 
 import math
 from typing import NamedTuple
 
+from fpvcar.bench.world.bridge import Bridge, Losses
 
-class Bridge(NamedTuple):
-    """One H-bridge over a PWM period, as shares of the time.
-
-    `drive` is forward minus reverse (-1..1), `brake` both inputs on (winding shorted),
-    `coast` both off (high-Z). PWMs of one chip start together, so inputs overlap.
-    """
-
-    drive: float
-    brake: float
-    coast: float
-
-
-def bridge(forward: float, reverse: float) -> Bridge:
-    """MX1508: 1/0 forward, 0/1 reverse, 1/1 brake, 0/0 high-Z. Duties 0 to 1."""
-    both = min(forward, reverse)
-    return Bridge(forward - reverse, both, 1.0 - max(forward, reverse))
+MEASURED_OHM = 0.68 + 1.6
+"""Motor and MX1508, with which the voltages of stiction and friction were found."""
 
 
 class Motor(NamedTuple):
@@ -32,8 +19,8 @@ class Motor(NamedTuple):
     ke: float = 1.3e-3
     """V s/rad, = Kt in N m/A. FA-130: 9100 rpm at 1.5 V, 0.2 A."""
     motor_ohm: float = 0.68
-    bridge_ohm: float = 1.6
-    """MX1508: both switches of the path together; the drop is 1.6 V/A."""
+    losses: Losses = Losses()
+    """The bridge's."""
     gear: float = 28.0
     stiction_v: float = 1.0
     """Mean voltage at which it breaks away when it stands: 34 of 255 at 7.5 V."""
@@ -45,7 +32,7 @@ class Motor(NamedTuple):
     @property
     def ohm(self) -> float:
         """Winding and bridge in series."""
-        return self.motor_ohm + self.bridge_ohm
+        return self.motor_ohm + self.losses.ohm
 
     def current_a(self, state: Bridge, battery_v: float, speed: float) -> float:
         """Mean current; `speed` in rad/s at the shaft, positive forward.
@@ -54,8 +41,9 @@ class Motor(NamedTuple):
         which it was driven: a motor that turns faster than its voltage runs free.
         """
         emf_v = self.ke * speed
-        driven = (state.drive * battery_v - emf_v) / self.ohm
-        if state.coast <= 0.0:
+        on_v = max(battery_v - self.losses.drop_v, 0.0)
+        driven = (state.drive * on_v - emf_v) / self.ohm
+        if state.drive and state.coast <= 0.0:
             return driven
         if state.drive > 0.0:
             driven = max(driven, 0.0)
@@ -63,13 +51,14 @@ class Motor(NamedTuple):
             driven = min(driven, 0.0)
         else:
             driven = 0.0
-        return driven - state.brake * emf_v / self.ohm
+        shorted_v = math.copysign(max(abs(emf_v) - self.losses.drop_v, 0.0), emf_v)
+        return driven - state.brake * shorted_v / self.ohm
 
     def friction_nm(self, speed: float) -> float:
         """Dry friction at the shaft: stiction that fades within 60 rad/s."""
         fade = math.exp(-((speed / 60.0) ** 2))
         volts = self.friction_v + (self.stiction_v - self.friction_v) * fade
-        return volts / self.ohm * self.ke
+        return volts / MEASURED_OHM * self.ke
 
 
 class Battery:
@@ -124,12 +113,14 @@ class Rack:
     ohm = 6.0
     """Winding and bridge; it mostly stands against spring or stop."""
 
-    def __init__(self) -> None:
+    def __init__(self, drop_v: float = 0.0) -> None:
+        """`drop_v` is the bridge's."""
+        self._drop_v = drop_v
         self.angle = 0.0
 
     def step(self, state: Bridge, battery_v: float, seconds: float) -> float:
         """Moves on; returns the mean current that the bridge takes, in A."""
-        volts = state.drive * battery_v
+        volts = state.drive * max(battery_v - self._drop_v, 0.0)
         amps = abs(state.drive * volts) / self.ohm
         if self.angle == 0.0:
             spring_v = math.copysign(min(self.preload_v, abs(volts)), volts)

@@ -1,8 +1,8 @@
 """The bench's world: reads the motor pins, moves the car, says where it is. 100 Hz.
 
-    pins (Soc) -> bridge -> motor, rack -> MuJoCo -> speed, ranges, battery -> Soc
+    pins (Soc) -> bridges -> motor, rack -> MuJoCo -> speed, ranges, battery -> Soc
 
-`World` knows neither clock nor Soc: the same seed and the same duties give the same
+`World` knows neither clock nor Soc: the same seed and the same bridges give the same
 run, as fast as the machine can. The process below feeds it from a Soc.
 """
 
@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -21,7 +21,8 @@ import numpy as np
 from fpvcar import config
 from fpvcar.bench.soc import RANGE_SENSORS, Soc, attach, writing
 from fpvcar.bench.world import scene
-from fpvcar.bench.world.motor import Battery, Motor, Rack, bridge
+from fpvcar.bench.world.bridge import Bridge, Bridges, Losses, Wiring
+from fpvcar.bench.world.motor import Battery, Motor, Rack
 from fpvcar.config import profiles
 
 TICK_S = 0.01
@@ -37,15 +38,6 @@ SOLIDS = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
 """Geom groups that a ray meets: walls, boxes, ramp, floor; not the car."""
 
 
-class Duties(NamedTuple):
-    """Share of the time, 0 to 1, for which each bridge input is high."""
-
-    forward: float = 0.0
-    reverse: float = 0.0
-    left: float = 0.0
-    right: float = 0.0
-
-
 class World:
     """One car in one room. `step` moves 10 ms on; the fields tell the state then."""
 
@@ -54,13 +46,15 @@ class World:
         seed: int,
         battery: config.Battery | None = None,
         place: scene.Layout | None = None,
+        losses: tuple[Losses, Losses] = (Losses(), Losses()),
     ) -> None:
         pack = battery or config.Battery()
         self.seed = seed
         self.tick = 0
         self.rescues = 0
         self.battery = Battery(pack.full_v, pack.nominal_v, pack.empty_v)
-        self.motor, self.rack = Motor(), Rack()
+        drive, steer = losses
+        self.motor, self.rack = Motor(losses=drive), Rack(steer.drop_v)
         self.idle_a = 0.4
         """What the computer takes from the pack."""
         self.speed_mps = 0.0
@@ -85,11 +79,12 @@ class World:
         ahead = self.data.xmat[self._car]
         return x, y, math.atan2(ahead[3], ahead[0])
 
-    def step(self, duties: Duties) -> None:
-        """One tick of 10 ms with these duties on the bridges' inputs."""
+    def step(self, bridges: Bridges) -> None:
+        """One tick of 10 ms in which the bridges do this."""
         model, data = self.model, self.data
         volts = self.battery.volts
-        amps = self.idle_a + self._drive(duties, volts) + self._steer(duties, volts)
+        amps = self.idle_a + self._drive(bridges.drive, volts)
+        amps += self._steer(bridges.steer, volts)
         self.battery.draw(amps, TICK_S)
         before = data.qvel[:3].tolist()
         mujoco.mj_step(model, data, SUBSTEPS)
@@ -99,9 +94,9 @@ class World:
         self._look()
         self._rescue()
 
-    def _drive(self, duties: Duties, volts: float) -> float:
+    def _drive(self, state: Bridge, volts: float) -> float:
         """Torque and friction at the rear wheels (open differential); battery A."""
-        motor, state = self.motor, bridge(duties.forward, duties.reverse)
+        motor = self.motor
         first, second = self._rear
         wheels = self.data.qvel
         speed = 0.5 * float(wheels[first] + wheels[second]) * motor.gear
@@ -114,9 +109,9 @@ class World:
         self.model.dof_frictionloss[second] = friction
         return max(state.drive * amps, 0.0)
 
-    def _steer(self, duties: Duties, volts: float) -> float:
+    def _steer(self, state: Bridge, volts: float) -> float:
         """Turns the front wheels after Ackermann; returns battery A."""
-        amps = self.rack.step(bridge(duties.left, duties.right), volts, TICK_S)
+        amps = self.rack.step(state, volts, TICK_S)
         bend = math.tan(self.rack.angle) / scene.WHEELBASE_M
         half = scene.TRACK_M / 2
         for wheel, y in ((2, half), (3, -half)):
@@ -176,23 +171,6 @@ class World:
         mujoco.mj_forward(self.model, self.data)
 
 
-class Wiring:
-    """Which pins feed which input, from the profile; `invert` swaps a motor's leads."""
-
-    def __init__(self, motors: config.Motors) -> None:
-        drive, steer = motors.drive, motors.steer
-        self._pins = (
-            *((drive.reverse, drive.forward) if drive.invert else
-              (drive.forward, drive.reverse)),
-            *((steer.reverse, steer.forward) if steer.invert else
-              (steer.forward, steer.reverse)),
-        )  # fmt: skip
-
-    def duties(self, soc: Soc) -> Duties:
-        """What the pins do now."""
-        return Duties(*(min(soc.pin[gpio].duty(), 1.0) for gpio in self._pins))
-
-
 def publish(soc: Soc, world: World, time_ns: int) -> None:
     """Writes the world's state into the Soc."""
     with writing(soc.world) as out:
@@ -212,13 +190,14 @@ def run(soc: Soc, profile: config.Profile, seed: int, ended: list[int]) -> None:
 
     A loop that falls behind by more than five ticks skips the time it has lost.
     """
-    world, wiring = World(seed, profile.battery), Wiring(profile.motors)
+    wiring = Wiring(profile.motors)
+    world = World(seed, profile.battery, losses=wiring.losses)
     soc.world.sequence += soc.world.sequence % 2  # killed while it wrote
     rescues = 0
     due_s = time.monotonic()
     print(f"world: seed {seed}, {1 / TICK_S:.0f} Hz", file=sys.stderr, flush=True)
     while not ended:
-        world.step(wiring.duties(soc))
+        world.step(wiring.bridges(soc))
         publish(soc, world, time.monotonic_ns())
         if world.rescues != rescues:
             rescues = world.rescues

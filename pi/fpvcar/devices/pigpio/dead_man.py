@@ -14,7 +14,7 @@ from typing import Any
 
 from fpvcar.config import Profile
 from fpvcar.devices.pigpio.pins import PigpioPins, Result
-from fpvcar.devices.pins import PinsLost, PinsSilent
+from fpvcar.devices.pins import MotorDriver, Pins, PinsFault, PinsLost
 
 TICK_MS, PATIENCE_TICKS = 20, 9  # trips 200-220 ms after the last heartbeat
 MAGIC = 0x57484C53  # "WHLS": ours, among the 32 scripts that a daemon can hold
@@ -89,20 +89,23 @@ class ScriptDeadMan:
 
 
 class PigpioBoard:
-    """The motor pins of one car on pigpiod, and their dead man."""
+    """The motors of one car on pigpiod, and their dead man."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(
+        self, profile: Profile, drivers: Callable[[Pins], Sequence[MotorDriver]]
+    ) -> None:
         """Connects, switches the motors off, arms the dead man. Raises PinsFault."""
         gpios = profile.motor_pins()
-        self.pins = PigpioPins(profile.pins.host, profile.pins.port)
+        self._pins = PigpioPins(profile.pins.host, profile.pins.port)
         try:
             for gpio in gpios:
-                self.pins.write(gpio, 0)
-            self.dead_man = ScriptDeadMan(self.pins, gpios)
-        except (PinsSilent, PinsLost):
-            self.pins.close()
+                self._pins.write(gpio, 0)
+            self.dead_man = ScriptDeadMan(self._pins, gpios)
+            self.drivers = drivers(self._pins)
+        except PinsFault:
+            self._pins.close()
             raise
 
     def close(self) -> None:
         """Ends the connection; the dead man stays."""
-        self.pins.close()
+        self._pins.close()

@@ -1,0 +1,10 @@
+"""The bench's world behind MX1508 bridges."""
+
+from fpvcar.bench.world.bridge import Bridges, mx1508
+
+
+def inputs(
+    forward: float = 0.0, reverse: float = 0.0, left: float = 0.0, right: float = 0.0
+) -> Bridges:
+    """What the bridges do with these duties on their inputs."""
+    return Bridges(mx1508(forward, reverse), mx1508(left, right))
