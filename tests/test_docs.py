@@ -209,12 +209,15 @@ def test_the_page_of_a_recording(recorded: Path) -> None:
         [sys.executable, "-m", "fpvcar", *asked], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        said = re.search(r"http://localhost:\d+/\S+", process.stdout.readline())
-        assert said is not None
-        with urllib.request.urlopen(said.group(), timeout=10) as page:
-            assert b"<title>" in page.read()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        try:
+            said = re.search(r"http://localhost:\d+/\S+", process.stdout.readline())
+            assert said is not None
+            with urllib.request.urlopen(said.group(), timeout=10) as page:
+                assert b"<title>" in page.read()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(10) == 130
+        finally:
+            process.kill()
 
 
 # --- links, words, keys ---
