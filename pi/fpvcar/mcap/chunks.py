@@ -14,7 +14,6 @@ from fpvcar.mcap.parsing import Damaged
 
 CHUNK_MOST = 256 * 1024 * 1024
 """Bytes of a chunk, also when it is uncompressed: what a reader will hold at once."""
-_LIBRARIES = {"lz4": "lz4.frame", "zstd": "zstandard"}
 
 
 class Source(Protocol):
@@ -110,23 +109,20 @@ def _uncompressed(chunk: parsing.Chunk) -> memoryview:
         return chunk.records
     if chunk.size > CHUNK_MOST:
         raise Damaged(f"a chunk of {chunk.size} bytes (expected <= {CHUNK_MOST})")
-    name = _LIBRARIES.get(chunk.compression)
-    if name is None:
-        raise Damaged(f"unknown compression {chunk.compression!r}")
+    if chunk.compression != "zstd":
+        raise Damaged(
+            f"a chunk is compressed by {chunk.compression!r} (expected zstd or none): "
+            "`mcap compress` writes the file anew with zstd"
+        )
     try:
-        library: Any = importlib.import_module(name)
+        library: Any = importlib.import_module("zstandard")
     except ImportError:
-        package = name.partition(".")[0]
-        raise Damaged(f"{chunk.compression}: pip install {package}") from None
+        raise Damaged("zstd: pip install zstandard") from None
     try:
-        if chunk.compression == "lz4":
-            decompress = library.LZ4FrameDecompressor().decompress
-            data = decompress(bytes(chunk.records), max_length=chunk.size)
-        else:
-            stream = library.ZstdDecompressor().stream_reader(bytes(chunk.records))
-            data = stream.read(chunk.size)
-    except Exception as fault:  # each library has its own
-        raise Damaged(f"{chunk.compression}: {fault}") from None
+        stream = library.ZstdDecompressor().stream_reader(bytes(chunk.records))
+        data = stream.read(chunk.size)
+    except Exception as fault:  # the library's own, which is not imported here
+        raise Damaged(f"zstd: {fault}") from None
     if len(data) != chunk.size:
         raise Damaged(f"a chunk of {len(data)} bytes says that it is {chunk.size}")
     return memoryview(data)
@@ -136,8 +132,12 @@ def good_chunk(body: bytes) -> memoryview:
     """The records of a chunk whose CRC and structure hold. Raises Damaged."""
     chunk = parsing.take_chunk(body)
     inner = _uncompressed(chunk)
-    if chunk.crc and zlib.crc32(inner) != chunk.crc:
-        raise Damaged("a chunk's CRC does not hold")
+    if zlib.crc32(inner) != chunk.crc:
+        raise Damaged(
+            "a chunk's CRC does not hold"
+            if chunk.crc
+            else "a chunk has no CRC, so nothing vouches for it"
+        )
     for _ in inner_records(inner):
         pass
     return inner

@@ -1,4 +1,4 @@
-"""The summary at the end of a closed file, and the CRC of all its data."""
+"""The summary at the end of a closed file."""
 
 import zlib
 from typing import NamedTuple
@@ -9,31 +9,14 @@ from fpvcar.mcap.parsing import Damaged
 
 _HEAD = records.HEAD
 _DATA_END_SIZE = _HEAD.size + 4
-PIECE = 1024 * 1024
-
-
-class DataCrc(NamedTuple):
-    """Of all data: as the file says it (0: it does not), and as it is then."""
-
-    said: int
-    found: int = 0
-
-
-def data_crc(source: Source, data_end: int) -> DataCrc | None:
-    """None where no data end is. Without a CRC nothing is read but that."""
-    body = source.read(data_end, _DATA_END_SIZE)
-    if body[: _HEAD.size] != _HEAD.pack(records.DATA_END, 4):
-        return None
-    said, found = int.from_bytes(body[_HEAD.size :], "little"), 0
-    for at in range(0, data_end if said else 0, PIECE):
-        found = zlib.crc32(source.read(at, min(PIECE, data_end - at)), found)
-    return DataCrc(said, found)
 
 
 class Tail(NamedTuple):
-    """What stands behind the data of a closed file."""
+    """What stands behind the data of a closed file: where it begins, what should be a
+    data end record, the summary's records as (opcode, body)."""
 
-    data_end: int
+    at: int
+    data_end: bytes
     records: list[tuple[int, bytes]]
 
 
@@ -54,6 +37,7 @@ def tail_of(source: Source) -> Tail | None:
         or at - start > CHUNK_MOST
     ):
         return None
+    data_end = source.read(start - _DATA_END_SIZE, _DATA_END_SIZE)
     body = source.read(start, at - start)
     crc = zlib.crc32(end[: records.FOOTER_SIZE - 4], zlib.crc32(body))
     if footer.crc not in (0, crc):
@@ -64,4 +48,4 @@ def tail_of(source: Source) -> Tail | None:
             parsing.check(opcode, one)
     except Damaged:
         return None
-    return Tail(start - _DATA_END_SIZE, found)
+    return Tail(start - _DATA_END_SIZE, data_end, found)

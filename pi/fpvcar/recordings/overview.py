@@ -53,7 +53,7 @@ def _glance(source: Source, tail: Tail) -> Glance | None:
             channel = parsing.take_channel(body)
             topics[channel.topic] = counts.messages.get(channel.number, 0)
     texts: dict[str, str] = {}
-    for one in Walk(source, min(tail.data_end, WINDOW)).steps():
+    for one in Walk(source, min(tail.at, WINDOW)).steps():
         if isinstance(one, Damage) or one.opcode == records.CHUNK:
             break
         if one.opcode == records.METADATA:

@@ -26,7 +26,7 @@ from fpvcar.mcap.chunks import (
     inner_records,
 )
 from fpvcar.mcap.parsing import Damaged
-from fpvcar.mcap.tail import DataCrc, data_crc, tail_of
+from fpvcar.mcap.tail import tail_of
 from fpvcar.mcap.walk import Damage, Found, Walk
 from fpvcar.recordings import messages as format
 
@@ -87,14 +87,12 @@ class Recording:
         self.size = source.size
         self.tail: list[tuple[int, bytes]] = []
         """The records of the summary, (opcode, body)."""
+        self.data_end = b""
+        """What stands before the summary of a closed file: a data end record."""
         self.metadata: dict[str, str] = {}
         """What the metadata record says; no CRC covers it."""
-        self.without_crc = 0
-        """Chunks that have none."""
         self._source = source
         self._by_number: Counter[int] = Counter()
-        self._loose: list[tuple[int, int]] = []
-        """Where messages without a chunk are, in files of others."""
         self._read_tail()
         self._scan()
 
@@ -145,19 +143,10 @@ class Recording:
                     message = _message(one, wanted)
                     if message and start_ns <= message.log_ns <= end_ns:
                         yield message
-        for at, length in self._loose:
-            body = self._source.read(at + _HEAD.size, length - _HEAD.size)
-            message = _message(memoryview(body), wanted)
-            if message and start_ns <= message.log_ns <= end_ns:
-                yield message
 
     def chunk_bytes(self, span: Span) -> bytes:
         """A good chunk's whole record, as it stands there. Raises OSError."""
         return self._source.read(span.at, span.length)
-
-    def data_crc(self) -> DataCrc | None:
-        """Of a closed file: the CRC of all before its data end. Raises OSError."""
-        return data_crc(self._source, self._end)
 
     def _chunk(self, span: Span) -> Iterator[memoryview]:
         """The bodies of a chunk's messages."""
@@ -177,8 +166,8 @@ class Recording:
         self._end = self.size
         if tail is None:
             return
-        self.closed, self._end = True, tail.data_end
-        self.tail = tail.records
+        self.closed, self._end = True, tail.at
+        self.tail, self.data_end = tail.records, tail.data_end
         for opcode, body in self.tail:
             self._note(opcode, body)
 
@@ -187,26 +176,19 @@ class Recording:
         return Walk(self._source, self._end).steps()
 
     def _scan(self) -> None:
-        loose: Counter[int] = Counter()
         for one in self.walk():
             if isinstance(one, Damage):
                 self.damage.append(one)
             elif one.opcode == records.CHUNK:
                 self._note_chunk(one)
-            elif one.opcode == records.MESSAGE:
-                self._loose.append((one.at, one.length))
-                loose[int.from_bytes(one.body[:2], "little")] += 1
+            elif one.opcode == records.MESSAGE:  # in files of others, or a flipped bit
+                words = "a message outside of a chunk: no CRC covers it"
+                self.damage.append(Damage(one.at, one.length, words))
             else:
                 self._note(one.opcode, one.body)
-        if self.chunks:  # then a message outside of them is a flipped opcode
-            self.damage += [
-                Damage(*place, "a message between chunks") for place in self._loose
-            ]
-            self._loose = []
-            loose.clear()
-        elif self.damage and self.damage[0].at == 0:
+        if not self.chunks and self.damage and self.damage[0].at == 0:
             raise ReadError(_no_mcap(self._source))
-        for number, count in (self._by_number + loose).items():
+        for number, count in self._by_number.items():
             if number in self.channels:
                 self.counts[self.channels[number].topic] += count
         self.about = self.about or about_of(self.metadata)
@@ -242,7 +224,6 @@ class Recording:
             self.damage.append(Damage(found.at, found.length, str(fault)))
             return
         self._by_number += counts
-        self.without_crc += not parsing.take_chunk(found.body).crc
         start_ns, count = (start_ns, counts.total()) if counts else (0, 0)
         self.chunks.append(Span(found.at, found.length, start_ns, end_ns, count))
         for body in about:

@@ -1,8 +1,12 @@
-"""Do the indexes of a whole file lead to its messages? No CRC of MCAP covers them.
+"""What `fpvcar log verify` looks at in a whole file beyond the CRCs of its chunks.
 
-Our reader does without; Foxglove and its like find by them what they show.
+    metadata           it says what the chunks' /recording says
+    data end           as fpvcar and `log recover` write it
+    message indexes    each leads to the messages of the chunk before it
+    chunk indexes      each line of the summary is a chunk of the file
 
-    chunk, message index of each of its channels, ...    summary: a line for each chunk
+No CRC of MCAP covers them. Our reader does without the indexes; Foxglove and its like
+find by them what they show.
 """
 
 import struct
@@ -12,7 +16,8 @@ from typing import NamedTuple
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import inner_records
 from fpvcar.mcap.walk import Damage, Found
-from fpvcar.recordings.reader import Recording
+from fpvcar.recordings import messages
+from fpvcar.recordings.reader import Recording, about_of
 
 _Entry = tuple[int, int]
 """log_ns, and where in the chunk's records the message is."""
@@ -28,9 +33,31 @@ class _Chunk(NamedTuple):
     messages: dict[int, list[_Entry]]
 
 
+def doubts(recording: Recording) -> Iterator[str]:
+    """What metadata and data end say wrongly, in words; for whole recordings."""
+    index = any(
+        opcode == records.METADATA_INDEX and _index_name(body) == messages.METADATA
+        for opcode, body in recording.tail
+    )
+    if recording.about is not None and (index or recording.metadata):
+        if about_of(recording.metadata) != recording.about:
+            yield "its metadata is not what /recording says"
+    if recording.data_end != records.data_end():
+        head = records.HEAD.size
+        if recording.data_end[:head] == records.data_end()[:head]:
+            yield "its data end has a CRC, which fpvcar never writes: not looked at"
+        else:
+            yield "no data end before the summary"
+
+
+def _index_name(body: bytes) -> str:
+    of = parsing.Fields(body)
+    of.take(16)
+    return of.text()
+
+
 def astray(recording: Recording) -> Iterator[str]:
-    """What is wrong with them, in words. Only of files that were closed and are whole:
-    in the others a recovered file has new ones. Raises OSError."""
+    """Which indexes of a whole recording are wrong, in words. Raises OSError."""
     chunks: dict[int, _Chunk] = {}
     last: _Chunk | None = None
     for one in recording.walk():
@@ -47,14 +74,14 @@ def astray(recording: Recording) -> Iterator[str]:
 
 def _chunk(found: Found) -> _Chunk:
     head, at = parsing.take_chunk(found.body), 0
-    messages: dict[int, list[_Entry]] = {}
+    entries: dict[int, list[_Entry]] = {}
     for opcode, body in inner_records(found.inner):
         if opcode == records.MESSAGE:
             number = int.from_bytes(body[:2], "little")
             log_ns = int.from_bytes(body[6:14], "little")
-            messages.setdefault(number, []).append((log_ns, at))
+            entries.setdefault(number, []).append((log_ns, at))
         at += records.HEAD.size + len(body)
-    return _Chunk(found.at, found.length, head.start_ns, head.end_ns, messages)
+    return _Chunk(found.at, found.length, head.start_ns, head.end_ns, entries)
 
 
 def _times(chunk: _Chunk) -> Iterator[str]:

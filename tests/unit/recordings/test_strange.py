@@ -35,7 +35,7 @@ def theirs(compression: CompressionType, chunked: bool = True) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("compression", CompressionType)
+@pytest.mark.parametrize("compression", [CompressionType.NONE, CompressionType.ZSTD])
 def test_foreign_files_are_read(compression: CompressionType) -> None:
     data = theirs(compression)
     made = recording(data)
@@ -45,9 +45,19 @@ def test_foreign_files_are_read(compression: CompressionType) -> None:
     for span in made.chunks:
         broken = recording(flipped(data, span.at + 70, 4))
         assert broken.damage and sum(broken.counts.values()) == 30
-    loose = recording(theirs(compression, chunked=False))
-    assert [one.log_ns for one in loose.messages()] == list(range(40))
-    assert [one.log_ns for one in loose.messages(start_ns=30)] == list(range(30, 40))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (theirs(CompressionType.LZ4), "compressed by 'lz4' (expected zstd or none)"),
+        (theirs(CompressionType.NONE, chunked=False), "outside of a chunk"),
+    ],
+)
+def test_what_is_not_read_is_refused_by_name(data: bytes, words: str) -> None:
+    made = recording(data)
+    assert list(made.messages()) == [] and made.damage and made.closed
+    assert all(words in one.what for one in made.damage)
 
 
 def test_a_compression_that_is_not_there_is_said(
@@ -62,11 +72,11 @@ def test_a_compression_that_is_not_there_is_said(
     assert {one.what for one in made.damage} == {"zstd: pip install zstandard"}
     strange = data.replace(b"zstd", b"zstx")
     words = {one.what for one in recording(strange).damage}
-    assert "unknown compression 'zstx'" in words
+    assert any("compressed by 'zstx'" in one for one in words)
 
 
 def test_a_compressed_chunk_that_lies_about_its_size_is_refused() -> None:
-    data = bytearray(theirs(CompressionType.LZ4))
+    data = bytearray(theirs(CompressionType.ZSTD))
     at = recording(bytes(data)).chunks[1].at + 9 + 16
     for size in (2**40, 7, 100_000):
         data[at : at + 8] = struct.pack("<Q", size)
@@ -84,7 +94,7 @@ def test_a_recovered_foreign_file_stays_compressed() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [file(6), file(6, closed=False), theirs(CompressionType.LZ4)]
+    "data", [file(6), file(6, closed=False), theirs(CompressionType.ZSTD)]
 )
 def test_a_glance_says_what_a_reading_says(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.mcap"

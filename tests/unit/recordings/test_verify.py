@@ -8,10 +8,8 @@ from mcap.writer import CompressionType, Writer
 
 from fpvcar import __main__
 from fpvcar.mcap import records
-from fpvcar.recordings import messages
-from fpvcar.recordings import verify as indexes
+from fpvcar.recordings import messages, verify
 from fpvcar.recordings.reader import ReadError
-from fpvcar.recordings.vouched import vouched
 from tests.rigs.recording import file, flipped, recording, small_files
 
 VERIFIED = Callable[[bytes], tuple[int, str]]
@@ -38,7 +36,7 @@ def holds(data: bytes) -> bool:
         return False
     if not made.whole:
         return False
-    return not vouched(made).doubts and not list(indexes.astray(made))
+    return not [*verify.doubts(made), *verify.astray(made)]
 
 
 def test_every_byte_behind_the_header_counts() -> None:
@@ -82,21 +80,28 @@ def foreign(path: Path, chunks: bool, crcs: bool, data_crc: bool) -> bytes:
 @pytest.mark.parametrize(
     ("chunks", "crcs", "data_crc", "words"),
     [
-        (True, True, False, "every CRC holds"),
-        (True, False, False, "of these chunks have no CRC"),
-        (False, True, False, "there is no CRC in it"),
-        (True, False, True, "every CRC holds"),
-        (False, False, True, "every CRC holds"),
+        (True, False, False, "a chunk has no CRC, so nothing vouches for it"),
+        (True, True, True, "its data end has a CRC, which fpvcar never writes"),
+        (True, False, True, "a chunk has no CRC, so nothing vouches for it"),
+        (False, True, False, "a message outside of a chunk: no CRC covers it"),
+        (False, False, True, "a message outside of a chunk: no CRC covers it"),
     ],
 )
-def test_what_vouches_for_files_of_others_is_said(
+def test_what_does_not_vouch_for_files_of_others_is_said(
     chunks: bool, crcs: bool, data_crc: bool, words: str, verified: VERIFIED,
     tmp_path: Path,
 ) -> None:  # fmt: skip
     data = foreign(tmp_path / "foreign.mcap", chunks, crcs, data_crc)
     status, said = verified(data)
-    assert status == 0 and words in said and "10 messages" in said
-    assert said.count("CRC") == 1
+    assert status == 1 and words in said and "every CRC holds" not in said
+    assert (chunks and crcs) == ("all is there" in said and "10 messages" in said)
+
+
+def test_a_file_of_others_that_is_made_like_ours_is_whole(
+    verified: VERIFIED, tmp_path: Path
+) -> None:
+    data = foreign(tmp_path / "foreign.mcap", True, True, False)
+    status, said = verified(data)
+    assert status == 0 and "10 messages" in said and "every CRC holds" in said
     status, said = verified(flipped(data, data.index(b"much"), 1))
-    assert status == (1 if words == "every CRC holds" else 0)
-    assert ("the CRC of all data is" in said) is data_crc
+    assert status == 1 and "a chunk's CRC does not hold" in said
