@@ -22,8 +22,8 @@ FLOORS = (
     ("recordings", "wheels"),
     ("drive", "video", "sensors", "buttons"),
     ("devices", "wire"),
-    ("config", "mcap", "status", "units", "files", "threads", "child", "noise",
-     "paths", "watchdog"),
+    ("config", "mcap", "status", "threads", "child", "noise", "paths", "watchdog"),
+    ("units", "files"),
 )  # fmt: skip
 """From the roof down; `__main__` parses the command line and imports verbs lazily."""
 BACK_ENDS = ("devices.pigpio", "devices.linux", "devices.lgpio")
