@@ -161,9 +161,10 @@ def make_core(
     buses: dict[int, Bus] | None = None,
     sonars: Sequence[Sonar] = (),
     pipes: Pipes | None = None,
+    wires: Sequence[tuple[int, int]] = (),
 ) -> Core:
     """A core on a fresh chip."""
     path = tmp_path / "soc"
     chip.create(path)
-    fittings = Fittings(buses or {1: Bus()}, sonars, pipes or Pipes())
+    fittings = Fittings(buses or {1: Bus()}, sonars, pipes or Pipes(), wires)
     return Core(chip.attach(path), fittings)

@@ -6,7 +6,7 @@ the writer dies, as DMA keeps a PWM running when pigpiod is gone. One writer a f
     field                   written by                          read by
     pin mode, pull, out     pigpiod emulator, pinctrl stand-in  world
     pin pwm                 pigpiod emulator                    world
-    pin external            world                               pigpiod emulator
+    pin external, outside   whoever plays the world (drive)     pigpiod emulator
     world                   world                               camera, I2C models
 
 Every field is naturally aligned, so a store of it is whole. The world's block is
@@ -21,8 +21,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fpvcar.bench.outside import Outside
+
 MAGIC = 0x46505643  # "FPVC"
-VERSION = 2
+VERSION = 3
 PINS = 54
 QPOS_MAX = 64
 RANGES_MAX = 8
@@ -30,6 +32,10 @@ RANGES_MAX = 8
 MODE_INPUT = 0
 MODE_OUTPUT = 1
 PULL_OFF, PULL_DOWN, PULL_UP = 0, 1, 2
+RESET_UP = frozenset((*range(9), 34, 35, 36, *range(46, 54)))
+RESET_OFF = frozenset((28, 29, 44, 45))
+"""GPIO that are pulled up, or not at all, after a reset; the others are pulled down
+(BCM2835 ARM Peripherals, table 6-31)."""
 RANGE_SENSORS: tuple[tuple[str, float], ...] = (
     ("front", 0.0), ("front_left", 35.0), ("front_right", -35.0), ("rear", 180.0),
 )  # fmt: skip
@@ -112,17 +118,16 @@ class Soc(ctypes.Structure):
         ("version", ctypes.c_uint32),
         ("pin", Pin * PINS),
         ("world", World),
+        ("outside", Outside),
     ]
 
 
 def create(path: Path) -> None:
-    """Makes the file as after a reset: all pins inputs; GPIO 0-8 pulled up.
-
-    BCM2835 ARM Peripherals, table 6-31: GPIO 0-8 reset with pull-up, 9-27 down.
-    """
+    """Makes the file as after a reset: all pins inputs, with the pulls of the chip."""
     soc = Soc(magic=MAGIC, version=VERSION)
     for gpio, pin in enumerate(soc.pin):
-        pin.pull = PULL_UP if gpio <= 8 else PULL_DOWN
+        pin.pull = PULL_UP if gpio in RESET_UP else PULL_DOWN
+        pin.pull = PULL_OFF if gpio in RESET_OFF else pin.pull
         pin.external = FLOATING
     temporary = path.with_suffix(".new")
     temporary.write_bytes(bytes(soc))

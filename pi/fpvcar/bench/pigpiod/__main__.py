@@ -13,6 +13,7 @@ from fpvcar.bench import soc as chip
 from fpvcar.bench.chips.i2c import Bus, Device, battery_monitor
 from fpvcar.bench.chips.vl53l0x import range_sensor
 from fpvcar.bench.pigpiod.daemon import Daemon, Fittings, Pipes, Sonar
+from fpvcar.bench.pigpiod.lines import USER_GPIO
 from fpvcar.bench.pigpiod.pipes import FifoDirectory
 from fpvcar.bench.pigpiod.server import Server, clock_us
 
@@ -45,6 +46,13 @@ def _device(text: str) -> tuple[int, Callable[[chip.Soc], Device]]:
     raise ValueError
 
 
+def _wire(text: str) -> tuple[int, int]:
+    one, other = (int(part, 0) for part in text.split(","))
+    if one == other or not (0 <= one < USER_GPIO and 0 <= other < USER_GPIO):
+        raise ValueError
+    return one, other
+
+
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("fpvcar.bench.pigpiod", description=__doc__)
     parser.add_argument("--soc", type=Path, required=True, help="the chip's file")
@@ -62,6 +70,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]]",
         help="a device on an I2C bus",
     )  # fmt: skip
+    parser.add_argument(
+        "--wire", type=_wire, action="append", default=[], metavar="GPIO,GPIO",
+        help="two pins that are wired together",
+    )  # fmt: skip
     return parser.parse_args(argv)
 
 
@@ -73,7 +85,7 @@ def _fittings(options: argparse.Namespace, soc: chip.Soc) -> Fittings:
     if options.pipe_dir is not None:
         directory = FifoDirectory(options.pipe_dir)
         pipes = Pipes(directory.open, directory.close)
-    return Fittings(buses, options.hcsr04, pipes)
+    return Fittings(buses, options.hcsr04, pipes, options.wire)
 
 
 async def _serve(options: argparse.Namespace) -> None:

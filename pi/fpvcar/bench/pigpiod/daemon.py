@@ -52,6 +52,7 @@ class Fittings:
     buses: dict[int, Bus] = field(default_factory=lambda: {1: Bus()})
     sonars: Sequence[Sonar] = ()
     pipes: Pipes = field(default_factory=Pipes)
+    wires: Sequence[tuple[int, int]] = ()
 
 
 @dataclass(eq=False)
@@ -68,7 +69,7 @@ class Daemon:
     """
 
     def __init__(self, soc: chip.Soc, fittings: Fittings, now_us: int) -> None:
-        self.lines = Lines(soc)
+        self.lines = Lines(soc, fittings.wires)
         self.pins = Pins(soc, self.lines, now_us)
         self.scripts = Scripts()
         self.notifier = Notifier()
@@ -107,7 +108,8 @@ class Daemon:
         }
 
     def execute(self, client: Client | None, request: Request, now_us: int) -> Outcome:
-        """Does one command; scripts that were due earlier run first."""
+        """Does one command; what was due earlier is done first."""
+        self.lines.settle(now_us)
         due_us = self.scripts.next_us()
         if due_us is not None and due_us <= now_us:
             self._run_scripts(now_us)
@@ -121,6 +123,7 @@ class Daemon:
 
     def advance(self, now_us: int) -> None:
         """Does all that is due: scripts, reports."""
+        self.lines.settle(now_us)
         self._run_scripts(now_us)
         due_us = self.alerts.next_us(now_us)
         if due_us is not None and due_us <= now_us:

@@ -1,8 +1,9 @@
 """Levels of GPIO 0-31 over time: what a logic analyser on the chip's pins records.
 
 Sources: the registers in the bench's chip file (written here and, for inputs, by
-others), the waves that DMA or the PWM hardware puts out, and what a test or a part
-plays. Nothing is recorded while no pin is monitored.
+others), the pulse trains of DMA or the PWM hardware, the waves that a transmitter puts
+out, wires from pin to pin, and what a test or a part plays. Nothing is recorded while
+no pin is monitored.
 """
 
 import ctypes
@@ -11,12 +12,16 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 
 from fpvcar.bench import soc as chip
-from fpvcar.bench.pigpiod.pwm import Wave, sampled
+from fpvcar.bench.pigpiod.nets import Nets, pulled
+from fpvcar.bench.pigpiod.pwm import PulseTrain, sampled
 
 USER_GPIO = 32
 ALL = 0xFFFFFFFF
 BUFFER_US = 120_000
 """How much DMA records (pigpiod's option -b): a daemon that stalls longer loses it."""
+BOARD_PULL_UPS = frozenset((2, 3))
+"""SDA1 and SCL1 have 1.8 kOhm to 3.3 V on the board; the chip's own 50 kOhm pulls do
+not matter there."""
 Edge = tuple[int, int, int]
 """(sample time in microseconds, GPIO, level)."""
 
@@ -24,12 +29,15 @@ Edge = tuple[int, int, int]
 class Lines:
     """Bank 1 of the chip, watched."""
 
-    def __init__(self, soc: chip.Soc) -> None:
-        self._pins = soc.pin
-        start, size = chip.Soc.pin.offset, USER_GPIO * ctypes.sizeof(chip.Pin)
-        self._registers = memoryview(soc).cast("B")[start : start + size]
+    def __init__(self, soc: chip.Soc, wires: Iterable[tuple[int, int]] = ()) -> None:
+        self._pins, self._outside = soc.pin, soc.outside
+        start, self._size = chip.Soc.pin.offset, ctypes.sizeof(chip.Pin)
+        end = start + USER_GPIO * self._size
+        self._registers = memoryview(soc).cast("B")[start:end]
         self._snapshot = b""
-        self.waves: dict[int, Wave] = {}
+        self._seen_outside = soc.outside.count
+        self._nets = Nets(wires)
+        self.trains: dict[int, PulseTrain] = {}
         self._drawn_us: dict[int, int] = {}
         self._driven: dict[int, int] = {}
         self._future: list[tuple[int, int, int, int]] = []
@@ -37,21 +45,15 @@ class Lines:
         self._edges: list[Edge] = []
         self._word = 0
         self.monitored = 0
+        self.feeds: list[Callable[[int], None]] = []
+        """Each brings what it drives up to a time; called before levels are read."""
         self.listeners: dict[int, Callable[[int, int], None]] = {}
         """Called with (time, level) when the program changes an output."""
 
     def level(self, gpio: int, now_us: int) -> int:
         """The pin's level now (bank 2 too)."""
         self._play_until(now_us)
-        pin = self._pins[gpio]
-        wave = self.waves.get(gpio)
-        if wave and pin.mode == wave.mode:
-            return wave.level(now_us)
-        if pin.mode != chip.MODE_OUTPUT and pin.external == chip.FLOATING:
-            driven = self._driven.get(gpio)
-            if driven is not None:
-                return driven
-        return int(pin.level())
+        return self._level(gpio, now_us)
 
     def word(self, now_us: int) -> int:
         """Levels of GPIO 0-31 now."""
@@ -67,49 +69,68 @@ class Lines:
             self._played += 1
             heapq.heappush(self._future, (time_us, self._played, gpio, level))
 
-    def next_played_us(self) -> int | None:
-        """When the next played edge is due."""
-        return self._future[0][0] if self._future else None
+    def settle(self, now_us: int) -> None:
+        """Brings everything that drives pins by itself up to now."""
+        for feed in self.feeds:
+            feed(now_us)
+        if self._seen_outside != self._outside.count:
+            self._hear_outside()
+        self._play_until(now_us)
 
     def changed(self, gpio: int, now_us: int) -> None:
-        """Records the level after a register or wave of the pin was changed."""
-        if gpio < USER_GPIO:
-            self._note(gpio, now_us, self.level(gpio, now_us))
+        """Records the level after a register or pulse train of the pin was changed."""
+        for member in self._nets.members.get(gpio, (gpio,)):
+            if member < USER_GPIO:
+                self._note(member, now_us, self.level(member, now_us))
 
     def pulse(self, gpio: int, start_us: int, length_us: int, level: int) -> None:
         """Records a pulse that the program puts on an output."""
-        self._note(gpio, start_us, level)
-        self._note(gpio, start_us + length_us, 1 - level)
+        self._emit(gpio, start_us, level)
+        self._emit(gpio, start_us + length_us, 1 - level)
 
-    def set_wave(self, gpio: int, wave: Wave | None, now_us: int) -> None:
-        """Another wave on the pin, or none; the old one is recorded up to now."""
+    def latch(self, on: int, off: int, at_us: int) -> None:
+        """A wave sets and clears level registers: neither mode nor PWM changes."""
+        for bits, level in ((on & ~off, 1), (off, 0)):
+            while bits:
+                gpio = (bits & -bits).bit_length() - 1
+                bits &= bits - 1
+                if gpio not in self.trains:
+                    pin = self._pins[gpio]
+                    pin.out = level
+                    if pin.mode == chip.MODE_OUTPUT:
+                        self._emit(gpio, at_us, level)
+
+    def set_train(self, gpio: int, train: PulseTrain | None, now_us: int) -> None:
+        """Another train on the pin, or none; the old one is recorded up to now."""
         self._draw(gpio, now_us)
-        if wave is None:
-            self.waves.pop(gpio, None)
+        if train is None:
+            self.trains.pop(gpio, None)
         else:
-            self.waves[gpio] = wave
+            self.trains[gpio] = train
         self._drawn_us[gpio] = now_us
 
     def monitor(self, bits: int, now_us: int) -> None:
         """Which pins are watched from now on; levels that they have are no edges."""
         new = bits & ~self.monitored
+        unseen = [gpio for gpio in self.trains if not self._watched(gpio)]
         if not self.monitored and bits:
             new = ALL
             self._snapshot = bytes(self._registers)
+            self._seen_outside = self._outside.count
         for gpio in range(USER_GPIO):
             if new >> gpio & 1:
                 self._set_bit(gpio, self.level(gpio, now_us))
-                self._drawn_us[gpio] = now_us
+        self._drawn_us.update(dict.fromkeys(unseen, now_us))
         self.monitored = bits
         if not bits:
             self._edges.clear()
 
     def show(self, edge_us: int, word: int) -> int:
-        """The word with the levels that unwatched waves have at that time."""
-        for gpio, wave in self.waves.items():
+        """The word with the levels that unwatched trains have at that time."""
+        for gpio, train in self.trains.items():
             unwatched = not self.monitored >> gpio & 1
-            if unwatched and self._pins[gpio].mode == wave.mode:
-                level = wave.level(max(edge_us, wave.start_us))
+            if unwatched and self._pins[gpio].mode == train.mode:
+                level = train.level(max(edge_us, train.start_us))
                 word = word & ~(1 << gpio) | level << gpio
         return word
 
@@ -120,19 +141,63 @@ class Lines:
 
     def take(self, until_us: int) -> list[Edge]:
         """The edges up to a time, in order; each is given once."""
-        self._play_until(until_us)
-        for gpio in self.waves:
+        self.settle(until_us)
+        for gpio in self.trains:
             self._draw(gpio, until_us)
         snapshot = bytes(self._registers)
         if snapshot != self._snapshot:
-            self._snapshot = snapshot
-            for gpio in range(USER_GPIO):
-                wave = self.waves.get(gpio)
-                if wave is None or self._pins[gpio].mode != wave.mode:
-                    self.changed(gpio, until_us)
+            self._compare(snapshot, until_us)
         edges = sorted(self._edges, key=itemgetter(0))
         self._edges = [edge for edge in edges if edge[0] > until_us]
         return edges[: len(edges) - len(self._edges)]
+
+    def _compare(self, snapshot: bytes, now_us: int) -> None:
+        """Records what somebody changed in the registers since the last look."""
+        size, before = self._size, self._snapshot
+        self._snapshot = snapshot
+        for gpio in range(USER_GPIO):
+            own = slice(gpio * size, (gpio + 1) * size)
+            train = self.trains.get(gpio)
+            if snapshot[own] != before[own] and (
+                train is None or self._pins[gpio].mode != train.mode
+            ):
+                self.changed(gpio, now_us)
+
+    def _level(self, gpio: int, now_us: int, external: int | None = None) -> int:
+        """Its level, if `external` were what drives it from outside."""
+        level = self._driver(gpio, now_us, external)
+        net = self._nets.members.get(gpio)
+        if net is None:
+            return pulled((self._pull(gpio),)) if level is None else level
+        drivers = [self._driver(one, now_us) for one in net if one != gpio]
+        levels = [one for one in (level, *drivers) if one is not None]
+        if levels:
+            return min(levels)  # two that fight: the low one wins
+        return pulled([self._pull(one) for one in net])
+
+    def _driver(
+        self, gpio: int, now_us: int, external: int | None = None
+    ) -> int | None:
+        """What drives a pin, from inside or outside; None: nothing."""
+        pin, train = self._pins[gpio], self.trains.get(gpio)
+        if train and pin.mode == train.mode:
+            return train.level(now_us)
+        if pin.mode == chip.MODE_OUTPUT:
+            return int(pin.out)
+        if external is None:
+            external = pin.external
+        return self._driven.get(gpio) if external == chip.FLOATING else int(external)
+
+    def _pull(self, gpio: int) -> int:
+        return chip.PULL_UP if gpio in BOARD_PULL_UPS else int(self._pins[gpio].pull)
+
+    def _hear_outside(self) -> None:
+        """Records what was driven from outside, at the time at which it was."""
+        self._seen_outside, changes = self._outside.since(self._seen_outside)
+        if self.monitored:
+            for time_us, gpio, external in changes:
+                if gpio < USER_GPIO and self._pins[gpio].mode != chip.MODE_OUTPUT:
+                    self._emit(gpio, time_us, self._level(gpio, time_us, external))
 
     def _play_until(self, now_us: int) -> None:
         while self._future and self._future[0][0] <= now_us:
@@ -140,17 +205,27 @@ class Lines:
             self._driven[gpio] = level
             pin = self._pins[gpio]
             if pin.mode != chip.MODE_OUTPUT and pin.external == chip.FLOATING:
-                self._note(gpio, time_us, level)
+                self._emit(gpio, time_us, level)
+
+    def _watched(self, gpio: int) -> bool:
+        return bool(self.monitored & self._nets.bits.get(gpio, 1 << gpio))
 
     def _draw(self, gpio: int, until_us: int) -> None:
-        wave = self.waves.get(gpio)
-        if wave is None or not self.monitored >> gpio & 1:
+        train = self.trains.get(gpio)
+        if train is None or not self._watched(gpio):
             return
-        if self._pins[gpio].mode == wave.mode:
+        if self._pins[gpio].mode == train.mode:
             after_us = max(self._drawn_us[gpio], until_us - BUFFER_US)
-            for time_us, level in wave.edges(after_us, until_us):
-                self._note(gpio, time_us, level)
+            for time_us, level in train.edges(after_us, until_us):
+                self._emit(gpio, time_us, level)
         self._drawn_us[gpio] = until_us
+
+    def _emit(self, gpio: int, time_us: int, level: int) -> None:
+        """Records a level that a pin drives or is driven to, and its wires with it."""
+        self._note(gpio, time_us, level)
+        for member in self._nets.members.get(gpio, ()):
+            if member != gpio and self._driver(member, time_us) is None:
+                self._note(member, time_us, level)
 
     def _note(self, gpio: int, time_us: int, level: int) -> None:
         if self._word >> gpio & 1 == level:

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from fpvcar.bench import soc as chip
 from fpvcar.bench.pigpiod import pwm
 from fpvcar.bench.pigpiod.lines import USER_GPIO, Lines
-from fpvcar.bench.pigpiod.pwm import Wave
+from fpvcar.bench.pigpiod.pwm import PulseTrain
 
 ALT0, ALT5 = 4, 2
 PWM_PINS = {12: (0, ALT0), 13: (1, ALT0), 18: (0, ALT5), 19: (1, ALT5)}
@@ -111,13 +111,13 @@ class Pins:
         for number in range(USER_GPIO):
             gpio = 32 * bank + number
             if bits >> number & 1 and gpio < chip.PINS:
-                if gpio not in self._lines.waves:
+                if gpio not in self._lines.trains:
                     self._pins[gpio].out = level
                     self._lines.changed(gpio, now_us)
 
     def trigger(self, gpio: int, length_us: int, level: int, now_us: int) -> None:
         """A pulse on the level register; seen outside only if the pin is an output."""
-        if gpio not in self._lines.waves:
+        if gpio not in self._lines.trains:
             self._pins[gpio].out = 1 - level
         if self._pins[gpio].mode == chip.MODE_OUTPUT:
             self._lines.pulse(gpio, now_us, length_us, level)
@@ -126,7 +126,7 @@ class Pins:
         """DMA PWM at the pin's range and frequency."""
         info = self._become(gpio, Use.PWM, duty, now_us)
         on_us = pwm.on_us(duty, info.range, info.index)
-        self._wave(gpio, on_us, pwm.period_us(info.index), now_us)
+        self._train(gpio, on_us, pwm.period_us(info.index), now_us)
         info.width = duty
 
     def set_range(self, gpio: int, duty_range: int, now_us: int) -> None:
@@ -147,13 +147,13 @@ class Pins:
 
     def set_servo(self, gpio: int, width_us: int, now_us: int) -> int:
         """Servo pulses at 50 Hz; returns when the last pulse has ended (0: now)."""
-        wave = self._lines.waves.get(gpio)
-        if not width_us and wave and self.info[gpio].use is Use.SERVO:
-            if wave.level(now_us):
-                return wave.pulse_end_us(now_us)
+        train = self._lines.trains.get(gpio)
+        if not width_us and train and self.info[gpio].use is Use.SERVO:
+            if train.level(now_us):
+                return train.pulse_end_us(now_us)
         info = self._become(gpio, Use.SERVO, width_us, now_us)
         on_us = pwm.servo_on_us(width_us)
-        self._wave(gpio, on_us, pwm.SERVO_PERIOD_US, now_us)
+        self._train(gpio, on_us, pwm.SERVO_PERIOD_US, now_us)
         info.width = width_us
         return 0
 
@@ -174,7 +174,7 @@ class Pins:
             channel.running = False
         for other, (its_number, its_mode) in PWM_PINS.items():
             if its_number == number and self._pins[other].mode == its_mode:
-                self._hardware_wave(other, channel, its_mode, now_us)
+                self._hardware_train(other, channel, its_mode, now_us)
 
     def set_clock(self, gpio: int, hz: int, now_us: int) -> None:
         """A clock on one of CLOCK_PINS; 0 Hz stops it. It does not show as edges."""
@@ -203,11 +203,11 @@ class Pins:
         info = self.info[gpio]
         self._output_level(gpio, 0, now_us)
         on_us = pwm.on_us(info.width, info.range, info.index)
-        self._wave(gpio, on_us, pwm.period_us(info.index), now_us)
+        self._train(gpio, on_us, pwm.period_us(info.index), now_us)
 
     def _switch_off(self, gpio: int, now_us: int, level: int = 0) -> None:
         self.info[gpio].width = 0
-        if gpio in self._lines.waves:
+        if gpio in self._lines.trains:
             self._output_level(gpio, level, now_us)
 
     def _output(self, gpio: int, level: int, now_us: int) -> None:
@@ -217,14 +217,14 @@ class Pins:
         self._lines.changed(gpio, now_us)
 
     def _output_level(self, gpio: int, level: int, now_us: int) -> None:
-        self._lines.set_wave(gpio, None, now_us)
+        self._lines.set_train(gpio, None, now_us)
         self._pins[gpio].out, self._pins[gpio].pwm = level, 0
         self._lines.changed(gpio, now_us)
 
-    def _wave(self, gpio: int, on_us: int, period_us: int, now_us: int) -> None:
-        """on_us 0 stops the wave: the pin goes low."""
+    def _train(self, gpio: int, on_us: int, period_us: int, now_us: int) -> None:
+        """on_us 0 stops the train: the pin goes low."""
         pin = self._pins[gpio]
-        old = self._lines.waves.get(gpio)
+        old = self._lines.trains.get(gpio)
         if not on_us:
             if old:
                 self._output_level(gpio, 0, now_us)
@@ -233,28 +233,30 @@ class Pins:
         on_ns, period_ns = on_us * 1000, period_us * 1000
         if old is None or (old.on_ns, old.period_ns) != (on_ns, period_ns):
             before = self._lines.level(gpio, now_us)
-            wave = Wave.replacing(
+            train = PulseTrain.replacing(
                 old, on_ns, period_ns, now_us, before, chip.MODE_OUTPUT
             )
-            self._lines.set_wave(gpio, wave, now_us)
+            self._lines.set_train(gpio, train, now_us)
         if on_us < period_us:
             pin.pwm = on_us << 32 | period_us
         else:
             pin.out, pin.pwm = 1, 0
         self._lines.changed(gpio, now_us)
 
-    def _hardware_wave(
+    def _hardware_train(
         self, gpio: int, channel: Channel, mode: int, now_us: int
     ) -> None:
         pin = self._pins[gpio]
         if not channel.running:
-            self._lines.set_wave(gpio, None, now_us)
+            self._lines.set_train(gpio, None, now_us)
             pin.pwm = 0
         else:
             on = channel.duty * channel.real_range // PWM_RANGE
             period_ns = channel.real_range * COUNT_NS
-            wave = Wave.replacing(None, on * COUNT_NS, period_ns, now_us, 0, mode)
-            self._lines.set_wave(gpio, wave, now_us)
+            train = PulseTrain.replacing(
+                None, on * COUNT_NS, period_ns, now_us, 0, mode
+            )
+            self._lines.set_train(gpio, train, now_us)
             # Whole periods, so that a short one keeps the precision of its duty.
             scale = max(1, -(-SHOWN_PERIOD_US * 1000 // period_ns))
             on_us = on * COUNT_NS * scale // 1000

@@ -1,4 +1,4 @@
-"""pigpio's PWM: tables of frequencies and ranges, and a wave as a function of time.
+"""pigpio's PWM: tables of frequencies and ranges, and a train as a function of time.
 
 All waves share one time base, as they share one DMA loop: periods start where the
 time is a multiple of the period.
@@ -18,7 +18,7 @@ RANGE_MIN, RANGE_MAX = 25, 40000
 SERVO_MIN_US, SERVO_MAX_US = 500, 2500
 SERVO_PERIOD_US = 20_000
 FASTEST_SEEN_NS = 2 * SAMPLE_US * 1000
-"""A wave of a shorter period slips through between the samples."""
+"""A train of a shorter period slips through between the samples."""
 
 
 def frequency_index(hz: int) -> int:
@@ -47,19 +47,19 @@ def sampled(time_ns: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Wave:
+class PulseTrain:
     """A pin that goes high at each period's start and low `on_ns` later."""
 
     on_ns: int
     period_ns: int
     start_us: int
-    """When the wave was set; it rises first at the next start of a period."""
+    """When the train was set; it rises first at the next start of a period."""
     before: int
     """The pin's level at that time."""
     hold_ns: int
     """How far into the starting period that level lasts."""
     mode: int
-    """The pin's mode in which the wave comes out: OUTPUT, or an alternate function."""
+    """The pin's mode in which the train comes out: OUTPUT, or an alternate function."""
 
     def level(self, at_us: int) -> int:
         """The pin's level at a time not before the start."""
@@ -87,10 +87,10 @@ class Wave:
 
     @classmethod
     def replacing(
-        cls, old: "Wave | None", on_ns: int, period_ns: int,
+        cls, old: "PulseTrain | None", on_ns: int, period_ns: int,
         now_us: int, before: int, mode: int,
-    ) -> "Wave":  # fmt: skip
-        """A wave set at `now_us`: a shorter duty lets the old pulse end first."""
+    ) -> "PulseTrain":  # fmt: skip
+        """A train set at `now_us`: a shorter duty lets the old pulse end first."""
         phase_ns = now_us * 1000 % period_ns
         if phase_ns < on_ns:
             hold_ns = on_ns

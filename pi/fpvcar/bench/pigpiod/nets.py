@@ -1,0 +1,28 @@
+"""Wires from pin to pin: which pins are one net."""
+
+from collections.abc import Iterable, Sequence
+
+from fpvcar.bench import soc as chip
+
+
+class Nets:
+    """Pins that are wired together; a pin without a wire is in none."""
+
+    def __init__(self, wires: Iterable[tuple[int, int]]) -> None:
+        self.members: dict[int, tuple[int, ...]] = {}
+        for one, other in wires:
+            first = self.members.get(one, (one,))
+            second = self.members.get(other, (other,))
+            net = tuple(sorted({*first, *second}))
+            self.members.update(dict.fromkeys(net, net))
+        self.bits = {
+            gpio: sum(1 << member for member in net)
+            for gpio, net in self.members.items()
+        }
+        """GPIO -> a bit for each pin of its net."""
+
+
+def pulled(pulls: Sequence[int]) -> int:
+    """The level of pins that nothing drives. Pulls that fight: the larger number wins,
+    and a draw, half the supply, reads low."""
+    return int(pulls.count(chip.PULL_UP) > pulls.count(chip.PULL_DOWN))
