@@ -32,9 +32,10 @@ from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.suite import Senses
 from fpvcar.server import access, credentials, listener
 from fpvcar.server.hub import Hub
+from fpvcar.server.limits import LogRateLimit, connection_limit
 from fpvcar.server.metrics import Metrics
 from fpvcar.server.recordings_api import Recordings, Shown
-from fpvcar.server.routes import Server, Sparing, own_fault
+from fpvcar.server.routes import Server, own_fault
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
@@ -66,9 +67,9 @@ class Running:
 
     def __init__(self, profile: Profile, options: Options) -> None:
         self.profile, self.options = profile, options
-        self.state_directory = credentials.state_directory()
+        self.state_directory = paths.state_directory()
         self.tls = self._tls()
-        directory = credentials.recordings_directory(profile.recording.directory)
+        directory = paths.recordings_directory(profile.recording.directory)
         self._make_video()
         self._make_senses(directory)
         self._make_control()
@@ -123,7 +124,7 @@ class Running:
 
     def _make_server(self) -> None:
         profile = self.profile
-        door = access.Door(credentials.load_codes(self.state_directory))
+        door = access.CodeCheck(credentials.load_codes(self.state_directory))
         self.hub = Hub(
             profile, self.control, door, self.panel, self.camera, self.senses,
             self._welcome, recorder=self.desk.feed,
@@ -133,9 +134,9 @@ class Running:
             self.desk.feed, pins=lambda: self.panel.state,
         )  # fmt: skip
         limits = profile.server
-        self.places = listener.places(limits.max_connections, limits.max_per_address)
+        self.limit = connection_limit(limits.max_connections, limits.max_per_address)
         self.server = Server(
-            profile, self.hub, self.stream, paths.WEB, self.status, self.places.know,
+            profile, self.hub, self.stream, paths.WEB, self.status, self.limit.know,
             self.metrics, self.panel, eye=self.eye,
             recordings=Recordings(
                 lambda: files_in(self.desk.directory),
@@ -157,7 +158,7 @@ class Running:
     def _tls(self) -> ssl.SSLContext | None:
         if access.is_loopback(self.options.host):
             return None
-        names = (credentials.lan_address(), "localhost", self.profile.car.name.lower())
+        names = (access.lan_address(), "localhost", self.profile.car.name.lower())
         try:
             return credentials.server_context(self.state_directory, names)
         except RuntimeError as fault:
@@ -207,11 +208,11 @@ class Running:
         )  # fmt: skip
         logging.getLogger("aiohttp.server").addFilter(own_fault)
         for name in ("socket", "video", "door"):
-            logging.getLogger(f"fpvcar.{name}").addFilter(Sparing())
+            logging.getLogger(f"fpvcar.{name}").addFilter(LogRateLimit())
         await runner.setup()
         host, port = self.options.host, self.options.port
         assert runner.server is not None  # made by setup
-        door = listener.Doorway(self.places, runner.server)
+        door = listener.Listener(self.limit, runner.server)
         try:
             await door.open(host, port)
             if self.tls is not None:

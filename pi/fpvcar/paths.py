@@ -1,4 +1,7 @@
-"""Where the program's own files are: in the checkout, or in the installed package."""
+"""Where files are: the program's own, those of one run, and those that outlive it.
+
+The program's own stand in the checkout, or in the installed package.
+"""
 
 import os
 import stat
@@ -46,3 +49,24 @@ def refuse_shared(path: Path, user: int) -> None:
             f"{path}: owner {found.st_uid}, mode {mode:04o} (expected {user}, 0700); "
             "remove it, or set RUNTIME_DIRECTORY"
         )
+
+
+def state_directory() -> Path:
+    """$STATE_DIRECTORY (set by systemd), else ~/.local/state/fpvcar.
+
+    It is made if it is absent, readable by its owner only.
+    """
+    given = os.environ.get("STATE_DIRECTORY")
+    base = os.environ.get("XDG_STATE_HOME")
+    path = (
+        Path(given)
+        if given
+        else (Path(base) if base else Path.home() / ".local" / "state") / "fpvcar"
+    )
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def recordings_directory(chosen: str) -> Path:
+    """Where a car records: as its profile says, or beside its codes. Not made here."""
+    return Path(chosen or state_directory() / "recordings").expanduser()

@@ -251,7 +251,7 @@ def names(data: bytes) -> None:
         assert origin.lower().endswith(f"://{host.lower()}") and host
         assert origin.lower().startswith(("http:", "https:"))
     access.is_loopback(host)
-    access.household_of(host)
+    access.network_of(host)
 
 
 _folder = tempfile.TemporaryDirectory()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fpvcar import config, paths, status
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control
-from fpvcar.server.access import Codes, Door, Rights
+from fpvcar.server.access import CodeCheck, Codes, Rights
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.hub import Hub
 from fpvcar.server.recorder import Recorder
@@ -73,7 +73,7 @@ class House:
         )  # fmt: skip
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
         self.hub = Hub(
-            profile, self.control, Door(CODES), self.lights,
+            profile, self.control, CodeCheck(CODES), self.lights,
             FakeCamera(), FakeSenses(), self.welcome, lambda: self.now_s, recorder,
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from fpvcar import status
 from fpvcar.devices.fake import FakeBoard, FakePins
 from fpvcar.drive.control import Control
 from fpvcar.drive.saved import Saved
-from fpvcar.server.access import Door
+from fpvcar.server.access import CodeCheck
 from fpvcar.server.hub import Hub
 from fpvcar.wheels.client import LEASE_NS
 from fpvcar.wheels.core import Wheels
@@ -104,8 +104,8 @@ class WiredCar:
         )  # fmt: skip
         self.control.keep = self.keep
         self.hub = Hub(
-            PROFILE, self.control, Door(CODES), FakeLights(), FakeCamera(), Senses(),
-            self.welcome, lambda: self.now_ns / 1e9,
+            PROFILE, self.control, CodeCheck(CODES), FakeLights(), FakeCamera(),
+            Senses(), self.welcome, lambda: self.now_ns / 1e9,
         )  # fmt: skip
         self.connected = True
         self.hear(self.wheels.connected(self.now_ns))

@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.recordings import library
-from fpvcar.server.access import Codes, Door
+from fpvcar.server.access import CodeCheck, Codes
 from fpvcar.server.recordings_api import Recordings, Shown
 from fpvcar.wire.video import VIDEO_HEADER, VideoHeader, parse_video
 from tests.rigs import tapes
@@ -38,7 +38,7 @@ def shelf(folder: Path) -> Recordings:
     """The routes to what is in a folder, behind the car's codes."""
     return Recordings(
         lambda: library.files_in(folder), Shown("Plague", True),
-        Door(Codes("123456", "grownups")),
+        CodeCheck(Codes("123456", "grownups")),
     )  # fmt: skip
 
 

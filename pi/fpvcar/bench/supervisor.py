@@ -23,6 +23,7 @@ from pathlib import Path
 
 import msgspec
 
+from fpvcar import paths
 from fpvcar.bench import soc as chip
 from fpvcar.bench.units import Unit, UnitFailed, let_go
 from fpvcar.config import ConfigError, Profile, profiles
@@ -188,7 +189,7 @@ async def _ready(host: str, port: int) -> None:
 
 def greeting(options: Options, car: str, recordings: str = "") -> str:
     """What the terminal shows when the car can be driven."""
-    codes = credentials.load_codes(credentials.state_directory())
+    codes = credentials.load_codes(paths.state_directory())
     lines = [
         "",
         f"  {car} is ready: http://{in_url(reachable(options.host))}:{options.port}/",
@@ -196,13 +197,13 @@ def greeting(options: Options, car: str, recordings: str = "") -> str:
     if not access.is_loopback(options.host):
         import segno  # only here: the car prints no pictures
 
-        url = f"http://{credentials.lan_address()}:{options.port}/"
+        url = f"http://{access.lan_address()}:{options.port}/"
         picture = io.StringIO()
         segno.make(url).terminal(picture, compact=True)
         lines += [f"  on the phone:   {url}", picture.getvalue().rstrip("\n")]
         lines += [f"  Drive code: {codes.drive}   (without it everybody only watches)"]
     lines += [f"  Grown-ups' code: {codes.grown_up}"]
-    lines += [f"  It records in {credentials.recordings_directory(recordings)}"]
+    lines += [f"  It records in {paths.recordings_directory(recordings)}"]
     lines += ["  Arrow keys drive, Space stops. Ctrl-C ends everything.", ""]
     return "\n".join(lines)
 

@@ -13,7 +13,7 @@ from aiohttp import web
 from fpvcar import paths
 from fpvcar.recordings import export, reader
 from fpvcar.recordings.overview import glance
-from fpvcar.server import access, routes
+from fpvcar.server.pages import Handler, page_response, refuse_foreign
 from fpvcar.server.recordings_api import Recordings, Shown
 
 HOST = "127.0.0.1"
@@ -26,7 +26,7 @@ def application(files: Sequence[Path], car: str) -> web.Application:
 
     async def page(request: web.Request) -> web.StreamResponse:
         name = request.match_info["path"] or "recordings.html"
-        return routes.page_response(root, name)
+        return page_response(root, name)
 
     app = web.Application(middlewares=[_only_here], client_max_size=1024)
     recordings.add_to(app)
@@ -35,15 +35,8 @@ def application(files: Sequence[Path], car: str) -> web.Application:
 
 
 @web.middleware
-async def _only_here(
-    request: web.Request, handler: routes.Handler
-) -> web.StreamResponse:
-    """Host against DNS rebinding; Origin against foreign pages."""
-    host = request.headers.get("Host")
-    if not access.host_allowed(host, "localhost"):
-        raise web.HTTPForbidden(text="Host refused: open it as localhost.\n")
-    if not access.origin_allowed(request.headers.get("Origin"), host):
-        raise web.HTTPForbidden(text="Origin refused: open its own page.\n")
+async def _only_here(request: web.Request, handler: Handler) -> web.StreamResponse:
+    refuse_foreign(request, "localhost", answer="refused: open it as localhost")
     return await handler(request)
 
 

@@ -4,6 +4,7 @@ import hmac
 import ipaddress
 import re
 import secrets
+import socket
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ class Rights:
     grown_up: bool = False
 
 
-class Door:
+class CodeCheck:
     """Checks codes; five wrong tries a minute per address."""
 
     def __init__(self, codes: Codes) -> None:
@@ -47,7 +48,7 @@ class Door:
 
     def wait_s(self, address: str, now_s: float) -> float:
         """How long this address must wait before its next try."""
-        address = household_of(address)
+        address = network_of(address)
         wrong = self._wrong.get(address)
         if wrong is None:
             return 0.0
@@ -64,7 +65,7 @@ class Door:
         """
         if self.wait_s(address, now_s) > 0.0:
             return None
-        address = household_of(address)
+        address = network_of(address)
         given = code.strip().encode()
         grown_up = hmac.compare_digest(given, self._codes.grown_up.encode())
         drive = hmac.compare_digest(given, self._codes.drive.encode())
@@ -77,13 +78,26 @@ class Door:
         return None
 
 
-def household_of(address: str) -> str:
-    """An IPv6 host has a whole /64 to try from: it counts as one."""
+def network_of(address: str) -> str:
+    """What counts as one peer: an IPv4 address, or the /64 that an IPv6 host has."""
     try:
         ip = ipaddress.IPv6Address(address.partition("%")[0])
     except ValueError:
         return address
     return address if ip.ipv4_mapped else str(int(ip) >> 64)
+
+
+def lan_address() -> str:
+    """The address under which the LAN sees this machine (127.0.0.1 if it has none).
+
+    Nothing is sent: connecting a UDP socket only asks the routing table.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # TEST-NET-1, RFC 5737
+        except OSError:
+            return "127.0.0.1"
+        return str(probe.getsockname()[0])
 
 
 def is_loopback(address: str) -> bool:
@@ -128,21 +142,3 @@ def _hostname(host: str | None) -> str | None:
     """Not by urlsplit: it finds an address in "evil[::1]" and a host after "@"."""
     found = HOST.fullmatch(host or "")
     return (found["address"] or found["name"]).lower() if found else None
-
-
-class Meter:
-    """A token bucket: `rate` messages a second, bursts of `burst`."""
-
-    def __init__(self, rate: float, burst: float) -> None:
-        self.rate, self.burst = rate, burst
-        self._tokens, self._at_s = burst, 0.0
-
-    def allow(self, now_s: float) -> bool:
-        """Takes one token; False if there is none."""
-        elapsed_s = max(0.0, now_s - self._at_s) if self._at_s else 0.0
-        self._at_s = now_s
-        self._tokens = min(self.burst, self._tokens + elapsed_s * self.rate)
-        if self._tokens < 1.0:
-            return False
-        self._tokens -= 1.0
-        return True

@@ -14,7 +14,7 @@ import time
 from aiohttp import WSMessage, WSMsgType, web
 
 from fpvcar.buttons.panel import Panel
-from fpvcar.server.access import Meter
+from fpvcar.server.limits import Meter
 from fpvcar.wire import down
 from fpvcar.wire.buttons import ButtonsUpward, Choose, Hold, parse_buttons_upward
 from fpvcar.wire.errors import WireError

@@ -1,11 +1,9 @@
 """What a car keeps between starts: its codes, and a certificate for https.
 
-It stands in $STATE_DIRECTORY (set by systemd), else ~/.local/state/fpvcar.
+Both stand in paths.state_directory().
 """
 
 import ipaddress
-import os
-import socket
 import ssl
 import subprocess
 from collections.abc import Iterable
@@ -17,24 +15,6 @@ from fpvcar import files
 from fpvcar.server.access import Codes, new_codes
 
 CERTIFICATE_DAYS = 3650
-
-
-def state_directory() -> Path:
-    """Made if it is absent, readable by its owner only."""
-    given = os.environ.get("STATE_DIRECTORY")
-    base = os.environ.get("XDG_STATE_HOME")
-    path = (
-        Path(given)
-        if given
-        else (Path(base) if base else Path.home() / ".local" / "state") / "fpvcar"
-    )
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return path
-
-
-def recordings_directory(told: str) -> Path:
-    """Where a car records: as its profile says, or beside its codes. Not made here."""
-    return Path(told or state_directory() / "recordings").expanduser()
 
 
 def load_codes(directory: Path) -> Codes:
@@ -101,16 +81,3 @@ def _kind(name: str) -> str:
     except ValueError:
         return "DNS"
     return "IP"
-
-
-def lan_address() -> str:
-    """The address under which the LAN sees this machine (127.0.0.1 if it has none).
-
-    Nothing is sent: connecting a UDP socket only asks the routing table.
-    """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # TEST-NET-1, RFC 5737
-        except OSError:
-            return "127.0.0.1"
-        return str(probe.getsockname()[0])

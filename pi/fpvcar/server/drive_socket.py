@@ -12,8 +12,8 @@ from collections.abc import Callable
 from aiohttp import WSMsgType, web
 
 from fpvcar.drive.gate import Freshness
-from fpvcar.server import access
 from fpvcar.server.access import Rights
+from fpvcar.server.limits import Meter
 from fpvcar.wire import down, up
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.json_text import DRIVE_MAX_BYTES, encode_downward
@@ -44,8 +44,8 @@ class Session:
         self.address, self.rights = address, rights
         self.client, self.name = "", ""
         self.fresh = Freshness(stale_s)
-        self.meter = access.Meter(MESSAGES_PER_S, MESSAGES_PER_S)
-        self.patience = access.Meter(FLOOD_PER_S, FLOOD_BURST)
+        self.meter = Meter(MESSAGES_PER_S, MESSAGES_PER_S)
+        self.patience = Meter(FLOOD_PER_S, FLOOD_BURST)
         self.report: up.Report | None = None
         self.unknown = 0
         self.closing = ""

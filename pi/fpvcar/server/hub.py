@@ -15,8 +15,9 @@ from fpvcar.config import Profile
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
 from fpvcar.drive.seat import Seat
-from fpvcar.server.access import Door, Meter, Rights
+from fpvcar.server.access import CodeCheck, Rights
 from fpvcar.server.drive_socket import Closing, Session
+from fpvcar.server.limits import Meter
 from fpvcar.server.recorder import NoRecorder, Recorder
 from fpvcar.server.settings import Lights, Settings
 from fpvcar.server.state import Camera, Senses, Telling
@@ -40,7 +41,7 @@ class Hub:
         self,
         profile: Profile,
         control: Control,
-        door: Door,
+        door: CodeCheck,
         lights: Lights,
         camera: Camera,
         senses: Senses,

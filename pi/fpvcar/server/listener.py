@@ -1,99 +1,39 @@
-"""Who gets a connection at all: limits before a byte of it is read.
+"""Accepts connections: limits apply before a byte is read.
 
-    accept -> Places.enter -> plain: aiohttp's protocol
-                           -> https: the handshake, TLS_S at most, then the same
-    each read: READ_BYTES at most; a plain peer beyond its Pace waits for a while
+    accept -> ConnectionLimit.enter -> plain: aiohttp's protocol
+                                    -> https: a handshake of TLS_S at most first
+    each read: READ_BYTES at most; a plain peer beyond its RateLimit waits for a while
 
-Ours instead of asyncio's own acceptor, which cannot count a TLS handshake, and which
-on EMFILE tries its whole backlog again and plans a retry for each.
+asyncio's own acceptor cannot count a TLS handshake, and on EMFILE it tries its whole
+backlog again and plans a retry for each.
 """
 
 import asyncio
 import contextlib
 import errno
 import logging
-import resource
 import socket
 import ssl
 import time
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from fpvcar.server.access import household_of
+from fpvcar.server.limits import ConnectionLimit, RateLimit
 
-KEPT = 16
-"""Places beyond the limits for the addresses of those who may drive."""
-KNOWN_MAX = 16
 BACKLOG = 128
 TLS_S = 5.0
 AGAIN_S = 0.2
 RECEIVE_BYTES = 16384
 READ_BYTES = 4096
-"""Of asyncio's 256 kB of empty fragments one read would hold the loop up."""
-BYTES_PER_S, BYTES_BURST = 65536.0, 524288.0
-"""A driver's page sends 3 kB a second; its slip of 5000 messages is 425 kB."""
+"""asyncio reads 256 kB at once; as empty fragments they would hold the loop up."""
 STUCK_MS = 15_000
 """What a peer leaves unread or unacknowledged for so long ends its connection."""
-OWN_DESCRIPTORS = 64
-"""Of `run` itself: camera, wheels, pins, loop, page files that are being sent."""
 NO_SUCH_NETWORK = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
-"""Of "localhost", say: a machine without IPv6 listens on the other one."""
+"""Errors of one address of several: without IPv6, "localhost" is 127.0.0.1 alone."""
 log = logging.getLogger("fpvcar.door")
 
 
-class Places:
-    """Counts who is inside, in all and from each address. Pure."""
-
-    def __init__(self, most: int, most_per_address: int, kept: int = KEPT) -> None:
-        self.most, self.most_per_address, self.kept = most, most_per_address, kept
-        self.taken = 0
-        self._of: Counter[str] = Counter()
-        self._known: dict[str, None] = {}
-
-    def know(self, address: str) -> None:
-        """Somebody at this address may drive: the kept places are for it, too."""
-        household = household_of(address)
-        self._known.pop(household, None)
-        self._known[household] = None
-        while len(self._known) > KNOWN_MAX:
-            del self._known[next(iter(self._known))]
-
-    def enter(self, address: str) -> str | None:
-        """Takes a place: None. Or what is full, in words; then nothing was taken."""
-        household = household_of(address)
-        more = self.kept if household in self._known else 0
-        if self._of[household] >= self.most_per_address + more:
-            return f"{self.most_per_address} are open from {address}"
-        if self.taken >= self.most + more:
-            return f"{self.most} are open"
-        self._of[household] += 1
-        self.taken += 1
-        return None
-
-    def leave(self, address: str) -> None:
-        """Gives a place back."""
-        household = household_of(address)
-        self._of[household] -= 1
-        self.taken -= 1
-        if not self._of[household]:
-            del self._of[household]
-
-
-class Pace:
-    """How fast one peer may send, whatever its bytes are. Pure."""
-
-    def __init__(self, now_s: float) -> None:
-        self._debt, self._at_s = 0.0, now_s
-
-    def pause_s(self, size: int, now_s: float) -> float:
-        """`size` more bytes were read: for how long to read no more."""
-        paid = (now_s - self._at_s) * BYTES_PER_S
-        self._debt, self._at_s = max(0.0, self._debt - paid) + size, now_s
-        return max(0.0, (self._debt - BYTES_BURST) / BYTES_PER_S)
-
-
-class _Guest(socket.socket):
+class _Connection(socket.socket):
     """A connection that gives its place back when its descriptor is closed.
 
     asyncio's transports read it by `recv`, below TLS by `recv_into`.
@@ -121,18 +61,18 @@ class _Guest(socket.socket):
             left()
 
 
-class Doorway:
-    """Accepts on any number of listeners; all share the places.
+class Listener:
+    """Accepts on any number of sockets; all share the limit.
 
     `protocol` makes aiohttp's handler of one connection.
     """
 
     def __init__(
-        self, places: Places, protocol: Callable[[], asyncio.BaseProtocol]
+        self, limit: ConnectionLimit, protocol: Callable[[], asyncio.BaseProtocol]
     ) -> None:
-        self.places, self._protocol = places, protocol
+        self._limit, self._protocol = limit, protocol
         self._jobs: set[asyncio.Task[None]] = set()
-        self._said_full = False
+        self._was_full = False
 
     async def open(
         self, host: str, port: int, context: ssl.SSLContext | None = None
@@ -146,7 +86,7 @@ class Doorway:
         listeners = []
         for family, _, _, _, where in dict.fromkeys(found):
             try:
-                listeners.append(_listener(family, where))
+                listeners.append(_listening(family, where))
             except OSError as fault:
                 words = f"cannot listen on {host} port {port}: {fault.strerror}"
                 absent = OSError(fault.errno, words)
@@ -158,7 +98,7 @@ class Doorway:
             self._start(self._accept_all(listener, context))
 
     async def close(self) -> None:
-        """Ends the listeners and whoever is still in a handshake."""
+        """Listens no more; ends whoever is still in a handshake."""
         for job in self._jobs:
             job.cancel()
         await asyncio.gather(*self._jobs, return_exceptions=True)
@@ -188,34 +128,36 @@ class Doorway:
     def _let_in(
         self, peer: socket.socket, address: str, context: ssl.SSLContext | None
     ) -> None:
-        refusal = self.places.enter(address)
+        refusal = self._limit.enter(address)
         if refusal is not None:
             self._turn_away(peer, refusal, plain=context is None)
             return
-        self._said_full = False
-        guest = _Guest(fileno=peer.detach())
-        guest.left = lambda: self.places.leave(address)
-        guest.setblocking(False)
-        guest.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MS)
-        self._start(self._serve(guest, context))
+        self._was_full = False
+        connection = _Connection(fileno=peer.detach())
+        connection.left = lambda: self._limit.leave(address)
+        connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MS)
+        self._start(self._serve(connection, context))
 
-    async def _serve(self, guest: _Guest, context: ssl.SSLContext | None) -> None:
+    async def _serve(
+        self, connection: _Connection, context: ssl.SSLContext | None
+    ) -> None:
         loop = asyncio.get_running_loop()
         timeout_s = None if context is None else TLS_S
         try:
             transport, _ = await loop.connect_accepted_socket(
-                self._protocol, guest, ssl=context, ssl_handshake_timeout=timeout_s
+                self._protocol, connection, ssl=context, ssl_handshake_timeout=timeout_s
             )
             if context is None:  # a paused TLS transport reads on, and then all at once
-                guest.read = _paced(transport)
+                connection.read = _paced(transport)
         except OSError:  # no TLS, or too slowly, or gone; ssl.SSLError is one of these
-            guest.close()
+            connection.close()
 
     def _turn_away(self, peer: socket.socket, refusal: str, plain: bool) -> None:
         """Says why if the peer can understand it at once, and never waits."""
-        if not self._said_full:
+        if not self._was_full:
             log.warning("connection refused: %s", refusal)
-        self._said_full = True
+        self._was_full = True
         words = f"{refusal} already (server.max_connections, max_per_address).\n"
         answer = (
             "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\n"
@@ -228,8 +170,8 @@ class Doorway:
 
 
 def _paced(transport: asyncio.Transport) -> Callable[[int], None]:
-    """What a connection calls after each read."""
-    loop, pace = asyncio.get_running_loop(), Pace(time.monotonic())
+    """Makes what a connection calls after each read: it pauses a peer too fast."""
+    loop, rate = asyncio.get_running_loop(), RateLimit(time.monotonic())
 
     def rest(pause_s: float) -> None:
         # Where aiohttp itself has paused it, that will do, and it resumes by itself;
@@ -239,14 +181,14 @@ def _paced(transport: asyncio.Transport) -> Callable[[int], None]:
             loop.call_later(pause_s, transport.resume_reading)
 
     def read(size: int) -> None:
-        pause_s = pace.pause_s(size, time.monotonic())
+        pause_s = rate.pause_s(size, time.monotonic())
         if pause_s > 0.0:
             loop.call_soon(rest, pause_s)  # after the protocol has had these bytes
 
     return read
 
 
-def _listener(family: int, where: tuple[Any, ...]) -> socket.socket:
+def _listening(family: int, where: tuple[Any, ...]) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -261,16 +203,3 @@ def _listener(family: int, where: tuple[Any, ...]) -> socket.socket:
         listener.close()
         raise
     return listener
-
-
-def places(most: int, most_per_address: int) -> Places:
-    """Places for which there are descriptors; the soft limit is raised if need be."""
-    wanted = most + KEPT + OWN_DESCRIPTORS
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    if soft < wanted:
-        most = max(1, soft - KEPT - OWN_DESCRIPTORS)
-        log.warning("room for %d connections: RLIMIT_NOFILE is %d", most, soft)
-    return Places(most, most_per_address)

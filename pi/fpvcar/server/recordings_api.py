@@ -33,8 +33,9 @@ from fpvcar.recordings.cache import Opened
 from fpvcar.recordings.library import Library, first_picture
 from fpvcar.recordings.pictures import Frame
 from fpvcar.recordings.reader import ReadError, Recording
-from fpvcar.server.access import Door, is_loopback
+from fpvcar.server.access import CodeCheck, is_loopback
 from fpvcar.server.downloads import Ease, Outlet
+from fpvcar.server.pages import refuse_other_sites
 from fpvcar.units import SECOND_NS
 from fpvcar.wire.video import pack_video
 
@@ -81,19 +82,19 @@ class Tokens:
 
 
 class Recordings:
-    """The routes. `files()` are the recordings; no door: only this machine may ask.
+    """The routes. `files()` are the recordings; no codes: only this machine may ask.
 
     `driven()`: is somebody at the wheel? Then answers take their time.
     """
 
     def __init__(
-        self, files: Callable[[], Iterable[Path]], shown: Shown, door: Door | None,
-        driven: Callable[[], bool] = lambda: False,
+        self, files: Callable[[], Iterable[Path]], shown: Shown,
+        codes: CodeCheck | None, driven: Callable[[], bool] = lambda: False,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         ease = Ease(driven)
         self._library, self._shown = Library(files, rest=ease.rest), shown
-        self._door, self._clock_s = door, clock_s
+        self._codes, self._clock_s = codes, clock_s
         self._tokens, self._opened = Tokens(), Opened(clock_s, ease.rest)
         self._outlet = Outlet(driven, clock_s)
         self._closing: asyncio.TimerHandle | None = None
@@ -118,28 +119,28 @@ class Recordings:
 
     def _let_in(self, request: web.Request) -> None:
         """Raises HTTPForbidden, HTTPUnauthorized."""
-        _refuse_foreign_pages(request)
+        refuse_other_sites(request)
         if is_loopback(request.remote or ""):
             return
         token = request.cookies.get(COOKIE, "")
-        if self._door is None or not self._tokens.good(token, self._clock_s()):
+        if self._codes is None or not self._tokens.good(token, self._clock_s()):
             raise web.HTTPUnauthorized(
                 text="Recordings are for those who may drive: enter the drive code.\n",
                 headers=PRIVATE,
             )
 
     async def _unlock(self, request: web.Request) -> web.Response:
-        _refuse_foreign_pages(request)
-        door, address = self._door, request.remote or ""
+        refuse_other_sites(request)
+        codes, address = self._codes, request.remote or ""
         now_s = self._clock_s()
-        if door is None:
+        if codes is None:
             raise web.HTTPNotFound(text="There is no code here.\n")
-        wait_s = door.wait_s(address, now_s)
+        wait_s = codes.wait_s(address, now_s)
         if wait_s > 0.0:
             raise web.HTTPTooManyRequests(
                 text=f"Too many wrong codes: try again in {wait_s:.0f} s.\n"
             )
-        if door.unlock(request.headers.get(CODE, ""), address, now_s) is None:
+        if codes.unlock(request.headers.get(CODE, ""), address, now_s) is None:
             raise web.HTTPUnauthorized(text="That is not the code.\n")
         answer = web.Response(status=204, headers=PRIVATE)
         answer.set_cookie(
@@ -249,13 +250,6 @@ def _told(act: Callable[[], T]) -> Callable[[], T]:
             raise web.HTTPUnprocessableEntity(text=f"{fault}\n") from None
 
     return tried
-
-
-def _refuse_foreign_pages(request: web.Request) -> None:
-    """A page from elsewhere could not read our answers, but make the car work."""
-    site = request.headers.get("Sec-Fetch-Site", "none")
-    if site not in ("same-origin", "none"):
-        raise web.HTTPForbidden(text="Open the car's own page.\n")
 
 
 def _number(

@@ -2,8 +2,7 @@
 
 import logging
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -17,45 +16,21 @@ from fpvcar.server import access, buttons_socket, drive_socket, video_socket
 from fpvcar.server.access import Rights
 from fpvcar.server.drive_socket import Closing, Session
 from fpvcar.server.hub import Hub
-from fpvcar.server.listener import KEPT, Places
+from fpvcar.server.limits import RESERVED, ConnectionLimit
 from fpvcar.server.metrics import CONTENT_TYPE
+from fpvcar.server.pages import HEADERS, Handler, page_response, refuse_foreign
 from fpvcar.server.recordings_api import Recordings
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
 
-PAGE_TYPES = {
-    ".html": "text/html",
-    ".js": "text/javascript",
-    ".css": "text/css",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
-    ".json": "application/json",
-    ".webmanifest": "application/manifest+json",
-}
 PAGES = {
     "": "index.html", "buttons": "buttons.html", "recordings": "recordings.html",
 }  # fmt: skip
 """What may be left out of an address."""
-HEADERS = {
-    "Cache-Control": "no-cache",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": (
-        "default-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
-        "style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; "
-        "frame-ancestors 'none'"
-    ),
-}
 HANDSHAKE = (
     "Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key",
     "Sec-WebSocket-Protocol", "Sec-WebSocket-Extensions",
 )  # fmt: skip
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-def _shown(value: str | None) -> str:
-    """What a peer sent, for an answer: short, and of characters that can be sent."""
-    return (value or "")[:80].encode("utf-8", "backslashreplace").decode()
 
 
 def own_fault(record: logging.LogRecord) -> bool:
@@ -63,28 +38,6 @@ def own_fault(record: logging.LogRecord) -> bool:
     fault = record.exc_info[1] if record.exc_info else None
     gone = isinstance(fault, RuntimeError) and str(fault) == "Transport is closing"
     return not (gone or isinstance(fault, HttpProcessingError | ConnectionError))
-
-
-class Sparing(logging.Filter):
-    """Of lines alike, which a crowd can cause at will: ten, then one a second."""
-
-    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
-        self._clock_s = clock_s
-        self._meters: dict[str, access.Meter] = {}
-        self._left_out: Counter[str] = Counter()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        kind = str(record.msg)
-        meter = self._meters.setdefault(kind, access.Meter(1.0, 10.0))
-        if not meter.allow(self._clock_s()):
-            self._left_out[kind] += 1
-            return False
-        left_out = self._left_out.pop(kind, 0)
-        if left_out:
-            record.msg = f"{record.getMessage()} ({left_out} like it left out)"
-            record.args = None
-        return True
 
 
 class Figures(Protocol):
@@ -115,8 +68,8 @@ class Server:
         self._know = know
         most = profile.server.max_viewers
         # Beyond the watchers: room in which a driver says hello.
-        self._drive_places = Places(most + KEPT, most)
-        self._buttons_places = Places(most, most)
+        self._drive_limit = ConnectionLimit(most + RESERVED, most)
+        self._buttons_limit = ConnectionLimit(most, most)
 
     def application(self) -> web.Application:
         """The aiohttp application; made once per `run`."""
@@ -141,21 +94,13 @@ class Server:
     async def _only_our_names(
         self, request: web.Request, handler: Handler
     ) -> web.StreamResponse:
-        """Host against DNS rebinding; Origin against foreign pages."""
-        host, origin = request.headers.get("Host"), request.headers.get("Origin")
-        extra = self._profile.server.allowed_hosts
-        if not access.host_allowed(host, self._profile.car.name, extra):
-            raise web.HTTPForbidden(
-                text=f'Host "{_shown(host)}" refused: open the car by its IP address, '
-                f"localhost or {self._profile.car.name}, or add the name to "
-                "server.allowed_hosts in the profile.\n"
-            )
-        if not access.origin_allowed(origin, host):
-            raise web.HTTPForbidden(
-                text=f'Origin "{_shown(origin)}" refused: expected '
-                f"{request.scheme}://{host}; "
-                "open the car's own page.\n"
-            )
+        """Refuses what no page of this car sends."""
+        name = self._profile.car.name
+        refuse_foreign(
+            request, name, self._profile.server.allowed_hosts,
+            f"refused: open the car by its IP address, localhost or {name}, or add "
+            "the name to server.allowed_hosts in the profile",
+        )  # fmt: skip
         for name in HANDSHAKE:  # aiohttp answers 500 to bytes beyond ASCII here
             if not request.headers.get(name, "").isascii():
                 raise web.HTTPBadRequest(text=f"{name} refused: expected ASCII.\n")
@@ -167,7 +112,7 @@ class Server:
 
     async def _drive(self, request: web.Request) -> web.StreamResponse:
         address = request.remote or ""
-        full = self._drive_places.enter(address)
+        full = self._drive_limit.enter(address)
         if full is not None:
             raise web.HTTPServiceUnavailable(
                 text=f"{full} already at /ws/drive (server.max_viewers).\n"
@@ -182,7 +127,7 @@ class Server:
             )
         finally:
             self._hub.leave(session)
-            self._drive_places.leave(address)
+            self._drive_limit.leave(address)
 
     def _receive(self, session: Session, message: up.Upward) -> None:
         """The hub's; a watcher too many goes again, a driver never does."""
@@ -191,7 +136,7 @@ class Server:
             return
         most = self._profile.server.max_viewers
         if self._hub.may_drive(session.client):
-            self._drive_places.know(session.address)
+            self._drive_limit.know(session.address)
             self._know(session.address)
         elif self._hub.watchers() > most:
             raise Closing(f"{most} viewers are here already (server.max_viewers)")
@@ -199,8 +144,8 @@ class Server:
     async def _video(self, request: web.Request) -> web.StreamResponse:
         client = request.query.get("client", "")
         most = self._profile.server.max_viewers
-        kept = KEPT if self._hub.may_drive(client) else 0
-        if len(self._stream.viewers) >= most + kept:
+        reserved = RESERVED if self._hub.may_drive(client) else 0
+        if len(self._stream.viewers) >= most + reserved:
             raise web.HTTPServiceUnavailable(
                 text=f"{most} viewers are here already (server.max_viewers).\n"
             )
@@ -211,7 +156,7 @@ class Server:
     async def _buttons(self, request: web.Request) -> web.StreamResponse:
         assert self._panel is not None  # else there is no such route
         address = request.remote or ""
-        full = self._buttons_places.enter(address)
+        full = self._buttons_limit.enter(address)
         if full is not None:
             raise web.HTTPServiceUnavailable(
                 text=f"{full} already at /ws/buttons (server.max_viewers).\n"
@@ -219,7 +164,7 @@ class Server:
         try:
             return await buttons_socket.serve(request, self._panel)
         finally:
-            self._buttons_places.leave(address)
+            self._buttons_limit.leave(address)
 
     async def _ping(self, request: web.Request) -> web.Response:
         clock_us = time.monotonic_ns() // 1000
@@ -250,17 +195,3 @@ class Server:
     async def _page(self, request: web.Request) -> web.StreamResponse:
         name = PAGES.get(request.match_info["path"], request.match_info["path"])
         return page_response(self._web_root, name)
-
-
-def page_response(root: Path, name: str) -> web.FileResponse:
-    """A file of the page; `root` is resolved. Raises HTTPNotFound."""
-    path = root / name.replace("\0", "?")
-    kind = PAGE_TYPES.get(path.suffix)
-    try:
-        path = path.resolve()
-        found = path.is_relative_to(root) and path.is_file()
-    except OSError:  # say, a name that is too long
-        found = False
-    if kind is None or not found:
-        raise web.HTTPNotFound(text=f"There is no /{_shown(name)} here.\n")
-    return web.FileResponse(path, headers={**HEADERS, "Content-Type": kind})

@@ -9,8 +9,8 @@ from typing import Protocol
 from fpvcar import status
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
-from fpvcar.server.access import Meter
 from fpvcar.server.drive_socket import Session
+from fpvcar.server.limits import Meter
 from fpvcar.server.recorder import Recorder
 from fpvcar.wire import up
 from fpvcar.wire.down import Error

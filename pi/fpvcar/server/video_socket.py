@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
-from fpvcar.server.access import Meter
+from fpvcar.server.limits import Meter
 from fpvcar.video.bitrate import LinkMeter
 from fpvcar.video.stream import DRIVER_AGAIN_S, Stream, Viewer
 

@@ -17,7 +17,6 @@ from fpvcar.recorder import folder as disk
 from fpvcar.recorder.folder import Folder
 from fpvcar.recorder.rotation import Tape
 from fpvcar.recordings import reader, salvage, verify
-from fpvcar.server import credentials
 from fpvcar.units import SECOND_NS
 from tests.rigs.recording import (
     CATALOGUE,
@@ -353,12 +352,10 @@ def test_many_damages_are_summed_up(
     assert f"and {30 - log.DAMAGE_SHOWN} more places" in capsys.readouterr().out
 
 
-def test_a_car_records_beside_its_codes_or_where_it_is_told(
+def test_the_greeting_says_where_the_car_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
-    assert credentials.recordings_directory("") == tmp_path / "recordings"
-    assert credentials.recordings_directory("~/drives") == Path.home() / "drives"
     options = supervisor.Options(Path(), (), "127.0.0.1", 1, 1, False, True)
     said = supervisor.greeting(options, "Plague", "/srv/drives")
     assert "It records in /srv/drives" in said

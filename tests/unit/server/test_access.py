@@ -1,9 +1,12 @@
-"""Codes, wrong tries, Host and Origin, message rates."""
+"""Codes, wrong tries, Host and Origin."""
+
+import socket
+from typing import Any
 
 import pytest
 
 from fpvcar.server import access
-from fpvcar.server.access import Codes, Door, Meter, Rights
+from fpvcar.server.access import CodeCheck, Codes, Rights
 
 CODES = Codes("123456", "abcd2345")
 
@@ -16,41 +19,41 @@ def test_new_codes_are_six_digits_and_hard_to_guess() -> None:
 
 
 def test_codes_open_what_they_should() -> None:
-    door = Door(CODES)
-    assert door.unlock(" 123456 ", "a", 0.0) == Rights(drive=True, grown_up=False)
-    assert door.unlock("abcd2345", "a", 0.0) == Rights(drive=True, grown_up=True)
-    assert door.unlock("", "a", 0.0) is None
-    assert door.unlock("12345ä", "a", 0.0) is None
+    codes = CodeCheck(CODES)
+    assert codes.unlock(" 123456 ", "a", 0.0) == Rights(drive=True, grown_up=False)
+    assert codes.unlock("abcd2345", "a", 0.0) == Rights(drive=True, grown_up=True)
+    assert codes.unlock("", "a", 0.0) is None
+    assert codes.unlock("12345ä", "a", 0.0) is None
 
 
 def test_five_wrong_tries_a_minute_per_address() -> None:
-    door = Door(CODES)
+    codes = CodeCheck(CODES)
     for second in range(5):
-        assert door.wait_s("a", second) == 0.0
-        assert door.unlock("000000", "a", second) is None
-    assert door.wait_s("a", 5.0) == 55.0
-    assert door.unlock("123456", "a", 5.0) is None, "no code is looked at meanwhile"
-    assert door.unlock("123456", "b", 5.0) is not None, "others are not shut out"
-    assert door.wait_s("a", 60.0) == 0.0
-    assert door.unlock("123456", "a", 60.0) is not None
-    assert door.wait_s("a", 60.0) == 0.0
+        assert codes.wait_s("a", second) == 0.0
+        assert codes.unlock("000000", "a", second) is None
+    assert codes.wait_s("a", 5.0) == 55.0
+    assert codes.unlock("123456", "a", 5.0) is None, "no code is looked at meanwhile"
+    assert codes.unlock("123456", "b", 5.0) is not None, "others are not shut out"
+    assert codes.wait_s("a", 60.0) == 0.0
+    assert codes.unlock("123456", "a", 60.0) is not None
+    assert codes.wait_s("a", 60.0) == 0.0
 
 
 def test_a_whole_ipv6_network_is_one_household() -> None:
-    door = Door(CODES)
+    codes = CodeCheck(CODES)
     for host in range(5):
-        door.unlock("000000", f"2001:db8::{host:x}", 0.0)
-    assert door.wait_s("2001:db8::99", 1.0) == 59.0
-    assert door.wait_s("2001:db8:0:1::99", 1.0) == 0.0
-    assert door.wait_s("::ffff:10.0.0.1", 1.0) == 0.0
+        codes.unlock("000000", f"2001:db8::{host:x}", 0.0)
+    assert codes.wait_s("2001:db8::99", 1.0) == 59.0
+    assert codes.wait_s("2001:db8:0:1::99", 1.0) == 0.0
+    assert codes.wait_s("::ffff:10.0.0.1", 1.0) == 0.0
 
 
 def test_wrong_tries_are_forgotten_and_bounded() -> None:
-    door = Door(CODES)
+    codes = CodeCheck(CODES)
     for number in range(3000):
-        door.unlock("000000", f"10.0.{number >> 8}.{number & 255}", 0.0)
-    assert len(door._wrong) <= access.ADDRESSES_MAX
-    assert door.wait_s("10.0.11.180", 61.0) == 0.0
+        codes.unlock("000000", f"10.0.{number >> 8}.{number & 255}", 0.0)
+    assert len(codes._wrong) <= access.ADDRESSES_MAX
+    assert codes.wait_s("10.0.11.180", 61.0) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -100,8 +103,28 @@ def test_origin_must_be_the_page_itself(
     assert access.origin_allowed(origin, host) is allowed
 
 
-def test_the_meter_lets_bursts_pass_and_floods_not() -> None:
-    meter = Meter(rate=10.0, burst=20.0)
-    assert sum(meter.allow(5.0) for _ in range(100)) == 20
-    assert sum(meter.allow(6.0) for _ in range(100)) == 10
-    assert sum(meter.allow(1000.0) for _ in range(100)) == 20
+class Routed(socket.socket):
+    """A probe that the routing table sends out of the LAN's own address."""
+
+    def connect(self, address: Any, /) -> None:
+        assert address == ("192.0.2.1", 9)
+
+    def getsockname(self) -> tuple[str, int]:
+        return "10.0.0.7", 4711
+
+
+class Unrouted(Routed):
+    """A probe on a machine without a network."""
+
+    def connect(self, address: Any, /) -> None:
+        raise OSError("Network is unreachable")
+
+
+@pytest.mark.parametrize(
+    ("probe", "address"), [(Routed, "10.0.0.7"), (Unrouted, "127.0.0.1")]
+)
+def test_the_lan_address_is_what_the_routing_table_says(
+    probe: type[Routed], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "socket", probe)
+    assert access.lan_address() == address

@@ -44,17 +44,6 @@ def test_a_missing_openssl_is_said(
         credentials.server_context(tmp_path, ["localhost"])
 
 
-def test_the_state_directory_follows_systemd(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "a"))
-    assert credentials.state_directory() == tmp_path / "a"
-    monkeypatch.delenv("STATE_DIRECTORY")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "b"))
-    assert credentials.state_directory() == tmp_path / "b" / "fpvcar"
-    assert (tmp_path / "b" / "fpvcar").is_dir()
-
-
 def test_two_that_start_at_once_have_the_same_codes(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as starters:
         found = list(starters.map(credentials.load_codes, [tmp_path] * 32))

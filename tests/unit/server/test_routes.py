@@ -1,7 +1,6 @@
 """The routes by themselves: who is let in, what is served. No car behind them."""
 
 import asyncio
-import logging
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +12,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar import paths
 from fpvcar.config import profiles
-from fpvcar.server.routes import Server, Sparing
+from fpvcar.server.routes import Server
 from tests.rigs.hub import House
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
@@ -146,21 +145,3 @@ def test_a_path_that_no_file_can_have_is_not_found(tmp_path: Path) -> None:
     assert status(f"/{'a' * 300}.js", tmp_path) == 404
     assert status("/%ff%fe.js", tmp_path) == 404
     assert status("/a%00b.js", tmp_path) == 404
-
-
-def test_a_crowd_does_not_fill_the_log() -> None:
-    now_s = 5.0
-    sparing = Sparing(lambda: now_s)
-
-    def said(template: str, who: str) -> str | None:
-        record = logging.makeLogRecord({"msg": template, "args": (who,)})
-        return record.getMessage() if sparing.filter(record) else None
-
-    lines = [said("%s: closed", f"Eve {number}") for number in range(500)]
-    assert lines[:11] == [*(f"Eve {number}: closed" for number in range(10)), None]
-    assert not any(lines[10:])
-    assert said("%s took the wheel", "Ann") == "Ann took the wheel"
-    now_s += 1.0
-    assert said("%s: closed", "Eve") == "Eve: closed (490 like it left out)"
-    now_s += 1.0
-    assert said("%s: closed", "Eve") == "Eve: closed"

@@ -1,0 +1,81 @@
+"""The files of the page, the headers of every answer, and whose requests are refused.
+
+The car's own server and `fpvcar replay --page` share them.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+
+from aiohttp import web
+
+from fpvcar.server import access
+
+PAGE_TYPES = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".json": "application/json",
+    ".webmanifest": "application/manifest+json",
+}
+HEADERS = {
+    "Cache-Control": "no-cache",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
+        "style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; "
+        "frame-ancestors 'none'"
+    ),
+}
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def refuse_foreign(
+    request: web.Request,
+    own_name: str,
+    extra: Iterable[str] = (),
+    answer: str = "refused",
+) -> None:
+    """Host against DNS rebinding, Origin against foreign pages. Raises HTTPForbidden.
+
+    `answer`: what is said of a foreign Host, say, which name to use instead.
+    """
+    host, origin = request.headers.get("Host"), request.headers.get("Origin")
+    if not access.host_allowed(host, own_name, extra):
+        raise web.HTTPForbidden(text=f'Host "{_shown(host)}" {answer}.\n')
+    if not access.origin_allowed(origin, host):
+        raise web.HTTPForbidden(
+            text=f'Origin "{_shown(origin)}" refused: expected '
+            f"{request.scheme}://{host}; open its own page.\n"
+        )
+
+
+def refuse_other_sites(request: web.Request) -> None:
+    """A page from elsewhere could not read our answers, but make the car work.
+
+    Raises HTTPForbidden.
+    """
+    site = request.headers.get("Sec-Fetch-Site", "none")
+    if site not in ("same-origin", "none"):
+        raise web.HTTPForbidden(text="Open the car's own page.\n")
+
+
+def page_response(root: Path, name: str) -> web.FileResponse:
+    """A file of the page; `root` is resolved. Raises HTTPNotFound."""
+    path = root / name.replace("\0", "?")
+    kind = PAGE_TYPES.get(path.suffix)
+    try:
+        path = path.resolve()
+        found = path.is_relative_to(root) and path.is_file()
+    except OSError:  # say, a name that is too long
+        found = False
+    if kind is None or not found:
+        raise web.HTTPNotFound(text=f"There is no /{_shown(name)} here.\n")
+    return web.FileResponse(path, headers={**HEADERS, "Content-Type": kind})
+
+
+def _shown(value: str | None) -> str:
+    """What a peer sent, for an answer: short, and of characters that can be sent."""
+    return (value or "")[:80].encode("utf-8", "backslashreplace").decode()

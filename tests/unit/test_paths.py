@@ -1,0 +1,53 @@
+"""Directories of a run, of a car, of its recordings: whose they are, where they are."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from fpvcar import paths
+
+
+def test_a_runtime_directory_that_others_may_write_is_refused(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir(mode=0o700)
+    paths.refuse_shared(own, os.getuid())
+    with pytest.raises(OSError, match="expected 12345, 0700"):
+        paths.refuse_shared(own, 12345)
+    own.chmod(0o750)
+    with pytest.raises(OSError, match="mode 0750"):
+        paths.refuse_shared(own, os.getuid())
+    link = tmp_path / "link"
+    link.symlink_to(own)
+    with pytest.raises(OSError, match="expected a directory of our own"):
+        paths.refuse_shared(link, os.getuid())
+
+
+def test_without_a_given_one_the_runtime_directory_is_our_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("RUNTIME_DIRECTORY", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    path = paths.runtime_directory()
+    assert path == tmp_path / f"fpvcar-{os.getuid()}"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+
+
+def test_the_state_directory_follows_systemd(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "a"))
+    assert paths.state_directory() == tmp_path / "a"
+    monkeypatch.delenv("STATE_DIRECTORY")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "b"))
+    assert paths.state_directory() == tmp_path / "b" / "fpvcar"
+    assert (tmp_path / "b" / "fpvcar").is_dir()
+
+
+def test_a_car_records_beside_its_codes_or_where_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    assert paths.recordings_directory("") == tmp_path / "recordings"
+    assert paths.recordings_directory("~/drives") == Path.home() / "drives"
