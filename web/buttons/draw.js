@@ -1,10 +1,10 @@
-/** The children's page, drawn: buttons as the car says they look, stars, tools. */
+/** Draws the children's page: buttons with the car's looks, stars, tools. */
 
 import {stars} from './model.js';
 import {STRINGS} from './strings.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
-/** On 100 x 100. @type {Record<string, string>} */
+/** SVG paths in a box of 100 x 100. @type {Record<string, string>} */
 export const SHAPES = {
   circle: 'M50 16a34 34 0 1 1-.01 0Z',
   triangle: 'M50 16 88 80H12Z',
@@ -14,7 +14,7 @@ export const SHAPES = {
   diamond: 'M50 10 86 50 50 90 14 50Z',
 };
 
-/** As a car without buttons has them, and until the car has said how they look. */
+/** The looks of a car without buttons, and until the car has sent its own. */
 export const LOOKS = [
   {name: 'red', colour: 'red', shape: 'circle'},
   {name: 'yellow', colour: 'yellow', shape: 'triangle'},
@@ -35,7 +35,10 @@ export class Drawing {
     }
   }
 
-  /** Only what has changed is drawn anew. @param {import('../lib/types.js').ButtonLook[]} looks */
+  /**
+   * Builds the buttons, if their looks changed.
+   * @param {import('../lib/types.js').ButtonLook[]} looks
+   */
   build(looks) {
     const text = JSON.stringify(looks);
     if (text === this.looks) return;
@@ -52,7 +55,7 @@ export class Drawing {
     }));
   }
 
-  /** @param {number} mask */
+  /** Lights the buttons of this mask. @param {number} mask */
   light(mask) {
     this.buttons.forEach((button, number) =>
       button.toggleAttribute('data-lit', ((mask >> number) & 1) === 1));
@@ -63,7 +66,11 @@ export class Drawing {
     this.byId('heading').textContent = document.title = STRINGS.heading(car);
   }
 
-  /** @param {import('../lib/types.js').Glow | null} glow null without a link @param {boolean} sound */
+  /**
+   * Draws mode, tools and stars.
+   * @param {import('../lib/types.js').Glow | null} glow null without a link
+   * @param {boolean} sound
+   */
   mode(glow, sound) {
     const {mode, length, done, best} = glow ?? {mode: 'free', length: 0, done: 0, best: 0};
     const text = JSON.stringify([glow !== null, mode, length, done, best, sound]);

@@ -1,8 +1,9 @@
-/** Fingers, mouse and keys on big buttons: who is on which. A finger may slide. */
+/** Fingers, mouse and keys on big buttons: which is on which. A finger may slide. */
 
 export class Fingers {
   /**
-   * `moved`: somebody is on this button now, -1 for none. `tapped`: by a screen reader.
+   * `moved`: this pointer or key is on this button now, -1 for none. `tapped`: a screen
+   * reader pushed a button. `released`: the page lost the focus.
    * @param {{stage: HTMLElement, moved: (who: string, button: number) => void,
    *   tapped: (button: number) => void, released: () => void}} parts
    */
@@ -16,7 +17,7 @@ export class Fingers {
     for (const end of /** @type {const} */ (['pointerup', 'pointercancel', 'lostpointercapture'])) {
       stage.addEventListener(end, ({pointerId}) => moved(`pointer ${pointerId}`, -1));
     }
-    // A push with a finger or a key has been one already; this one comes from neither.
+    // Fingers and keys have pushed already; this click comes from a screen reader.
     stage.addEventListener('click', ({target, detail}) => {
       if (detail === 0) tapped(buttonOf(target));
     });
@@ -54,7 +55,10 @@ export class Fingers {
   }
 }
 
-/** The button whose place on the stage this is; its corners count, too. @param {EventTarget | null} target */
+/**
+ * The button in this place of the stage, or -1; its corners count, too.
+ * @param {EventTarget | null} target
+ */
 function buttonOf(target) {
   const cell = target instanceof Element ? target.closest('[data-button]') : null;
   return cell instanceof HTMLElement ? Number(cell.dataset.button) : -1;

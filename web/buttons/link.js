@@ -1,19 +1,19 @@
-/** The socket of a page of buttons and its rebirth. Line says when, Link does it. */
+/** The page's socket, /ws/buttons: `Reconnect` decides when to open it, `Link` opens it. */
 
 import {VERSION, WireError} from '../lib/wire.js';
 import {encode, parse} from './wire.js';
 
 const TICK_MS = 250;
-/** The car speaks twice a second. */
+/** Silence of a dead socket: the car sends twice a second. */
 export const SILENT_MS = 1600;
-/** As long as an attempt may take: TCP asks a second time after one second. */
+/** How long an attempt may take: TCP asks a second time after one second. */
 export const TRY_MS = 2500;
 export const AGAIN_MS = 700;
-/** A gap between ticks that only a page that slept can have. */
+/** Only a page that slept has so long a gap between two ticks. */
 const SLEPT_MS = 1000;
 
-/** When to open a socket and when to give one up. Pure. */
-export class Line {
+/** Decides when to open a socket and when to give it up. Pure. */
+export class Reconnect {
   /** @param {number} nowMs an attempt begins */
   constructor(nowMs) {
     this.tickMs = nowMs;
@@ -25,7 +25,7 @@ export class Line {
     return this.state.kind === 'up';
   }
 
-  /** @param {number} nowMs */
+  /** A message came. @param {number} nowMs */
   heard(nowMs) {
     if (this.state.kind !== 'waiting') this.state = {kind: 'up', sinceMs: nowMs};
   }
@@ -35,13 +35,16 @@ export class Line {
     this.state = {kind: 'waiting', sinceMs: nowMs};
   }
 
-  /** Often. True: drop what there is, and open a socket. @param {number} nowMs */
+  /**
+   * Looks at the clock, often. True: drop the socket and open a new one.
+   * @param {number} nowMs
+   */
   tick(nowMs) {
     const slept = nowMs - this.tickMs > SLEPT_MS;
     this.tickMs = nowMs;
     if (slept) this.state = {...this.state, sinceMs: nowMs};
-    const patience = {trying: TRY_MS, up: SILENT_MS, waiting: AGAIN_MS}[this.state.kind];
-    if (nowMs - this.state.sinceMs <= patience) return false;
+    const limitMs = {trying: TRY_MS, up: SILENT_MS, waiting: AGAIN_MS}[this.state.kind];
+    if (nowMs - this.state.sinceMs <= limitMs) return false;
     this.state = {kind: 'trying', sinceMs: nowMs};
     return true;
   }
@@ -56,8 +59,8 @@ export class Link {
     this.held = held;
     this.changed = changed;
     this.heard = heard;
-    /** @type {Line | null} */
-    this.line = null;
+    /** @type {Reconnect | null} */
+    this.policy = null;
     /** @type {WebSocket | null} */
     this.socket = null;
     this.timer = 0;
@@ -66,23 +69,23 @@ export class Link {
   }
 
   get up() {
-    return this.line?.up === true;
+    return this.policy?.up === true;
   }
 
-  /** Somebody looks at the page. */
+  /** Opens the link, when the page is visible. */
   start() {
-    if (this.line) return;
-    this.line = new Line(performance.now());
+    if (this.policy) return;
+    this.policy = new Reconnect(performance.now());
     this.timer = Number(setInterval(() => this.tick(), TICK_MS));
     this.open();
   }
 
-  /** Nobody does. */
+  /** Closes the link, when the page is hidden. */
   stop() {
     clearInterval(this.timer);
-    this.line = null;
+    this.policy = null;
     this.drop();
-    this.tell();
+    this.notify();
   }
 
   /** @param {import('../lib/types.js').ButtonsUp} message */
@@ -90,7 +93,7 @@ export class Link {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(encode(message));
   }
 
-  /** What our fingers hold: the whole truth, so that nothing sticks. */
+  /** Sends all that our fingers hold, so that no button sticks. */
   hold() {
     if (this.up) this.send({kind: 'hold', held: this.held()});
   }
@@ -98,11 +101,11 @@ export class Link {
   tick() {
     this.beat += 1;
     if (this.beat % 2 === 0) this.hold();
-    if (this.line?.tick(performance.now())) {
+    if (this.policy?.tick(performance.now())) {
       this.drop();
       this.open();
     }
-    this.tell();
+    this.notify();
   }
 
   open() {
@@ -112,28 +115,28 @@ export class Link {
       if (this.socket === socket) this.send({kind: 'hello', v: VERSION});
     };
     socket.onmessage = (event) => {
-      if (this.socket === socket) this.take(String(event.data));
+      if (this.socket === socket) this.receive(String(event.data));
     };
     socket.onclose = () => {
       if (this.socket !== socket) return;
-      this.line?.failed(performance.now());
-      this.tell();
+      this.policy?.failed(performance.now());
+      this.notify();
     };
   }
 
-  /** Our own closing is no failure. */
+  /** Closes the socket; our own closing is no failure. */
   drop() {
     const socket = this.socket;
     this.socket = null;
     socket?.close();
   }
 
-  /** @param {string} frame */
-  take(frame) {
+  /** Takes one frame. @param {string} frame */
+  receive(frame) {
     try {
       const message = parse(frame);
-      this.line?.heard(performance.now());
-      this.tell();
+      this.policy?.heard(performance.now());
+      this.notify();
       if (message) this.heard(message);
     } catch (fault) {
       if (!(fault instanceof WireError)) throw fault;
@@ -141,7 +144,8 @@ export class Link {
     }
   }
 
-  tell() {
+  /** Calls `changed` if the link came up or went down. */
+  notify() {
     if (this.up === this.wasUp) return;
     this.wasUp = this.up;
     this.changed();

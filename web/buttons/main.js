@@ -1,4 +1,4 @@
-/** Wiring only. This page has one socket, /ws/buttons, and no way to the motors. */
+/** Wiring only: this page has one socket, /ws/buttons, and no way to the motors. */
 
 import {Awake} from '../lib/awake.js';
 import {Drawing, LOOKS} from './draw.js';
@@ -7,7 +7,7 @@ import {Link} from './link.js';
 import {GLOW_MS, Model} from './model.js';
 import {Sound} from './sound.js';
 
-/** So long after the last push the screen may sleep. */
+/** How long the screen stays awake after the last push. */
 const PLAYED_MS = 180_000;
 const CHANGES = 100;
 
@@ -24,7 +24,7 @@ const awake = new Awake({playing: () => false, changed: () => undefined});
 const fpvcar = {lit: 0, link: 'none', changes: /** @type {[number, number][]} */ ([])};
 let usedMs = performance.now();
 
-/** What is lit, on the glass: at once, from every event handler. */
+/** Draws what is lit, at once, from every event handler. */
 const show = () => {
   const nowMs = performance.now();
   const lit = model.shown(nowMs);
@@ -132,7 +132,7 @@ setInterval(() => {
 drawing.build(LOOKS);
 show();
 look();
-/** What tests and curious people may read. Nothing can be done by it. */
+/** What tests and curious people may read; read only. */
 Object.defineProperty(window, 'fpvcar', {
   value: Object.freeze({
     get lit() {
@@ -147,7 +147,7 @@ Object.defineProperty(window, 'fpvcar', {
     get glow() {
       return model.glow;
     },
-    /** The last ones: wall clock in ms, what is lit since. */
+    /** The last changes: wall clock in ms, and the mask of what is lit since. */
     get changes() {
       return fpvcar.changes.map((one) => [...one]);
     },

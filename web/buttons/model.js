@@ -1,24 +1,27 @@
 /**
- * What a page of buttons shows and sounds: its own fingers at once, everybody else's by
- * the car's word. Pure: times are arguments.
+ * What the page lights and sounds: its own fingers at once, everybody else's when the car
+ * reports them. Pure: times are arguments.
  */
 
-/** A push is seen for so long at least, as on the car (GLOW_S). */
+/** How long a push glows at least, as on the car (GLOW_S). */
 export const GLOW_MS = 250;
-/** The stars that fit on a phone. */
+/** As many stars as fit on a phone. */
 const STARS_MOST = 16;
-/** The car plays: fingers wait. */
+/** Modes in which the car plays and fingers wait. */
 const CARS_TURN = ['show', 'cheer', 'sad'];
 
 /** @typedef {{tones: number[], jingle: '' | 'cheer' | 'sad'}} Sounds */
 
 export class Model {
   constructor() {
-    /** Who (a pointer, a key) is on which button. @type {Map<string, number>} */
+    /** The button under each pointer or key. @type {Map<string, number>} */
     this.fingers = new Map();
-    /** Until when an own push glows. @type {number[]} */
+    /** Until when our own push glows, by button. @type {number[]} */
     this.untilMs = [];
-    /** The car's last word; null without a link. @type {import('../lib/types.js').Glow | null} */
+    /**
+     * The car's last message; null without a link.
+     * @type {import('../lib/types.js').Glow | null}
+     */
     this.glow = null;
   }
 
@@ -26,12 +29,12 @@ export class Model {
     return this.glow?.mode ?? 'free';
   }
 
-  /** Fingers count. */
+  /** Do fingers count in this mode? */
   get open() {
     return !CARS_TURN.includes(this.mode);
   }
 
-  /** What our fingers hold down, a bit a button. */
+  /** The mask of the buttons that our fingers hold down. */
   get held() {
     let held = 0;
     for (const button of this.fingers.values()) held |= 1 << button;
@@ -39,7 +42,7 @@ export class Model {
   }
 
   /**
-   * A finger is on this button now, or on none (-1). Did anything change?
+   * A finger is on this button now, or on none (-1): what changed.
    * @param {string} who @param {number} button @param {number} nowMs
    * @returns {'push' | 'change' | ''}
    */
@@ -52,14 +55,14 @@ export class Model {
     return 'push';
   }
 
-  /** All fingers are up. Were there any? */
+  /** Lifts all fingers; true if there were any. */
   release() {
     const any = this.fingers.size > 0;
     this.fingers.clear();
     return any;
   }
 
-  /** What glows. @param {number} nowMs */
+  /** The mask of what glows. @param {number} nowMs */
   shown(nowMs) {
     let own = 0;
     if (this.open) {
@@ -70,7 +73,7 @@ export class Model {
   }
 
   /**
-   * The car's word. What is to be heard: a push somewhere else, a step of the pattern.
+   * Takes the car's message; returns what to play: a push elsewhere, a step of the pattern.
    * @param {import('../lib/types.js').Glow} glow @param {number} nowMs @returns {Sounds}
    */
   heard(glow, nowMs) {
@@ -83,7 +86,7 @@ export class Model {
     return {tones: sung ? bits(fresh) : [], jingle};
   }
 
-  /** The link is gone: what the car said last is no longer so. */
+  /** The link is gone: forgets the car's last message. */
   lost() {
     this.glow = null;
   }
@@ -97,7 +100,7 @@ export function bits(mask) {
 }
 
 /**
- * The game in stars: gold ones are repeated, "now" is the pattern, "goal" the record.
+ * The game in stars: `gold` for steps repeated, `now` for the pattern, `goal` for the record.
  * @param {Pick<import('../lib/types.js').Glow, 'mode' | 'length' | 'done' | 'best'>} glow
  * @returns {('gold' | 'now' | 'goal')[]}
  */

@@ -1,8 +1,8 @@
-/** One tone a button, and two jingles, by WebAudio. Silent until somebody has touched. */
+/** A tone for each button, and two jingles, by WebAudio; silent before the first touch. */
 
 import {saved} from '../lib/storage.js';
 
-/** A pentatonic scale: whatever children play together sounds well. Hz. */
+/** Hz. A pentatonic scale: whatever children play together sounds well. */
 const TONES = [261.6, 329.6, 392, 440, 523.3, 587.3];
 const RINGS_S = 0.6;
 const QUIET = 0.0001;
@@ -19,7 +19,7 @@ export class Sound {
     this.on = saved.get('buttons-sound') !== 'off';
   }
 
-  /** From an event handler: browsers allow sound only after a touch. */
+  /** Starts sound; call it from an event handler, as browsers ask for a touch. */
   wake() {
     if (!this.on || typeof AudioContext === 'undefined') return;
     this.context ??= new AudioContext({latencyHint: 'interactive'});

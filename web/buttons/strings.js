@@ -1,4 +1,4 @@
-/** The words of the children's page: nobody sees them, screen readers say them. */
+/** The strings of the children's page: nobody sees them, screen readers say them. */
 
 /** @type {Record<string, string>} */
 const COLOURS = {

@@ -1,6 +1,6 @@
 /**
- * /ws/buttons, JSON text, one message a frame, as pi/fpvcar/wire/ says; fixed by
- * tests/vectors/buttons_*.json. Masks are a bit a button.
+ * The messages of /ws/buttons: JSON text, one a frame, as in pi/fpvcar/wire/buttons.py and
+ * tests/vectors/buttons_*.json. Masks have a bit for each button.
  */
 
 import {VERSION, encodeAs, list, parseAs, text, whole} from '../lib/wire.js';
@@ -24,9 +24,12 @@ const DOWN = {
   error: {what: words},
 };
 
-/** Throws WireError for what the car would refuse. @param {import('../lib/types.js').ButtonsUp} message */
+/**
+ * The text frame of a message. Throws WireError for what the car would refuse.
+ * @param {import('../lib/types.js').ButtonsUp} message
+ */
 export const encode = (message) => encodeAs(UP, message);
 
-/** null for an unknown kind; throws WireError. @param {string} frame */
+/** The message in a frame; null for an unknown kind. Throws WireError. @param {string} frame */
 export const parse = (frame) =>
   /** @type {import('../lib/types.js').ButtonsDown | null} */ (parseAs(DOWN, frame));

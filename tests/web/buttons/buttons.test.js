@@ -5,7 +5,7 @@ import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
 import {LOOKS, SHAPES} from '../../../web/buttons/draw.js';
-import {AGAIN_MS, Line, SILENT_MS, TRY_MS} from '../../../web/buttons/link.js';
+import {AGAIN_MS, Reconnect, SILENT_MS, TRY_MS} from '../../../web/buttons/link.js';
 import {GLOW_MS, Model, bits, stars} from '../../../web/buttons/model.js';
 import {STRINGS} from '../../../web/buttons/strings.js';
 import {encode, parse} from '../../../web/buttons/wire.js';
@@ -115,7 +115,7 @@ test('stars tell the game without a word', () => {
 });
 
 test('the line: tried, up, silent, tried again', () => {
-  const line = new Line(0);
+  const line = new Reconnect(0);
   /** When it says to open anew. @param {number} from @param {number} to */
   const opens = (from, to) => {
     const found = [];
@@ -136,7 +136,7 @@ test('the line: tried, up, silent, tried again', () => {
 });
 
 test('a page that slept does not take its own sleep for silence', () => {
-  const line = new Line(0);
+  const line = new Reconnect(0);
   line.heard(10);
   line.tick(100);
   assert.equal(line.tick(60_000), false);
