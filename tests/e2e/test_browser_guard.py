@@ -93,7 +93,7 @@ def test_a_rear_sensor_that_fails_is_not_a_free_way(
     """The drawer says which, why and since when; reversing beeps."""
     page.add_init_script(LISTEN)
     at_the_wheel(page, bench.url)
-    ill = page.get_by_test_id("ill")
+    ill = page.get_by_test_id("sensor-faults")
     echo = bench.soc.pin[SENSORS.ultrasound["rear"].echo]
     echo.external = 0  # its wire is off
     try:

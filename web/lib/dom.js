@@ -34,7 +34,10 @@ export function show(element, on) {
   if (element.hasAttribute('hidden') === on) element.toggleAttribute('hidden', !on);
 }
 
-/** @param {string} tag @param {Record<string, string | number>} fields @param {string} [text] */
+/**
+ * @param {string} tag @param {Record<string, string | number>} fields
+ * @param {string} [text]
+ */
 export function svg(tag, fields, text = '') {
   const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
   for (const [name, value] of Object.entries(fields)) made.setAttribute(name, String(value));

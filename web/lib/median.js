@@ -1,4 +1,7 @@
-/** The median; null for no values. Pure. @param {readonly number[]} values @returns {number | null} */
+/**
+ * The median; null for no values. Pure.
+ * @param {readonly number[]} values @returns {number | null}
+ */
 export function median(values) {
   if (values.length === 0) return null;
   const sorted = [...values].sort((a, b) => a - b);

@@ -139,7 +139,10 @@ const DOWN = {
   error: {what: words, value: maybe(words), limit: maybe(words), next: maybe(words)},
 };
 
-/** What is wrong with a value of this shape, or null. @param {unknown} value @param {Shape} shape @returns {string | null} */
+/**
+ * What is wrong with a value of this shape, or null.
+ * @param {unknown} value @param {Shape} shape @returns {string | null}
+ */
 function misfit(value, shape) {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return 'an object';

@@ -36,7 +36,10 @@ export const API = {
   /** @param {string} name */
   thumbnail: async (name) => (await ask(`${of(name)}/thumbnail`)).arrayBuffer(),
   file: of,
-  /** Sends the code in a header of our own, which no other page can send. @param {string} code */
+  /**
+   * Sends the code in a header of our own, which no other page can send.
+   * @param {string} code
+   */
   unlock: async (code) => {
     await ask('api/recordings/unlock', {method: 'POST', headers: {'X-Drive-Code': code}});
   },

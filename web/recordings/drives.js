@@ -51,12 +51,18 @@ const POINTS = 1200;
 /** A bucket's least and greatest value. */
 const POINTS_LEAST = 2;
 
-/** How many points of each line to ask for in each part, however long the drive. @param {Drive} drive */
+/**
+ * How many points of each line to ask for in each part, however long the drive.
+ * @param {Drive} drive
+ */
 export function pointsOf({parts}) {
   return Math.max(POINTS_LEAST, Math.ceil(POINTS / parts.length));
 }
 
-/** Seconds of a line that two points stand for: see recordings/plots.py. @param {Drive} drive */
+/**
+ * Seconds of a line that two points stand for: see recordings/plots.py.
+ * @param {Drive} drive
+ */
 export function bucketOf(drive) {
   const longestS = Math.max(...drive.parts.map(({seconds}) => seconds));
   return longestS / Math.floor(pointsOf(drive) / 2);

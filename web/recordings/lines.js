@@ -26,7 +26,10 @@ export function valueAt({t, v}, atS) {
   return index < 0 ? null : v[index];
 }
 
-/** The least and the greatest value; null if there is none. @param {readonly (number | null)[]} values */
+/**
+ * The least and the greatest value; null if there is none.
+ * @param {readonly (number | null)[]} values
+ */
 export function extent(values) {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {

@@ -17,9 +17,15 @@ export class DriveList {
     /** @type {Drive[]} */
     this.drives = [];
     this.drawn = '';
-    /** Thumbnails by file, so that each is fetched once. @type {Map<string, HTMLCanvasElement>} */
+    /**
+     * Thumbnails by file, so that each is fetched once.
+     * @type {Map<string, HTMLCanvasElement>}
+     */
     this.pictures = new Map();
-    /** Thumbnails are drawn one after the other: the car has other work. @type {Promise<void>} */
+    /**
+     * Thumbnails are drawn one after the other: the car has other work.
+     * @type {Promise<void>}
+     */
     this.drawing = Promise.resolve();
     this.sight = new IntersectionObserver((entries) => {
       for (const {isIntersecting, target} of entries) {

@@ -75,7 +75,10 @@ async function byMse(unit, key, context) {
   }
 }
 
-/** Waits for an event. @param {EventTarget} target @param {string} name @returns {Promise<void>} */
+/**
+ * Waits for an event.
+ * @param {EventTarget} target @param {string} name @returns {Promise<void>}
+ */
 function happened(target, name) {
   return new Promise((resolve, reject) => {
     target.addEventListener(name, () => resolve(), {once: true});

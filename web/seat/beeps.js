@@ -1,15 +1,14 @@
-/** Reversing beeps: the nearer what is behind, the faster; a steady tone where the car
- * is to stand; seldom and long where nothing is measured. Made of a tone whose loudness
- * is planned ahead, so that no timer runs: when the car says nothing any more, the beeps
- * end by themselves. */
+/** Reversing beeps: the nearer an obstacle behind the car, the faster; a steady tone where
+ * the car has to stop; slow and long if nothing is measured. The gain of one tone is
+ * scheduled ahead, so that no timer runs: without news from the car the beeps end. */
 
-import {holds} from './ranges.js';
+import {isFresh} from './ranges.js';
 
 const FAR_M = 1.5;
 const SLOW_S = 0.7;
 const FAST_S = 0.12;
 const PULSE_S = 0.06;
-/** Slower and longer than all others: nobody knows what is behind. */
+/** Nothing is measured behind: slower and longer than all other beeps. */
 const UNKNOWN_S = 1.5;
 const UNKNOWN_PULSE_S = 0.4;
 const PLAN_S = 0.25;
@@ -18,19 +17,19 @@ const LOUD = 0.08;
 const TONE_HZ = 1000;
 
 /**
- * How far it is to the nearest thing behind; null: nothing there, or nothing looks back;
- * 'unknown': of those that look back none measures. Pure.
+ * Distance to the nearest obstacle behind; null if there is none, or no sensor looks back;
+ * 'unknown' if none that looks back measures anything. Pure.
  * @param {readonly import('../lib/types.js').Range[]} ranges
  */
 export function behindM(ranges) {
   const back = ranges.filter((range) => Math.abs(range.bearing_deg) >= 180 - HALF_DEG);
-  const good = back.filter(holds);
+  const good = back.filter(isFresh);
   if (back.length > 0 && good.length === 0) return 'unknown';
   const nearest = Math.min(...good.map((range) => range.range_m ?? Infinity));
   return nearest < Infinity ? nearest : null;
 }
 
-/** Seconds from beep to beep: 0 is a steady tone, null is silence. Pure.
+/** Seconds from beep to beep; 0 is a steady tone, null is silence. Pure.
  * @param {number | null | 'unknown'} rangeM @param {number} stopM */
 export function rhythm(rangeM, stopM) {
   if (rangeM === 'unknown') return UNKNOWN_S;
@@ -39,7 +38,7 @@ export function rhythm(rangeM, stopM) {
   return FAST_S + ((SLOW_S - FAST_S) * (rangeM - stopM)) / Math.max(FAR_M - stopM, 0.01);
 }
 
-/** When beeps begin between now and PLAN_S later, the last one having begun at `lastS`.
+/** Start times of the beeps within the next PLAN_S, after one that began at `lastS`.
  * Pure. @param {number} lastS @param {number} everyS @param {number} nowS */
 export function due(lastS, everyS, nowS) {
   const times = [];
@@ -56,7 +55,10 @@ export class Beeps {
     this.lastS = -Infinity;
   }
 
-  /** Called with every word of the car. @param {number | null} everyS by rhythm() */
+  /**
+   * Schedules the next beeps; call it with every state of the car.
+   * @param {number | null} everyS from rhythm()
+   */
   update(everyS) {
     if (everyS === null || !this.make) {
       this.hush();
@@ -82,7 +84,7 @@ export class Beeps {
     }
   }
 
-  /** Silence, at once. */
+  /** Ends the beeps at once. */
   hush() {
     if (!this.tone || this.lastS === -Infinity) return;
     const {context, loudness} = this.tone;

@@ -1,15 +1,19 @@
-/** The card that says what the matter is and what to do; and the push that goes on. */
+/** The card that says what is wrong and what to do, with the buttons to do it. */
 
 import {button, byId, setAttr, setText, show} from '../lib/dom.js';
 import {STRINGS, sentence} from './strings.js';
 
-/** A button that has just appeared under a thumb was not meant. */
+/** A push within this time is ignored: the button has just appeared under a thumb. */
 const FRESH_MS = 250;
-/** The same for a calm card, which can be put away: how long it stays by itself. */
+/** How long a calm card stays. */
 const CALM_MS = 6000;
 const FLEETING = ['watching', 'locked', 'taken'];
 
-/** Upright it covers nothing; else distances, which who drives on needs. @param {import('./state.js').Situation} it */
+/**
+ * Does the card of this situation go away by itself? The one about the battery covers the
+ * distances when the screen is wide, and whoever drives on needs them.
+ * @param {import('./state.js').Situation} it
+ */
 const fleeting = (it) => FLEETING.includes(it.kind) ||
   (it.kind === 'battery' && it.wishing && matchMedia('(orientation: landscape)').matches);
 
@@ -35,19 +39,23 @@ export class Card {
         parts[name]();
       });
     }
-    this.said = '';
+    this.shown = '';
     this.sinceMs = 0;
   }
 
-  /** @param {import('./state.js').Situation} situation @param {boolean} mayDrive @param {number} nowMs */
+  /**
+   * Shows a situation.
+   * @param {import('./state.js').Situation} situation @param {boolean} mayDrive
+   * @param {number} nowMs
+   */
   update(situation, mayDrive, nowMs) {
     setAttr(document.body, 'data-situation', situation.kind);
     const words = sentence(situation);
     const key = words ? words.title + words.text : '';
-    if (key !== this.said) {
-      this.said = key;
+    if (key !== this.shown) {
+      this.shown = key;
       this.sinceMs = nowMs;
-      // Read out once; without an alarm's interruption when it is calm.
+      // Screen readers read it once, and interrupt only for an alarm.
       setAttr(byId('say'), 'role', words?.tone === 'calm' ? 'status' : 'alert');
       setText(byId('say'), words ? `${words.title}. ${words.text}` : '');
     }
@@ -64,7 +72,10 @@ export class Card {
     this.offer('here', kind === 'parked');
   }
 
-  /** @param {'goOn' | 'take' | 'code' | 'here'} name @param {boolean} on */
+  /**
+   * Shows or hides a button.
+   * @param {'goOn' | 'take' | 'code' | 'here'} name @param {boolean} on
+   */
   offer(name, on) {
     const one = this.buttons[name];
     if (one.hidden === !on) return;

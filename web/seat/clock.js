@@ -1,4 +1,4 @@
-/** The car's clock, and how long the way to it is. Pure: times are passed in. */
+/** The car's clock, and round trips to the car. Pure: times are passed in. */
 
 import {median} from '../lib/median.js';
 
@@ -7,7 +7,7 @@ const RECENT = 20;
 
 /** @typedef {{rttMs: number, offsetMs: number, atMs: number}} Sample */
 
-/** Clock offset of the fastest ping of the last 10 s, and how long pings take. */
+/** Offset of the car's clock, by the fastest ping of the last 10 s. */
 export class CarClock {
   constructor() {
     /** @type {Sample[]} */
@@ -15,7 +15,7 @@ export class CarClock {
   }
 
   /**
-   * One answered ping. The car is taken to have answered half way.
+   * Adds an answered ping; assumes that the car answered half way.
    * @param {number} sentMs @param {number} heardMs @param {number} carUs
    */
   add(sentMs, heardMs, carUs) {
@@ -26,12 +26,12 @@ export class CarClock {
     while (this.samples[0].atMs < heardMs - WINDOW_MS) this.samples.shift();
   }
 
-  /** A restarted car counts from elsewhere. */
+  /** Forgets all samples: a restarted car counts from elsewhere. */
   reset() {
     this.samples = [];
   }
 
-  /** @returns {Sample | null} */
+  /** The sample with the shortest round trip. @returns {Sample | null} */
   get best() {
     let best = null;
     for (const sample of this.samples) {
@@ -46,7 +46,7 @@ export class CarClock {
   }
 
   /**
-   * How old something of the car is in ms; null while the clock is unknown.
+   * Age of what the car stamped with `captureUs`; null while the clock is unknown.
    * @param {number} captureUs @param {number} nowMs @returns {number | null}
    */
   ageMs(captureUs, nowMs) {
@@ -55,16 +55,16 @@ export class CarClock {
   }
 }
 
-/** How long pings take, there and back; one that has no answer yet counts, too. */
+/** Round trips of pings; one without an answer yet counts, too. */
 export class RoundTrips {
   constructor() {
     /** @type {number[]} */
     this.tookMs = [];
-    /** When those went out that wait for their pong. @type {number[]} */
+    /** When the pings without a pong went out. @type {number[]} */
     this.waiting = [];
   }
 
-  /** Another socket: what was on its way will not come. */
+  /** Forgets all pings: on a new socket the old pongs will not come. */
   reset() {
     this.tookMs = [];
     this.waiting = [];
@@ -83,8 +83,8 @@ export class RoundTrips {
   }
 
   /**
-   * The middle of the last ones, and never less than the oldest has waited for its pong;
-   * null before the first.
+   * The median of the last ones, and at least as long as the oldest ping without a pong
+   * has waited; null before the first.
    * @param {number} nowMs
    */
   ms(nowMs) {

@@ -1,6 +1,6 @@
 /**
- * From wishes to messages: while this page holds the wheel a wish goes out at once on
- * change and every 40 ms; letting go goes out whatever else is the case.
+ * Sends the driver's wishes: while this page holds the wheel, at once on change and every
+ * 40 ms. A wish that lets go never waits.
  */
 
 import {NEUTRAL, Sender, Wishes} from './wish.js';
@@ -18,9 +18,9 @@ export class Controls {
     this.changed = changed;
     this.wishes = new Wishes();
     this.sender = new Sender();
-    /** Inputs forget what is held: a key still down moves nothing. @type {(() => void)[]} */
+    /** Called to let go: each input forgets what is held. @type {(() => void)[]} */
     this.releases = [];
-    /** Runs before each beat: ramps of keys. @type {(() => void)[]} */
+    /** Called before each beat, for the ramps of keys. @type {(() => void)[]} */
     this.beats = [];
     this.timer = 0;
     this.soon = 0;
@@ -30,13 +30,16 @@ export class Controls {
     return this.wishes.merged;
   }
 
-  /** An input's new wish, sent from its own event handler. @param {string} source @param {import('../lib/types.js').Wish} wish */
+  /**
+   * Takes an input's new wish, and sends it from the input's own event handler.
+   * @param {string} source @param {import('../lib/types.js').Wish} wish
+   */
   set(source, wish) {
     this.wishes.set(source, wish);
     this.flush();
   }
 
-  /** Sends what is due. */
+  /** Sends the wish if it is due. */
   flush() {
     const wish = this.wish;
     this.changed(wish);
@@ -44,12 +47,12 @@ export class Controls {
     const message = this.sender.offer(wish, performance.now());
     if (message) this.send(message);
     else if (wish.throttle !== this.sender.sent.throttle || wish.steer !== this.sender.sent.steer) {
-      this.later();
+      this.sendSoon();
     }
   }
 
-  /** What changed within the same 8 ms goes out at their end. */
-  later() {
+  /** Sends what changes within the next 8 ms at their end. */
+  sendSoon() {
     if (this.soon) return;
     this.soon = Number(setTimeout(() => {
       this.soon = 0;
@@ -57,29 +60,30 @@ export class Controls {
     }, this.sender.leastMs));
   }
 
-  /** Lets go of everything, at once. */
+  /** Lets go of everything and sends neutral, at once. */
   letGo() {
     for (const release of this.releases) release();
     this.wishes.clear();
     this.changed(NEUTRAL);
-    this.rest();
+    this.sendNeutral();
   }
 
-  /** Says neutral once, as every turn at the wheel begins; what is held counts on. */
-  rest() {
+  /** Sends neutral once, as every turn at the wheel begins; what is held stays held. */
+  sendNeutral() {
     if (this.driving()) this.send(this.sender.take(NEUTRAL, performance.now()));
   }
 
-  /** A new socket: numbers count anew, and nothing of the old wish is repeated. */
+  /** Begins a new socket: numbers count anew, and the old wish is not repeated. */
   restart() {
     this.sender.reset();
   }
 
-  /** Follows Welcome.drive_every_ms. @param {number} everyMs */
-  pace(everyMs) {
+  /** Sets how often to send, as Welcome.drive_every_ms says. @param {number} everyMs */
+  setPeriod(everyMs) {
     this.sender.everyMs = everyMs;
   }
 
+  /** Starts the timer, when the page is visible. */
   awake() {
     if (this.timer) return;
     this.timer = Number(setInterval(() => {
@@ -88,7 +92,7 @@ export class Controls {
     }, BEAT_MS));
   }
 
-  /** No timer runs while the page is hidden. */
+  /** Stops the timer, when the page is hidden. */
   asleep() {
     clearInterval(this.timer);
     this.timer = 0;

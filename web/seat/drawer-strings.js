@@ -1,11 +1,11 @@
-/** The words of what comes after the first screen; the others are in strings.js. */
+/** The strings of what loads after the first screen; the others are in strings.js. */
 
 const metres = (/** @type {number} */ value) => `${value.toFixed(2)} m`;
 const where = (/** @type {boolean} */ back) => (back ? 'behind' : 'ahead');
 
-/** Words that stand in drawer.html by `data-t`. */
+/** Strings that drawer.html names by `data-t` and `data-t-label`. */
 export const MARKUP_STRINGS = {
-  ill: 'Sensors that measure nothing',
+  sensorFaults: 'Sensors that measure nothing',
   linkUnit: 'link',
   pictureUnit: 'picture',
   lastMinute: 'The last minute',
@@ -33,11 +33,17 @@ export const MARKUP_STRINGS = {
 
 export const DRAWER_STRINGS = {
   metres,
-  /** Why it says no distance, and since when. @param {string} state @param {number | null} ageS */
-  rangeIll: (state, ageS) => `${state === 'ok' ? 'nothing new' : state}, ${DRAWER_STRINGS.lastSeen(ageS)}`,
+  /**
+   * Why a sensor measures nothing, and since when.
+   * @param {string} state @param {number | null} ageS
+   */
+  rangeFault: (state, ageS) => `${state === 'ok' ? 'nothing new' : state}, ${DRAWER_STRINGS.lastSeen(ageS)}`,
   rangeBad: (/** @type {string} */ why) => `no distance (${why})`,
   rangeSay: (/** @type {string} */ name, /** @type {string} */ much) => `${name}: ${much}`,
-  /** Rounded: it is read out, and not ten times a second. @param {import('./ranges.js').Alarm} alarm */
+  /**
+   * Rounded, as screen readers read it at every change.
+   * @param {import('./ranges.js').Alarm} alarm
+   */
   guardSays: ({back, metres: near, acts, stands}) => {
     if (near === null) {
       const slow = acts ? 'slow that way' : 'drive slowly';
@@ -98,7 +104,7 @@ export const DRAWER_STRINGS = {
 };
 
 /**
- * What the drawer says of the car's computer; what is unknown is left out.
+ * The drawer's rows about the car's computer, without what is unknown.
  * @param {import('../lib/types.js').Health} health @returns {[string, string][]}
  */
 export function healthRows(health) {
@@ -109,18 +115,21 @@ export function healthRows(health) {
   const rows = [
     [names.faults, health.age_s === null || health.age_s === undefined ? null
       : faults.join('; ') || DRAWER_STRINGS.fine],
-    [names.celsius, told(celsius, DRAWER_STRINGS.celsius)],
-    [names.wifi, told(dbm, (value) => DRAWER_STRINGS.wifi(value, mbps ?? null))],
-    [names.disk, told(disk, DRAWER_STRINGS.room)],
-    [names.memory, told(memory, DRAWER_STRINGS.room)],
-    [names.load, told(load, (value) => value.toFixed(2))],
-    [names.uptime, told(uptime, DRAWER_STRINGS.uptime)],
+    [names.celsius, known(celsius, DRAWER_STRINGS.celsius)],
+    [names.wifi, known(dbm, (value) => DRAWER_STRINGS.wifi(value, mbps ?? null))],
+    [names.disk, known(disk, DRAWER_STRINGS.room)],
+    [names.memory, known(memory, DRAWER_STRINGS.room)],
+    [names.load, known(load, (value) => value.toFixed(2))],
+    [names.uptime, known(uptime, DRAWER_STRINGS.uptime)],
   ];
   return rows.flatMap(([name, value]) =>
     (value === null ? [] : [/** @type {[string, string]} */ ([name, value])]));
 }
 
-/** @param {number | null | undefined} value @param {(value: number) => string} words */
-function told(value, words) {
+/**
+ * The words for a value; null for an unknown one.
+ * @param {number | null | undefined} value @param {(value: number) => string} words
+ */
+function known(value, words) {
   return value === null || value === undefined ? null : words(value);
 }

@@ -1,32 +1,34 @@
-/** What comes after the first screen: the distances around the car, and the drawer: the
- * link in figures, the name, help, and the grown-ups' part. */
+/** What loads after the first screen: the distances around the car, and the drawer with
+ * the link in figures, the name, help, and the grown-ups' part. */
 
-import {button, byId, drawing, fillStrings, input, make, setAttr, setText, show} from '../lib/dom.js';
+import {
+  button, byId, drawing, fillStrings, input, make, setAttr, setText, show,
+} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
 import {Beeps, behindM, rhythm} from './beeps.js';
 import {DRAWER_STRINGS, MARKUP_STRINGS, healthRows} from './drawer-strings.js';
 import {Tilt} from './input/tilt.js';
-import {Ranges, ills} from './ranges.js';
+import {Ranges, rangeFaults} from './ranges.js';
 import {RecorderPanel} from './recorder.js';
 import {sparkline} from './sparkline.js';
 import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
 const MINUTE = 60;
-const SAY_AGAIN_MS = 60_000;
+const TOAST_AGAIN_MS = 60_000;
 
-/** Brings looks and markup of all this; throws where they do not come, as an import does. */
-export async function dress() {
-  const [looks, markup] = await Promise.all(['drawer.css', 'drawer.html'].map(brought));
+/** Loads style and markup. Throws TypeError if they do not arrive, as import() does. */
+export async function loadMarkup() {
+  const [style, markup] = await Promise.all(['drawer.css', 'drawer.html'].map(textOf));
   const template = document.createElement('template');
   template.innerHTML = markup;
   fillStrings(template.content, MARKUP_STRINGS);
-  document.head.append(make('style', looks));
+  document.head.append(make('style', style));
   byId('menu').append(template.content);
 }
 
-/** A file beside this module. @param {string} name */
-async function brought(name) {
+/** The text of a file beside this module. @param {string} name */
+async function textOf(name) {
   const answer = await fetch(new URL(name, import.meta.url));
   if (!answer.ok) throw new TypeError(`${name}: ${answer.status}`);
   return answer.text();
@@ -57,23 +59,23 @@ export class Drawer {
     this.guard = byId('guard', HTMLSelectElement);
     this.beeping = input('beeps');
     this.ranges = new Ranges(drawing('ranges'));
-    this.ill = byId('ill');
-    this.illSaid = '';
+    this.faults = byId('sensor-faults');
+    this.shownFaults = '';
     this.beeps = new Beeps();
     this.reversing = parts.reversing;
     /** @type {import('../lib/types.js').State | null} */
     this.last = null;
     /** @type {HTMLImageElement | null} */
     this.depth = null;
-    /** When each kind of fault was said last. @type {Map<string, number>} */
-    this.said = new Map();
-    this.wire(parts);
+    /** When each kind of fault was last toasted. @type {Map<string, number>} */
+    this.toastedMs = new Map();
+    this.listen(parts);
     this.recorder = new RecorderPanel(parts.send);
-    this.wireTilt(parts.tilt);
+    this.listenTilt(parts.tilt);
   }
 
   /** @param {ConstructorParameters<typeof Drawer>[0]} parts */
-  wire(parts) {
+  listen(parts) {
     const name = input('name');
     name.value = saved.get('name');
     name.addEventListener('change', () => {
@@ -87,7 +89,7 @@ export class Drawer {
       saved.set('whole', whole.checked ? 'yes' : '');
       fit();
     });
-    this.limit.addEventListener('input', () => this.sayLimit());
+    this.limit.addEventListener('input', () => this.showLimit());
     this.limit.addEventListener('change', () => parts.limit(Number(this.limit.value)));
     button('grown-take').addEventListener('click', parts.take);
     button('grown-code').addEventListener('click', parts.code);
@@ -101,7 +103,7 @@ export class Drawer {
   }
 
   /** @param {(steer: number) => void} set */
-  wireTilt(set) {
+  listenTilt(set) {
     show(byId('tilt-row'), Tilt.available);
     const tilt = new Tilt(set);
     const box = input('tilt');
@@ -113,7 +115,7 @@ export class Drawer {
     button('tilt-centre').addEventListener('click', () => tilt.centreHere());
   }
 
-  sayLimit() {
+  showLimit() {
     setText(byId('limit-says'), STRINGS.limit(Number(this.limit.value)));
     setAttr(this.limit, 'aria-valuetext', STRINGS.limit(Number(this.limit.value)));
   }
@@ -122,50 +124,50 @@ export class Drawer {
   state(state) {
     const ranges = state.ranges ?? [];
     this.ranges.update(state);
-    this.sayIll(ills(ranges));
+    this.listFaults(rangeFaults(ranges));
     this.recorder.update(state);
     const back = this.beeping.checked && this.reversing();
     this.beeps.update(back ? rhythm(behindM(ranges), state.guard?.stop_m ?? 0) : null);
-    this.ail(state.health?.faults ?? [], this.last?.health?.faults ?? []);
+    this.toastFaults(state.health?.faults ?? [], this.last?.health?.faults ?? []);
     this.last = state;
     if (document.activeElement !== this.guard) this.guard.value = state.guard?.mode ?? 'off';
     this.guard.disabled = ranges.length === 0;
     show(byId('grown-open'), state.grown_up);
     show(byId('grown-locked'), !state.grown_up);
     if (document.activeElement !== this.limit) this.limit.value = String(state.limit);
-    this.sayLimit();
+    this.showLimit();
     const who = state.driver === null ? STRINGS.nobody : STRINGS.drives(state.driver);
     setText(byId('grown-driver'), `${who}; ${STRINGS.watchers(state.viewers)}`);
     show(button('grown-take'), state.role !== 'driver');
   }
 
-  /** Range sensors that say no distance. @param {string[]} lines */
-  sayIll(lines) {
-    show(this.ill, lines.length > 0);
-    if (lines.join() === this.illSaid) return;
-    this.illSaid = lines.join();
-    this.ill.replaceChildren(...lines.map((line) => make('li', line)));
+  /** Lists the range sensors that measure nothing. @param {string[]} lines */
+  listFaults(lines) {
+    show(this.faults, lines.length > 0);
+    if (lines.join() === this.shownFaults) return;
+    this.shownFaults = lines.join();
+    this.faults.replaceChildren(...lines.map((line) => make('li', line)));
   }
 
   /**
-   * What is new of the computer's faults, each once a minute at most: figures behind the
-   * colon change, and a weak Wi-Fi comes and goes.
+   * Toasts new faults of the car's computer, each once a minute at most: figures behind
+   * the colon change, and a weak Wi-Fi comes and goes.
    * @param {string[]} now @param {string[]} before
    */
-  ail(now, before) {
+  toastFaults(now, before) {
     /** @param {string} fault */
     const kind = (fault) => fault.split(':')[0];
     const known = before.map(kind);
     const nowMs = performance.now();
     for (const fault of now) {
-      const saidMs = this.said.get(kind(fault)) ?? -Infinity;
-      if (known.includes(kind(fault)) || nowMs - saidMs < SAY_AGAIN_MS) continue;
-      this.said.set(kind(fault), nowMs);
+      const lastMs = this.toastedMs.get(kind(fault)) ?? -Infinity;
+      if (known.includes(kind(fault)) || nowMs - lastMs < TOAST_AGAIN_MS) continue;
+      this.toastedMs.set(kind(fault), nowMs);
       toast(DRAWER_STRINGS.fault(fault), 'warn');
     }
   }
 
-  /** Once a second. @param {Figures} figures */
+  /** Takes the figures of another second. @param {Figures} figures */
   second(figures) {
     for (const [row, value] of /** @type {const} */ ([
       [this.pictures, figures.pictureMs], [this.links, figures.linkMs],
@@ -185,7 +187,8 @@ export class Drawer {
       [details.picture, STRINGS.ms(figures.pictureMs)], [details.link, STRINGS.ms(figures.linkMs)],
       [details.fps, figures.fps.toFixed(0)],
       [details.rate, DRAWER_STRINGS.rate(figures.bitsPerS)],
-      [details.dropped, String(figures.dropped)], [details.path, DRAWER_STRINGS.paths[figures.path]],
+      [details.dropped, String(figures.dropped)],
+      [details.path, DRAWER_STRINGS.paths[figures.path]],
       [details.size, figures.size], [details.pages, String(this.last?.viewers ?? 0)],
       [details.car, figures.version], ...this.carRows(),
     ];
@@ -194,7 +197,7 @@ export class Drawer {
     this.showDepth();
   }
 
-  /** What the depth camera sees, once a second while somebody looks at the menu. */
+  /** Shows the depth camera's last picture, once a second while the drawer is open. */
   showDepth() {
     const has = this.last?.ranges?.some(({name}) => name === 'depth') === true;
     if (!has || !this.depth) {
@@ -211,7 +214,7 @@ export class Drawer {
     this.depth.src = `/api/depth.png?${Math.round(performance.now())}`;
   }
 
-  /** Battery and computer of the car. @returns {[string, string][]} */
+  /** Rows about the car's battery and computer. @returns {[string, string][]} */
   carRows() {
     const battery = this.last?.battery;
     const health = this.last?.health;

@@ -3,7 +3,9 @@
 import {button, show} from '../lib/dom.js';
 
 export class FullScreen {
-  /** @param {{left: (byUs: boolean) => void}} parts `byUs`: by our own button, not Esc */
+  /**
+   * @param {{left: (byUs: boolean) => void}} parts `byUs`: left by our own button, not by Esc
+   */
   constructor({left}) {
     this.byUs = false;
     const possible = document.fullscreenEnabled === true;

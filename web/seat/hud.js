@@ -1,4 +1,4 @@
-/** The windscreen's instruments: who, link, battery, lights, gauges, age of the picture. */
+/** The instruments over the picture: driver, link, battery, lights, gauges, picture age. */
 
 import {button, byId, drawing, setAttr, setText, show} from '../lib/dom.js';
 import {sparkline} from './sparkline.js';
@@ -31,7 +31,10 @@ export class Hud {
     this.ratio(welcome.width, welcome.height);
   }
 
-  /** The windscreen takes the picture's shape. @param {number} width @param {number} height */
+  /**
+   * Gives the windscreen the picture's aspect ratio.
+   * @param {number} width @param {number} height
+   */
   ratio(width, height) {
     const {style} = document.body;
     const ratio = `${width} / ${height}`;
@@ -53,15 +56,15 @@ export class Hud {
     setText(byId('wheel-short'), short);
     show(this.wheel, true);
     setAttr(this.lights, 'aria-pressed', String(state.head_lights));
-    this.power(state.battery ?? null);
+    this.showBattery(state.battery ?? null);
   }
 
   /** @param {import('../lib/types.js').Battery | null} battery */
-  power(battery) {
+  showBattery(battery) {
     show(this.battery, battery !== null);
     if (!battery) return;
     const {volts, low, age_s: ageS = 0, state = 'ok'} = battery;
-    // An old reading never looks like one of now.
+    // An old reading never looks like a fresh one.
     const old = state !== 'ok' || ageS === null || ageS > OLD_S;
     setText(byId('volts'), STRINGS.battery(volts, low, old ? ageS ?? 0 : null));
     setAttr(this.battery, 'title', state === 'ok' ? '' : state);
@@ -88,10 +91,10 @@ export class Hud {
   }
 
   /**
-   * Live, old (grey, with its age) or none; an old picture never looks live.
+   * Shows a picture as live, old (grey, with its age) or none; an old one never looks live.
    * @param {'live' | 'old' | 'none'} kind @param {number | null} ageMs
-   * @param {boolean} sure false: it is at least so old
-   * @param {string} none why there is none
+   * @param {boolean} sure false: `ageMs` is a lower bound
+   * @param {string} none why there is no picture
    */
   picture(kind, ageMs, sure, none) {
     setAttr(document.body, 'data-picture', kind);
@@ -101,7 +104,10 @@ export class Hud {
     setText(this.noPicture, none);
   }
 
-  /** Drawn at once, before the car answers. @param {import('../lib/types.js').Wish} wish */
+  /**
+   * Draws the driver's wish at once, before the car answers.
+   * @param {import('../lib/types.js').Wish} wish
+   */
   wish({throttle, steer}) {
     setText(byId('drive-says'), STRINGS.drivePercent(throttle));
     setText(byId('steer-says'), STRINGS.steerPercent(steer));

@@ -1,53 +1,54 @@
-/** A part of the page that comes after the first screen, and is asked for until it came. */
+/** A part of the page that loads after the first screen, again and again until it is here. */
 
 const AGAIN_MS = 2000;
 
-export class Later {
+export class LazyPart {
   /**
    * @param {{load: (tries: number) => Promise<void>, late: () => void,
    *   after?: (act: () => void, ms: number) => unknown}} parts
-   *   `load` brings the part in, or throws; `late`: somebody waits, and it did not come
+   *   `load` loads the part, or throws; `late`: somebody waits, and loading failed
    */
   constructor({load, late, after = (act, ms) => setTimeout(act, ms)}) {
     this.load = load;
     this.late = late;
     this.after = after;
     this.tries = 0;
-    /** @type {'absent' | 'coming' | 'here'} */
-    this.is = 'absent';
-    /** What somebody wants to do with it. @type {(() => void) | null} */
-    this.wish = null;
+    /** @type {'absent' | 'loading' | 'loaded'} */
+    this.state = 'absent';
+    /** What to do once it is loaded. @type {(() => void) | null} */
+    this.pending = null;
   }
 
   /**
-   * Does it as soon as it can be done; a second push takes the first back.
+   * Does `act` as soon as the part is loaded; a second push takes the first back.
    * @param {() => void} act
    */
   push(act) {
-    if (this.is === 'here') {
+    if (this.state === 'loaded') {
       act();
       return;
     }
-    this.wish = this.wish ? null : act;
+    this.pending = this.pending ? null : act;
     void this.fetch();
   }
 
+  /** Starts loading, unless that is done or under way. */
   async fetch() {
-    if (this.is !== 'absent') return;
-    this.is = 'coming';
+    if (this.state !== 'absent') return;
+    this.state = 'loading';
     try {
       await this.load(this.tries);
     } catch (fault) {
-      console.warn(`later: ${fault}`);
-      this.is = 'absent';
+      console.warn(`lazy: ${fault}`);
+      this.state = 'absent';
       this.tries += 1;
-      if (this.wish) this.late();
+      if (this.pending) this.late();
       this.after(() => void this.fetch(), AGAIN_MS);
       return;
     }
-    this.is = 'here';
-    const {wish} = this;
-    this.wish = null;
-    wish?.();
+    this.state = 'loaded';
+    const {pending} = this;
+    this.pending = null;
+    pending?.();
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The two sockets of a page: /ws/drive and /ws/video, their pings and their rebirth.
- * What to do when is reconnect.js's; this file only does it. It owns both sockets.
+ * The page's two sockets, /ws/drive and /ws/video: pings, and reconnecting. `Link` owns
+ * both sockets and does what reconnect.js decides.
  */
 
 import {VERSION, WireError, encode, parseDown} from '../lib/wire.js';
@@ -13,7 +13,7 @@ const PING_MS = 100;
 const VIDEO_AGAIN_MS = 500;
 /** No picture for so long on a link that is up: its socket is stuck in TCP's back-off. */
 const VIDEO_STUCK_MS = 2000;
-/** A socket that holds more than this is stuck; wishes would arrive as history. */
+/** A socket with more than this to send is stuck: wishes would arrive too late. */
 const STUCK_BYTES = 2048;
 /** What the car says when the same page was opened a second time. */
 const ELSEWHERE = 'opened again elsewhere';
@@ -39,7 +39,7 @@ export class Link {
     this.on = on;
     this.clock = new CarClock();
     this.trips = new RoundTrips();
-    this.stopping = new PushedStop();
+    this.pushedStop = new PushedStop();
     this.policy = new Reconnect(performance.now(), navigationRttMs());
     /** @type {WebSocket | null} */
     this.drive = null;
@@ -48,9 +48,9 @@ export class Link {
     /** @type {Map<number, AbortController>} */
     this.probes = new Map();
     this.pingSeq = 0;
-    this.framed = 0;
+    this.frameMs = 0;
     this.timers = /** @type {number[]} */ ([]);
-    this.shownKind = '';
+    this.reportedKind = '';
   }
 
   get state() {
@@ -66,10 +66,10 @@ export class Link {
     this.awake();
   }
 
-  /** Timers run and pictures come while somebody looks, and not when it is hidden. */
+  /** Starts timers and pictures, when the page is visible. */
   awake() {
     if (this.timers.length > 0) return;
-    this.stopping.looked(performance.now());
+    this.pushedStop.pageSeen(performance.now());
     if (this.up && this.video === null) this.openVideo();
     this.tick();
     this.ping();
@@ -77,6 +77,7 @@ export class Link {
       setInterval(() => this.ping(), PING_MS)].map(Number);
   }
 
+  /** Stops timers and pictures, when the page is hidden. */
   asleep() {
     for (const timer of this.timers) clearInterval(timer);
     this.timers = [];
@@ -85,25 +86,25 @@ export class Link {
     video?.close();
   }
 
-  /** Takes the link back after it was parked. */
+  /** Connects again after the link was parked. */
   wake() {
     this.act(this.policy.wake(performance.now()));
   }
 
-  /** A new name is said with a new hello, so on a new socket. */
+  /** Connects anew, as only hello carries the name. */
   rename() {
     if (!this.up) return;
     this.closeBoth();
     this.act(this.policy.failed(performance.now()));
   }
 
-  /** Ends it: the page goes away. */
+  /** Closes the link: the page goes away. */
   close() {
     this.act(this.policy.park('closed'));
   }
 
   /**
-   * Sends a message if the link is up; true if it went out.
+   * Sends a message if the link is up; true if it was sent.
    * @param {import('../lib/types.js').Upward} message
    */
   send(message) {
@@ -114,14 +115,14 @@ export class Link {
     return true;
   }
 
-  /** STOP: now, and on each new socket until the car has heard it. */
+  /** Sends STOP now, and on each new socket until the car has answered behind it. */
   stop() {
-    this.stopping.push(performance.now());
-    if (this.send({kind: 'estop'})) this.stopping.sent(this.pingSeq);
+    this.pushedStop.push(performance.now());
+    if (this.send({kind: 'estop'})) this.pushedStop.sent(this.pingSeq);
     this.wake();
   }
 
-  /** The decoder lost its place: a key frame, please. */
+  /** Asks the car for a key frame. */
   requestKey() {
     if (this.video?.readyState === WebSocket.OPEN) this.video.send('key');
   }
@@ -134,8 +135,8 @@ export class Link {
       else if (act.do === 'probe') this.probe(act.id);
       else this.probes.get(act.id)?.abort();
     }
-    if (this.state.kind !== this.shownKind) {
-      this.shownKind = this.state.kind;
+    if (this.state.kind !== this.reportedKind) {
+      this.reportedKind = this.state.kind;
       this.on.changed();
     }
   }
@@ -143,7 +144,7 @@ export class Link {
   tick() {
     const nowMs = performance.now();
     this.act(this.policy.tick(nowMs));
-    const stuck = nowMs - this.framed > Math.max(VIDEO_STUCK_MS, 4 * this.policy.rttMs);
+    const stuck = nowMs - this.frameMs > Math.max(VIDEO_STUCK_MS, 4 * this.policy.rttMs);
     // A camera that is known to be off sends nothing: then a new socket is no cure.
     if (this.up && stuck && this.on.filming()) this.openVideo();
   }
@@ -154,7 +155,7 @@ export class Link {
     if (this.send({kind: 'ping', seq: this.pingSeq, t})) this.trips.sent(t);
   }
 
-  /** @param {number} id */
+  /** Asks /api/ping whether packets pass again. @param {number} id */
   async probe(id) {
     const abort = new AbortController();
     this.probes.set(id, abort);
@@ -171,6 +172,7 @@ export class Link {
     }
   }
 
+  /** Opens /ws/drive. */
   open() {
     const socket = new WebSocket(address('/ws/drive'));
     this.drive = socket;
@@ -180,14 +182,14 @@ export class Link {
       this.clock.reset();
       this.trips.reset();
       socket.send(encode({kind: 'hello', v: VERSION, client: this.client, ...this.hello()}));
-      if (this.stopping.waits) {
+      if (this.pushedStop.waiting) {
         socket.send(encode({kind: 'estop'}));
-        this.stopping.sent(this.pingSeq);
+        this.pushedStop.sent(this.pingSeq);
       }
       if (this.timers.length > 0) this.openVideo();
     };
     socket.onmessage = (event) => {
-      if (this.drive === socket) this.heard(String(event.data));
+      if (this.drive === socket) this.receive(String(event.data));
     };
     socket.onclose = (event) => {
       if (this.drive !== socket) return;
@@ -197,7 +199,7 @@ export class Link {
     };
   }
 
-  /** Second, because Chromium lets one socket a host connect at a time. */
+  /** Opens /ws/video, after /ws/drive: Chromium connects one socket a host at a time. */
   openVideo() {
     const before = this.video;
     this.video = null;
@@ -205,11 +207,11 @@ export class Link {
     const socket = new WebSocket(address(`/ws/video?client=${this.client}`));
     socket.binaryType = 'arraybuffer';
     this.video = socket;
-    this.framed = performance.now();
+    this.frameMs = performance.now();
     socket.onmessage = (event) => {
       if (this.video !== socket || !(event.data instanceof ArrayBuffer)) return;
-      this.framed = performance.now();
-      this.policy.pictured(this.framed);
+      this.frameMs = performance.now();
+      this.policy.pictured(this.frameMs);
       this.on.frame(event.data);
     };
     socket.onclose = () => {
@@ -228,8 +230,8 @@ export class Link {
     video?.close();
   }
 
-  /** @param {string} text */
-  heard(text) {
+  /** Takes one frame of /ws/drive. @param {string} text */
+  receive(text) {
     const nowMs = performance.now();
     const message = readOrNull(text);
     const wasUp = this.up;
@@ -243,7 +245,7 @@ export class Link {
     if (message.kind === 'pong') {
       this.clock.add(message.t, nowMs, message.clock_us);
       this.trips.answered(message.t, nowMs);
-      this.stopping.answered(message.seq);
+      this.pushedStop.answered(message.seq);
       this.policy.measured(nowMs - message.t, nowMs);
     }
     this.on.message(message);
@@ -261,12 +263,12 @@ function readOrNull(text) {
   }
 }
 
-/** @param {string} path */
+/** The address of a socket. @param {string} path */
 function address(path) {
   return new URL(path, location.href.replace(/^http/, 'ws')).href;
 }
 
-/** How long the page itself took to answer: the first guess of a round trip. */
+/** How long the car took to answer with the page: a first guess of the round trip. */
 function navigationRttMs() {
   const [entry] = performance.getEntriesByType('navigation');
   if (!(entry instanceof PerformanceNavigationTiming)) return 0;

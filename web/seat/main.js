@@ -11,7 +11,7 @@ import {Hud} from './hud.js';
 import {Gamepads} from './input/gamepad.js';
 import {Keyboard} from './input/keyboard.js';
 import {Pad} from './input/touch.js';
-import {Later} from './lazy.js';
+import {LazyPart} from './lazy.js';
 import {Link} from './link.js';
 import {FirstVisit, Secure, Unlock, fillKeys} from './notices.js';
 import {Page} from './page.js';
@@ -123,13 +123,13 @@ const awake = new Awake({
 /** @type {Page} */
 const page = new Page({link, video, controls, hud, card, unlock, secure, awake});
 
-/** Not on the first screen, so not before it. */
-const drawer = new Later({
+/** Loads after the first screen. */
+const drawer = new LazyPart({
   load: async (tries) => {
-    // Some browsers remember a module that did not come; by another name they ask anew.
+    // Some browsers remember a module that did not load; by another name they ask anew.
     /** @type {typeof import('./drawer.js')} */
-    const {Drawer, dress} = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
-    await dress();
+    const {Drawer, loadMarkup} = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
+    await loadMarkup();
     page.drawer = new Drawer({
       named: () => link.rename(),
       limit: (throttle) => link.send({kind: 'limit', throttle}),
@@ -157,7 +157,7 @@ controls.releases.push(
     Object.assign(thumbs, {throttle: 0, steer: 0});
   },
 );
-controls.beats.push(() => (keyboard.busy ? keyboard.tell() : undefined));
+controls.beats.push(() => (keyboard.busy ? keyboard.sendWish() : undefined));
 keyboard.listen(window);
 gamepads.listen(window);
 button('stop').addEventListener('pointerdown', stop);
@@ -171,7 +171,7 @@ for (const end of ['pointerup', 'pointercancel', 'pointerleave']) {
 button('link-chip').addEventListener('click', () => drawer.push(() => panels.toggle('menu')));
 if (matchMedia('(pointer: coarse)').matches) document.body.dataset.input = 'touch';
 
-/** Timers run only while somebody looks at the page. @type {number[]} */
+/** Timers run only while the page is visible. @type {number[]} */
 let timers = [];
 const wakeUp = () => {
   if (timers.length > 0) return;
@@ -180,10 +180,10 @@ const wakeUp = () => {
   link.awake();
   controls.awake();
   gamepads.awake();
-  // At once: what is on the glass is from before the sleep.
+  // At once: the picture on the glass is from before the sleep.
   page.refresh();
 };
-const rest = () => {
+const goToSleep = () => {
   controls.letGo();
   timers.forEach(clearInterval);
   timers = [];
@@ -193,13 +193,13 @@ const rest = () => {
   gamepads.asleep();
   void awake.want(false);
 };
-const look = () => (document.visibilityState === 'hidden' ? rest() : wakeUp());
-document.addEventListener('visibilitychange', look);
+const updateVisible = () => (document.visibilityState === 'hidden' ? goToSleep() : wakeUp());
+document.addEventListener('visibilitychange', updateVisible);
 addEventListener('blur', () => controls.letGo());
 // The pads are elsewhere now, and a thumb that stayed would be far from where it landed.
 screen.orientation?.addEventListener('change', () => controls.letGo());
 addEventListener('pagehide', () => {
-  rest();
+  goToSleep();
   link.close();
 });
 addEventListener('pageshow', (event) => {
@@ -211,6 +211,6 @@ addEventListener('contextmenu', (event) => event.preventDefault());
 addEventListener('gesturestart', (event) => event.preventDefault());
 
 link.start();
-look();
+updateVisible();
 probe({link, video, page, controls});
 setTimeout(() => drawer.fetch(), DRAWER_AFTER_MS);

@@ -1,10 +1,10 @@
-/** Notices: first visit, keys, the code, and the offer of https. */
+/** Notices: the first visit, keys, the code, and the offer of https. */
 
 import {button, byId, input, make, setText, show} from '../lib/dom.js';
 import {saved, session} from '../lib/storage.js';
 import {STRINGS} from './strings.js';
 
-/** Three pictures at the first visit; gone at the first drive key or thumb. */
+/** Three pictures at the first visit; they go with the first drive key or thumb. */
 export class FirstVisit {
   constructor() {
     this.element = byId('intro');
@@ -29,7 +29,7 @@ export function fillKeys() {
     [make('dt', key), make('dd', does)]));
 }
 
-/** Drive code or grown-up code. It is kept for the tab: a new socket must say it anew. */
+/** Asks for a drive code or grown-up code, and stores it for the tab: each new socket sends it. */
 export class Unlock {
   /**
    * @param {{send: (code: string) => void, panels: import('./panels.js').Panels}} parts
@@ -56,7 +56,11 @@ export class Unlock {
     this.panels.open('unlock', this.field);
   }
 
-  /** The car said what it grants. @param {import('../lib/types.js').State | null} before @param {import('../lib/types.js').State} now */
+  /**
+   * Words about new rights between two states, if the code gave some.
+   * @param {import('../lib/types.js').State | null} before
+   * @param {import('../lib/types.js').State} now
+   */
   granted(before, now) {
     const more = before && ((now.may_drive && !before.may_drive) ||
       (now.grown_up && !before.grown_up));
@@ -68,7 +72,10 @@ export class Unlock {
     return now.grown_up && !before.grown_up ? STRINGS.grownUp : STRINGS.unlocked;
   }
 
-  /** An error about codes; true if it was one. @param {import('../lib/types.js').CarError} error */
+  /**
+   * Shows an error about codes; false for any other error.
+   * @param {import('../lib/types.js').CarError} error
+   */
   refused(error) {
     if (error.what !== 'wrong code' && error.what !== 'too many wrong codes') return false;
     if (!this.tried) session.set('code', '');
@@ -80,7 +87,7 @@ export class Unlock {
   }
 }
 
-/** On plain http: the safe address, with a picture of the browser's warning. */
+/** Offers https on a plain http page, with a picture of the browser's warning. */
 export class Secure {
   constructor() {
     this.element = byId('secure');
@@ -98,7 +105,7 @@ export class Secure {
     show(this.element, here && !busy);
   }
 
-  /** Somebody drives: it is not the moment. */
+  /** Hides the offer while somebody drives. */
   hide() {
     show(this.element, false);
   }

@@ -1,4 +1,4 @@
-/** The page's memory: what the car said, and what follows from it for every part. */
+/** What the page knows: the car's last messages, and what follows from them for each part. */
 
 import {session} from '../lib/storage.js';
 import {OLD_MS} from '../video/video.js';
@@ -22,24 +22,25 @@ export class Page {
     this.welcome = null;
     /** @type {import('../lib/types.js').State | null} */
     this.state = null;
-    this.toldMs = 0;
+    this.stateMs = 0;
     /** @type {import('./state.js').Situation} */
     this.situation = {kind: 'connecting', stopWaits: false};
     this.lostMs = 0;
     /** @type {string | null} */
     this.takenBy = null;
-    this.gave = false;
+    /** We released the wheel ourselves. */
+    this.released = false;
     /** We pushed STOP, and the car has not gone on since. */
     this.pushedStop = false;
-    this.before = {bytes: 0, atMs: performance.now()};
-    this.saidLow = false;
+    this.lastReport = {bytes: 0, atMs: performance.now()};
+    this.warnedLow = false;
   }
 
   get driving() {
     return this.parts.link.up && this.state?.role === 'driver';
   }
 
-  /** Does the car say that its camera runs? */
+  /** Does the camera run, by the car's last state? */
   get filming() {
     return this.state?.camera === 'ok';
   }
@@ -51,36 +52,36 @@ export class Page {
 
   /** @param {import('../lib/types.js').Downward} message */
   message(message) {
-    if (message.kind === 'welcome') this.greet(message);
-    else if (message.kind === 'state') this.told(message);
+    if (message.kind === 'welcome') this.welcomed(message);
+    else if (message.kind === 'state') this.updated(message);
     else if (message.kind === 'error' && !this.parts.unlock.refused(message)) {
       toast(STRINGS.carError(message), 'warn');
     }
   }
 
   /** @param {import('../lib/types.js').Welcome} welcome */
-  greet(welcome) {
+  welcomed(welcome) {
     this.welcome = welcome;
     this.parts.hud.welcome(welcome);
-    this.parts.controls.pace(welcome.drive_every_ms);
+    this.parts.controls.setPeriod(welcome.drive_every_ms);
     this.parts.secure.offer(welcome.https_port, false);
   }
 
   /** @param {import('../lib/types.js').State} state */
-  told(state) {
+  updated(state) {
     const before = this.state;
     this.state = state;
-    this.toldMs = performance.now();
-    const taken = takenBy(before, state, this.gave);
+    this.stateMs = performance.now();
+    const taken = takenBy(before, state, this.released);
     if (taken !== null) this.takenBy = taken;
     if (state.role === 'driver') {
       this.takenBy = null;
-      this.gave = false;
+      this.released = false;
       this.parts.secure.hide();
     }
-    // From here on our wish counts, or no longer does: it starts at rest either way.
+    // From here on our wish counts, or no longer does: it starts neutral either way.
     // A key that went down while the page loaded is meant, though.
-    if (before === null) this.parts.controls.rest();
+    if (before === null) this.parts.controls.sendNeutral();
     else if (before.role !== state.role) this.parts.controls.letGo();
     this.parts.hud.state(state);
     this.drawer?.state(state);
@@ -89,8 +90,8 @@ export class Page {
     if (isEstop(before) && !isEstop(state)) this.pushedStop = false;
     const low = state.battery?.low === true;
     // Whoever drives has a card for it.
-    if (low && !this.saidLow && state.role !== 'driver') toast(STRINGS.batteryLow, 'warn');
-    this.saidLow = low;
+    if (low && !this.warnedLow && state.role !== 'driver') toast(STRINGS.batteryLow, 'warn');
+    this.warnedLow = low;
     this.refresh();
   }
 
@@ -102,7 +103,7 @@ export class Page {
     this.refresh();
   }
 
-  /** Ten times a second, and on every change. */
+  /** Shows the situation; ten times a second, and on every change. */
   refresh() {
     const nowMs = performance.now();
     const {link, video, controls, hud, card} = this.parts;
@@ -117,21 +118,21 @@ export class Page {
     this.situation = situationOf({
       link: link.state, welcome: this.welcome, state: this.state, lostMs: this.lostMs,
       takenBy: this.takenBy, pictureOld: old, wishing: throttle !== 0 || steer !== 0,
-      pushedStop: this.pushedStop, stopWaits: link.stopping.waits,
+      pushedStop: this.pushedStop, stopWaits: link.pushedStop.waiting,
     });
-    if (!link.up) this.fade(nowMs);
+    if (!link.up) this.showAged(nowMs);
     card.update(this.situation, this.state?.may_drive === true, nowMs);
   }
 
-  /** Nothing that was measured looks like now. @param {number} nowMs */
-  fade(nowMs) {
+  /** Shows old measurements as old. @param {number} nowMs */
+  showAged(nowMs) {
     if (!this.state) return;
-    const old = aged(this.state, (nowMs - this.toldMs) / 1000, STRINGS.grade.none);
-    this.parts.hud.power(old.battery ?? null);
+    const old = aged(this.state, (nowMs - this.stateMs) / 1000, STRINGS.grade.none);
+    this.parts.hud.showBattery(old.battery ?? null);
     this.drawer?.state(old);
   }
 
-  /** Ten times a second. */
+  /** Updates link, latency and wake lock; ten times a second. */
   beat() {
     const {link, video, hud, awake} = this.parts;
     const ageMs = video.ageMs(performance.now());
@@ -143,13 +144,13 @@ export class Page {
     this.refresh();
   }
 
-  /** Once a second: the report to the car, the figures of the drawer. */
+  /** Sends the report to the car and updates the drawer's figures; once a second. */
   second() {
     const {link, video} = this.parts;
     const nowMs = performance.now();
-    const seconds = Math.max(0.1, (nowMs - this.before.atMs) / 1000);
-    const bitsPerS = ((video.count.bytes - this.before.bytes) * 8) / seconds;
-    this.before = {bytes: video.count.bytes, atMs: nowMs};
+    const seconds = Math.max(0.1, (nowMs - this.lastReport.atMs) / 1000);
+    const bitsPerS = ((video.count.bytes - this.lastReport.bytes) * 8) / seconds;
+    this.lastReport = {bytes: video.count.bytes, atMs: nowMs};
     const path = video.path?.name ?? 'none';
     const pictureMs = video.count.shown > 0 ? video.pictureMs : null;
     const fps = video.fps(nowMs);
@@ -163,7 +164,7 @@ export class Page {
     });
   }
 
-  /** We stop the car, whoever drives. */
+  /** Stops the car, whoever drives. */
   stop() {
     this.pushedStop ||= !isEstop(this.state);
     this.parts.link.stop();
@@ -171,12 +172,12 @@ export class Page {
     this.refresh();
   }
 
-  /** The push on the wheel's button, whatever it says now. */
+  /** Does what the wheel's button offers now: release, take, or ask for the code. */
   pushWheel() {
     const {link, controls, unlock} = this.parts;
     if (this.state?.role === 'driver') {
       controls.letGo();
-      this.gave = true;
+      this.released = true;
       link.send({kind: 'release'});
     } else if (this.state?.may_drive) {
       this.takenBy = null;
@@ -186,14 +187,14 @@ export class Page {
     }
   }
 
-  /** What hello says of us. @param {string} name */
+  /** Name and code for the hello message. @param {string} name */
   hello(name) {
     return {name, code: session.get('code')};
   }
 }
 
 /**
- * A clock that is a little off may say that a picture is not born yet.
+ * With a clock that is a little off, latency may come out negative.
  * @param {number | null} value
  */
 const notNegative = (value) => (value === null ? null : Math.max(0, value));

@@ -25,7 +25,7 @@ export class Panels {
     const active = document.activeElement;
     this.opener = active instanceof HTMLElement ? active : null;
     show(byId(id), true);
-    this.tell(id, true);
+    this.setExpanded(id, true);
     focus?.focus();
   }
 
@@ -35,7 +35,7 @@ export class Panels {
     if (panel.hidden) return;
     const inside = panel.contains(document.activeElement);
     show(panel, false);
-    this.tell(id, false);
+    this.setExpanded(id, false);
     if (inside && this.opener?.isConnected) this.opener.focus();
   }
 
@@ -49,8 +49,8 @@ export class Panels {
     for (const id of this.ids) this.close(id);
   }
 
-  /** @param {string} id @param {boolean} open */
-  tell(id, open) {
+  /** Tells screen readers whether a panel is open. @param {string} id @param {boolean} open */
+  setExpanded(id, open) {
     for (const one of document.querySelectorAll(`[aria-controls="${id}"]`)) {
       setAttr(one, 'aria-expanded', String(open));
     }

@@ -1,4 +1,4 @@
-/** `window.fpvcar`: what tests and curious people may read. Nothing can be done by it. */
+/** `window.fpvcar`: what tests and curious people may read; read only. */
 
 /**
  * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,

@@ -1,15 +1,15 @@
-/** Distances as arcs around a small car, and what the collision guard says of them. */
+/** Draws distances as arcs around a small car, and shows the collision guard's warnings. */
 
 import {make, setAttr, setText, show, svg} from '../lib/dom.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
 
-/** Up to where each arc counts, m, from the car outwards. */
+/** The arcs from the car outwards: an arc is lit if something is nearer than `m` metres. */
 const RINGS = [{m: 0.3, r: 36}, {m: 0.7, r: 52}, {m: 1.5, r: 68}];
 const HALF_DEG = 24;
-/** As the guard's stale_s, and a bit for the way to the page. */
+/** The guard's stale_s, and a bit for the way to the page. */
 const STALE_S = 0.25;
 
-/** How near: which ring, and how bad. Pure. @param {number | null} rangeM */
+/** How many rings a distance lights, and their tone. Pure. @param {number | null} rangeM */
 export function nearness(rangeM) {
   if (rangeM === null) return {rings: 0, tone: 'far'};
   const ring = RINGS.findIndex(({m}) => rangeM < m);
@@ -17,7 +17,10 @@ export function nearness(rangeM) {
   return {rings: RINGS.length - ring, tone: ['close', 'near', 'far'][ring]};
 }
 
-/** An arc of a ring; bearing 0 is up, + is left. Pure. @param {number} radius @param {number} bearing */
+/**
+ * The SVG path of an arc; bearing 0 is up, positive is left. Pure.
+ * @param {number} radius @param {number} bearing
+ */
 export function arc(radius, bearing) {
   /** @param {number} degrees */
   const at = (degrees) => {
@@ -28,49 +31,52 @@ export function arc(radius, bearing) {
   return `M${at(bearing + HALF_DEG)}A${radius} ${radius} 0 0 1 ${at(bearing - HALF_DEG)}`;
 }
 
-/** Is it measured, and young? @param {import('../lib/types.js').Range} range */
-export function holds({age_s: age, state}) {
+/** Is this a measurement, and a fresh one? @param {import('../lib/types.js').Range} range */
+export function isFresh({age_s: age, state}) {
   return state === 'ok' && age !== null && age < STALE_S;
 }
 
-/** Which way a sensor looks, in steps of 15 degrees. @param {import('../lib/types.js').Range} range */
-const wayOf = (range) => Math.round(((range.bearing_deg + 360) % 360) / 15) % 24;
+/**
+ * The direction of a sensor, in steps of 15 degrees.
+ * @param {import('../lib/types.js').Range} range
+ */
+const directionOf = (range) => Math.round(((range.bearing_deg + 360) % 360) / 15) % 24;
 
 /**
- * One a way: of those that look the same way the nearest that measures. Pure.
- * @param {readonly {range: import('../lib/types.js').Range, good: boolean}[]} seen
+ * One reading for each direction: the nearest that is measured. Pure.
+ * @param {readonly {range: import('../lib/types.js').Range, good: boolean}[]} readings
  */
-export function eachWay(seen) {
+export function nearestEachWay(readings) {
   /** @param {{range: import('../lib/types.js').Range}} one */
   const far = ({range}) => range.range_m ?? Infinity;
   /** @type {Map<number, {range: import('../lib/types.js').Range, good: boolean}>} */
   const ways = new Map();
-  for (const one of seen) {
-    const other = ways.get(wayOf(one.range));
+  for (const one of readings) {
+    const other = ways.get(directionOf(one.range));
     const better = !other || (one.good && (!other.good || far(one) < far(other)));
-    if (better) ways.set(wayOf(one.range), one);
+    if (better) ways.set(directionOf(one.range), one);
   }
   return [...ways.values()];
 }
 
 /**
- * Does another sensor look the same way, and say nothing? The guard is careful there.
- * Pure. @param {import('../lib/types.js').Range} range
- * @param {readonly {range: import('../lib/types.js').Range, good: boolean}[]} seen
+ * Is there another sensor in this direction that measures nothing? The guard is careful
+ * there. Pure. @param {import('../lib/types.js').Range} range
+ * @param {readonly {range: import('../lib/types.js').Range, good: boolean}[]} readings
  */
-export function doubted(range, seen) {
-  return seen.some((one) => !one.good && wayOf(one.range) === wayOf(range));
+export function isDoubted(range, readings) {
+  return readings.some((one) => !one.good && directionOf(one.range) === directionOf(range));
 }
 
 /**
- * What the guard has to say of where the car drives: `metres` of null is a sensor that
- * says nothing; `acts`: it holds the car back, to a stand if `stands`.
+ * The guard's warning about where the car drives. `metres` is null if the sensor measures
+ * nothing; `acts`: the guard slows the car down, or stops it if `stands`.
  * @typedef {{back: boolean, name: string, metres: number | null, acts: boolean,
  *   stands: boolean}} Alarm
  */
 
 /**
- * null: nothing to say. Pure.
+ * The guard's warning about this state, or null. Pure.
  * @param {Pick<import('../lib/types.js').State, 'guard' | 'throttle' | 'reason' | 'ranges'>} state
  * @returns {Alarm | null}
  */
@@ -82,25 +88,26 @@ export function alarmOf({guard, throttle, reason, ranges}) {
   if (!acts && Math.abs(throttle) <= (back ? guard.back : guard.ahead)) return null;
   const name = back ? guard.back_by : guard.ahead_by;
   const range = (ranges ?? []).find((one) => one.name === name);
-  const metres = range && holds(range) ? range.range_m : null;
+  const metres = range && isFresh(range) ? range.range_m : null;
   return {back, name, metres, acts, stands: acts && throttle === 0};
 }
 
 /**
- * A line for each sensor that says no distance: which, why, and since when. Pure.
+ * A line for each sensor that measures nothing: which, why, and since when. Pure.
  * @param {readonly import('../lib/types.js').Range[]} ranges
  */
-export function ills(ranges) {
-  return ranges.filter((range) => !holds(range)).map(({name, state, age_s: ageS}) =>
-    DRAWER_STRINGS.rangeSay(name, DRAWER_STRINGS.rangeIll(state, ageS)));
+export function rangeFaults(ranges) {
+  return ranges.filter((range) => !isFresh(range)).map(({name, state, age_s: ageS}) =>
+    DRAWER_STRINGS.rangeSay(name, DRAWER_STRINGS.rangeFault(state, ageS)));
 }
 
-/** All sensors in words. Pure. @param {readonly import('../lib/types.js').Range[]} ranges */
-export function spoken(ranges) {
+/** All readings in words. Pure. @param {readonly import('../lib/types.js').Range[]} ranges */
+export function rangesInWords(ranges) {
   return ranges.map((range) => {
     const {name, range_m: far, state, age_s: ageS} = range;
-    if (!holds(range)) return DRAWER_STRINGS.rangeSay(name, DRAWER_STRINGS.rangeBad(DRAWER_STRINGS.rangeIll(state, ageS)));
-    return DRAWER_STRINGS.rangeSay(name, far === null ? '–' : DRAWER_STRINGS.metres(far));
+    const {rangeSay, rangeBad, rangeFault, metres} = DRAWER_STRINGS;
+    if (!isFresh(range)) return rangeSay(name, rangeBad(rangeFault(state, ageS)));
+    return rangeSay(name, far === null ? '–' : metres(far));
   }).join(', ');
 }
 
@@ -108,11 +115,11 @@ export class Ranges {
   /** @param {SVGElement} element */
   constructor(element) {
     this.element = element;
-    this.says = make('p', '');
-    this.says.className = 'guard-says';
-    this.says.dataset.testid = 'guard-says';
-    setAttr(this.says, 'role', 'status');
-    element.after(this.says);
+    this.warning = make('p', '');
+    this.warning.className = 'guard-says';
+    this.warning.dataset.testid = 'guard-says';
+    setAttr(this.warning, 'role', 'status');
+    element.after(this.warning);
     this.drawn = '';
   }
 
@@ -121,11 +128,11 @@ export class Ranges {
     const ranges = state.ranges ?? [];
     const alarm = alarmOf(state);
     show(this.element, ranges.length > 0);
-    setText(this.says, alarm ? DRAWER_STRINGS.guardSays(alarm) : '');
-    setAttr(this.element, 'aria-label', spoken(ranges));
-    const seen = ranges.map((range) => ({range, good: holds(range)}));
-    const key = JSON.stringify([alarm?.name, seen.map(({range: {name, range_m: m, state: is}, good}) =>
-      [name, good && m?.toFixed(2), good || is])]);
+    setText(this.warning, alarm ? DRAWER_STRINGS.guardSays(alarm) : '');
+    setAttr(this.element, 'aria-label', rangesInWords(ranges));
+    const readings = ranges.map((range) => ({range, good: isFresh(range)}));
+    const key = JSON.stringify([alarm?.name, readings.map(({range, good}) =>
+      [range.name, good && range.range_m?.toFixed(2), good || range.state])]);
     if (key === this.drawn) return;
     this.drawn = key;
     const parts = [
@@ -133,15 +140,20 @@ export class Ranges {
       svg('rect', {class: 'glass', x: -10, y: -13, width: 20, height: 11, rx: 3}),
     ];
     const shut = ranges.find(({name}) => name === alarm?.name);
-    for (const {range, good} of eachWay(seen)) {
-      const drawn = good ? this.arcs(range, doubted(range, seen)) : this.unknown(range);
-      if (shut && wayOf(shut) === wayOf(range)) for (const part of drawn) part.classList.add('alarm');
+    for (const {range, good} of nearestEachWay(readings)) {
+      const drawn = good ? this.arcs(range, isDoubted(range, readings)) : this.unknown(range);
+      if (shut && directionOf(shut) === directionOf(range)) {
+        for (const part of drawn) part.classList.add('alarm');
+      }
       parts.push(...drawn);
     }
     this.element.replaceChildren(...parts);
   }
 
-  /** A sensor that says nothing: not "nothing there". @param {import('../lib/types.js').Range} range */
+  /**
+   * Draws a sensor that measures nothing, which is not "nothing there".
+   * @param {import('../lib/types.js').Range} range
+   */
   unknown({bearing_deg: bearing}) {
     const {r} = RINGS[RINGS.length - 1];
     const angle = (bearing * Math.PI) / 180;
@@ -151,7 +163,11 @@ export class Ranges {
     ];
   }
 
-  /** @param {import('../lib/types.js').Range} range @param {boolean} doubt another is ill */
+  /**
+   * Draws a reading.
+   * @param {import('../lib/types.js').Range} range
+   * @param {boolean} doubt another sensor measures nothing
+   */
   arcs({bearing_deg: bearing, range_m: metres}, doubt) {
     const {rings, tone} = nearness(metres);
     const lit = RINGS.length - rings;

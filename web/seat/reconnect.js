@@ -1,7 +1,7 @@
 /**
  * When to give a link up and how to get it back. Pure: events and time in, acts out.
  *
- *   up       frames or pongs come; 300 ms without either: dead; and so it is after
+ *   up       frames or pongs come; dead after 300 ms without either, or after
  *            max(500 ms, 4 x the round trip) without a pong, whatever pictures come
  *   probing  both sockets closed; a small GET every 200 ms, at most 5 in flight, each
  *            given up after 2 s; the first answer shows that packets pass again
@@ -13,7 +13,7 @@
  */
 
 export const DEAD_MS = 300;
-/** TCP holds /ws/drive back, and a STOP with it, while /ws/video flows: each has a
+/** TCP may hold /ws/drive back, and a STOP with it, while /ws/video flows: each has a
  *  back-off of its own. */
 export const UNANSWERED_MS = 500;
 /** A SYN without an answer goes out again after 1 s: five probes, a fifth of a second
@@ -21,12 +21,12 @@ export const UNANSWERED_MS = 500;
 export const PROBE_EVERY_MS = 200;
 export const PROBE_GIVE_UP_MS = 2000;
 export const PROBES_MAX = 5;
-/** Ticks come a moment early or one tick late; the probes keep their rhythm. */
+/** Ticks may come this early or late; the probes keep their rhythm. */
 const EARLY_MS = 5;
 const LATE_MS = 50;
 const OPEN_LEAST_MS = 1000;
 const REFUSED_WAIT_MS = 2000;
-/** A gap between two ticks that only a page that slept can have. */
+/** Only a page that slept has so long a gap between two ticks. */
 const SLEPT_MS = 250;
 
 /**
@@ -34,12 +34,12 @@ const SLEPT_MS = 250;
  *   | {do: 'cancel', id: number}} Act
  * @typedef {{id: number, sentMs: number}} Probe
  * @typedef {{kind: 'up', heardMs: number, pongMs: number}
- *   | {kind: 'probing', sinceMs: number, nextMs: number, flying: Probe[]}
+ *   | {kind: 'probing', sinceMs: number, nextMs: number, inFlight: Probe[]}
  *   | {kind: 'opening', deadlineMs: number, opened: boolean}
  *   | {kind: 'parked', why: string}} LinkState
  */
 
-/** One link's policy. Whoever owns the sockets does what the methods return. */
+/** Decides for one link. The owner of the sockets does what the methods return. */
 export class Reconnect {
   /** @param {number} nowMs @param {number} rttMs a first guess of the round trip */
   constructor(nowMs, rttMs) {
@@ -49,10 +49,10 @@ export class Reconnect {
     this.tickMs = nowMs;
     this.lastProbeMs = -Infinity;
     /** @type {LinkState} */
-    this.state = {kind: 'opening', deadlineMs: nowMs + this.patienceMs, opened: false};
+    this.state = {kind: 'opening', deadlineMs: nowMs + this.timeoutMs, opened: false};
   }
 
-  get patienceMs() {
+  get timeoutMs() {
     return Math.max(OPEN_LEAST_MS, 4 * this.rttMs);
   }
 
@@ -65,12 +65,15 @@ export class Reconnect {
     }
   }
 
-  /** A picture came: no welcome, and no word of /ws/drive. @param {number} nowMs */
+  /** A picture came: it shows nothing about /ws/drive. @param {number} nowMs */
   pictured(nowMs) {
     if (this.state.kind === 'up') this.state.heardMs = nowMs;
   }
 
-  /** A pong came: both ways of /ws/drive are open. @param {number} rttMs @param {number} nowMs */
+  /**
+   * A pong came: both ways of /ws/drive are open.
+   * @param {number} rttMs @param {number} nowMs
+   */
   measured(rttMs, nowMs) {
     this.rttMs = rttMs;
     if (this.state.kind === 'up') this.state.pongMs = nowMs;
@@ -80,7 +83,7 @@ export class Reconnect {
   opened(nowMs) {
     if (this.state.kind === 'opening') {
       this.state = {
-        kind: 'opening', deadlineMs: nowMs + this.patienceMs, opened: true,
+        kind: 'opening', deadlineMs: nowMs + this.timeoutMs, opened: true,
       };
     }
   }
@@ -94,7 +97,7 @@ export class Reconnect {
     return this.lose(nowMs, this.refusals >= 3 ? REFUSED_WAIT_MS : 0);
   }
 
-  /** The car asked us to stay away. @param {string} why @returns {Act[]} */
+  /** The car closed us for good. @param {string} why @returns {Act[]} */
   park(why) {
     const acts = this.cancelAll();
     this.state = {kind: 'parked', why};
@@ -107,8 +110,8 @@ export class Reconnect {
   }
 
   /**
-   * Often; 50 ms is fine. A page that slept (hidden, frozen, a blocked thread) heard
-   * nothing because it did not listen: the time that it slept does not count.
+   * Looks at the clock; call it often, say every 50 ms. A page that slept (hidden, frozen,
+   * a blocked thread) heard nothing because it did not listen: that time does not count.
    * @param {number} nowMs @returns {Act[]}
    */
   tick(nowMs) {
@@ -127,7 +130,7 @@ export class Reconnect {
   }
 
   /**
-   * Sockets may have spoken during the sleep: so no later than as from now on.
+   * Moves the deadlines on by the sleep, during which sockets may have spoken.
    * @param {number} slept @param {number} nowMs
    */
   forgive(slept, nowMs) {
@@ -138,26 +141,29 @@ export class Reconnect {
       state.pongMs = Math.min(state.pongMs + slept, nowMs) + this.rttMs;
     }
     if (state.kind === 'opening') {
-      state.deadlineMs = Math.min(state.deadlineMs + slept, nowMs + this.patienceMs);
+      state.deadlineMs = Math.min(state.deadlineMs + slept, nowMs + this.timeoutMs);
     }
   }
 
-  /** @param {number} id @param {number} nowMs @returns {Act[]} */
+  /**
+   * A probe was answered: packets pass again.
+   * @param {number} id @param {number} nowMs @returns {Act[]}
+   */
   answered(id, nowMs) {
     if (this.state.kind !== 'probing') return [];
-    const probe = this.state.flying.find((one) => one.id === id);
+    const probe = this.state.inFlight.find((one) => one.id === id);
     if (!probe) return [];
     this.rttMs = nowMs - probe.sentMs;
-    this.state.flying = this.state.flying.filter((one) => one !== probe);
+    this.state.inFlight = this.state.inFlight.filter((one) => one !== probe);
     const acts = this.cancelAll();
-    this.state = {kind: 'opening', deadlineMs: nowMs + this.patienceMs, opened: false};
+    this.state = {kind: 'opening', deadlineMs: nowMs + this.timeoutMs, opened: false};
     return [...acts, {do: 'open'}];
   }
 
   /** A probe failed at once (connection refused). @param {number} id */
   unanswered(id) {
     if (this.state.kind !== 'probing') return;
-    this.state.flying = this.state.flying.filter((one) => one.id !== id);
+    this.state.inFlight = this.state.inFlight.filter((one) => one.id !== id);
   }
 
   /** @param {number} nowMs @param {number} waitMs @returns {Act[]} */
@@ -165,7 +171,7 @@ export class Reconnect {
     const nextMs = Math.max(nowMs + waitMs, this.lastProbeMs + PROBE_EVERY_MS);
     const state = {
       kind: /** @type {const} */ ('probing'), sinceMs: nowMs, nextMs,
-      flying: /** @type {Probe[]} */ ([]),
+      inFlight: /** @type {Probe[]} */ ([]),
     };
     this.state = state;
     return [{do: 'close'}, ...this.probe(state, nowMs)];
@@ -177,15 +183,15 @@ export class Reconnect {
    */
   probe(state, nowMs) {
     /** @type {Act[]} */
-    const acts = state.flying
+    const acts = state.inFlight
       .filter((one) => nowMs - one.sentMs >= PROBE_GIVE_UP_MS)
       .map((one) => ({do: 'cancel', id: one.id}));
-    state.flying = state.flying.filter((one) => nowMs - one.sentMs < PROBE_GIVE_UP_MS);
-    if (nowMs + EARLY_MS >= state.nextMs && state.flying.length < PROBES_MAX) {
+    state.inFlight = state.inFlight.filter((one) => nowMs - one.sentMs < PROBE_GIVE_UP_MS);
+    if (nowMs + EARLY_MS >= state.nextMs && state.inFlight.length < PROBES_MAX) {
       this.probeId += 1;
       this.lastProbeMs = nowMs;
       state.nextMs = Math.max(state.nextMs, nowMs - LATE_MS) + PROBE_EVERY_MS;
-      state.flying.push({id: this.probeId, sentMs: nowMs});
+      state.inFlight.push({id: this.probeId, sentMs: nowMs});
       acts.push({do: 'probe', id: this.probeId});
     }
     return acts;
@@ -194,6 +200,6 @@ export class Reconnect {
   /** @returns {Act[]} */
   cancelAll() {
     if (this.state.kind !== 'probing') return [];
-    return this.state.flying.map((one) => ({do: 'cancel', id: one.id}));
+    return this.state.inFlight.map((one) => ({do: 'cancel', id: one.id}));
   }
 }

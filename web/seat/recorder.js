@@ -1,5 +1,5 @@
-/** The recorder on the page: a dot, on and off (a grown-up's), keep the last minute, a
- * mark. It comes with the drawer, after the first screen. */
+/** The recorder's controls: a dot, on and off (a grown-up's), keep the last minute, a mark.
+ * They load with the drawer, after the first screen. */
 
 import {button, byId, make, setAttr, setText, show} from '../lib/dom.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
@@ -8,7 +8,7 @@ import {toast} from './toast.js';
 const MARK_MOST = 64;
 
 /**
- * What is told about a recording, and what has just happened to it. Pure.
+ * Tone and text for the recorder's state, and `news` if something has just happened. Pure.
  * @param {import('../lib/types.js').Recording} now
  * @param {import('../lib/types.js').Recording | null} before
  * @returns {{tone: 'on' | 'off' | 'bad', text: string, news: string, alarm: boolean}}
@@ -47,21 +47,21 @@ export class RecorderPanel {
     button('link-chip').before(this.dot);
     this.box = document.createElement('div');
     this.box.dataset.testid = 'recorder';
-    this.says = make('p', '');
-    this.says.className = 'hint';
-    this.says.dataset.testid = 'recorder-says';
-    this.onOff = this.push('record-on-off', words.turnOn, () =>
+    this.status = make('p', '');
+    this.status.className = 'hint';
+    this.status.dataset.testid = 'recorder-says';
+    this.onOff = this.makeButton('record-on-off', words.turnOn, () =>
       send({kind: 'record', on: !this.last?.on}));
-    const keep = this.push('record-keep', words.keep, () => send({kind: 'keep'}));
+    const keep = this.makeButton('record-keep', words.keep, () => send({kind: 'keep'}));
     const row = make('div', '');
     row.className = 'row';
     row.append(this.onOff, keep);
-    this.box.append(make('h3', words.title), this.says, row, this.marking());
+    this.box.append(make('h3', words.title), this.status, row, this.makeMarkForm());
     byId('grown-locked').previousElementSibling?.before(this.box);
   }
 
   /** @param {string} id @param {string} text @param {() => void} act */
-  push(id, text, act) {
+  makeButton(id, text, act) {
     const made = document.createElement('button');
     made.dataset.testid = id;
     made.textContent = text;
@@ -69,8 +69,8 @@ export class RecorderPanel {
     return made;
   }
 
-  /** A word for this moment, or none. */
-  marking() {
+  /** The form that marks a moment, with a word or without. */
+  makeMarkForm() {
     const words = DRAWER_STRINGS.recorder;
     const form = document.createElement('form');
     const field = document.createElement('input');
@@ -102,7 +102,7 @@ export class RecorderPanel {
     setAttr(this.dot, 'data-tone', tone);
     setAttr(this.dot, 'aria-label', DRAWER_STRINGS.recorder.tones[tone]);
     setAttr(this.dot, 'title', DRAWER_STRINGS.recorder.tones[tone]);
-    setText(this.says, text);
+    setText(this.status, text);
     show(this.onOff, state.grown_up);
     setText(this.onOff, now.on ? DRAWER_STRINGS.recorder.turnOff : DRAWER_STRINGS.recorder.turnOn);
     if (news) toast(news, alarm ? 'warn' : 'calm');

@@ -1,7 +1,7 @@
 /**
- * What situation the page is in: one of these, never a mix of flags. Pure.
+ * The page's situation: one of these, never a mix of flags. Pure.
  *
- * The order in `situationOf` is the order of what matters most to the person.
+ * `situationOf` looks first for what matters most to the person.
  */
 
 /**
@@ -55,7 +55,7 @@ export function situationOf(page) {
   if (!driving) return {kind: 'watching', driver: state.driver, free: state.seat_free};
   const {wishing} = page;
   const limited = state.reason === 'limited';
-  // First what passes sooner: let go, wait for a picture.
+  // What passes sooner comes first: let go, wait for a picture.
   const sooner = wishing && (stop || limited);
   if (state.battery?.low && !sooner) return {kind: 'battery', wishing};
   if (stop || !wishing) return {kind: 'ready', letGo: stop !== null && wishing};
@@ -63,7 +63,7 @@ export function situationOf(page) {
 }
 
 /**
- * What the car said last, without a link: nothing that was measured is of now.
+ * The car's last state when there is no link: each measurement has aged by `sinceS`.
  * @param {import('../lib/types.js').State} state @param {number} sinceS @param {string} why
  * @returns {import('../lib/types.js').State}
  */
@@ -80,7 +80,7 @@ export function aged(state, sinceS, why) {
 /** @typedef {'good' | 'slow' | 'none'} LinkGrade */
 
 /**
- * How the link chip looks. Green: a driver does not notice it; amber: drive slowly.
+ * How good the link is. good: a driver notices no delay; slow: drive slowly.
  * @param {boolean} up @param {boolean} pictureOld
  * @param {number | null} pictureMs @param {number | null} linkMs @returns {LinkGrade}
  */
@@ -91,12 +91,12 @@ export function gradeOf(up, pictureOld, pictureMs, linkMs) {
 }
 
 /**
- * Who took the wheel out of our hands between two states, if anybody.
+ * Who took the wheel from us between two states, if anybody; '' for an unknown one.
  * @param {import('../lib/types.js').State | null} before
- * @param {import('../lib/types.js').State} now @param {boolean} gave we gave it ourselves
+ * @param {import('../lib/types.js').State} now @param {boolean} released by ourselves
  * @returns {string | null}
  */
-export function takenBy(before, now, gave) {
+export function takenBy(before, now, released) {
   const lost = before?.role === 'driver' && now.role !== 'driver';
-  return lost && !gave ? (now.driver ?? '') : null;
+  return lost && !released ? (now.driver ?? '') : null;
 }

@@ -1,6 +1,6 @@
-/** The words on the page, so that they can be translated; more in laterwords.js. English. */
+/** The strings of the first screen, so that they can be translated; the rest are in drawer-strings.js. */
 
-/** Words that stand in index.html by `data-t` (text) and `data-t-label` (aria-label). */
+/** Strings that index.html names by `data-t` (text) and `data-t-label` (aria-label). */
 export const MARKUP_STRINGS = {
   stop: 'STOP',
   stopLabel: 'Stop the car',
@@ -44,7 +44,7 @@ export const STRINGS = {
   driveHere: 'Drive here',
   you: 'You drive',
   nobody: 'nobody drives',
-  drives: (/** @type {string} */ name) => `${known(name)} drives`,
+  drives: (/** @type {string} */ name) => `${personName(name)} drives`,
   watchers: (/** @type {number} */ count) => (count === 1 ? '1 page open' : `${count} pages open`),
   grade: {good: 'good', slow: 'slow', none: 'no link'},
   gradeLong: {
@@ -89,21 +89,24 @@ export const STRINGS = {
   limit: (/** @type {number} */ share) => `${Math.round(share * 100)} %`,
 };
 
-/** The car calls a page without a name "somebody". @param {string} name */
-const known = (name) => (name === 'somebody' || !name ? 'Somebody' : name);
+/** A person's name; the car calls a page without one "somebody". @param {string} name */
+const personName = (name) => (name === 'somebody' || !name ? 'Somebody' : name);
 
-/** Why the car stands. */
+/** Why the car stopped, by cause. */
 const CAUSES = /** @type {Record<string, (by: string, silenceMs: number) => string>} */ ({
   silence: (_, silenceMs) => `No answer from the driver's browser for ${silenceMs / 1000} s.`,
   blind: () => 'The car had no fresh picture.',
-  estop: (by) => `${known(by)} pushed STOP.`,
-  estop_grown_up: (by) => `A grown-up${known(by) === by ? ` (${by})` : ''} pushed STOP.`,
+  estop: (by) => `${personName(by)} pushed STOP.`,
+  estop_grown_up: (by) => `A grown-up${personName(by) === by ? ` (${by})` : ''} pushed STOP.`,
   wheels_lost: () => 'The part that turns the wheels does not answer.',
   wheels_stopped: (by) => `The wheels stopped by themselves${by ? `: ${by}` : ''}.`,
   pins: () => 'The pin daemon does not answer, so the motors are off.',
 });
 
-/** @param {Extract<import('./state.js').Situation, {kind: 'stopped'}>} situation */
+/**
+ * What to do after a stop.
+ * @param {Extract<import('./state.js').Situation, {kind: 'stopped'}>} situation
+ */
 function whatNext({stop, driving, mayGoOn}) {
   if (stop.clears === 'grown_up' && !mayGoOn) return 'A grown-up has to push “Go on”.';
   if (mayGoOn) return 'Look around, then push “Go on”.';
@@ -114,7 +117,7 @@ function whatNext({stop, driving, mayGoOn}) {
 const NO_ANSWER = 'No answer to your STOP yet: it goes out as soon as the link is back.';
 
 /**
- * A driver's silence stops the car; a watcher's does not.
+ * What happens without a link: a driver's silence stops the car, a watcher's does not.
  * @param {Extract<import('./state.js').Situation, {kind: 'lost'}>} situation
  */
 function noLink({driving, stopWaits}) {
@@ -125,7 +128,7 @@ function noLink({driving, stopWaits}) {
 }
 
 /**
- * What the card says; null when there is nothing to say.
+ * The words of the card; null for no card.
  * @param {import('./state.js').Situation} it
  * @returns {{tone: 'alarm' | 'warn' | 'calm', title: string, text: string} | null}
  */
@@ -149,7 +152,7 @@ export function sentence(it) {
     case 'camera':
       return {tone: 'warn', title: 'No fresh picture', text: `${it.words ? `The camera: ${it.words}. ` : ''}Do not drive by an old picture. It comes back by itself.`};
     case 'taken':
-      return {tone: 'warn', title: it.by ? `${known(it.by)} took the wheel` : 'Wheel given away', text: 'You are watching now. STOP works for you as before.'};
+      return {tone: 'warn', title: it.by ? `${personName(it.by)} took the wheel` : 'Wheel given away', text: 'You are watching now. STOP works for you as before.'};
     case 'locked':
       return {tone: 'calm', title: 'You are watching', text: 'Who has the code may drive. STOP works for everybody.'};
     case 'watching':

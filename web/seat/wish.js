@@ -1,4 +1,4 @@
-/** What is wanted of the car, from whatever is touched, and when to say so. Pure. */
+/** What the driver asks for, merged from all inputs, and when to send it. Pure. */
 
 /** @typedef {import('../lib/types.js').Wish} Wish */
 
@@ -8,12 +8,12 @@ export const NEUTRAL = Object.freeze({throttle: 0, steer: 0});
 /** @param {Wish} wish */
 export const isNeutral = (wish) => wish.throttle === 0 && wish.steer === 0;
 
-/** Two decimals more than any thumb has; and never -0. @param {number} value */
+/** Rounds to more decimals than any thumb has; and never -0. @param {number} value */
 const tidy = (value) => Math.round(value * 1000) / 1000 + 0;
 
 /**
- * Merges keys, thumbs, gamepad and tilt: on each axis whoever asks for most has it.
- * Tilt steers only while something else drives: so letting go is neutral.
+ * Merges keys, thumbs, gamepad and tilt: on each axis the input that asks for most wins.
+ * Tilt steers only while something else drives, so that letting go is neutral.
  */
 export class Wishes {
   constructor() {
@@ -26,7 +26,7 @@ export class Wishes {
     this.sources.set(source, wish);
   }
 
-  /** Let go of everything, whatever is still held. */
+  /** Forgets every wish, whatever is still held. */
   clear() {
     this.sources.clear();
   }
@@ -46,9 +46,9 @@ export class Wishes {
 }
 
 /**
- * When a wish goes out: at once on change, else every 40 ms. A mouse may report
- * 1000 moves a second and the car takes 250 messages: changes wait for 8 ms since the
- * last, but letting go and setting off never wait.
+ * Decides when to send a wish: at once on change, else every 40 ms. A mouse may report
+ * 1000 moves a second and the car takes 250 messages, so a change waits until 8 ms after
+ * the last message; but letting go and setting off never wait.
  */
 export class Sender {
   /** @param {number} everyMs */
@@ -61,7 +61,7 @@ export class Sender {
     this.sent = NEUTRAL;
   }
 
-  /** A new socket counts anew. */
+  /** Begins a new socket, which counts anew. */
   reset() {
     this.seq = 0;
     this.sentMs = -Infinity;
@@ -82,7 +82,7 @@ export class Sender {
     return edge || due ? this.take(wish, nowMs) : null;
   }
 
-  /** The message, due or not. @param {Wish} wish @param {number} nowMs */
+  /** The message to send, whether it is due or not. @param {Wish} wish @param {number} nowMs */
   take(wish, nowMs) {
     this.seq += 1;
     this.sentMs = nowMs;
@@ -91,41 +91,41 @@ export class Sender {
   }
 }
 
-/** After so long a STOP of a page that was put away meanwhile is history. */
+/** A STOP is forgotten if the page comes into view again after this time. */
 const FORGET_MS = 60_000;
 
 /**
- * A STOP waits until the car answers a ping behind it on the same socket; until then each
- * new socket begins with it. Unlike motion it may be said again: one too many costs a push
+ * A STOP that waits until the car answers a later ping on the same socket; until then each
+ * new socket begins with it. Unlike motion it may be sent again: one too many costs a push
  * on "Go on".
  */
 export class PushedStop {
   constructor() {
-    this.waits = false;
+    this.waiting = false;
     this.pushedMs = 0;
-    /** Pings with a greater number are behind it. */
+    /** Pings with a greater number went out after the STOP. */
     this.lastPing = Infinity;
   }
 
   /** @param {number} nowMs */
   push(nowMs) {
-    this.waits = true;
+    this.waiting = true;
     this.pushedMs = nowMs;
     this.lastPing = Infinity;
   }
 
-  /** It went out, behind this ping. @param {number} ping */
+  /** The STOP went out, after this ping. @param {number} ping */
   sent(ping) {
     this.lastPing = ping;
   }
 
   /** @param {number} ping */
   answered(ping) {
-    if (ping > this.lastPing) this.waits = false;
+    if (ping > this.lastPing) this.waiting = false;
   }
 
-  /** Somebody looks at the page again. @param {number} nowMs */
-  looked(nowMs) {
-    if (nowMs - this.pushedMs > FORGET_MS) this.waits = false;
+  /** The page comes into view again. @param {number} nowMs */
+  pageSeen(nowMs) {
+    if (nowMs - this.pushedMs > FORGET_MS) this.waiting = false;
   }
 }

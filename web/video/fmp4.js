@@ -24,7 +24,10 @@ const ascii = (text) => [...text].map((letter) => letter.charCodeAt(0));
 /** The identity matrix of tkhd and mvhd, fixed point 16.16. */
 const MATRIX = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000].flatMap(u32);
 
-/** @param {string} type @param {...ArrayLike<number>} parts @returns {Uint8Array<ArrayBuffer>} */
+/**
+ * @param {string} type @param {...ArrayLike<number>} parts
+ * @returns {Uint8Array<ArrayBuffer>}
+ */
 function box(type, ...parts) {
   const size = parts.reduce((sum, part) => sum + part.length, 8);
   const bytes = new Uint8Array(size);

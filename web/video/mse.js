@@ -119,7 +119,10 @@ export class MsePath {
     return true;
   }
 
-  /** Keeps a frame for a source that is still opening. @param {VideoFrameIn[]} early @param {VideoFrameIn} frame */
+  /**
+   * Keeps a frame for a source that is still opening.
+   * @param {VideoFrameIn[]} early @param {VideoFrameIn} frame
+   */
   hold(early, frame) {
     if (frame.key) early.length = 0;
     else if (early.length === 0 || early.length > WAITING_MAX) return false;

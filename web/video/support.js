@@ -3,7 +3,10 @@
 /** HTMLMediaElement's, which Node has not. */
 export const HAVE_CURRENT_DATA = 2;
 
-/** The class for Media Source Extensions, if there is one. @returns {typeof MediaSource | undefined} */
+/**
+ * The class for Media Source Extensions, if there is one.
+ * @returns {typeof MediaSource | undefined}
+ */
 export function mediaSourceClass() {
   const here = /** @type {{MediaSource?: typeof MediaSource,
     ManagedMediaSource?: typeof MediaSource}} */ (globalThis);

@@ -85,7 +85,7 @@ export class Video {
     const {canvas, video} = this.parts;
     const shown = this.shown.bind(this);
     const lost = this.lost.bind(this);
-    // Some browsers remember a module that did not come; by another name they ask anew.
+    // Some browsers remember a module that did not load; by another name they ask anew.
     const again = tries ? `?again=${tries}` : '';
     if (name === 'webcodecs') {
       /** @type {typeof import('./webcodecs.js')} */
@@ -108,7 +108,10 @@ export class Video {
     canvas.hidden = false;
   }
 
-  /** A hidden page decodes nothing; on return it starts at a key frame. @param {boolean} visible */
+  /**
+   * A hidden page decodes nothing; on return it starts at a key frame.
+   * @param {boolean} visible
+   */
   setVisible(visible) {
     if (visible === this.visible) return;
     this.visible = visible;
@@ -142,7 +145,10 @@ export class Video {
     }
   }
 
-  /** Counts a picture that is on the glass. @param {number} captureUs @param {number} shownMs */
+  /**
+   * Counts a picture that is on the glass.
+   * @param {number} captureUs @param {number} shownMs
+   */
   shown(captureUs, shownMs) {
     this.remedy.pictured();
     this.count.shown += 1;
@@ -234,7 +240,10 @@ export class Video {
   }
 }
 
-/** The other path, if this browser has it. @param {PicturePath['name']} name @returns {PicturePath['name'] | null} */
+/**
+ * The other path, if this browser has it.
+ * @param {PicturePath['name']} name @returns {PicturePath['name'] | null}
+ */
 function other(name) {
   const next = name === 'mse' ? 'webcodecs' : 'mse';
   return supports[next]() ? next : null;

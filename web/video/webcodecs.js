@@ -38,7 +38,10 @@ export class WebCodecsPath {
     this.painting = false;
   }
 
-  /** Takes one access unit; false if it was dropped. @param {import('../lib/types.js').VideoFrameIn} frame */
+  /**
+   * Takes one access unit; false if it was dropped.
+   * @param {import('../lib/types.js').VideoFrameIn} frame
+   */
   push(frame) {
     try {
       return this.decode(frame);

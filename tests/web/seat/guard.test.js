@@ -6,7 +6,9 @@ import {test} from 'node:test';
 
 import {Beeps, behindM, due, rhythm} from '../../../web/seat/beeps.js';
 import {DRAWER_STRINGS, healthRows} from '../../../web/seat/drawer-strings.js';
-import {alarmOf, doubted, eachWay, ills, spoken} from '../../../web/seat/ranges.js';
+import {
+  alarmOf, isDoubted, nearestEachWay, rangeFaults, rangesInWords,
+} from '../../../web/seat/ranges.js';
 import {STRINGS} from '../../../web/seat/strings.js';
 
 const front = {name: 'front', bearing_deg: 0, range_m: 0.4, age_s: 0.02, state: 'ok'};
@@ -69,7 +71,7 @@ test('of two that look the same way the nearer one is drawn', () => {
   const depth = seen({name: 'depth', range_m: 0.3});
   const far = seen({name: 'far', range_m: null});
   /** @param {{range: import('../../../web/lib/types.js').Range}[]} all */
-  const names = (...all) => eachWay(/** @type {any} */ (all)).map(({range}) => range.name);
+  const names = (...all) => nearestEachWay(/** @type {any} */ (all)).map(({range}) => range.name);
   assert.deepEqual(names(seen({}), depth, far), ['depth']);
   assert.deepEqual(names(depth, seen({}), far), ['depth']);
   assert.deepEqual(names(seen({range_m: 0.1}, false), far), ['far'], 'who says nothing is last');
@@ -81,9 +83,9 @@ test('of two that look the same way the nearer one is drawn', () => {
 test('a sensor that is ill is not hidden behind one that looks the same way', () => {
   const of = (/** @type {object} */ more, good = true) =>
     /** @type {any} */ ({range: {...front, ...more}, good});
-  assert.equal(doubted(front, [of({}), of({name: 'sonar', bearing_deg: 5}, false)]), true);
-  assert.equal(doubted(front, [of({}), of({name: 'sonar', bearing_deg: 5})]), false);
-  assert.equal(doubted(front, [of({}), of({name: 'rear', bearing_deg: 180}, false)]), false);
+  assert.equal(isDoubted(front, [of({}), of({name: 'sonar', bearing_deg: 5}, false)]), true);
+  assert.equal(isDoubted(front, [of({}), of({name: 'sonar', bearing_deg: 5})]), false);
+  assert.equal(isDoubted(front, [of({}), of({name: 'rear', bearing_deg: 180}, false)]), false);
 });
 
 test('beeps: nearer is faster, steady where the car is to stand', () => {
@@ -137,13 +139,13 @@ test('unknown beeps seldom and long, as nothing that is known does', () => {
 
 test('each sensor that says no distance has a line: why, and since when', () => {
   const well = [front, {...rear, range_m: null}];
-  assert.deepEqual(ills(well), []);
-  assert.equal(spoken(well), 'front: 0.40 m, rear: –');
+  assert.deepEqual(rangeFaults(well), []);
+  assert.equal(rangesInWords(well), 'front: 0.40 m, rear: –');
   const ill = [front, {...rear, state: 'does not answer', age_s: null, range_m: null},
     {...rear, name: 'depth', age_s: 3.7}, {...rear, name: 'side', state: 'noisy', age_s: 0.1}];
-  assert.deepEqual(ills(ill), ['rear: does not answer, never seen',
+  assert.deepEqual(rangeFaults(ill), ['rear: does not answer, never seen',
     'depth: nothing new, last seen 3 s ago', 'side: noisy, last seen just now']);
-  assert.equal(spoken(ill.slice(0, 3)), 'front: 0.40 m, ' +
+  assert.equal(rangesInWords(ill.slice(0, 3)), 'front: 0.40 m, ' +
     'rear: no distance (does not answer, never seen), ' +
     'depth: no distance (nothing new, last seen 3 s ago)');
   assert.equal(DRAWER_STRINGS.lastSeen(119), 'last seen 119 s ago');

@@ -226,28 +226,28 @@ test('a wish goes out at once on change, else every 40 ms', () => {
 
 test('a STOP waits for the pong to a ping behind it', () => {
   const stop = new PushedStop();
-  assert.equal(stop.waits, false);
+  assert.equal(stop.waiting, false);
   stop.push(0);
   stop.answered(7);
-  assert.equal(stop.waits, true, 'it has not gone out');
+  assert.equal(stop.waiting, true, 'it has not gone out');
   stop.sent(8);
   stop.answered(8);
-  assert.equal(stop.waits, true, 'that ping was before it');
+  assert.equal(stop.waiting, true, 'that ping was before it');
   stop.sent(11);
   stop.answered(9);
-  assert.equal(stop.waits, true, 'it went out anew, on another socket');
+  assert.equal(stop.waiting, true, 'it went out anew, on another socket');
   stop.answered(12);
-  assert.equal(stop.waits, false);
+  assert.equal(stop.waiting, false);
   stop.push(100);
   stop.answered(99);
-  assert.equal(stop.waits, true, 'a second push is another one');
+  assert.equal(stop.waiting, true, 'a second push is another one');
 });
 
 test('a STOP waits as long as somebody looks; put away for a minute it is history', () => {
   const stop = new PushedStop();
   stop.push(1000);
-  stop.looked(61_000);
-  assert.equal(stop.waits, true);
-  stop.looked(61_001);
-  assert.equal(stop.waits, false);
+  stop.pageSeen(61_000);
+  assert.equal(stop.waiting, true);
+  stop.pageSeen(61_001);
+  assert.equal(stop.waiting, false);
 });

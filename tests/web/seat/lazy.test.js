@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {Later} from '../../../web/seat/lazy.js';
+import {LazyPart} from '../../../web/seat/lazy.js';
 
 console.warn = () => {};
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -14,7 +14,7 @@ function late(fails) {
   const did = [];
   /** @type {(() => void)[]} */
   const timers = [];
-  const part = new Later({
+  const part = new LazyPart({
     load: async (tries) => {
       did.push(`load ${tries}`);
       if (tries < fails) throw new TypeError('no link');

@@ -6,7 +6,7 @@ import {test} from 'node:test';
 
 import {median} from '../../../web/lib/median.js';
 import {MARKUP_STRINGS as DRAWER_MARKUP} from '../../../web/seat/drawer-strings.js';
-import {arc, holds, nearness} from '../../../web/seat/ranges.js';
+import {arc, isFresh, nearness} from '../../../web/seat/ranges.js';
 import {sparkline} from '../../../web/seat/sparkline.js';
 import {aged, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
 import {MARKUP_STRINGS, STRINGS, sentence} from '../../../web/seat/strings.js';
@@ -82,7 +82,7 @@ test('what was measured before the link was lost is of then', () => {
   assert.deepEqual(old.battery, {...driving.battery, age_s: 3.04, state: 'no link'});
   assert.deepEqual(old.ranges?.map(({range_m, age_s, state}) => [range_m, age_s, state]),
     [[0.42, 3.01, 'no link'], [null, 3, 'no link']]);
-  assert.ok(driving.ranges.some(holds) && !old.ranges?.some(holds));
+  assert.ok(driving.ranges.some(isFresh) && !old.ranges?.some(isFresh));
   assert.equal(old.guard, null, 'it does not guard any more');
   assert.equal(aged({...driving, battery: undefined, ranges: undefined}, 1, '').battery, null);
 });
@@ -201,9 +201,9 @@ const ids = (name) => new Set([...text(name).matchAll(/ id="([^"]+)"/g)].map(([,
 
 test('only a young good measurement is a distance', () => {
   const range = {name: 'front', bearing_deg: 0, range_m: 0.5, age_s: 0.05, state: 'ok'};
-  assert.equal(holds(range), true);
-  assert.equal(holds({...range, range_m: null}), true, 'nothing there is known, too');
-  assert.equal(holds({...range, age_s: 1}), false);
-  assert.equal(holds({...range, age_s: null}), false);
-  assert.equal(holds({...range, state: 'does not answer'}), false);
+  assert.equal(isFresh(range), true);
+  assert.equal(isFresh({...range, range_m: null}), true, 'nothing there is known, too');
+  assert.equal(isFresh({...range, age_s: 1}), false);
+  assert.equal(isFresh({...range, age_s: null}), false);
+  assert.equal(isFresh({...range, state: 'does not answer'}), false);
 });

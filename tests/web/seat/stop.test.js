@@ -133,7 +133,7 @@ test('a STOP that the car answers goes out once', async () => {
   link.stop();
   assert.equal(stops(), 1);
   pass(200, () => drive().pongs());
-  assert.equal(link.stopping.waits, false);
+  assert.equal(link.pushedStop.waiting, false);
   await another();
   comesUp();
   assert.equal(stops(), 0);
@@ -153,7 +153,7 @@ test('a STOP pushed while the link is down goes out behind the next hello', asyn
   assert.deepEqual(drive().sent.map((text) => JSON.parse(text).kind), ['hello', 'estop']);
   drive().says(welcome);
   pass(200, () => drive().pongs());
-  assert.equal(link.stopping.waits, false);
+  assert.equal(link.pushedStop.waiting, false);
 });
 
 test('a STOP that went into a socket which died without an answer goes out again', async () => {
@@ -161,7 +161,7 @@ test('a STOP that went into a socket which died without an answer goes out again
   link.stop();
   assert.equal(stops(), 1);
   await another();
-  assert.equal(link.stopping.waits, true);
+  assert.equal(link.pushedStop.waiting, true);
   comesUp();
   assert.equal(stops(), 1);
 });

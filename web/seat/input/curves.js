@@ -1,12 +1,12 @@
-/** From fingers, keys and sticks to -1..1. Pure. */
+/** Response curves: from thumbs, keys and sticks to -1..1. Pure. */
 
 /** @param {number} value */
 export const clamp = (value) => Math.max(-1, Math.min(1, value));
 
 /**
- * A stick's way: nothing in the dead zone, slow made easy, all of it at the end.
- * A mix of straight and cube, so that half way out asks for a third.
- * @param {number} way -1..1 @param {number} dead share of the way that does nothing
+ * A stick's value: zero in the dead zone, fine control at low speed, 1 at the end.
+ * A mix of linear and cubic, so that half way out asks for a third.
+ * @param {number} way -1..1 @param {number} dead size of the dead zone
  */
 export function stick(way, dead = 0.08) {
   const size = Math.min(1, Math.abs(way));
@@ -16,21 +16,21 @@ export function stick(way, dead = 0.08) {
 }
 
 /**
- * A key's way: it has only down and up, so time is its travel.
- * @param {number} heldMs @param {number} first at once @param {number} fullMs until 1
+ * A key's value: it has only down and up, so time is its travel.
+ * @param {number} heldMs @param {number} first value at once @param {number} fullMs time until 1
  */
 export function ramp(heldMs, first, fullMs) {
   const share = Math.min(1, Math.max(0, heldMs / fullMs));
   return first + (1 - first) * share;
 }
 
-/** Throttle of a key held so long. @param {number} heldMs */
+/** Throttle for a key that has been held for `heldMs`. @param {number} heldMs */
 export const throttleRamp = (heldMs) => ramp(heldMs, 0.35, 900);
-/** Steering of a key held so long. @param {number} heldMs */
+/** Steering for a key that has been held for `heldMs`. @param {number} heldMs */
 export const steerRamp = (heldMs) => ramp(heldMs, 0.45, 300);
 
 /**
- * Steering by tilt: 25 degrees from the centre are all of it; + is left.
+ * Steering by tilt: 25 degrees from the centre are full steering; positive is left.
  * The screen's angle says which of the sensor's axes runs across the driver's hands.
  * @param {number} beta degrees @param {number} gamma degrees
  * @param {number} angle the screen's: 0, 90, 180 or 270 @param {number} centre degrees
@@ -40,7 +40,7 @@ export function tilt(beta, gamma, angle, centre) {
 }
 
 /**
- * Degrees that the right hand is lower. Reckoned from where "up" is on the phone: the
+ * By how many degrees the right hand is lower, from where "up" is on the phone: the
  * angles themselves leap when the screen passes the upright (beta 5 becomes 175).
  * @param {number} beta @param {number} gamma @param {number} angle
  */

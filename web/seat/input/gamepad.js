@@ -1,4 +1,4 @@
-/** The first gamepad that is there: triggers drive, the left stick steers, B stops. */
+/** The first connected gamepad: triggers drive, the left stick steers, B stops. */
 
 import {clamp, stick} from './curves.js';
 
@@ -7,7 +7,7 @@ const POLL_MS = 12;
 const [A, B, LEFT_TRIGGER, RIGHT_TRIGGER] = [0, 1, 6, 7];
 
 /**
- * The wish of a pad in the standard layout; + steer is left. Pure.
+ * The wish of a gamepad in the standard layout; positive steer is left. Pure.
  * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @returns {import('../../lib/types.js').Wish}
  */
 export function padWish(pad) {
@@ -18,7 +18,7 @@ export function padWish(pad) {
 }
 
 /**
- * Which of A and B went down since the last look. Pure.
+ * Which of A and B went down since `before`. Pure.
  * @param {Pick<Gamepad, 'buttons'>} pad @param {ReadonlySet<number>} before
  */
 export function pushes(pad, before) {
@@ -39,7 +39,7 @@ export class Gamepads {
     /** @type {ReadonlySet<number>} */
     this.before = new Set();
     this.timer = 0;
-    /** After a stop the sticks must rest once, under our eyes, before they count again. */
+    /** After a stop the sticks must rest once, with the page in focus, before they count. */
     this.mustRest = false;
   }
 
@@ -60,7 +60,7 @@ export class Gamepads {
     this.timer = 0;
   }
 
-  /** One look; the next follows soon while a gamepad is there. */
+  /** Reads the gamepad, and again soon while one is there. */
   look() {
     clearTimeout(this.timer);
     const pad = [...navigator.getGamepads()].find((one) => one && one.connected !== false);
@@ -83,7 +83,7 @@ export class Gamepads {
     if (lights) this.parts.lights();
     const wish = padWish(pad);
     const rests = wish.throttle === 0 && wish.steer === 0;
-    // Unlike keys, sticks are told to a page that lost the focus: to play elsewhere.
+    // Unlike keys, sticks reach a page without focus: somebody plays elsewhere.
     if (rests) this.mustRest &&= !this.focused();
     else if (!this.mustRest) this.parts.used();
     this.parts.set(this.mustRest ? {throttle: 0, steer: 0} : wish);

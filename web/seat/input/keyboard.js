@@ -1,4 +1,4 @@
-/** Arrows and WASD drive; Space and Esc stop, before any focused control has them. */
+/** Arrows and WASD drive; Space and Esc stop, before any focused control gets them. */
 
 import {steerRamp, throttleRamp} from './curves.js';
 
@@ -8,7 +8,10 @@ const MOVES = /** @type {Record<string, 'up' | 'down' | 'left' | 'right'>} */ ({
 });
 const STOPS = ['Space', 'Escape'];
 
-/** Focused controls that need arrows and letters for themselves. @param {EventTarget | null} target */
+/**
+ * Does this focused control need arrows and letters for itself?
+ * @param {EventTarget | null} target
+ */
 const takesKeys = (target) => target instanceof HTMLSelectElement ||
   (target instanceof HTMLInputElement && target.type !== 'checkbox');
 
@@ -53,7 +56,7 @@ export class Keyboard {
       if (event.repeat || this.held.has(event.code)) return;
       this.held.set(event.code, this.now());
       this.parts.used();
-      this.tell();
+      this.sendWish();
     } else if (!event.repeat) {
       this.command(event);
     }
@@ -72,7 +75,7 @@ export class Keyboard {
     // A button is pushed by the release of Space: that is swallowed as well.
     if (STOPS.includes(event.code)) swallow(event);
     if (event.code === 'KeyH') this.honk(false);
-    if (this.held.delete(event.code)) this.tell();
+    if (this.held.delete(event.code)) this.sendWish();
   }
 
   /** @param {boolean} on */
@@ -82,11 +85,11 @@ export class Keyboard {
     this.parts.horn(on);
   }
 
-  /** Forgets every key, and says so if one drove. */
+  /** Forgets every key, and sends the wish if one drove. */
   letGo() {
     const busy = this.busy;
     this.release();
-    if (busy) this.tell();
+    if (busy) this.sendWish();
   }
 
   /** Forgets every key. */
@@ -95,19 +98,25 @@ export class Keyboard {
     this.honk(false);
   }
 
-  /** The wish of what is held now; called again and again, as keys ramp up. */
-  tell() {
+  /** Sends the wish of the held keys; call it often, as keys ramp up. */
+  sendWish() {
     this.parts.set(this.wish(this.now()));
   }
 
-  /** @param {number} nowMs @returns {import('../../lib/types.js').Wish} */
+  /**
+   * The wish of the held keys.
+   * @param {number} nowMs @returns {import('../../lib/types.js').Wish}
+   */
   wish(nowMs) {
     /** @param {'up' | 'down' | 'left' | 'right'} way */
     const since = (way) => {
       const times = [...this.held].filter(([code]) => MOVES[code] === way).map(([, ms]) => ms);
       return times.length ? nowMs - Math.min(...times) : null;
     };
-    /** @param {number | null} plus @param {number | null} minus @param {(ms: number) => number} curve */
+    /**
+     * @param {number | null} plus @param {number | null} minus
+     * @param {(ms: number) => number} curve
+     */
     const axis = (plus, minus, curve) => {
       if ((plus === null) === (minus === null)) return 0; // neither, or both
       return plus !== null ? curve(plus) : -curve(minus ?? 0);

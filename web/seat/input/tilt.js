@@ -2,7 +2,7 @@
 
 import {across, tilt} from './curves.js';
 
-/** iOS asks; others do not know the method. @typedef {{requestPermission?: () => Promise<'granted' | 'denied'>}} Asking */
+/** iOS asks for permission; others do not have the method. @typedef {{requestPermission?: () => Promise<'granted' | 'denied'>}} Asking */
 
 export class Tilt {
   static get available() {
@@ -20,7 +20,10 @@ export class Tilt {
     this.listener = (/** @type {DeviceOrientationEvent} */ event) => this.turned(event);
   }
 
-  /** Must be called from a push. @returns {Promise<boolean>} whether it is on now */
+  /**
+   * Asks for permission, so call it from a push.
+   * @returns {Promise<boolean>} whether it is on now
+   */
   async start() {
     const asking = /** @type {Asking} */ (
       /** @type {unknown} */ (DeviceOrientationEvent));
@@ -39,12 +42,12 @@ export class Tilt {
     this.set(0);
   }
 
-  /** How the phone is held now is straight ahead. */
+  /** Takes the way the phone is held now as straight ahead. */
   centreHere() {
     this.centre = this.last;
   }
 
-  /** @param {DeviceOrientationEvent} event */
+  /** Steers by how the phone is held. @param {DeviceOrientationEvent} event */
   turned({beta, gamma}) {
     if (beta === null || gamma === null) return;
     const angle = screen.orientation?.angle ?? 0;

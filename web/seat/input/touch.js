@@ -1,8 +1,8 @@
-/** Two thumbs: one pad drives (up, down), one steers (left, right). Each springs back. */
+/** Pads for two thumbs: one drives (up, down), one steers (left, right). Each springs back. */
 
 import {clamp, stick} from './curves.js';
 
-/** How far a thumb goes to ask for everything, px. */
+/** How far a thumb moves from the centre to full deflection, px. */
 const TRAVEL_PX = 62;
 
 /**
@@ -12,7 +12,7 @@ const TRAVEL_PX = 62;
 export class Pad {
   /**
    * @param {{element: HTMLElement, axis: 'x' | 'y', set: (value: number) => void,
-   *   used: () => void}} parts `value` is -1..1; + is up or left
+   *   used: () => void}} parts `value` is -1..1; positive is up or left
    */
   constructor({element, axis, set, used}) {
     this.element = element;
@@ -40,7 +40,10 @@ export class Pad {
     this.used();
   }
 
-  /** Moves the drawn stick under the thumb, but not out of the pad. @param {PointerEvent} event */
+  /**
+   * Moves the drawn stick under the thumb, but not out of the pad.
+   * @param {PointerEvent} event
+   */
   place(event) {
     const box = this.element.getBoundingClientRect();
     const half = Math.min(90, box.width / 2, box.height / 2);
@@ -69,7 +72,7 @@ export class Pad {
     this.set(0);
   }
 
-  /** Springs back without saying so. */
+  /** Springs back without calling `set`. */
   release() {
     this.pointer = -1;
     this.element.classList.remove('held');
