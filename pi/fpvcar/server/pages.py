@@ -35,16 +35,16 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 def refuse_foreign(
     request: web.Request,
     own_name: str,
+    foreign: str,
     extra: Iterable[str] = (),
-    answer: str = "refused",
 ) -> None:
     """Host against DNS rebinding, Origin against foreign pages. Raises HTTPForbidden.
 
-    `answer`: what is said of a foreign Host, say, which name to use instead.
+    `foreign` is what a foreign Host is answered, with {} for what was sent.
     """
     host, origin = request.headers.get("Host"), request.headers.get("Origin")
     if not access.host_allowed(host, own_name, extra):
-        raise web.HTTPForbidden(text=f'Host "{_shown(host)}" {answer}.\n')
+        raise web.HTTPForbidden(text=foreign.replace("{}", _shown(host)) + "\n")
     if not access.origin_allowed(origin, host):
         raise web.HTTPForbidden(
             text=f'Origin "{_shown(origin)}" refused: expected '

@@ -97,9 +97,10 @@ class Server:
         """Refuses what no page of this car sends."""
         name = self._profile.car.name
         refuse_foreign(
-            request, name, self._profile.server.allowed_hosts,
-            f"refused: open the car by its IP address, localhost or {name}, or add "
-            "the name to server.allowed_hosts in the profile",
+            request, name,
+            f'Host "{{}}" refused: open the car by its IP address, localhost or '
+            f"{name}, or add the name to server.allowed_hosts in the profile.",
+            self._profile.server.allowed_hosts,
         )  # fmt: skip
         for name in HANDSHAKE:  # aiohttp answers 500 to bytes beyond ASCII here
             if not request.headers.get(name, "").isascii():
