@@ -13,7 +13,7 @@ from tests.rigs import tapes
 from tests.rigs.recording import DELTA, KEY
 from tests.rigs.tapes import BEGAN_NS, Drive, Said, Tape
 
-from fpvcar.recordings import messages as format
+from fpvcar.recordings import messages
 from fpvcar.units import SECOND_NS
 
 MINUTES, RUNS = 10, 3
@@ -26,8 +26,8 @@ def pictures(start_ns: int) -> Iterator[Said]:
     noise = random.Random(2).randbytes(UNIT)
     for number in range(60 * FPS):
         when_ns, key = start_ns + number * SECOND_NS // FPS, number % FPS == 0
-        picture = format.Picture(when_ns, (KEY if key else DELTA) + noise)
-        yield Said(when_ns, format.CAMERA, format.encode(picture), key)
+        picture = messages.Picture(when_ns, (KEY if key else DELTA) + noise)
+        yield Said(when_ns, messages.CAMERA, messages.encode(picture), key)
 
 
 def drive(folder: Path) -> int:
@@ -41,11 +41,11 @@ def drive(folder: Path) -> int:
             steps[at].now_ns + tapes.OFFSET_NS < start_ns + FILE_NS
         ):
             at += 1
-        messages = [
+        said = [
             *tapes.step_messages(steps[first:at]), *pictures(start_ns),
             *tapes.senses(60.0, number * 60.0),
         ]  # fmt: skip
-        tape = Tape(messages, number + 1, made.profile)
+        tape = Tape(said, number + 1, made.profile)
         size += (
             tape.to(folder / f"{tapes.RECORDING}-{number + 1:04d}.mcap").stat().st_size
         )

@@ -95,9 +95,9 @@ def _replay(arguments: argparse.Namespace) -> int:
         from fpvcar.commands import play
 
         return play.run(arguments.files, arguments.port, arguments.browser)
-    from fpvcar.commands import replay as rerun
+    from fpvcar.commands import replay
 
-    return rerun.run(arguments.files)
+    return replay.run(arguments.files)
 
 
 def _export(arguments: argparse.Namespace) -> int:

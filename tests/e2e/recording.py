@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from fpvcar.recordings import messages, reader
-from fpvcar.recordings import names as segments
+from fpvcar.recordings import messages, names, reader
 from fpvcar.recordings.reader import ReadError
 from tests.e2e.harness import wait_for
 
@@ -73,8 +72,8 @@ class Writing(AbstractContextManager["Writing"]):
 
 def files(folder: Path) -> list[Path]:
     """Every recording in a folder, sealed or not, the oldest first."""
-    names = [segments.parse(one.name) for one in folder.iterdir()]
-    return [folder / name.text for name in sorted(name for name in names if name)]
+    found = [names.parse(one.name) for one in folder.iterdir()]
+    return [folder / name.text for name in sorted(name for name in found if name)]
 
 
 def step_times(folder: Path) -> list[int]:

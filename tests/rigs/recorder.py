@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from fpvcar import config
 from fpvcar.recorder.recorder import Clock, Recorder
 from fpvcar.recorder.rotation import Tape
-from fpvcar.recordings import messages as format
+from fpvcar.recordings import messages
 from fpvcar.recordings.reader import Message
 from fpvcar.units import SECOND_NS
 from tests.rigs.recording import (
@@ -61,7 +61,7 @@ class Rig:
         """Ten pictures and ten steps a second."""
         for _ in range(seconds * 10):
             self.picture()
-            self.recorder.put(format.STEP, step(self.now_ns))
+            self.recorder.put(messages.STEP, step(self.now_ns))
             self.wait(0.1)
             if turns and self.pictures % 10 == 0:
                 self.recorder.turn()
@@ -79,8 +79,8 @@ class Rig:
         """What the log says."""
         texts = []
         for one in self.messages():
-            if one.topic == format.EVENT:
-                event = format.decode(one.topic, one.data)
-                assert isinstance(event, format.Event)
+            if one.topic == messages.EVENT:
+                event = messages.decode(one.topic, one.data)
+                assert isinstance(event, messages.Event)
                 texts.append(event.text)
         return texts

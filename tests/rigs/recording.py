@@ -10,8 +10,7 @@ from fpvcar.mcap import records
 from fpvcar.mcap.chunks import BytesSource
 from fpvcar.recorder import setup
 from fpvcar.recorder.writer import Catalogue, Item, Writer
-from fpvcar.recordings import messages as format
-from fpvcar.recordings import topics
+from fpvcar.recordings import messages, topics
 from fpvcar.recordings.reader import Recording
 from fpvcar.units import SECOND_NS
 
@@ -23,30 +22,30 @@ KEY = b"\0\0\0\1\x67\x42\0\0\0\1\x68\xce\0\0\0\1\x65\xb8\4"
 DELTA = b"\0\0\0\1\x41\x9a\1"
 
 
-def about(segment: int = 1) -> format.About:
+def about(segment: int = 1) -> messages.About:
     """What a file of the bench's car says."""
     made = setup.about(PROFILE)
-    return format.About(
+    return messages.About(
         made.car, made.version, "Plague-20261121T193100Z", segment, 17, made.profile
     )
 
 
-def step(now_ns: int = 5_000_000_000, **more: object) -> format.Step:
+def step(now_ns: int = 5_000_000_000, **more: object) -> messages.Step:
     """A run of the gate."""
     fields: dict[str, object] = {
         "now_ns": now_ns, "limit": 1.0, "latches": gate.Latches(None, None),
         "slew": mixing.Slew(0.1, -0.2, 4.98), "throttle": 0.5, "steer": -0.25,
         "reason": "driving", "after": gate.Latches(None, None),
-        "duties": (0.3, -0.123456789), "wish": format.Wish(0.5, -0.25, 4.97),
+        "duties": (0.3, -0.123456789), "wish": messages.Wish(0.5, -0.25, 4.97),
         "picture_age_s": 0.0123, "volts": 7.41,
     }  # fmt: skip
-    return format.Step(**{**fields, **more})  # type: ignore[arg-type]
+    return messages.Step(**{**fields, **more})  # type: ignore[arg-type]
 
 
-def item(topic: str, message: format.Message, log_ns: int, key: bool = False) -> Item:
+def item(topic: str, message: messages.Message, log_ns: int, key: bool = False) -> Item:
     """A message on its way into a file."""
     number = CATALOGUE.numbers[topic]
-    data = format.encode(message)
+    data = messages.encode(message)
     return Item(number, log_ns, records.message(number, 1, log_ns, log_ns, data), key)
 
 
@@ -56,10 +55,10 @@ def second(at_ns: int, pictures: int = 3) -> list[Item]:
     for number in range(pictures):
         log_ns = at_ns + number * SECOND_NS // pictures
         unit = (KEY if number == 0 else DELTA) + log_ns.to_bytes(8, "big") * 8
-        picture = format.Picture(log_ns - 1000, unit)
-        made.append(item(format.CAMERA, picture, log_ns, number == 0))
-        made.append(item(format.STEP, step(log_ns), log_ns + 1))
-    made.append(item(format.RANGE + "front", format.Reading(0.0, 0.5), at_ns + 7))
+        picture = messages.Picture(log_ns - 1000, unit)
+        made.append(item(messages.CAMERA, picture, log_ns, number == 0))
+        made.append(item(messages.STEP, step(log_ns), log_ns + 1))
+    made.append(item(messages.RANGE + "front", messages.Reading(0.0, 0.5), at_ns + 7))
     return made
 
 
@@ -84,21 +83,21 @@ def flipped(data: bytes, at: int, mask: int) -> bytes:
 
 def small_files() -> list[bytes]:
     """Recordings of a few hundred bytes: closed, open, cut, damaged."""
-    kinds = {format.ABOUT, format.CAMERA, format.LIGHTS}
+    kinds = {messages.ABOUT, messages.CAMERA, messages.LIGHTS}
     few = Catalogue([
         topics.Topic(one.name, one.coding, one.schema, one.schema_coding, b"{}")
         for one in TOPICS if one.name in kinds
     ])  # fmt: skip
-    writer = Writer(few, format.About("Plague", "0", "P-20261121T193100Z", 1, 17, {}))
+    writer = Writer(few, messages.About("Plague", "0", "P-20261121T193100Z", 1, 17, {}))
     parts = [writer.begin()]
     for log_ns in (UTC_NS, UTC_NS + SECOND_NS, UTC_NS + 2 * SECOND_NS):
-        messages = (
-            (format.CAMERA, format.Picture(log_ns, KEY)),
-            (format.LIGHTS, format.Lights(True)),
+        said = (
+            (messages.CAMERA, messages.Picture(log_ns, KEY)),
+            (messages.LIGHTS, messages.Lights(True)),
         )
         items = []
-        for topic, message in messages:
-            number, data = few.numbers[topic], format.encode(message)
+        for topic, message in said:
+            number, data = few.numbers[topic], messages.encode(message)
             record = records.message(number, 1, log_ns, log_ns, data)
             items.append(Item(number, log_ns, record))
         parts += writer.chunk(items)

@@ -20,7 +20,7 @@ NAME = "Plague-20251121T200000Z-0001.mcap"
 Client = TestClient[Any, Any]
 
 
-def messages() -> list[Said]:
+def drive_messages() -> list[Said]:
     """A short drive: pictures and senses."""
     return [*tapes.pictures(SECONDS), *tapes.senses(SECONDS)]
 
@@ -30,11 +30,11 @@ def one_drive(tmp_path: Path) -> Path:
     made = tmp_path / "recordings"
     made.mkdir()
     (tmp_path / "secret.mcap").write_bytes(b"secret")
-    Tape(messages()).to(made / NAME)
+    Tape(drive_messages()).to(made / NAME)
     return made
 
 
-def shelf(folder: Path) -> Recordings:
+def routes_of(folder: Path) -> Recordings:
     """The routes to what is in a folder, behind the car's codes."""
     return Recordings(
         lambda: library.files_in(folder), Shown("Plague", True),
@@ -56,7 +56,7 @@ def ask(
 
     async def run() -> None:
         app = web.Application(middlewares=[elsewhere])
-        shelf(folder).add_to(app)
+        routes_of(folder).add_to(app)
         async with TestClient(TestServer(app)) as client:
             await act(client)
 

@@ -15,8 +15,7 @@ from fpvcar.mcap import records
 from fpvcar.recorder.encoder import Message
 from fpvcar.recorder.feed import Feed, Parts
 from fpvcar.recorder.writer import Catalogue, Item, Writer
-from fpvcar.recordings import messages as format
-from fpvcar.recordings import topics
+from fpvcar.recordings import messages, topics
 from fpvcar.recordings.messages import Step
 from fpvcar.units import SECOND_NS
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
@@ -46,9 +45,9 @@ RECORDING = "Plague-20251121T200000Z"
 
 def about(
     segment: int = 1, profile: config.Profile = PROFILE, recording: str = RECORDING
-) -> format.About:
+) -> messages.About:
     """What the car says of itself."""
-    return format.About(
+    return messages.About(
         "Plague", "0.1.0", recording, segment, OFFSET_NS, msgspec.to_builtins(profile)
     )
 
@@ -60,14 +59,14 @@ def pictures(
     units = encode(round(seconds * FPS), gop=gop)
     for number, unit in enumerate(units):
         capture_ns = start_ns + number * FRAME_NS
-        data = format.encode(format.Picture(capture_ns, unit))
+        data = messages.encode(messages.Picture(capture_ns, unit))
         key = number % gop == 0
-        yield Said(capture_ns + late_ns, format.CAMERA, data, key, capture_ns)
+        yield Said(capture_ns + late_ns, messages.CAMERA, data, key, capture_ns)
 
 
-def said(topic: str, at_s: float, message: format.Message) -> Said:
+def said(topic: str, at_s: float, message: messages.Message) -> Said:
     """Any message, so many seconds after the beginning."""
-    return Said(BEGAN_NS + round(at_s * SECOND_NS), topic, format.encode(message))
+    return Said(BEGAN_NS + round(at_s * SECOND_NS), topic, messages.encode(message))
 
 
 def senses(seconds: float, start_s: float = 0.0) -> Iterator[Said]:
@@ -75,19 +74,21 @@ def senses(seconds: float, start_s: float = 0.0) -> Iterator[Said]:
     for count in range(round(seconds * 10)):
         at_s = start_s + count / 10
         far_m = None if count % 7 == 3 else 1.0 + count / 100
-        yield said("/range/front", at_s, format.Reading(0.0, far_m))
-        yield said(format.BATTERY, at_s, status.Battery(7.4, 0.5, 0.6, False))
+        yield said("/range/front", at_s, messages.Reading(0.0, far_m))
+        yield said(messages.BATTERY, at_s, status.Battery(7.4, 0.5, 0.6, False))
         yield said(
-            format.LATENCY, at_s, format.Latency("Ann", True, "webcodecs", 13.0, 2.0)
+            messages.LATENCY,
+            at_s,
+            messages.Latency("Ann", True, "webcodecs", 13.0, 2.0),
         )
-    mark = format.Event(BEGAN_NS, format.INFO, "look here", "Ann")
-    yield said(format.MARK, start_s + seconds / 2, mark)
+    mark = messages.Event(BEGAN_NS, messages.INFO, "look here", "Ann")
+    yield said(messages.MARK, start_s + seconds / 2, mark)
 
 
 def step_messages(steps: Iterable[Step]) -> Iterator[Said]:
     """Runs of the gate."""
     for step in steps:
-        yield Said(step.now_ns + OFFSET_NS, format.STEP, format.encode(step))
+        yield Said(step.now_ns + OFFSET_NS, messages.STEP, messages.encode(step))
 
 
 @dataclass
@@ -176,9 +177,9 @@ class Drive:
 
     def put(self, topic: str, message: Message, at_ns: int | None = None) -> None:
         """Keeps the steps, through their bytes."""
-        if topic == format.STEP:
+        if topic == messages.STEP:
             made = message() if callable(message) else message
-            step = format.decode(topic, format.encode(made))
+            step = messages.decode(topic, messages.encode(made))
             assert isinstance(step, Step)
             self.steps.append(step)
 

@@ -10,10 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fpvcar.recordings import messages as format
-from fpvcar.recordings import names as segments
-from fpvcar.recordings import reader, salvage, verify
-from fpvcar.recordings.overview import glance
+from fpvcar.recordings import messages, names, reader, salvage, verify
+from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.units import MB, SECOND_NS
 
@@ -29,7 +27,7 @@ def run(what: str, paths: Sequence[Path], out: Path | None = None) -> int:
         "list": _list, "info": _info, "verify": _verify, "release": _release,
     }  # fmt: skip
     act, good = acts[what], True
-    for path in segments.files(paths, _warn):
+    for path in names.files(paths, _warn):
         try:
             good = act(path) and good
         except (ReadError, OSError) as fault:
@@ -61,14 +59,14 @@ def _span(start_ns: int, end_ns: int) -> str:
 
 def _list(path: Path) -> bool:
     """One line a file."""
-    seen = glance(path)
+    seen = overview_of(path)
     closed = "" if seen.closed else "  never closed"
     closed += "  kept" if _kept(path).exists() else ""
-    pictures = seen.counts.get(format.CAMERA, 0)
-    messages = sum(seen.counts.values())
+    pictures = seen.counts.get(messages.CAMERA, 0)
+    count = sum(seen.counts.values())
     print(
         f"{path}  {utc(seen.start_ns)}  {_span(seen.start_ns, seen.end_ns):>8}  "
-        f"{seen.size / MB:7.1f} MB  {pictures} pictures of {messages} messages{closed}"
+        f"{seen.size / MB:7.1f} MB  {pictures} pictures of {count} messages{closed}"
     )
     return True
 
@@ -85,7 +83,7 @@ def _info(path: Path) -> bool:
 
 
 def _kept(path: Path) -> Path:
-    return path.with_name(path.name + segments.KEPT)
+    return path.with_name(path.name + names.KEPT)
 
 
 def _release(path: Path) -> bool:
@@ -153,7 +151,7 @@ def _recover(paths: Sequence[Path], out: Path | None) -> int:
         print(f"fpvcar log: --out {out}: expected a folder", file=sys.stderr)
         return 2
     status = 0
-    for path in segments.files(paths, _warn):
+    for path in names.files(paths, _warn):
         target = (out or path.parent) / recovered_name(path.name)
         try:
             with reader.read(path) as recording:
@@ -178,4 +176,4 @@ def _recover(paths: Sequence[Path], out: Path | None) -> int:
 
 def recovered_name(name: str) -> str:
     """The clean file's name: beside NAME.mcap stands NAME.recovered.mcap."""
-    return f"{name.partition(segments.SEALED)[0]}{RECOVERED}{segments.SEALED}"
+    return f"{name.partition(names.SEALED)[0]}{RECOVERED}{names.SEALED}"

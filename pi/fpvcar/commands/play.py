@@ -12,7 +12,7 @@ from aiohttp import web
 
 from fpvcar import paths
 from fpvcar.recordings import export, reader
-from fpvcar.recordings.overview import glance
+from fpvcar.recordings.overview import overview_of
 from fpvcar.server.pages import Handler, page_response, refuse_foreign
 from fpvcar.server.recordings_api import Recordings, Shown
 
@@ -76,7 +76,7 @@ def run(files: Sequence[Path], port: int, browser: bool) -> int:
             return 1
     if not found:
         return 1
-    about = next(filter(None, (glance(path).about for path in found)), None)
+    about = next(filter(None, (overview_of(path).about for path in found)), None)
     car = about.car if about else "fpvcar"
     asyncio.run(_serve(found, car, port, browser))
     return 0

@@ -10,8 +10,7 @@ from pathlib import Path
 import msgspec
 
 from fpvcar.config import ConfigError
-from fpvcar.recordings import export, replay, tables
-from fpvcar.recordings import messages as format
+from fpvcar.recordings import export, messages, replay, tables
 from fpvcar.recordings.export import Input
 from fpvcar.recordings.messages import About, FormatError
 from fpvcar.recordings.reader import ReadError
@@ -49,11 +48,11 @@ def _again(files: Iterator[Input]) -> int:
         print(f"fpvcar replay: {name}: no profile in it, so nothing can be run again")
         return 1
 
-    def steps() -> Iterator[format.Step]:
+    def steps() -> Iterator[messages.Step]:
         for path, recording in itertools.chain([first], files):
             names.append(path.name)
-            messages = recording.messages({format.STEP})
-            yield from replay.steps_of((said.topic, said.data) for said in messages)
+            found = recording.messages({messages.STEP})
+            yield from replay.steps_of((one.topic, one.data) for one in found)
 
     began_s = time.monotonic()
     try:

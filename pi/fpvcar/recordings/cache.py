@@ -12,7 +12,7 @@ AGAIN_S = 5.0
 """A file that is being written is read anew after so long."""
 
 
-class Opened:
+class RecordingCache:
     """A few recordings that were read lately. Blocks: call it from its one thread."""
 
     def __init__(

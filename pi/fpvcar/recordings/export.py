@@ -22,9 +22,9 @@ from typing import NamedTuple, TextIO
 from fpvcar import files
 from fpvcar.recordings import library, names, reader, tables
 from fpvcar.recordings.mp4 import PAUSE_MOST_NS, ExportError, write_mp4
-from fpvcar.recordings.overview import glance
+from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.reader import ReadError, Recording
-from fpvcar.recordings.sheets import CsvSheet, ParquetSheet, write_tables
+from fpvcar.recordings.tables import CsvFile, ParquetFile, write_tables
 from fpvcar.units import SECOND_NS
 
 OVERLAP_NS = SECOND_NS
@@ -90,7 +90,7 @@ def in_order(paths: Sequence[Path], say: Callable[[str], None]) -> list[File]:
     for given in paths:
         for path in names.files([given], say):
             try:
-                seen = glance(path)
+                seen = overview_of(path)
             except ReadError as fault:
                 if path == given:
                     raise
@@ -240,8 +240,8 @@ def _write(
         return f"{film.pictures:,} pictures, {film.seconds:.1f} s{film.left_out}"
     if kind == "parquet":
         need("pyarrow", "pip install pyarrow, or take --csv", "--parquet")
-    sheet = ParquetSheet if kind == "parquet" else CsvSheet
-    rows, unread = write_tables(recordings, new, sheet, tell)
+    file = ParquetFile if kind == "parquet" else CsvFile
+    rows, unread = write_tables(recordings, new, file, tell)
     if not rows:
         raise ExportError("there is nothing in these files that makes a table")
     left_out = f"; {unread} messages could not be read" if unread else ""

@@ -19,7 +19,7 @@ from fpvcar.mcap.parsing import Damaged
 from fpvcar.mcap.tail import Tail, tail_of
 from fpvcar.mcap.walk import Damage, Found, Walk
 from fpvcar.recordings import messages, names, reader
-from fpvcar.recordings.overview import glance
+from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.pictures import Frame
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.units import SECOND_NS
@@ -140,7 +140,7 @@ def entry_of(path: Path) -> Entry:
         tail = tail_of(source)
         if tail is None:
             return _unclosed_entry(path)
-        brief = glance(path)
+        brief = overview_of(path)
         marks = _marks(_recorded_marks(source, tail), brief.start_ns)
     finally:
         source.close()

@@ -11,8 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fpvcar.recordings import messages
-from fpvcar.recordings import pictures as film
+from fpvcar.recordings import messages, pictures
 from fpvcar.recordings.pictures import Frame
 from fpvcar.recordings.reader import Recording
 from fpvcar.units import SECOND_NS
@@ -97,7 +96,7 @@ def _timed(
     before: Frame | None = None
     done, length_ns = 0, USUAL_NS
     for recording in recordings:
-        for frame in film.frames(recording):
+        for frame in pictures.frames(recording):
             done += len(frame.unit)
             tell(done)
             if before is not None:

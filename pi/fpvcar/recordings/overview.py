@@ -11,7 +11,7 @@ from fpvcar.recordings import messages, reader
 from fpvcar.recordings.reader import about_of
 
 
-class Glance(NamedTuple):
+class Overview(NamedTuple):
     """What a list shows of a file. `counts` are messages by topic."""
 
     start_ns: int
@@ -22,7 +22,7 @@ class Glance(NamedTuple):
     about: messages.About | None
 
 
-def glance(path: Path) -> Glance:
+def overview_of(path: Path) -> Overview:
     """A file in brief. Of a closed one only head and summary are read, so that a list
     of a thousand is quick; the others are read whole. Raises ReadError, OSError.
     """
@@ -30,19 +30,19 @@ def glance(path: Path) -> Glance:
     try:
         tail = tail_of(source)
         if tail is not None:
-            found = _glance(source, tail)
+            found = _of_closed(source, tail)
             if found is not None:
                 return found
     finally:
         source.close()
     with reader.read(path) as whole:
-        return Glance(
+        return Overview(
             whole.start_ns, whole.end_ns, whole.size, whole.closed,
             dict(whole.counts), whole.about,
         )  # fmt: skip
 
 
-def _glance(source: Source, tail: Tail) -> Glance | None:
+def _of_closed(source: Source, tail: Tail) -> Overview | None:
     by = {op: body for op, body in tail.records if op == records.STATISTICS}
     if not by:
         return None
@@ -59,6 +59,6 @@ def _glance(source: Source, tail: Tail) -> Glance | None:
         if one.opcode == records.METADATA:
             name, found = parsing.take_metadata(one.body)
             texts = found if name == messages.METADATA else texts
-    return Glance(
+    return Overview(
         counts.start_ns, counts.end_ns, source.size, True, topics, about_of(texts)
     )

@@ -42,7 +42,7 @@ class Gap(Struct, frozen=True):
     words: str
 
 
-class Table(Struct, frozen=True):
+class Plots(Struct, frozen=True):
     """All that is plotted of one file."""
 
     start_ms: float
@@ -120,7 +120,7 @@ def _extremes(
     return [*found, stretch[-1]] if stretch[-1][1] is None else [*found]
 
 
-def table(recording: Recording, most: int = POINTS) -> Table:
+def plots_of(recording: Recording, most: int = POINTS) -> Plots:
     """All that is plotted of one file. Raises OSError."""
     start_ns, lines = recording.start_ns, dict[Line, list[tuple[float, float | None]]]()
     seconds = (recording.end_ns - start_ns) / SECOND_NS
@@ -148,4 +148,4 @@ def table(recording: Recording, most: int = POINTS) -> Table:
             f"{one.length} bytes are missing ({one.what})")
         for one in recording.damage
     ]  # fmt: skip
-    return Table(start_ns / 1e6, seconds, series, reasons, marks, gaps)
+    return Plots(start_ns / 1e6, seconds, series, reasons, marks, gaps)

@@ -2,7 +2,7 @@
 
     file -> walk: record by record; at a bad one the next good chunk is looked for
          -> Recording: channels, spans of good chunks, what is damaged
-         -> messages() -> format.decode
+         -> messages() -> messages.decode
 
 A chunk counts if its CRC holds and its records fill it; then all of it does, else
 nothing. A file that is being written is read up to where it ends now. The mcap library
@@ -28,7 +28,7 @@ from fpvcar.mcap.chunks import (
 from fpvcar.mcap.parsing import Damaged
 from fpvcar.mcap.tail import tail_of
 from fpvcar.mcap.walk import Damage, Found, Walk
-from fpvcar.recordings import messages as format
+from fpvcar.recordings import messages
 
 EVER_NS = 2**64 - 1
 _HEAD = records.HEAD
@@ -38,18 +38,18 @@ class ReadError(ValueError):
     """A file that is no recording at all; the text says what it is."""
 
 
-def about_of(texts: dict[str, str]) -> format.About | None:
+def about_of(texts: dict[str, str]) -> messages.About | None:
     """What the metadata record says of a recording; it has no CRC of its own."""
     try:
         fields: dict[str, Any] = dict(texts)
         fields["profile"] = msgspec.json.decode(texts["profile"])
-        return msgspec.convert(fields, format.About, strict=False)
+        return msgspec.convert(fields, messages.About, strict=False)
     except (KeyError, msgspec.DecodeError):
         return None
 
 
 class Message(NamedTuple):
-    """One message as it stands in the file; `format.decode(topic, data)` says more."""
+    """One message as it stands in the file; messages.decode says what is in `data`."""
 
     topic: str
     log_ns: int
@@ -81,7 +81,7 @@ class Recording:
         self.damage: list[Damage] = []
         self.counts: Counter[str] = Counter()
         """Messages by topic."""
-        self.about: format.About | None = None
+        self.about: messages.About | None = None
         self.closed = False
         """Was it closed: are summary and footer there, and do they hold?"""
         self.size = source.size
@@ -202,7 +202,7 @@ class Recording:
             self.channels.setdefault(channel.number, channel)
         elif opcode == records.METADATA:
             name, texts = parsing.take_metadata(body)
-            if name == format.METADATA:
+            if name == messages.METADATA:
                 self.metadata = self.metadata or texts
 
     def _note_chunk(self, found: Found) -> None:
@@ -218,7 +218,7 @@ class Recording:
                 start_ns, end_ns = min(start_ns, log_ns), max(end_ns, log_ns)
                 counts[number] += 1
                 channel = self.channels.get(number)
-                if self.about is None and channel and channel.topic == format.ABOUT:
+                if self.about is None and channel and channel.topic == messages.ABOUT:
                     about.append(body)
         except Damaged as fault:
             self.damage.append(Damage(found.at, found.length, str(fault)))
@@ -255,12 +255,12 @@ def _message(body: memoryview, wanted: dict[int, str]) -> Message | None:
     )  # fmt: skip
 
 
-def _about(data: bytes) -> format.About | None:
+def _about(data: bytes) -> messages.About | None:
     try:
-        found = format.decode(format.ABOUT, data)
-    except format.FormatError:
+        found = messages.decode(messages.ABOUT, data)
+    except messages.FormatError:
         return None
-    return found if isinstance(found, format.About) else None
+    return found if isinstance(found, messages.About) else None
 
 
 def _no_mcap(source: Source) -> str:

@@ -19,7 +19,7 @@ from fpvcar.drive import gate, guard, mixing
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.drive.guard import Free, Guard
 from fpvcar.drive.mixing import Slew
-from fpvcar.recordings import messages as format
+from fpvcar.recordings import messages
 from fpvcar.recordings.messages import Step
 from fpvcar.status import Range
 
@@ -252,9 +252,9 @@ def run(profile: Profile, steps: Iterable[Step]) -> Verdict:
     )
 
 
-def steps_of(messages: Iterable[tuple[str, bytes]]) -> Iterator[Step]:
-    """The steps among (topic, data). Raises format.FormatError."""
-    for topic, data in messages:
-        message = format.decode(topic, data)
+def steps_of(recorded: Iterable[tuple[str, bytes]]) -> Iterator[Step]:
+    """The steps among (topic, data). Raises messages.FormatError."""
+    for topic, data in recorded:
+        message = messages.decode(topic, data)
         if isinstance(message, Step):
             yield message

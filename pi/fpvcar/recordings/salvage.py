@@ -10,7 +10,7 @@ from fpvcar import files
 from fpvcar.mcap.chunks import FileSource
 from fpvcar.mcap.tail import tail_of
 from fpvcar.mcap.walk import Walk
-from fpvcar.recordings import names as segments
+from fpvcar.recordings import names
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.recover import Ending, rewritten
 
@@ -40,7 +40,7 @@ def salvage(folder: Path, name: str) -> Iterator[None]:
     been synced yet: a second at most.
     """
     part = folder / name
-    sealed = folder / (name.removesuffix(segments.OPEN) + segments.SEALED)
+    sealed = folder / (name.removesuffix(names.OPEN) + names.SEALED)
     with contextlib.closing(FileSource(part)) as source:
         if tail_of(source) is None:  # else power went before it had its name
             ending = Ending()
@@ -85,13 +85,13 @@ class Salvager:
         self._name = ""
         self._steps: Iterator[None] | None = None
 
-    def some(self, names: list[str]) -> None:
-        """Goes on for SLICE_NS and a step; takes off `names` what it begins, and none
-        twice in a run but what was dropped. Never raises."""
+    def some(self, leftovers: list[str]) -> None:
+        """Goes on for SLICE_NS and a step; takes off `leftovers` what it begins, and
+        none twice in a run but what was dropped. Never raises."""
         until_ns = self._now_ns() + SLICE_NS
         while self._now_ns() < until_ns:
             try:
-                self._steps = self._steps or self._next(names)
+                self._steps = self._steps or self._next(leftovers)
                 if self._steps is None:
                     return
                 next(self._steps)
@@ -111,9 +111,9 @@ class Salvager:
                 self._tried.discard(self._name)
         self._steps = None
 
-    def _next(self, names: list[str]) -> Iterator[None] | None:
-        while names:
-            self._name = names.pop(0)
+    def _next(self, leftovers: list[str]) -> Iterator[None] | None:
+        while leftovers:
+            self._name = leftovers.pop(0)
             if self._name not in self._tried:
                 self._tried.add(self._name)
                 return self._seal(self._name)

@@ -1,6 +1,6 @@
 """Answers of many bytes: read in a thread, sent in pieces, slower beside a driver.
 
-    card -> (one thread) a piece -> Pace: is it its turn? -> socket, if it has room
+    card -> (one thread) a piece -> RateLimit: is it its turn? -> socket, if it has room
                                                           -> the next piece
 
 The loop that drives the car reads no card, waits for nobody, and holds no file whole.
@@ -22,20 +22,20 @@ from aiohttp import ETag, web
 
 from fpvcar.units import MB
 
-PIECE = 64 * 1024
-SHARED = MB
+PIECE_BYTES = 64 * 1024
+SHARED_BYTES_S = MB
 """Bytes a second of all answers together while somebody drives: half of what the Wi-Fi
 of a small Pi carries is left for pictures."""
 STALLED_S = 20.0
 """Whoever takes nothing for so long is gone. A file that the ring removes keeps its
 place on the card while somebody reads it."""
 BUSY_S, BUSY_MOST_S = 0.001, 0.05
-AT_ONCE = 4
+AT_ONCE_MAX = 4
 """Answers that are held whole at the same time."""
 T = TypeVar("T")
 
 
-class Pace:
+class RateLimit:
     """So many bytes a second for all together. Time is an argument."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Pace:
         return begin_s - now_s
 
 
-class Ease:
+class CpuThrottle:
     """Rests of the thread that reads: while somebody drives it has the interpreter,
     which the gate needs too, for a fifth of the time. `used_s()`: its CPU so far."""
 
@@ -104,7 +104,7 @@ def _among(etags: tuple[ETag, ...], etag: str, weak: bool) -> bool:
     return any(one.value in ("*", etag) and (weak or not one.is_weak) for one in etags)
 
 
-class Outlet:
+class Downloads:
     """All answers of one car go through it. `driven()`: is somebody at the wheel?"""
 
     def __init__(
@@ -114,8 +114,8 @@ class Outlet:
         self._driven, self._clock_s, self._stalled_s = driven, clock_s, stalled_s
         # One at a time: the car has other work.
         self._thread = ThreadPoolExecutor(1, "recordings")
-        self._pace = Pace()
-        self._room = asyncio.Semaphore(AT_ONCE)
+        self._limit = RateLimit()
+        self._room = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def in_thread(self, act: Callable[[], T]) -> T:
         """Does what may block. Raises what it raises."""
@@ -141,8 +141,8 @@ class Outlet:
             response.content_length = len(body)
             await response.prepare(request)
             if request.method != "HEAD":
-                for at in range(0, len(body), PIECE):
-                    await self._send(request, response, body[at : at + PIECE])
+                for at in range(0, len(body), PIECE_BYTES):
+                    await self._send(request, response, body[at : at + PIECE_BYTES])
         await response.write_eof()
         return response
 
@@ -180,7 +180,7 @@ class Outlet:
     ) -> None:
         at = part.begin
         while at < part.end:
-            size = min(PIECE, part.end - at)
+            size = min(PIECE_BYTES, part.end - at)
             try:
                 piece = await self.in_thread(partial(os.pread, file, size, at))
             except OSError:  # the card fails: the head of the answer is under way
@@ -196,7 +196,7 @@ class Outlet:
     ) -> None:  # fmt: skip
         """A piece, when it is its turn. Raises ConnectionError."""
         if self._driven():
-            wait_s = self._pace.wait_s(len(piece), SHARED, self._clock_s())
+            wait_s = self._limit.wait_s(len(piece), SHARED_BYTES_S, self._clock_s())
             await asyncio.sleep(wait_s)
         try:
             async with asyncio.timeout(self._stalled_s):

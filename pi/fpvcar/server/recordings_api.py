@@ -29,12 +29,12 @@ import msgspec
 from aiohttp import web
 
 from fpvcar.recordings import pictures, plots
-from fpvcar.recordings.cache import Opened
+from fpvcar.recordings.cache import RecordingCache
 from fpvcar.recordings.library import Library, first_picture
 from fpvcar.recordings.pictures import Frame
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.server.access import CodeCheck, is_loopback
-from fpvcar.server.downloads import Ease, Outlet
+from fpvcar.server.downloads import CpuThrottle, Downloads
 from fpvcar.server.pages import refuse_other_sites
 from fpvcar.units import SECOND_NS
 from fpvcar.wire.video import pack_video
@@ -92,11 +92,11 @@ class Recordings:
         codes: CodeCheck | None, driven: Callable[[], bool] = lambda: False,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        ease = Ease(driven)
-        self._library, self._shown = Library(files, rest=ease.rest), shown
+        throttle = CpuThrottle(driven)
+        self._library, self._shown = Library(files, rest=throttle.rest), shown
         self._codes, self._clock_s = codes, clock_s
-        self._tokens, self._opened = Tokens(), Opened(clock_s, ease.rest)
-        self._outlet = Outlet(driven, clock_s)
+        self._tokens, self._cache = Tokens(), RecordingCache(clock_s, throttle.rest)
+        self._downloads = Downloads(driven, clock_s)
         self._closing: asyncio.TimerHandle | None = None
 
     def add_to(self, app: web.Application) -> None:
@@ -113,7 +113,7 @@ class Recordings:
     async def _end(self, _: web.Application) -> None:
         if self._closing is not None:
             self._closing.cancel()
-        self._outlet.close()
+        self._downloads.close()
 
     # --- who may see ---
 
@@ -159,7 +159,7 @@ class Recordings:
             found = self._library.entries()
             return _json({"car": car, "seat": seat, "recordings": found})
 
-        return await self._outlet.made(request, JSON, _told(listed))
+        return await self._downloads.made(request, JSON, _told(listed))
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         self._let_in(request)
@@ -170,7 +170,7 @@ class Recordings:
             )
         headers = {**BYTES, "Content-Disposition": _as_file(path.name)}
         opened = _told(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
-        return await self._outlet.file(request, headers, opened)
+        return await self._downloads.file(request, headers, opened)
 
     async def _units(self, request: web.Request) -> web.StreamResponse:
         self._let_in(request)
@@ -195,13 +195,13 @@ class Recordings:
                 raise web.HTTPNotFound(text="No picture was recorded in this file.\n")
             return _pictures([frame])
 
-        return await self._outlet.made(request, BYTES, _told(first))
+        return await self._downloads.made(request, BYTES, _told(first))
 
     async def _table(self, request: web.Request) -> web.StreamResponse:
         self._let_in(request)
         points = int(_number(request, "points", plots.POINTS, 2, 10_000))
         return await self._reading(
-            request, JSON, lambda found: _json(plots.table(found, points))
+            request, JSON, lambda found: _json(plots.plots_of(found, points))
         )
 
     # --- reading, in a thread ---
@@ -216,7 +216,7 @@ class Recordings:
                 raise web.HTTPNotFound(text="There is no recording of that name.\n")
             return path, self._library.writing(path)
 
-        return await self._outlet.in_thread(_told(find))
+        return await self._downloads.in_thread(_told(find))
 
     async def _reading(
         self, request: web.Request, headers: dict[str, str],
@@ -224,8 +224,8 @@ class Recordings:
     ) -> web.StreamResponse:  # fmt: skip
         path, writing = await self._look_up(request)
         self._close_later()
-        return await self._outlet.made(
-            request, headers, _told(lambda: act(self._opened.get(path, writing)))
+        return await self._downloads.made(
+            request, headers, _told(lambda: act(self._cache.get(path, writing)))
         )
 
     def _close_later(self) -> None:
@@ -234,7 +234,7 @@ class Recordings:
             self._closing.cancel()
         loop = asyncio.get_running_loop()
         self._closing = loop.call_later(
-            IDLE_S, lambda: self._outlet.later(self._opened.close)
+            IDLE_S, lambda: self._downloads.later(self._cache.close)
         )
 
 

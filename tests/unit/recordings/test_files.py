@@ -13,8 +13,7 @@ from fpvcar import __main__, config
 from fpvcar.bench import supervisor
 from fpvcar.commands import log
 from fpvcar.mcap import records
-from fpvcar.recorder import folder as disk
-from fpvcar.recorder.folder import Folder
+from fpvcar.recorder.folder import LOCK, PIECES_MOST, Folder
 from fpvcar.recorder.rotation import Tape
 from fpvcar.recordings import reader, salvage, verify
 from fpvcar.units import SECOND_NS
@@ -58,13 +57,13 @@ def test_what_is_recorded_is_for_its_owner(folder: Folder) -> None:
     folder.rename(NAME, "other")
     folder.remove("other")
     folder.remove("other")
-    assert {name for name, _ in folder.entries()} == {NAME + ".keep", disk.LOCK}
+    assert {name for name, _ in folder.entries()} == {NAME + ".keep", LOCK}
     assert folder.free() > 0
 
 
 def test_many_parts_are_written_whole(folder: Folder) -> None:
     number = folder.create(NAME)
-    parts = [bytes([n % 251]) * (n % 7) for n in range(3 * disk.PIECES_MOST)]
+    parts = [bytes([n % 251]) * (n % 7) for n in range(3 * PIECES_MOST)]
     folder.append(number, parts)
     folder.append(number, [])
     folder.append(number, [b"", b""])
@@ -103,7 +102,7 @@ def test_a_folder_that_vanishes_is_not_made_anew(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "stick")
     folder.enter()
     folder.leave()
-    (tmp_path / "stick" / disk.LOCK).unlink()
+    (tmp_path / "stick" / LOCK).unlink()
     (tmp_path / "stick").rmdir()
     with pytest.raises(FileNotFoundError):
         folder.enter()
@@ -146,7 +145,7 @@ def test_a_file_left_open_is_sealed_by_the_next_run(tmp_path: Path) -> None:
     with part.open("ab") as cut:
         cut.write(records.record(records.CHUNK, bytes(900))[:500])
     assert list(salvage.salvage(tmp_path, part.name))
-    assert sorted(one.name for one in tmp_path.iterdir()) == [disk.LOCK, NAME]
+    assert sorted(one.name for one in tmp_path.iterdir()) == [LOCK, NAME]
     with reader.read(tmp_path / NAME) as made:
         assert made.whole and made.counts["/camera"] == 9
 

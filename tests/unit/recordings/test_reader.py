@@ -13,8 +13,7 @@ from mcap.reader import make_reader
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import BytesSource, FileSource
-from fpvcar.recordings import messages as format
-from fpvcar.recordings import reader, recover, verify
+from fpvcar.recordings import messages, reader, recover, verify
 from fpvcar.recordings.reader import Message, ReadError, Recording
 from fpvcar.units import SECOND_NS
 from tests.rigs.recording import UTC_NS, about, file, flipped, recording
@@ -24,14 +23,14 @@ WHOLE = file(CHUNKS)
 OPEN = file(CHUNKS, closed=False)
 
 
-def messages(data: bytes) -> list[Message]:
+def read(data: bytes) -> list[Message]:
     return list(recording(data).messages())
 
 
 def by_chunk(data: bytes) -> list[list[Message]]:
     """The messages of each chunk: a second each."""
     seconds: dict[int, list[Message]] = {}
-    for one in messages(data):
+    for one in read(data):
         seconds.setdefault(one.log_ns // SECOND_NS, []).append(one)
     return list(seconds.values())
 
@@ -56,11 +55,11 @@ def test_a_whole_file_is_read_whole() -> None:
 
 def test_topics_and_times_can_be_chosen() -> None:
     made = recording(WHOLE)
-    pictures = list(made.messages([format.CAMERA]))
+    pictures = list(made.messages([messages.CAMERA]))
     assert len(pictures) == 18
     assert {one.topic for one in pictures} == {"/camera"}
-    picture = format.decode("/camera", pictures[4].data)
-    assert isinstance(picture, format.Picture)
+    picture = messages.decode("/camera", pictures[4].data)
+    assert isinstance(picture, messages.Picture)
     assert picture.capture_ns == pictures[4].log_ns - 1000
     start, end = UTC_NS + SECOND_NS, UTC_NS + 3 * SECOND_NS - 1
     some = list(made.messages(start_ns=start, end_ns=end))

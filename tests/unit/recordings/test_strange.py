@@ -12,7 +12,7 @@ from mcap.writer import Writer as TheirWriter
 
 from fpvcar.mcap import records, walk
 from fpvcar.recordings import messages, reader, recover, verify
-from fpvcar.recordings.overview import glance
+from fpvcar.recordings.overview import overview_of
 from tests.rigs.recording import file, flipped, recording
 
 
@@ -99,7 +99,7 @@ def test_a_recovered_foreign_file_stays_compressed() -> None:
 def test_a_glance_says_what_a_reading_says(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.mcap"
     path.write_bytes(data)
-    seen = glance(path)
+    seen = overview_of(path)
     with reader.read(path) as made:
         assert seen.closed == made.closed and seen.about == made.about
         assert {k: n for k, n in seen.counts.items() if n} == dict(made.counts)
@@ -181,7 +181,7 @@ def test_a_summary_is_believed_if_it_is_one(tmp_path: Path) -> None:
         data = closed(*groups, chunk=chunk)
         assert recording(data).closed == whole, groups
         path.write_bytes(data)
-        seen = glance(path)  # without statistics it has to be read
+        seen = overview_of(path)  # without statistics it has to be read
         assert seen.counts == {"/lights": 1} and seen.start_ns == 5
 
 
@@ -189,7 +189,7 @@ def test_an_empty_closed_file_is_seen_so(tmp_path: Path) -> None:
     counts = records.Counts({}, 0, 0, 0, 0)
     path = tmp_path / "a.mcap"
     path.write_bytes(closed((records.STATISTICS, records.statistics(counts))))
-    seen = glance(path)
+    seen = overview_of(path)
     assert seen.closed and seen.counts == {} and seen.about is None
     chunk = raw_chunk(LIGHTS)
     empty = recording(closed(chunk=chunk))

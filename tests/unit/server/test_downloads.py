@@ -16,7 +16,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.recordings import library
 from fpvcar.server import downloads
-from fpvcar.server.downloads import PIECE, Ease, Outlet, Pace
+from fpvcar.server.downloads import PIECE_BYTES, CpuThrottle, Downloads, RateLimit
 from fpvcar.server.recordings_api import Recordings, Shown
 from tests.rigs import tapes
 from tests.rigs.tapes import Tape
@@ -38,12 +38,12 @@ async def serving(
     folder: Path, driven: bool = False, stalled_s: float = 20.0
 ) -> AsyncIterator[TestClient[Any, Any]]:
     """The routes, on a port."""
-    shelf = Recordings(
+    routes = Recordings(
         lambda: library.files_in(folder), Shown("Plague", True), None, lambda: driven
     )
-    shelf._outlet._stalled_s = stalled_s
+    routes._downloads._stalled_s = stalled_s
     app = web.Application()
-    shelf.add_to(app)
+    routes.add_to(app)
     async with TestClient(TestServer(app)) as client:
         yield client
 
@@ -68,27 +68,27 @@ async def until(what: Any) -> None:
 
 
 def test_all_together_are_as_fast_as_one() -> None:
-    pace = Pace()
-    waits = [pace.wait_s(100, 1000.0, 5.0) for _ in range(4)]
+    limit = RateLimit()
+    waits = [limit.wait_s(100, 1000.0, 5.0) for _ in range(4)]
     assert waits == pytest.approx([0.0, 0.1, 0.2, 0.3])
-    assert pace.wait_s(100, 1000.0, 5.25) == pytest.approx(0.15)
-    assert pace.wait_s(100, 1000.0, 99.0) == 0.0, "what nobody used is not saved up"
+    assert limit.wait_s(100, 1000.0, 5.25) == pytest.approx(0.15)
+    assert limit.wait_s(100, 1000.0, 99.0) == 0.0, "what nobody used is not saved up"
 
 
 def test_beside_a_driver_the_reader_rests_four_fifths_of_the_time() -> None:
     now_s, slept, driven = 0.0, list[float](), True
-    ease = Ease(lambda: driven, lambda: now_s, slept.append)
-    ease.rest()
+    throttle = CpuThrottle(lambda: driven, lambda: now_s, slept.append)
+    throttle.rest()
     assert slept == [], "it has done nothing yet"
     for busy_s, rest_s in ((0.010, 0.040), (0.0005, None), (3.0, 0.2)):
         slept.clear()
         now_s += busy_s
-        ease.rest()
+        throttle.rest()
         assert slept == ([] if rest_s is None else [pytest.approx(rest_s)])
     driven = False
     now_s += 0.010
     slept.clear()
-    ease.rest()
+    throttle.rest()
     assert slept == []
 
 
@@ -96,7 +96,7 @@ async def test_all_that_is_read_at_length_is_read_with_rests(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rests: list[str] = []
-    monkeypatch.setattr(Ease, "rest", lambda _: rests.append("rest"))
+    monkeypatch.setattr(CpuThrottle, "rest", lambda _: rests.append("rest"))
     async with serving(folder) as client:
         for end, least in (("", 1), (f"/{NAME}/table", 10), (f"/{NAME}/units", 2)):
             rests.clear()
@@ -204,13 +204,13 @@ async def test_many_ranges_at_once_are_right(folder: Path) -> None:
 async def test_beside_a_driver_it_goes_slowly(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(downloads, "SHARED", 8 * PIECE)
+    monkeypatch.setattr(downloads, "SHARED_BYTES_S", 8 * PIECE_BYTES)
     with (folder / NAME).open("ab") as file:
-        file.truncate(3 * PIECE)
+        file.truncate(3 * PIECE_BYTES)
     for driven in (False, True):
         async with serving(folder, driven) as client:
             began_s = time.monotonic()
-            assert len(await (await client.get(URL)).read()) == 3 * PIECE
+            assert len(await (await client.get(URL)).read()) == 3 * PIECE_BYTES
             took_s = time.monotonic() - began_s
         assert not driven or took_s >= 2 / 8, "an eighth of a second for each piece"
 
@@ -238,7 +238,7 @@ async def test_a_file_that_is_cut_meanwhile_ends_the_answer(
 
 
 async def test_a_few_answers_are_held_at_once(folder: Path) -> None:
-    outlet, held, most = Outlet(lambda: False, time.monotonic), 0, 0
+    served, held, most = Downloads(lambda: False, time.monotonic), 0, 0
 
     def make() -> bytes:
         nonlocal most
@@ -249,19 +249,19 @@ async def test_a_few_answers_are_held_at_once(folder: Path) -> None:
         nonlocal held
         held += 1
         try:
-            return await outlet.made(request, {}, make)
+            return await served.made(request, {}, make)
         finally:
             held -= 1
 
     app = web.Application()
     app.router.add_get("/", answer)
     async with TestClient(TestServer(app)) as client:
-        for _ in range(downloads.AT_ONCE):
-            await outlet._room.acquire()
+        for _ in range(downloads.AT_ONCE_MAX):
+            await served._room.acquire()
         waiting = [asyncio.create_task(client.get("/")) for _ in range(3)]
         await until(lambda: held == 3)
         assert most == 0
-        outlet._room.release()
+        served._room.release()
         assert [(await one).status for one in waiting] == [200] * 3
-    outlet.close()
-    outlet.later(lambda: None)  # nobody hears of it
+    served.close()
+    served.later(lambda: None)  # nobody hears of it

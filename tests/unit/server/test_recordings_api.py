@@ -9,12 +9,19 @@ import pytest
 
 from fpvcar import status
 from fpvcar.mcap import protobuf, records
-from fpvcar.recordings import library, pictures
-from fpvcar.recordings import messages as format
-from fpvcar.recordings.cache import Opened
+from fpvcar.recordings import library, messages, pictures
+from fpvcar.recordings.cache import RecordingCache
 from fpvcar.recordings.library import Library
 from tests.rigs import tapes
-from tests.rigs.recordings import NAME, SECONDS, Client, ask, messages, one_drive, units
+from tests.rigs.recordings import (
+    NAME,
+    SECONDS,
+    Client,
+    ask,
+    drive_messages,
+    one_drive,
+    units,
+)
 from tests.rigs.tapes import BEGAN_NS, FRAME_NS, Tape
 from tests.rigs.video_source import encode
 
@@ -49,7 +56,7 @@ def test_what_cannot_be_listed_hides_nothing_else(folder: Path) -> None:
         place = (
             struct.pack("<4QI", 0, 9, 8, 2**63, len(index)) + index + bytes(8 + 4 + 16)
         )
-        marks = records.channel(12, 0, format.MARK, "protobuf")
+        marks = records.channel(12, 0, messages.MARK, "protobuf")
         counts = records.statistics(records.Counts({}, 0, 1, 0, 9))
         head = records.MAGIC + records.header("x") + records.data_end()
         groups = (
@@ -176,7 +183,7 @@ def test_a_battery_that_is_not_heard_has_no_voltage(folder: Path) -> None:
     heard = status.Battery(7.4, 0.5, 0.6, False, 0.01)
     lost = status.Battery(7.4, 0.5, 0.6, False, 2.5, "INA219: no answer")
     tape = [
-        tapes.said(format.BATTERY, number / 10, heard if number < 3 else lost)
+        tapes.said(messages.BATTERY, number / 10, heard if number < 3 else lost)
         for number in range(6)
     ]
     Tape(tape).to(folder / NAME)
@@ -191,9 +198,9 @@ def test_a_battery_that_is_not_heard_has_no_voltage(folder: Path) -> None:
 
 
 def test_a_damaged_file_is_said_and_plays(folder: Path) -> None:
-    tapes.flipped(folder / NAME, Tape(messages()).chunks(), 2)
+    tapes.flipped(folder / NAME, Tape(drive_messages()).chunks(), 2)
     old = folder / "old.mcap.part"
-    Tape(messages(), closed=False).to(old)
+    Tape(drive_messages(), closed=False).to(old)
     os.utime(old, (1, 1))
     (folder / "broken.mcap").write_bytes(b"no recording")
 
@@ -220,7 +227,7 @@ def test_a_damaged_file_is_said_and_plays(folder: Path) -> None:
 
 def test_the_open_file_is_played_and_not_given_away(folder: Path) -> None:
     name = "Plague-20251121T200000Z-0002.mcap.part"
-    Tape(messages(), closed=False).to(folder / name)
+    Tape(drive_messages(), closed=False).to(folder / name)
 
     async def act(client: Client) -> None:
         said = await (await client.get("/api/recordings")).json()
@@ -253,14 +260,14 @@ def test_a_long_list_is_read_once(
         return real(path)
 
     monkeypatch.setattr(library, "entry_of", counting)
-    shelf = Library(lambda: library.files_in(folder))
-    assert shelf.entries() == shelf.entries() and len(looked) == 1
+    found = Library(lambda: library.files_in(folder))
+    assert found.entries() == found.entries() and len(looked) == 1
     os.utime(folder / NAME, (5, 5))
-    shelf.entries()
+    found.entries()
     assert len(looked) == 2
-    assert json.dumps([one.name for one in shelf.entries()]) == json.dumps([NAME])
+    assert json.dumps([one.name for one in found.entries()]) == json.dumps([NAME])
     (folder / NAME).unlink()
-    assert shelf.entries() == []
+    assert found.entries() == []
 
 
 def test_frames_are_as_far_apart_as_they_were(folder: Path) -> None:
@@ -273,7 +280,7 @@ def test_frames_are_as_far_apart_as_they_were(folder: Path) -> None:
 
 
 def test_files_are_closed_when_nobody_looks_any_more(folder: Path) -> None:
-    opened = Opened(lambda: 0.0)
+    opened = RecordingCache(lambda: 0.0)
     first = opened.get(folder / NAME, False)
     assert opened.get(folder / NAME, False) is first
     opened.close()
@@ -283,7 +290,7 @@ def test_files_are_closed_when_nobody_looks_any_more(folder: Path) -> None:
 
 def test_a_growing_file_is_read_anew_after_a_while(folder: Path) -> None:
     now_s = 100.0
-    opened = Opened(lambda: now_s)
+    opened = RecordingCache(lambda: now_s)
     first = opened.get(folder / NAME, True)
     now_s += 4.0
     assert opened.get(folder / NAME, True) is first
