@@ -145,7 +145,7 @@ def unit_cell(key: str, hint: Any) -> str:
     ends = [end for end in UNITS if key.endswith(end)]
     if ends:
         return UNITS[max(ends, key=len)]
-    if schema.Gpio in (hint, *get_args(hint)):
+    if {schema.Gpio, schema.LowGpio} & {hint, *get_args(hint)}:
         return "GPIO"
     return "share" if hint == schema.Share else ""
 

@@ -15,13 +15,14 @@ from typing import Self
 
 from fpvcar import paths
 from fpvcar.bench import soc as chip
+from fpvcar.bench.world.bridge import Wiring
 from fpvcar.config import profiles
 from fpvcar.wire.wheels import Answer, Setpoint, Status, pack_setpoint, parse_answer
 
 MARGIN_S = 0.4
 START_S = 20.0
 STEADY = 6
-PINS = profiles.load(paths.HARDWARE / "bench.toml").motor_pins()
+BENCH = paths.HARDWARE / "bench.toml"
 
 
 def free_port() -> int:
@@ -96,8 +97,10 @@ class Chip:
 class Rig(Chip):
     """The chip, wheels and a driver, each a process of its own."""
 
-    def __init__(self, runtime: Path) -> None:
+    def __init__(self, runtime: Path, profile: Path = BENCH) -> None:
         super().__init__(runtime)
+        self.profile = profiles.load(profile)
+        self._path, self._wiring = profile, Wiring(self.profile.motors)
         self.helper = socket.socket(socket.AF_UNIX)
         self.helper.bind(str(runtime / "pins-off.sock"))
         self.helper.listen()
@@ -106,7 +109,7 @@ class Rig(Chip):
 
     def start_wheels(self) -> subprocess.Popen[str]:
         process = self.start(
-            "fpvcar.wheels", f"--profile={paths.HARDWARE / 'bench.toml'}",
+            "fpvcar.wheels", f"--profile={self._path}",
             f"--runtime={self.runtime}", f"--set=pins.port = {self.port}",
         )  # fmt: skip
         return process
@@ -122,8 +125,7 @@ class Rig(Chip):
     @property
     def powered(self) -> bool:
         """True when a motor is driven; braked, coasting and let go are not."""
-        duties: list[float] = [self.soc.pin[gpio].duty() for gpio in PINS]
-        return duties[0] != duties[1] or duties[2] != duties[3]
+        return any(bridge.drive for bridge in self._wiring.bridges(self.soc))
 
     def stands(self, within_s: float) -> None:
         until(lambda: not self.powered, within_s + MARGIN_S, "the car runs on")

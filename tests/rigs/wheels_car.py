@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from fpvcar.config import Profile, profiles
+from fpvcar.bench.world.bridge import CHIPS, Bridge
+from fpvcar.config import Motor, Profile, profiles
 from fpvcar.devices.fake import FakeBoard, FakePins
 from fpvcar.devices.pins import PinsFault
 from fpvcar.wheels.core import Wheels
@@ -31,6 +32,7 @@ class Car:
 
     def __init__(self, profile: Profile = PROFILE) -> None:
         self.profile, self.now_ns = profile, 1_000_000 * MS
+        self.motors = (profile.motors.drive, profile.motors.steer)
         self.pins = FakePins(lambda _: self.watch())
         self.board: FakeBoard | None = None
         self.alarms = 0
@@ -90,11 +92,15 @@ class Car:
         assert self.ready().drive(drive).status == Status.APPLIED
         return self
 
+    def bridge(self, motor: Motor) -> Bridge:
+        """What the motor's chip does with its pins."""
+        duties = (self.pins.duty(gpio) for gpio in motor.pins())
+        return CHIPS[type(motor)].bridge(*duties)
+
     @property
     def powered(self) -> bool:
         """True when a motor is driven (braked does not count)."""
-        duties = [self.pins.duty(gpio) for gpio in PINS]
-        return duties[0] != duties[1] or duties[2] != duties[3]
+        return any(self.bridge(motor).drive for motor in self.motors)
 
 
 def why(answer: Answer) -> tuple[Status, WheelsReason]:

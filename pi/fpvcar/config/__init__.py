@@ -15,6 +15,7 @@ from fpvcar.config.schema import (
     Guard as Guard,
     GuardMode as GuardMode,
     I2c as I2c,
+    L298n as L298n,
     Lights as Lights,
     Motor as Motor,
     Motors as Motors,

@@ -15,6 +15,7 @@ from fpvcar.config.schema import (
     Button,
     ConfigError,
     Gpio,
+    LowGpio,
     Profile,
     Tof,
 )
@@ -40,6 +41,7 @@ def refuse_clashes(profile: Profile) -> None:
     _refuse_shared_addresses(profile.sensors.tof, profile.battery)
     _refuse_odd_names(profile)
     _refuse_odd_volts(profile.battery)
+    _refuse_weak_supply(profile)
     _refuse_slow_rounds(profile)
 
 
@@ -49,7 +51,7 @@ def _used_pins(value: Any, where: str) -> Iterator[tuple[int, str]]:
         for key, hint in hints.items():
             inner = getattr(value, key)
             place = f"{where}.{key}" if where else key
-            if hint is Gpio:
+            if hint in (Gpio, LowGpio):
                 yield inner, place
             elif hint == Gpio | None and inner is not None:
                 yield inner, place
@@ -158,6 +160,18 @@ def _refuse_odd_volts(battery: Battery) -> None:
             f"battery.nominal_v = {battery.nominal_v}: expected {low} to {high}, "
             "empty_v to full_v"
         )
+
+
+def _refuse_weak_supply(profile: Profile) -> None:
+    """A bridge without enough of it is neither on nor off."""
+    low = profile.battery.empty_v
+    for name in ("drive", "steer"):
+        motor = getattr(profile.motors, name)
+        if low < motor.least_v:
+            raise ConfigError(
+                f"battery.empty_v = {low}: expected at least {motor.least_v}, which "
+                f"the driver of motors.{name} needs"
+            )
 
 
 def _refuse_slow_rounds(profile: Profile) -> None:

@@ -76,7 +76,7 @@ def _refusals(raw: dict[str, Any], kind: Any, where: str) -> Iterator[str]:
     """
     sections = {one.__struct_config__.tag: one for one in get_args(kind) or (kind,)}
     tag_field = next(iter(sections.values())).__struct_config__.tag_field
-    tag = raw.get(tag_field)
+    tag: Any = raw.get(tag_field)
     if tag_field is not None and not isinstance(tag, str):
         return  # the conversion says so
     if tag not in sections:

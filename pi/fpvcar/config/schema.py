@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 Gpio = Annotated[int, Meta(ge=0, le=27)]
+LowGpio = Annotated[int, Meta(ge=9, le=27)]
+"""A GPIO that is pulled down from the chip's reset on (BCM2835, table 6-31)."""
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[float, Meta(gt=0.0)]
@@ -44,7 +46,7 @@ class Pins(Section, frozen=True):
 
 
 class Motor(Section, frozen=True, tag_field="driver"):
-    """A motor behind a bridge; `driver` is the bridge's chip."""
+    """A motor behind a bridge; `driver` is the bridge's chip, an MX1508 unless said."""
 
     invert: bool = False
     """Swaps the two directions of a motor that is wired the other way round."""
@@ -65,6 +67,11 @@ class Motor(Section, frozen=True, tag_field="driver"):
         """Every pin of the bridge, in the order in which to let go of them."""
         raise NotImplementedError
 
+    @property
+    def least_v(self) -> float:
+        """The least supply with which the bridge works."""
+        return 0.0
+
 
 class Mx1508(Motor, frozen=True, kw_only=True, tag="mx1508"):
     """Half of an MX1508: two inputs, PWM on one, the other low."""
@@ -81,7 +88,29 @@ class Mx1508(Motor, frozen=True, kw_only=True, tag="mx1508"):
         return (self.forward, self.reverse)
 
 
-AnyMotor = Mx1508
+class L298n(Motor, frozen=True, kw_only=True, tag="l298n"):
+    """Half of an L298N: two inputs that say which way, PWM on the enable."""
+
+    enable: LowGpio
+    """Enable, ENA or ENB, with its jumper removed."""
+    forward: Gpio
+    """Input that is high to drive forward; for steering, left."""
+    reverse: Gpio
+    """Input that is high to drive backward; for steering, right."""
+    pwm_hz: Annotated[int, Meta(ge=50, le=8000)] = 800
+    """Frequency of the PWM; pigpiod takes the nearest that it has."""
+
+    def pins(self) -> tuple[int, ...]:
+        """The enable first: without it nothing moves."""
+        return (self.enable, self.forward, self.reverse)
+
+    @property
+    def least_v(self) -> float:
+        """Data sheet: 2.5 V above what an input takes for high, 2.3 V."""
+        return 4.8
+
+
+AnyMotor = Mx1508 | L298n
 DEFAULT_DRIVER = "mx1508"
 """Where a motor names no driver: profiles from before there was a second one."""
 

@@ -10,15 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fpvcar.config import Motor, Mx1508, Profile
+from fpvcar.config import L298n, Motor, Mx1508, Profile
 from fpvcar.devices.capture import FrameSource
 from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import Open
+from fpvcar.devices.motors.l298n import L298nBridge
 from fpvcar.devices.motors.mx1508 import Mx1508Bridge
 from fpvcar.devices.pins import IoPins, MotorBoard, MotorDriver, OpenEdges, Pins
 
 DRIVERS: dict[type[Motor], Callable[[Any, Pins], MotorDriver]] = {
     Mx1508: Mx1508Bridge,
+    L298n: L298nBridge,
 }
 """Who drives a motor, by what the profile says of it."""
 ANSWER_S = 0.5

@@ -5,9 +5,10 @@ import math
 import pytest
 
 from fpvcar.bench.world import scene
-from fpvcar.bench.world.bridge import mx1508
+from fpvcar.bench.world.bridge import CHIPS, l298n, mx1508
 from fpvcar.bench.world.motor import Battery, Motor, Rack
 from fpvcar.bench.world.process import World
+from fpvcar.config import L298n
 from tests.rigs.world import inputs
 
 FULL = 0.4
@@ -23,6 +24,30 @@ def test_bridge_states() -> None:
     assert mx1508(1, 1) == (0, 1, 0)
     drive_share, brake, coast = mx1508(1.0, 0.6)
     assert (drive_share, brake, coast) == pytest.approx((0.4, 0.6, 0.0))
+
+
+def test_an_l298n_is_off_without_its_enable() -> None:
+    assert l298n(0, 1, 0) == (0, 0, 1)
+    assert l298n(0.4, 1, 0) == (0.4, 0, 0.6)
+    assert l298n(0.4, 0, 1) == (-0.4, 0, 0.6)
+    assert l298n(1, 0, 0) == l298n(1, 1, 1) == (0, 1, 0)
+    assert l298n(0.3, 0, 0) == (0, 0.3, 0.7)
+
+
+def test_an_l298n_takes_its_part_of_the_voltage() -> None:
+    """Data sheet: typically 1.8 V at 1 A; a motor that is slow is not braked."""
+    motor = Motor(losses=CHIPS[L298n].losses)
+    amps = 1.0
+    across_v = 1.8 + amps * motor.motor_ohm
+    assert motor.current_a(l298n(1, 1, 0), across_v, 0.0) == pytest.approx(amps)
+    assert motor.current_a(l298n(1, 1, 0), 0.9, 0.0) == 0.0
+    assert motor.current_a(l298n(1, 0, 0), 7.5, 700.0) == 0.0
+    assert motor.current_a(l298n(1, 0, 0), 7.5, 1500.0) < -0.5
+    assert motor.current_a(l298n(1, 0, 0), 7.5, -1500.0) > 0.5
+    rack = Rack(drop_v=1.0)
+    rack.step(l298n(1, 1, 0), 1.6, 0.01)
+    assert rack.angle == 0.0, "it stays within its dead band"
+    assert motor.friction_nm(100.0) == Motor().friction_nm(100.0)
 
 
 def test_motor_current_follows_voltage_and_speed() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import config
+from fpvcar import config, paths
 from fpvcar.bench import soc
 from fpvcar.bench.world.bridge import Wiring
 from fpvcar.bench.world.process import World, publish
@@ -43,6 +43,19 @@ def test_wiring_reads_the_profile_s_pins(chip: soc.Soc) -> None:
     assert steer == pytest.approx((-0.2, 0, 0.8))
     chip.pin[17].mode = soc.MODE_INPUT
     assert Wiring(profile.motors).bridges(chip).drive == (0.0, 0.0, 1.0)
+
+
+def test_wiring_knows_the_chip_of_each_motor(chip: soc.Soc) -> None:
+    wiring = Wiring(profiles.load(paths.HARDWARE / "l298n.toml").motors)
+    output(chip, 18, 0.4)
+    output(chip, 27, 1.0)
+    drive, steer = wiring.bridges(chip)
+    assert drive == pytest.approx((-0.4, 0, 0.6)) and steer == (0.0, 0.0, 1.0)
+    assert [one.drop_v for one in wiring.losses] == [1.0, 1.0]
+    world = World(1, losses=wiring.losses)
+    for _ in range(60):
+        world.step(wiring.bridges(chip))
+    assert world.speed_mps < -0.1
 
 
 def test_an_inverted_motor_has_swapped_leads(chip: soc.Soc) -> None:

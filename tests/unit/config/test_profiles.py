@@ -10,6 +10,11 @@ from fpvcar import config, paths
 from fpvcar.config import ConfigError, profiles
 
 BENCH = paths.HARDWARE / "bench.toml"
+L298N = (
+    'motors.drive.driver = "l298n"', "motors.drive.enable = 10",
+    'motors.steer.driver = "l298n"', "motors.steer.enable = 11",
+)  # fmt: skip
+"""The bench's car behind another chip."""
 
 
 def minimal(**more: Any) -> dict[str, Any]:
@@ -54,6 +59,15 @@ def test_a_motor_that_names_no_driver_is_behind_an_mx1508() -> None:
     assert profiles.parse(written) == profile == profiles.parse(minimal(**motor()))
 
 
+def test_an_l298n_names_its_enable() -> None:
+    profile = profiles.load(paths.HARDWARE / "l298n.toml")
+    assert profile.motor_pins() == (18, 17, 27, 25, 24, 23)
+    assert profiles.parse(msgspec.to_builtins(profile)) == profile
+    bench = profiles.load(BENCH, L298N)
+    assert isinstance(bench.motors.steer, config.L298n)
+    assert bench.motors.drive.max_volts == 3.0 and bench.motor_pins()[0] == 10
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -86,7 +100,7 @@ def test_a_motor_that_names_no_driver_is_behind_an_mx1508() -> None:
         ({"gate": {"blind": 3}}, "gate.blind"),
         (
             motor(driver="mx1580"),
-            'motors.drive.driver = "mx1580": expected one of mx1508; did you mean mx',
+            'driver = "mx1580": expected one of mx1508, l298n; did you mean mx1508?',
         ),
         (
             motor(driver="relay"),
@@ -97,6 +111,23 @@ def test_a_motor_that_names_no_driver_is_behind_an_mx1508() -> None:
         (
             motor(forwards=17),
             "motors.drive.forwards; did you mean motors.drive.forward",
+        ),
+        (motor(driver="l298"), "did you mean l298n?"),
+        (
+            motor(driver="l298n"),
+            "missing required field `enable`",
+        ),
+        (motor(driver="l298n", enabel=18), "did you mean motors.drive.enable?"),
+        (motor(driver="l298n", enable=8), ">= 9"),
+        (
+            motor(driver="l298n", enable=24),
+            "24 is already used by motors.drive.enable",
+        ),
+        (motor(enable=18), "unknown key motors.drive.enable; known here: "),
+        (
+            motor(driver="l298n", enable=18) | {"battery": {"empty_v": 4.7}},
+            "battery.empty_v = 4.7: expected at least 4.8, which the driver of "
+            "motors.drive needs",
         ),
         ({"motors": {"drive": 3}}, "motors.drive"),
         ({"motors": 3}, "motors"),

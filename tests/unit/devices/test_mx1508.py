@@ -1,4 +1,4 @@
-"""The MX1508 bridge, pin by pin."""
+"""The MX1508 bridge, pin by pin; test_bridges.py has what all bridges do."""
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,6 @@ from fpvcar.config import Mx1508
 from fpvcar.devices.fake import FakePins
 from fpvcar.devices.motors.bridge import Drive
 from fpvcar.devices.motors.mx1508 import Mx1508Bridge
-from fpvcar.devices.pins import PinsLost
 
 F, R = 17, 27
 MOTOR = Mx1508(forward=F, reverse=R, brake_s=0.2, rest_s=0.03, pwm_hz=800)
@@ -44,14 +43,6 @@ def test_forward_and_reverse_run_one_input() -> None:
     assert pins.history == [(R, 0.3)]
 
 
-def test_same_duty_is_written_again() -> None:
-    bridge, pins = made()
-    bridge.drive(0.3, 0.0)
-    pins.write(F, 0)  # the dead man
-    bridge.drive(0.3, 0.02)
-    assert pins.duty(F) == 0.3
-
-
 def test_stop_brakes_then_lets_go() -> None:
     bridge, pins = made()
     bridge.drive(0.3, 0.0)
@@ -83,44 +74,6 @@ def test_reversal_rests_with_both_inputs_low() -> None:
     assert pins.duty(R) == 0.0
     bridge.tick(1.03)
     assert pins.history == [(F, 0.3), (F, 0.0), (R, 0.4)]
-
-
-def test_stop_while_resting_forgets_the_wish() -> None:
-    bridge, pins = made()
-    bridge.drive(0.3, 0.0)
-    bridge.drive(-0.3, 1.0)
-    bridge.drive(0.0, 1.01)
-    bridge.tick(5.0)
-    assert pins.history == [(F, 0.3), (F, 0.0)]
-
-
-def test_brake_gives_way_to_a_new_wish() -> None:
-    bridge, pins = made()
-    bridge.drive(0.3, 0.0)
-    bridge.drive(0.0, 1.0)
-    bridge.drive(0.2, 1.05)
-    assert state(bridge) == Drive.FORWARD and pins.duty(R) == 0.0
-    bridge.drive(0.0, 1.1)
-    bridge.drive(-0.2, 1.15)
-    assert state(bridge) == Drive.OFF, "another direction rests first"
-    bridge.tick(1.18)
-    assert state(bridge) == Drive.REVERSE
-
-
-def test_direction_after_a_long_pause_needs_no_rest() -> None:
-    bridge, _ = made()
-    bridge.drive(0.3, 0.0)
-    bridge.drive(0.0, 1.0)
-    bridge.tick(1.2)
-    bridge.drive(-0.3, 2.0)
-    assert state(bridge) == Drive.REVERSE
-
-
-def test_fault_of_the_pins_comes_through() -> None:
-    bridge, pins = made()
-    pins.cut()
-    with pytest.raises(PinsLost):
-        bridge.drive(0.3, 0.0)
 
 
 STEPS = st.lists(

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar import paths
+from fpvcar.__main__ import main
 from fpvcar.devices.linux import pinctrl
 
 
@@ -31,6 +33,18 @@ def test_older_images(tools: Path) -> None:
     said = tool(tools, "raspi-gpio")
     pinctrl.let_go((17,))
     assert said.read_text() == "raspi-gpio set 17 ip pd\n"
+
+
+@pytest.mark.parametrize(
+    ("profile", "pins"),
+    [("bench.toml", "17,27,24,23"), ("l298n.toml", "18,17,27,25,24,23")],
+)
+def test_stop_lets_go_of_every_pin_that_moves_the_car(
+    tools: Path, profile: str, pins: str
+) -> None:
+    said = tool(tools, "pinctrl")
+    assert main(["stop", f"--profile={paths.HARDWARE / profile}"]) == 0
+    assert said.read_text() == f"pinctrl set {pins} ip pd\n"
 
 
 def test_neither_is_said(tools: Path) -> None:

@@ -12,6 +12,7 @@ from fpvcar import config, paths
 from fpvcar.config import Motors, profiles
 from fpvcar.devices import backends
 from fpvcar.devices.fake import FakePins
+from fpvcar.devices.pigpio import dead_man
 from fpvcar.devices.pigpio.dead_man import MAGIC, ScriptDeadMan
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import Pins, PinsLost, PinsSilent
@@ -191,21 +192,43 @@ def test_dead_man_outlives_its_client_and_is_replaced(
     assert len(ours) == 1
 
 
+def test_the_dead_man_lets_go_of_every_enable(chip: Chip, pins: PigpioPins) -> None:
+    profile = profiles.load(paths.HARDWARE / "l298n.toml")
+    for gpio in profile.motor_pins():
+        pins.write(gpio, 0)
+    dead_man = ScriptDeadMan(pins, profile.motor_pins())
+    drivers = backends.motor_drivers(profile, pins)
+
+    def duties() -> list[float]:
+        return [chip.soc.pin[gpio].duty() for gpio in profile.motor_pins()]
+
+    def drives() -> bool:
+        dead_man.feed()
+        for driver, duty in zip(drivers, (0.5, -0.5), strict=True):
+            driver.drive(duty, 0.0)
+        return duties() == pytest.approx([0.5, 1.0, 0.0, 0.5, 0.0, 1.0], abs=0.01)
+
+    until(drives, 2.0, "it does not drive")
+    until(lambda: not any(duties()), 2.0, "it does not stop")
+
+
 def test_a_board_that_cannot_be_made_ends_its_connection(
     chip: Chip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = profiles.load(paths.HARDWARE / "bench.toml")
     drive = msgspec.structs.replace(bench.motors.drive, forward=1)  # not permitted
-    motors = Motors(drive, bench.motors.steer)
-    where = config.Pins(port=chip.port)
+    motors, where = Motors(drive, bench.motors.steer), config.Pins(port=chip.port)
     profile = msgspec.structs.replace(bench, pins=where, motors=motors)
-    closed, close = list[PigpioPins](), PigpioPins.close
+    closed = []
 
-    def note(pins: PigpioPins) -> None:
-        closed.append(pins)
-        close(pins)
+    class Noted(PigpioPins):
+        def close(self) -> None:
+            closed.append(self)
+            super().close()
 
-    monkeypatch.setattr(PigpioPins, "close", note)
+    monkeypatch.setattr(
+        dead_man, "PigpioPins", lambda host, port: Noted(host, port, 5.0)
+    )
     with pytest.raises(PinsLost, match="GPIO 1: .*permission"):
         backends.open_motors(profile)
     assert len(closed) == 1

@@ -18,9 +18,9 @@ from fpvcar.bench.chips.vl53l0x import REACH_M
 from fpvcar.bench.world import scene
 from fpvcar.bench.world.process import TICK_S, World
 from fpvcar.config.schema import CYCLE_S
+from fpvcar.devices.backends import motor_drivers
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.fake import FakePins
-from fpvcar.devices.motors.mx1508 import Mx1508Bridge
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.guard import Guard
 from fpvcar.sensors import ultrasonic
@@ -57,9 +57,8 @@ class Drive:
     def __post_init__(self) -> None:
         self.dice, self.guard = random.Random(self.seed), Guard(self.profile.guard)
         self.world = self.in_a_room() if self.furnished else self.in_a_bare_room()
-        drive = self.profile.motors.drive
         self.pins, self.slew = FakePins(), mixing.Slew()
-        self.bridge = Mx1508Bridge(drive, self.pins)
+        self.bridge, _ = motor_drivers(self.profile, self.pins)
         self.latches = gate.Latches(arm=None)
         self.due_s = self.volts_due_s = self.now_s
         self.volts = self.world.battery.volts

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from fpvcar import paths
+from fpvcar.bench.units import let_go
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.rigs.wheels import MARGIN_S, PINS, START_S, Client, Rig, free_port, until
+from tests.rigs.wheels import MARGIN_S, START_S, Client, Rig, free_port, until
 
 
 @pytest.fixture
@@ -63,7 +64,8 @@ def test_wheels_end_politely(rig: Rig) -> None:
     rig.wheels.terminate()
     rig.stands(0.05)
     assert rig.wheels.wait(5) == 0
-    assert [rig.soc.pin[gpio].level() for gpio in PINS] == [0, 0, 0, 0]
+    pins = rig.profile.motor_pins()
+    assert [rig.soc.pin[gpio].level() for gpio in pins] == [0, 0, 0, 0]
 
 
 def test_pigpiod_killed_then_back(rig: Rig) -> None:
@@ -112,6 +114,47 @@ def test_pigpiod_hangs(rig: Rig) -> None:
 def _applied(answer: Answer | None) -> bool:
     time.sleep(0.01)
     return answer is not None and answer.status == Status.APPLIED
+
+
+# --- another motor driver, with an enable of its own --------------------------
+
+
+@pytest.fixture
+def l298n(tmp_path: Path) -> Iterator[Rig]:
+    with Rig(tmp_path, paths.HARDWARE / "l298n.toml") as rig:
+        yield rig
+
+
+def duties(rig: Rig) -> list[float]:
+    return [rig.soc.pin[gpio].duty() for gpio in rig.profile.motor_pins()]
+
+
+def test_an_l298n_drives_and_stops_with_its_driver(l298n: Rig) -> None:
+    driver = l298n.drive(-0.3)
+    enable, forward, reverse, *_ = duties(l298n)
+    assert enable == pytest.approx(0.3, abs=0.01) and (forward, reverse) == (0, 1)
+    driver.kill()
+    l298n.stands(0.05)
+    until(lambda: not any(duties(l298n)), 1.0, "it brakes for ever")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_an_l298n_is_let_go_of_by_the_dead_man(
+    l298n: Rig, number: signal.Signals
+) -> None:
+    l298n.drive()
+    os.kill(l298n.wheels.pid, number)
+    l298n.stands(0.3)
+    until(lambda: not any(duties(l298n)), 0.1 + MARGIN_S, "an enable is on")
+
+
+def test_an_l298n_is_let_go_of_by_the_unit_of_pigpiod(l298n: Rig) -> None:
+    l298n.drive()
+    l298n.pigpiod.kill()
+    l298n.pigpiod.wait()
+    assert l298n.powered, "DMA keeps the PWM of the enable running"
+    let_go(l298n.soc, l298n.profile.motor_pins())
+    assert not any(duties(l298n))
 
 
 def test_second_client_is_hung_up_on(rig: Rig) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fpvcar.bench.soc import Soc
-from fpvcar.config import Motor, Motors, Mx1508
+from fpvcar.config import L298n, Motor, Motors, Mx1508
 
 
 class Bridge(NamedTuple):
@@ -40,6 +40,12 @@ def mx1508(forward: float, reverse: float) -> Bridge:
     return Bridge(forward - reverse, both, 1.0 - max(forward, reverse))
 
 
+def l298n(enable: float, forward: float, reverse: float) -> Bridge:
+    """Off without the enable; with it, unequal inputs drive and equal ones brake."""
+    drive = min(forward, enable) - min(reverse, enable)
+    return Bridge(drive, enable - abs(drive), 1.0 - enable)
+
+
 class Chip(NamedTuple):
     """`bridge` takes the duties of the pins in the order of `Motor.pins`."""
 
@@ -47,7 +53,11 @@ class Chip(NamedTuple):
     losses: Losses
 
 
-CHIPS: dict[type[Motor], Chip] = {Mx1508: Chip(mx1508, Losses())}
+CHIPS: dict[type[Motor], Chip] = {
+    Mx1508: Chip(mx1508, Losses()),
+    # bipolar: typically 1.8 V at 1 A (data sheet), most of it whatever the current
+    L298n: Chip(l298n, Losses(ohm=0.8, drop_v=1.0)),
+}
 
 
 class Wiring:

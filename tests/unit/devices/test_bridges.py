@@ -1,0 +1,212 @@
+"""One contract for motor drivers: what each bridge does, seen at the motor.
+
+The meter is the bench's model of the chip, which knows the pins and no driver.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fpvcar.bench.world.bridge import CHIPS, Bridge
+from fpvcar.config import L298n, Motor, Mx1508
+from fpvcar.devices.backends import DRIVERS
+from fpvcar.devices.fake import FakeDeadMan, FakePins
+from fpvcar.devices.pins import MotorDriver, PinsLost
+
+WIRED: dict[str, Motor] = {
+    "mx1508": Mx1508(forward=17, reverse=27),
+    "l298n": L298n(enable=18, forward=17, reverse=27),
+}
+BRAKE_S, REST_S = 0.2, 0.03
+OFF, BRAKE = Bridge(0.0, 0.0, 1.0), Bridge(0.0, 1.0, 0.0)
+
+
+class Bench:
+    """A driver on fake pins, and what its chip did at every change of a pin."""
+
+    def __init__(self, motor: Motor) -> None:
+        self.motor = motor
+        self.states = [OFF]
+        self.pins = FakePins(lambda _: self.states.append(self.now))
+        self.driver: MotorDriver = DRIVERS[type(motor)](motor, self.pins)
+        self.states = [self.now]
+
+    @property
+    def now(self) -> Bridge:
+        """What the chip does with the pins as they are."""
+        duties = (self.pins.duty(gpio) for gpio in self.motor.pins())
+        return CHIPS[type(self.motor)].bridge(*duties)
+
+
+Make = Callable[..., Bench]
+
+
+@pytest.fixture(params=WIRED)
+def make(request: pytest.FixtureRequest) -> Make:
+    motor = WIRED[request.param]
+
+    def made(**changes: Any) -> Bench:
+        settings = {"brake_s": BRAKE_S, "rest_s": REST_S} | changes
+        return Bench(msgspec.structs.replace(motor, **settings))
+
+    return made
+
+
+def runs(duty: float) -> Bridge:
+    """Driven one way and let go of between; never braked."""
+    return Bridge(duty, 0.0, pytest.approx(1.0 - abs(duty)))  # type: ignore[arg-type]
+
+
+def test_each_driver_of_the_profile_is_here() -> None:
+    assert {type(motor) for motor in WIRED.values()} == set(DRIVERS) == set(CHIPS)
+
+
+def test_it_starts_off_whatever_was_on(make: Make) -> None:
+    motor, pins = make().motor, FakePins()
+    for gpio in motor.pins():
+        pins.write(gpio, 1)
+    DRIVERS[type(motor)](motor, pins)
+    assert [pins.duty(gpio) for gpio in motor.pins()] == [0.0] * len(motor.pins())
+    assert set(pins.frequency_hz.values()) == {800}
+
+
+@pytest.mark.parametrize("duty", [0.3, -0.3, 1.0, -1.0])
+def test_it_drives_both_ways(make: Make, duty: float) -> None:
+    bench = make()
+    bench.driver.drive(duty, 0.0)
+    assert bench.now == runs(duty) and bench.driver.due_s is None
+    assert {state.brake for state in bench.states} == {0.0}
+
+
+def test_what_the_dead_man_cut_is_driven_again(make: Make) -> None:
+    bench = make()
+    bench.driver.drive(0.3, 0.0)
+    for gpio in bench.motor.pins():
+        bench.pins.write(gpio, 0)
+    bench.driver.drive(0.3, 0.02)
+    assert bench.now == runs(0.3)
+
+
+def test_a_stop_brakes_then_lets_go(make: Make) -> None:
+    bench = make()
+    bench.driver.drive(0.3, 0.0)
+    bench.driver.drive(0.0, 1.0)
+    assert bench.now == BRAKE and bench.driver.due_s == pytest.approx(1.2)
+    bench.driver.drive(0.0, 1.1)
+    bench.driver.tick(1.199)
+    assert bench.now == BRAKE
+    bench.driver.tick(1.2)
+    assert bench.now == OFF and bench.driver.due_s is None
+
+
+def test_a_stop_without_brake_only_lets_go(make: Make) -> None:
+    bench = make(brake_s=0.0)
+    bench.driver.drive(-0.3, 0.0)
+    bench.driver.drive(0.0, 1.0)
+    assert bench.now == OFF and {state.brake for state in bench.states} == {0.0}
+
+
+def test_another_direction_rests_first(make: Make) -> None:
+    bench = make()
+    bench.driver.drive(0.3, 0.0)
+    bench.driver.drive(-0.3, 1.0)
+    assert bench.now == OFF and bench.driver.due_s == pytest.approx(1.03)
+    bench.driver.drive(-0.4, 1.02)
+    assert bench.now == OFF
+    bench.driver.tick(1.03)
+    assert bench.now == runs(-0.4)
+
+
+def test_a_stop_while_it_rests_forgets_the_wish(make: Make) -> None:
+    bench = make()
+    bench.driver.drive(0.3, 0.0)
+    bench.driver.drive(-0.3, 1.0)
+    bench.driver.drive(0.0, 1.01)
+    bench.driver.tick(5.0)
+    assert bench.now == OFF
+
+
+def test_a_brake_gives_way_to_a_new_wish(make: Make) -> None:
+    bench = make()
+    bench.driver.drive(0.3, 0.0)
+    bench.driver.drive(0.0, 1.0)
+    bench.driver.drive(0.2, 1.05)
+    assert bench.now == runs(0.2)
+    bench.driver.drive(0.0, 1.1)
+    bench.driver.drive(-0.2, 1.15)
+    assert bench.now == OFF, "another direction rests first"
+    bench.driver.tick(1.18)
+    assert bench.now == runs(-0.2)
+
+
+def test_a_direction_after_a_long_pause_needs_no_rest(make: Make) -> None:
+    bench = make()
+    bench.driver.drive(0.3, 0.0)
+    bench.driver.drive(0.0, 1.0)
+    bench.driver.tick(1.2)
+    bench.driver.drive(-0.3, 2.0)
+    assert bench.now == runs(-0.3)
+
+
+def test_a_fault_of_the_pins_comes_through(make: Make) -> None:
+    bench = make()
+    bench.pins.cut()
+    with pytest.raises(PinsLost):
+        bench.driver.drive(0.3, 0.0)
+
+
+@pytest.mark.parametrize("duties", [(0.3,), (-0.3,), (0.3, 0.0), (-0.3, 0.0)])
+def test_the_dead_man_lets_go_and_drives_nothing_on_his_way(
+    make: Make, duties: Sequence[float]
+) -> None:
+    bench = make()
+    dead_man = FakeDeadMan(bench.pins, bench.motor.pins(), 0.0)
+    for duty in duties:
+        bench.driver.drive(duty, 0.0)
+    before = bench.now
+    bench.states.clear()
+    dead_man.pass_to(1.0)
+    assert bench.now == OFF
+    assert [bench.pins.duty(gpio) for gpio in bench.motor.pins()].count(0.0) == len(
+        bench.motor.pins()
+    )
+    for state in bench.states:
+        assert state.drive in (0.0, before.drive), bench.states
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.3, 1.0, -0.3, -1.0]), st.floats(0.0, 0.3)),
+    max_size=40,
+)
+
+
+@given(STEPS, st.sampled_from(sorted(WIRED)), st.sampled_from([0.0, BRAKE_S]))
+def test_between_two_ways_the_bridge_is_off_and_a_brake_is_whole(
+    steps: list[tuple[float, float]], name: str, brake_s: float
+) -> None:
+    """At every change of a pin, not only when a call is over."""
+    motor = msgspec.structs.replace(WIRED[name], brake_s=brake_s)
+    bench, now_s = Bench(motor), 0.0
+    for duty, wait_s in steps:
+        bench.driver.drive(duty, now_s)
+        now_s += wait_s
+        bench.driver.tick(now_s)
+    for state in bench.states:
+        assert state == BRAKE or state.brake == 0.0, "both halves are on"
+        assert brake_s or state.brake == 0.0
+    for one, then in zip(bench.states, bench.states[1:], strict=False):
+        ways = [kind_of(one), kind_of(then)]
+        assert ways[0] == ways[1] or "off" in ways, ways
+
+
+def kind_of(state: Bridge) -> str:
+    """ "off", "brake", or which way it is driven."""
+    if state.brake:
+        return "brake"
+    if not state.drive:
+        return "off"
+    return "forward" if state.drive > 0.0 else "reverse"

@@ -1,0 +1,54 @@
+"""The L298N bridge, pin by pin; test_bridges.py has what all bridges do."""
+
+from fpvcar.config import L298n
+from fpvcar.devices.fake import FakePins
+from fpvcar.devices.motors.l298n import L298nBridge
+
+EN, F, R = 18, 17, 27
+MOTOR = L298n(enable=EN, forward=F, reverse=R, brake_s=0.2, rest_s=0.03, pwm_hz=800)
+
+
+def made() -> tuple[L298nBridge, FakePins]:
+    pins = FakePins()
+    bridge = L298nBridge(MOTOR, pins)
+    pins.history.clear()
+    return bridge, pins
+
+
+def test_it_starts_with_the_enable() -> None:
+    pins = FakePins()
+    for gpio in (F, R, EN):
+        pins.write(gpio, 1)
+    pins.history.clear()
+    L298nBridge(MOTOR, pins)
+    assert pins.history == [(EN, 0.0), (F, 0.0), (R, 0.0)]
+    assert pins.frequency_hz == {EN: 800}
+
+
+def test_an_input_says_which_way_and_the_enable_how_fast() -> None:
+    bridge, pins = made()
+    bridge.drive(0.3, 0.0)
+    bridge.drive(0.4, 0.02)
+    assert pins.history == [(F, 1.0), (EN, 0.3), (EN, 0.4)]
+    bridge, pins = made()
+    bridge.drive(-0.3, 0.0)
+    assert pins.history == [(R, 1.0), (EN, 0.3)]
+
+
+def test_inputs_change_while_the_enable_is_off() -> None:
+    bridge, pins = made()
+    bridge.drive(0.3, 0.0)
+    pins.history.clear()
+    bridge.drive(-0.3, 1.0)
+    bridge.tick(1.03)
+    assert pins.history == [(EN, 0.0), (F, 0.0), (R, 1.0), (EN, 0.3)]
+
+
+def test_it_brakes_by_the_enable_alone() -> None:
+    bridge, pins = made()
+    bridge.drive(0.3, 0.0)
+    pins.history.clear()
+    bridge.drive(0.0, 1.0)
+    assert pins.history == [(EN, 0.0), (F, 0.0), (EN, 1.0)]
+    bridge.tick(1.2)
+    assert pins.history[3:] == [(EN, 0.0)]
