@@ -38,7 +38,8 @@ A profile that is wrong is refused with the place, the value and what would do:
 - two devices with one address on an I2C bus, and a second VL53L0X without `power`
 - two range sensors with one name; a name has letters, digits and -, 24 at most
 - two buttons with one colour or one shape; there are four to six buttons, or none
-- battery voltages out of order: `empty_v` <= `nominal_v` <= `full_v`
+- battery voltages out of order: `empty_v` <= `nominal_v` <= `full_v`; an `empty_v` with
+  which a motor's driver does not work
 - more `sensors.ultrasound` than take their turns within `guard.stale_s`
 
 GPIOs are BCM numbers, 0 to 27. A *share* is 0 to 1 of what its meaning names. MB are
@@ -197,42 +198,58 @@ def own_keys(section: type[Section]) -> list[str]:
     ]
 
 
-def part(title: str, kinds: list[type[Section]]) -> Iterator[str]:
-    """One section: what it is, its keys, then the sections in it.
+def tag_row(kinds: list[type[Section]]) -> str:
+    """The key that tells kinds apart."""
+    words = tuple(str(kind.__struct_config__.tag) for kind in kinds)
+    cells = (
+        f"`{kinds[0].__struct_config__.tag_field}`",
+        "text",
+        bounds_cell("", Meta(), words),
+        "",
+        f'`"{schema.DEFAULT_DRIVER}"`',
+        "Which of the tables below holds, too.",
+    )
+    return f"| {' | '.join(cells)} |\n"
 
-    Where a tag tells kinds apart, each has a table of its own below the common one.
-    """
-    yield f"## {title}\n"
-    shared = [
-        key for key in own_keys(kinds[0])
-        if len({owner(kind, key) if key in own_keys(kind) else kind for kind in kinds})
-        == 1
-    ]  # fmt: skip
-    base = kinds[0] if len(kinds) == 1 else kinds[0].__mro__[1]
+
+def union(kinds: list[type[Section]]) -> Iterator[str]:
+    """The common keys of some kinds, then a table for each kind's own keys."""
+    base = kinds[0].__mro__[1]
     yield MEANINGS[base.__name__][""] + "\n"
-    if shared:
-        yield table(kinds[0], shared)
-    if len(kinds) > 1:
-        for kind in kinds:
-            tag = kind.__struct_config__
-            yield f'### `{tag.tag_field} = "{tag.tag}"`\n'
-            yield MEANINGS[kind.__name__][""] + "\n"
-            yield table(kind, [key for key in own_keys(kind) if key not in shared])
+    common = own_keys(base)
+    yield table(base, common) + tag_row(kinds)
     for kind in kinds:
-        yield from parts(kind, title[1:-1] + ".")
+        tag = kind.__struct_config__
+        yield f'### `{tag.tag_field} = "{tag.tag}"`\n'
+        yield MEANINGS[kind.__name__][""] + "\n"
+        yield table(kind, [key for key in own_keys(kind) if key not in common])
+
+
+def part(place: str, titles: str, kinds: list[type[Section]]) -> Iterator[str]:
+    """One section: what it is, its keys, then the sections in it."""
+    yield f"## {titles}\n"
+    if len(kinds) > 1:
+        yield from union(kinds)
+        return
+    (kind,) = kinds
+    yield MEANINGS[kind.__name__][""] + "\n"
+    if keys := own_keys(kind):
+        yield table(kind, keys)
+    yield from parts(kind, f"{place}.")
 
 
 def parts(section: type[Section], where: str = "") -> Iterator[str]:
     """The sections in a section; two of one kind share a table."""
-    titles: dict[tuple[type[Section], ...], list[str]] = {}
+    places: dict[tuple[type[Section], ...], list[str]] = {}
     for field, hint in fields(section):
         named = get_origin(hint) is dict
         kinds = variants(get_args(hint)[1] if named else hint)
         if kinds:
-            place = f"[{where}{field.name}{'.NAME' if named else ''}]"
-            titles.setdefault(tuple(kinds), []).append(place)
-    for together, places in titles.items():
-        yield from part(" and ".join(places), list(together))
+            place = f"{where}{field.name}{'.NAME' if named else ''}"
+            places.setdefault(tuple(kinds), []).append(place)
+    for together, names in places.items():
+        titles = " and ".join(f"[{name}]" for name in names)
+        yield from part(names[0], titles, list(together))
 
 
 def page() -> str:
