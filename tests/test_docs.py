@@ -25,6 +25,7 @@ from fpvcar.__main__ import main, parser
 from fpvcar.config import profiles
 from tests.rigs import tapes
 from tests.rigs.tapes import Drive, Tape
+from tests.test_layers import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -246,6 +247,12 @@ def test_the_readme_leads_to_every_page_and_stays_short() -> None:
     assert len(text.splitlines()) <= README_LINES
     for page in PAGES[1:]:
         assert f"(docs/{page.name})" in text, page.name
+
+
+def test_the_floors_are_those_that_a_test_holds() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    floors = "\n".join(", ".join(rooms) for rooms in FLOORS)
+    assert f"```text\n{floors}\n```" in text
 
 
 def literals() -> str:
