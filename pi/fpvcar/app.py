@@ -25,11 +25,11 @@ from fpvcar.recorder.setup import Desk
 from fpvcar.recordings.library import files_in
 from fpvcar.recordings.messages import Health, health_of
 from fpvcar.sensors import depth_camera
-from fpvcar.sensors.battery import Fuel
+from fpvcar.sensors.battery import BatterySensor
 from fpvcar.sensors.computer import HealthThread
-from fpvcar.sensors.depth_camera import DepthEye
+from fpvcar.sensors.depth_camera import DepthCamera
 from fpvcar.sensors.ranges import Ranges
-from fpvcar.sensors.suite import Senses
+from fpvcar.sensors.suite import SensorSuite
 from fpvcar.server import access, credentials, listener
 from fpvcar.server.hub import Hub
 from fpvcar.server.limits import LogRateLimit, connection_limit
@@ -88,10 +88,10 @@ class Running:
         self.panel = Panel(profile)
         self.ranges = Ranges(profile)
         looks = depth_camera.argv_of(profile.depth, soc)
-        self.eye = DepthEye(looks, self.ranges.depth)
-        self.fuel = Fuel(profile)
+        self.eye = DepthCamera(looks, self.ranges.depth)
+        self.fuel = BatterySensor(profile)
         self.health = HealthThread(backends.open_computer(disk))
-        self.senses = Senses(self.ranges, self.fuel, self.health)
+        self.senses = SensorSuite(self.ranges, self.fuel, self.health)
 
     def _make_control(self) -> None:
         self.wheels = WheelsClient(
@@ -105,7 +105,7 @@ class Running:
             send=self.wheels.send,
             picture_age_s=self.camera.age_s,
             volts=lambda: self.fuel.volts(time.monotonic()),
-            ranges=self.ranges.told,
+            ranges=self.ranges.status,
             changed=lambda: self.hub.changed.set(),
             left=self.saver.before,
         )
@@ -116,7 +116,7 @@ class Running:
         self.desk = Desk(
             self.profile,
             directory,
-            Parts(self.ranges.told, self.senses.battery, self._health,
+            Parts(self.ranges.status, self.senses.battery, self._health,
                   self.camera.request_key, tuple(self.panel.buttons)),
         )  # fmt: skip
         self.control.watcher = self.desk.feed.step

@@ -12,8 +12,8 @@ LAST, MOST, CALM = 10, 7, 2
 """With MOST jumps among the LAST readings it is noisy, until there are at most CALM."""
 
 
-class Jumps:
-    """The last readings of one sensor."""
+class NoiseFilter:
+    """Tells readings that jump to and fro from one sensor's good ones."""
 
     def __init__(self, least: float, share: float = 0.0) -> None:
         """A jump is more than `least`, and than `share` of the reading."""
@@ -31,7 +31,7 @@ class Jumps:
 
     @property
     def nearest(self) -> float | None:
-        """The least of the last readings."""
+        """The least of the last readings, None without any."""
         return min(self._values, default=None)
 
     def _jumps(self, value: float) -> bool:

@@ -92,7 +92,7 @@ class Worker(Runner):
     def lost(self) -> None:
         """A life ended: what was known is known no more."""
 
-    def say(self, state: str) -> None:
+    def set_state(self, state: str) -> None:
         """Sets the state, and logs it where it changed."""
         if state != self.state:
             level = logging.INFO if state == "ok" else logging.WARNING
@@ -104,7 +104,7 @@ class Worker(Runner):
             try:
                 self.live()
             except Lost as fault:
-                self.say(str(fault))
+                self.set_state(str(fault))
             self.lost()
             if not self.ending:
                 self.pause(RETRY_S)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fpvcar.noise import LAST, Jumps
+from fpvcar.noise import LAST, NoiseFilter
 
 
 def verdicts(readings: Iterable[float | None]) -> list[bool]:
-    jumps = Jumps(0.1, 0.2)
-    return [jumps.add(reading) for reading in readings]
+    noise = NoiseFilter(0.1, 0.2)
+    return [noise.add(reading) for reading in readings]
 
 
 @given(some.floats(0.1, 4.0), some.floats(-0.1, 0.1), some.integers(3, 60))
@@ -48,17 +48,17 @@ def test_to_and_fro_is_noisy_within_ten_readings(readings: list[float]) -> None:
 
 
 def test_noise_all_over_is_noisy_nearly_always_and_ends() -> None:
-    dice, jumps = random.Random(2), Jumps(0.1, 0.2)
-    said = [jumps.add(dice.uniform(0.1, 1.2)) for _ in range(1000)]
+    dice, noise = random.Random(2), NoiseFilter(0.1, 0.2)
+    said = [noise.add(dice.uniform(0.1, 1.2)) for _ in range(1000)]
     assert sum(said[LAST:]) > 900
-    calm = [jumps.add(0.5) for _ in range(LAST + 2)]
+    calm = [noise.add(0.5) for _ in range(LAST + 2)]
     assert calm[0] and not calm[-1]
 
 
 def test_noise_that_sees_nothing_any_more_ends() -> None:
-    jumps = Jumps(0.1)
-    assert [jumps.add(one) for one in [0.1, 1.0] * LAST][-1]
-    assert not [jumps.add(None) for _ in range(LAST)][-1]
+    noise = NoiseFilter(0.1)
+    assert [noise.add(one) for one in [0.1, 1.0] * LAST][-1]
+    assert not [noise.add(None) for _ in range(LAST)][-1]
 
 
 def test_a_share_is_of_the_reading_and_the_least_is_for_small_ones() -> None:

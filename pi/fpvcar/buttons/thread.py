@@ -103,7 +103,7 @@ class ButtonsThread(Worker):
             for gpio in self._leds:
                 pins.set_frequency(gpio, LED_HZ)
             edges = self._listen(pins, stack)
-            self.say("ok")
+            self.set_state("ok")
             while not self.ending:
                 self._show(pins, shown, self._wanted)
                 self._hear(pins, edges)

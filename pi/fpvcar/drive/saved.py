@@ -98,7 +98,7 @@ class Saver(Worker):
         try:
             write(self._path, new)
         except OSError as fault:
-            self.say(f"what grown-ups set is lost at a restart: {fault}")
+            self.set_state(f"what grown-ups set is lost at a restart: {fault}")
         else:
             self._written = new
-            self.say("ok")
+            self.set_state("ok")

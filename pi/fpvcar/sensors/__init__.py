@@ -1,1 +1,1 @@
-"""A part of `run` for each kind of sensor, and what all of them say."""
+"""A part of `run` for each kind of sensor, and the suite of them all."""

@@ -1,4 +1,4 @@
-"""The battery's gauge: how full it is, how old that is, and what is wrong with it."""
+"""The battery: how full it is, how old that is, and what is wrong with its sensor."""
 
 import contextlib
 import math
@@ -11,7 +11,7 @@ from fpvcar.devices import backends
 from fpvcar.devices.chips.ina219 import Ina219, Reading
 from fpvcar.devices.i2c import I2cError, Open, OpenDevice
 from fpvcar.devices.pins import PinsFault
-from fpvcar.noise import Jumps
+from fpvcar.noise import NoiseFilter
 from fpvcar.status import NOISY
 from fpvcar.threads import Worker
 
@@ -60,11 +60,11 @@ class Gauge:
         return Charge(reading.volts, reading.amps, share, share <= LOW_SHARE)
 
 
-class Fuel(Worker):
+class BatterySensor(Worker):
     """The battery's sensor, read 12 times a second in a thread of its own.
 
-    One wake a reading. A chip that is absent, refuses or is stuck is said so with the
-    age of its last word, and tried again.
+    One wake a reading. Of a chip that is absent, refuses or is stuck it says so, with
+    the age of the last reading, and tries again.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class Fuel(Worker):
         super().__init__("battery")
         self.readings = 0
         self._profile, self._clock_s = profile, clock_s
-        self._gauge, self._jumps = Gauge(profile.battery), Jumps(JUMP_V)
+        self._gauge, self._noise = Gauge(profile.battery), NoiseFilter(JUMP_V)
         self._last: tuple[Charge, float] | None = None
 
-    def told(self, now_s: float) -> status.Battery | None:
-        """As the page gets it; None for a car without such a sensor."""
+    def status(self, now_s: float) -> status.Battery | None:
+        """The last reading and its age; None for a car without such a sensor."""
         if self._profile.battery.address is None:
             return None
         if self._last is None:
@@ -99,7 +99,7 @@ class Fuel(Worker):
     def live(self) -> None:
         """Reads it, on whichever back end. Raises PinsFault."""
         if self._profile.battery.address is None:
-            self.say("none")
+            self.set_state("none")
             while not self.ending:
                 self.pause(3600.0)
         else:
@@ -111,7 +111,7 @@ class Fuel(Worker):
             try:
                 self._measure(opens(self._profile.battery.bus, address))
             except I2cError as fault:
-                self.say(str(fault))
+                self.set_state(str(fault))
                 self.pause(AGAIN_S)
 
     def _measure(self, device: OpenDevice) -> None:
@@ -124,7 +124,7 @@ class Fuel(Worker):
                 self.pause(next_s - self._clock_s())
                 reading, now_s = chip.read(), self._clock_s()
                 if reading is not None:
-                    self._note(reading, now_s)
+                    self._take(reading, now_s)
                     news_s = now_s
                 elif now_s - news_s > SILENT_S:
                     raise I2cError(f"INA219: no new average for {SILENT_S} s")
@@ -132,11 +132,11 @@ class Fuel(Worker):
             with contextlib.suppress(PinsFault, I2cError):
                 device.close()
 
-    def _note(self, reading: Reading, now_s: float) -> None:
-        """A reading; only one that holds makes it young."""
-        if self._jumps.add(reading.volts):
-            self.say(NOISY)
+    def _take(self, reading: Reading, now_s: float) -> None:
+        """Takes a reading; a noisy one sets neither the charge nor its age."""
+        if self._noise.add(reading.volts):
+            self.set_state(NOISY)
             return
         self._last = self._gauge.add(reading, now_s), now_s
         self.readings += 1
-        self.say("ok")
+        self.set_state("ok")

@@ -1,4 +1,4 @@
-"""How the computer in the car is: what Linux and its firmware say -> words.
+"""The computer in the car: what Linux and its firmware say -> figures and faults.
 
 Every source may be absent, on another machine or in a container: that is "unknown"
 (None), and no fault.
@@ -17,11 +17,11 @@ from fpvcar.units import MB
 
 EVERY_S = 2.0
 """The kernel itself looks for under-voltage so often (raspberrypi-hwmon)."""
-SAY_AGAIN_S = 60.0
+LOG_AGAIN_S = 60.0
 """A fault that was gone for so long is a new one."""
 
 UNDER_VOLTAGE, CAPPED, THROTTLED, WARM = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-"""Of the firmware's get_throttled: now. The same 16 bits up: since the start."""
+"""Bits of the firmware's get_throttled: now. The same 16 bits up: since the start."""
 SINCE = 16
 HOT_C = 80.0
 """Where every Pi slows its processor down."""
@@ -39,7 +39,7 @@ EARLIER = "there was under-voltage since the start: look at battery and cable"
 
 def judge(found: Found) -> status.Health:
     """Figures and faults. What cannot be understood is unknown."""
-    told = status.Health(
+    health = status.Health(
         celsius=_tidy(celsius(found.milli_c)),
         throttled=throttled(found.throttled, found.alarm),
         wifi_dbm=signal_dbm(found.wireless),
@@ -49,24 +49,24 @@ def judge(found: Found) -> status.Health:
         load=_number(_first(found.loadavg)),
         uptime_s=_tidy(_number(_first(found.uptime))),
     )
-    return msgspec.structs.replace(told, faults=tuple(faults(told)))
+    return msgspec.structs.replace(health, faults=tuple(faults(health)))
 
 
-def faults(told: status.Health) -> list[str]:
+def faults(health: status.Health) -> list[str]:
     """What is the matter, the worst first."""
-    bits = told.throttled or 0
-    said = [words for bit, words in NOW if bits & bit]
+    bits = health.throttled or 0
+    words = [text for bit, text in NOW if bits & bit]
     if bits & UNDER_VOLTAGE << SINCE and not bits & UNDER_VOLTAGE:
-        said.append(EARLIER)
-    if told.celsius is not None and told.celsius >= HOT_C:
-        said.append(f"the processor is hot: {told.celsius:.0f} degrees")
-    if told.disk_free_mb is not None and told.disk_free_mb < FULL_MB:
-        said.append(f"the card is nearly full: {told.disk_free_mb:.0f} MB left")
-    if told.memory_free_mb is not None and told.memory_free_mb < SHORT_MB:
-        said.append(f"memory is nearly full: {told.memory_free_mb:.0f} MB left")
-    if told.wifi_dbm is not None and told.wifi_dbm < WEAK_DBM:
-        said.append(f"weak Wi-Fi: {told.wifi_dbm:.0f} dBm")
-    return said
+        words.append(EARLIER)
+    if health.celsius is not None and health.celsius >= HOT_C:
+        words.append(f"the processor is hot: {health.celsius:.0f} degrees")
+    if health.disk_free_mb is not None and health.disk_free_mb < FULL_MB:
+        words.append(f"the card is nearly full: {health.disk_free_mb:.0f} MB left")
+    if health.memory_free_mb is not None and health.memory_free_mb < SHORT_MB:
+        words.append(f"memory is nearly full: {health.memory_free_mb:.0f} MB left")
+    if health.wifi_dbm is not None and health.wifi_dbm < WEAK_DBM:
+        words.append(f"weak Wi-Fi: {health.wifi_dbm:.0f} dBm")
+    return words
 
 
 def throttled(text: str | None, alarm: str | None) -> int | None:
@@ -85,7 +85,7 @@ def throttled(text: str | None, alarm: str | None) -> int | None:
 
 
 def celsius(milli: str | None) -> float | None:
-    """Of "48312" as a thermal zone has it."""
+    """A thermal zone's "48312" in degrees."""
     value = _number(milli)
     return None if value is None else value / 1000.0
 
@@ -101,7 +101,7 @@ def signal_dbm(wireless: str | None) -> float | None:
 
 
 def available_mb(meminfo: str | None) -> float | None:
-    """MemAvailable."""
+    """MemAvailable: what a program could still get."""
     for line in (meminfo or "").splitlines():
         name, _, rest = line.partition(":")
         if name == "MemAvailable":
@@ -124,7 +124,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _tidy(value: float | None) -> float | None:
-    """It goes to every page ten times a second: one digit is enough."""
+    """Rounded: it goes to every page ten times a second, and one digit is enough."""
     return None if value is None else round(value, 1)
 
 
@@ -138,9 +138,9 @@ class HealthThread(Worker):
         super().__init__("health")
         self._machine, self._every_s, self._clock_s = machine, every_s, clock_s
         self._last: tuple[status.Health, float] | None = None
-        self._said_s: dict[str, float] = {}
+        self._logged_s: dict[str, float] = {}
 
-    def told(self, now_s: float) -> status.Health:
+    def status(self, now_s: float) -> status.Health:
         """The last look, and how old it is."""
         if self._last is None:
             return status.Health()
@@ -154,14 +154,14 @@ class HealthThread(Worker):
         return bool((bits or 0) & UNDER_VOLTAGE)
 
     def live(self) -> None:
-        """Until `ending`."""
+        """Looks, logs new faults and waits, until `ending`."""
         while not self.ending:
             found, now_s = judge(self._machine.look()), self._clock_s()
             self._last = found, now_s
-            self.say("ok")
+            self.set_state("ok")
             for words in found.faults:
                 kind = words.partition(":")[0]  # figures behind it change
-                if now_s - self._said_s.get(kind, -math.inf) > SAY_AGAIN_S:
+                if now_s - self._logged_s.get(kind, -math.inf) > LOG_AGAIN_S:
                     self._log.warning("%s", words)
-                self._said_s[kind] = now_s
+                self._logged_s[kind] = now_s
             self.pause(self._every_s)

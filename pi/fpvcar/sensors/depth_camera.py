@@ -1,6 +1,6 @@
 """`run`'s end of the depth camera: one more range sensor, and a small picture.
 
-child's stdout -> ChildProcess -> Records -> Seen, png       restarted after faults
+child's stdout -> ChildProcess -> Records -> LastReading, png    restarted after faults
 """
 
 import logging
@@ -14,8 +14,8 @@ from typing import NamedTuple
 from fpvcar import config
 from fpvcar.child import BackOff, Supervisor
 from fpvcar.config import ConfigError
-from fpvcar.noise import Jumps
-from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, Seen
+from fpvcar.noise import NoiseFilter
+from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading
 from fpvcar.wire.camera import DEPTH_HEADER, parse_depth_header
 from fpvcar.wire.errors import WireError
 
@@ -71,21 +71,21 @@ def argv_of(depth: config.Depth, soc: Path | None) -> list[str]:
     return [*words, f"--device={depth.device}"] if depth.device else words
 
 
-class DepthEye(Supervisor):
-    """The process, whatever becomes of it. `seen` is what it says as a sensor; `png`
+class DepthCamera(Supervisor):
+    """Runs the process, whatever becomes of it. `reading` is the nearest thing, `png`
     the last small picture, b"" before the first."""
 
     def __init__(
-        self, argv: Sequence[str], seen: Seen,
+        self, argv: Sequence[str], reading: LastReading,
         clock_s: Callable[[], float] = time.monotonic, start_s: float = START_S,
         silent_s: float = SILENT_S,
     ) -> None:  # fmt: skip
         super().__init__(argv, True, BackOff(AGAIN_S, AGAIN_MOST_S), silent_s)
-        self.seen, self.png = seen, b""
+        self.reading, self.png = reading, b""
         self._clock_s, self._start_s = clock_s, start_s
         self._records = Records()
         self._began_s = self._heard_s = 0.0
-        self._jumps = Jumps(JUMP_M, JUMP_SHARE)
+        self._noise = NoiseFilter(JUMP_M, JUMP_SHARE)
 
     # --- one life of the program ---
 
@@ -102,7 +102,7 @@ class DepthEye(Supervisor):
 
     def ended(self, reason: str) -> bool:
         """The sensor says why; no old picture is shown. True if a record ever came."""
-        self.seen.state, self.png = reason, b""
+        self.reading.state, self.png = reason, b""
         log.warning("%s", reason)
         return self._heard_s > 0.0
 
@@ -119,10 +119,10 @@ class DepthEye(Supervisor):
         if record.png:
             self.png = record.png
         if math.isnan(record.nearest_m):
-            self.seen.note(None, BLIND, now_s)
+            self.reading.update(None, BLIND, now_s)
             return
         range_m = None if math.isinf(record.nearest_m) else record.nearest_m
-        if self._jumps.add(range_m):
-            self.seen.noisy(self._jumps.nearest)
+        if self._noise.add(range_m):
+            self.reading.noisy(self._noise.nearest)
         else:
-            self.seen.note(range_m, "ok", min(record.capture_us / 1e6, now_s))
+            self.reading.update(range_m, "ok", min(record.capture_us / 1e6, now_s))

@@ -3,7 +3,7 @@
     VL53L0X (I2C), HC-SR04 (edges) -> one thread a kind -> Ranges -> gate, page
 
 Each sensor is set up, read and given up by itself: one that is absent, silent, stuck or
-noisy is said so and tried again, and holds up no other.
+noisy says so, is tried again, and holds up no other.
 """
 
 import asyncio
@@ -11,31 +11,34 @@ import time
 from collections.abc import Callable
 
 from fpvcar import config, status
-from fpvcar.sensors.reading import RangeThread, Seen
+from fpvcar.sensors.reading import LastReading, RangeThread
 from fpvcar.sensors.tof import TofThread
-from fpvcar.sensors.ultrasonic import SonarThread
+from fpvcar.sensors.ultrasonic import UltrasonicThread
 
 
 class Ranges:
-    """What all range sensors of a car say."""
+    """All range sensors of a car."""
 
     def __init__(
         self, profile: config.Profile, clock_s: Callable[[], float] = time.monotonic
     ) -> None:
         sensors = profile.sensors
-        tofs = [Seen(name, one.bearing_deg) for name, one in sensors.tof.items()]
-        sonars = [
-            Seen(name, one.bearing_deg) for name, one in sensors.ultrasound.items()
+        tofs = [LastReading(name, one.bearing_deg) for name, one in sensors.tof.items()]
+        ultrasonics = [
+            LastReading(name, one.bearing_deg)
+            for name, one in sensors.ultrasound.items()
         ]
-        self.depth = Seen("depth", profile.depth.bearing_deg)
-        """Written by depth_eye.py, where there is such a camera."""
-        eyes = [self.depth] if profile.depth.source != "none" else []
-        self._seen = tofs + sonars + eyes
+        self.depth = LastReading("depth", profile.depth.bearing_deg)
+        """Written by DepthCamera, where the car has one."""
+        cameras = [self.depth] if profile.depth.source != "none" else []
+        self._readings = tofs + ultrasonics + cameras
         self._threads: list[RangeThread] = []
         if tofs:
             self._threads.append(TofThread("tof", profile, tofs, clock_s))
-        if sonars:
-            self._threads.append(SonarThread("sonar", profile, sonars, clock_s))
+        if ultrasonics:
+            self._threads.append(
+                UltrasonicThread("sonar", profile, ultrasonics, clock_s)
+            )
 
     def start(self) -> None:
         """Starts the threads."""
@@ -52,10 +55,10 @@ class Ranges:
         await asyncio.gather(*(thread.watch() for thread in self._threads))
         await asyncio.Event().wait()  # a car without range sensors
 
-    def told(self, now_s: float) -> tuple[status.Range, ...]:
+    def status(self, now_s: float) -> tuple[status.Range, ...]:
         """One entry a sensor, in the profile's order."""
-        return tuple(seen.told(now_s) for seen in self._seen)
+        return tuple(one.status(now_s) for one in self._readings)
 
     def readings(self) -> dict[str, int]:
         """How often each sensor measured since the start."""
-        return {seen.name: seen.readings for seen in self._seen}
+        return {one.name: one.readings for one in self._readings}

@@ -1,4 +1,4 @@
-"""The last word of a range sensor: what it saw, when, and what is wrong with it."""
+"""The last reading of a range sensor: how far, when, and what is wrong with it."""
 
 import math
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from fpvcar.status import NOISY
 from fpvcar.threads import Worker
 
 JUMP_M, JUMP_SHARE = 0.1, 0.2
-"""More than the noise of any range sensor here; see noise.py."""
+"""A range that jumps by more, in metres and as a share, is noise: see noise.py."""
 NEVER_S = -math.inf
 
 
 @dataclass
-class Seen:
-    """The last word of one sensor."""
+class LastReading:
+    """The last reading of one range sensor, and how many there were."""
 
     name: str
     bearing_deg: float
@@ -24,19 +24,19 @@ class Seen:
     state: str = "starting"
     readings: int = 0
 
-    def note(self, range_m: float | None, state: str, now_s: float) -> None:
-        """A measurement; only one that held makes it young."""
+    def update(self, range_m: float | None, state: str, now_s: float) -> None:
+        """Takes a measurement; only an "ok" one sets the range and its age."""
         self.state = state
         if state == "ok":
             self.range_m, self.at_s = range_m, now_s
             self.readings += 1
 
     def noisy(self, nearest: float | None) -> None:
-        """Readings that jump: of the last ones the nearest is told, and no younger."""
+        """Keeps the nearest of readings that jump; its age goes on."""
         self.state, self.range_m = NOISY, nearest
 
-    def told(self, now_s: float) -> status.Range:
-        """As the page gets it; `age_s` is None before the first measurement."""
+    def status(self, now_s: float) -> status.Range:
+        """Range and age; `age_s` is None before the first measurement."""
         age_s = None if self.at_s == NEVER_S else now_s - self.at_s
         return status.Range(
             self.name, self.bearing_deg, self.range_m, age_s, self.state
@@ -44,16 +44,16 @@ class Seen:
 
 
 class RangeThread(Worker):
-    """All sensors of one kind."""
+    """The thread of all sensors of one kind."""
 
     def __init__(
-        self, name: str, profile: config.Profile, seen: list[Seen],
+        self, name: str, profile: config.Profile, readings: list[LastReading],
         clock_s: Callable[[], float],
     ) -> None:  # fmt: skip
         super().__init__(name)
-        self._profile, self._seen, self._clock_s = profile, seen, clock_s
+        self._profile, self._readings, self._clock_s = profile, readings, clock_s
 
     def lost(self) -> None:
-        """Their ages go on."""
-        for seen in self._seen:
-            seen.state = self.state
+        """Every sensor says why nothing is measured; the ages go on."""
+        for reading in self._readings:
+            reading.state = self.state

@@ -9,8 +9,8 @@ from fpvcar.devices import backends
 from fpvcar.devices.chips import vl53l0x
 from fpvcar.devices.i2c import I2cError, Open, OpenDevice
 from fpvcar.devices.pins import Pins, PinsFault
-from fpvcar.noise import Jumps
-from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, NEVER_S, RangeThread, Seen
+from fpvcar.noise import NoiseFilter
+from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, NEVER_S, LastReading, RangeThread
 
 AGAIN_S, AGAIN_MOST_S = 1.0, 8.0
 """How long a sensor that failed is left alone; each time in a row twice as long: while
@@ -32,11 +32,11 @@ class Tof:
     """One VL53L0X as the thread handles it: `turn` does what is due."""
 
     def __init__(
-        self, where: config.Tof, seen: Seen, pins: Pins | None,
+        self, where: config.Tof, reading: LastReading, pins: Pins | None,
         open_device: Open, clock_s: Callable[[], float],
     ) -> None:  # fmt: skip
         """`pins` is for its XSHUT; None where none is named."""
-        self.seen, self.due_s = seen, NEVER_S
+        self.reading, self.due_s = reading, NEVER_S
         self._where, self._pins, self._clock_s = where, pins, clock_s
         self._open_device = open_device
         self._device: OpenDevice | None = None
@@ -45,7 +45,7 @@ class Tof:
         self._again_s = AGAIN_S
         self._wait_s = vl53l0x.BUDGET_US / 1e6
         self._before = b""
-        self._same, self._jumps = 0, Jumps(JUMP_M, JUMP_SHARE)
+        self._same, self._noise = 0, NoiseFilter(JUMP_M, JUMP_SHARE)
         self.power(False)
 
     def power(self, on: bool) -> None:
@@ -61,7 +61,7 @@ class Tof:
             else:
                 self._read(self._chip)
         except I2cError as fault:
-            self.seen.state = str(fault)
+            self.reading.state = str(fault)
             self.close()
             self.due_s = self._clock_s() + self._again_s
             self._again_s = min(2.0 * self._again_s, AGAIN_MOST_S)
@@ -96,9 +96,9 @@ class Tof:
         self._news_s, self._again_s = now_s, AGAIN_S
         self._wait_s = max(self._wait_s - SOONER_S, WAIT_S[0])
         self.due_s = now_s + self._wait_s
-        self._note(sample, chip.result, now_s)
+        self._take(sample, chip.result, now_s)
 
-    def _note(self, sample: vl53l0x.Sample, result: bytes, now_s: float) -> None:
+    def _take(self, sample: vl53l0x.Sample, result: bytes, now_s: float) -> None:
         ok = sample.status is vl53l0x.Status.OK
         self._same = self._same + 1 if ok and result == self._before else 0
         self._before = result
@@ -106,12 +106,12 @@ class Tof:
             raise I2cError(f"stuck: {self._same} times the same")
         near = sample.status is vl53l0x.Status.NEAR
         range_m = vl53l0x.NEAREST_M if near else sample.range_m
-        if self._jumps.add(range_m):
-            self.seen.noisy(self._jumps.nearest)
+        if self._noise.add(range_m):
+            self.reading.noisy(self._noise.nearest)
         elif sample.status in vl53l0x.SILENT:
-            self.seen.note(None, str(sample.status), now_s)
+            self.reading.update(None, str(sample.status), now_s)
         else:
-            self.seen.note(range_m, "ok", now_s)
+            self.reading.update(range_m, "ok", now_s)
 
     def _close_device(self) -> None:
         if self._device is not None:
@@ -144,10 +144,10 @@ class TofThread(RangeThread):
         places = self._profile.sensors.tof.values()
         # All are held down before the first is woken: they share an address.
         tofs = [
-            Tof(where, seen, pins, opens, self._clock_s)
-            for where, seen in zip(places, self._seen, strict=True)
+            Tof(where, reading, pins, opens, self._clock_s)
+            for where, reading in zip(places, self._readings, strict=True)
         ]
-        self.say("ok")
+        self.set_state("ok")
         try:
             while not self.ending:
                 first = min(tofs, key=lambda one: one.due_s)

@@ -1,4 +1,4 @@
-"""The HC-SR04 of a car in one thread, in turn: they would hear each other."""
+"""The thread of the HC-SR04: it triggers them in turn, as one hears the other."""
 
 import contextlib
 import math
@@ -10,25 +10,25 @@ from fpvcar.config.schema import CYCLE_S, TURN_S
 from fpvcar.devices import backends
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.pins import Edges, IoPins
-from fpvcar.sensors.reading import RangeThread, Seen
+from fpvcar.noise import NoiseFilter
+from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading, RangeThread
 
 LATE_S = 0.003
 
 
-def note(seen: Seen, sample: hcsr04.Sample, now_s: float) -> None:
-    """What a sensor's sample makes of its last word: while it is WAITING, nothing, so
-    that its range gets old."""
+def update(reading: LastReading, sample: hcsr04.Sample, now_s: float) -> None:
+    """Takes a sample; while the sensor is WAITING none, so that its range gets old."""
     if sample.status is hcsr04.Status.WAITING:
         return
     if sample.status is hcsr04.Status.NOISY:
-        seen.noisy(sample.range_m)
+        reading.noisy(sample.range_m)
         return
     good = sample.status in (hcsr04.Status.OK, hcsr04.Status.FAR)
-    seen.note(sample.range_m, "ok" if good else str(sample.status), now_s)
+    reading.update(sample.range_m, "ok" if good else str(sample.status), now_s)
 
 
-class SonarThread(RangeThread):
-    """All HC-SR04 of a car, in turn: they would hear each other."""
+class UltrasonicThread(RangeThread):
+    """All HC-SR04 of a car."""
 
     def live(self) -> None:
         """Measures once every TURN_S. Raises PinsFault."""
@@ -43,10 +43,10 @@ class SonarThread(RangeThread):
         edges = backends.open_edges(self._profile, echoes)
         with contextlib.closing(edges):
             sensors = [self._sensor(pins, edges, place) for place in places]
-            self.say("ok")
-            for sensor, seen in self._turns(sensors):
+            self.set_state("ok")
+            for sensor, reading in self._turns(sensors):
                 sample = sensor.measure(self._profile.sensors.celsius)
-                note(seen, sample, self._clock_s())
+                update(reading, sample, self._clock_s())
 
     def _sensor(
         self, pins: IoPins, edges: Edges, place: config.Ultrasound
@@ -54,19 +54,20 @@ class SonarThread(RangeThread):
         pins.write(place.trigger, 0)
 
         trigger = partial(pins.trigger, place.trigger)
-        return hcsr04.HcSr04(edges, trigger, place.echo, self._clock_s)
+        noise = NoiseFilter(JUMP_M, JUMP_SHARE)
+        return hcsr04.HcSr04(edges, trigger, place.echo, noise, self._clock_s)
 
     def _turns(
         self, sensors: list[hcsr04.HcSr04]
-    ) -> Iterator[tuple[hcsr04.HcSr04, Seen]]:
+    ) -> Iterator[tuple[hcsr04.HcSr04, LastReading]]:
         next_s = -math.inf
         turn_s = max(TURN_S, CYCLE_S / len(sensors))
         while not self.ending:
-            for sensor, seen in zip(sensors, self._seen, strict=True):
+            for sensor, reading in zip(sensors, self._readings, strict=True):
                 # What one is late is made up for, as far as echoes may fade sooner.
                 soonest_s = self._clock_s() + TURN_S - LATE_S
                 next_s = max(next_s + turn_s, soonest_s)
-                yield sensor, seen
+                yield sensor, reading
                 if self.ending:
                     return
                 self.pause(next_s - self._clock_s())

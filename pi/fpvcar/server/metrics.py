@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fpvcar import __version__, status
 from fpvcar.drive.control import Control
-from fpvcar.sensors.suite import Senses
+from fpvcar.sensors.suite import SensorSuite
 from fpvcar.server.hub import Hub
 from fpvcar.server.recorder import Recorder
 from fpvcar.video.camera import Camera
@@ -93,7 +93,7 @@ class Metrics:
     """The figures of one car."""
 
     def __init__(
-        self, control: Control, senses: Senses, stream: Stream, camera: Camera,
+        self, control: Control, senses: SensorSuite, stream: Stream, camera: Camera,
         hub: Hub, recorder: Recorder, pins: Callable[[], str],
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
@@ -214,7 +214,7 @@ def _gate(control: Control, now_s: float) -> Iterator[Metric]:
     yield gauge("guard_mode", "1 for what it is set to.", 1, mode=control.guard_mode)
 
 
-def _sensors(senses: Senses, now_s: float) -> Iterator[Metric]:
+def _sensors(senses: SensorSuite, now_s: float) -> Iterator[Metric]:
     ranges = senses.ranges(now_s)
     yield Metric(
         "range_up", "gauge", "1 while the sensor measures.",

@@ -11,7 +11,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import Profile
-from fpvcar.sensors.depth_camera import DepthEye
+from fpvcar.sensors.depth_camera import DepthCamera
 from fpvcar.server import access, buttons_socket, drive_socket, video_socket
 from fpvcar.server.access import Rights
 from fpvcar.server.drive_socket import Closing, Session
@@ -58,7 +58,7 @@ class Server:
         status: Callable[[], dict[str, object]],
         know: Callable[[str], None] = lambda address: None,
         figures: Figures | None = None, panel: Panel | None = None,
-        recordings: Recordings | None = None, eye: DepthEye | None = None,
+        recordings: Recordings | None = None, eye: DepthCamera | None = None,
     ) -> None:  # fmt: skip
         """`know(address)`: somebody who may drive is there."""
         self._figures, self._panel = figures, panel

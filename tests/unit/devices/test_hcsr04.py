@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,13 @@ from fpvcar.devices.chips.hcsr04 import HcSr04, Median, Sample, Status
 from fpvcar.devices.pigpio.edges import PigpioEdges
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import Edge, PinsFault
+from fpvcar.noise import NoiseFilter
 from fpvcar.sensors import ultrasonic
-from fpvcar.sensors.reading import Seen
+from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading
 from tests.rigs.pigpiod import emulator
 
 ECHO, OTHER, TRIGGER = 21, 22, 20
+FILTER = partial(NoiseFilter, JUMP_M, JUMP_SHARE)
 
 
 @dataclass
@@ -62,7 +65,7 @@ class Air:
         return self.levels.get(gpio, 0)
 
     def sensor(self) -> HcSr04:
-        return HcSr04(self, self.trigger, ECHO, self.clock_s)
+        return HcSr04(self, self.trigger, ECHO, FILTER(), self.clock_s)
 
 
 def echo(width_us: int) -> list[tuple[int, int, int]]:
@@ -194,16 +197,16 @@ def test_of_a_stuck_one_only_an_echo_that_ends_is_believed() -> None:
 
 
 def test_what_waits_tells_nothing_and_gets_old() -> None:
-    seen = Seen("rear", 180.0)
-    ultrasonic.note(seen, Sample(0.5, Status.OK), 10.0)
-    ultrasonic.note(seen, Sample(None, Status.WAITING), 10.2)
-    assert seen.told(10.25) == status.Range("rear", 180.0, 0.5, 0.25, "ok")
-    ultrasonic.note(seen, Sample(None, Status.STUCK), 10.3)
+    seen = LastReading("rear", 180.0)
+    ultrasonic.update(seen, Sample(0.5, Status.OK), 10.0)
+    ultrasonic.update(seen, Sample(None, Status.WAITING), 10.2)
+    assert seen.status(10.25) == status.Range("rear", 180.0, 0.5, 0.25, "ok")
+    ultrasonic.update(seen, Sample(None, Status.STUCK), 10.3)
     stuck = status.Range("rear", 180.0, 0.5, 0.5, "its echo does not fall")
-    ultrasonic.note(seen, Sample(None, Status.WAITING), 10.4)
-    assert seen.told(10.5) == stuck
-    ultrasonic.note(seen, Sample(None, Status.FAR), 10.75)
-    assert seen.told(11.0) == status.Range("rear", 180.0, None, 0.25, "ok")
+    ultrasonic.update(seen, Sample(None, Status.WAITING), 10.4)
+    assert seen.status(10.5) == stuck
+    ultrasonic.update(seen, Sample(None, Status.FAR), 10.75)
+    assert seen.status(11.0) == status.Range("rear", 180.0, None, 0.25, "ok")
 
 
 @given(
@@ -239,8 +242,7 @@ def test_against_the_daemon(tmp_path: Path) -> None:
         ) as edges:
             pins.write(TRIGGER, 0)
             sensor = HcSr04(
-                edges, lambda us: pins.client.gpio_trigger(TRIGGER, us, 1), ECHO,
-                time.monotonic,
+                edges, partial(pins.trigger, TRIGGER), ECHO, FILTER(), time.monotonic
             )  # fmt: skip
             for range_m in (0.3, 1.7, math.inf, 0.05):
                 daemon.soc.world.range_m[0] = range_m

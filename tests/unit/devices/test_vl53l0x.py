@@ -18,7 +18,7 @@ from fpvcar.devices.chips import vl53l0x
 from fpvcar.devices.chips.vl53l0x import Status, Vl53l0x
 from fpvcar.devices.i2c import I2cError, OpenDevice
 from fpvcar.devices.pigpio.pins import PigpioPins
-from fpvcar.sensors.reading import Seen
+from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import Tof
 
 TRACE = Path(__file__).parents[2] / "vectors" / "vl53l0x_set_up.txt"
@@ -239,7 +239,7 @@ class Wired:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fails_at: int = -1) -> None:
         self.rig = Rig(power=False, fails_at=fails_at)
-        self.seen, self.address, self.opened = Seen("front", 0.0), 0, 0
+        self.seen, self.address, self.opened = LastReading("front", 0.0), 0, 0
         monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", self.rig.sleep)
         where, pins = config.Tof(power=4, address=0x30), cast(PigpioPins, self)
         self.tof = Tof(where, self.seen, pins, self.open, lambda: self.rig.now_s)

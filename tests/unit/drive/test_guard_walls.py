@@ -25,7 +25,7 @@ from fpvcar.drive import gate, mixing
 from fpvcar.drive.guard import Guard
 from fpvcar.sensors import ultrasonic
 from fpvcar.sensors.battery import BATTERY_EVERY_S
-from fpvcar.sensors.reading import Seen
+from fpvcar.sensors.reading import LastReading
 from tests.rigs.world import inputs
 from tests.unit.devices.test_hcsr04 import ECHO, Air, echo
 from tests.unit.drive.test_guard import BENCH, LIMITS
@@ -51,7 +51,7 @@ class Drive:
     hardest_mps: float = 0.0
     fastest_mps: float = 0.0
     decision: gate.Decision = field(init=False)
-    eye: Seen = field(default_factory=lambda: Seen("front", 0.0))
+    eye: LastReading = field(default_factory=lambda: LastReading("front", 0.0))
     eye_at, turned_deg, throttle_way, throttle = 0, 0.0, 1.0, 0.0
 
     def __post_init__(self) -> None:
@@ -108,7 +108,7 @@ class Drive:
         if range_m <= REACH_M:
             noise_m = self.dice.gauss(0.0, max(0.002, 0.012 * range_m))
             seen_m = max(0.001, range_m + noise_m)
-        self.eye.note(seen_m, "ok", self.now_s)
+        self.eye.update(seen_m, "ok", self.now_s)
         self.due_s = self.now_s + SENSOR_S
 
     def faulty(self, told: status.Range) -> status.Range:
@@ -119,7 +119,7 @@ class Drive:
         """What is decided now the pins have a tick later."""
         self.now_s += TICK_S
         self.sense()
-        told = self.faulty(self.eye.told(self.now_s))
+        told = self.faulty(self.eye.status(self.now_s))
         free = self.guard.look([told], self.now_s, self.throttle)
         world = gate.World(0.01, None, 1.0, free)
         wish = gate.Wish(throttle, 0.0, self.now_s)
@@ -150,7 +150,7 @@ class Backing(Drive):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.eye = Seen("rear", 180.0)
+        self.eye = LastReading("rear", 180.0)
         self.air = Air(self.echo)
         self.sonar = self.air.sensor()
         self.done_s, self.sample = math.inf, hcsr04.Sample(None, hcsr04.Status.FAR)
@@ -162,7 +162,7 @@ class Backing(Drive):
 
     def sense(self) -> None:
         if self.now_s >= self.done_s:
-            ultrasonic.note(self.eye, self.sample, self.done_s)
+            ultrasonic.update(self.eye, self.sample, self.done_s)
             self.done_s = math.inf
         if self.now_s >= self.due_s:
             self.due_s = self.now_s + CYCLE_S

@@ -18,7 +18,7 @@ from fpvcar.devices import backends
 from fpvcar.devices.chips import ina219
 from fpvcar.devices.i2c import I2cError
 from fpvcar.sensors import battery as telemetry
-from fpvcar.sensors.battery import BATTERY_EVERY_S, SILENT_S, YOUNG_S, Fuel
+from fpvcar.sensors.battery import BATTERY_EVERY_S, SILENT_S, YOUNG_S, BatterySensor
 from tests.rigs.wheels import Chip, until
 
 BENCH = paths.HARDWARE / "bench.toml"
@@ -36,11 +36,11 @@ def chip(tmp_path: Path) -> Iterator[Chip]:
 @contextmanager
 def measuring(chip: Chip) -> Iterator[Callable[[], status.Battery]]:
     """What the gauge of the bench's car says."""
-    fuel = Fuel(profiles.load(BENCH, [f"pins.port = {chip.port}"]))
+    fuel = BatterySensor(profiles.load(BENCH, [f"pins.port = {chip.port}"]))
     fuel.start()
 
     def told() -> status.Battery:
-        battery = fuel.told(time.monotonic())
+        battery = fuel.status(time.monotonic())
         assert battery is not None
         return battery
 
@@ -94,17 +94,17 @@ def test_no_sensor_at_the_address(tmp_path: Path) -> None:
 
 def test_a_car_without_one_says_nothing() -> None:
     profile = profiles.load(BENCH)
-    fuel = Fuel(msgspec.structs.replace(profile, battery=config.Battery()))
+    fuel = BatterySensor(msgspec.structs.replace(profile, battery=config.Battery()))
     fuel.start()
     until(lambda: fuel.state == "none", SOON_S, fuel.state)
-    assert fuel.told(time.monotonic()) is None
+    assert fuel.status(time.monotonic()) is None
     fuel.stop()
     assert fuel._thread and not fuel._thread.is_alive(), "it does not end"
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_thread_that_fails_ends_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
-    fuel = Fuel(profiles.load(BENCH))
+    fuel = BatterySensor(profiles.load(BENCH))
 
     def fail() -> None:
         raise ZeroDivisionError
@@ -119,7 +119,7 @@ def test_a_thread_that_fails_ends_the_service(monkeypatch: pytest.MonkeyPatch) -
 
 
 class Stage:
-    """Fuel on the model, over the other back end; `pause` is what lets time go on."""
+    """The sensor on the model, over the other back end; `pause` lets time go on."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s, self.begun, self.closed = 100.0, 0, 0
@@ -129,7 +129,7 @@ class Stage:
             lambda: 7.5, lambda: 0.4, clock_s=lambda: self.chip_s or self.now_s
         )
         profile = profiles.load(BENCH, ['i2c.backend = "linux"'])
-        self.fuel = Fuel(profile, lambda: self.now_s)
+        self.fuel = BatterySensor(profile, lambda: self.now_s)
         self.states: list[str] = []
         self.end_s = 0.0
         monkeypatch.setattr(backends, "open_i2c", lambda _: nullcontext(self.opened))
@@ -176,7 +176,7 @@ def test_one_wake_a_reading_and_none_is_a_tenth_old(
     assert stage.fuel.readings == pytest.approx(2.0 / BATTERY_EVERY_S, abs=2)
     assert stage.transfers <= 3 * stage.fuel.readings + 8
     assert stage.begun == stage.closed == 1
-    told = stage.fuel.told(stage.now_s + 0.05)
+    told = stage.fuel.status(stage.now_s + 0.05)
     assert told and told.age_s == pytest.approx(0.05, abs=BATTERY_EVERY_S)
     assert stage.states == ["starting", "ok"]
 
@@ -197,11 +197,11 @@ def test_a_chip_that_converts_no_more_is_stuck(
     """It answers, and says the same for ever: the ready flag tells."""
     stage = Stage(monkeypatch)
     stage.run(1.0)
-    before = stage.fuel.told(stage.now_s)
+    before = stage.fuel.status(stage.now_s)
     stage.chip_s = stage.now_s
     stage.run(SILENT_S + 2 * BATTERY_EVERY_S)
     assert stage.fuel.state == f"INA219: no new average for {SILENT_S} s"
-    told = stage.fuel.told(stage.now_s)
+    told = stage.fuel.status(stage.now_s)
     assert before and told and told.volts == before.volts
     assert told.age_s and told.age_s > SILENT_S
     stage.chip_s = None

@@ -199,15 +199,17 @@ def test_no_such_interface_has_no_rate() -> None:
 def test_the_thread_looks_and_ages(tmp_path: Path) -> None:
     put(tmp_path, "proc/loadavg", "0.1 0 0 1/1 1\n")
     thread = HealthThread(Machine(tmp_path), every_s=0.01)
-    assert thread.told(1.0) == status.Health()
+    assert thread.status(1.0) == status.Health()
     thread.start()
     try:
-        until(lambda: thread.told(time.monotonic()).load == 0.1, 5.0, "no look")
+        until(lambda: thread.status(time.monotonic()).load == 0.1, 5.0, "no look")
         put(tmp_path, "proc/loadavg", "0.2 0 0 1/1 1\n")
-        until(lambda: thread.told(time.monotonic()).load == 0.2, 5.0, "no second look")
+        until(
+            lambda: thread.status(time.monotonic()).load == 0.2, 5.0, "no second look"
+        )
     finally:
         thread.stop()
-    assert thread.told(time.monotonic() + 9.0).age_s == pytest.approx(9.0, abs=0.5)
+    assert thread.status(time.monotonic() + 9.0).age_s == pytest.approx(9.0, abs=0.5)
 
 
 def test_a_new_fault_is_logged_once(

@@ -34,12 +34,12 @@ from fpvcar.sensors.depth_camera import (
     AGAIN_MOST_S,
     AGAIN_S,
     BLIND,
-    DepthEye,
+    DepthCamera,
     Records,
     argv_of,
 )
 from fpvcar.sensors.depth_image import FAR_MM, Small, decimated, nearest_m
-from fpvcar.sensors.reading import Seen
+from fpvcar.sensors.reading import LastReading
 from fpvcar.wire.camera import pack_depth
 from fpvcar.wire.errors import WireError
 
@@ -198,8 +198,8 @@ out.flush()
 
 
 @asynccontextmanager
-async def eye(program: str, silent_s: float = 5.0) -> AsyncIterator[DepthEye]:
-    looking = DepthEye([sys.executable, "-c", program], Seen("depth", 0.0),
+async def eye(program: str, silent_s: float = 5.0) -> AsyncIterator[DepthCamera]:
+    looking = DepthCamera([sys.executable, "-c", program], LastReading("depth", 0.0),
                        start_s=10.0, silent_s=silent_s)  # fmt: skip
     task = asyncio.create_task(looking.run())
     yield looking
@@ -207,34 +207,34 @@ async def eye(program: str, silent_s: float = 5.0) -> AsyncIterator[DepthEye]:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def until_state(looking: DepthEye, words: str) -> None:
+async def until_state(looking: DepthCamera, words: str) -> None:
     end_s = time.monotonic() + 10.0
     while time.monotonic() < end_s:
         await asyncio.sleep(0.005)
-        if words in looking.seen.state:
+        if words in looking.reading.state:
             return
-    raise AssertionError(f"{looking.seen.state}: expected {words}")
+    raise AssertionError(f"{looking.reading.state}: expected {words}")
 
 
 async def test_it_is_a_range_sensor() -> None:
     async with eye(PROGRAM.format(metres=1.5, then="sys.stdin.read()")) as looking:
         await until_state(looking, "ok")
-        assert looking.seen.range_m == 1.5 and looking.png == b"png"
-        assert looking.seen.readings == 1
+        assert looking.reading.range_m == 1.5 and looking.png == b"png"
+        assert looking.reading.readings == 1
 
 
 async def test_nothing_near_is_no_target() -> None:
     program = PROGRAM.format(metres="math.inf", then="sys.stdin.read()")
     async with eye(program) as looking:
         await until_state(looking, "ok")
-        assert looking.seen.range_m is None
+        assert looking.reading.range_m is None
 
 
 async def test_a_blind_one_is_said() -> None:
     program = PROGRAM.format(metres="math.nan", then="sys.stdin.read()")
     async with eye(program) as looking:
         await until_state(looking, BLIND)
-        assert looking.seen.readings == 0
+        assert looking.reading.readings == 0
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ class Hurried(BackOff):
 
 async def pauses(argv: list[str], count: int) -> list[float]:
     """Between so many lives."""
-    looking, hurried = DepthEye(argv, Seen("depth", 0.0)), Hurried()
+    looking, hurried = DepthCamera(argv, LastReading("depth", 0.0)), Hurried()
     looking.back_off = hurried
     task = asyncio.create_task(looking.run())
     async with asyncio.timeout(20.0):
@@ -289,7 +289,7 @@ async def test_one_that_worked_is_started_again_soon() -> None:
 
 
 async def test_a_program_that_is_not_there() -> None:
-    looking = DepthEye(["/nowhere/depth"], Seen("depth", 0.0))
+    looking = DepthCamera(["/nowhere/depth"], LastReading("depth", 0.0))
     task = asyncio.create_task(looking.run())
     await until_state(looking, "no program /nowhere/depth")
     task.cancel()

@@ -11,8 +11,8 @@ from fpvcar import config, noise
 from fpvcar.devices.chips import vl53l0x
 from fpvcar.devices.chips.vl53l0x import Sample, Status, Vl53l0x
 from fpvcar.devices.i2c import I2cError, OpenDevice
-from fpvcar.sensors.depth_camera import DepthEye, Record
-from fpvcar.sensors.reading import Seen
+from fpvcar.sensors.depth_camera import DepthCamera, Record
+from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import AGAIN_MOST_S, AGAIN_S, SAME_MOST, SILENT_S, Tof
 from fpvcar.status import NOISY
 from tests.rigs.wheels import Chip, until
@@ -29,7 +29,7 @@ class Bench:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rig = Rig(range_m=0.6)
-        self.seen = Seen("front", 0.0)
+        self.seen = LastReading("front", 0.0)
         monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", self.rig.sleep)
         self.tof = Tof(config.Tof(), self.seen, None, self.opened, self.clock_s)
         self.absent, self.tries = False, 0
@@ -71,7 +71,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
 def test_a_tof_sensor_is_absent_and_comes(bench: Bench) -> None:
     bench.absent = True
     bench.run(2.0)
-    told = bench.seen.told(bench.rig.now_s)
+    told = bench.seen.status(bench.rig.now_s)
     assert "nobody" in told.state and told.age_s is None
     bench.absent = False
     assert bench.run(AGAIN_MOST_S)[-1] == "ok"
@@ -107,7 +107,7 @@ def test_a_tof_sensor_falls_silent_and_is_set_up_anew(bench: Bench) -> None:
     begun_s = bench.rig.now_s
     states = bench.run(3 * SILENT_S)
     assert states == ["ok", "ranges no more"]
-    age_s = bench.seen.told(bench.rig.now_s).age_s
+    age_s = bench.seen.status(bench.rig.now_s).age_s
     assert age_s and age_s >= bench.rig.now_s - begun_s
     assert bench.run(2.0)[-1] == "ok"
 
@@ -158,7 +158,7 @@ def test_a_tof_sensor_is_noisy_its_age_says_since_when(bench: Bench) -> None:
     bench.rig.chip.off_m = OFF_M
     assert NOISY in bench.run(1.0)
     bench.run(1.0)
-    told = bench.seen.told(bench.rig.now_s)
+    told = bench.seen.status(bench.rig.now_s)
     assert told.state == NOISY and told.age_s and told.age_s > 0.5
     assert told.range_m is not None and told.range_m < 0.3, "the nearest that it says"
     bench.rig.chip.off_m = 0.0
@@ -195,11 +195,11 @@ def test_one_wrong_echo_in_five_is_only_the_medians_matter() -> None:
 def test_a_loose_contact_at_the_battery(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(monkeypatch)
     stage.run(1.0)
-    before = stage.fuel.told(stage.now_s)
+    before = stage.fuel.status(stage.now_s)
     volts = iter([0.4, 7.5] * 100)
     monkeypatch.setattr(stage.chip, "_volts", lambda: next(volts))
     stage.run(2.0)
-    told = stage.fuel.told(stage.now_s)
+    told = stage.fuel.status(stage.now_s)
     assert before and told and told.state == NOISY
     assert told.age_s and told.age_s > 0.5 and told.share and told.share > 0.3
     monkeypatch.setattr(stage.chip, "_volts", lambda: 7.5)
@@ -217,17 +217,17 @@ def test_a_spurt_is_no_loose_contact(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_depth_camera_is_noisy() -> None:
-    seen, now_s = Seen("depth", 0.0), 50.0
-    eye = DepthEye([], seen, lambda: now_s)
+    seen, now_s = LastReading("depth", 0.0), 50.0
+    eye = DepthCamera([], seen, lambda: now_s)
     for number in range(3 * noise.LAST):
         now_s += 1 / 15
         eye._take_record(Record(0.4 if number % 2 else 2.0, int(now_s * 1e6), b""))
-    told = seen.told(now_s)
+    told = seen.status(now_s)
     assert told.state == NOISY and told.age_s and told.age_s > 0.5
     for _ in range(2 * noise.LAST):
         now_s += 1 / 15
         eye._take_record(Record(math.inf, int(now_s * 1e6), b""))
-    told = seen.told(now_s)
+    told = seen.status(now_s)
     assert (told.state, told.range_m) == ("ok", None)
     assert told.age_s is not None and told.age_s < 0.01
 
@@ -249,7 +249,7 @@ class Never:
 
 def test_one_that_is_never_ready_holds_up_no_other(bench: Bench) -> None:
     ill = Tof(
-        config.Tof(), Seen("ill", 0.0), None, lambda bus, address: Never(),
+        config.Tof(), LastReading("ill", 0.0), None, lambda bus, address: Never(),
         lambda: bench.rig.now_s,
     )  # fmt: skip
     bench.run(1.0)
@@ -257,9 +257,9 @@ def test_one_that_is_never_ready_holds_up_no_other(bench: Bench) -> None:
     for _ in range(2000):
         first = min(bench.tof, ill, key=lambda one: one.due_s)
         bench.rig.now_s = max(bench.rig.now_s, first.due_s)
-        oldest_s = max(oldest_s, bench.seen.told(bench.rig.now_s).age_s or 0.0)
+        oldest_s = max(oldest_s, bench.seen.status(bench.rig.now_s).age_s or 0.0)
         first.turn()
-        said.add(ill.seen.state)
+        said.add(ill.reading.state)
     assert "VL53L0X: reference calibration not ready after 0.1 s" in said
     assert bench.seen.state == "ok" and oldest_s < 0.2
 

@@ -16,7 +16,7 @@ from fpvcar.devices.chips.vl53l0x import NEAREST_M, Sample, Status
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import PinsSilent
 from fpvcar.sensors.ranges import Ranges
-from fpvcar.sensors.reading import Seen
+from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import AGAIN_S, SILENT_S, Tof, TofThread
 from tests.rigs.wheels import Chip, until
 from tests.unit.devices.test_vl53l0x import Rig
@@ -36,7 +36,7 @@ def sensing(chip: Chip, *overrides: str) -> Iterator[Callable[[], list[status.Ra
     ranges = Ranges(profile)
     ranges.start()
     try:
-        yield lambda: list(ranges.told(time.monotonic()))
+        yield lambda: list(ranges.status(time.monotonic()))
     finally:
         ranges.stop()
 
@@ -140,8 +140,10 @@ class Says:
         return self.sample
 
 
-def one_that(says: Sample | None, clock_s: Callable[[], float]) -> tuple[Tof, Seen]:
-    seen = Seen("front", 0.0, 0.5, clock_s())
+def one_that(
+    says: Sample | None, clock_s: Callable[[], float]
+) -> tuple[Tof, LastReading]:
+    seen = LastReading("front", 0.0, 0.5, clock_s())
     tof = Tof(config.Tof(), seen, None, None, clock_s)  # type: ignore[arg-type]
     tof._chip = Says(says)  # type: ignore[assignment]
     tof._news_s, seen.state = clock_s(), "ok"
@@ -224,7 +226,7 @@ def tof_thread(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> TofThread:
     )
     monkeypatch.setattr(backends, "open_i2c", lambda _: nullcontext(bus.open))
     monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", bus.rig.sleep)
-    seen = [Seen("front", 0.0)]
+    seen = [LastReading("front", 0.0)]
     thread = TofThread("tof", profile, seen, lambda: bus.rig.now_s)
     thread.pause = bus.rig.sleep  # type: ignore[method-assign]
     return thread
@@ -235,15 +237,15 @@ def test_on_the_kernels_bus_nothing_waits_for_the_pin_daemon(
 ) -> None:
     bus = Bus()
     thread = tof_thread(bus, monkeypatch)
-    note = thread._seen[0].note
+    note = thread._readings[0].update
 
     def enough(range_m: float | None, state: str, now_s: float) -> None:
         note(range_m, state, now_s)
-        thread.ending = thread._seen[0].readings >= 10
+        thread.ending = thread._readings[0].readings >= 10
 
-    monkeypatch.setattr(thread._seen[0], "note", enough)
+    monkeypatch.setattr(thread._readings[0], "update", enough)
     thread.live()
-    assert thread._seen[0].readings == 10 and bus.closed == 1
+    assert thread._readings[0].readings == 10 and bus.closed == 1
 
 
 def test_what_is_open_is_closed_when_the_daemon_fails(

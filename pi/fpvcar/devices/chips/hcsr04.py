@@ -11,17 +11,16 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fpvcar import noise, status
+from fpvcar import status
 from fpvcar.config.schema import LONGEST_US, SHORTEST_US, TURN_S
 from fpvcar.devices.pins import Edges
+from fpvcar.noise import NoiseFilter
 
 TRIGGER_US = 10
 STUCK_S, AGAIN_S = 0.25, 1.0
 """Clones hold the echo for up to 200 ms when they hear nothing, some until the next
 trigger: one whose echo does not fall gets one so often."""
 MEDIAN_OF = 3
-JUMP_M, JUMP_SHARE = 0.1, 0.2
-"""Between two echoes, before the median; see noise.py."""
 TICKS = 1 << 32
 
 
@@ -61,15 +60,15 @@ def from_width(width_us: int, celsius: float) -> Sample:
 
 
 class Median:
-    """Of the last three samples: a single wrong echo is not seen. Of two the nearer.
-    Pure."""
+    """The median of the last three samples, which hides a single wrong echo; of two
+    the nearer. Pure."""
 
     def __init__(self) -> None:
         self._last: deque[Sample] = deque(maxlen=MEDIAN_OF)
 
     def add(self, sample: Sample) -> Sample:
-        """The middle one, with "no target" as the farthest; a fault is told at once.
-        Behind it, or where nothing was measured for a while, it begins anew."""
+        """The middle one, with "no target" as the farthest. A fault comes through at
+        once; behind it, or where nothing was measured for a while, it begins anew."""
         if sample.status not in (Status.OK, Status.FAR):
             self._last.clear()
             return sample
@@ -82,15 +81,16 @@ class Median:
 
 
 class HcSr04:
-    """One sensor. `trigger` pulls its pin high for so many microseconds."""
+    """One sensor. `trigger` pulls its pin high for so many microseconds; `noise` looks
+    at every echo before the median does."""
 
     def __init__(
         self, edges: Edges, trigger: Callable[[int], None], echo: int,
-        clock_s: Callable[[], float],
+        noise: NoiseFilter, clock_s: Callable[[], float],
     ) -> None:  # fmt: skip
         self._edges, self._trigger, self._echo = edges, trigger, echo
         self._clock_s = clock_s
-        self._median, self._jumps = Median(), noise.Jumps(JUMP_M, JUMP_SHARE)
+        self._median, self._noise = Median(), noise
         self._rose_s: float | None = None
         self._again_s = -math.inf
         self._heard = False
@@ -105,8 +105,8 @@ class HcSr04:
         sample = self._once(celsius)
         if sample.status is Status.WAITING:
             return self._median.add(sample)
-        if self._jumps.add(sample.range_m):
-            sample = Sample(self._jumps.nearest, Status.NOISY)
+        if self._noise.add(sample.range_m):
+            sample = Sample(self._noise.nearest, Status.NOISY)
         return self._median.add(sample)
 
     def _once(self, celsius: float) -> Sample:
