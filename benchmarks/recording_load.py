@@ -19,11 +19,9 @@ from fpvcar.buttons.game import View
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.control import Stepped
 from fpvcar.drive.guard import Free
-from fpvcar.recorder import setup
-from fpvcar.recorder.feed import Feed, Parts
-from fpvcar.recorder.folder import Folder
-from fpvcar.recorder.recorder import Clock, Recorder
-from fpvcar.recorder.rotation import Tape
+from fpvcar.recorder.feed import Parts
+from fpvcar.recorder.setup import CarRecorder
+from fpvcar.recorder.thread import Clock
 from fpvcar.recordings import messages
 from fpvcar.units import SECOND_NS
 from fpvcar.video.h264 import AccessUnit
@@ -44,13 +42,11 @@ class Drive:
             self._ranges, self._battery, lambda: messages.Health("ok", "ok", "ok", 2),
             lambda: True,
         )  # fmt: skip
-        topics = setup.catalogue(parts)
-        self.recorder = Recorder(
-            PROFILE.recording, setup.about(PROFILE), topics,
-            Tape(Folder(folder), PROFILE.recording, topics), lambda name: iter(()),
+        self.car = CarRecorder(
+            PROFILE, folder, parts,
             Clock(lambda: self.now_ns, lambda: self.now_ns + ahead_ns),
         )  # fmt: skip
-        self.feed = Feed(self.recorder, parts)
+        self.feed = self.car.feed
         noise = random.Random(1).randbytes(UNIT)
         self.key, self.delta = KEY + noise, DELTA + noise
 
@@ -69,7 +65,7 @@ class Drive:
             self.ticks += 1
             self._tick(tick)
             if self.ticks % SYNC_TICKS == 0:
-                self.recorder.turn()
+                self.car.thread.turn()
         for lit in (True, False, True):
             self.feed.panel(View(), (True, False, False, lit))
         report = up.Report("webcodecs", 12.5, 4.25, 29.9, 0)
@@ -107,8 +103,8 @@ def main() -> int:
         begin_s = time.process_time()
         drive.second()
         costs.append((time.process_time() - begin_s) * 1000.0)
-    assert not drive.feed.broken and drive.recorder.dropped == 0
-    drive.recorder._tape.close()
+    assert not drive.feed.broken and drive.car.recorder.dropped == 0
+    drive.car.thread._end()
     print(json.dumps(costs))
     return 0
 

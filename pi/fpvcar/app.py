@@ -21,7 +21,7 @@ from fpvcar.devices import backends
 from fpvcar.drive.control import Control
 from fpvcar.drive.saved import Saver
 from fpvcar.recorder.feed import Parts
-from fpvcar.recorder.setup import Desk
+from fpvcar.recorder.setup import CarRecorder
 from fpvcar.recordings.library import files_in
 from fpvcar.recordings.messages import Health, health_of
 from fpvcar.sensors import depth_camera
@@ -113,25 +113,25 @@ class Running:
         self.control.weak = self.health.weak
 
     def _make_recorder(self, directory: Path) -> None:
-        self.desk = Desk(
+        self.recorder = CarRecorder(
             self.profile,
             directory,
             Parts(self.ranges.status, self.senses.battery, self._health,
                   self.camera.request_key, tuple(self.panel.buttons)),
         )  # fmt: skip
-        self.control.watcher = self.desk.feed.step
-        self.panel.watcher = self.desk.feed.panel
+        self.control.watcher = self.recorder.feed.step
+        self.panel.watcher = self.recorder.feed.panel
 
     def _make_server(self) -> None:
         profile = self.profile
         door = access.CodeCheck(credentials.load_codes(self.state_directory))
         self.hub = Hub(
             profile, self.control, door, self.panel, self.camera, self.senses,
-            self._welcome, recorder=self.desk.feed,
+            self._welcome, recorder=self.recorder.feed,
         )  # fmt: skip
         self.metrics = Metrics(
             self.control, self.senses, self.stream, self.camera, self.hub,
-            self.desk.feed, pins=lambda: self.panel.state,
+            self.recorder.feed, pins=lambda: self.panel.state,
         )  # fmt: skip
         limits = profile.server
         self.limit = connection_limit(limits.max_connections, limits.max_per_address)
@@ -139,7 +139,7 @@ class Running:
             profile, self.hub, self.stream, paths.WEB, self.status, self.limit.know,
             self.metrics, self.panel, eye=self.eye,
             recordings=Recordings(
-                lambda: files_in(self.desk.directory),
+                lambda: files_in(self.recorder.directory),
                 Shown(profile.car.name, seat=True), door,
                 driven=lambda: self.control.decision.reason != "nobody",
             ),
@@ -147,7 +147,7 @@ class Running:
 
     def _picture(self, unit: AccessUnit) -> None:
         self.stream.publish(unit)  # first: nobody waits for the recorder
-        self.desk.feed.picture(unit)
+        self.recorder.feed.picture(unit)
 
     def _health(self) -> Health:
         return health_of(
@@ -237,7 +237,7 @@ class Running:
             self.eye.run(),
             self.health.watch(),
             self.saver.watch(),
-            self.desk.feed.run(),
+            self.recorder.feed.run(),
             self._serve(),
             watchdog.run(watchdog.Watchdog()),
         ]
@@ -252,7 +252,7 @@ async def run(profile: Profile, options: Options) -> int:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
-    running.desk.recorder.start()
+    running.recorder.recorder.start()
     running.saver.start()
     for part in (running.panel, running.ranges, running.fuel, running.health):
         part.start()
@@ -272,4 +272,4 @@ async def run(profile: Profile, options: Options) -> int:
         for part in (running.health, running.fuel, running.ranges, running.panel):
             part.stop()
         running.saver.stop()
-        running.desk.recorder.stop()  # last: what the others ended with is in it
+        running.recorder.recorder.stop()  # last: what the others ended with is in it

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from fpvcar import config
-from fpvcar.recorder.recorder import Clock, Recorder
-from fpvcar.recorder.rotation import Tape
+from fpvcar.recorder.handover import Handover
+from fpvcar.recorder.recorder import Recorder
+from fpvcar.recorder.rotation import Rotation
+from fpvcar.recorder.thread import Clock, RecorderThread
 from fpvcar.recordings import messages
 from fpvcar.recordings.reader import Message
 from fpvcar.units import SECOND_NS
@@ -13,7 +15,7 @@ from tests.rigs.recording import (
     DELTA,
     KEY,
     UTC_NS,
-    FakeDisk,
+    FakeFolder,
     about,
     step,
 )
@@ -24,16 +26,20 @@ class Rig:
 
     def __init__(self, **settings: object) -> None:
         self.now_ns, self.utc_ns = 50 * SECOND_NS, UTC_NS
-        self.disk = FakeDisk()
+        self.disk = FakeFolder()
         chosen = config.Recording(**{"segment_s": 5.0, **settings})  # type: ignore
         self.salvaged: list[str] = []
         self.salvage_steps, self.salvage_s = 0, 0.05
         self.salvage_fault: Exception | None = None
+        self.handover = Handover()
+        self.rotation = Rotation(self.disk, chosen, CATALOGUE)
+        clock = Clock(lambda: self.now_ns, lambda: self.utc_ns)
+        self.thread = RecorderThread(
+            self.handover, self.rotation, self._salvage, chosen.sync_s, clock
+        )
         self.recorder = Recorder(
-            chosen, about(0), CATALOGUE, Tape(self.disk, chosen, CATALOGUE),
-            self._salvage,
-            Clock(lambda: self.now_ns, lambda: self.utc_ns),
-        )  # fmt: skip
+            chosen, about(0), CATALOGUE, self.handover, self.thread, clock
+        )
         self.pictures = 0
 
     def _salvage(self, name: str) -> Iterator[None]:
@@ -64,7 +70,7 @@ class Rig:
             self.recorder.put(messages.STEP, step(self.now_ns))
             self.wait(0.1)
             if turns and self.pictures % 10 == 0:
-                self.recorder.turn()
+                self.thread.turn()
 
     def messages(self) -> list[Message]:
         """Everything in all files."""

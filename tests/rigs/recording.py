@@ -106,7 +106,7 @@ def small_files() -> list[bytes]:
     return [whole + writer.end(), whole, whole[:-70], flipped]
 
 
-class FakeDisk:
+class FakeFolder:
     """A folder in memory. `fault` is raised by whatever writes next, and after that
     until it is None; `room` bytes are free in all."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from fpvcar import paths
 from fpvcar.config import profiles
 from fpvcar.recorder.feed import Parts
-from fpvcar.recorder.setup import Desk
+from fpvcar.recorder.setup import CarRecorder
 from fpvcar.recordings import messages
 from tests.rigs.recording import DELTA, KEY, step
 
@@ -30,7 +30,7 @@ def main() -> int:
         lambda _: (), lambda _: None, lambda: messages.Health("ok", "ok", "ok"),
         lambda: True,
     )  # fmt: skip
-    recorder = Desk(profile, Path(folder), parts).recorder
+    recorder = CarRecorder(profile, Path(folder), parts).recorder
     ending = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ending.set())
     recorder.start()

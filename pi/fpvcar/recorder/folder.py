@@ -15,7 +15,7 @@ PIECES_MOST = 512
 LOCK = ".lock"
 
 
-class Disk(Protocol):
+class FolderLike(Protocol):
     """What a tape asks of a folder. All raise OSError."""
 
     def enter(self) -> None:

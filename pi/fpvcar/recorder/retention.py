@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from fpvcar import config
-from fpvcar.recorder.folder import Disk
+from fpvcar.recorder.folder import FolderLike
 from fpvcar.recordings import names
 from fpvcar.units import MB
 
@@ -83,17 +83,17 @@ class NoRoom(OSError):
 class Ring:
     """The ring in one folder. Everything may raise OSError."""
 
-    def __init__(self, disk: Disk, settings: config.Recording) -> None:
+    def __init__(self, folder: FolderLike, settings: config.Recording) -> None:
         self.left: int | None = None
         """Bytes until something must go; None: nobody looked yet."""
         self.room = Room(settings.keep_free_mb * MB, settings.max_mb * MB)
-        self._disk, self._settings = disk, settings
+        self._folder, self._settings = folder, settings
         self._use = Use()
         """Of all files but the open one."""
 
     def enough(self, open_b: int) -> bool:
         """Is as much free as has to be? The open file has so many bytes."""
-        free = self._disk.free()
+        free = self._folder.free()
         self._tell(free, open_b)
         return free >= self.room.keep_free
 
@@ -104,21 +104,21 @@ class Ring:
         `opened` its open file's name and bytes; a `recent` file may be kept yet.
 
         Raises NoRoom."""
-        free = self._disk.free()
+        free = self._folder.free()
         files = [
             one._replace(parked=one.parked and one.name.text not in recent)
-            for one in names.files_of(self._disk.entries())
+            for one in names.files_of(self._folder.entries())
         ]
         station = self._settings.station
         gone, enough = make_room(files, free, self.room, station, current)
         for name in gone:
             log.info("%s goes: the card is full", name)
-            self._disk.remove(name)
+            self._folder.remove(name)
             for mark in names.MARKS:
-                self._disk.remove(name + mark)
+                self._folder.remove(name + mark)
         others = {*gone, opened[0]}
         self._use = use_of(one for one in files if one.name.text not in others)
-        free = self._disk.free()
+        free = self._folder.free()
         self._tell(free, opened[1])
         if not enough:
             raise self._full(free)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from fpvcar import config
-from fpvcar.recorder.folder import Disk
+from fpvcar.recorder.folder import FolderLike
 from fpvcar.recorder.retention import NoRoom, Ring
 from fpvcar.recorder.writer import Catalogue, Item, Writer
 from fpvcar.recordings import messages, names
@@ -56,18 +56,18 @@ class Recent(NamedTuple):
     closed: bool = True
 
 
-class Tape:
+class Rotation:
     """One recording after the other in a folder."""
 
     def __init__(
-        self, disk: Disk, settings: config.Recording, catalogue: Catalogue
+        self, folder: FolderLike, settings: config.Recording, catalogue: Catalogue
     ) -> None:
         self.leftovers: list[str] = []
         """Files that were never closed, to be sealed when there is time."""
         self.attended_ns: float = math.inf
         """When somebody last had the wheel, CLOCK_MONOTONIC; inf: unknown, so now."""
-        self._disk, self._settings, self._catalogue = disk, settings, catalogue
-        self._ring = Ring(disk, settings)
+        self._folder, self._settings, self._catalogue = folder, settings, catalogue
+        self._ring = Ring(folder, settings)
         self._about: messages.About | None = None
         self._rolling = False
         self._number = 0
@@ -115,8 +115,8 @@ class Tape:
             start_ns = writer.start_ns or items[0].log_ns
             mine, items = split(items, start_ns, self._length_ns(start_ns))
             if mine:
-                self._disk.append(file, writer.chunk(mine))
-                self._disk.sync(file)
+                self._folder.append(file, writer.chunk(mine))
+                self._folder.sync(file)
                 self._good, self._written = writer.size, True
             if items:
                 self._seal()
@@ -131,17 +131,17 @@ class Tape:
         wanted = [one for one in self._recent if one.end_ns >= now_ns - MINUTE_NS]
         for one in wanted:
             final = _named(one.name) if one.closed else _named(one.name, OPEN)
-            self._disk.touch(_named(one.name) + names.KEPT)
+            self._folder.touch(_named(one.name) + names.KEPT)
             if one.name != final:
-                self._disk.rename(one.name, final)
+                self._folder.rename(one.name, final)
             if not one.closed:
                 self.leftovers.append(final)
             self._recent.remove(one)
         kept = len(wanted)
         if self._file is not None and self._kept_ns is None:
-            self._disk.touch(_named(self._name) + names.KEPT)
+            self._folder.touch(_named(self._name) + names.KEPT)
             if self._name.endswith(ROLLING):
-                self._disk.rename(self._name, _named(self._name, OPEN))
+                self._folder.rename(self._name, _named(self._name, OPEN))
                 self._name = _named(self._name, OPEN)
             self._kept_ns = now_ns
             kept += 1
@@ -154,7 +154,7 @@ class Tape:
                 self._seal()
             for one in self._recent:
                 if one.name.endswith(ROLLING) and self._entered:
-                    self._disk.remove(one.name)
+                    self._folder.remove(one.name)
         finally:
             self.abandon()
 
@@ -163,17 +163,17 @@ class Tape:
         file, writer, self._file, self._writer = self._file, self._writer, None, None
         if file is not None:
             with contextlib.suppress(OSError):
-                self._disk.shorten(file, self._good)  # half a chunk is of no use
+                self._folder.shorten(file, self._good)  # half a chunk is of no use
             with contextlib.suppress(OSError):
-                self._disk.close(file)
+                self._folder.close(file)
             if writer is None or not self._written:
                 with contextlib.suppress(OSError):
-                    self._disk.remove(self._name)
+                    self._folder.remove(self._name)
             elif self._kept_ns is None:
                 self._recent.append(Recent(self._name, writer.end_ns, closed=False))
         self._entered, self.leftovers = False, []
         with contextlib.suppress(OSError):
-            self._disk.leave()
+            self._folder.leave()
 
     def enter(self, now_ns: int) -> None:
         """Takes the folder, if it is not ours yet, and looks what a run before left
@@ -181,10 +181,10 @@ class Tape:
         kept until it is older. Raises OSError."""
         if self._entered:
             return
-        self._disk.enter()
+        self._folder.enter()
         self._entered = True
         known = {one.name for one in self._recent}
-        for text in sorted(text for text, _ in self._disk.entries()):
+        for text in sorted(text for text, _ in self._folder.entries()):
             name = names.parse(text)
             if name is None:
                 continue
@@ -211,19 +211,19 @@ class Tape:
         suffix = ROLLING if self._rolling else OPEN
         self._number = self._last_number() + 1
         name = names.file_name(self._about.recording, self._number, suffix)
-        file = self._disk.create(name)
+        file = self._folder.create(name)
         self._file, self._name, self._good, self._written = file, name, 0, False
         self._kept_ns = None
         about = msgspec.structs.replace(self._about, segment=self._number)
         self._writer = Writer(self._catalogue, about)
-        self._disk.append(file, [self._writer.begin()])
+        self._folder.append(file, [self._writer.begin()])
         self._good = self._writer.size
 
     def _last_number(self) -> int:
         """Whatever its suffix: two recordings may begin in one second."""
         assert self._about is not None
         recording, last = self._about.recording, self._number
-        for text, _ in self._disk.entries():
+        for text, _ in self._folder.entries():
             name = names.parse(text)
             if name is not None and name.recording == recording:
                 last = max(last, name.number)
@@ -232,14 +232,14 @@ class Tape:
     def _seal(self) -> None:
         writer, file = self._writer, self._file
         assert writer is not None and file is not None
-        self._disk.append(file, [writer.end()])
-        self._disk.sync(file)
+        self._folder.append(file, [writer.end()])
+        self._folder.sync(file)
         self._file = self._writer = None
-        self._disk.close(file)
+        self._folder.close(file)
         name = self._name
         if name.endswith(OPEN):
             name = _named(name)
-            self._disk.rename(self._name, name)
+            self._folder.rename(self._name, name)
         if self._kept_ns is None:
             self._recent.append(Recent(name, writer.end_ns))
         self._forget_old(writer.end_ns)
@@ -250,9 +250,9 @@ class Tape:
         """What cannot be noted counts as a drive."""
         with contextlib.suppress(OSError):
             if self.attended_ns + self.offset_ns < start_ns:
-                self._disk.touch(name + names.PARKED)
+                self._folder.touch(name + names.PARKED)
             else:  # perhaps a file of that name was taken away, and its mark was not
-                self._disk.remove(name + names.PARKED)
+                self._folder.remove(name + names.PARKED)
 
     def _forget_old(self, now_ns: int) -> None:
         """Rolling files older than the minute go; of sealed ones only the names."""
@@ -261,7 +261,7 @@ class Tape:
             if one.end_ns >= now_ns - MINUTE_NS:
                 left.append(one)
             elif one.name.endswith(ROLLING):
-                self._disk.remove(one.name)
+                self._folder.remove(one.name)
         self._recent = left
 
     # --- room ---

@@ -10,8 +10,10 @@ from fpvcar import __version__
 from fpvcar.config import Profile
 from fpvcar.recorder.feed import Feed, Parts
 from fpvcar.recorder.folder import Folder
+from fpvcar.recorder.handover import Handover
 from fpvcar.recorder.recorder import Recorder
-from fpvcar.recorder.rotation import Tape
+from fpvcar.recorder.rotation import Rotation
+from fpvcar.recorder.thread import SYSTEM_CLOCK, Clock, RecorderThread
 from fpvcar.recorder.writer import Catalogue
 from fpvcar.recordings import messages, topics
 from fpvcar.recordings.salvage import salvage
@@ -30,14 +32,21 @@ def catalogue(parts: Parts) -> Catalogue:
     return Catalogue(topics.topics([one.name for one in ranges]))
 
 
-class Desk:
+class CarRecorder:
     """The recorder of one car and what feeds it."""
 
-    def __init__(self, profile: Profile, directory: Path, parts: Parts) -> None:
-        self.directory, topics = directory, catalogue(parts)
-        tape = Tape(Folder(directory), profile.recording, topics)
-        self.recorder = Recorder(
-            profile.recording, about(profile), topics, tape,
-            functools.partial(salvage, directory),
+    def __init__(
+        self, profile: Profile, directory: Path, parts: Parts,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:  # fmt: skip
+        settings, topics = profile.recording, catalogue(parts)
+        handover = Handover()
+        self.thread = RecorderThread(
+            handover, Rotation(Folder(directory), settings, topics),
+            functools.partial(salvage, directory), settings.sync_s, clock,
         )  # fmt: skip
+        self.directory = directory
+        self.recorder = Recorder(
+            settings, about(profile), topics, handover, self.thread, clock
+        )
         self.feed = Feed(self.recorder, parts)

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from fpvcar.mcap.parsing import Damaged
-from fpvcar.recorder import encoder, recorder
+from fpvcar.recorder import encoder
+from fpvcar.recorder.handover import ALL_MOST
+from fpvcar.recorder.thread import ENDED
 from fpvcar.recordings import messages
 from fpvcar.units import SECOND_NS
 from tests.rigs.recorder import Rig
@@ -24,27 +26,27 @@ def test_a_stalled_card_costs_pictures_first_up_to_the_next_key() -> None:
         rig.recorder.put(messages.STEP, step(rig.now_ns))
         rig.wait(0.03)
     assert rig.recorder.dropped == 75 - 59
-    rig.recorder.turn()
+    rig.thread.turn()
     for _ in range(25):
         rig.picture(100_000)
         rig.wait(0.03)
-    rig.recorder.turn()
+    rig.thread.turn()
     shots = [one for one in rig.messages() if one.topic == messages.CAMERA]
     sequences = [one.sequence for one in shots]
     assert sequences == [*range(59), *range(80, 100)], "on from a key frame"
     steps = [one for one in rig.messages() if one.topic == messages.STEP]
     assert len(steps) == 75, "the rest was taken"
     rig.recorder.second()
-    rig.recorder.turn()
+    rig.thread.turn()
     assert rig.events() == ["21 messages were not recorded"]
 
 
 def test_a_card_that_never_answers_costs_everything_but_no_memory() -> None:
     rig = Rig()
-    one, most = step(), recorder.ALL_MOST // encoder.SIZE
+    one, most = step(), ALL_MOST // encoder.SIZE
     for _ in range(most + 200):
         rig.recorder.put(messages.STEP, one)
-    assert rig.recorder._waiting <= recorder.ALL_MOST
+    assert rig.handover.waiting_bytes <= ALL_MOST
     assert rig.recorder.dropped == 200
 
 
@@ -59,7 +61,7 @@ def test_a_stall_is_told_while_it_lasts() -> None:
 
     rig.disk.sync = slow  # type: ignore[method-assign]
     rig.picture()
-    rig.recorder.turn()
+    rig.thread.turn()
     assert states == ["ok", "the card has not answered for 3 s"]
     assert rig.recorder.status().state == "ok"
 
@@ -93,7 +95,7 @@ def test_every_fault_is_a_state_in_words_and_tried_again(
     told = rig.recorder.status()
     assert told.state == "ok" and told.dropped > 0
     rig.recorder.second()
-    rig.recorder.turn()
+    rig.thread.turn()
     back, lost = rig.events()
     assert back.startswith("recording goes on after: ") and words in back
     assert lost == f"{told.dropped} messages were not recorded"
@@ -118,7 +120,7 @@ def test_what_is_left_of_a_run_before_does_not_hold_up_this_one() -> None:
     while not rig.salvaged:
         due_ns = rig.now_ns + 800_000_000
         rig.picture()
-        rig.recorder.turn()
+        rig.thread.turn()
         rig.wait(max(0.0, (due_ns - rig.now_ns) / SECOND_NS))
         assert rig.recorder.status().state == "ok"
     gaps = [after - before for before, after in zip(synced, synced[1:], strict=False)]
@@ -209,17 +211,17 @@ def test_a_thread_that_ends_is_told_and_another_goes_on(
     rig.recorder.start()
     rig.drive(1, turns=False)
     rig.recorder.keep()
-    until(lambda: rig.recorder.status().state == recorder.ENDED)
+    until(lambda: rig.recorder.status().state == ENDED)
     assert rig.recorder.status().on, "so it is told as a fault"
     begun = rig.recorder.begun
     rig.recorder.second()
-    assert recorder.ENDED in caplog.text and rig.recorder.begun == begun + 1
+    assert ENDED in caplog.text and rig.recorder.begun == begun + 1
     rig.drive(2, turns=False)
     until(lambda: rig.recorder.status().state == "ok")
     rig.recorder.second()
     rig.recorder.stop()
-    assert rig.events()[0] == f"recording goes on after: {recorder.ENDED}"
-    assert rig.recorder.status().state == "ok" and not rig.recorder._waiting
+    assert rig.events()[0] == f"recording goes on after: {ENDED}"
+    assert rig.recorder.status().state == "ok" and not rig.handover.waiting_bytes
     for name in (one for one in rig.disk.names if one.endswith(".mcap")):
         made = rig.disk.recording(name)
         assert made.whole, "no half chunk is left"

@@ -62,7 +62,7 @@ class Car:
 
     def said(self, topic: str) -> list[messages.Message]:
         """What was recorded there so far."""
-        self.rig.recorder.turn()
+        self.rig.thread.turn()
         return [
             messages.decode(topic, one.data)
             for one in self.rig.messages()
@@ -189,12 +189,12 @@ def test_a_recording_that_begins_knows_what_holds() -> None:
     car.feed.turn("Ann", "Ann took the wheel")
     car.feed.panel(View(1), (True, False, False, False))
     car.step()
-    car.rig.recorder.turn()
+    car.rig.thread.turn()
     car.feed.switch(False, "Ann")
     car.rig.wait(5.0)
     car.feed.switch(True, "Ann")
     car.step()
-    car.rig.recorder.turn()
+    car.rig.thread.turn()
     last = max(car.rig.disk.names)
     again = car.rig.disk.recording(last)
     said = {one.topic: messages.decode(one.topic, one.data) for one in again.messages()}
@@ -208,7 +208,7 @@ def test_a_recording_that_begins_knows_what_holds() -> None:
     keys = car.keys
     car.feed._second()
     assert car.keys == keys + 1, "the next recording begins with a whole picture"
-    car.rig.recorder.turn()
+    car.rig.thread.turn()
     assert [one for one in car.said(messages.DRIVER)] == [said[messages.DRIVER]] * 4
 
 
@@ -218,7 +218,7 @@ def test_a_recorder_that_is_idle_costs_nothing() -> None:
     car.feed._parts = car.feed._parts._replace(battery=looked.append)
     car.step()
     car.feed.mark("here", "Ann")
-    assert looked == [] and not car.rig.recorder._waiting
+    assert looked == [] and not car.rig.handover.waiting_bytes
 
 
 def test_pictures_and_the_second() -> None:
@@ -240,7 +240,7 @@ def test_people_switch_keep_and_mark() -> None:
     car.feed.mark("here", "Ann")
     car.feed.mark("", "Ann")
     car.feed.keep("Ann")
-    car.rig.recorder.turn()
+    car.rig.thread.turn()
     assert car.feed.status().kept == 1
     assert car.keys == 1, "what is kept ends with a whole picture"
     car.feed.switch(False, "Ann")

@@ -50,7 +50,7 @@ def test_the_minute_before_a_fault_may_be_kept_after_it() -> None:
     rig.disk.fault = None
     rig.disk.did.clear()
     rig.recorder.keep()
-    rig.recorder.turn()
+    rig.thread.turn()
     assert kept(rig) == [FIRST, SECOND] and rig.recorder.status().kept == 1
     assert rig.disk.did[:2] == ["enter", f"touch {FIRST}.keep"], "it had let go of it"
 
@@ -109,7 +109,7 @@ def test_a_recording_that_begins_at_a_fault_does_not_seal_half_a_chunk() -> None
     rig.disk.append = half  # type: ignore[method-assign]
     rig.picture()
     rig.recorder.switch(False)
-    rig.recorder.turn()
+    rig.thread.turn()
     assert rig.disk.names == [FIRST + ".part"]
     made = rig.disk.recording(FIRST + ".part")
     assert made.counts[messages.STEP] == 20 and not made.damage
@@ -125,7 +125,7 @@ def test_a_clock_that_is_set_does_not_cost_the_minute(by_s: float) -> None:
     rig.recorder.second()
     rig.drive(18)
     rig.recorder.keep()
-    rig.recorder.turn()
+    rig.thread.turn()
     assert {FIRST, SECOND} < set(kept(rig)) and len(kept(rig)) == 4
     assert rig.recorder.status().kept == 1
 
@@ -136,7 +136,7 @@ def test_a_clock_that_is_set_just_after_the_push() -> None:
     rig.recorder.keep()
     rig.utc_ns += 3600 * SECOND_NS
     rig.recorder.second()
-    rig.recorder.turn()
+    rig.thread.turn()
     assert kept(rig) == [FIRST, SECOND]
 
 
@@ -149,7 +149,7 @@ def test_nor_does_it_keep_more_than_the_minute(by_s: float) -> None:
     rig.drive(95)
     assert not [one for one in rig.disk.names if one.startswith(FIRST[:23])]
     rig.recorder.keep()
-    rig.recorder.turn()
+    rig.thread.turn()
     assert 4 <= len(kept(rig)) <= 6
 
 

@@ -4,12 +4,12 @@ import math
 
 from fpvcar.recorder.feed import Feed, Parts
 from fpvcar.recorder.retention import Room, Verdict, make_room
-from fpvcar.recorder.rotation import Tape
+from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import messages, names
 from fpvcar.recordings.names import File
 from fpvcar.units import SECOND_NS
 from tests.rigs.recorder import Rig
-from tests.rigs.recording import CATALOGUE, UTC_NS, FakeDisk, about, second
+from tests.rigs.recording import CATALOGUE, UTC_NS, FakeFolder, about, second
 from tests.unit.recorder.test_segments import SETTINGS, name
 
 ROOM = Room(keep_free=100, most=1000)
@@ -42,24 +42,24 @@ def test_a_station_has_to_have_them_all_the_same() -> None:
 
 
 def test_nobody_is_parked_where_nothing_is_known() -> None:
-    tape = Tape(FakeDisk(), SETTINGS, CATALOGUE)
-    assert tape.attended_ns == math.inf
+    rotation = Rotation(FakeFolder(), SETTINGS, CATALOGUE)
+    assert rotation.attended_ns == math.inf
 
 
-def taped(disk: FakeDisk, seconds: range, attended_s: range) -> Tape:
+def recorded(disk: FakeFolder, seconds: range, attended_s: range) -> Rotation:
     """Files of five seconds; somebody had the wheel meanwhile, and not else."""
-    tape = Tape(disk, SETTINGS, CATALOGUE)
-    tape.begin(about(0), False)
-    tape.attended_ns = 0
+    rotation = Rotation(disk, SETTINGS, CATALOGUE)
+    rotation.begin(about(0), False)
+    rotation.attended_ns = 0
     for number in seconds:
         at_ns = UTC_NS + number * SECOND_NS
         if number in attended_s:
-            tape.attended_ns = at_ns - OFFSET_NS
-        tape.write(second(at_ns))
-    return tape
+            rotation.attended_ns = at_ns - OFFSET_NS
+        rotation.write(second(at_ns))
+    return rotation
 
 
-def parked(disk: FakeDisk) -> list[int]:
+def parked(disk: FakeFolder) -> list[int]:
     """The numbers of those files."""
     marks = [one for one in disk.names if one.endswith(".parked")]
     found = [names.parse(one.removesuffix(".parked")) for one in marks]
@@ -67,29 +67,29 @@ def parked(disk: FakeDisk) -> list[int]:
 
 
 def test_a_file_is_parked_if_nobody_had_the_wheel_in_all_of_it() -> None:
-    disk = FakeDisk()
+    disk = FakeFolder()
     disk.files[name(3) + ".parked"] = bytearray()  # its file was taken away
-    taped(disk, range(26), range(9, 12))
+    recorded(disk, range(26), range(9, 12))
     assert parked(disk) == [1, 4, 5]
 
 
 def test_what_is_parked_and_kept_stays() -> None:
-    disk = FakeDisk()
-    tape = taped(disk, range(26), range(0))
+    disk = FakeFolder()
+    rotation = recorded(disk, range(26), range(0))
     assert parked(disk) == [1, 2, 3, 4, 5]
-    tape.keep(UTC_NS + 26 * SECOND_NS)
+    rotation.keep(UTC_NS + 26 * SECOND_NS)
     some = names.files_of(disk.entries())
     assert make_room(some, 0, ROOM, False) == Verdict((), False)
 
 
 def test_a_night_on_the_charger_leaves_the_drives() -> None:
-    disk = FakeDisk()
-    tape = taped(disk, range(200), range(100))
+    disk = FakeFolder()
+    rotation = recorded(disk, range(200), range(100))
     drives = [name(number) for number in range(1, 21)]
     used = sum(map(len, disk.files.values()))
-    tape._ring.room = Room(keep_free=0, most=used)
+    rotation._ring.room = Room(keep_free=0, most=used)
     for number in range(200, 600):
-        tape.write(second(UTC_NS + number * SECOND_NS))
+        rotation.write(second(UTC_NS + number * SECOND_NS))
     assert set(drives) < set(disk.names)
     assert name(119) in disk.names and name(25) not in disk.names
     for mark in (one for one in disk.names if one.endswith(".parked")):
@@ -97,12 +97,12 @@ def test_a_night_on_the_charger_leaves_the_drives() -> None:
 
 
 def test_what_may_yet_be_kept_is_not_taken_before() -> None:
-    disk = FakeDisk()
-    tape = taped(disk, range(100), range(100))
+    disk = FakeFolder()
+    rotation = recorded(disk, range(100), range(100))
     used = sum(map(len, disk.files.values()))
-    tape._ring.room = Room(keep_free=0, most=used)
+    rotation._ring.room = Room(keep_free=0, most=used)
     for number in range(100, 151):
-        tape.write(second(UTC_NS + number * SECOND_NS))
+        rotation.write(second(UTC_NS + number * SECOND_NS))
     assert parked(disk) == list(range(21, 31))
     assert {name(number) for number in range(21, 31)} < set(disk.names)
     assert name(1) not in disk.names, "something had to go"

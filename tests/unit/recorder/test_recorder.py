@@ -13,7 +13,7 @@ def test_what_is_put_stands_in_the_file_with_its_times() -> None:
     rig.picture()
     rig.recorder.put(messages.STEP, step(), rig.now_ns - 7)
     rig.wait(0.8)
-    rig.recorder.turn()
+    rig.thread.turn()
     shot, one = (m for m in rig.messages() if m.topic != messages.ABOUT)
     assert (shot.topic, one.topic) == (messages.CAMERA, messages.STEP)
     assert shot.log_ns == one.log_ns == UTC_NS
@@ -28,7 +28,7 @@ def test_a_recording_begins_with_a_key_frame() -> None:
     rig = Rig()
     rig.pictures = 3
     rig.drive(2)
-    rig.recorder.turn()
+    rig.thread.turn()
     shots = [one for one in rig.messages() if one.topic == messages.CAMERA]
     assert len(shots) == 13 and rig.recorder.dropped == 0
     picture = messages.decode(shots[0].topic, shots[0].data)
@@ -47,7 +47,7 @@ def test_told_says_how_it_is() -> None:
 def test_files_begin_with_key_frames_and_none_is_lost_between() -> None:
     rig = Rig()
     rig.drive(21)
-    rig.recorder.turn()
+    rig.thread.turn()
     files = [name for name in rig.disk.names if name.endswith(".mcap")]
     assert len(files) == 4
     shots = [one for one in rig.messages() if one.topic == messages.CAMERA]
@@ -74,7 +74,7 @@ def test_off_and_on_begins_another_recording() -> None:
         "Plague-20261121T193103Z-0001.mcap.roll",
         "Plague-20261121T193105Z-0001.mcap.part",
     ]
-    rig.recorder._tape.close()
+    rig.rotation.close()
     assert rig.disk.names == [names[0], names[2].removesuffix(".part")]
 
 
@@ -102,7 +102,7 @@ def test_a_message_that_cannot_be_encoded_costs_no_other(
     for _ in range(3):
         rig.recorder.put(messages.STEP, broken)
         rig.recorder.put(messages.STEP, lambda: step(7))
-    rig.recorder.turn()
+    rig.thread.turn()
     assert [one.topic for one in rig.messages()].count(messages.STEP) == 3
     assert rig.recorder.dropped == 3 and rig.recorder.status().state == "ok"
     assert caplog.text.count("not recorded: channel") == 1
@@ -113,17 +113,17 @@ def test_what_came_before_it_was_switched_off_is_written() -> None:
     rig.drive(2, turns=False)
     rig.recorder.switch(False)
     rig.drive(1, turns=False)
-    rig.recorder.turn()
+    rig.thread.turn()
     assert rig.disk.names == ["Plague-20261121T193100Z-0001.mcap"]
     assert [one.topic for one in rig.messages()].count(messages.STEP) == 20
-    assert rig.recorder.idle and not rig.recorder._waiting
+    assert rig.recorder.idle and not rig.handover.waiting_bytes
 
 
 def test_off_without_the_minute_writes_nothing() -> None:
     rig = Rig(on=False, minute=False)
     rig.drive(3)
     rig.recorder.keep()
-    rig.recorder.turn()
+    rig.thread.turn()
     assert rig.disk.files == {} and rig.recorder.dropped == 0
     assert rig.recorder.status().kept == 0
 
@@ -132,7 +132,7 @@ def test_the_last_minute_can_be_kept_while_recording_is_off() -> None:
     rig = Rig(on=False)
     rig.drive(70)
     rig.recorder.keep()
-    rig.recorder.turn()
+    rig.thread.turn()
     assert rig.recorder.status().kept == 1
     sealed = [name for name in rig.disk.names if name.endswith(".mcap")]
     shots = sum(rig.disk.recording(name).counts[messages.CAMERA] for name in sealed)
@@ -147,7 +147,7 @@ def test_the_minute_that_is_kept_ends_before_a_key_frame() -> None:
             rig.picture()
             rig.wait(0.1)
         rig.recorder.keep()
-        rig.recorder.turn()
+        rig.thread.turn()
         first = "Plague-20261121T193100Z-0001.mcap"
         assert {first + ".part", first + ".keep"} <= set(rig.disk.names), "already"
         assert rig.recorder.status().kept == 1
@@ -168,15 +168,15 @@ def test_the_minute_that_is_kept_ends_before_a_key_frame() -> None:
 def test_who_pushes_again_while_the_card_hangs_keeps_one_minute() -> None:
     rig = Rig()
     rig.drive(2)
-    waiting_before = len(rig.recorder._queue)
+    waiting_before = len(rig.handover._queue)
     for _ in range(1000):
         rig.recorder.keep()
-    assert len(rig.recorder._queue) == waiting_before + 1
-    rig.recorder.turn()
+    assert len(rig.handover._queue) == waiting_before + 1
+    rig.thread.turn()
     assert rig.recorder.status().kept == 1
     rig.drive(2)
     rig.recorder.keep()
-    rig.recorder.turn()
+    rig.thread.turn()
     assert rig.recorder.status().kept == 2
 
 
@@ -187,7 +187,7 @@ def test_a_clock_that_is_set_moves_no_message_backwards(by_s: float) -> None:
     rig.utc_ns += round(by_s * SECOND_NS)
     rig.recorder.second()
     rig.drive(3)
-    rig.recorder.turn()
+    rig.thread.turn()
     names = [name for name in rig.disk.names if ".mcap" in name]
     assert len({name[:23] for name in names}) == (1 if by_s == 1.0 else 2)
     for name in names:

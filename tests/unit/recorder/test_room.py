@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from fpvcar import config
 from fpvcar.recorder.retention import Room, Use, make_room, use_of
-from fpvcar.recorder.rotation import Tape
+from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import names
 from fpvcar.units import MB, SECOND_NS
 from tests.rigs.recorder import Rig
-from tests.rigs.recording import CATALOGUE, UTC_NS, FakeDisk, about, second
+from tests.rigs.recording import CATALOGUE, UTC_NS, FakeFolder, about, second
 from tests.unit.recorder.test_segments import name
 
 ROOM = Room(keep_free=100, most=1000)
@@ -51,36 +51,36 @@ def test_the_ring_agrees_to_the_byte(
 
 @pytest.mark.parametrize("card", [6 * MB, 20 * MB])
 def test_a_tape_knows_it_after_every_write(card: int) -> None:
-    disk = FakeDisk(room=card)
+    disk = FakeFolder(room=card)
     settings = config.Recording(segment_s=5.0, keep_free_mb=2, max_mb=8)
     disk.files[name(1)] = bytearray(MB)
     disk.files[name(1) + ".ack"] = bytearray()
-    tape = Tape(disk, settings, CATALOGUE)
-    assert tape.left is None, "nobody looked yet"
-    tape.begin(about(0), False)
+    rotation = Rotation(disk, settings, CATALOGUE)
+    assert rotation.left is None, "nobody looked yet"
+    rotation.begin(about(0), False)
     for number in range(17):
-        tape.write(second(UTC_NS + number * SECOND_NS))
+        rotation.write(second(UTC_NS + number * SECOND_NS))
         own = sum(map(len, disk.files.values())) - MB
-        assert tape.left == min(disk.free() + MB - 2 * MB, 8 * MB - own)
+        assert rotation.left == min(disk.free() + MB - 2 * MB, 8 * MB - own)
     assert len(disk.names) == 6, "an acknowledged one, its mark, three sealed, the open"
 
 
 def test_it_is_known_after_a_file_went_for_the_open_one() -> None:
-    disk = FakeDisk(room=3 * MB)
+    disk = FakeFolder(room=3 * MB)
     settings = config.Recording(keep_free_mb=2, max_mb=8)
     disk.files[name(1)] = bytearray(MB - 30_000)
     disk.files[name(1) + ".ack"] = bytearray()
-    tape = Tape(disk, settings, CATALOGUE)
-    tape.begin(about(0), False)
+    rotation = Rotation(disk, settings, CATALOGUE)
+    rotation.begin(about(0), False)
     for number in range(6):
-        tape.write(second(UTC_NS + number * SECOND_NS))
+        rotation.write(second(UTC_NS + number * SECOND_NS))
         spare = len(disk.files.get(name(1), b""))
-        assert tape.left == disk.free() + spare - 2 * MB
+        assert rotation.left == disk.free() + spare - 2 * MB
     assert disk.names == [name(2) + ".part"]
     own = len(disk.files[name(2) + ".part"])
-    tape._ring.room = Room(keep_free=0, most=MB)
-    tape.write(second(UTC_NS + 6 * SECOND_NS))
-    assert own < len(disk.files[name(2) + ".part"]) == MB - (tape.left or 0)
+    rotation._ring.room = Room(keep_free=0, most=MB)
+    rotation.write(second(UTC_NS + 6 * SECOND_NS))
+    assert own < len(disk.files[name(2) + ".part"]) == MB - (rotation.left or 0)
 
 
 def test_the_page_is_told_with_what_comes_then() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fpvcar import config
 from fpvcar.recorder.retention import NoRoom, Room, Verdict, make_room
-from fpvcar.recorder.rotation import Tape, split
+from fpvcar.recorder.rotation import Rotation, split
 from fpvcar.recorder.writer import Item
 from fpvcar.recordings import names
 from fpvcar.recordings.names import File
@@ -16,7 +16,7 @@ from fpvcar.units import MB, SECOND_NS
 from tests.rigs.recording import (
     CATALOGUE,
     UTC_NS,
-    FakeDisk,
+    FakeFolder,
     about,
     recording,
     second,
@@ -139,27 +139,27 @@ def test_without_key_frames_it_ends_all_the_same() -> None:
     assert split(items, 0, 5 * SECOND_NS) == (items[:4], items[4:])
 
 
-# --- the tape ---
+# --- the rotation ---
 
 
-def taped(disk: FakeDisk, seconds: int, settings: config.Recording = SETTINGS,
-          rolling: bool = False) -> Tape:  # fmt: skip
-    tape = Tape(disk, settings, CATALOGUE)
-    tape.begin(about(0), rolling)
+def recorded(disk: FakeFolder, seconds: int, settings: config.Recording = SETTINGS,
+          rolling: bool = False) -> Rotation:  # fmt: skip
+    rotation = Rotation(disk, settings, CATALOGUE)
+    rotation.begin(about(0), rolling)
     for number in range(seconds):
-        tape.write(second(UTC_NS + number * SECOND_NS))
-    return tape
+        rotation.write(second(UTC_NS + number * SECOND_NS))
+    return rotation
 
 
-def counts(disk: FakeDisk, file: str) -> int:
+def counts(disk: FakeFolder, file: str) -> int:
     return disk.recording(file).counts["/camera"]
 
 
 def test_a_file_every_segment_sealed_and_synced() -> None:
-    disk = FakeDisk()
-    tape = taped(disk, 12)
+    disk = FakeFolder()
+    rotation = recorded(disk, 12)
     assert disk.names == [name(1), name(2), name(3) + ".part"]
-    tape.close()
+    rotation.close()
     assert disk.names == [name(1), name(2), name(3)]
     for number, file in enumerate(disk.names, 1):
         made = disk.recording(file)
@@ -170,157 +170,159 @@ def test_a_file_every_segment_sealed_and_synced() -> None:
 
 
 def test_what_was_written_is_synced_before_write_returns() -> None:
-    disk = FakeDisk()
-    tape = Tape(disk, SETTINGS, CATALOGUE)
-    tape.begin(about(0), False)
+    disk = FakeFolder()
+    rotation = Rotation(disk, SETTINGS, CATALOGUE)
+    rotation.begin(about(0), False)
     for number in range(3):
-        tape.write(second(UTC_NS + number * SECOND_NS))
+        rotation.write(second(UTC_NS + number * SECOND_NS))
         cut = disk.synced[name(1) + ".part"]
         assert recording(cut).counts["/camera"] == 3 * (number + 1)
 
 
 def test_another_recording_begins_another_file() -> None:
-    disk = FakeDisk()
-    tape = taped(disk, 2)
+    disk = FakeFolder()
+    rotation = recorded(disk, 2)
     other = about(0)
     later = type(other)(other.car, other.version, "Plague-20261121T200000Z", 0, 1, {})
-    tape.begin(later, False)
-    tape.write(second(UTC_NS + 100 * SECOND_NS))
+    rotation.begin(later, False)
+    rotation.write(second(UTC_NS + 100 * SECOND_NS))
     assert disk.names == [name(1), "Plague-20261121T200000Z-0001.mcap.part"]
 
 
 def test_a_name_that_is_taken_is_passed_over() -> None:
-    disk = FakeDisk()
+    disk = FakeFolder()
     disk.files[name(1) + ".part"] = bytearray(b"x")
-    tape = taped(disk, 1)
+    rotation = recorded(disk, 1)
     assert name(2) + ".part" in disk.names
-    assert tape.leftovers == [name(1) + ".part"]
+    assert rotation.leftovers == [name(1) + ".part"]
 
 
 def test_while_it_rolls_only_the_last_minute_is_there() -> None:
-    disk = FakeDisk()
-    tape = taped(disk, 200, rolling=True)
+    disk = FakeFolder()
+    rotation = recorded(disk, 200, rolling=True)
     rolling = [one for one in disk.names if one.endswith(".roll")]
     assert rolling == disk.names and 5 <= len(rolling) <= 6
-    assert tape.keep(UTC_NS + 199 * SECOND_NS) == 5
-    tape.write(second(UTC_NS + 200 * SECOND_NS))
+    assert rotation.keep(UTC_NS + 199 * SECOND_NS) == 5
+    rotation.write(second(UTC_NS + 200 * SECOND_NS))
     sealed = [one for one in disk.names if one.endswith(".mcap")]
     assert len(sealed) == 5 and [one + ".keep" for one in sealed] == [
         one for one in disk.names if one.endswith(".keep")
     ]
     assert sum(counts(disk, file) for file in sealed) >= 180
-    tape.close()
+    rotation.close()
     assert not any(one.endswith(".roll") for one in disk.names)
 
 
 def test_what_nobody_kept_is_thrown_away() -> None:
-    disk = FakeDisk()
-    tape = taped(disk, 20, rolling=True)
-    tape.close()
+    disk = FakeFolder()
+    rotation = recorded(disk, 20, rolling=True)
+    rotation.close()
     assert disk.names == []
 
 
 def test_keeping_while_it_records_marks_the_files_of_the_minute() -> None:
-    disk = FakeDisk()
-    tape = taped(disk, 90)
-    assert tape.keep(UTC_NS + 89 * SECOND_NS) >= 12
-    assert tape.keep(UTC_NS + 89 * SECOND_NS) == 0, "they are kept already"
+    disk = FakeFolder()
+    rotation = recorded(disk, 90)
+    assert rotation.keep(UTC_NS + 89 * SECOND_NS) >= 12
+    assert rotation.keep(UTC_NS + 89 * SECOND_NS) == 0, "they are kept already"
     kept = [one for one in disk.names if one.endswith(".keep")]
     assert name(1) + ".keep" not in kept and name(18) + ".keep" in kept
 
 
 def test_what_is_older_than_the_minute_is_not_kept() -> None:
-    disk = FakeDisk()
-    tape = taped(disk, 20)
-    assert tape.keep(UTC_NS + 75 * SECOND_NS) == 1
+    disk = FakeFolder()
+    rotation = recorded(disk, 20)
+    assert rotation.keep(UTC_NS + 75 * SECOND_NS) == 1
     assert [one for one in disk.names if one.endswith(".keep")] == [name(4) + ".keep"]
 
 
 def test_what_rolled_may_be_kept_after_recording_began() -> None:
-    disk = FakeDisk()
-    tape = taped(disk, 20, rolling=True)
+    disk = FakeFolder()
+    rotation = recorded(disk, 20, rolling=True)
     other = about(0)
     later = type(other)(other.car, other.version, "Plague-20261121T193200Z", 0, 1, {})
-    tape.begin(later, False)
-    tape.write(second(UTC_NS + 20 * SECOND_NS))
-    tape.keep(UTC_NS + 21 * SECOND_NS)
+    rotation.begin(later, False)
+    rotation.write(second(UTC_NS + 20 * SECOND_NS))
+    rotation.keep(UTC_NS + 21 * SECOND_NS)
     assert name(1) in disk.names and name(2) in disk.names
 
 
 def test_a_full_card_makes_room_by_the_oldest() -> None:
-    disk = FakeDisk(room=200_000)
+    disk = FakeFolder(room=200_000)
     settings = config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8)
-    tape = taped(disk, 5, settings)
-    tape._ring.room = Room(keep_free=100_000, most=8 * MB)
+    rotation = recorded(disk, 5, settings)
+    rotation._ring.room = Room(keep_free=100_000, most=8 * MB)
     for number in range(5, 40):
-        tape.write(second(UTC_NS + number * SECOND_NS))
+        rotation.write(second(UTC_NS + number * SECOND_NS))
     assert name(1) not in disk.names and disk.free() >= 90_000
     assert any(one.endswith(".part") for one in disk.names)
 
 
 def test_a_full_card_takes_others_before_the_drive_of_now() -> None:
-    disk = FakeDisk(room=600_000)
+    disk = FakeFolder(room=600_000)
     for number in range(1, 4):  # of a day to come, by the clock of now
         disk.files[f"Plague-20301121T193100Z-{number:04d}.mcap"] = bytearray(150_000)
-    tape = taped(disk, 5, config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8))
-    tape._ring.room = Room(keep_free=100_000, most=8 * MB)
+    rotation = recorded(
+        disk, 5, config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8)
+    )
+    rotation._ring.room = Room(keep_free=100_000, most=8 * MB)
     for number in range(5, 20):
-        tape.write(second(UTC_NS + number * SECOND_NS))
+        rotation.write(second(UTC_NS + number * SECOND_NS))
     assert name(1) in disk.names
     assert "Plague-20301121T193100Z-0001.mcap" not in disk.names
 
 
 def test_where_nothing_may_go_it_says_so_and_leaves_whole_files() -> None:
-    disk = FakeDisk(room=150_000)
+    disk = FakeFolder(room=150_000)
     settings = config.Recording(segment_s=5.0, station=True, max_mb=8)
-    tape = Tape(disk, settings, CATALOGUE)
-    tape._ring.room = Room(keep_free=100_000, most=8 * MB)
-    tape.begin(about(0), False)
+    rotation = Rotation(disk, settings, CATALOGUE)
+    rotation._ring.room = Room(keep_free=100_000, most=8 * MB)
+    rotation.begin(about(0), False)
     with pytest.raises(NoRoom, match="until a base station has some"):
         for number in range(100):
-            tape.write(second(UTC_NS + number * SECOND_NS))
-    tape.abandon()
+            rotation.write(second(UTC_NS + number * SECOND_NS))
+    rotation.abandon()
     assert disk.names and all(one.endswith(".mcap") for one in disk.names)
     assert all(disk.recording(one).whole for one in disk.names)
 
 
 def test_a_card_that_fills_in_the_middle_of_a_chunk_keeps_whole_ones() -> None:
-    disk = FakeDisk(room=60_000)
+    disk = FakeFolder(room=60_000)
     settings = config.Recording(keep_free_mb=0, max_mb=8)
-    tape = Tape(disk, settings, CATALOGUE)
-    tape.begin(about(0), False)
+    rotation = Rotation(disk, settings, CATALOGUE)
+    rotation.begin(about(0), False)
     written = 0
     with pytest.raises(OSError, match="No space") as caught:
         for number in range(100):
-            tape.write(second(UTC_NS + number * SECOND_NS))
+            rotation.write(second(UTC_NS + number * SECOND_NS))
             written += 1
     assert caught.value.errno == errno.ENOSPC and written > 2
-    tape.abandon()
+    rotation.abandon()
     made = disk.recording(name(1) + ".part")
     assert made.counts["/camera"] == 3 * written and not made.damage
 
 
 def test_after_a_fault_a_new_file_begins_and_the_old_is_a_leftover() -> None:
-    disk = FakeDisk()
-    tape = taped(disk, 2)
+    disk = FakeFolder()
+    rotation = recorded(disk, 2)
     disk.fault = OSError(errno.EIO, "Input/output error")
     with pytest.raises(OSError):
-        tape.write(second(UTC_NS + 2 * SECOND_NS))
-    tape.abandon()
+        rotation.write(second(UTC_NS + 2 * SECOND_NS))
+    rotation.abandon()
     disk.fault = None
-    tape.write(second(UTC_NS + 3 * SECOND_NS))
+    rotation.write(second(UTC_NS + 3 * SECOND_NS))
     assert disk.names == [name(1) + ".part", name(2) + ".part"]
-    assert tape.leftovers == [name(1) + ".part"]
-    tape.close()
+    assert rotation.leftovers == [name(1) + ".part"]
+    rotation.close()
     assert counts(disk, name(1) + ".part") == 6 and counts(disk, name(2)) == 3
 
 
 def test_a_file_that_never_got_a_chunk_leaves_no_litter() -> None:
-    disk = FakeDisk(room=2_500)
-    tape = Tape(disk, config.Recording(keep_free_mb=0, max_mb=8), CATALOGUE)
-    tape.begin(about(0), False)
+    disk = FakeFolder(room=2_500)
+    rotation = Rotation(disk, config.Recording(keep_free_mb=0, max_mb=8), CATALOGUE)
+    rotation.begin(about(0), False)
     for _ in range(3):
         with pytest.raises(OSError, match="No space"):
-            tape.write(second(UTC_NS))
-        tape.abandon()
+            rotation.write(second(UTC_NS))
+        rotation.abandon()
     assert disk.names == []

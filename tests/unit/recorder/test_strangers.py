@@ -12,7 +12,7 @@ REPORT = up.Report("webcodecs", 12.5, 4.25, 29.9, 3)
 
 def recorded_bytes(car: Car) -> int:
     """All that was recorded so far."""
-    car.rig.recorder.turn()
+    car.rig.thread.turn()
     return sum(len(one.data) for one in car.rig.messages())
 
 

@@ -14,7 +14,7 @@ from fpvcar.bench import supervisor
 from fpvcar.commands import log
 from fpvcar.mcap import records
 from fpvcar.recorder.folder import LOCK, PIECES_MOST, Folder
-from fpvcar.recorder.rotation import Tape
+from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import reader, salvage, verify
 from fpvcar.units import SECOND_NS
 from tests.rigs.recording import (
@@ -116,17 +116,17 @@ def test_a_file_in_the_way_is_said(tmp_path: Path) -> None:
 
 
 def record(path: Path, seconds: int, close: bool = True) -> None:
-    """A tape on a real folder."""
-    tape = Tape(
+    """A rotation on a real folder."""
+    rotation = Rotation(
         Folder(path), config.Recording(segment_s=5.0, keep_free_mb=0), CATALOGUE
     )
-    tape.begin(about(0), False)
+    rotation.begin(about(0), False)
     for number in range(seconds):
-        tape.write(second(UTC_NS + number * SECOND_NS))
+        rotation.write(second(UTC_NS + number * SECOND_NS))
     if close:
-        tape.close()
+        rotation.close()
     else:
-        tape.abandon()
+        rotation.abandon()
 
 
 def test_files_on_disk_are_whole(tmp_path: Path) -> None:

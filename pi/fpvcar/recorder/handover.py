@@ -1,0 +1,69 @@
+"""What passes between the event loop and the recorder's thread: no lock, nobody waits.
+
+    loop:   put, begin, keep -> queue, bounded in bytes -> take, give_back   :thread
+
+Each field is written by one side only; the queue is a deque, whose two ends are safe.
+"""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+
+from fpvcar.recorder.encoder import Begin, Keep, Noted
+from fpvcar.units import MB
+
+VIDEO_MOST, ALL_MOST = 6 * MB, 8 * MB
+"""Bytes that may wait for the card: 20 s at 2 Mbit/s."""
+Entry = Noted | Begin | Keep
+
+
+class Handover:
+    """The queue of one recorder."""
+
+    def __init__(self) -> None:
+        self.attended_ns: float = math.inf
+        """When somebody last had the wheel, CLOCK_MONOTONIC; inf: unknown, so now."""
+        self._queue: deque[Entry] = deque()
+        self._put_bytes = self._keeps_put = 0
+        self._given_back_bytes = self._keeps_taken = 0
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What is not on the card yet, by the sizes of its messages."""
+        return self._put_bytes - self._given_back_bytes
+
+    # --- on the loop ---
+
+    def has_room(self, size: int, most: int) -> bool:
+        """May a message of so many bytes be put?"""
+        return self.waiting_bytes + size <= most
+
+    def put(self, one: Noted) -> None:
+        """Queues a message. Ask `has_room` before."""
+        self._put_bytes += one.size
+        self._queue.append(one)
+
+    def begin(self, one: Begin) -> None:
+        """What follows belongs to another recording."""
+        self._queue.append(one)
+
+    def keep(self, now_ns: int) -> None:
+        """The last minute stays. Somebody who pushes again while the card hangs adds
+        nothing."""
+        if self._keeps_put == self._keeps_taken:
+            self._keeps_put += 1
+            self._queue.append(Keep(now_ns))
+
+    # --- in the thread ---
+
+    def take(self) -> list[Entry]:
+        """All that waits now, in order."""
+        taken = [self._queue.popleft() for _ in range(len(self._queue))]
+        self._keeps_taken += sum(isinstance(one, Keep) for one in taken)
+        return taken
+
+    def give_back(self, taken: Sequence[Entry]) -> None:
+        """What was taken is written, or lost: it needs no memory any more."""
+        self._given_back_bytes += sum(
+            one.size for one in taken if isinstance(one, Noted)
+        )

@@ -1,0 +1,172 @@
+"""The thread of the recorder: writes what the event loop has handed over.
+
+    every sync_s: handover -> encoder: bytes -> rotation: one chunk, one fdatasync
+
+Whatever the card does is a state in words and tried again; nothing of it reaches `run`.
+"""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from fpvcar.recorder.encoder import Begin, Encoder, Keep, Noted
+from fpvcar.recorder.handover import Entry, Handover
+from fpvcar.recorder.rotation import Rotation
+from fpvcar.recordings.salvage import Salvager, Seal
+from fpvcar.threads import Turns
+from fpvcar.units import SECOND_NS
+
+AGAIN_S = 2.0
+"""After a fault, until the card is tried again."""
+ENDED = "the recorder's thread ended by itself"
+log = logging.getLogger("fpvcar.recorder")
+
+
+class Clock(NamedTuple):
+    """The two clocks, for tests."""
+
+    monotonic_ns: Callable[[], int] = time.monotonic_ns
+    utc_ns: Callable[[], int] = time.time_ns
+
+
+SYSTEM_CLOCK = Clock()
+
+
+class RecorderThread(Turns):
+    """Everything is called in the thread but `start`, `stop` and `revive`.
+
+    The loop reads the public fields, and writes none of them while the thread lives.
+    """
+
+    def __init__(
+        self, handover: Handover, rotation: Rotation, seal: Seal, sync_s: float,
+        clock: Clock,
+    ) -> None:  # fmt: skip
+        """`seal(name)` seals a file that a run before left open, a little at each
+        step."""
+        super().__init__("recorder", self._let_go, self.turn, self._end, sync_s)
+        self.state = "ok"
+        """Or what is wrong, in words."""
+        self.writing_since_s = 0.0
+        """When the turn of now began; 0: it rests."""
+        self.lost = self.kept = 0
+        """Messages that were taken and not written; minutes that were kept."""
+        self.recoveries, self.recovered_from = 0, ""
+        """How often recording went on after a fault, and after which one last."""
+        self._handover, self._rotation = handover, rotation
+        self._clock = clock
+        self._salvager = Salvager(seal, clock.monotonic_ns)
+        self._encoder, self._writes = Encoder(), False
+        self._keep_due: Keep | None = None
+        self._again_s = 0.0
+
+    @property
+    def left(self) -> int | None:
+        """Bytes until something must go, as of the last write."""
+        return self._rotation.left
+
+    def revive(self) -> None:
+        """Starts it again after it ended by itself; called on the loop."""
+        log.error("%s; it is started again", ENDED)
+        self.state, self.writing_since_s = ENDED, 0.0
+        self.start()
+
+    def turn(self) -> None:
+        """Writes what waits: one chunk, synced; then seals some of what was left open.
+        Raises nothing that can be thought of."""
+        now_s, taken = self._clock.monotonic_ns() / SECOND_NS, list[Entry]()
+        self.writing_since_s = now_s
+        try:
+            self._rotation.attended_ns = self._handover.attended_ns
+            self._keep_again()
+            taken = self._handover.take()
+            self._write(taken, now_s)
+            if not self.ending:
+                self._salvager.some(self._rotation.leftovers)
+        except Exception as fault:  # the car drives on, whatever this is
+            if isinstance(fault, OSError):
+                self._failed(fault.strerror or str(fault), True)
+            else:
+                self._failed(repr(fault), False)
+            self._again_s = now_s + AGAIN_S
+        finally:
+            self._handover.give_back(taken)
+            self.writing_since_s = 0.0
+
+    def _write(self, taken: Sequence[Entry], now_s: float) -> None:
+        noted: list[Noted] = []
+        for number, one in enumerate(taken):
+            if isinstance(one, Noted):
+                noted.append(one)
+                continue
+            try:
+                self._flush(noted, now_s)
+                self._command(one)
+            except Exception:
+                self._let_go()
+                self._skip(taken[number:])
+                raise
+            noted = []
+        self._flush(noted, now_s)
+
+    def _skip(self, entries: Sequence[Entry]) -> None:
+        """After a fault. What was asked for must not be lost with what goes."""
+        for one in entries:
+            if isinstance(one, Begin):
+                self._command(one)  # writes nothing: nothing is open
+            elif isinstance(one, Noted):
+                self.lost += 1
+            else:  # the first one means what came since, too
+                self._keep_due = self._keep_due or one
+
+    def _keep_again(self) -> None:
+        """Keeps a minute that the card did not keep when it was asked to."""
+        due, self._keep_due = self._keep_due, None
+        if due is not None:
+            try:
+                self._command(due)
+            except OSError:  # whether the card is well is for others to say
+                self._keep_due = due
+
+    def _flush(self, noted: list[Noted], now_s: float) -> None:
+        if not noted:
+            return
+        if now_s < self._again_s or not self._writes:
+            self.lost += len(noted) if now_s < self._again_s else 0
+            return
+        written = 0
+        try:
+            items = self._encoder.items(noted)
+            self._rotation.write(items)
+            written = len(items)
+        finally:
+            self.lost += len(noted) - written
+        if self.state != "ok":
+            log.info("recording goes on")
+            self.recovered_from, self.state = self.state, "ok"
+            self.recoveries += 1
+
+    def _command(self, one: Begin | Keep) -> None:
+        if isinstance(one, Begin):
+            self._writes = not one.idle
+            self._rotation.begin(one.about, one.rolling)
+        elif self._rotation.keep(one.now_ns + self._rotation.offset_ns):
+            self.kept += 1
+
+    def _failed(self, words: str, known: bool) -> None:
+        if words != self.state:
+            log.warning("not recording: %s", words, exc_info=not known)
+        self.state = words
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Leaves what a fault, or a thread that ended, left half done."""
+        self._salvager.drop()
+        self._rotation.abandon()
+
+    def _end(self) -> None:
+        self._salvager.drop()
+        with contextlib.suppress(OSError):
+            self._rotation.close()

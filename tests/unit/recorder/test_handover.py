@@ -1,0 +1,65 @@
+"""What passes between the loop and the recorder's thread."""
+
+import threading
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from fpvcar.recorder.encoder import Begin, Keep, Noted
+from fpvcar.recorder.handover import ALL_MOST, Handover
+from tests.rigs.recording import about, step
+
+
+def noted(number: int, size: int = 512) -> Noted:
+    return Noted(number, number, 0, 0, step(), size)
+
+
+def test_all_is_taken_in_the_order_in_which_it_came() -> None:
+    handover, begin = Handover(), Begin(about(0), False, False)
+    handover.begin(begin)
+    handover.put(noted(1))
+    handover.keep(7)
+    handover.put(noted(2))
+    assert handover.take() == [begin, noted(1), Keep(7), noted(2)]
+    assert handover.take() == []
+
+
+@given(some.lists(some.integers(1, ALL_MOST // 3), max_size=20))
+def test_what_has_room_never_outgrows_it(sizes: list[int]) -> None:
+    handover, put = Handover(), list[Noted]()
+    for number, size in enumerate(sizes):
+        if handover.has_room(size, ALL_MOST):
+            put.append(noted(number, size))
+            handover.put(put[-1])
+        assert handover.waiting_bytes == sum(one.size for one in put) <= ALL_MOST
+    taken = handover.take()
+    assert taken == put
+    assert handover.waiting_bytes == sum(one.size for one in put), "it is not written"
+    handover.give_back(taken)
+    assert handover.waiting_bytes == 0
+
+
+def test_a_minute_is_asked_for_once_until_it_was_taken() -> None:
+    handover = Handover()
+    for now_ns in (5, 6, 7):
+        handover.keep(now_ns)
+    assert handover.take() == [Keep(5)]
+    handover.keep(8)
+    assert handover.take() == [Keep(8)]
+
+
+def test_two_threads_lose_nothing() -> None:
+    handover, taken, count = Handover(), list[object](), 20_000
+
+    def loop() -> None:
+        for number in range(count):
+            handover.put(noted(number, 1))
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    while thread.is_alive() or handover.waiting_bytes:
+        some_taken = handover.take()
+        taken += [one.number for one in some_taken if isinstance(one, Noted)]
+        handover.give_back(some_taken)
+    thread.join()
+    assert taken == list(range(count))
