@@ -77,7 +77,9 @@ class Drive:
         wish = gate.Wish(0.123456789 + tick / 1000, -0.25, now_s)
         latches = gate.Latches(None)
         if tick % 2 == 0:
-            drive = up.Drive(self.ticks, now_s * 1000, wish.throttle, wish.steer)
+            drive = up.Drive(
+                self.ticks, now_s * 1000, wish.throttle, wish.steer, int(now_s * 1e6)
+            )
             self.feed.wish(drive, "Ann", "fresh")
         if tick * 30 // TICKS != (tick - 1) * 30 // TICKS:
             key = tick == 0

@@ -173,6 +173,7 @@ class Running:
             version=__version__,
             clock_us=time.monotonic_ns() // 1000,
             silence_ms=round(profile.gate.silence_s * 1000),
+            late_ms=round(profile.gate.late_s * 1000),
             drive_every_ms=DRIVE_EVERY_MS,
             width=profile.camera.width,
             height=profile.camera.height,

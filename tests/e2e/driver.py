@@ -48,7 +48,7 @@ class Driver(AbstractContextManager["Driver"]):
         self.pinging = True
         self.heard: list[dict[str, Any]] = []
         self.closed = threading.Event()
-        self._seq = 0
+        self._seq = self._seen_us = 0
         self._lock = threading.Lock()
         self._socket = open_socket(
             port, "/ws/drive", own_origin=own_origin, host=host, link=link
@@ -95,7 +95,7 @@ class Driver(AbstractContextManager["Driver"]):
             self._seq += 1
             self.say(
                 kind="drive", seq=self._seq, t=time.monotonic() * 1000.0,
-                throttle=self.wish[0], steer=self.wish[1],
+                throttle=self.wish[0], steer=self.wish[1], seen=self._seen_us,
             )  # fmt: skip
 
     def _send(self) -> None:
@@ -113,7 +113,10 @@ class Driver(AbstractContextManager["Driver"]):
     def _listen(self) -> None:
         try:
             for frame in self._socket:
-                self.heard.append(json.loads(frame))
+                message = json.loads(frame)
+                self.heard.append(message)
+                if message["kind"] in ("state", "pong"):
+                    self._seen_us = message["clock_us"]
         except ConnectionClosed:
             pass
         self.closed.set()

@@ -235,7 +235,8 @@ def profile(data: bytes) -> None:
         return
     assert profiles.parse(msgspec.to_builtins(parsed)) == parsed
     assert len(set(parsed.motor_pins())) == len(parsed.motor_pins()) >= 4
-    assert 0.1 <= parsed.gate.silence_s <= 0.25 and parsed.gate.stale_s <= 0.15
+    assert 0.1 <= parsed.gate.silence_s <= 0.25 and parsed.gate.stale_s <= 0.2
+    assert parsed.gate.late_s <= 0.4
     assert all(0 <= gpio <= 27 for gpio in parsed.motor_pins())
 
 

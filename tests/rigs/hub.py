@@ -83,14 +83,27 @@ class House:
 
     def welcome(self, code_needed: bool) -> down.Welcome:
         return down.Welcome(
-            1, "Plague", "0", 0, 250, 40, 640, 480, 30.0, 0, code_needed, True, False
+            1,
+            "Plague",
+            "0",
+            0,
+            250,
+            400,
+            40,
+            640,
+            480,
+            30.0,
+            0,
+            code_needed,
+            True,
+            False,
         )
 
     def visitor(
         self, name: str, *, code: str = "", address: str = "10.0.0.1",
         drive: bool = True, client: str = "",
     ) -> "Visitor":  # fmt: skip
-        session = Session(address, Rights(drive=drive), 0.15)
+        session = Session(address, Rights(drive=drive), PROFILE.gate)
         visitor = Visitor(self, session)
         visitor.say(up.Hello(1, client or f"client-{name}", name, code))
         return visitor
@@ -110,7 +123,8 @@ class Visitor:
     def drive(self, throttle: float, steer: float = 0.0, late_s: float = 0.0) -> None:
         self.seq += 1
         sent_ms = (self.house.now_s - late_s) * 1000.0
-        self.say(up.Drive(self.seq, sent_ms, throttle, steer))
+        seen_us = int((self.house.now_s - late_s) * 1e6)
+        self.say(up.Drive(self.seq, sent_ms, throttle, steer, seen_us))
 
     @property
     def state(self) -> down.State:

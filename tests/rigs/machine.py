@@ -143,7 +143,7 @@ class WiredCar:
 
     def welcome(self, code_needed: bool) -> down.Welcome:
         return down.Welcome(
-            1, "Car", "0", 0, 250, 40, 640, 480, 30.0, 0, code_needed, True, False
+            1, "Car", "0", 0, 250, 400, 40, 640, 480, 30.0, 0, code_needed, True, False
         )
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:

@@ -53,7 +53,7 @@ UP_GOOD: list[up.Upward] = [
     up.Hello(1, "abcdefgh", "Zoë", "123456"),
     up.Unlock("042137"),
     up.Drive(0, 0.0, 0.0, 0.0),
-    up.Drive(7, 1234.5, 1.0, -1.0),
+    up.Drive(7, 1234.5, 1.0, -1.0, 90_000_123_456),
     up.Drive(2**53 - 1, 1e13, -0.125, 0.5),
     up.Take(),
     up.Release(),
@@ -146,7 +146,7 @@ STOPPED = down.State(
 )  # fmt: skip
 DOWN_GOOD: list[down.Downward] = [
     down.Welcome(
-        1, "Plague", "0.1.0", 90_000_000_000, 250, 40, 640, 480, 30.0, 8444,
+        1, "Plague", "0.1.0", 90_000_000_000, 250, 400, 40, 640, 480, 30.0, 8444,
         True, True, False,
     ),
     STATE,

@@ -3,7 +3,7 @@
 export type Upward =
   | { kind: 'hello'; v: number; client: string; name?: string; code?: string }
   | { kind: 'unlock'; code: string }
-  | { kind: 'drive'; seq: number; t: number; throttle: number; steer: number }
+  | { kind: 'drive'; seq: number; t: number; seen: number; throttle: number; steer: number }
   | { kind: 'take' } | { kind: 'release' } | { kind: 'estop' } | { kind: 'resume' }
   | { kind: 'lights'; head?: boolean | null }
   | { kind: 'horn'; on: boolean }
@@ -18,7 +18,7 @@ export type Upward =
 
 export interface Welcome {
   kind: 'welcome'; v: number; car: string; version: string; clock_us: number;
-  silence_ms: number; drive_every_ms: number; width: number; height: number;
+  silence_ms: number; late_ms: number; drive_every_ms: number; width: number; height: number;
   fps: number; https_port: number; code_needed: boolean; has_lights: boolean;
   has_horn: boolean;
 }

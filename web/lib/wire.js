@@ -94,7 +94,7 @@ const UP = {
     name: maybe(text(32)), code: maybe(code),
   },
   unlock: {code},
-  drive: {seq: count, t: millis, throttle: unit, steer: unit},
+  drive: {seq: count, t: millis, seen: count, throttle: unit, steer: unit},
   take: {}, release: {}, estop: {}, resume: {},
   lights: {head: maybe(orNull(flag))},
   horn: {on: flag},
@@ -124,7 +124,7 @@ const STOP = {cause: words, clears: words, by: maybe(words)};
 const DOWN = {
   welcome: {
     v: count, car: words, version: words, clock_us: count, silence_ms: count,
-    drive_every_ms: count, width: count, height: count, fps: any, https_port: count,
+    late_ms: count, drive_every_ms: count, width: count, height: count, fps: any, https_port: count,
     code_needed: flag, has_lights: flag, has_horn: flag,
   },
   state: {

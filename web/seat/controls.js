@@ -3,20 +3,24 @@
  * 40 ms. A wish that lets go never waits.
  */
 
-import {NEUTRAL, Sender, Wishes} from './wish.js';
+import {LateBar, NEUTRAL, Sender, Wishes} from './wish.js';
 
 const BEAT_MS = 20;
 
 export class Controls {
   /**
    * @param {{send: (message: import('../lib/types.js').Upward) => boolean,
-   *   driving: () => boolean, changed: (wish: import('../lib/types.js').Wish) => void}} parts
+   *   seenUs: () => number, late: () => boolean, driving: () => boolean,
+   *   changed: (wish: import('../lib/types.js').Wish) => void}} parts
    */
-  constructor({send, driving, changed}) {
+  constructor({send, seenUs, late, driving, changed}) {
     this.send = send;
+    this.seenUs = seenUs;
+    this.late = late;
     this.driving = driving;
     this.changed = changed;
     this.wishes = new Wishes();
+    this.bar = new LateBar();
     this.sender = new Sender();
     /** Called to let go: each input forgets what is held. @type {(() => void)[]} */
     this.releases = [];
@@ -41,11 +45,12 @@ export class Controls {
 
   /** Sends the wish if it is due. */
   flush() {
-    const wish = this.wish;
-    this.changed(wish);
+    const held = this.wish;
+    this.changed(held);
     if (!this.driving()) return;
+    const wish = this.bar.pass(held, this.late());
     const message = this.sender.offer(wish, performance.now());
-    if (message) this.send(message);
+    if (message) this.transmit(message);
     else if (wish.throttle !== this.sender.sent.throttle || wish.steer !== this.sender.sent.steer) {
       this.sendSoon();
     }
@@ -70,7 +75,12 @@ export class Controls {
 
   /** Sends neutral once, as every turn at the wheel begins; what is held stays held. */
   sendNeutral() {
-    if (this.driving()) this.send(this.sender.take(NEUTRAL, performance.now()));
+    if (this.driving()) this.transmit(this.sender.take(NEUTRAL, performance.now()));
+  }
+
+  /** Sends a wish with the car's clock as the page knows it. @param {import('./wish.js').Drive} wish */
+  transmit(wish) {
+    this.send({...wish, seen: this.seenUs()});
   }
 
   /** Begins a new socket: numbers count anew, and the old wish is not repeated. */

@@ -48,6 +48,8 @@ export class Link {
     /** @type {Map<number, AbortController>} */
     this.probes = new Map();
     this.pingSeq = 0;
+    /** The car's clock in us of the newest message on this socket; 0 before the first. */
+    this.seenUs = 0;
     this.frameMs = 0;
     this.timers = /** @type {number[]} */ ([]);
     this.reportedKind = '';
@@ -181,6 +183,7 @@ export class Link {
       this.policy.opened(performance.now());
       this.clock.reset();
       this.trips.reset();
+      this.seenUs = 0;
       socket.send(encode({kind: 'hello', v: VERSION, client: this.client, ...this.hello()}));
       if (this.pushedStop.waiting) {
         socket.send(encode({kind: 'estop'}));
@@ -242,6 +245,9 @@ export class Link {
       this.act([]);
     }
     if (!message) return;
+    if (message.kind === 'pong' || message.kind === 'state') {
+      this.seenUs = Math.max(this.seenUs, message.clock_us);
+    }
     if (message.kind === 'pong') {
       this.clock.add(message.t, nowMs, message.clock_us);
       this.trips.answered(message.t, nowMs);

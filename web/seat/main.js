@@ -60,6 +60,8 @@ const video = new Video({
 });
 const controls = new Controls({
   send: (message) => link.send(message),
+  seenUs: () => link.seenUs,
+  late: () => page.lateMs !== null,
   driving: () => page.driving,
   changed: (wish) => hud.wish(wish),
 });

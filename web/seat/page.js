@@ -50,6 +50,12 @@ export class Page {
     return link.up ? link.trips.ms(performance.now()) : null;
   }
 
+  /** The link's round trip in ms if that is more than the car accepts; else null. */
+  get lateMs() {
+    const ms = this.linkMs;
+    return ms !== null && this.welcome && ms > this.welcome.late_ms ? ms : null;
+  }
+
   /** @param {import('../lib/types.js').Downward} message */
   message(message) {
     if (message.kind === 'welcome') this.welcomed(message);
@@ -117,7 +123,7 @@ export class Page {
     const {throttle, steer} = controls.wish;
     this.situation = situationOf({
       link: link.state, welcome: this.welcome, state: this.state, lostMs: this.lostMs,
-      takenBy: this.takenBy, pictureOld: old, wishing: throttle !== 0 || steer !== 0,
+      lateMs: this.lateMs, takenBy: this.takenBy, pictureOld: old, wishing: throttle !== 0 || steer !== 0,
       pushedStop: this.pushedStop, stopWaits: link.pushedStop.waiting,
     });
     if (!link.up) this.showAged(nowMs);

@@ -8,6 +8,7 @@
  * @typedef {{kind: 'connecting', stopWaits: boolean}
  *   | {kind: 'parked'}
  *   | {kind: 'lost', sinceMs: number, driving: boolean, stopWaits: boolean}
+ *   | {kind: 'late', ms: number}
  *   | {kind: 'stopped', stop: import('../lib/types.js').Stop, driving: boolean,
  *      byUs: boolean, mayGoOn: boolean, silenceMs: number}
  *   | {kind: 'wheels', words: string}
@@ -24,6 +25,7 @@
  *   welcome: import('../lib/types.js').Welcome | null,
  *   state: import('../lib/types.js').State | null,
  *   lostMs: number,
+ *   lateMs: number | null,
  *   takenBy: string | null,
  *   pictureOld: boolean,
  *   wishing: boolean,
@@ -40,6 +42,9 @@ export function situationOf(page) {
   const driving = state.role === 'driver';
   if (link.kind !== 'up') return {kind: 'lost', sinceMs: page.lostMs, driving, stopWaits};
   const {stop} = state;
+  // The car's own word for a late link is silence: this one says what to do.
+  const holds = stop !== null && !['handover', 'silence'].includes(stop.cause);
+  if (driving && page.lateMs !== null && !holds) return {kind: 'late', ms: page.lateMs};
   // A handover is how every turn at the wheel begins, and no alarm.
   if (stop && stop.cause !== 'handover') {
     const mayGoOn = stop.clears === 'grown_up' ? state.grown_up

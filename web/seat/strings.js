@@ -142,6 +142,8 @@ export function sentence(it) {
       return {tone: 'warn', title: 'Opened elsewhere', text: 'This seat is open in another tab. Drive there, or bring it back here.'};
     case 'lost':
       return {tone: 'alarm', title: it.stopWaits ? 'Link lost: STOP waits' : 'Link lost', text: noLink(it)};
+    case 'late':
+      return {tone: 'warn', title: 'Link too late', text: `The link is ${(it.ms / 1000).toFixed(1)} s late: the car waits. Let go of stick and keys; drive when this has gone.`};
     case 'stopped': {
       const cause = CAUSES[it.stop.cause];
       const why = it.byUs ? 'You pushed STOP.' : cause ? cause(it.stop.by ?? '', it.silenceMs) : it.stop.cause;

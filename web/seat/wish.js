@@ -1,6 +1,10 @@
 /** What the driver asks for, merged from all inputs, and when to send it. Pure. */
 
 /** @typedef {import('../lib/types.js').Wish} Wish */
+/**
+ * A drive message but for `seen`, which the link knows.
+ * @typedef {Omit<Extract<import('../lib/types.js').Upward, {kind: 'drive'}>, 'seen'>} Drive
+ */
 
 /** @type {Readonly<Wish>} */
 export const NEUTRAL = Object.freeze({throttle: 0, steer: 0});
@@ -71,7 +75,7 @@ export class Sender {
   /**
    * The message to send now, or null.
    * @param {Wish} wish @param {number} nowMs
-   * @returns {Extract<import('../lib/types.js').Upward, {kind: 'drive'}> | null}
+   * @returns {Drive | null}
    */
   offer(wish, nowMs) {
     const changed = wish.throttle !== this.sent.throttle || wish.steer !== this.sent.steer;
@@ -88,6 +92,23 @@ export class Sender {
     this.sentMs = nowMs;
     this.sent = wish;
     return {kind: /** @type {const} */ ('drive'), seq: this.seq, t: nowMs, ...wish};
+  }
+}
+
+/**
+ * Turns motion into neutral while the link is late, and after that until the driver has
+ * let go once: a key that is still down must not set the car off when the link recovers.
+ */
+export class LateBar {
+  constructor() {
+    this.barred = false;
+  }
+
+  /** @param {Wish} wish @param {boolean} late @returns {Wish} */
+  pass(wish, late) {
+    if (isNeutral(wish)) this.barred = false;
+    else if (late) this.barred = true;
+    return this.barred ? NEUTRAL : wish;
   }
 }
 

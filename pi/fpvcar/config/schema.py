@@ -269,8 +269,10 @@ class Gate(Section, frozen=True):
 
     silence_s: Annotated[float, Meta(ge=0.1, le=0.25)] = 0.25
     """The car stops when the driver's last fresh wish is so old."""
-    stale_s: Annotated[float, Meta(ge=0.02, le=0.15)] = 0.15
+    stale_s: Annotated[float, Meta(ge=0.02, le=0.2)] = 0.2
     """A wish is refused that took so much longer than the fastest of the last 30 s."""
+    late_s: Annotated[float, Meta(ge=0.1, le=0.4)] = 0.4
+    """A wish is refused that was made on a state of the car older than this."""
     blind: Literal["stop", "limit", "ignore"] = "stop"
     """Without a picture: "stop", "limit" (to `blind_limit`) or "ignore"."""
     blind_s: Annotated[float, Meta(ge=0.05, le=0.3)] = 0.25

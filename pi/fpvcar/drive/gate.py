@@ -153,26 +153,41 @@ def resume(latches: Latches, grown_up: bool) -> Latches:
     return Latches(arm=Cause.HANDOVER, hold=None)
 
 
+Staleness = Literal["old", "late", "stale"]
+
+
 class Freshness:
     """How old the wishes of one socket are. One object a socket; time is passed in.
 
-    The browser's clock has another origin, so a wish's age is its transit time
-    (receipt - its own time) above the fastest transit of the last 30 s.
+    Two measures, as each is blind where the other sees. The browser's clock has
+    another origin, so a wish's transit time (receipt - its own time) counts above the
+    fastest transit of the last 30 s: a link that is late from the start looks fast.
+    And each wish carries `seen`, the car's own clock as the page knew it: what was
+    wished on a state older than `late_s` is late, in whichever direction the link is.
     """
 
     WINDOW_S = 30.0
 
-    def __init__(self, stale_s: float) -> None:
-        self._stale_s = stale_s
+    def __init__(self, stale_s: float, late_s: float) -> None:
+        self._stale_s, self._late_s = stale_s, late_s
         self._seq = -1
         self._fastest: deque[tuple[float, float]] = deque()  # (second, transit), rising
 
-    def accept(self, seq: int, sent_ms: float, now_s: float) -> str | None:
-        """None if the wish is fresh; else "old" (doubled, reordered) or "stale"."""
+    def accept(
+        self, seq: int, sent_ms: float, seen_us: int, now_s: float
+    ) -> Staleness | None:
+        """None if it is fresh; else "old" (doubled, reordered), "late" or "stale".
+
+        `sent_ms`: the browser's clock. `seen_us`: CLOCK_MONOTONIC of the newest state
+        or pong that the page had; one from the future is no better than none.
+        """
         if seq <= self._seq:
             return "old"
         self._seq = seq
-        return "stale" if self._age_s(sent_ms, now_s) > self._stale_s else None
+        age_s = self._age_s(sent_ms, now_s)
+        if not 0.0 <= now_s - seen_us / 1e6 <= self._late_s:
+            return "late"
+        return "stale" if age_s > self._stale_s else None
 
     def _age_s(self, sent_ms: float, now_s: float) -> float:
         transit_s = now_s - sent_ms / 1000.0

@@ -116,7 +116,7 @@ class Feed:
     def wish(self, drive: up.Drive, name: str, verdict: str) -> None:
         """A `drive` of a browser."""
         wish = messages.WishIn(
-            drive.seq, drive.t, drive.throttle, drive.steer, name, verdict
+            drive.seq, drive.t, drive.throttle, drive.steer, name, verdict, drive.seen
         )
         self._recorder.put(messages.WISH, wish)
 

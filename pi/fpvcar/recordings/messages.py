@@ -105,8 +105,9 @@ class Reading(Struct, frozen=True):
 
 
 class WishIn(Struct, frozen=True):
-    """A `drive` as it came. `verdict`: "fresh", "stale", "old" or "not at the wheel";
-    only a fresh one moves anything. `t` is the browser's clock in ms."""
+    """A `drive` as it came. `verdict`: "fresh", "late", "stale", "old" or "not at the
+    wheel"; only a fresh one moves anything. `t` is the browser's clock in ms, `seen`
+    the car's in us, as the page knew it."""
 
     seq: int
     t: float
@@ -114,6 +115,7 @@ class WishIn(Struct, frozen=True):
     steer: float
     name: str
     verdict: str = "fresh"
+    seen: int = 0
 
 
 class Wish(Struct, frozen=True):

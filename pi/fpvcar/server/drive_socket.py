@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from aiohttp import WSMsgType, web
 
+from fpvcar import config
 from fpvcar.drive.gate import Freshness
 from fpvcar.server.access import Rights
 from fpvcar.server.limits import Meter
@@ -40,10 +41,10 @@ class Closing(Exception):
 class Session:
     """One socket of one browser. The hub owns it."""
 
-    def __init__(self, address: str, rights: Rights, stale_s: float) -> None:
+    def __init__(self, address: str, rights: Rights, limits: config.Gate) -> None:
         self.address, self.rights = address, rights
         self.client, self.name = "", ""
-        self.fresh = Freshness(stale_s)
+        self.fresh = Freshness(limits.stale_s, limits.late_s)
         self.meter = Meter(MESSAGES_PER_S, MESSAGES_PER_S)
         self.patience = Meter(FLOOD_PER_S, FLOOD_BURST)
         self.report: up.Report | None = None

@@ -6,6 +6,7 @@
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Callable
 
@@ -141,7 +142,7 @@ class Hub:
     # --- the wheel ---
 
     def _drive(self, session: Session, drive: up.Drive, now_s: float) -> None:
-        verdict = session.fresh.accept(drive.seq, drive.t, now_s)
+        verdict = session.fresh.accept(drive.seq, drive.t, drive.seen, now_s)
         if not self._seat.holds(session.client):
             if self._others.allow(now_s):
                 self._recorder.wish(drive, session.name, "not at the wheel")
@@ -157,8 +158,15 @@ class Hub:
             self._seat.wished(session.client, neutral, now_s)
             self._control.wish(drive.throttle, drive.steer, now_s)
             self._shine()
-        elif verdict == "stale" and neutral:
+        elif neutral and verdict != "old":
             self._control.hush()
+        elif verdict == "late":
+            late_s = now_s - drive.seen / 1e6 if drive.seen else math.inf
+            session.deny(
+                Error("the link is late", f"{late_s:.1f} s",
+                      f"{self._profile.gate.late_s:g} s", "wait, or come nearer"),
+                now_s,
+            )  # fmt: skip
 
     def _take(self, session: Session, _: up.Take, now_s: float) -> None:
         if not session.rights.drive:

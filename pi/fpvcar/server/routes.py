@@ -121,7 +121,7 @@ class Server:
         # A client without Origin is no page of ours: it may watch, and needs the code.
         at_home = access.is_loopback(address) and "Origin" in request.headers
         rights = Rights(drive=at_home)
-        session = Session(address, rights, self._profile.gate.stale_s)
+        session = Session(address, rights, self._profile.gate)
         try:
             return await drive_socket.serve(
                 request, session, self._receive, time.monotonic

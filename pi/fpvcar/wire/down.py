@@ -14,6 +14,7 @@ class Welcome(Down, tag="welcome", frozen=True):
     version: str
     clock_us: int
     silence_ms: int
+    late_ms: int
     drive_every_ms: int
     width: int
     height: int

@@ -29,12 +29,17 @@ class Unlock(Up, tag="unlock", frozen=True):
 
 
 class Drive(Up, tag="drive", frozen=True):
-    """A wish. `t` is the browser's own clock in ms (any origin, per socket)."""
+    """A wish. `t` is the browser's own clock in ms (any origin, per socket).
+
+    `seen` is `clock_us` of the newest State or Pong that the page had when it was
+    made; 0, of none: then it moves nothing.
+    """
 
     seq: Count
     t: Millis
     throttle: Unit
     steer: Unit
+    seen: Count = 0
 
 
 class Take(Up, tag="take", frozen=True):

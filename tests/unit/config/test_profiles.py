@@ -38,7 +38,7 @@ def test_the_bench_profile_is_wired_as_its_predecessor() -> None:
 
 def test_the_bounds_are_the_promises_of_the_design() -> None:
     gate = profiles.parse(minimal()).gate
-    assert (gate.silence_s, gate.stale_s) == (0.25, 0.15)
+    assert (gate.silence_s, gate.stale_s) == (0.25, 0.2)
     with pytest.raises(ConfigError, match="0.25"):
         profiles.parse(minimal(gate={"silence_s": 0.3}))
 

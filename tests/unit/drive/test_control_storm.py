@@ -18,7 +18,7 @@ class Storm(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.rig = Rig()
-        self.fresh = Freshness(PROFILE.gate.stale_s)
+        self.fresh = Freshness(PROFILE.gate.stale_s, PROFILE.gate.late_s)
         self.seq = 0
         self.heard_ns: int | None = None
         self.last_neutral = True
@@ -31,7 +31,7 @@ class Storm(RuleBasedStateMachine):
     @rule(
         throttle=st.sampled_from([0.0, 0.0, 1.0, -1.0, 0.3]),
         steer=st.sampled_from([0.0, 0.0, -1.0, 0.7]),
-        late_ms=st.sampled_from([0, 0, 0, 10, 149, 151, 800]),
+        late_ms=st.sampled_from([0, 0, 0, 10, 199, 201, 800]),
         back=st.sampled_from([0, 0, 0, 1, 5]),
     )
     def a_wish_arrives(
@@ -40,7 +40,9 @@ class Storm(RuleBasedStateMachine):
         """Late, doubled and reordered ones among them."""
         self.seq += 1
         sent_ms = self.rig.now_ns / 1e6 - late_ms
-        verdict = self.fresh.accept(self.seq - back, sent_ms, self.rig.now_ns / 1e9)
+        now_s = self.rig.now_ns / 1e9
+        seen_us = self.rig.now_ns // 1000 - late_ms * 1000
+        verdict = self.fresh.accept(self.seq - back, sent_ms, seen_us, now_s)
         neutral = throttle == steer == 0.0
         if verdict is None:
             self.heard_ns, self.last_neutral = self.rig.now_ns, neutral
@@ -50,7 +52,7 @@ class Storm(RuleBasedStateMachine):
                 self.need_neutral = True
             self.need_push = self.need_push or self.fault
             self.rig.wish(throttle, steer)
-        elif verdict == "stale" and neutral:
+        elif verdict in ("stale", "late") and neutral:
             self.rig.control.hush()
             self.last_neutral = True
 
@@ -87,7 +89,7 @@ class Storm(RuleBasedStateMachine):
     def somebody_else_sits_down(self) -> None:
         """A new driver, a new socket, a new clock."""
         self.rig.control.handover()
-        self.fresh, self.seq = Freshness(PROFILE.gate.stale_s), 0
+        self.fresh, self.seq = Freshness(PROFILE.gate.stale_s, PROFILE.gate.late_s), 0
         self._lose()
 
     @rule(fault=st.sampled_from(["absent", "hung", "pins"]))

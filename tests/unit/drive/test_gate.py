@@ -164,11 +164,16 @@ def test_blind_does_not_rename_another_stop() -> None:
     assert decision.latches.arm is Cause.SILENCE
 
 
+def us(now_s: float) -> int:
+    """A moment as the wire has it."""
+    return int(now_s * 1e6)
+
+
 class TestFreshness:
     """Ages on one socket; the browser's clock starts anywhere."""
 
     def test_the_first_wish_is_the_measure(self) -> None:
-        assert Freshness(0.15).accept(1, 5_000_000.0, 100.0) is None
+        assert Freshness(0.15, 0.4).accept(1, 5_000_000.0, us(100.0), 100.0) is None
 
     @pytest.mark.parametrize(
         ("late_s", "verdict"), [(0.0, None), (0.149, None), (0.151, "stale")]
@@ -176,59 +181,93 @@ class TestFreshness:
     def test_later_than_the_limit_is_stale(
         self, late_s: float, verdict: str | None
     ) -> None:
-        fresh = Freshness(0.15)
-        fresh.accept(1, 1000.0, 100.0)
-        assert fresh.accept(2, 1040.0, 100.04 + late_s) == verdict
+        fresh = Freshness(0.15, 0.4)
+        fresh.accept(1, 1000.0, us(100.0), 100.0)
+        assert fresh.accept(2, 1040.0, us(100.04 + late_s), 100.04 + late_s) == verdict
 
     def test_exactly_the_limit_is_fresh(self) -> None:
-        fresh = Freshness(0.25)  # a number that floats can hold
-        assert fresh.accept(0, 0.0, 100.0) is None
-        assert fresh.accept(1, 0.0, 100.25) is None
-        assert fresh.accept(2, 0.0, 100.25 + 2**-20) == "stale"
+        fresh = Freshness(0.25, 0.4)  # a number that floats can hold
+        assert fresh.accept(0, 0.0, us(100.0), 100.0) is None
+        assert fresh.accept(1, 0.0, us(100.25), 100.25) is None
+        assert fresh.accept(2, 0.0, us(100.25 + 2**-20), 100.25 + 2**-20) == "stale"
 
     def test_the_measure_counts_for_all_of_30_s(self) -> None:
-        fresh = Freshness(0.15)
-        fresh.accept(1, 0.0, 100.0)
-        assert fresh.accept(2, 29_750.0, 130.0) == "stale"
+        fresh = Freshness(0.15, 0.4)
+        fresh.accept(1, 0.0, us(100.0), 100.0)
+        assert fresh.accept(2, 29_750.0, us(130.0), 130.0) == "stale"
 
     def test_a_page_whose_clock_is_ahead_is_measured_too(self) -> None:
-        fresh = Freshness(0.15)
-        fresh.accept(1, 5_000_000.0, 100.0)
-        assert fresh.accept(2, 5_001_000.0, 101.2) == "stale"
+        fresh = Freshness(0.15, 0.4)
+        fresh.accept(1, 5_000_000.0, us(100.0), 100.0)
+        assert fresh.accept(2, 5_001_000.0, us(101.2), 101.2) == "stale"
 
     def test_the_next_best_counts_when_the_best_is_forgotten(self) -> None:
-        fresh = Freshness(0.15)
+        fresh = Freshness(0.15, 0.4)
         for seq, transit_s in enumerate((0.0, 0.3, 0.1)):
-            fresh.accept(seq, seq * 1000.0, 100.0 + seq + transit_s)
-        assert fresh.accept(9, 30_500.0, 130.85) == "stale"  # 0.25 above the 0.1
+            fresh.accept(
+                seq, seq * 1000.0, us(100.0 + seq + transit_s), 100.0 + seq + transit_s
+            )
+        assert (
+            fresh.accept(9, 30_500.0, us(130.85), 130.85) == "stale"
+        )  # 0.25 above the 0.1
 
     def test_doubled_and_reordered_are_old(self) -> None:
-        fresh = Freshness(0.15)
-        assert fresh.accept(5, 1000.0, 100.0) is None
-        assert fresh.accept(5, 1000.0, 100.0) == "old"
-        assert fresh.accept(4, 960.0, 100.0) == "old"
-        assert fresh.accept(6, 1040.0, 100.04) is None
+        fresh = Freshness(0.15, 0.4)
+        assert fresh.accept(5, 1000.0, us(100.0), 100.0) is None
+        assert fresh.accept(5, 1000.0, us(100.0), 100.0) == "old"
+        assert fresh.accept(4, 960.0, us(100.0), 100.0) == "old"
+        assert fresh.accept(6, 1040.0, us(100.04), 100.04) is None
 
     def test_a_better_link_raises_the_bar(self) -> None:
-        fresh = Freshness(0.15)
-        fresh.accept(1, 1000.0, 100.3)  # 300 ms on the way, but nothing to compare
-        assert fresh.accept(2, 1040.0, 100.04) is None  # 0 ms: the new measure
-        assert fresh.accept(3, 1080.0, 100.38) == "stale"
+        fresh = Freshness(0.15, 0.4)
+        fresh.accept(
+            1, 1000.0, us(100.3), 100.3
+        )  # 300 ms on the way, but nothing to compare
+        assert (
+            fresh.accept(2, 1040.0, us(100.04), 100.04) is None
+        )  # 0 ms: the new measure
+        assert fresh.accept(3, 1080.0, us(100.38), 100.38) == "stale"
 
     def test_the_measure_is_forgotten_after_30_s(self) -> None:
-        fresh = Freshness(0.15)
-        fresh.accept(1, 0.0, 100.0)
-        assert fresh.accept(2, 29_000.0, 129.2) == "stale"
-        assert fresh.accept(3, 31_500.0, 131.7) is None
+        fresh = Freshness(0.15, 0.4)
+        fresh.accept(1, 0.0, us(100.0), 100.0)
+        assert fresh.accept(2, 29_000.0, us(129.2), 129.2) == "stale"
+        assert fresh.accept(3, 31_500.0, us(131.7), 131.7) is None
 
     def test_ten_thousand_old_commands_are_all_refused(self) -> None:
-        fresh = Freshness(0.15)
-        fresh.accept(20_000, 0.0, 100.0)
-        verdicts = {fresh.accept(seq, 0.0, 100.01) for seq in range(10_000)}
+        fresh = Freshness(0.15, 0.4)
+        fresh.accept(20_000, 0.0, us(100.0), 100.0)
+        verdicts = {fresh.accept(seq, 0.0, us(100.01), 100.01) for seq in range(10_000)}
         assert verdicts == {"old"}
 
     def test_memory_is_bounded(self) -> None:
-        fresh = Freshness(0.15)
+        fresh = Freshness(0.15, 0.4)
         for seq in range(20_000):
-            fresh.accept(seq, seq * 5.0, 100.0 + seq * 0.005 + seq * 1e-7)
+            fresh.accept(
+                seq,
+                seq * 5.0,
+                us(100.0 + seq * 0.005 + seq * 1e-7),
+                100.0 + seq * 0.005 + seq * 1e-7,
+            )
         assert len(fresh._fastest) <= 32
+
+    @pytest.mark.parametrize(
+        ("age_s", "verdict"),
+        [(0.0, None), (0.25, None), (0.25 + 2**-19, "late"), (9.0, "late")],
+    )
+    def test_a_wish_on_an_old_state_is_late(
+        self, age_s: float, verdict: str | None
+    ) -> None:
+        fresh = Freshness(0.15, 0.25)
+        assert fresh.accept(1, 0.0, us(100.0 - age_s), 100.0) == verdict
+
+    def test_a_wish_on_no_state_is_late(self) -> None:
+        assert Freshness(0.15, 0.4).accept(1, 0.0, 0, 100.0) == "late"
+
+    def test_a_state_from_the_future_is_none(self) -> None:
+        assert Freshness(0.15, 0.4).accept(1, 0.0, us(100.1), 100.0) == "late"
+
+    def test_a_late_wish_is_a_measure_all_the_same(self) -> None:
+        fresh = Freshness(0.15, 0.4)
+        assert fresh.accept(1, 0.0, us(99.0), 100.0) == "late"
+        assert fresh.accept(2, 40.0, us(100.2), 100.2) == "stale"

@@ -88,7 +88,7 @@ def test_the_schemas_are_foxgloves_own() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        messages.WishIn(7, 12.5, 0.1, -0.3, "Zoë", "stale"),
+        messages.WishIn(7, 12.5, 0.1, -0.3, "Zoë", "stale", 90_000_123_456),
         messages.Turn(None, "Ann gave the wheel away"),
         messages.Lights(True, False, True),
         messages.Buttons(("red", "blue"), "turn", 3, 1, 7),

@@ -81,7 +81,7 @@ class Car(WiredCar, RuleBasedStateMachine):
         code = CODES.grown_up if page.name == "Mum" else ""
         if self.hub.drives(page.name):
             self.void()
-        page.session = Session("10.0.0.1", Rights(drive=True), PROFILE.gate.stale_s)
+        page.session = Session("10.0.0.1", Rights(drive=True), PROFILE.gate)
         page.seq = 0
         self.say(page, up.Hello(1, page.name, page.name, code))
 
@@ -104,7 +104,8 @@ class Car(WiredCar, RuleBasedStateMachine):
     def drive(self, page: Page, throttle: float, steer: float, late_ms: float) -> None:
         page.seq += 1
         at_ms = self.now_ns / 1e6 + page.ahead_ms - late_ms
-        drive = up.Drive(page.seq, at_ms, throttle, steer)
+        seen_us = round(self.now_ns / 1e3 - late_ms * 1e3)
+        drive = up.Drive(page.seq, at_ms, throttle, steer, seen_us)
         page.sent.append(drive)
         if self.hub.drives(page.name) and page.session is not None and late_ms == 0:
             self.wishes += 1
@@ -123,7 +124,7 @@ class Car(WiredCar, RuleBasedStateMachine):
         who=WHO,
         throttle=st.sampled_from([0.0, 0.0, 1.0, -1.0, 0.2]),
         steer=st.sampled_from([0.0, -1.0, 0.5]),
-        late_ms=st.sampled_from([0, 0, 0, 160, 400, 5000]),
+        late_ms=st.sampled_from([0, 0, 0, 210, 400, 5000]),
     )
     def somebody_wishes(
         self, who: int, throttle: float, steer: float, late_ms: int

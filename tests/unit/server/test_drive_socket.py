@@ -6,6 +6,7 @@ import time
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from fpvcar import config
 from fpvcar.server import drive_socket
 from fpvcar.server.access import Rights
 from fpvcar.server.drive_socket import Session
@@ -33,7 +34,7 @@ def test_between_two_messages_of_a_flood_others_have_their_turn() -> None:
             all_seen.set()
 
     async def handler(request: web.Request) -> web.StreamResponse:
-        session = Session("10.0.0.1", Rights(), 0.15)
+        session = Session("10.0.0.1", Rights(), config.Gate())
         return await drive_socket.serve(request, session, receive, time.monotonic)
 
     async def others() -> None:

@@ -222,15 +222,16 @@ def test_ten_thousand_old_commands_move_nothing() -> None:
         house.now_s += 0.004
         if number % 10 == 0:  # in time: the measure of this link
             ann.drive(0.0)
-        now_ms = house.now_s * 1000.0
+        now_ms, seen_us = house.now_s * 1000.0, int(house.now_s * 1e6)
         if number % 3 == 0:
             ann.seq += 1
-            stale = up.Drive(ann.seq, now_ms - 151.0 - dice.random() * 1e6, 1.0, 1.0)
+            sent_ms = now_ms - 201.0 - dice.random() * 1e6
+            stale = up.Drive(ann.seq, sent_ms, 1.0, 1.0, seen_us)
             ann.say(stale)
         elif number % 3 == 1:
             ann.say(stale)
         else:  # from before the first; its time looks fresh
-            ann.say(up.Drive(dice.randrange(1_000_000), now_ms, 1.0, 1.0))
+            ann.say(up.Drive(dice.randrange(1_000_000), now_ms, 1.0, 1.0, seen_us))
         house.control.step()
         assert house.duties == (0.0, 0.0) and house.hub.stop() is None, number
     ann.drive(1.0)
@@ -241,11 +242,11 @@ def test_stale_wishes_move_nothing_and_a_stale_neutral_lets_go() -> None:
     house = House()
     ann = house.visitor("Ann")
     ann.drive(0.0)
-    ann.drive(1.0, late_s=0.2)
+    ann.drive(1.0, late_s=0.25)
     assert house.duties == (0.0, 0.0)
     ann.drive(1.0)
     assert house.duties[0] > 0.0
-    ann.drive(0.0, late_s=0.2)
+    ann.drive(0.0, late_s=0.25)
     assert house.duties == (0.0, 0.0)
 
 
@@ -258,7 +259,7 @@ def test_a_ping_is_answered_with_the_cars_clock() -> None:
 
 def test_hello_comes_first_and_once() -> None:
     house = House()
-    stranger = Visitor(house, Session("10.0.0.9", Rights(), 0.15))
+    stranger = Visitor(house, Session("10.0.0.9", Rights(), PROFILE.gate))
     for _ in range(2):
         stranger.say(up.Take())
     with pytest.raises(Closing, match="3 bad messages in a row"):

@@ -29,7 +29,7 @@ test('what the car would refuse the page does not send', () => {
     if (fields) assert.throws(() => encode(fields), WireError, text);
   }
   for (const throttle of [NaN, Infinity, -Infinity]) {
-    const drive = /** @type {const} */ ({kind: 'drive', seq: 1, t: 1, throttle, steer: 0});
+    const drive = /** @type {const} */ ({kind: 'drive', seq: 1, t: 1, seen: 1, throttle, steer: 0});
     assert.throws(() => encode(drive), WireError);
   }
   assert.throws(() => encode(/** @type {any} */ ({kind: 'fly', height: 3})), /unknown kind/);
@@ -38,7 +38,7 @@ test('what the car would refuse the page does not send', () => {
 
 test('a refusal says what, the value and the limit', () => {
   try {
-    encode({kind: 'drive', seq: 1, t: 1, throttle: 99, steer: 0});
+    encode({kind: 'drive', seq: 1, t: 1, seen: 1, throttle: 99, steer: 0});
     assert.fail('was sent');
   } catch (fault) {
     assert.ok(fault instanceof WireError);
