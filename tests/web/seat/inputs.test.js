@@ -6,7 +6,7 @@ import {test} from 'node:test';
 import {across, clamp, ramp, steerRamp, stick, throttleRamp, tilt} from '../../../web/seat/input/curves.js';
 import {Gamepads, padWish, pushes} from '../../../web/seat/input/gamepad.js';
 import {Keyboard} from '../../../web/seat/input/keyboard.js';
-import {NEUTRAL, PushedStop, Sender, Wishes, isNeutral} from '../../../web/seat/wish.js';
+import {LateBar, NEUTRAL, PushedStop, Sender, Wishes, isNeutral} from '../../../web/seat/wish.js';
 
 test('a stick: dead zone, slow made easy, all at the end, the same both ways', () => {
   assert.equal(stick(0), 0);
@@ -222,6 +222,18 @@ test('a wish goes out at once on change, else every 40 ms', () => {
   assert.equal(sender.offer(NEUTRAL, 169)?.seq, 5);
   sender.reset();
   assert.equal(sender.offer(NEUTRAL, 170)?.seq, 1);
+});
+
+test('on a late link nothing moves until everything was let go', () => {
+  const bar = new LateBar();
+  const go = {throttle: 0.5, steer: 0};
+  assert.equal(bar.pass(go, false), go);
+  assert.equal(bar.pass(go, true), NEUTRAL);
+  assert.equal(bar.pass(go, false), NEUTRAL, 'the key is still down');
+  assert.equal(bar.pass(NEUTRAL, false), NEUTRAL);
+  assert.equal(bar.pass(go, false), go);
+  assert.equal(bar.pass(NEUTRAL, true), NEUTRAL);
+  assert.equal(bar.pass(go, true), NEUTRAL, 'pushed while it is late');
 });
 
 test('a STOP waits for the pong to a ping behind it', () => {

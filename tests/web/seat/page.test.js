@@ -19,7 +19,7 @@ const watching = {...driving, role: 'watching', driver: 'Ann'};
 
 /** @param {Record<string, unknown>} more */
 const page = (more) => /** @type {import('../../../web/seat/state.js').Page} */ ({
-  link: {kind: 'up', heardMs: 0}, welcome, state: driving, lostMs: 0, takenBy: null,
+  link: {kind: 'up', heardMs: 0}, welcome, state: driving, lostMs: 0, lateMs: null, takenBy: null,
   pictureOld: false, wishing: true, pushedStop: false, stopWaits: false, ...more,
 });
 /** @param {Record<string, unknown>} more */
@@ -41,6 +41,18 @@ test('one situation at a time, the worst first', () => {
   assert.equal(kind({state: {...watching, may_drive: false}}), 'locked');
   assert.equal(kind({state: {...driving, stop: {cause: 'silence', clears: 'neutral'}},
     pictureOld: true}), 'stopped');
+});
+
+test('a late link says how late, and that the car waits', () => {
+  const late = page({lateMs: 1540});
+  assert.deepEqual(situationOf(late), {kind: 'late', ms: 1540});
+  assert.match(sentence(situationOf(late))?.text ?? '', /^The link is 1\.5 s late: the car waits\./);
+  const stopped = (/** @type {string} */ cause) =>
+    kind({lateMs: 500, state: {...driving, stop: {cause, clears: 'resume', by: ''}}});
+  assert.equal(stopped('silence'), 'late');
+  assert.equal(stopped('handover'), 'late');
+  assert.equal(stopped('estop'), 'stopped', 'what a push clears comes first');
+  assert.equal(kind({lateMs: 500, state: watching}), 'watching');
 });
 
 test('a handover is no alarm, but says to let go first', () => {
