@@ -1,21 +1,18 @@
-"""What the bench's chip does not have: waves, serial ports, SPI, bit banging, files.
+"""What the bench's chip does not have: serial ports, SPI, bit banging, files.
 
 Arguments are checked as pigpio.c does; what would then need the hardware is refused:
 
-    waves           there is room for none: -36 too many pulses, -69, -66
     serial, SPI     the device cannot be opened: -72, -73
     bit banging     the pin is in use: -50
     files           /opt/pigpio/access allows none: -137
     BSC slave       -81
 """
 
-from fpvcar.bench.pigpiod.gpio_commands import Handler, permitted
+from fpvcar.bench.pigpiod.gpio_commands import Handler
 from fpvcar.bench.pigpiod.protocol import Cmd, Err, Request
 from fpvcar.bench.pigpiod.scripts import run_program
 
 USER_GPIO = 32
-NO_WAVE_SENT = 9999
-CHARS_MAX, OFFSET_MAX_US = 1200, 1_800_000_000
 SERIAL_BAUDS = frozenset(
     (50, 75, 110, 134, 150, 200, 300, 600, 1200, 1800, 2400, 4800, 9600, 19200)
     + (38400, 57600, 115200, 230400)
@@ -26,40 +23,6 @@ AUXILIARY_SPI, SPI_FLAGS = 1 << 8, 1 << 22
 
 def _fixed(result: int) -> Handler:
     return lambda request, now_us: result
-
-
-def _wave_sizes(error: Err) -> Handler:
-    """WVSM, WVSP, WVSC: now, highest and most are 0."""
-    return lambda request, now_us: 0 if request.p1 <= 2 else error
-
-
-def _wvas(request: Request, now_us: int) -> int:
-    baud, data_bits, half_stops = request.p2, request.word(0), request.word(1)
-    checks = (
-        (permitted(request.p1), Err.NOT_PERMITTED),
-        (request.p1 < USER_GPIO, Err.BAD_USER_GPIO),
-        (50 <= baud <= 1_000_000, Err.BAD_WAVE_BAUD),
-        (1 <= data_bits <= 32, Err.BAD_DATABITS),
-        (2 <= half_stops <= 8, Err.BAD_STOPBITS),
-        (len(request.ext) - 12 <= CHARS_MAX, Err.TOO_MANY_CHARS),
-        (request.word(2) <= OFFSET_MAX_US, Err.BAD_SER_OFFSET),
-    )
-    refused = next((error for fine, error in checks if not fine), None)
-    if refused is not None:
-        return refused
-    return 0 if len(request.ext) <= 12 else Err.TOO_MANY_PULSES
-
-
-def _wvag(request: Request, now_us: int) -> int:
-    return Err.TOO_MANY_PULSES if len(request.ext) >= 12 else 0
-
-
-def _wvcap(request: Request, now_us: int) -> int:
-    return Err.BAD_PARAM if request.p1 > 100 else Err.EMPTY_WAVEFORM
-
-
-def _wvcha(request: Request, now_us: int) -> int:
-    return Err.BAD_WAVE_ID if request.ext else 0
 
 
 def _sero(request: Request, now_us: int) -> int:
@@ -127,20 +90,6 @@ _CLOSED = (
 
 TABLE: dict[int, Handler] = {
     **{Cmd[name]: _fixed(Err.BAD_HANDLE) for name in _CLOSED},
-    **dict.fromkeys((Cmd.WVCLR, Cmd.WVNEW, Cmd.WVBSY, Cmd.WVHLT), _fixed(0)),
-    **dict.fromkeys((Cmd.WVGO, Cmd.WVGOR), _fixed(Err.DEPRECATED)),
-    **dict.fromkeys(
-        (Cmd.WVDEL, Cmd.WVTX, Cmd.WVTXR, Cmd.WVTXM), _fixed(Err.BAD_WAVE_ID)
-    ),
-    Cmd.WVCRE: _fixed(Err.EMPTY_WAVEFORM),
-    Cmd.WVCAP: _wvcap,
-    Cmd.WVCHA: _wvcha,
-    Cmd.WVTAT: _fixed(NO_WAVE_SENT),
-    Cmd.WVSM: _wave_sizes(Err.BAD_WVSM_COMMND),
-    Cmd.WVSP: _wave_sizes(Err.BAD_WVSP_COMMND),
-    Cmd.WVSC: _wave_sizes(Err.BAD_WVSC_COMMND),
-    Cmd.WVAG: _wvag,
-    Cmd.WVAS: _wvas,
     Cmd.SERO: _sero,
     Cmd.SPIO: _spio,
     Cmd.SLRO: _slro,

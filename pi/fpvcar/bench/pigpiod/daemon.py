@@ -23,6 +23,8 @@ from fpvcar.bench.pigpiod.protocol import (
     Wait,
 )
 from fpvcar.bench.pigpiod.scripts import Scripts
+from fpvcar.bench.pigpiod.transmitter import Transmitter
+from fpvcar.bench.pigpiod.wave_commands import WaveCommands
 
 DELAY_MAX_US, DELAY_MAX_MS = 1_000_000, 60_000
 
@@ -71,6 +73,8 @@ class Daemon:
     def __init__(self, soc: chip.Soc, fittings: Fittings, now_us: int) -> None:
         self.lines = Lines(soc, fittings.wires)
         self.pins = Pins(soc, self.lines, now_us)
+        self.transmitter = Transmitter(self.lines)
+        self.lines.feeds.append(self.transmitter.advance)
         self.scripts = Scripts()
         self.notifier = Notifier()
         self._pipes = fittings.pipes
@@ -81,7 +85,8 @@ class Daemon:
             HcSr04(soc, self.lines, sonar.trigger, sonar.echo, sonar.index, sonar.off_m)
         self._table: dict[int, Handler] = {
             **absent.TABLE,
-            **GpioCommands(self.pins, self.lines).table(),
+            **GpioCommands(self.pins, self.lines, self.transmitter).table(),
+            **WaveCommands(self.transmitter, self.pins).table(),
             **self.alerts.table(),
             **I2cCommands(fittings.buses).table(),
             **self._own_table(),
@@ -122,7 +127,7 @@ class Daemon:
         return handler(request, now_us) if handler else Err.UNKNOWN_COMMAND
 
     def advance(self, now_us: int) -> None:
-        """Does all that is due: scripts, reports."""
+        """Does all that is due: waves, scripts, reports."""
         self.lines.settle(now_us)
         self._run_scripts(now_us)
         due_us = self.alerts.next_us(now_us)
@@ -137,7 +142,11 @@ class Daemon:
 
     def due_us(self, now_us: int) -> int | None:
         """When `advance` has something to do next; None: not before a command."""
-        dues = (self.scripts.next_us(), self.alerts.next_us(now_us))
+        dues = (
+            self.scripts.next_us(),
+            self.alerts.next_us(now_us),
+            self.transmitter.next_us(),
+        )
         return min((due for due in dues if due is not None), default=None)
 
     def disconnect(self, client: Client, now_us: int) -> None:

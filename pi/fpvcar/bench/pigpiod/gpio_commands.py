@@ -13,6 +13,7 @@ from fpvcar.bench.pigpiod.pins import (
     Use,
 )
 from fpvcar.bench.pigpiod.protocol import PERMITTED, Cmd, Err, Outcome, Request, Wait
+from fpvcar.bench.pigpiod.transmitter import Transmitter
 
 Handler = Callable[[Request, int], Outcome]
 """(request, now in microseconds) -> what to answer."""
@@ -42,8 +43,8 @@ def guarded(handler: Handler) -> Handler:
 class GpioCommands:
     """Modes, levels, PWM, servos, clocks, triggers, pads."""
 
-    def __init__(self, pins: Pins, lines: Lines) -> None:
-        self._pins, self._lines = pins, lines
+    def __init__(self, pins: Pins, lines: Lines, transmitter: Transmitter) -> None:
+        self._pins, self._lines, self._transmitter = pins, lines, transmitter
         self._pads = [DEFAULT_PAD] * 3
 
     def table(self) -> dict[int, Handler]:
@@ -214,6 +215,9 @@ class GpioCommands:
             return Err.BAD_HPWM_DUTY
         if hz > HW_PWM_MAX_HZ:
             return Err.BAD_HPWM_FREQ
+        if hz:
+            self._transmitter.stop()
+            self._transmitter.clocked = False
         self._pins.set_hardware_pwm(request.p1, hz, duty, now_us)
         return 0
 

@@ -100,6 +100,11 @@ class Lines:
                     if pin.mode == chip.MODE_OUTPUT:
                         self._emit(gpio, at_us, level)
 
+    def watches(self, bits: int) -> bool:
+        """Does anybody see when one of these pins changes?"""
+        heard = any(bits >> gpio & 1 for gpio in self.listeners)
+        return heard or bool(bits & (self.monitored | self._nets.all_bits))
+
     def set_train(self, gpio: int, train: PulseTrain | None, now_us: int) -> None:
         """Another train on the pin, or none; the old one is recorded up to now."""
         self._draw(gpio, now_us)

@@ -20,6 +20,7 @@ class Nets:
             for gpio, net in self.members.items()
         }
         """GPIO -> a bit for each pin of its net."""
+        self.all_bits = sum(1 << gpio for gpio in self.members)
 
 
 def pulled(pulls: Sequence[int]) -> int:

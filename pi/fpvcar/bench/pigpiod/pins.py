@@ -176,6 +176,12 @@ class Pins:
             if its_number == number and self._pins[other].mode == its_mode:
                 self._hardware_train(other, channel, its_mode, now_us)
 
+    def stop_hardware_pwm(self, now_us: int) -> None:
+        """Waves take the clock of the PWM hardware."""
+        for gpio in PWM_PINS:
+            if self.info[gpio].use is Use.HW_PWM:
+                self.set_hardware_pwm(gpio, 0, 0, now_us)
+
     def set_clock(self, gpio: int, hz: int, now_us: int) -> None:
         """A clock on one of CLOCK_PINS; 0 Hz stops it. It does not show as edges."""
         number, mode = CLOCK_PINS[gpio]

@@ -1,0 +1,154 @@
+"""Plays waves onto the pins, as DMA does: the clock of WVTX, WVTXR, WVTXM and WVCHA.
+
+Nothing happens between the calls of `advance`; each catches up with the time. Pulses
+on pins that somebody watches are put on the sampler's grid, one by one; of the others
+only the last levels count.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from fpvcar.bench.pigpiod.lines import Lines
+from fpvcar.bench.pigpiod.pulses import Pulse
+from fpvcar.bench.pigpiod.pwm import sampled
+from fpvcar.bench.pigpiod.waves import Node, Wave, after
+
+LEAD_US = 20
+"""DMA waits this long before the first pulse."""
+EVERY_US = 1000
+"""How often `advance` is due while pulses follow each other faster."""
+PASS_COST, SAMPLE_COST = 5, 5
+WORK_PER_US, WORK_MAX = 2, 40_000
+"""What may be done in a microsecond, a pulse being 1, and at once after a stall. A wave
+that wants more goes slower, so that scripts and reports go on."""
+
+
+class _Pass(NamedTuple):
+    """What is played now: a wave or a pause, and since when."""
+
+    wave: Wave | None
+    start_us: int
+    length_us: int
+
+
+class Transmitter:
+    """One DMA channel: it plays one thing at a time."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self._passes: Iterator[tuple[Wave | None, int]] | None = None
+        self._now: _Pass | None = None
+        self._index = 0
+        """The next pulse of the pass."""
+        self._end: Node | None = None
+        """What was sent last: what is sent in step follows it."""
+        self._reached_us = 0
+        self._work = 0
+        self.clocked = False
+        """Whether the PWM hardware's clock paces waves; then it makes no PWM."""
+
+    @property
+    def busy(self) -> bool:
+        """Is something being played?"""
+        return self._now is not None
+
+    @property
+    def wave(self) -> Wave | None:
+        """The wave that is being played, unless it is a chain's pause."""
+        return self._now.wave if self._now is not None else None
+
+    def send(self, node: Node, now_us: int) -> None:
+        """Plays it now, instead of what is played."""
+        self.stop()
+        self._end, self._reached_us, self._work = node, now_us, WORK_MAX
+        self._passes = _passes(node)
+        self._next(now_us + LEAD_US)
+
+    def follow(self, node: Node, now_us: int) -> None:
+        """Plays it behind what was sent last; now, if nothing is played."""
+        if self._end is None:
+            self.send(node, now_us)
+            return
+        self._end.next = node
+        if self.busy:
+            self._end = node
+        else:
+            self.send(node, now_us)
+
+    def stop(self) -> None:
+        """The pins stay as they are."""
+        self._passes = self._now = self._end = None
+
+    def next_us(self) -> int | None:
+        """When `advance` has something to do; None: nothing is played."""
+        if self._now is None:
+            return None
+        wave, start_us, length_us = self._now
+        due_us = start_us + length_us
+        if wave is not None and self._index < len(wave.pulses):
+            due_us = start_us + wave.pulses[self._index].at_us
+        return max(due_us, self._reached_us + EVERY_US)
+
+    def advance(self, now_us: int) -> None:
+        """Plays everything up to now."""
+        if self._now is None or now_us <= self._reached_us:
+            return
+        passed_us, self._reached_us = now_us - self._reached_us, now_us
+        self._work = min(self._work + passed_us * WORK_PER_US, WORK_MAX)
+        on = off = 0
+        while self._now is not None and self._now.start_us <= now_us:
+            wave, start_us, length_us = self._now
+            if self._work <= 0:
+                late_us = min(passed_us, now_us - start_us)
+                self._now = _Pass(wave, start_us + late_us, length_us)
+                break
+            if wave is not None:
+                end = self._due(wave.pulses, now_us - start_us)
+                pulses = wave.pulses[self._index : end]
+                self._index = end
+                if self._lines.watches(wave.pins):
+                    self._lines.latch(on, off, start_us)
+                    on = off = 0
+                    self._play(pulses, start_us)
+                else:
+                    on, off = after(pulses, on, off)
+                self._work -= len(pulses)
+            self._work -= PASS_COST
+            if start_us + length_us > now_us:
+                break
+            self._next(start_us + length_us)
+        self._lines.latch(on, off, now_us)
+
+    def _due(self, pulses: Sequence[Pulse], until_us: int) -> int:
+        end = self._index
+        while end < len(pulses) and pulses[end].at_us <= until_us:
+            end += 1
+        return end
+
+    def _play(self, pulses: Sequence[Pulse], start_us: int) -> None:
+        """Puts pulses on the sampler's grid; those on one sample are one change."""
+        index = 0
+        while index < len(pulses):
+            sample_us = sampled((start_us + pulses[index].at_us) * 1000)
+            last = index + 1
+            while last < len(pulses) and start_us + pulses[last].at_us <= sample_us:
+                last += 1
+            self._lines.latch(*after(pulses[index:last]), sample_us)
+            self._work -= SAMPLE_COST
+            index = last
+
+    def _next(self, start_us: int) -> None:
+        assert self._passes is not None
+        step = next(self._passes, None)
+        self._index = 0
+        if step is None:
+            self._now = self._passes = None
+        else:
+            self._now = _Pass(step[0], start_us, step[1])
+
+
+def _passes(node: Node | None) -> Iterator[tuple[Wave | None, int]]:
+    """What is played from a node on; what follows is looked at when it is needed."""
+    while node is not None:
+        yield from node.passes()
+        node = node.next

@@ -1,0 +1,187 @@
+"""The waves that are stored, and the one that is being made: what WVNEW, WVAG, WVAS,
+WVCRE, WVCAP and WVDEL change, within the memory that DMA has for them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fpvcar.bench.pigpiod.protocol import Err
+from fpvcar.bench.pigpiod.pulses import Pulse, Pulses
+
+PULSES_MAX = 12_000
+MICROS_MAX = 1_800_000_000
+IDS = 250
+BLOCKS, WORDS = 4 * 53 * 118, 4 * 53 * 79
+"""Control blocks and words in the pages for waves."""
+CHAIN_PAGES = 10
+BLOCKS_FIRST, WORDS_FIRST = CHAIN_PAGES * 118, CHAIN_PAGES * 79
+"""Those before are for chains."""
+
+
+class Size(NamedTuple):
+    """What a wave takes of the memory: control blocks, words that DMA writes, words
+    that it reads into. WVCAP can keep some of the last; no client can use them."""
+
+    blocks: int
+    words: int
+    read_words: int = 0
+
+
+@dataclass(eq=False)
+class Node:
+    """Something that is sent; DMA goes on to `next` at its end, if there is one."""
+
+    next: "Node | None" = field(default=None, kw_only=True)
+
+    def passes(self) -> Iterator["tuple[Wave | None, int]"]:
+        """What is played, one after the other: a wave or a pause, microseconds."""
+        raise NotImplementedError
+
+
+def after(pulses: Iterable[Pulse], on: int = 0, off: int = 0) -> tuple[int, int]:
+    """What some pulses leave on and off, if it was `on` and `off` before them."""
+    for _, sets, clears in pulses:
+        on, off = (on | sets) & ~clears, off & ~sets | clears
+    return on, off
+
+
+@dataclass(eq=False)
+class Wave(Node):
+    """A stored wave; `pulses` are those that switch something."""
+
+    pulses: list[Pulse]
+    length_us: int
+    first_block: int
+    first_word: int
+    size: Size
+    deleted: bool = False
+
+    def __post_init__(self) -> None:
+        on, off = after(self.pulses)
+        self.pins = on | off
+
+    def passes(self) -> Iterator["tuple[Wave | None, int]"]:
+        yield self, self.length_us
+
+
+@dataclass
+class Figure:
+    """What WVSM, WVSP and WVSC tell."""
+
+    most: int
+    now: int = 0
+    high: int = 0
+
+    def set(self, value: int) -> None:
+        """A new value; the highest one is kept."""
+        self.now, self.high = value, max(self.high, value)
+
+
+class Waves:
+    """Every stored wave has a number; `pending` is being made."""
+
+    def __init__(self) -> None:
+        self.pending = Pulses()
+        self._waves: list[Wave] = []
+        self._count = 0
+        """How many of `_waves` there are; the others were cleared."""
+        self._block, self._word, self._top = BLOCKS_FIRST, WORDS_FIRST, WORDS
+        self.micros = Figure(MICROS_MAX)
+        self.pulses = Figure(PULSES_MAX)
+        self.blocks = Figure(BLOCKS)
+
+    def new(self) -> None:
+        """WVNEW: what is pending is forgotten."""
+        self.pending = Pulses()
+        for figure in (self.micros, self.pulses, self.blocks):
+            figure.now = 0
+
+    def clear(self) -> None:
+        """WVCLR: so is what is stored. DMA goes on with what it plays."""
+        self.new()
+        self._count = 0
+        self._block, self._word, self._top = BLOCKS_FIRST, WORDS_FIRST, WORDS
+
+    def add(self, pulses: Pulses) -> int:
+        """How many pulses are pending then, or an error."""
+        total = pulses.plus(self.pending)
+        if len(total.pulses) >= PULSES_MAX:
+            return Err.TOO_MANY_PULSES
+        self.pending = total
+        self.micros.set(total.length_us)
+        self.pulses.set(len(total.pulses))
+        self.blocks.set(total.blocks())
+        return len(total.pulses)
+
+    def create(self, percent: tuple[int, int, int] | None = None) -> int:
+        """The number of the new wave, or an error. `percent` of the memory is kept for
+        it: control blocks, words to write, words to read."""
+        if percent is not None and any(part > 100 for part in percent):
+            return Err.BAD_PARAM
+        if not self.pending.pulses:
+            return Err.EMPTY_WAVEFORM
+        size = Size(1 + self.pending.blocks(), self.pending.words())
+        if percent is not None:
+            room = (BLOCKS - BLOCKS_FIRST, *[WORDS - WORDS_FIRST] * 2)
+            kept = [
+                total * part // 100 for total, part in zip(room, percent, strict=True)
+            ]
+            if size.blocks > kept[0]:
+                return Err.TOO_MANY_CBS
+            if size.words > kept[1]:
+                return Err.TOO_MANY_OOL
+            size = Size(*kept)
+        number = self._place(size)
+        if number >= 0:
+            self.pending = Pulses()
+        return number
+
+    def _place(self, size: Size) -> int:
+        """In the place of a deleted one that was as large, or behind the last."""
+        for number, old in enumerate(self._waves[: self._count]):
+            if old.deleted and size == old.size:
+                self._waves[number] = self._made(old.first_block, old.first_word, size)
+                return number
+        if self._block + size.blocks > BLOCKS:
+            return Err.TOO_MANY_CBS
+        if self._word + size.words > self._top - size.read_words:
+            return Err.TOO_MANY_OOL
+        if self._count >= IDS:
+            return Err.NO_WAVEFORM_ID
+        wave = self._made(self._block, self._word, size)
+        self._waves[self._count : self._count + 1] = [wave]
+        self._count += 1
+        self._block += size.blocks
+        self._word += size.words
+        self._top -= size.read_words
+        return self._count - 1
+
+    def _made(self, first_block: int, first_word: int, size: Size) -> Wave:
+        switching = [pulse for pulse in self.pending.pulses if pulse.on or pulse.off]
+        return Wave(switching, self.pending.length_us, first_block, first_word, size)
+
+    def get(self, number: int) -> Wave | None:
+        """A stored wave."""
+        if number >= self._count or self._waves[number].deleted:
+            return None
+        return self._waves[number]
+
+    def delete(self, number: int) -> int:
+        """The last one frees its memory, and that of the deleted ones before it."""
+        wave = self.get(number)
+        if wave is None:
+            return Err.BAD_WAVE_ID
+        wave.deleted = True
+        while self._count and self._waves[self._count - 1].deleted:
+            self._count -= 1
+            last = self._waves[self._count]
+            self._block, self._word = last.first_block, last.first_word
+            self._top += last.size.read_words
+        return 0
+
+    def number(self, wave: Wave | None) -> int | None:
+        """The number of a wave; a cleared one keeps its number until it is reused."""
+        for number, stored in enumerate(self._waves):
+            if stored is wave and not stored.deleted:
+                return number
+        return None
