@@ -101,7 +101,7 @@ def imports_of(module: str) -> set[str]:
 def test_run_and_wheels_import_nothing_heavy() -> None:
     heavy = {"numpy", "mujoco", "av", "PIL"}
     assert not heavy & imports_of("fpvcar.app")
-    assert not (heavy | {"asyncio", "aiohttp"}) & imports_of("fpvcar.wheels.core")
+    assert not (heavy | {"asyncio", "aiohttp"}) & imports_of("fpvcar.wheels.__main__")
 
 
 def test_only_devices_import_hardware_libraries() -> None:

@@ -58,10 +58,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _wheels(arguments: argparse.Namespace) -> int:
-    from fpvcar.wheels import core
+    from fpvcar.wheels.__main__ import main
 
     profile = profiles.load(arguments.profile, arguments.overrides)
-    return core.main(profile, paths.runtime_directory())
+    return main(profile, paths.runtime_directory())
 
 
 def _bench(arguments: argparse.Namespace) -> int:

@@ -26,10 +26,6 @@ EQUIVALENTS: dict[str, str] = {
     "above; at that very nanosecond the lease has run out, too",
     "core.Wheels._try: removed: self._fed_ns = now_ns - FED_NS": "RETRY_NS is longer "
     "than FED_NS: the last feeding was before",
-    "core.Wheels._try: now_ns / 1000000000.0: / -> *": "a new bridge has not turned "
-    "yet and rests from nothing",
-    "core.Wheels._try: constant 1000000000.0 -> 1100000000.0": "as above",
-    "core.Wheels._try: constant 1000000000.0 -> 900000000.0": "as above",
     "lease.Lease._parse: constant True -> False": "their number was compared before",
     "mixing.trimmed: value > 0.0: > -> >=": "zero is zero with either gain",
     "mixing.slewed: before * goal > 0.0: > -> >=": "with either one zero the start "

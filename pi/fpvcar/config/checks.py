@@ -37,10 +37,10 @@ NAME = re.compile(r"[A-Za-z0-9-]{1,24}")
 def refuse_clashes(profile: Profile) -> None:
     """Raises ConfigError for the first of what cannot be in one car."""
     _refuse_shared_pins(profile)
-    _refuse_odd_buttons(profile.buttons)
+    _refuse_like_buttons(profile.buttons)
     _refuse_shared_addresses(profile.sensors.tof, profile.battery)
-    _refuse_odd_names(profile)
-    _refuse_odd_volts(profile.battery)
+    _refuse_shared_names(profile)
+    _refuse_volts_out_of_order(profile.battery)
     _refuse_weak_supply(profile)
     _refuse_slow_rounds(profile)
 
@@ -66,7 +66,7 @@ def _used_pins(value: Any, where: str) -> Iterator[tuple[int, str]]:
 
 
 def _reserved_pins(profile: Profile) -> Iterator[tuple[int, str]]:
-    """What has pins without naming them."""
+    """Pins that are taken by what does not name them."""
     yield from FIXED_PINS.items()
     tofs = profile.sensors.tof
     users = {tof.bus: f"sensors.tof.{name}" for name, tof in tofs.items()}
@@ -77,8 +77,8 @@ def _reserved_pins(profile: Profile) -> Iterator[tuple[int, str]]:
             yield gpio, f"{users[bus]} ({wire} of I2C bus {bus})"
 
 
-def _refuse_odd_buttons(buttons: dict[str, Button]) -> None:
-    """Too many for a child's page, or not to be told apart."""
+def _refuse_like_buttons(buttons: dict[str, Button]) -> None:
+    """Refuses more buttons than a page has room for, and two that look alike."""
     low, high = BUTTON_COUNT
     if buttons and not low <= len(buttons) <= high:
         raise ConfigError(
@@ -104,7 +104,8 @@ def _refuse_shared_pins(profile: Profile) -> None:
 
 
 def _refuse_shared_addresses(tofs: dict[str, Tof], battery: Battery) -> None:
-    """Devices of one bus must be told apart; sensors need XSHUT to be told anything."""
+    """Refuses two devices with one address on a bus. Sensors that wake at the same one
+    need XSHUT, so that each can be given another."""
     seen: dict[tuple[int, int], str] = {}
     together = Counter(tof.bus for tof in tofs.values())
     if battery.address is not None:
@@ -135,8 +136,8 @@ def _refuse_shared_addresses(tofs: dict[str, Tof], battery: Battery) -> None:
             )
 
 
-def _refuse_odd_names(profile: Profile) -> None:
-    """Each range sensor is told from the others by its name alone."""
+def _refuse_shared_names(profile: Profile) -> None:
+    """Refuses two range sensors with one name: nothing else tells them apart."""
     seen = {"depth": "the depth camera"} if profile.depth.source != "none" else {}
     for kind in ("tof", "ultrasound"):
         for name in getattr(profile.sensors, kind):
@@ -150,8 +151,8 @@ def _refuse_odd_names(profile: Profile) -> None:
             seen[name] = place
 
 
-def _refuse_odd_volts(battery: Battery) -> None:
-    """What a motor bears is reckoned with them where nothing measures the pack."""
+def _refuse_volts_out_of_order(battery: Battery) -> None:
+    """Refuses voltages out of order: motors are reckoned with them."""
     low, high = battery.empty_v, battery.full_v
     if not low < high:
         raise ConfigError(f"battery.empty_v = {low}: expected below full_v = {high}")
@@ -163,7 +164,7 @@ def _refuse_odd_volts(battery: Battery) -> None:
 
 
 def _refuse_weak_supply(profile: Profile) -> None:
-    """A bridge without enough of it is neither on nor off."""
+    """Refuses a pack that, empty, is less than a bridge needs to be on or off."""
     low = profile.battery.empty_v
     for name in ("drive", "steer"):
         motor = getattr(profile.motors, name)
@@ -175,7 +176,8 @@ def _refuse_weak_supply(profile: Profile) -> None:
 
 
 def _refuse_slow_rounds(profile: Profile) -> None:
-    """Each ultrasound waits for the others: its range would always be too old."""
+    """Refuses more ultrasounds than measure, in turn, before the guard finds them
+    too old."""
     count, guard = len(profile.sensors.ultrasound), profile.guard
     echo_s = LONGEST_US / 1e6
     round_s = max(count * TURN_S, CYCLE_S) + echo_s

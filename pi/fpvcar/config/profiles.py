@@ -1,4 +1,4 @@
-"""A profile's file -> config.Profile. Strangers and what clashes are refused.
+"""A profile's file -> config.Profile. Unknown keys and what clashes are refused.
 
 A refusal names the place, quotes the value, and says what would do.
 """

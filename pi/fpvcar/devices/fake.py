@@ -46,12 +46,12 @@ class FakePins:
         return self.levels[gpio].duty if gpio in self.levels else 0.0
 
     def write(self, gpio: int, level: int) -> None:
-        """As Pins.write."""
+        """Makes the pin a steady output; stops its PWM."""
         self._permit(gpio)
         self._set({gpio: Level(float(level), pwm=False)})
 
     def write_together(self, gpios: Sequence[int], level: int) -> None:
-        """As Pins.write_together; refuses what the chip would silently ignore."""
+        """Switches steady outputs at once; refuses what the chip would ignore."""
         for gpio in gpios:
             self._permit(gpio)
             if gpio not in self.levels or self.levels[gpio].pwm:
@@ -59,12 +59,12 @@ class FakePins:
         self._set({gpio: Level(float(level), pwm=False) for gpio in gpios})
 
     def set_frequency(self, gpio: int, hz: int) -> None:
-        """As Pins.set_frequency."""
+        """Chooses the frequency of the pin's PWM."""
         self._permit(gpio)
         self.frequency_hz[gpio] = hz
 
     def pwm(self, gpio: int, duty: float) -> None:
-        """As Pins.pwm; a frequency must have been chosen."""
+        """Runs a PWM; its frequency must have been chosen."""
         self._permit(gpio)
         if gpio not in self.frequency_hz or not 0.0 <= duty <= 1.0:
             raise AssertionError(f"PWM {duty} on GPIO {gpio} without a frequency")
@@ -102,20 +102,20 @@ class FakeDeadMan:
         self._next_s = now_s + self.TICK_S
 
     def feed(self) -> None:
-        """As DeadMan.feed."""
+        """Puts the stop off, from the next tick on."""
         self._answer()
         self.feedings += 1
         self._fed = True
 
     def awake(self) -> bool:
-        """As DeadMan.awake."""
+        """True once a tick has noticed the feeding."""
         self._answer()
         if not self.running:
             raise PinsLost("the dead man's script does not run")
         return not self._tripped
 
     def remove(self) -> None:
-        """As DeadMan.remove."""
+        """Takes it away; no tick comes any more."""
         self._answer()
         self.removed = True
 
@@ -158,5 +158,5 @@ class FakeBoard:
         self.closed = False
 
     def close(self) -> None:
-        """As MotorBoard.close."""
+        """Ends the connection; the dead man stays."""
         self.closed = True

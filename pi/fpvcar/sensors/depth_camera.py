@@ -29,7 +29,7 @@ log = logging.getLogger("fpvcar.depth")
 
 
 class Record(NamedTuple):
-    """As pack_depth has it."""
+    """One frame: the nearest thing, when, and maybe a small picture (pack_depth)."""
 
     nearest_m: float
     capture_us: int

@@ -1,7 +1,45 @@
 """python -m fpvcar.wheels: the process that owns the motor pins, by itself."""
 
+import argparse
+import logging
 import sys
+import time
+from pathlib import Path
 
-from fpvcar.wheels.core import _command_line
+from fpvcar import config
+from fpvcar.config import profiles
+from fpvcar.devices import backends
+from fpvcar.wheels.core import Wheels
+from fpvcar.wheels.service import Service, ask_helper
 
-sys.exit(_command_line())
+
+def main(profile: config.Profile, runtime: Path) -> int:
+    """Runs until SIGTERM or SIGINT. Raises OSError if another one holds the lock."""
+    wheels = Wheels(
+        profile,
+        connect=lambda: backends.open_motors(profile),
+        alarm=lambda: ask_helper(runtime / "pins-off.sock"),
+    )
+    with Service(wheels, runtime, time.monotonic_ns) as service:
+        service.run()
+    return 0
+
+
+def _command_line() -> int:
+    parser = argparse.ArgumentParser(
+        "python -m fpvcar.wheels", description=main.__doc__
+    )
+    parser.add_argument("--profile", type=Path, required=True)
+    parser.add_argument("--runtime", type=Path, required=True)
+    parser.add_argument("--set", action="append", default=[], dest="overrides")
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+    try:
+        return main(profiles.load(given.profile, given.overrides), given.runtime)
+    except (config.ConfigError, OSError) as fault:
+        print(f"fpvcar wheels: {fault}", file=sys.stderr)
+        return 2 if isinstance(fault, config.ConfigError) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(_command_line())

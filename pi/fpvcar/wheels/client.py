@@ -106,7 +106,7 @@ class WheelsClient:
 
 
 def _waits(connection: socket.socket) -> bool:
-    """True if an answer is there and it is our own loop that was late."""
+    """True if an answer waits: then our own loop is late, not the wheels."""
     try:
         return bool(connection.recv(1, socket.MSG_PEEK))
     except OSError:

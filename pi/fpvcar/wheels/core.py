@@ -19,15 +19,10 @@ It takes one client; another one is hung up on until the first has gone.
 It acts first and logs then: whoever reads the log may hang, and a write with it.
 """
 
-import argparse
 import logging
-import sys
-import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from fpvcar import config
-from fpvcar.config import profiles
 from fpvcar.devices.pins import MotorBoard, MotorDriver, PinsFault, PinsSilent
 from fpvcar.drive import mixing
 from fpvcar.wheels.lease import Lease
@@ -62,7 +57,7 @@ class Wheels:
         self._connect, self._alarm = connect, alarm
         self._board: MotorBoard | None = None
         self._retry_ns, self._silent_tries = 0, 0
-        self._said = ""
+        self._logged = ""
         self._fed_ns = -FED_NS
         self._checked_ns: int | None = None
 
@@ -179,7 +174,7 @@ class Wheels:
         if self._board is not None:
             self._board.close()
         self._board = None
-        self._retry_ns, self._silent_tries, self._said = now_ns + RETRY_NS, 0, ""
+        self._retry_ns, self._silent_tries, self._logged = now_ns + RETRY_NS, 0, ""
         reason = WheelsReason.PINS_SILENT if silent else WheelsReason.PINS_LOST
         stopped = self.lease.stop(reason, now_ns)
         log.error("lost the pins: %s", fault)
@@ -193,40 +188,9 @@ class Wheels:
             if self._silent_tries >= SILENT_TRIES:
                 self._silent_tries = 0
                 self._alarm()
-            if str(fault) != self._said:
-                self._said = str(fault)
+            if str(fault) != self._logged:
+                self._logged = str(fault)
                 log.warning("%s; trying again", fault)
             return
         self._fed_ns = now_ns - FED_NS
         log.info("holding the motor pins")
-
-
-def main(profile: config.Profile, runtime: Path) -> int:
-    """Runs until SIGTERM or SIGINT. Raises OSError if another one holds the lock."""
-    from fpvcar.devices import backends
-    from fpvcar.wheels.service import Service, ask_helper
-
-    wheels = Wheels(
-        profile,
-        connect=lambda: backends.open_motors(profile),
-        alarm=lambda: ask_helper(runtime / "pins-off.sock"),
-    )
-    with Service(wheels, runtime, time.monotonic_ns) as service:
-        service.run()
-    return 0
-
-
-def _command_line() -> int:
-    parser = argparse.ArgumentParser(
-        "python -m fpvcar.wheels", description=main.__doc__
-    )
-    parser.add_argument("--profile", type=Path, required=True)
-    parser.add_argument("--runtime", type=Path, required=True)
-    parser.add_argument("--set", action="append", default=[], dest="overrides")
-    given = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
-    try:
-        return main(profiles.load(given.profile, given.overrides), given.runtime)
-    except (config.ConfigError, OSError) as fault:
-        print(f"fpvcar wheels: {fault}", file=sys.stderr)
-        return 2 if isinstance(fault, config.ConfigError) else 1

@@ -18,36 +18,36 @@ from typing import Protocol
 from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer
 
 PACKETS_MAX = 1024
-"""So many packets a round; a socket holds some 280."""
+"""Packets that one round reads; a socket holds some 280."""
 HELPER_S = 0.1
 log = logging.getLogger("fpvcar.wheels")
 
 
 class Core(Protocol):
-    """What is inside; see `wheels.Wheels`."""
+    """The wheels inside the loop: each call returns the answers for the client."""
 
     def connected(self, now_ns: int) -> list[Answer]:
-        """A client has come."""
+        """A client has connected."""
 
     def receive(self, packets: Sequence[bytes], now_ns: int) -> list[Answer]:
-        """Packets have come."""
+        """The client sent packets, oldest first."""
 
     def tick(self, now_ns: int) -> list[Answer]:
-        """Time has passed."""
+        """Does what is due."""
 
     def stop(self, reason: WheelsReason, now_ns: int) -> list[Answer]:
-        """The car is to stand."""
+        """Stops the car."""
 
     def close(self) -> None:
-        """The process ends."""
+        """Takes the dead man away and ends the connection to the pins."""
 
     @property
     def due_ns(self) -> int | None:
-        """When to tick."""
+        """When `tick` has something to do, if no packet comes."""
 
     @property
     def braking(self) -> bool:
-        """Whether a stop still takes time."""
+        """True while a stop still brakes."""
 
 
 class Service:
@@ -104,7 +104,7 @@ class Service:
         self._ending = True
 
     def run(self) -> None:
-        """Until SIGTERM or SIGINT."""
+        """Serves until SIGTERM or SIGINT."""
         self._wheels.tick(self._clock_ns())
         while not self._ending:
             self._round()
@@ -143,7 +143,7 @@ class Service:
         self._send(self._wheels.connected(self._clock_ns()))
 
     def _read(self, client: socket.socket) -> None:
-        """Reads until the socket is empty; of a closed one nothing counts any more."""
+        """Reads until the socket is empty. If it is closed, what was in it is void."""
         packets: list[bytes] = []
         try:
             while len(packets) < PACKETS_MAX:

@@ -221,7 +221,7 @@ def test_it_is_small(rig: Rig) -> None:
 
 _MODULES = """
 import sys
-import fpvcar.wheels.core, fpvcar.wheels.service, fpvcar.devices.pigpio.pins
+import fpvcar.wheels.__main__, fpvcar.devices.pigpio.dead_man
 heavy = {"asyncio", "aiohttp", "numpy", "mujoco", "av", "ssl"}
 print(sorted(heavy & sys.modules.keys()))
 """

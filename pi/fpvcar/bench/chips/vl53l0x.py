@@ -24,7 +24,8 @@ SPAD_INFO = 0x80 | 5  # aperture, five of them
 GOOD_SPADS = bytes.fromhex("fffeffdfffff")
 STOP_VARIABLE = 0x3C
 REACH_M = 1.2
-"""Of a grey wall indoors (DS11555, table 12); farther, too little comes back."""
+"""How far a grey wall is seen indoors (DS11555, table 12); farther off too little
+light comes back."""
 NEAREST_M = 0.03
 NO_TARGET = ((4, 8190), (6, 8191))
 """Device range status and what stands in the range then."""

@@ -38,7 +38,7 @@ class SmbusI2c:
             raise I2cError(f"/dev/i2c-{bus}: {words}") from None
 
     def read(self, register: int, size: int) -> bytes:
-        """As I2cDevice.read."""
+        """Reads `size` bytes from a register on. Raises I2cError."""
         bus, address = self._bus, self._address
         try:
             if size == 1:
@@ -54,7 +54,7 @@ class SmbusI2c:
         return got
 
     def write(self, register: int, data: bytes) -> None:
-        """As I2cDevice.write."""
+        """Writes bytes from a register on. Raises I2cError."""
         bus, address = self._bus, self._address
         try:
             if len(data) == 1:

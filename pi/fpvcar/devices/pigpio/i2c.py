@@ -21,7 +21,7 @@ class PigpioI2c:
             raise I2cError(str(fault)) from None
 
     def read(self, register: int, size: int) -> bytes:
-        """As I2cDevice.read."""
+        """Reads `size` bytes from a register on. Raises I2cError."""
         try:
             got, data = self._pins.call(
                 self._where, self._client.i2c_read_i2c_block_data,
@@ -36,7 +36,7 @@ class PigpioI2c:
         return bytes(data)
 
     def write(self, register: int, data: bytes) -> None:
-        """As I2cDevice.write."""
+        """Writes bytes from a register on. Raises I2cError."""
         try:
             self._pins.call(
                 self._where, self._client.i2c_write_i2c_block_data,

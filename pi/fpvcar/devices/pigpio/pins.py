@@ -36,7 +36,7 @@ class _Socket:
         self.close = connection.close
 
     def recv(self, size: int) -> bytes:
-        """As socket.recv; raises ConnectionResetError at the end of the stream."""
+        """Up to `size` bytes; raises ConnectionResetError at the end of the stream."""
         if not self._ahead:
             self._ahead = self._connection.recv(RECEIVE_BYTES)
             if not self._ahead:
