@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 from fpvcar import config
 from fpvcar.bench.chips import vl53l0x as model
 from fpvcar.bench.chips.i2c import Nack
-from fpvcar.devices.chips import vl53l0x
+from fpvcar.devices.chips import vl53l0x, vl53l0x_timing
 from fpvcar.devices.chips.vl53l0x import Status, Vl53l0x
 from fpvcar.devices.i2c import I2cError, OpenDevice
 from fpvcar.devices.pigpio.pins import PigpioPins
@@ -355,19 +355,19 @@ def test_an_address_that_no_device_may_have_is_refused(address: int) -> None:
 
 @given(some.integers(1, 0xFF << 16))
 def test_a_timeout_register_holds_a_timeout_to_within_a_256th(mclks: int) -> None:
-    back = vl53l0x.decode_timeout(vl53l0x.encode_timeout(mclks))
+    back = vl53l0x_timing.decode_timeout(vl53l0x_timing.encode_timeout(mclks))
     assert 0 <= mclks - back <= mclks / 128
 
 
 @pytest.mark.parametrize("mclks", [0, -1, (0xFF << 16) + 1])
 def test_a_timeout_that_no_register_holds_is_refused(mclks: int) -> None:
     with pytest.raises(ValueError, match="macro clocks"):
-        vl53l0x.encode_timeout(mclks)
+        vl53l0x_timing.encode_timeout(mclks)
 
 
 def test_the_budget_after_tuning_is_the_documented_33_ms() -> None:
     """As ST and others give it for the default settings: some 33 ms."""
-    steps = vl53l0x.Steps(0xE8, 0x26, 0x97, 0x1FD, 14, 10)
+    steps = vl53l0x_timing.Steps(0xE8, 0x26, 0x97, 0x1FD, 14, 10)
     assert 30_000 <= steps.budget_us() <= 34_000
 
 

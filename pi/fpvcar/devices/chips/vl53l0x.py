@@ -13,6 +13,13 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
+from fpvcar.devices.chips.vl53l0x_timing import (
+    BUDGET_START_US,
+    Steps,
+    decode_timeout,
+    encode_timeout,
+    to_mclks,
+)
 from fpvcar.devices.i2c import I2cDevice, I2cError
 
 
@@ -55,20 +62,20 @@ RESULT = struct.Struct(">BB9xH")
 DEFAULT_ADDRESS = 0x29
 IDENTITY = bytes((0xEE, 0xAA, 0x10))
 BUDGET_US = 29_000
-"""Of one measurement; the least that ST allows is 20 ms. 30 samples a second, also
-where somebody looks some ms late."""
+"""How long one measurement takes; the least that ST allows is 20 ms. This gives 30
+samples a second, also where somebody looks some ms late."""
 SIGNAL_LIMIT_MCPS = 0.25
 ANSWER_S = 0.1
 """A calibration takes 4 ms, the factory's memory less; others wait meanwhile."""
 STOP_S = 0.05
-"""As long as the longest measurement that may have begun."""
+"""The longest measurement that may have begun."""
 POLL_S = 0.001
 FIRST_APERTURE_SPAD = 12
 SPADS = 48
 RANGE_MAX_MM = 2000
 """What is read beyond is noise (DS11555, table 12); 8190 and 8191 stand for nothing."""
 NEAREST_M = 0.03
-"""What is nearer is told as Status.NEAR: it is there, and no farther than this."""
+"""What is nearer is Status.NEAR: it is there, and no farther than this."""
 VALID = 11
 """Device range status of a measurement that holds; see STATUS."""
 
@@ -109,83 +116,6 @@ class Sample(NamedTuple):
 
     range_m: float | None
     status: Status
-
-
-# --- timing: ST UM2039 and the API; macro periods in ns, timeouts in macro clocks ---
-
-START_US, END_US, TCC_US, DSS_US, MSRC_US = 1910, 960, 590, 690, 660
-PRE_RANGE_US, FINAL_RANGE_US = 660, 550
-BUDGET_START_US = 1320
-"""What the API reckons for the start when it sets a budget, not when it reads it."""
-
-
-def macro_period_ns(vcsel_pclks: int) -> int:
-    """The length of one macro clock at this VCSEL period (pixel clocks)."""
-    return (2304 * vcsel_pclks * 1655 + 500) // 1000
-
-
-def to_us(mclks: int, vcsel_pclks: int) -> int:
-    """Macro clocks in microseconds."""
-    return (mclks * macro_period_ns(vcsel_pclks) + 500) // 1000
-
-
-def to_mclks(us: int, vcsel_pclks: int) -> int:
-    """Microseconds in macro clocks."""
-    period_ns = macro_period_ns(vcsel_pclks)
-    return (us * 1000 + period_ns // 2) // period_ns
-
-
-def decode_timeout(word: int) -> int:
-    """A timeout register's macro clocks: low byte * 2^high byte + 1."""
-    return ((word & 0xFF) << (word >> 8)) + 1
-
-
-def encode_timeout(mclks: int) -> int:
-    """The register word of that many macro clocks, rounded down. Raises ValueError."""
-    if not 1 <= mclks <= 0xFF << 16:
-        raise ValueError(f"timeout of {mclks} macro clocks: expected 1 to {0xFF << 16}")
-    low, high = mclks - 1, 0
-    while low > 0xFF:
-        low >>= 1
-        high += 1
-    return high << 8 | low
-
-
-class Steps(NamedTuple):
-    """The steps of a measurement that are on, and how long each takes."""
-
-    sequence: int
-    msrc_mclks: int
-    pre_mclks: int
-    final_mclks: int
-    pre_pclks: int
-    final_pclks: int
-
-    def on(self, bit: int) -> bool:
-        """Is that bit of SEQUENCE_CONFIG set?"""
-        return bool(self.sequence >> bit & 1)
-
-    def before_final_us(self, start_us: int) -> int:
-        """All but the final range itself."""
-        msrc_us = to_us(self.msrc_mclks, self.pre_pclks)
-        total = start_us + END_US + FINAL_RANGE_US
-        if self.on(4):
-            total += msrc_us + TCC_US
-        if self.on(3):
-            total += 2 * (msrc_us + DSS_US)
-        elif self.on(2):
-            total += msrc_us + MSRC_US
-        if self.on(6):
-            total += to_us(self.pre_mclks, self.pre_pclks) + PRE_RANGE_US
-        return total
-
-    def budget_us(self) -> int:
-        """How long one measurement takes."""
-        mclks = self.final_mclks - (self.pre_mclks if self.on(6) else 0)
-        return self.before_final_us(START_US) + to_us(mclks, self.final_pclks)
-
-
-# --- the chip ---
 
 
 def identify(device: I2cDevice) -> None:
