@@ -38,10 +38,7 @@ class Drive:
     def __init__(self, folder: Path) -> None:
         self.now_ns, self.ticks = 1000 * SECOND_NS, 0
         ahead_ns = time.time_ns() - self.now_ns
-        parts = Parts(
-            self._ranges, self._battery, lambda: messages.Health("ok", "ok", "ok", 2),
-            lambda: True,
-        )  # fmt: skip
+        parts = Parts(self._ranges, self._battery, lambda: True)
         self.car = CarRecorder(
             PROFILE, folder, parts,
             Clock(lambda: self.now_ns, lambda: self.now_ns + ahead_ns),
@@ -70,7 +67,7 @@ class Drive:
             self.feed.panel(View(), (True, False, False, lit))
         report = up.Report("webcodecs", 12.5, 4.25, 29.9, 0)
         self.feed.latency("Ann", True, report)
-        self.feed._second()
+        self.feed._second(lambda: messages.Health("ok", "ok", "ok", 2))
 
     def _tick(self, tick: int) -> None:
         now_s = self.now_ns / 1e9

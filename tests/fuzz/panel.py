@@ -43,7 +43,7 @@ class Room:
 
     def __init__(self) -> None:
         self.now_s = 100.0
-        self.panel = Panel(WIRED, lambda: self.now_s, lambda most: 1)
+        self.panel = Panel(WIRED, None, lambda: self.now_s, lambda most: 1)
         self.pages = [Page("one"), Page("other")]
         for page in self.pages:
             self.panel.join(page)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from fpvcar import paths, status
 from fpvcar.config import profiles
-from fpvcar.drive.control import Control
+from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.gate import Cause
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
@@ -21,13 +21,18 @@ class Rig:
     sent: list[tuple[float, ...]] = field(default_factory=list)
     changes: int = 0
     seen: tuple[status.Range, ...] = ()
+    weak: bool = False
+    inputs: Inputs = field(init=False)
     control: Control = field(init=False)
 
     def __post_init__(self) -> None:
-        self.control = Control(
-            PROFILE, self.send, lambda _: self.picture_age_s, lambda: 7.5,
-            lambda _: self.seen, self.changed, lambda: self.now_ns,
+        self.inputs = Inputs(
+            lambda _: self.picture_age_s, lambda _: 7.5, lambda _: self.seen,
+            lambda: self.weak,
         )  # fmt: skip
+        self.control = Control(
+            PROFILE, self.send, self.inputs, self.changed, lambda: self.now_ns
+        )
         self.answer(Status.APPLIED)
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:

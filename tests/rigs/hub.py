@@ -1,10 +1,12 @@
 """A hub with everything real but sockets, time and metal, and who comes to it."""
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fpvcar import config, paths, status
 from fpvcar.config import profiles
-from fpvcar.drive.control import Control
+from fpvcar.drive.control import Control, Inputs, Stepped
 from fpvcar.server.access import CodeCheck, Codes, Rights
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.hub import Hub
@@ -58,46 +60,44 @@ class FakeSenses:
 CODES = Codes("123456", "grownups")
 
 
+class NoFigures:
+    """Nothing to say of a car."""
+
+    def text(self) -> str:
+        return ""
+
+    def faults(self) -> list[str]:
+        return []
+
+    def status(self) -> dict[str, object]:
+        return {}
+
+
 class House:
     """A hub with everything real but sockets, time and metal."""
 
     def __init__(
-        self, profile: config.Profile = PROFILE, recorder: Recorder | None = None
-    ) -> None:
+        self, profile: config.Profile = PROFILE, recorder: Recorder | None = None,
+        watcher: Callable[[Stepped], None] | None = None,
+    ) -> None:  # fmt: skip
         self.now_s = 100.0
         self.duties: tuple[float, ...] = (0.0, 0.0)
         self.lights = FakeLights()
         self.control = Control(
-            profile, self.send, lambda _: 0.03, lambda: 7.5, lambda _: (), lambda: None,
-            lambda: round(self.now_s * 1e9),
+            profile, self.send,
+            Inputs(lambda _: 0.03, lambda _: 7.5, lambda _: ()), lambda: None,
+            lambda: round(self.now_s * 1e9), watcher=watcher,
         )  # fmt: skip
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
         self.hub = Hub(
             profile, self.control, CodeCheck(CODES), self.lights,
-            FakeCamera(), FakeSenses(), self.welcome, lambda: self.now_s, recorder,
+            FakeCamera(), FakeSenses(), asyncio.Event(), 0, lambda: self.now_s,
+            recorder,
         )  # fmt: skip
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
         self.duties = duties
         return True
-
-    def welcome(self, code_needed: bool) -> down.Welcome:
-        return down.Welcome(
-            1,
-            "Plague",
-            "0",
-            0,
-            250,
-            400,
-            40,
-            640,
-            480,
-            30.0,
-            0,
-            code_needed,
-            True,
-            False,
-        )
 
     def visitor(
         self, name: str, *, code: str = "", address: str = "10.0.0.1",

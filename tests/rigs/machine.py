@@ -2,17 +2,17 @@
 in app.py, and what must hold after every 5 ms and at every change of a pin.
 """
 
+import asyncio
 from dataclasses import dataclass
 
 from fpvcar import status
 from fpvcar.devices.fake import FakeBoard, FakePins
-from fpvcar.drive.control import Control
+from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import Saved
 from fpvcar.server.access import CodeCheck
 from fpvcar.server.hub import Hub
 from fpvcar.wheels.client import LEASE_NS
 from fpvcar.wheels.core import Wheels
-from fpvcar.wire import down
 from fpvcar.wire.wheels import Answer, Setpoint, pack_setpoint
 from tests.rigs.hub import CODES, PROFILE, FakeCamera, FakeLights
 
@@ -89,7 +89,7 @@ class WiredCar:
         self.wishes = 0
         self.voided = (0, 0)
         self.sensors = {name: Sensor() for name in WAYS}
-        self.left = Saved()
+        self.saved = Saved()
         self.seq = 0
         self.start_wheels()
         self.start_run()
@@ -99,13 +99,13 @@ class WiredCar:
     def start_run(self) -> None:
         self.queue.clear()
         self.control = Control(
-            PROFILE, self.send, self.picture_age_s, lambda: 7.5, self.ranges,
-            lambda: None, lambda: self.now_ns, self.left,
+            PROFILE, self.send,
+            Inputs(self.picture_age_s, lambda _: 7.5, self.ranges),
+            lambda: None, lambda: self.now_ns, self.saved, self.save,
         )  # fmt: skip
-        self.control.keep = self.keep
         self.hub = Hub(
             PROFILE, self.control, CodeCheck(CODES), FakeLights(), FakeCamera(),
-            Senses(), self.welcome, lambda: self.now_ns / 1e9,
+            Senses(), asyncio.Event(), 0, lambda: self.now_ns / 1e9,
         )  # fmt: skip
         self.connected = True
         self.hear(self.wheels.connected(self.now_ns))
@@ -138,13 +138,8 @@ class WiredCar:
     def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         return tuple(one.told(name, self.now_ns) for name, one in self.sensors.items())
 
-    def keep(self, left: Saved) -> None:
-        self.left = left
-
-    def welcome(self, code_needed: bool) -> down.Welcome:
-        return down.Welcome(
-            1, "Car", "0", 0, 250, 400, 40, 640, 480, 30.0, 0, code_needed, True, False
-        )
+    def save(self, saved: Saved) -> None:
+        self.saved = saved
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
         if not self.connected:

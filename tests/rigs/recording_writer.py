@@ -26,10 +26,7 @@ def main() -> int:
     folder, *overrides = sys.argv[1:]
     profile = profiles.load(paths.HARDWARE / "bench.toml", overrides)
     size = round(profile.camera.bitrate / 8 * PICTURE_S)
-    parts = Parts(
-        lambda _: (), lambda _: None, lambda: messages.Health("ok", "ok", "ok"),
-        lambda: True,
-    )  # fmt: skip
+    parts = Parts(lambda _: (), lambda _: None, lambda: True)
     recorder = CarRecorder(profile, Path(folder), parts).recorder
     ending = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ending.set())

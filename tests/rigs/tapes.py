@@ -10,7 +10,7 @@ import msgspec
 
 from fpvcar import config, paths, status
 from fpvcar.config import profiles
-from fpvcar.drive.control import Control
+from fpvcar.drive.control import Control, Inputs
 from fpvcar.mcap import records
 from fpvcar.recorder.encoder import Message
 from fpvcar.recorder.feed import Feed, Parts
@@ -159,16 +159,15 @@ class Drive:
         self._picture_s = self._now_ns / 1e9
         self._blind_until_s = 0.0
         self._walls: dict[str, tuple[float, float | None, str]] = {}
-        self.control = Control(
-            self.profile, lambda duties, now_ns: True, self._picture_age_s,
-            lambda: self._random.choice([None, 7.4, 7.1234567]), self._ranges,
-            lambda: None, lambda: self._now_ns,
-        )  # fmt: skip
         feed = Feed(
             self,  # type: ignore[arg-type]
-            Parts(lambda _: (), lambda _: None, lambda: None, lambda: True),  # type: ignore[arg-type, return-value]
+            Parts(lambda _: (), lambda _: None, lambda: True),
         )
-        self.control.watcher = feed.step
+        self.control = Control(
+            self.profile, lambda duties, now_ns: True,
+            Inputs(self._picture_age_s, self._volts, self._ranges),
+            lambda: None, lambda: self._now_ns, watcher=feed.step,
+        )  # fmt: skip
         self._broken = feed.broken
 
     # --- the recorder's part ---
@@ -190,6 +189,9 @@ class Drive:
         """No ring is here."""
 
     # --- the world ---
+
+    def _volts(self, now_s: float) -> float | None:
+        return self._random.choice([None, 7.4, 7.1234567])
 
     def _picture_age_s(self, now_s: float) -> float | None:
         return now_s - self._picture_s

@@ -25,8 +25,8 @@ async def main(runtime: Path, duty: float) -> None:
             driving = True
             print("driving", flush=True)
 
-    client = WheelsClient(runtime / "wheels.sock", heard, lambda state: None)
-    reading = asyncio.create_task(client.run())
+    client = WheelsClient(runtime / "wheels.sock")
+    reading = asyncio.create_task(client.run(heard, lambda state: None))
     while not reading.done():
         wanted = duty if driving or applied >= 5 else 0.0
         client.send((wanted, 0.0), time.monotonic_ns())

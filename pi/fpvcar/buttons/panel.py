@@ -12,7 +12,7 @@ import contextlib
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from fpvcar.buttons import lights
@@ -36,6 +36,15 @@ UNWIRED = {
 """Of a car without buttons: the page has some all the same."""
 
 
+Watcher = Callable[[View, tuple[bool, bool, bool, bool]], None]
+"""What is played; head lights, reversing lights, left and right indicator."""
+
+
+def buttons_of(profile: Profile) -> Mapping[str, Button]:
+    """The buttons of a car, wired or not, in the order of a mask's bits."""
+    return profile.buttons or UNWIRED
+
+
 class Listener(Protocol):
     """A page, as the panel sees it."""
 
@@ -51,10 +60,12 @@ class Panel:
     """All buttons and lights of one car."""
 
     def __init__(
-        self, profile: Profile, clock_s: Callable[[], float] = time.monotonic,
+        self, profile: Profile, watcher: Watcher | None = None,
+        clock_s: Callable[[], float] = time.monotonic,
         dice: Callable[[int], int] = random.randrange,
     ) -> None:  # fmt: skip
-        self.buttons = profile.buttons or UNWIRED
+        """`watcher` is called after each step, and may neither wait nor raise."""
+        self.buttons = buttons_of(profile)
         self._car, self._lights = profile.car.name, profile.lights
         self._clock_s = clock_s
         self._play = Play(len(self.buttons), dice)
@@ -71,9 +82,7 @@ class Panel:
         self._shown: dict[int, float] = {}
         self._wake = asyncio.Event()
         self._due_s = self._up_s = -math.inf
-        self.watcher: Callable[[View, tuple[bool, bool, bool, bool]], None] | None
-        self.watcher = None
-        """Is told after each step: view; head, reversing, left, right. Never raises."""
+        self._watcher = watcher
         self._thread = self._make_thread(profile)
 
     def _make_thread(self, profile: Profile) -> ButtonsThread | None:
@@ -224,9 +233,9 @@ class Panel:
         self._recorder.tick(now_s)
         self._shine(now_s)
         self._tell(now_s)
-        if self.watcher is not None:
+        if self._watcher is not None:
             sides = self._indicators.sides(now_s)
-            self.watcher(self._said, (self._head, self._reversing, *sides))
+            self._watcher(self._said, (self._head, self._reversing, *sides))
         due_s = min(
             self._play.due_s, self._indicators.due_s, self._recorder.due_s,
             *(contact.due_s for contact in self._contacts.values()),

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from fpvcar import status
 from fpvcar.config import GuardMode, Profile
-from fpvcar.drive import gate, mixing, saved
+from fpvcar.drive import gate, mixing
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Wish
 from fpvcar.drive.guard import Free, Guard
-from fpvcar.drive.saved import Saved
+from fpvcar.drive.saved import Saved, guard_of, limit_of
+from fpvcar.status import Guarding, Range
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
 TICK_S = 0.02
@@ -36,14 +36,14 @@ _LET_GO = Wish(0.0, 0.0, received_s=-math.inf)
 """Neutral, but never fresh: it stops, and arms nothing."""
 
 
-def _hold_of(left: Saved) -> Hold | None:
-    if left.stopped_by is None:
+def _hold_of(saved: Saved) -> Hold | None:
+    if saved.stopped_by is None:
         return None
-    return Hold(Cause.ESTOP_GROWN_UP, left.stopped_by)
+    return Hold(Cause.ESTOP_GROWN_UP, saved.stopped_by)
 
 
 class Stepped(NamedTuple):
-    """One run of the gate, for who watches: what went in, then what came out.
+    """One run of the gate, for whoever watches: what went in, then what came out.
 
     `latches` and `slew` are from before; `ranges` are those that the guard saw.
     """
@@ -53,39 +53,48 @@ class Stepped(NamedTuple):
     latches: Latches
     world: gate.World
     guard_mode: str
-    ranges: Sequence[status.Range]
+    ranges: Sequence[Range]
     volts: float | None
     slew: mixing.Slew
     decision: Decision
     duties: tuple[float, ...]
 
 
-class Control:
-    """One car's controls.
+class Inputs(NamedTuple):
+    """What the gate's owner asks at each run; all but `weak` at a time in s."""
 
-    `send(duties, now_ns)` is the wheels client's; `picture_age_s(now_s)` the
-    camera's, None while there was no picture; `volts()` the battery's, None if
-    unknown; `ranges(now_s)` the range sensors'. `changed()` is called whenever the
-    reason or a latch changes; `reasons` and `stops` count how often which. `watcher`
-    is called after each run of the gate, and may neither wait nor raise; so is `keep`,
-    when a grown-up has set something. `left` is what it was called with last, before
-    this start.
+    picture_age_s: Callable[[float], float | None]
+    """None while there was no picture."""
+    volts: Callable[[float], float | None]
+    """The battery's, None if unknown."""
+    ranges: Callable[[float], Sequence[Range]]
+    weak: Callable[[], bool] = lambda: False
+    """Does the computer see under-voltage now?"""
+
+
+class Control:
+    """One car's controls. `reasons` and `stops` count how often the gate came to which.
+
+    `send(duties, now_ns)` hands a setpoint to the wheels; `changed()` is called
+    whenever the reason or a latch changes, `watcher` after each run of the gate, `save`
+    when what must outlive this process has changed; `saved` is what the one before
+    saved last. None of them may wait or raise.
     """
 
     def __init__(
         self,
         profile: Profile,
         send: Callable[[tuple[float, ...], int], bool],
-        picture_age_s: Callable[[float], float | None],
-        volts: Callable[[], float | None],
-        ranges: Callable[[float], Sequence[status.Range]],
+        inputs: Inputs,
         changed: Callable[[], None],
         clock_ns: Callable[[], int] = time.monotonic_ns,
-        left: Saved | None = None,
+        saved: Saved | None = None,
+        save: Callable[[Saved], None] = lambda saved: None,
+        watcher: Callable[[Stepped], None] | None = None,
     ) -> None:
-        self._saved = left or Saved()
-        self.limit = saved.limit_of(self._saved, profile)
-        self.guard_mode = saved.guard_of(self._saved, profile)
+        self._saved = saved or Saved()
+        self.limit = limit_of(self._saved, profile)
+        self.guard_mode = guard_of(self._saved, profile)
         self.wheels = "starting"
         hold = _hold_of(self._saved)
         self.decision = Decision(0.0, 0.0, "nobody", Latches(hold=hold))
@@ -94,13 +103,9 @@ class Control:
         self.reasons: Counter[str] = Counter()
         self.stops: Counter[str] = Counter()
         self._profile, self._send, self._clock_ns = profile, send, clock_ns
-        self._picture_age_s, self._volts, self._changed = picture_age_s, volts, changed
-        self._ranges, self._guard = ranges, Guard(profile.guard)
-        self.watcher: Callable[[Stepped], None] | None = None
-        self.keep: Callable[[Saved], None] = lambda saved: None
-        self.weak: Callable[[], bool] = lambda: False
-        """Does the computer see under-voltage now?"""
-        self._seen: Sequence[status.Range] = ()
+        self._inputs, self._changed, self._save = inputs, changed, save
+        self._watcher, self._guard = watcher, Guard(profile.guard)
+        self._seen: Sequence[Range] = ()
         self._wish: Wish | None = None
         self._fault: Cause | None = Cause.WHEELS_LOST
         self._applied_once = False
@@ -114,7 +119,7 @@ class Control:
         self._wish = Wish(throttle, steer, now_s)
         self.step()
 
-    def hush(self) -> None:
+    def let_go(self) -> None:
         """A stale neutral lets go. It is not fresh: it does not arm the gate."""
         if self._wish is not None:
             self._wish = _LET_GO
@@ -158,11 +163,11 @@ class Control:
         self.step()
         self._changed()
 
-    def guarding(self) -> status.Guarding:
+    def guarding(self) -> Guarding:
         """What the collision guard leaves of full throttle, and by whom."""
         if self.guard_mode == "off":
-            return status.Guarding(self.guard_mode, self._profile.guard.stop_m)
-        return status.Guarding(
+            return Guarding(self.guard_mode, self._profile.guard.stop_m)
+        return Guarding(
             self.guard_mode, self._profile.guard.stop_m, self.free.ahead,
             self.free.back, self._guard.ahead_by, self._guard.back_by,
         )  # fmt: skip
@@ -172,6 +177,10 @@ class Control:
         if self._wish is None or self._wish is _LET_GO:
             return None
         return now_s - self._wish.received_s
+
+    def driven(self) -> bool:
+        """Is somebody at the wheel?"""
+        return self.decision.reason != "nobody"
 
     # --- what the wheels say ---
 
@@ -211,30 +220,29 @@ class Control:
         """Runs the gate now and sends what it lets through."""
         self._stepped_ns = now_ns = self._clock_ns()
         before, held = self.decision, latches or self.decision.latches
-        wish, world, volts = self._wish, self._world(now_ns / 1e9), self._volts()
-        self.decision = gate.decide(
-            wish, held, world, now_ns / 1e9, self._profile.gate
-        )  # fmt: skip
+        now_s = now_ns / 1e9
+        wish, world, volts = self._wish, self._world(now_s), self._inputs.volts(now_s)
+        self.decision = gate.decide(wish, held, world, now_s, self._profile.gate)
         slew = self._slew
         self.duties, self._slew = mixing.mix(
             self.decision.throttle, self.decision.steer, self._profile.motors,
-            mixing.supply_v(volts, self._profile.battery), slew, now_ns / 1e9,
+            mixing.supply_v(volts, self._profile.battery), slew, now_s,
         )  # fmt: skip
         self._send(self.duties, now_ns)
         after = self.decision
-        self._keep(after.latches.hold)
-        if self.watcher is not None:
-            self.watcher(Stepped(
+        self._save_changes(after.latches.hold)
+        if self._watcher is not None:
+            self._watcher(Stepped(
                 now_ns, wish, held, world, self.guard_mode, self._seen, volts, slew,
                 after, self.duties,
             ))  # fmt: skip
         if (before.reason, before.latches) != (after.reason, after.latches):
             self._count(before, after)
             if not {before.reason, after.reason} <= _MOVING:  # at a wall: many a second
-                self._say(after)
+                self._log(after)
                 self._changed()
 
-    def _keep(self, hold: Hold | None) -> None:
+    def _save_changes(self, hold: Hold | None) -> None:
         """What is not the profile's own outlives this process."""
         own = self._profile
         now = Saved(
@@ -244,7 +252,7 @@ class Control:
         )
         if now != self._saved:
             self._saved = now
-            self.keep(now)
+            self._save(now)
 
     def _count(self, before: Decision, after: Decision) -> None:
         if before.reason != after.reason:
@@ -260,18 +268,19 @@ class Control:
         # only somebody who tries to drive then makes it a fault that latches.
         trying = self._wish is not None and not self._wish.neutral
         fault = self._fault if self._applied_once or trying else None
-        limit = min(self.limit, WEAK_LIMIT) if self.weak() else self.limit
-        return gate.World(self._picture_age_s(now_s), fault, limit, self._free(now_s))
+        limit = min(self.limit, WEAK_LIMIT) if self._inputs.weak() else self.limit
+        age_s = self._inputs.picture_age_s(now_s)
+        return gate.World(age_s, fault, limit, self._free(now_s))
 
     def _free(self, now_s: float) -> Free:
         if self.guard_mode == "off":
             self.free, self._seen = Free(), ()
             return self.free
-        self._seen = self._ranges(now_s)
+        self._seen = self._inputs.ranges(now_s)
         self.free = self._guard.look(self._seen, now_s, self.decision.throttle)
         return self.free if self.guard_mode == "limit" else Free()
 
-    def _say(self, decision: Decision) -> None:
+    def _log(self, decision: Decision) -> None:
         latches = decision.latches
         if latches.hold is not None:
             log.info("stopped: %s %s", latches.hold.cause, latches.hold.by)
@@ -282,7 +291,7 @@ class Control:
 
     @property
     def due_in_s(self) -> float:
-        """When the gate is to run again, if no wish comes before."""
+        """How long until the gate is to run again, if no wish comes before."""
         tick_s = IDLE_TICK_S if self.decision.reason == "nobody" else TICK_S
         return tick_s - (self._clock_ns() - self._stepped_ns) / 1e9
 

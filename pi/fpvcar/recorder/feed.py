@@ -60,7 +60,6 @@ class Parts(NamedTuple):
 
     ranges: Callable[[float], Sequence[Range]]
     battery: Callable[[float], Battery | None]
-    health: Callable[[], messages.Health]
     request_key: Callable[[], bool]
     buttons: Sequence[str] = ()
 
@@ -179,22 +178,22 @@ class Feed:
         """What pages show of the recorder."""
         return self._recorder.status()
 
-    async def run(self) -> None:
-        """Once a second: health, and the recorder's own second."""
+    async def run(self, health: Callable[[], messages.Health]) -> None:
+        """Once a second: the car's health, and the recorder's own second."""
         while True:
-            self._second()
+            self._second(health)
             await asyncio.sleep(SECOND_S)
 
     # --- the rest ---
 
     @harmless
-    def _second(self) -> None:
+    def _second(self, health: Callable[[], messages.Health]) -> None:
         self._recorder.second()  # first: it looks after the recorder's thread
         if self._driven:
             self._recorder.attend()
         self._seconds += 1
         self._say_again()
-        self._recorder.put(messages.HEALTH, self._parts.health())
+        self._recorder.put(messages.HEALTH, health())
 
     def _now(self, topic: str, message: messages.Message) -> None:
         self._stays[topic] = message

@@ -21,7 +21,7 @@ from fpvcar.server.drive_socket import Closing, Session
 from fpvcar.server.limits import Meter
 from fpvcar.server.recorder import NoRecorder, Recorder
 from fpvcar.server.settings import Lights, Settings
-from fpvcar.server.state import Camera, Senses, Telling
+from fpvcar.server.state import CarState, Senses, Stateful, welcome
 from fpvcar.wire import down, up
 from fpvcar.wire.down import Error
 
@@ -44,24 +44,25 @@ class Hub:
         control: Control,
         door: CodeCheck,
         lights: Lights,
-        camera: Camera,
+        camera: Stateful,
         senses: Senses,
-        welcome: Callable[[bool], down.Welcome],
+        changed: asyncio.Event,
+        https_port: int = 0,
         clock_s: Callable[[], float] = time.monotonic,
         recorder: Recorder | None = None,
     ) -> None:
         self.sessions: list[Session] = []
-        self.changed = asyncio.Event()
+        self.changed = changed
         self._profile, self._control, self._door = profile, control, door
         self._lamps = lights
-        self._welcome, self._clock_s = welcome, clock_s
+        self._https_port, self._clock_s = https_port, clock_s
         self._recorder = recorder or NoRecorder()
         self._others = Meter(NOTED_PER_S, NOTED_BURST)
         self._seat = Seat()
         self._settings = Settings(
             profile, control, lights, self._recorder, self.changed.set
         )
-        self._telling = Telling(control, self._seat, senses, camera, self._recorder)
+        self._state = CarState(control, self._seat, senses, camera, self._recorder)
         self._handlers: dict[type, Callable[..., None]] = {
             up.Drive: self._drive, up.Take: self._take, up.Release: self._release,
             up.Estop: self._estop, up.Resume: self._resume, up.Unlock: self._unlock,
@@ -133,7 +134,8 @@ class Hub:
             and self._seat.holder is None
         ):
             self._sit_down(session, now_s)
-        session.say(self._welcome(not session.rights.drive))
+        code_needed = not session.rights.drive
+        session.say(welcome(self._profile, self._https_port, code_needed, now_s))
         self.changed.set()
 
     def _session_of(self, client: str) -> Session | None:
@@ -159,7 +161,7 @@ class Hub:
             self._control.wish(drive.throttle, drive.steer, now_s)
             self._shine()
         elif neutral and verdict != "old":
-            self._control.hush()
+            self._control.let_go()
         elif verdict == "late":
             late_s = now_s - drive.seen / 1e6 if drive.seen else math.inf
             session.deny(
@@ -274,10 +276,10 @@ class Hub:
             self._recorder.turn(None, "the seat is free: its page did not come back")
         self._shine()
         self._lamps.record(self._recorder.status())
-        self._telling.seq += 1
+        self._state.seq += 1
         here, head = len(self.sessions), self._settings.head_lights
         for session in self.sessions:
-            session.say(self._telling.state(session, here, head, now_s))
+            session.say(self._state.message(session, here, head, now_s))
 
     def _shine(self) -> None:
         decision, stop = self._control.decision, self.stop()
@@ -286,7 +288,7 @@ class Hub:
 
     def stop(self) -> down.Stop | None:
         """What holds the car, the hardest first."""
-        return self._telling.stop()
+        return self._state.stop()
 
     def reports(self) -> list[dict[str, object]]:
         """What each page measured last, for /api/status; no client id among it."""

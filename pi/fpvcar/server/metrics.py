@@ -1,110 +1,47 @@
-"""What /metrics and /healthz say: the car in figures, and what is wrong with it.
+"""The car in figures and words: /metrics, /healthz, /api/status, the recorder's health.
 
-The text format of Prometheus is thirty lines, and the parts hold every figure already:
-its client library would hold them a second time. Its parser reads ours in the tests.
-Who asks learns nothing of persons: no names, no ids, no codes.
+Who asks learns nothing of persons: no ids, no codes, and names in /api/status only.
 """
 
 import os
 import resource
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from fpvcar import __version__, status
 from fpvcar.drive.control import Control
+from fpvcar.recordings.messages import Health, health_of
 from fpvcar.sensors.suite import SensorSuite
+from fpvcar.server.exposition import Metric, counter, exposition, gauge
 from fpvcar.server.hub import Hub
 from fpvcar.server.recorder import Recorder
+from fpvcar.server.state import Stateful
 from fpvcar.video.camera import Camera
 from fpvcar.video.stream import Stream
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PAGE_B = resource.getpagesize()
 TICKS = os.sysconf("SC_CLK_TCK")
 OLD_S = 1.0
 """A sensor whose last word is older is silent."""
-Labels = Mapping[str, str]
-
-
-class Metric(NamedTuple):
-    """One family. `kind`: "gauge" or "counter" (its name ends in _total).
-
-    Each sample is (labels, value); one of None is left out: it is unknown.
-    """
-
-    name: str
-    kind: str
-    words: str
-    samples: Iterable[tuple[Labels, float | None]]
-
-
-def gauge(name: str, words: str, value: float | None, **labels: str) -> Metric:
-    """A family of one sample that goes up and down."""
-    return Metric(name, "gauge", words, [(labels, value)])
-
-
-def counter(name: str, words: str, value: float | None, **labels: str) -> Metric:
-    """A family of one sample that only grows, until the program starts anew."""
-    return Metric(name, "counter", words, [(labels, value)])
-
-
-def exposition(metrics: Iterable[Metric]) -> str:
-    """The text that Prometheus reads (text format 0.0.4)."""
-    lines: list[str] = []
-    for metric in metrics:
-        told = [
-            f"fpvcar_{metric.name}{_labels(labels)} {_value(value)}"
-            for labels, value in metric.samples
-            if value is not None
-        ]
-        if told:
-            name = f"fpvcar_{metric.name}"
-            lines += [f"# HELP {name} {_escaped(metric.words)}"]
-            lines += [f"# TYPE {name} {metric.kind}", *told]
-    return "\n".join([*lines, ""])
-
-
-def _labels(labels: Labels) -> str:
-    if not labels:
-        return ""
-    inner = (f'{key}="{_quoted(value)}"' for key, value in labels.items())
-    return "{" + ",".join(inner) + "}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n")
-
-
-def _quoted(text: str) -> str:
-    return _escaped(text).replace('"', '\\"')
-
-
-def _value(value: float) -> str:
-    value = float(value)
-    return str(int(value)) if value.is_integer() else repr(value)
-
-
-# --- where the figures come from ----------------------------------------------
 
 
 class Metrics:
     """The figures of one car."""
 
     def __init__(
-        self, control: Control, senses: SensorSuite, stream: Stream, camera: Camera,
-        hub: Hub, recorder: Recorder, pins: Callable[[], str],
+        self, car: str, control: Control, senses: SensorSuite, stream: Stream,
+        camera: Camera, hub: Hub, recorder: Recorder, panel: Stateful,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        """`pins()` is the state of the connection to pigpiod, for lights."""
-        self._control, self._senses, self._stream = control, senses, stream
-        self._camera, self._hub, self._pins = camera, hub, pins
-        self._recorder = recorder
+        """`car` is its name; the panel knows the connection to its pins."""
+        self._car, self._control, self._senses = car, control, senses
+        self._stream, self._camera, self._hub = stream, camera, hub
+        self._recorder, self._panel = recorder, panel
         self._clock_s = clock_s
 
     def text(self) -> str:
-        """All of it, now."""
+        """What /metrics says now."""
         return exposition(self.collect(self._clock_s()))
 
     def collect(self, now_s: float) -> Iterator[Metric]:
@@ -147,6 +84,31 @@ class Metrics:
         yield gauge("driver_picture_seconds", "Capture to glass, by the same.",
                     _seconds(report.picture_ms if report else None))  # fmt: skip
 
+    def status(self) -> dict[str, object]:
+        """What /api/status says."""
+        decision, stop = self._control.decision, self._hub.stop()
+        now_s = self._clock_s()
+        return {
+            "car": self._car,
+            "version": __version__,
+            "reason": decision.reason,
+            "stop": stop and {"cause": stop.cause, "by": stop.by},
+            "duties": self._control.duties,
+            "wheels": self._control.wheels,
+            "camera": self._camera.state,
+            "board": self._panel.state,
+            "pages": self._hub.reports(),
+            "video": [one.stats(now_s)._asdict() for one in self._stream.viewers],
+            "bitrate_wanted": self._stream.bitrate.wanted,
+        }
+
+    def health(self) -> Health:
+        """What the recorder writes down once a second."""
+        return health_of(
+            self._camera.state, self._control.wheels, self._panel.state,
+            len(self._hub.sessions), self._senses.health(self._clock_s()),
+        )  # fmt: skip
+
     def faults(self) -> list[str]:
         """Why the car cannot do all that its profile promises; empty: it can.
 
@@ -158,8 +120,8 @@ class Metrics:
             said.append(f"wheels: {self._control.wheels}")
         if self._camera.state not in ("ok", "none"):
             said.append(f"camera: {self._camera.state}")
-        if self._pins() != "ok":
-            said.append(f"pins: {self._pins()}")
+        if self._panel.state != "ok":
+            said.append(f"pins: {self._panel.state}")
         battery = self._senses.battery(now_s)
         if battery is not None and not _young(battery):
             said.append(f"battery: {_why(battery)}")

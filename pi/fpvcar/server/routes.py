@@ -1,13 +1,11 @@
 """aiohttp: pages, /ws/..., /api/..., /healthz, /metrics. Acts: hub.py, panel.py."""
 
-import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
 
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import Profile
@@ -15,9 +13,9 @@ from fpvcar.sensors.depth_camera import DepthCamera
 from fpvcar.server import access, buttons_socket, drive_socket, video_socket
 from fpvcar.server.access import Rights
 from fpvcar.server.drive_socket import Closing, Session
+from fpvcar.server.exposition import CONTENT_TYPE
 from fpvcar.server.hub import Hub
 from fpvcar.server.limits import RESERVED, ConnectionLimit
-from fpvcar.server.metrics import CONTENT_TYPE
 from fpvcar.server.pages import HEADERS, Handler, page_response, refuse_foreign
 from fpvcar.server.recordings_api import Recordings
 from fpvcar.video.stream import Stream
@@ -33,15 +31,8 @@ HANDSHAKE = (
 )  # fmt: skip
 
 
-def own_fault(record: logging.LogRecord) -> bool:
-    """A filter: what a peer can cause at will is answered, not logged."""
-    fault = record.exc_info[1] if record.exc_info else None
-    gone = isinstance(fault, RuntimeError) and str(fault) == "Transport is closing"
-    return not (gone or isinstance(fault, HttpProcessingError | ConnectionError))
-
-
 class Figures(Protocol):
-    """What the routes ask of metrics.Metrics."""
+    """The car in figures and words: metrics.Metrics."""
 
     def text(self) -> str:
         """What /metrics says."""
@@ -49,23 +40,24 @@ class Figures(Protocol):
     def faults(self) -> list[str]:
         """Why /healthz says 503; empty: all is well."""
 
+    def status(self) -> dict[str, object]:
+        """What /api/status says."""
+
 
 class Server:
-    """The routes of one car. `status()` is what /api/status says."""
+    """The routes of one car."""
 
     def __init__(
         self, profile: Profile, hub: Hub, stream: Stream, web_root: Path,
-        status: Callable[[], dict[str, object]],
-        know: Callable[[str], None] = lambda address: None,
-        figures: Figures | None = None, panel: Panel | None = None,
+        figures: Figures, know: Callable[[str], None] = lambda address: None,
+        panel: Panel | None = None,
         recordings: Recordings | None = None, eye: DepthCamera | None = None,
     ) -> None:  # fmt: skip
         """`know(address)`: somebody who may drive is there."""
         self._figures, self._panel = figures, panel
         self._recordings, self._eye = recordings, eye
         self._profile, self._hub, self._stream = profile, hub, stream
-        self._web_root, self._status = web_root.resolve(), status
-        self._know = know
+        self._web_root, self._know = web_root.resolve(), know
         most = profile.server.max_viewers
         # Beyond the watchers: room in which a driver says hello.
         self._drive_limit = ConnectionLimit(most + RESERVED, most)
@@ -172,19 +164,18 @@ class Server:
         return web.json_response({"clock_us": clock_us}, headers=HEADERS)
 
     async def _status_page(self, request: web.Request) -> web.Response:
-        return web.json_response(self._status(), headers=HEADERS)
+        return web.json_response(self._figures.status(), headers=HEADERS)
 
     async def _health(self, request: web.Request) -> web.Response:
-        faults = self._figures.faults() if self._figures else []
+        faults = self._figures.faults()
         if not faults:
             return web.Response(text="ok\n", headers=HEADERS)
         text = "".join(f"{fault}\n" for fault in faults)
         return web.Response(status=503, text=text, headers=HEADERS)
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        text = self._figures.text() if self._figures else ""
         headers = {**HEADERS, "Content-Type": CONTENT_TYPE}
-        return web.Response(body=text.encode(), headers=headers)
+        return web.Response(body=self._figures.text().encode(), headers=headers)
 
     async def _depth(self, request: web.Request) -> web.Response:
         """The depth camera's last small picture."""

@@ -1,18 +1,23 @@
-"""What every page is told of the car: one state, ten times a second."""
+"""What a page hears of the car: a welcome, then a state ten times a second."""
 
 from typing import Protocol
 
-from fpvcar import status
+from fpvcar import __version__, status
+from fpvcar.config import Profile
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
 from fpvcar.drive.seat import Seat
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.recorder import Recorder
 from fpvcar.wire import down
+from fpvcar.wire.errors import VERSION
+
+DRIVE_EVERY_MS = 40
+"""How often a page sends its wish."""
 
 
 class Senses(Protocol):
-    """What is asked of senses.Senses."""
+    """The sensors of the car: suite.Senses."""
 
     def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         """One entry a range sensor."""
@@ -24,26 +29,48 @@ class Senses(Protocol):
         """The computer in the car."""
 
 
-class Camera(Protocol):
-    """What is asked of camera.Camera."""
+class Stateful(Protocol):
+    """A part that says how it is: the camera, say."""
 
     @property
     def state(self) -> str:
         """ "ok" or what is wrong, in words."""
 
 
-class Telling:
-    """Makes states; `seq` counts the rounds."""
+def welcome(
+    profile: Profile, https_port: int, code_needed: bool, now_s: float
+) -> down.Welcome:
+    """The answer to Hello."""
+    return down.Welcome(
+        v=VERSION,
+        car=profile.car.name,
+        version=__version__,
+        clock_us=int(now_s * 1e6),
+        silence_ms=round(profile.gate.silence_s * 1000),
+        late_ms=round(profile.gate.late_s * 1000),
+        drive_every_ms=DRIVE_EVERY_MS,
+        width=profile.camera.width,
+        height=profile.camera.height,
+        fps=profile.camera.fps,
+        https_port=https_port,
+        code_needed=code_needed,
+        has_lights=bool(profile.lights.head),
+        has_horn=False,
+    )
+
+
+class CarState:
+    """The car as pages see it; `seq` counts the rounds of states."""
 
     def __init__(
-        self, control: Control, seat: Seat, senses: Senses, camera: Camera,
+        self, control: Control, seat: Seat, senses: Senses, camera: Stateful,
         recorder: Recorder,
     ) -> None:  # fmt: skip
         self.seq = 0
         self._control, self._seat, self._senses = control, seat, senses
         self._camera, self._recorder = camera, recorder
 
-    def state(
+    def message(
         self, session: Session, viewers: int, head_lights: bool, now_s: float
     ) -> down.State:
         """The state of now, for one page."""

@@ -1,6 +1,6 @@
 """Runs the camera program, yields its access units, restarts it, says what is wrong.
 
-    child's stdout -> ChildProcess -> Records | Plain -> AccessUnit -> on_unit
+    child's stdout -> ChildProcess -> Records | Plain -> AccessUnit -> takers
 
 Framed programs (`fpvcar camera ...`) take "key" and "bitrate N" on stdin.
 """
@@ -54,11 +54,7 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
 
 
 class Camera(Supervisor):
-    """The camera, whatever becomes of its program. `on_unit` is called on the loop.
-
-    Each life of the program begins, for `on_unit`, with a key frame. An empty argv
-    is a car without a camera.
-    """
+    """The camera, whatever becomes of its program. An empty argv: there is none."""
 
     missing, died = "camera program not found:", "camera program ended"
 
@@ -66,12 +62,12 @@ class Camera(Supervisor):
         self,
         argv: Sequence[str],
         framed: bool,
-        on_unit: Callable[[AccessUnit], None],
         silence_s: float = SILENCE_S,
         start_s: float = START_S,
     ) -> None:
         super().__init__(argv, framed, BackOff(BACK_OFF_S, BACK_OFF_MOST_S), silence_s)
-        self.framed, self._on_unit = framed, on_unit
+        self.framed = framed
+        self._takers: tuple[Callable[[AccessUnit], None], ...] = ()
         self.state = "starting" if argv else "none"
         """For the page: "ok", "starting", "none", or "lost: ..." and why."""
         self._start_s = start_s
@@ -80,6 +76,14 @@ class Camera(Supervisor):
         self._began_s = self._bytes_s = self._unit_s = 0.0
         self._synced = False
         self._newest_us: int | None = None
+
+    async def film(self, *takers: Callable[[AccessUnit], None]) -> None:
+        """Keeps the program running; each unit goes to all takers, in their order.
+
+        What they get of each life of the program begins with a key frame.
+        """
+        self._takers = takers
+        await self.run()
 
     def age_s(self, now_s: float) -> float | None:
         """Age of the newest picture at CLOCK_MONOTONIC `now_s`; None without one."""
@@ -157,4 +161,5 @@ class Camera(Supervisor):
                 self._unit_s = now_ns / 1e9
                 self._newest_us = unit.capture_us
                 self.state = "ok"
-                self._on_unit(unit)
+                for take in self._takers:
+                    take(unit)

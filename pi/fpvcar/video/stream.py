@@ -164,15 +164,15 @@ class Viewer:
 
 
 class Stream:
-    """The fan-out. `source` is set once there is one. Not thread-safe."""
+    """The fan-out. Not thread-safe."""
 
     def __init__(
         self,
-        source: Source | None = None,
+        source: Source,
         most_bitrate: int = 2_000_000,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.source = source
+        self._source = source
         self.viewers: list[Viewer] = []
         self.gone = (0, 0, 0)
         """Frames, bytes and drops of viewers that have left."""
@@ -225,8 +225,8 @@ class Stream:
             self._set_bitrate(self.bitrate.update(self._reported_s, link))
 
     def _set_bitrate(self, bitrate: int | None) -> None:
-        if bitrate is not None and self.source is not None:
-            self.source.set_bitrate(bitrate)
+        if bitrate is not None:
+            self._source.set_bitrate(bitrate)
 
     def _wants_key(self, viewer: Viewer) -> None:
         now_s = self._clock_s()
@@ -237,5 +237,4 @@ class Stream:
 
     def _ask(self, now_s: float) -> None:
         self._pooled, self._asked_s = False, now_s
-        if self.source is not None:
-            self.source.request_key()
+        self._source.request_key()

@@ -21,28 +21,29 @@ State = Literal["ok", "absent", "hung"]
 
 
 class WheelsClient:
-    """One connection at a time to the socket at `path`.
+    """One connection at a time to the socket at `path`; there is none before `run`."""
 
-    `on_answer` is called with every answer, `on_state` on every change of `state`;
-    both on the event loop. `on_answer` is never called from within `send`.
-    """
-
-    def __init__(
-        self, path: Path, on_answer: Callable[[Answer], None],
-        on_state: Callable[[str], None],
-    ) -> None:  # fmt: skip
+    def __init__(self, path: Path) -> None:
         self.state: State = "absent"
-        self._path, self._on_answer, self._on_state = path, on_answer, on_state
+        self._path = path
+        self._on_state: Callable[[str], None] = lambda state: None
         self._socket: socket.socket | None = None
         self._seq = 0
         self._unanswered_ns: int | None = None
 
-    async def run(self) -> None:
-        """Connects, hears answers, connects again; for ever."""
+    async def run(
+        self, on_answer: Callable[[Answer], None], on_state: Callable[[str], None]
+    ) -> None:
+        """Connects, hears answers, connects again; for ever.
+
+        `on_answer` is called with every answer, never from within `send`; `on_state`
+        on every change of `state`.
+        """
+        self._on_state = on_state
         while True:
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
-                await self._serve(connection)
+                await self._serve(connection, on_answer)
             except (OSError, WireError):
                 pass  # closed, refused, not there, or no `wheels` at the other end
             finally:
@@ -51,20 +52,25 @@ class WheelsClient:
             self._set("absent")
             await asyncio.sleep(RETRY_S)
 
-    async def _serve(self, connection: socket.socket) -> None:
+    async def _serve(
+        self, connection: socket.socket, on_answer: Callable[[Answer], None]
+    ) -> None:
         loop = asyncio.get_running_loop()
         connection.setblocking(False)
         await loop.sock_connect(connection, str(self._path))
         self._socket, self._unanswered_ns = connection, None
         ended: asyncio.Future[None] = loop.create_future()
         # One reader for all answers: sock_recv makes one anew for each.
-        loop.add_reader(connection, self._hear, connection, ended)
+        loop.add_reader(connection, self._hear, connection, on_answer, ended)
         try:
             await ended
         finally:
             loop.remove_reader(connection)
 
-    def _hear(self, connection: socket.socket, ended: "asyncio.Future[None]") -> None:
+    def _hear(
+        self, connection: socket.socket, on_answer: Callable[[Answer], None],
+        ended: "asyncio.Future[None]",
+    ) -> None:  # fmt: skip
         """Takes one answer. What goes wrong with it ends `_serve`."""
         try:
             packet = connection.recv(ANSWER.size * 2)
@@ -73,7 +79,7 @@ class WheelsClient:
             answer = parse_answer(packet)
             self._unanswered_ns = None
             self._set("ok")
-            self._on_answer(answer)
+            on_answer(answer)
         except BlockingIOError:
             return
         except Exception as fault:

@@ -41,7 +41,7 @@ class Room:
 
     def __init__(self, profile: config.Profile = BARE) -> None:
         self.now_s = 100.0
-        self.panel = Panel(profile, lambda: self.now_s, lambda most: 0)
+        self.panel = Panel(profile, None, lambda: self.now_s, lambda most: 0)
         self.panel.step()
 
     def page(self, source: str) -> Page:

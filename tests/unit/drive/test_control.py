@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fpvcar.drive.control import IDLE_TICK_S, TICK_S, Control
+from fpvcar.drive.control import IDLE_TICK_S, TICK_S, Control, Inputs
 from fpvcar.drive.gate import Cause
 from fpvcar.wheels.client import LEASE_NS
 from fpvcar.wire import down
@@ -77,10 +77,10 @@ def test_a_handover_voids_the_wish_of_the_one_before() -> None:
 def test_a_stale_neutral_lets_go_and_clears_nothing() -> None:
     rig = Rig()
     rig.drive_off()
-    rig.control.hush()
+    rig.control.let_go()
     assert not rig.moving
     rig.control.nobody(lost=False)
-    rig.control.hush()
+    rig.control.let_go()
     rig.wish(1.0)
     assert not rig.moving
 
@@ -90,7 +90,7 @@ def test_a_stale_neutral_does_not_arm_a_gate_that_waits_for_a_fresh_one() -> Non
     rig.drive_off()
     rig.tick(13)
     rig.wish(1.0)
-    rig.control.hush()
+    rig.control.let_go()
     rig.tick()
     assert rig.cause is Cause.SILENCE
     rig.wish(1.0)
@@ -198,8 +198,8 @@ def test_lost_pins_and_lost_wheels_hold_until_go_on() -> None:
 def test_a_car_that_starts_is_not_broken_until_somebody_tries() -> None:
     rig = Rig()
     fresh = Control(
-        PROFILE, rig.send, lambda _: 0.03, lambda: None, lambda _: (), rig.changed,
-        lambda: rig.now_ns,
+        PROFILE, rig.send, Inputs(lambda _: 0.03, lambda _: None, lambda _: ()),
+        rig.changed, lambda: rig.now_ns,
     )  # fmt: skip
     fresh.wheels_state("absent")
     fresh.wish(0.0, 0.0, 1.0)
@@ -246,12 +246,12 @@ def test_a_wish_counts_as_a_tick_and_an_empty_seat_needs_few() -> None:
 def test_a_weak_supply_halves_the_throttle_while_it_lasts() -> None:
     rig = Rig()
     rig.drive_off()
-    rig.control.weak = lambda: True
+    rig.weak = True
     rig.wish(1.0)
     assert rig.control.decision.throttle == 0.5
     rig.control.limit = 0.3
     rig.wish(1.0)
     assert rig.control.decision.throttle == 0.3, "a grown-up's limit is lower"
-    rig.control.limit, rig.control.weak = 1.0, lambda: False
+    rig.control.limit, rig.weak = 1.0, False
     rig.wish(1.0)
     assert rig.control.decision.throttle == 1.0

@@ -15,15 +15,13 @@ class Saving(Rig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.saved: list[Saved] = []
-        self.control.keep = self.saved.append
+        self.restart()
 
     def restart(self) -> None:
         self.control = Control(
-            PROFILE, self.send, lambda _: self.picture_age_s, lambda: 7.5,
-            lambda _: self.seen, self.changed, lambda: self.now_ns,
-            self.saved[-1] if self.saved else None,
+            PROFILE, self.send, self.inputs, self.changed, lambda: self.now_ns,
+            self.saved[-1] if self.saved else None, self.saved.append,
         )  # fmt: skip
-        self.control.keep = self.saved.append
         self.answer(Status.APPLIED)
 
     def set_limit(self, limit: float) -> None:
@@ -101,7 +99,7 @@ def test_what_is_the_profiles_own_is_never_written_down() -> None:
     assert rig.saved[-1] == Saved()
     looser = msgspec.structs.replace(PROFILE.guard, mode="off")
     control = Control(
-        msgspec.structs.replace(PROFILE, guard=looser), rig.send, lambda _: 0.03,
-        lambda: 7.5, lambda _: (), rig.changed, lambda: rig.now_ns, rig.saved[-1],
+        msgspec.structs.replace(PROFILE, guard=looser), rig.send, rig.inputs,
+        rig.changed, lambda: rig.now_ns, rig.saved[-1],
     )  # fmt: skip
     assert control.guard_mode == "off"

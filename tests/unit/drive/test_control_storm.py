@@ -53,7 +53,7 @@ class Storm(RuleBasedStateMachine):
             self.need_push = self.need_push or self.fault
             self.rig.wish(throttle, steer)
         elif verdict in ("stale", "late") and neutral:
-            self.rig.control.hush()
+            self.rig.control.let_go()
             self.last_neutral = True
 
     @rule(ticks=st.integers(1, 20))

@@ -105,7 +105,7 @@ def test_how_old_the_wish_is() -> None:
     assert rig.control.wish_age_s(5.0) is None
     rig.wish(0.0)
     assert rig.control.wish_age_s(rig.now_ns / 1e9 + 0.1) == pytest.approx(0.1)
-    rig.control.hush()
+    rig.control.let_go()
     assert rig.control.wish_age_s(rig.now_ns / 1e9) is None
 
 

@@ -34,9 +34,12 @@ class Car:
         self.feed = Feed(
             self.rig.recorder,
             Parts(lambda _: self.ranges, lambda _: self.battery,
-                  lambda: messages.Health("ok", "ok", "ok", 1), self._key,
-                  ("red", "green", "blue")),
+                  self._key, ("red", "green", "blue")),
         )  # fmt: skip
+
+    def second(self) -> None:
+        """What the feed does once a second."""
+        self.feed._second(lambda: messages.Health("ok", "ok", "ok", 1))
 
     def _key(self) -> bool:
         self.keys += 1
@@ -114,7 +117,7 @@ def test_each_file_of_a_drive_knows_who_drives() -> None:
     car = Car()
     car.feed.turn("Ann", "Ann took the wheel")
     for _ in range(21):
-        car.feed._second()
+        car.second()
     assert car.said(messages.DRIVER) == [messages.Turn("Ann", "Ann took the wheel")] * 3
     assert len(car.said(messages.EVENT)) == 1, "it happened once"
 
@@ -172,8 +175,7 @@ def test_buttons_and_lights_are_recorded_when_they_change() -> None:
 
 def test_a_panel_tells_the_feed() -> None:
     car = Car()
-    panel = Panel(PROFILE, lambda: 5.0)
-    panel.watcher = car.feed.panel
+    panel = Panel(PROFILE, car.feed.panel, lambda: 5.0)
     page = SimpleNamespace(source="page", say=lambda text: None)
     panel.join(page)
     panel.receive(page, buttons.Hold(0b10))
@@ -206,7 +208,7 @@ def test_a_recording_that_begins_knows_what_holds() -> None:
     assert isinstance(event, messages.Event) and event.text == "driving"
     car.rig.utc_ns += 3600 * 10**9  # somebody sets the clock
     keys = car.keys
-    car.feed._second()
+    car.second()
     assert car.keys == keys + 1, "the next recording begins with a whole picture"
     car.rig.thread.turn()
     assert [one for one in car.said(messages.DRIVER)] == [said[messages.DRIVER]] * 4
@@ -226,7 +228,7 @@ def test_pictures_and_the_second() -> None:
     now_us = car.rig.now_ns // 1000
     car.feed.picture(AccessUnit(True, now_us, KEY))
     car.feed.picture(AccessUnit(False, now_us + 33_000, DELTA))
-    car.feed._second()
+    car.second()
     shots = car.said(messages.CAMERA)
     assert [one.unit for one in shots if isinstance(one, messages.Picture)] == [
         KEY, DELTA,
@@ -279,19 +281,18 @@ def test_the_recorder_has_its_second_whatever_is_wrong_with_health() -> None:
     def broken() -> messages.Health:
         raise RuntimeError("a bug")
 
-    car.feed._parts = car.feed._parts._replace(health=broken)
     for _ in range(2):
         car.rig.utc_ns += 3600 * 10**9
-        car.feed._second()
+        car.feed._second(broken)
     assert car.rig.recorder.begun == 3 and car.feed.broken == {"_second"}
 
 
 async def test_it_has_a_second() -> None:
-    car = Car()
-    running = asyncio.create_task(car.feed.run())
+    car, health = Car(), messages.Health("ok", "ok", "ok", 1)
+    running = asyncio.create_task(car.feed.run(lambda: health))
     await asyncio.sleep(0)
     running.cancel()
-    assert len(car.said(messages.HEALTH)) == 1
+    assert car.said(messages.HEALTH) == [health]
 
 
 def test_health_is_figures_and_words() -> None:
@@ -307,8 +308,7 @@ def test_health_is_figures_and_words() -> None:
 
 def test_the_house_tells_the_recorder() -> None:
     car = Car()
-    house = House(recorder=car.feed)
-    house.control.watcher = car.feed.step
+    house = House(recorder=car.feed, watcher=car.feed.step)
     ann = house.visitor("Ann")
     ann.drive(0.0)
     ann.drive(0.5, 0.25)

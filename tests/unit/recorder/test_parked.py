@@ -109,11 +109,7 @@ def test_what_may_yet_be_kept_is_not_taken_before() -> None:
 
 
 def car(rig: Rig) -> Feed:
-    parts = Parts(
-        lambda _: (), lambda _: None, lambda: messages.Health("ok", "ok", "ok"),
-        lambda: True,
-    )  # fmt: skip
-    return Feed(rig.recorder, parts)
+    return Feed(rig.recorder, Parts(lambda _: (), lambda _: None, lambda: True))
 
 
 def test_who_sits_at_the_wheel_is_what_counts_and_a_mark() -> None:
@@ -122,7 +118,7 @@ def test_who_sits_at_the_wheel_is_what_counts_and_a_mark() -> None:
 
     def goes(seconds: int) -> None:
         for _ in range(seconds):
-            feed._second()
+            feed._second(lambda: messages.Health("ok", "ok", "ok"))
             rig.drive(1)
 
     goes(10)

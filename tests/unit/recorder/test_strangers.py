@@ -1,5 +1,6 @@
 """Whoever may only watch cannot fill the card, whatever they send."""
 
+from fpvcar.drive.control import Stepped
 from fpvcar.recordings import messages
 from fpvcar.wire import up
 from tests.rigs.hub import House
@@ -19,18 +20,14 @@ def recorded_bytes(car: Car) -> int:
 def test_a_crowd_that_floods_is_hardly_recorded() -> None:
     """A second of what the sockets let through: wishes, reports, and STOP pushed."""
     car = Car()
-    house = House(recorder=car.feed)
+    runs: list[Stepped] = []
+    house = House(recorder=car.feed, watcher=runs.append)
     ann = house.visitor("Ann")
     ann.drive(0.0)
     ann.drive(0.5)
     crowd = [house.visitor(f"Eve {n}", drive=False) for n in range(CROWD)]
-    runs: list[object] = []
-
-    def watcher(stepped: object) -> None:
-        runs.append(stepped)
-
     before = recorded_bytes(car)
-    house.control.watcher = watcher
+    runs.clear()
     for _ in range(PER_S):
         house.now_s += 1.0 / PER_S
         for eve in crowd:

@@ -19,6 +19,7 @@ from fpvcar.buttons.panel import Panel
 from fpvcar.config import profiles
 from fpvcar.server import buttons_socket
 from fpvcar.server.routes import Server
+from tests.rigs.hub import NoFigures
 
 BARE = profiles.load(
     paths.HARDWARE / "bench.toml",
@@ -32,7 +33,7 @@ async def house() -> AsyncIterator[TestClient[Any, Any]]:
     """A server with nothing in it but the panel."""
     nobody: Any = None
     panel = Panel(BARE)
-    server = Server(BARE, nobody, nobody, paths.WEB, dict, panel=panel)
+    server = Server(BARE, nobody, nobody, paths.WEB, NoFigures(), panel=panel)
     job = asyncio.create_task(panel.run())
     try:
         async with TestClient(TestServer(server.application())) as client:

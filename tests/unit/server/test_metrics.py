@@ -14,14 +14,8 @@ from hypothesis import strategies as some
 from prometheus_client.parser import text_string_to_metric_families
 
 from fpvcar import status
-from fpvcar.server.metrics import (
-    CONTENT_TYPE,
-    Metric,
-    Metrics,
-    counter,
-    exposition,
-    gauge,
-)
+from fpvcar.server.exposition import CONTENT_TYPE, Metric, counter, exposition, gauge
+from fpvcar.server.metrics import Metrics
 from fpvcar.server.recorder import NoRecorder
 from fpvcar.server.routes import Server
 from fpvcar.video.h264 import AccessUnit
@@ -66,19 +60,29 @@ class FakeRecorder(NoRecorder):
         return self.recording
 
 
+class Deaf:
+    """A camera that cannot be asked."""
+
+    def request_key(self) -> bool:
+        return False
+
+    def set_bitrate(self, bitrate: int) -> bool:
+        return False
+
+
 class Car:
     """Everything that is asked, real where it is pure."""
 
     def __init__(self) -> None:
         self.house, self.senses = House(), Senses()
-        self.stream = Stream(clock_s=lambda: self.house.now_s)
+        self.stream = Stream(Deaf(), clock_s=lambda: self.house.now_s)
         self.camera = self._camera()
-        self.pins = "ok"
+        self.panel = SimpleNamespace(state="ok")
         self.recorder = FakeRecorder()
         senses: Any = self.senses
         self.metrics = Metrics(
-            self.house.control, senses, self.stream, self.camera, self.house.hub,
-            self.recorder, lambda: self.pins, lambda: self.house.now_s,
+            "Plague", self.house.control, senses, self.stream, self.camera,
+            self.house.hub, self.recorder, self.panel, lambda: self.house.now_s,
         )  # fmt: skip
 
     def _camera(self) -> Any:
@@ -236,7 +240,7 @@ def lost_camera(car: Car) -> None:
 
 
 def lost_pins(car: Car) -> None:
-    car.pins = "pigpiod at 127.0.0.1 port 8888: Connection refused"
+    car.panel.state = "pigpiod at 127.0.0.1 port 8888: Connection refused"
 
 
 def lost_battery(car: Car) -> None:
@@ -292,7 +296,7 @@ def asked(
 ) -> tuple[int, str, str]:
     async def ask() -> tuple[int, str, str]:
         app = Server(
-            PROFILE, car.house.hub, car.stream, root, dict, figures=car.metrics
+            PROFILE, car.house.hub, car.stream, root, car.metrics
         ).application()
         async with TestClient(TestServer(app)) as client:
             answer = await client.get(path, headers=headers)

@@ -14,6 +14,7 @@ from fpvcar.commands import play
 from fpvcar.server.recordings_api import CODE, Tokens
 from fpvcar.server.routes import Server
 from tests.rigs import tapes
+from tests.rigs.hub import NoFigures
 from tests.rigs.recordings import NAME, Client, ask, one_drive, routes_of
 
 
@@ -123,7 +124,12 @@ def test_the_cars_own_rules_hold_for_recordings(folder: Path) -> None:
 
     async def act() -> None:
         app = Server(
-            tapes.PROFILE, hub, hub, paths.WEB, dict, recordings=routes_of(folder)
+            tapes.PROFILE,
+            hub,
+            hub,
+            paths.WEB,
+            NoFigures(),
+            recordings=routes_of(folder),
         ).application()
         async with TestClient(TestServer(app)) as client:
             url = f"/api/recordings/{NAME}"

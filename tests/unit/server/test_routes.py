@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from fpvcar import paths
 from fpvcar.config import profiles
 from fpvcar.server.routes import Server
-from tests.rigs.hub import House
+from tests.rigs.hub import House, NoFigures
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 FEW = msgspec.structs.replace(
@@ -31,7 +31,7 @@ def status(
     stream: Any = SimpleNamespace(viewers=[None] * viewers)
 
     async def ask() -> int:
-        app = Server(FEW, hub, stream, root, dict).application()
+        app = Server(FEW, hub, stream, root, NoFigures()).application()
         async with TestClient(TestServer(app)) as client:
             if not path.startswith("/ws/"):
                 return (await client.get(path, data=body)).status
@@ -58,7 +58,7 @@ def test_a_body_is_refused(tmp_path: Path) -> None:
 def test_a_full_house_keeps_a_place_for_whoever_may_drive(tmp_path: Path) -> None:
     """Two may watch. The third goes again, the driver gets in and stays."""
     stream: Any = SimpleNamespace(viewers=[])
-    app = Server(FEW, House(FEW).hub, stream, tmp_path, dict).application()
+    app = Server(FEW, House(FEW).hub, stream, tmp_path, NoFigures()).application()
 
     async def says_hello(
         client: TestClient[Any, Any], name: str, code: str = ""
@@ -89,7 +89,7 @@ def test_a_full_house_keeps_a_place_for_whoever_may_drive(tmp_path: Path) -> Non
 
 def test_sockets_that_never_say_hello_are_counted(tmp_path: Path) -> None:
     stream: Any = SimpleNamespace(viewers=[])
-    app = Server(FEW, House(FEW).hub, stream, tmp_path, dict).application()
+    app = Server(FEW, House(FEW).hub, stream, tmp_path, NoFigures()).application()
 
     async def crowd() -> None:
         async with TestClient(TestServer(app)) as client:
@@ -105,7 +105,7 @@ def test_sockets_that_never_say_hello_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["Upgrade", "Sec-WebSocket-Version"])
 def test_a_handshake_of_odd_bytes_is_a_bad_request(tmp_path: Path, name: str) -> None:
     hub: Any = SimpleNamespace()
-    app = Server(FEW, hub, hub, tmp_path, dict).application()
+    app = Server(FEW, hub, hub, tmp_path, NoFigures()).application()
 
     async def ask() -> bytes:
         async with TestServer(app) as server:
@@ -124,7 +124,7 @@ def test_a_refused_name_that_is_no_text_is_shown_all_the_same(
     tmp_path: Path, name: str
 ) -> None:
     hub: Any = SimpleNamespace()
-    app = Server(FEW, hub, hub, tmp_path, dict).application()
+    app = Server(FEW, hub, hub, tmp_path, NoFigures()).application()
     head = {"Host": "localhost", name: "caf\xe9" + "x" * 200}
     lines = "".join(f"{key}: {value}\r\n" for key, value in head.items())
 

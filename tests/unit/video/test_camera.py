@@ -36,8 +36,10 @@ def argv(film: Path, mode: str, *more: str) -> list[str]:
 
 
 @asynccontextmanager
-async def running(camera: Camera) -> AsyncIterator[Camera]:
-    task = asyncio.create_task(camera.run())
+async def running(
+    camera: Camera, take: Callable[[AccessUnit], None] = lambda _: None
+) -> AsyncIterator[Camera]:
+    task = asyncio.create_task(camera.film(take))
     try:
         yield camera
     finally:
@@ -64,10 +66,10 @@ def alive(pid: int) -> bool:
 @pytest.mark.parametrize("mode", ["framed", "plain", "dribble"])
 async def test_units_arrive_whole(film: Path, mode: str) -> None:
     units: list[AccessUnit] = []
-    camera = Camera(argv(film, mode), mode == "framed", units.append)
+    camera = Camera(argv(film, mode), mode == "framed")
     assert camera.state == "starting"
     assert camera.age_s(time.monotonic()) is None
-    async with running(camera):
+    async with running(camera, units.append):
         await until(lambda: len(units) >= 25)
         assert camera.state == "ok"
         age_s = camera.age_s(time.monotonic())
@@ -83,10 +85,10 @@ async def test_units_arrive_whole(film: Path, mode: str) -> None:
 
 async def test_key_frame_and_bitrate_are_asked_for(film: Path) -> None:
     units: list[AccessUnit] = []
-    camera = Camera(argv(film, "framed"), True, units.append)
+    camera = Camera(argv(film, "framed"), True)
     assert not camera.request_key()
     assert not camera.set_bitrate(300_000)
-    async with running(camera):
+    async with running(camera, units.append):
         await until(lambda: len(units) >= 3)
         assert camera.process is not None
         assert "bitrate 300000" in camera.process.last_line
@@ -99,15 +101,15 @@ async def test_key_frame_and_bitrate_are_asked_for(film: Path) -> None:
 
 async def test_a_plain_program_cannot_be_asked(film: Path) -> None:
     units: list[AccessUnit] = []
-    camera = Camera(argv(film, "plain"), False, units.append)
-    async with running(camera):
+    camera = Camera(argv(film, "plain"), False)
+    async with running(camera, units.append):
         await until(lambda: units)
         assert not camera.request_key()
         assert not camera.set_bitrate(300_000)
 
 
 async def test_a_program_that_does_not_listen_never_blocks() -> None:
-    camera = Camera(["sleep", "60"], True, lambda _: None)
+    camera = Camera(["sleep", "60"], True)
     async with running(camera):
         await until(lambda: camera.process)
         said = [camera.request_key() for _ in range(40_000)]
@@ -117,10 +119,8 @@ async def test_a_program_that_does_not_listen_never_blocks() -> None:
 async def test_a_dead_camera_says_why_and_comes_back(film: Path) -> None:
     units: list[AccessUnit] = []
     sentence = "no EGL: install libegl1"
-    camera = Camera(
-        argv(film, "framed", "--after", "3", "--say", sentence), True, units.append
-    )
-    async with running(camera):
+    camera = Camera(argv(film, "framed", "--after", "3", "--say", sentence), True)
+    async with running(camera, units.append):
         await until(lambda: camera.restarts >= 1)
         assert camera.state == f"lost: {sentence} (exit 3)"
         await until(lambda: camera.restarts >= 3)
@@ -132,10 +132,10 @@ async def test_a_hanging_camera_is_killed_and_restarted(film: Path) -> None:
     units: list[AccessUnit] = []
     camera = Camera(
         argv(film, "plain", "--after", "5", "--then", "hang", "--say", "timeout"),
-        False, units.append, silence_s=0.5,
+        False, silence_s=0.5,
     )  # fmt: skip
     pids = set()
-    async with running(camera):
+    async with running(camera, units.append):
         while camera.restarts < 2:
             if camera.process is not None:
                 pids.add(camera.process.pid)
@@ -146,8 +146,8 @@ async def test_a_hanging_camera_is_killed_and_restarted(film: Path) -> None:
 
 async def test_a_stopped_camera_is_killed(film: Path) -> None:
     units: list[AccessUnit] = []
-    camera = Camera(argv(film, "framed"), True, units.append, silence_s=0.5)
-    async with running(camera):
+    camera = Camera(argv(film, "framed"), True, silence_s=0.5)
+    async with running(camera, units.append):
         await until(lambda: units)
         assert camera.process is not None
         pid = camera.process.pid
@@ -161,7 +161,7 @@ async def test_a_stopped_camera_is_killed(film: Path) -> None:
 async def test_a_camera_that_never_writes(film: Path) -> None:
     camera = Camera(
         argv(film, "framed", "--after", "0", "--then", "hang"),
-        True, lambda _: None, start_s=0.5,
+        True, start_s=0.5,
     )  # fmt: skip
     async with running(camera):
         await until(lambda: camera.restarts)
@@ -175,25 +175,23 @@ async def test_garbage_is_named(film: Path, mode: str, why: str) -> None:
     units: list[AccessUnit] = []
     camera = Camera(
         argv(film, mode, "--after", "0", "--then", "garbage"),
-        mode == "framed", units.append, silence_s=0.5,
+        mode == "framed", silence_s=0.5,
     )  # fmt: skip
-    async with running(camera):
+    async with running(camera, units.append):
         await until(lambda: camera.restarts)
         assert camera.state.startswith("lost: ") and why in camera.state
     assert units == []
 
 
 async def test_a_closed_output_is_named(film: Path) -> None:
-    camera = Camera(
-        argv(film, "plain", "--after", "2", "--then", "close"), False, lambda _: None
-    )
+    camera = Camera(argv(film, "plain", "--after", "2", "--then", "close"), False)
     async with running(camera):
         await until(lambda: camera.restarts)
         assert camera.state == "lost: camera closed its output"
 
 
 async def test_a_missing_program_is_named() -> None:
-    camera = Camera(["no-such-camera"], False, lambda _: None)
+    camera = Camera(["no-such-camera"], False)
     async with running(camera):
         await until(lambda: camera.restarts)
         assert camera.state == "lost: camera program not found: no-such-camera"
@@ -208,7 +206,7 @@ async def test_a_program_that_cannot_run_is_named(
     program.chmod(0o755)
     if not leash:  # a machine without setpriv
         monkeypatch.setenv("PATH", str(tmp_path))
-    camera = Camera([str(program)], False, lambda _: None)
+    camera = Camera([str(program)], False)
     async with running(camera):
         await until(lambda: camera.restarts)
         assert "camera: No such file or directory" in camera.state
@@ -219,12 +217,12 @@ async def test_without_setpriv_the_camera_runs_all_the_same(
 ) -> None:
     units: list[AccessUnit] = []
     monkeypatch.setenv("PATH", str(tmp_path))
-    async with running(Camera(argv(film, "framed"), True, units.append)):
+    async with running(Camera(argv(film, "framed"), True), units.append):
         await until(lambda: units)
 
 
 async def test_no_camera_waits_for_the_end() -> None:
-    camera = Camera([], False, lambda _: None)
+    camera = Camera([], False)
     async with running(camera):
         await asyncio.sleep(0)
         assert camera.state == "none"
@@ -232,8 +230,8 @@ async def test_no_camera_waits_for_the_end() -> None:
 
 async def test_a_camera_that_ignores_sigterm_ends_within_a_second(film: Path) -> None:
     units: list[AccessUnit] = []
-    camera = Camera(argv(film, "plain", "--then", "ignore-term"), False, units.append)
-    async with running(camera):
+    camera = Camera(argv(film, "plain", "--then", "ignore-term"), False)
+    async with running(camera, units.append):
         await until(lambda: units)
         assert camera.process is not None
         pid = camera.process.pid
@@ -243,8 +241,8 @@ async def test_a_camera_that_ignores_sigterm_ends_within_a_second(film: Path) ->
 async def test_a_shell_takes_its_children_along(film: Path) -> None:
     units: list[AccessUnit] = []
     words = " ".join(argv(film, "plain"))
-    camera = Camera(["sh", "-c", f"{words} | cat; true"], False, units.append)
-    async with running(camera):
+    camera = Camera(["sh", "-c", f"{words} | cat; true"], False)
+    async with running(camera, units.append):
         await until(lambda: units)
         assert camera.process is not None
         group = camera.process.pid
@@ -256,8 +254,8 @@ async def test_a_shell_takes_its_children_along(film: Path) -> None:
 
 async def test_cancelling_run_ends_the_child(film: Path) -> None:
     units: list[AccessUnit] = []
-    camera = Camera(argv(film, "framed"), True, units.append)
-    task = asyncio.create_task(camera.run())
+    camera = Camera(argv(film, "framed"), True)
+    task = asyncio.create_task(camera.film(units.append))
     await until(lambda: units)
     assert camera.process is not None
     pid = camera.process.pid
@@ -270,7 +268,7 @@ PARENT = """
     import asyncio, sys
     from fpvcar.video.camera import Camera
     async def main():
-        camera = Camera(sys.argv[2:], sys.argv[1] == "framed", lambda _: None)
+        camera = Camera(sys.argv[2:], sys.argv[1] == "framed")
         task = asyncio.create_task(camera.run())
         while camera.process is None:
             await asyncio.sleep(0.01)

@@ -222,8 +222,18 @@ def test_a_removed_viewer_gets_nothing() -> None:
     assert viewer.waiting == 0 and bench.stream.viewers == []
 
 
-def test_without_a_source() -> None:
-    alone = Stream(clock_s=lambda: 5.0)
+class Deaf(FakeSource):
+    """A camera that can do nothing of what it is asked: a plain program, or none."""
+
+    def request_key(self) -> bool:
+        return False
+
+    def set_bitrate(self, bitrate: int) -> bool:
+        return False
+
+
+def test_a_camera_that_cannot_be_asked_is_watched_all_the_same() -> None:
+    alone = Stream(Deaf(), clock_s=lambda: 5.0)
     viewer = alone.add_viewer(lambda: True)
     alone.report(viewer, LinkReport(0, 0, 1.0, 9))
     alone.publish(AccessUnit(True, 5_000_000, b"unit"))

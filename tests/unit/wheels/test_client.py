@@ -72,8 +72,8 @@ async def seen() -> Seen:
 
 @pytest.fixture
 async def client(tmp_path: Path, seen: Seen) -> AsyncIterator[WheelsClient]:
-    client = WheelsClient(tmp_path / "wheels.sock", seen.answer, seen.state)
-    running = asyncio.create_task(client.run())
+    client = WheelsClient(tmp_path / "wheels.sock")
+    running = asyncio.create_task(client.run(seen.answer, seen.state))
     yield client
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):

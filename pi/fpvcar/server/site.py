@@ -1,0 +1,91 @@
+"""Where the car's pages are served: http, on the LAN https as well, both with limits.
+
+Listener -> aiohttp's protocol -> the application's routes
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from fpvcar.server import access, credentials
+from fpvcar.server.limits import ConnectionLimit, LogRateLimit
+from fpvcar.server.listener import Listener
+
+IDLE_S = 10.0
+"""How long a connection may be without a whole request, its first one included."""
+LINGER_S = 1.0
+SHUTDOWN_S = 0.5
+CROWDED_LOGS = ("socket", "video", "door")
+"""Logs in which anybody on the LAN can cause lines at will."""
+log = logging.getLogger("fpvcar.run")
+
+
+class Address(NamedTuple):
+    """Where to listen; https, if there is any, is on the next port."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None
+
+    @property
+    def https_port(self) -> int:
+        """0 where https is not served."""
+        return self.port + 1 if self.tls else 0
+
+
+def address(host: str, port: int, state: Path, car: str) -> Address:
+    """On the LAN with https, by the certificate in `state`, if one can be made."""
+    if access.is_loopback(host):
+        return Address(host, port, None)
+    names = (access.lan_address(), "localhost", car.lower())
+    try:
+        return Address(host, port, credentials.server_context(state, names))
+    except RuntimeError as fault:
+        log.warning("https is off: %s", fault)
+        return Address(host, port, None)
+
+
+class Site:
+    """Serves an application until it is cancelled."""
+
+    def __init__(
+        self, application: Callable[[], web.Application], limit: ConnectionLimit,
+        address: Address,
+    ) -> None:  # fmt: skip
+        self._application, self._limit, self._address = application, limit, address
+
+    async def run(self) -> None:
+        """Raises OSError if it cannot listen."""
+        runner = web.AppRunner(
+            self._application(), access_log=None, shutdown_timeout=SHUTDOWN_S,
+            keepalive_timeout=IDLE_S, lingering_time=LINGER_S, auto_decompress=False,
+        )  # fmt: skip
+        logging.getLogger("aiohttp.server").addFilter(own_fault)
+        for name in CROWDED_LOGS:
+            logging.getLogger(f"fpvcar.{name}").addFilter(LogRateLimit())
+        await runner.setup()
+        assert runner.server is not None  # made by setup
+        listener = Listener(self._limit, runner.server)
+        host, port, tls = self._address
+        try:
+            await listener.open(host, port)
+            if tls is not None:
+                await listener.open(host, port + 1, tls)
+            log.info("listening on %s:%d", host, port)
+            await asyncio.Event().wait()
+        finally:
+            await listener.close()
+            await runner.cleanup()
+
+
+def own_fault(record: logging.LogRecord) -> bool:
+    """A filter: what a peer can cause at will is answered, not logged."""
+    fault = record.exc_info[1] if record.exc_info else None
+    gone = isinstance(fault, RuntimeError) and str(fault) == "Transport is closing"
+    return not (gone or isinstance(fault, HttpProcessingError | ConnectionError))

@@ -1,0 +1,95 @@
+"""The parts of a service: their order, and what becomes of them when one ends."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from fpvcar import parts
+from fpvcar.parts import Loop, Part
+
+
+class Service:
+    """Parts that write down what happens to them."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def part(self, name: str, loop: Loop | None = None) -> Part:
+        return Part(
+            name, (loop or self.endless(name),), self.note(f"{name} starts"),
+            self.note(f"{name} stops"),
+        )  # fmt: skip
+
+    def note(self, event: str) -> Callable[[], None]:
+        return lambda: self.events.append(event)
+
+    def endless(self, name: str) -> Loop:
+        async def loop() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.events.append(f"{name} is cancelled")
+
+        return loop
+
+
+async def fails() -> None:
+    raise RuntimeError("a bug")
+
+
+async def is_busy() -> None:
+    raise OSError("port 8080 is busy")
+
+
+async def returns() -> None:
+    """Ends at once."""
+
+
+async def is_asked_to_end() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.Event().wait()
+
+
+async def test_parts_start_in_order_and_stop_in_reverse() -> None:
+    service = Service()
+    built = [service.part("one"), service.part("two"), Part("last", (is_asked_to_end,))]
+    assert await parts.run(built) == 0
+    assert service.events == [
+        "one starts", "two starts", "one is cancelled", "two is cancelled",
+        "two stops", "one stops",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("loop", "why", "traceback"),
+    [
+        (fails, "a bug", True), (is_busy, "port 8080 is busy", False),
+        (returns, "the site ended", False),
+    ],
+)  # fmt: skip
+async def test_one_that_ends_ends_all_and_says_why(
+    loop: Loop, why: str, traceback: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = Service()
+    assert await parts.run([service.part("one"), service.part("site", loop)]) == 1
+    assert service.events[-3:] == ["one is cancelled", "site stops", "one stops"]
+    (record,) = caplog.records
+    assert record.getMessage() == why and bool(record.exc_info) is traceback
+
+
+async def test_a_thread_that_dies_ends_all(caplog: pytest.LogCaptureFixture) -> None:
+    service = Service()
+
+    class Thread:
+        start = staticmethod(service.note("starts"))
+        stop = staticmethod(service.note("stops"))
+
+        async def watch(self) -> None:
+            raise RuntimeError("the thread of battery has failed")
+
+    assert await parts.run([parts.threaded("battery", Thread())]) == 1
+    assert service.events == ["starts", "stops"]
+    assert "the thread of battery has failed" in caplog.text
