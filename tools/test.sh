@@ -33,7 +33,7 @@ cat "$said"
     printf 'pi/fpvcar/%s.py,' drive/{gate,guard,mixing,seat} 'wire/*' server/{access,limits} \
         video/{h264,stream,bitrate} wheels/lease 'mcap/*' \
         recordings/{messages,reader,recover,names,salvage} \
-        recorder/{writer,rotation,retention} files
+        recorder/{handover,writer,rotation,retention} files
 )"
 # Now the machine is theirs alone.
 "$python" -m pytest -q -m 'e2e and not unhurried' --ignore tests/rdma --durations=10

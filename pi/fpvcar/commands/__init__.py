@@ -1,1 +1,1 @@
-"""Command lines of verbs that read recordings."""
+"""The verbs of the command line that read recordings."""

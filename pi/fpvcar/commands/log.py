@@ -20,7 +20,7 @@ RECOVERED = ".recovered"
 
 
 def run(what: str, paths: Sequence[Path], out: Path | None = None) -> int:
-    """One verb over all files; a folder stands for the recordings in it."""
+    """Runs one verb over all files; a folder stands for the recordings in it."""
     if what == "recover":
         return _recover(paths, out)
     acts: dict[str, Callable[[Path], bool]] = {
@@ -47,7 +47,7 @@ def _named(path: Path, fault: Exception) -> str:
 
 
 def utc(time_ns: int) -> str:
-    """2026-11-21 19:31:00 UTC."""
+    """Writes a time like 2026-11-21 19:31:00 UTC."""
     when = time.gmtime(max(0, time_ns) // SECOND_NS)
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", when)
 
@@ -58,10 +58,10 @@ def _span(start_ns: int, end_ns: int) -> str:
 
 
 def _list(path: Path) -> bool:
-    """One line a file."""
+    """Prints one line a file."""
     seen = overview_of(path)
     closed = "" if seen.closed else "  never closed"
-    closed += "  kept" if _kept(path).exists() else ""
+    closed += "  kept" if _keep_mark(path).exists() else ""
     pictures = seen.counts.get(messages.CAMERA, 0)
     count = sum(seen.counts.values())
     print(
@@ -72,7 +72,7 @@ def _list(path: Path) -> bool:
 
 
 def _info(path: Path) -> bool:
-    """What is in it, topic by topic."""
+    """Prints what is in a file, topic by topic."""
     with reader.read(path) as recording:
         _say_what(path, recording)
         seconds = max(1e-9, (recording.end_ns - recording.start_ns) / SECOND_NS)
@@ -82,22 +82,22 @@ def _info(path: Path) -> bool:
     return True
 
 
-def _kept(path: Path) -> Path:
+def _keep_mark(path: Path) -> Path:
     return path.with_name(path.name + names.KEPT)
 
 
 def _release(path: Path) -> bool:
-    """The ring may remove it again."""
+    """Lets the ring remove it again."""
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    if _kept(path).exists():
-        _kept(path).unlink(missing_ok=True)
+    if _keep_mark(path).exists():
+        _keep_mark(path).unlink(missing_ok=True)
         print(f"{path}: not kept any more")
     return True
 
 
 def _verify(path: Path) -> bool:
-    """Every CRC and every index; False where anything was lost."""
+    """Checks every CRC and every index; False where anything was lost."""
     with reader.read(path) as recording:
         size = f"{recording.size / MB:.1f} MB"
         good = f"{len(recording.chunks)} chunks, {sum(recording.counts.values())}"
@@ -146,7 +146,7 @@ def _say_damage(recording: Recording) -> None:
 
 
 def _recover(paths: Sequence[Path], out: Path | None) -> int:
-    """Clean files beside damaged ones, or in `out`. What is there is never replaced."""
+    """Writes clean files beside damaged ones, or in `out`; replaces nothing."""
     if out is not None and not out.is_dir():
         print(f"fpvcar log: --out {out}: expected a folder", file=sys.stderr)
         return 2
@@ -175,5 +175,5 @@ def _recover(paths: Sequence[Path], out: Path | None) -> int:
 
 
 def recovered_name(name: str) -> str:
-    """The clean file's name: beside NAME.mcap stands NAME.recovered.mcap."""
+    """Names the clean file: beside NAME.mcap stands NAME.recovered.mcap."""
     return f"{name.partition(names.SEALED)[0]}{RECOVERED}{names.SEALED}"

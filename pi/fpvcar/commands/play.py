@@ -20,7 +20,7 @@ HOST = "127.0.0.1"
 
 
 def application(files: Sequence[Path], car: str) -> web.Application:
-    """The page and what it asks for. Only this machine may ask."""
+    """Makes the page and what it asks for. Only this machine may ask."""
     recordings = Recordings(lambda: list(files), Shown(car, seat=False), None)
     root = paths.WEB.resolve()
 
@@ -59,7 +59,7 @@ async def _serve(files: Sequence[Path], car: str, port: int, browser: bool) -> N
 
 
 def run(files: Sequence[Path], port: int, browser: bool) -> int:
-    """Serves until Ctrl-C. Raises OSError for a busy port."""
+    """Serves until Ctrl-C; returns the exit status. Raises OSError for a busy port."""
 
     def say(words: str) -> None:
         print(f"fpvcar replay: {words}", file=sys.stderr)

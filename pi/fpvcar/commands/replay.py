@@ -1,4 +1,5 @@
-"""`fpvcar replay`: reads recordings, runs them again (see replay.py), and says so."""
+"""`fpvcar replay`: reads recordings, runs them again (see recordings/replay.py),
+reports."""
 
 import itertools
 import sys
@@ -19,7 +20,7 @@ from fpvcar.units import SECOND_NS
 
 
 def run(paths: Sequence[Path]) -> int:
-    """`fpvcar replay FILE...`; 0 if everything came out as it was recorded."""
+    """Runs `fpvcar replay FILE...`; 0 if everything came out as it was recorded."""
     try:
         with closing(export.one_by_one(export.in_order(paths, _say), _say)) as inputs:
             drives = itertools.groupby(inputs, _drive)
@@ -34,7 +35,7 @@ def _say(words: str) -> None:
 
 
 def _drive(one: Input) -> str:
-    """Files of one drive are run on end; another one begins anew."""
+    """Names the drive of a file: those of one drive are run on end."""
     about = one.recording.about
     return about.recording if about else str(one.path)
 
@@ -67,7 +68,7 @@ def _again(files: Iterator[Input]) -> int:
 
 
 def report(names: str, about: About, verdict: Verdict, took_s: float) -> Iterator[str]:
-    """What came of it, line by line."""
+    """Writes the report, line by line."""
 
     def utc(monotonic_ns: int) -> str:
         return tables.utc_text(monotonic_ns + about.utc_offset_ns)

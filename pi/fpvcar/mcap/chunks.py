@@ -1,4 +1,4 @@
-"""Where a reader's bytes come from, and what makes a chunk of them good."""
+"""Sources of bytes for a reader, and what makes a chunk of them good."""
 
 import errno
 import importlib
@@ -13,7 +13,7 @@ from fpvcar.mcap import parsing, records
 from fpvcar.mcap.parsing import Damaged
 
 CHUNK_MOST = 256 * 1024 * 1024
-"""Bytes of a chunk, also when it is uncompressed: what a reader will hold at once."""
+"""Bytes of a chunk, also uncompressed: a reader holds as much at once."""
 
 
 class Source(Protocol):
@@ -22,17 +22,17 @@ class Source(Protocol):
     size: int
 
     def read(self, at: int, size: int) -> bytes:
-        """At most `size` bytes; fewer only at the end. Raises OSError."""
+        """Reads at most `size` bytes; fewer only at the end. Raises OSError."""
 
     def close(self) -> None:
-        """Nothing is read any more."""
+        """Nothing is read after this."""
 
 
 class FileSource:
-    """A file. Not mapped: a card that fails would then kill the process (SIGBUS)."""
+    """A file, not mapped: a card that fails would then kill the process (SIGBUS)."""
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError, also for what is no file: a pipe has no two ends."""
+        """Raises OSError, also for a pipe or a device: neither has two ends."""
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # nobody waits for a pipe
         self._file = os.open(path, flags)
         about = os.fstat(self._file)
@@ -42,7 +42,7 @@ class FileSource:
             raise OSError(errno.EINVAL, "not a file", str(path))
 
     def read(self, at: int, size: int) -> bytes:
-        """As Source says."""
+        """Reads until `size` bytes are there, or the file ends."""
         parts, end = [], min(at + size, self.size)
         while at < end:
             part = os.pread(self._file, end - at, at)
@@ -53,23 +53,23 @@ class FileSource:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def close(self) -> None:
-        """As Source says."""
+        """Closes the file."""
         os.close(self._file)
 
 
-class RestingSource:
-    """Another source, read with pauses: `rest()` makes them."""
+class ThrottledSource:
+    """Another source, read with pauses: it calls `rest` before each reading."""
 
     def __init__(self, source: Source, rest: Callable[[], None]) -> None:
         self._source, self._rest, self.size = source, rest, source.size
 
     def read(self, at: int, size: int) -> bytes:
-        """As Source says."""
+        """Rests, then reads."""
         self._rest()
         return self._source.read(at, size)
 
     def close(self) -> None:
-        """As Source says."""
+        """Closes the other source."""
         self._source.close()
 
 
@@ -80,15 +80,15 @@ class BytesSource:
         self._data, self.size = data, len(data)
 
     def read(self, at: int, size: int) -> bytes:
-        """As Source says."""
+        """Cuts them out of the bytes."""
         return self._data[at : at + size]
 
     def close(self) -> None:
-        """As Source says."""
+        """Does nothing."""
 
 
 def inner_records(inner: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """(opcode, body) of each record in a chunk. Raises Damaged."""
+    """Yields (opcode, body) of each record in a chunk. Raises Damaged."""
     at, end, head = 0, len(inner), records.HEAD
     while at < end:
         if end - at < head.size:
@@ -104,7 +104,7 @@ def inner_records(inner: memoryview) -> Iterator[tuple[int, memoryview]]:
 
 
 def _uncompressed(chunk: parsing.Chunk) -> memoryview:
-    """Raises Damaged, also where a library is missing."""
+    """Raises Damaged, also where the library is missing."""
     if not chunk.compression:
         return chunk.records
     if chunk.size > CHUNK_MOST:
@@ -129,7 +129,7 @@ def _uncompressed(chunk: parsing.Chunk) -> memoryview:
 
 
 def good_chunk(body: bytes) -> memoryview:
-    """The records of a chunk whose CRC and structure hold. Raises Damaged."""
+    """Returns the records of a chunk whose CRC and structure hold. Raises Damaged."""
     chunk = parsing.take_chunk(body)
     inner = _uncompressed(chunk)
     if zlib.crc32(inner) != chunk.crc:

@@ -1,4 +1,4 @@
-"""MCAP's records from bytes. Pure; believes nothing that does not fit. See records.py.
+"""Parses MCAP's records, which records.py draws. Pure; trusts no length.
 
 Every `take_...` gets the body of one record and raises Damaged if it is none.
 """
@@ -11,11 +11,11 @@ from fpvcar.mcap import records
 
 
 class Damaged(ValueError):
-    """Bytes that are not the record they say they are."""
+    """Raised for bytes that are not the record they say they are."""
 
 
 class Fields:
-    """Takes fields off a record's body. Every call raises Damaged at its end."""
+    """Takes field after field off a record's body. Raises Damaged where it ends."""
 
     def __init__(self, body: bytes | memoryview) -> None:
         self._body, self.at = memoryview(body), 0
@@ -26,30 +26,30 @@ class Fields:
         return len(self._body) - self.at
 
     def end(self) -> None:
-        """Everything was taken."""
+        """Raises Damaged unless everything was taken."""
         if self.left:
             raise Damaged(f"{self.left} bytes more than a record has")
 
     def take(self, size: int) -> memoryview:
-        """So many bytes."""
+        """Takes so many bytes."""
         if size > self.left:
             raise Damaged(f"{size} bytes where {self.left} are left")
         self.at += size
         return self._body[self.at - size : self.at]
 
     def number(self, size: int) -> int:
-        """An unsigned number of `size` bytes."""
+        """Takes an unsigned number of `size` bytes."""
         return int.from_bytes(self.take(size), "little")
 
     def text(self) -> str:
-        """A text."""
+        """Takes a text."""
         try:
             return str(self.take(self.number(4)), "utf-8")
         except UnicodeDecodeError:
             raise Damaged("text that is not UTF-8") from None
 
     def map(self) -> dict[str, str]:
-        """Texts by name."""
+        """Takes a map: texts by name."""
         inner = Fields(self.take(self.number(4)))
         found = {}
         while inner.left:
@@ -59,7 +59,7 @@ class Fields:
 
 
 class Schema(NamedTuple):
-    """A schema record."""
+    """A schema record: how the messages of some channels are made."""
 
     number: int
     name: str
@@ -68,7 +68,7 @@ class Schema(NamedTuple):
 
 
 class Channel(NamedTuple):
-    """A channel record."""
+    """A channel record: a topic, and the number of its schema."""
 
     number: int
     schema: int
@@ -96,105 +96,105 @@ class Footer(NamedTuple):
 
 
 def take_schema(body: bytes | memoryview) -> Schema:
-    """Raises Damaged."""
-    of = Fields(body)
-    number, name, coding = of.number(2), of.text(), of.text()
-    found = Schema(number, name, coding, bytes(of.take(of.number(4))))
-    of.end()
+    """Parses a schema. Raises Damaged."""
+    fields = Fields(body)
+    number, name, coding = fields.number(2), fields.text(), fields.text()
+    found = Schema(number, name, coding, bytes(fields.take(fields.number(4))))
+    fields.end()
     return found
 
 
 def take_channel(body: bytes | memoryview) -> Channel:
-    """Raises Damaged."""
-    of = Fields(body)
-    found = Channel(of.number(2), of.number(2), of.text(), of.text())
-    of.map()
-    of.end()
+    """Parses a channel. Raises Damaged."""
+    fields = Fields(body)
+    found = Channel(fields.number(2), fields.number(2), fields.text(), fields.text())
+    fields.map()
+    fields.end()
     return found
 
 
 def take_chunk(body: bytes | memoryview) -> Chunk:
-    """Raises Damaged, also where its lengths do not agree with each other."""
-    of = Fields(body)
+    """Parses a chunk. Raises Damaged, also where its lengths do not agree."""
+    fields = Fields(body)
     start_ns, end_ns, size, crc = records.CHUNK_FIXED.unpack(
-        of.take(records.CHUNK_FIXED.size)
+        fields.take(records.CHUNK_FIXED.size)
     )
-    compression, stored = of.text(), of.number(8)
-    if stored != of.left:
-        raise Damaged(f"a chunk says {stored} bytes, its record {of.left}")
+    compression, stored = fields.text(), fields.number(8)
+    if stored != fields.left:
+        raise Damaged(f"a chunk says {stored} bytes, its record {fields.left}")
     if not compression and size != stored:
         raise Damaged(f"a chunk of {stored} bytes says that it is {size}")
-    return Chunk(start_ns, end_ns, size, crc, compression, of.take(stored))
+    return Chunk(start_ns, end_ns, size, crc, compression, fields.take(stored))
 
 
 def take_index(body: bytes | memoryview) -> int:
-    """The channel of a message index. Raises Damaged."""
-    of = Fields(body)
-    number, size = of.number(2), of.number(4)
-    if size != of.left or size % 16:
-        raise Damaged(f"a message index of {of.left} bytes says {size}")
+    """Parses a message index; returns its channel. Raises Damaged."""
+    fields = Fields(body)
+    number, size = fields.number(2), fields.number(4)
+    if size != fields.left or size % 16:
+        raise Damaged(f"a message index of {fields.left} bytes says {size}")
     return number
 
 
 def take_metadata(body: bytes | memoryview) -> tuple[str, dict[str, str]]:
-    """Name and texts. Raises Damaged."""
-    of = Fields(body)
-    found = of.text(), of.map()
-    of.end()
+    """Parses a metadata record: its name and its texts. Raises Damaged."""
+    fields = Fields(body)
+    found = fields.text(), fields.map()
+    fields.end()
     return found
 
 
 def take_counts(body: bytes | memoryview) -> records.Counts:
-    """Statistics. Raises Damaged."""
-    of = Fields(body)
-    of.number(8)
-    schemas = of.number(2)
-    of.take(12)
-    chunks, start_ns, end_ns = of.number(4), of.number(8), of.number(8)
-    inner, messages = Fields(of.take(of.number(4))), {}
+    """Parses the statistics. Raises Damaged."""
+    fields = Fields(body)
+    fields.number(8)
+    schemas = fields.number(2)
+    fields.take(12)
+    chunks, start_ns, end_ns = fields.number(4), fields.number(8), fields.number(8)
+    inner, messages = Fields(fields.take(fields.number(4))), {}
     while inner.left:
         number = inner.number(2)
         messages[number] = inner.number(8)
-    of.end()
+    fields.end()
     return records.Counts(messages, schemas, chunks, start_ns, end_ns)
 
 
 def take_footer(body: bytes | memoryview) -> Footer:
-    """Raises Damaged."""
+    """Parses a footer. Raises Damaged."""
     if len(body) != records.FOOTER_FIXED.size:
         raise Damaged(f"a footer of {len(body)} bytes")
     return Footer(*records.FOOTER_FIXED.unpack(body))
 
 
 def _check_attachment(body: bytes | memoryview) -> None:
-    of = Fields(body)
-    of.take(16)
-    of.text()
-    of.text()
-    of.take(of.number(8))
-    covered, crc = of.at, of.number(4)
-    of.end()
+    fields = Fields(body)
+    fields.take(16)
+    fields.text()
+    fields.text()
+    fields.take(fields.number(8))
+    covered, crc = fields.at, fields.number(4)
+    fields.end()
     if crc not in (0, zlib.crc32(memoryview(body)[:covered])):
         raise Damaged("an attachment's CRC does not hold")
 
 
 def _check_chunk_index(body: bytes | memoryview) -> None:
-    of = Fields(body)
-    of.take(32)
-    of.take(of.number(4))
-    of.number(8)
-    of.text()
-    of.take(16)
-    of.end()
+    fields = Fields(body)
+    fields.take(32)
+    fields.take(fields.number(4))
+    fields.number(8)
+    fields.text()
+    fields.take(16)
+    fields.end()
 
 
 def _fixed(size: int, texts: int) -> Callable[[bytes | memoryview], None]:
     def check(body: bytes | memoryview) -> None:
-        of = Fields(body)
-        of.take(size)
+        fields = Fields(body)
+        fields.take(size)
         for _ in range(texts):
-            of.text()
-        of.end()
+            fields.text()
+        fields.end()
 
     return check
 
@@ -222,9 +222,10 @@ _CHECKS: dict[int, Callable[[bytes | memoryview], object]] = {
 
 
 def check(opcode: int, body: bytes | memoryview) -> None:
-    """Is this body one of a known record's? Raises Damaged. Not for chunks.
+    """Raises Damaged if this is not the body of such a record. Not for chunks.
 
-    Of records that are unknown the format says: step over them.
+    It lets records of unknown opcodes pass: the format says that a reader steps over
+    them.
     """
     known = _CHECKS.get(opcode)
     if known is not None:

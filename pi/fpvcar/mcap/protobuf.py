@@ -46,11 +46,11 @@ _SMALL = [bytes((value,)) for value in range(0x80)]
 
 
 class ProtobufError(ValueError):
-    """Bytes that are no message; the text says where."""
+    """Raised for bytes that are no message; the text says where."""
 
 
 def varint(value: int) -> bytes:
-    """An unsigned number, seven bits a byte, the low ones first."""
+    """Encodes an unsigned number: seven bits a byte, the low ones first."""
     if value <= 0x7F:
         return _SMALL[value]
     out = bytearray()
@@ -62,7 +62,7 @@ def varint(value: int) -> bytes:
 
 
 def sized(number: int, data: bytes) -> bytes:
-    """A field of bytes, text or a message; an empty one is left out (proto3)."""
+    """Encodes a field of bytes, text or a message; leaves out an empty one (proto3)."""
     if not data:
         return b""
     return varint(number << 3 | _BYTES) + varint(len(data)) + data
@@ -73,13 +73,13 @@ def _number(number: int, value: int) -> bytes:
 
 
 def timestamp(time_ns: int) -> bytes:
-    """A google.protobuf.Timestamp, not before 1970."""
+    """Encodes a google.protobuf.Timestamp, not before 1970."""
     seconds, nanos = divmod(max(0, time_ns), SECOND_NS)
     return _number(1, seconds) + _number(2, nanos)
 
 
 def video(time_ns: int, frame_id: str, data: bytes, coding: str) -> bytes:
-    """A foxglove.CompressedVideo."""
+    """Encodes a foxglove.CompressedVideo."""
     when = timestamp(time_ns)
     return b"".join(
         (
@@ -91,7 +91,7 @@ def video(time_ns: int, frame_id: str, data: bytes, coding: str) -> bytes:
 
 
 def log(time_ns: int, level: int, message: str, name: str) -> bytes:
-    """A foxglove.Log without file and line."""
+    """Encodes a foxglove.Log without file and line."""
     when = timestamp(time_ns)
     return b"".join(
         (
@@ -102,12 +102,12 @@ def log(time_ns: int, level: int, message: str, name: str) -> bytes:
 
 
 def descriptor_set(*files: bytes) -> bytes:
-    """A FileDescriptorSet, as MCAP wants for a schema."""
+    """Encodes a FileDescriptorSet, as MCAP wants for a schema."""
     return b"".join(sized(1, one) for one in files)
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(number, value) of each field of a message. Raises ProtobufError."""
+    """Yields (number, value) of each field of a message. Raises ProtobufError."""
     at = 0
     while at < len(data):
         key, at = _take_varint(data, at)
@@ -142,7 +142,7 @@ def _take_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def take_timestamp(data: int | bytes) -> int:
-    """Nanoseconds since 1970, less than 2**63 of them. Raises ProtobufError."""
+    """Decodes a Timestamp: ns since 1970, less than 2**63. Raises ProtobufError."""
     if isinstance(data, int):
         raise ProtobufError("a number where a timestamp was expected")
     found = dict(fields(data))
@@ -156,7 +156,7 @@ def take_timestamp(data: int | bytes) -> int:
 
 
 def take_text(data: int | bytes) -> str:
-    """A text field. Raises ProtobufError."""
+    """Decodes a text field. Raises ProtobufError."""
     if isinstance(data, int):
         raise ProtobufError("a number where text was expected")
     try:

@@ -31,7 +31,7 @@ FOOTER_SIZE = HEAD.size + FOOTER_FIXED.size
 
 
 def record(opcode: int, body: bytes) -> bytes:
-    """Any record."""
+    """Encodes any record."""
     return HEAD.pack(opcode, len(body)) + body
 
 
@@ -46,18 +46,18 @@ def _map(entries: Mapping[str, str]) -> bytes:
 
 
 def header(library: str) -> bytes:
-    """The first record; no profile."""
+    """Encodes the first record; no profile."""
     return record(HEADER, _text("") + _text(library))
 
 
 def schema(number: int, name: str, coding: str, data: bytes) -> bytes:
-    """A schema; `number` is not 0."""
+    """Encodes a schema; `number` is not 0."""
     body = struct.pack("<H", number) + _text(name) + _text(coding)
     return record(SCHEMA, body + struct.pack("<I", len(data)) + data)
 
 
 def channel(number: int, schema_number: int, topic: str, coding: str) -> bytes:
-    """A channel: a topic, and how its messages are coded."""
+    """Encodes a channel: a topic, and how its messages are coded."""
     body = struct.pack("<HH", number, schema_number) + _text(topic) + _text(coding)
     return record(CHANNEL, body + _map({}))
 
@@ -65,7 +65,7 @@ def channel(number: int, schema_number: int, topic: str, coding: str) -> bytes:
 def message(
     number: int, sequence: int, log_ns: int, publish_ns: int, data: bytes
 ) -> bytes:
-    """A message on channel `number`."""
+    """Encodes a message on channel `number`."""
     head = MESSAGE_HEAD.pack(
         MESSAGE, MESSAGE_FIXED + len(data), number, sequence & 0xFFFFFFFF,
         log_ns, publish_ns,
@@ -74,7 +74,7 @@ def message(
 
 
 def chunk_head(start_ns: int, end_ns: int, body: bytes) -> bytes:
-    """What stands before a chunk's whole records, which are not compressed."""
+    """Encodes what stands before the records of a chunk that is not compressed."""
     size = len(body)
     head = CHUNK_FIXED.pack(start_ns, end_ns, size, zlib.crc32(body)) + _text("")
     length = len(head) + 8 + size
@@ -86,14 +86,15 @@ CHUNK_OVERHEAD = HEAD.size + CHUNK_FIXED.size + 4 + 8
 
 
 def message_index(number: int, entries: Sequence[int]) -> bytes:
-    """Where a channel's messages are in the chunk before: log_ns, offset, and so on."""
+    """Encodes where a channel's messages are in the chunk before: log_ns, offset, and
+    so on."""
     body = struct.pack(f"<HI{len(entries)}Q", number, 8 * len(entries), *entries)
     return record(MESSAGE_INDEX, body)
 
 
 class ChunkPlace(NamedTuple):
-    """Where a chunk is, for the summary. `index_at`: its message indexes by channel;
-    `stored` bytes of records are `size` bytes without compression."""
+    """A chunk as the summary lists it. `index_at` is where its message indexes are, by
+    channel; `stored` bytes of records are `size` bytes without compression."""
 
     at: int
     length: int
@@ -107,7 +108,7 @@ class ChunkPlace(NamedTuple):
 
 
 def chunk_index(place: ChunkPlace) -> bytes:
-    """The summary's line of one chunk."""
+    """Encodes a chunk's line of the summary."""
     offsets = b"".join(struct.pack("<HQ", *one) for one in place.index_at.items())
     body = struct.pack("<4QI", place.start_ns, place.end_ns, place.at, place.length,
                        len(offsets))  # fmt: skip
@@ -116,12 +117,12 @@ def chunk_index(place: ChunkPlace) -> bytes:
 
 
 def metadata(name: str, entries: Mapping[str, str]) -> bytes:
-    """Texts by name."""
+    """Encodes texts by name."""
     return record(METADATA, _text(name) + _map(entries))
 
 
 def metadata_index(at: int, length: int, name: str) -> bytes:
-    """Where a metadata record is."""
+    """Encodes where a metadata record is."""
     return record(METADATA_INDEX, struct.pack("<QQ", at, length) + _text(name))
 
 
@@ -136,7 +137,7 @@ class Counts(NamedTuple):
 
 
 def statistics(counts: Counts) -> bytes:
-    """The statistics of a file with one metadata record."""
+    """Encodes the statistics of a file with one metadata record."""
     body = struct.pack(
         "<QHIIIIQQI", sum(counts.messages.values()), counts.schemas,
         len(counts.messages), 0, 1, counts.chunks, counts.start_ns, counts.end_ns,
@@ -147,12 +148,13 @@ def statistics(counts: Counts) -> bytes:
 
 
 def data_end() -> bytes:
-    """The end of the data, whose CRC is left out: the chunks have theirs."""
+    """Encodes the end of the data without its CRC: the chunks have theirs."""
     return record(DATA_END, struct.pack("<I", 0))
 
 
 def summary(at: int, groups: Iterable[tuple[int, bytes]]) -> bytes:
-    """All that follows the data end, which is `at`: summary, offsets, footer, magic."""
+    """Encodes all that follows the data end, which is `at`: summary, offsets, footer,
+    magic."""
     body, offsets = b"", b""
     for opcode, group in groups:
         if group:

@@ -12,8 +12,8 @@ _DATA_END_SIZE = _HEAD.size + 4
 
 
 class Tail(NamedTuple):
-    """What stands behind the data of a closed file: where it begins, what should be a
-    data end record, the summary's records as (opcode, body)."""
+    """The end of a closed file: where its data ends, the record that ends it (or what
+    stands there instead), and the summary's records as (opcode, body)."""
 
     at: int
     data_end: bytes
@@ -21,7 +21,7 @@ class Tail(NamedTuple):
 
 
 def tail_of(source: Source) -> Tail | None:
-    """The summary of a closed file; None where it is absent or does not hold."""
+    """Reads the summary of a closed file; None where it is absent or does not hold."""
     most = records.FOOTER_SIZE + len(records.MAGIC)
     at = source.size - most
     end = source.read(at, most) if at >= len(records.MAGIC) else b""

@@ -1,4 +1,4 @@
-"""From record to record of a file, and past what is damaged. Trusts no length.
+"""Walks from record to record of a file, and past what is damaged. Trusts no length.
 
 a record that holds -> Found, and on to the next
 a bad one           -> Damage, and on to the next chunk whose CRC holds
@@ -19,13 +19,13 @@ _CHUNK_HEAD = records.CHUNK_OVERHEAD
 
 
 class Damage(NamedTuple):
-    """Bytes that could not be used, and why."""
+    """Bytes that cannot be used, and why."""
 
     at: int
     length: int
     what: str
     cut: bool = False
-    """The file ends in the middle of its record."""
+    """The file ends in the middle of this record."""
 
 
 class Found(NamedTuple):
@@ -39,14 +39,15 @@ class Found(NamedTuple):
 
 
 class Walk:
-    """Goes through a source from record to record, and past what is damaged."""
+    """One walk through a source."""
 
     def __init__(self, source: Source, end: int) -> None:
-        """`end`: where the data ends, at most the source's size."""
+        """`end` is where the data ends, at most the source's size."""
         self._source, self._end = source, end
 
     def steps(self) -> Iterator[Found | Damage]:
-        """Every record up to `end`, and what lies between them."""
+        """Yields every record up to `end`, and what lies between them. Raises
+        OSError."""
         at = len(records.MAGIC)
         if self._source.read(0, at) != records.MAGIC:
             first = self._next_chunk(0)
@@ -73,7 +74,7 @@ class Walk:
         return left == len(magic) and self._source.read(at, left) == magic
 
     def _take(self, at: int) -> Found:
-        """The record that begins here. Raises Damaged."""
+        """Reads the record that begins here. Raises Damaged."""
         opcode, size = self._head(at)
         length = _HEAD.size + size
         if opcode == records.CHUNK:
@@ -90,7 +91,7 @@ class Walk:
         return Found(at, opcode, length, body, memoryview(b""))
 
     def _head(self, at: int) -> tuple[int, int]:
-        """Opcode and length of a record that fits. Raises Damaged."""
+        """Reads opcode and length of a record that fits. Raises Damaged."""
         head = self._source.read(at, _HEAD.size)
         left = self._end - at - _HEAD.size
         if len(head) < _HEAD.size or left < 0:
@@ -119,7 +120,7 @@ class Walk:
         return True
 
     def _past(self, at: int) -> int:
-        """Where to go on after a record that is bad."""
+        """Finds where to go on after a bad record."""
         try:
             opcode, size = self._head(at)
             if opcode == records.CHUNK and size <= CHUNK_MOST:
@@ -132,7 +133,7 @@ class Walk:
         return self._next_chunk(at + 1)
 
     def _next_chunk(self, at: int) -> int:
-        """Where the next good chunk begins, or the end."""
+        """Finds where the next good chunk begins; the end if none does."""
         while at < self._end:
             window = self._source.read(at, WINDOW + _CHUNK_HEAD)
             hit = window.find(records.CHUNK, 0, WINDOW)
@@ -160,12 +161,12 @@ class Walk:
 
 def _sizes_agree(head: bytes, size: int) -> bool:
     """Do the lengths at the head of a chunk's body agree with the record's?"""
-    of = parsing.Fields(head)
+    fields = parsing.Fields(head)
     try:
-        of.take(16)
-        whole, _, name = of.number(8), of.number(4), of.number(4)
+        fields.take(16)
+        whole, _, name = fields.number(8), fields.number(4), fields.number(4)
         if name:  # compressed: the stored length follows the name
             return name in (3, 4) and size >= 40 + name
-        return whole == size - 40 and of.number(8) == whole
+        return whole == size - 40 and fields.number(8) == whole
     except Damaged:
         return False

@@ -1,1 +1,1 @@
-"""What writes recordings on the car."""
+"""Writes recordings, on the car."""

@@ -1,4 +1,4 @@
-"""What waits between the loop and the recorder's thread; there it becomes bytes.
+"""Makes bytes of what waits between the event loop and the recorder's thread.
 
 The loop only queues what it knows. Between two runs of the gate its caches are cold, so
 that the same work costs three times as much there as in one go in the thread.
@@ -13,9 +13,10 @@ from fpvcar.recorder.writer import Item
 from fpvcar.recordings import messages
 
 Message = messages.Message | Callable[[], messages.Message]
-"""Or what makes one, in the thread, of things that do not change any more."""
+"""A message, or what makes one, in the thread, of things that do not change any
+more."""
 SIZE = 512
-"""Bytes that any message but a picture is taken for while it waits."""
+"""What any message but a picture counts for while it waits, bytes."""
 log = logging.getLogger("fpvcar.recorder")
 
 
@@ -29,7 +30,7 @@ class Begin(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """The minute before is to stay. CLOCK_MONOTONIC."""
+    """The minute before this moment, CLOCK_MONOTONIC, is to stay."""
 
     now_ns: int
 
@@ -47,13 +48,13 @@ class Noted(NamedTuple):
 
 
 class Encoder:
-    """Noted -> Item, in the thread. One that cannot be encoded is left out."""
+    """Encodes in the thread what was noted; leaves out what cannot be encoded."""
 
     def __init__(self) -> None:
         self._broken: set[int] = set()
 
     def items(self, noted: Iterable[Noted]) -> list[Item]:
-        """What can be written."""
+        """Encodes them; returns what can be written."""
         found = []
         for one in noted:
             data = self._encoded(one)

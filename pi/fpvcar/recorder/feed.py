@@ -1,4 +1,4 @@
-"""What the parts of `run` do, as messages for the recorder. Called on the loop.
+"""Makes messages for the recorder of what the parts of `run` do. Called on the loop.
 
     control -> step     hub -> wish, turn, latency     camera -> picture
     panel -> panel
@@ -28,7 +28,7 @@ NEWER_S = 0.0005
 BATTERY_S = 0.04
 """How often the battery is looked at, which is measured 12 times a second."""
 AGAIN_S = 10
-"""What stays as it is for long is said again: each file of a drive has it."""
+"""Seconds after which what lasts is said again: each file of a drive has it."""
 MOVES = {"driving", "guarded"}
 """Reasons that change many times a second at a wall: a Step has them, no event."""
 MARK_MOST = 64
@@ -39,7 +39,7 @@ _Given = ParamSpec("_Given")
 def harmless(
     act: "Callable[Concatenate[Feed, _Given], None]",
 ) -> "Callable[Concatenate[Feed, _Given], None]":
-    """Whatever goes wrong in a method of Feed: logged the first time, no more."""
+    """Wraps a method of Feed: logs the first fault in it, and raises none."""
     name = getattr(act, "__name__", "")
 
     def tried(self: "Feed", /, *given: _Given.args, **named: _Given.kwargs) -> None:
@@ -55,8 +55,8 @@ def harmless(
 
 
 class Parts(NamedTuple):
-    """Where the feed looks by itself. `request_key` asks the camera for a key frame;
-    `buttons` are their names, in the order of a View's bits."""
+    """Sources that the feed reads by itself. `request_key` asks the camera for a key
+    frame; `buttons` are their names, in the order of a View's bits."""
 
     ranges: Callable[[float], Sequence[Range]]
     battery: Callable[[float], Battery | None]
@@ -65,7 +65,7 @@ class Parts(NamedTuple):
 
 
 def step_of(stepped: Stepped) -> messages.Step:
-    """A run of the gate as it is recorded."""
+    """Converts a run of the gate into what is recorded of it."""
     decision, world = stepped.decision, stepped.world
     return messages.Step(
         now_ns=stepped.now_ns, limit=world.limit, latches=stepped.latches,
@@ -78,15 +78,15 @@ def step_of(stepped: Stepped) -> messages.Step:
 
 
 class Feed:
-    """One car's."""
+    """The feed of one car; server.recorder.Recorder is how the server sees it."""
 
     def __init__(self, recorder: Recorder, parts: Parts) -> None:
         self.broken: set[str] = set()
         self._recorder, self._parts = recorder, parts
-        self._said: tuple[str, gate.Latches] | None = None
+        self._last_event: tuple[str, gate.Latches] | None = None
         self._battery, self._battery_due_s = (-1.0, ""), 0.0
         self._seen: dict[str, tuple[float, str]] = {}
-        self._stays: dict[str, messages.Message] = {}
+        self._lasting: dict[str, messages.Message] = {}
         self._begun, self._seconds = recorder.begun, 0
         self._driven = False
         recorder.attend(False)
@@ -95,12 +95,12 @@ class Feed:
 
     @harmless
     def picture(self, unit: AccessUnit) -> None:
-        """An access unit, as the camera gave it."""
+        """Records an access unit, as the camera gave it."""
         self._recorder.picture(unit.key, unit.capture_us * 1000, unit.data)
 
     @harmless
     def step(self, stepped: Stepped) -> None:
-        """A run of the gate, and what else has changed since the last one."""
+        """Records a run of the gate, and what else has changed since the last one."""
         recorder, now_s = self._recorder, stepped.now_ns / 1e9
         if recorder.idle:
             return
@@ -113,7 +113,7 @@ class Feed:
 
     @harmless
     def wish(self, drive: up.Drive, name: str, verdict: str) -> None:
-        """A `drive` of a browser."""
+        """Records a `drive` of a browser."""
         wish = messages.WishIn(
             drive.seq, drive.t, drive.throttle, drive.steer, name, verdict, drive.seen
         )
@@ -121,27 +121,28 @@ class Feed:
 
     @harmless
     def turn(self, name: str | None, why: str) -> None:
-        """Who is at the wheel now."""
+        """Records who is at the wheel now."""
         self._driven = name is not None
         self._recorder.attend()
-        self._now(messages.DRIVER, messages.Turn(name, why))
+        self._put_lasting(messages.DRIVER, messages.Turn(name, why))
         self._recorder.note(why, messages.INFO, messages.SEAT)
 
     @harmless
     def panel(self, view: View, lamps: tuple[bool, bool, bool, bool]) -> None:
-        """What is lit and played; `lamps`: head, reversing, left, right indicator."""
+        """Records what is lit and played; `lamps` are head, reversing, left and right
+        indicator."""
         names = self._parts.buttons
         lit = tuple(one for n, one in enumerate(names) if view.lit >> n & 1)
         buttons = messages.Buttons(lit, view.mode, view.length, view.done, view.best)
         for topic, said in (
             (messages.BUTTONS, buttons), (messages.LIGHTS, messages.Lights(*lamps))
         ):  # fmt: skip
-            if self._stays.get(topic) != said:
-                self._now(topic, said)
+            if self._lasting.get(topic) != said:
+                self._put_lasting(topic, said)
 
     @harmless
     def latency(self, name: str, drives: bool, report: up.Report) -> None:
-        """What a page measured."""
+        """Records what a page measured."""
         latency = messages.Latency(
             name, drives, report.path, report.picture_ms, report.link_ms, report.fps,
             report.dropped,
@@ -152,24 +153,24 @@ class Feed:
 
     @harmless
     def switch(self, on: bool, name: str) -> None:
-        """Record on or off."""
+        """Turns recording on or off."""
         if not on:
             self._recorder.note(f"{name} turned recording off")
         self._recorder.switch(on)
-        self._say_again()
+        self._repeat_lasting()
         if on:
             self._recorder.note(f"{name} turned recording on")
 
     @harmless
     def keep(self, name: str) -> None:
-        """Keep the last minute."""
+        """Keeps the last minute."""
         self._recorder.note(f"{name} keeps the last minute")
         self._recorder.keep()
         self._parts.request_key()  # there it ends
 
     @harmless
     def mark(self, text: str, name: str) -> None:
-        """Somebody marks this moment."""
+        """Marks this moment."""
         words = f"{name}: {text[:MARK_MOST]}" if text else name
         self._recorder.attend()
         self._recorder.note(words, messages.INFO, name, messages.MARK)
@@ -179,7 +180,7 @@ class Feed:
         return self._recorder.status()
 
     async def run(self, health: Callable[[], messages.Health]) -> None:
-        """Once a second: the car's health, and the recorder's own second."""
+        """Records the health once a second; the recorder has its second then, too."""
         while True:
             self._second(health)
             await asyncio.sleep(SECOND_S)
@@ -192,28 +193,29 @@ class Feed:
         if self._driven:
             self._recorder.attend()
         self._seconds += 1
-        self._say_again()
+        self._repeat_lasting()
         self._recorder.put(messages.HEALTH, health())
 
-    def _now(self, topic: str, message: messages.Message) -> None:
-        self._stays[topic] = message
+    def _put_lasting(self, topic: str, message: messages.Message) -> None:
+        self._lasting[topic] = message
         self._recorder.put(topic, message)
 
-    def _say_again(self) -> None:
-        """A recording that has begun knows who drives, what is lit, how the gate is."""
+    def _repeat_lasting(self) -> None:
+        """Says again what lasts: a recording that has begun has to know who drives,
+        what is lit and how the gate is."""
         begun = self._recorder.begun
         if begun == self._begun and self._seconds < AGAIN_S:
             return
         if begun != self._begun:
-            self._said = None
+            self._last_event = None
             self._parts.request_key()  # it begins with a whole picture
         self._begun, self._seconds = begun, 0
-        for topic, message in self._stays.items():
+        for topic, message in self._lasting.items():
             self._recorder.put(topic, message)
 
     def _event(self, decision: gate.Decision) -> None:
-        before, self._said = self._said, (decision.reason, decision.latches)
-        if before == self._said or before and _moves(before, self._said):
+        before, self._last_event = self._last_event, (decision.reason, decision.latches)
+        if before == self._last_event or before and _moves(before, self._last_event):
             return
         latches = decision.latches
         words: str = decision.reason
@@ -253,5 +255,5 @@ class Feed:
 
 
 def _moves(before: tuple[str, gate.Latches], now: tuple[str, gate.Latches]) -> bool:
-    """Only from one way of moving to the other."""
+    """Is it only a change from one way of moving to the other?"""
     return {before[0], now[0]} <= MOVES and before[1] == now[1]

@@ -11,55 +11,56 @@ from typing import Protocol
 from fpvcar import files
 
 PIECES_MOST = 512
-"""Of one writev(2); the kernel takes 1024."""
+"""How many pieces one writev(2) gets; the kernel takes 1024."""
 LOCK = ".lock"
 
 
 class FolderLike(Protocol):
-    """What a tape asks of a folder. All raise OSError."""
+    """A folder as the recorder uses it. Every call may raise OSError."""
 
     def enter(self) -> None:
-        """The folder is there, and no other recorder's."""
+        """Takes the folder; fails if another recorder has it."""
 
     def leave(self) -> None:
-        """Somebody else may have it."""
+        """Lets another recorder have it."""
 
     def entries(self) -> list[tuple[str, int]]:
-        """Name and size of each file."""
+        """Lists name and size of each file."""
 
     def free(self) -> int:
-        """Bytes that may still be written."""
+        """Says how many bytes may still be written."""
 
     def create(self, name: str) -> int:
-        """A new file; its number. FileExistsError if there is one."""
+        """Creates a file; returns its number. Raises FileExistsError if there is
+        one."""
 
     def append(self, file: int, parts: Sequence[bytes]) -> None:
-        """Writes all of it."""
+        """Writes all parts."""
 
     def sync(self, file: int) -> None:
-        """What was written stays, whatever the power does."""
+        """Waits until what was written stays, whatever the power does."""
 
     def shorten(self, file: int, size: int) -> None:
         """Cuts a file."""
 
     def close(self, file: int) -> None:
-        """The file is not used any more."""
+        """Closes a file."""
 
     def rename(self, old: str, new: str) -> None:
         """Gives a file its name for good, synced."""
 
     def touch(self, name: str) -> None:
-        """An empty file, synced."""
+        """Makes an empty file, synced."""
 
     def remove(self, name: str) -> None:
-        """A file less; absent is fine."""
+        """Removes a file; absent is fine."""
 
 
 class Folder:
-    """A Disk in a directory, readable by its owner only. `made`: may it be made?
+    """A directory that only its owner may read.
 
-    A folder that vanishes later (a stick that was pulled) is not made anew: it would
-    be made on the wrong card.
+    One that vanishes later (a stick that was pulled) is not made anew: it would be made
+    on the wrong card.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,7 +69,7 @@ class Folder:
         self._made = False
 
     def enter(self) -> None:
-        """As Disk says."""
+        """Makes the directory the first time, and locks it until `leave`."""
         if not self._made:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._made = True
@@ -86,13 +87,13 @@ class Folder:
         self._lock = lock
 
     def leave(self) -> None:
-        """As Disk says."""
+        """Gives the lock back."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def entries(self) -> list[tuple[str, int]]:
-        """As Disk says."""
+        """Leaves out links, folders, and what goes meanwhile."""
         found = []
         with os.scandir(self.path) as listing:
             for one in listing:
@@ -104,12 +105,12 @@ class Folder:
         return found
 
     def free(self) -> int:
-        """As Disk says."""
+        """Counts what an ordinary user may write."""
         found = os.statvfs(self.path)
         return found.f_bavail * found.f_frsize
 
     def create(self, name: str) -> int:
-        """As Disk says."""
+        """Opens a new file for appending; its name is synced."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         file = os.open(self.path / name, flags, 0o600)
         try:
@@ -120,7 +121,7 @@ class Folder:
         return file
 
     def append(self, file: int, parts: Sequence[bytes]) -> None:
-        """As Disk says."""
+        """Writes with as few calls as the kernel allows."""
         for start in range(0, len(parts), PIECES_MOST):
             some = [part for part in parts[start : start + PIECES_MOST] if part]
             left = sum(map(len, some)) - os.writev(file, some) if some else 0
@@ -130,27 +131,27 @@ class Folder:
                     rest = rest[os.write(file, rest) :]
 
     def sync(self, file: int) -> None:
-        """As Disk says."""
+        """Syncs the bytes, and the size, but no times."""
         os.fdatasync(file)
 
     def shorten(self, file: int, size: int) -> None:
-        """As Disk says."""
+        """Cuts it; the next append goes on there."""
         os.ftruncate(file, size)
 
     def close(self, file: int) -> None:
-        """As Disk says."""
+        """Closes the descriptor."""
         os.close(file)
 
     def rename(self, old: str, new: str) -> None:
-        """As Disk says."""
+        """Renames within the directory."""
         os.rename(self.path / old, self.path / new)
         files.sync(self.path)
 
     def touch(self, name: str) -> None:
-        """As Disk says."""
+        """Leaves a file that is there as it is."""
         os.close(os.open(self.path / name, os.O_WRONLY | os.O_CREAT, 0o600))
         files.sync(self.path)
 
     def remove(self, name: str) -> None:
-        """As Disk says."""
+        """Removes it, unsynced: what comes back after a power cut goes again."""
         (self.path / name).unlink(missing_ok=True)

@@ -1,8 +1,8 @@
-"""What passes between the event loop and the recorder's thread: no lock, nobody waits.
+"""Hands over from the event loop to the recorder's thread: no lock, nobody waits.
 
     loop:   put, begin, keep -> queue, bounded in bytes -> take, give_back   :thread
 
-Each field is written by one side only; the queue is a deque, whose two ends are safe.
+Each field is written by one side only; both ends of a deque are safe.
 """
 
 import math
@@ -44,12 +44,12 @@ class Handover:
         self._queue.append(one)
 
     def begin(self, one: Begin) -> None:
-        """What follows belongs to another recording."""
+        """Queues that what follows belongs to another recording."""
         self._queue.append(one)
 
     def keep(self, now_ns: int) -> None:
-        """The last minute stays. Somebody who pushes again while the card hangs adds
-        nothing."""
+        """Queues that the last minute stays; a second push while the first one waits
+        adds nothing."""
         if self._keeps_put == self._keeps_taken:
             self._keeps_put += 1
             self._queue.append(Keep(now_ns))
@@ -57,13 +57,13 @@ class Handover:
     # --- in the thread ---
 
     def take(self) -> list[Entry]:
-        """All that waits now, in order."""
+        """Takes all that waits now, in order."""
         taken = [self._queue.popleft() for _ in range(len(self._queue))]
         self._keeps_taken += sum(isinstance(one, Keep) for one in taken)
         return taken
 
     def give_back(self, taken: Sequence[Entry]) -> None:
-        """What was taken is written, or lost: it needs no memory any more."""
+        """Gives back the room of what is written, or lost."""
         self._given_back_bytes += sum(
             one.size for one in taken if isinstance(one, Noted)
         )

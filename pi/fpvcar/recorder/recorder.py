@@ -1,4 +1,4 @@
-"""The recorder of one car, on the event loop: stamps what is said, and hands it over.
+"""Records one car, on the event loop: stamps each message, and hands it over.
 
     put, picture -> handover (bounded; it never waits) -> thread
 
@@ -19,13 +19,13 @@ from fpvcar.units import MB, SECOND_NS
 
 STALLED_S = 2.0
 CLOCK_SET_NS = 5 * SECOND_NS
-"""The wall clock was set by more than this: another recording begins."""
+"""A wall clock that was set by more than this begins another recording."""
 STOP_S = 2.0
 log = logging.getLogger("fpvcar.recorder")
 
 
 class Recorder:
-    """Called on the loop; every call costs microseconds, but `stop`."""
+    """The recorder as the loop uses it; every call but `stop` costs microseconds."""
 
     def __init__(
         self, settings: config.Recording, about: messages.About, catalogue: Catalogue,
@@ -49,7 +49,7 @@ class Recorder:
         self._thread.start()
 
     def stop(self) -> None:
-        """Seals what is open; a card that stalls is left alone after STOP_S."""
+        """Seals what is open; leaves a card that stalls alone after STOP_S."""
         self._thread.stop(STOP_S)
 
     @property
@@ -60,7 +60,8 @@ class Recorder:
     # --- what is recorded ---
 
     def put(self, topic: str, message: Message, at_ns: int | None = None) -> None:
-        """A message that is known now; `at_ns`: when it was so (CLOCK_MONOTONIC)."""
+        """Records a message that is known now; `at_ns`: when it was so
+        (CLOCK_MONOTONIC)."""
         if self.idle:
             return
         if not self._handover.has_room(SIZE, ALL_MOST):
@@ -69,7 +70,7 @@ class Recorder:
         self._hand_over(topic, self._clock.monotonic_ns(), at_ns, message)
 
     def picture(self, key: bool, capture_ns: int, unit: bytes) -> None:
-        """An access unit. With little room it waits for the next key frame."""
+        """Records an access unit. With little room it waits for the next key frame."""
         if self.idle:
             return
         if not self._handover.has_room(len(unit), VIDEO_MOST):
@@ -88,7 +89,7 @@ class Recorder:
         self, text: str, level: int = messages.INFO, name: str = messages.RECORDER,
         topic: str = messages.EVENT,
     ) -> None:  # fmt: skip
-        """An event, or a mark."""
+        """Records an event, or a mark."""
         utc_ns = max(0, self._clock.monotonic_ns() + self.offset_ns)
         self.put(topic, messages.Event(utc_ns, level, text, name))
 
@@ -106,23 +107,24 @@ class Recorder:
     # --- what people and the clock do ---
 
     def switch(self, on: bool) -> None:
-        """Recording on or off; off, the last minute is still there to be kept."""
+        """Turns recording on or off; off, the last minute is still there to be kept."""
         if on != self.on:
             self.on = on
             self._begin()
 
     def keep(self) -> None:
-        """The last minute stays, whatever the ring does."""
+        """Keeps the last minute, whatever the ring removes."""
         self._handover.keep(self._clock.monotonic_ns())
 
     def attend(self, now: bool = True) -> None:
-        """Somebody has the wheel, or marks something: the ring spares that. False:
-        nobody ever did; without a word everything is spared."""
+        """Notes that somebody has the wheel, or marks something: the ring spares that.
+        False: nobody ever did; if never called, everything is spared."""
         self._handover.attended_ns = self._clock.monotonic_ns() if now else 0
 
     def second(self) -> None:
-        """Once a second: says what was lost. If the wall clock was set, this recording
-        keeps its own time, and another begins; so it does after a thread that ended."""
+        """Has to be called once a second: notes what was lost. If the wall clock was
+        set, this recording keeps its own time, and another begins; so it does after a
+        thread that ended."""
         thread = self._thread
         if thread.dead:
             thread.revive()

@@ -1,4 +1,4 @@
-"""The room that a card has for recordings: how much is left, and what goes for more."""
+"""Decides which recordings leave a card that is full, and how much room is left."""
 
 import errno
 import logging
@@ -12,18 +12,18 @@ from fpvcar.units import MB
 
 log = logging.getLogger("fpvcar.recorder")
 NEW_SHARE = 8
-"""Of all files one in so many is too new to go before a drive."""
+"""One in so many files is too new to go before a drive."""
 
 
 class Use(NamedTuple):
-    """Bytes of recordings: of those that a base station has, and of all others."""
+    """Bytes of recordings: those that a base station has, and all others."""
 
     spare: int = 0
     own: int = 0
 
 
 def use_of(files: Iterable[names.File]) -> Use:
-    """How much there is of both."""
+    """Adds up both."""
     sizes = {True: 0, False: 0}
     for one in files:
         sizes[_fetched(one)] += one.size
@@ -35,7 +35,7 @@ def _fetched(one: names.File) -> bool:
 
 
 class Room(NamedTuple):
-    """How much the ring may use: a floor of free space, and a cap. Bytes."""
+    """How many bytes the ring may use: a floor of free space, and a cap."""
 
     keep_free: int
     most: int
@@ -55,9 +55,12 @@ class Verdict(NamedTuple):
 def make_room(
     files: Iterable[names.File], free: int, room: Room, station: bool, current: str = ""
 ) -> Verdict:
-    """What the ring removes: acknowledged files, the oldest first; then, without a
-    station, those that nobody keeps: parked ones that are not new, then the oldest.
-    Those of the recording `current` are the newest. Never one that is open."""
+    """Decides what the ring removes: acknowledged files, the oldest first; then,
+    without a station, those that nobody keeps: parked ones that are not new, then the
+    oldest.
+
+    Those of the recording `current` are the newest. One that is open never goes.
+    """
     files = sorted(files)
     used = sum(one.size for one in files)
     sealed = [one for one in files if one.name.suffix == names.SEALED]
@@ -77,11 +80,11 @@ def make_room(
 
 
 class NoRoom(OSError):
-    """The card is full, and nothing may go."""
+    """Raised when the card is full, and nothing may go."""
 
 
 class Ring:
-    """The ring in one folder. Everything may raise OSError."""
+    """The ring of recordings in one folder. Every call may raise OSError."""
 
     def __init__(self, folder: FolderLike, settings: config.Recording) -> None:
         self.left: int | None = None
@@ -89,21 +92,22 @@ class Ring:
         self.room = Room(settings.keep_free_mb * MB, settings.max_mb * MB)
         self._folder, self._settings = folder, settings
         self._use = Use()
-        """Of all files but the open one."""
+        """What all files but the open one use."""
 
     def enough(self, open_b: int) -> bool:
         """Is as much free as has to be? The open file has so many bytes."""
         free = self._folder.free()
-        self._tell(free, open_b)
+        self._note_left(free, open_b)
         return free >= self.room.keep_free
 
     def make_room(
         self, current: str, opened: tuple[str, int], recent: Collection[str]
     ) -> None:
-        """Lets go what make_room says. `current` is the recording of now,
+        """Removes what the function make_room says. `current` is the recording of now,
         `opened` its open file's name and bytes; a `recent` file may be kept yet.
 
-        Raises NoRoom."""
+        Raises NoRoom.
+        """
         free = self._folder.free()
         files = [
             one._replace(parked=one.parked and one.name.text not in recent)
@@ -119,11 +123,11 @@ class Ring:
         others = {*gone, opened[0]}
         self._use = use_of(one for one in files if one.name.text not in others)
         free = self._folder.free()
-        self._tell(free, opened[1])
+        self._note_left(free, opened[1])
         if not enough:
             raise self._full(free)
 
-    def _tell(self, free: int, open_b: int) -> None:
+    def _note_left(self, free: int, open_b: int) -> None:
         use = self._use._replace(own=self._use.own + open_b)
         self.left = self.room.left(free, use)
 

@@ -1,4 +1,4 @@
-"""The files of a recording as they are written: one after the other, sealed, rotated.
+"""Writes the files of recordings, one after the other: sealed, rotated.
 
     begin -> write, write, ... -> a file every segment_s, from a key frame on
     .part -> summary, synced, renamed: sealed
@@ -32,7 +32,7 @@ ROLLING_NS = 15 * SECOND_NS
 def split(
     items: Sequence[Item], start_ns: int, length_ns: int
 ) -> tuple[Sequence[Item], Sequence[Item]]:
-    """What still belongs into a file that began at `start_ns`, and what comes after."""
+    """Splits off what no longer belongs into a file that began at `start_ns`."""
     for at, item in enumerate(items):
         over_ns = item.log_ns - start_ns - length_ns
         if over_ns >= 0 and (item.key or over_ns >= GRACE_NS):
@@ -41,15 +41,15 @@ def split(
 
 
 def _named(name: str, suffix: str = names.SEALED) -> str:
-    """The same file at another time of its life."""
+    """The name of the same file at another stage of its life."""
     found = names.parse(name)
     assert found is not None  # we made it, or looked
     return names.file_name(found.recording, found.number, suffix)
 
 
 class Recent(NamedTuple):
-    """A file that "keep the last minute" may mean. Those that were not closed are of a
-    run that died, or of a card that failed."""
+    """A file that "keep the last minute" may mean. One that was not closed is of a run
+    that died, or of a card that failed."""
 
     name: str
     end_ns: int
@@ -78,7 +78,7 @@ class Rotation:
         self._good = 0
         self._written = False
         self._kept_ns: int | None = None
-        """When it was said that the open file is to stay."""
+        """When somebody asked to keep the open file, UTC."""
         self._recent: list[Recent] = []
 
     # --- what the recorder does ---
@@ -94,7 +94,8 @@ class Rotation:
         return 0 if self._about is None else self._about.utc_offset_ns
 
     def begin(self, about: messages.About, rolling: bool) -> None:
-        """Another recording; `rolling`: only its last minute stays. Writes nothing yet.
+        """Begins another recording; `rolling`: only its last minute stays. Writes
+        nothing yet.
 
         Raises OSError if the one before could not be sealed; then it goes on.
         """
@@ -123,9 +124,9 @@ class Rotation:
         self._look_for_room()
 
     def keep(self, now_ns: int) -> int:
-        """The last minute before UTC `now_ns` stays; the open file is part of it, and
-        ends at the next key frame. How many files. Raises OSError; then it may be
-        called again."""
+        """Keeps the last minute before UTC `now_ns`; the open file is part of it, and
+        ends at the next key frame. Returns how many files. Raises OSError; then it may
+        be called again."""
         if self._recent:
             self.enter(now_ns)
         wanted = [one for one in self._recent if one.end_ns >= now_ns - MINUTE_NS]
@@ -148,7 +149,7 @@ class Rotation:
         return kept
 
     def close(self) -> None:
-        """The end: seals what is open. Raises OSError."""
+        """Seals what is open, at the end. Raises OSError."""
         try:
             if self._file is not None:
                 self._seal()
@@ -159,7 +160,7 @@ class Rotation:
             self.abandon()
 
     def abandon(self) -> None:
-        """After a fault: lets go of everything, and never raises."""
+        """Lets go of everything, after a fault. Never raises."""
         file, writer, self._file, self._writer = self._file, self._writer, None, None
         if file is not None:
             with contextlib.suppress(OSError):
@@ -176,7 +177,7 @@ class Rotation:
             self._folder.leave()
 
     def enter(self, now_ns: int) -> None:
-        """Takes the folder, if it is not ours yet, and looks what a run before left
+        """Takes the folder, if it is not ours yet, and finds what a run before left
         open: `leftovers`. What was rolling then is of the last minute, too: it may be
         kept until it is older. Raises OSError."""
         if self._entered:
@@ -220,7 +221,8 @@ class Rotation:
         self._good = self._writer.size
 
     def _last_number(self) -> int:
-        """Whatever its suffix: two recordings may begin in one second."""
+        """The last number in the folder, whatever its suffix: two recordings may begin
+        in one second."""
         assert self._about is not None
         recording, last = self._about.recording, self._number
         for text, _ in self._folder.entries():
@@ -247,7 +249,7 @@ class Rotation:
             self._note_parked(name, writer.start_ns)
 
     def _note_parked(self, name: str, start_ns: int) -> None:
-        """What cannot be noted counts as a drive."""
+        """Marks a file that nobody attended; one it cannot mark counts as a drive."""
         with contextlib.suppress(OSError):
             if self.attended_ns + self.offset_ns < start_ns:
                 self._folder.touch(name + names.PARKED)
@@ -255,7 +257,7 @@ class Rotation:
                 self._folder.remove(name + names.PARKED)
 
     def _forget_old(self, now_ns: int) -> None:
-        """Rolling files older than the minute go; of sealed ones only the names."""
+        """Removes rolling files older than the minute; forgets sealed ones."""
         left = []
         for one in self._recent:
             if one.end_ns >= now_ns - MINUTE_NS:

@@ -20,14 +20,14 @@ from fpvcar.recordings.salvage import salvage
 
 
 def about(profile: Profile) -> messages.About:
-    """What all files of a car say of it."""
+    """Says what all files of a car say of it."""
     return messages.About(
         profile.car.name, __version__, "", 0, 0, msgspec.to_builtins(profile)
     )
 
 
 def catalogue(parts: Parts) -> Catalogue:
-    """All topics of a car; its range sensors are known from the beginning."""
+    """Lists all topics of a car; its range sensors are known from the beginning."""
     ranges = parts.ranges(time.monotonic())
     return Catalogue(topics.topics([one.name for one in ranges]))
 

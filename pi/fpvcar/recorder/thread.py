@@ -19,13 +19,13 @@ from fpvcar.threads import Turns
 from fpvcar.units import SECOND_NS
 
 AGAIN_S = 2.0
-"""After a fault, until the card is tried again."""
+"""How long after a fault the card is tried again."""
 ENDED = "the recorder's thread ended by itself"
 log = logging.getLogger("fpvcar.recorder")
 
 
 class Clock(NamedTuple):
-    """The two clocks, for tests."""
+    """The two clocks; tests have their own."""
 
     monotonic_ns: Callable[[], int] = time.monotonic_ns
     utc_ns: Callable[[], int] = time.time_ns
@@ -35,7 +35,7 @@ SYSTEM_CLOCK = Clock()
 
 
 class RecorderThread(Turns):
-    """Everything is called in the thread but `start`, `stop` and `revive`.
+    """The recorder as its thread runs it; the loop calls `start`, `stop` and `revive`.
 
     The loop reads the public fields, and writes none of them while the thread lives.
     """
@@ -48,7 +48,7 @@ class RecorderThread(Turns):
         step."""
         super().__init__("recorder", self._let_go, self.turn, self._end, sync_s)
         self.state = "ok"
-        """Or what is wrong, in words."""
+        """"ok", or what is wrong, in words."""
         self.writing_since_s = 0.0
         """When the turn of now began; 0: it rests."""
         self.lost = self.kept = 0
@@ -112,7 +112,7 @@ class RecorderThread(Turns):
         self._flush(noted, now_s)
 
     def _skip(self, entries: Sequence[Entry]) -> None:
-        """After a fault. What was asked for must not be lost with what goes."""
+        """Drops messages after a fault, but not what was asked for."""
         for one in entries:
             if isinstance(one, Begin):
                 self._command(one)  # writes nothing: nothing is open

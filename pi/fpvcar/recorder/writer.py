@@ -1,4 +1,4 @@
-"""One file of a recording as bytes to append: head, chunks, summary. Pure.
+"""Encodes one file of a recording, to be appended: head, chunks, summary. Pure.
 
 Written here and by no library. A minute of 2 Mbit/s and 185 messages a second, encoded,
 written and synced each second, costs per recorded second on one x86-64 core:
@@ -62,7 +62,7 @@ class Writer:
         self._metadata = (0, 0)
 
     def begin(self) -> bytes:
-        """Magic, header, metadata."""
+        """Encodes magic, header and metadata."""
         about = self._about
         head = records.MAGIC + records.header(f"{LIBRARY} {about.version}")
         texts = {
@@ -75,7 +75,7 @@ class Writer:
         return self._appended(head + metadata)
 
     def chunk(self, items: Sequence[Item]) -> list[bytes]:
-        """A chunk of at least one message, and its indexes, in parts.
+        """Encodes a chunk of at least one message, and its indexes, in parts.
 
         Joined, so that CRC and card see one piece: 200 small ones cost more than the
         copy.
@@ -109,7 +109,7 @@ class Writer:
     def _indexes(
         self, index: dict[int, list[int]], at: int
     ) -> tuple[dict[int, int], list[bytes]]:
-        """The message indexes that stand `at`, and where each of them is."""
+        """Encodes the message indexes that stand `at`; says where each of them is."""
         index_at, indexes = {}, []
         for number, entries in index.items():
             self._counts[number] += len(entries) // 2
@@ -119,7 +119,7 @@ class Writer:
         return index_at, indexes
 
     def end(self) -> bytes:
-        """Data end, summary, footer."""
+        """Encodes data end, summary and footer."""
         counts = Counts(
             self._counts, len(self._catalogue.topics), len(self._places),
             self.start_ns, self.end_ns,
@@ -136,7 +136,7 @@ class Writer:
         return self._appended(ending + records.summary(self.size + len(ending), groups))
 
     def _front(self, items: Sequence[Item]) -> tuple[bytes, Sequence[Item]]:
-        """What stands before a chunk's messages, and those with About among them."""
+        """Encodes what stands before a chunk's messages, and puts About among them."""
         if len(self._places) % COPIES_EVERY >= COPIES:
             return b"", items
         number, log_ns = self._catalogue.numbers[messages.ABOUT], items[0].log_ns

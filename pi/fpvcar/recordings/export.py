@@ -1,10 +1,10 @@
-"""Recordings for other people's programs: a film, or tables.
+"""Exports recordings for other programs: one film, or tables.
 
-    files, in the order of their time -> film.frames -> remuxed as they are -> OUT.mp4
+    files, in the order of their time -> pictures.frames, remuxed as they are -> OUT.mp4
                                       -> tables.row_of -> OUT/TOPIC.csv | .parquet
 
-One file after the other is open: a day has more of them than a process may open. OUT
-appears whole or not at all. What a file has lost is said, and the rest exported.
+Only one file is open at a time: a day has more of them than a process may open. OUT
+appears whole or not at all. What a file has lost is said on stderr, the rest exported.
 """
 
 import contextlib
@@ -31,8 +31,8 @@ OVERLAP_NS = SECOND_NS
 
 
 class File(NamedTuple):
-    """A recording that is not open yet. `size` in bytes; UTC of its first and its last
-    message; `recording`: of which it is a file, "" if that is not known."""
+    """A recording that is not open yet: its size in bytes, UTC of its first and its
+    last message; `recording` is what it is a file of, "" if that is not known."""
 
     path: Path
     size: int
@@ -49,42 +49,42 @@ class Input(NamedTuple):
 
 
 class Progress:
-    """A bar on a terminal, and nothing elsewhere. Time is an argument of `to`."""
+    """A progress bar on a terminal, nothing elsewhere. Time is an argument of `to`."""
 
     WIDTH = 30
 
     def __init__(self, stream: TextIO, whole: int, now_s: float) -> None:
         self._stream, self._whole = stream, max(whole, 1)
-        self._began_s, self._said_s = now_s, -1.0
+        self._began_s, self._drawn_s = now_s, -1.0
         self._shown = stream.isatty()
 
     def to(self, done: int, now_s: float) -> None:
-        """So much of the whole is done; drawn at most ten times a second."""
-        if not self._shown or now_s - self._said_s < 0.1 and done < self._whole:
+        """So much of the whole is done; draws at most ten times a second."""
+        if not self._shown or now_s - self._drawn_s < 0.1 and done < self._whole:
             return
-        self._said_s, share = now_s, min(done / self._whole, 1.0)
+        self._drawn_s, share = now_s, min(done / self._whole, 1.0)
         left_s = (now_s - self._began_s) * (1.0 / share - 1.0) if share else 0.0
         bar = ("#" * round(share * self.WIDTH)).ljust(self.WIDTH, ".")
         self._stream.write(f"\r  [{bar}] {share:4.0%}  {left_s:3.0f} s left ")
         self._stream.flush()
 
     def say(self, words: str) -> None:
-        """A line above the bar."""
+        """Prints a line above the bar."""
         self.end()
         print(words, file=self._stream)
 
     def end(self) -> None:
-        """Leaves the terminal's line as it was."""
+        """Clears the bar."""
         if self._shown:
             self._stream.write("\r" + " " * (self.WIDTH + 24) + "\r")
             self._stream.flush()
 
 
 def in_order(paths: Sequence[Path], say: Callable[[str], None]) -> list[File]:
-    """The recordings in the order of their time; a folder stands for those in it. What
-    is in a folder and no recording - power went - is said and passed by.
+    """Sorts recordings by their time; a folder stands for those in it.
 
-    Raises ReadError, OSError.
+    `say` hears of a file in a folder that is no recording, because power went; it is
+    left out. Raises ReadError, OSError.
     """
     found: dict[Path, File] = {}
     for given in paths:
@@ -102,20 +102,19 @@ def in_order(paths: Sequence[Path], say: Callable[[str], None]) -> list[File]:
 
 
 def one_by_one(
-    files: Iterable[File], say: Callable[[str], None]
+    ordered: Iterable[File], say: Callable[[str], None]
 ) -> Generator[Input, None, None]:
-    """Each recording in turn, open until the next one is asked for; `say` hears what
-    it has lost. Raises ReadError, OSError.
-    """
-    for one in files:
+    """Opens each recording in turn, until the next one is asked for; `say` hears what
+    it has lost. Raises ReadError, OSError."""
+    for one in ordered:
         with reader.read(one.path) as recording:
-            for words in complaints(one.path, recording):
+            for words in losses(one.path, recording):
                 say(words)
             yield Input(one.path, recording)
 
 
-def complaints(path: Path, recording: Recording) -> Iterator[str]:
-    """What is missing in a file."""
+def losses(path: Path, recording: Recording) -> Iterator[str]:
+    """Says what a file has lost."""
     last = tables.utc_text(recording.end_ns)
     if not recording.closed:
         yield f"{path}: never closed; what is in it ends at {last}"
@@ -126,7 +125,8 @@ def complaints(path: Path, recording: Recording) -> Iterator[str]:
 
 @contextlib.contextmanager
 def published(out: Path, force: bool, folder: bool) -> Iterator[Path]:
-    """A place beside `out` to write to; it becomes `out` at the end, and only then.
+    """Gives a place beside `out` to write to; it becomes `out` at the end, and only
+    then.
 
     Raises ExportError if `out` is there and `force` is not given.
     """
@@ -154,18 +154,19 @@ def _put(new: Path, out: Path, old: Path, force: bool) -> None:
         files.publish(new, out)
     except FileExistsError:
         raise ExportError(
-            f"{out} has come meanwhile: nothing was replaced{_kept(out, old)}"
+            f"{out} has come meanwhile: nothing was replaced{_set_aside(out, old)}"
         ) from None
     except BaseException:  # Ctrl-C too: what was there stays
         if out.exists():
-            _kept(out, old)
+            _set_aside(out, old)
         elif old.exists():
             os.rename(old, out)
         raise
 
 
-def _kept(out: Path, old: Path) -> str:
-    """Where what had been there is, since its place is taken; "" if nothing was."""
+def _set_aside(out: Path, old: Path) -> str:
+    """Moves what had been there beside `out`, whose name is taken, and says where it
+    is; "" if nothing was."""
     if not old.exists():
         return ""
     aside = Path(tempfile.mkdtemp(prefix=f"{out.name}-before-", dir=out.parent))
@@ -173,9 +174,9 @@ def _kept(out: Path, old: Path) -> str:
     return f"; what was there before is {aside / out.name}"
 
 
-def one_film(files: Sequence[File]) -> None:
-    """Can these be one film? Before anything is written. Raises ExportError."""
-    with_times = [one for one in files if one.end_ns]
+def refuse_two_films(ordered: Sequence[File]) -> None:
+    """Raises ExportError if these cannot be one film; before anything is written."""
+    with_times = [one for one in ordered if one.end_ns]
     for before, after in itertools.pairwise(with_times):
         pause_ns = after.start_ns - before.end_ns
         names = f"{before.path.name} and {after.path.name}"
@@ -191,7 +192,7 @@ def one_film(files: Sequence[File]) -> None:
             )
 
 
-def need(module: str, install: str, what: str) -> None:
+def require(module: str, install: str, what: str) -> None:
     """Raises ExportError with the next step where a library is missing."""
     try:
         importlib.import_module(module)
@@ -200,18 +201,18 @@ def need(module: str, install: str, what: str) -> None:
 
 
 def run(kind: str, out: Path, paths: Sequence[Path], force: bool) -> int:
-    """`fpvcar export`; the exit status. Says on stderr what is missing."""
+    """Runs `fpvcar export`; returns the exit status."""
     say = sys.stderr
     try:
-        files = in_order(
+        ordered = in_order(
             paths, lambda words: print(f"fpvcar export: {words}", file=say)
         )
         if kind == "mp4":
-            one_film(files)
-        whole = sum(one.size for one in files)
+            refuse_two_films(ordered)
+        whole = sum(one.size for one in ordered)
         progress = Progress(say, whole, time.monotonic())
         inputs = one_by_one(
-            files, lambda words: progress.say(f"fpvcar export: {words}")
+            ordered, lambda words: progress.say(f"fpvcar export: {words}")
         )
         with published(out, force, kind != "mp4") as new, contextlib.closing(inputs):
             try:
@@ -231,15 +232,16 @@ def run(kind: str, out: Path, paths: Sequence[Path], force: bool) -> int:
 def _write(
     kind: str, recordings: Iterable[Recording], new: Path, tell: Callable[[int], None]
 ) -> str:
-    """Raises ExportError, ReadError, OSError."""
+    """Writes the export; returns what to say of it. Raises ExportError, ReadError,
+    OSError."""
     if kind == "mp4":
-        need("av", "apt install python3-av, or pip install av", "--mp4")
+        require("av", "apt install python3-av, or pip install av", "--mp4")
         film = write_mp4(recordings, new, tell)
         if film is None:
             raise ExportError("no picture was recorded in these files")
         return f"{film.pictures:,} pictures, {film.seconds:.1f} s{film.left_out}"
     if kind == "parquet":
-        need("pyarrow", "pip install pyarrow, or take --csv", "--parquet")
+        require("pyarrow", "pip install pyarrow, or take --csv", "--parquet")
     file = ParquetFile if kind == "parquet" else CsvFile
     rows, unread = write_tables(recordings, new, file, tell)
     if not rows:

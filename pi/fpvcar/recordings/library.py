@@ -1,7 +1,7 @@
-"""Which recordings are there, in brief: what the list of the recordings page shows.
+"""Lists recordings in brief, as the recordings page shows them.
 
-Of a closed file its two ends are read, and the chunks with marks in them; of one that
-is being written its first chunk; only one that was never closed is read whole, once.
+It reads the two ends of a closed file and the chunks with marks in them, the first
+chunk of one that is being written, and only one that was never closed whole, once.
 """
 
 import contextlib
@@ -27,21 +27,21 @@ from fpvcar.video import h264
 
 WRITING_S = 10.0
 """A file that was written to so lately is still being written."""
-KEPT_MAX = 10_000
+ENTRIES_MAX = 10_000
 FIRST_CHUNKS = 16
 """Chunks in which a key frame is looked for; one is a second at most."""
 
 
 class Mark(Struct, frozen=True):
-    """Somebody wanted to find this again. `t` is s from the file's start."""
+    """A moment that somebody wanted to find again. `t` is s from the file's start."""
 
     t: float
     text: str
 
 
 class Entry(Struct, frozen=True):
-    """One file. state: "closed", "open" (being written) or "damaged": then `lost` says
-    what is wrong, in words."""
+    """One file. state: "closed", "open" (being written) or "damaged"; `lost` then says
+    in words what is wrong."""
 
     name: str
     start_ms: float
@@ -54,7 +54,7 @@ class Entry(Struct, frozen=True):
 
 
 def files_in(directory: Path) -> list[Path]:
-    """The recordings of a directory. No link counts: it could lead out of it.
+    """Finds the recordings of a directory. No link counts: it could lead out of it.
 
     Raises OSError, but for a directory that was not made yet: nothing was recorded.
     """
@@ -88,10 +88,10 @@ class Library:
     ) -> None:  # fmt: skip
         """`rest` is called before each file that is looked into."""
         self._files, self._clock_s, self._rest = files, clock_s, rest
-        self._kept: dict[Path, tuple[_Stamp, Entry]] = {}
+        self._known: dict[Path, tuple[_Stamp, Entry]] = {}
 
     def path(self, name: str) -> Path | None:
-        """The recording of that name. No other file can be asked for.
+        """Finds the recording of that name; no other file can be asked for.
 
         One that was sealed a moment ago still answers to the name it had before.
         """
@@ -100,7 +100,7 @@ class Library:
         return found.get(name) or found.get(before)
 
     def writing(self, path: Path) -> bool:
-        """Is it still being written?"""
+        """Is this file still being written?"""
         try:
             changed_s = path.stat().st_mtime
         except OSError:
@@ -109,7 +109,7 @@ class Library:
         return is_open and self._clock_s() - changed_s < WRITING_S
 
     def entries(self) -> list[Entry]:
-        """All of them, in the order of their names."""
+        """Lists all of them, in the order of their names."""
         return [entry for path in self._files() if (entry := self._entry(path))]
 
     def _entry(self, path: Path) -> Entry | None:
@@ -119,13 +119,13 @@ class Library:
             stamp = _Stamp(about.st_size, about.st_mtime_ns)
             if self.writing(path):
                 return _open_entry(path, stamp)
-            kept = self._kept.get(path)
-            if kept is None or kept[0] != stamp:
+            known = self._known.get(path)
+            if known is None or known[0] != stamp:
                 self._rest()
-                if len(self._kept) >= KEPT_MAX:
-                    self._kept.clear()
-                kept = self._kept[path] = stamp, entry_of(path)
-            return kept[1]
+                if len(self._known) >= ENTRIES_MAX:
+                    self._known.clear()
+                known = self._known[path] = stamp, entry_of(path)
+            return known[1]
         except FileNotFoundError:  # the ring took it, or it was closed this moment
             return None
         except (OSError, ReadError, Damaged) as fault:
@@ -134,7 +134,8 @@ class Library:
 
 
 def entry_of(path: Path) -> Entry:
-    """A file that is not written to any more. Raises ReadError, Damaged, OSError."""
+    """Looks into a file that is not written to any more. Raises ReadError, Damaged,
+    OSError."""
     source = FileSource(path)
     try:
         tail = tail_of(source)
@@ -164,7 +165,7 @@ def _unclosed_entry(path: Path) -> Entry:
 
 
 def _open_entry(path: Path, stamp: _Stamp) -> Entry:
-    """Its beginning, and when it was written to last."""
+    """A file that is being written: its beginning, and when it was written to last."""
     source, start_ns = FileSource(path), stamp.changed_ns
     try:
         for step in Walk(source, source.size).steps():
@@ -178,7 +179,7 @@ def _open_entry(path: Path, stamp: _Stamp) -> Entry:
 
 
 def first_picture(path: Path) -> Frame | None:
-    """The first key frame of a file, for a list: no more is read than up to there.
+    """Reads a file up to its first key frame, for a list.
 
     None if none comes within FIRST_CHUNKS. Raises OSError.
     """
@@ -228,7 +229,7 @@ def _key_frame(message: bytes | memoryview) -> Frame | None:
 
 
 def missing(recording: Recording) -> list[str]:
-    """What a file has lost, in words."""
+    """Says what a recording has lost."""
     words = []
     if not recording.closed:
         words.append("never closed")
@@ -238,7 +239,7 @@ def missing(recording: Recording) -> list[str]:
 
 
 def damaged_at_ns(recording: Recording, damage: Damage) -> int:
-    """UTC of the last good message before a damaged place; the start if none is."""
+    """UTC of the last good message before a damaged place, or of the first one."""
     before = (span.end_ns for span in recording.chunks if span.at < damage.at)
     return max(before, default=recording.start_ns)
 
@@ -256,7 +257,7 @@ def _marks(found: Iterable[tuple[int, bytes]], start_ns: int) -> tuple[Mark, ...
 
 
 def _recorded_marks(source: Source, tail: Tail) -> Iterable[tuple[int, bytes]]:
-    """(log_ns, data) of the messages on /mark, by the summary's index of chunks.
+    """Yields (log_ns, data) of the messages on /mark, by the summary's index of chunks.
 
     Raises Damaged, OSError.
     """
@@ -269,16 +270,16 @@ def _recorded_marks(source: Source, tail: Tail) -> Iterable[tuple[int, bytes]]:
     for opcode, body in tail.records:
         if opcode != records.CHUNK_INDEX or number is None:
             continue
-        of = parsing.Fields(body)
-        of.take(16)
-        at, length = of.number(8), of.number(8)
-        if number in _indexed(of) and length <= CHUNK_MOST:
+        fields = parsing.Fields(body)
+        fields.take(16)
+        at, length = fields.number(8), fields.number(8)
+        if number in _indexed(fields) and length <= CHUNK_MOST:
             yield from _messages(source.read(at, length), number)
 
 
-def _indexed(of: parsing.Fields) -> set[int]:
+def _indexed(fields: parsing.Fields) -> set[int]:
     """The channels that have messages in a chunk."""
-    inner, found = parsing.Fields(of.take(of.number(4))), set()
+    inner, found = parsing.Fields(fields.take(fields.number(4))), set()
     while inner.left:
         found.add(inner.number(2))
         inner.take(8)

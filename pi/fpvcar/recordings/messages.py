@@ -42,7 +42,7 @@ DRIVER, LIGHTS, BUTTONS, HEALTH, LATENCY = (
 )  # fmt: skip
 EVENT, MARK = "/event", "/mark"
 RANGE = "/range/"
-"""With the sensor's name behind it."""
+"""The sensor's name follows."""
 METADATA = "fpvcar"
 """Name of the file's metadata record: car, version, recording, utc_offset_ns, profile.
 It says what /recording says, to tools that do not know that topic."""
@@ -50,13 +50,13 @@ VIDEO_CODING, FRAME_ID = "h264", "camera"
 
 
 class FormatError(ValueError):
-    """A message that is not what its topic carries; the text says what is wrong."""
+    """Raised for a message that is not what its topic carries; the text says why."""
 
 
 class About(Struct, frozen=True):
     """What was recorded. `profile` is the whole profile, as profiles.parse takes it.
 
-    utc = monotonic + utc_offset_ns, in this recording.
+    UTC is monotonic + utc_offset_ns, in this recording.
     """
 
     car: str
@@ -67,7 +67,7 @@ class About(Struct, frozen=True):
     profile: dict[str, Any]
 
     def parsed(self) -> config.Profile:
-        """The profile, with the limits of then. Raises config.ConfigError."""
+        """Parses the profile, with the limits of then. Raises config.ConfigError."""
         return profiles.parse(self.profile)
 
 
@@ -92,12 +92,12 @@ class Event(NamedTuple):
 INFO, WARNING, ERROR = 2, 3, 4
 """Levels of foxglove.Log."""
 GATE, SEAT, RECORDER = "gate", "seat", "recorder"
-"""Names of events: stops and starts, who drives, what was lost. Of a mark: by whom."""
+"""Who names an event: stops and starts, who drives, what was lost."""
 
 
 class Reading(Struct, frozen=True):
-    """One range sensor. `range_m` is None for "no target" and where `state` is not
-    "ok" but says in words what is wrong."""
+    """A reading of one range sensor. `range_m` is None for "no target", and where
+    `state` is not "ok" but says in words what is wrong."""
 
     bearing_deg: float
     range_m: float | None
@@ -105,7 +105,7 @@ class Reading(Struct, frozen=True):
 
 
 class WishIn(Struct, frozen=True):
-    """A `drive` as it came. `verdict`: "fresh", "late", "stale", "old" or "not at the
+    """A `drive` as it came. `verdict` is "fresh", "late", "stale", "old" or "not at the
     wheel"; only a fresh one moves anything. `t` is the browser's clock in ms, `seen`
     the car's in us, as the page knew it."""
 
@@ -119,7 +119,7 @@ class WishIn(Struct, frozen=True):
 
 
 class Wish(Struct, frozen=True):
-    """gate.Wish; `received_s` None is -inf: it is never fresh."""
+    """A gate.Wish; `received_s` None is -inf: it is never fresh."""
 
     throttle: float
     steer: float
@@ -172,7 +172,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
 
 
 def wish_of(wish: gate.Wish | None) -> Wish | None:
-    """The gate's wish, for a Step."""
+    """Converts the gate's wish for a Step."""
     if wish is None:
         return None
     finite = math.isfinite(wish.received_s)
@@ -187,7 +187,7 @@ class Turn(Struct, frozen=True):
 
 
 class Lights(Struct, frozen=True):
-    """Which lights are lit; of the indicators: this moment."""
+    """Which lights are lit; the indicators at this moment of their blinking."""
 
     head: bool
     reversing: bool = False
@@ -196,7 +196,7 @@ class Lights(Struct, frozen=True):
 
 
 class Buttons(Struct, frozen=True):
-    """Which buttons are lit, by name, and what is played: buttons.View."""
+    """Which buttons are lit, by name, and what is played: a buttons.game.View."""
 
     lit: tuple[str, ...] = ()
     mode: str = "free"
@@ -219,7 +219,7 @@ class Health(Struct, frozen=True):
 def health_of(
     camera: str, wheels: str, board: str, viewers: int, computer: status.Health
 ) -> Health:
-    """The parts' words, and what is known of the computer as figures by name."""
+    """Joins the parts' words and what is known of the computer, as figures by name."""
     figures = {
         name: float(value)
         for name, value in msgspec.structs.asdict(computer).items()
@@ -257,7 +257,7 @@ Message = (
 
 
 def encode(message: Message) -> bytes:
-    """The bytes of any message. A float that is not finite becomes null."""
+    """Encodes any message. A float that is not finite becomes null."""
     if isinstance(message, Picture):
         return protobuf.video(
             message.capture_ns, message.frame_id, message.unit, message.coding
@@ -268,12 +268,12 @@ def encode(message: Message) -> bytes:
 
 
 def encode_json(value: object) -> bytes:
-    """Anything of ours as JSON."""
+    """Encodes anything of ours as JSON."""
     return _encoder.encode(value)
 
 
 def decode(topic: str, data: bytes) -> Message:
-    """A message of one of our topics. Raises FormatError."""
+    """Decodes a message of one of our topics. Raises FormatError."""
     try:
         if topic == CAMERA:
             return _picture(data)

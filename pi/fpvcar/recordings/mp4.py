@@ -1,4 +1,4 @@
-"""Recorded pictures into an mp4, not encoded again, each with its true time. PyAV.
+"""Remuxes recorded pictures into an mp4, not encoded again, each at its time. PyAV.
 
 Only exports import this: PyAV costs 60 MB, and a car has it only if somebody put it
 there.
@@ -17,17 +17,17 @@ from fpvcar.recordings.reader import Recording
 from fpvcar.units import SECOND_NS
 
 MICROSECOND = Fraction(1, 1_000_000)
-"""Of the track: an mp4 can hold a pause of at most 2^31 of them."""
+"""The time base of the track: an mp4 can hold a pause of at most 2^31 of them."""
 PAUSE_MOST_NS = 1800 * SECOND_NS
 USUAL_NS = SECOND_NS // 30
 
 
 class ExportError(Exception):
-    """What cannot be exported, and what to do about it."""
+    """Says what cannot be exported, and what to do about it."""
 
 
 class Film(NamedTuple):
-    """What was written; `left_out` says in words what could not be decoded."""
+    """A film that was written; `left_out` says in words what could not be decoded."""
 
     pictures: int
     seconds: float
@@ -64,7 +64,7 @@ def write_mp4(
 def _mux(
     av: Any, path: Path, first: Frame, frames: Iterable[tuple[Frame, int]]
 ) -> tuple[int, int]:
-    """How many pictures, and where the last one ends, us."""
+    """Writes them; returns how many there are, and where the last one ends, us."""
     options = {"movflags": "+faststart", "video_track_timescale": "1000000"}
     count = end_us = 0
     with (
@@ -92,7 +92,7 @@ def _packet(av: Any, track: Any, frame: Frame, at_us: int, length_us: int) -> An
 def _timed(
     recordings: Iterable[Recording], tell: Callable[[int], None]
 ) -> Iterator[tuple[Frame, int]]:
-    """Each picture, and how long it is to be seen, ns: until the next one."""
+    """Yields each picture, and how long it is to be seen, ns: until the next one."""
     before: Frame | None = None
     done, length_ns = 0, USUAL_NS
     for recording in recordings:

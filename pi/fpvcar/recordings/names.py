@@ -1,4 +1,4 @@
-"""The files of recordings in one folder: their names and marks.
+"""Names the files of recordings in one folder, and their marks.
 
     Plague-20261121T193100Z-0001.mcap        a minute that was closed and synced
     Plague-20261121T193100Z-0002.mcap.part   the one that is being written
@@ -37,23 +37,23 @@ class Name(NamedTuple):
 
     @property
     def recording(self) -> str:
-        """What all files of a recording begin with."""
+        """What the names of all files of a recording begin with."""
         return f"{self.car}-{self.began}"
 
 
 def recording_name(car: str, utc_ns: int) -> str:
-    """A recording that begins now."""
+    """Names a recording that begins now."""
     when = time.gmtime(max(0, utc_ns) // SECOND_NS)
     return f"{car}-{time.strftime('%Y%m%dT%H%M%SZ', when)}"
 
 
 def file_name(recording: str, number: int, suffix: str = SEALED) -> str:
-    """A file of a recording; the first is number 1."""
+    """Names a file of a recording; the first is number 1."""
     return f"{recording}-{number:04d}{suffix}"
 
 
 def parse(text: str) -> Name | None:
-    """A file's name; None for what is none of ours."""
+    """Takes a file's name apart; None for what is none of ours."""
     found = _NAME.fullmatch(text)
     if found is None:
         return None
@@ -62,7 +62,7 @@ def parse(text: str) -> Name | None:
 
 
 class File(NamedTuple):
-    """One file in the folder."""
+    """One file in the folder, and which marks it has."""
 
     name: Name
     size: int
@@ -72,7 +72,7 @@ class File(NamedTuple):
 
 
 def files_of(entries: Iterable[tuple[str, int]]) -> list[File]:
-    """The recordings among (name, size) of a folder, the oldest first."""
+    """Finds the recordings among (name, size) of a folder, the oldest first."""
     sizes = dict(entries)
     found = []
     for text, size in sizes.items():
@@ -84,7 +84,7 @@ def files_of(entries: Iterable[tuple[str, int]]) -> list[File]:
 
 
 def files(paths: Iterable[Path], say: Callable[[str], None]) -> list[Path]:
-    """The paths, each folder replaced by the recordings in it, the oldest first.
+    """Replaces each folder by the recordings in it, the oldest first.
 
     `say` hears of a folder that has none. Raises OSError.
     """

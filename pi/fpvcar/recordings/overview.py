@@ -1,4 +1,4 @@
-"""A recording in brief, for lists: of a closed file only its two ends are read."""
+"""Reads a recording in brief, for lists: of a closed file only its two ends."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -23,9 +23,8 @@ class Overview(NamedTuple):
 
 
 def overview_of(path: Path) -> Overview:
-    """A file in brief. Of a closed one only head and summary are read, so that a list
-    of a thousand is quick; the others are read whole. Raises ReadError, OSError.
-    """
+    """Reads only head and summary of a closed file, so that a list of a thousand is
+    quick; the others it reads whole. Raises ReadError, OSError."""
     source = FileSource(path)
     try:
         tail = tail_of(source)

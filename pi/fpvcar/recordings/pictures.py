@@ -1,7 +1,7 @@
-"""The pictures of a recording, as a decoder can take them. See format.CAMERA.
+"""Takes the pictures of a recording as a decoder needs them. See messages.CAMERA.
 
-It begins with a key frame; behind a hole - a damaged chunk, units that the recorder had
-to drop - it goes on with the next one.
+They begin with a key frame; behind a hole - a damaged chunk, units that the recorder
+had to drop - they go on with the next one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,9 +13,9 @@ from fpvcar.units import MIB, SECOND_NS
 from fpvcar.video import h264
 
 LEAD_NS = 2 * SECOND_NS
-"""The last key frame is hardly further back: a camera sends one a second."""
+"""How far back the last key frame is at most, nearly: a camera sends one a second."""
 LATE_NS = SECOND_NS // 2
-"""So much later than it was captured a unit may have been recorded."""
+"""How much later than it was captured a unit may have been recorded."""
 STRETCH_MOST = 32 * MIB
 """Bytes of pictures that are held at once: four times 30 s at 2 Mbit/s."""
 
@@ -31,7 +31,7 @@ class Frame(NamedTuple):
 def frames(
     recording: Recording, start_ns: int = 0, end_ns: int = EVER_NS
 ) -> Iterator[Frame]:
-    """What can be decoded of what was recorded in this time. Raises OSError."""
+    """Yields what can be decoded of what was recorded in this time. Raises OSError."""
     waiting, last = True, None
     for message in recording.messages({messages.CAMERA}, start_ns, end_ns):
         if last is not None and message.sequence > last + 1:
@@ -51,8 +51,9 @@ def frames(
 
 
 def stretch(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:
-    """Pictures captured from `start_ns` to before `end_ns`, and in front of them what
-    leads up to them: from the last key frame that is not later than `start_ns`.
+    """Returns the pictures captured from `start_ns` to before `end_ns`, and in front of
+    them what leads up to them: from the last key frame that is not later than
+    `start_ns`.
 
     Raises OSError, and ReadError where that is too much.
     """

@@ -1,7 +1,7 @@
-"""Courses for plots: what was measured in a file, few enough points for a page. Pure.
+"""Makes lines for plots of what was measured in a file: few points, for a page. Pure.
 
-Of each stretch of time the least and the greatest value are kept, so that no spike
-is lost however long the drive was.
+The least and the greatest value of each stretch of time stay, so that no spike is lost
+however long the drive was.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,14 +29,14 @@ class Series(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """From here on the gate's reason was this."""
+    """The gate's reason is this one from here on."""
 
     t: float
     reason: str
 
 
 class Gap(Struct, frozen=True):
-    """Something is missing here."""
+    """A place where something is missing."""
 
     t: float
     words: str
@@ -54,7 +54,7 @@ class Plots(Struct, frozen=True):
 
 
 class Line(NamedTuple):
-    """Which line a value belongs to."""
+    """The line a value belongs to."""
 
     group: str
     name: str
@@ -65,7 +65,7 @@ Value = tuple[Line, float | None]
 
 
 def values(topic: str, message: messages.Message) -> Iterator[Value]:
-    """What a message says that can be plotted."""
+    """Yields what a message says that can be plotted."""
     if isinstance(message, messages.Reading):
         name = topic.removeprefix(messages.RANGE)
         yield Line("range", name, "m"), message.range_m
@@ -88,7 +88,7 @@ def values(topic: str, message: messages.Message) -> Iterator[Value]:
 def thinned(
     points: Iterable[tuple[float, float | None]], seconds: float, most: int
 ) -> tuple[list[float], list[float | None]]:
-    """At most some `most` points: of each stretch the least and the greatest value."""
+    """Keeps about `most` points: the least and the greatest value of each stretch."""
     kept = list(points)
     if len(kept) > most:
         kept = _thin(kept, max(seconds, 1e-9) / max(1, most // 2))
@@ -121,7 +121,7 @@ def _extremes(
 
 
 def plots_of(recording: Recording, most: int = POINTS) -> Plots:
-    """All that is plotted of one file. Raises OSError."""
+    """Makes all lines of one file. Raises OSError."""
     start_ns, lines = recording.start_ns, dict[Line, list[tuple[float, float | None]]]()
     seconds = (recording.end_ns - start_ns) / SECOND_NS
     reasons: list[Change] = []

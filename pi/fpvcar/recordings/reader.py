@@ -20,8 +20,8 @@ import msgspec
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import (
     FileSource,
-    RestingSource,
     Source,
+    ThrottledSource,
     good_chunk,
     inner_records,
 )
@@ -35,11 +35,11 @@ _HEAD = records.HEAD
 
 
 class ReadError(ValueError):
-    """A file that is no recording at all; the text says what it is."""
+    """Raised for a file that is no recording at all; the text says what it is."""
 
 
 def about_of(texts: dict[str, str]) -> messages.About | None:
-    """What the metadata record says of a recording; it has no CRC of its own."""
+    """Decodes the metadata record, which has no CRC of its own; None if it is none."""
     try:
         fields: dict[str, Any] = dict(texts)
         fields["profile"] = msgspec.json.decode(texts["profile"])
@@ -49,7 +49,7 @@ def about_of(texts: dict[str, str]) -> messages.About | None:
 
 
 class Message(NamedTuple):
-    """One message as it stands in the file; messages.decode says what is in `data`."""
+    """A message as it stands in the file; messages.decode says what is in `data`."""
 
     topic: str
     log_ns: int
@@ -69,7 +69,7 @@ class Span(NamedTuple):
 
 
 class Recording:
-    """One file. Making it reads it once; `messages` reads what is wanted of it again.
+    """One file. Making it reads all of it once; `messages` reads again what is wanted.
 
     Raises ReadError for what is no MCAP at all, OSError for what cannot be read.
     """
@@ -121,17 +121,15 @@ class Recording:
 
     @property
     def whole(self) -> bool:
-        """Closed, and nothing in it is damaged."""
+        """It was closed, and nothing in it is damaged."""
         return self.closed and not self.damage
 
     def messages(
         self, topics: Collection[str] | None = None, start_ns: int = 0,
         end_ns: int = EVER_NS,
     ) -> Iterator[Message]:  # fmt: skip
-        """All messages of these topics (None: all) in this time, as they stand there.
-
-        That is in the order in which they were recorded. Raises OSError.
-        """
+        """Yields the messages of these topics (None: all) in this time, in the order in
+        which they were recorded. Raises OSError."""
         wanted = {
             number: channel.topic
             for number, channel in self.channels.items()
@@ -145,11 +143,11 @@ class Recording:
                         yield message
 
     def chunk_bytes(self, span: Span) -> bytes:
-        """A good chunk's whole record, as it stands there. Raises OSError."""
+        """Reads a good chunk's whole record, as it stands there. Raises OSError."""
         return self._source.read(span.at, span.length)
 
     def _chunk(self, span: Span) -> Iterator[memoryview]:
-        """The bodies of a chunk's messages."""
+        """Yields the bodies of a chunk's messages."""
         try:
             inner = good_chunk(self.chunk_bytes(span)[_HEAD.size :])
         except Damaged:  # it held when we came by
@@ -161,7 +159,7 @@ class Recording:
     # --- the first reading ---
 
     def _read_tail(self) -> None:
-        """The summary, if it is there and holds."""
+        """Reads the summary, if it is there and holds."""
         tail = tail_of(self._source)
         self._end = self.size
         if tail is None:
@@ -172,7 +170,8 @@ class Recording:
             self._note(opcode, body)
 
     def walk(self) -> Iterator[Found | Damage]:
-        """Every record before the summary, and what cannot be used. Raises OSError."""
+        """Yields every record before the summary, and what cannot be used. Raises
+        OSError."""
         return Walk(self._source, self._end).steps()
 
     def _scan(self) -> None:
@@ -230,7 +229,7 @@ class Recording:
             self.about = self.about or _about(bytes(body[records.MESSAGE_FIXED :]))
 
     def _note_verified(self, opcode: int, body: memoryview) -> None:
-        """A chunk's CRC covers it: it wins over what stands loose in the file."""
+        """Notes what a chunk's CRC covers: it wins over what stands loose."""
         if opcode == records.SCHEMA:
             schema = parsing.take_schema(body)
             self.schemas[schema.number] = schema
@@ -271,11 +270,11 @@ def _no_mcap(source: Source) -> str:
 
 
 def read(path: Path, rest: Callable[[], None] = lambda: None) -> Recording:
-    """A recording in a file; `rest` is called before each piece of it is read.
+    """Reads the recording in a file; calls `rest` before each piece.
 
     Raises ReadError, OSError; both name the file.
     """
-    source = RestingSource(FileSource(path), rest)
+    source = ThrottledSource(FileSource(path), rest)
     try:
         return Recording(source)
     except ReadError as fault:

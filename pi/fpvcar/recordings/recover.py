@@ -1,6 +1,9 @@
 """Makes a damaged or never closed file clean: its good chunks as they are, new indexes,
-a summary. `rewritten` copies them; an Ending closes the file where it stands. Pure but
-for its source."""
+a summary. Pure but for its source.
+
+    rewritten    copies the good chunks into a new file
+    Ending       closes a file where it stands
+"""
 
 import struct
 from collections import Counter
@@ -17,7 +20,7 @@ from fpvcar.recordings.reader import Recording
 
 LIBRARY = "fpvcar recover"
 TIMES = struct.Struct("<QQ")
-"""A chunk's body begins with them: its first and its last message, ns."""
+"""First and last message of a chunk, ns; its record's body begins with them."""
 
 
 class _Chunk(NamedTuple):
@@ -29,7 +32,7 @@ class _Chunk(NamedTuple):
 
 
 def _chunk(at: int, body: bytes, inner: memoryview) -> _Chunk:
-    """A good chunk that stands `at`."""
+    """Indexes a good chunk that stands `at`."""
     index: dict[int, list[int]] = {}
     offset = 0
     for opcode, record in inner_records(inner):
@@ -55,7 +58,7 @@ def _chunk(at: int, body: bytes, inner: memoryview) -> _Chunk:
 
 
 class _Summary:
-    """What stands behind a file's data, as it grows. Schemas and channels are whole
+    """The summary behind a file's data, as it grows. Schemas and channels are whole
     records by number, metadata is the index of the one."""
 
     def __init__(self) -> None:
@@ -71,7 +74,7 @@ class _Summary:
         self.counts.update(chunk.counts)
 
     def ending(self, at: int) -> bytes:
-        """Data end, summary, footer of a file whose data end `at`."""
+        """Encodes data end, summary and footer of a file whose data end `at`."""
         counts = Counts(
             {number: self.counts[number] for number in self.channels},
             len(self.schemas), len(self.places),
@@ -89,7 +92,7 @@ class _Summary:
 
 
 def rewritten(recording: Recording) -> Iterator[bytes]:
-    """The clean file, piece by piece. Raises OSError where it cannot be read.
+    """Yields the clean file, piece by piece. Raises OSError where it cannot be read.
 
     Schemas and channels stand at its beginning, too: a chunk that had them may be lost.
     """
@@ -130,7 +133,7 @@ def rewritten(recording: Recording) -> Iterator[bytes]:
 
 
 def _dated(chunk: bytes, place: ChunkPlace) -> bytes:
-    """The same with the times of its messages in its head: no CRC covers them there."""
+    """Puts its messages' times into the head of a chunk: no CRC covers them there."""
     at = records.HEAD.size
     return (
         chunk[:at] + TIMES.pack(place.start_ns, place.end_ns) + chunk[at + TIMES.size :]
@@ -138,21 +141,22 @@ def _dated(chunk: bytes, place: ChunkPlace) -> bytes:
 
 
 class Ending:
-    """What a file that was never closed lacks, as a walk goes through it.
+    """Collects what a file that was never closed lacks, as a walk goes through it.
 
-    In the end it is to be cut at `cut`, and `appended()` is to follow. So nothing that
-    is whole is written again: whenever power goes, the chunks stand where they stood.
+    In the end the file is to be cut at `cut`, and `appended()` is to follow. So nothing
+    that is whole is written again: whenever power goes, the chunks stand where they
+    stood.
     """
 
     def __init__(self) -> None:
         self.cut = 0
         self.chunks = 0
-        """Good ones."""
+        """How many chunks are good."""
         self.damaged = False
-        """Something is there that does not hold, and it is no record that was cut."""
+        """Something does not hold, and it is no record that was cut."""
         self._summary = _Summary()
         self._due: list[bytes] = []
-        """Indexes of the last chunk that did not come by yet."""
+        """Indexes of the last chunk that the walk has not met yet."""
         self._behind = False
 
     @property
@@ -161,7 +165,7 @@ class Ending:
         return self._summary.counts.keys() <= self._summary.channels.keys()
 
     def note(self, one: Found | Damage) -> None:
-        """What comes next."""
+        """Takes the next step of the walk."""
         if isinstance(one, Found) and one.opcode == records.CHUNK:
             self._behind = False  # then what seemed to be the end was none
             self._give_up_indexes()
@@ -182,7 +186,7 @@ class Ending:
         self.cut = one.at + one.length
 
     def appended(self) -> bytes:
-        """What follows `cut`."""
+        """Encodes what is to follow `cut`."""
         indexes = b"".join(self._due)
         return indexes + self._summary.ending(self.cut + len(indexes))
 
@@ -213,7 +217,8 @@ class Ending:
             self._give_up_indexes()
 
     def _give_up_indexes(self) -> None:
-        """The last chunk's do not stand behind it: it is found without them."""
+        """Lists the last chunk without its indexes: they do not stand behind it, and it
+        is found without them."""
         if self._due:
             places, self._due = self._summary.places, []
             places[-1] = places[-1]._replace(index_at={}, index_length=0)

@@ -25,7 +25,7 @@ from fpvcar.status import Range
 
 
 class Difference(NamedTuple):
-    """What did not come out as it was recorded."""
+    """A figure that did not come out as it was recorded."""
 
     step: Step
     what: str
@@ -41,15 +41,15 @@ class Hole(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What the guard leaves; `ahead` and `back` are the sensors that look that way and
-    of which too little is known for that."""
+    """What the guard leaves free; `ahead` and `back` name the sensors that look that
+    way and of which too little is known for that."""
 
     free: Free
     ahead: tuple[str, ...] = ()
     back: tuple[str, ...] = ()
 
     def with_recorded(self, recorded: Free) -> Free:
-        """Each way as it came out; as it was recorded where that is not sure."""
+        """Each way as it came out, or as it was recorded where that is not sure."""
         return Free(
             recorded.ahead if self.ahead else self.free.ahead,
             recorded.back if self.back else self.free.back,
@@ -60,8 +60,8 @@ class Memory:
     """What the guard remembers: does it by now know the same as the car's did?
 
     `seen` counts ranges of a sensor since nothing was there, for its closing speed;
-    `ever` since the hole: for where something is that is seen no more, and how fast the
-    car came there, which a full start and stop makes certain.
+    `ever` counts them since the hole: for where something is that is seen no more, and
+    how fast the car came there, which a full start and stop makes certain.
     """
 
     def __init__(self, settings: config.Guard) -> None:
@@ -80,7 +80,7 @@ class Memory:
         self._whole = True
 
     def look(self, step: Step, throttle: float) -> Known:
-        """What is free, and how sure that is. `throttle`: the last step's."""
+        """Says what is free, and how sure that is. `throttle` is the last step's."""
         now_s = step.now_ns / 1e9
         if self._began_s is None:
             self._began_s = now_s
@@ -118,7 +118,7 @@ class Memory:
 
 
 class Chain:
-    """Step after step of one run of a car.
+    """Runs step after step of one run of a car again.
 
     `unsure` counts the steps where the guard was not run again one way or the other,
     `unsure_by` those of each sensor that was to blame.
@@ -133,7 +133,7 @@ class Chain:
         self._throttle = 0.0
 
     def again(self, step: Step) -> Iterator[Difference | Hole]:
-        """Runs one step again; what did not come out, if anything."""
+        """Runs one step again; yields what did not come out."""
         if self._slew is None and step.slew == Slew():
             self._memory.begins()
         if self._slew is not None and step.slew.at_s > self._slew.at_s:
@@ -186,7 +186,7 @@ class Chain:
                 yield Difference(step, what, recorded, again)
 
     def _free(self, step: Step) -> Free:
-        """What the guard leaves in this mode, as control.Control does it."""
+        """What the guard leaves in this mode, as control.Control uses it."""
         if step.guard_mode == "off":
             return Free()
         known = self._memory.look(step, self._throttle)
@@ -199,7 +199,7 @@ class Chain:
 
 
 def same(recorded: object, again: object) -> bool:
-    """Bit for bit: 0.0 is not -0.0, and no float is near enough."""
+    """Are they equal bit for bit? 0.0 is not -0.0, and no float is near enough."""
     return recorded == again and repr(recorded) == repr(again)
 
 
@@ -217,7 +217,7 @@ def reachable(before: Latches, now: Latches) -> bool:
 
 
 class Verdict(NamedTuple):
-    """What came of running a recording again; `unsure` as Chain has it."""
+    """The outcome of a replay; `unsure` and `unsure_by` are those of Chain."""
 
     steps: int
     first_ns: int
@@ -229,13 +229,13 @@ class Verdict(NamedTuple):
     unsure_by: Counter[str]
 
 
-KEPT = 5
-"""Differences that are kept in full."""
+DIFFERENCES_MAX = 5
+"""Differences that are reported in full."""
 
 
 def run(profile: Profile, steps: Iterable[Step]) -> Verdict:
     """Runs all steps of one run of a car again."""
-    chain, kept, holes = Chain(profile), list[Difference](), list[Hole]()
+    chain, first, holes = Chain(profile), list[Difference](), list[Hole]()
     total = count = first_ns = last_ns = 0
     for step in steps:
         first_ns, last_ns = first_ns or step.now_ns, step.now_ns
@@ -245,15 +245,15 @@ def run(profile: Profile, steps: Iterable[Step]) -> Verdict:
                 holes.append(found)
                 continue
             count += 1
-            if len(kept) < KEPT:
-                kept.append(found)
+            if len(first) < DIFFERENCES_MAX:
+                first.append(found)
     return Verdict(
-        total, first_ns, last_ns, kept, count, holes, chain.unsure, chain.unsure_by
+        total, first_ns, last_ns, first, count, holes, chain.unsure, chain.unsure_by
     )
 
 
 def steps_of(recorded: Iterable[tuple[str, bytes]]) -> Iterator[Step]:
-    """The steps among (topic, data). Raises messages.FormatError."""
+    """Yields the steps among (topic, data). Raises messages.FormatError."""
     for topic, data in recorded:
         message = messages.decode(topic, data)
         if isinstance(message, Step):

@@ -15,16 +15,16 @@ from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.recover import Ending, rewritten
 
 SLICE_NS = 100_000_000
-"""So long at a time something is sealed: the run of now has to sync."""
+"""How long something is sealed at a time: the run of now has to sync."""
 AGAIN_MOST = 3
-"""So often one that a fault of the card interrupted is begun anew."""
+"""How often one that a fault of the card interrupted is begun anew."""
 Seal = Callable[[str], Iterator[None]]
-"""Seals the file of a name, a little at each step; raises where that cannot be."""
+"""Seals the file of a name, a little at each step; raises where it cannot."""
 log = logging.getLogger("fpvcar.recorder")
 
 
 def write_clean(recording: Recording, target: Path) -> int:
-    """A clean file, synced, put in place whole or not at all; its size.
+    """Writes a clean file, synced, whole or not at all; returns its size.
 
     Raises FileExistsError rather than replace a file, OSError otherwise.
     """
@@ -75,8 +75,8 @@ def _close(part: Path, ending: Ending) -> None:
 
 
 class Salvager:
-    """Seals one file after the other, for a moment at a time. Whatever is raised, that
-    file is left alone."""
+    """Seals one file after the other, for a moment at a time. A file at which anything
+    is raised is left alone."""
 
     def __init__(self, seal: Seal, now_ns: Callable[[], int]) -> None:
         self._seal, self._now_ns = seal, now_ns
@@ -102,8 +102,9 @@ class Salvager:
                 log.warning("%s: left as it is: %s", self._name, fault)
 
     def drop(self) -> None:
-        """The folder is not ours any more. What was being sealed may be begun anew,
-        when it is found again, but not for ever: it may be what the card fails at."""
+        """Lets go of a folder that is not ours any more. What was being sealed may be
+        begun anew when it is found again, but not for ever: it may be what the card
+        fails at."""
         if self._steps is not None:
             dropped = self._dropped.get(self._name, 0) + 1
             self._dropped[self._name] = dropped

@@ -125,17 +125,18 @@ TIMES: Columns = {"utc": str, "monotonic_s": float}
 
 
 def table_of(topic: str) -> Table | None:
-    """The table of a topic; None for one that is not ours, or says nothing by row."""
+    """Finds the table of a topic; None for one that is not ours, or says nothing by
+    row."""
     return _RANGE if topic.startswith(messages.RANGE) else TABLES.get(topic)
 
 
 def columns_of(table: Table) -> Columns:
-    """All columns of a table."""
+    """All columns of a table, the two times first."""
     return {**TIMES, **table.columns}
 
 
 def file_stem(topic: str) -> str:
-    """A topic as a file's name: "/range/front" is range-front."""
+    """Makes a file's name of a topic: "/range/front" is range-front."""
     safe = (letter if letter.isalnum() or letter in "-_" else "-" for letter in topic)
     return "".join(safe).strip("-") or "topic"
 
@@ -143,7 +144,8 @@ def file_stem(topic: str) -> str:
 def row_of(
     table: Table, message: messages.Message, publish_ns: int, utc_offset_ns: int | None
 ) -> tuple[Cell, ...]:
-    """One row. `publish_ns` is when it was so, UTC; no offset: no monotonic time."""
+    """Makes one row. `publish_ns` is when it was so, UTC; no offset: no monotonic
+    time."""
     monotonic_s = None
     if utc_offset_ns is not None:
         monotonic_s = (publish_ns - utc_offset_ns) / SECOND_NS
@@ -151,14 +153,14 @@ def row_of(
 
 
 def utc_text(time_ns: int) -> str:
-    """2026-11-21T19:40:07.123456789Z."""
+    """Writes a time like 2026-11-21T19:40:07.123456789Z."""
     seconds, nanos = divmod(time_ns, SECOND_NS)
     whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{whole}.{nanos:09d}Z"
 
 
 def cell_text(cell: Cell) -> str:
-    """A cell as CSV has it: nothing for None, floats to the last bit."""
+    """Writes a cell as CSV has it: nothing for None, floats to the last bit."""
     if cell is None:
         return ""
     if isinstance(cell, bool):
@@ -244,7 +246,7 @@ def write_tables(
     recordings: Iterable[Recording], folder: Path, kind: type[TableFile],
     tell: Callable[[int], None],
 ) -> Written:  # fmt: skip
-    """One file a topic. Topics of other programs are left out. Raises OSError.
+    """Writes one file a topic; leaves out topics of other programs. Raises OSError.
 
     `tell` hears how many bytes were read so far.
     """

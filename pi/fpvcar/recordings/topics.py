@@ -1,4 +1,4 @@
-"""The channels of a file: each topic of format.py with its schema. Pure."""
+"""Makes the channels of a file: each topic of messages.py with its schema. Pure."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Topic(NamedTuple):
 
 
 def json_schema(kind: type[Struct]) -> bytes:
-    """A JSON Schema whose root is an object: Foxglove resolves no $ref there."""
+    """Makes a JSON Schema whose root is an object: Foxglove resolves no $ref there."""
     (root,), defined = msgspec.json.schema_components(
         [kind], ref_template="#/$defs/{name}"
     )
@@ -31,7 +31,7 @@ def json_schema(kind: type[Struct]) -> bytes:
 
 
 def topics(ranges: Iterable[str] = ()) -> tuple[Topic, ...]:
-    """All topics of a file; `ranges` are the names of the car's range sensors."""
+    """Makes all topics of a file; `ranges` are the names of the car's range sensors."""
     video = protobuf.descriptor_set(protobuf.TIMESTAMP_FILE, protobuf.VIDEO_FILE)
     log = protobuf.descriptor_set(protobuf.TIMESTAMP_FILE, protobuf.LOG_FILE)
     kinds: dict[str, type[Struct]] = dict(messages.JSON_KINDS)

@@ -1,11 +1,11 @@
-"""What `fpvcar log verify` looks at in a whole file beyond the CRCs of its chunks.
+"""Verifies of a whole file what the CRCs of its chunks do not cover, for `fpvcar log`.
 
     metadata           it says what the chunks' /recording says
     data end           as fpvcar and `log recover` write it
     message indexes    each leads to the messages of the chunk before it
     chunk indexes      each line of the summary is a chunk of the file
 
-No CRC of MCAP covers them. Our reader does without the indexes; Foxglove and its like
+No CRC of MCAP covers these. Our reader does without the indexes; Foxglove and its like
 find by them what they show.
 """
 
@@ -34,7 +34,7 @@ class _Chunk(NamedTuple):
 
 
 def doubts(recording: Recording) -> Iterator[str]:
-    """What metadata and data end say wrongly, in words; for whole recordings."""
+    """Says what is wrong with metadata and data end of a whole recording."""
     index = any(
         opcode == records.METADATA_INDEX and _index_name(body) == messages.METADATA
         for opcode, body in recording.tail
@@ -51,13 +51,13 @@ def doubts(recording: Recording) -> Iterator[str]:
 
 
 def _index_name(body: bytes) -> str:
-    of = parsing.Fields(body)
-    of.take(16)
-    return of.text()
+    fields = parsing.Fields(body)
+    fields.take(16)
+    return fields.text()
 
 
 def astray(recording: Recording) -> Iterator[str]:
-    """Which indexes of a whole recording are wrong, in words. Raises OSError."""
+    """Says which indexes of a whole recording are wrong. Raises OSError."""
     chunks: dict[int, _Chunk] = {}
     last: _Chunk | None = None
     for one in recording.walk():

@@ -1,7 +1,8 @@
-"""Answers of many bytes: read in a thread, sent in pieces, slower beside a driver.
+"""Sends answers of many bytes: read in a thread, sent in pieces, slower beside a
+driver.
 
     card -> (one thread) a piece -> RateLimit: is it its turn? -> socket, if it has room
-                                                          -> the next piece
+                                                               -> the next piece
 
 The loop that drives the car reads no card, waits for nobody, and holds no file whole.
 aiohttp's FileResponse would hand a file to sendfile(2), which reads the card on the
@@ -24,11 +25,11 @@ from fpvcar.units import MB
 
 PIECE_BYTES = 64 * 1024
 SHARED_BYTES_S = MB
-"""Bytes a second of all answers together while somebody drives: half of what the Wi-Fi
-of a small Pi carries is left for pictures."""
+"""What all answers together get while somebody drives: half of what the Wi-Fi of a
+small Pi carries is left for pictures."""
 STALLED_S = 20.0
-"""Whoever takes nothing for so long is gone. A file that the ring removes keeps its
-place on the card while somebody reads it."""
+"""How long a client may take nothing. A file that the ring removes keeps its place on
+the card while somebody reads it."""
 BUSY_S, BUSY_MOST_S = 0.001, 0.05
 AT_ONCE_MAX = 4
 """Answers that are held whole at the same time."""
@@ -36,7 +37,7 @@ T = TypeVar("T")
 
 
 class RateLimit:
-    """So many bytes a second for all together. Time is an argument."""
+    """Limits the bytes a second of all together. Time is an argument."""
 
     def __init__(self) -> None:
         self._free_s = -math.inf
@@ -49,8 +50,8 @@ class RateLimit:
 
 
 class CpuThrottle:
-    """Rests of the thread that reads: while somebody drives it has the interpreter,
-    which the gate needs too, for a fifth of the time. `used_s()`: its CPU so far."""
+    """Makes the thread that reads rest: while somebody drives it has the interpreter,
+    which the gate needs too, for a fifth of the time. `used_s()` is its CPU so far."""
 
     def __init__(
         self, driven: Callable[[], bool],
@@ -61,7 +62,7 @@ class CpuThrottle:
         self._rested_s = 0.0
 
     def rest(self) -> None:
-        """Called often; mostly it does nothing."""
+        """Sleeps if the thread was busy for long enough; mostly it does nothing."""
         busy_s = self._used_s() - self._rested_s
         if busy_s < BUSY_S:
             return
@@ -79,7 +80,8 @@ class Part(NamedTuple):
 
 
 def part_of(request: web.BaseRequest, etag: str, size: int) -> Part:
-    """RFC 9110, sections 13 and 14, without dates. Raises HTTPException."""
+    """Finds what is wanted, by RFC 9110, sections 13 and 14, without dates. Raises
+    HTTPException."""
     wanted_etags, known_etags = request.if_match, request.if_none_match
     if wanted_etags is not None and not _among(wanted_etags, etag, weak=False):
         raise web.HTTPPreconditionFailed(text="The recording is another one now.\n")
@@ -105,7 +107,7 @@ def _among(etags: tuple[ETag, ...], etag: str, weak: bool) -> bool:
 
 
 class Downloads:
-    """All answers of one car go through it. `driven()`: is somebody at the wheel?"""
+    """Sends all answers of one car. `driven()`: is somebody at the wheel?"""
 
     def __init__(
         self, driven: Callable[[], bool], clock_s: Callable[[], float],
@@ -118,23 +120,24 @@ class Downloads:
         self._room = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def in_thread(self, act: Callable[[], T]) -> T:
-        """Does what may block. Raises what it raises."""
+        """Does in the thread what may block. Raises what that raises."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, act)
 
     def later(self, act: Callable[[], None]) -> None:
-        """Does it after all that waits; nobody hears what comes of it."""
+        """Does something after all that waits; nobody hears what comes of it."""
         with contextlib.suppress(RuntimeError):  # it is closed already
             self._thread.submit(act)
 
     def close(self) -> None:
-        """Nothing is asked for any more; what waits is not done."""
+        """Ends the thread; what still waits is not done."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def made(
         self, request: web.Request, headers: Mapping[str, str],
         make: Callable[[], bytes],
     ) -> web.StreamResponse:  # fmt: skip
-        """An answer that is made in the thread, whole. Raises what `make` raises."""
+        """Sends an answer that `make` makes whole, in the thread. Raises what that
+        raises."""
         async with self._room:
             body = memoryview(await self.in_thread(make))
             response = web.StreamResponse(headers=headers)
@@ -150,7 +153,7 @@ class Downloads:
         self, request: web.Request, headers: Mapping[str, str],
         opened: Callable[[], int],
     ) -> web.StreamResponse:  # fmt: skip
-        """A file, or what is wanted of it; `opened` opens it, and we close it.
+        """Sends a file, or what is wanted of it; `opened` opens it, and we close it.
 
         Raises HTTPException, and what `opened` raises.
         """
@@ -194,7 +197,7 @@ class Downloads:
         self, request: web.Request, response: web.StreamResponse,
         piece: bytes | memoryview,
     ) -> None:  # fmt: skip
-        """A piece, when it is its turn. Raises ConnectionError."""
+        """Sends a piece, when it is its turn. Raises ConnectionError."""
         if self._driven():
             wait_s = self._limit.wait_s(len(piece), SHARED_BYTES_S, self._clock_s())
             await asyncio.sleep(wait_s)

@@ -1,15 +1,15 @@
-"""/api/recordings: the list, files to download, pictures and courses to play.
+"""/api/recordings: the list, files to download, pictures and plots to play.
 
     GET  /api/recordings                   the list, JSON
     POST /api/recordings/unlock            X-Drive-Code: 123456 -> a cookie
     GET  /api/recordings/NAME              the file, with Range and ETag
     GET  /api/recordings/NAME/units?from=S&seconds=S    pictures, as on /ws/video
     GET  /api/recordings/NAME/thumbnail    the first key frame, the same way
-    GET  /api/recordings/NAME/table        courses for plots, JSON
+    GET  /api/recordings/NAME/table        lines for plots, JSON
 
 Who may drive may see: whoever sits at this machine, and who said the drive code - it is
-kept as a cookie of a random token, HttpOnly and SameSite=Strict. Nothing is deleted.
-A name is looked up among the recordings that are there and never made a path of. How
+kept as a cookie of a random token, HttpOnly and SameSite=Strict. Nothing is deleted. A
+name is looked up among the recordings that are there and never made a path of. How
 answers are sent while somebody else drives: server/downloads.py.
 """
 
@@ -40,11 +40,11 @@ from fpvcar.units import SECOND_NS
 from fpvcar.wire.video import pack_video
 
 COOKIE, CODE = "fpvcar-drive", "X-Drive-Code"
-KEPT_S = 12 * 3600
+TOKEN_S = 12 * 3600
 TOKENS_MAX = 256
 IDLE_S = 30.0
 STRETCH_MAX_S = 30.0
-"""Of pictures at once; some 8 MB."""
+"""Seconds of pictures at once; some 8 MB."""
 PRIVATE = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -63,21 +63,22 @@ class Shown(NamedTuple):
 
 
 class Tokens:
-    """Who said the code: random tokens, each for half a day. Time is passed in."""
+    """Random tokens of those who said the code, each for half a day. Time is passed
+    in."""
 
     def __init__(self) -> None:
         self._until_s: OrderedDict[str, float] = OrderedDict()
 
     def new(self, now_s: float) -> str:
-        """One more; the oldest of too many counts no longer."""
+        """Makes one; the oldest of too many counts no longer."""
         token = secrets.token_urlsafe(32)
-        self._until_s[token] = now_s + KEPT_S
+        self._until_s[token] = now_s + TOKEN_S
         while len(self._until_s) > TOKENS_MAX:
             self._until_s.popitem(last=False)
         return token
 
     def good(self, token: str, now_s: float) -> bool:
-        """Does it count?"""
+        """Does this token count?"""
         return self._until_s.get(token, -1.0) > now_s
 
 
@@ -118,7 +119,7 @@ class Recordings:
     # --- who may see ---
 
     def _let_in(self, request: web.Request) -> None:
-        """Raises HTTPForbidden, HTTPUnauthorized."""
+        """Raises HTTPForbidden, HTTPUnauthorized for who may not see."""
         refuse_other_sites(request)
         if is_loopback(request.remote or ""):
             return
@@ -144,7 +145,7 @@ class Recordings:
             raise web.HTTPUnauthorized(text="That is not the code.\n")
         answer = web.Response(status=204, headers=PRIVATE)
         answer.set_cookie(
-            COOKIE, self._tokens.new(now_s), max_age=KEPT_S, path="/api/recordings",
+            COOKIE, self._tokens.new(now_s), max_age=TOKEN_S, path="/api/recordings",
             httponly=True, samesite="Strict", secure=request.secure,
         )  # fmt: skip
         return answer
@@ -159,7 +160,7 @@ class Recordings:
             found = self._library.entries()
             return _json({"car": car, "seat": seat, "recordings": found})
 
-        return await self._downloads.made(request, JSON, _told(listed))
+        return await self._downloads.made(request, JSON, _answering(listed))
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         self._let_in(request)
@@ -169,7 +170,7 @@ class Recordings:
                 text=f"{path.name} is still being written: ask again in a minute.\n"
             )
         headers = {**BYTES, "Content-Disposition": _as_file(path.name)}
-        opened = _told(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
+        opened = _answering(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
         return await self._downloads.file(request, headers, opened)
 
     async def _units(self, request: web.Request) -> web.StreamResponse:
@@ -195,7 +196,7 @@ class Recordings:
                 raise web.HTTPNotFound(text="No picture was recorded in this file.\n")
             return _pictures([frame])
 
-        return await self._downloads.made(request, BYTES, _told(first))
+        return await self._downloads.made(request, BYTES, _answering(first))
 
     async def _table(self, request: web.Request) -> web.StreamResponse:
         self._let_in(request)
@@ -207,7 +208,7 @@ class Recordings:
     # --- reading, in a thread ---
 
     async def _look_up(self, request: web.Request) -> tuple[Path, bool]:
-        """Where it is, and whether it is being written. Raises HTTPNotFound."""
+        """Finds the file, and whether it is being written. Raises HTTPNotFound."""
         name = request.match_info["name"]
 
         def find() -> tuple[Path, bool]:
@@ -216,7 +217,7 @@ class Recordings:
                 raise web.HTTPNotFound(text="There is no recording of that name.\n")
             return path, self._library.writing(path)
 
-        return await self._downloads.in_thread(_told(find))
+        return await self._downloads.in_thread(_answering(find))
 
     async def _reading(
         self, request: web.Request, headers: dict[str, str],
@@ -225,11 +226,12 @@ class Recordings:
         path, writing = await self._look_up(request)
         self._close_later()
         return await self._downloads.made(
-            request, headers, _told(lambda: act(self._cache.get(path, writing)))
+            request, headers, _answering(lambda: act(self._cache.get(path, writing)))
         )
 
     def _close_later(self) -> None:
-        """A file that the ring removed keeps its place on the card while it is open."""
+        """Closes what is read, soon after the last request: a file that the ring
+        removed keeps its place on the card while it is open."""
         if self._closing is not None:
             self._closing.cancel()
         loop = asyncio.get_running_loop()
@@ -238,8 +240,8 @@ class Recordings:
         )
 
 
-def _told(act: Callable[[], T]) -> Callable[[], T]:
-    """The same; its faults are answers: HTTPNotFound, HTTPUnprocessableEntity."""
+def _answering(act: Callable[[], T]) -> Callable[[], T]:
+    """Turns faults into answers: HTTPNotFound, HTTPUnprocessableEntity."""
 
     def tried() -> T:
         try:
@@ -255,7 +257,7 @@ def _told(act: Callable[[], T]) -> Callable[[], T]:
 def _number(
     request: web.Request, name: str, usual: float, least: float, most: float
 ) -> float:
-    """A figure of the query. Raises HTTPBadRequest."""
+    """Takes a figure of the query. Raises HTTPBadRequest."""
     text = request.query.get(name)
     if text is None:
         return usual
@@ -273,7 +275,8 @@ def _json(answer: object) -> bytes:
 
 
 def _pictures(frames: Iterable[Frame]) -> bytes:
-    """Units behind the header of /ws/video, one after the other; capture times UTC."""
+    """Packs units behind the header of /ws/video, one after the other; capture times
+    UTC."""
     return b"".join(
         pack_video(frame.key, number, frame.capture_ns // 1000, frame.unit)
         for number, frame in enumerate(frames)
@@ -281,7 +284,7 @@ def _pictures(frames: Iterable[Frame]) -> bytes:
 
 
 def _as_file(name: str) -> str:
-    """Content-Disposition of a download; RFC 6266, with both kinds of name."""
+    """Writes Content-Disposition of a download; RFC 6266, with both kinds of name."""
     plain = "".join(
         one if one.isascii() and one.isprintable() and one not in '"\\' else "_"
         for one in name
