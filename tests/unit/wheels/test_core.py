@@ -1,5 +1,7 @@
 """The wheels' core on fake pins: leases, latch, dead man, faults of the pins."""
 
+import logging
+
 import pytest
 
 from fpvcar import config, paths
@@ -352,6 +354,7 @@ def test_the_helper_is_asked_again_and_again() -> None:
 
 
 def test_what_is_wrong_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     house = Refused()
     for words in ("no answer", "no answer", "refused", "refused", "no answer"):
         house.said = words
