@@ -19,7 +19,7 @@ from fpvcar.buttons.game import View
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.control import Stepped
 from fpvcar.drive.guard import Free
-from fpvcar.recorder.feed import Parts
+from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.setup import CarRecorder
 from fpvcar.recorder.thread import Clock
 from fpvcar.recordings import messages
@@ -38,9 +38,9 @@ class Drive:
     def __init__(self, folder: Path) -> None:
         self.now_ns, self.ticks = 1000 * SECOND_NS, 0
         ahead_ns = time.time_ns() - self.now_ns
-        parts = Parts(self._ranges, self._battery, lambda: True)
+        sources = Sources(self._ranges, self._battery, lambda: True)
         self.car = CarRecorder(
-            PROFILE, folder, parts,
+            PROFILE, folder, sources,
             Clock(lambda: self.now_ns, lambda: self.now_ns + ahead_ns),
         )  # fmt: skip
         self.feed = self.car.feed

@@ -18,7 +18,7 @@ from fpvcar.devices import backends
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import Saver
 from fpvcar.parts import Part, threaded
-from fpvcar.recorder.feed import Parts
+from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.setup import CarRecorder
 from fpvcar.recordings.library import files_in
 from fpvcar.sensors import depth_camera
@@ -69,8 +69,8 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     senses = SensorSuite(ranges, battery, computer)
     car_recorder = CarRecorder(
         profile, directory,
-        Parts(ranges.status, senses.battery, camera.request_key,
-              tuple(buttons_of(profile))),
+        Sources(ranges.status, senses.battery, camera.request_key,
+                tuple(buttons_of(profile))),
     )  # fmt: skip
     recorder, feed = car_recorder.recorder, car_recorder.feed
     panel = Panel(profile, feed.panel)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fpvcar import paths
 from fpvcar.config import profiles
-from fpvcar.recorder.feed import Parts
+from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.setup import CarRecorder
 from fpvcar.recordings import messages
 from tests.rigs.recording import DELTA, KEY, step
@@ -26,8 +26,8 @@ def main() -> int:
     folder, *overrides = sys.argv[1:]
     profile = profiles.load(paths.HARDWARE / "bench.toml", overrides)
     size = round(profile.camera.bitrate / 8 * PICTURE_S)
-    parts = Parts(lambda _: (), lambda _: None, lambda: True)
-    recorder = CarRecorder(profile, Path(folder), parts).recorder
+    sources = Sources(lambda _: (), lambda _: None, lambda: True)
+    recorder = CarRecorder(profile, Path(folder), sources).recorder
     ending = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ending.set())
     recorder.start()

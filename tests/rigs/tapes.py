@@ -13,7 +13,7 @@ from fpvcar.config import profiles
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.mcap import records
 from fpvcar.recorder.encoder import Message
-from fpvcar.recorder.feed import Feed, Parts
+from fpvcar.recorder.feed import Feed, Sources
 from fpvcar.recorder.writer import Catalogue, Item, Writer
 from fpvcar.recordings import messages, topics
 from fpvcar.recordings.messages import Step
@@ -161,7 +161,7 @@ class Drive:
         self._walls: dict[str, tuple[float, float | None, str]] = {}
         feed = Feed(
             self,  # type: ignore[arg-type]
-            Parts(lambda _: (), lambda _: None, lambda: True),
+            Sources(lambda _: (), lambda _: None, lambda: True),
         )
         self.control = Control(
             self.profile, lambda duties, now_ns: True,

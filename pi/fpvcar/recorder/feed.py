@@ -54,8 +54,8 @@ def harmless(
     return tried
 
 
-class Parts(NamedTuple):
-    """Sources that the feed reads by itself. `request_key` asks the camera for a key
+class Sources(NamedTuple):
+    """What the feed reads, or asks, by itself. `request_key` asks the camera for a key
     frame; `buttons` are their names, in the order of a View's bits."""
 
     ranges: Callable[[float], Sequence[Range]]
@@ -80,9 +80,9 @@ def step_of(stepped: Stepped) -> messages.Step:
 class Feed:
     """The feed of one car; server.recorder.Recorder is how the server sees it."""
 
-    def __init__(self, recorder: Recorder, parts: Parts) -> None:
+    def __init__(self, recorder: Recorder, sources: Sources) -> None:
         self.broken: set[str] = set()
-        self._recorder, self._parts = recorder, parts
+        self._recorder, self._sources = recorder, sources
         self._last_event: tuple[str, gate.Latches] | None = None
         self._battery, self._battery_due_s = (-1.0, ""), 0.0
         self._seen: dict[str, tuple[float, str]] = {}
@@ -106,7 +106,7 @@ class Feed:
             return
         recorder.put(messages.STEP, partial(step_of, stepped), stepped.now_ns)
         self._event(stepped.decision)
-        self._read_ranges(stepped.ranges or self._parts.ranges(now_s), now_s)
+        self._read_ranges(stepped.ranges or self._sources.ranges(now_s), now_s)
         if now_s >= self._battery_due_s:
             self._battery_due_s = now_s + BATTERY_S
             self._read_battery(now_s)
@@ -131,7 +131,7 @@ class Feed:
     def panel(self, view: View, lamps: tuple[bool, bool, bool, bool]) -> None:
         """Records what is lit and played; `lamps` are head, reversing, left and right
         indicator."""
-        names = self._parts.buttons
+        names = self._sources.buttons
         lit = tuple(one for n, one in enumerate(names) if view.lit >> n & 1)
         buttons = messages.Buttons(lit, view.mode, view.length, view.done, view.best)
         for topic, said in (
@@ -166,7 +166,7 @@ class Feed:
         """Keeps the last minute."""
         self._recorder.note(f"{name} keeps the last minute")
         self._recorder.keep()
-        self._parts.request_key()  # there it ends
+        self._sources.request_key()  # there it ends
 
     @harmless
     def mark(self, text: str, name: str) -> None:
@@ -208,7 +208,7 @@ class Feed:
             return
         if begun != self._begun:
             self._last_event = None
-            self._parts.request_key()  # it begins with a whole picture
+            self._sources.request_key()  # it begins with a whole picture
         self._begun, self._seconds = begun, 0
         for topic, message in self._lasting.items():
             self._recorder.put(topic, message)
@@ -243,7 +243,7 @@ class Feed:
             )  # fmt: skip
 
     def _read_battery(self, now_s: float) -> None:
-        battery = self._parts.battery(now_s)
+        battery = self._sources.battery(now_s)
         if battery is None:
             return
         at_s = -1.0 if battery.age_s is None else now_s - battery.age_s

@@ -8,7 +8,7 @@ import msgspec
 
 from fpvcar import __version__
 from fpvcar.config import Profile
-from fpvcar.recorder.feed import Feed, Parts
+from fpvcar.recorder.feed import Feed, Sources
 from fpvcar.recorder.folder import Folder
 from fpvcar.recorder.handover import Handover
 from fpvcar.recorder.recorder import Recorder
@@ -26,9 +26,9 @@ def about(profile: Profile) -> messages.About:
     )
 
 
-def catalogue(parts: Parts) -> Catalogue:
+def catalogue(sources: Sources) -> Catalogue:
     """Lists all topics of a car; its range sensors are known from the beginning."""
-    ranges = parts.ranges(time.monotonic())
+    ranges = sources.ranges(time.monotonic())
     return Catalogue(topics.topics([one.name for one in ranges]))
 
 
@@ -36,17 +36,16 @@ class CarRecorder:
     """The recorder of one car and what feeds it."""
 
     def __init__(
-        self, profile: Profile, directory: Path, parts: Parts,
+        self, profile: Profile, directory: Path, sources: Sources,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:  # fmt: skip
-        settings, topics = profile.recording, catalogue(parts)
+        settings, topics = profile.recording, catalogue(sources)
         handover = Handover()
         self.thread = RecorderThread(
             handover, Rotation(Folder(directory), settings, topics),
             functools.partial(salvage, directory), settings.sync_s, clock,
         )  # fmt: skip
-        self.directory = directory
         self.recorder = Recorder(
             settings, about(profile), topics, handover, self.thread, clock
         )
-        self.feed = Feed(self.recorder, parts)
+        self.feed = Feed(self.recorder, sources)

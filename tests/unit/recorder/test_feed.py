@@ -12,7 +12,7 @@ from fpvcar.drive import gate, mixing
 from fpvcar.drive.control import Stepped
 from fpvcar.drive.gate import Cause, Hold, Latches, World
 from fpvcar.recorder.encoder import Message
-from fpvcar.recorder.feed import Feed, Parts
+from fpvcar.recorder.feed import Feed, Sources
 from fpvcar.recordings import messages
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import buttons, up
@@ -33,7 +33,7 @@ class Car:
         self.keys = 0
         self.feed = Feed(
             self.rig.recorder,
-            Parts(lambda _: self.ranges, lambda _: self.battery,
+            Sources(lambda _: self.ranges, lambda _: self.battery,
                   self._key, ("red", "green", "blue")),
         )  # fmt: skip
 
@@ -217,7 +217,7 @@ def test_a_recording_that_begins_knows_what_holds() -> None:
 def test_a_recorder_that_is_idle_costs_nothing() -> None:
     car = Car(on=False, minute=False)
     looked: list[float] = []
-    car.feed._parts = car.feed._parts._replace(battery=looked.append)
+    car.feed._sources = car.feed._parts._replace(battery=looked.append)
     car.step()
     car.feed.mark("here", "Ann")
     assert looked == [] and not car.rig.handover.waiting_bytes

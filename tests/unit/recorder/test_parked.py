@@ -2,7 +2,7 @@
 
 import math
 
-from fpvcar.recorder.feed import Feed, Parts
+from fpvcar.recorder.feed import Feed, Sources
 from fpvcar.recorder.retention import Room, Verdict, make_room
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import messages, names
@@ -109,7 +109,7 @@ def test_what_may_yet_be_kept_is_not_taken_before() -> None:
 
 
 def car(rig: Rig) -> Feed:
-    return Feed(rig.recorder, Parts(lambda _: (), lambda _: None, lambda: True))
+    return Feed(rig.recorder, Sources(lambda _: (), lambda _: None, lambda: True))
 
 
 def test_who_sits_at_the_wheel_is_what_counts_and_a_mark() -> None:
