@@ -34,7 +34,7 @@ class Car:
         self.feed = Feed(
             self.rig.recorder,
             Sources(lambda _: self.ranges, lambda _: self.battery,
-                  self._key, ("red", "green", "blue")),
+                    self._key, ("red", "green", "blue")),
         )  # fmt: skip
 
     def second(self) -> None:
@@ -217,7 +217,7 @@ def test_a_recording_that_begins_knows_what_holds() -> None:
 def test_a_recorder_that_is_idle_costs_nothing() -> None:
     car = Car(on=False, minute=False)
     looked: list[float] = []
-    car.feed._sources = car.feed._parts._replace(battery=looked.append)
+    car.feed._sources = car.feed._sources._replace(battery=looked.append)
     car.step()
     car.feed.mark("here", "Ann")
     assert looked == [] and not car.rig.handover.waiting_bytes
