@@ -93,13 +93,13 @@ def test_a_rear_sensor_that_fails_is_not_a_free_way(
     """The drawer says which, why and since when; reversing beeps."""
     page.add_init_script(LISTEN)
     at_the_wheel(page, bench.url)
-    ill = page.get_by_test_id("sensor-faults")
+    ill = page.locator("#sensor-faults")
     echo = bench.soc.pin[SENSORS.ultrasound["rear"].echo]
     echo.external = 0  # its wire is off
     try:
         page.locator("#link-chip").click()
         expect(ill).to_have_text(re.compile(r"^rear: does not answer, .* \d+ s ago$"))
-        label = page.get_by_test_id("ranges").get_attribute("aria-label") or ""
+        label = page.locator("#ranges").get_attribute("aria-label") or ""
         assert re.search(r"rear: no distance \(does not answer, .* s ago\)", label)
         page.locator("#link-chip").click()
         assert page.evaluate("window.beeps") == 0

@@ -3,6 +3,8 @@
 import {stars} from './model.js';
 import {STRINGS} from './strings.js';
 
+/** @import {ButtonLook, Glow} from '../lib/types.js' */
+
 const SVG = 'http://www.w3.org/2000/svg';
 /** SVG paths in a box of 100 x 100. @type {Record<string, string>} */
 export const SHAPES = {
@@ -35,10 +37,7 @@ export class Drawing {
     }
   }
 
-  /**
-   * Builds the buttons, if their looks changed.
-   * @param {import('../lib/types.js').ButtonLook[]} looks
-   */
+  /** Builds the buttons, if their looks changed. @param {ButtonLook[]} looks */
   build(looks) {
     const text = JSON.stringify(looks);
     if (text === this.looks) return;
@@ -68,7 +67,7 @@ export class Drawing {
 
   /**
    * Draws mode, tools and stars.
-   * @param {import('../lib/types.js').Glow | null} glow null without a link
+   * @param {Glow | null} glow null without a link
    * @param {boolean} sound
    */
   mode(glow, sound) {
@@ -94,7 +93,7 @@ export class Drawing {
   }
 }
 
-/** @param {import('../lib/types.js').ButtonLook} look */
+/** @param {ButtonLook} look */
 function big(look) {
   const button = document.createElement('button');
   button.className = 'big';

@@ -3,6 +3,8 @@
 import {VERSION, WireError} from '../lib/wire.js';
 import {encode, parse} from './wire.js';
 
+/** @import {ButtonsDown, ButtonsUp} from '../lib/types.js' */
+
 const TICK_MS = 250;
 /** Silence of a dead socket: the car sends twice a second. */
 export const SILENT_MS = 1600;
@@ -53,7 +55,7 @@ export class Reconnect {
 export class Link {
   /**
    * @param {{held: () => number, changed: () => void,
-   *   heard: (message: import('../lib/types.js').ButtonsDown) => void}} parts
+   *   heard: (message: ButtonsDown) => void}} parts
    */
   constructor({held, changed, heard}) {
     this.held = held;
@@ -88,7 +90,7 @@ export class Link {
     this.notify();
   }
 
-  /** @param {import('../lib/types.js').ButtonsUp} message */
+  /** @param {ButtonsUp} message */
   send(message) {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(encode(message));
   }

@@ -3,6 +3,8 @@
  * reports them. Pure: times are arguments.
  */
 
+/** @import {Glow} from '../lib/types.js' */
+
 /** How long a push glows at least, as on the car (GLOW_S). */
 export const GLOW_MS = 250;
 /** As many stars as fit on a phone. */
@@ -18,10 +20,7 @@ export class Model {
     this.fingers = new Map();
     /** Until when our own push glows, by button. @type {number[]} */
     this.untilMs = [];
-    /**
-     * The car's last message; null without a link.
-     * @type {import('../lib/types.js').Glow | null}
-     */
+    /** The car's last message; null without a link. @type {Glow | null} */
     this.glow = null;
   }
 
@@ -74,7 +73,7 @@ export class Model {
 
   /**
    * Takes the car's message; returns what to play: a push elsewhere, a step of the pattern.
-   * @param {import('../lib/types.js').Glow} glow @param {number} nowMs @returns {Sounds}
+   * @param {Glow} glow @param {number} nowMs @returns {Sounds}
    */
   heard(glow, nowMs) {
     const before = this.glow;
@@ -101,7 +100,7 @@ export function bits(mask) {
 
 /**
  * The game in stars: `gold` for steps repeated, `now` for the pattern, `goal` for the record.
- * @param {Pick<import('../lib/types.js').Glow, 'mode' | 'length' | 'done' | 'best'>} glow
+ * @param {Pick<Glow, 'mode' | 'length' | 'done' | 'best'>} glow
  * @returns {('gold' | 'now' | 'goal')[]}
  */
 export function stars({mode, length, done, best}) {

@@ -5,6 +5,8 @@
 
 import {VERSION, encodeAs, list, parseAs, text, whole} from '../lib/wire.js';
 
+/** @import {ButtonsDown, ButtonsUp} from '../lib/types.js' */
+
 export const BUTTONS_MAX = 6;
 const mask = whole(0, 2 ** BUTTONS_MAX - 1);
 const count = whole(0, 2 ** 53 - 1);
@@ -26,10 +28,10 @@ const DOWN = {
 
 /**
  * The text frame of a message. Throws WireError for what the car would refuse.
- * @param {import('../lib/types.js').ButtonsUp} message
+ * @param {ButtonsUp} message
  */
 export const encode = (message) => encodeAs(UP, message);
 
 /** The message in a frame; null for an unknown kind. Throws WireError. @param {string} frame */
 export const parse = (frame) =>
-  /** @type {import('../lib/types.js').ButtonsDown | null} */ (parseAs(DOWN, frame));
+  /** @type {ButtonsDown | null} */ (parseAs(DOWN, frame));

@@ -1,10 +1,7 @@
-/** Keeps the screen awake while somebody plays or drives, by what the browser offers. */
+/** Keeps the screen awake by what the browser offers. */
 
 export class Awake {
-  /**
-   * @param {{playing: () => boolean, changed: (how: 'lock' | 'video' | 'none') => void}} parts
-   *   `playing`: a <video> runs, which keeps a phone awake by itself
-   */
+  /** @param {{playing: () => boolean, changed: (how: 'lock' | 'video' | 'none') => void}} parts */
   constructor({playing, changed}) {
     this.playing = playing;
     this.changed = changed;
@@ -16,7 +13,7 @@ export class Awake {
     this.how = '';
   }
 
-  /** Call it often: it asks the browser only when something changed. @param {boolean} used */
+  /** Call it often: it asks only when something changed. @param {boolean} used */
   async want(used) {
     this.wanted = used && document.visibilityState === 'visible';
     if (!this.wanted) {
@@ -35,7 +32,7 @@ export class Awake {
     this.how = how;
   }
 
-  /** What keeps the screen awake from now on. @returns {Promise<'lock' | 'video' | 'none'>} */
+  /** @returns {Promise<'lock' | 'video' | 'none'>} */
   async ask() {
     try {
       if ('wakeLock' in navigator) {

@@ -1,7 +1,7 @@
 /** Finds elements by id and writes to them, but only what changed. */
 
 /**
- * The element with this id. Throws for one that the page's markup has not.
+ * The element with this id. Throws if there is none.
  * @template {Element} [T=HTMLElement]
  * @param {string} id @param {new () => T} [kind] @returns {T}
  */
@@ -53,7 +53,7 @@ export function make(tag, text) {
 }
 
 /**
- * Fills in the strings that the markup names: `data-t` for text, `data-t-label` for labels.
+ * Fills in the strings that the markup names by `data-t` and `data-t-label`.
  * @param {ParentNode} root @param {Record<string, string>} strings
  */
 export function fillStrings(root, strings) {

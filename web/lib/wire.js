@@ -14,12 +14,14 @@
  *   The page may send the text frame "key" back: its decoder needs a key frame.
  */
 
+/** @import {Downward, Upward, VideoFrameIn} from './types.js' */
+
 export const VERSION = 1;
 export const HEADER_BYTES = 20;
 const KIND_ACCESS_UNIT = 1;
 const FLAG_KEY = 1;
 
-/** A message that is refused: what was refused, its value, and what was expected. */
+/** A message that is refused: what, its value, and what was expected. */
 export class WireError extends Error {
   /** @param {string} what @param {unknown} [value] @param {string} [limit] */
   constructor(what, value, limit = '') {
@@ -87,7 +89,7 @@ const millis = number(0, 1e13);
 const words = text(Infinity);
 const code = text(32);
 
-/** What the page sends; it refuses to send any other field. @type {Record<string, Shape>} */
+/** What the page sends; other fields are refused. @type {Record<string, Shape>} */
 const UP = {
   hello: {
     v: whole(VERSION, VERSION), client: text(64, /^[A-Za-z0-9-]{8,}$/),
@@ -162,12 +164,12 @@ function misfit(value, shape) {
 /**
  * The text frame of a message to the car. Throws WireError for what the car would
  * refuse, so that a mistake shows here and not as three strikes there.
- * @param {import('./types.js').Upward} message
+ * @param {Upward} message
  */
 export const encode = (message) => encodeAs(UP, message);
 
 /**
- * The text frame of a message of one of these shapes, by kind. Throws WireError.
+ * The frame for a message of one of these shapes. Throws WireError.
  * @param {Record<string, Shape>} shapes @param {{kind: string}} message
  */
 export function encodeAs(shapes, message) {
@@ -184,14 +186,14 @@ export function encodeAs(shapes, message) {
  * The message in a frame of /ws/drive; null for an unknown kind, a newer car's.
  * Throws WireError for what is malformed or mistyped.
  * @param {string} frame
- * @returns {import('./types.js').Downward | null}
+ * @returns {Downward | null}
  */
 export const parseDown = (frame) =>
-  /** @type {import('./types.js').Downward | null} */ (parseAs(DOWN, frame));
+  /** @type {Downward | null} */ (parseAs(DOWN, frame));
 
 /**
- * The message in a text frame, of one of these shapes, by kind; null for an unknown
- * kind. Throws WireError.
+ * The message in a frame, of one of these shapes; null for an unknown kind. Throws
+ * WireError.
  * @param {Record<string, Shape>} shapes @param {string} frame
  */
 export function parseAs(shapes, frame) {
@@ -215,7 +217,7 @@ export function parseAs(shapes, frame) {
  * The header and access unit of one frame of /ws/video; `unit` is a view, no copy.
  * Capture time is the car's CLOCK_MONOTONIC in us: exact to 2^53, which is 285 years.
  * @param {ArrayBuffer} frame
- * @returns {import('./types.js').VideoFrameIn}
+ * @returns {VideoFrameIn}
  */
 export function parseVideo(frame) {
   if (frame.byteLength < HEADER_BYTES) {

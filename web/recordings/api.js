@@ -1,5 +1,7 @@
 /** The page's requests to the car: see server/recordings_api.py. */
 
+/** @import {Listing, Table} from './types.js' */
+
 /** The car wants the drive code first. */
 export class Locked extends Error {}
 
@@ -23,11 +25,11 @@ async function ask(url, options) {
 }
 
 export const API = {
-  /** @returns {Promise<import('./types.js').Listing>} */
+  /** @returns {Promise<Listing>} */
   list: async () => (await ask('api/recordings')).json(),
   /**
    * @param {string} name @param {number} points about how many of each line
-   * @returns {Promise<import('./types.js').Table>}
+   * @returns {Promise<Table>}
    */
   table: async (name, points) => (await ask(`${of(name)}/table?points=${points}`)).json(),
   /** @param {string} name @param {number} fromS @param {number} seconds */

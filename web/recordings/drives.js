@@ -1,7 +1,6 @@
 /** Drives, made of files that follow each other. Pure. */
 
-/** @typedef {import('./types.js').Recording} Recording */
-/** @typedef {import('./types.js').Drive} Drive */
+/** @import {Drive, Recording} from './types.js' */
 
 /** Files that are further apart than this belong to two drives. */
 const PAUSE_S = 5;

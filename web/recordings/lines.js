@@ -1,5 +1,7 @@
 /** The lines of a plot: values at a moment, axes, paths, and parts joined. Pure. */
 
+/** @import {Series} from './types.js' */
+
 /** A line is broken where nothing is known for longer than this. */
 const PAUSE_S = 1;
 
@@ -87,8 +89,8 @@ const round = (value) => Math.round(value * 10) / 10;
 
 /**
  * Appends a part's lines to those of the same name.
- * @param {Map<string, import('./types.js').Series>} lines
- * @param {readonly import('./types.js').Series[]} more @param {number} startS of `more`
+ * @param {Map<string, Series>} lines
+ * @param {readonly Series[]} more @param {number} startS of `more`
  * @param {number} bucketS seconds that two points stand for
  */
 export function joinLines(lines, more, startS, bucketS) {

@@ -6,8 +6,7 @@ import {drivesOf, marksOf, partOf, stem} from './drives.js';
 import {STRINGS} from './strings.js';
 import {drawThumbnail} from './thumbnail.js';
 
-/** @typedef {import('./types.js').Drive} Drive */
-/** @typedef {import('./types.js').Listing} Listing */
+/** @import {Drive, Listing} from './types.js' */
 
 export class DriveList {
   /** @param {{thumbnail: (name: string) => Promise<ArrayBuffer>}} parts */

@@ -9,8 +9,6 @@ import {MsePath} from '../video/mse.js';
 import {supports} from '../video/support.js';
 import {WebCodecsPath} from '../video/webcodecs.js';
 
-/** @typedef {import('./types.js').Unit} Unit */
-
 /** More units than this do not go in: of the decoder, of fragments, of stamps. */
 const QUEUE = 6;
 const WAITING = 20;
@@ -77,7 +75,7 @@ export class Picture {
       : new MsePath({video, shown, lost, leaving: () => undefined});
   }
 
-  /** Takes a unit; false if it was dropped. @param {Unit} unit @param {boolean} decodeOnly */
+  /** Takes a unit; false if it was dropped. @param {import('./types.js').Unit} unit @param {boolean} decodeOnly */
   push({timeS, key, unit}, decodeOnly) {
     const {path} = this;
     if (!path) return true;

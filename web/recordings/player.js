@@ -7,8 +7,7 @@
 
 import {lastUpTo} from './lines.js';
 
-/** @typedef {import('./types.js').Span} Span */
-/** @typedef {import('./types.js').Unit} Unit */
+/** @import {Span, Unit} from './types.js' */
 
 export const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
 /** A decoder further behind than this leaves out what is between. */

@@ -4,8 +4,7 @@ import {make, setAttr, setText, svg} from '../lib/dom.js';
 import {axis, extent, joinLines, linePath, valueAt} from './lines.js';
 import {STRINGS} from './strings.js';
 
-/** @typedef {import('./types.js').Series} Series */
-/** @typedef {import('./types.js').Table} Table */
+/** @import {Series, Table} from './types.js' */
 
 const BOX = {width: 1000, height: 100};
 /** The order on the page; groups that are not named here come last. */

@@ -2,7 +2,8 @@
 
 import {fragment, initSegment} from '../video/fmp4.js';
 import {readKeyFrame} from '../video/h264.js';
-import {mediaSourceClass, supports} from '../video/support.js';
+import {mediaSourceClass} from '../video/mse.js';
+import {supports} from '../video/support.js';
 
 const WAIT_MS = 4000;
 

@@ -8,9 +8,7 @@
 import {HEADER_BYTES, parseVideo} from '../lib/wire.js';
 import {lastUpTo} from './lines.js';
 
-/** @typedef {import('./types.js').Drive} Drive */
-/** @typedef {import('./types.js').Span} Span */
-/** @typedef {import('./types.js').Unit} Unit */
+/** @import {Drive, Span, Unit} from './types.js' */
 
 /** Some 2 MB of video: here within a second over a slow link. */
 export const SPAN_S = 8;

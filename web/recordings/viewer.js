@@ -10,7 +10,7 @@ import {Plots} from './plots.js';
 import {STRINGS} from './strings.js';
 import {UnitCache} from './units.js';
 
-/** @typedef {import('./types.js').Drive} Drive */
+/** @import {Drive} from './types.js' */
 
 const JUMP_S = 5;
 const AGAIN_MS = 2000;

@@ -1,18 +1,20 @@
-/** The card that says what is wrong and what to do, with the buttons to do it. */
+/** The card that says what is wrong and what to do, with buttons. */
 
 import {button, byId, setAttr, setText, show} from '../lib/dom.js';
 import {STRINGS, sentence} from './strings.js';
 
-/** A push within this time is ignored: the button has just appeared under a thumb. */
+/** @import {Situation} from './state.js' */
+
+/** A push so soon is ignored: the button has just appeared under a thumb. */
 const FRESH_MS = 250;
 /** How long a calm card stays. */
 const CALM_MS = 6000;
 const FLEETING = ['watching', 'locked', 'taken'];
 
 /**
- * Does the card of this situation go away by itself? The one about the battery covers the
- * distances when the screen is wide, and whoever drives on needs them.
- * @param {import('./state.js').Situation} it
+ * Does this card go away by itself? On a wide screen the one about the battery covers
+ * distances that the driver needs.
+ * @param {Situation} it
  */
 const fleeting = (it) => FLEETING.includes(it.kind) ||
   (it.kind === 'battery' && it.wishing && matchMedia('(orientation: landscape)').matches);
@@ -43,11 +45,7 @@ export class Card {
     this.sinceMs = 0;
   }
 
-  /**
-   * Shows a situation.
-   * @param {import('./state.js').Situation} situation @param {boolean} mayDrive
-   * @param {number} nowMs
-   */
+  /** @param {Situation} situation @param {boolean} mayDrive @param {number} nowMs */
   update(situation, mayDrive, nowMs) {
     setAttr(document.body, 'data-situation', situation.kind);
     const words = sentence(situation);
@@ -72,10 +70,7 @@ export class Card {
     this.offer('here', kind === 'parked');
   }
 
-  /**
-   * Shows or hides a button.
-   * @param {'goOn' | 'take' | 'code' | 'here'} name @param {boolean} on
-   */
+  /** @param {'goOn' | 'take' | 'code' | 'here'} name @param {boolean} on */
   offer(name, on) {
     const one = this.buttons[name];
     if (one.hidden === !on) return;

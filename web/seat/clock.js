@@ -40,11 +40,6 @@ export class CarClock {
     return best;
   }
 
-  /** The last round trip in ms, null before the first. @returns {number | null} */
-  get rttMs() {
-    return this.samples.at(-1)?.rttMs ?? null;
-  }
-
   /**
    * Age of what the car stamped with `captureUs`; null while the clock is unknown.
    * @param {number} captureUs @param {number} nowMs @returns {number | null}
@@ -83,8 +78,8 @@ export class RoundTrips {
   }
 
   /**
-   * The median of the last ones, and at least as long as the oldest ping without a pong
-   * has waited; null before the first.
+   * The median of the last ones, or how long the oldest ping without a pong has waited,
+   * if that is longer; null before the first.
    * @param {number} nowMs
    */
   ms(nowMs) {

@@ -5,13 +5,14 @@
 
 import {LateBar, NEUTRAL, Sender, Wishes} from './wish.js';
 
+/** @import {Upward, Wish} from '../lib/types.js' */
+
 const BEAT_MS = 20;
 
 export class Controls {
   /**
-   * @param {{send: (message: import('../lib/types.js').Upward) => boolean,
-   *   seenUs: () => number, late: () => boolean, driving: () => boolean,
-   *   changed: (wish: import('../lib/types.js').Wish) => void}} parts
+   * @param {{send: (message: Upward) => boolean, seenUs: () => number,
+   *   late: () => boolean, driving: () => boolean, changed: (wish: Wish) => void}} parts
    */
   constructor({send, seenUs, late, driving, changed}) {
     this.send = send;
@@ -36,14 +37,14 @@ export class Controls {
 
   /**
    * Takes an input's new wish, and sends it from the input's own event handler.
-   * @param {string} source @param {import('../lib/types.js').Wish} wish
+   * @param {string} source @param {Wish} wish
    */
   set(source, wish) {
     this.wishes.set(source, wish);
     this.flush();
   }
 
-  /** Sends the wish if it is due. */
+  /** Sends what is due. */
   flush() {
     const held = this.wish;
     this.changed(held);
@@ -83,17 +84,16 @@ export class Controls {
     this.send({...wish, seen: this.seenUs()});
   }
 
-  /** Begins a new socket: numbers count anew, and the old wish is not repeated. */
+  /** On a new socket numbers count anew, and the old wish is not repeated. */
   restart() {
     this.sender.reset();
   }
 
-  /** Sets how often to send, as Welcome.drive_every_ms says. @param {number} everyMs */
+  /** Follows Welcome.drive_every_ms. @param {number} everyMs */
   setPeriod(everyMs) {
     this.sender.everyMs = everyMs;
   }
 
-  /** Starts the timer, when the page is visible. */
   awake() {
     if (this.timer) return;
     this.timer = Number(setInterval(() => {
@@ -102,7 +102,7 @@ export class Controls {
     }, BEAT_MS));
   }
 
-  /** Stops the timer, when the page is hidden. */
+  /** No timer runs while the page is hidden. */
   asleep() {
     clearInterval(this.timer);
     this.timer = 0;

@@ -1,5 +1,7 @@
 /** The strings of what loads after the first screen; the others are in strings.js. */
 
+/** @import {Battery, Health} from '../lib/types.js' */
+
 const metres = (/** @type {number} */ value) => `${value.toFixed(2)} m`;
 const where = (/** @type {boolean} */ back) => (back ? 'behind' : 'ahead');
 
@@ -82,7 +84,9 @@ export const DRAWER_STRINGS = {
   paths: {webcodecs: 'WebCodecs', mse: 'MSE (plain http)', none: 'none'},
   depth: 'What the depth camera sees: red is near, blue is far, black is unknown',
   battery: 'Battery',
-  batterySays: (/** @type {import('../lib/types.js').Battery} */ {volts, amps, share, state}) => {
+  limit: (/** @type {number} */ share) => `${Math.round(share * 100)} %`,
+  watchers: (/** @type {number} */ count) => (count === 1 ? '1 page open' : `${count} pages open`),
+  batterySays: (/** @type {Battery} */ {volts, amps, share, state}) => {
     const much = volts === null ? '' : `${volts.toFixed(2)} V, ${(amps ?? 0).toFixed(1)} A, ` +
       `about ${Math.round((share ?? 0) * 100)} %`;
     return state === 'ok' || !state ? much : `${much ? `${much}; ` : ''}${state}`;
@@ -105,7 +109,7 @@ export const DRAWER_STRINGS = {
 
 /**
  * The drawer's rows about the car's computer, without what is unknown.
- * @param {import('../lib/types.js').Health} health @returns {[string, string][]}
+ * @param {Health} health @returns {[string, string][]}
  */
 export function healthRows(health) {
   const {celsius, wifi_dbm: dbm, disk_free_mb: disk, memory_free_mb: memory, load} = health;

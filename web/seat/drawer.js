@@ -14,6 +14,8 @@ import {sparkline} from './sparkline.js';
 import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
+/** @import {State, Upward} from '../lib/types.js' */
+
 const MINUTE = 60;
 const TOAST_AGAIN_MS = 60_000;
 
@@ -45,7 +47,7 @@ export class Drawer {
    * @param {{named: () => void, limit: (share: number) => void, take: () => void,
    *   code: () => void, intro: () => void, keys: () => void,
    *   guard: (mode: string) => void, reversing: () => boolean,
-   *   send: (message: import('../lib/types.js').Upward) => void,
+   *   send: (message: Upward) => void,
    *   tilt: (steer: number) => void}} parts
    */
   constructor(parts) {
@@ -63,7 +65,7 @@ export class Drawer {
     this.shownFaults = '';
     this.beeps = new Beeps();
     this.reversing = parts.reversing;
-    /** @type {import('../lib/types.js').State | null} */
+    /** @type {State | null} */
     this.last = null;
     /** @type {HTMLImageElement | null} */
     this.depth = null;
@@ -116,11 +118,11 @@ export class Drawer {
   }
 
   showLimit() {
-    setText(byId('limit-says'), STRINGS.limit(Number(this.limit.value)));
-    setAttr(this.limit, 'aria-valuetext', STRINGS.limit(Number(this.limit.value)));
+    setText(byId('limit-says'), DRAWER_STRINGS.limit(Number(this.limit.value)));
+    setAttr(this.limit, 'aria-valuetext', DRAWER_STRINGS.limit(Number(this.limit.value)));
   }
 
-  /** @param {import('../lib/types.js').State} state */
+  /** @param {State} state */
   state(state) {
     const ranges = state.ranges ?? [];
     this.ranges.update(state);
@@ -137,7 +139,7 @@ export class Drawer {
     if (document.activeElement !== this.limit) this.limit.value = String(state.limit);
     this.showLimit();
     const who = state.driver === null ? STRINGS.nobody : STRINGS.drives(state.driver);
-    setText(byId('grown-driver'), `${who}; ${STRINGS.watchers(state.viewers)}`);
+    setText(byId('grown-driver'), `${who}; ${DRAWER_STRINGS.watchers(state.viewers)}`);
     show(button('grown-take'), state.role !== 'driver');
   }
 

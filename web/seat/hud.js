@@ -1,8 +1,10 @@
-/** The instruments over the picture: driver, link, battery, lights, gauges, picture age. */
+/** The instruments over the picture: driver, link, battery, lights, gauges, age. */
 
 import {button, byId, drawing, setAttr, setText, show} from '../lib/dom.js';
 import {sparkline} from './sparkline.js';
 import {STRINGS} from './strings.js';
+
+/** @import {Battery, State, Welcome, Wish} from '../lib/types.js' */
 
 const SPARK_MOST = 60;
 const OLD_S = 1;
@@ -21,7 +23,7 @@ export class Hud {
     this.spark = [];
   }
 
-  /** @param {import('../lib/types.js').Welcome} welcome */
+  /** @param {Welcome} welcome */
   welcome(welcome) {
     setText(byId('car'), welcome.car);
     document.title = STRINGS.title(welcome.car);
@@ -41,7 +43,7 @@ export class Hud {
     if (width && style.getPropertyValue('--ratio') !== ratio) style.setProperty('--ratio', ratio);
   }
 
-  /** @param {import('../lib/types.js').State} state */
+  /** @param {State} state */
   state(state) {
     const driving = state.role === 'driver';
     setText(this.who, driving ? STRINGS.you
@@ -59,7 +61,7 @@ export class Hud {
     this.showBattery(state.battery ?? null);
   }
 
-  /** @param {import('../lib/types.js').Battery | null} battery */
+  /** @param {Battery | null} battery */
   showBattery(battery) {
     show(this.battery, battery !== null);
     if (!battery) return;
@@ -91,7 +93,7 @@ export class Hud {
   }
 
   /**
-   * Shows a picture as live, old (grey, with its age) or none; an old one never looks live.
+   * Shows the picture as live, old (grey, with its age) or none.
    * @param {'live' | 'old' | 'none'} kind @param {number | null} ageMs
    * @param {boolean} sure false: `ageMs` is a lower bound
    * @param {string} none why there is no picture
@@ -104,10 +106,7 @@ export class Hud {
     setText(this.noPicture, none);
   }
 
-  /**
-   * Draws the driver's wish at once, before the car answers.
-   * @param {import('../lib/types.js').Wish} wish
-   */
+  /** Draws the driver's wish at once, before the car answers. @param {Wish} wish */
   wish({throttle, steer}) {
     setText(byId('drive-says'), STRINGS.drivePercent(throttle));
     setText(byId('steer-says'), STRINGS.steerPercent(steer));

@@ -1,4 +1,4 @@
-/** A part of the page that loads after the first screen, again and again until it is here. */
+/** A part of the page that loads after the first screen, and tries until it is here. */
 
 const AGAIN_MS = 2000;
 
@@ -32,7 +32,6 @@ export class LazyPart {
     void this.fetch();
   }
 
-  /** Starts loading, unless that is done or under way. */
   async fetch() {
     if (this.state !== 'absent') return;
     this.state = 'loading';

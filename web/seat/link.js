@@ -8,6 +8,8 @@ import {CarClock, RoundTrips} from './clock.js';
 import {Reconnect} from './reconnect.js';
 import {PushedStop} from './wish.js';
 
+/** @import {Downward, Upward} from '../lib/types.js' */
+
 const TICK_MS = 50;
 const PING_MS = 100;
 const VIDEO_AGAIN_MS = 500;
@@ -20,7 +22,7 @@ const ELSEWHERE = 'opened again elsewhere';
 
 /**
  * @typedef {{
- *   message: (message: import('../lib/types.js').Downward) => void,
+ *   message: (message: Downward) => void,
  *   frame: (frame: ArrayBuffer) => void,
  *   welcomed: () => void,
  *   filming: () => boolean,
@@ -68,7 +70,7 @@ export class Link {
     this.awake();
   }
 
-  /** Starts timers and pictures, when the page is visible. */
+  /** Timers run and pictures come only while the page is visible. */
   awake() {
     if (this.timers.length > 0) return;
     this.pushedStop.pageSeen(performance.now());
@@ -79,7 +81,6 @@ export class Link {
       setInterval(() => this.ping(), PING_MS)].map(Number);
   }
 
-  /** Stops timers and pictures, when the page is hidden. */
   asleep() {
     for (const timer of this.timers) clearInterval(timer);
     this.timers = [];
@@ -105,10 +106,7 @@ export class Link {
     this.act(this.policy.park('closed'));
   }
 
-  /**
-   * Sends a message if the link is up; true if it was sent.
-   * @param {import('../lib/types.js').Upward} message
-   */
+  /** Sends a message if the link is up; true if it was sent. @param {Upward} message */
   send(message) {
     if (!this.up || this.drive?.readyState !== WebSocket.OPEN) return false;
     const moves = message.kind === 'drive' && (message.throttle !== 0 || message.steer !== 0);
@@ -157,7 +155,7 @@ export class Link {
     if (this.send({kind: 'ping', seq: this.pingSeq, t})) this.trips.sent(t);
   }
 
-  /** Asks /api/ping whether packets pass again. @param {number} id */
+  /** @param {number} id */
   async probe(id) {
     const abort = new AbortController();
     this.probes.set(id, abort);
@@ -174,7 +172,6 @@ export class Link {
     }
   }
 
-  /** Opens /ws/drive. */
   open() {
     const socket = new WebSocket(address('/ws/drive'));
     this.drive = socket;
@@ -202,7 +199,7 @@ export class Link {
     };
   }
 
-  /** Opens /ws/video, after /ws/drive: Chromium connects one socket a host at a time. */
+  /** After /ws/drive: Chromium connects one socket a host at a time. */
   openVideo() {
     const before = this.video;
     this.video = null;
@@ -233,7 +230,7 @@ export class Link {
     video?.close();
   }
 
-  /** Takes one frame of /ws/drive. @param {string} text */
+  /** @param {string} text */
   receive(text) {
     const nowMs = performance.now();
     const message = readOrNull(text);
@@ -269,12 +266,12 @@ function readOrNull(text) {
   }
 }
 
-/** The address of a socket. @param {string} path */
+/** @param {string} path */
 function address(path) {
   return new URL(path, location.href.replace(/^http/, 'ws')).href;
 }
 
-/** How long the car took to answer with the page: a first guess of the round trip. */
+/** How long the page itself took: a first guess of the round trip. */
 function navigationRttMs() {
   const [entry] = performance.getEntriesByType('navigation');
   if (!(entry instanceof PerformanceNavigationTiming)) return 0;

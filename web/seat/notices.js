@@ -4,6 +4,8 @@ import {button, byId, input, make, setText, show} from '../lib/dom.js';
 import {saved, session} from '../lib/storage.js';
 import {STRINGS} from './strings.js';
 
+/** @import {CarError, State} from '../lib/types.js' */
+
 /** Three pictures at the first visit; they go with the first drive key or thumb. */
 export class FirstVisit {
   constructor() {
@@ -29,7 +31,7 @@ export function fillKeys() {
     [make('dt', key), make('dd', does)]));
 }
 
-/** Asks for a drive code or grown-up code, and stores it for the tab: each new socket sends it. */
+/** Asks for a code, and stores it for the tab: each new socket sends it. */
 export class Unlock {
   /**
    * @param {{send: (code: string) => void, panels: import('./panels.js').Panels}} parts
@@ -47,10 +49,6 @@ export class Unlock {
     });
   }
 
-  get code() {
-    return session.get('code');
-  }
-
   open() {
     setText(byId('unlock-fault'), '');
     this.panels.open('unlock', this.field);
@@ -58,8 +56,8 @@ export class Unlock {
 
   /**
    * Words about new rights between two states, if the code gave some.
-   * @param {import('../lib/types.js').State | null} before
-   * @param {import('../lib/types.js').State} now
+   * @param {State | null} before
+   * @param {State} now
    */
   granted(before, now) {
     const more = before && ((now.may_drive && !before.may_drive) ||
@@ -72,10 +70,7 @@ export class Unlock {
     return now.grown_up && !before.grown_up ? STRINGS.grownUp : STRINGS.unlocked;
   }
 
-  /**
-   * Shows an error about codes; false for any other error.
-   * @param {import('../lib/types.js').CarError} error
-   */
+  /** Shows an error about codes; false for any other error. @param {CarError} error */
   refused(error) {
     if (error.what !== 'wrong code' && error.what !== 'too many wrong codes') return false;
     if (!this.tried) session.set('code', '');
@@ -97,12 +92,12 @@ export class Secure {
     });
   }
 
-  /** @param {number} port 0 where https is not served @param {boolean} busy */
-  offer(port, busy) {
+  /** @param {number} port 0 if https is not served */
+  offer(port) {
     const here = !isSecureContext && port > 0 && session.get('secure') !== 'later';
     const link = byId('secure-go', HTMLAnchorElement);
     if (here) link.href = `https://${location.hostname}:${port}/`;
-    show(this.element, here && !busy);
+    show(this.element, here);
   }
 
   /** Hides the offer while somebody drives. */

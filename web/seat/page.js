@@ -1,4 +1,4 @@
-/** What the page knows: the car's last messages, and what follows from them for each part. */
+/** What the car said last, and what follows from it for each part of the page. */
 
 import {session} from '../lib/storage.js';
 import {OLD_MS} from '../video/video.js';
@@ -6,21 +6,24 @@ import {aged, gradeOf, situationOf, takenBy} from './state.js';
 import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
+/** @import {Downward, State, Welcome} from '../lib/types.js' */
+/** @import {Secure, Unlock} from './notices.js' */
+
 export class Page {
   /**
    * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,
    *   controls: import('./controls.js').Controls, hud: import('./hud.js').Hud,
    *   card: import('./card.js').Card,
-   *   unlock: import('./notices.js').Unlock, secure: import('./notices.js').Secure,
+   *   unlock: Unlock, secure: Secure,
    *   awake: import('../lib/awake.js').Awake}} parts
    */
   constructor(parts) {
     this.parts = parts;
     /** Loaded after the first screen. @type {import('./drawer.js').Drawer | null} */
     this.drawer = null;
-    /** @type {import('../lib/types.js').Welcome | null} */
+    /** @type {Welcome | null} */
     this.welcome = null;
-    /** @type {import('../lib/types.js').State | null} */
+    /** @type {State | null} */
     this.state = null;
     this.stateMs = 0;
     /** @type {import('./state.js').Situation} */
@@ -40,7 +43,7 @@ export class Page {
     return this.parts.link.up && this.state?.role === 'driver';
   }
 
-  /** Does the camera run, by the car's last state? */
+  /** Does the car say that its camera runs? */
   get filming() {
     return this.state?.camera === 'ok';
   }
@@ -56,7 +59,7 @@ export class Page {
     return ms !== null && this.welcome && ms > this.welcome.late_ms ? ms : null;
   }
 
-  /** @param {import('../lib/types.js').Downward} message */
+  /** @param {Downward} message */
   message(message) {
     if (message.kind === 'welcome') this.welcomed(message);
     else if (message.kind === 'state') this.updated(message);
@@ -65,15 +68,15 @@ export class Page {
     }
   }
 
-  /** @param {import('../lib/types.js').Welcome} welcome */
+  /** @param {Welcome} welcome */
   welcomed(welcome) {
     this.welcome = welcome;
     this.parts.hud.welcome(welcome);
     this.parts.controls.setPeriod(welcome.drive_every_ms);
-    this.parts.secure.offer(welcome.https_port, false);
+    this.parts.secure.offer(welcome.https_port);
   }
 
-  /** @param {import('../lib/types.js').State} state */
+  /** @param {State} state */
   updated(state) {
     const before = this.state;
     this.state = state;
@@ -109,7 +112,7 @@ export class Page {
     this.refresh();
   }
 
-  /** Shows the situation; ten times a second, and on every change. */
+  /** Ten times a second, and on every change. */
   refresh() {
     const nowMs = performance.now();
     const {link, video, controls, hud, card} = this.parts;
@@ -138,7 +141,7 @@ export class Page {
     this.drawer?.state(old);
   }
 
-  /** Updates link, latency and wake lock; ten times a second. */
+  /** Ten times a second. */
   beat() {
     const {link, video, hud, awake} = this.parts;
     const ageMs = video.ageMs(performance.now());
@@ -150,7 +153,7 @@ export class Page {
     this.refresh();
   }
 
-  /** Sends the report to the car and updates the drawer's figures; once a second. */
+  /** Reports to the car and to the drawer, once a second. */
   second() {
     const {link, video} = this.parts;
     const nowMs = performance.now();
@@ -178,7 +181,7 @@ export class Page {
     this.refresh();
   }
 
-  /** Does what the wheel's button offers now: release, take, or ask for the code. */
+  /** Does what the wheel's button offers now. */
   pushWheel() {
     const {link, controls, unlock} = this.parts;
     if (this.state?.role === 'driver') {
@@ -205,5 +208,5 @@ export class Page {
  */
 const notNegative = (value) => (value === null ? null : Math.max(0, value));
 
-/** @param {import('../lib/types.js').State | null} state */
+/** @param {State | null} state */
 const isEstop = (state) => state?.stop?.cause.startsWith('estop') === true;

@@ -49,7 +49,7 @@ export class Panels {
     for (const id of this.ids) this.close(id);
   }
 
-  /** Tells screen readers whether a panel is open. @param {string} id @param {boolean} open */
+  /** @param {string} id @param {boolean} open */
   setExpanded(id, open) {
     for (const one of document.querySelectorAll(`[aria-controls="${id}"]`)) {
       setAttr(one, 'aria-expanded', String(open));

@@ -3,6 +3,8 @@
 import {make, setAttr, setText, show, svg} from '../lib/dom.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
 
+/** @import {Range, State} from '../lib/types.js' */
+
 /** The arcs from the car outwards: an arc is lit if something is nearer than `m` metres. */
 const RINGS = [{m: 0.3, r: 36}, {m: 0.7, r: 52}, {m: 1.5, r: 68}];
 const HALF_DEG = 24;
@@ -31,25 +33,22 @@ export function arc(radius, bearing) {
   return `M${at(bearing + HALF_DEG)}A${radius} ${radius} 0 0 1 ${at(bearing - HALF_DEG)}`;
 }
 
-/** Is this a measurement, and a fresh one? @param {import('../lib/types.js').Range} range */
+/** Is this a measurement, and a fresh one? @param {Range} range */
 export function isFresh({age_s: age, state}) {
   return state === 'ok' && age !== null && age < STALE_S;
 }
 
-/**
- * The direction of a sensor, in steps of 15 degrees.
- * @param {import('../lib/types.js').Range} range
- */
+/** The direction of a sensor, in steps of 15 degrees. @param {Range} range */
 const directionOf = (range) => Math.round(((range.bearing_deg + 360) % 360) / 15) % 24;
 
 /**
  * One reading for each direction: the nearest that is measured. Pure.
- * @param {readonly {range: import('../lib/types.js').Range, good: boolean}[]} readings
+ * @param {readonly {range: Range, good: boolean}[]} readings
  */
 export function nearestEachWay(readings) {
-  /** @param {{range: import('../lib/types.js').Range}} one */
+  /** @param {{range: Range}} one */
   const far = ({range}) => range.range_m ?? Infinity;
-  /** @type {Map<number, {range: import('../lib/types.js').Range, good: boolean}>} */
+  /** @type {Map<number, {range: Range, good: boolean}>} */
   const ways = new Map();
   for (const one of readings) {
     const other = ways.get(directionOf(one.range));
@@ -61,8 +60,8 @@ export function nearestEachWay(readings) {
 
 /**
  * Is there another sensor in this direction that measures nothing? The guard is careful
- * there. Pure. @param {import('../lib/types.js').Range} range
- * @param {readonly {range: import('../lib/types.js').Range, good: boolean}[]} readings
+ * there. Pure. @param {Range} range
+ * @param {readonly {range: Range, good: boolean}[]} readings
  */
 export function isDoubted(range, readings) {
   return readings.some((one) => !one.good && directionOf(one.range) === directionOf(range));
@@ -77,7 +76,7 @@ export function isDoubted(range, readings) {
 
 /**
  * The guard's warning about this state, or null. Pure.
- * @param {Pick<import('../lib/types.js').State, 'guard' | 'throttle' | 'reason' | 'ranges'>} state
+ * @param {Pick<State, 'guard' | 'throttle' | 'reason' | 'ranges'>} state
  * @returns {Alarm | null}
  */
 export function alarmOf({guard, throttle, reason, ranges}) {
@@ -94,14 +93,14 @@ export function alarmOf({guard, throttle, reason, ranges}) {
 
 /**
  * A line for each sensor that measures nothing: which, why, and since when. Pure.
- * @param {readonly import('../lib/types.js').Range[]} ranges
+ * @param {readonly Range[]} ranges
  */
 export function rangeFaults(ranges) {
   return ranges.filter((range) => !isFresh(range)).map(({name, state, age_s: ageS}) =>
     DRAWER_STRINGS.rangeSay(name, DRAWER_STRINGS.rangeFault(state, ageS)));
 }
 
-/** All readings in words. Pure. @param {readonly import('../lib/types.js').Range[]} ranges */
+/** All readings in words. Pure. @param {readonly Range[]} ranges */
 export function rangesInWords(ranges) {
   return ranges.map((range) => {
     const {name, range_m: far, state, age_s: ageS} = range;
@@ -123,7 +122,7 @@ export class Ranges {
     this.drawn = '';
   }
 
-  /** @param {import('../lib/types.js').State} state */
+  /** @param {State} state */
   update(state) {
     const ranges = state.ranges ?? [];
     const alarm = alarmOf(state);
@@ -152,7 +151,7 @@ export class Ranges {
 
   /**
    * Draws a sensor that measures nothing, which is not "nothing there".
-   * @param {import('../lib/types.js').Range} range
+   * @param {Range} range
    */
   unknown({bearing_deg: bearing}) {
     const {r} = RINGS[RINGS.length - 1];
@@ -165,7 +164,7 @@ export class Ranges {
 
   /**
    * Draws a reading.
-   * @param {import('../lib/types.js').Range} range
+   * @param {Range} range
    * @param {boolean} doubt another sensor measures nothing
    */
   arcs({bearing_deg: bearing, range_m: metres}, doubt) {

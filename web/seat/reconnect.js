@@ -12,15 +12,15 @@
  * socket speaks again seconds late. Only a new connection is there at once.
  */
 
-export const DEAD_MS = 300;
+const DEAD_MS = 300;
 /** TCP may hold /ws/drive back, and a STOP with it, while /ws/video flows: each has a
  *  back-off of its own. */
-export const UNANSWERED_MS = 500;
+const UNANSWERED_MS = 500;
 /** A SYN without an answer goes out again after 1 s: five probes, a fifth of a second
  *  apart, and their SYNs leave no gap. Worst of 30 outages: 485 ms at 300, 449 at 250. */
-export const PROBE_EVERY_MS = 200;
-export const PROBE_GIVE_UP_MS = 2000;
-export const PROBES_MAX = 5;
+const PROBE_EVERY_MS = 200;
+const PROBE_GIVE_UP_MS = 2000;
+const PROBES_MAX = 5;
 /** Ticks may come this early or late; the probes keep their rhythm. */
 const EARLY_MS = 5;
 const LATE_MS = 50;
@@ -110,8 +110,8 @@ export class Reconnect {
   }
 
   /**
-   * Looks at the clock; call it often, say every 50 ms. A page that slept (hidden, frozen,
-   * a blocked thread) heard nothing because it did not listen: that time does not count.
+   * Call it every 50 ms or so. A page that slept (hidden, frozen, a blocked thread) heard
+   * nothing because it did not listen: that time does not count.
    * @param {number} nowMs @returns {Act[]}
    */
   tick(nowMs) {

@@ -5,12 +5,14 @@ import {button, byId, make, setAttr, setText, show} from '../lib/dom.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
 import {toast} from './toast.js';
 
+/** @import {Recording, State, Upward} from '../lib/types.js' */
+
 const MARK_MOST = 64;
 
 /**
  * Tone and text for the recorder's state, and `news` if something has just happened. Pure.
- * @param {import('../lib/types.js').Recording} now
- * @param {import('../lib/types.js').Recording | null} before
+ * @param {Recording} now
+ * @param {Recording | null} before
  * @returns {{tone: 'on' | 'off' | 'bad', text: string, news: string, alarm: boolean}}
  */
 export function recorderSays(now, before) {
@@ -34,11 +36,11 @@ export function clock(seconds) {
 }
 
 export class RecorderPanel {
-  /** @param {(message: import('../lib/types.js').Upward) => void} send */
+  /** @param {(message: Upward) => void} send */
   constructor(send) {
     const words = DRAWER_STRINGS.recorder;
     this.send = send;
-    /** @type {import('../lib/types.js').Recording | null} */
+    /** @type {Recording | null} */
     this.last = null;
     this.dot = make('span', '');
     this.dot.className = 'recording-dot';
@@ -92,7 +94,7 @@ export class RecorderPanel {
     return form;
   }
 
-  /** @param {import('../lib/types.js').State} state */
+  /** @param {State} state */
   update(state) {
     const now = state.recording ?? null;
     show(this.box, now !== null && state.may_drive);

@@ -4,12 +4,14 @@
  * `situationOf` looks first for what matters most to the person.
  */
 
+/** @import {State, Stop, Welcome} from '../lib/types.js' */
+
 /**
  * @typedef {{kind: 'connecting', stopWaits: boolean}
  *   | {kind: 'parked'}
  *   | {kind: 'lost', sinceMs: number, driving: boolean, stopWaits: boolean}
  *   | {kind: 'late', ms: number}
- *   | {kind: 'stopped', stop: import('../lib/types.js').Stop, driving: boolean,
+ *   | {kind: 'stopped', stop: Stop, driving: boolean,
  *      byUs: boolean, mayGoOn: boolean, silenceMs: number}
  *   | {kind: 'wheels', words: string}
  *   | {kind: 'camera', words: string}
@@ -22,8 +24,8 @@
  *
  * @typedef {{
  *   link: import('./reconnect.js').LinkState,
- *   welcome: import('../lib/types.js').Welcome | null,
- *   state: import('../lib/types.js').State | null,
+ *   welcome: Welcome | null,
+ *   state: State | null,
  *   lostMs: number,
  *   lateMs: number | null,
  *   takenBy: string | null,
@@ -69,8 +71,8 @@ export function situationOf(page) {
 
 /**
  * The car's last state when there is no link: each measurement has aged by `sinceS`.
- * @param {import('../lib/types.js').State} state @param {number} sinceS @param {string} why
- * @returns {import('../lib/types.js').State}
+ * @param {State} state @param {number} sinceS @param {string} why
+ * @returns {State}
  */
 export function aged(state, sinceS, why) {
   /** @param {number | null} [age] */
@@ -97,8 +99,8 @@ export function gradeOf(up, pictureOld, pictureMs, linkMs) {
 
 /**
  * Who took the wheel from us between two states, if anybody; '' for an unknown one.
- * @param {import('../lib/types.js').State | null} before
- * @param {import('../lib/types.js').State} now @param {boolean} released by ourselves
+ * @param {State | null} before
+ * @param {State} now @param {boolean} released by ourselves
  * @returns {string | null}
  */
 export function takenBy(before, now, released) {

@@ -1,5 +1,7 @@
 /** The strings of the first screen, so that they can be translated; the rest are in drawer-strings.js. */
 
+/** @import {Situation} from './state.js' */
+
 /** Strings that index.html names by `data-t` (text) and `data-t-label` (aria-label). */
 export const MARKUP_STRINGS = {
   stop: 'STOP',
@@ -45,7 +47,6 @@ export const STRINGS = {
   you: 'You drive',
   nobody: 'nobody drives',
   drives: (/** @type {string} */ name) => `${personName(name)} drives`,
-  watchers: (/** @type {number} */ count) => (count === 1 ? '1 page open' : `${count} pages open`),
   grade: {good: 'good', slow: 'slow', none: 'no link'},
   gradeLong: {
     good: 'Link is good', slow: 'Link is slow: drive slowly', none: 'No link to the car',
@@ -80,13 +81,11 @@ export const STRINGS = {
   },
   menuLate: 'The menu has not come over the link yet; it opens as soon as it is here.',
   closed: (/** @type {string} */ reason) => `The car closed the link: ${reason}.`,
-  awake: {lock: 'Screen stays awake', video: 'Screen stays awake (video)', none: 'Screen may sleep'},
   keys: [
     ['↑ ↓ ← → or W S A D', 'drive and steer'], ['Space, Esc', 'stop'], ['L', 'lights'],
     ['H', 'horn'], ['F', 'full screen'], ['?', 'these keys'],
     ['Gamepad', 'right trigger forward, left trigger back, left stick steers, A lights, B stops'],
   ],
-  limit: (/** @type {number} */ share) => `${Math.round(share * 100)} %`,
 };
 
 /** A person's name; the car calls a page without one "somebody". @param {string} name */
@@ -103,10 +102,7 @@ const CAUSES = /** @type {Record<string, (by: string, silenceMs: number) => stri
   pins: () => 'The pin daemon does not answer, so the motors are off.',
 });
 
-/**
- * What to do after a stop.
- * @param {Extract<import('./state.js').Situation, {kind: 'stopped'}>} situation
- */
+/** What to do after a stop. @param {Extract<Situation, {kind: 'stopped'}>} situation */
 function whatNext({stop, driving, mayGoOn}) {
   if (stop.clears === 'grown_up' && !mayGoOn) return 'A grown-up has to push “Go on”.';
   if (mayGoOn) return 'Look around, then push “Go on”.';
@@ -118,7 +114,7 @@ const NO_ANSWER = 'No answer to your STOP yet: it goes out as soon as the link i
 
 /**
  * What happens without a link: a driver's silence stops the car, a watcher's does not.
- * @param {Extract<import('./state.js').Situation, {kind: 'lost'}>} situation
+ * @param {Extract<Situation, {kind: 'lost'}>} situation
  */
 function noLink({driving, stopWaits}) {
   const again = 'Trying again, several times a second.';
@@ -129,7 +125,7 @@ function noLink({driving, stopWaits}) {
 
 /**
  * The words of the card; null for no card.
- * @param {import('./state.js').Situation} it
+ * @param {Situation} it
  * @returns {{tone: 'alarm' | 'warn' | 'calm', title: string, text: string} | null}
  */
 export function sentence(it) {

@@ -1,9 +1,10 @@
 /** What the driver asks for, merged from all inputs, and when to send it. Pure. */
 
-/** @typedef {import('../lib/types.js').Wish} Wish */
+/** @import {Upward, Wish} from '../lib/types.js' */
+
 /**
  * A drive message but for `seen`, which the link knows.
- * @typedef {Omit<Extract<import('../lib/types.js').Upward, {kind: 'drive'}>, 'seen'>} Drive
+ * @typedef {Omit<Extract<Upward, {kind: 'drive'}>, 'seen'>} Drive
  */
 
 /** @type {Readonly<Wish>} */
@@ -51,8 +52,8 @@ export class Wishes {
 
 /**
  * Decides when to send a wish: at once on change, else every 40 ms. A mouse may report
- * 1000 moves a second and the car takes 250 messages, so a change waits until 8 ms after
- * the last message; but letting go and setting off never wait.
+ * 1000 moves a second and the car takes 250 messages: a change comes 8 ms or more after
+ * the last message, but letting go and setting off never wait.
  */
 export class Sender {
   /** @param {number} everyMs */
@@ -86,7 +87,7 @@ export class Sender {
     return edge || due ? this.take(wish, nowMs) : null;
   }
 
-  /** The message to send, whether it is due or not. @param {Wish} wish @param {number} nowMs */
+  /** The message, due or not. @param {Wish} wish @param {number} nowMs */
   take(wish, nowMs) {
     this.seq += 1;
     this.sentMs = nowMs;

@@ -9,8 +9,10 @@
 
 import {fragment, initSegment, joined} from './fmp4.js';
 import {readKeyFrame} from './h264.js';
-import {HAVE_CURRENT_DATA, mediaSourceClass} from './support.js';
+import {HAVE_CURRENT_DATA} from './support.js';
 import {DURATION_US, Timeline} from './timeline.js';
+
+/** @import {Shown, VideoFrameIn} from '../lib/types.js' */
 
 /** Further behind than this the position jumps; if nearer, the rate catches up. */
 const JUMP_S = 0.25;
@@ -19,9 +21,15 @@ const JUMP_KEY_S = 0.12;
 const KEEP_S = 4;
 const WAITING_MAX = 30;
 
-/** @typedef {import('../lib/types.js').VideoFrameIn} VideoFrameIn */
 /** @typedef {{kind: 'opening', early: VideoFrameIn[]} | {kind: 'waiting' | 'closed'}
  *   | {kind: 'playing', buffer: SourceBuffer, codec: string}} MseState */
+
+/** @returns {typeof MediaSource | undefined} */
+export function mediaSourceClass() {
+  const here = /** @type {{MediaSource?: typeof MediaSource,
+    ManagedMediaSource?: typeof MediaSource}} */ (globalThis);
+  return here.MediaSource ?? here.ManagedMediaSource;
+}
 
 /**
  * The playback rate for a position that is `behindS` behind the newest fragment. Pure.
@@ -37,7 +45,7 @@ export function playbackRate(behindS) {
 
 export class MsePath {
   /**
-   * @param {{video: HTMLVideoElement, shown: import('../lib/types.js').Shown,
+   * @param {{video: HTMLVideoElement, shown: Shown,
    *   lost: (fault: string) => void, leaving: () => void}} parts
    *   `leaving`: the element is about to lose its picture
    */

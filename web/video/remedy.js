@@ -4,7 +4,7 @@
  *   rebuild   build the same path anew, from the next key frame
  *   change    take the other path: this one failed FAULTS_MAX times within WINDOW_MS
  *
- * A decoder that takes units and gives no picture reports no error: `fed` notices.
+ * A decoder that takes units and gives no picture may report no error: `fed` notices.
  */
 
 const FAULTS_MAX = 3;
@@ -12,7 +12,7 @@ const WINDOW_MS = 15_000;
 /** So much video without a picture is a fault; a first picture may take longer. */
 const SILENT_MS = 800;
 const START_MS = 1500;
-/** A unit counts as no more video than this: a camera that paused is no silent decoder. */
+/** A unit counts as at most this: a camera that paused is no silent decoder. */
 const UNIT_MOST_MS = 150;
 
 export class Remedy {

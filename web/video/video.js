@@ -12,7 +12,9 @@ import {WireError, parseVideo} from '../lib/wire.js';
 import {Remedy} from './remedy.js';
 import {HAVE_CURRENT_DATA, supports} from './support.js';
 
-/** The page shows a picture older than this as old. */
+/** @import {PicturePath} from '../lib/types.js' */
+
+/** A picture older than this is shown as old. */
 export const OLD_MS = 400;
 const KEY_EVERY_MS = 300;
 const LOAD_AGAIN_MS = 500;
@@ -20,8 +22,6 @@ const LOADS_MAX = 4;
 const RECENT = 300;
 /** An age may be negative by this much before the clock counts as wrong. */
 const CLOCK_OFF_MS = 50;
-
-/** @typedef {import('../lib/types.js').PicturePath} PicturePath */
 
 export class Video {
   /**
@@ -56,8 +56,7 @@ export class Video {
   }
 
   /**
-   * Loads a path and uses it from now on; tries again when its module does not arrive
-   * over a bad link.
+   * Loads a path and uses it; tries again if its module does not arrive.
    * @param {PicturePath['name']} name
    */
   async use(name) {
@@ -121,7 +120,7 @@ export class Video {
     if (visible) this.askKey();
   }
 
-  /** Takes one frame of /ws/video. @param {ArrayBuffer} bytes */
+  /** @param {ArrayBuffer} bytes */
   frame(bytes) {
     this.count.bytes += bytes.byteLength;
     if (!this.visible || !this.path) return;
@@ -145,10 +144,7 @@ export class Video {
     }
   }
 
-  /**
-   * Counts a picture that is on the glass.
-   * @param {number} captureUs @param {number} shownMs
-   */
+  /** @param {number} captureUs @param {number} shownMs */
   shown(captureUs, shownMs) {
     this.remedy.pictured();
     this.count.shown += 1;
@@ -183,7 +179,6 @@ export class Video {
     this.fault = fault;
   }
 
-  /** Asks for a key frame, but not too often. */
   askKey() {
     const nowMs = performance.now();
     if (nowMs - this.keyAskedMs < KEY_EVERY_MS) return;
@@ -193,9 +188,9 @@ export class Video {
   }
 
   /**
-   * Age of the picture on the glass, from capture to now; null before the first picture.
-   * Never less than its time on the glass: a car that was started anew counts from zero,
-   * and its last picture would seem to come from the future.
+   * Age of the picture on the glass, capture to now; null before the first picture.
+   * Never less than its time on the glass: a restarted car counts from zero, and its last
+   * picture would seem to come from the future.
    * @param {number} nowMs
    */
   ageMs(nowMs) {

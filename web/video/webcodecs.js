@@ -7,7 +7,9 @@
 
 import {readKeyFrame} from './h264.js';
 
-/** With more units than this in the decoder it cannot keep up, or the page slept. */
+/** @import {Shown, VideoFrameIn} from '../lib/types.js' */
+
+/** With more units waiting the decoder cannot keep up, or the page slept. */
 const QUEUE_MAX = 8;
 
 /**
@@ -19,7 +21,7 @@ const QUEUE_MAX = 8;
 
 export class WebCodecsPath {
   /**
-   * @param {{canvas: HTMLCanvasElement, shown: import('../lib/types.js').Shown,
+   * @param {{canvas: HTMLCanvasElement, shown: Shown,
    *   lost: (fault: string) => void, decoded: () => void}} parts
    *   `lost`: a key frame is needed
    */
@@ -38,10 +40,7 @@ export class WebCodecsPath {
     this.painting = false;
   }
 
-  /**
-   * Takes one access unit; false if it was dropped.
-   * @param {import('../lib/types.js').VideoFrameIn} frame
-   */
+  /** Takes one access unit; false if it was dropped. @param {VideoFrameIn} frame */
   push(frame) {
     try {
       return this.decode(frame);
@@ -53,7 +52,7 @@ export class WebCodecsPath {
     }
   }
 
-  /** @param {import('../lib/types.js').VideoFrameIn} frame */
+  /** @param {VideoFrameIn} frame */
   decode(frame) {
     if (frame.key && this.state.kind !== 'closed') this.prepare(frame.unit);
     if (this.state.kind !== 'decoding') return false;

@@ -5,13 +5,11 @@ import {test} from 'node:test';
 
 import {Player, SPEEDS} from '../../../web/recordings/player.js';
 
-/** @typedef {import('../../../web/recordings/types.js').Unit} Unit */
-
 const FRAME_S = 1 / 30;
 
 /** The pictures of a file: every `gop`th is key, and none is before `beginS`. */
 function film(/** @type {number} */ seconds, /** @type {number} */ gop, /** @type {number} */ beginS) {
-  /** @type {Unit[]} */
+  /** @type {import('../../../web/recordings/types.js').Unit[]} */
   const units = [];
   for (let index = 0; index * FRAME_S < seconds; index += 1) {
     if (index * FRAME_S < beginS) continue;

@@ -11,7 +11,7 @@ import {
 import {MARKUP_STRINGS, STRINGS} from '../../../web/recordings/strings.js';
 import {UnitCache, SPAN_S, unitsOf} from '../../../web/recordings/units.js';
 
-/** @typedef {import('../../../web/recordings/types.js').Recording} Recording */
+/** @import {Recording, Series} from '../../../web/recordings/types.js' */
 
 const START_MS = 1_763_755_200_000;
 
@@ -107,7 +107,7 @@ test('a line is a path, and null breaks it', () => {
 });
 
 test('parts of a drive make one line, broken where nothing was recorded', () => {
-  /** @type {Map<string, import('../../../web/recordings/types.js').Series>} */
+  /** @type {Map<string, Series>} */
   const lines = new Map();
   const series = (/** @type {number[]} */ t) => [{group: 'range', name: 'front', unit: 'm', t, v: t}];
   joinLines(lines, series([0, 1]), 0, 0.1);

@@ -11,11 +11,13 @@ import {
 } from '../../../web/seat/ranges.js';
 import {STRINGS} from '../../../web/seat/strings.js';
 
+/** @import {Range, State} from '../../../web/lib/types.js' */
+
 const front = {name: 'front', bearing_deg: 0, range_m: 0.4, age_s: 0.02, state: 'ok'};
 const rear = {name: 'rear', bearing_deg: 180, range_m: 0.2, age_s: 0.02, state: 'ok'};
 const guard = {mode: 'limit', stop_m: 0.15, ahead: 0.4, back: 1, ahead_by: 'front', back_by: 'rear'};
 /** @param {Record<string, unknown>} more */
-const alarm = (more) => alarmOf(/** @type {import('../../../web/lib/types.js').State} */ ({
+const alarm = (more) => alarmOf(/** @type {State} */ ({
   guard, throttle: 0.4, reason: 'guarded', ranges: [front, rear], ...more,
 }));
 const ahead = {back: false, name: 'front', metres: 0.4, acts: true, stands: false};
@@ -70,7 +72,7 @@ test('of two that look the same way the nearer one is drawn', () => {
   const seen = (more, good = true) => ({range: {...front, ...more}, good});
   const depth = seen({name: 'depth', range_m: 0.3});
   const far = seen({name: 'far', range_m: null});
-  /** @param {{range: import('../../../web/lib/types.js').Range}[]} all */
+  /** @param {{range: Range}[]} all */
   const names = (...all) => nearestEachWay(/** @type {any} */ (all)).map(({range}) => range.name);
   assert.deepEqual(names(seen({}), depth, far), ['depth']);
   assert.deepEqual(names(depth, seen({}), far), ['depth']);

@@ -24,9 +24,9 @@ export function ramp(heldMs, first, fullMs) {
   return first + (1 - first) * share;
 }
 
-/** Throttle for a key that has been held for `heldMs`. @param {number} heldMs */
+/** Throttle for a key held so long. @param {number} heldMs */
 export const throttleRamp = (heldMs) => ramp(heldMs, 0.35, 900);
-/** Steering for a key that has been held for `heldMs`. @param {number} heldMs */
+/** Steering for a key held so long. @param {number} heldMs */
 export const steerRamp = (heldMs) => ramp(heldMs, 0.45, 300);
 
 /**

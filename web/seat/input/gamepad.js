@@ -2,13 +2,15 @@
 
 import {clamp, stick} from './curves.js';
 
+/** @import {Wish} from '../../lib/types.js' */
+
 const LOOK_MS = 500;
 const POLL_MS = 12;
 const [A, B, LEFT_TRIGGER, RIGHT_TRIGGER] = [0, 1, 6, 7];
 
 /**
  * The wish of a gamepad in the standard layout; positive steer is left. Pure.
- * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @returns {import('../../lib/types.js').Wish}
+ * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @returns {Wish}
  */
 export function padWish(pad) {
   /** @param {number} index */
@@ -28,7 +30,7 @@ export function pushes(pad, before) {
 
 export class Gamepads {
   /**
-   * @param {{set: (wish: import('../../lib/types.js').Wish) => void, stop: () => void,
+   * @param {{set: (wish: Wish) => void, stop: () => void,
    *   lights: () => void, came: (name: string) => void, gone: () => void,
    *   used: () => void, focused?: () => boolean}} parts
    */

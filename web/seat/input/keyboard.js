@@ -2,6 +2,8 @@
 
 import {steerRamp, throttleRamp} from './curves.js';
 
+/** @import {Wish} from '../../lib/types.js' */
+
 const MOVES = /** @type {Record<string, 'up' | 'down' | 'left' | 'right'>} */ ({
   ArrowUp: 'up', KeyW: 'up', ArrowDown: 'down', KeyS: 'down',
   ArrowLeft: 'left', KeyA: 'left', ArrowRight: 'right', KeyD: 'right',
@@ -17,7 +19,7 @@ const takesKeys = (target) => target instanceof HTMLSelectElement ||
 
 export class Keyboard {
   /**
-   * @param {{set: (wish: import('../../lib/types.js').Wish) => void, stop: () => void,
+   * @param {{set: (wish: Wish) => void, stop: () => void,
    *   command: (key: 'lights' | 'full' | 'keys') => void, horn: (on: boolean) => void,
    *   used: () => void, now?: () => number}} parts
    */
@@ -98,15 +100,12 @@ export class Keyboard {
     this.honk(false);
   }
 
-  /** Sends the wish of the held keys; call it often, as keys ramp up. */
+  /** Sends the wish; call it often, as keys ramp up. */
   sendWish() {
     this.parts.set(this.wish(this.now()));
   }
 
-  /**
-   * The wish of the held keys.
-   * @param {number} nowMs @returns {import('../../lib/types.js').Wish}
-   */
+  /** @param {number} nowMs @returns {Wish} */
   wish(nowMs) {
     /** @param {'up' | 'down' | 'left' | 'right'} way */
     const since = (way) => {

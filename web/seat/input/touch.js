@@ -1,8 +1,8 @@
-/** Pads for two thumbs: one drives (up, down), one steers (left, right). Each springs back. */
+/** Two thumbs: one pad drives (up, down), one steers (left, right). Each springs back. */
 
 import {clamp, stick} from './curves.js';
 
-/** How far a thumb moves from the centre to full deflection, px. */
+/** A thumb's way to full deflection, px. */
 const TRAVEL_PX = 62;
 
 /**
