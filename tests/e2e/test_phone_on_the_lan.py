@@ -91,11 +91,14 @@ def test_a_wrong_code_is_said(phone: Page, lan: Lan, lan_bench: RunningBench) ->
     assert not probe(phone, "state.may_drive")
 
 
-def test_https_gives_the_phone_webcodecs(
+def test_https_is_offered_and_gives_the_phone_webcodecs(
     phone: Page, lan: Lan, lan_bench: RunningBench
 ) -> None:
-    opened(phone, f"https://{lan.near}:{lan_bench.port + 1}/")
-    assert probe(phone, "video.path") == "webcodecs"
+    opened(phone, f"http://{lan.near}:{lan_bench.port}/")
+    phone.locator("#secure-go").click()
+    until(phone, "window.fpvcar?.video.path === 'webcodecs'")
+    assert phone.url == f"https://{lan.near}:{lan_bench.port + 1}/"
+    assert phone.locator("#secure").is_hidden()
 
 
 def test_the_mse_picture_is_now(phone: Page, lan: Lan, lan_bench: RunningBench) -> None:

@@ -31,6 +31,10 @@ export const MARKUP_STRINGS = {
   guardOff: 'off: nothing is said, nothing is done',
   guardWarn: 'warns: you brake',
   guardLimit: 'helps: the car slows down and stops',
+  secureTitle: 'Sharper picture, screen stays awake',
+  secureHint: 'Open the safe address. The browser warns once, because the car made its certificate itself: choose “Advanced”, then “Proceed”.',
+  secureGo: 'Open https',
+  secureLater: 'Not now',
 };
 
 export const DRAWER_STRINGS = {

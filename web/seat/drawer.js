@@ -1,5 +1,5 @@
-/** What loads after the first screen: the distances around the car, and the drawer with
- * the link in figures, the name, help, and the grown-ups' part. */
+/** What loads after the first screen: the distances around the car, the offer of https, and
+ * the drawer with the link in figures, the name, help, and the grown-ups' part. */
 
 import {
   button, byId, drawing, fillStrings, input, make, setAttr, setText, show,
@@ -10,11 +10,12 @@ import {DRAWER_STRINGS, MARKUP_STRINGS, healthRows} from './drawer-strings.js';
 import {Tilt} from './input/tilt.js';
 import {Ranges, rangeFaults} from './ranges.js';
 import {RecorderPanel} from './recorder.js';
+import {Secure} from './secure.js';
 import {sparkline} from './sparkline.js';
 import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
-/** @import {State, Upward} from '../lib/types.js' */
+/** @import {State, Upward, Welcome} from '../lib/types.js' */
 
 const MINUTE = 60;
 const TOAST_AGAIN_MS = 60_000;
@@ -26,6 +27,7 @@ export async function loadMarkup() {
   template.innerHTML = markup;
   fillStrings(template.content, MARKUP_STRINGS);
   document.head.append(make('style', style));
+  byId('menu').before(template.content.getElementById('secure') ?? '');
   byId('menu').append(template.content);
 }
 
@@ -73,6 +75,7 @@ export class Drawer {
     this.toastedMs = new Map();
     this.listen(parts);
     this.recorder = new RecorderPanel(parts.send);
+    this.secure = new Secure();
     this.listenTilt(parts.tilt);
   }
 
@@ -122,9 +125,15 @@ export class Drawer {
     setAttr(this.limit, 'aria-valuetext', DRAWER_STRINGS.limit(Number(this.limit.value)));
   }
 
+  /** @param {Welcome} welcome */
+  welcomed(welcome) {
+    this.secure.offer(welcome.https_port);
+  }
+
   /** @param {State} state */
   state(state) {
     const ranges = state.ranges ?? [];
+    if (state.role === 'driver') this.secure.hide();
     this.ranges.update(state);
     this.listFaults(rangeFaults(ranges));
     this.recorder.update(state);

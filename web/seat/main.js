@@ -13,7 +13,7 @@ import {Keyboard} from './input/keyboard.js';
 import {Pad} from './input/touch.js';
 import {LazyPart} from './lazy.js';
 import {Link} from './link.js';
-import {FirstVisit, Secure, Unlock, fillKeys} from './notices.js';
+import {FirstVisit, Unlock, fillKeys} from './notices.js';
 import {Page} from './page.js';
 import {Panels} from './panels.js';
 import {probe} from './probe.js';
@@ -28,12 +28,11 @@ document.body.classList.toggle('whole', saved.get('whole') === 'yes');
 const used = (/** @type {string} */ how) => {
   document.body.dataset.input = how;
   first.done();
-  secure.hide();
+  page.drawer?.secure.hide();
 };
 
 const panels = new Panels(['menu', 'unlock', 'keys']);
 const first = new FirstVisit();
-const secure = new Secure();
 const hud = new Hud();
 /** @type {Link} */
 const link = new Link({
@@ -123,7 +122,7 @@ const awake = new Awake({
     ? toast(STRINGS.maySleep, 'warn') : undefined),
 });
 /** @type {Page} */
-const page = new Page({link, video, controls, hud, card, unlock, secure, awake});
+const page = new Page({link, video, controls, hud, card, unlock, awake});
 
 /** Loads after the first screen. */
 const drawer = new LazyPart({
@@ -147,6 +146,7 @@ const drawer = new LazyPart({
       keys: () => panels.open('keys'),
       tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
     });
+    if (page.welcome) page.drawer.welcomed(page.welcome);
     if (page.state) page.drawer.state(page.state);
   },
   late: () => toast(STRINGS.menuLate, 'warn'),

@@ -1,4 +1,4 @@
-/** Notices: the first visit, keys, the code, and the offer of https. */
+/** Notices: the first visit, keys, and the code. */
 
 import {button, byId, input, make, setText, show} from '../lib/dom.js';
 import {saved, session} from '../lib/storage.js';
@@ -79,29 +79,5 @@ export class Unlock {
     setText(byId('unlock-fault'), words || STRINGS.carError(error));
     if (this.panels.isOpen('unlock')) this.field.select();
     return true;
-  }
-}
-
-/** Offers https on a plain http page, with a picture of the browser's warning. */
-export class Secure {
-  constructor() {
-    this.element = byId('secure');
-    button('secure-later').addEventListener('click', () => {
-      session.set('secure', 'later');
-      show(this.element, false);
-    });
-  }
-
-  /** @param {number} port 0 if https is not served */
-  offer(port) {
-    const here = !isSecureContext && port > 0 && session.get('secure') !== 'later';
-    const link = byId('secure-go', HTMLAnchorElement);
-    if (here) link.href = `https://${location.hostname}:${port}/`;
-    show(this.element, here);
-  }
-
-  /** Hides the offer while somebody drives. */
-  hide() {
-    show(this.element, false);
   }
 }

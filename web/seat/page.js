@@ -7,15 +7,13 @@ import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
 /** @import {Downward, State, Welcome} from '../lib/types.js' */
-/** @import {Secure, Unlock} from './notices.js' */
 
 export class Page {
   /**
    * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,
    *   controls: import('./controls.js').Controls, hud: import('./hud.js').Hud,
    *   card: import('./card.js').Card,
-   *   unlock: Unlock, secure: Secure,
-   *   awake: import('../lib/awake.js').Awake}} parts
+   *   unlock: import('./notices.js').Unlock, awake: import('../lib/awake.js').Awake}} parts
    */
   constructor(parts) {
     this.parts = parts;
@@ -73,7 +71,7 @@ export class Page {
     this.welcome = welcome;
     this.parts.hud.welcome(welcome);
     this.parts.controls.setPeriod(welcome.drive_every_ms);
-    this.parts.secure.offer(welcome.https_port);
+    this.drawer?.welcomed(welcome);
   }
 
   /** @param {State} state */
@@ -86,7 +84,6 @@ export class Page {
     if (state.role === 'driver') {
       this.takenBy = null;
       this.released = false;
-      this.parts.secure.hide();
     }
     // From here on our wish counts, or no longer does: it starts neutral either way.
     // A key that went down while the page loaded is meant, though.

@@ -28,10 +28,6 @@ export const MARKUP_STRINGS = {
   introStopTouch: 'The red octagon stops the car. Everybody may push it.',
   introGive: 'Done? Give the wheel to the next one, up on the left.',
   introOk: 'Got it',
-  secureTitle: 'Sharper picture, screen stays awake',
-  secureHint: 'Open the safe address. The browser warns once, because the car made its certificate itself: choose “Advanced”, then “Proceed”.',
-  secureGo: 'Open https',
-  secureLater: 'Not now',
 };
 
 export const STRINGS = {
