@@ -22,8 +22,8 @@ FLOORS = (
     ("recordings", "wheels"),
     ("drive", "video", "sensors", "buttons"),
     ("devices", "wire"),
-    ("config", "mcap", "status", "threads", "child", "noise", "parts", "paths",
-     "watchdog"),
+    ("config", "mcap", "status", "threads", "child", "noise", "memory", "parts",
+     "paths", "watchdog"),
     ("units", "files"),
 )  # fmt: skip
 """From the roof down; `__main__` parses the command line and imports verbs lazily."""

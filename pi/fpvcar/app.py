@@ -38,6 +38,7 @@ from fpvcar.server.site import Site
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.stream import Stream
 from fpvcar.wheels.client import WheelsClient
+from fpvcar.wheels.helper import SOCKET, ask_helper
 
 SWITCH_S = 0.001
 """A thread that was woken, or the loop, waits so long for another one's Python."""
@@ -75,7 +76,8 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     recorder, feed = car_recorder.recorder, car_recorder.feed
     panel = Panel(profile, feed.panel)
 
-    wheels = WheelsClient(options.runtime / "wheels.sock")
+    helper = functools.partial(ask_helper, options.runtime / SOCKET)
+    wheels = WheelsClient(options.runtime / "wheels.sock", helper)
     saver, changed = Saver(state), asyncio.Event()
     control = Control(
         profile, wheels.send,

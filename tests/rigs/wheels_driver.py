@@ -25,7 +25,7 @@ async def main(runtime: Path, duty: float) -> None:
             driving = True
             print("driving", flush=True)
 
-    client = WheelsClient(runtime / "wheels.sock")
+    client = WheelsClient(runtime / "wheels.sock", lambda: None)
     reading = asyncio.create_task(client.run(heard, lambda state: None))
     while not reading.done():
         wanted = duty if driving or applied >= 5 else 0.0

@@ -25,9 +25,10 @@ import msgspec
 
 from fpvcar import paths
 from fpvcar.bench import soc as chip
-from fpvcar.bench.units import Unit, UnitFailed, let_go
+from fpvcar.bench.units import Unit, UnitFailed, leash, let_go
 from fpvcar.config import ConfigError, Profile, profiles
 from fpvcar.server import access, credentials
+from fpvcar.wheels.helper import SOCKET
 
 READY_S = 20.0
 NEAR_PINS = -10
@@ -56,7 +57,8 @@ class Bench:
         self.soc_path = runtime / "soc"
         chip.create(self.soc_path)
         self.soc = chip.attach(self.soc_path)
-        env = {**os.environ, "RUNTIME_DIRECTORY": str(runtime)}
+        self._env = env = {**os.environ, "RUNTIME_DIRECTORY": str(runtime)}
+        self._helpers: set[asyncio.subprocess.Process] = set()
         files = ["--profile", str(options.profile)]
         same = [*files, *(f"--set={line}" for line in options.overrides)]
         soc = ["--soc", str(self.soc_path)]
@@ -106,18 +108,27 @@ class Bench:
             let_go(self.soc, self.profile.motor_pins())
 
     async def _helper(self, _: object, writer: asyncio.StreamWriter) -> None:
-        """Stands in for the root helper: `wheels` connects when pigpiod hangs."""
+        """Stands in for the helper's socket unit: a process of its own a request."""
         writer.close()
-        if self.options.stand_in:
-            log.warning("pins let go, pigpiod restarted: it did not answer")
-            let_go(self.soc, self.profile.motor_pins())
-            self.pigpiod.kill()
+        if not self.options.stand_in:
+            return
+        pins = map(str, self.profile.motor_pins())
+        helper = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "fpvcar.bench.pins_off", f"--soc={self.soc_path}",
+            *pins, env=self._env, preexec_fn=lambda: leash(NEAR_PINS),
+            stdin=asyncio.subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        self._helpers.add(helper)
+        try:
+            if await helper.wait() == 0:
+                log.warning("pins let go, pigpiod restarted: it did not answer")
+                self.pigpiod.kill()
+        finally:
+            self._helpers.discard(helper)
 
     async def keep(self) -> None:
         """Runs until a unit gives up (UnitFailed) or the task is cancelled."""
-        helper = await asyncio.start_unix_server(
-            self._helper, self.runtime / "pins-off.sock"
-        )
+        helper = await asyncio.start_unix_server(self._helper, self.runtime / SOCKET)
         tasks = [asyncio.create_task(self.pigpiod.run())]
         pins = self.profile.pins
         listens = asyncio.create_task(_ready(pins.host, pins.port))
@@ -134,6 +145,8 @@ class Bench:
                 task.cancel()
             await asyncio.gather(listens, *tasks, return_exceptions=True)
             helper.close()
+            for one in self._helpers:
+                one.kill()
 
 
 def refuse_busy_port(host: str, port: int, words: str) -> None:

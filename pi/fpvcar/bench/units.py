@@ -25,7 +25,7 @@ log = logging.getLogger("fpvcar.bench")
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
-def _leash(nice: int) -> None:
+def leash(nice: int) -> None:
     """In the child, before exec: die with the bench; stand before or behind others."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     with contextlib.suppress(OSError):  # only root may push to the front
@@ -62,7 +62,7 @@ class Unit:
         while not self._stopping:
             born_s = loop.time()
             self.process = await asyncio.create_subprocess_exec(
-                *self._argv, env=self._env, preexec_fn=lambda: _leash(self._nice),
+                *self._argv, env=self._env, preexec_fn=lambda: leash(self._nice),
                 stdin=asyncio.subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
             self._changed()

@@ -127,7 +127,11 @@ class Camera(Supervisor):
         return left_s if left_s > 0.0 else missed
 
     def ended(self, reason: str) -> bool:
-        """Says why, and whether it had made pictures for a while."""
+        """Says why, and whether it had made pictures for a while.
+
+        From now on there is no picture: whoever drives need not wait until it is old.
+        """
+        self._newest_us = None
         self.state = f"lost: {reason}"
         log.warning("camera lost: %s", reason)
         return self._unit_s - self._began_s >= WELL_S

@@ -6,19 +6,25 @@ import sys
 import time
 from pathlib import Path
 
-from fpvcar import config
+from fpvcar import config, memory
 from fpvcar.config import profiles
 from fpvcar.devices import backends
 from fpvcar.wheels.core import Wheels
-from fpvcar.wheels.service import Service, ask_helper
+from fpvcar.wheels.helper import SOCKET, ask_helper
+from fpvcar.wheels.service import Service
+
+log = logging.getLogger("fpvcar.wheels")
 
 
 def main(profile: config.Profile, runtime: Path) -> int:
     """Runs until SIGTERM or SIGINT. Raises OSError if another one holds the lock."""
+    unlocked = memory.lock()
+    if unlocked is not None:
+        log.info("memory is not locked: %s", unlocked)
     wheels = Wheels(
         profile,
         connect=lambda: backends.open_motors(profile),
-        alarm=lambda: ask_helper(runtime / "pins-off.sock"),
+        alarm=lambda: ask_helper(runtime / SOCKET),
     )
     with Service(wheels, runtime, time.monotonic_ns) as service:
         service.run()

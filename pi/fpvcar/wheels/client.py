@@ -2,6 +2,10 @@
 
 absent --- connected, first answer --> ok --- unanswered for 150 ms, EAGAIN --> hung
 (any) <-- closed; tried again every 100 ms            any answer --> ok
+
+Mute for 0.3 s, with the socket open or after it closed in the middle of a drive: the
+helper is asked to let go of the motor pins. The dead man behind the pins has done so
+by then, unless what it runs in hangs, too.
 """
 
 import asyncio
@@ -11,11 +15,21 @@ from pathlib import Path
 from typing import Literal
 
 from fpvcar.wire.errors import WireError
-from fpvcar.wire.wheels import ANSWER, Answer, Setpoint, pack_setpoint, parse_answer
+from fpvcar.wire.wheels import (
+    ANSWER,
+    Answer,
+    Setpoint,
+    Status,
+    pack_setpoint,
+    parse_answer,
+)
 
 LEASE_NS = 100_000_000
 """How long a setpoint is good for."""
 HUNG_NS = 150_000_000
+MUTE_NS = 300_000_000
+MUTE_AGAIN_NS = 1_000_000_000
+"""When the helper is asked again: it may hang, but a daemon needs time to start."""
 RETRY_S = 0.1
 State = Literal["ok", "absent", "hung"]
 
@@ -23,13 +37,18 @@ State = Literal["ok", "absent", "hung"]
 class WheelsClient:
     """One connection at a time to the socket at `path`; there is none before `run`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, ask_helper: Callable[[], None]) -> None:
+        """`ask_helper`: somebody lets go of the motor pins, whatever else hangs."""
         self.state: State = "absent"
         self._path = path
         self._on_state: Callable[[str], None] = lambda state: None
         self._socket: socket.socket | None = None
         self._seq = 0
         self._unanswered_ns: int | None = None
+        self._ask_helper, self._asked_ns = ask_helper, -MUTE_AGAIN_NS
+        self._sent_motion = self._moves = False
+        self._lost_ns: int | None = None
+        """Since when a car that moved has nobody at its wheels."""
 
     async def run(
         self, on_answer: Callable[[Answer], None], on_state: Callable[[str], None]
@@ -58,7 +77,7 @@ class WheelsClient:
         loop = asyncio.get_running_loop()
         connection.setblocking(False)
         await loop.sock_connect(connection, str(self._path))
-        self._socket, self._unanswered_ns = connection, None
+        self._socket, self._unanswered_ns, self._lost_ns = connection, None, None
         ended: asyncio.Future[None] = loop.create_future()
         # One reader for all answers: sock_recv makes one anew for each.
         loop.add_reader(connection, self._hear, connection, on_answer, ended)
@@ -78,6 +97,9 @@ class WheelsClient:
                 raise ConnectionResetError("closed by the wheels")
             answer = parse_answer(packet)
             self._unanswered_ns = None
+            at_rest = answer.seq == self._seq and not self._sent_motion
+            if at_rest or answer.status == Status.STOPPED:
+                self._moves = False
             self._set("ok")
             on_answer(answer)
         except BlockingIOError:
@@ -88,8 +110,24 @@ class WheelsClient:
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
         """Sends a setpoint that is good until now + 100 ms. False if it could not."""
+        sent = self._send(duties, now_ns)
+        since_ns = self._lost_ns if self._socket is None else self._unanswered_ns
+        if since_ns is not None and now_ns - since_ns >= MUTE_NS and self.state != "ok":
+            self._ask(now_ns)
+        return sent
+
+    def _ask(self, now_ns: int) -> None:
+        if now_ns - self._asked_ns >= MUTE_AGAIN_NS:
+            self._asked_ns = now_ns
+            self._ask_helper()
+
+    def _send(self, duties: tuple[float, ...], now_ns: int) -> bool:
         if self._socket is None:
+            if self._moves and self._lost_ns is None:
+                self._lost_ns = now_ns
             return False
+        self._sent_motion = any(duties)
+        self._moves = self._moves or self._sent_motion
         self._seq = (self._seq + 1) & 0xFFFFFFFF
         setpoint = Setpoint(self._seq, now_ns + LEASE_NS, duties)
         try:

@@ -31,7 +31,8 @@ from fpvcar.wire.wheels import Answer, Setpoint, WheelsReason
 RETRY_NS = 250_000_000
 """How often a lost pin daemon is tried; a try may take 100 ms."""
 SILENT_TRIES = 8
-"""After so many tries that hang the helper is asked (again) to restart it."""
+"""At the first silent try, at the next one, and then at each of so many the helper is
+asked: the pins may drive, and a helper may hang; but a daemon needs time to start."""
 FED_NS = 150_000_000
 """Unfed for longer than this the dead man may have tripped."""
 CHECKED_NS = 1_000_000_000
@@ -174,7 +175,8 @@ class Wheels:
         if self._board is not None:
             self._board.close()
         self._board = None
-        self._retry_ns, self._silent_tries, self._logged = now_ns + RETRY_NS, 0, ""
+        self._retry_ns, self._logged = now_ns + RETRY_NS, ""
+        self._silent_tries = int(silent)
         reason = WheelsReason.PINS_SILENT if silent else WheelsReason.PINS_LOST
         stopped = self.lease.stop(reason, now_ns)
         log.error("lost the pins: %s", fault)
@@ -184,13 +186,13 @@ class Wheels:
         try:
             self._board = self._connect()
         except PinsFault as fault:
-            self._silent_tries += isinstance(fault, PinsSilent)
-            if self._silent_tries >= SILENT_TRIES:
-                self._silent_tries = 0
-                self._alarm()
+            if isinstance(fault, PinsSilent):
+                self._silent_tries += 1
+                if self._silent_tries <= 2 or self._silent_tries % SILENT_TRIES == 0:
+                    self._alarm()
             if str(fault) != self._logged:
                 self._logged = str(fault)
                 log.warning("%s; trying again", fault)
             return
-        self._fed_ns = now_ns - FED_NS
+        self._fed_ns, self._silent_tries = now_ns - FED_NS, 0
         log.info("holding the motor pins")

@@ -19,7 +19,6 @@ from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer
 
 PACKETS_MAX = 1024
 """Packets that one round reads; a socket holds some 280."""
-HELPER_S = 0.1
 log = logging.getLogger("fpvcar.wheels")
 
 
@@ -173,15 +172,3 @@ class Service:
             self._poll.unregister(self._client)
             self._client.close()
             self._client = None
-
-
-def ask_helper(path: Path) -> None:
-    """Asks the root helper to let go of the motor pins: connecting is the request."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as helper:
-        helper.settimeout(HELPER_S)
-        try:
-            helper.connect(str(path))
-        except OSError as fault:
-            log.error("no helper at %s: %s", path, fault.strerror or fault)
-        else:
-            log.error("asked the helper to let go of the motor pins")

@@ -36,7 +36,7 @@ def test_what_is_near_the_pins_stands_in_front_of_other_sessions() -> None:
     """Where sessions are groups for the scheduler, a process's nice value is little."""
     said = subprocess.run(
         ["sh", "-c", "nice; cat /proc/self/autogroup || true"],
-        preexec_fn=lambda: units._leash(supervisor.NEAR_PINS),
+        preexec_fn=lambda: units.leash(supervisor.NEAR_PINS),
         start_new_session=True, capture_output=True, text=True, check=True,
     )  # fmt: skip
     nice, *group = said.stdout.splitlines()

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.wheels.client import HUNG_NS, LEASE_NS, WheelsClient
+from fpvcar.wheels.client import (
+    HUNG_NS,
+    LEASE_NS,
+    MUTE_AGAIN_NS,
+    MUTE_NS,
+    WheelsClient,
+)
 from fpvcar.wire.wheels import Answer, Status, WheelsReason, pack_answer, parse_setpoint
 
 SOON_S = 5.0
@@ -48,6 +54,7 @@ class Seen:
     def __init__(self) -> None:
         self.answers: list[Answer] = []
         self.states: list[str] = []
+        self.asked = 0
         self._changed = asyncio.Event()
 
     def answer(self, answer: Answer) -> None:
@@ -57,6 +64,9 @@ class Seen:
     def state(self, state: str) -> None:
         self.states.append(state)
         self._changed.set()
+
+    def ask_helper(self) -> None:
+        self.asked += 1
 
     async def until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(SOON_S):
@@ -72,7 +82,7 @@ async def seen() -> Seen:
 
 @pytest.fixture
 async def client(tmp_path: Path, seen: Seen) -> AsyncIterator[WheelsClient]:
-    client = WheelsClient(tmp_path / "wheels.sock")
+    client = WheelsClient(tmp_path / "wheels.sock", seen.ask_helper)
     running = asyncio.create_task(client.run(seen.answer, seen.state))
     yield client
     running.cancel()
@@ -119,6 +129,50 @@ async def test_unanswered_is_hung_until_answered(
     wheels.answer(1)
     await seen.until(lambda: client.state == "ok")
     assert seen.states == ["hung", "ok"]
+
+
+async def test_mute_wheels_make_it_ask_the_helper(
+    client: WheelsClient, wheels: Wheels, seen: Seen
+) -> None:
+    """Moving or not: it cannot know what the pins do."""
+    await wheels.accept()
+    for now_ns in (0, HUNG_NS + 1, MUTE_NS - 1):
+        client.send((0.0, 0.0), now_ns)
+    assert seen.asked == 0
+    client.send((0.0, 0.0), MUTE_NS)
+    client.send((0.0, 0.0), MUTE_NS + MUTE_AGAIN_NS - 1)
+    assert seen.asked == 1
+    client.send((0.0, 0.0), MUTE_NS + MUTE_AGAIN_NS)
+    assert seen.asked == 2, "the first one may hang"
+    wheels.answer(1)
+    await seen.until(lambda: client.state == "ok")
+    client.send((0.0, 0.0), 10 * MUTE_AGAIN_NS)
+    assert seen.asked == 2
+
+
+@pytest.mark.parametrize(
+    ("duties", "stopped", "asked"),
+    [((0.3, 0.0), False, 1), ((0.3, 0.0), True, 0), ((0.0, 0.0), False, 0)],
+)
+async def test_wheels_that_went_in_the_middle_of_a_drive(
+    client: WheelsClient, wheels: Wheels, seen: Seen,
+    duties: tuple[float, float], stopped: bool, asked: int,
+) -> None:  # fmt: skip
+    """Unless they said before that they had stopped."""
+    peer = await wheels.accept()
+    client.send((0.3, 0.0), 0)
+    wheels.answer(1)
+    client.send(duties, 1)
+    wheels.answer(2, Status.STOPPED if stopped else Status.APPLIED)
+    await seen.until(lambda: len(seen.answers) == 2)
+    peer.close()
+    wheels.close()
+    await seen.until(lambda: client.state == "absent")
+    for now_ns in (2, MUTE_NS + 1):
+        assert not client.send((0.0, 0.0), now_ns)
+    assert seen.asked == 0
+    client.send((0.0, 0.0), MUTE_NS + 2)
+    assert seen.asked == asked
 
 
 async def test_late_loop_of_our_own_is_no_hang(

@@ -205,13 +205,13 @@ def test_lost_pins_are_said_and_connected_to_again(silent: bool) -> None:
     car.driving()
 
 
-def test_daemon_that_hangs_at_start_is_reported_after_some_tries() -> None:
+def test_daemon_that_hangs_at_start_is_reported_at_once() -> None:
+    """A `wheels` that has just started cannot know what the pins do."""
     car = Car()
     car.refuse = PinsSilent("no answer")
     car.pins.cut()
     car.drive(0.0)
-    car.wait(SILENT_TRIES * RETRY_NS / MS - 10)
-    assert car.alarms == 0
+    assert car.alarms == 0, "gone is not silent: its unit has let go of the pins"
     car.wait(RETRY_NS / MS)
     assert car.alarms == 1
 
@@ -350,7 +350,7 @@ def test_the_helper_is_asked_again_and_again() -> None:
     for count in range(1, 4 * SILENT_TRIES + 1):
         house.try_once()
         assert house.tries == count
-        assert house.alarms == count // SILENT_TRIES
+        assert house.alarms == min(count, 2) + count // SILENT_TRIES
 
 
 def test_what_is_wrong_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -380,4 +380,4 @@ def test_the_helper_is_asked_before_a_word_is_said() -> None:
         for number in range(SILENT_TRIES):
             house.said = f"no answer to number {number}"
             house.try_once()
-    assert asked == [0] * (SILENT_TRIES - 1) + [1]
+    assert asked == [1] + [2] * (SILENT_TRIES - 2) + [3]

@@ -12,7 +12,8 @@ from fpvcar import paths
 from fpvcar.config import profiles
 from fpvcar.devices.pins import MotorBoard, PinsFault
 from fpvcar.wheels.core import Wheels
-from fpvcar.wheels.service import Service, ask_helper
+from fpvcar.wheels.helper import ask_helper
+from fpvcar.wheels.service import Service
 from tests.rigs.wheels_car import at_each_line
 
 

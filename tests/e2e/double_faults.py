@@ -1,0 +1,145 @@
+"""Any two of the parts that keep the car safe, each killed or hung, in any order.
+
+`helper` is the process that lets go of the pins when pigpiod hangs. It runs only when
+it is asked for: its fault waits for it, and comes to the first that is seen.
+"""
+
+import contextlib
+import itertools
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.e2e.causes import TRANSIENT_S, Ground, reason
+from tests.e2e.driver import free, make_whole, sit_down
+from tests.e2e.harness import PinWatch, RunningBench, wait_for
+
+PARTS = ("run", "wheels", "pigpiod", "helper", "camera")
+KINDS = {"killed": signal.SIGKILL, "hung": signal.SIGSTOP}
+OFF_S = 1.0
+"""Whatever two of them fail, within 0.3 s of each other, the motors are off by then."""
+GAP_MOST_S = 0.3
+HELD_S = 1.5
+"""So long the stick is held on after everything has come back."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One part, killed or hung."""
+
+    part: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.part} {self.kind}"
+
+
+Pair = tuple[Fault, Fault]
+FAULTS = tuple(Fault(part, kind) for part in PARTS for kind in KINDS)
+PAIRS: tuple[Pair, ...] = tuple(
+    (one, other)
+    for one, other in itertools.permutations(FAULTS, 2)
+    if one.part != other.part
+)
+
+
+class HelperFault(threading.Thread):
+    """Signals the first helper process of a bench as soon as it is there."""
+
+    def __init__(self, bench: RunningBench, number: signal.Signals) -> None:
+        super().__init__(daemon=True)
+        self._bench, self._number = bench, number
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        """Until one was found, or the run is over."""
+        parent = str(self._bench.process.pid)
+        children = Path(f"/proc/{parent}/task/{parent}/children")
+        while not self.over.is_set():
+            for pid in map(int, children.read_text().split()):
+                with contextlib.suppress(OSError):
+                    words = Path(f"/proc/{pid}/cmdline").read_bytes()
+                    if b"fpvcar.bench.pins_off" in words:
+                        os.kill(pid, self._number)
+                        return
+            time.sleep(0.002)
+
+
+class Faults:
+    """Brings faults to a bench, and takes back those that only hang."""
+
+    def __init__(self, bench: RunningBench) -> None:
+        self._bench = bench
+        self._hung: list[int] = []
+        self._helpers: list[HelperFault] = []
+
+    def bring(self, fault: Fault) -> None:
+        """Kills or stops a part; the helper, as soon as somebody asks for one."""
+        number = KINDS[fault.kind]
+        if fault.part == "helper":
+            self._helpers.append(HelperFault(self._bench, number))
+            self._helpers[-1].start()
+            return
+        for pid in self._pids(fault.part):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+                if number is signal.SIGSTOP:
+                    self._hung.append(pid)
+
+    def _pids(self, part: str) -> list[int]:
+        if part == "camera":
+            with contextlib.suppress(AssertionError):  # it went with `run`
+                return self._bench.cameras()
+            return []
+        return [self._bench.pid(part)]
+
+    def mend(self) -> None:
+        """Lets those go on that still hang."""
+        for helper in self._helpers:
+            helper.over.set()
+        for pid in self._hung:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+        self._hung.clear()
+
+
+def off_after_s(
+    ground: Ground, pair: Pair, gap_s: float, say: Callable[[str], None] = print
+) -> float:
+    """Drives, brings both faults, and returns the seconds from the second fault to the
+    last moment at which a motor was driven. Raises AssertionError if the car drives on,
+    or moves again though nobody has let go of the stick."""
+    bench = ground.bench
+    wait_for(lambda: reason(bench) != "(no answer)", "run did not come back", 20.0)
+    make_whole(bench)
+    faults = Faults(bench)
+    with ground.driver("direct") as driver, bench.watch() as watch:
+        sit_down(driver)
+        free(driver)
+        driver.drive(1.0, 0.0)
+        wait_for(lambda: watch.now.driving, "does not drive", 5.0, every_s=0.001)
+        try:
+            faults.bring(pair[0])
+            time.sleep(gap_s)
+            now_ns = time.monotonic_ns()
+            faults.bring(pair[1])
+            wait_for(lambda: not watch.now.driving, f"{pair}: it drives on", 5.0)
+            time.sleep(OFF_S)
+            taken_s, stood = watch.stopped_after_s(now_ns), len(watch.samples)
+        finally:
+            faults.mend()
+        time.sleep(HELD_S)
+        moved_again(watch, stood, f"{pair}")
+    return taken_s
+
+
+def moved_again(watch: PinWatch, since: int, what: str) -> None:
+    """Raises AssertionError if a motor was driven after sample number `since`."""
+    ends_ns = [sample.time_ns for sample in watch.samples[1:]] + [time.monotonic_ns()]
+    for sample, end_ns in list(zip(watch.samples, ends_ns, strict=True))[since:]:
+        moved = sample.driving and (end_ns - sample.time_ns) / 1e9 > TRANSIENT_S
+        assert not moved, f"{what}: it moved again: {sample}"

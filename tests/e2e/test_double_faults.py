@@ -1,0 +1,52 @@
+"""Two faults at once: whatever is left of the parts stops the car within a second."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e import causes
+from tests.e2e.causes import Ground
+from tests.e2e.double_faults import GAP_MOST_S, OFF_S, PAIRS, Fault, Pair, off_after_s
+from tests.e2e.harness import STRIP
+
+pytestmark = pytest.mark.e2e
+GRAVEST = tuple(
+    (Fault(*one.split()), Fault(*other.split()))
+    for one, other in (
+        ("pigpiod hung", "wheels killed"),
+        ("pigpiod hung", "wheels hung"),
+        ("wheels hung", "pigpiod hung"),
+        ("helper hung", "pigpiod hung"),
+        ("helper killed", "pigpiod hung"),
+        ("run hung", "wheels hung"),
+        ("run killed", "pigpiod hung"),
+    )
+)
+"""Those that once drove on, or that leave the least; the others are drawn."""
+DRAWN = 5
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    """One bench for all pairs."""
+    with causes.ground(tmp_path_factory.mktemp("pairs"), STRIP) as made:
+        yield made
+        print(made.bench.log())
+
+
+@pytest.mark.soak
+def test_any_two_faults_stop_the_car(ground: Ground, soaking: bool) -> None:
+    """All pairs in `make soak`; else the gravest and a few that are drawn."""
+    dice = random.Random(1)
+    others = [pair for pair in PAIRS if pair not in GRAVEST]
+    pairs: list[Pair] = [*GRAVEST, *(others if soaking else dice.sample(others, DRAWN))]
+    taken: dict[str, float] = {}
+    for one, other in pairs:
+        gap_s = dice.random() * GAP_MOST_S
+        words = f"{one}, {other} after {gap_s:.2f} s"
+        taken[words] = off_after_s(ground, (one, other), gap_s)
+    for words, taken_s in sorted(taken.items(), key=lambda item: -item[1]):
+        print(f"{taken_s:.3f} s: {words}")
+    late = {words: taken_s for words, taken_s in taken.items() if taken_s > OFF_S}
+    assert not late
