@@ -5,7 +5,7 @@ last knew.
 
     Runner: starts, ends, is noticed when it dies
       Worker: one life after the other; a life ends with `Lost`, and another begins
-      Turns: does the same every few tenths of a second
+      Periodic: does the same every few tenths of a second
 """
 
 import logging
@@ -110,7 +110,7 @@ class Worker(Runner):
                 self.pause(RETRY_S)
 
 
-class Turns(Runner):
+class Periodic(Runner):
     """Calls `turn` every `every_s`; `first` before all turns and `last` after them."""
 
     def __init__(

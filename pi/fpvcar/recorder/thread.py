@@ -15,7 +15,7 @@ from fpvcar.recorder.encoder import Begin, Encoder, Keep, Noted
 from fpvcar.recorder.handover import Entry, Handover
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings.salvage import Salvager, Seal
-from fpvcar.threads import Turns
+from fpvcar.threads import Periodic
 from fpvcar.units import SECOND_NS
 
 AGAIN_S = 2.0
@@ -34,7 +34,7 @@ class Clock(NamedTuple):
 SYSTEM_CLOCK = Clock()
 
 
-class RecorderThread(Turns):
+class RecorderThread(Periodic):
     """The recorder as its thread runs it; the loop calls `start`, `stop` and `revive`.
 
     The loop reads the public fields, and writes none of them while the thread lives.
