@@ -30,7 +30,7 @@ from fpvcar.recordings.messages import FormatError
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.recordings.recover import rewritten
 from fpvcar.server import access
-from fpvcar.server.drive_socket import Closing
+from fpvcar.server.session import Closing
 from fpvcar.video import h264
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.units import Plain, Records, Splitter

@@ -30,7 +30,7 @@ class Page:
         self.source = source
         self.heard = 0
 
-    def say(self, text: str) -> None:
+    def send_newest(self, text: str) -> None:
         glow = json.loads(text)
         self.heard += 1
         assert 0 <= glow["lit"] < 1 << len(WIRED.buttons) and glow["mode"] in MODES

@@ -129,8 +129,9 @@ class Visitor:
     @property
     def state(self) -> down.State:
         self.house.hub.tell()
-        assert self.session._state is not None
-        return self.session._state
+        state = self.session._newest
+        assert isinstance(state, down.State)
+        return state
 
     def errors(self) -> list[Error]:
         return [one for one in self.session._outbox if isinstance(one, Error)]

@@ -52,7 +52,7 @@ class Listener(Protocol):
     def source(self) -> str:
         """Whose fingers these are; no two pages share it."""
 
-    def say(self, text: str) -> None:
+    def send_newest(self, text: str) -> None:
         """Sends it, or the next one instead."""
 
 
@@ -170,7 +170,7 @@ class Panel:
     def join(self, listener: Listener) -> None:
         """A page is there."""
         self._listeners.append(listener)
-        listener.say(self._glow())
+        listener.send_newest(self._glow())
 
     def leave(self, listener: Listener) -> None:
         """It is gone, and so are its fingers."""
@@ -276,7 +276,7 @@ class Panel:
         self._seq += 1
         text = self._glow()
         for listener in self._listeners:
-            listener.say(text)
+            listener.send_newest(text)
 
     def _glow(self) -> str:
         """What all pages are told now: made once for all of them."""

@@ -17,9 +17,10 @@ from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
 from fpvcar.drive.seat import Seat
 from fpvcar.server.access import CodeCheck, Rights
-from fpvcar.server.drive_socket import Closing, Session
+from fpvcar.server.drive_socket import Session
 from fpvcar.server.limits import Meter
 from fpvcar.server.recorder import NoRecorder, Recorder
+from fpvcar.server.session import Closing
 from fpvcar.server.settings import Lights, Settings
 from fpvcar.server.state import CarState, Senses, Stateful, welcome
 from fpvcar.wire import down, up
@@ -135,7 +136,7 @@ class Hub:
         ):
             self._sit_down(session, now_s)
         code_needed = not session.rights.drive
-        session.say(welcome(self._profile, self._https_port, code_needed, now_s))
+        session.send(welcome(self._profile, self._https_port, code_needed, now_s))
         self.changed.set()
 
     def _session_of(self, client: str) -> Session | None:
@@ -230,7 +231,7 @@ class Hub:
     def _try_code(self, session: Session, code: str, now_s: float) -> None:
         wait_s = self._door.wait_s(session.address, now_s)
         if wait_s > 0.0:
-            session.say(
+            session.send(
                 Error("too many wrong codes", "", "5 a minute",
                       f"try again in {wait_s:.0f} s")
             )  # fmt: skip
@@ -238,14 +239,14 @@ class Hub:
         rights = self._door.unlock(code, session.address, now_s)
         if rights is None:
             log.warning("%s: wrong code", session.address)
-            session.say(
+            session.send(
                 Error("wrong code", "", "", "look at the screen that started the car")
             )
         else:
             session.rights = _more(session.rights, rights)
 
     def _ping(self, session: Session, ping: up.Ping, now_s: float) -> None:
-        session.say(down.Pong(ping.seq, ping.t, int(now_s * 1e6)))
+        session.send(down.Pong(ping.seq, ping.t, int(now_s * 1e6)))
 
     def _report(self, session: Session, report: up.Report, now_s: float) -> None:
         session.report = report
@@ -279,7 +280,7 @@ class Hub:
         self._state.seq += 1
         here, head = len(self.sessions), self._settings.head_lights
         for session in self.sessions:
-            session.say(self._state.message(session, here, head, now_s))
+            session.send_newest(self._state.message(session, here, head, now_s))
 
     def _shine(self) -> None:
         decision, stop = self._control.decision, self.stop()

@@ -12,12 +12,13 @@ from fpvcar.config import Profile
 from fpvcar.sensors.depth_camera import DepthCamera
 from fpvcar.server import access, buttons_socket, drive_socket, video_socket
 from fpvcar.server.access import Rights
-from fpvcar.server.drive_socket import Closing, Session
+from fpvcar.server.drive_socket import Session
 from fpvcar.server.exposition import CONTENT_TYPE
 from fpvcar.server.hub import Hub
 from fpvcar.server.limits import RESERVED, ConnectionLimit
 from fpvcar.server.pages import HEADERS, Handler, page_response, refuse_foreign
 from fpvcar.server.recordings_api import Recordings
+from fpvcar.server.session import Closing
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
 

@@ -27,7 +27,7 @@ class Page:
     source: str
     heard: list[dict[str, Any]] = field(default_factory=list)
 
-    def say(self, text: str) -> None:
+    def send_newest(self, text: str) -> None:
         self.heard.append(json.loads(text))
 
     @property

@@ -30,7 +30,7 @@ class Page:
     def __init__(self) -> None:
         self.lit: list[int] = []
 
-    def say(self, text: str) -> None:
+    def send_newest(self, text: str) -> None:
         lit = json.loads(text)["lit"]
         if self.lit[-1:] != [lit]:
             self.lit.append(lit)

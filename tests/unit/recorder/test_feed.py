@@ -176,7 +176,7 @@ def test_buttons_and_lights_are_recorded_when_they_change() -> None:
 def test_a_panel_tells_the_feed() -> None:
     car = Car()
     panel = Panel(PROFILE, car.feed.panel, lambda: 5.0)
-    page = SimpleNamespace(source="page", say=lambda text: None)
+    page = SimpleNamespace(source="page", send_newest=lambda text: None)
     panel.join(page)
     panel.receive(page, buttons.Hold(0b10))
     panel.set_head(True)

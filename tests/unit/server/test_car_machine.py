@@ -33,7 +33,8 @@ from hypothesis.stateful import (
 from fpvcar.config import GuardMode
 from fpvcar.drive.gate import Cause
 from fpvcar.server.access import Rights
-from fpvcar.server.drive_socket import Closing, Session
+from fpvcar.server.drive_socket import Session
+from fpvcar.server.session import Closing
 from fpvcar.wire import up
 from fpvcar.wire.wheels import WheelsReason
 from tests.rigs.hub import CODES, PROFILE

@@ -8,7 +8,8 @@ import pytest
 
 from fpvcar import status
 from fpvcar.server.access import Rights
-from fpvcar.server.drive_socket import Closing, Session
+from fpvcar.server.drive_socket import Session
+from fpvcar.server.session import Closing
 from fpvcar.wire import down, up
 from tests.rigs.hub import PROFILE, House, Visitor
 

@@ -91,8 +91,8 @@ class LateCar(WiredCar):
     def _pass_step(self) -> None:
         self.pass_time(STEP_MS)
         now_s, step = self.now_ns / 1e9, self.now_ns // MS
-        if step % 100 == 0 and self.session._state is not None:
-            self.downward.put(self.session._state, now_s)
+        if step % 100 == 0 and self.session._newest is not None:
+            self.downward.put(self.session._newest, now_s)
         while self.session._outbox:
             self.downward.put(self.session._outbox.popleft(), now_s)
         for message in self.downward.take(now_s):

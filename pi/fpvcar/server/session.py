@@ -1,0 +1,123 @@
+"""One text socket: what it hears, what it is sent, when it is closed.
+
+    frame -> parse -> malformed: an error; the third in a row closes
+                   -> unknown: counted      -> good: for the session's owner
+    send -> outbox, send_newest -> one slot -> send_all (a task of its own)
+
+A peer that reads slowly waits alone: nothing here waits for it but its own sender.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+from aiohttp import WSMsgType, web
+
+from fpvcar.wire.down import Error
+from fpvcar.wire.errors import WireError
+from fpvcar.wire.json_text import Down, encode_downward
+
+STRIKES = 3
+OUTBOX_MAX = 32
+CLOSE_S = 1.0
+"""How long a peer has to read what waits and why it is closed."""
+REFUSED = 4000
+"""WebSocket close code of a session that the car ends."""
+Message = TypeVar("Message")
+
+
+class Closing(Exception):
+    """The session ends; the text is the reason that the browser is told."""
+
+
+class TextSession(Generic[Message]):
+    """The state of one socket. `unknown` counts messages of kinds that it ignored."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.unknown = 0
+        self.closing = ""
+        self._strikes = 0
+        self._newest: Down | str | None = None
+        self._outbox: deque[Down] = deque(maxlen=OUTBOX_MAX)
+        self._wake = asyncio.Event()
+
+    # --- what it hears ---
+
+    def read(
+        self, kind: WSMsgType, data: str | bytes,
+        parse: Callable[[str | bytes], Message | None],
+    ) -> Message | None:  # fmt: skip
+        """The message of a frame; None if it is refused or unknown.
+
+        Raises Closing for one malformed message too many.
+        """
+        try:
+            if kind is not WSMsgType.TEXT:
+                raise WireError("binary frame refused", None, "JSON text frames")
+            message = parse(data)
+        except WireError as fault:
+            self.refuse(Error(fault.what, fault.value, fault.limit))
+            return None
+        self._strikes = 0
+        self.unknown += message is None
+        return message
+
+    def refuse(self, error: Error) -> None:
+        """A malformed message: an error, and the third in a row raises Closing."""
+        self.send(error)
+        self._strikes += 1
+        if self._strikes >= STRIKES:
+            raise Closing(f"{STRIKES} bad messages in a row: {error.what}")
+
+    # --- what it is sent ---
+
+    def send(self, message: Down) -> None:
+        """Queues a message; of too many the oldest go."""
+        self._outbox.append(message)
+        self._wake.set()
+
+    def send_newest(self, message: Down | str) -> None:
+        """Sends it behind the queue, or the next one instead; a str as it is."""
+        self._newest = message
+        self._wake.set()
+
+    def close(self, reason: str) -> None:
+        """Ends the session from outside: said once everything else was sent."""
+        self.closing = self.closing or reason
+        self._wake.set()
+
+    # --- its life ---
+
+    async def run(
+        self, ws: web.WebSocketResponse, listening: Coroutine[Any, Any, None],
+        log: logging.Logger,
+    ) -> None:  # fmt: skip
+        """Sends while `listening` hears, until that ends or raises Closing."""
+        sender = asyncio.create_task(self._send_all(ws))
+        try:
+            await listening
+        except Closing as reason:
+            log.info("%s: closed: %s", self.address, reason)
+            self.close(str(reason))
+            await asyncio.wait([sender], timeout=CLOSE_S)
+        except ConnectionError:  # it went while it was spoken to
+            pass
+        finally:
+            sender.cancel()
+            await asyncio.gather(sender, return_exceptions=True)
+
+    async def _send_all(self, ws: web.WebSocketResponse) -> None:
+        while not ws.closed:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._outbox:
+                await ws.send_str(encode_downward(self._outbox.popleft()))
+            newest, self._newest = self._newest, None
+            if newest is not None:
+                text = newest if isinstance(newest, str) else encode_downward(newest)
+                await ws.send_str(text)
+            if self.closing and not self._outbox:
+                await ws.close(code=REFUSED, message=self.closing.encode()[:120])
