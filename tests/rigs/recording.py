@@ -3,14 +3,15 @@
 import errno
 from collections.abc import Sequence
 
-from fpvcar import paths
+from fpvcar import config, paths
 from fpvcar.config import profiles
 from fpvcar.drive import gate, mixing
 from fpvcar.mcap import records
 from fpvcar.mcap.chunks import BytesSource
 from fpvcar.recorder import setup
+from fpvcar.recorder.rotation import Rotation
 from fpvcar.recorder.writer import Catalogue, Item, Writer
-from fpvcar.recordings import messages, topics
+from fpvcar.recordings import messages, names, topics
 from fpvcar.recordings.reader import Recording
 from fpvcar.units import SECOND_NS
 
@@ -18,6 +19,7 @@ PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 TOPICS = topics.topics(["front"])
 CATALOGUE = Catalogue(TOPICS)
 UTC_NS = 1_795_289_460_000_000_000  # 2026-11-21 19:31:00
+SETTINGS = config.Recording(segment_s=5.0)
 KEY = b"\0\0\0\1\x67\x42\0\0\0\1\x68\xce\0\0\0\1\x65\xb8\4"
 DELTA = b"\0\0\0\1\x41\x9a\1"
 
@@ -192,3 +194,25 @@ class FakeFolder:
     def recording(self, name: str) -> Recording:
         """What is in a file, written so far."""
         return recording(bytes(self.files[name]))
+
+
+def name(number: int) -> str:
+    """A file of that recording."""
+    return names.file_name("Plague-20261121T193100Z", number)
+
+
+def recorded(
+    disk: FakeFolder, seconds: int, settings: config.Recording = SETTINGS,
+    rolling: bool = False,
+) -> Rotation:  # fmt: skip
+    """So many seconds of a drive, and the file of now is open."""
+    rotation = Rotation(disk, settings, CATALOGUE)
+    rotation.begin(about(0), rolling)
+    for number in range(seconds):
+        rotation.write(second(UTC_NS + number * SECOND_NS))
+    return rotation
+
+
+def counts(disk: FakeFolder, file: str) -> int:
+    """Pictures in a file."""
+    return disk.recording(file).counts["/camera"]

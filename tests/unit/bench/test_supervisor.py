@@ -44,3 +44,12 @@ def test_what_is_near_the_pins_stands_in_front_of_other_sessions() -> None:
     assert int(nice) == (supervisor.NEAR_PINS if may else os.nice(0))
     for line in group:
         assert line.endswith(f" nice {supervisor.NEAR_PINS if may else 0}")
+
+
+def test_the_greeting_says_where_the_car_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    options = supervisor.Options(Path(), (), "127.0.0.1", 1, 1, False, True)
+    said = supervisor.greeting(options, "Plague", "/srv/drives")
+    assert "It records in /srv/drives" in said

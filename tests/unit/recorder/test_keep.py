@@ -6,8 +6,17 @@ import pytest
 
 from fpvcar.recorder.rotation import GRACE_NS, Rotation
 from fpvcar.units import SECOND_NS
-from tests.rigs.recording import CATALOGUE, UTC_NS, FakeFolder, about, second
-from tests.unit.recorder.test_segments import SETTINGS, counts, name, recorded
+from tests.rigs.recording import (
+    CATALOGUE,
+    SETTINGS,
+    UTC_NS,
+    FakeFolder,
+    about,
+    counts,
+    name,
+    recorded,
+    second,
+)
 
 DEAD = "Plague-20261120T120000Z-0007.mcap"
 

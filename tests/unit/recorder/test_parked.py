@@ -9,8 +9,15 @@ from fpvcar.recordings import messages, names
 from fpvcar.recordings.names import File
 from fpvcar.units import SECOND_NS
 from tests.rigs.recorder import Rig
-from tests.rigs.recording import CATALOGUE, UTC_NS, FakeFolder, about, second
-from tests.unit.recorder.test_segments import SETTINGS, name
+from tests.rigs.recording import (
+    CATALOGUE,
+    SETTINGS,
+    UTC_NS,
+    FakeFolder,
+    about,
+    name,
+    second,
+)
 
 ROOM = Room(keep_free=100, most=1000)
 OFFSET_NS = about(0).utc_offset_ns

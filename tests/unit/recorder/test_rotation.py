@@ -1,128 +1,30 @@
-"""Names of files, what the ring removes, and what one file after the other holds."""
+"""Which file a message goes into, and when that is sealed."""
 
 import errno
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fpvcar import config
-from fpvcar.recorder.retention import NoRoom, Room, Verdict, make_room
+from fpvcar.recorder.retention import NoRoom, Room
 from fpvcar.recorder.rotation import Rotation, split
 from fpvcar.recorder.writer import Item
-from fpvcar.recordings import names
-from fpvcar.recordings.names import File
 from fpvcar.units import MB, SECOND_NS
 from tests.rigs.recording import (
     CATALOGUE,
+    SETTINGS,
     UTC_NS,
     FakeFolder,
     about,
+    counts,
+    name,
+    recorded,
     recording,
     second,
 )
 
-SETTINGS = config.Recording(segment_s=5.0)
-FIRST = "Plague-20261121T193100Z-0001.mcap"
-
 
 def item(at_s: float, key: bool = False) -> Item:
     return Item(1, int(at_s * SECOND_NS), b"x", key)
-
-
-# --- names ---
-
-
-def test_names_say_whose_when_and_which() -> None:
-    name = names.recording_name("Plague", UTC_NS)
-    assert name == "Plague-20261121T193100Z"
-    assert names.file_name(name, 1) == FIRST
-    assert names.file_name(name, 12345, ".mcap.part").endswith("-12345.mcap.part")
-    found = names.parse(FIRST)
-    assert found is not None and found.recording == name
-    assert (found.car, found.number, found.suffix) == ("Plague", 1, ".mcap")
-    assert names.recording_name("a", -5) == "a-19700101T000000Z"
-
-
-@pytest.mark.parametrize(
-    "text", ["", "x.mcap", "Plague-20261121T193100Z-1.mcap", "../" + FIRST,
-             FIRST + "\n", FIRST + ".a.b", "Plague-20261121T193100-0001.mcap"],
-)  # fmt: skip
-def test_strangers_are_none_of_ours(text: str) -> None:
-    assert names.parse(text) is None
-
-
-@given(st.from_regex(r"[A-Za-z0-9-]{1,24}", fullmatch=True), st.integers(0, 2**62),
-       st.integers(1, 10**7))  # fmt: skip
-def test_every_name_is_found_again(car: str, when: int, number: int) -> None:
-    name = names.recording_name(car, when)
-    found = names.parse(names.file_name(name, number))
-    assert found is not None and (found.recording, found.number) == (name, number)
-
-
-# --- the ring ---
-
-
-def ring(*given: tuple[str, int]) -> list[File]:
-    return names.files_of(given)
-
-
-def name(number: int) -> str:
-    return names.file_name("Plague-20261121T193100Z", number)
-
-
-def test_files_know_their_markers() -> None:
-    found = ring((name(2), 5), (name(1), 7), (name(1) + ".ack", 0), ("notes.txt", 3),
-                 (name(2) + ".keep", 0), (name(3) + ".part", 1))  # fmt: skip
-    assert [one.name.text for one in found] == [name(1), name(2), name(3) + ".part"]
-    assert [(one.acknowledged, one.kept) for one in found] == [
-        (True, False), (False, True), (False, False),
-    ]  # fmt: skip
-
-
-FILES = [(name(number), 10) for number in range(1, 6)]
-ROOMY = Room(keep_free=100, most=1000)
-
-
-def test_with_room_nothing_goes() -> None:
-    assert make_room(ring(*FILES), 100, ROOMY, False) == Verdict((), True)
-
-
-def test_without_a_station_the_oldest_goes() -> None:
-    verdict = make_room(ring(*FILES), 85, ROOMY, False)
-    assert verdict == Verdict((name(1), name(2)), True)
-    capped = make_room(ring(*FILES), 100, Room(100, 25), False)
-    assert capped == Verdict((name(1), name(2), name(3)), True)
-
-
-def test_with_a_station_only_what_it_has_goes() -> None:
-    files = ring(*FILES, (name(4) + ".ack", 0))
-    assert make_room(files, 85, ROOMY, True) == Verdict((name(4),), False)
-    assert make_room(files, 95, ROOMY, True) == Verdict((name(4),), True)
-    assert make_room(ring(*FILES), 0, ROOMY, True) == Verdict((), False)
-
-
-def test_what_the_station_has_goes_first_and_what_is_kept_last() -> None:
-    files = ring(*FILES, (name(4) + ".ack", 0), (name(1) + ".keep", 0))
-    verdict = make_room(files, 85, ROOMY, False)
-    assert verdict == Verdict((name(4), name(2)), True)
-    most = make_room(files, 0, ROOMY, False)
-    assert most == Verdict((name(4), name(2), name(3), name(5)), False)
-
-
-def test_a_clock_that_stood_wrong_does_not_cost_the_drive_of_now() -> None:
-    now = [(f"Plague-19700101T000{n}00Z-0001.mcap", 10) for n in (1, 2)]
-    files = ring(*now, *FILES)
-    current = "Plague-19700101T000200Z"
-    some = make_room(files, 75, ROOMY, False, current)
-    assert some == Verdict((now[0][0], name(1), name(2)), True)
-    most = make_room(files, 0, ROOMY, False, current)
-    assert most.gone[-1] == now[1][0] and not most.enough
-
-
-def test_open_files_never_go() -> None:
-    files = ring((name(1) + ".part", 10), (name(2) + ".roll", 10))
-    assert make_room(files, 0, ROOMY, False) == Verdict((), False)
 
 
 # --- where the next file begins ---
@@ -140,19 +42,6 @@ def test_without_key_frames_it_ends_all_the_same() -> None:
 
 
 # --- the rotation ---
-
-
-def recorded(disk: FakeFolder, seconds: int, settings: config.Recording = SETTINGS,
-          rolling: bool = False) -> Rotation:  # fmt: skip
-    rotation = Rotation(disk, settings, CATALOGUE)
-    rotation.begin(about(0), rolling)
-    for number in range(seconds):
-        rotation.write(second(UTC_NS + number * SECOND_NS))
-    return rotation
-
-
-def counts(disk: FakeFolder, file: str) -> int:
-    return disk.recording(file).counts["/camera"]
 
 
 def test_a_file_every_segment_sealed_and_synced() -> None:

@@ -1,188 +1,22 @@
-"""Recordings on a real file system: the folder, what is salvaged, `fpvcar log`."""
+"""`fpvcar log` on files of a real folder."""
 
 import contextlib
 import os
-import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import mcap.writer
 import pytest
 
-from fpvcar import __main__, config
-from fpvcar.bench import supervisor
+from fpvcar import __main__
 from fpvcar.commands import log
 from fpvcar.mcap import records
-from fpvcar.recorder.folder import LOCK, PIECES_MOST, Folder
-from fpvcar.recorder.rotation import Rotation
-from fpvcar.recordings import reader, salvage, verify
-from fpvcar.units import SECOND_NS
+from fpvcar.recordings import reader, verify
 from tests.rigs.recording import (
-    CATALOGUE,
-    UTC_NS,
-    about,
     file,
     flipped,
     recording,
-    second,
 )
-
-NAME = "Plague-20261121T193100Z-0001.mcap"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Folder]:
-    made = Folder(tmp_path / "state" / "recordings")
-    made.enter()
-    yield made
-    made.leave()
-
-
-def mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
-
-
-def test_what_is_recorded_is_for_its_owner(folder: Folder) -> None:
-    number = folder.create(NAME)
-    folder.append(number, [b"a", b"", b"bc"])
-    folder.sync(number)
-    folder.close(number)
-    folder.touch(NAME + ".keep")
-    assert mode(folder.path) == 0o700
-    for name, size in ((NAME, 3), (NAME + ".keep", 0)):
-        assert mode(folder.path / name) == 0o600
-        assert (name, size) in folder.entries()
-    with pytest.raises(FileExistsError):
-        folder.create(NAME)
-    folder.rename(NAME, "other")
-    folder.remove("other")
-    folder.remove("other")
-    assert {name for name, _ in folder.entries()} == {NAME + ".keep", LOCK}
-    assert folder.free() > 0
-
-
-def test_many_parts_are_written_whole(folder: Folder) -> None:
-    number = folder.create(NAME)
-    parts = [bytes([n % 251]) * (n % 7) for n in range(3 * PIECES_MOST)]
-    folder.append(number, parts)
-    folder.append(number, [])
-    folder.append(number, [b"", b""])
-    assert (folder.path / NAME).read_bytes() == b"".join(parts)
-    folder.shorten(number, 10)
-    folder.append(number, [b"x"])
-    folder.close(number)
-    assert (folder.path / NAME).read_bytes() == b"".join(parts)[:10] + b"x"
-
-
-def test_a_short_write_is_finished(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    number = folder.create(NAME)
-
-    def some(file: int, parts: list[bytes]) -> int:
-        return os.write(file, b"".join(parts)[:5])
-
-    monkeypatch.setattr(os, "writev", some)
-    folder.append(number, [b"abc", b"defg", b"hi"])
-    folder.close(number)
-    assert (folder.path / NAME).read_bytes() == b"abcdefghi"
-
-
-def test_one_folder_has_one_recorder(folder: Folder) -> None:
-    other = Folder(folder.path)
-    with pytest.raises(OSError, match="another fpvcar records here"):
-        other.enter()
-    folder.leave()
-    other.enter()
-    other.leave()
-    folder.enter()
-
-
-def test_a_folder_that_vanishes_is_not_made_anew(tmp_path: Path) -> None:
-    folder = Folder(tmp_path / "stick")
-    folder.enter()
-    folder.leave()
-    (tmp_path / "stick" / LOCK).unlink()
-    (tmp_path / "stick").rmdir()
-    with pytest.raises(FileNotFoundError):
-        folder.enter()
-    assert not (tmp_path / "stick").exists()
-
-
-def test_a_file_in_the_way_is_said(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("not a folder")
-    with pytest.raises(OSError):
-        Folder(tmp_path / "a").enter()
-
-
-def record(path: Path, seconds: int, close: bool = True) -> None:
-    """A rotation on a real folder."""
-    rotation = Rotation(
-        Folder(path), config.Recording(segment_s=5.0, keep_free_mb=0), CATALOGUE
-    )
-    rotation.begin(about(0), False)
-    for number in range(seconds):
-        rotation.write(second(UTC_NS + number * SECOND_NS))
-    if close:
-        rotation.close()
-    else:
-        rotation.abandon()
-
-
-def test_files_on_disk_are_whole(tmp_path: Path) -> None:
-    record(tmp_path, 12)
-    paths = sorted(tmp_path.glob("*.mcap"))
-    assert len(paths) == 3
-    for path in paths:
-        with reader.read(path) as made:
-            assert made.whole
-    assert not list(tmp_path.glob("*.part"))
-
-
-def test_a_file_left_open_is_sealed_by_the_next_run(tmp_path: Path) -> None:
-    record(tmp_path, 3, close=False)
-    part = tmp_path / (NAME + ".part")
-    with part.open("ab") as cut:
-        cut.write(records.record(records.CHUNK, bytes(900))[:500])
-    assert list(salvage.salvage(tmp_path, part.name))
-    assert sorted(one.name for one in tmp_path.iterdir()) == [LOCK, NAME]
-    with reader.read(tmp_path / NAME) as made:
-        assert made.whole and made.counts["/camera"] == 9
-
-
-def test_a_card_without_links_will_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(old: Path, new: Path) -> None:
-        raise PermissionError("FAT")
-
-    monkeypatch.setattr(os, "link", refused)
-    (tmp_path / "open").write_bytes(file(2, closed=False))
-    with reader.read(tmp_path / "open") as made:
-        salvage.write_clean(made, tmp_path / NAME)
-        with pytest.raises(FileExistsError):
-            salvage.write_clean(made, tmp_path / NAME)
-    with reader.read(tmp_path / NAME) as clean:
-        assert clean.whole
-    assert sorted(one.name for one in tmp_path.iterdir()) == [NAME, "open"]
-
-
-def test_a_link_in_the_way_leads_nowhere(tmp_path: Path) -> None:
-    (tmp_path / "precious").write_text("mine")
-    (tmp_path / "bad.recovered.mcap").symlink_to(tmp_path / "precious")
-    assert run("recover", damaged(tmp_path / "bad.mcap")) == 1
-    assert (tmp_path / "precious").read_text() == "mine"
-
-
-def test_a_pipe_is_no_file_and_nobody_waits_for_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    os.mkfifo(tmp_path / "pipe.mcap")
-    assert run("verify", tmp_path / "pipe.mcap") == 1
-    assert "pipe.mcap: not a file" in capsys.readouterr().err
-
-
-# --- fpvcar log ---
+from tests.unit.recorder.test_folder import NAME, record
 
 
 def damaged(path: Path) -> Path:
@@ -351,10 +185,16 @@ def test_many_damages_are_summed_up(
     assert f"and {30 - log.DAMAGE_SHOWN} more places" in capsys.readouterr().out
 
 
-def test_the_greeting_says_where_the_car_records(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_link_in_the_way_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "bad.recovered.mcap").symlink_to(tmp_path / "precious")
+    assert run("recover", damaged(tmp_path / "bad.mcap")) == 1
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_a_pipe_is_no_file_and_nobody_waits_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
-    options = supervisor.Options(Path(), (), "127.0.0.1", 1, 1, False, True)
-    said = supervisor.greeting(options, "Plague", "/srv/drives")
-    assert "It records in /srv/drives" in said
+    os.mkfifo(tmp_path / "pipe.mcap")
+    assert run("verify", tmp_path / "pipe.mcap") == 1
+    assert "pipe.mcap: not a file" in capsys.readouterr().err

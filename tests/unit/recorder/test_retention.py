@@ -1,20 +1,72 @@
-"""How much may be recorded before something must go, and what the page is told."""
+"""What the ring removes, how much may be recorded before, and what the page shows."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fpvcar import config
-from fpvcar.recorder.retention import Room, Use, make_room, use_of
+from fpvcar.recorder.retention import Room, Use, Verdict, make_room, use_of
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import names
+from fpvcar.recordings.names import File
 from fpvcar.units import MB, SECOND_NS
 from tests.rigs.recorder import Rig
-from tests.rigs.recording import CATALOGUE, UTC_NS, FakeFolder, about, second
-from tests.unit.recorder.test_segments import name
+from tests.rigs.recording import CATALOGUE, UTC_NS, FakeFolder, about, name, second
 
 ROOM = Room(keep_free=100, most=1000)
 SOME = st.lists(st.tuples(st.integers(0, 300), st.booleans()), max_size=6)
+
+
+def ring(*given: tuple[str, int]) -> list[File]:
+    return names.files_of(given)
+
+
+FILES = [(name(number), 10) for number in range(1, 6)]
+ROOMY = Room(keep_free=100, most=1000)
+
+
+def test_with_room_nothing_goes() -> None:
+    assert make_room(ring(*FILES), 100, ROOMY, False) == Verdict((), True)
+
+
+def test_without_a_station_the_oldest_goes() -> None:
+    verdict = make_room(ring(*FILES), 85, ROOMY, False)
+    assert verdict == Verdict((name(1), name(2)), True)
+    capped = make_room(ring(*FILES), 100, Room(100, 25), False)
+    assert capped == Verdict((name(1), name(2), name(3)), True)
+
+
+def test_with_a_station_only_what_it_has_goes() -> None:
+    files = ring(*FILES, (name(4) + ".ack", 0))
+    assert make_room(files, 85, ROOMY, True) == Verdict((name(4),), False)
+    assert make_room(files, 95, ROOMY, True) == Verdict((name(4),), True)
+    assert make_room(ring(*FILES), 0, ROOMY, True) == Verdict((), False)
+
+
+def test_what_the_station_has_goes_first_and_what_is_kept_last() -> None:
+    files = ring(*FILES, (name(4) + ".ack", 0), (name(1) + ".keep", 0))
+    verdict = make_room(files, 85, ROOMY, False)
+    assert verdict == Verdict((name(4), name(2)), True)
+    most = make_room(files, 0, ROOMY, False)
+    assert most == Verdict((name(4), name(2), name(3), name(5)), False)
+
+
+def test_a_clock_that_stood_wrong_does_not_cost_the_drive_of_now() -> None:
+    now = [(f"Plague-19700101T000{n}00Z-0001.mcap", 10) for n in (1, 2)]
+    files = ring(*now, *FILES)
+    current = "Plague-19700101T000200Z"
+    some = make_room(files, 75, ROOMY, False, current)
+    assert some == Verdict((now[0][0], name(1), name(2)), True)
+    most = make_room(files, 0, ROOMY, False, current)
+    assert most.gone[-1] == now[1][0] and not most.enough
+
+
+def test_open_files_never_go() -> None:
+    files = ring((name(1) + ".part", 10), (name(2) + ".roll", 10))
+    assert make_room(files, 0, ROOMY, False) == Verdict((), False)
+
+
+# --- how much is left ---
 
 
 def test_it_ends_where_the_first_of_both_bounds_is() -> None:

@@ -1,0 +1,48 @@
+"""Names of files, and their marks."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fpvcar.recordings import names
+from tests.rigs.recording import UTC_NS, name
+
+FIRST = "Plague-20261121T193100Z-0001.mcap"
+
+
+def test_names_say_whose_when_and_which() -> None:
+    name = names.recording_name("Plague", UTC_NS)
+    assert name == "Plague-20261121T193100Z"
+    assert names.file_name(name, 1) == FIRST
+    assert names.file_name(name, 12345, ".mcap.part").endswith("-12345.mcap.part")
+    found = names.parse(FIRST)
+    assert found is not None and found.recording == name
+    assert (found.car, found.number, found.suffix) == ("Plague", 1, ".mcap")
+    assert names.recording_name("a", -5) == "a-19700101T000000Z"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x.mcap", "Plague-20261121T193100Z-1.mcap", "../" + FIRST,
+             FIRST + "\n", FIRST + ".a.b", "Plague-20261121T193100-0001.mcap"],
+)  # fmt: skip
+def test_strangers_are_none_of_ours(text: str) -> None:
+    assert names.parse(text) is None
+
+
+@given(st.from_regex(r"[A-Za-z0-9-]{1,24}", fullmatch=True), st.integers(0, 2**62),
+       st.integers(1, 10**7))  # fmt: skip
+def test_every_name_is_found_again(car: str, when: int, number: int) -> None:
+    name = names.recording_name(car, when)
+    found = names.parse(names.file_name(name, number))
+    assert found is not None and (found.recording, found.number) == (name, number)
+
+
+def test_files_know_their_markers() -> None:
+    found = names.files_of(
+        [(name(2), 5), (name(1), 7), (name(1) + ".ack", 0), ("notes.txt", 3),
+         (name(2) + ".keep", 0), (name(3) + ".part", 1)]
+    )  # fmt: skip
+    assert [one.name.text for one in found] == [name(1), name(2), name(3) + ".part"]
+    assert [(one.acknowledged, one.kept) for one in found] == [
+        (True, False), (False, True), (False, False),
+    ]  # fmt: skip
