@@ -28,6 +28,8 @@ from tests.e2e.proxy import Link
 from tests.rigs.lan import Lan
 
 ONE_FRAME_S = 0.04
+LATE_S = 0.7
+"""No wish made on a state older than 0.4 s counts, and then there is silence."""
 STAYS_S = 0.12
 """How long whatever comes back is watched: longer than any queue or retry."""
 TRANSIENT_S = 0.02
@@ -170,6 +172,21 @@ def _echo_wire_on(scene: Scene) -> None:
     _echo_wire(chip.FLOATING)(scene)
 
 
+def _late(up_s: float = 0.0, down_s: float = 0.0) -> Callable[[Scene], int]:
+    """Bytes that pass the link take so long from now on."""
+
+    def act(scene: Scene) -> None:
+        link = scene.ground.link
+        link.up_s, link.down_s = up_s, down_s
+
+    return _done(act)
+
+
+def _in_time(scene: Scene) -> None:
+    scene.ground.link.up_s = scene.ground.link.down_s = 0.0
+    scene.ground.link.cut()
+
+
 def _live(scene: Scene) -> None:
     """Long enough that the bench takes no ending for a crash loop."""
     time.sleep(1.1)
@@ -204,6 +221,12 @@ CAUSES: tuple[Cause[Scene], ...] = (
           lambda s: _lan(s).find(), way="lan"),
     Cause("half-open socket", 0.30, "silence", _done(lambda s: s.ground.link.stall()),
           lambda s: s.ground.link.mend(), way="link"),
+    Cause("link late by 1.5 s, upwards", LATE_S, "silence", _late(up_s=1.5), _in_time,
+          way="link"),
+    Cause("link late by 1.5 s, downwards", LATE_S, "silence", _late(down_s=1.5),
+          _in_time, way="link"),
+    Cause("link late by 0.5 s, both ways", LATE_S, "silence", _late(0.5, 0.5),
+          _in_time, way="link"),
     Cause("only heartbeats", 0.30, "silence", _done(_only_pings), _speak),
     Cause("connection reset", 0.30, "silence", _done(lambda s: s.ground.link.cut()),
           way="link"),

@@ -1,9 +1,11 @@
 """A TCP link between browser and car that a test can cut, stall and mend."""
 
 import contextlib
+import queue
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
 
@@ -28,6 +30,42 @@ class Air:
             time.sleep(wait_s)
 
 
+class Late:
+    """Sends to a socket, each piece after its delay and none before an earlier one."""
+
+    def __init__(self, sink: socket.socket) -> None:
+        self._sink = sink
+        self._arrives_s = 0.0
+        self._waiting: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def send(self, data: bytes, delay_s: float) -> None:
+        """At once if nothing is late; else a thread does, from now on."""
+        if not delay_s and self._thread is None:
+            self._sink.sendall(data)
+            return
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._deliver, daemon=True)
+            self._thread.start()
+        self._arrives_s = max(self._arrives_s, time.monotonic() + delay_s)
+        self._waiting.put((self._arrives_s, data))
+
+    def close(self) -> None:
+        """Waits until all has arrived."""
+        if self._thread is not None:
+            self._waiting.put((0.0, b""))
+            self._thread.join()
+
+    def _deliver(self) -> None:
+        with contextlib.suppress(OSError):  # closed by the other end
+            while True:
+                arrives_s, data = self._waiting.get()
+                if not data:
+                    return
+                time.sleep(max(0.0, arrives_s - time.monotonic()))
+                self._sink.sendall(data)
+
+
 class Link(AbstractContextManager["Link"]):
     """Forwards `port` to `target`. While `stalled`, bytes wait; new calls too.
 
@@ -35,7 +73,8 @@ class Link(AbstractContextManager["Link"]):
     reaching the other: what a phone that leaves the Wi-Fi looks like.
 
     `bits_per_s` is what passes downwards in all; of each connection `queue_bytes`
-    wait on the way at most, in segments of an Ethernet.
+    wait on the way at most, in segments of an Ethernet. `up_s` and `down_s` are how
+    long bytes take on their way to the car and back; they may change at any time.
     """
 
     def __init__(
@@ -44,6 +83,7 @@ class Link(AbstractContextManager["Link"]):
         self._target = target
         self._air = Air(bits_per_s) if bits_per_s else None
         self._queue_bytes = queue_bytes
+        self.up_s = self.down_s = 0.0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._flowing = threading.Event()
@@ -112,26 +152,31 @@ class Link(AbstractContextManager["Link"]):
     def _carry(self, near: socket.socket, far: socket.socket) -> None:
         """Both ways until both have ended; then, and only then, closes."""
         back = threading.Thread(
-            target=self._pump, args=(far, near, self._air), daemon=True
+            target=self._pump,
+            args=(far, near, self._air, lambda: self.down_s),
+            daemon=True,
         )
         back.start()
-        self._pump(near, far, None)
+        self._pump(near, far, None, lambda: self.up_s)
         back.join()
         near.close()
         far.close()
 
     def _pump(
-        self, source: socket.socket, sink: socket.socket, air: Air | None
+        self, source: socket.socket, sink: socket.socket, air: Air | None,
+        delay_s: Callable[[], float],
     ) -> None:  # fmt: skip
         most = SEGMENT_BYTES if air else 65536
+        late = Late(sink)
         with contextlib.suppress(OSError):
             while data := source.recv(most):
                 self._flowing.wait()
                 if air:
                     air.carry(len(data))
                     self._flowing.wait()
-                sink.sendall(data)
+                late.send(data, delay_s())
             self._flowing.wait()
+            late.close()
         for one in (source, sink):
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)

@@ -99,6 +99,43 @@ def test_a_stalled_link_stops_greys_and_comes_back(
     assert "old" not in page.inner_text("body")
 
 
+@pytest.mark.parametrize(
+    ("up_s", "down_s"),
+    [
+        (1.5, 0.0),
+        pytest.param(0.0, 1.5, marks=[pytest.mark.soak, pytest.mark.long]),
+        pytest.param(0.6, 0.6, marks=[pytest.mark.soak, pytest.mark.long]),
+    ],
+)
+def test_a_link_that_is_late_from_the_start_drives_nothing(
+    page: Page, bench: RunningBench, link: Link, up_s: float, down_s: float
+) -> None:
+    """A new socket's first wishes are no measure of it. The page says how late it is,
+    and drives once the link is in time again."""
+    seated_over(page, link)
+    link.up_s, link.down_s = up_s, down_s
+    link.cut()
+    until(page, "window.fpvcar.link.kind !== 'up'")
+    until(page, "window.fpvcar.link.kind === 'up'", 30.0)
+    with bench.watch() as watch:
+        page.keyboard.down("ArrowUp")
+        until(page, f"{CARD}.includes('The link is 1.')", 15.0)
+        assert "s late: the car waits" in page.inner_text("#card")
+        page.keyboard.up("ArrowUp")
+        page.keyboard.down("ArrowUp")
+        page.wait_for_timeout(2500)
+        assert not any(sample.driving for sample in watch.samples)
+        link.up_s = link.down_s = 0.0
+        until(page, "document.body.dataset.situation !== 'late'", 15.0)
+        page.wait_for_timeout(300)
+        assert not watch.now.driving, "a key held through it drove on"
+        page.keyboard.up("ArrowUp")
+        go_on(page)
+        holds(page, watch, "ArrowUp")
+        page.keyboard.up("ArrowUp")
+        stands(watch)
+
+
 def test_a_cut_link_stops_and_comes_back(
     page: Page, bench: RunningBench, link: Link
 ) -> None:
