@@ -107,7 +107,7 @@ def hub(data: bytes) -> None:
         if visitor is eve and any(before) != any(house.duties):
             assert knows or not any(house.duties), "a watcher moved the car"
         assert all(-1.0 <= duty <= 1.0 for duty in house.duties)
-        house.hub.tell()
+        house.hub.broadcast()
     assert knows or not eve.session.rights.drive
 
 

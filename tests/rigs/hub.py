@@ -128,7 +128,7 @@ class Visitor:
 
     @property
     def state(self) -> down.State:
-        self.house.hub.tell()
+        self.house.hub.broadcast()
         state = self.session._newest
         assert isinstance(state, down.State)
         return state

@@ -183,7 +183,7 @@ class WiredCar:
                 if self.now_ns >= self.next_tick_ns:
                     self.next_tick_ns = self.now_ns + TICK_NS
                     self.control.step()
-                    self.hub.tell()
+                    self.hub.broadcast()
             self.whatever_moves_was_wished()
             self.no_wall_is_driven_at()
 

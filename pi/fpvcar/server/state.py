@@ -5,7 +5,7 @@ from typing import Protocol
 from fpvcar import __version__, status
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
-from fpvcar.drive.gate import Cause
+from fpvcar.drive.gate import Cause, Latches
 from fpvcar.drive.seat import Seat
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.recorder import Recorder
@@ -100,10 +100,14 @@ class CarState:
         )
 
     def stop(self) -> down.Stop | None:
-        """What holds the car, the hardest first."""
-        latches = self._control.decision.latches
-        if latches.hold is not None:
-            cause = latches.hold.cause
-            clears = "grown_up" if cause is Cause.ESTOP_GROWN_UP else "resume"
-            return down.Stop(cause, clears, latches.hold.by)
-        return down.Stop(latches.arm, "neutral") if latches.arm is not None else None
+        """What holds the car."""
+        return stop_of(self._control.decision.latches)
+
+
+def stop_of(latches: Latches) -> down.Stop | None:
+    """What holds a car, the hardest first."""
+    if latches.hold is not None:
+        cause = latches.hold.cause
+        clears = "grown_up" if cause is Cause.ESTOP_GROWN_UP else "resume"
+        return down.Stop(cause, clears, latches.hold.by)
+    return down.Stop(latches.arm, "neutral") if latches.arm is not None else None

@@ -293,7 +293,7 @@ def test_a_slow_reader_holds_a_bounded_outbox_and_the_newest_state() -> None:
     ann = house.visitor("Ann")
     for seq in range(1000):
         ann.say(up.Ping(seq, 0.0))
-        house.hub.tell()
+        house.hub.broadcast()
     assert len(ann.session._outbox) <= 32
     assert ann.state.seq >= 1000
 
@@ -316,9 +316,9 @@ def test_no_message_but_a_drivers_wish_moves_the_car() -> None:
 
 def test_the_recorders_led_is_told_what_the_pages_are() -> None:
     house = House()
-    house.hub.tell()
+    house.hub.broadcast()
     assert house.lights.recorder is None
     told = status.Recording(True, "the card is full", 3.0)
     house.hub._recorder.status = lambda: told  # type: ignore[method-assign]
-    house.hub.tell()
+    house.hub.broadcast()
     assert house.lights.recorder == told

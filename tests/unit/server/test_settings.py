@@ -31,24 +31,24 @@ def test_rear_lights_follow_reversing() -> None:
     ann.drive(-1.0)
     house.now_s += 0.3
     house.control.step()
-    house.hub.tell()
+    house.hub.broadcast()
     assert house.lights.told[-1] == ("reversing", False), "after silence"
 
 
 def test_indicators_hear_of_steering_and_stops() -> None:
     house = House()
     ann = house.visitor("Ann")
-    house.hub.tell()
+    house.hub.broadcast()
     assert not house.lights.stopped, "a handover is no stop"
     ann.drive(0.0)
     ann.drive(0.5, 0.75)
     assert house.lights.steer == 0.75 and not house.lights.stopped
     ann.say(up.Estop())
-    house.hub.tell()
+    house.hub.broadcast()
     assert house.lights.steer == 0.0 and house.lights.stopped
     ann.say(up.Resume())
     ann.drive(0.0)
-    house.hub.tell()
+    house.hub.broadcast()
     assert not house.lights.stopped
 
 

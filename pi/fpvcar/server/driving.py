@@ -1,0 +1,178 @@
+"""The wheel: who has it, what its holder wishes, who stops the car, who lets it go on.
+
+Each handler is one message of one browser, for hub.Hub, which knows who sent it.
+"""
+
+import logging
+import math
+from collections.abc import Callable
+
+from fpvcar.config import Profile
+from fpvcar.drive.control import Control
+from fpvcar.drive.gate import Cause
+from fpvcar.drive.seat import Seat
+from fpvcar.server.drive_socket import Session
+from fpvcar.server.limits import Meter
+from fpvcar.server.recorder import Recorder
+from fpvcar.server.settings import Lights
+from fpvcar.server.state import stop_of
+from fpvcar.wire import up
+from fpvcar.wire.down import Error
+
+OTHERS_PER_S, OTHERS_BURST = 2.0, 10.0
+"""So much is recorded of all together who are not at the wheel: no stranger fills the
+card until the ring lets older drives go."""
+log = logging.getLogger("fpvcar.seat")
+
+
+class Driving:
+    """The seat and the gate's owner, as pages act on them.
+
+    `changed()` is called when the pages are to see it.
+    """
+
+    def __init__(
+        self, profile: Profile, control: Control, lights: Lights, recorder: Recorder,
+        changed: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self.seat = Seat()
+        self._profile, self._control, self._lights = profile, control, lights
+        self._recorder, self._changed = recorder, changed
+        self._others = Meter(OTHERS_PER_S, OTHERS_BURST)
+
+    # --- coming and going ---
+
+    def join(self, session: Session, now_s: float) -> None:
+        """A page said hello: its seat is its own again, or the first takes it."""
+        if self.seat.back(session.client, session.name):
+            self._control.nobody(lost=True)  # latched until a fresh neutral wish
+            self._recorder.turn(session.name, f"{session.name} is back at the wheel")
+        elif (
+            self._profile.server.first_takes_wheel
+            and session.rights.drive
+            and self.seat.holder is None
+        ):
+            self._sit_down(session, now_s)
+
+    def leave(self, session: Session, now_s: float) -> None:
+        """The last socket of a page is gone."""
+        self.seat.lost(session.client, now_s)
+        if self.seat.holds(session.client):
+            self._control.nobody(lost=True)
+            self._recorder.turn(session.name, f"the link to {session.name} is lost")
+
+    def tick(self, now_s: float) -> None:
+        """Time passes: a seat whose page does not come back is free."""
+        if self.seat.expire(now_s):
+            log.info("the seat is free: its page did not come back")
+            self._recorder.turn(None, "the seat is free: its page did not come back")
+        self._shine()
+
+    def _shine(self) -> None:
+        """The lights follow what the car does."""
+        decision = self._control.decision
+        stop = stop_of(decision.latches)
+        stopped = stop is not None and stop.cause != Cause.HANDOVER
+        self._lights.follow(decision.throttle, decision.steer, stopped)
+
+    # --- the wheel ---
+
+    def drive(self, session: Session, drive: up.Drive, now_s: float) -> None:
+        """A wish; only a fresh one of whoever has the wheel moves the car."""
+        verdict = session.fresh.accept(drive.seq, drive.t, drive.seen, now_s)
+        if not self.seat.holds(session.client):
+            self._refuse_wish(session, drive, now_s)
+            return
+        self._recorder.wish(drive, session.name, verdict or "fresh")
+        neutral = drive.throttle == 0.0 and drive.steer == 0.0
+        if verdict is None:
+            self.seat.wished(session.client, neutral, now_s)
+            self._control.wish(drive.throttle, drive.steer, now_s)
+            self._shine()
+        elif neutral and verdict != "old":
+            self._control.let_go()
+        elif verdict == "late":
+            late_s = now_s - drive.seen / 1e6 if drive.seen else math.inf
+            session.deny(
+                Error("the link is late", f"{late_s:.1f} s",
+                      f"{self._profile.gate.late_s:g} s", "wait, or come nearer"),
+                now_s,
+            )  # fmt: skip
+
+    def _refuse_wish(self, session: Session, drive: up.Drive, now_s: float) -> None:
+        if self._others.allow(now_s):
+            self._recorder.wish(drive, session.name, "not at the wheel")
+        driver = self.seat.holder.name if self.seat.holder else "nobody"
+        session.deny(
+            Error("not at the wheel", f"{driver} drives", "", "take the wheel"), now_s
+        )
+
+    def take(self, session: Session, _: up.Take, now_s: float) -> None:
+        """Asks for the wheel; who drives keeps it until it is not used."""
+        if not session.rights.drive:
+            session.deny(
+                Error("you may only watch", "take", "", "enter the drive code"), now_s
+            )
+            return
+        if self.seat.holds(session.client):
+            return
+        holder, wait_s = self.seat.holder, self.seat.wait_s(now_s)
+        if wait_s > 0.0 and not session.rights.grown_up and holder is not None:
+            session.deny(
+                Error(
+                    f"{holder.name} has the wheel", "take",
+                    f"free after 10 s without driving ({wait_s:.0f} s to go)",
+                    f"ask {holder.name} to give it, or wait",
+                ),
+                now_s,
+            )  # fmt: skip
+            return
+        self._sit_down(session, now_s)
+        self._changed()
+
+    def _sit_down(self, session: Session, now_s: float) -> None:
+        grown_up = session.rights.grown_up
+        self.seat.take(session.client, session.name, grown_up, now_s)
+        self._control.handover()
+        log.info("%s (%s) took the wheel", session.name, session.address)
+        self._recorder.turn(session.name, f"{session.name} took the wheel")
+
+    def release(self, session: Session, _: up.Release, now_s: float) -> None:
+        """Gives the wheel away."""
+        if self.seat.release(session.client):
+            self._control.nobody(lost=False)
+            log.info("%s gave the wheel away", session.name)
+            self._recorder.turn(None, f"{session.name} gave the wheel away")
+            self._changed()
+
+    # --- stop and go ---
+
+    def estop(self, session: Session, _: up.Estop, now_s: float) -> None:
+        """Stops the car; anybody may."""
+        self._control.estop(session.name, session.rights.grown_up)
+
+    def resume(self, session: Session, _: up.Resume, now_s: float) -> None:
+        """Go on: the driver's, or a grown-up's."""
+        if not (session.rights.grown_up or self.seat.holds(session.client)):
+            session.deny(
+                Error("only the driver goes on", "resume", "", "take the wheel"), now_s
+            )
+        elif not self._control.resume(session.rights.grown_up):
+            session.deny(
+                Error("a grown-up stopped the car", "resume", "a grown-up's Go on",
+                      "ask a grown-up"), now_s,
+            )  # fmt: skip
+
+    def report(self, session: Session, report: up.Report, now_s: float) -> None:
+        """What a page measured; the driver's is recorded, of others some."""
+        session.report = report
+        drives = self.seat.holds(session.client)
+        if drives or self._others.allow(now_s):
+            self._recorder.latency(session.name, drives, report)
+
+    def handlers(self) -> dict[type, Callable[..., None]]:
+        """Who answers which message."""
+        return {
+            up.Drive: self.drive, up.Take: self.take, up.Release: self.release,
+            up.Estop: self.estop, up.Resume: self.resume, up.Report: self.report,
+        }  # fmt: skip
