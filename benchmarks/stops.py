@@ -4,13 +4,14 @@ The rows are those of tests/e2e/causes.py. A run that stops for another reason t
 row's, or moves again afterwards, ends the benchmark: that is a defect, not a figure.
 """
 
+import random
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.e2e import browser_causes, causes
+from tests.e2e import browser_causes, causes, double_faults
 
 from benchmarks.rig import Given
 from benchmarks.rows import Aim, Result, Row, row
@@ -29,11 +30,24 @@ def rows(given: Given) -> Iterator[Result]:
         for cause in filter(causes.possible, causes.CAUSES):
             runs = [causes.run_one(ground, cause) for _ in range(given.runs)]
             yield _row(cause.name, runs, cause.limit_s, cause.guard)
+        yield from _pairs(ground, given.runs)
         browser = stack.enter_context(given.chromium())
         seat = stack.enter_context(browser_causes.Seat(ground, browser))
         for one in browser_causes.CAUSES:
             runs = [browser_causes.run_one(seat, one) for _ in range(given.runs)]
             yield _row(one.name, runs, one.limit_s, one.guard)
+
+
+def _pairs(ground: causes.Ground, count: int) -> Iterator[Row]:
+    """Two faults at once, those that leave the least."""
+    dice = random.Random(1)
+    for one, other in double_faults.GRAVEST:
+        runs = []
+        for _ in range(count):
+            gap_s = dice.random() * double_faults.GAP_MOST_S
+            taken_s = double_faults.off_after_s(ground, (one, other), gap_s)
+            runs.append(causes.Run(taken_s, ()))
+        yield _row(f"{one}, {other}", runs, double_faults.OFF_S, "off")
 
 
 def _row(name: str, runs: list[causes.Run], limit_s: float, guard: str) -> Row:

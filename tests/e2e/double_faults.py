@@ -46,6 +46,20 @@ PAIRS: tuple[Pair, ...] = tuple(
     if one.part != other.part
 )
 
+GRAVEST = tuple(
+    (Fault(*one.split()), Fault(*other.split()))
+    for one, other in (
+        ("pigpiod hung", "wheels killed"),
+        ("pigpiod hung", "wheels hung"),
+        ("wheels hung", "pigpiod hung"),
+        ("helper hung", "pigpiod hung"),
+        ("helper killed", "pigpiod hung"),
+        ("run hung", "wheels hung"),
+        ("run killed", "pigpiod hung"),
+    )
+)
+"""Those that once drove on, or that leave the least; the others are drawn."""
+
 
 class HelperFault(threading.Thread):
     """Signals the first helper process of a bench as soon as it is there."""

@@ -7,23 +7,17 @@ import pytest
 
 from tests.e2e import causes
 from tests.e2e.causes import Ground
-from tests.e2e.double_faults import GAP_MOST_S, OFF_S, PAIRS, Fault, Pair, off_after_s
+from tests.e2e.double_faults import (
+    GAP_MOST_S,
+    GRAVEST,
+    OFF_S,
+    PAIRS,
+    Pair,
+    off_after_s,
+)
 from tests.e2e.harness import STRIP
 
 pytestmark = pytest.mark.e2e
-GRAVEST = tuple(
-    (Fault(*one.split()), Fault(*other.split()))
-    for one, other in (
-        ("pigpiod hung", "wheels killed"),
-        ("pigpiod hung", "wheels hung"),
-        ("wheels hung", "pigpiod hung"),
-        ("helper hung", "pigpiod hung"),
-        ("helper killed", "pigpiod hung"),
-        ("run hung", "wheels hung"),
-        ("run killed", "pigpiod hung"),
-    )
-)
-"""Those that once drove on, or that leave the least; the others are drawn."""
 DRAWN = 5
 
 
