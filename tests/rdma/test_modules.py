@@ -14,17 +14,19 @@ UNDEFINED, DEFINED = "U", "TDBRC"
 
 def test_no_two_files_need_each_other(rdma_tools: Path) -> None:
     """The linker's own view: who uses a function that another one defines."""
-    needed: dict[str, set[str]] = {}
+    built = [SOURCE / "build" / f"{path.stem}.o" for path in SOURCE.glob("*.c")]
+    objects = [path for path in built if path.exists()]  # with verbs, or without
+    words = ["nm", "--format=posix", "--print-file-name", *objects]
+    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    needed: dict[str, set[str]] = {path.stem: set() for path in objects}
     home: dict[str, str] = {}
-    for path in SOURCE.glob("*.c"):
-        built = SOURCE / "build" / f"{path.stem}.o"
-        if not built.exists():  # without verbs.h, or their stand-in with it
-            continue
-        words = ["nm", "--format=posix", str(built)]
-        rows = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-        symbols = [row.split()[:2] for row in rows.splitlines()]
-        needed[path.stem] = {name for name, kind in symbols if kind == UNDEFINED}
-        home |= {name: path.stem for name, kind in symbols if kind in DEFINED}
+    for row in said.splitlines():
+        path, name, kind = row.split()[:3]
+        file = Path(path.removesuffix(":")).stem
+        if kind == UNDEFINED:
+            needed[file].add(name)
+        elif kind in DEFINED:
+            home[name] = file
     uses = {
         file: {home[name] for name in names & home.keys()}
         for file, names in needed.items()
