@@ -16,7 +16,7 @@ def test_no_two_files_need_each_other(rdma_tools: Path) -> None:
     """The linker's own view: who uses a function that another one defines."""
     built = [SOURCE / "build" / f"{path.stem}.o" for path in SOURCE.glob("*.c")]
     objects = [path for path in built if path.exists()]  # with verbs, or without
-    words = ["nm", "--format=posix", "--print-file-name", *objects]
+    words = ["nm", "--format=posix", "--print-file-name", *map(str, objects)]
     said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     needed: dict[str, set[str]] = {path.stem: set() for path in objects}
     home: dict[str, str] = {}
