@@ -7,7 +7,7 @@ core.run(20_000)                        # 20 ms later
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from fpvcar.bench.chips.i2c import Bus
 from fpvcar.bench.pigpiod.daemon import Client, Daemon, Fittings, Pipes, Sonar
 from fpvcar.bench.pigpiod.notify import REPORT
 from fpvcar.bench.pigpiod.protocol import Cmd, Outcome, Request, Wait, signed
+from fpvcar.bench.pigpiod.spi_buses import SpiDevice
 
 READY = "pigpiod emulator: listening on "
 START_US = 1_000_000
@@ -162,9 +163,10 @@ def make_core(
     sonars: Sequence[Sonar] = (),
     pipes: Pipes | None = None,
     wires: Sequence[tuple[int, int]] = (),
+    spi: Mapping[int, SpiDevice] | None = None,
 ) -> Core:
     """A core on a fresh chip."""
     path = tmp_path / "soc"
     chip.create(path)
-    fittings = Fittings(buses or {1: Bus()}, sonars, pipes or Pipes(), wires)
+    fittings = Fittings(buses or {1: Bus()}, sonars, pipes or Pipes(), wires, spi or {})
     return Core(chip.attach(path), fittings)

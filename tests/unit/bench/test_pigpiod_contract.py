@@ -1,67 +1,17 @@
-"""The unmodified `pigpio` client and gpiozero drive the emulator, for real."""
+"""The unmodified `pigpio` client drives the emulator, for real."""
 
-import math
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pigpio
 import pytest
-from gpiozero import LED, PWMLED, Button, DistanceSensor, Motor, Robot, Servo
-from gpiozero.pins.pigpio import PiGPIOFactory
 
-from fpvcar.bench import soc as chip
-from tests.rigs.pigpiod import Emulator, emulator, start_emulator
-
-TRIGGER, ECHO = 20, 21
-LIMIT_S = 10.0
-
-
-def until(true: Callable[[], object]) -> bool:
-    """Waits for a condition, far longer than it should take."""
-    end_s = time.monotonic() + LIMIT_S
-    while not true():
-        if time.monotonic() > end_s:
-            return False
-        time.sleep(0.005)
-    return True
-
-
-def stop(client: Any) -> None:
-    """Stops a client and waits until its thread has read the answer to its NC."""
-    thread = client._notify
-    client.stop()
-    thread.join(LIMIT_S)
-    assert not thread.is_alive()
-
-
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[Emulator]:
-    sonar, monitor = f"{TRIGGER},{ECHO},0", "1:0x40:ina219"
-    options = ("--hcsr04", sonar, "--i2c", monitor, "--pipe-dir", str(tmp_path))
-    with emulator(tmp_path, *options) as started:
-        yield started
-
-
-@pytest.fixture
-def pi(running: Emulator) -> Iterator[Any]:
-    client = pigpio.pi("127.0.0.1", running.port)
-    assert client.connected
-    yield client
-    stop(client)
-
-
-@pytest.fixture
-def factory(running: Emulator) -> Iterator[PiGPIOFactory]:
-    made = PiGPIOFactory(host="127.0.0.1", port=running.port)
-    thread = made._connection._notify
-    yield made
-    made.close()
-    thread.join(LIMIT_S)
-    assert not thread.is_alive()
+from fpvcar.bench.outside import drive
+from tests.rigs.pigpio_clients import ECHO, TRIGGER, settled, stop, until
+from tests.rigs.pigpiod import Emulator, start_emulator
 
 
 def test_versions(pi: Any) -> None:
@@ -100,7 +50,7 @@ def test_errors_raise(pi: Any) -> None:
         lambda: pi.get_PWM_dutycycle(22),
         lambda: pi.read(54),
         lambda: pi.wave_create(),
-        lambda: pi.spi_open(0, 50_000),
+        lambda: pi.spi_open(2, 50_000),
         lambda: pi.serial_open("/dev/ttyAMA0", 9600),
         lambda: pi.file_open("/etc/passwd", pigpio.FILE_READ),
     ):
@@ -114,7 +64,7 @@ def test_callbacks_tally_and_wait(pi: Any, running: Emulator) -> None:
     second = pi.callback(22, pigpio.RISING_EDGE)
     time.sleep(0.05)
     for number in range(6):
-        running.soc.pin[22].external = 1 - number % 2
+        drive(running.soc, 22, 1 - number % 2)
         assert until(lambda wanted=number + 1: len(seen) >= wanted)  # type: ignore[misc]
     assert [edge[1] for edge in seen] == [1, 0, 1, 0, 1, 0]
     assert second.tally() == 3
@@ -227,67 +177,83 @@ def test_a_port_in_use_is_one_line(running: Emulator, tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
 
 
-def test_led_and_button(factory: PiGPIOFactory, running: Emulator) -> None:
-    with LED(5, pin_factory=factory) as led:
-        led.on()
-        assert running.soc.pin[5].duty() == 1.0
-        led.toggle()
-        assert running.soc.pin[5].duty() == 0.0
-    # GPIO 7 is high after a reset; on a pin that was low when it connected, the
-    # pigpio client would swallow the first press (reports carry levels, not edges).
-    with Button(7, pin_factory=factory) as button:
-        assert not button.is_pressed and running.soc.pin[7].pull == chip.PULL_UP
-        presses: list[int] = []
-        button.when_pressed = lambda: presses.append(1)
-        running.soc.pin[7].external = 0
-        assert button.wait_for_press(LIMIT_S)
-        assert until(lambda: presses == [1])
-        running.soc.pin[7].external = 1
-        assert button.wait_for_release(LIMIT_S)
+def test_waves_over_a_wire(pi: Any) -> None:
+    """What a program for infrared or steppers does: build, repeat, chain, stop."""
+    pi.set_mode(27, pigpio.OUTPUT)
+    pi.write(27, 0)
+    seen: list[tuple[int, int]] = []
+    callback = pi.callback(22, pigpio.EITHER_EDGE, lambda g, v, t: seen.append((v, t)))
+    assert pi.wave_clear() == 0
+    square = [pigpio.pulse(1 << 27, 0, 500), pigpio.pulse(0, 1 << 27, 1500)]
+    assert pi.wave_add_generic(square) == 2
+    wave = pi.wave_create()
+    assert pi.wave_send_repeat(wave) == 5
+    assert until(lambda: len(seen) >= 10)
+    assert (pi.wave_tx_busy(), pi.wave_tx_at()) == (1, wave)
+    pi.wave_tx_stop()
+    settled(pi)
+    assert not pi.wave_tx_busy() and pi.wave_tx_at() == 9999
+    rises = [tick for level, tick in seen if level]
+    gaps = [pigpio.tickDiff(*pair) for pair in zip(rises, rises[1:], strict=False)]
+    assert set(gaps) == {2000}
+    seen.clear()
+    assert pi.wave_chain([255, 0, wave, 255, 1, 7, 0, 255, 2, 100, 0]) == 0
+    assert until(lambda: not pi.wave_tx_busy())
+    settled(pi)
+    assert len(seen) >= 13  # a pin that was left high swallows the first edge
+    pi.wave_delete(wave)
+    with pytest.raises(pigpio.error, match="non existent wave id"):
+        pi.wave_send_once(wave)
+    callback.cancel()
 
 
-def test_button_with_bounce_time(factory: PiGPIOFactory, running: Emulator) -> None:
-    with Button(7, bounce_time=0.02, pin_factory=factory) as button:
-        time.sleep(0.05)
-        running.soc.pin[7].external = 0
-        assert button.wait_for_press(LIMIT_S)
+def test_serial_over_a_wire(pi: Any) -> None:
+    pi.write(27, 1)
+    assert pi.bb_serial_read_open(22, 9600) == 0
+    text = b"To be, or not to be, that is the question"
+    pi.wave_add_serial(27, 9600, text)
+    pi.wave_send_once(pi.wave_create())
+    got = bytearray()
+
+    def whole() -> bool:
+        count, data = pi.bb_serial_read(22)
+        got.extend(data if count else b"")
+        return bytes(got) == text
+
+    assert until(whole)
+    assert pi.bb_serial_read_close(22) == 0
+    assert pi.bb_serial_read(22)[0] == pigpio.PI_NOT_SERIAL_GPIO
 
 
-def test_pwm_led(factory: PiGPIOFactory, running: Emulator) -> None:
-    with PWMLED(6, pin_factory=factory) as led:
-        led.value = 0.25
-        assert running.soc.pin[6].duty() == pytest.approx(0.25, abs=0.01)
-        assert led.value == pytest.approx(0.25, abs=0.01)
-        led.off()
-        assert running.soc.pin[6].duty() == 0.0
+def test_buses_that_are_bit_banged(pi: Any) -> None:
+    assert pi.bb_i2c_open(5, 6, 100_000) == 0
+    with pytest.raises(pigpio.error, match="GPIO already in use"):
+        pi.bb_spi_open(5, 9, 10, 11)
+    written = [4, 0x53, 2, 7, 1, 0x32, 3, 0]
+    assert pi.bb_i2c_zip(5, written)[0] == pigpio.PI_I2C_WRITE_FAILED
+    assert pi.bb_i2c_close(5) == 0
+    assert pi.bb_spi_open(8, 9, 10, 11, 100_000, 3) == 0
+    assert pi.bb_spi_xfer(8, [1, 2, 0xFF]) == (3, bytearray([1, 2, 0xFF]))
+    assert pi.bb_spi_close(8) == 0
 
 
-def test_robot(factory: PiGPIOFactory, running: Emulator) -> None:
-    drive = Motor(17, 27, pin_factory=factory)
-    other = Motor(24, 23, pin_factory=factory)
-    with Robot(drive, other, pin_factory=factory) as robot:
-        robot.forward(0.5)
-        duties = [running.soc.pin[pin].duty() for pin in (17, 27, 24, 23)]
-        assert duties == pytest.approx([0.5, 0, 0.5, 0], abs=0.01)
-        robot.backward()
-        duties = [running.soc.pin[pin].duty() for pin in (17, 27, 24, 23)]
-        assert duties == [0, 1, 0, 1]
-        robot.stop()
-        assert not any(running.soc.pin[pin].duty() for pin in (17, 27, 24, 23))
+def test_spi(pi: Any) -> None:
+    loop, adc = pi.spi_open(0, 100_000), pi.spi_open(1, 100_000)
+    assert pi.spi_xfer(loop, b"echo") == (4, bytearray(b"echo"))  # 9 and 10 are wired
+    count, data = pi.spi_xfer(adc, [1, 0x90, 0])
+    assert (count, (data[1] & 3) << 8 | data[2]) == (3, 512)
+    assert pi.spi_write(loop, [1, 2, 3]) == 3
+    pi.spi_close(loop)
+    pi.spi_close(adc)
+    assert pi.bsc_xfer(0, b"") == (0, 0, bytearray())
 
 
-def test_servo(factory: PiGPIOFactory, running: Emulator) -> None:
-    with Servo(18, pin_factory=factory) as servo:
-        for position, width_us in ((-1, 1000), (0, 1500), (1, 2000)):
-            servo.value = position
-            assert running.soc.pin[18].pwm >> 32 == pytest.approx(width_us, abs=25)
-
-
-def test_distance_sensor(factory: PiGPIOFactory, running: Emulator) -> None:
-    running.soc.world.range_m[0] = 0.8
-    with DistanceSensor(
-        echo=ECHO, trigger=TRIGGER, max_distance=2, queue_len=3, pin_factory=factory
-    ) as sensor:
-        assert until(lambda: math.isclose(sensor.distance, 0.8, abs_tol=0.01))
-        running.soc.world.range_m[0] = 1.6
-        assert until(lambda: math.isclose(sensor.distance, 1.6, abs_tol=0.01))
+def test_a_wire(pi: Any) -> None:
+    seen: list[int] = []
+    callback = pi.callback(22, pigpio.EITHER_EDGE, lambda g, v, t: seen.append(v))
+    for number in range(6):
+        pi.write(27, 1 - number % 2)
+        assert pi.read(22) == 1 - number % 2
+        settled(pi, 1)
+    assert seen == [1, 0, 1, 0, 1, 0]
+    callback.cancel()

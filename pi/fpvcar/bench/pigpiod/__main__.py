@@ -11,11 +11,13 @@ from pathlib import Path
 
 from fpvcar.bench import soc as chip
 from fpvcar.bench.chips.i2c import Bus, Device, battery_monitor
+from fpvcar.bench.chips.mcp3008 import CHANNELS, Mcp3008, fixed_inputs
 from fpvcar.bench.chips.vl53l0x import range_sensor
 from fpvcar.bench.pigpiod.daemon import Daemon, Fittings, Pipes, Sonar
 from fpvcar.bench.pigpiod.lines import USER_GPIO
 from fpvcar.bench.pigpiod.pipes import FifoDirectory
 from fpvcar.bench.pigpiod.server import Server, clock_us
+from fpvcar.bench.pigpiod.spi_buses import AUXILIARY, MAIN, SpiDevice
 
 BUSES = (1,)
 """Those that a Pi 3 has without further options: /dev/i2c-1."""
@@ -53,6 +55,18 @@ def _wire(text: str) -> tuple[int, int]:
     return one, other
 
 
+def _spi_device(text: str) -> tuple[int, SpiDevice]:
+    """The GPIO that selects it, and the device."""
+    select, kind, *more = text.split(":")
+    if kind != "mcp3008" or len(more) > 1:
+        raise ValueError
+    gpio = int(select, 0)
+    shares = [float(part) for part in more[0].split(",")] if more else []
+    if gpio not in (*MAIN.selects, *AUXILIARY.selects) or len(shares) > CHANNELS:
+        raise ValueError
+    return gpio, Mcp3008(fixed_inputs(shares))
+
+
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("fpvcar.bench.pigpiod", description=__doc__)
     parser.add_argument("--soc", type=Path, required=True, help="the chip's file")
@@ -74,6 +88,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--wire", type=_wire, action="append", default=[], metavar="GPIO,GPIO",
         help="two pins that are wired together",
     )  # fmt: skip
+    parser.add_argument(
+        "--spi", type=_spi_device, action="append", default=[],
+        metavar="SELECT_GPIO:mcp3008[:SHARE,SHARE...]",
+        help="a device on an SPI bus; SHARE: an input's voltage, 0 to 1",
+    )  # fmt: skip
     return parser.parse_args(argv)
 
 
@@ -85,7 +104,7 @@ def _fittings(options: argparse.Namespace, soc: chip.Soc) -> Fittings:
     if options.pipe_dir is not None:
         directory = FifoDirectory(options.pipe_dir)
         pipes = Pipes(directory.open, directory.close)
-    return Fittings(buses, options.hcsr04, pipes, options.wire)
+    return Fittings(buses, options.hcsr04, pipes, options.wire, dict(options.spi))
 
 
 async def _serve(options: argparse.Namespace) -> None:

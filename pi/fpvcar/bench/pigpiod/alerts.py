@@ -6,6 +6,7 @@ filters -> samples of changed levels -> watchdogs, reports, scripts that wait
 from collections.abc import Callable
 from operator import itemgetter
 
+from fpvcar.bench.pigpiod.bitbang_serial import SerialReads
 from fpvcar.bench.pigpiod.filters import (
     ACTIVE_MAX_US,
     STEADY_MAX_US,
@@ -17,25 +18,30 @@ from fpvcar.bench.pigpiod.lines import USER_GPIO, Edge, Lines
 from fpvcar.bench.pigpiod.notify import EVENTS, Batch, Notifier, Sample, State
 from fpvcar.bench.pigpiod.protocol import Cmd, Err, Request
 from fpvcar.bench.pigpiod.pwm import SAMPLE_US
+from fpvcar.bench.pigpiod.watchdogs import Watchdogs
 
 BATCH_US = 1000
-WATCHDOG_MAX_MS = 60_000
 
 
 class Alerts:
     """What is watched, filtered and timed. `waited_bits` are those of scripts."""
 
     def __init__(
-        self, lines: Lines, notifier: Notifier, waited_bits: Callable[[], int]
+        self,
+        lines: Lines,
+        notifier: Notifier,
+        serial: SerialReads,
+        watchdogs: Watchdogs,
+        waited_bits: Callable[[], int],
     ) -> None:
         self._lines, self._notifier, self._waited_bits = lines, notifier, waited_bits
+        self._serial, self._watchdogs = serial, watchdogs
         self._glitch: dict[int, Glitch] = {}
         self._noise: dict[int, Noise] = {}
         self._noisy: set[int] = set()
         """Those of the noise filters that are on."""
         self._unfiltered: set[int] = set()
         """Pins whose filter was taken off since the last batch."""
-        self._watchdogs: dict[int, tuple[int, int]] = {}
         self._events = 0
         self._raw = 0
         """The levels at the end of the last batch, before the filters."""
@@ -45,7 +51,7 @@ class Alerts:
     def table(self) -> dict[int, Handler]:
         """Command number -> handler."""
         return {
-            Cmd.WDOG: self._wdog,
+            Cmd.WDOG: self._watchdogs.wdog,
             Cmd.FG: self._fg,
             Cmd.FN: self._fn,
             Cmd.NB: self._nb,
@@ -56,7 +62,7 @@ class Alerts:
 
     def refresh(self, now_us: int) -> None:
         """After handles or waiting scripts have changed: what is watched now."""
-        bits = self._notifier.monitored() | self._waited_bits()
+        bits = self._notifier.monitored() | self._waited_bits() | self._serial.bits
         if bits == self._lines.monitored:
             return
         if self._lines.monitored:
@@ -88,7 +94,10 @@ class Alerts:
         else:
             last = self._lines.word(now_us)
         shown = [(t, self._lines.show(t, levels)) for t, levels in samples]
-        timeouts = self._timeouts(before, samples, end_us)
+        self._watchdogs.restart(before, samples, self._lines.monitored)
+        self._serial.hear(before, samples, end_us)
+        timeouts = self._watchdogs.fired(end_us)
+        self._serial.time_out(timeouts, end_us)
         self._notifier.emit(Batch(end_us, before, shown, last, timeouts, events))
         self._end_us = end_us
         return changed, events
@@ -136,30 +145,6 @@ class Alerts:
             edges = self._noise[gpio].run(edges, end_us)
         same = edges[0][1] == self._shown >> gpio & 1
         return edges[1:] if same else edges
-
-    def _timeouts(self, before: int, samples: list[Sample], end_us: int) -> int:
-        bits = 0
-        for gpio, (timeout_us, since_us) in self._watchdogs.items():
-            last = before
-            for time_us, levels in samples:
-                if (levels ^ last) >> gpio & 1 and self._lines.monitored >> gpio & 1:
-                    since_us = time_us
-                last = levels
-            if end_us - since_us >= timeout_us:
-                bits, since_us = bits | 1 << gpio, end_us
-            self._watchdogs[gpio] = (timeout_us, since_us)
-        return bits
-
-    def _wdog(self, request: Request, now_us: int) -> int:
-        gpio, timeout_ms = request.p1, request.p2
-        if gpio >= USER_GPIO:
-            return Err.BAD_USER_GPIO
-        if timeout_ms > WATCHDOG_MAX_MS:
-            return Err.BAD_WDOG_TIMEOUT
-        self._watchdogs.pop(gpio, None)
-        if timeout_ms:
-            self._watchdogs[gpio] = (timeout_ms * 1000, now_us)
-        return 0
 
     def _fg(self, request: Request, now_us: int) -> int:
         gpio, steady_us = request.p1, request.p2

@@ -1,12 +1,17 @@
 """pigpiod without sockets and clocks: executes commands, runs what is due."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fpvcar.bench import soc as chip
 from fpvcar.bench.chips.i2c import Bus
 from fpvcar.bench.pigpiod import absent
 from fpvcar.bench.pigpiod.alerts import Alerts
+from fpvcar.bench.pigpiod.bitbang import Use
+from fpvcar.bench.pigpiod.bitbang_i2c import BitBangI2c
+from fpvcar.bench.pigpiod.bitbang_serial import SerialReads
+from fpvcar.bench.pigpiod.bitbang_spi import BitBangSpi
+from fpvcar.bench.pigpiod.bsc import Bsc
 from fpvcar.bench.pigpiod.gpio_commands import GpioCommands, Handler
 from fpvcar.bench.pigpiod.i2c_commands import I2cCommands
 from fpvcar.bench.pigpiod.lines import Lines
@@ -23,7 +28,10 @@ from fpvcar.bench.pigpiod.protocol import (
     Wait,
 )
 from fpvcar.bench.pigpiod.scripts import Scripts
+from fpvcar.bench.pigpiod.spi_buses import Devices, SpiDevice
+from fpvcar.bench.pigpiod.spi_commands import SpiCommands
 from fpvcar.bench.pigpiod.transmitter import Transmitter
+from fpvcar.bench.pigpiod.watchdogs import Watchdogs
 from fpvcar.bench.pigpiod.wave_commands import WaveCommands
 
 DELAY_MAX_US, DELAY_MAX_MS = 1_000_000, 60_000
@@ -55,6 +63,8 @@ class Fittings:
     sonars: Sequence[Sonar] = ()
     pipes: Pipes = field(default_factory=Pipes)
     wires: Sequence[tuple[int, int]] = ()
+    spi: Mapping[int, SpiDevice] = field(default_factory=dict)
+    """By the GPIO that selects it."""
 
 
 @dataclass(eq=False)
@@ -79,7 +89,13 @@ class Daemon:
         self.notifier = Notifier()
         self._pipes = fittings.pipes
         self._pipe_handles: set[int] = set()
-        self.alerts = Alerts(self.lines, self.notifier, self.scripts.waited_bits)
+        uses: dict[int, Use] = {}
+        watchdogs = Watchdogs()
+        serial = SerialReads(uses, watchdogs)
+        self.alerts = Alerts(
+            self.lines, self.notifier, serial, watchdogs, self.scripts.waited_bits
+        )
+        serial.changed = self.alerts.refresh
         self._internals = 0
         for sonar in fittings.sonars:
             HcSr04(soc, self.lines, sonar.trigger, sonar.echo, sonar.index, sonar.off_m)
@@ -88,8 +104,19 @@ class Daemon:
             **GpioCommands(self.pins, self.lines, self.transmitter).table(),
             **WaveCommands(self.transmitter, self.pins).table(),
             **self.alerts.table(),
+            **serial.table(),
             **I2cCommands(fittings.buses).table(),
+            **self._buses_table(uses, Devices(fittings.spi)),
             **self._own_table(),
+        }
+
+    def _buses_table(self, uses: dict[int, Use], spi: Devices) -> dict[int, Handler]:
+        pins, lines = self.pins, self.lines
+        return {
+            **BitBangI2c(uses, pins, lines).table(),
+            **BitBangSpi(uses, pins, lines, spi).table(),
+            **SpiCommands(pins, lines, spi).table(),
+            Cmd.BSCX: Bsc(pins).transfer,
         }
 
     def _own_table(self) -> dict[int, Handler]:

@@ -105,6 +105,10 @@ class Lines:
         heard = any(bits >> gpio & 1 for gpio in self.listeners)
         return heard or bool(bits & (self.monitored | self._nets.all_bits))
 
+    def wired(self, one: int, other: int) -> bool:
+        """Does a wire go from one pin to the other?"""
+        return other in self._nets.members.get(one, ())
+
     def set_train(self, gpio: int, train: PulseTrain | None, now_us: int) -> None:
         """Another train on the pin, or none; the old one is recorded up to now."""
         self._draw(gpio, now_us)

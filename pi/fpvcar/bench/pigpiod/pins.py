@@ -94,6 +94,17 @@ class Pins:
         self._pins[gpio].mode = mode
         self._lines.changed(gpio, now_us)
 
+    def set_mode_register(self, gpio: int, mode: int, now_us: int) -> None:
+        """The mode alone: what pigpio used the pin for is not asked."""
+        self._pins[gpio].mode = mode
+        self._lines.changed(gpio, now_us)
+
+    def set_level_register(self, gpio: int, level: int, now_us: int) -> None:
+        """The level alone: neither mode nor PWM changes."""
+        if gpio not in self._lines.trains:
+            self._pins[gpio].out = level
+            self._lines.changed(gpio, now_us)
+
     def set_pull(self, gpio: int, pull: int, now_us: int) -> None:
         """0 off, 1 down, 2 up."""
         self._pins[gpio].pull = pull
@@ -111,9 +122,7 @@ class Pins:
         for number in range(USER_GPIO):
             gpio = 32 * bank + number
             if bits >> number & 1 and gpio < chip.PINS:
-                if gpio not in self._lines.trains:
-                    self._pins[gpio].out = level
-                    self._lines.changed(gpio, now_us)
+                self.set_level_register(gpio, level, now_us)
 
     def trigger(self, gpio: int, length_us: int, level: int, now_us: int) -> None:
         """A pulse on the level register; seen outside only if the pin is an output."""

@@ -1,0 +1,48 @@
+"""MCP3008: eight analogue inputs of ten bits on SPI (Microchip DS21295, section 5)."""
+
+from collections.abc import Callable, Sequence
+
+CHANNELS, BITS = 8, 10
+TOP = (1 << BITS) - 1
+SILENT = 6
+"""Clocks from the start bit to the null bit."""
+Input = Callable[[], float]
+"""An input's voltage as a share of the reference, 0 to 1."""
+
+
+class Mcp3008:
+    """Answers one conversion each time it is selected."""
+
+    def __init__(self, inputs: Sequence[Input]) -> None:
+        self._inputs = inputs
+
+    def convert(self, code: int, differential: bool) -> int:
+        """What an input gives, or a pair of them; `code` is D2 D1 D0."""
+        if not differential:
+            return self._of(self._share(code))
+        return self._of(self._share(code) - self._share(code ^ 1))
+
+    def transfer(self, sent: bytes, idle: int) -> bytes:
+        """Bit by bit. It drives its output from the null bit on: behind the start bit
+        come SGL/DIFF, D2, D1, D0 and one clock in which it samples."""
+        asked = [byte >> shift & 1 for byte in sent for shift in range(7, -1, -1)]
+        start = asked.index(1) if 1 in asked else len(asked)
+        single, d2, d1, d0 = (*asked[start + 1 : start + 5], 0, 0, 0, 0)[:4]
+        value = self.convert(d2 << 2 | d1 << 1 | d0, differential=not single)
+        bits = [value >> shift & 1 for shift in range(BITS - 1, -1, -1)]
+        # On more clocks it gives the bits again, from the second lowest up, then 0.
+        driven = [0, *bits, *bits[-2::-1]] + [0] * len(asked)
+        answered = ([idle] * (start + SILENT) + driven)[: len(asked)]
+        return int("".join(map(str, answered)) or "0", 2).to_bytes(len(sent), "big")
+
+    def _share(self, code: int) -> float:
+        return self._inputs[code]() if code < len(self._inputs) else 0.0
+
+    @staticmethod
+    def _of(share: float) -> int:
+        return max(0, min(TOP, int(share * (TOP + 1))))
+
+
+def fixed_inputs(shares: Sequence[float]) -> list[Input]:
+    """Inputs that do not change."""
+    return [lambda share=share: share for share in shares]  # type: ignore[misc]

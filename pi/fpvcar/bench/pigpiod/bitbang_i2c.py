@@ -1,0 +1,243 @@
+"""Bit-banged I2C: BI2CO, BI2CC, BI2CZ. The pins move; nobody answers but a level.
+
+A bit that nobody pulls low reads 1, so a read or a write is not acknowledged; a line
+that is held low acknowledges everything.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from fpvcar.bench import soc as chip
+from fpvcar.bench.pigpiod.bitbang import AHEAD_US, STEPS, Transfer, Use, Wire, stepwise
+from fpvcar.bench.pigpiod.gpio_commands import Handler, permitted
+from fpvcar.bench.pigpiod.lines import USER_GPIO, Lines
+from fpvcar.bench.pigpiod.pins import Pins
+from fpvcar.bench.pigpiod.protocol import Cmd, Err, Outcome, Request
+
+BAUD_MIN, BAUD_MAX = 50, 500_000
+END, ESCAPE, START, STOP, ADDRESS, FLAGS, READ, WRITE = range(8)
+PROGRAM_MAX = ANSWER_MAX = 32_767
+STRETCH_MAX_US = 100_000
+"""How long a clock that is held low is waited for."""
+
+
+@dataclass(slots=True)
+class Opened:
+    """A pair of pins, and the modes that they had."""
+
+    wire: Wire
+    sda: int
+    scl: int
+    modes: tuple[int, int]
+    started: bool = False
+
+    def begin(self) -> None:
+        """A start condition, repeated if there was no stop."""
+        if self.started:
+            self._let_go(self.sda)
+            self.wire.delay()
+            self._clock_up()
+            self.wire.delay()
+        self._pull_down(self.sda)
+        self.wire.delay()
+        self._pull_down(self.scl)
+        self.wire.delay()
+        self.started = True
+
+    def end(self) -> None:
+        """A stop condition."""
+        self._pull_down(self.sda)
+        self.wire.delay()
+        self._clock_up()
+        self.wire.delay()
+        self._let_go(self.sda)
+        self.wire.delay()
+        self.started = False
+
+    def put(self, byte: int) -> bool:
+        """Sends a byte; was it acknowledged?"""
+        for number in range(8):
+            self._put_bit(byte >> 7 - number & 1)
+        return not self._get_bit()
+
+    def get(self, last: bool) -> int:
+        """Receives a byte, and acknowledges all but the last."""
+        byte = 0
+        for _ in range(8):
+            byte = byte << 1 | self._get_bit()
+        self._put_bit(int(last))
+        return byte
+
+    def _put_bit(self, bit: int) -> None:
+        (self._let_go if bit else self._pull_down)(self.sda)
+        self.wire.delay()
+        self._clock_up()
+        self.wire.delay()
+        self._pull_down(self.scl)
+
+    def _get_bit(self) -> int:
+        self._let_go(self.sda)
+        self.wire.delay()
+        self._clock_up()
+        bit = self.wire.read(self.sda)
+        self.wire.delay()
+        self._pull_down(self.scl)
+        return bit
+
+    def _clock_up(self) -> None:
+        self._let_go(self.scl)
+        if not self.wire.read(self.scl):
+            self.wire.at_us += STRETCH_MAX_US
+
+    def _let_go(self, gpio: int) -> None:
+        self.wire.mode(gpio, chip.MODE_INPUT)
+
+    def _pull_down(self, gpio: int) -> None:
+        self.wire.write(gpio, 0)
+        self.wire.mode(gpio, chip.MODE_OUTPUT)
+
+
+class _Zip:
+    """A program of BI2CZ: START, STOP, ADDR n, FLAGS n, READ n, WRITE n bytes, END; ESC
+    makes the next number one of two bytes. The first error ends it, and leaves the bus
+    as it is then."""
+
+    def __init__(self, opened: Opened, program: bytes, now_us: int) -> None:
+        self._opened, self._wire = opened, opened.wire
+        self._program, self._at = program[:PROGRAM_MAX], 0
+        self._out = bytearray()
+        self._address = self._steps = 0
+        self._now_us = now_us
+
+    def run(self) -> Transfer:
+        self._wire.begin(self._now_us)
+        wide, error = False, None
+        while error is None and self._at < len(self._program):
+            code = self._program[self._at]
+            self._at += 1
+            if code == END:
+                break
+            error = yield from self._step(code, wide)
+            wide = code == ESCAPE
+        if self._wire.at_us - self._now_us >= AHEAD_US:
+            yield self._wire.at_us
+        return bytes(self._out) if error is None else error
+
+    def _step(self, code: int, wide: bool) -> Generator[int, int, Err | None]:
+        if code == START:
+            self._opened.begin()
+        elif code == STOP:
+            self._opened.end()
+        elif code in (ADDRESS, FLAGS):
+            number = self._number(wide or code == FLAGS)
+            if number is None:
+                return Err.BAD_I2C_CMD
+            self._address = number if code == ADDRESS else self._address
+        elif code in (READ, WRITE):
+            return (yield from self._transfer(code == READ, self._number(wide)))
+        elif code != ESCAPE:
+            return Err.BAD_I2C_CMD
+        return None
+
+    def _transfer(
+        self, reads: bool, count: int | None
+    ) -> Generator[int, int, Err | None]:
+        if count is None:
+            return Err.BAD_I2C_CMD
+        acknowledged = self._opened.put((self._address << 1 | reads) & 0xFF)
+        if not count:
+            return Err.BAD_I2C_CMD
+        if not acknowledged:
+            return Err.I2C_READ_FAILED if reads else Err.I2C_WRITE_FAILED
+        return (yield from (self._read if reads else self._write)(count))
+
+    def _read(self, count: int) -> Generator[int, int, Err | None]:
+        if len(self._out) + count > ANSWER_MAX:
+            return Err.BAD_I2C_RLEN
+        for left in range(count, 0, -1):
+            self._out.append(self._opened.get(left == 1))
+            yield from self._rest()
+        return None
+
+    def _write(self, count: int) -> Generator[int, int, Err | None]:
+        data = self._program[self._at : self._at + count]
+        if len(data) < count:
+            return Err.BAD_I2C_WLEN
+        self._at += count
+        error = None
+        for index, byte in enumerate(data):
+            # What was said to the last byte is not looked at.
+            if not self._opened.put(byte) and index < count - 1:
+                error = Err.I2C_WRITE_FAILED
+            yield from self._rest()
+        return error
+
+    def _rest(self) -> Generator[int, int, None]:
+        """Lets the rest of the daemon run, now and then."""
+        self._steps += 1
+        if self._steps % STEPS == 0 or self._wire.at_us - self._now_us >= AHEAD_US:
+            self._now_us = yield self._wire.at_us
+
+    def _number(self, wide: bool) -> int | None:
+        """An instruction's number, if it is there."""
+        end = self._at + (2 if wide else 1)
+        if end > len(self._program):
+            return None
+        value = int.from_bytes(self._program[self._at : end], "little")
+        self._at = end
+        return value
+
+
+class BitBangI2c:
+    """The commands; `uses` says what each pin is taken for."""
+
+    def __init__(self, uses: dict[int, Use], pins: Pins, lines: Lines) -> None:
+        self._uses, self._pins, self._lines = uses, pins, lines
+        self._opened: dict[int, Opened] = {}
+
+    def table(self) -> dict[int, Handler]:
+        """Command number -> handler."""
+        return {
+            Cmd.BI2CO: self._open,
+            Cmd.BI2CC: self._close,
+            Cmd.BI2CZ: self._zip,
+        }
+
+    def _open(self, request: Request, now_us: int) -> int:
+        sda, scl, baud = request.p1, request.p2, request.word()
+        if sda >= USER_GPIO or scl >= USER_GPIO:
+            return Err.BAD_USER_GPIO
+        if not BAUD_MIN <= baud <= BAUD_MAX:
+            return Err.BAD_I2C_BAUD
+        if sda in self._uses or scl in self._uses or sda == scl:
+            return Err.GPIO_IN_USE
+        if not (permitted(sda) and permitted(scl)):
+            return Err.NOT_PERMITTED  # pigpio forgets to ask here; no bench pin is lost
+        self._uses.update({sda: Use.SDA, scl: Use.SCL})
+        modes = (self._pins.mode(sda), self._pins.mode(scl))
+        wire = Wire(self._pins, self._lines, baud)
+        self._opened[sda] = Opened(wire, sda, scl, modes)
+        for gpio in (sda, scl):
+            self._pins.set_mode_register(gpio, chip.MODE_INPUT, now_us)
+        return 0
+
+    def _close(self, request: Request, now_us: int) -> int:
+        if request.p1 >= USER_GPIO:
+            return Err.BAD_USER_GPIO
+        opened = self._opened.pop(request.p1, None)
+        if opened is None:
+            return Err.NOT_I2C_GPIO
+        for gpio, mode in zip((opened.sda, opened.scl), opened.modes, strict=True):
+            self._pins.set_mode_register(gpio, mode, now_us)
+            del self._uses[gpio]
+        return 0
+
+    def _zip(self, request: Request, now_us: int) -> Outcome:
+        if request.p1 >= USER_GPIO:
+            return Err.BAD_USER_GPIO
+        opened = self._opened.get(request.p1)
+        if opened is None:
+            return Err.NOT_I2C_GPIO
+        if not request.ext:
+            return Err.BAD_POINTER
+        return stepwise(_Zip(opened, request.ext, now_us).run())

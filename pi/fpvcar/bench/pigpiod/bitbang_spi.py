@@ -1,0 +1,164 @@
+"""Bit-banged SPI: BSPIO, BSPIC, BSPIX. The pins move; MISO is read as it is."""
+
+from dataclasses import dataclass
+
+from fpvcar.bench import soc as chip
+from fpvcar.bench.pigpiod.bitbang import AHEAD_US, STEPS, Transfer, Use, Wire, stepwise
+from fpvcar.bench.pigpiod.gpio_commands import Handler, permitted
+from fpvcar.bench.pigpiod.lines import USER_GPIO, Lines
+from fpvcar.bench.pigpiod.pins import Pins
+from fpvcar.bench.pigpiod.protocol import Cmd, Err, Outcome, Request
+from fpvcar.bench.pigpiod.spi_buses import Devices
+
+BAUD_MIN, BAUD_MAX = 50, 250_000
+CPHA, CPOL, CS_HIGH = 1, 2, 4
+TX_LSB_FIRST, RX_LSB_FIRST = 1 << 14, 1 << 15
+
+
+@dataclass(slots=True)
+class Shared:
+    """The pins of one bus, the modes that they had, and how many selects use it."""
+
+    miso: int
+    mosi: int
+    sclk: int
+    modes: tuple[int, int, int]
+    selects: int = 1
+
+
+@dataclass(slots=True)
+class Select:
+    """A chip-select pin that is open."""
+
+    cs: int
+    bus: Shared
+    wire: Wire
+    flags: int
+    mode: int
+
+    def transfer(self, data: bytes, answer: bytes | None, now_us: int) -> Transfer:
+        """Sends and receives; `answer` is what a device puts on MISO."""
+        wire, idle, active = self.wire, self.flags & CPOL, self.flags & CS_HIGH
+        out = bytearray()
+        wire.begin(now_us)
+        wire.write(self.bus.sclk, int(bool(idle)))
+        wire.delay()
+        wire.write(self.cs, int(bool(active)))
+        wire.delay()
+        for index, byte in enumerate(data):
+            out.append(self._byte(byte, None if answer is None else answer[index]))
+            if index % STEPS == STEPS - 1 or wire.at_us - now_us >= AHEAD_US:
+                now_us = yield wire.at_us
+        wire.delay()
+        wire.write(self.cs, int(not active))
+        wire.delay()
+        wire.write(self.bus.sclk, int(bool(idle)))
+        if wire.at_us - now_us >= AHEAD_US:
+            yield wire.at_us
+        return bytes(out)
+
+    def _byte(self, sent: int, answer: int | None) -> int:
+        bus, wire = self.bus, self.wire
+        idle = int(bool(self.flags & CPOL))
+        late = bool(self.flags & CPHA)
+        got = 0
+        for number in range(8):
+            shift = number if self.flags & TX_LSB_FIRST else 7 - number
+            if late:
+                wire.write(bus.sclk, 1 - idle)
+            wire.write(bus.mosi, sent >> shift & 1)
+            wire.delay()
+            wire.write(bus.sclk, idle if late else 1 - idle)
+            bit = wire.read(bus.miso) if answer is None else answer >> 7 - number & 1
+            got |= bit << (number if self.flags & RX_LSB_FIRST else 7 - number)
+            wire.delay()
+            if not late:
+                wire.write(bus.sclk, idle)
+        return got
+
+
+class BitBangSpi:
+    """The commands; `uses` says what each pin is taken for."""
+
+    def __init__(
+        self, uses: dict[int, Use], pins: Pins, lines: Lines, devices: Devices
+    ) -> None:
+        self._uses, self._pins, self._lines = uses, pins, lines
+        self._devices = devices
+        self._selects: dict[int, Select] = {}
+        self._buses: dict[int, Shared] = {}
+        """By SCLK."""
+
+    def table(self) -> dict[int, Handler]:
+        """Command number -> handler."""
+        return {
+            Cmd.BSPIO: self._open,
+            Cmd.BSPIC: self._close,
+            Cmd.BSPIX: self._transfer,
+        }
+
+    def _open(self, request: Request, now_us: int) -> int:
+        miso, mosi, sclk, baud, flags = (request.word(index) for index in range(5))
+        gpios = (cs, *bus) = (request.p1, miso, mosi, sclk)
+        if not all(permitted(gpio) for gpio in gpios):
+            return Err.NOT_PERMITTED
+        if any(gpio >= USER_GPIO for gpio in gpios):
+            return Err.BAD_USER_GPIO
+        if not BAUD_MIN <= baud <= BAUD_MAX:
+            return Err.BAD_SPI_BAUD
+        if cs in self._uses or len(set(gpios)) < len(gpios):
+            return Err.GPIO_IN_USE
+        uses = [self._uses.get(gpio) for gpio in bus]
+        if uses not in ([None] * 3, [Use.MISO, Use.MOSI, Use.SCLK]):
+            return Err.GPIO_IN_USE
+        mode = self._pins.mode(cs)
+        self._uses[cs] = Use.CS
+        self._pins.write(cs, int(not flags & CS_HIGH), now_us)
+        if uses[0] is None:
+            self._begin(miso, mosi, sclk, now_us)
+        else:
+            self._buses[sclk].selects += 1
+        wire = Wire(self._pins, self._lines, baud)
+        self._selects[cs] = Select(cs, self._buses[sclk], wire, flags, mode)
+        return 0
+
+    def _begin(self, miso: int, mosi: int, sclk: int, now_us: int) -> None:
+        modes = (self._pins.mode(miso), self._pins.mode(mosi), self._pins.mode(sclk))
+        self._buses[sclk] = Shared(miso, mosi, sclk, modes)
+        self._uses.update({miso: Use.MISO, mosi: Use.MOSI, sclk: Use.SCLK})
+        self._pins.set_mode_register(miso, chip.MODE_INPUT, now_us)
+        self._pins.set_mode_register(sclk, chip.MODE_OUTPUT, now_us)
+        self._pins.write(mosi, 0, now_us)
+
+    def _close(self, request: Request, now_us: int) -> int:
+        if request.p1 >= USER_GPIO:
+            return Err.BAD_USER_GPIO
+        select = self._selects.pop(request.p1, None)
+        if select is None:
+            return Err.NOT_SPI_GPIO
+        self._pins.set_mode_register(select.cs, select.mode, now_us)
+        del self._uses[select.cs]
+        bus = select.bus
+        bus.selects -= 1
+        if not bus.selects:
+            gpios = (bus.miso, bus.mosi, bus.sclk)
+            for gpio, mode in zip(gpios, bus.modes, strict=True):
+                self._pins.set_mode_register(gpio, mode, now_us)
+                del self._uses[gpio]
+            del self._buses[bus.sclk]
+        return 0
+
+    def _transfer(self, request: Request, now_us: int) -> Outcome:
+        if request.p1 >= USER_GPIO:
+            return Err.BAD_USER_GPIO
+        select = self._selects.get(request.p1)
+        if select is None:
+            return Err.NOT_SPI_GPIO
+        if not request.ext:
+            return Err.BAD_POINTER
+        bus, answer = select.bus, None
+        device = self._devices.at(select.cs, (bus.miso, bus.mosi, bus.sclk))
+        if device is not None:
+            idle = self._lines.level(bus.miso, now_us)
+            answer = device.transfer(request.ext, idle)
+        return stepwise(select.transfer(request.ext, answer, now_us))

@@ -1,0 +1,151 @@
+"""SPI by the chip's own hardware: SPIO, SPIC, SPIR, SPIW, SPIX.
+
+Without a device MISO is what its pull makes of it, or what MOSI says if a wire goes
+from one to the other.
+"""
+
+from dataclasses import dataclass
+
+from fpvcar.bench import soc as chip
+from fpvcar.bench.pigpiod.gpio_commands import Handler
+from fpvcar.bench.pigpiod.lines import Lines
+from fpvcar.bench.pigpiod.pins import Pins
+from fpvcar.bench.pigpiod.protocol import Cmd, Err, Outcome, Request, Wait
+from fpvcar.bench.pigpiod.spi_buses import AUXILIARY, MAIN, Bus, Devices
+
+SLOTS = 32
+BAUD_MIN, BAUD_MAX = 32_000, 125_000_000
+FLAGS_MAX = 1 << 22
+AUX = 1 << 8
+SELECT_HIGH, SELECT_FREE = 2, 5
+"""First of the bits, one a select: active high; not to be used."""
+WORD_BITS = 16
+"""First of six bits: the word's length, on the auxiliary bus."""
+COUNT_MAX = 65_535
+"""pigpiod's buffer."""
+WAIT_US = 1000
+"""A shorter transfer is answered at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a handle stands for."""
+
+    bus: Bus
+    channel: int
+    baud: int
+    flags: int
+
+
+class SpiCommands:
+    """The handles, and the commands on them."""
+
+    def __init__(self, pins: Pins, lines: Lines, devices: Devices) -> None:
+        self._pins, self._lines, self._devices = pins, lines, devices
+        self._handles: dict[int, Opened] = {}
+        self._modes: dict[Bus, dict[int, int]] = {}
+        """Of the buses in use: which modes their pins had."""
+
+    def table(self) -> dict[int, Handler]:
+        """Command number -> handler."""
+        return {
+            Cmd.SPIO: self._open,
+            Cmd.SPIC: self._close,
+            Cmd.SPIR: self._read,
+            Cmd.SPIW: self._write,
+            Cmd.SPIX: self._exchange,
+        }
+
+    def _open(self, request: Request, now_us: int) -> int:
+        channel, baud, flags = request.p1, request.p2, request.word()
+        bus = AUXILIARY if flags & AUX else MAIN
+        if channel >= len(bus.selects):
+            return Err.BAD_SPI_CHANNEL
+        if not BAUD_MIN <= baud <= BAUD_MAX:
+            return Err.BAD_SPI_SPEED
+        if flags > FLAGS_MAX:
+            return Err.BAD_FLAGS
+        if bus not in self._modes:
+            self._take_pins(bus, flags, now_us)
+        if len(self._handles) >= SLOTS:
+            return Err.NO_HANDLE
+        number = next(n for n in range(SLOTS) if n not in self._handles)
+        self._handles[number] = Opened(bus, channel, baud, flags)
+        return number
+
+    def _close(self, request: Request, now_us: int) -> int:
+        opened = self._handles.pop(request.p1, None)
+        if opened is None:
+            return Err.BAD_HANDLE
+        if all(other.bus != opened.bus for other in self._handles.values()):
+            for gpio, mode in self._modes.pop(opened.bus).items():
+                if gpio not in _free(opened.bus, opened.flags):
+                    self._pins.set_mode_register(gpio, mode, now_us)
+        return 0
+
+    def _read(self, request: Request, now_us: int) -> Outcome:
+        return self._transfer(request, bytes(min(request.p2, COUNT_MAX)), now_us)
+
+    def _write(self, request: Request, now_us: int) -> Outcome:
+        outcome = self._transfer(request, request.ext, now_us)
+        return len(outcome) if isinstance(outcome, bytes) else outcome
+
+    def _exchange(self, request: Request, now_us: int) -> Outcome:
+        return self._transfer(request, request.ext, now_us)
+
+    def _take_pins(self, bus: Bus, flags: int, now_us: int) -> None:
+        gpios = (*bus.selects, bus.miso, bus.mosi, bus.sclk)
+        self._modes[bus] = {gpio: self._pins.mode(gpio) for gpio in gpios}
+        for number, gpio in enumerate(bus.selects):
+            if gpio in _free(bus, flags):
+                continue
+            if bus is AUXILIARY:
+                idle = int(not flags >> SELECT_HIGH + number & 1)
+                self._pins.set_level_register(gpio, idle, now_us)
+                self._pins.set_mode_register(gpio, chip.MODE_OUTPUT, now_us)
+            else:
+                self._pins.set_mode_register(gpio, bus.mode, now_us)
+        for gpio in (bus.miso, bus.mosi, bus.sclk):
+            self._pins.set_mode_register(gpio, bus.mode, now_us)
+
+    def _transfer(self, request: Request, sent: bytes, now_us: int) -> Outcome:
+        opened = self._handles.get(request.p1)
+        if opened is None:
+            return Err.BAD_HANDLE
+        if not sent:
+            return 0
+        bus, select = opened.bus, opened.bus.selects[opened.channel]
+        length_us = len(sent) * 8_000_000 // opened.baud + 1
+        active = opened.flags >> SELECT_HIGH + opened.channel & 1
+        self._lines.pulse(select, now_us, length_us, active)
+        device = self._devices.at(select, (bus.miso, bus.mosi, bus.sclk))
+        got = self._silent(opened, sent, now_us)
+        if device is not None:
+            got = device.transfer(sent, self._lines.level(bus.miso, now_us))
+        result: int | bytes = len(sent) if request.cmd == Cmd.SPIW else got
+        if length_us < WAIT_US:
+            return result
+        return Wait(now_us + length_us, lambda at_us: result)
+
+    def _silent(self, opened: Opened, sent: bytes, now_us: int) -> bytes:
+        """What is read where nobody answers."""
+        bus = opened.bus
+        if self._lines.wired(bus.miso, bus.mosi):
+            return sent
+        level = self._lines.level(bus.miso, now_us)
+        bits = opened.flags >> WORD_BITS & 63
+        if bus is MAIN or not 0 < bits <= 32:
+            return bytes([0xFF * level]) * len(sent)
+        size = 1 if bits <= 8 else 2 if bits <= 16 else 4
+        words = len(sent) // size
+        word = ((1 << bits) - 1) * level
+        return word.to_bytes(size, "little") * words + sent[words * size :]
+
+
+def _free(bus: Bus, flags: int) -> set[int]:
+    """The selects that the flags leave alone."""
+    return {
+        gpio
+        for number, gpio in enumerate(bus.selects)
+        if flags >> SELECT_FREE + number & 1
+    }

@@ -1,0 +1,51 @@
+"""Watchdogs: they fire when a pin does not change for so long, again and again."""
+
+from collections.abc import Sequence
+
+from fpvcar.bench.pigpiod.lines import USER_GPIO
+from fpvcar.bench.pigpiod.notify import Sample
+from fpvcar.bench.pigpiod.protocol import Err, Request
+
+TIMEOUT_MAX_MS = 60_000
+
+
+class Watchdogs:
+    """One for each pin that has one."""
+
+    def __init__(self) -> None:
+        self._timers: dict[int, tuple[int, int]] = {}
+        """GPIO -> its time-out and since when it runs, in microseconds."""
+
+    def wdog(self, request: Request, now_us: int) -> int:
+        """WDOG."""
+        if request.p1 >= USER_GPIO:
+            return Err.BAD_USER_GPIO
+        if request.p2 > TIMEOUT_MAX_MS:
+            return Err.BAD_WDOG_TIMEOUT
+        self.set(request.p1, request.p2, now_us)
+        return 0
+
+    def set(self, gpio: int, timeout_ms: int, now_us: int) -> None:
+        """Begins anew; 0 ms switches it off."""
+        self._timers.pop(gpio, None)
+        if timeout_ms:
+            self._timers[gpio] = (timeout_ms * 1000, now_us)
+
+    def restart(self, before: int, samples: Sequence[Sample], monitored: int) -> None:
+        """Changes of watched pins restart theirs."""
+        for gpio, (timeout_us, since_us) in self._timers.items():
+            last = before
+            for time_us, levels in samples:
+                if (levels ^ last) >> gpio & 1 and monitored >> gpio & 1:
+                    since_us = time_us
+                last = levels
+            self._timers[gpio] = (timeout_us, since_us)
+
+    def fired(self, now_us: int) -> int:
+        """A bit for each that has fired; it runs again."""
+        bits = 0
+        for gpio, (timeout_us, since_us) in self._timers.items():
+            if now_us - since_us >= timeout_us:
+                bits |= 1 << gpio
+                self._timers[gpio] = (timeout_us, now_us)
+        return bits

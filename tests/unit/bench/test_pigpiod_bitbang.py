@@ -1,0 +1,358 @@
+"""Bit-banged serial reads, I2C and SPI: what they do to pins, and what they answer."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fpvcar.bench.outside import drive
+from fpvcar.bench.pigpiod.bitbang_serial import BUFFER, Receiver
+from fpvcar.bench.pigpiod.protocol import Cmd, Wait
+from tests.rigs.pigpiod import START_US, Core, Report, make_core, words
+
+T0 = START_US
+INPUT, OUTPUT = 0, 1
+SDA, SCL = 5, 6
+END, ESCAPE, START, STOP, ADDRESS, FLAGS, READ, WRITE = range(8)
+CS, MISO, MOSI, SCLK = 8, 9, 10, 11
+TX_LSB, RX_LSB = 1 << 14, 1 << 15
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Core:
+    return make_core(tmp_path, wires=[(17, 27)])
+
+
+def send(core: Core, data: bytes, baud: int, data_bits: int = 8) -> None:
+    """On GPIO 17, as a wave; returns when all is sent and reported."""
+    core(Cmd.WRITE, 17, 1)
+    core(Cmd.WVNEW)
+    core(Cmd.WVAS, 17, baud, words(data_bits, 2, 0) + data)
+    core(Cmd.WVTX, core(Cmd.WVCRE))
+    while core(Cmd.WVBSY):
+        core.run(10_000)
+    core.run(3_000_000 * (data_bits + 2) // baud + 5000)
+
+
+def received(core: Core, gpio: int = 27, count: int = 60_000) -> bytes:
+    data = core.raw(Cmd.SLR, gpio, count)
+    assert isinstance(data, bytes)
+    return data
+
+
+def test_serial_loop(core: Core) -> None:
+    assert core(Cmd.SLRO, 27, 9600, words(8)) == 0
+    assert received(core) == b""
+    send(core, b"Hello, Plague\n", 9600)
+    assert received(core, count=5) == b"Hello"
+    assert received(core) == b", Plague\n"
+    assert received(core) == b""
+    assert (core(Cmd.SLRC, 27), core(Cmd.SLR, 27, 1)) == (0, -38)
+    assert core.daemon.due_us(core.now_us) is None
+
+
+def test_the_pin_that_sends_can_be_read(core: Core) -> None:
+    assert core(Cmd.SLRO, 17, 4800, words(8)) == 0
+    send(core, b"abc", 4800)
+    assert received(core, 17) == b"abc"
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(300, 57_600), st.integers(1, 30), st.data())
+def test_what_is_sent_is_read(
+    tmp_path_factory: pytest.TempPathFactory,
+    baud: int,
+    data_bits: int,
+    data: st.DataObject,
+) -> None:
+    core = make_core(tmp_path_factory.getbasetemp(), wires=[(17, 27)])
+    size = 1 if data_bits <= 8 else 2 if data_bits <= 16 else 4
+    sent = data.draw(st.lists(st.integers(0, 2**data_bits - 1), min_size=1, max_size=6))
+    raw = b"".join(value.to_bytes(size, "little") for value in sent)
+    core(Cmd.WRITE, 17, 1)
+    assert core(Cmd.SLRO, 27, baud, words(data_bits)) == 0
+    send(core, raw, baud, data_bits)
+    assert received(core) == raw
+
+
+def test_a_read_gives_whole_characters(core: Core) -> None:
+    core(Cmd.SLRO, 27, 9600, words(16))
+    send(core, b"\x01\x02\x03\x04", 9600, 16)
+    assert received(core, count=3) == b"\x01\x02"
+    assert received(core, count=1) == b""
+    assert received(core, count=2) == b"\x03\x04"
+
+
+def test_inverted(core: Core) -> None:
+    """The line rests low, a start bit is high; 0x2A ends with an edge."""
+    assert core(Cmd.SLRO, 27, 10_000, words(8)) == 0
+    assert (core(Cmd.SLRI, 27, 2), core(Cmd.SLRI, 27, 1)) == (-121, 0)
+    core(Cmd.WRITE, 17, 0)
+    pin = 1 << 17
+    bits = [0, *(0x2A >> number & 1 for number in range(8)), 1]
+    pulses = [(0, pin, 100) if bit else (pin, 0, 100) for bit in bits]
+    core(Cmd.WVAG, 0, 0, words(*sum([*pulses, (0, pin, 100)], ())))
+    core(Cmd.WVTX, core(Cmd.WVCRE))
+    core.run(10_000)
+    assert received(core) == b"\x2a"
+
+
+def test_a_watchdog_ends_what_brings_no_edge(core: Core) -> None:
+    """It is the pin's own: who watches the pin gets its reports."""
+    reader = core.reader(1 << 27)
+    core(Cmd.SLRO, 27, 1000, words(8))
+    core(Cmd.WRITE, 17, 1)
+    core.run(2000)
+    core(Cmd.WVAS, 17, 1000, words(8, 2, 5000) + b"\xff")
+    core(Cmd.WVTX, core(Cmd.WVCRE))
+    core.run(16_000)  # 5 ms, the start bit, ten bits of 1
+    assert received(core) == b""
+    core.run(3000)
+    assert received(core) == b"\xff"
+    reports = [report for report in reader.take() if report.flags]
+    assert [report.flags for report in reports] == [0x20 | 27]
+    core.run(50_000)
+    assert reader.take() == []
+
+
+def test_users_of_a_pin(core: Core) -> None:
+    assert core(Cmd.SLRO, 27, 9600, words(8)) == 0
+    assert core(Cmd.SLRO, 27, 9600, words(8)) == -50
+    assert core(Cmd.BI2CO, 27, 22, words(100_000)) == -50
+    assert core(Cmd.BSPIO, 5, 0, words(27, 6, 7, 50_000, 0)) == -50
+    assert core(Cmd.BI2CO, SDA, SCL, words(100_000)) == 0
+    assert core(Cmd.SLRO, SCL, 9600, words(8)) == -50
+    assert core(Cmd.SLRC, SCL) == 0  # pigpio says so, and closes nothing
+    assert core(Cmd.SLRI, SCL, 1) == -38
+    assert core(Cmd.BI2CC, SCL) == -108
+    assert (core(Cmd.BI2CC, SDA), core(Cmd.SLRO, SCL, 9600, words(8))) == (0, 0)
+
+
+def character(
+    value: int, bits: int, start_us: int, bit_us: int
+) -> list[tuple[int, int]]:
+    """The edges of one, (level, time)."""
+    levels = [0, *(value >> number & 1 for number in range(bits)), 1]
+    out, last = [], 1
+    for number, level in enumerate(levels):
+        if level != last:
+            out.append((level, start_us + number * bit_us))
+        last = level
+    return out
+
+
+def test_the_ring_keeps_what_was_first() -> None:
+    receiver = Receiver(10_000, 8)
+    for number in range(BUFFER + 100):
+        value = number % 128
+        for level, at_us in character(value, 8, number * 2000, 100):
+            receiver.hear(level, at_us)
+        receiver.hear(2, number * 2000 + 1500)
+    data = receiver.read(60_000)
+    assert len(data) == BUFFER - 1
+    assert data == bytes(number % 128 for number in range(BUFFER - 1))
+
+
+def test_a_read_ends_where_the_ring_does() -> None:
+    receiver = Receiver(10_000, 8)
+    for number in range(BUFFER + 10):
+        for level, at_us in character(number % 128, 8, number * 2000, 100):
+            receiver.hear(level, at_us)
+        if number == 99:
+            assert len(receiver.read(100)) == 100
+    assert len(receiver.read(60_000)) == BUFFER - 100
+    rest = receiver.read(60_000)
+    assert rest == bytes(number % 128 for number in range(BUFFER, BUFFER + 10))
+
+
+# --- I2C
+
+
+def program(*parts: int) -> bytes:
+    return bytes(parts)
+
+
+@pytest.fixture
+def i2c(core: Core) -> Core:
+    """Open at 100 kbaud, pulled up."""
+    core(Cmd.PUD, SDA, 2)
+    core(Cmd.PUD, SCL, 2)
+    core(Cmd.MODES, SCL, 4)
+    assert core(Cmd.BI2CO, SDA, SCL, words(100_000)) == 0
+    assert (core(Cmd.MODEG, SDA), core(Cmd.MODEG, SCL)) == (INPUT, INPUT)
+    return core
+
+
+def heard_i2c(reports: list[Report]) -> list[str]:
+    """What a listener on SDA and SCL hears: S, P, and each byte with its answer."""
+    out, bits = list[str](), list[int]()
+    sda = scl = 1
+    for report in reports:
+        new_sda, new_scl = report.levels >> SDA & 1, report.levels >> SCL & 1
+        if scl and new_scl and sda != new_sda:
+            out.append("P" if new_sda else "S")
+            bits = []
+        elif new_scl and not scl:
+            bits.append(new_sda)
+            if len(bits) == 9:
+                value = sum(bit << 7 - number for number, bit in enumerate(bits[:8]))
+                out.append(f"{value:02x}{'-' if bits[8] else '+'}")
+                bits = []
+        sda, scl = new_sda, new_scl
+    return out
+
+
+def test_nobody_answers(i2c: Core) -> None:
+    reader = i2c.reader(1 << SDA | 1 << SCL)
+    written = program(ADDRESS, 0x53, START, WRITE, 2, 0x12, 0x34, STOP, END)
+    assert i2c(Cmd.BI2CZ, SDA, 0, written) == -82
+    i2c.run(5000)
+    assert heard_i2c(reader.take()) == ["S", "a6-"]
+    read = program(ADDRESS, 0x53, START, READ, 1, STOP)
+    assert i2c(Cmd.BI2CZ, SDA, 0, read) == -83
+    i2c.run(5000)
+    assert heard_i2c(reader.take())[-1] == "a7-"
+    assert i2c(Cmd.BI2CZ, SDA, 0, program(STOP)) == 0
+    i2c.run(5000)
+    assert heard_i2c(reader.take())[-1] == "P"
+    assert (i2c(Cmd.READ, SDA), i2c(Cmd.READ, SCL)) == (1, 1)
+    assert (i2c(Cmd.BI2CC, SDA), i2c(Cmd.MODEG, SCL)) == (0, 4)
+
+
+def test_bits_take_their_time(i2c: Core) -> None:
+    """Half a bit of 5 us, and the microsecond that pigpio spins longer."""
+    reader = i2c.reader(1 << SCL)
+    i2c(Cmd.BI2CZ, SDA, 0, program(ADDRESS, 0x53, START, WRITE, 1, 0))
+    i2c.run(5000)
+    rises = [tick for tick, level in reader.edges(SCL) if level]
+    assert len(rises) == 9
+    assert rises[8] - rises[0] == pytest.approx(8 * 12, abs=5)
+
+
+def test_a_line_that_is_held_low_acknowledges(i2c: Core) -> None:
+    drive(i2c.soc, SDA, 0, i2c.now_us)
+    head = (ADDRESS, 0x53, START)
+    assert i2c(Cmd.BI2CZ, SDA, 0, program(*head, WRITE, 2, 1, 2, STOP)) == 0
+    assert i2c.raw(Cmd.BI2CZ, SDA, 0, program(*head, READ, 3, STOP)) == bytes(3)
+    wide = program(*head, ESCAPE, READ, 1, 1, STOP, END, 99)
+    assert i2c.raw(Cmd.BI2CZ, SDA, 0, wide) == bytes(257)
+
+
+@pytest.mark.parametrize(
+    "parts,error",
+    [
+        ((99,), -111), ((ADDRESS,), -111), ((FLAGS, 1), -111), ((READ,), -111),
+        ((WRITE,), -111), ((START, READ, 0), -111), ((START, WRITE, 0), -111),
+        ((START, ESCAPE, READ, 1), -111), ((START, WRITE, 3, 1, 2), -109),
+        ((START, READ, 1, ESCAPE, READ, 0xFF, 0x7F), -110),
+        ((START, ESCAPE, READ, 0, 0x80), -110), ((END, 99), 0), ((FLAGS, 1, 1), 0),
+        ((ESCAPE, ADDRESS, 1, 1), 0), ((ESCAPE, START, STOP), 0), ((), -90),
+    ],
+)  # fmt: skip
+def test_errors_of_a_program(i2c: Core, parts: tuple[int, ...], error: int) -> None:
+    drive(i2c.soc, SDA, 0, i2c.now_us)  # acknowledges
+    assert i2c(Cmd.BI2CZ, SDA, 0, bytes(parts)) == error
+
+
+def test_a_clock_that_is_held_low_is_waited_for(i2c: Core) -> None:
+    drive(i2c.soc, SCL, 0, i2c.now_us)
+    before_us = i2c.now_us
+    assert i2c(Cmd.BI2CZ, SDA, 0, program(ADDRESS, 1, START, WRITE, 1, 0)) == -82
+    assert i2c.now_us - before_us == pytest.approx(9 * 100_000, rel=0.01)
+
+
+def test_a_long_transfer_lets_others_run(i2c: Core) -> None:
+    drive(i2c.soc, SDA, 0, i2c.now_us)
+    outcome = i2c.start(
+        Cmd.BI2CZ, SDA, 0, program(ADDRESS, 1, START, ESCAPE, READ, 0, 16)
+    )
+    waits = 0
+    while isinstance(outcome, Wait):
+        waits += 1
+        i2c.run(max(0, outcome.until_us - i2c.now_us))
+        outcome = outcome.finish(i2c.now_us)
+    assert outcome == bytes(4096) and waits >= 4096 // 16
+
+
+# --- SPI
+
+
+def open_spi(core: Core, flags: int = 0, cs: int = CS, baud: int = 50_000) -> int:
+    return core(Cmd.BSPIO, cs, 0, words(MISO, MOSI, SCLK, baud, flags))
+
+
+def heard_spi(reports: list[Report], flags: int, before: int) -> list[int]:
+    """What a slave of this mode hears on MOSI while it is selected."""
+    out, bits, last = list[int](), list[int](), before
+    rising = not flags & 1 ^ flags >> 1 & 1
+    for report in reports:
+        selected = report.levels >> CS & 1 == flags >> 2 & 1
+        clock = report.levels >> SCLK & 1
+        if selected and clock != last >> SCLK & 1 and clock == rising:
+            bits.append(report.levels >> MOSI & 1)
+            if len(bits) == 8:
+                order = bits[::-1] if flags & TX_LSB else bits
+                out.append(sum(bit << 7 - number for number, bit in enumerate(order)))
+                bits = []
+        last = report.levels
+    assert not bits
+    return out
+
+
+@pytest.mark.parametrize("lsb", [0, TX_LSB | RX_LSB])
+@pytest.mark.parametrize("mode", range(4))
+@pytest.mark.parametrize("high", [0, 4])
+def test_a_slave_hears_and_a_wire_echoes(
+    tmp_path: Path, lsb: int, mode: int, high: int
+) -> None:
+    core = make_core(tmp_path, wires=[(MISO, MOSI)])
+    flags = lsb | mode | high
+    assert open_spi(core, flags) == 0
+    assert core(Cmd.READ, CS) == (0 if high else 1)
+    core(Cmd.BSPIX, CS, 0, b"\x55")
+    reader = core.reader(1 << CS | 1 << SCLK | 1 << MOSI)
+    core.run(2000)
+    reader.take()
+    before, data = core(Cmd.BR1), bytes([0xC1, 0x00, 0xFF, 0x35])
+    assert core.raw(Cmd.BSPIX, CS, 0, data) == data
+    core.run(5000)
+    assert heard_spi(reader.take(), flags, before) == list(data)
+
+
+def test_orders_can_differ(tmp_path: Path) -> None:
+    core = make_core(tmp_path, wires=[(MISO, MOSI)])
+    open_spi(core, TX_LSB)
+    assert core.raw(Cmd.BSPIX, CS, 0, b"\x01\xc0") == b"\x80\x03"
+
+
+@pytest.mark.parametrize("pull,byte", [(1, 0x00), (2, 0xFF)])
+def test_without_a_device_miso_is_its_pull(core: Core, pull: int, byte: int) -> None:
+    core(Cmd.PUD, MISO, pull)
+    open_spi(core)
+    assert core.raw(Cmd.BSPIX, CS, 0, b"abc") == bytes([byte] * 3)
+    assert core(Cmd.BSPIX, CS, 0, b"") == -90
+
+
+def test_modes_selects_and_closing(core: Core) -> None:
+    core(Cmd.MODES, MOSI, 4)
+    assert (open_spi(core), open_spi(core), open_spi(core, cs=7)) == (0, -50, 0)
+    modes = [core(Cmd.MODEG, gpio) for gpio in (7, CS, MISO, MOSI, SCLK)]
+    assert modes == [OUTPUT, OUTPUT, INPUT, OUTPUT, OUTPUT]
+    swapped = words(MOSI, MISO, SCLK, 50_000, 0)
+    assert core(Cmd.BSPIO, 5, 0, swapped) == -50
+    assert core(Cmd.BSPIC, SCLK) == -142
+    assert core(Cmd.BSPIC, CS) == 0
+    assert (core(Cmd.MODEG, CS), core(Cmd.MODEG, SCLK)) == (INPUT, OUTPUT)
+    assert core(Cmd.BSPIX, 7, 0, b"a") == 1
+    assert core(Cmd.BSPIC, 7) == 0
+    modes = [core(Cmd.MODEG, gpio) for gpio in (7, CS, MISO, MOSI, SCLK)]
+    assert modes == [INPUT, INPUT, INPUT, 4, INPUT]
+    assert (core(Cmd.BSPIC, 7), open_spi(core)) == (-142, 0)
+
+
+def test_it_takes_its_time(core: Core) -> None:
+    open_spi(core, baud=50)
+    before_us = core.now_us
+    core(Cmd.BSPIX, CS, 0, b"ab")
+    assert core.now_us - before_us == pytest.approx(20_000 * 18, rel=0.01)
