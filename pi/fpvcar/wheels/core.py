@@ -194,5 +194,5 @@ class Wheels:
                 self._logged = str(fault)
                 log.warning("%s; trying again", fault)
             return
-        self._fed_ns, self._silent_tries = now_ns - FED_NS, 0
+        self._fed_ns = now_ns - FED_NS
         log.info("holding the motor pins")

@@ -353,6 +353,24 @@ def test_the_helper_is_asked_again_and_again() -> None:
         assert house.alarms == min(count, 2) + count // SILENT_TRIES
 
 
+def test_silent_tries_are_counted_anew_after_each_loss() -> None:
+    car = Car().driving()
+    car.pins.cut()
+    car.refuse = PinsSilent("no answer")
+    car.drive(0.3)
+    car.wait(5 * RETRY_NS / MS + 1)
+    car.refuse = None
+    car.wait(RETRY_NS / MS)
+    car.driving()
+    before = car.alarms
+    car.pins.hang()
+    car.refuse = PinsSilent("no answer")
+    car.drive(0.3)
+    assert car.alarms == before + 1
+    car.wait(RETRY_NS / MS + 1)
+    assert car.alarms == before + 2
+
+
 def test_what_is_wrong_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     house = Refused()
