@@ -27,7 +27,7 @@ export async function loadMarkup() {
   template.innerHTML = markup;
   fillStrings(template.content, MARKUP_STRINGS);
   document.head.append(make('style', style));
-  byId('menu').before(template.content.getElementById('secure') ?? '');
+  byId('menu').before(...template.content.querySelectorAll('aside'));
   byId('menu').append(template.content);
 }
 

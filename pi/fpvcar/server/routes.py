@@ -25,7 +25,7 @@ from fpvcar.wire import up
 PAGES = {
     "": "index.html", "buttons": "buttons.html", "recordings": "recordings.html",
 }  # fmt: skip
-"""What may be left out of an address."""
+"""The page at each short address."""
 HANDSHAKE = (
     "Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key",
     "Sec-WebSocket-Protocol", "Sec-WebSocket-Extensions",

@@ -1,4 +1,4 @@
-// What the page remembers, where a browser lets it and where not.
+// What the page stores, where a browser lets it and where not.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';

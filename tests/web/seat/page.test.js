@@ -1,4 +1,4 @@
-// What situation the page is in, its words, its curves, its arcs.
+// The page's situation, its strings, its sparklines, its arcs.
 
 import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';

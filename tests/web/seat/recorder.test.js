@@ -1,4 +1,4 @@
-// What the page says of the recorder: how it is, and once what has changed.
+// The recorder's line on the page: its state, and once what has changed.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';

@@ -1,4 +1,4 @@
-// Both ways to the glass over browsers that refuse, fail and take away.
+// Both video paths in browsers that refuse, fail and take decoders away.
 
 import assert from 'node:assert/strict';
 import {beforeEach, test} from 'node:test';

@@ -1,4 +1,4 @@
-// A way to the glass that fails: when it is built anew, and when it gives way.
+// A video path that fails: when it is built anew, and when the other one is taken.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
