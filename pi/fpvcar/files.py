@@ -1,6 +1,9 @@
-"""Files that are there whole or not at all, whatever the power does.
+"""Writes files that are there whole or not at all, whatever the power does.
 
-write beside it -> fsync -> one rename or link gives it its name -> fsync the folder
+    write beside it -> fsync -> one rename or link gives it its name -> fsync the folder
+
+A fault on the way leaves what was there before, and no litter; only a power cut, or a
+kill, may leave a nameless .XXXX.new.
 """
 
 import contextlib

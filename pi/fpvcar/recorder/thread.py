@@ -48,7 +48,7 @@ class RecorderThread(Periodic):
         step."""
         super().__init__("recorder", self._let_go, self.turn, self._end, sync_s)
         self.state = "ok"
-        """"ok", or what is wrong, in words."""
+        """Says "ok", or what is wrong, in words."""
         self.writing_since_s = 0.0
         """When the turn of now began; 0: it rests."""
         self.lost = self.kept = 0

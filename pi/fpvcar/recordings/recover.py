@@ -1,8 +1,9 @@
-"""Makes a damaged or never closed file clean: its good chunks as they are, new indexes,
-a summary. Pure but for its source.
+"""Makes a damaged or never closed file clean. Pure but for its source.
 
-    rewritten    copies the good chunks into a new file
-    Ending       closes a file where it stands
+    rewritten    copies its good chunks into a new file
+    Ending       closes the file where it stands
+
+Good chunks stay as they are; their indexes, and the summary, are made anew.
 """
 
 import struct
