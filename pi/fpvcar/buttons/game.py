@@ -1,8 +1,8 @@
-"""The children's buttons: contacts, what is lit, the memory game. Pure.
+"""The children's buttons: what is lit, the rainbow, the memory game. Pure.
 
-    contact edges -> Contact --+
-                               +-> Play.hold -> pushes -> what is lit, and the mode
-    pages' fingers ------------+
+    the car's contacts --+
+                         +-> Play.hold -> pushes -> what is lit, and the mode
+    pages' fingers ------+
 
 Every time is an argument. States hold the times at which something will be due, so
 that it does not matter how often, or how late, somebody looks.
@@ -12,8 +12,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-UP_S = 0.03
-"""A contact is open after so long without a touch; worn ones bounce for 20 ms."""
 GLOW_S = 0.25
 """A push is seen for so long at least; nothing flashes faster than 4 times a second."""
 LONG_S = 2.0
@@ -32,41 +30,6 @@ SHOW_S, SHOW_LEAST_S, FASTER_S = 0.55, 0.25, 0.03
 """How long one step of a pattern is shown; the more there are the shorter."""
 CAR = "car"
 """Who holds the buttons that are wired to the car."""
-
-
-class Contact:
-    """One momentary button. A push counts at once, its end when bouncing is over."""
-
-    def __init__(self, closed: bool = False) -> None:
-        """A contact that is closed before anybody looked is no push."""
-        self._closed = self._silent = closed
-        self._opened_s: float | None = None
-
-    @property
-    def down(self) -> bool:
-        """Is it being pushed?"""
-        return self._closed and not self._silent
-
-    @property
-    def due_s(self) -> float:
-        """When `settle` will find it open."""
-        return math.inf if self._opened_s is None else self._opened_s + UP_S
-
-    def edge(self, closed: bool, at_s: float) -> bool:
-        """It closed or opened. True: that is a push."""
-        self.settle(at_s)
-        if closed:
-            push, self._closed, self._opened_s = not self._closed, True, None
-            return push
-        if self._closed:
-            self._opened_s = at_s
-        return False
-
-    def settle(self, now_s: float) -> None:
-        """Time passes: it may be open for good."""
-        if now_s >= self.due_s:
-            self._closed = self._silent = False
-            self._opened_s = None
 
 
 @dataclass(frozen=True)

@@ -41,12 +41,12 @@ class RecorderLamp:
         self.lit = False
         self.due_s = math.inf
         """When `tick` will change something."""
-        self._told = (False, True)
+        self._last = (False, True)
 
-    def tell(self, on: bool, works: bool, now_s: float) -> None:
+    def follow(self, on: bool, works: bool, now_s: float) -> None:
         """What the recorder does now."""
-        if (on, works) != self._told:
-            self._told = (on, works)
+        if (on, works) != self._last:
+            self._last = (on, works)
             self.lit = on
             self.due_s = now_s + HALF_S if on and not works else math.inf
 

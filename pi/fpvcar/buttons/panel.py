@@ -1,6 +1,6 @@
 """Owner of buttons and lights: what pins, pages and the drive do to them, all in step.
 
-    ButtonsThread --(edges)--> Contact --+
+    ButtonsThread --(edges)--> Contacts -+
     /ws/buttons ---(Hold, Choose)--------+--> Play --> LEDs, every page
     hub (head, reversing, steering, stopped) ------> lights
 
@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from fpvcar.buttons import lights
-from fpvcar.buttons.game import CAR, Contact, Play, View
+from fpvcar.buttons.contacts import Contacts
+from fpvcar.buttons.game import CAR, Play, View
 from fpvcar.buttons.thread import ButtonsThread, Touch
 from fpvcar.config import Button, Profile
 from fpvcar.status import Recording
@@ -25,7 +26,7 @@ from fpvcar.wire.buttons import Choose, Glow, Hold
 from fpvcar.wire.errors import VERSION
 from fpvcar.wire.json_text import encode_downward
 
-TELL_S = 0.5
+RESEND_S = 0.5
 """A page that hears nothing for three times as long turns grey."""
 UNWIRED = {
     "red": Button("red", "circle"),
@@ -45,8 +46,8 @@ def buttons_of(profile: Profile) -> Mapping[str, Button]:
     return profile.buttons or UNWIRED
 
 
-class Listener(Protocol):
-    """A page, as the panel sees it."""
+class Page(Protocol):
+    """A page, as the panel sees it: a session of /ws/buttons."""
 
     @property
     def source(self) -> str:
@@ -70,15 +71,13 @@ class Panel:
         self._clock_s = clock_s
         self._play = Play(len(self.buttons), dice)
         self._wired = list(self.buttons.values())
-        self._contacts = {
-            one.button: Contact() for one in self._wired if one.button is not None
-        }
+        self._contacts = Contacts([one.button for one in self._wired])
         self._fades = [lights.Fade() for _ in self._wired]
         self._indicators, self._recorder = lights.Indicators(), lights.RecorderLamp()
         self._head = self._reversing = False
-        self._listeners: list[Listener] = []
-        self._said = View()
-        self._seq, self._tell_s = 0, -math.inf
+        self._pages: list[Page] = []
+        self._view = View()
+        self._seq, self._resend_s = 0, -math.inf
         self._shown: dict[int, float] = {}
         self._wake = asyncio.Event()
         self._due_s = self._up_s = -math.inf
@@ -88,10 +87,11 @@ class Panel:
     def _make_thread(self, profile: Profile) -> ButtonsThread | None:
         leds = [one.led for one in self._wired if one.led is not None]
         lamps = lights.levels(self._lights, False, False)
-        if not (self._contacts or leds or lamps):
+        contacts = self._contacts.gpios
+        if not (contacts or leds or lamps):
             return None
         return ButtonsThread(
-            profile, list(self._contacts), leds,
+            profile, contacts, leds,
             lambda closed: self._from_thread(self._begin, closed),
             lambda touches: self._from_thread(self._touch, touches),
             self._clock_s,
@@ -107,7 +107,7 @@ class Panel:
     @property
     def view(self) -> View:
         """What everybody sees."""
-        return self._said
+        return self._view
 
     def start(self) -> None:
         """Starts the thread; within the loop that runs `run`."""
@@ -144,46 +144,38 @@ class Panel:
 
     def _begin(self, closed: frozenset[int]) -> None:
         """Contacts as they are found: one that is closed already is no push."""
-        for gpio in self._contacts:
-            self._contacts[gpio] = Contact(gpio in closed)
+        self._contacts.find(closed)
         self._play.hold(CAR, 0, self._clock_s())
         self._wake.set()
 
     def _touch(self, touches: list[Touch]) -> None:
         for gpio, closed, at_s in touches:
-            push = self._contacts[gpio].edge(closed, at_s)
-            held = self._car_holds()
+            push = self._contacts.edge(gpio, closed, at_s)
+            held = self._contacts.held
             if push:  # its last end may be news as well
-                self._play.hold(CAR, held & ~self._bit(gpio), at_s)
+                self._play.hold(CAR, held & ~push, at_s)
             self._play.hold(CAR, held, at_s)
         self._act()
 
-    def _car_holds(self) -> int:
-        down = [gpio for gpio, contact in self._contacts.items() if contact.down]
-        return sum(map(self._bit, down))
-
-    def _bit(self, gpio: int) -> int:
-        return 1 << [one.button for one in self._wired].index(gpio)
-
     # --- the pages ---
 
-    def join(self, listener: Listener) -> None:
+    def join(self, page: Page) -> None:
         """A page is there."""
-        self._listeners.append(listener)
-        listener.send_newest(self._glow())
+        self._pages.append(page)
+        page.send_newest(self._glow())
 
-    def leave(self, listener: Listener) -> None:
+    def leave(self, page: Page) -> None:
         """It is gone, and so are its fingers."""
-        if listener in self._listeners:
-            self._listeners.remove(listener)
-            self._play.hold(listener.source, 0, self._clock_s())
+        if page in self._pages:
+            self._pages.remove(page)
+            self._play.hold(page.source, 0, self._clock_s())
             self._wake.set()
 
-    def receive(self, listener: Listener, message: Hold | Choose) -> None:
+    def receive(self, page: Page, message: Hold | Choose) -> None:
         """One good message of a page."""
         now_s = self._clock_s()
         if isinstance(message, Hold):
-            self._play.hold(listener.source, message.held, now_s)
+            self._play.hold(page.source, message.held, now_s)
         else:
             self._play.choose(message.mode, now_s)
         self._act()
@@ -212,12 +204,12 @@ class Panel:
         if before != (self._reversing, self._indicators.due_s):
             self._wake.set()
 
-    def record(self, told: Recording | None) -> None:
+    def record(self, recording: Recording | None) -> None:
         """What the recorder does now, if there is one: its LED follows. Often."""
-        if told is None:
+        if recording is None:
             return
         before = self._recorder.due_s, self._recorder.lit
-        self._recorder.tell(told.on, told.state == "ok", self._clock_s())
+        self._recorder.follow(recording.on, recording.state == "ok", self._clock_s())
         if before != (self._recorder.due_s, self._recorder.lit):
             self._wake.set()
 
@@ -226,21 +218,20 @@ class Panel:
     def step(self) -> float | None:
         """Does what is due; the seconds until something will be, None for never."""
         now_s = self._clock_s()
-        for contact in self._contacts.values():
-            contact.settle(now_s)
-        self._play.hold(CAR, self._car_holds(), now_s)
+        self._contacts.settle(now_s)
+        self._play.hold(CAR, self._contacts.held, now_s)
         self._indicators.tick(now_s)
         self._recorder.tick(now_s)
         self._shine(now_s)
-        self._tell(now_s)
+        self._broadcast(now_s)
         if self._watcher is not None:
             sides = self._indicators.sides(now_s)
-            self._watcher(self._said, (self._head, self._reversing, *sides))
+            self._watcher(self._view, (self._head, self._reversing, *sides))
         due_s = min(
             self._play.due_s, self._indicators.due_s, self._recorder.due_s,
-            *(contact.due_s for contact in self._contacts.values()),
+            self._contacts.due_s,
             *(fade.due_s(now_s) for fade in self._fades),
-            self._tell_s if self._listeners else math.inf,
+            self._resend_s if self._pages else math.inf,
         )  # fmt: skip
         self._due_s = due_s
         return None if due_s == math.inf else max(0.0, due_s - now_s)
@@ -267,19 +258,19 @@ class Panel:
             self._shown = duties
             self._thread.show(duties)
 
-    def _tell(self, now_s: float) -> None:
+    def _broadcast(self, now_s: float) -> None:
         view = self._play.view
-        due = bool(self._listeners) and now_s >= self._tell_s
-        if view == self._said and not due:
+        due = bool(self._pages) and now_s >= self._resend_s
+        if view == self._view and not due:
             return
-        self._said, self._tell_s = view, now_s + TELL_S
+        self._view, self._resend_s = view, now_s + RESEND_S
         self._seq += 1
         text = self._glow()
-        for listener in self._listeners:
-            listener.send_newest(text)
+        for page in self._pages:
+            page.send_newest(text)
 
     def _glow(self) -> str:
-        """What all pages are told now: made once for all of them."""
-        said = self._said
-        glow = Glow(self._seq, said.lit, said.mode, said.length, said.done, said.best)
+        """The message to all pages, made once for all of them."""
+        view = self._view
+        glow = Glow(self._seq, view.lit, view.mode, view.length, view.done, view.best)
         return encode_downward(glow)

@@ -16,7 +16,7 @@ from fpvcar.devices.pins import Edge, IoPins, OpenEdges
 from fpvcar.threads import STOP_S, Worker
 
 STEADY_US = 1000
-"""What is shorter is no push but a motor's spark. Bouncing is Contact's."""
+"""What is shorter is no push but a motor's spark. Bouncing is contacts.py's."""
 SETTLE_S = 0.005
 LED_HZ = 800
 """pigpiod's own, of 250 steps; nobody sees it flicker."""

@@ -1,4 +1,4 @@
-"""Contacts that bounce, buttons that glow, the memory game; no clock, no pins."""
+"""Buttons that glow, the memory game; no clock, no pins."""
 
 import math
 from collections.abc import Iterator
@@ -15,77 +15,12 @@ from fpvcar.buttons.game import (
     LONG_S,
     LONGEST,
     PATIENCE_S,
-    UP_S,
-    Contact,
     Play,
     View,
 )
 
 EPSILON_S = 1e-6
 BUTTONS = 4
-
-
-# --- contacts -----------------------------------------------------------------
-
-
-def pushes(contact: Contact, edges: list[tuple[float, bool]]) -> int:
-    return sum(contact.edge(closed, at_s) for at_s, closed in edges)
-
-
-def train(
-    start_s: float, gaps_s: list[float], closed: bool
-) -> list[tuple[float, bool]]:
-    """Edges that begin with `closed` and end with it, `gaps_s` apart."""
-    edges = [(start_s, closed)]
-    for number, gap_s in enumerate(gaps_s):
-        edges.append((edges[-1][0] + gap_s, closed == bool(number % 2)))
-    return edges if len(edges) % 2 else edges[:-1]
-
-
-bounces = some.lists(some.floats(0.0, UP_S - EPSILON_S), max_size=20)
-
-
-@given(bounces, bounces, some.floats(0.04, 2.0), some.integers(1, 4))
-def test_a_bouncing_contact_never_makes_two_pushes(
-    closing: list[float], opening: list[float], hold_s: float, times: int
-) -> None:
-    contact, at_s, counted = Contact(), 10.0, 0
-    for _ in range(times):
-        down = train(at_s, closing, True)
-        up = train(down[-1][0] + hold_s, opening, False)
-        counted += pushes(contact, down + up)
-        at_s = up[-1][0] + UP_S
-        contact.settle(at_s)
-        assert not contact.down
-    assert counted == times
-
-
-def test_a_push_counts_at_once_and_its_end_a_little_later() -> None:
-    contact = Contact()
-    assert contact.edge(True, 1.0) and contact.down
-    assert contact.due_s == math.inf
-    assert not contact.edge(False, 2.0)
-    assert contact.down and contact.due_s == 2.0 + UP_S
-    contact.settle(2.0 + UP_S - EPSILON_S)
-    assert contact.down
-    contact.settle(contact.due_s)
-    assert not contact.down and contact.due_s == math.inf
-
-
-def test_the_next_push_counts_even_where_nobody_looked_between() -> None:
-    contact = Contact()
-    assert contact.edge(True, 1.0)
-    assert not contact.edge(False, 1.1)
-    assert contact.edge(True, 1.1 + UP_S)
-
-
-def test_a_contact_that_is_closed_at_first_is_no_push_until_it_was_open() -> None:
-    contact = Contact(closed=True)
-    assert not contact.edge(True, 1.0) and not contact.down
-    assert not contact.edge(False, 2.0)
-    assert not contact.edge(True, 2.0 + UP_S / 2) and not contact.down
-    assert not contact.edge(False, 3.0)
-    assert contact.edge(True, 3.0 + UP_S) and contact.down
 
 
 # --- free play ----------------------------------------------------------------

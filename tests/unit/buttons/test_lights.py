@@ -40,18 +40,18 @@ def test_the_recorders_lamp_is_a_light() -> None:
 def test_the_recorders_lamp_is_steady_blinks_and_is_dark() -> None:
     lamp = RecorderLamp()
     assert not lamp.lit and lamp.due_s == math.inf
-    lamp.tell(True, True, 1.0)
+    lamp.follow(True, True, 1.0)
     lamp.tick(9.0)
     assert lamp.lit and lamp.due_s == math.inf
-    lamp.tell(True, False, 10.0)
+    lamp.follow(True, False, 10.0)
     seen = []
     for _ in range(4):
-        lamp.tell(True, False, lamp.due_s)  # the same again changes no beat
+        lamp.follow(True, False, lamp.due_s)  # the same again changes no beat
         seen.append((lamp.lit, lamp.due_s))
         lamp.tick(lamp.due_s)
     assert [lit for lit, _ in seen] == [True, False, True, False]
     assert seen[3][1] == pytest.approx(10.0 + 4 * HALF_S)
-    lamp.tell(False, False, 12.0)
+    lamp.follow(False, False, 12.0)
     assert not lamp.lit and lamp.due_s == math.inf, "nobody wants it to record"
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fpvcar import config, paths
-from fpvcar.buttons.game import CHOOSE_S, GLOW_S, LONG_S, UP_S
+from fpvcar.buttons.contacts import UP_S
+from fpvcar.buttons.game import CHOOSE_S, GLOW_S, LONG_S
 from fpvcar.buttons.lights import HALF_S
-from fpvcar.buttons.panel import TELL_S, Panel
+from fpvcar.buttons.panel import RESEND_S, Panel
 from fpvcar.buttons.thread import TICKS, ButtonsThread, Touch, touches
 from fpvcar.config import profiles
 from fpvcar.devices.pins import Edge
@@ -116,7 +117,7 @@ def test_pages_hear_twice_a_second_that_the_car_is_there() -> None:
     room = Room()
     page = room.page("one")
     before = len(page.heard)
-    room.wait(10 * TELL_S)
+    room.wait(10 * RESEND_S)
     assert 9 <= len(page.heard) - before <= 11
     room.panel.leave(page)
     assert room.panel.step() is None, "with nobody there it sleeps"
