@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.bench.pigpiod.command_words import WORDS
 from fpvcar.bench.pigpiod.protocol import Cmd, Wait
-from fpvcar.bench.pigpiod.script_parser import WORDS
 from tests.rigs.pigpiod import Core, make_core, words
 
 INITING, HALTED, RUNNING, WAITING = range(4)

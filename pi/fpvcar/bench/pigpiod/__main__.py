@@ -13,6 +13,7 @@ from fpvcar.bench import soc as chip
 from fpvcar.bench.chips.i2c import Bus, Device, battery_monitor
 from fpvcar.bench.chips.mcp3008 import CHANNELS, Mcp3008, fixed_inputs
 from fpvcar.bench.chips.vl53l0x import range_sensor
+from fpvcar.bench.pigpiod.command_pipe import CommandPipe
 from fpvcar.bench.pigpiod.daemon import Daemon, Fittings, Pipes, Sonar
 from fpvcar.bench.pigpiod.lines import USER_GPIO
 from fpvcar.bench.pigpiod.pipes import FifoDirectory
@@ -72,7 +73,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--soc", type=Path, required=True, help="the chip's file")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8888, help="0: any that is free")
-    parser.add_argument("--pipe-dir", type=Path, help="where NO makes its FIFOs")
+    parser.add_argument(
+        "--pipe-dir", type=Path, metavar="DIR",
+        help="stands for /dev: the command pipe pigpio, pigout, and what NO makes",
+    )  # fmt: skip
     parser.add_argument(
         "--hcsr04", type=_sonar, action="append", default=[],
         metavar="TRIGGER,ECHO,RANGE[,OFF_M]",
@@ -115,11 +119,18 @@ async def _serve(options: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    pipe = None
+    if options.pipe_dir is not None:
+        options.pipe_dir.mkdir(parents=True, exist_ok=True)
+        pipe = CommandPipe(options.pipe_dir, server.execute, clock_us)
+        pipe.open()
     listener = await server.listen(options.host, options.port)
     port = listener.sockets[0].getsockname()[1]
     print(f"pigpiod emulator: listening on {options.host}:{port}", flush=True)
     await stop.wait()
     listener.close()
+    if pipe is not None:
+        pipe.close()
     server.close()
 
 

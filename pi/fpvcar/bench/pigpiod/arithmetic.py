@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Callable
 
-from fpvcar.bench.pigpiod.script_parser import Op
+from fpvcar.bench.pigpiod.command_words import Op
 
 
 class ScriptFault(Exception):

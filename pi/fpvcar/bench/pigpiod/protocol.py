@@ -52,6 +52,7 @@ class Err(IntEnum):
     BAD_PATHNAME = -23
     NO_HANDLE = -24
     BAD_HANDLE = -25
+    BAD_FIFO_COMMAND = -29
     BAD_WAVE_MODE = -33
     BAD_WAVE_BAUD = -35
     TOO_MANY_PULSES = -36

@@ -14,15 +14,9 @@ from fpvcar.bench.pigpiod.arithmetic import (
     shift_left,
     shift_right,
 )
+from fpvcar.bench.pigpiod.command_words import PARAMETERS, VARIABLES, From, Op, Operand
 from fpvcar.bench.pigpiod.protocol import Outcome, Request, Wait, signed
-from fpvcar.bench.pigpiod.script_parser import (
-    PARAMETERS,
-    VARIABLES,
-    From,
-    Instruction,
-    Op,
-    Operand,
-)
+from fpvcar.bench.pigpiod.script_parser import Instruction
 
 STACK_MAX = 256
 BUFFER_SIZE = 65536

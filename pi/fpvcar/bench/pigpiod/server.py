@@ -47,6 +47,13 @@ class Server:
             lambda: Connection(self), host, port, backlog=BACKLOG
         )
 
+    def execute(self, request: Request) -> Outcome:
+        """A command that comes from no connection."""
+        now_us = clock_us()
+        outcome = self.daemon.execute(None, request, now_us)
+        self.after_commands(now_us)
+        return outcome
+
     def after_commands(self, now_us: int) -> None:
         """Sets the timer to what is due next."""
         due_us = self.daemon.due_us(now_us)
