@@ -95,10 +95,10 @@ def test_https_is_offered_and_gives_the_phone_webcodecs(
     phone: Page, lan: Lan, lan_bench: RunningBench
 ) -> None:
     opened(phone, f"http://{lan.near}:{lan_bench.port}/")
-    phone.locator("#secure-go").click()
-    until(phone, "window.fpvcar?.video.path === 'webcodecs'")
+    with phone.expect_navigation():
+        phone.locator("#secure-go").click()
     assert phone.url == f"https://{lan.near}:{lan_bench.port + 1}/"
-    assert phone.locator("#secure").is_hidden()
+    until(phone, "window.fpvcar?.video.path === 'webcodecs'")
 
 
 def test_the_mse_picture_is_now(phone: Page, lan: Lan, lan_bench: RunningBench) -> None:
