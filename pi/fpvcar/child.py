@@ -23,7 +23,7 @@ from fpvcar.units import MIB
 
 READ_BYTES = 1 << 18
 PIPE_BYTES = MIB
-"""Room for whole key frames, so that one write of the child is one read of ours."""
+"""Size of a pipe: whole key frames fit, so one write is one read."""
 LINE_MAX = 200
 TERM_S, KILL_S = 0.5, 0.4
 """How long SIGTERM has, and then SIGKILL, before `end` returns."""
@@ -188,7 +188,7 @@ class Supervisor:
     """
 
     missing, died = "no program", "its program ended"
-    """How a program that is not there, or ends without a word, is put."""
+    """Words for a program that is not there, and for one that ends without any."""
 
     def __init__(
         self, argv: Sequence[str], talks: bool, back_off: BackOff, silence_s: float
@@ -206,7 +206,7 @@ class Supervisor:
     # --- what a subclass says ---
 
     def begin(self, now_s: float) -> None:
-        """A life begins: nothing of the one before is valid any more."""
+        """A life begins: forgets what the one before has left."""
         raise NotImplementedError
 
     def started(self) -> None:

@@ -24,7 +24,7 @@ class Range(Struct, frozen=True):
 
 
 class Battery(Struct, frozen=True):
-    """`share` is the charge that is left, 0 to 1, by voltage.
+    """The pack. `share` is the charge that is left, 0 to 1, by voltage.
 
     `state` is "ok", or says in words what is wrong; the rest is then of the last good
     reading, which was `age_s` ago. None before the first.
@@ -39,9 +39,11 @@ class Battery(Struct, frozen=True):
 
 
 class Guarding(Struct, frozen=True):
-    """The collision guard: the share of full throttle that it leaves (in mode "warn":
-    would leave) each way, and the sensor that leaves least; the car is to stand
-    `stop_m` before what that sees."""
+    """The collision guard; the car is to stand `stop_m` before an obstacle.
+
+    `ahead` and `back` are the shares of full throttle that it leaves (in mode "warn":
+    would leave), `ahead_by` and `back_by` the sensors that leave least.
+    """
 
     mode: str
     stop_m: float
@@ -54,7 +56,7 @@ class Guarding(Struct, frozen=True):
 class Health(Struct, frozen=True):
     """The computer in the car. `faults` are sentences; None is "unknown here".
 
-    `throttled` is the firmware's word (get_throttled). `age_s` None: not looked yet.
+    `throttled` has the firmware's bits (get_throttled). `age_s` None: not read yet.
     """
 
     faults: tuple[str, ...] = ()

@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 GLOW_S = 0.25
 """A push is seen for so long at least; nothing flashes faster than 4 times a second."""
 LONG_S = 2.0
-"""On the car: one button held for so long starts the game, two the rainbow."""
+"""One button of the car held for so long starts the game, two the rainbow."""
 CHOOSE_S = 0.6
-"""Between two pictures that count: whoever taps without end makes no strobe of them."""
+"""Choices count no sooner: whoever taps without end makes no strobe of them."""
 RAINBOW_STEP_S = 0.2
 PARTY_S = 3.2
-"""The rainbow of a new record: some whole rounds of it."""
+"""How long the rainbow celebrates a record: some whole rounds."""
 PATIENCE_S = 10.0
-"""Nobody pushes on: the game has been left."""
+"""After so long without a push the game has been left."""
 LONGEST = 32
 """A pattern that nobody is asked to beat."""
 LEAD_S, GAP_S = 0.6, 0.2
@@ -56,7 +56,7 @@ class Scene:
     pattern: tuple[int, ...] = ()
     done: int = 0
     until_s: float = math.inf
-    """Of the rainbow: it goes round until then."""
+    """Until when the rainbow goes round."""
 
     def lit(self, now_s: float) -> int:
         """Bits of the buttons that are lit now."""
@@ -189,7 +189,7 @@ class Play:
     # --- time ---
 
     def tick(self, now_s: float) -> None:
-        """Everything that was due until now, in its order."""
+        """Does what was due until now, in its order."""
         while (due_s := min(self._long_s, self._end_s())) <= now_s:
             self._now_s = max(self._now_s, due_s)
             if due_s == self._long_s:
@@ -239,7 +239,7 @@ class Play:
 
     @property
     def view(self) -> View:
-        """As of the last tick."""
+        """What everybody sees since the last tick."""
         state = self._state
         if isinstance(state, Free):
             return View(self._glow(), best=self._best)

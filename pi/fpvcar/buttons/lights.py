@@ -9,7 +9,7 @@ STEER_ON, STEER_OFF = 0.3, 0.15
 LINGER_S = 0.7
 """An indicator blinks once at least."""
 HALF_S = 0.35
-"""On, and off again: 86 times a minute, where road traffic has 60 to 120."""
+"""Half a blink: 86 times a minute, where road traffic has 60 to 120."""
 HAZARD_S = 15.0
 """So long after a stop both sides blink; then everybody knows."""
 FADING = ((0.0, 0.5), (0.04, 0.25), (0.08, 0.1), (0.12, 0.0))
@@ -35,7 +35,7 @@ def levels(
 
 
 class RecorderLamp:
-    """Steady while it records, blinking while it should and cannot, else dark."""
+    """An LED: steady while the car records, blinking while it cannot, else dark."""
 
     def __init__(self) -> None:
         self.lit = False
@@ -57,7 +57,7 @@ class RecorderLamp:
 
 
 class Indicators:
-    """Follow the steering; both blink after a stop. All have one beat."""
+    """Both indicators follow the steering; after a stop they blink in one beat."""
 
     def __init__(self) -> None:
         self._side = 0
@@ -110,13 +110,13 @@ class Fade:
         self._out_s = -math.inf
 
     def turn(self, lit: bool, now_s: float) -> None:
-        """On or off."""
+        """Turns it on or off."""
         if self._lit and not lit:
             self._out_s = now_s
         self._lit = lit
 
     def share(self, now_s: float) -> float:
-        """0 to 1."""
+        """The share of full brightness, 0 to 1."""
         if self._lit:
             return 1.0
         passed = [share for after_s, share in FADING if self._out_s + after_s <= now_s]

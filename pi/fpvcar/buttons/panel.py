@@ -34,11 +34,11 @@ UNWIRED = {
     "green": Button("green", "square"),
     "blue": Button("blue", "star"),
 }
-"""Of a car without buttons: the page has some all the same."""
+"""The buttons that a page has of a car without any."""
 
 
 Watcher = Callable[[View, tuple[bool, bool, bool, bool]], None]
-"""What is played; head lights, reversing lights, left and right indicator."""
+"""Takes what is played; head lights, reversing lights, left and right indicator."""
 
 
 def buttons_of(profile: Profile) -> Mapping[str, Button]:
@@ -160,12 +160,12 @@ class Panel:
     # --- the pages ---
 
     def join(self, page: Page) -> None:
-        """A page is there."""
+        """A page has come."""
         self._pages.append(page)
         page.send_newest(self._glow())
 
     def leave(self, page: Page) -> None:
-        """It is gone, and so are its fingers."""
+        """A page is gone, and so are its fingers."""
         if page in self._pages:
             self._pages.remove(page)
             self._play.hold(page.source, 0, self._clock_s())
@@ -181,7 +181,7 @@ class Panel:
         self._act()
 
     def welcome(self) -> buttons_wire.Panel:
-        """What a page is told first."""
+        """The first message to a page."""
         looks = tuple(
             buttons_wire.Button(name, one.colour, one.shape)
             for name, one in self.buttons.items()
@@ -191,12 +191,12 @@ class Panel:
     # --- the hub ---
 
     def set_head(self, on: bool) -> None:
-        """Head lights."""
+        """Turns the head lights on or off."""
         self._head = on
         self._wake.set()
 
     def follow(self, throttle: float, steer: float, stopped: bool) -> None:
-        """What the car does: rear lights and indicators follow. Often; cheap."""
+        """Rear lights and indicators follow what the car does. Often called; cheap."""
         now_s = self._clock_s()
         before = (self._reversing, self._indicators.due_s)
         self._reversing = throttle < 0.0
@@ -205,7 +205,7 @@ class Panel:
             self._wake.set()
 
     def record(self, recording: Recording | None) -> None:
-        """What the recorder does now, if there is one: its LED follows. Often."""
+        """The recorder's LED follows it, if there is one. Often called; cheap."""
         if recording is None:
             return
         before = self._recorder.due_s, self._recorder.lit
@@ -216,7 +216,7 @@ class Panel:
     # --- in step ---
 
     def step(self) -> float | None:
-        """Does what is due; the seconds until something will be, None for never."""
+        """Does what is due; returns the seconds until more is due, None for never."""
         now_s = self._clock_s()
         self._contacts.settle(now_s)
         self._play.hold(CAR, self._contacts.held, now_s)

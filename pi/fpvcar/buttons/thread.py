@@ -19,7 +19,7 @@ STEADY_US = 1000
 """What is shorter is no push but a motor's spark. Bouncing is contacts.py's."""
 SETTLE_S = 0.005
 LED_HZ = 800
-"""pigpiod's own, of 250 steps; nobody sees it flicker."""
+"""pigpiod's own frequency, with 250 steps; nobody sees it flicker."""
 LOOK_S = 1.0
 TICKS = 1 << 32
 
@@ -33,7 +33,7 @@ class Touch(NamedTuple):
 
 
 def touches(edges: Sequence[Edge], now_s: float) -> list[Touch]:
-    """Edges of one report, the last of which is from now. Pulled up: 0 is closed."""
+    """The touches of one report of edges, the last from now. Pulled up: 0 is closed."""
     if not edges:
         return []
     last = edges[-1].tick_us
@@ -110,7 +110,7 @@ class ButtonsThread(Worker):
         self._show(pins, shown, dict.fromkeys(shown, 0.0))
 
     def lost(self) -> None:
-        """No finger is known of."""
+        """Deaf again: no contact is known to be closed."""
         self._began(frozenset())
 
     def _listen(

@@ -17,15 +17,15 @@ from fpvcar.config import GuardMode, Profile
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Wish
 from fpvcar.drive.guard import Free, Guard
-from fpvcar.drive.saved import Saved, guard_of, limit_of
+from fpvcar.drive.saved import Saved, differing, guard_of, hold_of, limit_of
 from fpvcar.status import Guarding, Range
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
 TICK_S = 0.02
 IDLE_TICK_S = 0.06
-"""With nobody at the wheel: the wheels' lease of 100 ms still never ends."""
+"""The tick with nobody at the wheel: the wheels' lease of 100 ms still never ends."""
 WEAK_LIMIT = 0.5
-"""Of full throttle, while the supply is weak: more current, and the computer dies."""
+"""Share of full throttle while the supply is weak: more current kills the computer."""
 log = logging.getLogger("fpvcar.gate")
 
 _PINS = {WheelsReason.PINS_SILENT, WheelsReason.PINS_LOST}
@@ -34,12 +34,6 @@ _QUIET = {WheelsReason.START, WheelsReason.CLOSED}
 _MOVING = {"driving", "guarded"}
 _LET_GO = Wish(0.0, 0.0, received_s=-math.inf)
 """Neutral, but never fresh: it stops, and arms nothing."""
-
-
-def _hold_of(saved: Saved) -> Hold | None:
-    if saved.stopped_by is None:
-        return None
-    return Hold(Cause.ESTOP_GROWN_UP, saved.stopped_by)
 
 
 class Stepped(NamedTuple):
@@ -73,7 +67,9 @@ class Inputs(NamedTuple):
 
 
 class Control:
-    """One car's controls. `reasons` and `stops` count how often the gate came to which.
+    """The owner of one car's gate.
+
+    `reasons` and `stops` count how often the gate came to which.
 
     `send(duties, now_ns)` hands a setpoint to the wheels; `changed()` is called
     whenever the reason or a latch changes, `watcher` after each run of the gate, `save`
@@ -96,7 +92,7 @@ class Control:
         self.limit = limit_of(self._saved, profile)
         self.guard_mode = guard_of(self._saved, profile)
         self.wheels = "starting"
-        hold = _hold_of(self._saved)
+        hold = hold_of(self._saved)
         self.decision = Decision(0.0, 0.0, "nobody", Latches(hold=hold))
         self.duties: tuple[float, ...] = (0.0, 0.0)
         self.free = Free()
@@ -120,7 +116,7 @@ class Control:
         self.step()
 
     def let_go(self) -> None:
-        """A stale neutral lets go. It is not fresh: it does not arm the gate."""
+        """A stale neutral stops the car. It is not fresh: it does not arm the gate."""
         if self._wish is not None:
             self._wish = _LET_GO
             self.step()
@@ -139,8 +135,11 @@ class Control:
         self.step(replace(self.decision.latches, arm=Cause.HANDOVER))
 
     def estop(self, by: str, grown_up: bool) -> None:
-        """Stops the car at once. One that it stands by already is none: anybody may
-        push a thousand times a second, and each run of the gate is recorded."""
+        """Stops the car at once.
+
+        A stop that holds the car already does not run the gate again: anybody may
+        push a thousand times a second, and each run is recorded.
+        """
         before = self.decision.latches
         cause = Cause.ESTOP_GROWN_UP if grown_up else Cause.ESTOP
         after = gate.hold(before, Hold(cause, by))
@@ -148,7 +147,7 @@ class Control:
             self.step(after)
 
     def resume(self, grown_up: bool) -> bool:
-        """A deliberate push; False if it may not clear what holds the car."""
+        """Clears what holds the car; False if this push may not."""
         before = self.decision.latches
         after = gate.resume(before, grown_up)
         if after != before and self._wish is not None:
@@ -164,7 +163,7 @@ class Control:
         self._changed()
 
     def guarding(self) -> Guarding:
-        """What the collision guard leaves of full throttle, and by whom."""
+        """What the collision guard leaves of full throttle, and by which sensors."""
         if self.guard_mode == "off":
             return Guarding(self.guard_mode, self._profile.guard.stop_m)
         return Guarding(
@@ -173,7 +172,7 @@ class Control:
         )  # fmt: skip
 
     def wish_age_s(self, now_s: float) -> float | None:
-        """Since the driver's last fresh wish; None while nobody drives."""
+        """Age of the driver's last fresh wish; None while nobody drives."""
         if self._wish is None or self._wish is _LET_GO:
             return None
         return now_s - self._wish.received_s
@@ -185,7 +184,7 @@ class Control:
     # --- what the wheels say ---
 
     def wheels_answer(self, answer: Answer) -> None:
-        """Every answer of `wheels`; a stop of its own latches the gate."""
+        """Takes every answer of `wheels`; a stop of its own latches the gate."""
         if answer.status == Status.APPLIED:
             self._applied_once = True
             self._set_fault(None, "ok")
@@ -197,13 +196,13 @@ class Control:
             latches = self.decision.latches
             self.step(replace(latches, arm=latches.arm or Cause.HANDOVER))
         elif answer.status == Status.STOPPED and answer.reason not in _QUIET:
-            said = answer.reason.name.lower().replace("_", " ")
-            log.warning("wheels stopped by itself: %s (seq %d)", said, answer.seq)
-            stop = Hold(Cause.WHEELS_STOPPED, said)
+            reason = answer.reason.name.lower().replace("_", " ")
+            log.warning("wheels stopped by itself: %s (seq %d)", reason, answer.seq)
+            stop = Hold(Cause.WHEELS_STOPPED, reason)
             self.step(gate.hold(self.decision.latches, stop))
 
     def wheels_state(self, state: str) -> None:
-        """The wheels client's state: "ok", "absent" or "hung"."""
+        """Takes the wheels client's state: "ok", "absent" or "hung"."""
         if state != "ok":
             self._set_fault(Cause.WHEELS_LOST, f"the wheels process is {state}")
 
@@ -243,13 +242,8 @@ class Control:
                 self._changed()
 
     def _save_changes(self, hold: Hold | None) -> None:
-        """What is not the profile's own outlives this process."""
-        own = self._profile
-        now = Saved(
-            self.limit if self.limit < own.gate.limit else None,
-            self.guard_mode if self.guard_mode != own.guard.mode else None,
-            hold.by if hold and hold.cause is Cause.ESTOP_GROWN_UP else None,
-        )
+        """Saves what is not the profile's own: it outlives this process."""
+        now = differing(self._profile, self.limit, self.guard_mode, hold)
         if now != self._saved:
             self._saved = now
             self._save(now)

@@ -51,8 +51,10 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the gate must know besides the wish. `fault` is one that is there now;
-    `free` is what the collision guard leaves."""
+    """What the gate must know besides the wish.
+
+    `fault` is there now; `free` is what the collision guard leaves.
+    """
 
     picture_age_s: float | None
     fault: Cause | None
@@ -145,7 +147,7 @@ def hold(latches: Latches, wanted: Hold) -> Latches:
 
 
 def resume(latches: Latches, grown_up: bool) -> Latches:
-    """A deliberate push. The car then still waits for a neutral wish."""
+    """The latches after a deliberate push. The car then waits for a neutral wish."""
     if latches.hold is None:
         return latches
     if latches.hold.cause == Cause.ESTOP_GROWN_UP and not grown_up:
@@ -157,7 +159,7 @@ Staleness = Literal["old", "late", "stale"]
 
 
 class Freshness:
-    """How old the wishes of one socket are. One object a socket; time is passed in.
+    """Judges how old the wishes of one socket are; time is passed in.
 
     Two measures, as each is blind where the other sees. The browser's clock has
     another origin, so a wish's transit time (receipt - its own time) counts above the

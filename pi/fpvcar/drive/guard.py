@@ -2,9 +2,9 @@
 
 A sensor counts for a direction if it looks that way within HALF_DEG. How far it is to
 what it sees, less where the car is to stand, must hold the way of a stop: a reaction at
-the present speed, then the brake. The speed is what the ranges say (they shrink), for
-the car has no other eye for it. What was seen and is seen no more stays where it was:
-how far that is by now is reckoned by the throttle, until something is seen again.
+the present speed, then the brake. The speed is how fast the ranges shrink: the car
+measures no other. If a sensor loses its obstacle or fails, the guard keeps the obstacle
+and reckons by the throttle how near it is by now, until the sensor sees again.
 
     warn   tells the page and limits nothing
     limit  limits throttle, and stops where even nothing would be too fast
@@ -21,22 +21,22 @@ from fpvcar.status import NOISY
 AHEAD_DEG, BACK_DEG = 0.0, 180.0
 HALF_DEG = 45.0
 SAMPLES = 6
-"""Of one sensor, for its closing speed: 0.15 s at 30 Hz."""
+"""Measurements that a closing speed is reckoned from: 0.15 s at 30 Hz."""
 GONE = 3
-"""So many samples in a row must see nothing where something was: one may fail."""
+"""An obstacle is gone when so many samples in a row see nothing: one may fail."""
 AWAY = 0.5
-"""The way that the throttle has the car drive off counts half: slip, slopes."""
+"""A way that the throttle drives off an obstacle counts half: slip, slopes."""
 CREEP = 0.2
-"""So much of full speed a car is faster than its throttle's share of it: that is spread
-over the voltages from the dead band on, where a motor turns already."""
+"""How much faster a car is than its throttle says, in shares of full speed: throttle is
+spread over the voltages from the dead band on, where a motor turns already."""
 FORGOTTEN_M = 2.0
-"""So far off it matters no more what was seen there."""
+"""An obstacle so far off is forgotten."""
 LEAST_SHARE = 0.05
 """Less throttle than this is none: it would only hum."""
 
 
 class Free(NamedTuple):
-    """The share of full throttle that may be used forward and backward; 1 is all."""
+    """The share of full throttle that may be used ahead and back; 1 is all."""
 
     ahead: float = 1.0
     back: float = 1.0
@@ -55,14 +55,14 @@ class Approach:
         self._last: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
 
     def add(self, range_m: float | None, at_s: float) -> None:
-        """A measurement; the same one again is not a new one."""
+        """Adds a measurement, unless it is the last one again."""
         if range_m is None:
             self._last.clear()
         elif not self._last or at_s > self._last[-1][0]:
             self._last.append((at_s, range_m))
 
     def speed_mps(self) -> float:
-        """How fast it comes nearer, >= 0; 0 with fewer than three samples."""
+        """How fast the obstacle comes nearer, >= 0; 0 with fewer than three samples."""
         if len(self._last) < 3:
             return 0.0
         middle_s = sum(at_s for at_s, _ in self._last) / len(self._last)
@@ -90,7 +90,7 @@ def share(
 
 
 class Sight:
-    """What one sensor sees; while it sees nothing, what must be there by now."""
+    """What one sensor sees; while it sees nothing, where its obstacle must be."""
 
     def __init__(self, settings: config.Guard) -> None:
         self._settings = settings
@@ -146,7 +146,7 @@ class Sight:
 
 
 class Guard:
-    """Ranges -> what is free. Time is passed in.
+    """Ranges in, free throttle out; time is passed in.
 
     `ahead_by` and `back_by` name the sensor that left least when it looked last.
     """

@@ -46,9 +46,9 @@ def mix(
 
 
 def supply_v(measured_v: float | None, battery: Battery) -> float:
-    """What to reckon with: the measured voltage, but never less than an empty pack.
+    """The voltage to reckon with: as measured, but never less than an empty pack's.
 
-    So a wrong reading of the battery cannot put full voltage on a small motor.
+    A wrong reading of the battery cannot put full voltage on a small motor.
     """
     if measured_v is None or not measured_v > 0.0:  # NaN too
         return battery.nominal_v

@@ -14,6 +14,7 @@ import msgspec
 
 from fpvcar import files
 from fpvcar.config import GuardMode, PersonName, Profile, Share
+from fpvcar.drive.gate import Cause, Hold
 from fpvcar.threads import Worker
 
 FILE = "kept.json"
@@ -26,7 +27,7 @@ log = logging.getLogger("fpvcar.saved")
 class Saved(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """What differs from the profile; None: as it says.
+    """What grown-ups set; None: as the profile says.
 
     `stopped_by` is the grown-up whose stop holds the car, None if none does.
     """
@@ -48,6 +49,24 @@ def guard_of(saved: Saved, profile: Profile) -> GuardMode:
     return max(saved.guard or own, own, key=GUARD_MODES.index)
 
 
+def hold_of(saved: Saved) -> Hold | None:
+    """The grown-up's stop that holds the car from the start."""
+    if saved.stopped_by is None:
+        return None
+    return Hold(Cause.ESTOP_GROWN_UP, saved.stopped_by)
+
+
+def differing(
+    profile: Profile, limit: float, guard: GuardMode, hold: Hold | None
+) -> Saved:
+    """What is to be saved: nothing of the profile, no stop but a grown-up's."""
+    return Saved(
+        limit if limit < profile.gate.limit else None,
+        guard if guard != profile.guard.mode else None,
+        hold.by if hold and hold.cause is Cause.ESTOP_GROWN_UP else None,
+    )
+
+
 def load(path: Path) -> Saved:
     """What was saved; nothing if that is damaged, or not ours."""
     try:
@@ -62,14 +81,14 @@ def load(path: Path) -> Saved:
 
 
 def write(path: Path, saved: Saved) -> None:
-    """Whole or not at all, and for good, whatever the power does. Raises OSError."""
+    """Writes whole or not at all, whatever the power does. Raises OSError."""
     files.write_whole(path, [msgspec.json.encode(saved)])
 
 
 class Saver(Worker):
     """Writes what was put last, in a thread: a card may take its time, or fail.
 
-    `before` is what the run before has saved in the directory.
+    `before` is what the last run has saved in the directory.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -80,12 +99,12 @@ class Saver(Worker):
         self._written: Saved | None = None
 
     def put(self, saved: Saved) -> None:
-        """Returns at once."""
+        """Has it written soon; returns at once."""
         self._new = saved
         self.wake()
 
     def live(self) -> None:
-        """Until `ending`; what was put before is written then."""
+        """Writes until `ending`, and then what was put before."""
         while True:
             ending, new = self.ending, self._new
             if new is not None and new is not self._written:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 IDLE_S = 10.0
-"""Neutral wishes for so long, or no socket, and the next who asks gets the seat."""
+"""After so long with neutral wishes, or without a socket, the seat is for who asks."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Seat:
         return max(0.0, since_s + IDLE_S - now_s)
 
     def wished(self, client: str, neutral: bool, now_s: float) -> None:
-        """The driver was heard; only a wish that is not neutral keeps the seat."""
+        """Notes a wish of the driver; only one that is not neutral keeps the seat."""
         if self.holder is not None and self.holder.client == client and not neutral:
             self.holder.active_s = now_s
 

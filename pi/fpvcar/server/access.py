@@ -40,7 +40,7 @@ class Rights:
 
 
 class CodeCheck:
-    """Checks codes; five wrong tries a minute per address."""
+    """Checks codes; a network has five wrong tries a minute."""
 
     def __init__(self, codes: Codes) -> None:
         self._codes = codes
@@ -131,7 +131,7 @@ def host_allowed(host: str | None, car_name: str, extra: Iterable[str] = ()) -> 
 
 
 def origin_allowed(origin: str | None, host: str | None) -> bool:
-    """An Origin, where sent, must be the page that this very server gave."""
+    """Is the Origin, where one is sent, a page of this very server?"""
     if origin is None:
         return True
     pages = (f"{scheme}://{host}".lower() for scheme in ("http", "https"))
@@ -139,6 +139,9 @@ def origin_allowed(origin: str | None, host: str | None) -> bool:
 
 
 def _hostname(host: str | None) -> str | None:
-    """Not by urlsplit: it finds an address in "evil[::1]" and a host after "@"."""
+    """The host of a Host header, None if it is malformed.
+
+    Not by urlsplit: it finds an address in "evil[::1]" and a host after "@".
+    """
     found = HOST.fullmatch(host or "")
     return (found["address"] or found["name"]).lower() if found else None

@@ -27,7 +27,7 @@ _numbers = itertools.count(1)
 
 
 class Session(TextSession[ButtonsUpward]):
-    """One page; `source` is what the panel knows its fingers by."""
+    """One socket of one page; `source` names its fingers to the panel."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -43,7 +43,7 @@ class Session(TextSession[ButtonsUpward]):
 
 
 async def serve(request: web.Request, panel: Panel) -> web.WebSocketResponse:
-    """Runs one socket until it ends."""
+    """Runs one /ws/buttons socket until it ends."""
     ws = web.WebSocketResponse(
         compress=False, max_msg_size=DRIVE_MAX_BYTES, timeout=CLOSE_S,
         autoping=False,
@@ -55,7 +55,7 @@ async def serve(request: web.Request, panel: Panel) -> web.WebSocketResponse:
 
 
 async def _listen(ws: web.WebSocketResponse, session: Session, panel: Panel) -> None:
-    """Until the page goes. Raises Closing."""
+    """Hears the page until it goes. Raises Closing."""
     meter, loop = Meter(MESSAGES_PER_S, BURST), asyncio.get_running_loop()
     try:
         async with asyncio.timeout(SILENCE_S) as waiting:

@@ -1,4 +1,4 @@
-"""What a car keeps between starts: its codes, and a certificate for https.
+"""What a car saves between starts: its codes, and a certificate for https.
 
 Both stand in paths.state_directory().
 """
@@ -20,30 +20,30 @@ CERTIFICATE_DAYS = 3650
 def load_codes(directory: Path) -> Codes:
     """The codes of this car; made at the first start, by one process only."""
     path = directory / "codes.json"
-    kept = _kept_codes(path)
-    if kept is not None:
-        return kept
+    saved = _saved_codes(path)
+    if saved is not None:
+        return saved
     codes = new_codes()
     text = msgspec.json.encode({"drive": codes.drive, "grown_up": codes.grown_up})
     try:
         files.write_whole(path, [text], replace=False)
     except FileExistsError:  # another process was first, or what is there is damaged
-        if (kept := _kept_codes(path)) is not None:
-            return kept
+        if (saved := _saved_codes(path)) is not None:
+            return saved
         files.write_whole(path, [text])
     return codes
 
 
-def _kept_codes(path: Path) -> Codes | None:
+def _saved_codes(path: Path) -> Codes | None:
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
-        return Codes(drive=kept["drive"], grown_up=kept["grown_up"])
+        saved = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+        return Codes(drive=saved["drive"], grown_up=saved["grown_up"])
     except (OSError, msgspec.DecodeError, KeyError):
         return None
 
 
 def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
-    """TLS with a certificate that is made once and kept.
+    """TLS with a certificate that is made once and saved.
 
     Made by the `openssl` command: the base image has it, and a library that could
     do it has no wheel for a Pi Zero W. Raises RuntimeError if that fails.
@@ -69,8 +69,8 @@ def _make_certificate(key: Path, certificate: Path, names: Iterable[str]) -> Non
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as fault:
-        said = getattr(fault, "stderr", b"") or b""
-        last = said.decode(errors="replace").strip().splitlines()[-1:]
+        output = getattr(fault, "stderr", b"") or b""
+        last = output.decode(errors="replace").strip().splitlines()[-1:]
         raise RuntimeError(f"no certificate: {' '.join(last) or fault}") from None
     key.chmod(0o600)
 

@@ -44,8 +44,22 @@ class Session(TextSession[up.Upward]):
         self.report: up.Report | None = None
         self._denied_s: dict[str, float] = {}
 
+    def may_drive(self, what: str, now_s: float) -> bool:
+        """May it do `what` of a driver's? Else its page is told how it may."""
+        if not self.rights.drive:
+            error = down.Error("you may only watch", what, "", "enter the drive code")
+            self.deny(error, now_s)
+        return self.rights.drive
+
+    def is_grown_up(self, what: str, acts: str, now_s: float) -> bool:
+        """Is it a grown-up's? Else its page is told that only a grown-up `acts`."""
+        if not self.rights.grown_up:
+            words = f"only a grown-up {acts}"
+            self.deny(down.Error(words, what, "", "enter the grown-up code"), now_s)
+        return self.rights.grown_up
+
     def deny(self, error: down.Error, now_s: float) -> None:
-        """A well-formed message that may not be: said at most once a second."""
+        """Answers a well-formed message that is not allowed, at most once a second."""
         if now_s - self._denied_s.get(error.what, -DENY_AGAIN_S) >= DENY_AGAIN_S:
             self._denied_s[error.what] = now_s
             self.send(error)
@@ -73,7 +87,7 @@ async def _listen(
     receive: Callable[[Session, up.Upward], None],
     clock_s: Callable[[], float],
 ) -> None:
-    """Until the browser goes. Raises Closing."""
+    """Hears the browser until it goes. Raises Closing."""
     try:
         async with asyncio.timeout(HELLO_S) as waiting:
             async for message in ws:

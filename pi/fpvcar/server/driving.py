@@ -20,8 +20,8 @@ from fpvcar.wire import up
 from fpvcar.wire.down import Error
 
 OTHERS_PER_S, OTHERS_BURST = 2.0, 10.0
-"""So much is recorded of all together who are not at the wheel: no stranger fills the
-card until the ring lets older drives go."""
+"""How much is recorded of all together who are not at the wheel: no stranger fills the
+card until older drives have to go."""
 log = logging.getLogger("fpvcar.seat")
 
 
@@ -43,7 +43,7 @@ class Driving:
     # --- coming and going ---
 
     def join(self, session: Session, now_s: float) -> None:
-        """A page said hello: its seat is its own again, or the first takes it."""
+        """A page said hello: it gets its seat back, or takes one that is free."""
         if self.seat.back(session.client, session.name):
             self._control.nobody(lost=True)  # latched until a fresh neutral wish
             self._recorder.turn(session.name, f"{session.name} is back at the wheel")
@@ -108,13 +108,8 @@ class Driving:
         )
 
     def take(self, session: Session, _: up.Take, now_s: float) -> None:
-        """Asks for the wheel; who drives keeps it until it is not used."""
-        if not session.rights.drive:
-            session.deny(
-                Error("you may only watch", "take", "", "enter the drive code"), now_s
-            )
-            return
-        if self.seat.holds(session.client):
+        """Asks for the wheel; its holder keeps it while he drives."""
+        if not session.may_drive("take", now_s) or self.seat.holds(session.client):
             return
         holder, wait_s = self.seat.holder, self.seat.wait_s(now_s)
         if wait_s > 0.0 and not session.rights.grown_up and holder is not None:
@@ -164,14 +159,14 @@ class Driving:
             )  # fmt: skip
 
     def report(self, session: Session, report: up.Report, now_s: float) -> None:
-        """What a page measured; the driver's is recorded, of others some."""
+        """What a page measured: recorded, of those that do not drive not all."""
         session.report = report
         drives = self.seat.holds(session.client)
         if drives or self._others.allow(now_s):
             self._recorder.latency(session.name, drives, report)
 
     def handlers(self) -> dict[type, Callable[..., None]]:
-        """Who answers which message."""
+        """The method for each kind of message."""
         return {
             up.Drive: self.drive, up.Take: self.take, up.Release: self.release,
             up.Estop: self.estop, up.Resume: self.resume, up.Report: self.report,

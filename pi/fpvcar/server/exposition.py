@@ -12,9 +12,9 @@ Labels = Mapping[str, str]
 
 
 class Metric(NamedTuple):
-    """One family. `kind`: "gauge" or "counter" (its name ends in _total).
+    """A family of samples. `kind`: "gauge" or "counter" (its name ends in _total).
 
-    Each sample is (labels, value); one of None is left out: it is unknown.
+    Each sample is (labels, value); None is a value that is unknown, and is left out.
     """
 
     name: str
@@ -37,15 +37,15 @@ def exposition(metrics: Iterable[Metric]) -> str:
     """The text that Prometheus reads (text format 0.0.4)."""
     lines: list[str] = []
     for metric in metrics:
-        told = [
+        samples = [
             f"fpvcar_{metric.name}{_labels(labels)} {_value(value)}"
             for labels, value in metric.samples
             if value is not None
         ]
-        if told:
+        if samples:
             name = f"fpvcar_{metric.name}"
             lines += [f"# HELP {name} {_escaped(metric.words)}"]
-            lines += [f"# TYPE {name} {metric.kind}", *told]
+            lines += [f"# TYPE {name} {metric.kind}", *samples]
     return "\n".join([*lines, ""])
 
 

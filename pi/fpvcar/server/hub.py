@@ -67,7 +67,7 @@ class Hub:
     # --- coming and going ---
 
     def leave(self, session: Session) -> None:
-        """The socket is gone."""
+        """A socket is gone."""
         if session not in self.sessions:
             return
         self.sessions.remove(session)
@@ -76,7 +76,7 @@ class Hub:
         self.changed.set()
 
     def drives(self, client: str) -> bool:
-        """Is this client at the wheel? Asked by the video socket."""
+        """Is this client at the wheel?"""
         return self._seat.holds(client)
 
     def may_drive(self, client: str) -> bool:
@@ -85,13 +85,13 @@ class Hub:
         return self.drives(client) or (session is not None and session.rights.drive)
 
     def watchers(self) -> int:
-        """How many are here who may only watch."""
+        """How many pages may only watch."""
         return sum(not self.may_drive(one.client) for one in self.sessions)
 
     def receive(self, session: Session, message: up.Upward) -> None:
-        """One good message of one browser. Raises Closing for a replaced socket.
+        """Acts on a good message of a browser. Raises Closing for a replaced socket.
 
-        That one may live on for seconds on a dead link; its page speaks elsewhere.
+        A dead link may keep such a socket for seconds; its page speaks elsewhere.
         """
         if session.closing:
             raise Closing(session.closing)

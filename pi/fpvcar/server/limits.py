@@ -15,7 +15,7 @@ RESERVED = 16
 """Connections beyond the limits for the networks of those who may drive."""
 KNOWN_MAX = 16
 OWN_DESCRIPTORS = 64
-"""Of `run` itself: camera, wheels, pins, loop, page files that are being sent."""
+"""Descriptors of `run` itself: camera, wheels, pins, loop, page files being sent."""
 BYTES_PER_S, BYTES_BURST = 65536.0, 524288.0
 """A driver's page sends 3 kB a second; its slip of 5000 messages is 425 kB."""
 LINES_PER_S, LINES_BURST = 1.0, 10.0
@@ -41,13 +41,13 @@ class Meter:
 
 
 class RateLimit:
-    """How fast one peer may send, whatever its bytes are."""
+    """How many bytes a second one peer may send, whatever they are."""
 
     def __init__(self, now_s: float) -> None:
         self._debt, self._at_s = 0.0, now_s
 
     def pause_s(self, size: int, now_s: float) -> float:
-        """`size` more bytes were read: for how long to read no more."""
+        """How long to read no more, after `size` bytes were read."""
         paid = (now_s - self._at_s) * BYTES_PER_S
         self._debt, self._at_s = max(0.0, self._debt - paid) + size, now_s
         return max(0.0, (self._debt - BYTES_BURST) / BYTES_PER_S)
@@ -66,7 +66,7 @@ class ConnectionLimit:
         self._known: dict[str, None] = {}
 
     def know(self, address: str) -> None:
-        """Somebody at this address may drive: the reserved places are for it, too."""
+        """Opens the reserved places to the network of somebody who may drive."""
         network = network_of(address)
         self._known.pop(network, None)
         self._known[network] = None
@@ -74,7 +74,7 @@ class ConnectionLimit:
             del self._known[next(iter(self._known))]
 
     def enter(self, address: str) -> str | None:
-        """Takes a place: None. Or what is full, in words; then nothing was taken."""
+        """Takes a place and returns None; or says what is full, and takes none."""
         network = network_of(address)
         more = self.reserved if network in self._known else 0
         if self._of[network] >= self.most_per_address + more:
@@ -95,7 +95,7 @@ class ConnectionLimit:
 
 
 def connection_limit(most: int, most_per_address: int) -> ConnectionLimit:
-    """A limit for which there are descriptors; the soft one is raised if need be."""
+    """A limit that the descriptors suffice for; raises RLIMIT_NOFILE if it can."""
     wanted = most + RESERVED + OWN_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < wanted:
@@ -108,7 +108,7 @@ def connection_limit(most: int, most_per_address: int) -> ConnectionLimit:
 
 
 class LogRateLimit(logging.Filter):
-    """Of lines alike, which a crowd causes at will, ten pass, then one a second."""
+    """Thins out lines that a crowd causes: ten alike pass, then one a second."""
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

@@ -23,11 +23,11 @@ from fpvcar.video.stream import Stream
 PAGE_B = resource.getpagesize()
 TICKS = os.sysconf("SC_CLK_TCK")
 OLD_S = 1.0
-"""A sensor whose last word is older is silent."""
+"""A sensor whose last reading is older is silent."""
 
 
 class Metrics:
-    """The figures of one car."""
+    """One car as others see it who do not drive it."""
 
     def __init__(
         self, car: str, control: Control, senses: SensorSuite, stream: Stream,
@@ -45,7 +45,7 @@ class Metrics:
         return exposition(self.collect(self._clock_s()))
 
     def collect(self, now_s: float) -> Iterator[Metric]:
-        """Every family."""
+        """Every family of metrics."""
         yield gauge("build_info", "The program.", 1, version=__version__)
         yield from _gate(self._control, now_s)
         yield from _sensors(self._senses, now_s)
@@ -112,26 +112,26 @@ class Metrics:
     def faults(self) -> list[str]:
         """Why the car cannot do all that its profile promises; empty: it can.
 
-        What the computer says of itself is no reason: it drives on.
+        A fault of the computer is none of these: the car drives on.
         """
         now_s = self._clock_s()
-        said = []
+        faults = []
         if self._control.wheels != "ok":
-            said.append(f"wheels: {self._control.wheels}")
+            faults.append(f"wheels: {self._control.wheels}")
         if self._camera.state not in ("ok", "none"):
-            said.append(f"camera: {self._camera.state}")
+            faults.append(f"camera: {self._camera.state}")
         if self._panel.state != "ok":
-            said.append(f"pins: {self._panel.state}")
+            faults.append(f"pins: {self._panel.state}")
         battery = self._senses.battery(now_s)
         if battery is not None and not _young(battery):
-            said.append(f"battery: {_why(battery)}")
+            faults.append(f"battery: {_why(battery)}")
         for one in self._senses.ranges(now_s):
             if not _young(one):
-                said.append(f"sensor {one.name}: {_why(one)}")
+                faults.append(f"sensor {one.name}: {_why(one)}")
         recording = self._recorder.status()
         if recording is not None and recording.on and recording.state != "ok":
-            said.append(f"nothing is recorded: {recording.state}")
-        return said
+            faults.append(f"nothing is recorded: {recording.state}")
+        return faults
 
 
 def _young(one: status.Range | status.Battery) -> bool:
@@ -239,7 +239,7 @@ def _million(value: float | None) -> float | None:
 
 
 def _process(stat: Path = Path("/proc/self/stat")) -> Iterator[Metric]:
-    """`run` itself; proc(5): fields 14 and 15 are its CPU time, 24 its pages."""
+    """The process of `run`; proc(5): fields 14 and 15 are CPU time, 24 is pages."""
     fields = stat.read_text().rpartition(")")[2].split()
     cpu_s = (int(fields[11]) + int(fields[12])) / TICKS
     yield counter("process_cpu_seconds_total", "Of `run`.", cpu_s)

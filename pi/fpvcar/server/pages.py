@@ -38,7 +38,7 @@ def refuse_foreign(
     foreign: str,
     extra: Iterable[str] = (),
 ) -> None:
-    """Host against DNS rebinding, Origin against foreign pages. Raises HTTPForbidden.
+    """Refuses a foreign Host (DNS rebinding) or Origin. Raises HTTPForbidden.
 
     `foreign` is what a foreign Host is answered, with {} for what was sent.
     """
@@ -53,9 +53,9 @@ def refuse_foreign(
 
 
 def refuse_other_sites(request: web.Request) -> None:
-    """A page from elsewhere could not read our answers, but make the car work.
+    """Refuses what another site's page asks for. Raises HTTPForbidden.
 
-    Raises HTTPForbidden.
+    Such a page could not read the answers, but make the car work.
     """
     site = request.headers.get("Sec-Fetch-Site", "none")
     if site not in ("same-origin", "none"):
@@ -77,5 +77,5 @@ def page_response(root: Path, name: str) -> web.FileResponse:
 
 
 def _shown(value: str | None) -> str:
-    """What a peer sent, for an answer: short, and of characters that can be sent."""
+    """Quotes what a peer sent: short, and in characters that can be sent."""
     return (value or "")[:80].encode("utf-8", "backslashreplace").decode()

@@ -54,7 +54,7 @@ class Server:
         panel: Panel | None = None,
         recordings: Recordings | None = None, eye: DepthCamera | None = None,
     ) -> None:  # fmt: skip
-        """`know(address)`: somebody who may drive is there."""
+        """`know(address)` is called for whoever may drive."""
         self._figures, self._panel = figures, panel
         self._recordings, self._eye = recordings, eye
         self._profile, self._hub, self._stream = profile, hub, stream
@@ -124,7 +124,7 @@ class Server:
             self._drive_limit.leave(address)
 
     def _receive(self, session: Session, message: up.Upward) -> None:
-        """The hub's; a watcher too many goes again, a driver never does."""
+        """Hands a message to the hub. A watcher too many is closed, a driver never."""
         self._hub.receive(session, message)
         if not isinstance(message, up.Hello | up.Unlock):
             return

@@ -33,7 +33,7 @@ class Closing(Exception):
 
 
 class TextSession(Generic[Message]):
-    """The state of one socket. `unknown` counts messages of kinds that it ignored."""
+    """One socket. `unknown` counts messages of a kind that no version knows."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -75,17 +75,17 @@ class TextSession(Generic[Message]):
     # --- what it is sent ---
 
     def send(self, message: Down) -> None:
-        """Queues a message; of too many the oldest go."""
+        """Queues a message; when too many wait, the oldest is dropped."""
         self._outbox.append(message)
         self._wake.set()
 
     def send_newest(self, message: Down | str) -> None:
-        """Sends it behind the queue, or the next one instead; a str as it is."""
+        """Sends it behind the queue, unless a newer one comes first; a str as it is."""
         self._newest = message
         self._wake.set()
 
     def close(self, reason: str) -> None:
-        """Ends the session from outside: said once everything else was sent."""
+        """Ends the session from outside; the reason goes out behind all that waits."""
         self.closing = self.closing or reason
         self._wake.set()
 

@@ -16,11 +16,11 @@ from fpvcar.wire import up
 from fpvcar.wire.down import Error
 
 PUSHES_PER_S, PUSHES_BURST = 2.0, 10.0
-"""Of the recorder's buttons, all pages together: each begins a file or is an event."""
+"""Pushes of the recorder's buttons, all pages together: each is a file or an event."""
 
 
 class Lights(Protocol):
-    """What is asked of panel.Panel."""
+    """The car's own lights: panel.Panel."""
 
     def set_head(self, on: bool) -> None:
         """Switches the head lights."""
@@ -28,7 +28,7 @@ class Lights(Protocol):
     def follow(self, throttle: float, steer: float, stopped: bool) -> None:
         """Rear lights and indicators follow what the car does."""
 
-    def record(self, told: status.Recording | None) -> None:
+    def record(self, recording: status.Recording | None) -> None:
         """An LED follows the recorder."""
 
 
@@ -36,38 +36,30 @@ class Settings:
     """The switches; `changed()` is called when the pages are to see it."""
 
     def __init__(
-        self, profile: Profile, control: Control, lamps: Lights, recorder: Recorder,
+        self, profile: Profile, control: Control, lights: Lights, recorder: Recorder,
         changed: Callable[[], None],
     ) -> None:  # fmt: skip
         self.head_lights = False
-        self._profile, self._control, self._lamps = profile, control, lamps
+        self._profile, self._control, self._lights = profile, control, lights
         self._recorder, self._changed = recorder, changed
         self._pushes = Meter(PUSHES_PER_S, PUSHES_BURST)
 
     def lights(self, session: Session, lights: up.Lights, now_s: float) -> None:
-        """Head lights, for whoever may drive."""
-        if not session.rights.drive:
-            session.deny(
-                Error("you may only watch", "lights", "", "enter the drive code"),
-                now_s,
-            )
+        """Whoever may drive switches the head lights."""
+        if not session.may_drive("lights", now_s):
             return
         on = (not self.head_lights) if lights.head is None else lights.head
         self.head_lights = on
-        self._lamps.set_head(on)
+        self._lights.set_head(on)
         self._changed()
 
     def horn(self, session: Session, _: up.Horn, now_s: float) -> None:
-        """No car has one yet."""
+        """Answers that no car has a horn yet."""
         session.deny(Error("this car has no horn", "horn"), now_s)
 
     def limit(self, session: Session, limit: up.Limit, now_s: float) -> None:
-        """The speed limit: a grown-up's, below the profile's."""
-        if not session.rights.grown_up:
-            session.deny(
-                Error("only a grown-up sets the speed limit", "limit", "",
-                      "enter the grown-up code"), now_s,
-            )  # fmt: skip
+        """A grown-up sets the speed limit, up to the profile's."""
+        if not session.is_grown_up("limit", "sets the speed limit", now_s):
             return
         most = self._profile.gate.limit
         if limit.throttle > most:
@@ -81,48 +73,38 @@ class Settings:
         self._changed()
 
     def guard(self, session: Session, guard: up.Guard, now_s: float) -> None:
-        """The collision guard: a grown-up's."""
-        if session.rights.grown_up:
+        """A grown-up sets the collision guard."""
+        if session.is_grown_up("guard", "sets the guard", now_s):
             self._control.guard(guard.mode)
-        else:
-            session.deny(
-                Error("only a grown-up sets the guard", "guard", "",
-                      "enter the grown-up code"), now_s,
-            )  # fmt: skip
 
     def record(
-        self, session: Session, said: up.SetRecording | up.Keep | up.Mark,
+        self, session: Session, wanted: up.SetRecording | up.Keep | up.Mark,
         now_s: float,
     ) -> None:  # fmt: skip
-        """Keeping the last minute and marks: for whoever may drive. On and off: a
-        grown-up's, as a child that stops the recorder loses what it drives."""
-        if not session.rights.drive:
-            session.deny(
-                Error("you may only watch", "record", "", "enter the drive code"),
-                now_s,
-            )
+        """Whoever may drive keeps the last minute and marks moments.
+
+        Only a grown-up turns recording on or off: a child that stops it loses its
+        drive.
+        """
+        if not session.may_drive("record", now_s):
+            pass
         elif not self._pushes.allow(now_s):
             most = f"{PUSHES_PER_S:g} a second"
             session.deny(Error("too many pushes", "record", most, "wait"), now_s)
-        elif isinstance(said, up.SetRecording):
-            self._switch(session, said.on, now_s)
-        elif isinstance(said, up.Keep):
+        elif isinstance(wanted, up.SetRecording):
+            self._switch(session, wanted.on, now_s)
+        elif isinstance(wanted, up.Keep):
             self._recorder.keep(session.name)
         else:
-            self._recorder.mark(said.text, session.name)
+            self._recorder.mark(wanted.text, session.name)
         self._changed()
 
     def _switch(self, session: Session, on: bool, now_s: float) -> None:
-        if session.rights.grown_up:
+        if session.is_grown_up("record", "turns recording on or off", now_s):
             self._recorder.switch(on, session.name)
-        else:
-            session.deny(
-                Error("only a grown-up turns recording on or off", "record", "",
-                      "enter the grown-up code"), now_s,
-            )  # fmt: skip
 
     def handlers(self) -> dict[type, Callable[..., None]]:
-        """Who answers which message."""
+        """The method for each kind of message."""
         return {
             up.Lights: self.lights, up.Horn: self.horn, up.Limit: self.limit,
             up.Guard: self.guard, up.SetRecording: self.record,

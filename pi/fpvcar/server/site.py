@@ -40,7 +40,10 @@ class Address(NamedTuple):
 
 
 def address(host: str, port: int, state: Path, car: str) -> Address:
-    """On the LAN with https, by the certificate in `state`, if one can be made."""
+    """The address to serve at; on the LAN with https, if a certificate can be made.
+
+    It is saved in `state`.
+    """
     if access.is_loopback(host):
         return Address(host, port, None)
     names = (access.lan_address(), "localhost", car.lower())
@@ -85,7 +88,7 @@ class Site:
 
 
 def own_fault(record: logging.LogRecord) -> bool:
-    """A filter: what a peer can cause at will is answered, not logged."""
+    """A log filter: faults that a peer can cause at will are answered, not logged."""
     fault = record.exc_info[1] if record.exc_info else None
     gone = isinstance(fault, RuntimeError) and str(fault) == "Transport is closing"
     return not (gone or isinstance(fault, HttpProcessingError | ConnectionError))

@@ -17,7 +17,7 @@ DRIVE_EVERY_MS = 40
 
 
 class Senses(Protocol):
-    """The sensors of the car: suite.Senses."""
+    """The sensors of the car: suite.SensorSuite."""
 
     def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         """One entry a range sensor."""
@@ -30,7 +30,7 @@ class Senses(Protocol):
 
 
 class Stateful(Protocol):
-    """A part that says how it is: the camera, say."""
+    """A part with a state: the camera, or the panel."""
 
     @property
     def state(self) -> str:

@@ -37,7 +37,7 @@ BLIND_S = 8.0
 
 
 class LinkReport(NamedTuple):
-    """A link, lately. Rates in bit/s.
+    """What a link did lately. Rates in bit/s.
 
     `delivered` was acknowledged over the last window; `burst` is the rate at
     which the largest unit of the last second was acknowledged: what the link can
@@ -73,7 +73,7 @@ _NO_BURST = _Burst(0, 0.0)
 
 
 class LinkMeter:
-    """Reckons with the kernel's counters of one TCP connection."""
+    """Measures a TCP connection by the kernel's counters."""
 
     def __init__(self, now_s: float, acked: int) -> None:
         self.progress_s = self._since_s = now_s
@@ -86,7 +86,7 @@ class LinkMeter:
         self._windows: deque[tuple[float, _Burst]] = deque(maxlen=MEMORY)
 
     def sample(self, now_s: float, acked: int, unacked: int, rtt_s: float) -> None:
-        """Bytes acknowledged so far and outstanding; the least round trip."""
+        """Takes bytes acknowledged so far and outstanding, and the least round trip."""
         self.rtt_s = rtt_s
         if acked > self._acked or not unacked:
             self.progress_s = now_s
@@ -115,7 +115,7 @@ class LinkMeter:
         return None
 
     def sent(self, now_s: float, unacked: int, size: int) -> None:
-        """A unit goes off behind `unacked` bytes. The larger, the more telling."""
+        """Notes a unit that goes off behind `unacked` bytes. Large ones tell more."""
         begin, old = self._acked + unacked, self._train
         if old is None or size > 2 * (old.end - old.begin):
             self._train = _Train(now_s + self.rtt_s, begin, begin + size)
@@ -156,7 +156,7 @@ class Bitrate:
         self._hold_s = HOLD_S
 
     def full(self) -> int | None:
-        """Nobody's link counts: everything, if it is not so already."""
+        """Nobody's link counts: the most; None if that is asked for already."""
         return self._set(self.most)
 
     def update(self, now_s: float, link: LinkReport) -> int | None:

@@ -19,7 +19,7 @@ from fpvcar.wire.errors import WireError
 
 SILENCE_S = 2.0
 START_S = 30.0
-"""To the first byte; picamera2 needs 20 s to start on a Pi Zero."""
+"""Time to the first byte; picamera2 needs 20 s to start on a Pi Zero."""
 BACK_OFF_S, BACK_OFF_MOST_S = 0.2, 2.0
 CLOSED_S, CLOSED = 0.2, "camera closed its output"
 WELL_S = 5.0
@@ -96,20 +96,20 @@ class Camera(Supervisor):
         return self.write_line("key")
 
     def set_bitrate(self, bitrate: int) -> bool:
-        """Asks for a bitrate in bit/s, now and after a restart. False as above."""
+        """Asks for a bitrate in bit/s, now and after a restart. False: not now."""
         self._bitrate = bitrate
         return self.write_line(f"bitrate {bitrate}")
 
     # --- one life of the program ---
 
     def begin(self, now_s: float) -> None:
-        """The next unit that counts is a key frame."""
+        """Starts anew: the next unit that counts is a key frame."""
         self._splitter = self._new_splitter()
         self._synced = False
         self._began_s, self._bytes_s, self._unit_s = now_s, 0.0, 0.0
 
     def started(self) -> None:
-        """It forgot the bitrate."""
+        """Tells the program the bitrate, which it has forgotten."""
         if self._bitrate is not None:
             self.write_line(f"bitrate {self._bitrate}")
 

@@ -30,13 +30,13 @@ DRIVER_AGAIN_S = 0.3
 WATCHER_AGAIN_S = 2.0
 """How long a viewer waits for a key frame before it asks again."""
 NO_DRIVER_S = 3.0
-"""Without a word of a driver's link for this long the full bitrate is due."""
+"""Without a report of a driver's link for this long the full bitrate is due."""
 BINARY = 0x82
 """First byte of a WebSocket frame: FIN, and the opcode of a binary message."""
 
 
 class Source(Protocol):
-    """What the stream asks of a camera. False: it cannot do that."""
+    """A camera that the stream may ask. False: it cannot do that."""
 
     def request_key(self) -> bool:
         """Asks for a key frame as soon as possible."""
@@ -77,7 +77,7 @@ class ViewerStats(NamedTuple):
 
 
 class Viewer:
-    """What waits for one viewer. `wake` is called when `next` may have something."""
+    """The units that wait for one viewer. `wake` is called when `next` may have one."""
 
     def __init__(
         self, is_driver: Callable[[], bool], ask_key: Callable[["Viewer"], None]
@@ -164,7 +164,7 @@ class Viewer:
 
 
 class Stream:
-    """The fan-out. Not thread-safe."""
+    """Hands units of the source to all viewers. Not thread-safe."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class Stream:
         return viewer
 
     def remove(self, viewer: Viewer) -> None:
-        """The viewer is gone."""
+        """Forgets a viewer that is gone; its figures count on."""
         self.viewers.remove(viewer)
         frames, sent, dropped = self.gone
         self.gone = (
@@ -219,7 +219,7 @@ class Stream:
         )  # fmt: skip
 
     def report(self, viewer: Viewer, link: LinkReport) -> None:
-        """What a viewer's link does; the driver's sets the bitrate."""
+        """Takes what a viewer's link does; the driver's sets the bitrate."""
         if viewer.is_driver():
             self._reported_s = self._clock_s()
             self._set_bitrate(self.bitrate.update(self._reported_s, link))

@@ -39,7 +39,7 @@ class Records:
         self._sets = h264.ParameterSets()
 
     def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:
-        """Stamps lie never in the future, as the page's clock is ours."""
+        """Cuts whole records. No stamp lies in the future: the page's clock is ours."""
         self._buffer += data
         units = []
         head = RECORD_HEADER.size
@@ -54,12 +54,12 @@ class Records:
         return units
 
     def idle(self) -> list[AccessUnit]:
-        """Records need no silence."""
+        """Nothing: records need no silence."""
         return []
 
 
 class Plain:
-    """Annex B with nothing around it."""
+    """A plain Annex B stream."""
 
     def __init__(self) -> None:
         self.idle_s: float | None = IDLE_S
@@ -68,7 +68,7 @@ class Plain:
         self._first_us = 0
 
     def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:
-        """Each unit has the time at which its first byte came."""
+        """Cuts units; each has the time at which its first byte came."""
         if not self._splitter.begun:
             self._first_us = now_us
         units = []

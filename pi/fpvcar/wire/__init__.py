@@ -4,11 +4,11 @@
     run       -> browser /ws/drive   the same                           down.py
     browser  <-> run     /ws/buttons the same                           buttons.py
     run       -> browser /ws/video   binary: header + one access unit   video.py
-    camera    -> run     stdout      binary: header + one access unit   records.py
+    camera    -> run     stdout      binary: header + one access unit   camera.py
     run       -> camera  stdin       text lines: "key", "bitrate N"
-    depth     -> run     stdout      binary: header + a small picture   records.py
+    depth     -> run     stdout      binary: header + a small picture   camera.py
     run      <-> wheels  SEQPACKET   binary: setpoint / answer          wheels.py
 
 All binary headers are little-endian. Times are CLOCK_MONOTONIC of the car. What is
-refused is a WireError (refusing.py); how a text frame is typed is in text.py.
+refused is a WireError (errors.py); how a text frame is typed is in json_text.py.
 """

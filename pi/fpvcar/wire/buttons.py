@@ -19,13 +19,13 @@ class ButtonsHello(Greeting, tag="hello", frozen=True):
 
 
 class Hold(Up, tag="hold", frozen=True):
-    """What the fingers on this page hold down: a bit a button."""
+    """The buttons that the fingers on this page hold down, a bit each."""
 
     held: Annotated[int, Meta(ge=0, lt=2**BUTTONS_MAX)]
 
 
 class Choose(Up, tag="choose", frozen=True):
-    """A picture was pushed: the rainbow, the memory game, or what runs is to end."""
+    """Somebody chose the rainbow, the memory game, or the end of either."""
 
     mode: Literal["free", "rainbow", "game"]
 
@@ -35,13 +35,16 @@ _decoders = decoders(ButtonsHello, Hold, Choose)
 
 
 def parse_buttons_upward(text: str | bytes) -> ButtonsUpward | None:
-    """One frame of /ws/buttons; None and WireError as up.parse_upward."""
+    """The message of one frame of /ws/buttons; None for an unknown kind.
+
+    Raises WireError as up.parse_upward does.
+    """
     message: ButtonsUpward | None = parse(text, _decoders)
     return message
 
 
 class Button(Struct, frozen=True):
-    """What one looks like; the bits of masks are in this order."""
+    """What a button looks like; the bits of masks are in the order of the buttons."""
 
     name: str
     colour: str
@@ -57,7 +60,10 @@ class Panel(Down, tag="panel", frozen=True):
 
 
 class Glow(Down, tag="glow", frozen=True):
-    """On change, and twice a second. `lit` is a bit a button; see buttons.View."""
+    """What is lit, a bit a button, and the game; on change and twice a second.
+
+    The other fields are those of game.View.
+    """
 
     seq: int
     lit: int

@@ -26,7 +26,7 @@ class Welcome(Down, tag="welcome", frozen=True):
 
 
 class Stop(Struct, frozen=True):
-    """Why the car stands, and who can make it go on: `clears` says how.
+    """Why the car stands, and what makes it go on.
 
     cause: a value of gate.Cause. clears: "neutral" (let go, then drive),
     "resume" (the driver's Go on), "grown_up" (a grown-up's Go on).
@@ -38,7 +38,10 @@ class Stop(Struct, frozen=True):
 
 
 class State(Down, tag="state", frozen=True):
-    """10 Hz and on change. `role`: "driver" or "watching"."""
+    """The car as one page sees it, 10 times a second and on change.
+
+    `role` is "driver" or "watching".
+    """
 
     seq: int
     clock_us: int

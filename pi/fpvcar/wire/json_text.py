@@ -35,14 +35,14 @@ _encoder = msgspec.json.Encoder()
 
 
 def decoders(*kinds: type[Up]) -> Decoders:
-    """One decoder a kind, by its tag."""
+    """A decoder for each kind of message, by its tag."""
     return {
         str(kind.__struct_config__.tag): msgspec.json.Decoder(kind) for kind in kinds
     }
 
 
 def parse(text: str | bytes, known: Decoders) -> Any:
-    """One frame. None for an unknown kind (ignored and counted).
+    """The message of one text frame; None for an unknown kind.
 
     Raises WireError for what is malformed, mistyped, out of range or too long.
     """
@@ -56,10 +56,10 @@ def parse(text: str | bytes, known: Decoders) -> Any:
             return None
         message = decoder.decode(text)
     except (msgspec.DecodeError, UnicodeError) as fault:
-        said = text if isinstance(text, str) else bytes(text).decode("utf-8", "replace")
+        sent = text if isinstance(text, str) else bytes(text).decode("utf-8", "replace")
         mistyped = isinstance(fault, msgspec.ValidationError)
         what = "message refused" if mistyped else "malformed JSON"
-        raise WireError(what, said, str(fault)) from None
+        raise WireError(what, sent, str(fault)) from None
     if isinstance(message, Greeting) and message.v != VERSION:
         raise WireError("wrong version", message.v, f"{VERSION}; reload the page")
     return message

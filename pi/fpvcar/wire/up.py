@@ -32,7 +32,7 @@ class Drive(Up, tag="drive", frozen=True):
     """A wish. `t` is the browser's own clock in ms (any origin, per socket).
 
     `seen` is `clock_us` of the newest State or Pong that the page had when it was
-    made; 0, of none: then it moves nothing.
+    made; 0 without one, and then it moves nothing.
     """
 
     seq: Count
@@ -59,37 +59,37 @@ class Resume(Up, tag="resume", frozen=True):
 
 
 class Lights(Up, tag="lights", frozen=True):
-    """Head lights: `None` toggles."""
+    """Switches the head lights; None toggles them."""
 
     head: bool | None = None
 
 
 class Horn(Up, tag="horn", frozen=True):
-    """The horn, for as long as it is on (at most 2 s)."""
+    """Blows the horn as long as it is on (at most 2 s)."""
 
     on: bool
 
 
 class Limit(Up, tag="limit", frozen=True):
-    """A grown-up's speed limit, a share of full throttle; the profile's is above it."""
+    """A grown-up sets the speed limit: a share of full throttle, <= the profile's."""
 
     throttle: Share
 
 
 class Guard(Up, tag="guard", frozen=True):
-    """What the collision guard is to do from now on; a grown-up's."""
+    """A grown-up sets what the collision guard does from now on."""
 
     mode: GuardMode
 
 
 class SetRecording(Up, tag="record", frozen=True):
-    """Record, or do not: off, only the last minute is there to be kept."""
+    """Turns recording on or off; off, only the last minute is there to be kept."""
 
     on: bool
 
 
 class Keep(Up, tag="keep", frozen=True):
-    """Keep the last minute, whatever the ring does."""
+    """Keeps the last minute, whatever else has to go."""
 
 
 class Mark(Up, tag="mark", frozen=True):
@@ -127,7 +127,7 @@ _decoders = decoders(
 
 
 def parse_upward(text: str | bytes) -> Upward | None:
-    """One frame of /ws/drive. None for an unknown kind (ignored and counted).
+    """The message of one frame of /ws/drive; None for an unknown kind.
 
     Raises WireError for what is malformed, mistyped, out of range or too long.
     """

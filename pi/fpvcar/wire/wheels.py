@@ -26,7 +26,7 @@ KIND_ANSWER = 2
 
 
 class Status(enum.IntEnum):
-    """What `wheels` did with a setpoint, or did by itself (STOPPED)."""
+    """What `wheels` did with a setpoint, or by itself (STOPPED)."""
 
     APPLIED = 0
     REFUSED = 1
