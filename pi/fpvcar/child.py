@@ -183,7 +183,7 @@ class BackOff:
 class Supervisor:
     """One program, whatever becomes of it: started, watched, ended, started again.
 
-    A subclass says what the program's bytes mean (`take`), when its silence is a fault
+    A subclass says what the program's bytes mean (`receive`), when silence is a fault
     (`late`) and what follows the end of a life (`ended`). An empty argv is no program.
     """
 
@@ -212,7 +212,7 @@ class Supervisor:
     def started(self) -> None:
         """The program runs; it may be talked to."""
 
-    def take(self, data: bytes) -> None:
+    def receive(self, data: bytes) -> None:
         """What the child wrote; b"": it closed its stdout."""
         raise NotImplementedError
 
@@ -268,7 +268,7 @@ class Supervisor:
         if shutil.which(program) is None:
             return f"{self.missing} {program}"
         try:
-            self.process = ChildProcess(self.argv, self._talks, self._take)
+            self.process = ChildProcess(self.argv, self._talks, self._receive)
         except OSError as fault:
             return f"{program}: {fault.strerror}"
         self.started()
@@ -301,10 +301,10 @@ class Supervisor:
             if fault.done():
                 return fault.result()
 
-    def _take(self, data: bytes) -> None:
+    def _receive(self, data: bytes) -> None:
         self._stop_timer()
         if self._fault is not None and not self._fault.done():
-            self.take(data)
+            self.receive(data)
 
     def _stop_timer(self) -> None:
         if self._quiet is not None:

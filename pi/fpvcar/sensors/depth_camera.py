@@ -106,7 +106,7 @@ class DepthCamera(Supervisor):
         log.warning("%s", reason)
         return self._heard_s > 0.0
 
-    def take(self, data: bytes) -> None:
+    def receive(self, data: bytes) -> None:
         """Bytes of the program."""
         try:
             for record in self._records.feed(data):

@@ -136,7 +136,7 @@ class Camera(Supervisor):
         log.warning("camera lost: %s", reason)
         return self._unit_s - self._began_s >= WELL_S
 
-    def take(self, data: bytes) -> None:
+    def receive(self, data: bytes) -> None:
         """Bytes of the program; after the last ones it has CLOSED_S to exit."""
         now_ns = time.monotonic_ns()
         if not data:  # its exit, which follows as a rule, says more
