@@ -7,6 +7,8 @@ BROWSER ?= 1
 SEED ?= 1
 CAMERA ?=
 RECORDINGS ?=
+WIRE ?=
+PIPE_DIR ?=
 BIN := .venv/bin
 
 .PHONY: help run test check benchmark bench soak pictures docs lock clean
@@ -15,6 +17,7 @@ help:
 	@echo "make run        a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
 	@echo "                PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
 	@echo "                RECORDINGS=DIR where it records (~/.local/state/fpvcar/recordings)"
+	@echo "                WIRE='22,27 5,6' pins that are wired; PIPE_DIR=DIR pigpio's pipes"
 	@echo "make test       every test: units, processes, a real browser (about 20 minutes)"
 	@echo "make check      format, lint, types: Python, page, shell, C"
 	@echo "make benchmark  what it does on this machine, in figures; ONLY=video RUNS=30"
@@ -31,6 +34,8 @@ run: export BROWSER := $(BROWSER)
 run: export SEED := $(SEED)
 run: export CAMERA := $(CAMERA)
 run: export RECORDINGS := $(RECORDINGS)
+run: export WIRE := $(WIRE)
+run: export PIPE_DIR := $(PIPE_DIR)
 run:
 	@tools/setup.sh run
 	@exec tools/run.sh

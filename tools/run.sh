@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Starts the bench as `make run` asks: HOST, PORT, PIGPIO_PORT, CAMERA, BROWSER, SEED,
-# RECORDINGS.
+# RECORDINGS, WIRE, PIPE_DIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,6 +18,12 @@ if [ -n "${RECORDINGS:-}" ]; then
 import json, os
 print(json.dumps(os.path.abspath(os.path.expanduser(os.environ["RECORDINGS"]))))')
     arguments+=(--set "recording.directory = $folder")
+fi
+for pins in ${WIRE:-}; do
+    arguments+=(--wire "$pins")
+done
+if [ -n "${PIPE_DIR:-}" ]; then
+    arguments+=(--pipe-dir "$PIPE_DIR")
 fi
 if [ "${BROWSER:-1}" != 0 ] && [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
     arguments+=(--browser)

@@ -72,6 +72,7 @@ def _bench(arguments: argparse.Namespace) -> int:
     options = supervisor.Options(
         arguments.profile, tuple(arguments.overrides), arguments.host, arguments.port,
         arguments.seed, arguments.browser, not arguments.no_stand_in,
+        tuple(arguments.wire), arguments.pipe_dir,
     )  # fmt: skip
     return asyncio.run(supervisor.run(options))
 
@@ -177,6 +178,14 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "--no-stand-in", action="store_true",
         help="no stand-in for the units that let go of the pins when pigpiod fails",
+    )  # fmt: skip
+    bench.add_argument(
+        "--wire", action="append", default=[], metavar="GPIO,GPIO",
+        help="two pins of the emulated pigpiod that are wired together",
+    )  # fmt: skip
+    bench.add_argument(
+        "--pipe-dir", type=Path, metavar="DIR",
+        help="where it makes its pipes pigpio and pigout, instead of in /dev",
     )  # fmt: skip
     process = verb("camera", _camera, "a camera process: access units on stdout")
     process.add_argument("source", choices=["bench"])

@@ -25,6 +25,7 @@ import msgspec
 
 from fpvcar import paths
 from fpvcar.bench import soc as chip
+from fpvcar.bench.pigpiod.nets import wire
 from fpvcar.bench.units import Unit, UnitFailed, leash, let_go
 from fpvcar.config import ConfigError, Profile, profiles
 from fpvcar.server import access, credentials
@@ -47,6 +48,10 @@ class Options:
     seed: int
     browser: bool
     stand_in: bool
+    wires: tuple[str, ...] = ()
+    """Pairs of GPIO that are wired together."""
+    pipe_dir: Path | None = None
+    """Where pigpiod has its pipes; else in `dev` of the run-time directory."""
 
 
 class Bench:
@@ -83,6 +88,8 @@ class Bench:
     def _pigpiod_options(self) -> list[str]:
         profile = self.profile
         options = ["--host", profile.pins.host, "--port", str(profile.pins.port)]
+        options += ["--pipe-dir", str(self.options.pipe_dir or self.runtime / "dev")]
+        options += [f"--wire={pins}" for pins in self.options.wires]
         if profile.battery.address is not None:
             where = f"{profile.battery.bus}:{profile.battery.address:#x}"
             options += ["--i2c", f"{where}:ina219"]
@@ -224,6 +231,12 @@ def greeting(options: Options, car: str, recordings: str = "") -> str:
 async def run(options: Options) -> int:
     """Runs the bench until Ctrl-C. Raises ConfigError for what cannot start."""
     profile = profiles.load(options.profile, options.overrides)
+    for pair in options.wires:
+        try:
+            wire(pair)
+        except ValueError:
+            expected = "expected two GPIO, as in --wire 22,27"
+            raise ConfigError(f"--wire {pair}: {expected}") from None
     refuse_busy_port(options.host, options.port, f"make run PORT={options.port + 10}")
     if not access.is_loopback(options.host):
         refuse_busy_port(options.host, options.port + 1, "another PORT: https is +1")

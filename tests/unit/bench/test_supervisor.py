@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar import paths
 from fpvcar.bench import supervisor, units
+from fpvcar.config import ConfigError, profiles
 
 
 @pytest.mark.parametrize(
@@ -53,3 +55,27 @@ def test_the_greeting_says_where_the_car_records(
     options = supervisor.Options(Path(), (), "127.0.0.1", 1, 1, False, True)
     said = supervisor.greeting(options, "Plague", "/srv/drives")
     assert "It records in /srv/drives" in said
+
+
+@pytest.mark.parametrize("wire", ["22", "22,22", "22,32", "a,b", ""])
+def test_a_wire_that_is_none_is_refused(wire: str) -> None:
+    profile = paths.HARDWARE / "bench.toml"
+    options = supervisor.Options(
+        profile, (), "127.0.0.1", 1, 1, False, True, ("5,6", wire)
+    )
+    with pytest.raises(ConfigError, match="expected two GPIO, as in --wire 22,27"):
+        asyncio.run(supervisor.run(options))
+
+
+def test_pigpiod_gets_its_wires_and_its_pipes(tmp_path: Path) -> None:
+    profile = profiles.load(paths.HARDWARE / "bench.toml", ())
+    options = supervisor.Options(
+        Path(), (), "127.0.0.1", 1, 1, False, True, ("22,27", "5,6"), tmp_path / "mine"
+    )
+    argv = supervisor.Bench(profile, options, tmp_path)._pigpiod_options()
+    assert argv[4:8] == [
+        "--pipe-dir", str(tmp_path / "mine"), "--wire=22,27", "--wire=5,6",
+    ]  # fmt: skip
+    plain = supervisor.Options(Path(), (), "127.0.0.1", 1, 1, False, True)
+    argv = supervisor.Bench(profile, plain, tmp_path)._pigpiod_options()
+    assert argv[4:6] == ["--pipe-dir", str(tmp_path / "dev")]

@@ -15,7 +15,7 @@ from fpvcar.bench.chips.mcp3008 import CHANNELS, Mcp3008, fixed_inputs
 from fpvcar.bench.chips.vl53l0x import range_sensor
 from fpvcar.bench.pigpiod.command_pipe import CommandPipe
 from fpvcar.bench.pigpiod.daemon import Daemon, Fittings, Pipes, Sonar
-from fpvcar.bench.pigpiod.lines import USER_GPIO
+from fpvcar.bench.pigpiod.nets import wire
 from fpvcar.bench.pigpiod.pipes import FifoDirectory
 from fpvcar.bench.pigpiod.server import Server, clock_us
 from fpvcar.bench.pigpiod.spi_buses import AUXILIARY, MAIN, SpiDevice
@@ -47,13 +47,6 @@ def _device(text: str) -> tuple[int, Callable[[chip.Soc], Device]]:
             raise ValueError
         return int(bus, 0), lambda soc: range_sensor(soc, index, power, off_m)
     raise ValueError
-
-
-def _wire(text: str) -> tuple[int, int]:
-    one, other = (int(part, 0) for part in text.split(","))
-    if one == other or not (0 <= one < USER_GPIO and 0 <= other < USER_GPIO):
-        raise ValueError
-    return one, other
 
 
 def _spi_device(text: str) -> tuple[int, SpiDevice]:
@@ -89,7 +82,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="a device on an I2C bus",
     )  # fmt: skip
     parser.add_argument(
-        "--wire", type=_wire, action="append", default=[], metavar="GPIO,GPIO",
+        "--wire", type=wire, action="append", default=[], metavar="GPIO,GPIO",
         help="two pins that are wired together",
     )  # fmt: skip
     parser.add_argument(

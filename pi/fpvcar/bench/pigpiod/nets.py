@@ -4,6 +4,16 @@ from collections.abc import Iterable, Sequence
 
 from fpvcar.bench import soc as chip
 
+GPIOS = 32
+
+
+def wire(text: str) -> tuple[int, int]:
+    """Two pins, as in 22,27. Raises ValueError."""
+    one, other = (int(part, 0) for part in text.split(","))
+    if one == other or not (0 <= one < GPIOS and 0 <= other < GPIOS):
+        raise ValueError(f"{text}: expected two different GPIO of 0 to {GPIOS - 1}")
+    return one, other
+
 
 class Nets:
     """Pins that are wired together; a pin without a wire is in none."""
