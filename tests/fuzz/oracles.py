@@ -4,6 +4,7 @@ Not only "it does not crash": what is taken is in range and comes back the same,
 is refused says why, and nothing depends on how the bytes were cut.
 """
 
+import contextlib
 import ipaddress
 import json
 import math
@@ -21,7 +22,18 @@ import msgspec
 from fpvcar import paths
 from fpvcar.bench.camera.process import BITRATES
 from fpvcar.bench.camera.process import Control as CameraControl
-from fpvcar.bench.pigpiod.protocol import Oversize, Parser, Request, Wait, encode_reply
+from fpvcar.bench.chips.mcp3008 import Mcp3008, fixed_inputs
+from fpvcar.bench.pigpiod import command_text
+from fpvcar.bench.pigpiod.protocol import (
+    REQUEST,
+    Cmd,
+    Outcome,
+    Oversize,
+    Parser,
+    Request,
+    Wait,
+    encode_reply,
+)
 from fpvcar.config import ConfigError, profiles
 from fpvcar.mcap.chunks import BytesSource
 from fpvcar.mcap.parsing import take_chunk
@@ -50,7 +62,7 @@ from fpvcar.wire.wheels import (
 )
 from tests.fuzz.panel import buttons
 from tests.rigs.hub import CODES, House
-from tests.rigs.pigpiod import make_core
+from tests.rigs.pigpiod import Core, make_core
 from tests.rigs.recording import small_files
 from tests.rigs.wheels_car import PINS, Car
 
@@ -271,22 +283,53 @@ def pigpiod(data: bytes) -> None:
             found = [str(fault)]
         seen.append(found)
     assert seen[0] == seen[1]
-    core = make_core(Path(_folder.name))
+    core = _daemon()
     for request in seen[0][:40]:
         if isinstance(request, str):
             assert "at most" in request
             break
-        outcome = core.start(request.cmd, request.p1, request.p2, request.ext)
-        for _ in range(3):
-            if isinstance(outcome, Wait):
-                core.run(min(outcome.until_us - core.now_us, 100_000))
-                outcome = outcome.finish(outcome.until_us)
-        core.run(2000)
+        outcome = _executed(core, request)
         if not isinstance(outcome, Wait):
             reply = encode_reply(request, outcome)
             assert len(reply) == 16 + (
                 len(outcome) if isinstance(outcome, bytes) else 0
             )
+    _bounds_hold(core)
+
+
+def pipe(data: bytes) -> None:
+    """The emulator's command pipe: every command of a line has its answer."""
+    core = _daemon()
+    for line in data.decode("latin-1").split("\n")[:20]:
+        try:
+            for request in command_text.commands(line):
+                outcome = _executed(core, request)
+                if not isinstance(outcome, Wait):
+                    said = command_text.answer(request, outcome)
+                    assert said.endswith("\n") or request.cmd == Cmd.BSCX
+        except command_text.BadCommand:
+            assert command_text.refusal() == "-29\n"
+    _bounds_hold(core)
+
+
+def _daemon() -> Core:
+    """An emulator with something at its pins."""
+    adc = Mcp3008(fixed_inputs([0.5]))
+    return make_core(Path(_folder.name), wires=[(22, 27), (9, 10)], spi={7: adc})
+
+
+def _executed(core: Core, request: Request) -> Outcome:
+    """Its outcome, a few waits later, and 2 ms behind it."""
+    outcome = core.start(request.cmd, request.p1, request.p2, request.ext)
+    for _ in range(3):
+        if isinstance(outcome, Wait):
+            core.run(max(0, min(outcome.until_us - core.now_us, 100_000)))
+            outcome = outcome.finish(outcome.until_us)
+    core.run(2000)
+    return outcome
+
+
+def _bounds_hold(core: Core) -> None:
     for gpio in (0, 1, *range(28, 54)):
         assert core.soc.pin[gpio].mode == 0, "a pin that no client may have"
 
@@ -326,9 +369,33 @@ PARSERS: dict[str, Callable[[bytes], None]] = {
     for one in (
         drive_up, hub, wheels, records, annexb, camera_commands, profile, names,
         recording, buttons,
-        pigpiod,
+        pigpiod, pipe,
     )
 }  # fmt: skip
+
+
+PIPE_LINES = (
+    "w 4 1 wvag 16 0 50 0 16 70 wvcre wvtx 0 wvtat wvsm 0 wvbsy wvhlt wvdel 0",
+    "wvas 27 9600 8 2 0 65 66 wvcap 50 wvtxr 0 wvcha 255 0 0 255 1 3 0 255 2 9 0 0",
+    "wvag 8 0 1 wvcre wvag 0 8 2 wvcre wvtxm 0 1 wvtxm 1 3 wvcha 255 0 0 1 255 3",
+    "slro 22 4800 8 m 27 w wvas 27 4800 8 2 0 7 wvcre wvtx 0\nslr 22 9 slri 22 1",
+    "bi2co 5 6 100000 pud 5 u bi2cz 5 4 83 2 7 1 50 3 0 bi2cc 5\nbi2co 5 6 50",
+    "bspio 8 9 10 11 50000 3 bspix 8 1 2 255 bspic 8 spio 1 50000 0 spix 0 1 128 0",
+    "fg 22 100 fn 22 100 200 wdog 22 5 trig 27 10 1\nhelp\nfrob\nprocp 0 bscx 773 1",
+    "proc tag 0 wvbsy jnz 0 w 4 1 mils 5 jmp 0\nprocr 0 1 2\nprocp 0 procu 0 3 procd 0",
+)
+"""Waves, bit banging, SPI and filters, as somebody would type them."""
+
+
+def socket(lines: str) -> bytes:
+    """The same commands for the emulator's port."""
+    found: list[Request] = []
+    for line in lines.split("\n"):
+        with contextlib.suppress(command_text.BadCommand):
+            found.extend(command_text.commands(line))
+    return b"".join(
+        REQUEST.pack(one.cmd, one.p1, one.p2, len(one.ext)) + one.ext for one in found
+    )
 
 
 def seeds(name: str) -> list[bytes]:
@@ -373,7 +440,9 @@ def seeds(name: str) -> list[bytes]:
         "names": [b"localhost:80\nhttp://localhost:80", b"[::1]\nhttps://[::1]",
                   b"10.0.0.1\nnull", b"plague.local\nhttp://evil"],
         "recording": small_files(),
-        "pigpiod": [*command, run + b"\x28\0\0\0" + bytes(12)],
+        "pigpiod": [*command, run + b"\x28\0\0\0" + bytes(12),
+                    *map(socket, PIPE_LINES)],
+        "pipe": [line.encode() for line in PIPE_LINES],
     }[name]  # fmt: skip
 
 
