@@ -27,6 +27,7 @@ FLOORS = (
     ("units", "files"),
 )  # fmt: skip
 """From the roof down; `__main__` parses the command line and imports verbs lazily."""
+SEAM = "devices.backends"
 BACK_ENDS = ("devices.pigpio", "devices.linux", "devices.lgpio")
 
 
@@ -45,8 +46,9 @@ def imports(source: str) -> Iterator[tuple[int, str]]:
             for alias in node.names:
                 if alias.name.split(".")[0] == "fpvcar":
                     yield node.lineno, alias.name.removeprefix("fpvcar").lstrip(".")
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            head, _, rest = node.module.partition(".")
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "an import that is relative hides where it leads"
+            head, _, rest = (node.module or "").partition(".")
             if head == "fpvcar":
                 for alias in node.names:
                     yield node.lineno, f"{rest}.{alias.name}".lstrip(".")
@@ -93,6 +95,11 @@ def test_an_import_that_climbs_is_seen() -> None:
         climbs("drive.gate", "from fpvcar.attic import box")
 
 
+def test_a_relative_import_is_refused() -> None:
+    with pytest.raises(AssertionError, match="hides where it leads"):
+        climbs("drive.gate", "from ..server import hub\n")
+
+
 def test_mcap_imports_the_standard_library_only() -> None:
     """zstandard and lz4 are asked for by name, late, where a file needs them."""
     for path in (PACKAGE / "mcap").glob("*.py"):
@@ -110,15 +117,35 @@ def test_mcap_imports_the_standard_library_only() -> None:
                 )
 
 
+def back_ends_named(module: str, source: str) -> list[str]:
+    """What a module imports of a back end that is not its own."""
+    if module == SEAM or module.startswith("bench"):
+        return []
+    return [
+        f"{module}:{line} imports {name}"
+        for line, name in imports(source)
+        for back_end in BACK_ENDS
+        if name.startswith(back_end) and not module.startswith(back_end)
+    ]
+
+
 def test_only_the_seam_names_a_back_end() -> None:
     found = [
-        f"{module}:{line} imports {name}"
-        for module, path in modules()
-        if not module.startswith(("devices.", "bench"))
-        for line, name in imports(path.read_text())
-        if name.startswith(BACK_ENDS)
+        one
+        for name, path in modules()
+        for one in back_ends_named(name, path.read_text())
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("module", ["drive.gate", "devices.chips.hcsr04"])
+def test_a_back_end_that_is_named_elsewhere_is_seen(module: str) -> None:
+    source = "from fpvcar.devices.pigpio import edges\n"
+    assert back_ends_named(module, source) == [
+        f"{module}:1 imports devices.pigpio.edges"
+    ]
+    assert back_ends_named("devices.pigpio.pins", source) == []
+    assert back_ends_named(SEAM, source) == []
 
 
 def test_nobody_above_devices_touches_a_daemons_client() -> None:
