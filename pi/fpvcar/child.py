@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -180,7 +181,7 @@ class BackOff:
         return pause_s
 
 
-class Supervisor:
+class Supervisor(ABC):
     """One program, whatever becomes of it: started, watched, ended, started again.
 
     A subclass says what the program's bytes mean (`receive`), when silence is a fault
@@ -205,24 +206,24 @@ class Supervisor:
 
     # --- what a subclass says ---
 
+    @abstractmethod
     def begin(self, now_s: float) -> None:
         """A life begins: forgets what the one before has left."""
-        raise NotImplementedError
 
-    def started(self) -> None:
+    def started(self) -> None:  # noqa: B027  # nothing to do for some
         """The program runs; it may be talked to."""
 
+    @abstractmethod
     def receive(self, data: bytes) -> None:
         """What the child wrote; b"": it closed its stdout."""
-        raise NotImplementedError
 
+    @abstractmethod
     def late(self, now_s: float) -> float | str:
         """How long to wait for the next sign of life, or what was missed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ended(self, reason: str) -> bool:
         """A life ended; True if it went well until then."""
-        raise NotImplementedError
 
     # --- what a subclass, or its owner, may ask ---
 

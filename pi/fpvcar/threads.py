@@ -11,6 +11,7 @@ last knew.
 import logging
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 RETRY_S = 0.5
@@ -22,7 +23,7 @@ class Lost(Exception):
     """What a life hung on has gone; the text says what."""
 
 
-class Runner:
+class Runner(ABC):
     """A thread that waits for its next work in `pause`. Methods return at once, but
     `stop`."""
 
@@ -62,8 +63,9 @@ class Runner:
         self._wake.wait(max(0.0, seconds))
         self._wake.clear()
 
+    @abstractmethod
     def _run(self) -> None:
-        raise NotImplementedError
+        """What the thread does, until `ending`."""
 
 
 class Worker(Runner):
@@ -85,9 +87,9 @@ class Worker(Runner):
 
     # --- in the thread ---
 
+    @abstractmethod
     def live(self) -> None:
         """One life: until `ending`, or until Lost, after which another begins."""
-        raise NotImplementedError
 
     def lost(self) -> None:
         """A life ended: what was known is known no more."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from fpvcar.bench.world.bridge import CHIPS, Bridge
-from fpvcar.config import Motor, Profile, profiles
+from fpvcar.config import AnyMotor, Profile, profiles
 from fpvcar.devices.fake import FakeBoard, FakePins
 from fpvcar.devices.pins import PinsFault
 from fpvcar.wheels.core import Wheels
@@ -92,7 +92,7 @@ class Car:
         assert self.ready().drive(drive).status == Status.APPLIED
         return self
 
-    def bridge(self, motor: Motor) -> Bridge:
+    def bridge(self, motor: AnyMotor) -> Bridge:
         """What the motor's chip does with its pins."""
         duties = (self.pins.duty(gpio) for gpio in motor.pins())
         return CHIPS[type(motor)].bridge(*duties)

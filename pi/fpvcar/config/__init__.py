@@ -3,6 +3,7 @@
 # ruff: noqa: I001  # one block; `as` says that the names are meant for others
 
 from fpvcar.config.schema import (
+    AnyMotor as AnyMotor,
     Battery as Battery,
     Button as Button,
     Camera as Camera,

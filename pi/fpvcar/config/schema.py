@@ -63,10 +63,6 @@ class Motor(Section, frozen=True, tag_field="driver"):
     rest_s: Annotated[float, Meta(ge=0, le=0.2)] = 0.03
     """How long a change of direction rests with the bridge off."""
 
-    def pins(self) -> tuple[int, ...]:
-        """Every pin of the bridge, in the order in which to let go of them."""
-        raise NotImplementedError
-
     @property
     def least_v(self) -> float:
         """The least supply with which the bridge works."""

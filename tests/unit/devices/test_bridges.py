@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpvcar.bench.world.bridge import CHIPS, Bridge
-from fpvcar.config import L298n, Motor, Mx1508
+from fpvcar.config import AnyMotor, L298n, Mx1508
 from fpvcar.devices.backends import DRIVERS
 from fpvcar.devices.fake import FakeDeadMan, FakePins
 from fpvcar.devices.pins import MotorDriver, PinsLost
 
-WIRED: dict[str, Motor] = {
+WIRED: dict[str, AnyMotor] = {
     "mx1508": Mx1508(forward=17, reverse=27),
     "l298n": L298n(enable=18, forward=17, reverse=27),
 }
@@ -28,7 +28,7 @@ OFF, BRAKE = Bridge(0.0, 0.0, 1.0), Bridge(0.0, 1.0, 0.0)
 class Bench:
     """A driver on fake pins, and what its chip did at every change of a pin."""
 
-    def __init__(self, motor: Motor) -> None:
+    def __init__(self, motor: AnyMotor) -> None:
         self.motor = motor
         self.states = [OFF]
         self.pins = FakePins(lambda _: self.states.append(self.now))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fpvcar.bench.soc import Soc
-from fpvcar.config import L298n, Motor, Motors, Mx1508
+from fpvcar.config import AnyMotor, L298n, Motors, Mx1508
 
 
 class Bridge(NamedTuple):
@@ -47,13 +47,13 @@ def l298n(enable: float, forward: float, reverse: float) -> Bridge:
 
 
 class Chip(NamedTuple):
-    """`bridge` takes the duties of the pins in the order of `Motor.pins`."""
+    """`bridge` takes the duties of the pins in the order of the motor's `pins`."""
 
     bridge: Callable[..., Bridge]
     losses: Losses
 
 
-CHIPS: dict[type[Motor], Chip] = {
+CHIPS: dict[type[AnyMotor], Chip] = {
     Mx1508: Chip(mx1508, Losses()),
     # bipolar: typically 1.8 V at 1 A (data sheet), most of it whatever the current
     L298n: Chip(l298n, Losses(ohm=0.8, drop_v=1.0)),
@@ -77,7 +77,7 @@ class Wiring:
         return Bridges(*(_bridge(motor, soc) for motor in self._motors))
 
 
-def _bridge(motor: Motor, soc: Soc) -> Bridge:
+def _bridge(motor: AnyMotor, soc: Soc) -> Bridge:
     duties = (min(soc.pin[gpio].duty(), 1.0) for gpio in motor.pins())
     state = CHIPS[type(motor)].bridge(*duties)
     return state._replace(drive=-state.drive) if motor.invert else state

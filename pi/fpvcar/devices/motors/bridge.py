@@ -9,6 +9,7 @@ of its halves are never on but to brake.
 """
 
 import enum
+from abc import ABC, abstractmethod
 
 from fpvcar.config import Motor
 
@@ -22,7 +23,7 @@ class Drive(enum.IntEnum):
     BRAKE = 2
 
 
-class Bridge:
+class Bridge(ABC):
     """A bridge that was just switched off. Raises what its pins raise.
 
     A change of direction rests with the bridge off for `rest_s`: it spares the bridge,
@@ -41,9 +42,8 @@ class Bridge:
         self._wanted = duty
         self._settle(now_s)
         if self.state in (Drive.FORWARD, Drive.REVERSE):
-            self._run(
-                abs(duty)
-            )  # again even if unchanged: the dead man may have cut it
+            # again even if unchanged: the dead man may have cut it
+            self._run(abs(duty))
 
     def tick(self, now_s: float) -> None:
         """Does what is due by now: lets go of a brake, ends a rest."""
@@ -63,17 +63,17 @@ class Bridge:
 
     # --- what a chip adds; `state` is still the one that it comes from ---
 
+    @abstractmethod
     def _off(self) -> None:
         """Switches the bridge off: the motor coasts."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _brake(self) -> None:
         """Shorts the motor. The bridge is off."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _run(self, duty: float) -> None:
         """Drives as `state` says. The bridge is off, or runs this way already."""
-        raise NotImplementedError
 
     def _settle(self, now_s: float) -> None:
         """Goes from the present state towards the wanted one, as far as time allows."""
