@@ -88,12 +88,16 @@ const count = whole(0, 2 ** 53 - 1);
 const millis = number(0, 1e13);
 const words = text(Infinity);
 const code = text(32);
+const NOT_PLAIN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const PLAIN = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u;
+/** Text as the car takes it. @param {string} words */
+export const plain = (words) => words.replace(NOT_PLAIN, '');
 
 /** What the page sends; other fields are refused. @type {Record<string, Shape>} */
 const UP = {
   hello: {
     v: whole(VERSION, VERSION), client: text(64, /^[A-Za-z0-9-]{8,}$/),
-    name: maybe(text(32)), code: maybe(code),
+    name: maybe(text(32, PLAIN)), code: maybe(code),
   },
   unlock: {code},
   drive: {seq: count, t: millis, seen: count, throttle: unit, steer: unit},
@@ -102,10 +106,10 @@ const UP = {
   horn: {on: flag},
   limit: {throttle: share},
   guard: {mode: text(5, /^(off|warn|limit)$/)},
-  record: {on: flag}, keep: {}, mark: {text: maybe(text(64))},
+  record: {on: flag}, keep: {}, mark: {text: maybe(text(64, PLAIN))},
   ping: {seq: count, t: millis},
   report: {
-    path: text(16), picture_ms: maybe(orNull(millis)), link_ms: maybe(orNull(millis)),
+    path: text(16, PLAIN), picture_ms: maybe(orNull(millis)), link_ms: maybe(orNull(millis)),
     fps: maybe(number(0, 1000)), dropped: maybe(count),
   },
 };

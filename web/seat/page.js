@@ -1,6 +1,7 @@
 /** What the car said last, and what follows from it for each part of the page. */
 
 import {session} from '../lib/storage.js';
+import {plain} from '../lib/wire.js';
 import {OLD_MS} from '../video/video.js';
 import {aged, gradeOf, situationOf, takenBy} from './state.js';
 import {STRINGS} from './strings.js';
@@ -195,7 +196,7 @@ export class Page {
 
   /** Name and code for the hello message. @param {string} name */
   hello(name) {
-    return {name, code: session.get('code')};
+    return {name: plain(name), code: session.get('code')};
   }
 }
 

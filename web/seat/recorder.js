@@ -2,6 +2,7 @@
  * They load with the drawer, after the first screen. */
 
 import {button, byId, make, setAttr, setText, show} from '../lib/dom.js';
+import {plain} from '../lib/wire.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
 import {toast} from './toast.js';
 
@@ -87,7 +88,7 @@ export class RecorderPanel {
     form.append(label, field, go);
     form.addEventListener('submit', (event) => {
       event.preventDefault();
-      this.send({kind: 'mark', text: field.value.trim().slice(0, MARK_MOST)});
+      this.send({kind: 'mark', text: plain(field.value).trim().slice(0, MARK_MOST)});
       field.value = '';
       toast(words.marked);
     });

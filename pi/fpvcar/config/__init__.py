@@ -21,6 +21,7 @@ from fpvcar.config.schema import (
     Motor as Motor,
     Motors as Motors,
     Mx1508 as Mx1508,
+    PLAIN as PLAIN,
     Pins as Pins,
     Port as Port,
     PersonName as PersonName,

@@ -13,7 +13,15 @@ LowGpio = Annotated[int, Meta(ge=9, le=27)]
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[float, Meta(gt=0.0)]
-PersonName = Annotated[str, Meta(max_length=32)]
+PLAIN = (
+    "^[^\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u0600-\\u0605\\u061c\\u06dd\\u070f"
+    "\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2064"
+    "\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb\\U000110bd\\U000110cd\\U00013430-\\U0001343f"
+    "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0001\\U000e0020-\\U000e007f]*\\Z"
+)
+"""Text without control and format characters (Unicode Cc, Cf, Zl, Zp): they forge lines
+of a log, drive a terminal, or turn the way that a name is read."""
+PersonName = Annotated[str, Meta(max_length=32, pattern=PLAIN)]
 """What a page calls the person who uses it."""
 Colour = Literal["red", "yellow", "green", "blue", "purple", "white"]
 Shape = Literal["circle", "triangle", "square", "star", "heart", "diamond"]

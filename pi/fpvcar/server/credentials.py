@@ -3,7 +3,10 @@
 Both stand in paths.state_directory().
 """
 
+import contextlib
 import ipaddress
+import logging
+import re
 import ssl
 import subprocess
 from collections.abc import Iterable
@@ -14,11 +17,20 @@ import msgspec
 from fpvcar import files
 from fpvcar.server.access import Codes, new_codes
 
-CERTIFICATE_DAYS = 3650
+CERTIFICATE_DAYS = 825
+"""Apple's systems trust no certificate for longer, whoever vouches for it."""
+RENEW_DAYS = 30
+NAMES_MAX = 16
+OPENSSL_S = 60.0
+DRIVE_CODE, GROWN_UP_CODE = re.compile(r"[0-9]{6}"), re.compile(r"[a-z0-9]{8,32}")
+log = logging.getLogger("fpvcar.run")
 
 
 def load_codes(directory: Path) -> Codes:
-    """The codes of this car; made at the first start, by one process only."""
+    """The codes of this car; made at the first start, by one process only.
+
+    A file that holds none, or codes that are too short, is set aside and made anew.
+    """
     path = directory / "codes.json"
     saved = _saved_codes(path)
     if saved is not None:
@@ -30,6 +42,7 @@ def load_codes(directory: Path) -> Codes:
     except FileExistsError:  # another process was first, or what is there is damaged
         if (saved := _saved_codes(path)) is not None:
             return saved
+        _set_aside(path, "it does not hold a code of 6 digits and one of 8 letters")
         files.write_whole(path, [text])
     return codes
 
@@ -37,42 +50,95 @@ def load_codes(directory: Path) -> Codes:
 def _saved_codes(path: Path) -> Codes | None:
     try:
         saved = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
-        return Codes(drive=saved["drive"], grown_up=saved["grown_up"])
+        codes = Codes(drive=saved["drive"], grown_up=saved["grown_up"])
     except (OSError, msgspec.DecodeError, KeyError):
         return None
+    good = DRIVE_CODE.fullmatch(codes.drive) and GROWN_UP_CODE.fullmatch(codes.grown_up)
+    return codes if good else None
+
+
+def _set_aside(path: Path, why: str) -> None:
+    """Renames what cannot be used to NAME.bad, and says so."""
+    aside = path.with_name(f"{path.name}.bad")
+    with contextlib.suppress(FileNotFoundError):
+        path.replace(aside)
+        log.warning("%s: %s; kept as %s, made anew", path, why, aside.name)
 
 
 def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
-    """TLS with a certificate that is made once and saved.
+    """TLS with a certificate that is saved. Raises RuntimeError without `openssl`.
 
-    Made by the `openssl` command: the base image has it, and a library that could
-    do it has no wheel for a Pi Zero W. Raises RuntimeError if that fails.
+    It is made anew when it cannot be read, when it lacks one of `names` (host names
+    and IP addresses), and RENEW_DAYS before its end; the names that it had stay. The
+    `openssl` command makes it: the base image has it, and a library that could do it
+    has no wheel for a Pi Zero W.
     """
     key, certificate = directory / "https.key", directory / "https.crt"
-    if not (key.exists() and certificate.exists()):
-        _make_certificate(key, certificate, names)
+    context = _load(key, certificate)
+    had = _names_of(certificate) if context is not None else None
+    wanted = list(dict.fromkeys([*names, *(had or ())]))[:NAMES_MAX]
+    if context is None or had is None or not set(names) <= set(had):
+        _make_certificate(key, certificate, wanted)
+        context = _load(key, certificate)
+    if context is None:
+        raise RuntimeError(f"no certificate: {certificate} cannot be read back")
+    return context
+
+
+def _load(key: Path, certificate: Path) -> ssl.SSLContext | None:
+    """A context with a saved certificate; None if there is none that can be used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(certificate, key)
+    try:
+        context.load_cert_chain(certificate, key)
+    except FileNotFoundError:
+        return None
+    except (OSError, ssl.SSLError) as fault:  # torn by a power cut, or not a pair
+        for path in (key, certificate):
+            _set_aside(path, f"no certificate and key: {fault}")
+        return None
     return context
+
+
+def _names_of(certificate: Path) -> list[str] | None:
+    """The names that a certificate holds; None if it ends within RENEW_DAYS."""
+    seconds = RENEW_DAYS * 24 * 3600
+    words = ["x509", "-in", str(certificate), "-noout", "-checkend", str(seconds)]
+    try:
+        output = _openssl(*words, "-ext", "subjectAltName")
+    except RuntimeError:
+        return None
+    found = re.findall(r"(DNS|IP Address):([^,\s]+)", output.decode())
+    return [
+        str(ipaddress.ip_address(name)) if kind != "DNS" else name
+        for kind, name in found
+    ]
 
 
 def _make_certificate(key: Path, certificate: Path, names: Iterable[str]) -> None:
     alternatives = ",".join(f"{_kind(name)}:{name}" for name in names)
-    command = [
-        "openssl", "req", "-x509", "-newkey", "ec",
-        "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-        "-days", str(CERTIFICATE_DAYS), "-subj", "/CN=fpvcar",
-        "-addext", f"subjectAltName={alternatives}",
-        "-keyout", str(key), "-out", str(certificate),
-    ]  # fmt: skip
+    made = _openssl(
+        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+        "-nodes", "-days", str(CERTIFICATE_DAYS), "-subj", "/CN=fpvcar",
+        "-addext", f"subjectAltName={alternatives}", "-keyout", "-", "-out", "-",
+    )  # fmt: skip
+    head, begin, rest = made.partition(b"-----BEGIN CERTIFICATE-----")
+    # A power cut between the two leaves a pair that does not fit: it is made anew.
+    files.write_whole(key, [head])
+    files.write_whole(certificate, [begin + rest])
+
+
+def _openssl(*words: str) -> bytes:
+    """What a command of openssl prints. Raises RuntimeError with its last line."""
     try:
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        done = subprocess.run(
+            ["openssl", *words], check=True, capture_output=True, timeout=OPENSSL_S
+        )
     except (OSError, subprocess.SubprocessError) as fault:
         output = getattr(fault, "stderr", b"") or b""
         last = output.decode(errors="replace").strip().splitlines()[-1:]
         raise RuntimeError(f"no certificate: {' '.join(last) or fault}") from None
-    key.chmod(0o600)
+    return done.stdout
 
 
 def _kind(name: str) -> str:

@@ -46,7 +46,8 @@ def address(host: str, port: int, state: Path, car: str) -> Address:
     """
     if access.is_loopback(host):
         return Address(host, port, None)
-    names = (access.lan_address(), "localhost", car.lower())
+    name = car.lower()
+    names = (access.lan_address(), "localhost", name, f"{name}.local")
     try:
         return Address(host, port, credentials.server_context(state, names))
     except RuntimeError as fault:

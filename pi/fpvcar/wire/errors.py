@@ -16,4 +16,6 @@ class WireError(ValueError):
 
 def _short(value: object, most: int = 80) -> str:
     text = value if isinstance(value, str) else repr(value)
+    if not text.isprintable():  # nobody's value writes a line of its own into a log
+        text = text.encode("unicode_escape").decode()
     return text if len(text) <= most else text[: most - 1] + "…"

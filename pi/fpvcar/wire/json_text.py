@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from fpvcar.config import PLAIN
 from fpvcar.wire.errors import VERSION, WireError
 
 DRIVE_MAX_BYTES = 4096
@@ -55,14 +56,24 @@ def parse(text: str | bytes, known: Decoders) -> Any:
         if decoder is None:
             return None
         message = decoder.decode(text)
+    except RecursionError:  # as deep as a frame allows: 4096 brackets
+        raise WireError("malformed JSON", _text_of(text), "nested less") from None
     except (msgspec.DecodeError, UnicodeError) as fault:
-        sent = text if isinstance(text, str) else bytes(text).decode("utf-8", "replace")
         mistyped = isinstance(fault, msgspec.ValidationError)
         what = "message refused" if mistyped else "malformed JSON"
-        raise WireError(what, sent, str(fault)) from None
+        raise WireError(what, _text_of(text), _limit_of(fault)) from None
     if isinstance(message, Greeting) and message.v != VERSION:
         raise WireError("wrong version", message.v, f"{VERSION}; reload the page")
     return message
+
+
+def _limit_of(fault: Exception) -> str:
+    """What was expected, in words where msgspec quotes a pattern of ours."""
+    return str(fault).replace(f"matching regex {PLAIN!r}", "of plain characters")
+
+
+def _text_of(frame: str | bytes) -> str:
+    return frame if isinstance(frame, str) else bytes(frame).decode("utf-8", "replace")
 
 
 def encode_downward(message: Down) -> str:

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from fpvcar.config import GuardMode, PersonName, Share
+from fpvcar.config import PLAIN, GuardMode, PersonName, Share
 from fpvcar.wire.json_text import Greeting, Up, decoders, parse
 
 Unit = Annotated[float, Meta(ge=-1.0, le=1.0)]
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Millis = Annotated[float, Meta(ge=0.0, le=1e13)]
-Client = Annotated[str, Meta(min_length=8, max_length=64, pattern="^[A-Za-z0-9-]+$")]
+Client = Annotated[str, Meta(min_length=8, max_length=64, pattern=r"^[A-Za-z0-9-]+\Z")]
 Code = Annotated[str, Meta(max_length=32)]
 
 
@@ -95,7 +95,7 @@ class Keep(Up, tag="keep", frozen=True):
 class Mark(Up, tag="mark", frozen=True):
     """Marks this moment in the recording."""
 
-    text: Annotated[str, Meta(max_length=64)] = ""
+    text: Annotated[str, Meta(max_length=64, pattern=PLAIN)] = ""
 
 
 class Ping(Up, tag="ping", frozen=True):
@@ -108,7 +108,7 @@ class Ping(Up, tag="ping", frozen=True):
 class Report(Up, tag="report", frozen=True):
     """What the page measured over the last second; ms, frames, bytes."""
 
-    path: Annotated[str, Meta(max_length=16)]
+    path: Annotated[str, Meta(max_length=16, pattern=PLAIN)]
     picture_ms: Millis | None = None
     link_ms: Millis | None = None
     fps: Annotated[float, Meta(ge=0, le=1000)] = 0.0

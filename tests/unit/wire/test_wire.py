@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fpvcar.config import PLAIN
 from fpvcar.wire import down, up
 from fpvcar.wire.buttons import ButtonsDownward, Glow, Panel, parse_buttons_upward
 from fpvcar.wire.camera import (
@@ -208,3 +211,40 @@ def test_errors_name_what_value_and_limit() -> None:
     assert str(WireError("duty", 1.5, "-1 to 1")) == "duty: 1.5 (expected -1 to 1)"
     assert str(WireError("gone")) == "gone"
     assert len(WireError("x", "y" * 500).value) == 80
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+@pytest.mark.parametrize("head", ["", '{"kind":"mark","text":'])
+def test_deep_nesting_is_malformed_and_no_fault_of_ours(
+    opening: str, head: str
+) -> None:
+    """A stranger's brackets cost a strike, and no traceback in the log."""
+    frame = (head + opening * 4096)[:4096]
+    for parse in (up.parse_upward, parse_buttons_upward):
+        with pytest.raises(WireError, match=r"malformed JSON|message refused"):
+            parse(frame)
+
+
+def test_every_control_and_format_character_is_refused() -> None:
+    """The pattern against Unicode's own tables, as far as both know them."""
+    bad = {"Cc", "Cf", "Zl", "Zp"}
+    plain = re.compile(PLAIN)
+    for code in range(0x110000):
+        char = chr(code)
+        if unicodedata.category(char) in bad:
+            assert not plain.search(f"a{char}b"), hex(code)
+        elif unicodedata.category(char)[0] in "LNPSM":
+            assert plain.search(f"a{char}b"), hex(code)
+    assert not plain.search("Ann\n"), "also at the end"
+
+
+def test_a_name_with_a_control_character_is_refused_in_words() -> None:
+    frame = '{"kind":"hello","v":1,"client":"abcdefgh-1","name":"a\\u001b[2J"}'
+    with pytest.raises(WireError) as refused:
+        up.parse_upward(frame)
+    assert refused.value.limit == "Expected `str` of plain characters - at `$.name`"
+
+
+def test_what_is_refused_writes_no_line_of_a_log() -> None:
+    fault = WireError("name", "a\nfpvcar.gate: driving\x1b[2J")
+    assert str(fault).isprintable()
