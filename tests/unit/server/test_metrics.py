@@ -1,6 +1,7 @@
 """/metrics and /healthz: Prometheus' own parser reads it; reasons are sentences."""
 
 import asyncio
+import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -330,3 +331,24 @@ def test_healthz_over_http(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["/metrics", "/healthz"])
 def test_not_for_foreign_names(tmp_path: Path, path: str) -> None:
     assert asked(Car(), tmp_path, path, FOREIGN)[0] == 403
+
+
+def test_the_status_of_a_car_names_no_client(tmp_path: Path) -> None:
+    car = Car()
+    ann = car.house.visitor("Ann")
+    ann.say(up.Report("webcodecs", 12.5, 4.0))
+    ann.say(up.Estop())
+    code, text, _ = asked(car, tmp_path, "/api/status")
+    said = json.loads(text)
+    assert code == 200 and "client-Ann" not in text
+    assert said["car"] == "Plague" and said["stop"] == {"cause": "estop", "by": "Ann"}
+    assert said["pages"][0]["report"]["link_ms"] == 4.0
+    assert (said["wheels"], said["camera"], said["board"]) == ("ok", "ok", "ok")
+
+
+def test_the_recorder_writes_down_how_the_car_is() -> None:
+    car = Car()
+    car.panel.state = "lost"
+    car.house.visitor("Ann")
+    health = car.metrics.health()
+    assert (health.wheels, health.board, health.viewers) == ("ok", "lost", 1)

@@ -1,0 +1,88 @@
+"""Where the car listens: https on the LAN, where a certificate can be made."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from fpvcar.server import site
+from fpvcar.server.limits import ConnectionLimit
+from fpvcar.server.site import Address, Site
+
+
+@pytest.fixture(autouse=True)
+def other_tests_have_their_logs() -> Iterator[None]:
+    """A site thins out the logs of its process."""
+    names = ["aiohttp.server", *(f"fpvcar.{name}" for name in site.CROWDED_LOGS)]
+    loggers = [logging.getLogger(name) for name in names]
+    before = [list(logger.filters) for logger in loggers]
+    yield
+    for logger, filters in zip(loggers, before, strict=True):
+        logger.filters[:] = filters
+
+
+def test_this_machine_alone_needs_no_https(tmp_path: Path) -> None:
+    address = site.address("127.0.0.1", 8080, tmp_path, "Plague")
+    assert address.tls is None and address.https_port == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_lan_has_https_on_the_next_port(tmp_path: Path) -> None:
+    address = site.address("0.0.0.0", 8080, tmp_path, "Plague")
+    assert address.tls is not None and address.https_port == 8081
+
+
+def test_without_a_certificate_https_is_off_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    address = site.address("0.0.0.0", 8080, tmp_path, "Plague")
+    assert address.tls is None and address.https_port == 0
+    assert "https is off: no certificate" in caplog.text
+
+
+def application() -> web.Application:
+    async def ping(request: web.Request) -> web.Response:
+        return web.Response(text="pong")
+
+    app = web.Application()
+    app.router.add_get("/", ping)
+    return app
+
+
+async def test_a_site_serves_until_it_is_cancelled() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    limit = ConnectionLimit(4, 4)
+    running = asyncio.create_task(
+        Site(application, limit, Address("127.0.0.1", port, None)).run()
+    )
+    url = f"http://127.0.0.1:{port}/"
+    async with aiohttp.ClientSession() as client, asyncio.timeout(5.0):
+        while True:
+            with contextlib.suppress(aiohttp.ClientConnectorError):
+                async with client.get(url) as answer:
+                    assert await answer.text() == "pong"
+                    break
+            await asyncio.sleep(0)
+        assert limit.taken == 1
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert limit.taken == 0
+
+
+async def test_a_busy_port_ends_it() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = int(other.getsockname()[1])
+        address = Address("127.0.0.1", port, None)
+        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1 port {port}"):
+            await Site(application, ConnectionLimit(1, 1), address).run()
