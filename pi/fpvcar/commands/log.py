@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fpvcar.recordings import messages, names, reader, salvage, verify
+from fpvcar.recordings import losses, messages, names, reader, salvage, verify
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.units import MB, SECOND_NS
@@ -103,22 +103,34 @@ def _verify(path: Path) -> bool:
         good = f"{len(recording.chunks)} chunks, {sum(recording.counts.values())}"
         astray = list(verify.astray(recording)) if recording.whole else []
         doubts = list(verify.doubts(recording)) if recording.whole else []
-        if recording.whole and not astray and not doubts:
+        mended = recording.whole and not astray and not doubts
+        if mended and not recording.gaps:
             print(f"{path}: whole: {good} messages, {size}, every CRC holds")
             return True
-        if astray or doubts:
-            what = "not all of it holds" if doubts else "its indexes lead astray"
-            print(f"{path}: all is there, but {what}: {good} messages")
-            for one in [*doubts, *astray][:DAMAGE_SHOWN]:
-                print(f"  {one}")
-        elif not recording.damage:
-            print(f"{path}: never closed, but nothing is damaged: {good} messages")
-        else:
-            lost = sum(one.length for one in recording.damage)
-            print(f"{path}: {lost} bytes cannot be used; {good} messages can")
+        print(f"{path}: {_verdict(recording, bool(astray), bool(doubts), good)}")
+        for one in [*doubts, *astray][:DAMAGE_SHOWN]:
+            print(f"  {one}")
         _say_damage(recording)
-    print(f"  a clean file: fpvcar log recover {path}")
+    if not mended:
+        print(f"  a clean file: fpvcar log recover {path}")
     return False
+
+
+def _verdict(recording: Recording, astray: bool, doubts: bool, good: str) -> str:
+    if recording.damage:
+        lost = sum(one.length for one in recording.damage)
+        return f"{lost} bytes cannot be used; {good} messages can"
+    if recording.gaps:
+        lost = sum(one.lost for one in recording.gaps)
+        return f"{lost} messages are missing; {good} messages are there"
+    if astray or doubts:
+        what = "not all of it holds" if doubts else "its indexes lead astray"
+        return f"all is there, but {what}: {good} messages"
+    if recording.was_closed:
+        return (
+            f"its summary does not hold, but nothing else is damaged: {good} messages"
+        )
+    return f"never closed, but nothing is damaged: {good} messages"
 
 
 def _say_what(path: Path, recording: Recording) -> None:
@@ -126,7 +138,7 @@ def _say_what(path: Path, recording: Recording) -> None:
         f"{path}: {utc(recording.start_ns)}, "
         f"{_span(recording.start_ns, recording.end_ns)} minutes, "
         f"{recording.size / MB:.1f} MB, "
-        f"{'closed' if recording.closed else 'never closed'}"
+        f"{losses.unclosed(recording) or 'closed'}"
     )
     about = recording.about
     if about is None:
@@ -139,10 +151,16 @@ def _say_what(path: Path, recording: Recording) -> None:
 
 
 def _say_damage(recording: Recording) -> None:
+    """Says what cannot be used, and what is missing."""
     for one in recording.damage[:DAMAGE_SHOWN]:
         print(f"  at byte {one.at}: {one.length} bytes: {one.what}")
     if len(recording.damage) > DAMAGE_SHOWN:
         print(f"  and {len(recording.damage) - DAMAGE_SHOWN} more places")
+    missing = list(losses.missing_messages(recording))
+    for words in missing[:DAMAGE_SHOWN]:
+        print(f"  {words}")
+    if len(missing) > DAMAGE_SHOWN:
+        print(f"  and {len(missing) - DAMAGE_SHOWN} more gaps")
 
 
 def _recover(paths: Sequence[Path], out: Path | None) -> int:
@@ -165,6 +183,7 @@ def _recover(paths: Sequence[Path], out: Path | None) -> int:
                     f"{target}: {sum(recording.counts.values())} messages, "
                     f"{size / MB:.1f} MB; {lost} bytes of {path.name} were of no use"
                 )
+                _say_damage(recording)
         except FileExistsError:
             print(f"{target}: is there already; move it away first", file=sys.stderr)
             status = 1

@@ -20,8 +20,11 @@ class Tail(NamedTuple):
     records: list[tuple[int, bytes]]
 
 
-def tail_of(source: Source) -> Tail | None:
-    """Reads the summary of a closed file; None where it is absent or does not hold."""
+def tail_of(source: Source, at_instead: int | None = None) -> Tail | None:
+    """Reads the summary of a closed file; None where it is absent or does not hold.
+
+    `at_instead`: where it begins, if that is not where the footer says.
+    """
     most = records.FOOTER_SIZE + len(records.MAGIC)
     at = source.size - most
     end = source.read(at, most) if at >= len(records.MAGIC) else b""
@@ -31,7 +34,7 @@ def tail_of(source: Source) -> Tail | None:
     if (opcode, size) != (records.FOOTER, records.FOOTER_SIZE - _HEAD.size):
         return None
     footer = parsing.take_footer(end[_HEAD.size : records.FOOTER_SIZE])
-    start = footer.summary_at or at
+    start = (footer.summary_at or at) if at_instead is None else at_instead
     if (
         not len(records.MAGIC) + _DATA_END_SIZE <= start <= at
         or at - start > CHUNK_MOST

@@ -26,6 +26,8 @@ class Damage(NamedTuple):
     what: str
     cut: bool = False
     """The file ends in the middle of this record."""
+    repeated: bool = False
+    """The same chunk stands before it: nothing is lost."""
 
 
 class Found(NamedTuple):

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from fpvcar import files
-from fpvcar.recordings import library, names, reader, tables
+from fpvcar.recordings import names, reader
+from fpvcar.recordings.losses import losses
 from fpvcar.recordings.mp4 import PAUSE_MOST_NS, ExportError, write_mp4
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.reader import ReadError, Recording
@@ -111,16 +112,6 @@ def one_by_one(
             for words in losses(one.path, recording):
                 say(words)
             yield Input(one.path, recording)
-
-
-def losses(path: Path, recording: Recording) -> Iterator[str]:
-    """Says what a file has lost."""
-    last = tables.utc_text(recording.end_ns)
-    if not recording.closed:
-        yield f"{path}: never closed; what is in it ends at {last}"
-    for one in recording.damage:
-        where = tables.utc_text(library.damaged_at_ns(recording, one))
-        yield f"{path}: {one.length} bytes are missing at {where} ({one.what})"
 
 
 @contextlib.contextmanager

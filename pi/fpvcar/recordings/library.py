@@ -19,9 +19,10 @@ from fpvcar.mcap.parsing import Damaged
 from fpvcar.mcap.tail import Tail, tail_of
 from fpvcar.mcap.walk import Damage, Found, Walk
 from fpvcar.recordings import messages, names, reader
+from fpvcar.recordings.losses import missing
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.pictures import Frame
-from fpvcar.recordings.reader import ReadError, Recording
+from fpvcar.recordings.reader import ReadError
 from fpvcar.units import SECOND_NS
 from fpvcar.video import h264
 
@@ -226,22 +227,6 @@ def _key_frame(message: bytes | memoryview) -> Frame | None:
     if not isinstance(picture, messages.Picture) or not h264.is_key(picture.unit):
         return None
     return Frame(picture.capture_ns, True, picture.unit)
-
-
-def missing(recording: Recording) -> list[str]:
-    """Says what a recording has lost."""
-    words = []
-    if not recording.closed:
-        words.append("never closed")
-    for one in recording.damage:
-        words.append(f"{one.length} bytes at {one.at} are damaged ({one.what})")
-    return words
-
-
-def damaged_at_ns(recording: Recording, damage: Damage) -> int:
-    """UTC of the last good message before a damaged place, or of the first one."""
-    before = (span.end_ns for span in recording.chunks if span.at < damage.at)
-    return max(before, default=recording.start_ns)
 
 
 def _marks(found: Iterable[tuple[int, bytes]], start_ns: int) -> tuple[Mark, ...]:

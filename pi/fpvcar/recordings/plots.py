@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from fpvcar import status
 from fpvcar.recordings import messages
-from fpvcar.recordings.library import Mark, damaged_at_ns
+from fpvcar.recordings.library import Mark
+from fpvcar.recordings.losses import damaged_at_ns
 from fpvcar.recordings.reader import Recording
 from fpvcar.units import SECOND_NS
 

@@ -9,6 +9,7 @@ nothing. A file that is being written is read up to where it ends now. The mcap 
 does none of this: it refuses what was never closed and ends at the first bad chunk.
 """
 
+import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ from fpvcar.mcap.parsing import Damaged
 from fpvcar.mcap.tail import tail_of
 from fpvcar.mcap.walk import Damage, Found, Walk
 from fpvcar.recordings import messages
+from fpvcar.recordings.gaps import Gap, Sequences
 
 EVER_NS = 2**64 - 1
 _HEAD = records.HEAD
@@ -82,8 +84,12 @@ class Recording:
         self.counts: Counter[str] = Counter()
         """Messages by topic."""
         self.about: messages.About | None = None
+        self.gaps: list[Gap] = []
+        """What is missing of a file of ours, by the numbers of its messages."""
         self.closed = False
         """Was it closed: are summary and footer there, and do they hold?"""
+        self.was_closed = False
+        """Was it closed once? Then only its summary does not hold."""
         self.size = source.size
         self.tail: list[tuple[int, bytes]] = []
         """The records of the summary, (opcode, body)."""
@@ -93,6 +99,7 @@ class Recording:
         """What the metadata record says; no CRC covers it."""
         self._source = source
         self._by_number: Counter[int] = Counter()
+        self._sequences, self._known = Sequences(), set[tuple[int, int, int, int]]()
         self._read_tail()
         self._scan()
 
@@ -164,7 +171,8 @@ class Recording:
         self._end = self.size
         if tail is None:
             return
-        self.closed, self._end = True, tail.at
+        self.closed = self.was_closed = True
+        self._end = tail.at
         self.tail, self.data_end = tail.records, tail.data_end
         for opcode, body in self.tail:
             self._note(opcode, body)
@@ -175,6 +183,7 @@ class Recording:
         return Walk(self._source, self._end).steps()
 
     def _scan(self) -> None:
+        summary = self.tail
         for one in self.walk():
             if isinstance(one, Damage):
                 self.damage.append(one)
@@ -183,6 +192,10 @@ class Recording:
             elif one.opcode == records.MESSAGE:  # in files of others, or a flipped bit
                 words = "a message outside of a chunk: no CRC covers it"
                 self.damage.append(Damage(one.at, one.length, words))
+            elif one.opcode == records.DATA_END and not self.closed:
+                self.was_closed = True
+                tail = tail_of(self._source, one.at + one.length)  # bytes before went
+                summary = tail.records if tail else []
             else:
                 self._note(one.opcode, one.body)
         if not self.chunks and self.damage and self.damage[0].at == 0:
@@ -191,6 +204,8 @@ class Recording:
             if number in self.channels:
                 self.counts[self.channels[number].topic] += count
         self.about = self.about or about_of(self.metadata)
+        if self.about is not None:  # others number as they like
+            self.gaps = list(self._sequences.all(summary, self._by_number))
 
     def _note(self, opcode: int, body: bytes | memoryview) -> None:
         if opcode == records.SCHEMA:
@@ -208,11 +223,13 @@ class Recording:
         start_ns, end_ns = EVER_NS, 0
         about: list[memoryview] = []
         counts: Counter[int] = Counter()
+        bodies: list[memoryview] = []
         try:
             for opcode, body in inner_records(found.inner):
                 if opcode != records.MESSAGE:
                     self._note_verified(opcode, body)
                     continue
+                bodies.append(body)
                 number, log_ns = _number_and_time(body)
                 start_ns, end_ns = min(start_ns, log_ns), max(end_ns, log_ns)
                 counts[number] += 1
@@ -222,6 +239,14 @@ class Recording:
         except Damaged as fault:
             self.damage.append(Damage(found.at, found.length, str(fault)))
             return
+        key = (zlib.crc32(found.inner), len(found.inner), start_ns, end_ns)
+        if counts and key in self._known:
+            words = "a chunk that stands before it already"
+            self.damage.append(Damage(found.at, found.length, words, repeated=True))
+            return
+        self._known.add(key)
+        for body in bodies:
+            self._sequences.note(body)
         self._by_number += counts
         start_ns, count = (start_ns, counts.total()) if counts else (0, 0)
         self.chunks.append(Span(found.at, found.length, start_ns, end_ns, count))

@@ -207,7 +207,7 @@ def seal(part: Path) -> int:
 def test_a_file_is_sealed_where_it_stands(part: Path) -> None:
     place = part.stat().st_ino
     with part.open("ab") as torn:
-        torn.write(OPEN[SPANS[-1].at : -50])
+        torn.write(file(CHUNKS + 1, closed=False)[len(OPEN) : -50])
     assert seal(part) > CHUNKS, "a little at each step"
     sealed = part.with_name(NAME)
     assert [one.name for one in part.parent.iterdir()] == [NAME]

@@ -131,8 +131,9 @@ def test_a_chunk_that_is_not_made_of_records_is_no_chunk(
 ) -> None:
     good = raw_chunk(LIGHTS, records.message(1, 1, 5, 5, b"{}"))
     bad = raw_chunk(LIGHTS, records.message(1, 2, 5, 5, b"{}"), inner)
-    made = recording(records.MAGIC + records.header("x") + good + bad + good)
-    assert [one.sequence for one in made.messages()] == [1, 1]
+    next_one = raw_chunk(LIGHTS, records.message(1, 3, 5, 5, b"{}"))
+    made = recording(records.MAGIC + records.header("x") + good + bad + next_one)
+    assert [one.sequence for one in made.messages()] == [1, 3]
     assert len(made.damage) == 1 and words in made.damage[0].what
     assert made.counts == {"/lights": 2}
 
@@ -143,8 +144,9 @@ def test_a_chunk_that_is_too_large_is_left_alone(
     monkeypatch.setattr(walk, "CHUNK_MOST", 400)
     small = raw_chunk(LIGHTS, records.message(1, 1, 5, 5, b"{}"))
     large = raw_chunk(LIGHTS, records.message(1, 2, 5, 5, bytes(400)))
-    made = recording(records.MAGIC + records.header("x") + small + large + small)
-    assert [one.sequence for one in made.messages()] == [1, 1]
+    next_one = raw_chunk(LIGHTS, records.message(1, 3, 5, 5, b"{}"))
+    made = recording(records.MAGIC + records.header("x") + small + large + next_one)
+    assert [one.sequence for one in made.messages()] == [1, 3]
     assert "expected <= 400" in made.damage[0].what
 
 

@@ -1,0 +1,59 @@
+"""Says in words what a recording has lost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from fpvcar.mcap.walk import Damage
+from fpvcar.recordings.reader import Recording
+from fpvcar.recordings.tables import utc_text
+
+
+def missing_messages(recording: Recording) -> Iterator[str]:
+    """Says which messages are missing, and from when to when."""
+    for gap in recording.gaps:
+        channel = recording.channels.get(gap.number)
+        topic = channel.topic if channel else f"channel {gap.number}"
+        where = "at the beginning or the end"
+        if gap.after_ns:
+            where = f"from {utc_text(gap.after_ns)} to {utc_text(gap.before_ns)}"
+        yield f"{topic}: {gap.lost} messages are missing {where}"
+
+
+def damaged_at_ns(recording: Recording, damage: Damage) -> int:
+    """UTC of the last good message before a damaged place, or of the first one."""
+    before = (span.end_ns for span in recording.chunks if span.at < damage.at)
+    return max(before, default=recording.start_ns)
+
+
+def unclosed(recording: Recording) -> str:
+    """Says what is wrong with a recording's end; "" if nothing is."""
+    if recording.closed:
+        return ""
+    return "its summary does not hold" if recording.was_closed else "never closed"
+
+
+def losses(path: Path, recording: Recording) -> Iterator[str]:
+    """Says what a file has lost."""
+    if not recording.closed:
+        last = utc_text(recording.end_ns)
+        yield f"{path}: {unclosed(recording)}; what is in it ends at {last}"
+    for one in recording.damage:
+        where = utc_text(damaged_at_ns(recording, one))
+        verb = "are there twice" if one.repeated else "are missing"
+        yield f"{path}: {one.length} bytes {verb} at {where} ({one.what})"
+    for words in missing_messages(recording):
+        yield f"{path}: {words}"
+
+
+def incomplete(recording: Recording) -> bool:
+    """Is anything missing? What stands there twice is not."""
+    lost = any(not one.repeated for one in recording.damage)
+    return lost or bool(recording.gaps) or not recording.was_closed
+
+
+def missing(recording: Recording) -> list[str]:
+    """Says in brief what a recording has lost."""
+    words = [] if recording.closed else [unclosed(recording)]
+    for one in recording.damage:
+        words.append(f"{one.length} bytes at {one.at} are damaged ({one.what})")
+    return [*words, *missing_messages(recording)]
