@@ -38,7 +38,8 @@ class FolderLike(Protocol):
         """Writes all parts."""
 
     def sync(self, file: int) -> None:
-        """Waits until what was written stays, whatever the power does."""
+        """Waits until what was written stays, whatever the power does. Fails if the
+        folder is another one than that which `enter` took."""
 
     def shorten(self, file: int, size: int) -> None:
         """Cuts a file."""
@@ -67,6 +68,7 @@ class Folder:
         self.path = path
         self._lock: int | None = None
         self._made = False
+        self._identity: tuple[int, int] | None = None
 
     def enter(self) -> None:
         """Makes the directory the first time, and locks it until `leave`."""
@@ -84,7 +86,7 @@ class Folder:
         except BaseException:
             os.close(lock)
             raise
-        self._lock = lock
+        self._lock, self._identity = lock, self._identify()
 
     def leave(self) -> None:
         """Gives the lock back."""
@@ -131,8 +133,18 @@ class Folder:
                     rest = rest[os.write(file, rest) :]
 
     def sync(self, file: int) -> None:
-        """Syncs the bytes, and the size, but no times."""
+        """Syncs the bytes, and the size, but no times.
+
+        Raises OSError if the path leads elsewhere by now: to another card that was
+        mounted there, or to a directory that somebody made anew.
+        """
         os.fdatasync(file)
+        if self._identify() != self._identity:
+            raise OSError(errno.ESTALE, "the folder was replaced by another one")
+
+    def _identify(self) -> tuple[int, int]:
+        about = os.stat(self.path)
+        return about.st_dev, about.st_ino
 
     def shorten(self, file: int, size: int) -> None:
         """Cuts it; the next append goes on there."""

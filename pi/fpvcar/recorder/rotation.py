@@ -184,8 +184,10 @@ class Rotation:
             return
         self._folder.enter()
         self._entered = True
+        found = sorted(text for text, _ in self._folder.entries())
+        self._recent = [one for one in self._recent if one.name in found]
         known = {one.name for one in self._recent}
-        for text in sorted(text for text, _ in self._folder.entries()):
+        for text in found:
             name = names.parse(text)
             if name is None:
                 continue

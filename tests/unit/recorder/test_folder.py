@@ -11,8 +11,10 @@ from fpvcar import config
 from fpvcar.mcap import records
 from fpvcar.recorder.folder import LOCK, PIECES_MOST, Folder
 from fpvcar.recorder.rotation import Rotation
-from fpvcar.recordings import reader, salvage
+from fpvcar.recordings import messages, reader, salvage
+from fpvcar.recordings.messages import Event
 from fpvcar.units import SECOND_NS
+from tests.rigs.recorder import Rig
 from tests.rigs.recording import CATALOGUE, UTC_NS, about, file, second
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
@@ -95,6 +97,66 @@ def test_a_folder_that_vanishes_is_not_made_anew(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         folder.enter()
     assert not (tmp_path / "stick").exists()
+
+
+def replace(path: Path, old: Path) -> None:
+    """Another directory is where a folder was."""
+    path.rename(old)
+    path.mkdir(mode=0o700)
+
+
+def test_a_folder_that_is_replaced_is_seen_at_the_next_sync(tmp_path: Path) -> None:
+    path = tmp_path / "card"
+    rotation = Rotation(Folder(path), config.Recording(keep_free_mb=0), CATALOGUE)
+    rotation.begin(about(0), False)
+    rotation.write(second(UTC_NS))
+    replace(path, tmp_path / "old")
+    with pytest.raises(OSError, match="the folder was replaced by another one"):
+        rotation.write(second(UTC_NS + SECOND_NS))
+    rotation.abandon()
+    rotation.write(second(UTC_NS + 2 * SECOND_NS))
+    assert rotation.leftovers == []
+    assert rotation.keep(UTC_NS + 2 * SECOND_NS) == 1, "the old one is out of reach"
+    rotation.close()
+    with reader.read(path / NAME.replace("0001", "0002")) as made:
+        assert made.whole and made.counts["/camera"] == 3
+    with reader.read(tmp_path / "old" / (NAME + ".part")) as made:
+        assert made.counts["/camera"] == 3
+
+
+def test_a_folder_that_goes_is_seen_at_the_next_sync(tmp_path: Path) -> None:
+    path = tmp_path / "card"
+    rotation = Rotation(Folder(path), config.Recording(keep_free_mb=0), CATALOGUE)
+    rotation.begin(about(0), False)
+    rotation.write(second(UTC_NS))
+    path.rename(tmp_path / "old")
+    with pytest.raises(FileNotFoundError):
+        rotation.write(second(UTC_NS + SECOND_NS))
+    rotation.abandon()
+    assert not path.exists()
+
+
+def test_recording_goes_on_in_the_folder_that_is_there_now(tmp_path: Path) -> None:
+    rig, path = Rig(), tmp_path / "card"
+    rig.rotation._folder = Folder(path)
+    rig.drive(2)
+    replace(path, tmp_path / "old")
+    rig.drive(1)
+    assert "replaced by another one" in rig.recorder.status().state
+    rig.drive(3)
+    assert rig.recorder.status().state == "ok"
+    rig.recorder.second()
+    rig.drive(1)
+    rig.thread.stop()
+    rig.rotation.close()
+    (part,) = path.glob("*.mcap")
+    with reader.read(part) as made:
+        said = [
+            one.text
+            for found in made.messages({messages.EVENT})
+            if isinstance(one := messages.decode(found.topic, found.data), Event)
+        ]
+    assert any("replaced by another one" in words for words in said)
 
 
 def test_a_file_in_the_way_is_said(tmp_path: Path) -> None:
