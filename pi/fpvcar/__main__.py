@@ -98,7 +98,7 @@ def _replay(arguments: argparse.Namespace) -> int:
         return play.run(arguments.files, arguments.port, arguments.browser)
     from fpvcar.commands import replay
 
-    return replay.run(arguments.files)
+    return replay.run(arguments.files, arguments.partial)
 
 
 def _export(arguments: argparse.Namespace) -> int:
@@ -124,6 +124,10 @@ def _recordings(verb: Verb) -> None:
     look.add_argument("files", nargs="+", type=Path, metavar="FILE")
     look.add_argument("--out", type=Path, metavar="DIR", help="where recover writes")
     replay = verb("replay", _replay, "runs the recorded wishes through the gate again")
+    replay.epilog = (
+        "Exit status: 0 all came out as it was recorded; 1 something did not, or a "
+        "file cannot be read; 3 all that is there did, but something is missing."
+    )
     replay.add_argument("files", nargs="+", type=Path, metavar="FILE")
     how = replay.add_mutually_exclusive_group()
     how.add_argument(
@@ -133,6 +137,10 @@ def _recordings(verb: Verb) -> None:
     how.add_argument(
         "--page", action="store_true", help="play them in a browser instead"
     )
+    replay.add_argument(
+        "--partial", action="store_true",
+        help="exit with 0, not 3, where something is missing",
+    )  # fmt: skip
     replay.add_argument("--port", type=int, default=8090, help="of --page; 0: any")
     replay.add_argument("--browser", action="store_true", help="open the page, too")
     export = verb("export", _export, "recordings as a film or as tables")

@@ -11,23 +11,34 @@ from pathlib import Path
 import msgspec
 
 from fpvcar.config import ConfigError
-from fpvcar.recordings import export, messages, replay, tables
+from fpvcar.recordings import export, losses, messages, replay, tables
 from fpvcar.recordings.export import Input
 from fpvcar.recordings.messages import About, FormatError
 from fpvcar.recordings.reader import ReadError
 from fpvcar.recordings.replay import Difference, Verdict
+from fpvcar.recordings.wishes import Given
 from fpvcar.units import SECOND_NS
 
+INCOMPLETE = 3
+"""The exit status where all came out that is there, but something is missing."""
 
-def run(paths: Sequence[Path]) -> int:
-    """Runs `fpvcar replay FILE...`; 0 if everything came out as it was recorded."""
+
+def run(paths: Sequence[Path], partial: bool = False) -> int:
+    """Runs `fpvcar replay FILE...`; 0 if everything came out as it was recorded, 1 if
+    not, INCOMPLETE if something is missing; `partial` takes that for 0."""
     try:
         with closing(export.one_by_one(export.in_order(paths, _say), _say)) as inputs:
             drives = itertools.groupby(inputs, _drive)
-            return max((_again(files) for _, files in drives), default=1)
+            found = {_again(files) for _, files in drives} or {1}
     except ReadError as fault:
         _say(str(fault))
         return 1
+    if 1 in found:
+        return 1
+    if INCOMPLETE in found and not partial:
+        _say("something is missing; --partial is content with what is there")
+        return INCOMPLETE
+    return 0
 
 
 def _say(words: str) -> None:
@@ -49,22 +60,28 @@ def _again(files: Iterator[Input]) -> int:
         print(f"fpvcar replay: {name}: no profile in it, so nothing can be run again")
         return 1
 
-    def steps() -> Iterator[messages.Step]:
+    missing = False
+
+    def recorded() -> Iterator[messages.Step | Given]:
+        nonlocal missing
         for path, recording in itertools.chain([first], files):
             names.append(path.name)
-            found = recording.messages({messages.STEP})
-            yield from replay.steps_of((one.topic, one.data) for one in found)
+            missing = missing or losses.incomplete(recording)
+            found = recording.messages({messages.STEP, messages.WISH})
+            yield from replay.given_of(found)
 
     began_s = time.monotonic()
     try:
-        verdict = replay.run(about.parsed(), steps())
+        verdict = replay.run(about.parsed(), recorded())
     except (ConfigError, FormatError) as fault:
         print(f"fpvcar replay: {(names or [first.path.name])[-1]}: {fault}")
         return 1
     took_s = time.monotonic() - began_s
     which = names[0] + (f" to {names[-1]}" if names[1:] else "")
     print("\n".join(report(which, about, verdict, took_s)))
-    return 1 if verdict.differing or not verdict.steps else 0
+    if verdict.differing or not verdict.steps:
+        return 1
+    return INCOMPLETE if missing or verdict.holes else 0
 
 
 def report(names: str, about: About, verdict: Verdict, took_s: float) -> Iterator[str]:

@@ -46,9 +46,9 @@ def losses(path: Path, recording: Recording) -> Iterator[str]:
 
 
 def incomplete(recording: Recording) -> bool:
-    """Is anything missing? What stands there twice is not."""
-    lost = any(not one.repeated for one in recording.damage)
-    return lost or bool(recording.gaps) or not recording.was_closed
+    """Is anything known to be missing? What stands there twice is not, and a file that
+    was never closed has all that was synced."""
+    return bool(recording.gaps) or any(not one.repeated for one in recording.damage)
 
 
 def missing(recording: Recording) -> list[str]:

@@ -3,6 +3,8 @@ collision guard, the gate and mixing. Every figure has to come out bit for bit. 
 
     Step -> guard.look -> gate.decide -> mixing.mix -> compared with what the Step says
 
+The wish of each step has to be the last fresh one on /wish (wishes.py).
+
 Each step continues what the one before it left - the latches, mixing's memory, the
 guard's last ranges - as control.Control.step does. Behind a hole in the recording, and
 behind a difference, it goes on with what was recorded there.
@@ -20,7 +22,9 @@ from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.drive.guard import Free, Guard
 from fpvcar.drive.mixing import Slew
 from fpvcar.recordings import messages
-from fpvcar.recordings.messages import Step
+from fpvcar.recordings.messages import Step, WishIn
+from fpvcar.recordings.reader import Message
+from fpvcar.recordings.wishes import Given, Unlike, Wishes
 from fpvcar.status import Range
 
 
@@ -233,17 +237,17 @@ DIFFERENCES_MAX = 5
 """Differences that are reported in full."""
 
 
-def run(profile: Profile, steps: Iterable[Step]) -> Verdict:
-    """Runs all steps of one run of a car again."""
+def run(profile: Profile, recorded: Iterable[Step | Given]) -> Verdict:
+    """Runs all steps of one run of a car again, in the order of the recording."""
     chain, first, holes = Chain(profile), list[Difference](), list[Hole]()
     total = count = first_ns = last_ns = 0
-    for step in steps:
-        first_ns, last_ns = first_ns or step.now_ns, step.now_ns
-        total += 1
-        for found in chain.again(step):
-            if isinstance(found, Hole):
-                holes.append(found)
-                continue
+    for found in _differences(recorded, chain):
+        if isinstance(found, Step):
+            first_ns, last_ns = first_ns or found.now_ns, found.now_ns
+            total += 1
+        elif isinstance(found, Hole):
+            holes.append(found)
+        else:
             count += 1
             if len(first) < DIFFERENCES_MAX:
                 first.append(found)
@@ -252,9 +256,31 @@ def run(profile: Profile, steps: Iterable[Step]) -> Verdict:
     )
 
 
-def steps_of(recorded: Iterable[tuple[str, bytes]]) -> Iterator[Step]:
-    """Yields the steps among (topic, data). Raises messages.FormatError."""
-    for topic, data in recorded:
-        message = messages.decode(topic, data)
+def _differences(
+    recorded: Iterable[Step | Given], chain: Chain
+) -> Iterator[Step | Difference | Hole]:
+    """Yields each step, and then what did not come out of it."""
+    wishes = Wishes()
+    for one in recorded:
+        if isinstance(one, Given):
+            yield from _unlike(wishes.note(one))
+        else:
+            yield one
+            wishes.check(one)
+            yield from chain.again(one)
+    yield from _unlike(wishes.end())
+
+
+def _unlike(found: Unlike | None) -> Iterator[Difference]:
+    if found is not None:
+        yield Difference(found.step, "wish", found.step.wish, found.wish)
+
+
+def given_of(recorded: Iterable[Message]) -> Iterator[Step | Given]:
+    """Yields the steps and wishes among messages. Raises messages.FormatError."""
+    for one in recorded:
+        message = messages.decode(one.topic, one.data)
         if isinstance(message, Step):
             yield message
+        elif isinstance(message, WishIn):
+            yield Given(message, one.sequence)

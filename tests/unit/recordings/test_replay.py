@@ -13,9 +13,10 @@ from fpvcar import __main__ as command_line
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.drive.guard import Free
 from fpvcar.drive.mixing import Slew
-from fpvcar.recordings import replay
-from fpvcar.recordings.messages import Step, Wish
+from fpvcar.recordings import messages, replay
+from fpvcar.recordings.messages import Step, Wish, WishIn
 from fpvcar.recordings.replay import Hole, Verdict, reachable, same
+from fpvcar.recordings.wishes import Given
 from tests.rigs import tapes
 from tests.rigs.tapes import Drive, Said, Tape
 
@@ -260,8 +261,11 @@ def test_a_damaged_chunk_is_said_and_the_rest_is_checked(
     drive.go(12.0)
     tape = recorded(drive, tmp_path / "one.mcap")
     path = tapes.flipped(tmp_path / "one.mcap", tape.chunks(), 5)
-    assert command_line.main(["replay", str(path)]) == 0
+    assert command_line.main(["replay", "--partial", str(path)]) == 0
+    capsys.readouterr()
+    assert command_line.main(["replay", str(path)]) == 3
     said = capsys.readouterr()
+    assert "something is missing; --partial is content" in said.err
     assert "bytes are missing" in said.err
     assert said.out.count("steps are missing from") == 1
     assert "all as recorded" in said.out
@@ -278,3 +282,57 @@ def test_what_cannot_be_run_again_is_no_success(
     assert "no run of the gate" in capsys.readouterr().out
     assert command_line.main(["replay", str(tmp_path / "none.mcap")]) == 1
     assert "none.mcap" in capsys.readouterr().err
+
+
+def wished(drive: Drive) -> list[Said]:
+    """The steps of a drive, and before each that has a new wish its /wish."""
+    made, last = list[Said](), None
+    for step in drive.steps:
+        wish, log_ns = step.wish, step.now_ns + tapes.OFFSET_NS
+        if wish and wish.received_s not in (None, last):
+            last = wish.received_s
+            came = WishIn(len(made), 0.0, wish.throttle, wish.steer, "Ann")
+            made.append(Said(log_ns, messages.WISH, messages.encode(came)))
+            late = structs.replace(came, throttle=0.123, verdict="late")
+            made.append(Said(log_ns, messages.WISH, messages.encode(late)))
+        made += tapes.step_messages([step])
+    return made
+
+
+def test_each_step_was_given_what_was_wished(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drive = Drive(1)
+    drive.go(8.0)
+    said, path = wished(drive), tmp_path / "one.mcap"
+    Tape(said, profile=drive.profile).to(path)
+    assert command_line.main(["replay", str(path)]) == 0
+    fresh = [n for n, one in enumerate(said) if b'"fresh"' in one.data]
+    at = fresh[len(fresh) // 2]
+    came = messages.decode(messages.WISH, said[at].data)
+    assert isinstance(came, WishIn)
+    for other in (
+        structs.replace(came, steer=up(came.steer)),
+        structs.replace(came, verdict="stale"),
+    ):
+        data = messages.encode(other)
+        tape = [*said[:at], said[at]._replace(data=data), *said[at + 1 :]]
+        Tape(tape, profile=drive.profile).to(path)
+        assert command_line.main(["replay", str(path)]) == 1
+        said_of_it = capsys.readouterr().out
+        assert "1 DIFFERENCES" in said_of_it and "Z wish\n" in said_of_it
+
+
+def test_a_wish_that_is_missing_is_no_difference() -> None:
+    drive = Drive(1)
+    drive.go(8.0)
+    given: list[Step | Given] = []
+    for number, one in enumerate(wished(drive)):
+        message = messages.decode(one.topic, one.data)
+        if isinstance(message, WishIn):
+            given.append(Given(message, number))
+        elif isinstance(message, Step):
+            given.append(message)
+    at = [n for n, one in enumerate(given) if isinstance(one, Given)][20]
+    verdict = replay.run(drive.profile, [*given[:at], *given[at + 2 :]])
+    assert verdict.differing == 0
