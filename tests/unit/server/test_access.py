@@ -39,7 +39,7 @@ def test_five_wrong_tries_a_minute_per_address() -> None:
     assert codes.wait_s("a", 60.0) == 0.0
 
 
-def test_a_whole_ipv6_network_is_one_household() -> None:
+def test_a_whole_ipv6_network_is_one_peer() -> None:
     codes = CodeCheck(CODES)
     for host in range(5):
         codes.unlock("000000", f"2001:db8::{host:x}", 0.0)
