@@ -28,7 +28,7 @@ FAR_M, NEAR_M = 10.0, 0.2
 NOISE = 0.01
 
 
-class Eye:
+class DepthRenderer:
     """A world without physics: only where things are."""
 
     def __init__(self, seed: int = 1) -> None:
@@ -73,13 +73,13 @@ class Eye:
 
 def run(soc: Soc, ended: list[int]) -> None:
     """Looks FPS times a second until stdin ends, nobody reads, or a signal came."""
-    eye, due_s, shown_s = Eye(), time.monotonic(), -1.0
+    renderer, due_s, shown_s = DepthRenderer(), time.monotonic(), -1.0
     while not ended and not stdin_ended():
         world = peek_world(soc)
         now_s = time.monotonic()
         if world is not None and world.nq:
-            eye.place(world)
-            frame = memoryview(eye.z16().tobytes())
+            renderer.place(world)
+            frame = memoryview(renderer.z16().tobytes())
             small = depth_image.decimated(frame, WIDTH, HEIGHT, 2 * WIDTH)
             picture = b""
             if now_s - shown_s >= PREVIEW_EVERY_S:

@@ -97,9 +97,9 @@ class Bench:
             power = "" if tof.power is None else f":{tof.power}"
             index = chip.nearest_range(tof.bearing_deg)
             options += ["--i2c", f"{tof.bus}:{index}:vl53l0x{power}"]
-        for sonar in profile.sensors.ultrasound.values():
-            index = chip.nearest_range(sonar.bearing_deg)
-            options += ["--hcsr04", f"{sonar.trigger},{sonar.echo},{index}"]
+        for ultrasonic in profile.sensors.ultrasound.values():
+            index = chip.nearest_range(ultrasonic.bearing_deg)
+            options += ["--hcsr04", f"{ultrasonic.trigger},{ultrasonic.echo},{index}"]
         return options
 
     def _note_pids(self) -> None:

@@ -59,14 +59,14 @@ def _span(start_ns: int, end_ns: int) -> str:
 
 def _list(path: Path) -> bool:
     """Prints one line a file."""
-    seen = overview_of(path)
-    closed = "" if seen.closed else "  never closed"
+    found = overview_of(path)
+    closed = "" if found.closed else "  never closed"
     closed += "  kept" if _keep_mark(path).exists() else ""
-    pictures = seen.counts.get(messages.CAMERA, 0)
-    count = sum(seen.counts.values())
+    pictures = found.counts.get(messages.CAMERA, 0)
+    count = sum(found.counts.values())
     print(
-        f"{path}  {utc(seen.start_ns)}  {_span(seen.start_ns, seen.end_ns):>8}  "
-        f"{seen.size / MB:7.1f} MB  {pictures} pictures of {count} messages{closed}"
+        f"{path}  {utc(found.start_ns)}  {_span(found.start_ns, found.end_ns):>8}  "
+        f"{found.size / MB:7.1f} MB  {pictures} pictures of {count} messages{closed}"
     )
     return True
 

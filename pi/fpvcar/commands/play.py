@@ -61,18 +61,18 @@ async def _serve(files: Sequence[Path], car: str, port: int, browser: bool) -> N
 def run(files: Sequence[Path], port: int, browser: bool) -> int:
     """Serves until Ctrl-C; returns the exit status. Raises OSError for a busy port."""
 
-    def say(words: str) -> None:
+    def warn(words: str) -> None:
         print(f"fpvcar replay: {words}", file=sys.stderr)
 
     try:
-        found = [one.path for one in export.in_order(files, say)]
+        found = [one.path for one in export.in_order(files, warn)]
     except reader.ReadError as fault:
-        say(str(fault))
+        warn(str(fault))
         return 1
     names = Counter(path.name for path in found)
     for name, count in names.items():
         if count > 1:
-            say(f"two files are called {name}")
+            warn(f"two files are called {name}")
             return 1
     if not found:
         return 1

@@ -27,11 +27,11 @@ def run(paths: Sequence[Path], partial: bool = False) -> int:
     """Runs `fpvcar replay FILE...`; 0 if everything came out as it was recorded, 1 if
     not, INCOMPLETE if something is missing; `partial` takes that for 0."""
     try:
-        with closing(export.one_by_one(export.in_order(paths, _say), _say)) as inputs:
+        with closing(export.one_by_one(export.in_order(paths, _warn), _warn)) as inputs:
             drives = itertools.groupby(inputs, _drive)
             found = {_again(files) for _, files in drives} or {1}
     except ReadError as fault:
-        _say(str(fault))
+        _warn(str(fault))
         return 1
     if 1 in found:
         return 1
@@ -41,7 +41,7 @@ def run(paths: Sequence[Path], partial: bool = False) -> int:
     return 0
 
 
-def _say(words: str) -> None:
+def _warn(words: str) -> None:
     print(f"fpvcar replay: {words}", file=sys.stderr)
 
 

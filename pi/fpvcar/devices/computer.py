@@ -23,5 +23,5 @@ class Found(NamedTuple):
 class Computer(Protocol):
     """The sources of one computer."""
 
-    def look(self) -> Found:
+    def read(self) -> Found:
         """What they all say now; a card that hangs holds it up."""

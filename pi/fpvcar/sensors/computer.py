@@ -156,7 +156,7 @@ class HealthThread(Worker):
     def live(self) -> None:
         """Looks, logs new faults and waits, until `ending`."""
         while not self.ending:
-            found, now_s = judge(self._machine.look()), self._clock_s()
+            found, now_s = judge(self._machine.read()), self._clock_s()
             self._last = found, now_s
             self.set_state("ok")
             for words in found.faults:

@@ -197,16 +197,16 @@ def test_of_a_stuck_one_only_an_echo_that_ends_is_believed() -> None:
 
 
 def test_what_waits_tells_nothing_and_gets_old() -> None:
-    seen = LastReading("rear", 180.0)
-    ultrasonic.update(seen, Sample(0.5, Status.OK), 10.0)
-    ultrasonic.update(seen, Sample(None, Status.WAITING), 10.2)
-    assert seen.status(10.25) == status.Range("rear", 180.0, 0.5, 0.25, "ok")
-    ultrasonic.update(seen, Sample(None, Status.STUCK), 10.3)
+    samples = LastReading("rear", 180.0)
+    ultrasonic.update(samples, Sample(0.5, Status.OK), 10.0)
+    ultrasonic.update(samples, Sample(None, Status.WAITING), 10.2)
+    assert samples.status(10.25) == status.Range("rear", 180.0, 0.5, 0.25, "ok")
+    ultrasonic.update(samples, Sample(None, Status.STUCK), 10.3)
     stuck = status.Range("rear", 180.0, 0.5, 0.5, "its echo does not fall")
-    ultrasonic.update(seen, Sample(None, Status.WAITING), 10.4)
-    assert seen.status(10.5) == stuck
-    ultrasonic.update(seen, Sample(None, Status.FAR), 10.75)
-    assert seen.status(11.0) == status.Range("rear", 180.0, None, 0.25, "ok")
+    ultrasonic.update(samples, Sample(None, Status.WAITING), 10.4)
+    assert samples.status(10.5) == stuck
+    ultrasonic.update(samples, Sample(None, Status.FAR), 10.75)
+    assert samples.status(11.0) == status.Range("rear", 180.0, None, 0.25, "ok")
 
 
 @given(
@@ -216,13 +216,13 @@ def test_what_waits_tells_nothing_and_gets_old() -> None:
 def test_a_single_wrong_echo_is_never_seen(
     steady_m: list[float], at: int, wild_m: float | None
 ) -> None:
-    median, seen = Median(), list[Sample]()
+    median, samples = Median(), list[Sample]()
     for number, range_m in enumerate(steady_m):
         wild = number == min(at, len(steady_m) - 2)
         range_m_or_none = wild_m if wild else range_m
         status = Status.FAR if range_m_or_none is None else Status.OK
-        seen.append(median.add(Sample(range_m_or_none, status)))
-    for sample in seen[2:]:
+        samples.append(median.add(Sample(range_m_or_none, status)))
+    for sample in samples[2:]:
         assert sample.range_m is not None and 0.5 <= sample.range_m <= 0.6
 
 

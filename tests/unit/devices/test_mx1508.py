@@ -86,8 +86,8 @@ STEPS = st.lists(
 def test_both_inputs_are_on_to_brake_only(
     steps: list[tuple[float, float]], motor: Mx1508
 ) -> None:
-    seen: list[tuple[float, float]] = []
-    pins = FakePins(lambda pins: seen.append((pins.duty(F), pins.duty(R))))
+    duties: list[tuple[float, float]] = []
+    pins = FakePins(lambda pins: duties.append((pins.duty(F), pins.duty(R))))
     bridge, now_s = Mx1508Bridge(motor, pins), 0.0
     for duty, wait_s in steps:
         bridge.drive(duty, now_s)
@@ -95,9 +95,9 @@ def test_both_inputs_are_on_to_brake_only(
         bridge.tick(now_s)
         both = (pins.duty(F), pins.duty(R))
         assert (bridge.state == Drive.BRAKE) == (both == (1.0, 1.0))
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in zip(duties, duties[1:], strict=False):
         assert after == (1.0, 1.0) or 0.0 in after, "both inputs on"
         swapped = before[0] and after[1] or before[1] and after[0]
         assert not swapped or (1.0, 1.0) in (before, after), "not by way of off"
     if motor.brake_s == 0.0:
-        assert (1.0, 1.0) not in seen
+        assert (1.0, 1.0) not in duties

@@ -15,24 +15,24 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def tool(place: Path, name: str, ending: str = "") -> Path:
-    script, said = place / name, place / "said"
-    script.write_text(f'#!/bin/sh\necho "{name} $*" >> {said}\n{ending}\n')
+def tool(folder: Path, name: str, ending: str = "") -> Path:
+    script, calls = folder / name, folder / "said"
+    script.write_text(f'#!/bin/sh\necho "{name} $*" >> {calls}\n{ending}\n')
     script.chmod(0o755)
-    return said
+    return calls
 
 
 def test_pinctrl_is_preferred(tools: Path) -> None:
     tool(tools, "raspi-gpio")
-    said = tool(tools, "pinctrl")
+    calls = tool(tools, "pinctrl")
     pinctrl.let_go((17, 27, 24))
-    assert said.read_text() == "pinctrl set 17,27,24 ip pd\n"
+    assert calls.read_text() == "pinctrl set 17,27,24 ip pd\n"
 
 
 def test_older_images(tools: Path) -> None:
-    said = tool(tools, "raspi-gpio")
+    calls = tool(tools, "raspi-gpio")
     pinctrl.let_go((17,))
-    assert said.read_text() == "raspi-gpio set 17 ip pd\n"
+    assert calls.read_text() == "raspi-gpio set 17 ip pd\n"
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def test_older_images(tools: Path) -> None:
 def test_stop_lets_go_of_every_pin_that_moves_the_car(
     tools: Path, profile: str, pins: str
 ) -> None:
-    said = tool(tools, "pinctrl")
+    calls = tool(tools, "pinctrl")
     assert main(["stop", f"--profile={paths.HARDWARE / profile}"]) == 0
-    assert said.read_text() == f"pinctrl set {pins} ip pd\n"
+    assert calls.read_text() == f"pinctrl set {pins} ip pd\n"
 
 
 def test_neither_is_said(tools: Path) -> None:

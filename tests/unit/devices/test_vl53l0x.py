@@ -239,20 +239,20 @@ class Wired:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fails_at: int = -1) -> None:
         self.rig = Rig(power=False, fails_at=fails_at)
-        self.seen, self.address, self.opened = LastReading("front", 0.0), 0, 0
+        self.reading, self.address, self.opened = LastReading("front", 0.0), 0, 0
         monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", self.rig.sleep)
         where, pins = config.Tof(power=4, address=0x30), cast(PigpioPins, self)
-        self.tof = Tof(where, self.seen, pins, self.open, lambda: self.rig.now_s)
+        self.tof = Tof(where, self.reading, pins, self.open, lambda: self.rig.now_s)
 
-    def write(self, place: int, data: bytes | bool) -> None:
+    def write(self, register_or_pin: int, data: bytes | bool) -> None:
         """As its bus, or its pin."""
         if isinstance(data, bool):
-            assert place == 4
+            assert register_or_pin == 4
             self.rig.power = data
             self.rig.chip.address  # noqa: B018 - it feels it at once
             return
         self.answers()
-        self.rig.write(place, data)
+        self.rig.write(register_or_pin, data)
 
     def read(self, register: int, size: int) -> bytes:
         self.answers()
@@ -272,11 +272,11 @@ class Wired:
 
     def turns(self, readings: int, most_s: float) -> None:
         """Until it has said so much, or one turn failed."""
-        end_s, wanted = self.rig.now_s + most_s, self.seen.readings + readings
-        before = self.seen.state
-        while self.seen.readings < wanted and self.seen.state in (before, "ok"):
+        end_s, wanted = self.rig.now_s + most_s, self.reading.readings + readings
+        before = self.reading.state
+        while self.reading.readings < wanted and self.reading.state in (before, "ok"):
             self.rig.now_s = max(self.rig.now_s, self.tof.due_s)
-            assert self.rig.now_s < end_s, self.seen.state
+            assert self.rig.now_s < end_s, self.reading.state
             self.tof.turn()
 
 
@@ -286,16 +286,16 @@ def test_a_fault_at_any_transfer_of_its_thread_is_got_over(
     """Moved to its address, set up and read twice."""
     whole = Wired(monkeypatch)
     whole.turns(2, 1.0)
-    assert whole.seen.readings == 2 and whole.address == 0x30
+    assert whole.reading.readings == 2 and whole.address == 0x30
     for number in range(1, whole.rig.transfers + 1):
         wired = Wired(monkeypatch, number)
         wired.turns(2, 1.0)
-        assert wired.seen.state == "nobody acknowledged", number
+        assert wired.reading.state == "nobody acknowledged", number
         assert wired.opened == 0 and not wired.rig.power, number
-        had = wired.seen.readings
+        had = wired.reading.readings
         wired.turns(2, 1.5)
-        assert wired.seen.readings == had + 2 and wired.seen.state == "ok", number
-        assert wired.seen.range_m == pytest.approx(0.5, abs=0.05), number
+        assert wired.reading.readings == had + 2 and wired.reading.state == "ok", number
+        assert wired.reading.range_m == pytest.approx(0.5, abs=0.05), number
 
 
 def test_a_dip_of_the_supply_ends_the_samples_until_it_is_set_up_anew() -> None:

@@ -213,8 +213,8 @@ def test_every_change_of_reason_is_told() -> None:
     before = rig.changes
     rig.drive_off()
     rig.tick()
-    told = rig.changes - before
-    assert told == 2  # armed, driving
+    changes = rig.changes - before
+    assert changes == 2  # armed, driving
     rig.control.estop("Ann", grown_up=False)
     assert rig.changes - before == 3
 

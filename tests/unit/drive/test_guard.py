@@ -15,7 +15,9 @@ BENCH = profiles.load(paths.HARDWARE / "bench.toml")
 LIMITS = msgspec.structs.replace(BENCH.guard, mode="limit")
 
 
-def seen(range_m: float | None, age_s: float = 0.02, state: str = "ok") -> status.Range:
+def measured(
+    range_m: float | None, age_s: float = 0.02, state: str = "ok"
+) -> status.Range:
     return status.Range("front", 0.0, range_m, age_s, state)
 
 
@@ -24,9 +26,9 @@ def seen(range_m: float | None, age_s: float = 0.02, state: str = "ok") -> statu
 
 def test_far_is_free_and_near_is_not() -> None:
     guard = Guard(LIMITS)
-    assert guard.look([seen(None)], 1.0) == Free(1.0, 1.0)
-    assert guard.look([seen(LIMITS.stop_m)], 2.0) == Free(0.0, 1.0)
-    assert 0.0 < guard.look([seen(0.4)], 3.0).ahead < 1.0
+    assert guard.look([measured(None)], 1.0) == Free(1.0, 1.0)
+    assert guard.look([measured(LIMITS.stop_m)], 2.0) == Free(0.0, 1.0)
+    assert 0.0 < guard.look([measured(0.4)], 3.0).ahead < 1.0
 
 
 def test_backwards_is_another_way() -> None:
@@ -37,7 +39,7 @@ def test_backwards_is_another_way() -> None:
 
 
 @pytest.mark.parametrize(
-    "blind", [seen(None, 0.3), seen(2.0, state="does not answer"),
+    "blind", [measured(None, 0.3), measured(2.0, state="does not answer"),
               status.Range("front", 0.0, None, None, "starting"),
               status.Range("front", 0.0, None, None)],
 )  # fmt: skip
@@ -145,26 +147,26 @@ def test_it_knows_by_whom() -> None:
 
 
 def test_an_age_at_the_limit_still_counts() -> None:
-    assert Guard(RULE).look([seen(None, 0.2)], 1.0).ahead == 1.0
-    assert Guard(RULE).look([seen(None, 0.201)], 1.0).ahead == RULE.unseen_limit
+    assert Guard(RULE).look([measured(None, 0.2)], 1.0).ahead == 1.0
+    assert Guard(RULE).look([measured(None, 0.201)], 1.0).ahead == RULE.unseen_limit
 
 
 # --- what is seen no more ---
 
 SEE = msgspec.structs.replace(RULE, unseen_limit=1.0)
 """So that what is remembered shows as it is."""
-LOST = seen(0.9, state="I2C bus 1 address 0x29: nobody")
-STALE, NOTHING = seen(0.9, 0.25), seen(None, 0.0)
+LOST = measured(0.9, state="I2C bus 1 address 0x29: nobody")
+STALE, NOTHING = measured(0.9, 0.25), measured(None, 0.0)
 
 
 def remembered(range_m: float | None, mps: float = 0.0) -> object:
     return pytest.approx(share(range_m, 0.0, mps, SEE), abs=1e-9)
 
 
-@pytest.mark.parametrize("fault", [LOST, STALE, NOTHING, seen(None, 9.0, NOISY)])
+@pytest.mark.parametrize("fault", [LOST, STALE, NOTHING, measured(None, 9.0, NOISY)])
 def test_a_sensor_that_fails_at_a_wall_frees_nothing(fault: status.Range) -> None:
     guard = Guard(LIMITS)
-    assert guard.look([seen(LIMITS.stop_m, 0.0)], 1.0, 1.0).ahead == 0.0
+    assert guard.look([measured(LIMITS.stop_m, 0.0)], 1.0, 1.0).ahead == 0.0
     assert guard.look([fault], 1.02, 1.0).ahead == 0.0
     assert guard.look([fault], 1.04, 0.0).ahead == 0.0
 
@@ -184,7 +186,7 @@ def test_backwards_it_is_remembered_by_the_throttle_backwards() -> None:
 
 def test_three_in_a_row_must_see_nothing_until_nothing_is_there() -> None:
     guard = Guard(SEE)
-    guard.look([seen(0.5, 0.0)], 1.0)
+    guard.look([measured(0.5, 0.0)], 1.0)
     for number in (1, 2):
         free = guard.look([NOTHING], 1.0 + number, 0.0).ahead
         assert free == remembered(0.5), number
@@ -195,14 +197,14 @@ def test_three_in_a_row_must_see_nothing_until_nothing_is_there() -> None:
 
 def test_the_same_nothing_again_is_one() -> None:
     guard = Guard(SEE)
-    guard.look([seen(0.5, 0.0)], 1.0)
+    guard.look([measured(0.5, 0.0)], 1.0)
     for age_s in (0.0, 0.0625, 0.125, 0.1875):
-        assert guard.look([seen(None, age_s)], 2.0 + age_s).ahead == remembered(0.5)
+        assert guard.look([measured(None, age_s)], 2.0 + age_s).ahead == remembered(0.5)
 
 
 def test_what_is_seen_between_begins_the_row_anew() -> None:
     guard = Guard(SEE)
-    for number, one in enumerate([seen(0.5, 0.0), NOTHING, NOTHING] * 3):
+    for number, one in enumerate([measured(0.5, 0.0), NOTHING, NOTHING] * 3):
         free = guard.look([one], 1.0 + number).ahead
     assert free == remembered(0.5)
 
@@ -210,7 +212,7 @@ def test_what_is_seen_between_begins_the_row_anew() -> None:
 def test_it_is_reckoned_by_the_throttle_where_it_is_by_now() -> None:
     """(throttle since the last look, s) -> speed and way, by hand; brake 1 m/s2."""
     guard, now_s, near_m = Guard(SEE), 1.0, 1.5
-    guard.look([seen(near_m, 0.0)], now_s)
+    guard.look([measured(near_m, 0.0)], now_s)
     for throttle, passed_s, mps in (
         (0.5, 0.1, 0.2),  # no car starts faster
         (0.5, 0.1, 0.4),
@@ -235,7 +237,7 @@ def test_the_speed_that_was_seen_is_the_speed_when_it_is_lost() -> None:
     for count, mps in ((2, 0.0), (3, 1.0), (4, 1.0)):
         guard = Guard(SEE)
         for index in range(count):
-            guard.look([seen(1.6 - 0.1 * index, 0.0)], 1.0 + 0.1 * index)
+            guard.look([measured(1.6 - 0.1 * index, 0.0)], 1.0 + 0.1 * index)
         now_s, near_m = 1.0 + 0.1 * (count - 1), 1.7 - 0.1 * count
         assert guard.look([LOST], now_s).ahead == remembered(near_m, mps)
 
@@ -244,7 +246,7 @@ def test_while_a_range_got_old_the_car_drove_on() -> None:
     guard = Guard(SEE)
     for index in range(4):
         now_s = 1.0 + 0.1 * index
-        guard.look([seen(1.6 - 0.1 * index, 0.05)], now_s)
+        guard.look([measured(1.6 - 0.1 * index, 0.05)], now_s)
     # reckoned to 1 - 0 m/s when the last one came: it brakes no harder than it can
     near_m = 1.3 - (1.0 - 0.1) * 0.05
     assert guard.look([LOST], now_s).ahead == remembered(near_m, 1.0)
@@ -252,31 +254,31 @@ def test_while_a_range_got_old_the_car_drove_on() -> None:
 
 def test_at_first_it_stands_whatever_the_throttle_was() -> None:
     guard = Guard(SEE)
-    guard.look([seen(0.8, 0.1)], 1.0, 1.0)
+    guard.look([measured(0.8, 0.1)], 1.0, 1.0)
     assert guard.look([LOST], 1.0, 1.0).ahead == remembered(0.8)
 
 
 def test_its_speed_is_reckoned_before_anything_is_there() -> None:
     guard = Guard(SEE)
     for tenth in range(6):
-        guard.look([seen(None, 0.0)], 1.0 + tenth / 10, 1.0)
-    guard.look([seen(1.9, 0.0)], 1.6, 1.0)
+        guard.look([measured(None, 0.0)], 1.0 + tenth / 10, 1.0)
+    guard.look([measured(1.9, 0.0)], 1.6, 1.0)
     assert guard.look([LOST], 1.6, 1.0).ahead == remembered(1.9, 1.2)
 
 
 @pytest.mark.parametrize("throttle", [0.0, -1.0])
 def test_a_car_that_stands_or_backs_has_not_driven_on(throttle: float) -> None:
     guard = Guard(SEE)
-    guard.look([seen(0.8, 0.1)], 1.0, throttle)
+    guard.look([measured(0.8, 0.1)], 1.0, throttle)
     assert guard.look([LOST], 1.0, throttle).ahead == remembered(0.8)
-    guard.look([seen(0.8, 0.1)], 1.2, throttle)
+    guard.look([measured(0.8, 0.1)], 1.2, throttle)
     mps = max(2.0 * throttle, -0.2)
     assert guard.look([LOST], 1.2, throttle).ahead == remembered(0.8, mps)
 
 
 def test_what_is_two_metres_off_matters_no_more() -> None:
     guard = Guard(SEE)
-    guard.look([seen(1.5, 0.0)], 1.0)
+    guard.look([measured(1.5, 0.0)], 1.0)
     free = guard.look([LOST], 2.0, -0.5).ahead
     assert free == remembered(1.5 + AWAY * 1.0) and free < 1.0
     assert guard.look([LOST], 2.0625, -0.5).ahead == 1.0
@@ -284,11 +286,11 @@ def test_what_is_two_metres_off_matters_no_more() -> None:
 
 def test_a_noisy_one_stands_at_the_nearest_that_it_says() -> None:
     guard = Guard(SEE)
-    guard.look([seen(1.5, 0.0)], 1.0)
+    guard.look([measured(1.5, 0.0)], 1.0)
     for range_m in (0.4, 0.9):
-        noisy = seen(range_m, 0.5, NOISY)
+        noisy = measured(range_m, 0.5, NOISY)
         assert guard.look([noisy], 2.0, 0.0).ahead == remembered(range_m)
-    assert guard.look([seen(None, 0.5, NOISY)], 2.0).ahead == remembered(0.9)
+    assert guard.look([measured(None, 0.5, NOISY)], 2.0).ahead == remembered(0.9)
 
 
 def test_what_comes_nearer_fast_stops_the_car() -> None:
@@ -297,13 +299,13 @@ def test_what_comes_nearer_fast_stops_the_car() -> None:
     frees = []
     for index in range(4):
         now_s = at_s + index / 30 + 0.02
-        frees.append(guard.look([seen(1.0 - index / 30)], now_s).ahead)
+        frees.append(guard.look([measured(1.0 - index / 30)], now_s).ahead)
     # From the third sample on the speed is known: 0.12 + 0.5 m must fit.
     assert frees[:2] == pytest.approx([0.5753, 0.5620], abs=1e-3)
     assert frees[2] > 0.0
     for index in range(4, 9):
         now_s = at_s + index / 30 + 0.02
-        frees.append(guard.look([seen(1.0 - index / 30)], now_s).ahead)
+        frees.append(guard.look([measured(1.0 - index / 30)], now_s).ahead)
     assert frees[5] > 0.0 and frees[6] == 0.0, frees
 
 
@@ -318,7 +320,7 @@ def test_the_speed_is_by_when_it_was_measured(
     guard = Guard(RULE)
     for behind_m, age_s in ((0.2, 0.0), (0.1, 0.19), (0.0, 0.0)):
         now_s = 6.0 - behind_m + age_s
-        free = guard.look([seen(nearest_m + behind_m, age_s)], now_s).ahead
+        free = guard.look([measured(nearest_m + behind_m, age_s)], now_s).ahead
     assert free == pytest.approx(expected, abs=1e-3)
 
 

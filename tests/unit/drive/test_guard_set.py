@@ -68,12 +68,12 @@ def test_a_wall_makes_no_flood_of_words(caplog: pytest.LogCaptureFixture) -> Non
     caplog.set_level("INFO", "fpvcar.gate")
     rig = Rig()
     rig.drive_off()
-    said, changes = len(caplog.messages), rig.changes
+    logged, changes = len(caplog.messages), rig.changes
     for range_m in (STOP_M, 3.0, STOP_M, 3.0):
         rig.seen = (wall(range_m),)
         rig.wish(1.0)
     assert rig.control.reasons["guarded"] == 2
-    assert (len(caplog.messages), rig.changes) == (said, changes)
+    assert (len(caplog.messages), rig.changes) == (logged, changes)
     rig.wish(0.0)
     assert rig.changes == changes + 1
 

@@ -51,7 +51,7 @@ class Drive:
     hardest_mps: float = 0.0
     fastest_mps: float = 0.0
     decision: gate.Decision = field(init=False)
-    eye: LastReading = field(default_factory=lambda: LastReading("front", 0.0))
+    reading: LastReading = field(default_factory=lambda: LastReading("front", 0.0))
     eye_at, turned_deg, throttle_way, throttle = 0, 0.0, 1.0, 0.0
 
     def __post_init__(self) -> None:
@@ -108,19 +108,19 @@ class Drive:
         if range_m <= REACH_M:
             noise_m = self.dice.gauss(0.0, max(0.002, 0.012 * range_m))
             seen_m = max(0.001, range_m + noise_m)
-        self.eye.update(seen_m, "ok", self.now_s)
+        self.reading.update(seen_m, "ok", self.now_s)
         self.due_s = self.now_s + SENSOR_S
 
-    def faulty(self, told: status.Range) -> status.Range:
+    def faulty(self, measured: status.Range) -> status.Range:
         """As the guard gets it."""
-        return told
+        return measured
 
     def step(self, throttle: float) -> None:
         """What is decided now the pins have a tick later."""
         self.now_s += TICK_S
         self.sense()
-        told = self.faulty(self.eye.status(self.now_s))
-        free = self.guard.look([told], self.now_s, self.throttle)
+        measured = self.faulty(self.reading.status(self.now_s))
+        free = self.guard.look([measured], self.now_s, self.throttle)
         world = gate.World(0.01, None, 1.0, free)
         wish = gate.Wish(throttle, 0.0, self.now_s)
         self.decision = gate.decide(
@@ -150,9 +150,9 @@ class Backing(Drive):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.eye = LastReading("rear", 180.0)
+        self.reading = LastReading("rear", 180.0)
         self.air = Air(self.echo)
-        self.sonar = self.air.sensor()
+        self.sensor = self.air.sensor()
         self.done_s, self.sample = math.inf, hcsr04.Sample(None, hcsr04.Status.FAR)
 
     def echo(self) -> Sequence[tuple[int, int, int]]:
@@ -162,12 +162,12 @@ class Backing(Drive):
 
     def sense(self) -> None:
         if self.now_s >= self.done_s:
-            ultrasonic.update(self.eye, self.sample, self.done_s)
+            ultrasonic.update(self.reading, self.sample, self.done_s)
             self.done_s = math.inf
         if self.now_s >= self.due_s:
             self.due_s = self.now_s + CYCLE_S
             self.air.now_us = round(self.now_s * 1e6)
-            self.sample = self.sonar.measure()  # its clock runs ahead
+            self.sample = self.sensor.measure()  # its clock runs ahead
             self.done_s = self.air.clock_s()
 
 
@@ -180,7 +180,7 @@ class Sticking(Backing):
     def echo(self) -> Sequence[tuple[int, int, int]]:
         if self.air.levels.get(ECHO):
             return [(5, ECHO, 0), *super().echo()] if self.holds else []
-        sees = self.eye.range_m is not None and self.eye.range_m < 1.6
+        sees = self.reading.range_m is not None and self.reading.range_m < 1.6
         if not sees or self.dice.random() < 0.8:
             return super().echo()
         self.failed += 1
@@ -197,8 +197,8 @@ class Failing(Drive):
         super().__post_init__()
         self.fault, self.from_s, self.until_s, self.failed = 0, 0.0, math.inf, 0
 
-    def faulty(self, told: status.Range) -> status.Range:
-        if self.until_s == math.inf and told.range_m is not None:
+    def faulty(self, measured: status.Range) -> status.Range:
+        if self.until_s == math.inf and measured.range_m is not None:
             self.from_s = self.until_s = self.now_s
         if self.now_s >= self.until_s:
             self.fault = self.dice.randrange(4)
@@ -207,13 +207,13 @@ class Failing(Drive):
             self.from_s = self.now_s + good_s
             self.until_s = self.from_s + lasts_s
         if self.now_s < self.from_s or self.until_s == math.inf:
-            return told
+            return measured
         self.failed += 1
         if self.fault == 0:
-            return msgspec.structs.replace(told, state="nobody acknowledged")
+            return msgspec.structs.replace(measured, state="nobody acknowledged")
         if self.fault == 1:
-            return msgspec.structs.replace(told, age_s=1.0)
-        return msgspec.structs.replace(told, range_m=None)
+            return msgspec.structs.replace(measured, age_s=1.0)
+        return msgspec.structs.replace(measured, range_m=None)
 
 
 def at_a_wall(

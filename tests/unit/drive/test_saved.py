@@ -101,8 +101,12 @@ def test_a_card_that_fails_is_said_once_and_tried_again(
         saver.put(MUMS)
         until(lambda: saver.state == "ok")
     assert Saver(tmp_path).before == MUMS
-    said = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
-    assert len(said) == 1 and "lost at a restart: [Errno 5]" in said[0], said
+    warnings = [
+        one.getMessage() for one in caplog.records if one.levelname == "WARNING"
+    ]
+    assert len(warnings) == 1 and "lost at a restart: [Errno 5]" in warnings[0], (
+        warnings
+    )
 
 
 @pytest.mark.parametrize(

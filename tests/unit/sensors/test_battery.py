@@ -17,7 +17,7 @@ from fpvcar.config import profiles
 from fpvcar.devices import backends
 from fpvcar.devices.chips import ina219
 from fpvcar.devices.i2c import I2cError
-from fpvcar.sensors import battery as telemetry
+from fpvcar.sensors import battery as battery_module
 from fpvcar.sensors.battery import BATTERY_EVERY_S, SILENT_S, YOUNG_S, BatterySensor
 from tests.rigs.wheels import Chip, until
 
@@ -36,18 +36,18 @@ def chip(tmp_path: Path) -> Iterator[Chip]:
 @contextmanager
 def measuring(chip: Chip) -> Iterator[Callable[[], status.Battery]]:
     """What the gauge of the bench's car says."""
-    fuel = BatterySensor(profiles.load(BENCH, [f"pins.port = {chip.port}"]))
-    fuel.start()
+    sensor = BatterySensor(profiles.load(BENCH, [f"pins.port = {chip.port}"]))
+    sensor.start()
 
-    def told() -> status.Battery:
-        battery = fuel.status(time.monotonic())
+    def status_now() -> status.Battery:
+        battery = sensor.status(time.monotonic())
         assert battery is not None
         return battery
 
     try:
-        yield told
+        yield status_now
     finally:
-        fuel.stop()
+        sensor.stop()
 
 
 def fresh(battery: status.Battery) -> bool:
@@ -55,64 +55,66 @@ def fresh(battery: status.Battery) -> bool:
 
 
 def test_battery_is_read_and_young(chip: Chip) -> None:
-    with measuring(chip) as told:
-        until(lambda: fresh(told()), SOON_S, "no battery")
-        battery = told()
+    with measuring(chip) as status_now:
+        until(lambda: fresh(status_now()), SOON_S, "no battery")
+        battery = status_now()
         assert battery.volts == pytest.approx(7.5, abs=0.1)
         assert battery.amps == pytest.approx(0.4, abs=0.1)
         assert battery.share and 0.4 < battery.share < 0.8 and not battery.low
 
 
 def test_a_daemon_that_dies_leaves_an_age(chip: Chip) -> None:
-    with measuring(chip) as told:
-        until(lambda: fresh(told()), SOON_S, "no battery")
+    with measuring(chip) as status_now:
+        until(lambda: fresh(status_now()), SOON_S, "no battery")
         chip.pigpiod.kill()
         chip.pigpiod.wait()
-        until(lambda: told().state != "ok", SOON_S, "an old reading is shown as new")
-        first = told()
+        until(
+            lambda: status_now().state != "ok", SOON_S, "an old reading is shown as new"
+        )
+        first = status_now()
         assert first.volts == pytest.approx(7.5, abs=0.1)
-        until(lambda: (told().age_s or 0.0) > 0.3, SOON_S, "its age stands still")
-        until(lambda: "refused" in told().state, SOON_S, "nothing is said")
+        until(lambda: (status_now().age_s or 0.0) > 0.3, SOON_S, "its age stands still")
+        until(lambda: "refused" in status_now().state, SOON_S, "nothing is said")
         chip.pigpiod = chip.start_pigpiod()
-        until(lambda: fresh(told()), SOON_S, "not connected again")
+        until(lambda: fresh(status_now()), SOON_S, "not connected again")
 
 
 def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
-    with measuring(chip) as told:
-        until(lambda: fresh(told()), SOON_S, "no battery")
+    with measuring(chip) as status_now:
+        until(lambda: fresh(status_now()), SOON_S, "no battery")
         chip.stop_pigpiod()
-        until(lambda: told().state != "ok", SOON_S, "nothing is said")
+        until(lambda: status_now().state != "ok", SOON_S, "nothing is said")
         chip.continue_pigpiod()
-        until(lambda: fresh(told()), SOON_S, "not connected again")
+        until(lambda: fresh(status_now()), SOON_S, "not connected again")
 
 
 def test_no_sensor_at_the_address(tmp_path: Path) -> None:
-    with Chip(tmp_path) as chip, measuring(chip) as told:
-        until(lambda: "0x40" in told().state, SOON_S, "nothing is said")
-        assert (told().volts, told().age_s) == (None, None)
+    with Chip(tmp_path) as chip, measuring(chip) as status_now:
+        until(lambda: "0x40" in status_now().state, SOON_S, "nothing is said")
+        assert (status_now().volts, status_now().age_s) == (None, None)
 
 
 def test_a_car_without_one_says_nothing() -> None:
     profile = profiles.load(BENCH)
-    fuel = BatterySensor(msgspec.structs.replace(profile, battery=config.Battery()))
-    fuel.start()
-    until(lambda: fuel.state == "none", SOON_S, fuel.state)
-    assert fuel.status(time.monotonic()) is None
-    fuel.stop()
-    assert fuel._thread and not fuel._thread.is_alive(), "it does not end"
+    sensor = BatterySensor(msgspec.structs.replace(profile, battery=config.Battery()))
+    sensor.start()
+    until(lambda: sensor.state == "none", SOON_S, sensor.state)
+    assert sensor.status(time.monotonic()) is None
+    sensor.stop()
+    assert sensor._thread and not sensor._thread.is_alive(), "it does not end"
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_thread_that_fails_ends_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
-    fuel = BatterySensor(profiles.load(BENCH))
+    sensor = BatterySensor(profiles.load(BENCH))
 
     def fail() -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(fuel, "_run", fail)
-    fuel.start()
+    monkeypatch.setattr(sensor, "_run", fail)
+    sensor.start()
     with pytest.raises(RuntimeError, match="has failed"):
-        asyncio.run(asyncio.wait_for(fuel.watch(), 5.0))
+        asyncio.run(asyncio.wait_for(sensor.watch(), 5.0))
 
 
 # --- the thread's body on a chip in hand, with a clock of our own -------------
@@ -129,11 +131,11 @@ class Stage:
             lambda: 7.5, lambda: 0.4, clock_s=lambda: self.chip_s or self.now_s
         )
         profile = profiles.load(BENCH, ['i2c.backend = "linux"'])
-        self.fuel = BatterySensor(profile, lambda: self.now_s)
+        self.sensor = BatterySensor(profile, lambda: self.now_s)
         self.states: list[str] = []
         self.end_s = 0.0
         monkeypatch.setattr(backends, "open_i2c", lambda _: nullcontext(self.opened))
-        monkeypatch.setattr(self.fuel, "pause", self.pause)
+        monkeypatch.setattr(self.sensor, "pause", self.pause)
 
     def opened(self, bus: int, address: int) -> "Stage":
         assert (bus, address) == (1, 0x40)
@@ -142,14 +144,14 @@ class Stage:
 
     def run(self, seconds: float) -> None:
         self.end_s = self.now_s + seconds
-        self.fuel.ending = False
-        self.fuel.live()
+        self.sensor.ending = False
+        self.sensor.live()
 
     def pause(self, seconds: float) -> None:
-        if not self.states or self.states[-1] != self.fuel.state:
-            self.states.append(self.fuel.state)
+        if not self.states or self.states[-1] != self.sensor.state:
+            self.states.append(self.sensor.state)
         self.now_s += max(0.0, seconds)
-        self.fuel.ending = self.now_s >= self.end_s
+        self.sensor.ending = self.now_s >= self.end_s
 
     def read(self, register: int, size: int) -> bytes:
         self._transfer(bytes((register,)))
@@ -173,11 +175,11 @@ def test_one_wake_a_reading_and_none_is_a_tenth_old(
 ) -> None:
     stage = Stage(monkeypatch)
     stage.run(2.0)
-    assert stage.fuel.readings == pytest.approx(2.0 / BATTERY_EVERY_S, abs=2)
-    assert stage.transfers <= 3 * stage.fuel.readings + 8
+    assert stage.sensor.readings == pytest.approx(2.0 / BATTERY_EVERY_S, abs=2)
+    assert stage.transfers <= 3 * stage.sensor.readings + 8
     assert stage.begun == stage.closed == 1
-    told = stage.fuel.status(stage.now_s + 0.05)
-    assert told and told.age_s == pytest.approx(0.05, abs=BATTERY_EVERY_S)
+    status_now = stage.sensor.status(stage.now_s + 0.05)
+    assert status_now and status_now.age_s == pytest.approx(0.05, abs=BATTERY_EVERY_S)
     assert stage.states == ["starting", "ok"]
 
 
@@ -185,10 +187,10 @@ def test_volts_are_for_motors_while_they_are_young(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stage = Stage(monkeypatch)
-    assert stage.fuel.volts(stage.now_s) is None
+    assert stage.sensor.volts(stage.now_s) is None
     stage.run(1.0)
-    assert stage.fuel.volts(stage.now_s) == pytest.approx(7.5, abs=0.01)
-    assert stage.fuel.volts(stage.now_s + YOUNG_S + 0.1) is None
+    assert stage.sensor.volts(stage.now_s) == pytest.approx(7.5, abs=0.01)
+    assert stage.sensor.volts(stage.now_s + YOUNG_S + 0.1) is None
 
 
 def test_a_chip_that_converts_no_more_is_stuck(
@@ -197,16 +199,16 @@ def test_a_chip_that_converts_no_more_is_stuck(
     """It answers, and says the same for ever: the ready flag tells."""
     stage = Stage(monkeypatch)
     stage.run(1.0)
-    before = stage.fuel.status(stage.now_s)
+    before = stage.sensor.status(stage.now_s)
     stage.chip_s = stage.now_s
     stage.run(SILENT_S + 2 * BATTERY_EVERY_S)
-    assert stage.fuel.state == f"INA219: no new average for {SILENT_S} s"
-    told = stage.fuel.status(stage.now_s)
-    assert before and told and told.volts == before.volts
-    assert told.age_s and told.age_s > SILENT_S
+    assert stage.sensor.state == f"INA219: no new average for {SILENT_S} s"
+    status_now = stage.sensor.status(stage.now_s)
+    assert before and status_now and status_now.volts == before.volts
+    assert status_now.age_s and status_now.age_s > SILENT_S
     stage.chip_s = None
-    stage.run(telemetry.AGAIN_S + 1.0)
-    assert stage.fuel.state == "ok"
+    stage.run(battery_module.AGAIN_S + 1.0)
+    assert stage.sensor.state == "ok"
 
 
 TRANSFERS = 12
@@ -219,10 +221,10 @@ def test_a_fault_at_any_transfer_is_said_and_healed(
 ) -> None:
     stage = Stage(monkeypatch)
     stage.fails_at = fails_at
-    stage.run(telemetry.AGAIN_S + 1.0)
+    stage.run(battery_module.AGAIN_S + 1.0)
     assert stage.transfers > TRANSFERS
     assert "nobody acknowledges" in stage.states
-    assert stage.fuel.state == "ok" and stage.begun == stage.closed == 2
+    assert stage.sensor.state == "ok" and stage.begun == stage.closed == 2
 
 
 def test_the_model_nacks_nothing_and_takes_its_time() -> None:

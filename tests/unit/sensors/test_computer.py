@@ -46,16 +46,16 @@ def test_a_machine_that_says_nothing_is_unknown_and_no_fault() -> None:
 
 @pytest.mark.parametrize("text", ["50005\n", "0x50005\n", "throttled=0x50005\n"])
 def test_the_firmwares_word_in_all_its_spellings(text: str) -> None:
-    told = judge(WELL._replace(throttled=text))
-    assert told.throttled == 0x50005
-    assert told.faults == (
+    health = judge(WELL._replace(throttled=text))
+    assert health.throttled == 0x50005
+    assert health.faults == (
         "under-voltage now: the battery or its cable is weak",
         "the processor is slowed down now",
     )
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "reason"),
     [
         (WELL._replace(throttled="1"), computer.NOW[0][1]),
         (WELL._replace(throttled=None, alarm="1\n"), computer.NOW[0][1]),
@@ -70,9 +70,9 @@ def test_the_firmwares_word_in_all_its_spellings(text: str) -> None:
         (WELL._replace(wireless=WIRELESS.replace("-56.", "-81.")), "weak Wi-Fi: -81"),
     ],
 )
-def test_each_fault_is_said_and_no_other(found: Found, said: str) -> None:
+def test_each_fault_is_said_and_no_other(found: Found, reason: str) -> None:
     (one,) = judge(found).faults
-    assert one.startswith(said)
+    assert one.startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_just_well_is_well(found: Found) -> None:
 
 def test_what_the_kernel_cannot_tell_of_the_wifi_is_unknown() -> None:
     for level in ("-256.", "0.", "56.", "?"):
-        told = judge(WELL._replace(wireless=WIRELESS.replace("-56.", level)))
-        assert told.wifi_dbm is None, level
+        health = judge(WELL._replace(wireless=WIRELESS.replace("-56.", level)))
+        assert health.wifi_dbm is None, level
     assert device.interface(WIRELESS) == "wlan0"
     assert device.interface(None) is None
     headers = "\n".join(WIRELESS.splitlines()[:2])
@@ -128,29 +128,29 @@ def test_a_pi_4s_files(tmp_path: Path) -> None:
     put(tmp_path, "proc/meminfo", MEMINFO)
     put(tmp_path, "proc/loadavg", "1.5 1 1 1/1 1\n")
     put(tmp_path, "proc/uptime", "10.0 5.0\n")
-    found = Machine(tmp_path).look()
+    found = Machine(tmp_path).read()
     assert (found.throttled, found.alarm) == ("50000\n", "1\n")
-    told = judge(found)
-    assert told.throttled == 0x50001 and told.celsius == 51.0
-    assert (told.load, told.uptime_s, told.wifi_dbm) == (1.5, 10.0, -56.0)
-    assert told.disk_free_mb and told.disk_free_mb > 0
+    health = judge(found)
+    assert health.throttled == 0x50001 and health.celsius == 51.0
+    assert (health.load, health.uptime_s, health.wifi_dbm) == (1.5, 10.0, -56.0)
+    assert health.disk_free_mb and health.disk_free_mb > 0
 
 
 def test_a_pi_5_has_it_elsewhere(tmp_path: Path) -> None:
-    place = "sys/devices/platform/axi/soc@107c000000:firmware/get_throttled"
-    put(tmp_path, place, "0\n")
-    assert Machine(tmp_path).look().throttled == "0\n"
+    name = "sys/devices/platform/axi/soc@107c000000:firmware/get_throttled"
+    put(tmp_path, name, "0\n")
+    assert Machine(tmp_path).read().throttled == "0\n"
 
 
 def test_a_machine_without_any_of_it(tmp_path: Path) -> None:
-    found = Machine(tmp_path).look()
+    found = Machine(tmp_path).read()
     assert found._replace(disk_b=None) == Found()
-    assert Machine(tmp_path, tmp_path / "gone").look().disk_b is None
+    assert Machine(tmp_path, tmp_path / "gone").read().disk_b is None
 
 
 def test_a_file_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "proc/meminfo").mkdir(parents=True)
-    assert Machine(tmp_path).look().meminfo is None
+    assert Machine(tmp_path).read().meminfo is None
 
 
 def fake_vcgencmd(folder: Path, body: str) -> None:
@@ -160,18 +160,18 @@ def fake_vcgencmd(folder: Path, body: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "health"),
     [("echo throttled=0x1", 1), ("exit 1", None), ("echo nonsense", None),
      ("echo 'VCHI initialization failed'; exit 255", None)],
 )  # fmt: skip
 def test_vcgencmd_where_there_is_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, told: int | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, health: int | None
 ) -> None:
     fake_vcgencmd(tmp_path, body)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     machine = Machine()
     machine._throttled = machine._alarm = None  # whatever this machine has
-    assert judge(machine.look()).throttled == told
+    assert judge(machine.read()).throttled == health
 
 
 def test_a_vcgencmd_that_hangs_is_unknown(
@@ -186,8 +186,8 @@ def test_a_vcgencmd_that_hangs_is_unknown(
 
 
 def test_this_machine_has_figures() -> None:
-    told = judge(Machine().look())
-    assert told.load is not None and told.memory_free_mb and told.uptime_s
+    health = judge(Machine().read())
+    assert health.load is not None and health.memory_free_mb and health.uptime_s
 
 
 def test_no_such_interface_has_no_rate() -> None:
@@ -217,16 +217,16 @@ def test_a_new_fault_is_logged_once(
 ) -> None:
     put(tmp_path, "sys/class/thermal/thermal_zone0/temp", "85000\n")
     thread = HealthThread(Machine(tmp_path), every_s=0.01)
-    looks: list[None] = []
+    reads: list[None] = []
 
     def pause(seconds: float) -> None:
-        looks.append(None)
-        thread.ending = len(looks) == 3
+        reads.append(None)
+        thread.ending = len(reads) == 3
 
     thread.pause = pause  # type: ignore[method-assign]
     thread.live()
     hot = [one for one in caplog.messages if "hot" in one]
-    assert len(looks) == 3 and len(hot) == 1
+    assert len(reads) == 3 and len(hot) == 1
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from PIL import Image
 
 from fpvcar import config
 from fpvcar.bench import soc as chips
-from fpvcar.bench.depth import HEIGHT, WIDTH, Eye
+from fpvcar.bench.depth import HEIGHT, WIDTH, DepthRenderer
 from fpvcar.bench.world import scene
 from fpvcar.bench.world.bridge import Bridges
 from fpvcar.bench.world.process import World, publish
@@ -50,28 +50,28 @@ def frame_of(mm: int) -> NDArray[np.uint16]:
     return np.full((SIZE[1], SIZE[0]), mm, dtype=np.uint16)
 
 
-def seen(frame: NDArray[np.uint16]) -> float:
+def range_of(frame: NDArray[np.uint16]) -> float:
     height, width = frame.shape
     view = memoryview(frame.tobytes())
     return nearest_m(decimated(view, width, height, 2 * width))
 
 
 def test_a_wall() -> None:
-    assert seen(frame_of(1234)) == 1.234
+    assert range_of(frame_of(1234)) == 1.234
 
 
 def test_nothing_near_and_nothing_measured_are_not_the_same() -> None:
-    assert seen(frame_of(FAR_MM)) == math.inf
-    assert math.isnan(seen(frame_of(0)))
+    assert range_of(frame_of(FAR_MM)) == math.inf
+    assert math.isnan(range_of(frame_of(0)))
 
 
 def test_a_box_is_nearest_and_a_speck_is_not() -> None:
     frame = frame_of(3000)
     frame[100:140, 220:260] = 700
-    assert seen(frame) == 0.7
+    assert range_of(frame) == 0.7
     frame = frame_of(3000)
     frame[100:112, 236:248] = 100  # four pixels of those that are looked at
-    assert seen(frame) == 3.0
+    assert range_of(frame) == 3.0
 
 
 def test_what_stands_aside_is_passed_by() -> None:
@@ -89,34 +89,34 @@ def test_what_stands_aside_is_passed_by() -> None:
             )
             left, right = (round(240 + 240 * edge) for edge in edges)
             frame[60:130, max(left, 0) : right] = 500
-        assert seen(frame) == expected, aside_m
+        assert range_of(frame) == expected, aside_m
 
 
 def test_the_floor_before_the_car_is_no_wall() -> None:
     frame = frame_of(3000)
     frame[136:] = 250
-    assert seen(frame) == 3.0
+    assert range_of(frame) == 3.0
 
 
 def test_what_is_not_measured_hides_nothing() -> None:
     frame = frame_of(0)
     frame[60:100] = 900
-    assert seen(frame) == 0.9
+    assert range_of(frame) == 0.9
     frame = frame_of(0)
     frame[80:84] = 900
-    assert math.isnan(seen(frame)), "too little is measured"
+    assert math.isnan(range_of(frame)), "too little is measured"
 
 
 def test_what_fills_the_way_and_cannot_be_measured_is_not_free() -> None:
     """Nearer than a D435 can see, black or shiny: zeros, and a room on both sides."""
     frame = frame_of(3000)
     frame[:, 200:280] = 0
-    assert math.isnan(seen(frame))
+    assert math.isnan(range_of(frame))
     frame[60:100, 200:280] = 800
-    assert seen(frame) == 0.8, "half of it is measured"
+    assert range_of(frame) == 0.8, "half of it is measured"
     frame = frame_of(3000)
     frame[:, :200] = frame[:, 280:] = 0
-    assert seen(frame) == 3.0, "a corridor of black walls"
+    assert range_of(frame) == 3.0, "a corridor of black walls"
 
 
 @settings(max_examples=40)
@@ -163,16 +163,16 @@ def test_a_small_picture_is_small() -> None:
 
 
 def at_a_wall(start_m: float, soc: chips.Soc) -> float:
-    """The front of the car so far from a bare wall; what the eye then sees."""
+    """The front of the car so far from a bare wall; what the depth camera then sees."""
     world = World(3)
     world.put(scene.ROOM_X_M / 2 - 0.12 - start_m, 0.0, 0.0)
     world.step(Bridges())
     assert world.ranges_m[0] == pytest.approx(start_m, abs=0.03), "no bare wall"
     publish(soc, world, 1)
-    eye = Eye()
+    renderer = DepthRenderer()
     copy = chips.read_world(soc)
-    eye.place(copy)
-    frame = eye.z16()
+    renderer.place(copy)
+    frame = renderer.z16()
     assert frame.shape == (HEIGHT, WIDTH)
     small = decimated(memoryview(frame.tobytes()), WIDTH, HEIGHT, 2 * WIDTH)
     return nearest_m(small)
@@ -198,7 +198,7 @@ out.flush()
 
 
 @asynccontextmanager
-async def eye(program: str, silent_s: float = 5.0) -> AsyncIterator[DepthCamera]:
+async def renderer(program: str, silent_s: float = 5.0) -> AsyncIterator[DepthCamera]:
     looking = DepthCamera([sys.executable, "-c", program], LastReading("depth", 0.0),
                        start_s=10.0, silent_s=silent_s)  # fmt: skip
     task = asyncio.create_task(looking.run())
@@ -217,7 +217,7 @@ async def until_state(looking: DepthCamera, words: str) -> None:
 
 
 async def test_it_is_a_range_sensor() -> None:
-    async with eye(PROGRAM.format(metres=1.5, then="sys.stdin.read()")) as looking:
+    async with renderer(PROGRAM.format(metres=1.5, then="sys.stdin.read()")) as looking:
         await until_state(looking, "ok")
         assert looking.reading.range_m == 1.5 and looking.png == b"png"
         assert looking.reading.readings == 1
@@ -225,14 +225,14 @@ async def test_it_is_a_range_sensor() -> None:
 
 async def test_nothing_near_is_no_target() -> None:
     program = PROGRAM.format(metres="math.inf", then="sys.stdin.read()")
-    async with eye(program) as looking:
+    async with renderer(program) as looking:
         await until_state(looking, "ok")
         assert looking.reading.range_m is None
 
 
 async def test_a_blind_one_is_said() -> None:
     program = PROGRAM.format(metres="math.nan", then="sys.stdin.read()")
-    async with eye(program) as looking:
+    async with renderer(program) as looking:
         await until_state(looking, BLIND)
         assert looking.reading.readings == 0
 
@@ -248,7 +248,7 @@ async def test_a_blind_one_is_said() -> None:
 )  # fmt: skip
 async def test_how_it_ends_is_said(then: str, words: str) -> None:
     program = PROGRAM.format(metres=1.0, then=then)
-    async with eye(program, silent_s=0.2) as looking:
+    async with renderer(program, silent_s=0.2) as looking:
         await until_state(looking, words)
         assert looking.png == b"", "an old picture is shown"
 

@@ -29,9 +29,9 @@ class Bench:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rig = Rig(range_m=0.6)
-        self.seen = LastReading("front", 0.0)
+        self.reading = LastReading("front", 0.0)
         monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", self.rig.sleep)
-        self.tof = Tof(config.Tof(), self.seen, None, self.opened, self.clock_s)
+        self.tof = Tof(config.Tof(), self.reading, None, self.opened, self.clock_s)
         self.absent, self.tries = False, 0
 
     def clock_s(self) -> float:
@@ -54,12 +54,12 @@ class Bench:
 
     def run(self, seconds: float) -> list[str]:
         """Its thread's turns; every state that it had."""
-        end_s, states = self.rig.now_s + seconds, [self.seen.state]
+        end_s, states = self.rig.now_s + seconds, [self.reading.state]
         while self.rig.now_s < end_s:
             self.rig.now_s = max(self.rig.now_s, self.tof.due_s)
             self.tof.turn()
-            if self.seen.state != states[-1]:
-                states.append(self.seen.state)
+            if self.reading.state != states[-1]:
+                states.append(self.reading.state)
         return states
 
 
@@ -71,8 +71,8 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
 def test_a_tof_sensor_is_absent_and_comes(bench: Bench) -> None:
     bench.absent = True
     bench.run(2.0)
-    told = bench.seen.status(bench.rig.now_s)
-    assert "nobody" in told.state and told.age_s is None
+    reported = bench.reading.status(bench.rig.now_s)
+    assert "nobody" in reported.state and reported.age_s is None
     bench.absent = False
     assert bench.run(AGAIN_MOST_S)[-1] == "ok"
 
@@ -107,7 +107,7 @@ def test_a_tof_sensor_falls_silent_and_is_set_up_anew(bench: Bench) -> None:
     begun_s = bench.rig.now_s
     states = bench.run(3 * SILENT_S)
     assert states == ["ok", "ranges no more"]
-    age_s = bench.seen.status(bench.rig.now_s).age_s
+    age_s = bench.reading.status(bench.rig.now_s).age_s
     assert age_s and age_s >= bench.rig.now_s - begun_s
     assert bench.run(2.0)[-1] == "ok"
 
@@ -158,9 +158,11 @@ def test_a_tof_sensor_is_noisy_its_age_says_since_when(bench: Bench) -> None:
     bench.rig.chip.off_m = OFF_M
     assert NOISY in bench.run(1.0)
     bench.run(1.0)
-    told = bench.seen.status(bench.rig.now_s)
-    assert told.state == NOISY and told.age_s and told.age_s > 0.5
-    assert told.range_m is not None and told.range_m < 0.3, "the nearest that it says"
+    reported = bench.reading.status(bench.rig.now_s)
+    assert reported.state == NOISY and reported.age_s and reported.age_s > 0.5
+    assert reported.range_m is not None and reported.range_m < 0.3, (
+        "the nearest that it says"
+    )
     bench.rig.chip.off_m = 0.0
     assert bench.run(1.0)[-1] == "ok"
 
@@ -168,9 +170,9 @@ def test_a_tof_sensor_is_noisy_its_age_says_since_when(bench: Bench) -> None:
 def test_a_tof_sensor_is_asked_little_and_loses_nothing(bench: Bench) -> None:
     """One look and a bit a sample, each with one transfer, and one that clears it."""
     bench.run(2.0)
-    readings, transfers = bench.seen.readings, bench.rig.transfers
+    readings, transfers = bench.reading.readings, bench.rig.transfers
     bench.run(10.0)
-    readings = bench.seen.readings - readings
+    readings = bench.reading.readings - readings
     assert readings >= 300
     assert bench.rig.transfers - transfers <= 2.4 * readings
 
@@ -179,8 +181,8 @@ def test_a_sonar_is_noisy() -> None:
     dice = random.Random(1)
     air = Air(lambda: echo(dice.randrange(600, 8000)))
     sensor = air.sensor()
-    said = [sensor.measure().status for _ in range(40)]
-    assert "ok" in said[:6] and said.count(sensor.measure().status.NOISY) > 25
+    statuses = [sensor.measure().status for _ in range(40)]
+    assert "ok" in statuses[:6] and statuses.count(sensor.measure().status.NOISY) > 25
     air.answers = lambda: echo(5800)
     assert [sensor.measure().status for _ in range(12)][-1] == "ok"
 
@@ -195,16 +197,21 @@ def test_one_wrong_echo_in_five_is_only_the_medians_matter() -> None:
 def test_a_loose_contact_at_the_battery(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(monkeypatch)
     stage.run(1.0)
-    before = stage.fuel.status(stage.now_s)
+    before = stage.sensor.status(stage.now_s)
     volts = iter([0.4, 7.5] * 100)
     monkeypatch.setattr(stage.chip, "_volts", lambda: next(volts))
     stage.run(2.0)
-    told = stage.fuel.status(stage.now_s)
-    assert before and told and told.state == NOISY
-    assert told.age_s and told.age_s > 0.5 and told.share and told.share > 0.3
+    reported = stage.sensor.status(stage.now_s)
+    assert before and reported and reported.state == NOISY
+    assert (
+        reported.age_s
+        and reported.age_s > 0.5
+        and reported.share
+        and reported.share > 0.3
+    )
     monkeypatch.setattr(stage.chip, "_volts", lambda: 7.5)
     stage.run(2.0)
-    assert stage.fuel.state == "ok"
+    assert stage.sensor.state == "ok"
 
 
 def test_a_spurt_is_no_loose_contact(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,23 +220,23 @@ def test_a_spurt_is_no_loose_contact(monkeypatch: pytest.MonkeyPatch) -> None:
     volts = iter(([7.5] * 3 + [5.4] * 3) * 100)
     monkeypatch.setattr(stage.chip, "_volts", lambda: next(volts))
     stage.run(10.0)
-    assert NOISY not in stage.states and stage.fuel.state == "ok"
+    assert NOISY not in stage.states and stage.sensor.state == "ok"
 
 
 def test_a_depth_camera_is_noisy() -> None:
-    seen, now_s = LastReading("depth", 0.0), 50.0
-    eye = DepthCamera([], seen, lambda: now_s)
+    reading, now_s = LastReading("depth", 0.0), 50.0
+    camera = DepthCamera([], reading, lambda: now_s)
     for number in range(3 * noise.LAST):
         now_s += 1 / 15
-        eye._take_record(Record(0.4 if number % 2 else 2.0, int(now_s * 1e6), b""))
-    told = seen.status(now_s)
-    assert told.state == NOISY and told.age_s and told.age_s > 0.5
+        camera._take_record(Record(0.4 if number % 2 else 2.0, int(now_s * 1e6), b""))
+    reported = reading.status(now_s)
+    assert reported.state == NOISY and reported.age_s and reported.age_s > 0.5
     for _ in range(2 * noise.LAST):
         now_s += 1 / 15
-        eye._take_record(Record(math.inf, int(now_s * 1e6), b""))
-    told = seen.status(now_s)
-    assert (told.state, told.range_m) == ("ok", None)
-    assert told.age_s is not None and told.age_s < 0.01
+        camera._take_record(Record(math.inf, int(now_s * 1e6), b""))
+    reported = reading.status(now_s)
+    assert (reported.state, reported.range_m) == ("ok", None)
+    assert reported.age_s is not None and reported.age_s < 0.01
 
 
 class Never:
@@ -253,15 +260,15 @@ def test_one_that_is_never_ready_holds_up_no_other(bench: Bench) -> None:
         lambda: bench.rig.now_s,
     )  # fmt: skip
     bench.run(1.0)
-    oldest_s, said = 0.0, set[str]()
+    oldest_s, statuses = 0.0, set[str]()
     for _ in range(2000):
         first = min(bench.tof, ill, key=lambda one: one.due_s)
         bench.rig.now_s = max(bench.rig.now_s, first.due_s)
-        oldest_s = max(oldest_s, bench.seen.status(bench.rig.now_s).age_s or 0.0)
+        oldest_s = max(oldest_s, bench.reading.status(bench.rig.now_s).age_s or 0.0)
         first.turn()
-        said.add(ill.reading.state)
-    assert "VL53L0X: reference calibration not ready after 0.1 s" in said
-    assert bench.seen.state == "ok" and oldest_s < 0.2
+        statuses.add(ill.reading.state)
+    assert "VL53L0X: reference calibration not ready after 0.1 s" in statuses
+    assert bench.reading.state == "ok" and oldest_s < 0.2
 
 
 # --- through the emulated daemon ----------------------------------------------
@@ -279,8 +286,10 @@ def noisy(tmp_path: Path) -> Iterator[Chip]:
 
 
 def test_both_range_sensors_are_noisy_on_the_bench(noisy: Chip) -> None:
-    with sensing(noisy) as told:
+    with sensing(noisy) as reported:
         until(
-            lambda: [one.state for one in told()] == [NOISY, NOISY], SOON_S, "not said"
+            lambda: [one.state for one in reported()] == [NOISY, NOISY],
+            SOON_S,
+            "not said",
         )
-        assert not any(near(one, 0.8) for one in told())
+        assert not any(near(one, 0.8) for one in reported())

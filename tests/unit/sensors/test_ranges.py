@@ -53,55 +53,55 @@ def put(chip: Chip, front_m: float, rear_m: float) -> None:
         world.range_m[FRONT], world.range_m[REAR] = front_m, rear_m
 
 
-def near(told: status.Range, range_m: float | None) -> bool:
-    if told.state != "ok" or told.age_s is None or told.age_s > 1.0:
+def near(reported: status.Range, range_m: float | None) -> bool:
+    if reported.state != "ok" or reported.age_s is None or reported.age_s > 1.0:
         return False
-    if range_m is None or told.range_m is None:
-        return told.range_m is range_m
-    return abs(told.range_m - range_m) < 0.06
+    if range_m is None or reported.range_m is None:
+        return reported.range_m is range_m
+    return abs(reported.range_m - range_m) < 0.06
 
 
 def test_both_follow_the_world(chip: Chip) -> None:
-    with sensing(chip) as told:
+    with sensing(chip) as reported:
         for front_m, rear_m in ((0.8, 1.5), (0.1, 0.3), (math.inf, math.inf)):
             put(chip, front_m, rear_m)
             wanted = [None if math.isinf(one) else one for one in (front_m, rear_m)]
             until(
-                lambda wanted=wanted: all(map(near, told(), wanted)), SOON_S,  # type: ignore[misc]
+                lambda wanted=wanted: all(map(near, reported(), wanted)), SOON_S,  # type: ignore[misc]
                 f"not seen: {wanted}",
             )  # fmt: skip
-        names = [(one.name, one.bearing_deg) for one in told()]
+        names = [(one.name, one.bearing_deg) for one in reported()]
         assert names == [("front", 0.0), ("rear", 180.0)]
 
 
 def test_a_stuck_echo_is_said_and_the_other_goes_on(chip: Chip) -> None:
-    with sensing(chip) as told:
-        until(lambda: near(told()[1], 1.5), SOON_S, "no range")
+    with sensing(chip) as reported:
+        until(lambda: near(reported()[1], 1.5), SOON_S, "no range")
         chip.soc.pin[ECHO].external = 1
-        until(lambda: "does not fall" in told()[1].state, SOON_S, "not said")
-        until(lambda: near(told()[0], 0.8), SOON_S, "the other one is held up")
+        until(lambda: "does not fall" in reported()[1].state, SOON_S, "not said")
+        until(lambda: near(reported()[0], 0.8), SOON_S, "the other one is held up")
         chip.soc.pin[ECHO].external = 0
         chip.soc.pin[ECHO].external = chips.FLOATING
-        until(lambda: near(told()[1], 1.5), SOON_S, "not back")
+        until(lambda: near(reported()[1], 1.5), SOON_S, "not back")
 
 
 def test_a_sensor_that_loses_its_power_is_set_up_anew(chip: Chip) -> None:
-    with sensing(chip) as told:
-        until(lambda: near(told()[0], 0.8), SOON_S, "no range")
+    with sensing(chip) as reported:
+        until(lambda: near(reported()[0], 0.8), SOON_S, "no range")
         chip.soc.pin[POWER].out = 0  # a dip, which nobody ordered
-        until(lambda: told()[0].state != "ok", SOON_S, "not said")
-        until(lambda: near(told()[1], 1.5), SOON_S, "the other one is held up")
-        until(lambda: near(told()[0], 0.8), SOON_S, "not back")
+        until(lambda: reported()[0].state != "ok", SOON_S, "not said")
+        until(lambda: near(reported()[1], 1.5), SOON_S, "the other one is held up")
+        until(lambda: near(reported()[0], 0.8), SOON_S, "not back")
 
 
 def test_absent_sensors_are_said_and_tried_again(tmp_path: Path) -> None:
-    with Chip(tmp_path) as chip, sensing(chip) as told:
+    with Chip(tmp_path) as chip, sensing(chip) as reported:
         until(
-            lambda: [one.state for one in told()][1] == "does not answer", SOON_S,
+            lambda: [one.state for one in reported()][1] == "does not answer", SOON_S,
             "the ultrasound says nothing",
         )  # fmt: skip
-        until(lambda: "I2C" in told()[0].state, SOON_S, "the ToF says nothing")
-        assert [one.age_s for one in told()] == [None, None]
+        until(lambda: "I2C" in reported()[0].state, SOON_S, "the ToF says nothing")
+        assert [one.age_s for one in reported()] == [None, None]
 
 
 def test_two_share_a_bus_after_xshut(tmp_path: Path) -> None:
@@ -110,25 +110,33 @@ def test_two_share_a_bus_after_xshut(tmp_path: Path) -> None:
         with sensing(
             chip, "sensors.ultrasound = {}", "sensors.tof.front.address = 0x30",
             "sensors.tof.back = {power = 14, address = 0x31, bearing_deg = 180}",
-        ) as told:  # fmt: skip
+        ) as reported:  # fmt: skip
             until(
-                lambda: near(told()[0], 0.4) and near(told()[1], 0.9), SOON_S,
+                lambda: near(reported()[0], 0.4) and near(reported()[1], 0.9), SOON_S,
                 "not both",
             )  # fmt: skip
 
 
 def test_a_daemon_that_dies_and_comes_back(chip: Chip) -> None:
-    with sensing(chip) as told:
-        until(lambda: near(told()[0], 0.8) and near(told()[1], 1.5), SOON_S, "none")
+    with sensing(chip) as reported:
+        until(
+            lambda: near(reported()[0], 0.8) and near(reported()[1], 1.5),
+            SOON_S,
+            "none",
+        )
         chip.pigpiod.kill()
         chip.pigpiod.wait()
-        until(lambda: all(one.state != "ok" for one in told()), SOON_S, "not said")
+        until(lambda: all(one.state != "ok" for one in reported()), SOON_S, "not said")
         chip.pigpiod = chip.start_pigpiod()
-        until(lambda: near(told()[0], 0.8) and near(told()[1], 1.5), SOON_S, "gone")
+        until(
+            lambda: near(reported()[0], 0.8) and near(reported()[1], 1.5),
+            SOON_S,
+            "gone",
+        )
 
 
-class Says:
-    """A VL53L0X that says one thing. None: it answers, and ranges no more, as after a
+class FakeChip:
+    """A VL53L0X that gives one sample. None: it answers, and ranges no more, as after a
     dip too short to be seen."""
 
     result = b""
@@ -141,17 +149,17 @@ class Says:
 
 
 def one_that(
-    says: Sample | None, clock_s: Callable[[], float]
+    sample: Sample | None, clock_s: Callable[[], float]
 ) -> tuple[Tof, LastReading]:
-    seen = LastReading("front", 0.0, 0.5, clock_s())
-    tof = Tof(config.Tof(), seen, None, None, clock_s)  # type: ignore[arg-type]
-    tof._chip = Says(says)  # type: ignore[assignment]
-    tof._news_s, seen.state = clock_s(), "ok"
-    return tof, seen
+    reading = LastReading("front", 0.0, 0.5, clock_s())
+    tof = Tof(config.Tof(), reading, None, None, clock_s)  # type: ignore[arg-type]
+    tof._chip = FakeChip(sample)  # type: ignore[assignment]
+    tof._news_s, reading.state = clock_s(), "ok"
+    return tof, reading
 
 
 @pytest.mark.parametrize(
-    ("sample", "told"),
+    ("sample", "reported"),
     [
         (Sample(0.4, Status.OK), (0.4, "ok", 51.0)),
         (Sample(None, Status.PHASE), (None, "ok", 51.0)),
@@ -162,25 +170,25 @@ def one_that(
     ],
 )
 def test_what_is_near_is_there_and_what_is_far_is_not(
-    sample: Sample, told: tuple[float | None, str, float]
+    sample: Sample, reported: tuple[float | None, str, float]
 ) -> None:
     now_s = 50.0
-    tof, seen = one_that(sample, lambda: now_s)
+    tof, reading = one_that(sample, lambda: now_s)
     now_s = 51.0
     tof.turn()
-    assert (seen.range_m, seen.state, seen.at_s) == told
-    assert seen.readings == (told[1] == "ok")
+    assert (reading.range_m, reading.state, reading.at_s) == reported
+    assert reading.readings == (reported[1] == "ok")
 
 
 def test_a_sensor_that_ranges_no_more_is_given_up() -> None:
     now_s = 50.0
-    tof, seen = one_that(None, lambda: now_s)
+    tof, reading = one_that(None, lambda: now_s)
     now_s += SILENT_S - 0.01
     tof.turn()
-    assert seen.state == "ok", "not yet"
+    assert reading.state == "ok", "not yet"
     now_s += 0.02
     tof.turn()
-    assert seen.state == "ranges no more"
+    assert reading.state == "ranges no more"
     assert tof.due_s == now_s + AGAIN_S
 
 
@@ -190,8 +198,8 @@ def test_an_echo_pin_that_was_something_else_is_an_input(chip: Chip) -> None:
     pins.listen(ECHO, 20_000)
     pins.write(ECHO, 0)
     pins.close()
-    with sensing(chip) as told:
-        until(lambda: near(told()[1], 1.5), SOON_S, "not heard")
+    with sensing(chip) as reported:
+        until(lambda: near(reported()[1], 1.5), SOON_S, "not heard")
     assert chip.soc.pin[ECHO].mode == chips.MODE_INPUT
     assert chip.soc.pin[ECHO].pull == chips.PULL_OFF
 
@@ -226,8 +234,8 @@ def tof_thread(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> TofThread:
     )
     monkeypatch.setattr(backends, "open_i2c", lambda _: nullcontext(bus.open))
     monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", bus.rig.sleep)
-    seen = [LastReading("front", 0.0)]
-    thread = TofThread("tof", profile, seen, lambda: bus.rig.now_s)
+    readings = [LastReading("front", 0.0)]
+    thread = TofThread("tof", profile, readings, lambda: bus.rig.now_s)
     thread.pause = bus.rig.sleep  # type: ignore[method-assign]
     return thread
 

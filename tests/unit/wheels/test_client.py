@@ -48,7 +48,7 @@ class Wheels:
             peer.close()
 
 
-class Seen:
+class Observed:
     """What the client said, and a way to wait for it."""
 
     def __init__(self) -> None:
@@ -76,14 +76,14 @@ class Seen:
 
 
 @pytest.fixture
-async def seen() -> Seen:
-    return Seen()
+async def observed() -> Observed:
+    return Observed()
 
 
 @pytest.fixture
-async def client(tmp_path: Path, seen: Seen) -> AsyncIterator[WheelsClient]:
-    client = WheelsClient(tmp_path / "wheels.sock", seen.ask_helper)
-    running = asyncio.create_task(client.run(seen.answer, seen.state))
+async def client(tmp_path: Path, observed: Observed) -> AsyncIterator[WheelsClient]:
+    client = WheelsClient(tmp_path / "wheels.sock", observed.ask_helper)
+    running = asyncio.create_task(client.run(observed.answer, observed.state))
     yield client
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -97,14 +97,16 @@ async def wheels(tmp_path: Path) -> AsyncIterator[Wheels]:
     wheels.close()
 
 
-async def test_absent_wheels_take_nothing(client: WheelsClient, seen: Seen) -> None:
+async def test_absent_wheels_take_nothing(
+    client: WheelsClient, observed: Observed
+) -> None:
     await asyncio.sleep(0)
     assert not client.send((0.0, 0.0), 1)
-    assert client.state == "absent" and seen.states == []
+    assert client.state == "absent" and observed.states == []
 
 
 async def test_setpoint_and_answer(
-    client: WheelsClient, wheels: Wheels, seen: Seen
+    client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     peer = await wheels.accept()
     now_ns = time.monotonic_ns()
@@ -113,41 +115,41 @@ async def test_setpoint_and_answer(
     assert setpoint == (1, now_ns + LEASE_NS, (0.25, -0.5))
     assert client.state == "absent", "not before it has answered"
     wheels.answer(1)
-    await seen.until(lambda: bool(seen.answers))
-    assert seen.answers[0].seq == 1 and seen.states == ["ok"]
+    await observed.until(lambda: bool(observed.answers))
+    assert observed.answers[0].seq == 1 and observed.states == ["ok"]
 
 
 async def test_unanswered_is_hung_until_answered(
-    client: WheelsClient, wheels: Wheels, seen: Seen
+    client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     await wheels.accept()
     assert client.send((0.0, 0.0), 0)
     assert client.send((0.0, 0.0), HUNG_NS)
-    assert seen.states == []
+    assert observed.states == []
     assert client.send((0.0, 0.0), HUNG_NS + 1)
-    assert seen.states == ["hung"]
+    assert observed.states == ["hung"]
     wheels.answer(1)
-    await seen.until(lambda: client.state == "ok")
-    assert seen.states == ["hung", "ok"]
+    await observed.until(lambda: client.state == "ok")
+    assert observed.states == ["hung", "ok"]
 
 
 async def test_mute_wheels_make_it_ask_the_helper(
-    client: WheelsClient, wheels: Wheels, seen: Seen
+    client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     """Moving or not: it cannot know what the pins do."""
     await wheels.accept()
     for now_ns in (0, HUNG_NS + 1, MUTE_NS - 1):
         client.send((0.0, 0.0), now_ns)
-    assert seen.asked == 0
+    assert observed.asked == 0
     client.send((0.0, 0.0), MUTE_NS)
     client.send((0.0, 0.0), MUTE_NS + MUTE_AGAIN_NS - 1)
-    assert seen.asked == 1
+    assert observed.asked == 1
     client.send((0.0, 0.0), MUTE_NS + MUTE_AGAIN_NS)
-    assert seen.asked == 2, "the first one may hang"
+    assert observed.asked == 2, "the first one may hang"
     wheels.answer(1)
-    await seen.until(lambda: client.state == "ok")
+    await observed.until(lambda: client.state == "ok")
     client.send((0.0, 0.0), 10 * MUTE_AGAIN_NS)
-    assert seen.asked == 2
+    assert observed.asked == 2
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,7 @@ async def test_mute_wheels_make_it_ask_the_helper(
     [((0.3, 0.0), False, 1), ((0.3, 0.0), True, 0), ((0.0, 0.0), False, 0)],
 )
 async def test_wheels_that_went_in_the_middle_of_a_drive(
-    client: WheelsClient, wheels: Wheels, seen: Seen,
+    client: WheelsClient, wheels: Wheels, observed: Observed,
     duties: tuple[float, float], stopped: bool, asked: int,
 ) -> None:  # fmt: skip
     """Unless they said before that they had stopped."""
@@ -164,26 +166,26 @@ async def test_wheels_that_went_in_the_middle_of_a_drive(
     wheels.answer(1)
     client.send(duties, 1)
     wheels.answer(2, Status.STOPPED if stopped else Status.APPLIED)
-    await seen.until(lambda: len(seen.answers) == 2)
+    await observed.until(lambda: len(observed.answers) == 2)
     peer.close()
     wheels.close()
-    await seen.until(lambda: client.state == "absent")
+    await observed.until(lambda: client.state == "absent")
     for now_ns in (2, MUTE_NS + 1):
         assert not client.send((0.0, 0.0), now_ns)
-    assert seen.asked == 0
+    assert observed.asked == 0
     client.send((0.0, 0.0), MUTE_NS + 2)
-    assert seen.asked == asked
+    assert observed.asked == asked
 
 
 async def test_late_loop_of_our_own_is_no_hang(
-    client: WheelsClient, wheels: Wheels, seen: Seen
+    client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     await wheels.accept()
     client.send((0.0, 0.0), 0)
     wheels.answer(1)  # it is there, but this loop has not run since
     client.send((0.0, 0.0), 10 * HUNG_NS)
-    assert "hung" not in seen.states
-    await seen.until(lambda: client.state == "ok")
+    assert "hung" not in observed.states
+    await observed.until(lambda: client.state == "ok")
 
 
 async def test_full_socket_is_hung(client: WheelsClient, wheels: Wheels) -> None:
@@ -196,23 +198,23 @@ async def test_full_socket_is_hung(client: WheelsClient, wheels: Wheels) -> None
 
 
 async def test_closed_and_back(
-    client: WheelsClient, wheels: Wheels, seen: Seen
+    client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     peer = await wheels.accept()
     wheels.answer(0, Status.STOPPED)
-    await seen.until(lambda: client.state == "ok")
+    await observed.until(lambda: client.state == "ok")
     peer.close()
-    await seen.until(lambda: client.state == "absent")
+    await observed.until(lambda: client.state == "absent")
     await wheels.accept()
     wheels.answer(0, Status.STOPPED)
-    await seen.until(lambda: client.state == "ok")
-    assert seen.states == ["ok", "absent", "ok"]
+    await observed.until(lambda: client.state == "ok")
+    assert observed.states == ["ok", "absent", "ok"]
 
 
 async def test_nonsense_is_hung_up_on(
-    client: WheelsClient, wheels: Wheels, seen: Seen
+    client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
     peer = await wheels.accept()
     peer.send(b"nonsense")
     await wheels.accept()
-    assert seen.answers == []
+    assert observed.answers == []

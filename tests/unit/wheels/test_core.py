@@ -1,6 +1,7 @@
 """The wheels' core on fake pins: leases, latch, dead man, faults of the pins."""
 
 import logging
+from itertools import pairwise
 
 import pytest
 
@@ -31,8 +32,8 @@ def test_nothing_moves_before_the_dead_man_is_awake() -> None:
 
 def test_client_is_told_why_the_car_stands() -> None:
     car = Car()
-    told = car.wheels.connected(car.now_ns)
-    assert [why(answer) for answer in told] == [(Status.STOPPED, WheelsReason.START)]
+    answers = car.wheels.connected(car.now_ns)
+    assert [why(answer) for answer in answers] == [(Status.STOPPED, WheelsReason.START)]
 
 
 def test_passed_deadline_stops_and_latches() -> None:
@@ -128,14 +129,14 @@ def test_closed_socket_stops() -> None:
     car = Car().driving()
     car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
     assert not car.powered
-    told = car.wheels.connected(car.now_ns)
-    assert why(told[0]) == (Status.STOPPED, WheelsReason.CLOSED)
+    answers = car.wheels.connected(car.now_ns)
+    assert why(answers[0]) == (Status.STOPPED, WheelsReason.CLOSED)
 
 
 def test_exit_brakes_lets_go_and_takes_the_dead_man_away() -> None:
     car = Car().driving()
-    told = car.wheels.stop(WheelsReason.EXIT, car.now_ns)
-    assert [why(one) for one in told] == [(Status.STOPPED, WheelsReason.EXIT)]
+    answers = car.wheels.stop(WheelsReason.EXIT, car.now_ns)
+    assert [why(one) for one in answers] == [(Status.STOPPED, WheelsReason.EXIT)]
     assert car.wheels.braking and car.pins.duty(17) == car.pins.duty(27) == 1.0
     car.wait(99)
     assert car.wheels.braking
@@ -309,19 +310,19 @@ def test_nor_does_it_count_that_the_one_before_was_awake() -> None:
 def test_a_dead_man_that_is_fed_is_looked_at_once_a_second(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    car, looks = Car().driving(), []
+    car, looked_ns = Car().driving(), []
     assert car.board
     awake = car.board.dead_man.awake
 
     def counted() -> bool:
-        looks.append(car.now_ns)
+        looked_ns.append(car.now_ns)
         return awake()
 
     monkeypatch.setattr(car.board.dead_man, "awake", counted)
     for _ in range(150):
         car.wait(20)
         assert car.drive(0.3).status == Status.APPLIED
-    assert [later - one for one, later in zip(looks, looks[1:], strict=False)] == [
+    assert [later - one for one, later in pairwise(looked_ns)] == [
         CHECKED_NS, CHECKED_NS,
     ]  # fmt: skip
 
@@ -330,13 +331,13 @@ class Refused:
     """A daemon that hangs from the start; its tries, and what they said."""
 
     def __init__(self) -> None:
-        self.said, self.tries, self.alarms = "no answer", 0, 0
+        self.words, self.tries, self.alarms = "no answer", 0, 0
         profile = profiles.load(paths.HARDWARE / "bench.toml")
         self.wheels = Wheels(profile, self._connect, self._alarm)
 
     def _connect(self) -> FakeBoard:
         self.tries += 1
-        raise PinsSilent(self.said)
+        raise PinsSilent(self.words)
 
     def _alarm(self) -> None:
         self.alarms += 1
@@ -375,10 +376,10 @@ def test_what_is_wrong_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     house = Refused()
     for words in ("no answer", "no answer", "refused", "refused", "no answer"):
-        house.said = words
+        house.words = words
         house.try_once()
-    said = [one.getMessage() for one in caplog.records]
-    assert len(said) == 3, said
+    logged = [one.getMessage() for one in caplog.records]
+    assert len(logged) == 3, logged
 
 
 def test_it_stops_and_then_says_so() -> None:
@@ -396,6 +397,6 @@ def test_the_helper_is_asked_before_a_word_is_said() -> None:
     house = Refused()
     with at_each_line(lambda: house.alarms) as asked:
         for number in range(SILENT_TRIES):
-            house.said = f"no answer to number {number}"
+            house.words = f"no answer to number {number}"
             house.try_once()
     assert asked == [1] + [2] * (SILENT_TRIES - 2) + [3]

@@ -101,8 +101,8 @@ def test_pigpiod_hangs(rig: Rig) -> None:
     driver.kill()
     driver.wait()
     client = Client(rig.runtime)
-    told = client.hear()
-    assert told and told.status == Status.STOPPED
+    answer = client.hear()
+    assert answer and answer.status == Status.STOPPED
     answer = client.send(0.0)
     assert answer and answer.reason == WheelsReason.PINS_LOST
     client.close()
@@ -159,8 +159,8 @@ def test_an_l298n_is_let_go_of_by_the_unit_of_pigpiod(l298n: Rig) -> None:
 
 def test_second_client_is_hung_up_on(rig: Rig) -> None:
     first = Client(rig.runtime)
-    told = first.hear()
-    assert told and told.reason == WheelsReason.START
+    answer = first.hear()
+    assert answer and answer.reason == WheelsReason.START
     second = Client(rig.runtime)
     assert second.hear() is None
     second.close()
@@ -186,8 +186,8 @@ def test_client_that_never_reads_holds_nobody_up(rig: Rig) -> None:
 def test_second_wheels_is_refused(rig: Rig) -> None:
     Client(rig.runtime).close()
     other = rig.start_wheels()
-    _, said = other.communicate(timeout=START_S)
-    assert other.returncode == 1 and "another `fpvcar wheels`" in said
+    _, line = other.communicate(timeout=START_S)
+    assert other.returncode == 1 and "another `fpvcar wheels`" in line
 
 
 def test_no_pigpiod_is_said(tmp_path: Path) -> None:
@@ -201,8 +201,8 @@ def test_no_pigpiod_is_said(tmp_path: Path) -> None:
     )  # fmt: skip
     try:
         assert process.stderr is not None
-        said = process.stderr.readline()
-        assert "Connection refused" in said and "trying again" in said
+        line = process.stderr.readline()
+        assert "Connection refused" in line and "trying again" in line
     finally:
         process.kill()
         process.communicate()

@@ -32,7 +32,7 @@ NO_EGL = 3
 """Exit code when there is no EGL."""
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     """One line on stderr."""
     print(f"camera: {text}", file=sys.stderr, flush=True)
 
@@ -93,7 +93,7 @@ class Pipes:
                 data = os.read(self._in, 4096)
                 self.ended = not data
                 for line in self._control.feed(data):
-                    say(line)
+                    report(line)
             if room or not ready:
                 return
 
@@ -189,15 +189,15 @@ def main(argv: list[str] | None = None) -> int:
     try:
         source = _source(options)
     except NoPicture as fault:
-        say(str(fault))
+        report(str(fault))
         return NO_EGL
     except (OSError, ValueError) as fault:
-        say(str(fault))
+        report(str(fault))
         return 2
     size, control = (options.width, options.height), Control()
     encoder = Encoder(*size, options.fps, options.bitrate)
     pipes = Pipes(sys.stdin.fileno(), sys.stdout.fileno(), control)
-    say(f"{options.source} {size[0]}x{size[1]} at {options.fps:g} fps")
+    report(f"{options.source} {size[0]}x{size[1]} at {options.fps:g} fps")
     run(source, encoder, pipes, control, options.fps, options.gop_s)
     return 0
 

@@ -94,7 +94,7 @@ def _free(box: Box, others: list[Box], ramp: Ramp) -> bool:
 
 
 def build(place: Layout, assets: str = "", drawn: str = "") -> Any:
-    """The mujoco.MjModel of a room; scene_looks adds what is drawn."""
+    """The mujoco.MjModel of a room; looks.py adds what is drawn."""
     return mujoco.MjModel.from_xml_string(_mjcf(place, assets, drawn))
 
 

@@ -29,7 +29,7 @@ class Machine:
         self._alarm = self._voltage_alarm()
         self._vcgencmd = shutil.which("vcgencmd") if root == Path("/") else None
 
-    def look(self) -> Found:
+    def read(self) -> Found:
         """What they all say now; some 1 ms."""
         wireless = self._text("proc/net/wireless")
         return Found(
@@ -102,8 +102,8 @@ def bit_rate(interface: str | None) -> int | None:
     asked = IFREQ.pack(interface.encode()[:15], 0)
     with contextlib.suppress(OSError):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-            told = fcntl.ioctl(any_socket, SIOCGIWRATE, asked)
-        _, value = IFREQ.unpack(told)
+            answer = fcntl.ioctl(any_socket, SIOCGIWRATE, asked)
+        _, value = IFREQ.unpack(answer)
         return int(value)
     return None
 

@@ -18,7 +18,7 @@ NO_BUS = {
     "dtparam=i2c_arm=on in config.txt) and load i2c-dev",
     errno.EACCES: "not allowed: put the service's user into the group i2c",
 }
-SAID = {
+CAUSES = {
     errno.EBUSY: "a driver of the kernel has this address",
     errno.ETIMEDOUT: "the bus hangs: is SDA or SCL held low?",
     errno.EAGAIN: "the bus is taken by another master",
@@ -48,7 +48,7 @@ class SmbusI2c:
                 return word.to_bytes(2, "little")
             got = bytes(bus.read_i2c_block_data(address, register, size))
         except OSError as fault:
-            raise self._said("read", fault) from None
+            raise self._error("read", fault) from None
         if len(got) != size:
             raise I2cError(f"{self._where}: {len(got)} bytes, expected {size}")
         return got
@@ -65,15 +65,15 @@ class SmbusI2c:
             else:
                 bus.write_i2c_block_data(address, register, list(data))
         except OSError as fault:
-            raise self._said("write", fault) from None
+            raise self._error("write", fault) from None
 
     def close(self) -> None:
         """Closes the file."""
         self._bus.close()
 
-    def _said(self, what: str, fault: OSError) -> I2cError:
+    def _error(self, what: str, fault: OSError) -> I2cError:
         number = fault.errno or 0
-        words = SAID.get(number, fault.strerror or str(fault))
+        words = CAUSES.get(number, fault.strerror or str(fault))
         if number in NOBODY:
             words = f"nobody acknowledges the {what}"
         return I2cError(f"{self._where}: {words}")

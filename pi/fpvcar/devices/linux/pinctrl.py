@@ -32,8 +32,8 @@ def let_go(pins: Sequence[int]) -> None:
         except subprocess.TimeoutExpired:
             raise NoPinTool(f"{tool} took more than {TIMEOUT_S} s") from None
         except subprocess.CalledProcessError as fault:
-            said = fault.stderr.strip() or f"status {fault.returncode}"
-            raise NoPinTool(f"{' '.join(argv)}: {said}") from None
+            reason = fault.stderr.strip() or f"status {fault.returncode}"
+            raise NoPinTool(f"{' '.join(argv)}: {reason}") from None
         return
     raise NoPinTool(
         f"GPIO {listed} not let go: neither pinctrl nor raspi-gpio is installed "

@@ -154,12 +154,12 @@ def find(wanted: str, devices: Path = Path("/dev")) -> Path:
 
 
 def _captures(fd: int) -> bool:
-    said = Capability()
+    capability = Capability()
     try:
-        fcntl.ioctl(fd, QUERYCAP, said)
+        fcntl.ioctl(fd, QUERYCAP, capability)
     except OSError:
         return False
-    can = said.own if said.all & DRIVER_SAYS else said.all
+    can = capability.own if capability.all & DRIVER_SAYS else capability.all
     return bool(can & CAN_CAPTURE and can & CAN_STREAM)
 
 
