@@ -28,7 +28,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "drive.mixing": ("drive/test_mixing.py",),
     "drive.seat": ("drive/test_seat.py",),
     "wheels.lease": ("wheels/test_lease.py", "wheels/test_core.py"),
-    "wheels.core": ("wheels/test_core.py",),
+    "wheels.core": ("wheels/test_core.py", "wheels/test_core_faults.py"),
 }
 """What is mutated, and by whom it must be noticed; the quickest first.
 

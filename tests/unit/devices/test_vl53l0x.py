@@ -1,8 +1,7 @@
 """The time-of-flight sensor: driver and bench chip, a fault at every transfer."""
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import cast
@@ -13,60 +12,15 @@ from hypothesis import strategies as some
 
 from fpvcar import config
 from fpvcar.bench.chips import vl53l0x as model
-from fpvcar.bench.chips.i2c import Nack
-from fpvcar.devices.chips import vl53l0x, vl53l0x_timing
+from fpvcar.devices.chips import vl53l0x
 from fpvcar.devices.chips.vl53l0x import Status, Vl53l0x
 from fpvcar.devices.i2c import I2cError, OpenDevice
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import Tof
+from tests.rigs.vl53l0x import Rig
 
 TRACE = Path(__file__).parents[2] / "vectors" / "vl53l0x_set_up.txt"
-
-
-@dataclass
-class Rig:
-    """A chip before one wall, a clock, and a bus that fails when it is told."""
-
-    range_m: float = 0.5
-    power: bool = True
-    now_s: float = 10.0
-    transfers: int = 0
-    trace: list[str] = field(default_factory=list)
-    fails_at: int = -1
-    spoils: Callable[[int, bytes], bytes] = lambda _, data: data
-    chip: model.Vl53l0x = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.chip = model.Vl53l0x(
-            lambda: self.range_m, lambda: self.now_s, lambda: self.power
-        )
-        self.chip.address  # noqa: B018 - it is on before the first transfer
-        self.sleep(model.BOOT_S)
-
-    def sleep(self, seconds: float) -> None:
-        self.now_s += seconds
-
-    def sensor(self) -> Vl53l0x:
-        return Vl53l0x(self, lambda: self.now_s, self.sleep)
-
-    def read(self, register: int, size: int) -> bytes:
-        self.trace.append(f"{register:02x} ? {size}")
-        self._transfer(bytes((register,)))
-        return self.spoils(register, self.chip.read(size))
-
-    def write(self, register: int, data: bytes) -> None:
-        self.trace.append(f"{register:02x} {data.hex()}")
-        self._transfer(bytes((register,)) + data)
-
-    def _transfer(self, data: bytes) -> None:
-        self.transfers += 1
-        if self.transfers == self.fails_at:
-            raise I2cError("nobody acknowledged")
-        try:
-            self.chip.write(data)
-        except Nack as fault:
-            raise I2cError(str(fault)) from None
 
 
 def samples(rig: Rig, sensor: Vl53l0x, seconds: float) -> Iterator[vl53l0x.Sample]:
@@ -351,24 +305,6 @@ def test_one_that_still_ranges_for_a_former_run_is_stopped_first() -> None:
 def test_an_address_that_no_device_may_have_is_refused(address: int) -> None:
     with pytest.raises(ValueError, match="expected 0x08 to 0x77"):
         vl53l0x.readdress(Rig(), address)
-
-
-@given(some.integers(1, 0xFF << 16))
-def test_a_timeout_register_holds_a_timeout_to_within_a_256th(mclks: int) -> None:
-    back = vl53l0x_timing.decode_timeout(vl53l0x_timing.encode_timeout(mclks))
-    assert 0 <= mclks - back <= mclks / 128
-
-
-@pytest.mark.parametrize("mclks", [0, -1, (0xFF << 16) + 1])
-def test_a_timeout_that_no_register_holds_is_refused(mclks: int) -> None:
-    with pytest.raises(ValueError, match="macro clocks"):
-        vl53l0x_timing.encode_timeout(mclks)
-
-
-def test_the_budget_after_tuning_is_the_documented_33_ms() -> None:
-    """As ST and others give it for the default settings: some 33 ms."""
-    steps = vl53l0x_timing.Steps(0xE8, 0x26, 0x97, 0x1FD, 14, 10)
-    assert 30_000 <= steps.budget_us() <= 34_000
 
 
 def test_registers_that_cannot_be_are_refused() -> None:

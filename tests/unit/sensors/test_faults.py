@@ -15,9 +15,9 @@ from fpvcar.sensors.depth_camera import DepthCamera, Record
 from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import AGAIN_MOST_S, AGAIN_S, SAME_MOST, SILENT_S, Tof
 from fpvcar.status import NOISY
+from tests.rigs.vl53l0x import Rig
 from tests.rigs.wheels import Chip, until
 from tests.unit.devices.test_hcsr04 import Air, echo
-from tests.unit.devices.test_vl53l0x import Rig
 from tests.unit.sensors.test_battery import Stage
 from tests.unit.sensors.test_ranges import SOON_S, near, put, sensing
 

@@ -18,8 +18,8 @@ from fpvcar.devices.pins import PinsSilent
 from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import AGAIN_S, SILENT_S, Tof, TofThread
+from tests.rigs.vl53l0x import Rig
 from tests.rigs.wheels import Chip, until
-from tests.unit.devices.test_vl53l0x import Rig
 
 SOON_S = 8.0
 POWER, TRIGGER, ECHO = 4, 20, 21

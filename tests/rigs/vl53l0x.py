@@ -1,0 +1,54 @@
+"""A VL53L0X of the bench on a bus that fails when it is told to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fpvcar.bench.chips import vl53l0x as model
+from fpvcar.bench.chips.i2c import Nack
+from fpvcar.devices.chips.vl53l0x import Vl53l0x
+from fpvcar.devices.i2c import I2cError
+
+
+@dataclass
+class Rig:
+    """A chip before one wall, a clock, and a bus that fails when it is told."""
+
+    range_m: float = 0.5
+    power: bool = True
+    now_s: float = 10.0
+    transfers: int = 0
+    trace: list[str] = field(default_factory=list)
+    fails_at: int = -1
+    spoils: Callable[[int, bytes], bytes] = lambda _, data: data
+    chip: model.Vl53l0x = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.chip = model.Vl53l0x(
+            lambda: self.range_m, lambda: self.now_s, lambda: self.power
+        )
+        self.chip.address  # noqa: B018 - it is on before the first transfer
+        self.sleep(model.BOOT_S)
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def sensor(self) -> Vl53l0x:
+        return Vl53l0x(self, lambda: self.now_s, self.sleep)
+
+    def read(self, register: int, size: int) -> bytes:
+        self.trace.append(f"{register:02x} ? {size}")
+        self._transfer(bytes((register,)))
+        return self.spoils(register, self.chip.read(size))
+
+    def write(self, register: int, data: bytes) -> None:
+        self.trace.append(f"{register:02x} {data.hex()}")
+        self._transfer(bytes((register,)) + data)
+
+    def _transfer(self, data: bytes) -> None:
+        self.transfers += 1
+        if self.transfers == self.fails_at:
+            raise I2cError("nobody acknowledged")
+        try:
+            self.chip.write(data)
+        except Nack as fault:
+            raise I2cError(str(fault)) from None

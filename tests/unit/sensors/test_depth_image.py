@@ -1,0 +1,129 @@
+"""A depth image: how far it is to the nearest thing in the way; the small picture."""
+
+import io
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from numpy.typing import NDArray
+from PIL import Image
+
+from fpvcar.sensors import depth_image
+from fpvcar.sensors.depth_image import FAR_MM, Small, decimated, nearest_m
+
+SIZE = 480, 270
+
+
+def frame_of(mm: int) -> NDArray[np.uint16]:
+    return np.full((SIZE[1], SIZE[0]), mm, dtype=np.uint16)
+
+
+def range_of(frame: NDArray[np.uint16]) -> float:
+    height, width = frame.shape
+    view = memoryview(frame.tobytes())
+    return nearest_m(decimated(view, width, height, 2 * width))
+
+
+def test_a_wall() -> None:
+    assert range_of(frame_of(1234)) == 1.234
+
+
+def test_nothing_near_and_nothing_measured_are_not_the_same() -> None:
+    assert range_of(frame_of(FAR_MM)) == math.inf
+    assert math.isnan(range_of(frame_of(0)))
+
+
+def test_a_box_is_nearest_and_a_speck_is_not() -> None:
+    frame = frame_of(3000)
+    frame[100:140, 220:260] = 700
+    assert range_of(frame) == 0.7
+    frame = frame_of(3000)
+    frame[100:112, 236:248] = 100  # four pixels of those that are looked at
+    assert range_of(frame) == 3.0
+
+
+def test_what_stands_aside_is_passed_by() -> None:
+    """A box of 0.2 m, half a metre ahead, from the edge of the way outwards."""
+    for aside_m, expected in (
+        (0.0, 0.5),
+        (0.12, 0.5),
+        (0.16, math.inf),
+        (0.3, math.inf),
+    ):
+        frame = frame_of(65535)
+        for side in (-1, 1):
+            edges = sorted(
+                side * one / 0.5 / depth_image.D435 for one in (aside_m, 0.2 + aside_m)
+            )
+            left, right = (round(240 + 240 * edge) for edge in edges)
+            frame[60:130, max(left, 0) : right] = 500
+        assert range_of(frame) == expected, aside_m
+
+
+def test_the_floor_before_the_car_is_no_wall() -> None:
+    frame = frame_of(3000)
+    frame[136:] = 250
+    assert range_of(frame) == 3.0
+
+
+def test_what_is_not_measured_hides_nothing() -> None:
+    frame = frame_of(0)
+    frame[60:100] = 900
+    assert range_of(frame) == 0.9
+    frame = frame_of(0)
+    frame[80:84] = 900
+    assert math.isnan(range_of(frame)), "too little is measured"
+
+
+def test_what_fills_the_way_and_cannot_be_measured_is_not_free() -> None:
+    """Nearer than a D435 can see, black or shiny: zeros, and a room on both sides."""
+    frame = frame_of(3000)
+    frame[:, 200:280] = 0
+    assert math.isnan(range_of(frame))
+    frame[60:100, 200:280] = 800
+    assert range_of(frame) == 0.8, "half of it is measured"
+    frame = frame_of(3000)
+    frame[:, :200] = frame[:, 280:] = 0
+    assert range_of(frame) == 3.0, "a corridor of black walls"
+
+
+@settings(max_examples=40)
+@given(some.integers(1, 200), some.integers(1, 150), some.integers(0, 9))
+def test_every_size_and_every_padding(width: int, height: int, pad: int) -> None:
+    frame = np.zeros((height, width + pad), dtype="<u2")
+    frame[:, :width] = np.arange(width) + 1
+    frame[:, width:] = 7  # what stands in the padding is no pixel
+    small = decimated(memoryview(frame.tobytes()), width, height, 2 * (width + pad))
+    step = max(1, width // depth_image.WIDE)
+    expected = frame[step // 2 :: step, step // 2 : width : step]
+    assert (small.height, small.width) == expected.shape
+    assert list(small.pixels) == expected.reshape(-1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("size", "line_b"), [(100, 20), (199, 20), (200, 18), (210, 21)]
+)
+def test_a_frame_that_is_cut_is_refused(size: int, line_b: int) -> None:
+    with pytest.raises(ValueError, match=f"depth frame of {size} bytes"):
+        decimated(memoryview(bytes(size)), 10, 10, line_b)
+
+
+def test_the_small_picture_is_a_picture() -> None:
+    pixels = [0, 1, FAR_MM // 2, FAR_MM - 1, FAR_MM, 65535]
+    shown = Image.open(io.BytesIO(depth_image.png(Small(pixels, 3, 2))))
+    assert shown.size == (3, 2)
+    colours = [shown.convert("RGB").getpixel((i % 3, i // 3)) for i in range(6)]
+    assert colours[0] == (0, 0, 0)
+    assert colours[1] == (255, 0, 0), "near is red"
+    assert colours[4] == colours[5], "far is far"
+    red, green, blue = colours[5]  # type: ignore[misc]
+    assert blue > 200 and red < 20
+
+
+def test_a_small_picture_is_small() -> None:
+    chance = np.random.default_rng(1)
+    frame = chance.integers(0, 5000, (270, 480)).astype("<u2")
+    small = decimated(memoryview(frame.tobytes()), *SIZE, 960)
+    assert len(depth_image.png(small)) < 8000

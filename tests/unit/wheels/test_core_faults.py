@@ -1,0 +1,206 @@
+"""The wheels' core when pins, dead man or daemon fail: it stops, and tries again."""
+
+import logging
+from itertools import pairwise
+
+import pytest
+
+from fpvcar import config, paths
+from fpvcar.config import profiles
+from fpvcar.devices.fake import FakeBoard, FakePins
+from fpvcar.devices.pins import PinsLost, PinsSilent
+from fpvcar.wheels.core import CHECKED_NS, RETRY_NS, SILENT_TRIES, Wheels
+from fpvcar.wire.wheels import Status, WheelsReason
+from tests.rigs.wheels_car import MS, Car, at_each_line, why
+
+
+def test_it_ends_although_the_daemon_is_gone() -> None:
+    car = Car().driving()
+    car.pins.cut()
+    car.wheels.close()
+    assert car.board and car.board.closed and not car.board.dead_man.removed
+
+
+def test_killed_process_leaves_the_car_to_the_dead_man() -> None:
+    car = Car().driving()
+    car.skip(199)
+    assert car.powered
+    car.skip(41)
+    assert not car.powered
+
+
+def test_dead_man_that_is_gone_is_noticed() -> None:
+    car = Car().driving()
+    assert car.board
+    car.board.dead_man.running = False
+    answers = []
+    for _ in range(60):
+        car.wait(20)
+        answers.append(why(car.drive(0.3)))
+    assert (Status.REFUSED, WheelsReason.PINS_LOST) in answers
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_lost_pins_are_said_and_connected_to_again(silent: bool) -> None:
+    car = Car().driving()
+    reason = WheelsReason.PINS_SILENT if silent else WheelsReason.PINS_LOST
+    car.refuse = PinsLost("connection refused")
+    if silent:
+        car.pins.hang()
+    else:
+        car.pins.cut()
+    answers = car.send(car.packet(0.3))
+    assert [why(answer) for answer in answers] == [
+        (Status.STOPPED, reason),
+        (Status.REFUSED, reason),
+    ]
+    assert car.alarms == (1 if silent else 0)
+    assert car.board and car.board.closed
+    car.wait(1000)
+    assert why(car.drive(0.0)) == (Status.REFUSED, WheelsReason.PINS_LOST)
+    car.refuse = None
+    car.wait(RETRY_NS / MS + 1)
+    assert not car.powered
+    assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
+    car.driving()
+
+
+def test_daemon_that_hangs_at_start_is_reported_at_once() -> None:
+    """A `wheels` that has just started cannot know what the pins do."""
+    car = Car()
+    car.refuse = PinsSilent("no answer")
+    car.pins.cut()
+    car.drive(0.0)
+    assert car.alarms == 0, "gone is not silent: its unit has let go of the pins"
+    car.wait(RETRY_NS / MS)
+    assert car.alarms == 1
+
+
+def test_fault_while_switching_off_is_a_fault_too() -> None:
+    car = Car().driving()
+    car.pins.cut()
+    answers = car.wait(101)
+    assert [why(answer) for answer in answers] == [
+        (Status.STOPPED, WheelsReason.DEADLINE),
+        (Status.STOPPED, WheelsReason.PINS_LOST),
+    ]
+
+
+def test_pin_that_may_not_be_used_is_tried_again() -> None:
+    # parse() would refuse GPIO 1; a daemon may refuse others, by its own mask.
+    drive = config.Mx1508(forward=1, reverse=27)
+    steer = config.Mx1508(forward=24, reverse=23)
+    profile = config.Profile(config.Car("Test"), config.Motors(drive, steer))
+    wheels = Wheels(profile, lambda: FakeBoard(profile, FakePins(), 0.0), lambda: None)
+    wheels.tick(0)
+    assert wheels.due_ns == RETRY_NS
+
+
+def test_it_ends_without_pins_too() -> None:
+    car = Car().driving()
+    car.refuse = PinsLost("connection refused")
+    car.pins.cut()
+    car.drive(0.3)
+    car.wheels.close()
+    assert car.board and not car.board.dead_man.removed
+
+
+def test_a_dead_man_that_tripped_must_wake_before_anything_moves() -> None:
+    """He was seen awake a moment ago; that no longer counts."""
+    car = Car().driving()
+    car.skip(240)
+    assert car.drive(0.0).status == Status.APPLIED
+    assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
+
+
+def test_nor_does_it_count_that_the_one_before_was_awake() -> None:
+    car = Car().driving()
+    car.pins.cut()
+    car.drive(0.3)
+    car.wait(RETRY_NS / MS + 1)
+    assert car.drive(0.0).status == Status.APPLIED
+    assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
+
+
+def test_a_dead_man_that_is_fed_is_looked_at_once_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    car, looked_ns = Car().driving(), []
+    assert car.board
+    awake = car.board.dead_man.awake
+
+    def counted() -> bool:
+        looked_ns.append(car.now_ns)
+        return awake()
+
+    monkeypatch.setattr(car.board.dead_man, "awake", counted)
+    for _ in range(150):
+        car.wait(20)
+        assert car.drive(0.3).status == Status.APPLIED
+    assert [later - one for one, later in pairwise(looked_ns)] == [
+        CHECKED_NS, CHECKED_NS,
+    ]  # fmt: skip
+
+
+class Refused:
+    """A daemon that hangs from the start; its tries, and what they said."""
+
+    def __init__(self) -> None:
+        self.words, self.tries, self.alarms = "no answer", 0, 0
+        profile = profiles.load(paths.HARDWARE / "bench.toml")
+        self.wheels = Wheels(profile, self._connect, self._alarm)
+
+    def _connect(self) -> FakeBoard:
+        self.tries += 1
+        raise PinsSilent(self.words)
+
+    def _alarm(self) -> None:
+        self.alarms += 1
+
+    def try_once(self) -> None:
+        self.wheels.tick(self.tries * RETRY_NS)
+
+
+def test_the_helper_is_asked_again_and_again() -> None:
+    house = Refused()
+    for count in range(1, 4 * SILENT_TRIES + 1):
+        house.try_once()
+        assert house.tries == count
+        assert house.alarms == min(count, 2) + count // SILENT_TRIES
+
+
+def test_silent_tries_are_counted_anew_after_each_loss() -> None:
+    car = Car().driving()
+    car.pins.cut()
+    car.refuse = PinsSilent("no answer")
+    car.drive(0.3)
+    car.wait(5 * RETRY_NS / MS + 1)
+    car.refuse = None
+    car.wait(RETRY_NS / MS)
+    car.driving()
+    before = car.alarms
+    car.pins.hang()
+    car.refuse = PinsSilent("no answer")
+    car.drive(0.3)
+    assert car.alarms == before + 1
+    car.wait(RETRY_NS / MS + 1)
+    assert car.alarms == before + 2
+
+
+def test_what_is_wrong_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    house = Refused()
+    for words in ("no answer", "no answer", "refused", "refused", "no answer"):
+        house.words = words
+        house.try_once()
+    logged = [one.getMessage() for one in caplog.records]
+    assert len(logged) == 3, logged
+
+
+def test_the_helper_is_asked_before_a_word_is_said() -> None:
+    house = Refused()
+    with at_each_line(lambda: house.alarms) as asked:
+        for number in range(SILENT_TRIES):
+            house.words = f"no answer to number {number}"
+            house.try_once()
+    assert asked == [1] + [2] * (SILENT_TRIES - 2) + [3]
