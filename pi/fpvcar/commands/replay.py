@@ -36,7 +36,7 @@ def run(paths: Sequence[Path], partial: bool = False) -> int:
     if 1 in found:
         return 1
     if INCOMPLETE in found and not partial:
-        _say("something is missing; --partial is content with what is there")
+        _warn("something is missing; --partial is content with what is there")
         return INCOMPLETE
     return 0
 
