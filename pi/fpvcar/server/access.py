@@ -2,6 +2,7 @@
 
 import hmac
 import ipaddress
+import logging
 import re
 import secrets
 import socket
@@ -11,9 +12,13 @@ from dataclasses import dataclass
 
 TRIES = 5
 TRIES_WINDOW_S = 60.0
+TRIES_ALL = 20
+"""Wrong tries a minute of all strangers together: 60 addresses are one guesser."""
+KNOWN_MAX = 64
 ADDRESSES_MAX = 1000
 HOST = re.compile(r"(\[(?P<address>[\w:.%-]+)\]|(?P<name>[\w.-]+))(:\d{1,5})?", re.A)
 """RFC 9110, 7.2, without the characters that no address and no name of ours has."""
+log = logging.getLogger("fpvcar.door")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +45,28 @@ class Rights:
 
 
 class CodeCheck:
-    """Checks codes; a network has five wrong tries a minute."""
+    """Checks codes; a network has five wrong tries a minute, all together have 20.
+
+    A network that had a right code is known: others' tries do not keep it out.
+    """
 
     def __init__(self, codes: Codes) -> None:
         self._codes = codes
         self._wrong: dict[str, deque[float]] = {}
+        self._all_wrong: deque[float] = deque(maxlen=TRIES_ALL)
+        self._known: dict[str, None] = {}
 
     def wait_s(self, address: str, now_s: float) -> float:
         """How long this address must wait before its next try."""
         address = network_of(address)
+        return max(self._crowd_s(address, now_s), self._own_s(address, now_s))
+
+    def _crowd_s(self, network: str, now_s: float) -> float:
+        if network in self._known or len(self._all_wrong) < TRIES_ALL:
+            return 0.0
+        return max(0.0, self._all_wrong[0] + TRIES_WINDOW_S - now_s)
+
+    def _own_s(self, address: str, now_s: float) -> float:
         wrong = self._wrong.get(address)
         if wrong is None:
             return 0.0
@@ -71,10 +89,16 @@ class CodeCheck:
         drive = hmac.compare_digest(given, self._codes.drive.encode())
         if grown_up or drive:
             self._wrong.pop(address, None)
+            self._known.pop(address, None)
+            self._known[address] = None
+            if len(self._known) > KNOWN_MAX:
+                self._known.pop(next(iter(self._known)))
             return Rights(drive=True, grown_up=grown_up)
         if len(self._wrong) >= ADDRESSES_MAX and address not in self._wrong:
             self._wrong.pop(next(iter(self._wrong)))
         self._wrong.setdefault(address, deque()).append(now_s)
+        self._all_wrong.append(now_s)
+        log.warning("%s: wrong code", address)
         return None
 
 

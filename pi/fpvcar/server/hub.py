@@ -140,7 +140,6 @@ class Hub:
             return
         rights = self._codes.unlock(code, session.address, now_s)
         if rights is None:
-            log.warning("%s: wrong code", session.address)
             session.send(
                 Error("wrong code", "", "", "look at the screen that started the car")
             )

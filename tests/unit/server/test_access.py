@@ -39,6 +39,26 @@ def test_five_wrong_tries_a_minute_per_address() -> None:
     assert codes.wait_s("a", 60.0) == 0.0
 
 
+def test_many_addresses_that_guess_are_one_guesser() -> None:
+    codes = CodeCheck(CODES)
+    assert codes.unlock("123456", "home", 0.0) is not None
+    for number in range(access.TRIES_ALL):
+        assert codes.wait_s(f"10.0.0.{number}", 1.0) == 0.0
+        codes.unlock("000000", f"10.0.0.{number}", 1.0)
+    assert codes.wait_s("10.0.1.1", 2.0) == 59.0
+    assert codes.unlock("123456", "10.0.1.1", 2.0) is None, "no code is looked at"
+    assert codes.wait_s("home", 2.0) == 0.0, "who had a right code is not kept out"
+    assert codes.unlock("abcd2345", "home", 2.0) is not None
+    assert codes.wait_s("10.0.1.1", 61.0) == 0.0
+
+
+def test_known_networks_are_bounded() -> None:
+    codes = CodeCheck(CODES)
+    for number in range(2 * access.KNOWN_MAX):
+        assert codes.unlock("123456", f"10.0.0.{number}", 0.0) is not None
+    assert len(codes._known) == access.KNOWN_MAX
+
+
 def test_a_whole_ipv6_network_is_one_peer() -> None:
     codes = CodeCheck(CODES)
     for host in range(5):
