@@ -8,6 +8,7 @@ import pytest
 
 from fpvcar import config, paths
 from fpvcar.config import ConfigError, profiles
+from tests.rigs.profiles import minimal
 
 BENCH = paths.HARDWARE / "bench.toml"
 L298N = (
@@ -15,17 +16,6 @@ L298N = (
     'motors.steer.driver = "l298n"', "motors.steer.enable = 11",
 )  # fmt: skip
 """The bench's car behind another chip."""
-
-
-def minimal(**more: Any) -> dict[str, Any]:
-    return {
-        "car": {"name": "Test"},
-        "motors": {
-            "drive": {"forward": 17, "reverse": 27},
-            "steer": {"forward": 24, "reverse": 23},
-        },
-        **more,
-    }
 
 
 def test_the_bench_profile_is_wired_as_its_predecessor() -> None:
@@ -69,7 +59,7 @@ def test_an_l298n_names_its_enable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "words"),
     [
         ({"motrs": {}}, "unknown key motrs; did you mean motors?"),
         ({"gate": {"silense_s": 0.2}}, "did you mean gate.silence_s?"),
@@ -141,176 +131,16 @@ def test_an_l298n_names_its_enable() -> None:
         ),
     ],
 )
-def test_a_bad_profile_says_where_and_what(more: dict[str, Any], said: str) -> None:
+def test_a_bad_profile_says_where_and_what(more: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as fault:
         profiles.parse(minimal(**more))
-    assert said in str(fault.value)
-
-
-def four(**red: Any) -> dict[str, dict[str, Any]]:
-    """Buttons; `red` changes the first."""
-    colours = ("red", "yellow", "green", "blue")
-    shapes = ("circle", "star", "heart", "square")
-    made: dict[str, dict[str, Any]] = {
-        colour: {"colour": colour, "shape": shape, "button": 4 + at, "led": 18 + at}
-        for at, (colour, shape) in enumerate(zip(colours, shapes, strict=True))
-    }
-    made["red"] |= red
-    return made
-
-
-@pytest.mark.parametrize(
-    ("red", "said"),
-    [
-        (
-            {"button": 17},
-            "buttons.red.button = 17: GPIO 17 is already used by motors.drive.forward",
-        ),
-        ({"led": 19}, "buttons.yellow.led = 19: GPIO 19 is already used by buttons.re"),
-        ({"led": 4}, "red.led = 4: GPIO 4 is already used by buttons.red.button"),
-        ({"button": 2}, "GPIO 2 is already used by battery (SDA of I2C bus 1)"),
-        ({"led": 3}, "GPIO 3 is already used by battery (SCL of I2C bus 1)"),
-        ({"led": 1}, "GPIO 1 is already used by the EEPROM of a HAT (ID_SC)"),
-        ({"led": 28}, "<= 27"),
-        ({"colour": "pink"}, 'buttons.red.colour = "pink": expected one of red, y'),
-        ({"shape": "cube"}, 'buttons.red.shape = "cube": expected one of circle'),
-        ({"colour": "blue"}, 'blue.colour = "blue": already that of buttons.red'),
-        ({"shape": "star"}, 'yellow.shape = "star": already that of buttons.red'),
-        ({"brightness": 1.5}, "<= 1.0"),
-        ({"color": "red"}, "buttons.red.color; did you mean buttons.red.colour?"),
-    ],
-)
-def test_buttons_that_cannot_be(red: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError) as fault:
-        profiles.parse(minimal(battery={"address": 0x40}, buttons=four(**red)))
-    assert said in str(fault.value)
-
-
-def test_four_to_six_buttons_or_none() -> None:
-    assert len(profiles.parse(minimal(buttons=four())).buttons) == 4
-    assert profiles.parse(minimal()).buttons == {}
-    few = four()
-    del few["red"]
-    with pytest.raises(ConfigError, match="buttons: 3 of them; expected 4 to 6"):
-        profiles.parse(minimal(buttons=few))
-    more = {
-        "purple": {"colour": "purple", "shape": "diamond"},
-        "white": {"colour": "white", "shape": "triangle"},
-    }
-    six = profiles.parse(minimal(buttons=four() | more)).buttons
-    assert len(six) == 6 and six["white"].led is None
-
-
-def test_the_bus_pins_are_free_where_nothing_is_on_the_bus() -> None:
-    assert profiles.parse(minimal(lights={"head": [2, 3]})).lights.head == (2, 3)
-    with pytest.raises(ConfigError, match=r"used by sensors\.tof\.front \(SDA"):
-        profiles.parse(minimal(lights={"head": [2]}, sensors={"tof": {"front": {}}}))
-
-
-def test_indicators_share_no_pin() -> None:
-    with pytest.raises(ConfigError, match="already used by lights.indicator_left"):
-        profiles.parse(minimal(lights={"indicator_left": [5], "indicator_right": [5]}))
+    assert words in str(fault.value)
 
 
 def test_an_empty_table_takes_all_away() -> None:
     assert profiles.load(BENCH).sensors.tof
     bare = profiles.load(BENCH, ["sensors.tof = {}"]).sensors
     assert not bare.tof and bare.ultrasound
-
-
-@pytest.mark.parametrize(
-    ("tofs", "words"),
-    [
-        ({"a": {"power": 4}, "b": {"power": 12}}, "a.address = 0x29: with 2 VL53L0X"),
-        (
-            {"front": {"power": 4}, "back": {"power": 12, "address": 0x30}},
-            "front.address = 0x29: with 2 VL53L0X on bus 1 expected one of its own",
-        ),
-        (
-            {"a": {"power": 4, "address": 48}, "b": {"power": 12, "address": 48}},
-            "b.address = 0x30: already that of sensors.tof.a",
-        ),
-        (
-            {"a": {"power": 4, "address": 0x31}, "b": {"address": 0x30}},
-            "b has no power: with 2",
-        ),
-        ({"a": {"address": 0x30}}, "a.address = 0x30: without power .* expected 0x29"),
-        ({"a": {}, "b": {"bus": 0, "address": 0x30}}, "b.address = 0x30: without"),
-        ({"a": {"address": 0x78}}, "address"),
-        ({"a": {"power": 17}}, "GPIO 17 is already used by"),
-    ],
-)
-def test_range_sensors_that_cannot_be_told_apart(
-    tofs: dict[str, object], words: str
-) -> None:
-    with pytest.raises(ConfigError, match=words):
-        profiles.parse(minimal(sensors={"tof": tofs}))
-
-
-def test_two_buses_have_one_each_at_the_address_they_wake_with() -> None:
-    tofs = {"front": {}, "back": {"bus": 0}}
-    assert len(profiles.parse(minimal(sensors={"tof": tofs})).sensors.tof) == 2
-    moved = {"front": {"power": 4, "address": 0x30}}
-    assert profiles.parse(minimal(sensors={"tof": moved})).sensors.tof
-
-
-SONAR = {"trigger": 5, "echo": 6}
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (
-            {"sensors": {"tof": {"front": {}}, "ultrasound": {"front": SONAR}}},
-            "sensors.ultrasound.front: the name is already that of sensors.tof.front",
-        ),
-        (
-            {"depth": {"source": "v4l2"}, "sensors": {"tof": {"depth": {}}}},
-            "sensors.tof.depth: the name is already that of the depth camera",
-        ),
-        ({"sensors": {"tof": {"a b": {}}}}, "sensors.tof.a b: expected a name of"),
-        ({"sensors": {"ultrasound": {"a/b": SONAR}}}, "letters, digits and -"),
-        ({"sensors": {"ultrasound": {"a\n": SONAR}}}, "letters, digits and -"),
-        ({"sensors": {"tof": {"": {}}}}, "letters, digits and -"),
-        ({"sensors": {"tof": {"a" * 25: {}}}}, "at most 24"),
-        ({"battery": {"nominal_v": 3.0}}, "battery.nominal_v = 3.0: expected 6.2 to"),
-        ({"battery": {"nominal_v": 8.5}}, "expected 6.2 to 8.4, empty_v to full_v"),
-    ],
-)
-def test_what_would_be_mixed_up(more: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError) as fault:
-        profiles.parse(minimal(**more))
-    assert said in str(fault.value)
-
-
-def sonars(count: int) -> dict[str, Any]:
-    free = [4, *range(5, 17), 18, 19]
-    pins = zip(free[::2], free[1::2], strict=False)
-    places = [{"trigger": trigger, "echo": echo} for trigger, echo in pins]
-    return {"ultrasound": {f"s{at}": one for at, one in enumerate(places[:count])}}
-
-
-@pytest.mark.parametrize("mode", ["warn", "limit"])
-def test_a_round_of_ultrasound_is_not_older_than_the_guard_bears(mode: str) -> None:
-    on = {"mode": mode}
-    assert profiles.parse(minimal(sensors=sonars(5), guard=on))
-    with pytest.raises(ConfigError) as fault:
-        profiles.parse(minimal(sensors=sonars(6), guard=on))
-    assert str(fault.value) == (
-        "guard.stale_s = 0.2: a round of 6 sensors.ultrasound takes 0.217 s; "
-        "expected at least that, or fewer of them"
-    )
-    assert profiles.parse(minimal(sensors=sonars(6), guard={**on, "stale_s": 0.22}))
-    assert profiles.parse(minimal(sensors=sonars(6)))
-    with pytest.raises(ConfigError, match="1 sensors.ultrasound takes 0.085 s"):
-        profiles.parse(minimal(sensors=sonars(1), guard={**on, "stale_s": 0.08}))
-    assert profiles.parse(minimal(guard={**on, "stale_s": 0.08})), "none"
-
-
-def test_a_sensor_may_be_called_depth_where_no_camera_is() -> None:
-    assert (
-        "depth" in profiles.parse(minimal(sensors={"tof": {"depth": {}}})).sensors.tof
-    )
 
 
 def test_overrides_change_single_values() -> None:
@@ -322,15 +152,15 @@ def test_overrides_change_single_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [("[car", "not TOML"), ("[car]\nname = 'A'\n", "motors"), (b"\xff", "not TOML")],
 )
-def test_errors_name_the_file(tmp_path: Path, text: str | bytes, said: str) -> None:
+def test_errors_name_the_file(tmp_path: Path, text: str | bytes, words: str) -> None:
     path = tmp_path / "car.toml"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     with pytest.raises(ConfigError) as fault:
         profiles.load(path)
-    assert str(fault.value).startswith(str(path)) and said in str(fault.value)
+    assert str(fault.value).startswith(str(path)) and words in str(fault.value)
 
 
 def test_an_absent_file_is_said(tmp_path: Path) -> None:

@@ -162,11 +162,11 @@ class Refused:
 
 
 def test_the_helper_is_asked_again_and_again() -> None:
-    house = Refused()
+    refused = Refused()
     for count in range(1, 4 * SILENT_TRIES + 1):
-        house.try_once()
-        assert house.tries == count
-        assert house.alarms == min(count, 2) + count // SILENT_TRIES
+        refused.try_once()
+        assert refused.tries == count
+        assert refused.alarms == min(count, 2) + count // SILENT_TRIES
 
 
 def test_silent_tries_are_counted_anew_after_each_loss() -> None:
@@ -189,18 +189,18 @@ def test_silent_tries_are_counted_anew_after_each_loss() -> None:
 
 def test_what_is_wrong_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    house = Refused()
+    refused = Refused()
     for words in ("no answer", "no answer", "refused", "refused", "no answer"):
-        house.words = words
-        house.try_once()
+        refused.words = words
+        refused.try_once()
     logged = [one.getMessage() for one in caplog.records]
     assert len(logged) == 3, logged
 
 
 def test_the_helper_is_asked_before_a_word_is_said() -> None:
-    house = Refused()
-    with at_each_line(lambda: house.alarms) as asked:
+    refused = Refused()
+    with at_each_line(lambda: refused.alarms) as asked:
         for number in range(SILENT_TRIES):
-            house.words = f"no answer to number {number}"
-            house.try_once()
+            refused.words = f"no answer to number {number}"
+            refused.try_once()
     assert asked == [1] + [2] * (SILENT_TRIES - 2) + [3]
