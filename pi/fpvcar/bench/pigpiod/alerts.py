@@ -62,7 +62,7 @@ class Alerts:
 
     def refresh(self, now_us: int) -> None:
         """After handles or waiting scripts have changed: what is watched now."""
-        bits = self._notifier.monitored() | self._waited_bits() | self._serial.bits
+        bits = self._notifier.monitored | self._waited_bits() | self._serial.bits
         if bits == self._lines.monitored:
             return
         if self._lines.monitored:
@@ -94,10 +94,12 @@ class Alerts:
         else:
             last = self._lines.word(now_us)
         shown = [(t, self._lines.show(t, levels)) for t, levels in samples]
-        self._watchdogs.restart(before, samples, self._lines.monitored)
-        self._serial.hear(before, samples, end_us)
+        if samples:
+            self._watchdogs.restart(before, samples, self._lines.monitored)
+            self._serial.hear(before, samples, end_us)
         timeouts = self._watchdogs.fired(end_us)
-        self._serial.time_out(timeouts, end_us)
+        if timeouts:
+            self._serial.time_out(timeouts, end_us)
         self._notifier.emit(Batch(end_us, before, shown, last, timeouts, events))
         self._end_us = end_us
         return changed, events
@@ -175,7 +177,7 @@ class Alerts:
         handle = self._notifier.get(request.p1)
         if handle is None:
             return Err.BAD_HANDLE
-        handle.bits, handle.state = request.p2, State.RUNNING
+        self._notifier.watch(handle, request.p2, State.RUNNING)
         self.refresh(now_us)
         return 0
 
@@ -183,7 +185,7 @@ class Alerts:
         handle = self._notifier.get(request.p1)
         if handle is None:
             return Err.BAD_HANDLE
-        handle.bits, handle.state = 0, State.PAUSED
+        self._notifier.watch(handle, 0, State.PAUSED)
         self.refresh(now_us)
         return 0
 

@@ -84,7 +84,6 @@ class Daemon:
         self.lines = Lines(soc, fittings.wires)
         self.pins = Pins(soc, self.lines, now_us)
         self.transmitter = Transmitter(self.lines)
-        self.lines.feeds.append(self.transmitter.advance)
         self.scripts = Scripts()
         self.notifier = Notifier()
         self._pipes = fittings.pipes
@@ -200,7 +199,7 @@ class Daemon:
     def _noib(self, client: Client, now_us: int) -> int:
         number = self.notifier.free()
         if number >= 0:
-            self.notifier.handles[number].open(client.sink, client, now_us)
+            self.notifier.open(number, client.sink, client, now_us)
             self.notifier.close_owned(client, keep=number)
             self.alerts.refresh(now_us)
         return number
@@ -212,7 +211,7 @@ class Daemon:
         sink = self._pipes.open(number)
         if sink is None:
             return Err.BAD_PATHNAME
-        self.notifier.handles[number].open(sink, None, now_us)
+        self.notifier.open(number, sink, None, now_us)
         self._pipe_handles.add(number)
         return number
 

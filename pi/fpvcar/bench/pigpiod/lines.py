@@ -45,15 +45,18 @@ class Lines:
         self._edges: list[Edge] = []
         self._word = 0
         self.monitored = 0
-        self.feeds: list[Callable[[int], None]] = []
-        """Each brings what it drives up to a time; called before levels are read."""
+        self.feed: Callable[[int], None] | None = None
+        """Brings up to a time what drives pins by itself; None: nothing does."""
         self.listeners: dict[int, Callable[[int, int], None]] = {}
         """Called with (time, level) when the program changes an output."""
 
     def level(self, gpio: int, now_us: int) -> int:
         """The pin's level now (bank 2 too)."""
         self._play_until(now_us)
-        return self._level(gpio, now_us)
+        if gpio in self._nets.members:
+            return self._net_level(gpio, now_us)
+        level = self._driver(gpio, now_us)
+        return int(self._pull(gpio) == chip.PULL_UP) if level is None else level
 
     def word(self, now_us: int) -> int:
         """Levels of GPIO 0-31 now."""
@@ -71,8 +74,8 @@ class Lines:
 
     def settle(self, now_us: int) -> None:
         """Brings everything that drives pins by itself up to now."""
-        for feed in self.feeds:
-            feed(now_us)
+        if self.feed is not None:
+            self.feed(now_us)
         if self._seen_outside != self._outside.count:
             self._hear_outside()
         self._play_until(now_us)
@@ -156,6 +159,8 @@ class Lines:
         snapshot = bytes(self._registers)
         if snapshot != self._snapshot:
             self._compare(snapshot, until_us)
+        if not self._edges:
+            return []
         edges = sorted(self._edges, key=itemgetter(0))
         self._edges = [edge for edge in edges if edge[0] > until_us]
         return edges[: len(edges) - len(self._edges)]
@@ -172,12 +177,10 @@ class Lines:
             ):
                 self.changed(gpio, now_us)
 
-    def _level(self, gpio: int, now_us: int, external: int | None = None) -> int:
-        """Its level, if `external` were what drives it from outside."""
+    def _net_level(self, gpio: int, now_us: int, external: int | None = None) -> int:
+        """The level of a pin and its wires, were `external` what drives the pin."""
         level = self._driver(gpio, now_us, external)
-        net = self._nets.members.get(gpio)
-        if net is None:
-            return pulled((self._pull(gpio),)) if level is None else level
+        net = self._nets.members.get(gpio, (gpio,))
         drivers = [self._driver(one, now_us) for one in net if one != gpio]
         levels = [one for one in (level, *drivers) if one is not None]
         if levels:
@@ -206,7 +209,8 @@ class Lines:
         if self.monitored:
             for time_us, gpio, external in changes:
                 if gpio < USER_GPIO and self._pins[gpio].mode != chip.MODE_OUTPUT:
-                    self._emit(gpio, time_us, self._level(gpio, time_us, external))
+                    level = self._net_level(gpio, time_us, external)
+                    self._emit(gpio, time_us, level)
 
     def _play_until(self, now_us: int) -> None:
         while self._future and self._future[0][0] <= now_us:

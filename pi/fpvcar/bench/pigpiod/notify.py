@@ -79,6 +79,9 @@ class Notifier:
 
     def __init__(self) -> None:
         self.handles = [Handle() for _ in range(SLOTS)]
+        self._open: list[Handle] = []
+        self.monitored = 0
+        """Bits that a running handle watches."""
 
     def free(self) -> int:
         """The lowest free handle, or an error."""
@@ -93,10 +96,21 @@ class Notifier:
             return self.handles[number]
         return None
 
+    def open(self, number: int, sink: Sink, owner: object, now_us: int) -> None:
+        """A new reader."""
+        self.handles[number].open(sink, owner, now_us)
+        self._changed()
+
+    def watch(self, handle: Handle, bits: int, state: State) -> None:
+        """NB and NP: what it watches from now on."""
+        handle.bits, handle.state = bits, state
+        self._changed()
+
     def close(self, handle: Handle) -> None:
         """Frees a handle; who made a pipe removes it."""
         handle.state, handle.sink, handle.owner = State.CLOSED, None, None
         handle.bits = handle.event_bits = 0
+        self._changed()
 
     def close_owned(self, owner: object, keep: int = -1) -> None:
         """Frees the in-band handles of a connection."""
@@ -104,24 +118,21 @@ class Notifier:
             if owner is not None and handle.owner is owner and number != keep:
                 self.close(handle)
 
-    def monitored(self) -> int:
-        """Bits that a running handle watches."""
-        bits = 0
-        for handle in self.handles:
+    def _changed(self) -> None:
+        self._open = [one for one in self.handles if one.state is not State.CLOSED]
+        self.monitored = 0
+        for handle in self._open:
             if handle.state is State.RUNNING:
-                bits |= handle.bits
-        return bits
+                self.monitored |= handle.bits
 
     def next_alive_us(self) -> int | None:
         """When the next keep-alive is due."""
-        opened = [h.last_us for h in self.handles if h.state is not State.CLOSED]
+        opened = [handle.last_us for handle in self._open]
         return min(opened) + ALIVE_US + 1 if opened else None
 
     def emit(self, batch: Batch) -> None:
         """Sends each handle its reports."""
-        for handle in self.handles:
-            if handle.state is State.CLOSED:
-                continue
+        for handle in self._open:
             reports = self._reports(handle, batch)
             if reports:
                 handle.last_us = batch.end_us

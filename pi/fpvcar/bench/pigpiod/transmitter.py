@@ -61,7 +61,7 @@ class Transmitter:
         """Plays it now, instead of what is played."""
         self.stop()
         self._end, self._reached_us, self._work = node, now_us, WORK_MAX
-        self._passes = _passes(node)
+        self._passes, self._lines.feed = _passes(node), self.advance
         self._next(now_us + LEAD_US)
 
     def follow(self, node: Node, now_us: int) -> None:
@@ -77,7 +77,7 @@ class Transmitter:
 
     def stop(self) -> None:
         """The pins stay as they are."""
-        self._passes = self._now = self._end = None
+        self._passes = self._now = self._end = self._lines.feed = None
 
     def next_us(self) -> int | None:
         """When `advance` has something to do; None: nothing is played."""
@@ -142,7 +142,7 @@ class Transmitter:
         step = next(self._passes, None)
         self._index = 0
         if step is None:
-            self._now = self._passes = None
+            self._now = self._passes = self._lines.feed = None
         else:
             self._now = _Pass(step[0], start_us, step[1])
 
