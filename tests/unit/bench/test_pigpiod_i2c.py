@@ -101,6 +101,24 @@ def test_zip_with_long_counts(core: Core) -> None:
     assert core(Cmd.I2CZ, 0, 0, program) == 260
 
 
+@pytest.mark.parametrize("between,done", [((), False), ((3,), True)])
+def test_an_error_in_a_zip_leaves_its_transfers_undone(
+    core: Core, between: tuple[int, ...], done: bool
+) -> None:
+    """Unless combined mode was switched in between: that does what there was."""
+    program = bytes([4, 0x50, 7, 2, 0x20, 9, *between, 99])
+    assert core(Cmd.I2CZ, 0, 0, program) == -111
+    again = bytes([4, 0x50, 7, 1, 0x20, 6, 1, 0])
+    assert (core.raw(Cmd.I2CZ, 0, 0, again) == b"\x09") == done
+
+
+def test_a_zip_does_42_transfers_at_once(core: Core) -> None:
+    program = bytes([4, 0x50, *[7, 2, 0x20, 9] * 42, 99])
+    assert core(Cmd.I2CZ, 0, 0, program) == -111
+    again = bytes([4, 0x50, 7, 1, 0x20, 6, 1, 0])
+    assert core.raw(Cmd.I2CZ, 0, 0, again) == b"\x09"
+
+
 def ina(core: Core) -> int:
     core.soc.world.battery_v, core.soc.world.battery_a = 7.4, 0.5
     return core(Cmd.I2CO, 1, 0x40, words(0))

@@ -17,6 +17,7 @@ BLOCK_MAX = 32
 READ_MAX = 65535
 END, ESCAPE, COMBINED_ON, COMBINED_OFF, ADDRESS, FLAGS, READ, WRITE = range(8)
 ZIP_READ_MAX = 32767
+SEGMENTS_MAX = 42
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +222,17 @@ class _ZipError(Exception):
 
 
 class _Zip:
-    """An i2cZip program: END, ESC, ON, OFF, ADDR n, FLAGS n, READ n, WRITE n bytes."""
+    """An i2cZip program: END, ESC, ON, OFF, ADDR n, FLAGS n, READ n, WRITE n bytes.
+
+    Reads and writes are done at the end, or 42 together, or when ON or OFF comes: an
+    error in the program leaves the last ones undone.
+    """
 
     def __init__(self, device: Opened, program: bytes) -> None:
         self._device, self._program = device, program
-        self._at = 0
+        self._at = self._wanted = 0
+        self._segments: list[tuple[Opened, int | bytes]] = []
+        """A device, and how much to read or what to write."""
         self._out = bytearray()
 
     def run(self) -> bytes:
@@ -245,9 +252,12 @@ class _Zip:
                 self._device = Opened(self._device.bus, address)
             elif code == FLAGS:
                 self._number(True, Err.BAD_I2C_CMD)
-            elif code not in (ESCAPE, COMBINED_ON, COMBINED_OFF):
+            elif code in (COMBINED_ON, COMBINED_OFF):
+                self._transfer()
+            elif code != ESCAPE:
                 raise _ZipError(Err.BAD_I2C_CMD)
             wide = code == ESCAPE
+        self._transfer()
         return bytes(self._out)
 
     def _number(self, wide: bool, error: Err) -> int:
@@ -260,13 +270,27 @@ class _Zip:
 
     def _read(self, wide: bool) -> None:
         count = self._number(wide, Err.BAD_I2C_RLEN)
-        if len(self._out) + count >= ZIP_READ_MAX:
+        if self._wanted + count >= ZIP_READ_MAX:
             raise _ZipError(Err.BAD_I2C_RLEN)
-        self._out += self._device.read(count)
+        self._wanted += count
+        self._add(count)
 
     def _write(self, wide: bool) -> None:
         count = self._number(wide, Err.BAD_I2C_WLEN)
         if self._at + count >= len(self._program):
             raise _ZipError(Err.BAD_I2C_WLEN)  # i2cZip wants an END behind it
-        self._device.write(*self._program[self._at : self._at + count])
+        self._add(self._program[self._at : self._at + count])
         self._at += count
+
+    def _add(self, segment: int | bytes) -> None:
+        self._segments.append((self._device, segment))
+        if len(self._segments) >= SEGMENTS_MAX:
+            self._transfer()
+
+    def _transfer(self) -> None:
+        segments, self._segments = self._segments, []
+        for device, segment in segments:
+            if isinstance(segment, int):
+                self._out += device.read(segment)
+            else:
+                device.write(*segment)
