@@ -46,7 +46,7 @@ class DepthRenderer:
         self.seed: int | None = None
 
     def place(self, world: World) -> None:
-        """As the world was when it was copied."""
+        """Puts everything where it was when the world was copied."""
         if world.seed != self.seed:
             self.seed = world.seed
             self._model: Any = scene.build(scene.layout(world.seed))
@@ -91,7 +91,7 @@ def run(soc: Soc, ended: list[int]) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The process."""
+    """Runs the process until a signal, or until its stdin ends."""
     parser = argparse.ArgumentParser(prog="python -m fpvcar.bench.depth")
     parser.add_argument("--soc", type=Path, required=True)
     options = parser.parse_args(argv)

@@ -115,7 +115,7 @@ class BatterySensor(Worker):
                 self.pause(AGAIN_S)
 
     def _measure(self, device: OpenDevice) -> None:
-        """Until `ending`. Raises I2cError, PinsFault."""
+        """Reads the chip until `ending`. Raises I2cError, PinsFault."""
         try:
             chip = Ina219(device, self._profile.battery.shunt_ohm)
             next_s = news_s = self._clock_s()

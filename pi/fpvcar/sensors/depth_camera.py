@@ -90,7 +90,7 @@ class DepthCamera(Supervisor):
     # --- one life of the program ---
 
     def begin(self, now_s: float) -> None:
-        """What waited for its rest is void."""
+        """A life begins: forgets the record that was cut off."""
         self._records = Records()
         self._began_s, self._heard_s = now_s, 0.0
 
@@ -107,7 +107,7 @@ class DepthCamera(Supervisor):
         return self._heard_s > 0.0
 
     def receive(self, data: bytes) -> None:
-        """Bytes of the program."""
+        """Takes bytes of the program; each whole record is a reading."""
         try:
             for record in self._records.feed(data):
                 self._take_record(record)

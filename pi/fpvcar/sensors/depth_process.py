@@ -46,7 +46,8 @@ def records(
     camera: FrameSource, across: float, ended: Callable[[], bool],
     write: Callable[[bytes], None], clock_s: Callable[[], float] = time.monotonic,
 ) -> None:  # fmt: skip
-    """Until `ended`. Raises CaptureError for a camera that is silent, or stuck."""
+    """Writes a record a frame, until `ended`. Raises CaptureError for a camera that
+    is silent, or stuck."""
     shown_s, still = -1.0, Still()
     while not ended():
         frame = camera.frame(SILENT_S)
@@ -70,19 +71,19 @@ def records(
 
 
 def stdin_ended() -> bool:
-    """Nobody holds the other end any more."""
+    """True once nobody holds the other end of stdin."""
     fd = sys.stdin.fileno()
     return bool(select.select([fd], [], [], 0.0)[0]) and not os.read(fd, 1024)
 
 
 def to_stdout(data: bytes) -> None:
-    """Whole, at once."""
+    """Writes a whole record at once."""
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The process; exit status 1 with a reason."""
+    """Runs the process; exit status 1, with a reason on stderr, if it cannot."""
     parser = argparse.ArgumentParser(prog="python -m fpvcar.sensors.depth_process")
     parser.add_argument(
         "--device", default="", help="/dev/videoN; else the first with Z16"

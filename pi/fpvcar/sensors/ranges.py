@@ -29,7 +29,7 @@ class Ranges:
             for name, one in sensors.ultrasound.items()
         ]
         self.depth = LastReading("depth", profile.depth.bearing_deg)
-        """Written by DepthCamera, where the car has one."""
+        """The depth camera's range; DepthCamera updates it."""
         cameras = [self.depth] if profile.depth.source != "none" else []
         self._readings = tofs + ultrasonics + cameras
         self._threads: list[RangeThread] = []

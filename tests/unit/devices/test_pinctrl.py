@@ -47,7 +47,7 @@ def test_stop_lets_go_of_every_pin_that_moves_the_car(
     assert calls.read_text() == f"pinctrl set {pins} ip pd\n"
 
 
-def test_neither_is_said(tools: Path) -> None:
+def test_without_either_tool_the_error_names_one(tools: Path) -> None:
     with pytest.raises(pinctrl.NoPinTool, match=r"17,27 not let go.*raspi-utils"):
         pinctrl.let_go((17, 27))
 

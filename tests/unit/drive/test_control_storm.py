@@ -104,7 +104,7 @@ class Storm(RuleBasedStateMachine):
 
     @rule(reason=st.sampled_from([WheelsReason.DEADLINE, WheelsReason.BAD_MESSAGE]))
     def the_wheels_stop_by_themselves(self, reason: WheelsReason) -> None:
-        """And say so."""
+        """`wheels` stops and says so."""
         self.need_push = True
         self.rig.answer(Status.STOPPED, reason)
 

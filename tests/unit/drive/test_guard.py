@@ -125,7 +125,7 @@ def test_shares_by_hand(
      (135.0, Free(1.0, 0.0)), (134.0, Free()), (-135.0, Free(1.0, 0.0)),
      (-134.0, Free()), (180.0, Free(1.0, 0.0)), (-180.0, Free(1.0, 0.0))],
 )  # fmt: skip
-def test_who_looks_which_way(bearing_deg: float, free: Free) -> None:
+def test_a_sensor_counts_for_the_way_it_looks(bearing_deg: float, free: Free) -> None:
     near = status.Range("one", bearing_deg, 0.1, 0.0)
     assert Guard(RULE).look([near], 1.0) == free
 
@@ -136,7 +136,7 @@ def test_the_nearest_of_several_counts() -> None:
         assert Guard(RULE).look(both, 1.0).ahead == pytest.approx(0.4568, abs=5e-4)
 
 
-def test_it_knows_by_whom() -> None:
+def test_the_sensor_that_limits_is_named() -> None:
     guard = Guard(RULE)
     assert (guard.ahead_by, guard.back_by) == ("", "")
     far, near = status.Range("a", -20.0, 3.0, 0.0), status.Range("b", 20.0, 0.8, 0.1)

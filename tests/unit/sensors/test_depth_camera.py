@@ -188,7 +188,7 @@ def test_what_is_no_record_is_refused(head: bytes) -> None:
         list(Records().feed(head))
 
 
-def test_which_program(tmp_path: Path) -> None:
+def test_the_profile_chooses_the_program(tmp_path: Path) -> None:
     assert argv_of(config.Depth(), None) == []
     with pytest.raises(ConfigError, match="needs a bench"):
         argv_of(config.Depth(source="bench"), None)

@@ -55,7 +55,7 @@ def test_a_torn_unit_makes_the_silence_longer() -> None:
         assert plain.idle_s == expected_s
 
 
-def test_which_program() -> None:
+def test_the_profile_chooses_the_program() -> None:
     profile = profiles.load(BENCH)
     words, framed = argv_of(profile, Path("/run/soc"))
     assert (

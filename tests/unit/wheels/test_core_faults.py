@@ -106,14 +106,14 @@ def test_it_ends_without_pins_too() -> None:
 
 
 def test_a_dead_man_that_tripped_must_wake_before_anything_moves() -> None:
-    """He was seen awake a moment ago; that no longer counts."""
+    """It was seen awake a moment ago; that no longer counts."""
     car = Car().driving()
     car.skip(240)
     assert car.drive(0.0).status == Status.APPLIED
     assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
 
 
-def test_nor_does_it_count_that_the_one_before_was_awake() -> None:
+def test_a_new_dead_man_must_wake_though_the_one_before_was_awake() -> None:
     car = Car().driving()
     car.pins.cut()
     car.drive(0.3)

@@ -208,7 +208,7 @@ def test_no_pigpiod_is_said(tmp_path: Path) -> None:
         process.communicate()
 
 
-def test_it_is_small(rig: Rig) -> None:
+def test_wheels_is_small_and_loads_little(rig: Rig) -> None:
     rig.drive()
     status = Path(f"/proc/{rig.wheels.pid}/status").read_text()
     resident_kb = int(status.split("VmRSS:")[1].split()[0])
