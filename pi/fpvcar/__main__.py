@@ -96,9 +96,9 @@ def _replay(arguments: argparse.Namespace) -> int:
         from fpvcar.commands import play
 
         return play.run(arguments.files, arguments.port, arguments.browser)
-    from fpvcar.commands import replay
+    from fpvcar.commands import pipes, replay
 
-    return replay.run(arguments.files, arguments.partial)
+    return pipes.quietly(lambda: replay.run(arguments.files, arguments.partial))
 
 
 def _export(arguments: argparse.Namespace) -> int:
@@ -108,9 +108,11 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _log(arguments: argparse.Namespace) -> int:
-    from fpvcar.commands import log
+    from fpvcar.commands import log, pipes
 
-    return log.run(arguments.what, arguments.files, arguments.out)
+    return pipes.quietly(
+        lambda: log.run(arguments.what, arguments.files, arguments.out)
+    )
 
 
 def _recordings(verb: Verb) -> None:

@@ -30,6 +30,8 @@ def run(what: str, paths: Sequence[Path], out: Path | None = None) -> int:
     for path in names.files(paths, _warn):
         try:
             good = act(path) and good
+        except BrokenPipeError:
+            raise
         except (ReadError, OSError) as fault:
             print(f"{_named(path, fault)}", file=sys.stderr)
             good = False
@@ -184,6 +186,8 @@ def _recover(paths: Sequence[Path], out: Path | None) -> int:
                     f"{size / MB:.1f} MB; {lost} bytes of {path.name} were of no use"
                 )
                 _say_damage(recording)
+        except BrokenPipeError:
+            raise
         except FileExistsError:
             print(f"{target}: is there already; move it away first", file=sys.stderr)
             status = 1

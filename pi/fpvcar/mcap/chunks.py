@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fpvcar.mcap import parsing, records
-from fpvcar.mcap.parsing import Damaged
+from fpvcar.mcap.parsing import Damaged, PackageMissing
 
 CHUNK_MOST = 256 * 1024 * 1024
 """Bytes of a chunk, also uncompressed: a reader holds as much at once."""
@@ -104,7 +104,7 @@ def inner_records(inner: memoryview) -> Iterator[tuple[int, memoryview]]:
 
 
 def _uncompressed(chunk: parsing.Chunk) -> memoryview:
-    """Raises Damaged, also where the library is missing."""
+    """Raises Damaged; PackageMissing where the library is not here."""
     if not chunk.compression:
         return chunk.records
     if chunk.size > CHUNK_MOST:
@@ -117,7 +117,10 @@ def _uncompressed(chunk: parsing.Chunk) -> memoryview:
     try:
         library: Any = importlib.import_module("zstandard")
     except ImportError:
-        raise Damaged("zstd: pip install zstandard") from None
+        raise PackageMissing(
+            "compressed with zstd, which the Python package zstandard reads: "
+            "pip install zstandard"
+        ) from None
     try:
         stream = library.ZstdDecompressor().stream_reader(bytes(chunk.records))
         data = stream.read(chunk.size)
@@ -129,7 +132,8 @@ def _uncompressed(chunk: parsing.Chunk) -> memoryview:
 
 
 def good_chunk(body: bytes) -> memoryview:
-    """Returns the records of a chunk whose CRC and structure hold. Raises Damaged."""
+    """Returns the records of a chunk whose CRC and structure hold. Raises Damaged,
+    PackageMissing."""
     chunk = parsing.take_chunk(body)
     inner = _uncompressed(chunk)
     if zlib.crc32(inner) != chunk.crc:

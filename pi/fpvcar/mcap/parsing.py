@@ -14,6 +14,11 @@ class Damaged(ValueError):
     """Raised for bytes that are not the record they say they are."""
 
 
+class PackageMissing(ValueError):
+    """Raised for what only a package that is not here can read; the text names it. No
+    damage: the file may well be whole."""
+
+
 class Fields:
     """Takes field after field off a record's body. Raises Damaged where it ends."""
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import CHUNK_MOST, FileSource, Source, good_chunk, inner_records
-from fpvcar.mcap.parsing import Damaged
+from fpvcar.mcap.parsing import Damaged, PackageMissing
 from fpvcar.mcap.tail import Tail, tail_of
 from fpvcar.mcap.walk import Damage, Found, Walk
 from fpvcar.recordings import messages, names, reader
@@ -129,7 +129,7 @@ class Library:
             return known[1]
         except FileNotFoundError:  # the ring took it, or it was closed this moment
             return None
-        except (OSError, ReadError, Damaged) as fault:
+        except (OSError, ReadError, Damaged, PackageMissing) as fault:
             began_ms = stamp.changed_ns / 1e6
             return Entry(path.name, began_ms, 0.0, stamp.size, "damaged", str(fault))
 

@@ -26,7 +26,7 @@ from fpvcar.mcap.chunks import (
     good_chunk,
     inner_records,
 )
-from fpvcar.mcap.parsing import Damaged
+from fpvcar.mcap.parsing import Damaged, PackageMissing
 from fpvcar.mcap.tail import tail_of
 from fpvcar.mcap.walk import Damage, Found, Walk
 from fpvcar.recordings import messages
@@ -73,7 +73,8 @@ class Span(NamedTuple):
 class Recording:
     """One file. Making it reads all of it once; `messages` reads again what is wanted.
 
-    Raises ReadError for what is no MCAP at all, OSError for what cannot be read.
+    Raises ReadError for what is no MCAP at all, OSError for what cannot be read,
+    PackageMissing for what is compressed where its library is not.
     """
 
     def __init__(self, source: Source) -> None:
@@ -302,7 +303,7 @@ def read(path: Path, rest: Callable[[], None] = lambda: None) -> Recording:
     source = ThrottledSource(FileSource(path), rest)
     try:
         return Recording(source)
-    except ReadError as fault:
+    except (ReadError, PackageMissing) as fault:
         source.close()
         raise ReadError(f"{path}: {fault}") from None
     except BaseException:

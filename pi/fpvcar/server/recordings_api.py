@@ -28,6 +28,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from aiohttp import web
 
+from fpvcar.mcap.parsing import PackageMissing
 from fpvcar.recordings import pictures, plots
 from fpvcar.recordings.cache import RecordingCache
 from fpvcar.recordings.library import Library, first_picture
@@ -248,7 +249,7 @@ def _answering(act: Callable[[], T]) -> Callable[[], T]:
             return act()
         except FileNotFoundError:
             raise web.HTTPNotFound(text="This recording has just gone.\n") from None
-        except (ReadError, OSError) as fault:
+        except (ReadError, PackageMissing, OSError) as fault:
             raise web.HTTPUnprocessableEntity(text=f"{fault}\n") from None
 
     return tried

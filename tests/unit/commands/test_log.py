@@ -2,6 +2,9 @@
 
 import contextlib
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import mcap.writer
@@ -198,3 +201,18 @@ def test_a_pipe_is_no_file_and_nobody_waits_for_it(
     os.mkfifo(tmp_path / "pipe.mcap")
     assert run("verify", tmp_path / "pipe.mcap") == 1
     assert "pipe.mcap: not a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("log", "info"), ("replay",)])
+def test_it_ends_quietly_where_nobody_reads_on(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    record(tmp_path, 3)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "fpvcar", *words, *[tmp_path / NAME] * 400],
+        stdout=writing, stderr=subprocess.PIPE, check=False,
+    )  # fmt: skip
+    os.close(writing)
+    assert done.returncode == 128 + signal.SIGPIPE and done.stderr == b""

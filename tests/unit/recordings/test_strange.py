@@ -10,8 +10,11 @@ from mcap.reader import make_reader
 from mcap.writer import CompressionType
 from mcap.writer import Writer as TheirWriter
 
+from fpvcar import __main__
 from fpvcar.mcap import records, walk
+from fpvcar.mcap.parsing import PackageMissing
 from fpvcar.recordings import messages, reader, recover, verify
+from fpvcar.recordings.library import first_picture
 from fpvcar.recordings.overview import overview_of
 from tests.rigs.recording import file, flipped, recording
 
@@ -60,19 +63,27 @@ def test_what_is_not_read_is_refused_by_name(data: bytes, words: str) -> None:
     assert all(words in one.what for one in made.damage)
 
 
-def test_a_compression_that_is_not_there_is_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_package_that_is_not_there_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     def absent(name: str) -> None:
         raise ImportError(name)
 
-    data = theirs(CompressionType.ZSTD)
-    monkeypatch.setattr(importlib, "import_module", absent)
-    made = recording(data)
-    assert {one.what for one in made.damage} == {"zstd: pip install zstandard"}
-    strange = data.replace(b"zstd", b"zstx")
-    words = {one.what for one in recording(strange).damage}
-    assert any("compressed by 'zstx'" in one for one in words)
+    path, words = tmp_path / "a.mcap", "zstd, which the Python package zstandard reads"
+    path.write_bytes(theirs(CompressionType.ZSTD))
+    with monkeypatch.context() as blocked:
+        blocked.setattr(importlib, "import_module", absent)
+        for verb in ("info", "verify", "recover"):
+            assert __main__.main(["log", verb, str(path)]) == 1
+            said = capsys.readouterr()
+            assert said.out == "" and said.err.count(words) == 1
+        with pytest.raises(PackageMissing):
+            first_picture(path)
+    assert __main__.main(["log", "verify", str(path)]) == 0
+    strange = theirs(CompressionType.ZSTD).replace(b"zstd", b"zstx")
+    said_of_it = {one.what for one in recording(strange).damage}
+    assert any("compressed by 'zstx'" in one for one in said_of_it)
 
 
 def test_a_compressed_chunk_that_lies_about_its_size_is_refused() -> None:
