@@ -96,7 +96,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     )
     recordings = Recordings(
         functools.partial(files_in, directory), Shown(profile.car.name, seat=True),
-        codes, control.driven,
+        codes, control.driven, folder=directory,
     )  # fmt: skip
     limit = connection_limit(
         profile.server.max_connections, profile.server.max_per_address

@@ -6,6 +6,7 @@ chunk of one that is being written, and only one that was never closed whole, on
 
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -19,6 +20,7 @@ from fpvcar.mcap.parsing import Damaged, PackageMissing
 from fpvcar.mcap.tail import Tail, tail_of
 from fpvcar.mcap.walk import Damage, Found, Walk
 from fpvcar.recordings import messages, names, reader
+from fpvcar.recordings.index import Index, Stamp, stamp_of
 from fpvcar.recordings.losses import missing
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.pictures import Frame
@@ -29,6 +31,8 @@ from fpvcar.video import h264
 WRITING_S = 10.0
 """A file that was written to so lately is still being written."""
 ENTRIES_MAX = 10_000
+UNSAVED_MOST = 16
+"""Files that are looked into before the index is written: the card is spared."""
 FIRST_CHUNKS = 16
 """Chunks in which a key frame is looked for; one is a second at most."""
 
@@ -74,9 +78,11 @@ def _is_recording(one: "os.DirEntry[str]") -> bool:
         return False
 
 
-class _Stamp(NamedTuple):
-    size: int
-    changed_ns: int
+class Page(NamedTuple):
+    """Some of the list; are there more before them?"""
+
+    entries: list[Entry]
+    more: bool
 
 
 class Library:
@@ -85,11 +91,14 @@ class Library:
     def __init__(
         self, files: Callable[[], Iterable[Path]],
         clock_s: Callable[[], float] = time.time,
-        rest: Callable[[], None] = lambda: None,
+        rest: Callable[[], None] = lambda: None, folder: Path | None = None,
     ) -> None:  # fmt: skip
-        """`rest` is called before each file that is looked into."""
+        """`rest` is called before each file that is looked into; `folder` has an index
+        of what was seen (see index.py)."""
         self._files, self._clock_s, self._rest = files, clock_s, rest
-        self._known: dict[Path, tuple[_Stamp, Entry]] = {}
+        self._known: dict[Path, tuple[Stamp, Entry]] = {}
+        self._index = Index(folder, Entry) if folder is not None else None
+        self._read, self._unsaved = False, 0
 
     def path(self, name: str) -> Path | None:
         """Finds the recording of that name; no other file can be asked for.
@@ -103,35 +112,67 @@ class Library:
     def writing(self, path: Path) -> bool:
         """Is this file still being written?"""
         try:
-            changed_s = path.stat().st_mtime
+            return self._growing(path, path.stat())
         except OSError:
             return False
-        is_open = path.name.endswith(names.OPEN)
-        return is_open and self._clock_s() - changed_s < WRITING_S
 
     def entries(self) -> list[Entry]:
         """Lists all of them, in the order of their names."""
-        return [entry for path in self._files() if (entry := self._entry(path))]
+        return self.page().entries
+
+    def page(self, before: str = "", most: int = sys.maxsize) -> Page:
+        """Lists the last `most` of those whose names are before `before`; "": of
+        all."""
+        paths = [one for one in self._files() if not before or one.name < before]
+        self._read_index()
+        found = [entry for one in paths[-most:] if (entry := self._entry(one))]
+        self._write_index()
+        return Page(found, len(paths) > most)
+
+    def _growing(self, path: Path, about: os.stat_result) -> bool:
+        is_open = path.name.endswith(names.OPEN)
+        return is_open and self._clock_s() - about.st_mtime < WRITING_S
 
     def _entry(self, path: Path) -> Entry | None:
-        stamp = _Stamp(0, 0)
+        stamp = Stamp(0, 0, 0)
         try:
             about = path.stat()
-            stamp = _Stamp(about.st_size, about.st_mtime_ns)
-            if self.writing(path):
+            stamp = stamp_of(about)
+            if self._growing(path, about):
                 return _open_entry(path, stamp)
             known = self._known.get(path)
             if known is None or known[0] != stamp:
                 self._rest()
-                if len(self._known) >= ENTRIES_MAX:
-                    self._known.clear()
                 known = self._known[path] = stamp, entry_of(path)
+                self._unsaved += 1
             return known[1]
         except FileNotFoundError:  # the ring took it, or it was closed this moment
             return None
         except (OSError, ReadError, Damaged, PackageMissing) as fault:
             began_ms = stamp.changed_ns / 1e6
             return Entry(path.name, began_ms, 0.0, stamp.size, "damaged", str(fault))
+
+    def _read_index(self) -> None:
+        """Reads the index, the first time."""
+        if self._index is None or self._read:
+            return
+        self._read, folder = True, self._index.folder
+        for name, known in self._index.read().items():
+            self._known.setdefault(folder / name, known)
+
+    def _write_index(self) -> None:
+        """Writes the index if enough is new; forgets what is not there any more."""
+        if len(self._known) > ENTRIES_MAX or self._unsaved >= UNSAVED_MOST:
+            there = set(self._files())
+            self._known = {
+                path: one for path, one in self._known.items() if path in there
+            }
+        if self._index is not None and self._unsaved >= UNSAVED_MOST:
+            self._unsaved, folder = 0, self._index.folder
+            self._index.write({
+                path.name: one for path, one in self._known.items()
+                if path.parent == folder
+            })  # fmt: skip
 
 
 def entry_of(path: Path) -> Entry:
@@ -165,7 +206,7 @@ def _unclosed_entry(path: Path) -> Entry:
         )  # fmt: skip
 
 
-def _open_entry(path: Path, stamp: _Stamp) -> Entry:
+def _open_entry(path: Path, stamp: Stamp) -> Entry:
     """A file that is being written: its beginning, and when it was written to last."""
     source, start_ns = FileSource(path), stamp.changed_ns
     try:

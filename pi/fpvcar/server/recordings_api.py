@@ -16,6 +16,7 @@ answers are sent while somebody else drives: server/downloads.py.
 import asyncio
 import os
 import secrets
+import sys
 import time
 import urllib.parse
 from collections import OrderedDict
@@ -44,6 +45,8 @@ COOKIE, CODE = "fpvcar-drive", "X-Drive-Code"
 TOKEN_S = 12 * 3600
 TOKENS_MAX = 256
 IDLE_S = 30.0
+PAGED = ("most", "before")
+"""What asks for a part of the list: the last `most` whose names are before one."""
 STRETCH_MAX_S = 30.0
 """Seconds of pictures at once; some 8 MB."""
 PRIVATE = {
@@ -92,10 +95,12 @@ class Recordings:
     def __init__(
         self, files: Callable[[], Iterable[Path]], shown: Shown,
         codes: CodeCheck | None, driven: Callable[[], bool] = lambda: False,
-        clock_s: Callable[[], float] = time.monotonic,
+        clock_s: Callable[[], float] = time.monotonic, folder: Path | None = None,
     ) -> None:  # fmt: skip
+        """`folder` may keep an index of what is in them."""
         throttle = CpuThrottle(driven)
-        self._library, self._shown = Library(files, rest=throttle.rest), shown
+        self._library = Library(files, rest=throttle.rest, folder=folder)
+        self._shown = shown
         self._codes, self._clock_s = codes, clock_s
         self._tokens, self._cache = Tokens(), RecordingCache(clock_s, throttle.rest)
         self._downloads = Downloads(driven, clock_s)
@@ -155,11 +160,14 @@ class Recordings:
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         self._let_in(request)
-        car, seat = self._shown
+        (car, seat), query = self._shown, request.query
+        before, paged = query.get("before", ""), not query.keys().isdisjoint(PAGED)
+        most = int(_number(request, "most", sys.maxsize, 1, sys.maxsize))
 
         def listed() -> bytes:
-            found = self._library.entries()
-            return _json({"car": car, "seat": seat, "recordings": found})
+            found, more = self._library.page(before, most)
+            said = {"car": car, "seat": seat, "recordings": found}
+            return _json({**said, "more": more} if paged else said)
 
         return await self._downloads.made(request, JSON, _answering(listed))
 

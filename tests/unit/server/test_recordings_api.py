@@ -11,6 +11,7 @@ from fpvcar import status
 from fpvcar.mcap import protobuf, records
 from fpvcar.recordings import library, messages, pictures
 from fpvcar.recordings.cache import RecordingCache
+from fpvcar.recordings.index import NAME as INDEX
 from fpvcar.recordings.library import Library
 from tests.rigs import tapes
 from tests.rigs.recordings import (
@@ -268,6 +269,72 @@ def test_a_long_list_is_read_once(
     assert json.dumps([one.name for one in found.entries()]) == json.dumps([NAME])
     (folder / NAME).unlink()
     assert found.entries() == []
+
+
+def many(folder: Path, count: int) -> list[str]:
+    """More files of the same bytes; the names of all."""
+    for number in range(2, count + 1):
+        (folder / NAME.replace("0001", f"{number:04d}")).hardlink_to(folder / NAME)
+    return sorted(one.name for one in folder.iterdir())
+
+
+def test_an_index_is_believed_as_long_as_it_is_right(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names, looked = many(folder, 20), list[str]()
+    real = library.entry_of
+
+    def counting(path: Path) -> library.Entry:
+        looked.append(path.name)
+        return real(path)
+
+    def listed() -> list[library.Entry]:
+        """What another process lists."""
+        looked.clear()
+        return Library(lambda: library.files_in(folder), folder=folder).entries()
+
+    monkeypatch.setattr(library, "entry_of", counting)
+    first = listed()
+    assert looked == names and [one.name for one in first] == names
+    assert (folder / INDEX).stat().st_mode & 0o777 == 0o600
+    assert listed() == first and looked == []
+    other = folder / names[3]
+    data = other.read_bytes()
+    other.unlink()  # of the same size and time: only its inode is another one
+    other.write_bytes(data)
+    os.utime(other, ns=(0, (folder / NAME).stat().st_mtime_ns))
+    assert listed() == first and looked == [names[3]]
+    (folder / names[5]).unlink()
+    assert [one.name for one in listed()] == [*names[:5], *names[6:]]
+    for wrong in (b"", b"[]", b"{", b"\xff", b'{"a":[[1,2,3],5]}', b"[" * 100_000):
+        (folder / INDEX).write_bytes(wrong)
+        assert [one.name for one in listed()] == [*names[:5], *names[6:]]
+        assert len(looked) == 19 and listed() and looked == [], "made anew"
+
+
+def test_a_folder_that_takes_no_index_is_listed_all_the_same(folder: Path) -> None:
+    names = many(folder, 20)
+    (folder / INDEX).mkdir()
+    found = Library(lambda: library.files_in(folder), folder=folder)
+    assert [one.name for one in found.entries()] == names
+
+
+def test_a_list_comes_in_pages(folder: Path) -> None:
+    names = many(folder, 7)
+
+    async def act(client: Client) -> None:
+        async def page(query: str) -> tuple[list[str], bool | None]:
+            said = await (await client.get(f"/api/recordings{query}")).json()
+            return [one["name"] for one in said["recordings"]], said.get("more")
+
+        assert await page("") == (names, None)
+        assert await page("?most=3") == (names[4:], True)
+        assert await page(f"?most=3&before={names[4]}") == (names[1:4], True)
+        assert await page(f"?most=3&before={names[1]}") == (names[:1], False)
+        assert await page(f"?before={names[0]}") == ([], False)
+        assert (await client.get("/api/recordings?most=0")).status == 400
+
+    ask(folder, act)
 
 
 def test_frames_are_as_far_apart_as_they_were(folder: Path) -> None:
