@@ -341,59 +341,65 @@ def depth_record() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def wheels() -> dict[str, Any]:
-    """run <-> wheels."""
-    setpoints = [
+def setpoints() -> dict[str, Any]:
+    """run -> wheels."""
+    good = [
         Setpoint(1, 123_456_789_012, (0.5, -0.25)),
         Setpoint(2**32 - 1, 2**64 - 1, (1.0, -1.0, 0.0, 0.125)),
         Setpoint(0, 0, (0.0,)),
     ]
-    good = pack_setpoint(setpoints[0])
-    pack = SETPOINT.pack
-    bad_setpoints = [
-        b"", good[:-1], good + b"\x00", b"\x02" + good[1:],
-        good[:1] + b"\x02" + good[2:], pack(1, 1, 0, 1, 1, 0, 0, 0, 0),
+    first, pack = pack_setpoint(good[0]), SETPOINT.pack
+    refused = [
+        b"", first[:-1], first + b"\x00", b"\x02" + first[1:],
+        first[:1] + b"\x02" + first[2:], pack(1, 1, 0, 1, 1, 0, 0, 0, 0),
         pack(1, 1, 5, 1, 1, 0, 0, 0, 0), pack(1, 1, 2, 1, 1, 1.5, 0, 0, 0),
         pack(1, 1, 2, 1, 1, 0, 0, 0, -2.0), pack(1, 1, 2, 1, 1, math.nan, 0, 0, 0),
         pack(1, 1, 2, 1, 1, math.inf, 0, 0, 0),
     ]  # fmt: skip
-    answers = [
+    return {
+        "good": [
+            {
+                "hex": pack_setpoint(one).hex(),
+                "fields": {
+                    "seq": one.seq, "deadline_ns": str(one.deadline_ns),
+                    "duties": list(one.duties),
+                },
+            }
+            for one in good
+        ],
+        "refused": [{"hex": one.hex()} for one in refused],
+    }  # fmt: skip
+
+
+def answers() -> dict[str, Any]:
+    """wheels -> run."""
+    good = [
         Answer(status, reason, 7, 99) for status in Status for reason in WheelsReason
     ]
-    fine = pack_answer(answers[0])
-    bad_answers = [
-        b"", fine[:-1], fine + b"\x00", b"\x02" + fine[1:],
-        fine[:1] + b"\x01" + fine[2:], ANSWER.pack(1, 2, 3, 0, 7, 99, 0),
+    first = pack_answer(good[0])
+    refused = [
+        b"", first[:-1], first + b"\x00", b"\x02" + first[1:],
+        first[:1] + b"\x01" + first[2:], ANSWER.pack(1, 2, 3, 0, 7, 99, 0),
         ANSWER.pack(1, 2, 0, 99, 7, 99, 0),
     ]  # fmt: skip
     return {
-        "setpoint": {
-            "good": [
-                {
-                    "hex": pack_setpoint(one).hex(),
-                    "fields": {
-                        "seq": one.seq, "deadline_ns": str(one.deadline_ns),
-                        "duties": list(one.duties),
-                    },
-                }
-                for one in setpoints
-            ],
-            "refused": [{"hex": one.hex()} for one in bad_setpoints],
-        },
-        "answer": {
-            "good": [
-                {
-                    "hex": pack_answer(one).hex(),
-                    "fields": {
-                        "status": one.status.name, "reason": one.reason.name,
-                        "seq": one.seq, "now_ns": str(one.now_ns),
-                    },
-                }
-                for one in answers
-            ],
-            "refused": [{"hex": one.hex()} for one in bad_answers],
-        },
+        "good": [
+            {
+                "hex": pack_answer(one).hex(),
+                "fields": {
+                    "status": one.status.name, "reason": one.reason.name,
+                    "seq": one.seq, "now_ns": str(one.now_ns),
+                },
+            }
+            for one in good
+        ],
+        "refused": [{"hex": one.hex()} for one in refused],
     }  # fmt: skip
+
+
+def wheels() -> dict[str, Any]:
+    """Both ways of the socket between run and wheels."""
+    return {"setpoint": setpoints(), "answer": answers()}
 
 
 FILES = {
