@@ -174,14 +174,14 @@ class Status(threading.Thread):
 
     def __init__(self, bench: RunningBench) -> None:
         super().__init__(daemon=True)
-        self.said: list[tuple[float, dict[str, object]]] = []
+        self.statuses: list[tuple[float, dict[str, object]]] = []
         self._url = f"{bench.url}api/status"
         self._end = threading.Event()
 
     def run(self) -> None:
         while not self._end.wait(0.05):
             with urllib.request.urlopen(self._url, timeout=5.0) as answer:
-                self.said.append((now_ms(), json.load(answer)))
+                self.statuses.append((now_ms(), json.load(answer)))
 
     def __enter__(self) -> "Status":
         self.start()
@@ -193,7 +193,9 @@ class Status(threading.Thread):
 
     def wanted(self) -> list[tuple[float, float]]:
         """(wall ms, bit/s asked of the camera)."""
-        return [(at_ms, float(str(one["bitrate_wanted"]))) for at_ms, one in self.said]
+        return [
+            (at_ms, float(str(one["bitrate_wanted"]))) for at_ms, one in self.statuses
+        ]
 
 
 def narrow(

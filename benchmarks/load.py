@@ -86,16 +86,16 @@ class Crowd:
     def end(self, load: Load, seconds: float, fps: float) -> None:
         """What came; the viewers are gone afterwards."""
         self.say("end")
-        said = json.loads(self._hear())
+        report = json.loads(self._hear())
         self._process.communicate()
-        load.ages_ms = said["ages_ms"]
+        load.ages_ms = report["ages_ms"]
         if not self.count:
             return
         load.share = len(load.ages_ms) / (self.count * fps * seconds)
-        rate = said["bytes"] * 8e-6 / self.count / seconds
+        rate = report["bytes"] * 8e-6 / self.count / seconds
         load.note = (
             f"{load.share:.0%} of all units, {rate:.1f} Mbit/s each, "
-            f"the readers took {said['cpu_s'] / seconds:.0%} of a core"
+            f"the readers took {report['cpu_s'] / seconds:.0%} of a core"
         )
 
 

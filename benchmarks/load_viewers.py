@@ -90,10 +90,10 @@ def main(port: int, count: int, client: str = "") -> None:
                     viewer.units.clear()
             else:
                 units = [unit for viewer in viewers for unit in viewer.units]
-                say = {"ages_ms": [round(age_ms, 3) for age_ms, _ in units],
-                       "bytes": sum(size for _, size in units),
-                       "cpu_s": time.process_time() - cpu_s}  # fmt: skip
-                print(json.dumps(say), flush=True)
+                report = {"ages_ms": [round(age_ms, 3) for age_ms, _ in units],
+                          "bytes": sum(size for _, size in units),
+                          "cpu_s": time.process_time() - cpu_s}  # fmt: skip
+                print(json.dumps(report), flush=True)
                 return
 
 

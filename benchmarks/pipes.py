@@ -60,13 +60,13 @@ class Bench:
 
     def receive(self, *target: str) -> tuple["subprocess.Popen[bytes]", str]:
         """An rdrecv and its port."""
-        shown, told = os.pipe()
+        shown, announce_fd = os.pipe()
         receiver = subprocess.Popen(
-            [*self.enter, str(self.tools / "rdrecv"), "--announce-fd", str(told),
+            [*self.enter, str(self.tools / "rdrecv"), "--announce-fd", str(announce_fd),
              *self.options, "0", *target],
-            pass_fds=[told], env=ENVIRONMENT,
+            pass_fds=[announce_fd], env=ENVIRONMENT,
         )  # fmt: skip
-        os.close(told)
+        os.close(announce_fd)
         with open(shown) as lines:
             line = lines.readline()
         if not line.startswith("port="):
@@ -96,16 +96,16 @@ class Bench:
         if producer and producer.stdout:
             producer.stdout.close()
         assert sender.stderr
-        said = sender.stderr.read().decode(errors="replace")
+        stderr = sender.stderr.read().decode(errors="replace")
         sender_s, receiver_s = reaped(sender), reaped(receiver)
         if producer:
             producer.wait()
         if sender.returncode or receiver.returncode:
-            raise RuntimeError(f"a transfer failed: {said}")
-        told = json.loads(said.splitlines()[-1])
-        if told["bytes"] != self.size:
-            raise RuntimeError(f"{told['bytes']} bytes went, not {self.size}")
-        return Run(told["bytes_per_s"] / 1e6, sender_s, receiver_s)
+            raise RuntimeError(f"a transfer failed: {stderr}")
+        result = json.loads(stderr.splitlines()[-1])
+        if result["bytes"] != self.size:
+            raise RuntimeError(f"{result['bytes']} bytes went, not {self.size}")
+        return Run(result["bytes_per_s"] / 1e6, sender_s, receiver_s)
 
     def iperf3(self) -> Run:
         """The same number of bytes in one stream of iperf3."""
@@ -129,8 +129,8 @@ class Bench:
             if server.poll() is None:
                 server.kill()
                 server.communicate()
-        told = json.loads(ended.stdout)["end"]
-        return Run(told["sum_received"]["bits_per_second"] / 8e6)
+        result = json.loads(ended.stdout)["end"]
+        return Run(result["sum_received"]["bits_per_second"] / 8e6)
 
     def compare(
         self, name: str, ours: Callable[[], Run], theirs: Callable[[], Run],

@@ -126,8 +126,8 @@ def line(one: Row | Note) -> str:
     judged = {True: "met", False: "MISSED", None: ""}[one.met]
     digits = 2 if one.unit == RATIO else 1
     sums = (one.median, one.p95, one.p99, one.worst)
-    told = sums if len(one.values) > 1 else sums[:1]
-    columns = "".join(f" {value:8.{digits}f}" for value in told).ljust(9 * len(sums))
+    shown = sums if len(one.values) > 1 else sums[:1]
+    columns = "".join(f" {value:8.{digits}f}" for value in shown).ljust(9 * len(sums))
     wanted = "" if one.met is None else f"({one.aim})"
     return (
         f"{one.part:8} {one.name:{NAME_WIDE}}{columns} {one.unit:7}"
