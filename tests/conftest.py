@@ -1,9 +1,13 @@
-"""How long the tests that have a long form run: `--soak` is what `make soak` gives."""
+"""What all tests share: how long they run (`make soak` gives --soak), and a guest."""
 
 import signal
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.guest.machine import Guest
 
 # No example is timed: the machine is shared. `make test` tries the same ones each time,
 # so that it is red for a reason in the change; `make soak` looks for new ones.
@@ -33,6 +37,19 @@ def pytest_collection_modifyitems(
         long = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
+
+
+@pytest.fixture(scope="session")
+def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What guests see as /share, for each test to add to."""
+    return tmp_path_factory.mktemp("share")
+
+
+@pytest.fixture(scope="session")
+def guest(share: Path) -> Iterator[Guest]:
+    """One virtual machine for all that need no other one beside it."""
+    with Guest(share) as machine:
+        yield machine
 
 
 @pytest.fixture(scope="session")

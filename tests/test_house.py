@@ -128,3 +128,9 @@ def test_pin_numbers_stand_in_profiles_only() -> None:
         for match in pattern.finditer(path.read_text())
     ]
     assert found == []
+
+
+def test_no_lane_of_make_test_misses_a_test() -> None:
+    """tools/test.sh looks for real processes everywhere but here."""
+    units = (ROOT / "tests" / "unit").rglob("*.py")
+    assert [path.name for path in units if "mark.e2e" in path.read_text()] == []

@@ -6,7 +6,6 @@ What that shows and what not: inside_i2c.py, inside_video.py.
 import importlib.util
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from fpvcar import paths
 from tests.guest.machine import Guest
 
-pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+pytestmark = [pytest.mark.e2e, pytest.mark.guest]
 ROOT = Path(__file__).resolve().parents[2]
 I2C = (
     "check_bytes_come_back_in_their_order", "check_two_who_hold_the_same_device",
@@ -40,14 +39,6 @@ def bring(share: Path) -> None:
             shutil.copy(source, target)
 
 
-@pytest.fixture(scope="module")
-def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
-    share = tmp_path_factory.mktemp("share")
-    bring(share)
-    with Guest(share) as machine:
-        yield machine
-
-
 def told(guest: Guest, script: str) -> dict[str, str]:
     """What a script in the guest says of each of its checks."""
     said: dict[str, str] = json.loads(
@@ -57,13 +48,19 @@ def told(guest: Guest, script: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def i2c(guest: Guest) -> dict[str, str]:
+def drivers(share: Path) -> None:
+    """They are in what the guest sees as /share."""
+    bring(share)
+
+
+@pytest.fixture(scope="module")
+def i2c(guest: Guest, drivers: None) -> dict[str, str]:
     guest.check("modprobe i2c-dev && modprobe i2c-stub chip_addr=0x29,0x40,0x50")
     return told(guest, "inside_i2c")
 
 
 @pytest.fixture(scope="module")
-def video(guest: Guest) -> dict[str, str]:
+def video(guest: Guest, drivers: None) -> dict[str, str]:
     guest.check("modprobe vivid n_devs=1 node_types=0x1")
     return told(guest, "inside_video")
 

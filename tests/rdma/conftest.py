@@ -32,12 +32,10 @@ def ends(rdma_tools: Path, tmp_path: Path) -> Iterator[Ends]:
     pair.close()
 
 
-@pytest.fixture(scope="module")
-def share(rdma_tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What guests see as /share: the tools, for the test and the guests to add to."""
-    folder = tmp_path_factory.mktemp("share")
-    bring_tools(rdma_tools, folder)
-    return folder
+@pytest.fixture(scope="session")
+def tools_in_guests(rdma_tools: Path, share: Path) -> None:
+    """The tools are in what guests see as /share."""
+    bring_tools(rdma_tools, share)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from statistics import median
 
 import pytest
@@ -12,7 +11,7 @@ from tests.guest import speed
 from tests.guest.ends import KEY, NOW, RDMA, TOOLS, End, Ended, Ends
 from tests.guest.machine import Guest
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.guest]
 CHUNK = 1 << 20  # what the tools choose for RDMA
 SOON_S = 3.5  # by the guest's clock; the design's two seconds, and an emulation's rest
 FAILED = f"{NOW} >/tmp/failed"
@@ -22,14 +21,8 @@ MOST = 25 << 20
 """Around the ring of 16 buffers and the 8 spare ones, and on."""
 
 
-@pytest.fixture(scope="module")
-def guest(share: Path) -> Iterator[Guest]:
-    with Guest(share) as machine:
-        yield machine
-
-
 @pytest.fixture
-def ends(guest: Guest) -> Iterator[Ends]:
+def ends(guest: Guest, tools_in_guests: None) -> Iterator[Ends]:
     guest.check("rm -rf /dev/shm/*")
     pair = Ends(guest, guest)
     yield pair

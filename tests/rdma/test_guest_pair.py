@@ -12,7 +12,7 @@ from tests.guest import speed
 from tests.guest.ends import RDMA, Ends
 from tests.guest.machine import Pair, pair
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.guest]
 CUT_S = 12.0
 OUTAGE_S = 3.0
 """Longer than the queue pairs' own patience used to be."""
@@ -20,7 +20,7 @@ BIG = 24 << 20
 
 
 @pytest.fixture(scope="module")
-def guests(share: Path) -> Iterator[Pair]:
+def guests(share: Path, tools_in_guests: None) -> Iterator[Pair]:
     with pair(share) as both:
         yield both
 

@@ -1,8 +1,4 @@
-"""Ctrl-C, or `timeout`, ends the benchmark and all that it started.
-
-Not beside the pipes' tests: their cables are to Chromium a network that changes, and
-the page that the benchmark measures loads again.
-"""
+"""Ctrl-C, or `timeout`, ends the benchmark and all that it started."""
 
 import os
 import signal
@@ -14,7 +10,7 @@ import pytest
 
 from tests.e2e.harness import wait_for
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 MARK = "FPVCAR_TEST_BENCH_ENDS"
 INTERRUPTED = 130
 
