@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.e2e.driver import Driver, free, make_whole, sit_down, stand_up
 from tests.e2e.harness import RunningBench, started
+from tests.e2e.proxy import Link
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = [
@@ -63,6 +64,13 @@ def driver(bench: RunningBench, whole: None) -> Iterator[Driver]:
         free(seated)
         yield seated
         stand_up(seated)
+
+
+@pytest.fixture
+def link(bench: RunningBench) -> Iterator[Link]:
+    """The Wi-Fi."""
+    with Link(bench.port) as made:
+        yield made
 
 
 @pytest.fixture

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page, TimeoutError
 
 from tests.e2e.harness import PinWatch, RunningBench, wait_for
+from tests.e2e.proxy import Link
 
 GAMEPAD = """
 window.pad = {id: 'Test Pad', index: 0, connected: true, mapping: 'standard',
@@ -77,6 +78,22 @@ def at_the_wheel(page: Page, url: str) -> Page:
     return page
 
 
+def seated_over(page: Page, link: Link) -> Page:
+    """At the wheel, over the link."""
+    return at_the_wheel(page, f"http://localhost:{link.port}/")
+
+
+def comes_back(page: Page) -> None:
+    """A live picture and the wheel, without a reload."""
+    until(
+        page,
+        "window.fpvcar.link.kind === 'up' && window.fpvcar.state.role === 'driver'",
+        15.0,
+    )
+    shown = probe(page, "video.shown")
+    until(page, f"window.fpvcar.video.shown > {shown} + 10", 15.0)
+
+
 def go_on(page: Page) -> None:
     """Pushes Go on if it is there, and waits until nothing holds the car."""
     for _ in range(50):
@@ -84,7 +101,8 @@ def go_on(page: Page) -> None:
         if stop is None and probe(page, "state.wheels") == "ok":
             return
         if stop and stop["clears"] == "resume":
-            page.locator("#go-on").click()
+            with suppress(TimeoutError):  # meanwhile nothing held it any more
+                page.locator("#go-on").click(timeout=1000)
         page.wait_for_timeout(100)
     raise AssertionError(f"still held: {probe(page, 'state')}")
 

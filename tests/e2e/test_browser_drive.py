@@ -3,8 +3,6 @@
 Gamepad tests replace navigator.getGamepads: a headless browser has none.
 """
 
-import time
-
 import pytest
 from benchmarks.memory import heavy, resident_mb
 from playwright.sync_api import Browser, Page
@@ -24,7 +22,7 @@ from tests.e2e.seat import (
     until,
 )
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 FORWARD, REVERSE, LEFT, RIGHT = range(4)
 
 
@@ -37,35 +35,34 @@ def seat(page: Page, bench: RunningBench) -> Page:
 def test_arrow_up_drives_and_the_picture_moves(seat: Page, bench: RunningBench) -> None:
     before = bench.world()
     picture = seat.locator("#picture").screenshot()
+
+    def drove() -> bool:
+        now = bench.world()
+        moved_m = abs(now.x_m - before.x_m) + abs(now.y_m - before.y_m)
+        return bool(now.speed_mps > 0.3 and moved_m > 0.2)
+
     with bench.watch() as watch:
-        holds(seat, watch, "ArrowUp")
-        assert watch.now.duties[REVERSE] == 0.0
-        seat.wait_for_timeout(1000)
-        speed_mps = bench.world().speed_mps
+        drives(
+            seat, drove, lambda: seat.keyboard.down("ArrowUp"),
+            lambda: seat.keyboard.up("ArrowUp"), "ArrowUp",
+        )  # fmt: skip
         seat.keyboard.up("ArrowUp")
         stands(watch)
-    assert speed_mps > 0.3, "the wheels turn but the car does not move"
-    after = bench.world()
-    moved_m = abs(after.x_m - before.x_m) + abs(after.y_m - before.y_m)
-    assert moved_m > 0.2
     assert seat.locator("#picture").screenshot() != picture
 
 
-@pytest.mark.parametrize(
-    ("key", "pin"),
-    [
-        ("ArrowUp", FORWARD), ("w", FORWARD), ("ArrowDown", REVERSE), ("s", REVERSE),
-        ("ArrowLeft", LEFT), ("a", LEFT), ("ArrowRight", RIGHT), ("d", RIGHT),
-    ],
-)  # fmt: skip
-def test_every_key_drives_its_pin(
-    seat: Page, bench: RunningBench, key: str, pin: int
-) -> None:
+def test_every_key_drives_its_pin(seat: Page, bench: RunningBench) -> None:
     with bench.watch() as watch:
-        holds(seat, watch, key)
-        assert [index for index, duty in enumerate(watch.now.duties) if duty] == [pin]
-        seat.keyboard.up(key)
-        stands(watch, key)
+        for key, pin in (
+            ("ArrowUp", FORWARD), ("w", FORWARD), ("ArrowDown", REVERSE),
+            ("s", REVERSE), ("ArrowLeft", LEFT), ("a", LEFT), ("ArrowRight", RIGHT),
+            ("d", RIGHT),
+        ):  # fmt: skip
+            holds(seat, watch, key)
+            driven = [index for index, duty in enumerate(watch.now.duties) if duty]
+            assert driven == [pin], key
+            seat.keyboard.up(key)
+            wait_for(lambda: not any(watch.now.duties), "it does not let go")
 
 
 def test_space_stops_and_only_go_on_goes_on(seat: Page, bench: RunningBench) -> None:
@@ -153,43 +150,6 @@ def test_a_gamepad_drives_and_stops_when_unplugged(
     context.close()
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        "dispatchEvent(new Event('blur'))",
-        "dispatchEvent(new Event('pagehide'))",
-        "Object.defineProperty(document, 'visibilityState', {value: 'hidden', "
-        "configurable: true}); Object.defineProperty(document, 'hidden', {value: true, "
-        "configurable: true}); document.dispatchEvent(new Event('visibilitychange'))",
-    ],
-    ids=["window loses focus", "page goes away", "tab hidden"],
-)
-def test_a_page_that_is_left_stops_the_car(
-    page: Page, bench: RunningBench, what: str
-) -> None:
-    at_the_wheel(page, bench.url)
-    with bench.watch() as watch:
-        holds(page, watch, "ArrowUp")
-        now_ns = time.monotonic_ns()
-        page.evaluate(what)
-        stands(watch)
-        assert watch.stopped_after_s(now_ns) < 0.25, "that was silence, not neutral"
-        page.wait_for_timeout(300)
-        assert not watch.now.driving, "a held key drove on"
-
-
-def test_leaving_full_screen_stops(seat: Page, bench: RunningBench) -> None:
-    seat.keyboard.press("f")
-    until(seat, "document.fullscreenElement !== null")
-    with bench.watch() as watch:
-        holds(seat, watch, "ArrowUp")
-        seat.evaluate("document.exitFullscreen()")
-        stands(watch)
-    until(seat, "window.fpvcar.state.stop?.cause === 'estop'")
-    seat.keyboard.up("ArrowUp")
-    go_on(seat)
-
-
 def test_lights_are_on_the_pins(seat: Page, bench: RunningBench) -> None:
     head, rear = (5, 6), 13
     seat.keyboard.press("l")
@@ -253,10 +213,8 @@ def test_a_grown_up_takes_the_wheel(
     context.close()
 
 
-@pytest.mark.parametrize("unit, most_mb", [("run", 60.0), ("wheels", 25.0)])
-def test_who_drives_fits_a_small_pi(
-    seat: Page, bench: RunningBench, unit: str, most_mb: float
-) -> None:
+def test_who_drives_fits_a_small_pi(seat: Page, bench: RunningBench) -> None:
     assert probe(seat, "state.role") == "driver"
-    assert resident_mb(bench.pid(unit)) <= most_mb
-    assert heavy(bench.pid(unit)) == []
+    for unit, most_mb in (("run", 60.0), ("wheels", 25.0)):
+        assert resident_mb(bench.pid(unit)) <= most_mb, unit
+        assert heavy(bench.pid(unit)) == [], unit

@@ -1,10 +1,7 @@
-"""Pulling plugs under a browser: stalled and cut links, frozen browsers, dead parts."""
+"""Links that stall or are late under a browser, and parts that die: what it says."""
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
@@ -14,16 +11,18 @@ from tests.e2e.harness import STRIP, PinWatch, RunningBench, wait_for
 from tests.e2e.proxy import Link
 from tests.e2e.seat import (
     at_the_wheel,
+    comes_back,
     drives,
     go_on,
     holds,
     opened,
     probe,
+    seated_over,
     stands,
     until,
 )
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 OPTIONS = (STRIP,)
 DEAF = """
 const Whole = WebSocket;
@@ -43,60 +42,6 @@ window.WebSocket = class extends Whole {
 """
 """As TCP does after losses: a socket alone is silent, both ways, and stays open."""
 CARD = "document.querySelector('#card').innerText"
-
-
-@pytest.fixture
-def link(bench: RunningBench) -> Iterator[Link]:
-    """The Wi-Fi."""
-    with Link(bench.port) as made:
-        yield made
-
-
-def seated_over(page: Page, link: Link) -> Page:
-    """At the wheel, over the link."""
-    return at_the_wheel(page, f"http://localhost:{link.port}/")
-
-
-def comes_back(page: Page) -> None:
-    """A live picture and the wheel, without a reload."""
-    until(
-        page,
-        "window.fpvcar.link.kind === 'up' && window.fpvcar.state.role === 'driver'",
-        15.0,
-    )
-    shown = probe(page, "video.shown")
-    until(page, f"window.fpvcar.video.shown > {shown} + 10", 15.0)
-
-
-def breaks(page: Page, watch: PinWatch, act: Callable[[], object]) -> None:
-    """Drives, lets something break, and sees the car stop in time."""
-    holds(page, watch, "ArrowUp")
-    now_ns = time.monotonic_ns()
-    act()
-    stands(watch)
-    assert watch.stopped_after_s(now_ns) <= 0.30
-
-
-def test_a_stalled_link_stops_greys_and_comes_back(
-    page: Page, bench: RunningBench, link: Link
-) -> None:
-    seated_over(page, link)
-    with bench.watch() as watch:
-        breaks(page, watch, link.stall)
-        until(page, "document.body.innerText.match(/picture is .* old/)")
-        assert "grayscale" in page.evaluate(
-            "getComputedStyle(document.querySelector('#picture')).filter"
-        )
-        page.wait_for_timeout(1500)
-        link.mend()
-        comes_back(page)
-        assert not watch.now.driving, "a key held through an outage drove on"
-        page.keyboard.up("ArrowUp")
-        go_on(page)
-        holds(page, watch, "ArrowUp")
-        page.keyboard.up("ArrowUp")
-        stands(watch)
-    assert "old" not in page.inner_text("body")
 
 
 @pytest.mark.parametrize(
@@ -134,16 +79,6 @@ def test_a_link_that_is_late_from_the_start_drives_nothing(
         holds(page, watch, "ArrowUp")
         page.keyboard.up("ArrowUp")
         stands(watch)
-
-
-def test_a_cut_link_stops_and_comes_back(
-    page: Page, bench: RunningBench, link: Link
-) -> None:
-    seated_over(page, link)
-    with bench.watch() as watch:
-        breaks(page, watch, link.cut)
-        comes_back(page)
-        assert not watch.now.driving, "a key held through an outage drove on"
 
 
 def another_drives(driver: Driver, watch: PinWatch, page: Page) -> None:
@@ -204,45 +139,6 @@ def test_what_was_measured_before_a_stall_looks_old(
     link.mend()
     until(page, f"!{battery}.matches('.old')", 15.0)
     until(page, f"{arcs}.some((one) => !one.matches('.unknown'))")
-
-
-def test_a_frozen_browser_stops_the_car(page: Page, bench: RunningBench) -> None:
-    at_the_wheel(page, bench.url)
-    renderers = own_processes(b"--type=renderer")
-
-    def signal_all(number: signal.Signals) -> None:
-        for pid in renderers:
-            os.kill(pid, number)
-
-    with bench.watch() as watch:
-        try:
-            breaks(page, watch, lambda: signal_all(signal.SIGSTOP))
-        finally:
-            signal_all(signal.SIGCONT)
-        page.keyboard.up("ArrowUp")
-        comes_back(page)
-        assert not watch.now.driving
-
-
-def own_processes(word: bytes) -> list[int]:
-    """Our own descendants whose command line has a word; nobody else's browser."""
-    parents, lines = {}, {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            stat = Path(f"/proc/{name}/stat").read_text()
-            lines[int(name)] = Path(f"/proc/{name}/cmdline").read_bytes()
-        except OSError:
-            continue
-        parents[int(name)] = int(stat.rpartition(")")[2].split()[1])
-
-    def ours(pid: int) -> bool:
-        while pid > 1 and pid != os.getpid():
-            pid = parents.get(pid, 0)
-        return pid == os.getpid()
-
-    found = [pid for pid, line in lines.items() if word in line and ours(pid)]
-    assert found, f"no process with {word!r}"
-    return found
 
 
 @pytest.mark.parametrize("unit", ["run", "wheels", "pigpiod"])

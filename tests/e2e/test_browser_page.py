@@ -1,4 +1,4 @@
-"""The page itself: both ways to the glass, words for what is wrong, access, weight."""
+"""The page itself: words for what is wrong, access, weight."""
 
 import re
 from collections.abc import Iterator
@@ -8,27 +8,11 @@ import pytest
 from playwright.sync_api import Browser, Page, Route
 
 from tests.e2e.harness import STRIP, RunningBench, started
-from tests.e2e.seat import at_the_wheel, opened, probe, until, violations
+from tests.e2e.seat import at_the_wheel, opened, until, violations
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 OPTIONS = (STRIP,)
 FIRST_SCREEN_BYTES = 150_000
-
-
-def median(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]
-
-
-@pytest.mark.parametrize("path", ["webcodecs", "mse"])
-def test_the_picture_moves_and_is_now(
-    page: Page, bench: RunningBench, path: str
-) -> None:
-    opened(page, f"{bench.url}?path={path}")
-    assert probe(page, "video.path") == path
-    shown = probe(page, "video.shown")
-    until(page, f"window.fpvcar.video.shown > {shown} + 60")
-    # Figures belong to `make benchmark`; this says only that nothing queues.
-    assert median(probe(page, "video.latencyMs")) < 150
 
 
 def test_the_status_page_knows_what_the_pages_see(

@@ -8,7 +8,7 @@ from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.recording import files
 from tests.e2e.seat import at_the_wheel, grown_up, until, violations
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 OPTIONS = (STRIP,)
 
 

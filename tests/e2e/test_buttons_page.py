@@ -13,7 +13,7 @@ from fpvcar.config import profiles
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import touching, until, violations
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 LOOKS = list(profiles.load(paths.HARDWARE / "bench.toml").buttons.values())
 WORDS = """
 [...document.querySelectorAll('body *')].filter((one) =>

@@ -15,7 +15,7 @@ from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import until
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 CANVAS = """(() => {
   const canvas = document.getElementById('picture');
   const {width, height} = canvas;
