@@ -72,6 +72,7 @@ class Listener:
     ) -> None:
         self._limit, self._protocol = limit, protocol
         self._jobs: set[asyncio.Task[None]] = set()
+        self._accepting: list[asyncio.Task[None]] = []
         self._was_full = False
 
     async def open(
@@ -95,7 +96,11 @@ class Listener:
         if absent is not None and not listeners:
             raise absent
         for listener in listeners:
-            self._start(self._accept_all(listener, context))
+            self._accepting.append(self._start(self._accept_all(listener, context)))
+
+    async def run(self) -> None:
+        """Waits until accepting fails somewhere; raises what it failed with."""
+        await asyncio.gather(*self._accepting)
 
     async def close(self) -> None:
         """Listens no more; ends whoever is still in a handshake."""
@@ -103,10 +108,11 @@ class Listener:
             job.cancel()
         await asyncio.gather(*self._jobs, return_exceptions=True)
 
-    def _start(self, job: "asyncio._CoroutineLike[None]") -> None:
+    def _start(self, job: "asyncio._CoroutineLike[None]") -> "asyncio.Task[None]":
         task = asyncio.create_task(job)
         self._jobs.add(task)
         task.add_done_callback(self._jobs.discard)
+        return task
 
     async def _accept_all(
         self, listener: socket.socket, context: ssl.SSLContext | None
@@ -135,8 +141,12 @@ class Listener:
         self._was_full = False
         connection = _Connection(fileno=peer.detach())
         connection.left = lambda: self._limit.leave(address)
-        connection.setblocking(False)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MS)
+        try:
+            connection.setblocking(False)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MS)
+        except OSError:  # it has gone again
+            connection.close()
+            return
         self._start(self._serve(connection, context))
 
     async def _serve(

@@ -3,7 +3,6 @@
 Listener -> aiohttp's protocol -> the application's routes
 """
 
-import asyncio
 import logging
 import ssl
 from collections.abc import Callable
@@ -65,7 +64,7 @@ class Site:
         self._application, self._limit, self._address = application, limit, address
 
     async def run(self) -> None:
-        """Raises OSError if it cannot listen."""
+        """Raises OSError if it cannot listen, and whatever ends accepting."""
         runner = web.AppRunner(
             self._application(), access_log=None, shutdown_timeout=SHUTDOWN_S,
             keepalive_timeout=IDLE_S, lingering_time=LINGER_S, auto_decompress=False,
@@ -82,7 +81,7 @@ class Site:
             if tls is not None:
                 await listener.open(host, port + 1, tls)
             log.info("listening on %s:%d", host, port)
-            await asyncio.Event().wait()
+            await listener.run()
         finally:
             await listener.close()
             await runner.cleanup()

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from fpvcar.server import site
 from fpvcar.server.limits import ConnectionLimit
+from fpvcar.server.listener import Listener
 from fpvcar.server.site import Address, Site
 
 
@@ -86,3 +87,32 @@ async def test_a_busy_port_ends_it() -> None:
         address = Address("127.0.0.1", port, None)
         with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1 port {port}"):
             await Site(application, ConnectionLimit(1, 1), address).run()
+
+
+async def test_a_listener_that_fails_ends_the_site(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A car that nobody can reach any more must start again, not stand there deaf."""
+
+    def fails(_: Listener, peer: socket.socket, *more: object) -> None:
+        peer.close()
+        raise RuntimeError("no room for a connection")
+
+    monkeypatch.setattr(Listener, "_let_in", fails)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    limit = ConnectionLimit(8, 8)
+    site_run = asyncio.create_task(
+        Site(application, limit, Address("127.0.0.1", port, None)).run()
+    )
+    for _ in range(500):
+        with contextlib.suppress(OSError):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+            break
+        await asyncio.sleep(0.01)
+    with pytest.raises(RuntimeError, match="no room for a connection"):
+        await asyncio.wait_for(site_run, 5.0)
