@@ -18,23 +18,19 @@ from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import CHUNK_MOST, FileSource, Source, good_chunk, inner_records
 from fpvcar.mcap.parsing import Damaged, PackageMissing
 from fpvcar.mcap.tail import Tail, tail_of
-from fpvcar.mcap.walk import Damage, Found, Walk
+from fpvcar.mcap.walk import Damage, Walk
 from fpvcar.recordings import messages, names, reader
 from fpvcar.recordings.index import Index, Stamp, stamp_of
 from fpvcar.recordings.losses import missing
 from fpvcar.recordings.overview import overview_of
-from fpvcar.recordings.pictures import Frame
 from fpvcar.recordings.reader import ReadError
 from fpvcar.units import SECOND_NS
-from fpvcar.video import h264
 
 WRITING_S = 10.0
 """A file that was written to so lately is still being written."""
 ENTRIES_MAX = 10_000
 UNSAVED_MOST = 16
 """Files that are looked into before the index is written: the card is spared."""
-FIRST_CHUNKS = 16
-"""Chunks in which a key frame is looked for; one is a second at most."""
 
 
 class Mark(Struct, frozen=True):
@@ -220,54 +216,8 @@ def _open_entry(path: Path, stamp: Stamp) -> Entry:
     return Entry(path.name, start_ns / 1e6, seconds, stamp.size, "open", pictures=1)
 
 
-def first_picture(path: Path) -> Frame | None:
-    """Reads a file up to its first key frame, for a list.
-
-    None if none comes within FIRST_CHUNKS. Raises OSError.
-    """
-    source, number, chunks = FileSource(path), None, 0
-    try:
-        for step in Walk(source, source.size).steps():
-            if isinstance(step, Damage):
-                continue
-            chunks += step.opcode == records.CHUNK
-            if chunks > FIRST_CHUNKS:
-                break
-            for opcode, body in _inside(step):
-                if opcode == records.CHANNEL:
-                    channel = parsing.take_channel(body)
-                    number = (
-                        channel.number if channel.topic == messages.CAMERA else number
-                    )
-                elif opcode == records.MESSAGE and _channel_of(body) == number:
-                    frame = _key_frame(body)
-                    if frame is not None:
-                        return frame
-    finally:
-        source.close()
-    return None
-
-
-def _inside(found: Found) -> Iterable[tuple[int, bytes | memoryview]]:
-    if found.opcode == records.CHUNK:
-        return inner_records(found.inner)
-    return [(found.opcode, found.body)]
-
-
 def _channel_of(message: bytes | memoryview) -> int:
     return int.from_bytes(message[:2], "little")
-
-
-def _key_frame(message: bytes | memoryview) -> Frame | None:
-    try:
-        picture = messages.decode(
-            messages.CAMERA, bytes(message[records.MESSAGE_FIXED :])
-        )
-    except messages.FormatError:
-        return None
-    if not isinstance(picture, messages.Picture) or not h264.is_key(picture.unit):
-        return None
-    return Frame(picture.capture_ns, True, picture.unit)
 
 
 def _marks(found: Iterable[tuple[int, bytes]], start_ns: int) -> tuple[Mark, ...]:

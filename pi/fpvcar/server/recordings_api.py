@@ -32,9 +32,10 @@ from aiohttp import web
 from fpvcar.mcap.parsing import PackageMissing
 from fpvcar.recordings import pictures, plots
 from fpvcar.recordings.cache import RecordingCache
-from fpvcar.recordings.library import Library, first_picture
+from fpvcar.recordings.library import Library
 from fpvcar.recordings.pictures import Frame
 from fpvcar.recordings.reader import ReadError, Recording
+from fpvcar.recordings.thumbnail import first_picture
 from fpvcar.server.access import CodeCheck, is_loopback
 from fpvcar.server.downloads import CpuThrottle, Downloads
 from fpvcar.server.pages import refuse_other_sites

@@ -93,3 +93,18 @@ def test_a_chunk_that_is_there_twice_counts_once(
     assert log("verify", clean) == 0
     with reader.read(whole) as one, reader.read(clean) as other:
         assert list(one.messages()) == list(other.messages())
+
+
+def test_many_gaps_are_summed_up(
+    tape: Tape, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pieces = tape.chunks()
+    few = [piece for n, piece in enumerate(pieces) if n % 2 or n == len(pieces) - 1]
+    path = written(tmp_path / "a.mcap", [pieces[0], *few])
+    assert log("verify", path) == 1
+    whole = capsys.readouterr().out.count("messages are missing from")
+    assert whole >= 12
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("fpvcar.commands.log.DAMAGE_SHOWN", 2)
+        assert log("verify", path) == 1
+    assert "more gaps" in capsys.readouterr().out

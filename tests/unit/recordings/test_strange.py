@@ -14,8 +14,8 @@ from fpvcar import __main__
 from fpvcar.mcap import records, walk
 from fpvcar.mcap.parsing import PackageMissing
 from fpvcar.recordings import messages, reader, recover, verify
-from fpvcar.recordings.library import first_picture
 from fpvcar.recordings.overview import overview_of
+from fpvcar.recordings.thumbnail import first_picture
 from tests.rigs.recording import file, flipped, recording
 
 
