@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fpvcar.bench import soc as chip
 from fpvcar.bench.chips.i2c import Bus
-from fpvcar.bench.pigpiod.daemon import Client, Daemon, Fittings, Pipes, Sonar
+from fpvcar.bench.pigpiod.daemon import Attached, Client, Daemon, Pipes, Ultrasonic
 from fpvcar.bench.pigpiod.notify import REPORT
 from fpvcar.bench.pigpiod.protocol import Cmd, Outcome, Request, Wait, signed
 from fpvcar.bench.pigpiod.spi_buses import SpiDevice
@@ -101,9 +101,9 @@ class Reader:
 class Core:
     """The daemon without sockets; time stands until `run`."""
 
-    def __init__(self, soc: chip.Soc, fittings: Fittings) -> None:
+    def __init__(self, soc: chip.Soc, attached: Attached) -> None:
         self.soc, self.now_us = soc, START_US
-        self.daemon = Daemon(soc, fittings, self.now_us)
+        self.daemon = Daemon(soc, attached, self.now_us)
 
     def __call__(self, cmd: int, p1: int = 0, p2: int = 0, ext: bytes = b"") -> int:
         """A command's result; one that waits is waited for."""
@@ -160,7 +160,7 @@ def words(*values: int) -> bytes:
 def make_core(
     tmp_path: Path,
     buses: dict[int, Bus] | None = None,
-    sonars: Sequence[Sonar] = (),
+    ultrasonics: Sequence[Ultrasonic] = (),
     pipes: Pipes | None = None,
     wires: Sequence[tuple[int, int]] = (),
     spi: Mapping[int, SpiDevice] | None = None,
@@ -168,5 +168,19 @@ def make_core(
     """A core on a fresh chip."""
     path = tmp_path / "soc"
     chip.create(path)
-    fittings = Fittings(buses or {1: Bus()}, sonars, pipes or Pipes(), wires, spi or {})
-    return Core(chip.attach(path), fittings)
+    attached = Attached(
+        buses or {1: Bus()}, ultrasonics, pipes or Pipes(), wires, spi or {}
+    )
+    return Core(chip.attach(path), attached)
+
+
+def stored_wave(core: Core, *pulses: tuple[int, int, int]) -> int:
+    """Stores a wave of (on, off, microseconds); its number."""
+    core(Cmd.WVNEW)
+    assert core(Cmd.WVAG, 0, 0, words(*sum(pulses, ()))) >= 0
+    return core(Cmd.WVCRE)
+
+
+def square_wave(core: Core, pin: int, high_us: int, low_us: int) -> int:
+    """Stores a wave that is high, then low; its number."""
+    return stored_wave(core, (pin, 0, high_us), (0, pin, low_us))

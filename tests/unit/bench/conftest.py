@@ -22,8 +22,8 @@ from tests.rigs.pigpiod import Emulator, emulator
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Emulator]:
-    sonar, monitor = f"{TRIGGER},{ECHO},0", "1:0x40:ina219"
-    options = ["--hcsr04", sonar, "--i2c", monitor, "--pipe-dir", str(tmp_path)]
+    sensor, monitor = f"{TRIGGER},{ECHO},0", "1:0x40:ina219"
+    options = ["--hcsr04", sensor, "--i2c", monitor, "--pipe-dir", str(tmp_path)]
     options += [f"--wire={one},{other}" for one, other in WIRES]
     inputs = ",".join(map(str, SHARES))
     options += ["--spi", f"{MCP3008_SELECT}:mcp3008:{inputs}"]

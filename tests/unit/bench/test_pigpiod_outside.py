@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fpvcar.bench import outside
 from fpvcar.bench import soc as chip
 from fpvcar.bench.outside import drive
-from fpvcar.bench.pigpiod.daemon import Sonar
+from fpvcar.bench.pigpiod.daemon import Ultrasonic
 from fpvcar.bench.pigpiod.nets import Nets
 from fpvcar.bench.pigpiod.protocol import Cmd
 from tests.rigs.pigpiod import START_US, Core, make_core, words
@@ -79,8 +79,10 @@ def test_a_trigger_is_seen_at_the_other_end(core: Core) -> None:
     assert reader.edges(22) == [(T0, 1), (T0 + 50, 0)]
 
 
-def test_a_sonar_hears_a_trigger_that_comes_over_a_wire(tmp_path: Path) -> None:
-    core = make_core(tmp_path, sonars=[Sonar(20, 21, 0)], wires=[(20, 26)])
+def test_an_ultrasonic_sensor_hears_a_trigger_that_comes_over_a_wire(
+    tmp_path: Path,
+) -> None:
+    core = make_core(tmp_path, ultrasonics=[Ultrasonic(20, 21, 0)], wires=[(20, 26)])
     core.soc.world.range_m[0] = 1.0
     core(Cmd.WRITE, 26, 0)
     reader = core.reader(1 << 21)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.bench.pigpiod.daemon import Sonar
+from fpvcar.bench.pigpiod.daemon import Ultrasonic
 from fpvcar.bench.pigpiod.parts import echo_us
 from fpvcar.bench.pigpiod.protocol import Cmd
 from tests.rigs.pigpiod import START_US, Core, make_core, words
@@ -73,12 +73,12 @@ def test_noise_filter_wants_quiet_before(core: Core) -> None:
     "range_m,high_us",
     [(1.0, 5831), (0.001, 117), (3.99, 23265), (4.01, 38000), (math.inf, 38000)],
 )
-def test_sonar_echo(range_m: float, high_us: int) -> None:
+def test_ultrasonic_echo(range_m: float, high_us: int) -> None:
     assert echo_us(range_m) == high_us
 
 
-def test_sonar_answers_a_trigger(tmp_path: Path) -> None:
-    core = make_core(tmp_path, sonars=[Sonar(20, 21, 3)])
+def test_ultrasonic_answers_a_trigger(tmp_path: Path) -> None:
+    core = make_core(tmp_path, ultrasonics=[Ultrasonic(20, 21, 3)])
     core.soc.world.range_m[3] = 0.5
     core(Cmd.WRITE, 20, 0)
     reader = core.reader(1 << 21)
@@ -92,8 +92,8 @@ def test_sonar_answers_a_trigger(tmp_path: Path) -> None:
     assert fall - rise == pytest.approx(2915, abs=5) and level == 0
 
 
-def test_sonar_ignores_a_short_pulse(tmp_path: Path) -> None:
-    core = make_core(tmp_path, sonars=[Sonar(20, 21, 0)])
+def test_ultrasonic_ignores_a_short_pulse(tmp_path: Path) -> None:
+    core = make_core(tmp_path, ultrasonics=[Ultrasonic(20, 21, 0)])
     core(Cmd.WRITE, 20, 0)
     reader = core.reader(1 << 21)
     core(Cmd.TRIG, 20, 9, words(1))
@@ -101,8 +101,8 @@ def test_sonar_ignores_a_short_pulse(tmp_path: Path) -> None:
     assert reader.take() == []
 
 
-def test_sonar_takes_a_pulse_by_write(tmp_path: Path) -> None:
-    core = make_core(tmp_path, sonars=[Sonar(20, 21, 0)])
+def test_ultrasonic_takes_a_pulse_by_write(tmp_path: Path) -> None:
+    core = make_core(tmp_path, ultrasonics=[Ultrasonic(20, 21, 0)])
     core.soc.world.range_m[0] = math.inf
     core(Cmd.WRITE, 20, 0)
     core(Cmd.WRITE, 20, 1)

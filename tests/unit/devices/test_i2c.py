@@ -16,7 +16,7 @@ from fpvcar.bench import soc as chips
 from fpvcar.bench.chips import i2c as model
 from fpvcar.bench.chips import vl53l0x as tof_model
 from fpvcar.bench.chips.i2c import Bus, Nack
-from fpvcar.bench.pigpiod.daemon import Daemon, Fittings
+from fpvcar.bench.pigpiod.daemon import Attached, Daemon
 from fpvcar.bench.pigpiod.server import Server, clock_us
 from fpvcar.config import Pins, Profile, profiles
 from fpvcar.devices import backends
@@ -99,7 +99,7 @@ def pigpiod(folder: Path, bus: Bus) -> Iterator[int]:
     """The emulator in a thread, with any bus; its port."""
     chips.create(folder / "soc")
     server = Server(
-        Daemon(chips.attach(folder / "soc"), Fittings(buses={1: bus}), clock_us())
+        Daemon(chips.attach(folder / "soc"), Attached(buses={1: bus}), clock_us())
     )
     ready, ports = threading.Event(), list[int]()
     loop, ended = asyncio.new_event_loop(), asyncio.Event()

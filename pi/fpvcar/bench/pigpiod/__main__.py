@@ -14,7 +14,7 @@ from fpvcar.bench.chips.i2c import Bus, Device, battery_monitor
 from fpvcar.bench.chips.mcp3008 import CHANNELS, Mcp3008, fixed_inputs
 from fpvcar.bench.chips.vl53l0x import range_sensor
 from fpvcar.bench.pigpiod.command_pipe import CommandPipe
-from fpvcar.bench.pigpiod.daemon import Daemon, Fittings, Pipes, Sonar
+from fpvcar.bench.pigpiod.daemon import Attached, Daemon, Pipes, Ultrasonic
 from fpvcar.bench.pigpiod.nets import wire
 from fpvcar.bench.pigpiod.pipes import FifoDirectory
 from fpvcar.bench.pigpiod.server import Server, clock_us
@@ -24,18 +24,18 @@ BUSES = (1,)
 """Those that a Pi 3 has without further options: /dev/i2c-1."""
 
 
-def _sonar(text: str) -> Sonar:
+def _ultrasonic(text: str) -> Ultrasonic:
     pins, off_m = text.split(","), 0.0
     if len(pins) == 4:
         off_m = float(pins.pop())
     trigger, echo, index = (int(part, 0) for part in pins)
     if not (0 <= trigger < 32 and 0 <= echo < 32 and 0 <= index < chip.RANGES_MAX):
         raise ValueError
-    return Sonar(trigger, echo, index, off_m)
+    return Ultrasonic(trigger, echo, index, off_m)
 
 
 def _device(text: str) -> tuple[int, Callable[[chip.Soc], Device]]:
-    """The bus, and what makes the device once there is a chip."""
+    """Reads --i2c: the bus, and a function that makes the device on a chip."""
     bus, first, kind, *more = text.split(":")
     if kind == "ina219" and len(more) <= 1:
         ohm, address = float(more[0]) if more else 0.1, int(first, 0)
@@ -50,7 +50,7 @@ def _device(text: str) -> tuple[int, Callable[[chip.Soc], Device]]:
 
 
 def _spi_device(text: str) -> tuple[int, SpiDevice]:
-    """The GPIO that selects it, and the device."""
+    """Reads --spi: the GPIO that selects the device, and the device."""
     select, kind, *more = text.split(":")
     if kind != "mcp3008" or len(more) > 1:
         raise ValueError
@@ -71,7 +71,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="stands for /dev: the command pipe pigpio, pigout, and what NO makes",
     )  # fmt: skip
     parser.add_argument(
-        "--hcsr04", type=_sonar, action="append", default=[],
+        "--hcsr04", type=_ultrasonic, action="append", default=[],
         metavar="TRIGGER,ECHO,RANGE[,OFF_M]",
         help="an ultrasonic range sensor; OFF_M: each range is off by up to so much",
     )  # fmt: skip
@@ -93,7 +93,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _fittings(options: argparse.Namespace, soc: chip.Soc) -> Fittings:
+def _attached(options: argparse.Namespace, soc: chip.Soc) -> Attached:
     buses = {number: Bus() for number in BUSES}
     for number, device in options.i2c:
         buses.setdefault(number, Bus()).devices.append(device(soc))
@@ -101,13 +101,13 @@ def _fittings(options: argparse.Namespace, soc: chip.Soc) -> Fittings:
     if options.pipe_dir is not None:
         directory = FifoDirectory(options.pipe_dir)
         pipes = Pipes(directory.open, directory.close)
-    return Fittings(buses, options.hcsr04, pipes, options.wire, dict(options.spi))
+    return Attached(buses, options.hcsr04, pipes, options.wire, dict(options.spi))
 
 
 async def _serve(options: argparse.Namespace) -> None:
     """Runs until SIGTERM or SIGINT. Raises OSError, ValueError."""
     soc = chip.attach(options.soc)
-    server = Server(Daemon(soc, _fittings(options, soc), clock_us()))
+    server = Server(Daemon(soc, _attached(options, soc), clock_us()))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -128,7 +128,7 @@ async def _serve(options: argparse.Namespace) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status: 0 after a signal, 1 if it could not start."""
+    """Runs the daemon; returns 0 after a signal, 1 if it could not start."""
     logging.basicConfig(format="pigpiod emulator: %(message)s")
     options = _arguments(argv)
     try:

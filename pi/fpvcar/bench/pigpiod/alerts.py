@@ -24,7 +24,7 @@ BATCH_US = 1000
 
 
 class Alerts:
-    """What is watched, filtered and timed. `waited_bits` are those of scripts."""
+    """Watches, filters and times pins; scripts wait for `waited_bits()`."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Alerts:
         self._end_us = 0
 
     def table(self) -> dict[int, Handler]:
-        """Command number -> handler."""
+        """Returns the handler of each command number."""
         return {
             Cmd.WDOG: self._watchdogs.wdog,
             Cmd.FG: self._fg,
@@ -61,7 +61,7 @@ class Alerts:
         }
 
     def refresh(self, now_us: int) -> None:
-        """After handles or waiting scripts have changed: what is watched now."""
+        """Finds out what is watched, after handles or scripts have changed."""
         bits = self._notifier.monitored | self._waited_bits() | self._serial.bits
         if bits == self._lines.monitored:
             return
@@ -74,13 +74,13 @@ class Alerts:
         self._shown = self._shown & ~new | self._lines.recorded & new
 
     def next_us(self, now_us: int) -> int | None:
-        """When the next batch is due."""
+        """Tells when the next batch is due, in microseconds; None if nobody watches."""
         if self._lines.monitored or self._events:
             return max(self._end_us, now_us - BATCH_US) + BATCH_US
         return self._notifier.next_alive_us()
 
     def batch(self, now_us: int) -> tuple[int, int]:
-        """Reports everything up to now. Returns changed GPIO bits, event bits."""
+        """Reports everything up to now; returns bits of changed GPIO, of events."""
         end_us = now_us // SAMPLE_US * SAMPLE_US
         before = last = self._shown
         samples = self._samples(end_us)
@@ -119,7 +119,7 @@ class Alerts:
         return samples
 
     def _filtered(self, edges: list[Edge], end_us: int) -> list[Edge]:
-        """The edges to report; `_raw` becomes what it is after them."""
+        """Applies the filters to the edges of a batch; keeps the levels behind them."""
         raw = self._raw
         for _, gpio, level in edges:
             self._raw = self._raw & ~(1 << gpio) | level << gpio

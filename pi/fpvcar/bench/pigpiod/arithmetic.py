@@ -7,11 +7,11 @@ from fpvcar.bench.pigpiod.command_words import Op
 
 
 class ScriptFault(Exception):
-    """The script stops: its stack is empty or full, or it divides by zero."""
+    """Stops a script: its stack is empty or full, or it divides by zero."""
 
 
 def divide(a: int, b: int) -> int:
-    """Towards zero. Raises ScriptFault where b is 0."""
+    """Divides towards zero. Raises ScriptFault where b is 0."""
     if b == 0:
         # A real daemon dies of SIGFPE here (libgcc's __aeabi_idiv0).
         raise ScriptFault("division by zero")
@@ -19,12 +19,12 @@ def divide(a: int, b: int) -> int:
 
 
 def shift_left(a: int, b: int) -> int:
-    """By the low byte of b."""
+    """Shifts a left by the low byte of b."""
     return a << (b & 0xFF) if b & 0xFF < 32 else 0
 
 
 def shift_right(a: int, b: int) -> int:
-    """By the low byte of b; keeps the sign."""
+    """Shifts a right by the low byte of b; keeps the sign."""
     return a >> min(b & 0xFF, 31)
 
 

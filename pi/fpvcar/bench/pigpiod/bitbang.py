@@ -1,4 +1,4 @@
-"""What the bit-banged interfaces share: who uses a pin, and time that passes in a
+"""The bit-banged interfaces share this: who uses a pin, and time that passes inside a
 command."""
 
 from collections.abc import Generator
@@ -15,7 +15,7 @@ AHEAD_US, STEPS = 1000, 16
 
 
 class Use(Enum):
-    """What a pin is taken for."""
+    """Says for which interface a pin is open."""
 
     SERIAL = auto()
     SDA = auto()
@@ -31,7 +31,7 @@ Transfer = Generator[int, int, int | bytes]
 
 
 def stepwise(transfer: Transfer, now_us: int | None = None) -> Outcome:
-    """A transfer as a command that waits as often as it wants."""
+    """Turns a transfer into a command that waits as often as the transfer yields."""
     try:
         until_us = next(transfer) if now_us is None else transfer.send(now_us)
     except StopIteration as end:
@@ -40,11 +40,11 @@ def stepwise(transfer: Transfer, now_us: int | None = None) -> Outcome:
     return Wait(until_us, lambda at_us: stepwise(transfer, at_us))
 
 
-class Wire:
-    """Pins that are set one after the other; `at_us` is when the last one was.
+class TimedPins:
+    """Sets pins one after the other; `at_us` is the time of the last change.
 
     It runs ahead of the clock: what it sets is recorded with its time in future, what
-    it reads is what is there now.
+    it reads is the level of now.
     """
 
     def __init__(self, pins: Pins, lines: Lines, baud: int) -> None:
@@ -54,21 +54,21 @@ class Wire:
         self.at_us = 0
 
     def begin(self, now_us: int) -> None:
-        """Another transfer, behind the last one."""
+        """Begins another transfer, behind the last one."""
         self.at_us = max(self.at_us, now_us)
 
     def delay(self) -> None:
-        """Half a bit."""
+        """Lets half a bit pass."""
         self.at_us += self.half_us
 
     def read(self, gpio: int) -> int:
-        """The pin's level."""
+        """Returns the pin's level."""
         return self._lines.level(gpio, self.at_us)
 
     def write(self, gpio: int, level: int) -> None:
-        """Its level register."""
+        """Writes the pin's level register."""
         self._pins.set_level_register(gpio, level, self.at_us)
 
     def mode(self, gpio: int, mode: int) -> None:
-        """Its mode register."""
+        """Writes the pin's mode register."""
         self._pins.set_mode_register(gpio, mode, self.at_us)

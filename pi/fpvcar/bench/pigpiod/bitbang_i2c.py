@@ -8,7 +8,14 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from fpvcar.bench import soc as chip
-from fpvcar.bench.pigpiod.bitbang import AHEAD_US, STEPS, Transfer, Use, Wire, stepwise
+from fpvcar.bench.pigpiod.bitbang import (
+    AHEAD_US,
+    STEPS,
+    TimedPins,
+    Transfer,
+    Use,
+    stepwise,
+)
 from fpvcar.bench.pigpiod.gpio_commands import Handler, permitted
 from fpvcar.bench.pigpiod.lines import USER_GPIO, Lines
 from fpvcar.bench.pigpiod.pins import Pins
@@ -23,94 +30,94 @@ STRETCH_MAX_US = 100_000
 
 @dataclass(slots=True)
 class Opened:
-    """A pair of pins, and the modes that they had."""
+    """Holds an open pair of pins, and the modes that they had before."""
 
-    wire: Wire
+    pins: TimedPins
     sda: int
     scl: int
     modes: tuple[int, int]
     started: bool = False
 
-    def begin(self) -> None:
-        """A start condition, repeated if there was no stop."""
+    def start(self) -> None:
+        """Makes a start condition, a repeated one if there was no stop."""
         if self.started:
-            self._let_go(self.sda)
-            self.wire.delay()
+            self._release(self.sda)
+            self.pins.delay()
             self._clock_up()
-            self.wire.delay()
-        self._pull_down(self.sda)
-        self.wire.delay()
-        self._pull_down(self.scl)
-        self.wire.delay()
+            self.pins.delay()
+        self._drive_low(self.sda)
+        self.pins.delay()
+        self._drive_low(self.scl)
+        self.pins.delay()
         self.started = True
 
-    def end(self) -> None:
-        """A stop condition."""
-        self._pull_down(self.sda)
-        self.wire.delay()
+    def stop(self) -> None:
+        """Makes a stop condition."""
+        self._drive_low(self.sda)
+        self.pins.delay()
         self._clock_up()
-        self.wire.delay()
-        self._let_go(self.sda)
-        self.wire.delay()
+        self.pins.delay()
+        self._release(self.sda)
+        self.pins.delay()
         self.started = False
 
-    def put(self, byte: int) -> bool:
-        """Sends a byte; was it acknowledged?"""
+    def send(self, byte: int) -> bool:
+        """Sends a byte; returns whether somebody acknowledged it."""
         for number in range(8):
-            self._put_bit(byte >> 7 - number & 1)
-        return not self._get_bit()
+            self._send_bit(byte >> 7 - number & 1)
+        return not self._receive_bit()
 
-    def get(self, last: bool) -> int:
+    def receive(self, last: bool) -> int:
         """Receives a byte, and acknowledges all but the last."""
         byte = 0
         for _ in range(8):
-            byte = byte << 1 | self._get_bit()
-        self._put_bit(int(last))
+            byte = byte << 1 | self._receive_bit()
+        self._send_bit(int(last))
         return byte
 
-    def _put_bit(self, bit: int) -> None:
-        (self._let_go if bit else self._pull_down)(self.sda)
-        self.wire.delay()
+    def _send_bit(self, bit: int) -> None:
+        (self._release if bit else self._drive_low)(self.sda)
+        self.pins.delay()
         self._clock_up()
-        self.wire.delay()
-        self._pull_down(self.scl)
+        self.pins.delay()
+        self._drive_low(self.scl)
 
-    def _get_bit(self) -> int:
-        self._let_go(self.sda)
-        self.wire.delay()
+    def _receive_bit(self) -> int:
+        self._release(self.sda)
+        self.pins.delay()
         self._clock_up()
-        bit = self.wire.read(self.sda)
-        self.wire.delay()
-        self._pull_down(self.scl)
+        bit = self.pins.read(self.sda)
+        self.pins.delay()
+        self._drive_low(self.scl)
         return bit
 
     def _clock_up(self) -> None:
-        self._let_go(self.scl)
-        if not self.wire.read(self.scl):
-            self.wire.at_us += STRETCH_MAX_US
+        self._release(self.scl)
+        if not self.pins.read(self.scl):
+            self.pins.at_us += STRETCH_MAX_US
 
-    def _let_go(self, gpio: int) -> None:
-        self.wire.mode(gpio, chip.MODE_INPUT)
+    def _release(self, gpio: int) -> None:
+        self.pins.mode(gpio, chip.MODE_INPUT)
 
-    def _pull_down(self, gpio: int) -> None:
-        self.wire.write(gpio, 0)
-        self.wire.mode(gpio, chip.MODE_OUTPUT)
+    def _drive_low(self, gpio: int) -> None:
+        self.pins.write(gpio, 0)
+        self.pins.mode(gpio, chip.MODE_OUTPUT)
 
 
 class _Zip:
-    """A program of BI2CZ: START, STOP, ADDR n, FLAGS n, READ n, WRITE n bytes, END; ESC
-    makes the next number one of two bytes. The first error ends it, and leaves the bus
-    as it is then."""
+    """Runs a program of START, STOP, ADDR n, FLAGS n, READ n, WRITE n bytes, END; ESC
+    makes the next number one of two bytes. The first error ends the program and leaves
+    the bus as it is then."""
 
     def __init__(self, opened: Opened, program: bytes, now_us: int) -> None:
-        self._opened, self._wire = opened, opened.wire
+        self._opened, self._timed = opened, opened.pins
         self._program, self._at = program[:PROGRAM_MAX], 0
         self._out = bytearray()
         self._address = self._steps = 0
         self._now_us = now_us
 
     def run(self) -> Transfer:
-        self._wire.begin(self._now_us)
+        self._timed.begin(self._now_us)
         wide, error = False, None
         while error is None and self._at < len(self._program):
             code = self._program[self._at]
@@ -119,15 +126,15 @@ class _Zip:
                 break
             error = yield from self._step(code, wide)
             wide = code == ESCAPE
-        if self._wire.at_us - self._now_us >= AHEAD_US:
-            yield self._wire.at_us
+        if self._timed.at_us - self._now_us >= AHEAD_US:
+            yield self._timed.at_us
         return bytes(self._out) if error is None else error
 
     def _step(self, code: int, wide: bool) -> Generator[int, int, Err | None]:
         if code == START:
-            self._opened.begin()
+            self._opened.start()
         elif code == STOP:
-            self._opened.end()
+            self._opened.stop()
         elif code in (ADDRESS, FLAGS):
             number = self._number(wide or code == FLAGS)
             if number is None:
@@ -144,7 +151,7 @@ class _Zip:
     ) -> Generator[int, int, Err | None]:
         if count is None:
             return Err.BAD_I2C_CMD
-        acknowledged = self._opened.put((self._address << 1 | reads) & 0xFF)
+        acknowledged = self._opened.send((self._address << 1 | reads) & 0xFF)
         if not count:
             return Err.BAD_I2C_CMD
         if not acknowledged:
@@ -155,7 +162,7 @@ class _Zip:
         if len(self._out) + count > ANSWER_MAX:
             return Err.BAD_I2C_RLEN
         for left in range(count, 0, -1):
-            self._out.append(self._opened.get(left == 1))
+            self._out.append(self._opened.receive(left == 1))
             yield from self._rest()
         return None
 
@@ -167,7 +174,7 @@ class _Zip:
         error = None
         for index, byte in enumerate(data):
             # What was said to the last byte is not looked at.
-            if not self._opened.put(byte) and index < count - 1:
+            if not self._opened.send(byte) and index < count - 1:
                 error = Err.I2C_WRITE_FAILED
             yield from self._rest()
         return error
@@ -175,11 +182,11 @@ class _Zip:
     def _rest(self) -> Generator[int, int, None]:
         """Lets the rest of the daemon run, now and then."""
         self._steps += 1
-        if self._steps % STEPS == 0 or self._wire.at_us - self._now_us >= AHEAD_US:
-            self._now_us = yield self._wire.at_us
+        if self._steps % STEPS == 0 or self._timed.at_us - self._now_us >= AHEAD_US:
+            self._now_us = yield self._timed.at_us
 
     def _number(self, wide: bool) -> int | None:
-        """An instruction's number, if it is there."""
+        """Reads an instruction's number; None if the program ends first."""
         end = self._at + (2 if wide else 1)
         if end > len(self._program):
             return None
@@ -189,14 +196,14 @@ class _Zip:
 
 
 class BitBangI2c:
-    """The commands; `uses` says what each pin is taken for."""
+    """Answers BI2CO, BI2CC and BI2CZ; `uses` says for what each pin is open."""
 
     def __init__(self, uses: dict[int, Use], pins: Pins, lines: Lines) -> None:
         self._uses, self._pins, self._lines = uses, pins, lines
         self._opened: dict[int, Opened] = {}
 
     def table(self) -> dict[int, Handler]:
-        """Command number -> handler."""
+        """Returns the handler of each command number."""
         return {
             Cmd.BI2CO: self._open,
             Cmd.BI2CC: self._close,
@@ -215,8 +222,8 @@ class BitBangI2c:
             return Err.NOT_PERMITTED  # pigpio forgets to ask here; no bench pin is lost
         self._uses.update({sda: Use.SDA, scl: Use.SCL})
         modes = (self._pins.mode(sda), self._pins.mode(scl))
-        wire = Wire(self._pins, self._lines, baud)
-        self._opened[sda] = Opened(wire, sda, scl, modes)
+        pins = TimedPins(self._pins, self._lines, baud)
+        self._opened[sda] = Opened(pins, sda, scl, modes)
         for gpio in (sda, scl):
             self._pins.set_mode_register(gpio, chip.MODE_INPUT, now_us)
         return 0

@@ -17,7 +17,7 @@ TIMEOUT = 2
 
 
 class Receiver:
-    """Characters from edges, as waveRxSerial in pigpio.c makes them.
+    """Makes characters from edges (waveRxSerial in pigpio.c).
 
     An edge says what the bits before it were. A watchdog ends a character whose last
     bits bring no edge; inverted, it takes these for 0, because its TIMEOUT is inverted
@@ -37,7 +37,7 @@ class Receiver:
         self._read_at = self._write_at = 0
 
     def hear(self, level: int, at_us: int) -> int | None:
-        """An edge or TIMEOUT. The watchdog's new time in ms; None: as it was."""
+        """Takes an edge or TIMEOUT; returns the watchdog's new time in ms, or None."""
         level ^= self.inverted
         if self._bit is None:
             return self._begin(at_us) if level == 0 else None
@@ -54,7 +54,7 @@ class Receiver:
         return 0
 
     def read(self, count: int) -> bytes:
-        """At most `count` bytes of whole characters; none beyond the ring's end."""
+        """Returns at most `count` bytes of whole characters, up to the ring's end."""
         if self._write_at >= self._read_at:
             ready = self._write_at - self._read_at
         else:
@@ -70,7 +70,7 @@ class Receiver:
         return self._timeout_ms
 
     def _take_bits(self, level: int, passed_us: int) -> None:
-        """All whose middle has passed have had this level."""
+        """Gives this level to all bits whose middle has passed."""
         assert self._bit is not None
         while self._bit <= self._bits and passed_us > self._next_ns // 1000:
             if self._bit == 0:
@@ -81,7 +81,7 @@ class Receiver:
             self._next_ns += self._bit_ns
 
     def _store(self) -> None:
-        """The last character is lost where the ring is full."""
+        """Stores a character in the ring; a full ring loses it."""
         end = self._write_at + self._size
         self._ring[self._write_at : end] = self._data.to_bytes(self._size, "little")
         if end % BUFFER != self._read_at:
@@ -89,7 +89,7 @@ class Receiver:
 
 
 class SerialReads:
-    """The pins that are open for serial reads."""
+    """Answers SLRO, SLR, SLRC and SLRI, and hears the pins that they opened."""
 
     def __init__(self, uses: dict[int, Use], watchdogs: Watchdogs) -> None:
         self._uses, self._watchdogs = uses, watchdogs
@@ -100,7 +100,7 @@ class SerialReads:
         """Called with the time when `bits` has changed."""
 
     def table(self) -> dict[int, Handler]:
-        """Command number -> handler."""
+        """Returns the handler of each command number."""
         return {
             Cmd.SLRO: self._slro,
             Cmd.SLR: self._slr,
@@ -109,14 +109,14 @@ class SerialReads:
         }
 
     def hear(self, before: int, samples: Sequence[Sample], now_us: int) -> None:
-        """What a batch brought."""
+        """Hands the changes of a batch to the receivers."""
         last = before
         for time_us, levels in samples:
             self._each(levels ^ last, levels, time_us, now_us)
             last = levels
 
     def time_out(self, bits: int, now_us: int) -> None:
-        """The watchdogs of these pins have fired."""
+        """Tells the receivers whose watchdogs have fired."""
         for gpio, receiver in self._receivers.items():
             if bits >> gpio & 1:
                 self._watch(gpio, receiver.hear(TIMEOUT, now_us), now_us)

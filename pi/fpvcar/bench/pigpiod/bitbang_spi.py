@@ -3,7 +3,14 @@
 from dataclasses import dataclass
 
 from fpvcar.bench import soc as chip
-from fpvcar.bench.pigpiod.bitbang import AHEAD_US, STEPS, Transfer, Use, Wire, stepwise
+from fpvcar.bench.pigpiod.bitbang import (
+    AHEAD_US,
+    STEPS,
+    TimedPins,
+    Transfer,
+    Use,
+    stepwise,
+)
 from fpvcar.bench.pigpiod.gpio_commands import Handler, permitted
 from fpvcar.bench.pigpiod.lines import USER_GPIO, Lines
 from fpvcar.bench.pigpiod.pins import Pins
@@ -16,8 +23,8 @@ TX_LSB_FIRST, RX_LSB_FIRST = 1 << 14, 1 << 15
 
 
 @dataclass(slots=True)
-class Shared:
-    """The pins of one bus, the modes that they had, and how many selects use it."""
+class SharedPins:
+    """Holds the pins of a bus, the modes that they had, and how many selects use it."""
 
     miso: int
     mosi: int
@@ -28,57 +35,57 @@ class Shared:
 
 @dataclass(slots=True)
 class Select:
-    """A chip-select pin that is open."""
+    """Holds an open chip-select pin, and transfers on its bus."""
 
     cs: int
-    bus: Shared
-    wire: Wire
+    bus: SharedPins
+    pins: TimedPins
     flags: int
     mode: int
 
     def transfer(self, data: bytes, answer: bytes | None, now_us: int) -> Transfer:
-        """Sends and receives; `answer` is what a device puts on MISO."""
-        wire, idle, active = self.wire, self.flags & CPOL, self.flags & CS_HIGH
+        """Sends and receives bytes; `answer` is what a device puts on MISO."""
+        pins, idle, active = self.pins, self.flags & CPOL, self.flags & CS_HIGH
         out = bytearray()
-        wire.begin(now_us)
-        wire.write(self.bus.sclk, int(bool(idle)))
-        wire.delay()
-        wire.write(self.cs, int(bool(active)))
-        wire.delay()
+        pins.begin(now_us)
+        pins.write(self.bus.sclk, int(bool(idle)))
+        pins.delay()
+        pins.write(self.cs, int(bool(active)))
+        pins.delay()
         for index, byte in enumerate(data):
             out.append(self._byte(byte, None if answer is None else answer[index]))
-            if index % STEPS == STEPS - 1 or wire.at_us - now_us >= AHEAD_US:
-                now_us = yield wire.at_us
-        wire.delay()
-        wire.write(self.cs, int(not active))
-        wire.delay()
-        wire.write(self.bus.sclk, int(bool(idle)))
-        if wire.at_us - now_us >= AHEAD_US:
-            yield wire.at_us
+            if index % STEPS == STEPS - 1 or pins.at_us - now_us >= AHEAD_US:
+                now_us = yield pins.at_us
+        pins.delay()
+        pins.write(self.cs, int(not active))
+        pins.delay()
+        pins.write(self.bus.sclk, int(bool(idle)))
+        if pins.at_us - now_us >= AHEAD_US:
+            yield pins.at_us
         return bytes(out)
 
     def _byte(self, sent: int, answer: int | None) -> int:
-        bus, wire = self.bus, self.wire
+        bus, pins = self.bus, self.pins
         idle = int(bool(self.flags & CPOL))
         late = bool(self.flags & CPHA)
         got = 0
         for number in range(8):
             shift = number if self.flags & TX_LSB_FIRST else 7 - number
             if late:
-                wire.write(bus.sclk, 1 - idle)
-            wire.write(bus.mosi, sent >> shift & 1)
-            wire.delay()
-            wire.write(bus.sclk, idle if late else 1 - idle)
-            bit = wire.read(bus.miso) if answer is None else answer >> 7 - number & 1
+                pins.write(bus.sclk, 1 - idle)
+            pins.write(bus.mosi, sent >> shift & 1)
+            pins.delay()
+            pins.write(bus.sclk, idle if late else 1 - idle)
+            bit = pins.read(bus.miso) if answer is None else answer >> 7 - number & 1
             got |= bit << (number if self.flags & RX_LSB_FIRST else 7 - number)
-            wire.delay()
+            pins.delay()
             if not late:
-                wire.write(bus.sclk, idle)
+                pins.write(bus.sclk, idle)
         return got
 
 
 class BitBangSpi:
-    """The commands; `uses` says what each pin is taken for."""
+    """Answers BSPIO, BSPIC and BSPIX; `uses` says for what each pin is open."""
 
     def __init__(
         self, uses: dict[int, Use], pins: Pins, lines: Lines, devices: Devices
@@ -86,11 +93,11 @@ class BitBangSpi:
         self._uses, self._pins, self._lines = uses, pins, lines
         self._devices = devices
         self._selects: dict[int, Select] = {}
-        self._buses: dict[int, Shared] = {}
+        self._buses: dict[int, SharedPins] = {}
         """By SCLK."""
 
     def table(self) -> dict[int, Handler]:
-        """Command number -> handler."""
+        """Returns the handler of each command number."""
         return {
             Cmd.BSPIO: self._open,
             Cmd.BSPIC: self._close,
@@ -118,13 +125,13 @@ class BitBangSpi:
             self._begin(miso, mosi, sclk, now_us)
         else:
             self._buses[sclk].selects += 1
-        wire = Wire(self._pins, self._lines, baud)
-        self._selects[cs] = Select(cs, self._buses[sclk], wire, flags, mode)
+        pins = TimedPins(self._pins, self._lines, baud)
+        self._selects[cs] = Select(cs, self._buses[sclk], pins, flags, mode)
         return 0
 
     def _begin(self, miso: int, mosi: int, sclk: int, now_us: int) -> None:
         modes = (self._pins.mode(miso), self._pins.mode(mosi), self._pins.mode(sclk))
-        self._buses[sclk] = Shared(miso, mosi, sclk, modes)
+        self._buses[sclk] = SharedPins(miso, mosi, sclk, modes)
         self._uses.update({miso: Use.MISO, mosi: Use.MOSI, sclk: Use.SCLK})
         self._pins.set_mode_register(miso, chip.MODE_INPUT, now_us)
         self._pins.set_mode_register(sclk, chip.MODE_OUTPUT, now_us)

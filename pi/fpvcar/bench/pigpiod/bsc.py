@@ -16,7 +16,7 @@ TX_LEVEL = 6
 
 
 class Bsc:
-    """BSCX: the status, and what was received."""
+    """Answers BSCX: with a status, and with what a master sent, which is nothing."""
 
     def __init__(self, pins: Pins) -> None:
         self._pins = pins
@@ -24,7 +24,7 @@ class Bsc:
         self._claimed: tuple[int, ...] = ()
 
     def transfer(self, request: Request, now_us: int) -> bytes:
-        """A control word of 0 gives the pins back."""
+        """Fills the FIFO and returns the status; a control word of 0 frees the pins."""
         control, data = request.p1, request.ext[:512]
         if not control:
             for gpio in self._claimed:

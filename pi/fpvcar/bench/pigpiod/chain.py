@@ -21,7 +21,7 @@ Pass = tuple[Wave | None, int]
 
 
 class ChainError(Exception):
-    """A chain that is refused; `error` is pigpio's number."""
+    """Refuses a chain; `error` is pigpio's number."""
 
     def __init__(self, error: Err) -> None:
         super().__init__(error.name)
@@ -30,7 +30,7 @@ class ChainError(Exception):
 
 @dataclass
 class Loop:
-    """Waves, waits and loops, so many times; None: for ever."""
+    """Repeats waves, waits and loops so many times; None is for ever."""
 
     times: int | None = 1
     steps: "list[Wave | int | Loop]" = field(default_factory=list)
@@ -38,7 +38,7 @@ class Loop:
 
 @dataclass(eq=False)
 class Chain(Node):
-    """A chain that was checked."""
+    """Plays a chain of waves that has passed the checks."""
 
     loop: Loop = field(default_factory=Loop)
 
@@ -162,5 +162,5 @@ class _Parser:
 
 
 def parse(data: bytes, wave: Callable[[int], Wave | None]) -> Chain:
-    """`wave` finds a stored wave by its number. Raises ChainError."""
+    """Parses a chain; `wave(number)` finds a stored wave. Raises ChainError."""
     return _Parser(data, wave).parse()

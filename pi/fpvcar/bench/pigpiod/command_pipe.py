@@ -1,5 +1,5 @@
-"""The command pipe: lines of text into `pigpio`, answers out of `pigout`, in the
-directory that stands for /dev."""
+"""The command pipe takes lines of text from `pigpio` and answers in `pigout`; both are
+in the directory that stands for /dev."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ class CommandPipe:
         self._read_on()
 
     def close(self) -> None:
-        """Removes them."""
+        """Removes the pipes."""
         loop = asyncio.get_running_loop()
         for file, name in ((self._in, IN_NAME), (self._out, OUT_NAME)):
             if file >= 0:
@@ -73,7 +73,7 @@ class CommandPipe:
             self._work()
 
     def _work(self) -> None:
-        """Goes on until all is done, a command waits, or its turn is over."""
+        """Works until all is done, a command waits, or its turn is over."""
         self._busy = False
         for _ in range(TURN):
             if self._in < 0 or not self._step():
@@ -88,7 +88,7 @@ class CommandPipe:
             asyncio.get_running_loop().remove_reader(self._in)
 
     def _step(self) -> bool:
-        """One command, or the next line; whether to go on."""
+        """Executes one command or takes the next line; returns whether to go on."""
         if self._commands is None:
             if not self._lines:
                 return False
@@ -105,7 +105,7 @@ class CommandPipe:
         return self._take(request, self._execute(request))
 
     def _take(self, request: Request, outcome: Outcome) -> bool:
-        """Whether the command has ended."""
+        """Takes a command's outcome; returns whether the command has ended."""
         if isinstance(outcome, Wait):
             self._busy = True
             delay_s = max(0, outcome.until_us - self._clock_us()) / 1e6
@@ -122,7 +122,7 @@ class CommandPipe:
             self._work()
 
     def _flush(self) -> None:
-        """A line's answers at once; they are lost where nobody takes them."""
+        """Writes a line's answers at once; a full pipe loses them."""
         said, self._said, self._commands = self._said.encode(), "", None
         with contextlib.suppress(BlockingIOError):
             os.write(self._out, said)

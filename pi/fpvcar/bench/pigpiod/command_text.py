@@ -31,18 +31,18 @@ MEANINGS = {
 
 
 class BadCommand(Exception):
-    """No word of the pipe, or not its operands."""
+    """Refuses text that is no word of the pipe, or has not its operands."""
 
 
 def commands(line: str) -> Iterator[Request]:
-    """The commands of a line, one after the other. Raises BadCommand."""
+    """Parses the commands of a line, one after the other. Raises BadCommand."""
     scanner = Scanner(line.split("\0", 1)[0])
     while scanner.at < len(scanner.text):
         yield _command(scanner)
 
 
 def answer(request: Request, outcome: int | bytes) -> str:
-    """What the pipe says to a command's result."""
+    """Writes a command's result as the pipe does."""
     if request.cmd == Cmd.HELP:
         return usage()
     if request.cmd == Cmd.BSCX:
@@ -62,12 +62,12 @@ def answer(request: Request, outcome: int | bytes) -> str:
 
 
 def refusal() -> str:
-    """What the pipe says to a BadCommand; the rest of the line is dropped."""
+    """Writes the error for a BadCommand; the rest of its line is dropped."""
     return f"{Err.BAD_FIFO_COMMAND.value}\n"
 
 
 def usage() -> str:
-    """What HELP says."""
+    """Lists the words and their operands, for HELP."""
     lines = []
     for word in sorted(PIPE_WORDS):
         code, shape = PIPE_WORDS[word]
@@ -102,7 +102,7 @@ def _command(scanner: Scanner) -> Request:
 def _request(
     code: int, shape: str, numbers: list[int], texts: list[bytes]
 ) -> Request:  # fmt: skip
-    """As on the socket: two numbers, then words and bytes."""
+    """Builds the request that the socket would carry: two numbers, words, bytes."""
     if shape == "wt":
         return Request(code, len(texts[0]), 0, b"\0".join(texts))
     size = 1 if shape == "uLLLLl" else 2
@@ -112,7 +112,7 @@ def _request(
 
 
 def _text(scanner: Scanner, kind: str, optional: bool) -> bytes:
-    """A name, the rest of the line, numbers as words, or bytes."""
+    """Reads a name, the rest of the line, numbers as words, or bytes."""
     if kind == "t":
         start, scanner.at = scanner.at, len(scanner.text)
         return scanner.text[start:].encode("latin-1")
@@ -133,7 +133,7 @@ def _text(scanner: Scanner, kind: str, optional: bool) -> bytes:
 
 
 def _numbers(scanner: Scanner, most: int, largest: int = 0xFFFFFFFF) -> list[int]:
-    """Up to so many; what is none, or too large, is left where it is."""
+    """Reads up to `most` numbers; what is none, or too large, stays unread."""
     out: list[int] = []
     while len(out) < most:
         before = scanner.at

@@ -15,7 +15,7 @@ WORD_MAX = 31
 
 
 class Op(IntEnum):
-    """Instructions that only scripts have."""
+    """Numbers the instructions that only scripts have."""
 
     TAG = 800
     ADD, SUB, MLT, DIV, MOD, AND, OR, XOR, RLA, RRA, LDA, LDAB, STAB, CMP = range(
@@ -28,7 +28,7 @@ class Op(IntEnum):
 
 
 class From(IntEnum):
-    """Where an operand's value comes from."""
+    """Says where an operand's value comes from."""
 
     NONE = 0
     NUMBER = 1
@@ -38,7 +38,7 @@ class From(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A number, or the index of a register."""
+    """Holds a number, or the index of a register."""
 
     source: From = From.NONE
     value: int = 0
@@ -116,7 +116,7 @@ PULLS = "ODU"
 
 
 class Scanner:
-    """sscanf, as far as command.c uses it."""
+    """Scans text as sscanf does, as far as command.c uses it."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -128,7 +128,7 @@ class Scanner:
         return match
 
     def number(self) -> Operand:
-        """%i: decimal, 0x hexadecimal, 0 octal; v and p name registers."""
+        """Reads %i (decimal, 0x hexadecimal, 0 octal) or a register, v or p."""
         match = self.take(NUMBER)
         if match is None:
             return Operand()
@@ -158,7 +158,7 @@ class Scanner:
 
 
 def operand_of(scanner: Scanner, kind: str) -> Operand:
-    """An operand of one of the shapes n u r l L m p; Operand() if there is none."""
+    """Reads an operand of the shape n u r l L m or p; Operand() if there is none."""
     if kind == "m":
         return scanner.letter(MODES)
     if kind == "p":

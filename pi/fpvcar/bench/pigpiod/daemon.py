@@ -38,8 +38,8 @@ DELAY_MAX_US, DELAY_MAX_MS = 1_000_000, 60_000
 
 
 @dataclass(frozen=True)
-class Sonar:
-    """An HC-SR04: its pins, which of the world's ranges it sees, and how badly."""
+class Ultrasonic:
+    """Describes an HC-SR04: pins, which of the world's ranges it sees, its error."""
 
     trigger: int
     echo: int
@@ -49,18 +49,18 @@ class Sonar:
 
 @dataclass
 class Pipes:
-    """Where NO makes its FIFOs: `open(handle)` gives a sink or None."""
+    """Makes FIFOs for NO: `open(handle)` returns a sink, or None if it cannot."""
 
     open: Callable[[int], Sink | None] = lambda handle: None
     close: Callable[[int], None] = lambda handle: None
 
 
 @dataclass
-class Fittings:
-    """What is attached to the chip."""
+class Attached:
+    """Lists what is attached to the chip."""
 
     buses: dict[int, Bus] = field(default_factory=lambda: {1: Bus()})
-    sonars: Sequence[Sonar] = ()
+    ultrasonics: Sequence[Ultrasonic] = ()
     pipes: Pipes = field(default_factory=Pipes)
     wires: Sequence[tuple[int, int]] = ()
     spi: Mapping[int, SpiDevice] = field(default_factory=dict)
@@ -69,24 +69,24 @@ class Fittings:
 
 @dataclass(eq=False)
 class Client:
-    """One connection, as the daemon sees it; `sink` takes reports after NOIB."""
+    """Stands for a connection; `sink` takes its reports after NOIB."""
 
     sink: Sink
 
 
 class Daemon:
-    """The state of pigpiod. Every method takes the time in microseconds.
+    """Keeps the state of pigpiod. Every method takes the time in microseconds.
 
     Ticks are the time modulo 2**32, as the chip's system timer counts.
     """
 
-    def __init__(self, soc: chip.Soc, fittings: Fittings, now_us: int) -> None:
-        self.lines = Lines(soc, fittings.wires)
+    def __init__(self, soc: chip.Soc, attached: Attached, now_us: int) -> None:
+        self.lines = Lines(soc, attached.wires)
         self.pins = Pins(soc, self.lines, now_us)
         self.transmitter = Transmitter(self.lines)
         self.scripts = Scripts()
         self.notifier = Notifier()
-        self._pipes = fittings.pipes
+        self._pipes = attached.pipes
         self._pipe_handles: set[int] = set()
         uses: dict[int, Use] = {}
         watchdogs = Watchdogs()
@@ -96,16 +96,18 @@ class Daemon:
         )
         serial.changed = self.alerts.refresh
         self._internals = 0
-        for sonar in fittings.sonars:
-            HcSr04(soc, self.lines, sonar.trigger, sonar.echo, sonar.index, sonar.off_m)
+        for sensor in attached.ultrasonics:
+            HcSr04(
+                soc, self.lines, sensor.trigger, sensor.echo, sensor.index, sensor.off_m
+            )
         self._table: dict[int, Handler] = {
             **absent.TABLE,
             **GpioCommands(self.pins, self.lines, self.transmitter).table(),
             **WaveCommands(self.transmitter, self.pins).table(),
             **self.alerts.table(),
             **serial.table(),
-            **I2cCommands(fittings.buses).table(),
-            **self._buses_table(uses, Devices(fittings.spi)),
+            **I2cCommands(attached.buses).table(),
+            **self._buses_table(uses, Devices(attached.spi)),
             **self._own_table(),
         }
 
@@ -139,7 +141,7 @@ class Daemon:
         }
 
     def execute(self, client: Client | None, request: Request, now_us: int) -> Outcome:
-        """Does one command; what was due earlier is done first."""
+        """Executes one command, after all that was due before it."""
         self.lines.settle(now_us)
         due_us = self.scripts.next_us()
         if due_us is not None and due_us <= now_us:
@@ -167,7 +169,7 @@ class Daemon:
             self.alerts.refresh(now_us)
 
     def due_us(self, now_us: int) -> int | None:
-        """When `advance` has something to do next; None: not before a command."""
+        """Tells when `advance` has something to do; None: not before a command."""
         dues = (
             self.scripts.next_us(),
             self.alerts.next_us(now_us),
@@ -176,12 +178,12 @@ class Daemon:
         return min((due for due in dues if due is not None), default=None)
 
     def disconnect(self, client: Client, now_us: int) -> None:
-        """A connection ended: only its in-band notifications end with it."""
+        """Frees the in-band notifications of a connection that has ended."""
         self.notifier.close_owned(client)
         self.alerts.refresh(now_us)
 
     def close(self, now_us: int) -> None:
-        """The daemon ends in order: waves stand still, levels and modes stay."""
+        """Ends the daemon in order: DMA stops, levels and modes stay."""
         self.pins.close(now_us)
         for number in list(self._pipe_handles):
             self._pipes.close(number)

@@ -20,17 +20,17 @@ Samples = Sequence[tuple[int, int]]
 
 
 class Filter:
-    """Looks at each sample that matters: the given ones, and those that it awaits."""
+    """Looks at the samples that matter: those given, and where time decides."""
 
     def run(self, samples: Samples, end_us: int) -> list[tuple[int, int]]:
-        """What is shown up to `end_us`: the first sample, then changes."""
+        """Returns what is shown up to `end_us`: the first sample, then changes."""
         out: list[tuple[int, int]] = []
         for index, (time_us, level) in enumerate(samples):
             after = samples[index + 1 :]
             next_us = after[0][0] if after else end_us + 1
             at_us: int | None = time_us
             while at_us is not None and at_us < next_us:
-                shown = self._see(at_us, level)
+                shown = self._sample(at_us, level)
                 if not out or shown != out[-1][1]:
                     out.append((at_us, shown))
                 awaited_us = self._awaits_us()
@@ -39,12 +39,12 @@ class Filter:
                 at_us = awaited_us
         return out
 
-    def _see(self, at_us: int, level: int) -> int:
+    def _sample(self, at_us: int, level: int) -> int:
         """Takes one sample; returns the level to show."""
         raise NotImplementedError
 
     def _awaits_us(self) -> int | None:
-        """When a sample of the same level would matter."""
+        """Tells when a sample of the same level would matter."""
         raise NotImplementedError
 
 
@@ -57,7 +57,7 @@ class Glitch(Filter):
     level: int = 0
     changed_us: int = 0
 
-    def _see(self, at_us: int, level: int) -> int:
+    def _sample(self, at_us: int, level: int) -> int:
         if self.reported is None:
             self.reported = self.level = level
         if level != self.level:
@@ -86,11 +86,11 @@ class Noise(Filter):
     """What is shown while the window is shut."""
 
     def set(self, steady_us: int, active_us: int, now_us: int) -> None:
-        """FN; 0 switches it off. The levels stay those of its last use."""
+        """Sets the filter anew; a steady time of 0 switches it off. Its levels stay."""
         self.steady_us, self.active_us = steady_us, active_us
         self.quiet_from_us, self.shuts_us = now_us, None
 
-    def _see(self, at_us: int, level: int) -> int:
+    def _sample(self, at_us: int, level: int) -> int:
         if self.shuts_us is not None:
             if at_us >= self.shuts_us:
                 self.quiet_from_us, self.shuts_us = at_us, None

@@ -25,12 +25,12 @@ DEFAULT_PAD = 3  # 8 mA, as after a reset
 
 
 def permitted(gpio: int) -> bool:
-    """Whether clients may change a pin; what is no pin passes, and fails later."""
+    """Tells whether clients may change a pin; what is no pin fails later."""
     return gpio >= chip.PINS or bool(PERMITTED >> gpio & 1)
 
 
 def guarded(handler: Handler) -> Handler:
-    """The command is refused on a pin that clients may not change."""
+    """Makes a command refuse pins that clients may not change."""
 
     def checked(request: Request, now_us: int) -> Outcome:
         if not permitted(request.p1):
@@ -41,14 +41,14 @@ def guarded(handler: Handler) -> Handler:
 
 
 class GpioCommands:
-    """Modes, levels, PWM, servos, clocks, triggers, pads."""
+    """Answers the commands on modes, levels, PWM, servos, clocks, triggers and pads."""
 
     def __init__(self, pins: Pins, lines: Lines, transmitter: Transmitter) -> None:
         self._pins, self._lines, self._transmitter = pins, lines, transmitter
         self._pads = [DEFAULT_PAD] * 3
 
     def table(self) -> dict[int, Handler]:
-        """Command number -> handler."""
+        """Returns the handler of each command number."""
         return {
             Cmd.MODES: guarded(self._modes),
             Cmd.MODEG: self._modeg,

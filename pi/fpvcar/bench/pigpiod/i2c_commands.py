@@ -22,17 +22,17 @@ SEGMENTS_MAX = 42
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a handle stands for."""
+    """Names the bus and the address that a handle stands for."""
 
     bus: Bus
     address: int
 
     def write(self, *data: int) -> None:
-        """Raises Nack."""
+        """Writes to the device. Raises Nack."""
         self.bus.write(self.address, bytes(data))
 
     def read(self, count: int) -> bytes:
-        """Raises Nack."""
+        """Reads from the device. Raises Nack."""
         return self.bus.read(self.address, count)
 
 
@@ -153,14 +153,14 @@ TRANSFERS: dict[int, tuple[Callable[[Request], bool], Transfer, Err]] = {
 
 
 class I2cCommands:
-    """The handles, and the commands on them. A bus that is not in `buses` is none."""
+    """Keeps the handles and answers the commands on them, on the given buses only."""
 
     def __init__(self, buses: dict[int, Bus]) -> None:
         self._buses = buses
         self._handles: dict[int, Opened] = {}
 
     def table(self) -> dict[int, Handler]:
-        """Command number -> handler."""
+        """Returns the handler of each command number."""
         return {
             Cmd.I2CO: self._open,
             Cmd.I2CC: self._close,
@@ -201,7 +201,7 @@ class I2cCommands:
             return nack
 
     def _zip(self, request: Request, now_us: int) -> int | bytes:
-        """I2CZ: a program of reads and writes in one call (i2cZip)."""
+        """Answers I2CZ: runs a program of reads and writes."""
         device = self._handles.get(request.p1)
         if device is None:
             return Err.BAD_HANDLE
@@ -222,7 +222,7 @@ class _ZipError(Exception):
 
 
 class _Zip:
-    """An i2cZip program: END, ESC, ON, OFF, ADDR n, FLAGS n, READ n, WRITE n bytes.
+    """Runs a program of END, ESC, ON, OFF, ADDR n, FLAGS n, READ n, WRITE n bytes.
 
     Reads and writes are done at the end, or 42 together, or when ON or OFF comes: an
     error in the program leaves the last ones undone.
@@ -236,7 +236,7 @@ class _Zip:
         self._out = bytearray()
 
     def run(self) -> bytes:
-        """What was read. Raises _ZipError, Nack."""
+        """Runs the program; returns what it read. Raises _ZipError, Nack."""
         wide = False
         while self._at < len(self._program):
             code = self._program[self._at]

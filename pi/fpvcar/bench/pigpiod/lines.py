@@ -27,7 +27,7 @@ Edge = tuple[int, int, int]
 
 
 class Lines:
-    """Bank 1 of the chip, watched."""
+    """Knows the level of every pin, and records the edges of GPIO 0-31."""
 
     def __init__(self, soc: chip.Soc, wires: Iterable[tuple[int, int]] = ()) -> None:
         self._pins, self._outside = soc.pin, soc.outside
@@ -51,7 +51,7 @@ class Lines:
         """Called with (time, level) when the program changes an output."""
 
     def level(self, gpio: int, now_us: int) -> int:
-        """The pin's level now (bank 2 too)."""
+        """Returns the pin's level now (of bank 2 too)."""
         self._play_until(now_us)
         if gpio in self._nets.members:
             return self._net_level(gpio, now_us)
@@ -59,12 +59,12 @@ class Lines:
         return int(self._pull(gpio) == chip.PULL_UP) if level is None else level
 
     def word(self, now_us: int) -> int:
-        """Levels of GPIO 0-31 now."""
+        """Returns the levels of GPIO 0-31 now, a bit each."""
         levels = [self.level(gpio, now_us) << gpio for gpio in range(USER_GPIO)]
         return sum(levels)
 
     def play(self, gpio: int, edges: Iterable[tuple[int, int]]) -> None:
-        """The outside world drives an input: (microseconds, level), also in future.
+        """Drives an input from outside: (microseconds, level), also in future.
 
         The chip file's `external`, where it is not FLOATING, overrides this.
         """
@@ -77,7 +77,7 @@ class Lines:
         if self.feed is not None:
             self.feed(now_us)
         if self._seen_outside != self._outside.count:
-            self._hear_outside()
+            self._record_outside()
         self._play_until(now_us)
 
     def changed(self, gpio: int, now_us: int) -> None:
@@ -92,7 +92,7 @@ class Lines:
         self._emit(gpio, start_us + length_us, 1 - level)
 
     def latch(self, on: int, off: int, at_us: int) -> None:
-        """A wave sets and clears level registers: neither mode nor PWM changes."""
+        """Sets and clears level registers for a wave: neither mode nor PWM changes."""
         for bits, level in ((on & ~off, 1), (off, 0)):
             while bits:
                 gpio = (bits & -bits).bit_length() - 1
@@ -104,16 +104,16 @@ class Lines:
                         self._emit(gpio, at_us, level)
 
     def watches(self, bits: int) -> bool:
-        """Does anybody see when one of these pins changes?"""
+        """Tells whether anybody sees when one of these pins changes."""
         heard = any(bits >> gpio & 1 for gpio in self.listeners)
         return heard or bool(bits & (self.monitored | self._nets.all_bits))
 
     def wired(self, one: int, other: int) -> bool:
-        """Does a wire go from one pin to the other?"""
+        """Tells whether a wire goes from one pin to the other."""
         return other in self._nets.members.get(one, ())
 
     def set_train(self, gpio: int, train: PulseTrain | None, now_us: int) -> None:
-        """Another train on the pin, or none; the old one is recorded up to now."""
+        """Puts a train on the pin, or none; records the old one up to now."""
         self._draw(gpio, now_us)
         if train is None:
             self.trains.pop(gpio, None)
@@ -122,7 +122,7 @@ class Lines:
         self._drawn_us[gpio] = now_us
 
     def monitor(self, bits: int, now_us: int) -> None:
-        """Which pins are watched from now on; levels that they have are no edges."""
+        """Watches these pins from now on; the levels that they have are no edges."""
         new = bits & ~self.monitored
         unseen = [gpio for gpio in self.trains if not self._watched(gpio)]
         if not self.monitored and bits:
@@ -138,7 +138,7 @@ class Lines:
             self._edges.clear()
 
     def show(self, edge_us: int, word: int) -> int:
-        """The word with the levels that unwatched trains have at that time."""
+        """Adds to the word the levels that unwatched trains have at that time."""
         for gpio, train in self.trains.items():
             unwatched = not self.monitored >> gpio & 1
             if unwatched and self._pins[gpio].mode == train.mode:
@@ -148,11 +148,11 @@ class Lines:
 
     @property
     def recorded(self) -> int:
-        """The word after everything that was recorded."""
+        """Returns the word after everything that was recorded."""
         return self._word
 
     def take(self, until_us: int) -> list[Edge]:
-        """The edges up to a time, in order; each is given once."""
+        """Returns the edges up to a time, in order; each one once."""
         self.settle(until_us)
         for gpio in self.trains:
             self._draw(gpio, until_us)
@@ -178,7 +178,7 @@ class Lines:
                 self.changed(gpio, now_us)
 
     def _net_level(self, gpio: int, now_us: int, external: int | None = None) -> int:
-        """The level of a pin and its wires, were `external` what drives the pin."""
+        """Returns the level of a pin and its wires, if `external` drove the pin."""
         level = self._driver(gpio, now_us, external)
         net = self._nets.members.get(gpio, (gpio,))
         drivers = [self._driver(one, now_us) for one in net if one != gpio]
@@ -190,7 +190,7 @@ class Lines:
     def _driver(
         self, gpio: int, now_us: int, external: int | None = None
     ) -> int | None:
-        """What drives a pin, from inside or outside; None: nothing."""
+        """Returns the level that something drives, in or out; None: nothing does."""
         pin, train = self._pins[gpio], self.trains.get(gpio)
         if train and pin.mode == train.mode:
             return train.level(now_us)
@@ -203,7 +203,7 @@ class Lines:
     def _pull(self, gpio: int) -> int:
         return chip.PULL_UP if gpio in BOARD_PULL_UPS else int(self._pins[gpio].pull)
 
-    def _hear_outside(self) -> None:
+    def _record_outside(self) -> None:
         """Records what was driven from outside, at the time at which it was."""
         self._seen_outside, changes = self._outside.since(self._seen_outside)
         if self.monitored:

@@ -1,4 +1,4 @@
-"""Wires from pin to pin: which pins are one net."""
+"""Wires from pin to pin make nets: pins of one level."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +8,7 @@ GPIOS = 32
 
 
 def wire(text: str) -> tuple[int, int]:
-    """Two pins, as in 22,27. Raises ValueError."""
+    """Reads two pins, as in 22,27. Raises ValueError."""
     one, other = (int(part, 0) for part in text.split(","))
     if one == other or not (0 <= one < GPIOS and 0 <= other < GPIOS):
         raise ValueError(f"{text}: expected two different GPIO of 0 to {GPIOS - 1}")
@@ -16,7 +16,7 @@ def wire(text: str) -> tuple[int, int]:
 
 
 class Nets:
-    """Pins that are wired together; a pin without a wire is in none."""
+    """Joins pins that are wired together; a pin without a wire is in no net."""
 
     def __init__(self, wires: Iterable[tuple[int, int]]) -> None:
         self.members: dict[int, tuple[int, ...]] = {}
@@ -34,6 +34,6 @@ class Nets:
 
 
 def pulled(pulls: Sequence[int]) -> int:
-    """The level of pins that nothing drives. Pulls that fight: the larger number wins,
-    and a draw, half the supply, reads low."""
+    """Returns the level of pins that nothing drives. Of pulls that fight the larger
+    number wins; a draw, half the supply, reads low."""
     return int(pulls.count(chip.PULL_UP) > pulls.count(chip.PULL_DOWN))

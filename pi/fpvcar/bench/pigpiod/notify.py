@@ -24,7 +24,7 @@ Sample = tuple[int, int]
 
 
 class State(IntEnum):
-    """As in pigpio.h; closing and closed are one here."""
+    """Numbers the states of a handle, as pigpio.h does; closing is closed here."""
 
     CLOSED = 0
     OPENED = 3
@@ -34,7 +34,7 @@ class State(IntEnum):
 
 @dataclass(slots=True)
 class Handle:
-    """One reader of reports. `owner` is the connection, None for a pipe."""
+    """Keeps what a reader of reports wants; `owner` is its connection, if any."""
 
     sink: Sink | None = None
     owner: object = None
@@ -45,7 +45,7 @@ class Handle:
     last_us: int = 0
 
     def open(self, sink: Sink, owner: object, now_us: int) -> None:
-        """A new reader."""
+        """Gives the handle to a new reader."""
         self.sink, self.owner, self.state = sink, owner, State.OPENED
         self.sequence = self.bits = self.event_bits = 0
         self.last_us = now_us
@@ -53,7 +53,7 @@ class Handle:
 
 @dataclass(slots=True)
 class Batch:
-    """What happened since the last one, up to `end_us`."""
+    """Holds what happened since the last batch, up to `end_us`."""
 
     end_us: int
     before: int
@@ -64,7 +64,7 @@ class Batch:
     events: int
 
     def changes(self, bits: int) -> list[Sample]:
-        """The samples in which one of the bits differs from the sample before."""
+        """Returns the samples in which one of the bits differs from the one before."""
         out, old = [], self.before & bits
         for sample in self.samples:
             new = sample[1] & bits
@@ -75,7 +75,7 @@ class Batch:
 
 
 class Notifier:
-    """The 32 handles."""
+    """Keeps the 32 handles, and sends each its reports."""
 
     def __init__(self) -> None:
         self.handles = [Handle() for _ in range(SLOTS)]
@@ -84,25 +84,25 @@ class Notifier:
         """Bits that a running handle watches."""
 
     def free(self) -> int:
-        """The lowest free handle, or an error."""
+        """Returns the lowest free handle, or an error."""
         for number, handle in enumerate(self.handles):
             if handle.state is State.CLOSED:
                 return number
         return Err.NO_HANDLE
 
     def get(self, number: int) -> Handle | None:
-        """An open handle."""
+        """Returns an open handle; None if that number is none."""
         if number < SLOTS and self.handles[number].state is not State.CLOSED:
             return self.handles[number]
         return None
 
     def open(self, number: int, sink: Sink, owner: object, now_us: int) -> None:
-        """A new reader."""
+        """Gives a handle to a new reader."""
         self.handles[number].open(sink, owner, now_us)
         self._changed()
 
     def watch(self, handle: Handle, bits: int, state: State) -> None:
-        """NB and NP: what it watches from now on."""
+        """Sets what a handle watches from now on, for NB and NP."""
         handle.bits, handle.state = bits, state
         self._changed()
 
@@ -126,7 +126,7 @@ class Notifier:
                 self.monitored |= handle.bits
 
     def next_alive_us(self) -> int | None:
-        """When the next keep-alive is due."""
+        """Tells when the next keep-alive is due; None without an open handle."""
         opened = [handle.last_us for handle in self._open]
         return min(opened) + ALIVE_US + 1 if opened else None
 

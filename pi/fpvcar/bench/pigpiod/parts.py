@@ -14,14 +14,14 @@ NO_ECHO_US = 38_000
 
 
 def echo_us(range_m: float) -> int:
-    """How long the echo pin is high: time of flight there and back at 20 C."""
+    """Computes how long the echo is high: the time of flight there and back at 20 C."""
     if math.isnan(range_m) or range_m > FARTHEST_M:
         return NO_ECHO_US
     return round(2e6 * max(range_m, NEAREST_M) / SOUND_M_PER_S)
 
 
 class HcSr04:
-    """Triggered by a high pulse; its echo follows the world's range `index`.
+    """Answers a high pulse with an echo that follows the world's range `index`.
 
     `off_m` is a fault: each range is off by up to so much.
     """

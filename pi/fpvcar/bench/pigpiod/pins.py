@@ -1,6 +1,6 @@
 """The pins as pigpio handles them: modes, pulls, levels, PWM, servos, hardware PWM.
 
-Methods take arguments that were checked (commands.py) and the time in microseconds.
+Methods take arguments that were checked (*_commands.py) and the time in microseconds.
 Each leaves its effect in the chip file. As in pigpio.c, a pin is "used" for one thing
 at a time, and changing the use switches the former one off.
 """
@@ -25,7 +25,7 @@ SHOWN_PERIOD_US = 10_000
 
 
 class Use(Enum):
-    """What pigpio last used a pin for."""
+    """Says what pigpio last used a pin for."""
 
     NONE = auto()
     WRITE = auto()
@@ -37,7 +37,7 @@ class Use(Enum):
 
 @dataclass(slots=True)
 class Info:
-    """What pigpio remembers of a pin."""
+    """Keeps what pigpio remembers of a pin."""
 
     use: Use = Use.NONE
     width: int = 0
@@ -47,7 +47,7 @@ class Info:
 
 @dataclass(slots=True)
 class Channel:
-    """One of the two channels of the PWM hardware."""
+    """Keeps the settings of a channel of the PWM hardware."""
 
     hz: int = 0
     duty: int = 0
@@ -56,7 +56,7 @@ class Channel:
 
 
 class Pins:
-    """All pins of the chip."""
+    """Sets the pins of the chip."""
 
     def __init__(self, soc: chip.Soc, lines: Lines, now_us: int) -> None:
         self._pins, self._lines = soc.pin, lines
@@ -66,7 +66,7 @@ class Pins:
         self._freeze(now_us)
 
     def _freeze(self, now_us: int) -> None:
-        """DMA is reset, by a daemon that starts or ends: its waves stand still.
+        """Resets DMA, as a daemon does that starts or ends: pulse trains stand still.
 
         gpioTerminate and initDMAgo in pigpio.c touch no level: a pin stays as it was
         at that instant, high maybe; so does the level that an input would put out.
@@ -79,15 +79,15 @@ class Pins:
                 pin.pwm = 0
 
     def close(self, now_us: int) -> None:
-        """The daemon ends in order."""
+        """Ends the daemon in order: DMA is reset."""
         self._freeze(now_us)
 
     def mode(self, gpio: int) -> int:
-        """The pin's mode, as the register says."""
+        """Returns the pin's mode, as the register says."""
         return int(self._pins[gpio].mode)
 
     def set_mode(self, gpio: int, mode: int, now_us: int) -> None:
-        """Another mode stops PWM and servo."""
+        """Sets the mode; another one stops PWM and servo."""
         if mode != self._pins[gpio].mode:
             self._switch_off(gpio, now_us)
             self.info[gpio].use = Use.NONE
@@ -95,23 +95,23 @@ class Pins:
         self._lines.changed(gpio, now_us)
 
     def set_mode_register(self, gpio: int, mode: int, now_us: int) -> None:
-        """The mode alone: what pigpio used the pin for is not asked."""
+        """Sets the mode alone, whatever pigpio used the pin for."""
         self._pins[gpio].mode = mode
         self._lines.changed(gpio, now_us)
 
     def set_level_register(self, gpio: int, level: int, now_us: int) -> None:
-        """The level alone: neither mode nor PWM changes."""
+        """Sets the level alone: neither mode nor PWM changes."""
         if gpio not in self._lines.trains:
             self._pins[gpio].out = level
             self._lines.changed(gpio, now_us)
 
     def set_pull(self, gpio: int, pull: int, now_us: int) -> None:
-        """0 off, 1 down, 2 up."""
+        """Sets the pull: 0 off, 1 down, 2 up."""
         self._pins[gpio].pull = pull
         self._lines.changed(gpio, now_us)
 
     def write(self, gpio: int, level: int, now_us: int) -> None:
-        """Output at a steady level; ends PWM and servo."""
+        """Makes the pin an output at a steady level; ends PWM and servo."""
         if self.info[gpio].use is not Use.WRITE:
             self._switch_off(gpio, now_us, level)
             self.info[gpio].use = Use.WRITE
@@ -125,21 +125,21 @@ class Pins:
                 self.set_level_register(gpio, level, now_us)
 
     def trigger(self, gpio: int, length_us: int, level: int, now_us: int) -> None:
-        """A pulse on the level register; seen outside only if the pin is an output."""
+        """Makes a pulse on the level register; only an output shows it."""
         if gpio not in self._lines.trains:
             self._pins[gpio].out = 1 - level
         if self._pins[gpio].mode == chip.MODE_OUTPUT:
             self._lines.pulse(gpio, now_us, length_us, level)
 
     def set_pwm(self, gpio: int, duty: int, now_us: int) -> None:
-        """DMA PWM at the pin's range and frequency."""
+        """Starts PWM by DMA, at the pin's range and frequency."""
         info = self._become(gpio, Use.PWM, duty, now_us)
         on_us = pwm.on_us(duty, info.range, info.index)
         self._train(gpio, on_us, pwm.period_us(info.index), now_us)
         info.width = duty
 
     def set_range(self, gpio: int, duty_range: int, now_us: int) -> None:
-        """Scales a running duty along."""
+        """Sets the range; a running duty is scaled along."""
         info = self.info[gpio]
         old, info.range = info.range, duty_range
         if info.use is Use.PWM and info.width:
@@ -147,7 +147,7 @@ class Pins:
             self._restart(gpio, now_us)
 
     def set_frequency(self, gpio: int, hz: int, now_us: int) -> int:
-        """The nearest frequency there is; returns it."""
+        """Sets the nearest frequency there is, and returns it."""
         info = self.info[gpio]
         info.index = pwm.frequency_index(hz)
         if info.use is Use.PWM and info.width:
@@ -155,7 +155,7 @@ class Pins:
         return pwm.FREQUENCIES[info.index]
 
     def set_servo(self, gpio: int, width_us: int, now_us: int) -> int:
-        """Servo pulses at 50 Hz; returns when the last pulse has ended (0: now)."""
+        """Starts servo pulses at 50 Hz; returns when the last one ends (0: now)."""
         train = self._lines.trains.get(gpio)
         if not width_us and train and self.info[gpio].use is Use.SERVO:
             if train.level(now_us):
@@ -167,7 +167,7 @@ class Pins:
         return 0
 
     def set_hardware_pwm(self, gpio: int, hz: int, duty: int, now_us: int) -> None:
-        """PWM by the hardware on one of PWM_PINS; 0 Hz stops it."""
+        """Starts PWM by the hardware on one of PWM_PINS; 0 Hz stops it."""
         number, mode = PWM_PINS[gpio]
         channel, info = self.channels[number], self.info[gpio]
         if hz:
@@ -186,13 +186,13 @@ class Pins:
                 self._hardware_train(other, channel, its_mode, now_us)
 
     def stop_hardware_pwm(self, now_us: int) -> None:
-        """Waves take the clock of the PWM hardware."""
+        """Stops PWM by the hardware: waves take its clock."""
         for gpio in PWM_PINS:
             if self.info[gpio].use is Use.HW_PWM:
                 self.set_hardware_pwm(gpio, 0, 0, now_us)
 
     def set_clock(self, gpio: int, hz: int, now_us: int) -> None:
-        """A clock on one of CLOCK_PINS; 0 Hz stops it. It does not show as edges."""
+        """Starts a clock on one of CLOCK_PINS; 0 Hz stops it. It shows no edges."""
         number, mode = CLOCK_PINS[gpio]
         info = self.info[gpio]
         if hz:
@@ -237,7 +237,7 @@ class Pins:
         self._lines.changed(gpio, now_us)
 
     def _train(self, gpio: int, on_us: int, period_us: int, now_us: int) -> None:
-        """on_us 0 stops the train: the pin goes low."""
+        """Puts a pulse train on the pin; an `on_us` of 0 stops it: the pin goes low."""
         pin = self._pins[gpio]
         old = self._lines.trains.get(gpio)
         if not on_us:
@@ -280,7 +280,7 @@ class Pins:
 
 
 def _clock_hz(hz: int) -> int:
-    """What a clock divider of 12.12 bits makes of the wish (BCM2835, 6.3)."""
+    """Computes what a clock divider of 12.12 bits makes of the wish (BCM2835, 6.3)."""
     made = []
     for source in (OSCILLATOR_HZ, PLLD_HZ):
         divider = round(source * 4096 / hz)

@@ -1,4 +1,4 @@
-"""FIFOs for NO: pigpio0, pigpio1 ... in a directory, as pigpiod makes in /dev."""
+"""FIFOs for NO: pigpio0, pigpio1 ... in the directory that stands for /dev."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ class FifoDirectory:
         self._files: dict[int, int] = {}
 
     def open(self, handle: int) -> Sink | None:
-        """A sink that drops what the FIFO cannot take whole; None: no FIFO there."""
+        """Makes a FIFO; returns a sink that drops what it cannot take, or None."""
         path = self._directory / f"pigpio{handle}"
         try:
             path.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ REPLY = struct.Struct("<IIIi")
 
 
 class Cmd(IntEnum):
-    """Command numbers of pigpio.h."""
+    """Numbers the commands as pigpio.h does."""
 
     MODES, MODEG, PUD, READ, WRITE, PWM, PRS, PFS, SERVO, WDOG = range(10)
     BR1, BR2, BC1, BC2, BS1, BS2, TICK, HWVER, NO, NB = range(10, 20)
@@ -38,7 +38,7 @@ class Cmd(IntEnum):
 
 
 class Err(IntEnum):
-    """Error numbers of pigpio.h that the emulator answers with."""
+    """Numbers the errors as pigpio.h does, as far as the emulator answers with them."""
 
     BAD_USER_GPIO = -2
     BAD_GPIO = -3
@@ -134,7 +134,7 @@ class Err(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One command as it came. All numbers are u32."""
+    """Holds one command as it came. All numbers are u32."""
 
     cmd: int
     p1: int = 0
@@ -142,18 +142,18 @@ class Request:
     ext: bytes = b""
 
     def word(self, index: int = 0) -> int:
-        """The index-th u32 of the extension; what is missing reads as 0."""
+        """Returns the index-th u32 of the extension; what is missing reads as 0."""
         part = self.ext[4 * index : 4 * index + 4]
         return int.from_bytes(part, "little")
 
     def words(self) -> tuple[int, ...]:
-        """All whole u32 of the extension."""
+        """Returns all whole u32 of the extension."""
         return tuple(self.word(i) for i in range(len(self.ext) // 4))
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A command that ends later: call `finish` with the time, at `until_us`."""
+    """Puts the end of a command off: call `finish` with the time, at `until_us`."""
 
     until_us: int
     finish: "Callable[[int], Outcome]"
@@ -164,7 +164,7 @@ Outcome = int | bytes | Wait
 
 
 def encode_reply(request: Request, outcome: int | bytes) -> bytes:
-    """The 16 bytes, and the payload behind them."""
+    """Packs a reply: 16 bytes, and the payload behind them."""
     payload = outcome if isinstance(outcome, bytes) else b""
     result = len(payload) if isinstance(outcome, bytes) else outcome
     head = REPLY.pack(request.cmd, request.p1, request.p2, signed(result))
@@ -172,26 +172,26 @@ def encode_reply(request: Request, outcome: int | bytes) -> bytes:
 
 
 def signed(value: int) -> int:
-    """The value as a C int of 32 bits."""
+    """Returns the value as a C int of 32 bits."""
     return ((value + 0x80000000) & 0xFFFFFFFF) - 0x80000000
 
 
 class Oversize(ValueError):
-    """An extension that pigpiod does not read; it closes the connection."""
+    """Refuses an extension so long that pigpiod closes the connection."""
 
 
 class Parser:
-    """Bytes in, requests out; restarts at any byte. Holds at most what it was fed."""
+    """Takes bytes in any pieces and gives requests. Holds at most what it was fed."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Takes what arrived."""
+        """Takes bytes that arrived."""
         self._buffer += data
 
     def requests(self) -> Iterator[Request]:
-        """The whole requests so far. Raises Oversize at the first that is too long."""
+        """Gives the whole requests so far. Raises Oversize at one that is too long."""
         while len(self._buffer) >= REQUEST.size:
             cmd, p1, p2, p3 = REQUEST.unpack_from(self._buffer)
             if p3 >= EXTENSION_MAX:

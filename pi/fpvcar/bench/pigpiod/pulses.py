@@ -14,7 +14,7 @@ PULSE = struct.Struct("<III")
 
 
 class Pulse(NamedTuple):
-    """Switches pins at a time."""
+    """Switches pins on and off, at a time since the wave's start."""
 
     at_us: int
     on: int
@@ -22,27 +22,27 @@ class Pulse(NamedTuple):
 
 
 class Pulses(NamedTuple):
-    """A wave, or what shall become one."""
+    """Holds the pulses of a wave, or of what shall become one, and its length."""
 
     pulses: Sequence[Pulse] = ()
     length_us: int = 0
 
     def waits(self) -> list[int]:
-        """How long it waits after each pulse."""
+        """Returns how long the wave waits after each pulse."""
         times = [*(pulse.at_us for pulse in self.pulses), self.length_us]
         return [end - start for start, end in pairwise(times)]
 
     def blocks(self) -> int:
-        """DMA control blocks: one switches, one waits."""
+        """Counts the DMA control blocks: one switches, one waits."""
         switches = sum(1 for pulse in self.pulses if pulse.on or pulse.off)
         return switches + sum(1 for wait_us in self.waits() if wait_us)
 
     def words(self) -> int:
-        """Words for DMA to write: one for each mask that is not empty."""
+        """Counts the words that DMA writes: one for each mask that is not empty."""
         return sum(bool(pulse.on) + bool(pulse.off) for pulse in self.pulses)
 
-    def plus(self, other: "Pulses") -> "Pulses":
-        """Both at once: two pulses at the same time become one."""
+    def merged(self, other: "Pulses") -> "Pulses":
+        """Plays both at once: two pulses at the same time become one."""
         if not self.pulses or not other.pulses:
             return self if self.pulses else other
         out: list[Pulse] = []
@@ -62,7 +62,7 @@ class Pulses(NamedTuple):
 
 
 def generic(triples: Iterable[tuple[int, int, int]]) -> Pulses:
-    """(GPIO on, GPIO off, microseconds to wait) one after the other."""
+    """Makes pulses of (GPIO on, GPIO off, microseconds to wait)."""
     triples = list(triples)
     times = list(accumulate((wait_us for _, _, wait_us in triples), initial=0))
     pulses = [
@@ -73,14 +73,14 @@ def generic(triples: Iterable[tuple[int, int, int]]) -> Pulses:
 
 
 def bit_ends_us(baud: int, data_bits: int, half_stops: int) -> list[int]:
-    """When the start bit, each data bit and the stop bits of a character end."""
+    """Computes when start bit, data bits and stop bits of a character end."""
     bit_ns = 1_000_000_000 // baud
     ends = [((number + 1) * bit_ns + 500) // 1000 for number in range(data_bits + 1)]
     return [*ends, ((data_bits + 1) * bit_ns + half_stops * bit_ns // 2 + 500) // 1000]
 
 
 def characters(data: bytes, data_bits: int) -> list[int]:
-    """Bytes, or little-endian words of 16 or 32 bits if a character needs them."""
+    """Splits data into bytes, or into little-endian words of 16 or 32 bits."""
     size = 1 if data_bits <= 8 else 2 if data_bits <= 16 else 4
     whole = len(data) // size * size
     return [
@@ -91,7 +91,7 @@ def characters(data: bytes, data_bits: int) -> list[int]:
 def serial(
     gpio: int, baud: int, data_bits: int, half_stops: int, offset_us: int, data: bytes
 ) -> Pulses:
-    """A line that idles high for `offset_us`, then sends; the lowest bit first."""
+    """Makes a line that idles high for `offset_us`, then sends, lowest bit first."""
     ends_us = bit_ends_us(baud, data_bits, half_stops)
     bit = 1 << gpio
     pulses = [Pulse(0, bit, 0)]

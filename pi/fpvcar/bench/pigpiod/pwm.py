@@ -1,6 +1,6 @@
-"""pigpio's PWM: tables of frequencies and ranges, and a train as a function of time.
+"""pigpio's PWM: frequencies and ranges, and a pulse train as a function of time.
 
-All waves share one time base, as they share one DMA loop: periods start where the
+All trains share one time base, as they share one DMA loop: periods start where the
 time is a multiple of the period.
 """
 
@@ -22,33 +22,33 @@ FASTEST_SEEN_NS = 2 * SAMPLE_US * 1000
 
 
 def frequency_index(hz: int) -> int:
-    """The selectable frequency next to `hz`; the higher one of two as near."""
+    """Finds the selectable frequency next to `hz`; the higher one of two as near."""
     return min(range(len(CYCLES)), key=lambda i: abs(FREQUENCIES[i] - hz))
 
 
 def period_us(index: int) -> int:
-    """Length of one period at a selectable frequency."""
+    """Returns the length of a period at a selectable frequency."""
     return REAL_RANGES[index] * SAMPLE_US
 
 
 def on_us(duty: int, duty_range: int, index: int) -> int:
-    """High time in each period; the duty is floored to whole samples."""
+    """Computes the high time in each period, floored to whole samples."""
     return duty * REAL_RANGES[index] // duty_range * SAMPLE_US
 
 
 def servo_on_us(width_us: int) -> int:
-    """High time of a servo pulse, floored to whole samples."""
+    """Computes the high time of a servo pulse, floored to whole samples."""
     return width_us // SAMPLE_US * SAMPLE_US
 
 
 def sampled(time_ns: int) -> int:
-    """When the sampler sees what happens at `time_ns`: microseconds, on its grid."""
+    """Tells when the sampler, on its grid, sees what happens at `time_ns`."""
     return -(-time_ns // (SAMPLE_US * 1000)) * SAMPLE_US
 
 
 @dataclass(frozen=True, slots=True)
 class PulseTrain:
-    """A pin that goes high at each period's start and low `on_ns` later."""
+    """Describes a pin that goes high at each period's start and low `on_ns` later."""
 
     on_ns: int
     period_ns: int
@@ -62,7 +62,7 @@ class PulseTrain:
     """The pin's mode in which the train comes out: OUTPUT, or an alternate function."""
 
     def level(self, at_us: int) -> int:
-        """The pin's level at a time not before the start."""
+        """Returns the pin's level at a time not before the start."""
         phase = self.start_us * 1000 % self.period_ns
         passed = (at_us - self.start_us) * 1000
         if phase and phase + passed < self.period_ns:
@@ -70,7 +70,7 @@ class PulseTrain:
         return int(at_us * 1000 % self.period_ns < self.on_ns)
 
     def edges(self, after_us: int, until_us: int) -> Iterator[tuple[int, int]]:
-        """(sample time, level) of the edges in after_us < t <= until_us."""
+        """Gives (sample time, level) of the edges in after_us < t <= until_us."""
         if self.period_ns < FASTEST_SEEN_NS:
             return
         first = max(after_us, self.start_us) * 1000
@@ -90,7 +90,7 @@ class PulseTrain:
         cls, old: "PulseTrain | None", on_ns: int, period_ns: int,
         now_us: int, before: int, mode: int,
     ) -> "PulseTrain":  # fmt: skip
-        """A train set at `now_us`: a shorter duty lets the old pulse end first."""
+        """Makes a train that is set at `now_us`; the old one's pulse ends first."""
         phase_ns = now_us * 1000 % period_ns
         if phase_ns < on_ns:
             hold_ns = on_ns
@@ -101,6 +101,6 @@ class PulseTrain:
         return cls(on_ns, period_ns, now_us, before, hold_ns, mode)
 
     def pulse_end_us(self, at_us: int) -> int:
-        """When the pulse that is high at `at_us` ends."""
+        """Tells when the pulse that is high at `at_us` ends."""
         start = at_us * 1000 // self.period_ns * self.period_ns
         return (start + self.on_ns) // 1000

@@ -29,7 +29,7 @@ Execute = Callable[[Request, int], Outcome]
 
 
 class RunState(IntEnum):
-    """What PROCP says. A stack error ends in HALTED: pthScript overwrites FAILED."""
+    """Numbers what PROCP says; pthScript overwrites FAILED with HALTED."""
 
     INITING = 0
     HALTED = 1
@@ -50,7 +50,7 @@ STUCK = frozenset((Op.NOP, Op.CMDR, Op.CMDW))
 
 
 class Script:
-    """A parsed script in its slot. Times are microseconds."""
+    """Runs a parsed script. Times are microseconds."""
 
     def __init__(
         self, instructions: tuple[Instruction, ...], system: Callable[[str], int],
@@ -72,11 +72,11 @@ class Script:
         """When it wants to run on; None while it is halted or waits for bits."""
 
     def state(self, now_us: int) -> RunState:
-        """What PROCP answers."""
+        """Returns what PROCP answers."""
         return RunState.INITING if now_us < self._ready_us else self._state
 
     def start(self, now_us: int) -> None:
-        """PROCR: from the top, if it does not run; ends a WAIT, if it waits."""
+        """Starts the script from the top, unless it runs; ends a WAIT, if it waits."""
         self._halt_asked = False
         if self._state is RunState.WAITING:
             self._resume(now_us)
@@ -86,13 +86,13 @@ class Script:
             self._state, self.wake_us = RunState.RUNNING, now_us
 
     def stop(self, now_us: int) -> None:
-        """PROCS: it halts before its next instruction."""
+        """Halts the script before its next instruction."""
         self._halt_asked = True
         if self._state is RunState.WAITING:
             self._resume(now_us)
 
     def notice(self, changed: int, events: int, now_us: int) -> None:
-        """GPIO or events of these bits changed: ends a WAIT for one of them.
+        """Ends a WAIT for a GPIO or an event of these bits.
 
         An event that EVTWT once waited for ends a later WAIT too: scrEvtWait does
         not clear its bits.

@@ -20,7 +20,7 @@ JUMPS = frozenset((Op.CALL, Op.JMP, Op.JZ, Op.JNZ, Op.JP, Op.JM))
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """A command of the socket protocol, or an Op, and up to three operands."""
+    """Holds a command of the socket protocol, or an Op, and up to three operands."""
 
     code: int
     operands: tuple[Operand, ...] = ()
@@ -28,7 +28,7 @@ class Instruction:
 
 
 class ScriptError(Exception):
-    """A script that is refused; `error` is pigpio's number."""
+    """Refuses a script; `error` is pigpio's number."""
 
     def __init__(self, error: Err, what: str) -> None:
         super().__init__(f"{error.name}: {what}")
@@ -53,7 +53,7 @@ def _instruction(scanner: Scanner) -> Instruction:
 
 
 def parse(source: bytes) -> tuple[Instruction, ...]:
-    """The instructions; jumps hold the index they go to. Raises ScriptError.
+    """Parses a script; jumps hold the index they go to. Raises ScriptError.
 
     Text ends at a NUL. The first error in the text counts; jumps without a tag come
     last.

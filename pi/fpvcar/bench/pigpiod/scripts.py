@@ -17,36 +17,36 @@ NOT_FOUND = 127 << 8
 
 
 def run_program(name: str) -> int:
-    """SYS and SHELL: the emulator has no programs to run."""
+    """Answers SYS and SHELL: the emulator has no programs to run."""
     return NOT_FOUND if NAME.match(name) else Err.BAD_SCRIPT_NAME
 
 
 class Scripts:
-    """The scripts of the daemon; they outlive their clients."""
+    """Keeps the scripts of the daemon; they outlive their clients."""
 
     def __init__(self) -> None:
         self._slots: list[Script | None] = [None] * SLOTS
         self._dying: set[int] = set()
 
     def all(self) -> list[Script]:
-        """Those that are stored."""
+        """Returns the stored scripts."""
         return [script for script in self._slots if script is not None]
 
     def next_us(self) -> int | None:
-        """When the next one wants to run."""
+        """Tells when the next script wants to run; None: none does."""
         times = [
             s.wake_us for s in self._slots if s is not None and s.wake_us is not None
         ]
         return min(times) if times else None
 
     def run(self, now_us: int, execute: Execute) -> None:
-        """Runs all that is due."""
+        """Runs every script that is due."""
         for script in self._slots:
             if script is not None:
                 script.run(now_us, execute)
 
     def waited_bits(self) -> int:
-        """GPIO that a script waits for."""
+        """Returns the bits of the GPIO that scripts wait for."""
         bits = 0
         for script in self._slots:
             if script is not None:
@@ -54,7 +54,7 @@ class Scripts:
         return bits
 
     def store(self, request: Request, now_us: int) -> int:
-        """PROC: the slot, or an error."""
+        """Answers PROC: stores a script; returns its slot, or an error."""
         free = [n for n, script in enumerate(self._slots) if script is None]
         if not free:
             return Err.NO_SCRIPT_ROOM
@@ -66,7 +66,7 @@ class Scripts:
         return free[0]
 
     def start(self, request: Request, now_us: int) -> int:
-        """PROCR."""
+        """Answers PROCR: sets parameters and starts a script."""
         script = self._checked(request)
         if not isinstance(script, Script):
             return script
@@ -77,7 +77,7 @@ class Scripts:
         return 0
 
     def update(self, request: Request, now_us: int) -> int:
-        """PROCU: the first parameters, whether it runs or not."""
+        """Answers PROCU: sets the first parameters, whether the script runs or not."""
         script = self._checked(request)
         if not isinstance(script, Script):
             return script
@@ -85,7 +85,7 @@ class Scripts:
         return 0
 
     def stop(self, request: Request, now_us: int) -> int:
-        """PROCS."""
+        """Answers PROCS: stops a script."""
         script = self._get(request.p1)
         if script is None:
             return Err.BAD_SCRIPT_ID
@@ -93,14 +93,14 @@ class Scripts:
         return 0
 
     def status(self, request: Request, now_us: int) -> int | bytes:
-        """PROCP: status and parameters."""
+        """Answers PROCP: packs status and parameters of a script."""
         script = self._get(request.p1)
         if script is None:
             return Err.BAD_SCRIPT_ID
         return struct.pack("<11i", script.state(now_us), *script.parameters)
 
     def delete(self, request: Request, now_us: int) -> Outcome:
-        """PROCD: waits until the script has halted."""
+        """Answers PROCD: frees the slot once the script has halted."""
         number = request.p1
         script = self._get(number)
         if script is None:

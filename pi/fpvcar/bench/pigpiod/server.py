@@ -27,12 +27,12 @@ log = logging.getLogger("fpvcar.bench.pigpiod")
 
 
 def clock_us() -> int:
-    """CLOCK_MONOTONIC in microseconds; its low 32 bits are the tick."""
+    """Reads CLOCK_MONOTONIC in microseconds; its low 32 bits are the tick."""
     return time.monotonic_ns() // 1000
 
 
 class Server:
-    """Owns the daemon's timer; connections call `after_commands`."""
+    """Listens, and owns the daemon's timer; connections call `after_commands`."""
 
     def __init__(self, daemon: Daemon) -> None:
         self.daemon = daemon
@@ -41,14 +41,14 @@ class Server:
         self._connections: set[Connection] = set()
 
     async def listen(self, host: str, port: int) -> asyncio.Server:
-        """Raises OSError if the address is in use."""
+        """Listens for clients. Raises OSError if the address is in use."""
         loop = asyncio.get_running_loop()
         return await loop.create_server(
             lambda: Connection(self), host, port, backlog=BACKLOG
         )
 
     def execute(self, request: Request) -> Outcome:
-        """A command that comes from no connection."""
+        """Executes a command that comes from no connection."""
         now_us = clock_us()
         outcome = self.daemon.execute(None, request, now_us)
         self.after_commands(now_us)
@@ -74,11 +74,11 @@ class Server:
         self.after_commands(clock_us())
 
     def add(self, connection: "Connection") -> None:
-        """A client came."""
+        """Notes a client that came."""
         self._connections.add(connection)
 
     def remove(self, connection: "Connection") -> None:
-        """A client went."""
+        """Forgets a client that went."""
         self._connections.discard(connection)
         now_us = clock_us()
         self.daemon.disconnect(connection.client, now_us)
@@ -94,7 +94,7 @@ class Server:
 
 
 class Connection(asyncio.Protocol):
-    """One client: commands strictly one after the other, replies in their order."""
+    """Serves one client: its commands one after the other, replies in their order."""
 
     def __init__(self, server: Server) -> None:
         self._server = server

@@ -6,15 +6,15 @@ from typing import Protocol
 
 
 class SpiDevice(Protocol):
-    """A chip on an SPI bus, in mode 0."""
+    """Is a chip on an SPI bus, in mode 0."""
 
     def transfer(self, sent: bytes, idle: int) -> bytes:
-        """What it answers while it is selected; `idle` is MISO where it does not."""
+        """Returns its answer while it is selected; `idle` is MISO without it."""
 
 
 @dataclass(frozen=True)
 class Bus:
-    """The pins of a bus, and the mode in which the SPI hardware drives them."""
+    """Names the pins of a bus, and their mode for the SPI hardware."""
 
     selects: tuple[int, ...]
     miso: int
@@ -30,13 +30,13 @@ AUXILIARY = Bus((18, 17, 16), 19, 20, 21, mode=3)
 
 
 class Devices:
-    """What is on the buses, by the GPIO that selects it."""
+    """Finds what is on the buses, by the GPIO that selects it."""
 
     def __init__(self, devices: Mapping[int, SpiDevice]) -> None:
         self._devices = devices
 
     def at(self, select: int, bus: tuple[int, int, int]) -> SpiDevice | None:
-        """The device that hears these pins: its select, and MISO, MOSI, SCLK."""
+        """Returns the device at these pins: its select, and MISO, MOSI, SCLK."""
         for own in (MAIN, AUXILIARY):
             if select in own.selects and bus == (own.miso, own.mosi, own.sclk):
                 return self._devices.get(select)

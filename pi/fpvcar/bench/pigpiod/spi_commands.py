@@ -29,7 +29,7 @@ WAIT_US = 1000
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a handle stands for."""
+    """Names the bus, the channel and the settings that a handle stands for."""
 
     bus: Bus
     channel: int
@@ -38,7 +38,7 @@ class Opened:
 
 
 class SpiCommands:
-    """The handles, and the commands on them."""
+    """Keeps the handles and answers the commands on them."""
 
     def __init__(self, pins: Pins, lines: Lines, devices: Devices) -> None:
         self._pins, self._lines, self._devices = pins, lines, devices
@@ -47,7 +47,7 @@ class SpiCommands:
         """Of the buses in use: which modes their pins had."""
 
     def table(self) -> dict[int, Handler]:
-        """Command number -> handler."""
+        """Returns the handler of each command number."""
         return {
             Cmd.SPIO: self._open,
             Cmd.SPIC: self._close,
@@ -79,7 +79,7 @@ class SpiCommands:
             return Err.BAD_HANDLE
         if all(other.bus != opened.bus for other in self._handles.values()):
             for gpio, mode in self._modes.pop(opened.bus).items():
-                if gpio not in _free(opened.bus, opened.flags):
+                if gpio not in _left_alone(opened.bus, opened.flags):
                     self._pins.set_mode_register(gpio, mode, now_us)
         return 0
 
@@ -97,7 +97,7 @@ class SpiCommands:
         gpios = (*bus.selects, bus.miso, bus.mosi, bus.sclk)
         self._modes[bus] = {gpio: self._pins.mode(gpio) for gpio in gpios}
         for number, gpio in enumerate(bus.selects):
-            if gpio in _free(bus, flags):
+            if gpio in _left_alone(bus, flags):
                 continue
             if bus is AUXILIARY:
                 idle = int(not flags >> SELECT_HIGH + number & 1)
@@ -119,7 +119,7 @@ class SpiCommands:
         active = opened.flags >> SELECT_HIGH + opened.channel & 1
         self._lines.pulse(select, now_us, length_us, active)
         device = self._devices.at(select, (bus.miso, bus.mosi, bus.sclk))
-        got = self._silent(opened, sent, now_us)
+        got = self._unanswered(opened, sent, now_us)
         if device is not None:
             got = device.transfer(sent, self._lines.level(bus.miso, now_us))
         result: int | bytes = len(sent) if request.cmd == Cmd.SPIW else got
@@ -127,8 +127,8 @@ class SpiCommands:
             return result
         return Wait(now_us + length_us, lambda at_us: result)
 
-    def _silent(self, opened: Opened, sent: bytes, now_us: int) -> bytes:
-        """What is read where nobody answers."""
+    def _unanswered(self, opened: Opened, sent: bytes, now_us: int) -> bytes:
+        """Returns what is read where nobody answers."""
         bus = opened.bus
         if self._lines.wired(bus.miso, bus.mosi):
             return sent
@@ -142,8 +142,8 @@ class SpiCommands:
         return word.to_bytes(size, "little") * words + sent[words * size :]
 
 
-def _free(bus: Bus, flags: int) -> set[int]:
-    """The selects that the flags leave alone."""
+def _left_alone(bus: Bus, flags: int) -> set[int]:
+    """Returns the selects that the flags leave alone."""
     return {
         gpio
         for number, gpio in enumerate(bus.selects)

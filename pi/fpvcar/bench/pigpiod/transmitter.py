@@ -1,4 +1,4 @@
-"""Plays waves onto the pins, as DMA does: the clock of WVTX, WVTXR, WVTXM and WVCHA.
+"""The transmitter plays waves onto the pins, for WVTX, WVTXR, WVTXM and WVCHA.
 
 Nothing happens between the calls of `advance`; each catches up with the time. Pulses
 on pins that somebody watches are put on the sampler's grid, one by one; of the others
@@ -24,7 +24,7 @@ that wants more goes slower, so that scripts and reports go on."""
 
 
 class _Pass(NamedTuple):
-    """What is played now: a wave or a pause, and since when."""
+    """Says what is played now: a wave or a pause, and since when."""
 
     wave: Wave | None
     start_us: int
@@ -32,7 +32,7 @@ class _Pass(NamedTuple):
 
 
 class Transmitter:
-    """One DMA channel: it plays one thing at a time."""
+    """Stands for a DMA channel: it plays one thing at a time."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
@@ -49,23 +49,23 @@ class Transmitter:
 
     @property
     def busy(self) -> bool:
-        """Is something being played?"""
+        """Tells whether something is being played."""
         return self._now is not None
 
     @property
     def wave(self) -> Wave | None:
-        """The wave that is being played, unless it is a chain's pause."""
+        """Returns the wave that is being played; None in a chain's pause."""
         return self._now.wave if self._now is not None else None
 
     def send(self, node: Node, now_us: int) -> None:
-        """Plays it now, instead of what is played."""
+        """Plays a wave or chain now, instead of what is played."""
         self.stop()
         self._end, self._reached_us, self._work = node, now_us, WORK_MAX
         self._passes, self._lines.feed = _passes(node), self.advance
         self._next(now_us + LEAD_US)
 
     def follow(self, node: Node, now_us: int) -> None:
-        """Plays it behind what was sent last; now, if nothing is played."""
+        """Plays a wave behind what was sent last; now, if nothing is played."""
         if self._end is None:
             self.send(node, now_us)
             return
@@ -76,11 +76,11 @@ class Transmitter:
             self.send(node, now_us)
 
     def stop(self) -> None:
-        """The pins stay as they are."""
+        """Stops; the pins stay as they are."""
         self._passes = self._now = self._end = self._lines.feed = None
 
     def next_us(self) -> int | None:
-        """When `advance` has something to do; None: nothing is played."""
+        """Tells when `advance` has something to do; None: nothing is played."""
         if self._now is None:
             return None
         wave, start_us, length_us = self._now
@@ -148,7 +148,7 @@ class Transmitter:
 
 
 def _passes(node: Node | None) -> Iterator[tuple[Wave | None, int]]:
-    """What is played from a node on; what follows is looked at when it is needed."""
+    """Gives what is played from a node on; looks at what follows when it is needed."""
     while node is not None:
         yield from node.passes()
         node = node.next

@@ -10,14 +10,14 @@ TIMEOUT_MAX_MS = 60_000
 
 
 class Watchdogs:
-    """One for each pin that has one."""
+    """Keeps the watchdogs of all pins."""
 
     def __init__(self) -> None:
         self._timers: dict[int, tuple[int, int]] = {}
         """GPIO -> its time-out and since when it runs, in microseconds."""
 
     def wdog(self, request: Request, now_us: int) -> int:
-        """WDOG."""
+        """Answers WDOG."""
         if request.p1 >= USER_GPIO:
             return Err.BAD_USER_GPIO
         if request.p2 > TIMEOUT_MAX_MS:
@@ -26,13 +26,13 @@ class Watchdogs:
         return 0
 
     def set(self, gpio: int, timeout_ms: int, now_us: int) -> None:
-        """Begins anew; 0 ms switches it off."""
+        """Sets a watchdog, which begins anew; 0 ms switches it off."""
         self._timers.pop(gpio, None)
         if timeout_ms:
             self._timers[gpio] = (timeout_ms * 1000, now_us)
 
     def restart(self, before: int, samples: Sequence[Sample], monitored: int) -> None:
-        """Changes of watched pins restart theirs."""
+        """Restarts the watchdogs of pins that are watched and have changed."""
         for gpio, (timeout_us, since_us) in self._timers.items():
             last = before
             for time_us, levels in samples:
@@ -42,7 +42,7 @@ class Watchdogs:
             self._timers[gpio] = (timeout_us, since_us)
 
     def fired(self, now_us: int) -> int:
-        """A bit for each that has fired; it runs again."""
+        """Returns a bit for each watchdog that has fired; it runs again."""
         bits = 0
         for gpio, (timeout_us, since_us) in self._timers.items():
             if now_us - since_us >= timeout_us:

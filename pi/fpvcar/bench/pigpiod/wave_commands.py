@@ -9,7 +9,7 @@ from fpvcar.bench.pigpiod.pins import Pins
 from fpvcar.bench.pigpiod.protocol import PERMITTED, Cmd, Err, Request
 from fpvcar.bench.pigpiod.pulses import PULSE, generic, serial
 from fpvcar.bench.pigpiod.transmitter import Transmitter
-from fpvcar.bench.pigpiod.waves import MICROS_MAX, Figure, Node, Waves
+from fpvcar.bench.pigpiod.waves import MICROS_MAX, Node, Statistic, Waves
 
 BAUD_MIN, BAUD_MAX = 50, 1_000_000
 DATA_BITS_MAX = 32
@@ -22,13 +22,13 @@ ALL = 0xFFFFFFFF
 
 
 class WaveCommands:
-    """What clients ask for; `waves` are stored, the transmitter plays them."""
+    """Answers the commands of waves: some store, some let the transmitter play."""
 
     def __init__(self, transmitter: Transmitter, pins: Pins) -> None:
         self._waves, self._transmitter, self._pins = Waves(), transmitter, pins
 
     def table(self) -> dict[int, Handler]:
-        """Command number -> handler."""
+        """Returns the handler of each command number."""
         waves = self._waves
         return {
             Cmd.WVCLR: _done(waves.clear),
@@ -82,7 +82,7 @@ class WaveCommands:
         return self._waves.add(pulses) if len(pulses.pulses) > 1 else 0
 
     def _wvcap(self, request: Request, now_us: int) -> int:
-        """One share for blocks and words, two, or three: see `p2` and the extension."""
+        """Stores a wave with spare memory: one share for all, two, or three of them."""
         first, second = request.p1, request.p2
         if len(request.ext) == 4:
             return self._waves.create((first, second, request.word()))
@@ -134,7 +134,7 @@ def _done(act: Callable[[], object]) -> Handler:
     return handler
 
 
-def _figure(figure: Figure, error: Err) -> Handler:
+def _figure(figure: Statistic, error: Err) -> Handler:
     def handler(request: Request, now_us: int) -> int:
         values = (figure.now, figure.high, figure.most)
         return values[request.p1] if request.p1 < len(values) else error

@@ -19,8 +19,8 @@ BLOCKS_FIRST, WORDS_FIRST = CHAIN_PAGES * 118, CHAIN_PAGES * 79
 
 
 class Size(NamedTuple):
-    """What a wave takes of the memory: control blocks, words that DMA writes, words
-    that it reads into. WVCAP can keep some of the last; no client can use them."""
+    """Counts what a wave takes of the memory: control blocks, words that DMA writes,
+    words that it reads into. WVCAP can keep the last; no client can use them."""
 
     blocks: int
     words: int
@@ -29,17 +29,17 @@ class Size(NamedTuple):
 
 @dataclass(eq=False)
 class Node:
-    """Something that is sent; DMA goes on to `next` at its end, if there is one."""
+    """Is what can be sent; DMA goes on to `next` at its end, if there is one."""
 
     next: "Node | None" = field(default=None, kw_only=True)
 
     def passes(self) -> Iterator["tuple[Wave | None, int]"]:
-        """What is played, one after the other: a wave or a pause, microseconds."""
+        """Gives what is played in turn: a wave or a pause, microseconds."""
         raise NotImplementedError
 
 
 def after(pulses: Iterable[Pulse], on: int = 0, off: int = 0) -> tuple[int, int]:
-    """What some pulses leave on and off, if it was `on` and `off` before them."""
+    """Returns what is on and off after some pulses, if `on` and `off` were before."""
     for _, sets, clears in pulses:
         on, off = (on | sets) & ~clears, off & ~sets | clears
     return on, off
@@ -47,7 +47,7 @@ def after(pulses: Iterable[Pulse], on: int = 0, off: int = 0) -> tuple[int, int]
 
 @dataclass(eq=False)
 class Wave(Node):
-    """A stored wave; `pulses` are those that switch something."""
+    """Holds a stored wave; `pulses` are those that switch something."""
 
     pulses: list[Pulse]
     length_us: int
@@ -65,20 +65,20 @@ class Wave(Node):
 
 
 @dataclass
-class Figure:
-    """What WVSM, WVSP and WVSC tell."""
+class Statistic:
+    """Keeps a figure that WVSM, WVSP or WVSC tells: now, highest, most."""
 
     most: int
     now: int = 0
     high: int = 0
 
     def set(self, value: int) -> None:
-        """A new value; the highest one is kept."""
+        """Takes a new value; keeps the highest one."""
         self.now, self.high = value, max(self.high, value)
 
 
 class Waves:
-    """Every stored wave has a number; `pending` is being made."""
+    """Stores waves by their number; `pending` is being made."""
 
     def __init__(self) -> None:
         self.pending = Pulses()
@@ -86,25 +86,25 @@ class Waves:
         self._count = 0
         """How many of `_waves` there are; the others were cleared."""
         self._block, self._word, self._top = BLOCKS_FIRST, WORDS_FIRST, WORDS
-        self.micros = Figure(MICROS_MAX)
-        self.pulses = Figure(PULSES_MAX)
-        self.blocks = Figure(BLOCKS)
+        self.micros = Statistic(MICROS_MAX)
+        self.pulses = Statistic(PULSES_MAX)
+        self.blocks = Statistic(BLOCKS)
 
     def new(self) -> None:
-        """WVNEW: what is pending is forgotten."""
+        """Forgets what is pending."""
         self.pending = Pulses()
         for figure in (self.micros, self.pulses, self.blocks):
             figure.now = 0
 
     def clear(self) -> None:
-        """WVCLR: so is what is stored. DMA goes on with what it plays."""
+        """Forgets what is pending and stored. DMA goes on with what it plays."""
         self.new()
         self._count = 0
         self._block, self._word, self._top = BLOCKS_FIRST, WORDS_FIRST, WORDS
 
     def add(self, pulses: Pulses) -> int:
-        """How many pulses are pending then, or an error."""
-        total = pulses.plus(self.pending)
+        """Adds pulses; returns how many are pending then, or an error."""
+        total = pulses.merged(self.pending)
         if len(total.pulses) >= PULSES_MAX:
             return Err.TOO_MANY_PULSES
         self.pending = total
@@ -114,8 +114,8 @@ class Waves:
         return len(total.pulses)
 
     def create(self, percent: tuple[int, int, int] | None = None) -> int:
-        """The number of the new wave, or an error. `percent` of the memory is kept for
-        it: control blocks, words to write, words to read."""
+        """Stores what is pending; returns its number, or an error. `percent` of the
+        memory is kept for it: control blocks, words to write, words to read."""
         if percent is not None and any(part > 100 for part in percent):
             return Err.BAD_PARAM
         if not self.pending.pulses:
@@ -137,7 +137,7 @@ class Waves:
         return number
 
     def _place(self, size: Size) -> int:
-        """In the place of a deleted one that was as large, or behind the last."""
+        """Takes the place of a deleted wave as large, or the one behind the last."""
         for number, old in enumerate(self._waves[: self._count]):
             if old.deleted and size == old.size:
                 self._waves[number] = self._made(old.first_block, old.first_word, size)
@@ -161,13 +161,13 @@ class Waves:
         return Wave(switching, self.pending.length_us, first_block, first_word, size)
 
     def get(self, number: int) -> Wave | None:
-        """A stored wave."""
+        """Returns a stored wave; None if that number is none."""
         if number >= self._count or self._waves[number].deleted:
             return None
         return self._waves[number]
 
     def delete(self, number: int) -> int:
-        """The last one frees its memory, and that of the deleted ones before it."""
+        """Deletes a wave; the last one frees memory, with deleted ones before it."""
         wave = self.get(number)
         if wave is None:
             return Err.BAD_WAVE_ID
@@ -180,7 +180,7 @@ class Waves:
         return 0
 
     def number(self, wave: Wave | None) -> int | None:
-        """The number of a wave; a cleared one keeps its number until it is reused."""
+        """Returns the number of a wave; a cleared one keeps it for a while."""
         for number, stored in enumerate(self._waves):
             if stored is wave and not stored.deleted:
                 return number
