@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpvcar.bench.pigpiod.protocol import Cmd
-from tests.rigs.pigpiod import START_US, Core, make_core, square_wave, stored_wave
+from tests.rigs.pigpiod import (
+    START_US,
+    Core,
+    make_core,
+    square_wave,
+    stored_wave,
+    words,
+)
 
 T0 = START_US
 LEAD_US = 20
@@ -167,18 +174,41 @@ def _visible(edges: Played) -> Played:
     return out
 
 
-def test_figures_of_pigpios_own_chain_test(core: Core) -> None:
+def bursts(core: Core) -> bytes:
+    """The chain of pigpio's own test: a wave 128, 256 and 512 times, with gaps."""
     pulses = [(ON, 0, 50), (0, ON, 70), (ON, 0, 130), (0, ON, 150), (ON, 0, 90)]
     number = stored_wave(core, *pulses, (0, ON, 110))
-    chain = bytes(
+    return bytes(
         [255, 0, number, 255, 1, 128, 0, 255, 2, 0, 8]
         + [255, 0, number, 255, 1, 0, 1, 255, 2, 0, 4]
         + [255, 0, number, 255, 1, 0, 2]
     )
+
+
+@pytest.mark.parametrize(
+    "steady_us,edges", [(0, 5376), (80, 3584), (120, 1792), (140, 0)]
+)
+def test_edges_behind_a_glitch_filter(core: Core, steady_us: int, edges: int) -> None:
+    """Figures of pigpio's own test: 2688 rises, 1792, 896, none."""
     reader = core.reader(ON)
-    for steady_us, edges in ((0, 5376), (80, 3584), (120, 1792), (140, 0)):
-        core(Cmd.FG, 4, steady_us)
-        assert core(Cmd.WVCHA, 0, 0, chain) == 0
-        core.run(1_000_000)
-        assert core(Cmd.WVBSY) == 0
-        assert len(reader.edges(4)) == edges
+    core(Cmd.FG, 4, steady_us)
+    assert core(Cmd.WVCHA, 0, 0, bursts(core)) == 0
+    core.run(1_000_000)
+    assert core(Cmd.WVBSY) == 0
+    assert len(reader.edges(4)) == edges
+
+
+@pytest.mark.parametrize(
+    "steady_us,active_us,rises",
+    [(1000, 150_000, 1500), (2000, 150_000, 750), (3000, 5000, 0)],
+)
+def test_edges_behind_a_noise_filter(
+    core: Core, steady_us: int, active_us: int, rises: int
+) -> None:
+    """Figures of pigpio's own test, which allows 2 %."""
+    reader = core.reader(ON)
+    core(Cmd.WVCHA, 0, 0, bursts(core))
+    core(Cmd.FN, 4, steady_us, words(active_us))
+    core.run(1_000_000)
+    seen = sum(level for _, level in reader.edges(4))
+    assert seen == pytest.approx(rises, rel=0.02, abs=1)
