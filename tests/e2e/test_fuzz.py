@@ -17,7 +17,7 @@ from tests.e2e.test_who_stops import forward
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried, pytest.mark.soak]
 
-SHORT_S, LONG_S = 10.0, 120.0
+SHORT_S, LONG_S = 5.0, 120.0
 LEAST = 50
 """Rounds of each, on a machine that does much else."""
 
