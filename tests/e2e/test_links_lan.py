@@ -6,7 +6,6 @@ Figures: `make benchmark ONLY=links`.
 import os
 import statistics
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
@@ -29,35 +28,37 @@ LEAST_FPS, AGE_MS = 10, 400
 """The aim is 300 ms for every picture: here nine of ten keep it, with a third more."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def lan() -> Iterator[Lan]:
     """Two hosts and a cable."""
     with Lan() as made:
         yield made
 
 
-@pytest.fixture
-def far(bench: RunningBench, lan: Lan, tmp_path: Path) -> Iterator[Page]:
-    """A page at the wheel, on the other host."""
-    with on_the_lan(lan, tmp_path, bench.port) as browser:
-        page = browser.new_page()
-        opened(page, f"http://{lan.near}:{bench.port}/")
-        take_wheel(page, bench)
+@pytest.fixture(scope="module", params=["webcodecs", "mse"])
+def opened_far(
+    request: pytest.FixtureRequest, bench: RunningBench, lan: Lan,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Page]:  # fmt: skip
+    """A page on the other host, by each way to the glass."""
+    path: str = request.param
+    url = f"http://{lan.near}:{bench.port}/?path={path}"
+    with on_the_lan(lan, tmp_path_factory.mktemp("far"), bench.port) as browser:
+        page = opened(browser.new_page(), url)
+        assert probe(page, "video.path") == path
         yield page
 
 
-def show_by(path: str, far: Page, lan: Lan, bench: RunningBench) -> None:
-    """Of the two ways to the glass the one that is asked for."""
-    if path == "mse":
-        opened(far, f"http://{lan.near}:{bench.port}/?path=mse")
-    assert probe(far, "video.path") == path
+@pytest.fixture
+def far(opened_far: Page, bench: RunningBench) -> Page:
+    """The same, at the wheel."""
+    take_wheel(opened_far, bench)
+    return opened_far
 
 
-@pytest.mark.parametrize("path", ["webcodecs", "mse"])
 def test_an_outage_is_over_when_packets_pass(
-    far: Page, lan: Lan, bench: RunningBench, path: str
+    far: Page, lan: Lan, bench: RunningBench
 ) -> None:
-    show_by(path, far, lan, bench)
     for length_s in (0.6, 1.3, 3.1):
         far.wait_for_timeout(700)
         lan.lose()
@@ -67,11 +68,9 @@ def test_an_outage_is_over_when_packets_pass(
         assert seconds_until_current(far) < BACK_S
 
 
-@pytest.mark.parametrize("path", ["webcodecs", "mse"])
 def test_a_narrow_link_gets_a_smaller_picture_not_an_older_one(
-    far: Page, lan: Lan, bench: RunningBench, path: str
+    far: Page, lan: Lan, bench: RunningBench
 ) -> None:
-    show_by(path, far, lan, bench)
     far.wait_for_timeout(1000)
     assert statistics.median(probe(far, "video.latencyMs")) < WIDE_MS
     lan.narrow(THIRD, queue_bytes=20_000)
