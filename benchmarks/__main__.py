@@ -94,7 +94,7 @@ def measure(
 
 
 def written(results: list[Result]) -> dict[str, Any]:
-    """What goes into the JSON file: every sample of every row."""
+    """The contents of the JSON file: every sample of every row."""
     return {
         "machine": machine(),
         "date": time.strftime("%Y-%m-%d"),

@@ -48,7 +48,7 @@ class Recipe:
 
 
 class Example(Recipe):
-    """The same, for a camera that writes whole pictures."""
+    """picamera2's example for a camera that writes whole pictures."""
 
     def write(self, data: bytes) -> None:
         """One picture."""

@@ -67,7 +67,7 @@ class Locator:
         self._tab, self._selector = tab, selector
 
     def click(self) -> None:
-        """As a script does: no pointer goes there."""
+        """Clicks as a script does: no pointer goes there."""
         self._tab.evaluate(
             "(selector) => document.querySelector(selector).click()", self._selector
         )
@@ -125,7 +125,7 @@ class Tab:
         return json.loads(result["result"].get("value", "null"))
 
     def locator(self, selector: str) -> Locator:
-        """What can be clicked."""
+        """An element that can be clicked."""
         return Locator(self, selector)
 
     def wait_for_timeout(self, milliseconds: float) -> None:

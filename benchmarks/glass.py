@@ -32,7 +32,7 @@ def age_ms(clock: float, shown_ms: float, ahead_ms: float) -> float:
 
 
 def painted(samples: Sequence[Sequence[float]], ahead_ms: float) -> Seen:
-    """By the paints: the clock was on the canvas when the paint began."""
+    """Ages by the paints: the clock was on the canvas when the paint began."""
     pairs = [(clock, shown) for clock, shown in samples[SETTLED:]]
     return _seen(pairs, ahead_ms)
 

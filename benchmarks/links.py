@@ -60,7 +60,7 @@ def shown(page: Page) -> list[Shown]:
 
 
 def recovery_ms(pictures: list[Shown], end_ms: float) -> float:
-    """From the end of the trouble to the first of STEADY young pictures."""
+    """Time from the end of the trouble to the first of STEADY young pictures."""
     after = [one for one in pictures if one.at_ms >= end_ms]
     for index in range(len(after) - STEADY + 1):
         if all(one.age_ms < CURRENT_MS for one in after[index : index + STEADY]):

@@ -84,7 +84,7 @@ class Crowd:
         self._process.stdin.flush()
 
     def end(self, load: Load, seconds: float, fps: float) -> None:
-        """What came; the viewers are gone afterwards."""
+        """Ends the viewers; returns what came."""
         self.say("end")
         report = json.loads(self._hear())
         self._process.communicate()

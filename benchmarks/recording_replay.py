@@ -53,7 +53,7 @@ def drive(folder: Path) -> int:
 
 
 def seconds() -> tuple[list[float], str]:
-    """Of each run, the program's start included; what the last one said."""
+    """How long each run took, the program's start included; what the last one said."""
     with tempfile.TemporaryDirectory(prefix="fpvcar-bench-") as place:
         size, found, said = drive(Path(place)), [], ""
         for _ in range(RUNS):

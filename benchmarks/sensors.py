@@ -79,7 +79,7 @@ def rows(given: Given) -> Iterator[Result]:
 
 
 def age_s(state: dict[str, object], name: str) -> float | None:
-    """Of one sensor, as the page hears it."""
+    """Age of one sensor's reading when the page hears it."""
     if name == "battery":
         battery = state.get("battery")
         assert isinstance(battery, dict)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.e2e import browser_causes, causes, double_faults
+from tests.e2e import browser_causes, causes, double_faults, stopping
 
 from benchmarks.rig import Given
 from benchmarks.rows import Aim, Result, Row, row
@@ -46,11 +46,11 @@ def _pairs(ground: causes.Ground, count: int) -> Iterator[Row]:
         for _ in range(count):
             gap_s = dice.random() * double_faults.GAP_MOST_S
             taken_s = double_faults.off_after_s(ground, (one, other), gap_s)
-            runs.append(causes.Run(taken_s, ()))
+            runs.append(stopping.Run(taken_s, ()))
         yield _row(f"{one}, {other}", runs, double_faults.OFF_S, "off")
 
 
-def _row(name: str, runs: list[causes.Run], limit_s: float, guard: str) -> Row:
+def _row(name: str, runs: list[stopping.Run], limit_s: float, guard: str) -> Row:
     missed = sum(run.taken_s > limit_s for run in runs)
     note = f"{missed} of {len(runs)} missed" if missed else proves(len(runs))
     note += f"; guard: {guard}"

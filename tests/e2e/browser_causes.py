@@ -13,11 +13,12 @@ from types import TracebackType
 
 from playwright.sync_api import Browser, Error, Page
 
-from tests.e2e.causes import ONE_FRAME_S, Cause, Ground, Run, one_stop, patiently
+from tests.e2e.causes import Ground
 from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.driver import make_whole
 from tests.e2e.harness import PinWatch
 from tests.e2e.seat import GAMEPAD, at_the_wheel, drives, go_on, holds, until
+from tests.e2e.stopping import ONE_FRAME_S, Cause, Run, one_stop, patiently
 
 MARK = f"--driver-of-the-stops={os.getpid()}"
 
@@ -56,7 +57,7 @@ class Seat(AbstractContextManager["Seat"]):
         return self._page
 
     def send(self, number: signal.Signals) -> None:
-        """To every process of this browser."""
+        """Sends a signal to every process of this browser."""
         os.killpg(self.group, number)
 
 

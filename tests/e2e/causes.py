@@ -8,15 +8,13 @@ but where a row says so: else it, and not the row's cause, would stop a car at a
 
 import json
 import os
-import random
 import signal
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from fpvcar import paths
 from fpvcar.bench import soc as chip
@@ -25,44 +23,26 @@ from tests.e2e.driver import Driver, free, make_whole, sit_down
 from tests.e2e.guarded import guarding
 from tests.e2e.harness import PinWatch, RunningBench, wait_for
 from tests.e2e.proxy import Link
+from tests.e2e.stopping import (
+    BUSY,
+    ONE_FRAME_S,
+    Busy,
+    Cause,
+    Run,
+    one_stop,
+    patiently,
+    reason,
+    stop,
+)
 from tests.rigs.lan import Lan
 
-ONE_FRAME_S = 0.04
 LATE_S = 0.7
 """No wish made on a state older than 0.4 s counts, and then there is silence."""
-STAYS_S = 0.12
-"""How long whatever comes back is watched: longer than any queue or retry."""
-TRANSIENT_S = 0.02
-"""The emulator switches the pins of a bank one after the other."""
 BLOCKABLE = Path(__file__).parent / "blockable"
 UNSEEN_STOPS = "--set=guard.unseen_limit = 0.0"
 """Towards where a sensor is silent nothing is free, wherever the guard is on."""
 SENSORS = profiles.load(paths.HARDWARE / "bench.toml").sensors
 CLIENT = "driver-of-the-stops"
-S = TypeVar("S")
-
-
-@dataclass(frozen=True)
-class Cause(Generic[S]):
-    """One row. `fail` returns CLOCK_MONOTONIC in ns just before the failure.
-
-    `shown` is the cause that the car then gives to everybody, None where a neutral
-    wish came, or the guard leaves nothing, and nothing else holds the car; `logged`
-    must stand in the log of the bench. `throttle` is the way it drives; `guard` what a
-    grown-up has set the guard to.
-    """
-
-    name: str
-    limit_s: float
-    shown: str | None
-    fail: Callable[[S], int]
-    mend: Callable[[S], object] = lambda scene: None
-    logged: str = ""
-    way: str = "direct"
-    deaf: bool = False
-    """`run` can be asked only when it is mended."""
-    throttle: float = 1.0
-    guard: str = "off"
 
 
 class Ground:
@@ -76,7 +56,7 @@ class Ground:
         self.drive_code, self.grown_up_code = codes["drive"], codes["grown_up"]
 
     def driver(self, way: str) -> Driver:
-        """At the other end of a way, not seated yet."""
+        """A driver at the other end of a way who has no seat yet."""
         if way == "link":
             return Driver(self.link.port, client=CLIENT)
         if way == "lan":
@@ -152,14 +132,14 @@ def _let_go(scene: Scene) -> None:
 
 
 def _without_power(scene: Scene) -> None:
-    """The VL53L0X ahead: its XSHUT is low until `run` sets it up anew, a second on."""
+    """Switches the VL53L0X ahead off; a second later `run` sets it up anew."""
     power = SENSORS.tof["front"].power
     assert power is not None
     scene.bench.soc.pin[power].out = 0
 
 
 def _echo_wire(level: int) -> Callable[[Scene], None]:
-    """Of the HC-SR04 behind: off, its divider pulls the pin low."""
+    """The echo wire of the HC-SR04 behind; without it the divider pulls the pin low."""
 
     def act(scene: Scene) -> None:
         scene.bench.soc.pin[SENSORS.ultrasound["rear"].echo].external = level
@@ -188,7 +168,7 @@ def _in_time(scene: Scene) -> None:
 
 
 def _live(scene: Scene) -> None:
-    """Long enough that the bench takes no ending for a crash loop."""
+    """Waits so long that the bench takes the next ending for no crash loop."""
     time.sleep(1.1)
 
 
@@ -198,7 +178,7 @@ def _lan(scene: Scene) -> Lan:
 
 
 def _by(name: str, grown_up: bool, *words: str) -> Callable[[Scene], int]:
-    """Somebody else says something; connected before the clock starts."""
+    """Somebody else, connected before the clock starts, sends words to the car."""
 
     def act(scene: Scene) -> int:
         code = scene.ground.grown_up_code if grown_up else ""
@@ -275,116 +255,6 @@ CAUSES: tuple[Cause[Scene], ...] = (
 def possible(cause: Cause[Any]) -> bool:
     """Network namespaces need root."""
     return cause.way != "lan" or os.geteuid() == 0
-
-
-def stop(bench: RunningBench) -> dict[str, str] | None:
-    """What holds the car, as /api/status says it."""
-    url = f"http://localhost:{bench.port}/api/status"
-    with urllib.request.urlopen(url, timeout=5.0) as answer:
-        said: dict[str, str] | None = json.load(answer)["stop"]
-    return said
-
-
-def one_stop(
-    scene: S, bench: RunningBench, cause: Cause[S], drive: Callable[[PinWatch], object]
-) -> float:
-    """Drives off, lets it fail, and judges all but the time; the seconds it took."""
-    with bench.watch() as watch:
-        drive(watch)
-        time.sleep(random.random() * 0.04)  # no tick of ours keeps step with theirs
-        said = len(bench.log())
-        now_ns = cause.fail(scene)
-        try:
-            wait_for(lambda: not watch.now.driving, f"{cause.name}: the car drives on")
-            taken_s, stood = watch.stopped_after_s(now_ns), len(watch.samples)
-            drove(watch, now_ns, cause.name)
-            if cause.deaf:
-                cause.mend(scene)
-            _shown(bench, cause)
-            words = f"no log: {cause.logged}"
-            wait_for(lambda: cause.logged in bench.log()[said:], words)
-        except AssertionError:
-            with suppress(Exception):  # for the next run; the first fault counts
-                cause.mend(scene)
-            raise
-        if not cause.deaf:
-            cause.mend(scene)
-        time.sleep(STAYS_S)
-        stood_still(watch, stood, cause.name)
-    return taken_s
-
-
-class Busy(AssertionError):
-    """A process had to wait for the machine: something else stopped the car first."""
-
-    def __init__(self, words: str, said: str) -> None:
-        super().__init__(words)
-        self.said = said
-
-
-def drove(watch: PinWatch, at_ns: int, what: str) -> None:
-    """Raises Busy if the car stood already when it failed."""
-    before = [sample for sample in watch.samples if sample.time_ns <= at_ns]
-    if not before[-1].driving:
-        raise Busy(f"{what}: the car stood before it failed", "stood before")
-
-
-BUSY = ("blind", "silence", "wheels_stopped", "wheels_lost", "pins")
-"""What a car says whose parts waited for a core longer than they may."""
-
-
-def _shown(bench: RunningBench, cause: Cause[Any]) -> None:
-    said: list[str | None] = []
-
-    def right() -> bool:
-        said.append(reason(bench))
-        return said[-1] == cause.shown
-
-    try:
-        wait_for(right, cause.name)
-    except AssertionError as fault:
-        last = said[-1]
-        words = f"{cause.name}: expected {cause.shown}, but the car says {last}"
-        if last in BUSY:
-            raise Busy(words, last) from fault
-        raise AssertionError(words) from fault
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run: the seconds until the motors were off; what spoilt the ones before."""
-
-    taken_s: float
-    spoilt: tuple[str, ...]
-
-
-def patiently(one_run: Callable[[], float]) -> Run:
-    """Repeats a run, twice at most, that a busy machine had stopped already."""
-    spoilt: list[str] = []
-    while True:
-        try:
-            return Run(one_run(), tuple(spoilt))
-        except Busy as fault:
-            spoilt.append(fault.said)
-            if len(spoilt) > 2:
-                raise
-
-
-def stood_still(watch: PinWatch, since: int, what: str) -> None:
-    """The stick was held all the time, and whatever came back moved nothing."""
-    ends_ns = [sample.time_ns for sample in watch.samples[1:]] + [time.monotonic_ns()]
-    for sample, end_ns in list(zip(watch.samples, ends_ns, strict=True))[since:]:
-        moved = sample.driving and (end_ns - sample.time_ns) / 1e9 > TRANSIENT_S
-        assert not moved, f"{what}: it moved again: {sample}"
-
-
-def reason(bench: RunningBench) -> str | None:
-    """Why the car says it stands, None if nothing holds it."""
-    try:
-        said = stop(bench)
-    except OSError:
-        return "(no answer)"
-    return said["cause"] if said else None
 
 
 def run_one(ground: Ground, cause: Cause[Scene]) -> Run:

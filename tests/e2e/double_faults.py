@@ -14,9 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.e2e.causes import TRANSIENT_S, Ground, reason
+from tests.e2e.causes import Ground
 from tests.e2e.driver import free, make_whole, sit_down
-from tests.e2e.harness import PinWatch, RunningBench, wait_for
+from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.stopping import reason, stood_still
 
 PARTS = ("run", "wheels", "pigpiod", "helper", "camera")
 KINDS = {"killed": signal.SIGKILL, "hung": signal.SIGSTOP}
@@ -147,13 +148,5 @@ def off_after_s(
         finally:
             faults.mend()
         time.sleep(HELD_S)
-        moved_again(watch, stood, f"{pair}")
+        stood_still(watch, stood, f"{pair}")
     return taken_s
-
-
-def moved_again(watch: PinWatch, since: int, what: str) -> None:
-    """Raises AssertionError if a motor was driven after sample number `since`."""
-    ends_ns = [sample.time_ns for sample in watch.samples[1:]] + [time.monotonic_ns()]
-    for sample, end_ns in list(zip(watch.samples, ends_ns, strict=True))[since:]:
-        moved = sample.driving and (end_ns - sample.time_ns) / 1e9 > TRANSIENT_S
-        assert not moved, f"{what}: it moved again: {sample}"

@@ -138,7 +138,7 @@ class Driver(AbstractContextManager["Driver"]):
 
     @property
     def close_reason(self) -> str:
-        """What the car said when it closed the socket."""
+        """The reason that the car gave when it closed the socket."""
         return self._socket.close_reason or ""
 
 

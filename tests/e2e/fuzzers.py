@@ -92,7 +92,7 @@ def talk(made: socket.socket, dice: random.Random, path: str) -> str:
 
 
 def fuzzer(*rounds: Callable[[socket.socket, random.Random], str]) -> Attack:
-    """In turn, each on a connection of its own; what the car said, counted."""
+    """Sends the messages in turn, each on its own connection; counts the answers."""
 
     def attack(port: int, seconds: float) -> Counter[str]:
         dice, counts = random.Random(SEED), Counter[str]()

@@ -48,7 +48,7 @@ def make_room(bench: RunningBench, driver: Driver, way: float) -> None:
 
 
 def set_guard(bench: RunningBench, driver: Driver, code: str, mode: str) -> None:
-    """By a grown-up; the driver hears of it."""
+    """A grown-up sets the guard; returns when the driver has heard of it."""
     with Driver(bench.port, name="Mum", code=code) as mum:
         mum.say(kind="guard", mode=mode)
         wait_for(

@@ -57,7 +57,7 @@ def take_wheel(page: Page, bench: RunningBench) -> None:
 
 
 def status(bench: RunningBench) -> dict[str, object]:
-    """What the car says of itself."""
+    """The car's /api/status."""
     with urllib.request.urlopen(f"{bench.url}api/status", timeout=5.0) as answer:
         said: dict[str, object] = json.load(answer)
     return said

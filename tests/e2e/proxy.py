@@ -40,7 +40,7 @@ class Late:
         self._thread: threading.Thread | None = None
 
     def send(self, data: bytes, delay_s: float) -> None:
-        """At once if nothing is late; else a thread does, from now on."""
+        """Sends at once if nothing is late; else, from now on, a thread sends."""
         if not delay_s and self._thread is None:
             self._sink.sendall(data)
             return
@@ -106,7 +106,7 @@ class Link(AbstractContextManager["Link"]):
         self._flowing.clear()
 
     def mend(self) -> None:
-        """What waited passes on."""
+        """Lets the bytes that waited pass on."""
         self._flowing.set()
 
     def cut(self) -> None:

@@ -1,4 +1,4 @@
-"""What the browser tests know about the page: a few words, in one place."""
+"""The few things that the browser tests know about the page."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ window.unplug = () => {
 
 
 def violations(page: Page) -> list[str]:
-    """What axe-core finds: rule, and the first place."""
+    """Each rule that axe-core finds broken, with the first place."""
     found = Axe().run(page).response["violations"]
     return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found]
 
@@ -71,7 +71,7 @@ def grown_up(page: Page, bench: RunningBench) -> None:
 
 
 def at_the_wheel(page: Page, url: str) -> Page:
-    """The same, seated, with nothing that holds the car."""
+    """The page at the wheel of a car that nothing holds."""
     opened(page, url)
     until(page, "window.fpvcar.state.role === 'driver'", 15.0)
     go_on(page)
@@ -79,7 +79,7 @@ def at_the_wheel(page: Page, url: str) -> Page:
 
 
 def seated_over(page: Page, link: Link) -> Page:
-    """At the wheel, over the link."""
+    """The page at the wheel, over the link."""
     return at_the_wheel(page, f"http://localhost:{link.port}/")
 
 

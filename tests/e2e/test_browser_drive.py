@@ -28,7 +28,7 @@ FORWARD, REVERSE, LEFT, RIGHT = range(4)
 
 @pytest.fixture
 def seat(page: Page, bench: RunningBench) -> Page:
-    """At the wheel."""
+    """A page at the wheel."""
     return at_the_wheel(page, bench.url)
 
 

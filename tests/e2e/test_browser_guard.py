@@ -60,8 +60,8 @@ def reverses(page: Page, reached: str) -> None:
 
 
 def test_reversing_at_a_wall(page: Page, bench: RunningBench) -> None:
-    """It slows, stops before the wall, says so and beeps; a grown-up sets it to warn,
-    and then it only says so."""
+    """The car slows, stops before the wall, says so and beeps; once a grown-up has set
+    the guard to warn it only says so."""
     page.add_init_script(LISTEN)
     at_the_wheel(page, bench.url)
     until(page, f"{SAYS} === '' && window.fpvcar.state.guard.mode === 'limit'")
@@ -112,7 +112,7 @@ def test_a_rear_sensor_that_fails_is_not_a_free_way(
 
 
 def test_what_the_depth_camera_sees(page: Page, bench: RunningBench) -> None:
-    """It is a range sensor, and a picture in the drawer."""
+    """The depth camera is a range sensor, and a picture in the drawer."""
     at_the_wheel(page, bench.url)
     young = "window.fpvcar.state.ranges.find((one) => one.name === 'depth')"
     until(page, f"{young}.state === 'ok' && {young}.age_s < 0.5")

@@ -83,7 +83,8 @@ def test_the_first_screen_is_light(page: Page, bench: RunningBench) -> None:
 def test_the_menu_opens_with_the_first_push_however_late_it_comes(
     page: Page, bench: RunningBench
 ) -> None:
-    """Its module is refused twice: no dead menu meanwhile, and the push counts."""
+    """The module of the menu is refused twice: meanwhile no menu is dead, and the push
+    counts."""
     asked: list[bool] = []
 
     def refuse_twice(route: Route) -> None:
@@ -107,7 +108,7 @@ def test_the_menu_opens_with_the_first_push_however_late_it_comes(
 def test_a_page_that_did_not_arrive_whole_asks_again(
     page: Page, bench: RunningBench, name: str
 ) -> None:
-    """As when a phone has just joined the Wi-Fi: the browser drops what it loads."""
+    """A phone that has just joined the Wi-Fi drops what it is loading."""
     dropped: list[str] = []
 
     def drop_once(route: Route) -> None:

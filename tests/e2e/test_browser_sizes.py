@@ -24,7 +24,7 @@ SIZES = {"small": (640, 480), "wide": (1280, 720)}
 
 
 class Film:
-    """What the fake camera plays: it can be swapped while the car runs."""
+    """The film that the fake camera plays: it can be swapped while the car runs."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

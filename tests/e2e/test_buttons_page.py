@@ -111,7 +111,7 @@ def test_car_and_pages_are_in_step_and_nothing_drives(
 
 
 def test_a_push_glows_before_the_car_answers(page: Page, bench: RunningBench) -> None:
-    """And while it does not answer: grey, then back by itself."""
+    """While the car does not answer the page is grey and a toy; then back by itself."""
     opened(page, bench, by_menu=True)
     bench.kill("run", signal.SIGSTOP)
     try:
@@ -219,7 +219,7 @@ def shown(bench: RunningBench, length: int) -> list[int]:
 
 
 def tap(bench: RunningBench, number: int) -> None:
-    """As long as a finger takes."""
+    """Pushes a button of the car for as long as a finger does."""
     press(bench, number)
     time.sleep(0.12)
     press(bench, number, down=False)

@@ -51,7 +51,7 @@ def opened_far(
 
 @pytest.fixture
 def far(opened_far: Page, bench: RunningBench) -> Page:
-    """The same, at the wheel."""
+    """That page at the wheel."""
     take_wheel(opened_far, bench)
     return opened_far
 

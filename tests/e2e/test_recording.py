@@ -1,4 +1,4 @@
-"""Of what is recorded a second is lost at most: by kill -9, by a power cut."""
+"""Neither kill -9 nor a power cut costs more than a second of what is recorded."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def killed(folder: Path, after_s: float) -> float:
 
 
 def leftover(folder: Path) -> None:
-    """What a run before left open: a minute at 8 Mbit/s."""
+    """Makes the file that an earlier run left open: a minute at 8 Mbit/s."""
     folder.mkdir()
     writer = Writer(CATALOGUE, about())
     with (folder / "Plague-20261121T193100Z-0001.mcap.part").open("wb") as file:
@@ -208,7 +208,7 @@ class Line(NamedTuple):
 
 
 def events(path: Path) -> list[Line]:
-    """What the log says."""
+    """Every event and mark of a file."""
     lines = []
     with reader.read(path) as made:
         for one in made.messages([messages.EVENT, messages.MARK]):

@@ -206,7 +206,7 @@ def test_the_files_are_whole(
 def test_strangers_are_asked_for_the_code_and_an_empty_list_says_what_to_do(
     page: Page, bench: RunningBench
 ) -> None:
-    """What the car would answer, from the wire: here everybody sits at the car."""
+    """The answers are made up: here everybody sits at the car."""
     answers = [
         {"status": 200, "json": {"car": "Plague", "seat": True, "recordings": []}},
         {"status": 401, "body": "enter the drive code"},

@@ -17,9 +17,10 @@ from playwright.sync_api import Browser
 
 from fpvcar import watchdog
 from tests.e2e import browser_causes, causes
-from tests.e2e.causes import Cause, Ground, Run, Scene
+from tests.e2e.causes import Ground, Scene
 from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.harness import STRIP, PinWatch, RunningBench, started, wait_for
+from tests.e2e.stopping import Cause, Run, reason
 
 pytestmark = pytest.mark.e2e
 RUNS = 5
@@ -41,7 +42,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 @pytest.fixture(scope="module")
 def bench(ground: Ground) -> RunningBench:
-    """The same for the tests beside the table."""
+    """The table's bench, for the tests beside it."""
     return ground.bench
 
 
@@ -212,7 +213,7 @@ def test_a_loop_that_blocks_for_good_is_started_again(bench: RunningBench) -> No
         wait_for(lambda: "run ended (70)" in bench.log()[said:], "no watchdog")
         assert (time.monotonic_ns() - now_ns) / 1e9 < watchdog.PATIENCE_S + 2.0
         assert "_block_for_good" in bench.log()[said:], "the stacks are not in the log"
-    wait_for(lambda: causes.reason(bench) == "handover", "run did not come back", 15.0)
+    wait_for(lambda: reason(bench) == "handover", "run did not come back", 15.0)
     assert bench.pid("run") != pid
 
 
@@ -227,7 +228,7 @@ def test_what_a_grown_up_set_outlives_run(ground: Ground) -> None:
         kept = bench.state / "kept.json"
         wait_for(lambda: kept.exists() and b"Mum" in kept.read_bytes(), "not kept")
     bench.kill("run")
-    wait_for(lambda: causes.reason(bench) == "estop_grown_up", "it forgot", 15.0)
+    wait_for(lambda: reason(bench) == "estop_grown_up", "it forgot", 15.0)
     with Driver(bench.port) as ann, bench.watch() as watch:
         sit_down(ann)
         assert (ann.state["limit"], ann.state["guard"]["mode"]) == (0.3, "warn")
@@ -252,7 +253,7 @@ def test_a_run_that_was_stopped_for_long_goes_on(bench: RunningBench) -> None:
     bench.kill("run", signal.SIGSTOP)
     time.sleep(watchdog.PATIENCE_S + 1.5)
     bench.kill("run", signal.SIGCONT)
-    wait_for(lambda: causes.reason(bench) != "(no answer)", "run is deaf")
+    wait_for(lambda: reason(bench) != "(no answer)", "run is deaf")
     time.sleep(1.0)
     assert bench.pid("run") == pid
 

@@ -319,7 +319,7 @@ def _daemon() -> Core:
 
 
 def _executed(core: Core, request: Request) -> Outcome:
-    """Its outcome, a few waits later, and 2 ms behind it."""
+    """The outcome of a request, after a few waits and 2 ms more."""
     outcome = core.start(request.cmd, request.p1, request.p2, request.ext)
     for _ in range(3):
         if isinstance(outcome, Wait):

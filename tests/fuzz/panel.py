@@ -24,7 +24,7 @@ closed or open."""
 
 
 class Page:
-    """It checks whatever it hears."""
+    """A page that checks whatever it hears."""
 
     def __init__(self, source: str) -> None:
         self.source = source

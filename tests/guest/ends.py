@@ -93,7 +93,7 @@ class Ends:
         return float(guest.check(f"{NOW}; pkill -KILL -x {name}"))
 
     def left(self) -> str:
-        """What of them still runs."""
+        """The processes of both ends that still run."""
         find = "pgrep -a -x 'rdsend|rdrecv|rdpipe' || true"
         return self.sender.check(find) + self.receiver.check(find)
 

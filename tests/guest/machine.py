@@ -114,7 +114,7 @@ class Guest(AbstractContextManager["Guest"]):
         raise AssertionError(f"the guest did not come up: {said}\n{self.log()}")
 
     def log(self) -> str:
-        """What the guest's kernel said."""
+        """The guest's console: its kernel's messages."""
         return self.console.read_text(errors="replace") if self.console.exists() else ""
 
     def run(
@@ -127,7 +127,7 @@ class Guest(AbstractContextManager["Guest"]):
         )  # fmt: skip
 
     def check(self, command: str, timeout_s: float = COMMAND_S) -> str:
-        """What a command printed that must succeed."""
+        """Runs a command that must succeed; returns what it printed."""
         done = self.run(command, timeout_s)
         assert done.returncode == 0, (
             command,
@@ -180,7 +180,7 @@ class Pair:
             end.rename(f"{end}.cut")
 
     def mend(self) -> None:
-        """The same cable again; does nothing to one that is whole."""
+        """Plugs the cable in again; does nothing to one that is whole."""
         for end in self._ends:
             with contextlib.suppress(FileNotFoundError):
                 Path(f"{end}.cut").rename(end)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 
 def tell(checks: Mapping[str, Callable[[], object]]) -> None:
-    """In the guest: runs each, prints "ok" or its trace by its name."""
+    """Runs each check, in the guest; prints "ok" or the trace by the name of each."""
     said = {}
     for name, check in checks.items():
         try:

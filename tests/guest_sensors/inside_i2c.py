@@ -48,14 +48,14 @@ class Behind:
         self._chip = chip
 
     def read(self, register: int, size: int) -> bytes:
-        """What the chip says, by way of the kernel, twice."""
+        """The chip's answer, by way of the kernel, twice."""
         self.transfers += 1
         self._chip.write(bytes((register,)))
         self._hand.write(register, self._chip.read(size))
         return self._driver.read(register, size)
 
     def write(self, register: int, data: bytes) -> None:
-        """What the kernel was given is what the chip gets."""
+        """Checks that the chip gets what the kernel was given."""
         self.transfers += 1
         self._driver.write(register, data)
         self._chip.write(bytes((register,)) + self._hand.read(register, len(data)))
@@ -120,7 +120,7 @@ def strangers(bus: int) -> None:
 
 
 def held(bus: int) -> None:
-    """By the kernel's dummy driver."""
+    """The kernel's dummy driver holds the chip: that is said."""
     place = Path(f"/sys/bus/i2c/devices/i2c-{bus}/new_device")
     place.write_text(f"dummy {HELD:#x}")
     device = SmbusI2c(bus, HELD)
@@ -130,7 +130,7 @@ def held(bus: int) -> None:
 
 
 def forbidden(bus: int) -> None:
-    """To a user who is not in the group i2c."""
+    """A user who is not in the group i2c is told so."""
     os.seteuid(NOBODY_UID)
     try:
         words = said_by(lambda: SmbusI2c(bus, 0x50))

@@ -65,7 +65,7 @@ def looked_at() -> None:
 
 
 def refused() -> None:
-    """What it does not have."""
+    """A format that the device does not have is refused."""
     assert refusal("Z16 ").endswith("does not offer Z16"), refusal("Z16 ")
     try:
         raise AssertionError(find("Z16 "))

@@ -40,7 +40,7 @@ def bring(share: Path) -> None:
 
 
 def told(guest: Guest, script: str) -> dict[str, str]:
-    """What a script in the guest says of each of its checks."""
+    """Runs a script in the guest; the verdict on each of its checks, by name."""
     said: dict[str, str] = json.loads(
         guest.check(f"cd /share && python3 -B -m tests.guest_sensors.{script}")
     )

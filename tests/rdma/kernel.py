@@ -40,7 +40,7 @@ def without(call: int, why: int = errno.ENOSYS, flags: int = 0) -> Callable[[], 
 
 
 def without_capability(number: int) -> Callable[[], None]:
-    """For `preexec_fn`: root, but not for that."""
+    """For `preexec_fn`: root, but without one capability."""
 
     def apply() -> None:
         if _libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0):

@@ -48,7 +48,7 @@ class Seat:
         *,
         reads: bool = True,
     ) -> None:
-        """With `reads` its stdin is the terminal, too."""
+        """`reads`: the command's stdin is the terminal, too."""
         self.shown = b""
         self.master, slave = os.openpty()
 
@@ -80,7 +80,7 @@ class Seat:
             self.shown += os.read(self.master, 4096)
 
     def ended(self, within_s: float = 10) -> int:
-        """Its status; `shown` is all that was to be seen."""
+        """The exit status; `shown` is all that was to be seen."""
         until = time.monotonic() + within_s * SLOWNESS
         with contextlib.suppress(OSError):  # EIO: nobody has the other side any more
             while (left_s := until - time.monotonic()) > 0:

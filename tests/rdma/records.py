@@ -48,7 +48,7 @@ class Hello:
 
 
 def proof(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
-    """What `role` gives, over both whole hello records."""
+    """The proof that `role` gives, over both whole hello records."""
     label = b"rdpipe1 sender" if role == SENDER else b"rdpipe1 receiver"
     text = label.ljust(16, b"\0") + sender + receiver
     return hmac.new(key, text, hashlib.sha256).digest()

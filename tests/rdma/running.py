@@ -32,7 +32,7 @@ def processes() -> Iterator[tuple[int, list[str]]]:
 
 
 def environment(pid: int) -> list[str]:
-    """Its own: without what it may have from ours."""
+    """The process's own environment: without what it may have from ours."""
     try:
         text = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
     except OSError:
@@ -50,11 +50,11 @@ class Far(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Its own; marks its processes."""
+        """The host's own folder, whose path marks its processes."""
 
     @property
     def command(self) -> str:
-        """What `--ssh` gets."""
+        """The argument of `--ssh`."""
 
 
 class Tools:
@@ -110,7 +110,7 @@ class Tools:
         )
 
     def ours(self) -> dict[int, list[str]]:
-        """What was started since this test began: tools, and what is named after it."""
+        """The processes that this test started: tools, and what is named after it."""
         return {
             pid: words
             for pid, words in processes()

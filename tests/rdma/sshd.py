@@ -72,7 +72,7 @@ class Sshd:
 
     @property
     def command(self) -> str:
-        """What `--ssh` gets."""
+        """The argument of `--ssh`."""
         return f"ssh -F '{self.folder}/ssh_config'"
 
     def close(self) -> None:

@@ -92,7 +92,7 @@ def test_silent_strangers_do_not_outlast_the_limit(ends: Ends) -> None:
 
 
 def test_an_rdrecv_that_pauses_is_not_left(ends: Ends) -> None:
-    """Its hello was there in time: its proof has all of the time."""
+    """A hello that came in time gives the proof all of the time."""
     with socket.create_server((STRANGER, 0)) as server:
         words = ["--connect-timeout", "4"]
         port = server.getsockname()[1]

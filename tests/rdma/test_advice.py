@@ -29,7 +29,7 @@ sys.exit(subprocess.call(sys.argv[1:]))
 
 
 def advises(ended: Ended, status: int, *words: str) -> None:
-    """In one line."""
+    """The advice is one line."""
     assert ended.status == status, ended
     assert ended.err.count("\n") == 1 and ended.err.endswith("\n"), ended.err
     assert all(word in ended.err for word in words), ended.err

@@ -43,7 +43,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 def users(rdma_tools: Path, place: Path) -> Iterator[Ends]:
-    """Its ends may start what the user cannot end."""
+    """Both ends run as the user and may start what the user cannot end."""
     ends = Ends(rdma_tools, place)
     yield ends
     ends.close()

@@ -306,7 +306,7 @@ def test_a_user_who_may_pin_little(
 
 
 def test_a_user_who_may_pin_too_little(user_ends: Ends) -> None:
-    """By themselves they go over TCP and say why; told to use RDMA they refuse."""
+    """By themselves both ends go over TCP and say why; told to use RDMA they refuse."""
     ends, user = user_ends, as_user(16)
     says = "this user may pin 16 KiB (ulimit -l), and RDMA needs"
     receiver = ends.receive("out", options=[], wrap=user)

@@ -47,7 +47,7 @@ def connected(ends: Ends, count: int) -> None:
 def test_an_outage_passes_and_a_cut_cable_ends_both_ends(
     guests: Pair, ends: Ends
 ) -> None:
-    """Of a file, a busy and an idle stream, at the default --timeout of 10 s."""
+    """A file, a busy and an idle stream, at the default --timeout of 10 s."""
     ends.sender.check("head -c 8M /dev/urandom >/share/in")
     pairs = []
     for source, target in (

@@ -64,7 +64,7 @@ def grows(path: Path, beyond: int, within_s: float = 15.0) -> None:
 
 
 def begun(sender: End, within_s: float = 15.0) -> None:
-    """It reads: the other end is proven. Only then it has a second thread."""
+    """Waits for the sender's second thread: it reads, for the other end is proven."""
     until = time.monotonic() + within_s
     while len(os.listdir(f"/proc/{sender.pid}/task")) < 2:
         assert time.monotonic() < until, "it does not begin"
@@ -92,7 +92,7 @@ def test_a_cut_cable_ends_both_ends(ends: Apart) -> None:
 
 
 def test_an_outage_passes(ends: Apart) -> None:
-    """Of what is copied, and of what is spliced."""
+    """Nothing is lost, neither of what is copied nor of what is spliced."""
     data = os.urandom(6_000_000)
     (ends.place / "in").write_bytes(data)
     outs = [ends.place / "copied", ends.place / "spliced"]

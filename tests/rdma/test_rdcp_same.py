@@ -116,7 +116,7 @@ def test_links_to_one_file_are_two(tools: Tools, place: Path) -> None:
 def test_another_machines_file_is_another(
     tools: Tools, place: Path, machine: str
 ) -> None:
-    """Of the same numbers, by accident."""
+    """Device and inode are the same by accident."""
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
     if machine != "this":
         boot_id = boot_id[::-1] if machine == "another" else b""

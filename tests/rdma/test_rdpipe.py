@@ -311,7 +311,7 @@ KEY_LIKE = re.compile(r"[0-9A-Za-z]{32}")
 
 
 def _shown(tools: Tools, pid: int, words: list[str]) -> str:
-    """What ps tells of a process, without what this test itself put there."""
+    """The words of ps about a process, without what this test itself put there."""
     text = "\n".join([*words, *environment(pid)])
     for ours in (tools.place, tools.folder, tools.environment[MARK]):
         text = text.replace(str(ours), "")

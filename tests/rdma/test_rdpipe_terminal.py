@@ -101,7 +101,7 @@ def test_nor_is_the_end_of_rdpipe_itself(sit: Sit, tools: Tools) -> None:
 
 @pytest.mark.parametrize("segments", [["cat </dev/tty"], ["cat </dev/tty", "cat"]])
 def test_a_command_that_asks_there_is_ended(sit: Sit, segments: list[str]) -> None:
-    """It is in the background, where nobody can answer it."""
+    """A command there is in the background, where nobody can answer it."""
     seat = sit(*segments, reads=False)
     assert seat.ended() not in (0, 130)
     assert b"was stopped: it asks at the terminal" in seat.shown

@@ -281,7 +281,7 @@ class TestFilesThatChange:
         receiver.ended()
 
     def test_random_moments(self, ends: Ends) -> None:
-        """What is published is the file as it was, before or after."""
+        """The published file is the file as it was, before or after."""
         data = source(ends, 3_000_000)
         for round_ in range(12):
             (ends.place / "in").write_bytes(data)

@@ -144,7 +144,7 @@ class TestTargets:
     def test_an_owner_that_is_not_kept_is_told_though_the_group_is(
         self, ends: Ends
     ) -> None:
-        """As of a file in a folder that is shared."""
+        """The file lies in a folder that is shared."""
 
         def colleague() -> None:
             os.setgroups([4321])
@@ -185,7 +185,7 @@ class TestWholeness:
         assert whole == (ended.status == 0), ended
 
     def test_signals_at_the_end_agree_with_what_is_there(self, ends: Ends) -> None:
-        """At whatever moment: status 0 or a signal after it, or the old file."""
+        """Whenever the signal comes: status 0 or a signal after it, or the old file."""
         for round_ in range(12):
             (ends.place / "out").write_bytes(b"old")
             receiver = ends.receive("out", options=["--sync"])

@@ -40,7 +40,7 @@ def busy(ends: Ends, *target: str | Path) -> tuple[End, End]:
 
 
 def both_fail_idly(sender: End, receiver: End) -> tuple[Ended, Ended]:
-    """As both_fail(), and the two of them take next to no CPU time."""
+    """Both ends fail in time, and take next to no CPU time."""
     spent_s = -children_cpu_s()
     ended = both_fail(sender, receiver)
     spent_s += children_cpu_s()
@@ -49,7 +49,7 @@ def both_fail_idly(sender: End, receiver: End) -> tuple[Ended, Ended]:
 
 
 def children_cpu_s() -> float:
-    """Of all the children of this process that have ended."""
+    """CPU time of all children of this process that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -131,7 +131,7 @@ class TestConsumers:
         assert "reader" in one.err and "reader" in other.err
 
     def test_a_reader_that_had_enough_is_no_fault(self, ends: Ends) -> None:
-        """It leaves before the end record comes, and nothing comes but that."""
+        """The reader leaves before the end record comes, and nothing comes but that."""
         receiver = ends.receive("--", "head", "-n1")
         sender = ends.send("--", "sh", "-c", "echo all; sleep 0.2")
         assert sender.ended().status == 0

@@ -210,7 +210,7 @@ class TestAgainstTheReceiver:
     def test_one_that_stops_in_the_middle(
         self, ends: Ends, knock: Knock, said: bytes
     ) -> None:
-        """And stays connected."""
+        """A peer stops in the middle and stays connected."""
         receiver = ends.receive("out", options=["--timeout", "1.5"])
         peer = knock()
         peer.prove_as_sender(KEY)

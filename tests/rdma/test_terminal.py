@@ -40,7 +40,7 @@ class Terminal:
         os.write(self.master, text)
 
     def ended(self) -> tuple[int, str]:
-        """Its status, and what was to be seen."""
+        """The exit status, and what was to be seen."""
         shown = b""
         with contextlib.suppress(OSError):  # EIO: nobody has the other side any more
             while some := os.read(self.master, 4096):

@@ -1,4 +1,4 @@
-"""What a soak looks at: the car's processes, and pages with eyes. Figures by name."""
+"""Figures of a soak, by name: the car's processes, and pages that measure."""
 
 import statistics
 from collections.abc import Iterator
