@@ -59,6 +59,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
 
     They start in the order of the list; what is first there stops last.
     """
+    backends.load(profile)
     state = paths.state_directory()
     directory = paths.recordings_directory(profile.recording.directory)
 

@@ -27,6 +27,17 @@ ANSWER_S = 0.5
 """How long an answer may take where nothing moves: a thread waits, not the car."""
 
 
+def load(profile: Profile) -> None:
+    """Imports the back ends of a profile, before any thread does.
+
+    What a thread allocates stays in an arena of its own: `run` would be 1 MB larger.
+    """
+    from fpvcar.devices.pigpio import edges, i2c, pins  # noqa: F401
+
+    if profile.i2c.backend == "linux":
+        from fpvcar.devices.linux import i2c as linux_i2c  # noqa: F401
+
+
 def open_pins(profile: Profile) -> IoPins:
     """A connection to the pins, for all but the motors. Raises PinsFault."""
     from fpvcar.devices.pigpio.pins import PigpioPins
