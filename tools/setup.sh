@@ -92,7 +92,7 @@ run)
     ;;
 test | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${cards[@]}" \
-        chromium iproute2 ffmpeg
+        chromium iproute2 ffmpeg systemd
     # Firefox decodes H.264 with the system's libavcodec.  iperf3: beside the pipes.
     [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3
     environment requirements-dev.lock

@@ -24,6 +24,8 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
+from fpvcar import sd_notify
+
 PATIENCE_S = 2.0
 LOOK_S = 0.25
 STATUS = 70
@@ -78,9 +80,11 @@ async def run(
 
     thread = threading.Thread(target=watch, name="watchdog", daemon=True)
     thread.start()
+    unit = sd_notify.Beat(sd_notify.watchdog_ns())
     try:
         while True:
             watchdog.beat()
+            unit.beat(round(clock_s() * 1e9))
             await asyncio.sleep(LOOK_S)
     finally:
         ended.set()

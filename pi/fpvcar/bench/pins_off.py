@@ -1,6 +1,6 @@
 """python -m fpvcar.bench.pins_off: the bench's root helper, one process a request.
 
-It does what `pinctrl set 17,27 ip pd` does on a Pi, and ends.
+It does what devices/linux/pins_off.py does on a Pi, and ends.
 """
 
 import argparse

@@ -105,7 +105,7 @@ class Unit:
 
 
 def let_go(soc: chip.Soc, pins: Sequence[int]) -> None:
-    """What `pinctrl set 17,27 ip pd` does on a Pi: inputs, pulled down.
+    """What devices/linux/pins_off.py does on a Pi: inputs, pulled down.
 
     An input ignores whatever DMA still writes to it.
     """

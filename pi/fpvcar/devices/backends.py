@@ -99,6 +99,6 @@ def motor_drivers(profile: Profile, pins: Pins) -> list[MotorDriver]:
 
 def let_go(gpios: Sequence[int]) -> None:
     """Makes pins inputs with pull-down, past every daemon. Raises OSError."""
-    from fpvcar.devices.linux import pinctrl
+    from fpvcar.devices.linux import pins_off
 
-    pinctrl.let_go(gpios)
+    pins_off.let_go(gpios)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from fpvcar import sd_notify
 from fpvcar.server import access, credentials
 from fpvcar.server.limits import ConnectionLimit, LogRateLimit
 from fpvcar.server.listener import Listener
@@ -81,6 +82,7 @@ class Site:
             if tls is not None:
                 await listener.open(host, port + 1, tls)
             log.info("listening on %s:%d", host, port)
+            sd_notify.notify("READY=1")
             await listener.run()
         finally:
             await listener.close()

@@ -10,7 +10,7 @@ from fpvcar import config, memory
 from fpvcar.config import profiles
 from fpvcar.devices import backends
 from fpvcar.wheels.core import Wheels
-from fpvcar.wheels.helper import SOCKET, ask_helper
+from fpvcar.wheels.helper import SOCKET, ask_helper, write_pins
 from fpvcar.wheels.service import Service
 
 log = logging.getLogger("fpvcar.wheels")
@@ -27,6 +27,7 @@ def main(profile: config.Profile, runtime: Path) -> int:
         alarm=lambda: ask_helper(runtime / SOCKET),
     )
     with Service(wheels, runtime, time.monotonic_ns) as service:
+        write_pins(runtime, profile.motor_pins())
         service.run()
     return 0
 

@@ -2,14 +2,18 @@
 
 Connecting to its socket is the whole request: systemd (on the bench, its stand-in)
 starts a helper for each, so that one which hangs holds up no other. The helper turns
-the motor pins to inputs with pull-down and has the pin daemon restarted.
+the motor pins to inputs with pull-down and has the pin daemon restarted. Which pins
+those are `wheels` writes down before it takes them: devices/linux/pins_off.py reads it.
 """
 
 import logging
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 
-SOCKET = "pins-off.sock"
+from fpvcar import files
+
+SOCKET, MOTOR_PINS = "pins-off.sock", "motor-pins"
 log = logging.getLogger("fpvcar.wheels")
 
 
@@ -23,3 +27,10 @@ def ask_helper(path: Path) -> None:
             log.error("no helper at %s: %s", path, fault.strerror or fault)
         else:
             log.error("asked the helper to let go of the motor pins")
+
+
+def write_pins(runtime: Path, gpios: Sequence[int]) -> None:
+    """Writes down which pins the helper is to let go of. Raises OSError."""
+    path = runtime / MOTOR_PINS
+    files.write_whole(path, [f"{' '.join(map(str, gpios))}\n".encode()])
+    path.chmod(0o640)  # the helper is of the group

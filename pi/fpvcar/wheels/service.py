@@ -1,7 +1,8 @@
 """Socket, signals, lock and clock around `Wheels`: the thin shell of the process.
 
 Nothing here waits but poll(), whose time-out is the next thing that is due. An answer
-that the client does not read is dropped.
+that the client does not read is dropped. Each round of the loop feeds the watchdog of
+the unit, where there is one.
 """
 
 import fcntl
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Protocol
 
+from fpvcar import sd_notify
 from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer
 
 PACKETS_MAX = 1024
@@ -58,6 +60,7 @@ class Service:
         self._wheels, self._clock_ns = wheels, clock_ns
         self._ending = self._hung_up = False
         self._client: socket.socket | None = None
+        self._unit = sd_notify.Beat(sd_notify.watchdog_ns())
         self._lock = (runtime / "wheels.lock").open("w")
         path = runtime / "wheels.sock"
         try:
@@ -105,7 +108,9 @@ class Service:
     def run(self) -> None:
         """Serves until SIGTERM or SIGINT."""
         self._wheels.tick(self._clock_ns())
+        sd_notify.notify("READY=1")
         while not self._ending:
+            self._unit.beat(self._clock_ns())
             self._round()
 
     def _round(self) -> None:
@@ -120,10 +125,10 @@ class Service:
         self._send(self._wheels.tick(self._clock_ns()))
 
     def _timeout_ms(self) -> int | None:
-        due_ns = self._wheels.due_ns
-        if due_ns is None:
+        dues = [d for d in (self._wheels.due_ns, self._unit.due_ns) if d is not None]
+        if not dues:
             return None
-        return max(0, -((self._clock_ns() - due_ns) // 1_000_000))
+        return max(0, -((self._clock_ns() - min(dues)) // 1_000_000))
 
     def _accept(self) -> None:
         try:

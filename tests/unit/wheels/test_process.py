@@ -15,6 +15,8 @@ import pytest
 
 from fpvcar import paths
 from fpvcar.bench.units import let_go
+from fpvcar.devices.linux import pins_off
+from fpvcar.wheels.helper import MOTOR_PINS
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.rigs.wheels import MARGIN_S, START_S, Client, Rig, free_port, until
 
@@ -29,6 +31,13 @@ def test_client_killed(rig: Rig) -> None:
     driver = rig.drive()
     driver.kill()
     rig.stands(0.05)
+
+
+def test_who_lets_go_of_the_pins_knows_which(rig: Rig) -> None:
+    client = Client(rig.runtime)
+    until(lambda: _applied(client.send(0.0)), START_S, "never ready")
+    assert pins_off.parse((rig.runtime / MOTOR_PINS).read_text()) == [17, 27, 24, 23]
+    client.close()
 
 
 def test_client_stopped(rig: Rig) -> None:

@@ -3,16 +3,19 @@
 import select
 import signal
 import socket
+import stat
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from fpvcar import paths
+from fpvcar import paths, sd_notify
 from fpvcar.config import profiles
+from fpvcar.devices.linux import pins_off
 from fpvcar.devices.pins import MotorBoard, PinsFault
 from fpvcar.wheels.core import Wheels
-from fpvcar.wheels.helper import ask_helper
+from fpvcar.wheels.helper import MOTOR_PINS, ask_helper, write_pins
 from fpvcar.wheels.service import Service
 from tests.rigs.wheels_car import at_each_line
 
@@ -38,6 +41,41 @@ def test_a_signal_that_ends_nothing_leaves_no_busy_loop(tmp_path: Path) -> None:
             assert time.monotonic() - began_s > 0.02, "it did not wait"
         finally:
             signal.signal(signal.SIGUSR1, before)
+
+
+def test_the_loop_feeds_the_watchdog_of_its_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though nothing else is due it does not wait for longer than the unit does."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        monkeypatch.setenv("WATCHDOG_USEC", "20000")
+        monkeypatch.delenv("WATCHDOG_PID", raising=False)
+        wheels = Wheels(
+            profiles.load(paths.HARDWARE / "bench.toml"), nobody, alarm=lambda: None
+        )
+        heard = []
+        with Service(wheels, tmp_path, time.monotonic_ns) as service:
+
+            def listen() -> None:
+                while (word := manager.recv(100)) != b"end":
+                    heard.append(word)
+                    service._ending = heard.count(b"WATCHDOG=1") == 5
+
+            listener = threading.Thread(target=listen)
+            listener.start()
+            service.run()
+            sd_notify.notify("end")
+            listener.join()
+    assert heard[0] == b"READY=1" and heard[1:] == [b"WATCHDOG=1"] * (len(heard) - 1)
+
+
+def test_the_helper_reads_the_pins_that_the_profile_names(tmp_path: Path) -> None:
+    write_pins(tmp_path, (17, 27))
+    assert pins_off.parse((tmp_path / MOTOR_PINS).read_text()) == [17, 27]
+    assert stat.S_IMODE((tmp_path / MOTOR_PINS).stat().st_mode) == 0o640
+    assert Path(pins_off.PINS).name == MOTOR_PINS
 
 
 def test_the_helper_is_asked_before_a_word_is_said(tmp_path: Path) -> None:

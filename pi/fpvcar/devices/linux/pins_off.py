@@ -1,0 +1,151 @@
+"""Lets go of pins past every daemon: inputs with pull-down, as after a reset.
+
+    wheels, before it takes the pins --> RUNTIME_DIRECTORY/motor-pins: "17 27 24 23"
+    pigpiod's ExecStopPost, the helper: python3 -IS pins_off.py <-- motor-pins
+        --> /dev/gpiomem: GPIO registers (BCM2835 ARM Peripherals, 6; BCM2711, 5)
+
+An input ignores whatever DMA still writes to it. A program of its own, of the standard
+library only: it has to start within milliseconds when all else hangs. /dev/gpiomem
+needs the group gpio, no root.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import time
+
+TYPE_CHECKING = False  # typing takes a third of a second on a Pi Zero W
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Protocol
+
+    class Registers(Protocol):
+        """The GPIO block, as 32-bit registers."""
+
+        def __getitem__(self, index: int, /) -> int: ...
+
+        def __setitem__(self, index: int, value: int, /) -> None: ...
+
+
+DEVICE = "/dev/gpiomem"
+COMPATIBLE = "/sys/firmware/devicetree/base/compatible"
+PINS = "/run/fpvcar/motor-pins"
+REGISTERS_B = 0x100
+GPIO_MAX = 53
+
+GPFSEL = 0x00 // 4
+"""Function select: three bits a pin, ten pins a register; 0 is an input."""
+GPPUD, GPPUDCLK = 0x94 // 4, 0x98 // 4
+"""BCM2835 to 2837: a pull, then which pins take it; 150 cycles between."""
+GPPUD_DOWN = 1
+PUP_PDN = 0xE4 // 4
+"""BCM2711: two bits a pin, sixteen pins a register."""
+PUP_PDN_DOWN = 2
+SETTLE_S = 10e-6
+"""150 cycles of the slowest core clock, 19.2 MHz, are 8 us."""
+TRIES = 3
+"""A daemon that still runs may write a function register between our read and write."""
+
+
+class NotLetGo(OSError):
+    """The pins may still drive."""
+
+
+def main(pins_file: str = PINS) -> int:
+    """Lets go of the pins that the file names; without one nobody ever took a pin."""
+    try:
+        with open(pins_file) as file:
+            text = file.read()
+    except FileNotFoundError:
+        print(f"pins-off: {pins_file}: not there, so no pin was taken", file=sys.stderr)
+        return 0
+    try:
+        pins = parse(text)
+        let_go(pins)
+    except OSError as fault:
+        print(f"pins-off: {fault}", file=sys.stderr)
+        return 1
+    print("pins-off: inputs now: GPIO", *pins, file=sys.stderr)
+    return 0
+
+
+def parse(text: str) -> list[int]:
+    """The file's pins. Raises NotLetGo for what is no pin."""
+    pins = [int(word) if word.isdecimal() else -1 for word in text.split()]
+    if not all(0 <= gpio <= GPIO_MAX for gpio in pins):
+        raise NotLetGo(f"motor-pins: {text!r}: expected numbers from 0 to {GPIO_MAX}")
+    return pins
+
+
+def let_go(pins: Sequence[int]) -> None:
+    """Raises OSError, with what to do, if a pin may still drive."""
+    if not pins:
+        return
+    new_pulls = _has_new_pulls()
+    try:
+        with open(DEVICE, "r+b", buffering=0) as file:
+            memory = mmap.mmap(file.fileno(), mmap.PAGESIZE)
+    except FileNotFoundError:
+        raise NotLetGo(f"{DEVICE}: not there; is this a Raspberry Pi?") from None
+    except PermissionError:
+        raise NotLetGo(f"{DEVICE}: not allowed; join the group gpio") from None
+    with memory, memoryview(memory) as view, view[:REGISTERS_B] as block:
+        with block.cast("I") as registers:  # one 32-bit access each
+            write(registers, pins, new_pulls)
+
+
+def write(registers: Registers, pins: Iterable[int], new: bool) -> None:
+    """Inputs first, then pulls. `new`: as the BCM2711 has pulls. Raises NotLetGo."""
+    pins = list(pins)
+    for _ in range(TRIES):
+        for gpio in pins:
+            registers[GPFSEL + gpio // 10] &= ~(7 << gpio % 10 * 3)
+        held = [g for g in pins if registers[GPFSEL + g // 10] >> g % 10 * 3 & 7]
+        if not held:
+            break
+    if new:
+        for gpio in pins:
+            index, shift = PUP_PDN + gpio // 16, gpio % 16 * 2
+            registers[index] = registers[index] & ~(3 << shift) | PUP_PDN_DOWN << shift
+    else:
+        _pull_down_by_clock(registers, pins)
+    if held:
+        raise NotLetGo(f"GPIO {held}: no input after {TRIES} tries; stop its daemon")
+
+
+def _pull_down_by_clock(registers: Registers, pins: list[int]) -> None:
+    registers[GPPUD] = GPPUD_DOWN
+    time.sleep(SETTLE_S)
+    for bank in (0, 1):
+        registers[GPPUDCLK + bank] = sum(
+            1 << gpio % 32 for gpio in set(pins) if gpio // 32 == bank
+        )
+    time.sleep(SETTLE_S)
+    registers[GPPUD] = 0
+    registers[GPPUDCLK] = registers[GPPUDCLK + 1] = 0
+
+
+def _has_new_pulls() -> bool:
+    """Which chip this is. Raises NotLetGo for one whose registers are others."""
+    try:
+        with open(COMPATIBLE, "rb") as file:
+            names = file.read().decode("ascii", "replace").split("\0")
+    except OSError:
+        names = []
+    chips = {name.removeprefix("brcm,") for name in names if name.startswith("brcm,")}
+    if "bcm2711" in chips:
+        return True
+    if chips & {"bcm2835", "bcm2836", "bcm2837"}:
+        return False
+    found = ", ".join(sorted(chips)) or "no chip of a Raspberry Pi"
+    raise NotLetGo(
+        f"{found}: known are bcm2835 to bcm2837 and bcm2711 (Pi Zero to 4); "
+        "on others the kernel lets go of the pins (strict_gpiod)"
+    )
+
+
+if __name__ == "__main__":
+    directory = os.environ.get("RUNTIME_DIRECTORY")
+    sys.exit(main(os.path.join(directory, "motor-pins") if directory else PINS))

@@ -1,0 +1,110 @@
+"""The systemd units: what systemd itself says of them, and of how exposed they are."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fpvcar.devices.linux import pins_off
+
+UNITS = Path(__file__).resolve().parent.parent / "systemd"
+OURS = ("fpvcar.service", "fpvcar-wheels.service", "fpvcar-pins-off@.service")
+NEWER = ("RestartSteps=", "RestartMaxDelaySec=")
+"""Bookworm's systemd 252 logs that it does not know them, and restarts without."""
+STOCK = """\
+[Unit]
+Description=Daemon required to control GPIO pins via pigpio
+[Service]
+ExecStart=/usr/bin/pigpiod -l
+ExecStop=/bin/systemctl kill pigpiod
+Type=forking
+[Install]
+WantedBy=multi-user.target
+"""
+"""pigpiod.service of Debian Bookworm."""
+EXPOSED_MOST = {**dict.fromkeys(OURS, 2.0), "pigpiod.service": 3.0}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """The units, whole, with programs that are there."""
+    for path in (*UNITS.glob("*.service"), *UNITS.glob("*.socket")):
+        (tmp_path / path.name).write_text(_known(path.read_text()))
+    drop_in = (UNITS / "pigpiod.service.d" / "fpvcar.conf").read_text()
+    (tmp_path / "pigpiod.service").write_text(_known(f"{STOCK}\n{drop_in}"))
+    return tmp_path
+
+
+def _known(text: str) -> str:
+    lines = [line for line in text.splitlines() if not line.startswith(NEWER)]
+    for program in ("/usr/bin/fpvcar", "/usr/bin/pigpiod"):
+        lines = [line.replace(f"={program} ", "=/bin/true ") for line in lines]
+    return "\n".join(lines) + "\n"
+
+
+def analyze(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["systemd-analyze", *words], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_systemd_understands_every_line(tree: Path) -> None:
+    units = [tree / "pigpiod.service", *(tree / one for one in OURS)]
+    done = analyze("verify", "--man=no", *units, tree / "fpvcar-pins-off.socket")
+    ours = [line for line in done.stderr.splitlines() if str(tree) in line]
+    assert ours == [] and done.returncode == 0, done.stderr
+
+
+def test_a_line_that_it_does_not_understand_would_be_seen(tree: Path) -> None:
+    unit = tree / "fpvcar.service"
+    unit.write_text(unit.read_text().replace("ProtectClock=yes", "ProtectClok=yes"))
+    assert re.search("Unknown key.*ProtectClok", analyze("verify", unit).stderr)
+
+
+@pytest.mark.parametrize("name", EXPOSED_MOST)
+def test_no_unit_is_more_exposed_than_it_must_be(tree: Path, name: str) -> None:
+    most = EXPOSED_MOST[name]
+    done = analyze(
+        "security", "--offline=true", "--no-pager", f"--threshold={most * 10:.0f}",
+        tree / name,
+    )  # fmt: skip
+    assert "Overall exposure level" in done.stdout and done.returncode == 0, done.stdout
+
+
+def test_they_start_what_there_is_to_start() -> None:
+    """The program of the helper is a link that the package makes to pins_off.py."""
+    started = "/usr/bin/python3 -IS /usr/lib/fpvcar/pins-off"
+    drop_in = (UNITS / "pigpiod.service.d" / "fpvcar.conf").read_text()
+    assert f"\nExecStopPost={started}\n" in drop_in
+    helper = (UNITS / "fpvcar-pins-off@.service").read_text()
+    assert f"\nExecStart={started}\n" in helper
+    device = f"\nDeviceAllow={pins_off.DEVICE} rw\n"
+    assert device in helper and device in drop_in
+
+
+def test_the_helper_program_loads_next_to_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["python3", "-vIS", pins_off.__file__], capture_output=True, text=True,
+        env={"RUNTIME_DIRECTORY": str(tmp_path), "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 0 and "no pin was taken" in done.stderr, done.stderr
+    loaded = set(re.findall(r"^import '?([\w.]+)", done.stderr, re.M))
+    assert "mmap" in loaded and not loaded & {"typing", "re", "enum", "collections"}
+
+
+def test_every_user_and_directory_of_a_unit_is_made(tree: Path) -> None:
+    users = (UNITS / "fpvcar.sysusers").read_text()
+    for name in OURS:
+        for line in (tree / name).read_text().splitlines():
+            key, _, values = line.partition("=")
+            if key in ("User", "Group", "SupplementaryGroups"):
+                for value in values.split():
+                    assert f"\nu {value} " in users or f"\ng {value} " in users, line
+    (made,) = (
+        line.split()
+        for line in (UNITS / "fpvcar.tmpfiles").read_text().splitlines()
+        if not line.startswith("#")
+    )
+    assert made == ["d", "/run/fpvcar", "2750", "fpvcar-wheels", "fpvcar", "-"]
+    assert Path(pins_off.PINS).parent == Path(made[1])

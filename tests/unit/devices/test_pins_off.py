@@ -1,0 +1,164 @@
+"""Letting go of pins at the registers: against a model of both kinds of chip."""
+
+import mmap
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar import paths
+from fpvcar.__main__ import main
+from fpvcar.devices.linux import pins_off
+
+OUT, ALT5 = 1, 2
+FLOATS, DOWN, UP = "floats", "down", "up"
+
+
+class Chip:
+    """The GPIO block: function selects are memory; the pulls of the BCM2835 latch when
+    a clock bit rises while GPPUD holds them (BCM2835 ARM Peripherals, 6.1)."""
+
+    def __init__(self, stubborn: int = 0) -> None:
+        self.words = [0x5A5A5A5A] * (pins_off.REGISTERS_B // 4)
+        self.words[pins_off.GPPUD : pins_off.GPPUDCLK + 2] = [0, 0, 0]
+        self.pulls = dict.fromkeys(range(54), FLOATS)
+        self.stubborn = stubborn
+        """A daemon undoes so many writes of function selects."""
+
+    def __getitem__(self, index: int, /) -> int:
+        return self.words[index]
+
+    def __setitem__(self, index: int, value: int, /) -> None:
+        assert 0 <= value < 1 << 32
+        if index < 6 and self.stubborn:
+            self.stubborn -= 1
+            return
+        clock = index - pins_off.GPPUDCLK
+        if clock in (0, 1):
+            for bit in range(32):
+                if value >> bit & 1:
+                    pull = (FLOATS, DOWN, UP)[self[pins_off.GPPUD]]
+                    self.pulls[clock * 32 + bit] = pull
+        self.words[index] = value
+
+    def function(self, gpio: int) -> int:
+        return self[gpio // 10] >> gpio % 10 * 3 & 7
+
+    def new_pull(self, gpio: int) -> int:
+        return self[0xE4 // 4 + gpio // 16] >> gpio % 16 * 2 & 3
+
+
+PINS = [17, 27, 24, 40]
+
+
+def untouched(before: Chip, after: Chip) -> None:
+    for gpio in set(range(54)) - set(PINS):
+        assert after.function(gpio) == before.function(gpio), gpio
+        assert after.pulls[gpio] == FLOATS
+
+
+def test_the_old_chip_pulls_down_by_its_clock() -> None:
+    before, chip = Chip(), Chip()
+    pins_off.write(chip, PINS, new=False)
+    assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
+    assert [chip.pulls[gpio] for gpio in PINS] == [DOWN] * 4
+    assert chip[0x94 // 4] == chip[0x98 // 4] == chip[0x9C // 4] == 0
+    untouched(before, chip)
+
+
+def test_the_new_chip_has_two_bits_a_pin() -> None:
+    before, chip = Chip(), Chip()
+    pins_off.write(chip, PINS, new=True)
+    assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
+    assert [chip.new_pull(gpio) for gpio in PINS] == [2] * 4
+    for gpio in set(range(54)) - set(PINS):
+        assert chip.new_pull(gpio) == before.new_pull(gpio)
+    untouched(before, chip)
+
+
+def test_a_daemon_that_writes_at_the_same_time_does_not_win() -> None:
+    chip = Chip(stubborn=5)
+    pins_off.write(chip, PINS, new=False)
+    assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
+
+
+def test_one_that_goes_on_writing_is_said_and_the_pulls_are_set() -> None:
+    chip = Chip(stubborn=1000)
+    with pytest.raises(pins_off.NotLetGo, match="17, 27.*no input after 3 tries"):
+        pins_off.write(chip, PINS, new=False)
+    assert [chip.pulls[gpio] for gpio in PINS] == [DOWN] * 4
+
+
+@pytest.fixture
+def pi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a Pi 4's registers, all ones, and what it says it is."""
+    (tmp_path / "gpiomem").write_bytes(b"\xff" * mmap.PAGESIZE)
+    (tmp_path / "compatible").write_bytes(b"raspberrypi,4-model-b\0brcm,bcm2711\0")
+    monkeypatch.setattr(pins_off, "DEVICE", str(tmp_path / "gpiomem"))
+    monkeypatch.setattr(pins_off, "COMPATIBLE", str(tmp_path / "compatible"))
+    yield tmp_path
+
+
+def register(pi: Path, offset: int) -> int:
+    found: int = struct.unpack_from("<I", (pi / "gpiomem").read_bytes(), offset)[0]
+    return found
+
+
+def test_the_program_reads_its_pins_and_writes_the_device(
+    pi: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (pi / "motor-pins").write_text("17 27\n")
+    assert pins_off.main(str(pi / "motor-pins")) == 0
+    assert register(pi, 0x04) == 0xFFFFFFFF & ~(7 << 21)
+    assert register(pi, 0x08) == 0xFFFFFFFF & ~(7 << 21)
+    assert register(pi, 0xE8) == 0xFFFFFFFF & ~(1 << 2) & ~(1 << 22)
+    assert (pi / "gpiomem").stat().st_size == mmap.PAGESIZE
+    assert "inputs now: GPIO 17 27" in capsys.readouterr().err
+
+
+def test_stop_lets_go_of_every_pin_that_moves_the_car(pi: Path) -> None:
+    assert main(["stop", f"--profile={paths.HARDWARE / 'l298n.toml'}"]) == 0
+    inputs = {
+        gpio
+        for gpio in range(54)
+        if not register(pi, gpio // 10 * 4) >> gpio % 10 * 3 & 7
+    }
+    assert inputs == {18, 17, 27, 25, 24, 23}
+
+
+def test_where_no_pin_was_taken_there_is_nothing_to_do(
+    pi: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pins_off.main(str(pi / "motor-pins")) == 0
+    assert "no pin was taken" in capsys.readouterr().err
+    (pi / "motor-pins").write_text("\n")
+    assert pins_off.main(str(pi / "motor-pins")) == 0
+    assert (pi / "gpiomem").read_bytes() == b"\xff" * mmap.PAGESIZE
+
+
+@pytest.mark.parametrize("text", ["54", "-1", "17 x", "17,27"])
+def test_what_is_no_pin_is_refused(pi: Path, text: str) -> None:
+    (pi / "motor-pins").write_text(text)
+    assert pins_off.main(str(pi / "motor-pins")) == 1
+    assert (pi / "gpiomem").read_bytes() == b"\xff" * mmap.PAGESIZE
+
+
+@pytest.mark.parametrize(
+    ("compatible", "says"),
+    [
+        (b"raspberrypi,5-model-b\0brcm,bcm2712\0", r"bcm2712: known are"),
+        (b"acme,board\0", "no chip of a Raspberry Pi: known"),
+    ],
+)
+def test_another_chip_is_not_written_to(pi: Path, compatible: bytes, says: str) -> None:
+    (pi / "compatible").write_bytes(compatible)
+    with pytest.raises(pins_off.NotLetGo, match=says):
+        pins_off.let_go([17])
+    assert (pi / "gpiomem").read_bytes() == b"\xff" * mmap.PAGESIZE
+
+
+def test_without_the_device_the_error_asks_for_a_pi(pi: Path) -> None:
+    (pi / "gpiomem").unlink()
+    with pytest.raises(pins_off.NotLetGo, match="is this a Raspberry Pi"):
+        pins_off.let_go([17])
