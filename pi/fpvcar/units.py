@@ -1,6 +1,7 @@
 """Factors between units: how many of the small one make the large one."""
 
 SECOND_NS = 1_000_000_000
+SECOND_US = 1_000_000
 MB = 1_000_000
 """Bytes, as cards, profiles and the pages count them."""
 MIB = 1 << 20

@@ -1,6 +1,6 @@
 """Exports recordings for other programs: one film, or tables.
 
-    files, in the order of their time -> pictures.frames, remuxed as they are -> OUT.mp4
+    files, in the order of their time -> film.Film, the pictures as they are -> OUT.mp4
                                       -> tables.row_of -> OUT/TOPIC.csv | .parquet
 
 Only one file is open at a time: a day has more of them than a process may open. OUT
@@ -21,8 +21,8 @@ from typing import NamedTuple, TextIO
 
 from fpvcar import files
 from fpvcar.recordings import names, reader
+from fpvcar.recordings.film import PAUSE_MOST_NS, ExportError, Film
 from fpvcar.recordings.losses import losses
-from fpvcar.recordings.mp4 import PAUSE_MOST_NS, ExportError, write_mp4
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.recordings.tables import CsvFile, ParquetFile, write_tables
@@ -200,17 +200,11 @@ def run(kind: str, out: Path, paths: Sequence[Path], force: bool) -> int:
         )
         if kind == "mp4":
             refuse_two_films(ordered)
-        whole = sum(one.size for one in ordered)
+        whole = sum(one.size for one in ordered) * (2 if kind == "mp4" else 1)
         progress = Progress(say, whole, time.monotonic())
-        inputs = one_by_one(
-            ordered, lambda words: progress.say(f"fpvcar export: {words}")
-        )
-        with published(out, force, kind != "mp4") as new, contextlib.closing(inputs):
+        with published(out, force, kind != "mp4") as new:
             try:
-                words = _write(
-                    kind, (one.recording for one in inputs), new,
-                    lambda done: progress.to(done, time.monotonic()),
-                )  # fmt: skip
+                words = _write(kind, ordered, new, progress)
             finally:
                 progress.end()
     except (ExportError, ReadError) as fault:
@@ -220,22 +214,41 @@ def run(kind: str, out: Path, paths: Sequence[Path], force: bool) -> int:
     return 0
 
 
-def _write(
-    kind: str, recordings: Iterable[Recording], new: Path, tell: Callable[[int], None]
-) -> str:
+def _write(kind: str, ordered: Sequence[File], new: Path, progress: Progress) -> str:
     """Writes the export; returns what to say of it. Raises ExportError, ReadError,
     OSError."""
+    once = one_by_one(ordered, lambda words: progress.say(f"fpvcar export: {words}"))
     if kind == "mp4":
-        require("av", "apt install python3-av, or pip install av", "--mp4")
-        film = write_mp4(recordings, new, tell)
-        if film is None:
-            raise ExportError("no picture was recorded in these files")
-        return f"{film.pictures:,} pictures, {film.seconds:.1f} s{film.left_out}"
+        again = one_by_one(ordered, lambda _: None)
+        with contextlib.closing(once), contextlib.closing(again):
+            passes = iter((once, again))
+            return _write_film(Film(lambda: _each(next(passes))), new, progress)
     if kind == "parquet":
         require("pyarrow", "pip install pyarrow, or take --csv", "--parquet")
     file = ParquetFile if kind == "parquet" else CsvFile
-    rows, unread = write_tables(recordings, new, file, tell)
+    with contextlib.closing(once):
+        rows, unread = write_tables(
+            _each(once), new, file, lambda done: progress.to(done, time.monotonic())
+        )
     if not rows:
         raise ExportError("there is nothing in these files that makes a table")
     left_out = f"; {unread} messages could not be read" if unread else ""
     return f"{len(rows)} tables, {sum(rows.values()):,} rows{left_out}"
+
+
+def _each(inputs: Iterable[Input]) -> Iterator[Recording]:
+    return (one.recording for one in inputs)
+
+
+def _write_film(film: Film, new: Path, progress: Progress) -> str:
+    done = 0
+    for done in film.plan():
+        progress.to(done, time.monotonic())
+    if not film.size:
+        raise ExportError("no picture was recorded in these files")
+    with new.open("wb") as file:
+        for piece in film.pieces():
+            done += file.write(piece)
+            progress.to(done, time.monotonic())
+    missing = "".join(f"; {words}" for words in film.missing)
+    return f"{film.pictures:,} pictures, {film.seconds:.1f} s{missing}"

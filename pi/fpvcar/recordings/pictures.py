@@ -4,7 +4,7 @@ They begin with a key frame; behind a hole - a damaged chunk, units that the rec
 had to drop - they go on with the next one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from fpvcar.recordings import messages
@@ -29,9 +29,11 @@ class Frame(NamedTuple):
 
 
 def frames(
-    recording: Recording, start_ns: int = 0, end_ns: int = EVER_NS
-) -> Iterator[Frame]:
-    """Yields what can be decoded of what was recorded in this time. Raises OSError."""
+    recording: Recording, start_ns: int = 0, end_ns: int = EVER_NS,
+    missed: Callable[[int], None] = lambda _: None,
+) -> Iterator[Frame]:  # fmt: skip
+    """Yields what can be decoded of what was recorded in this time; `missed` hears when
+    another picture was recorded. Raises OSError."""
     waiting, last = True, None
     for message in recording.messages({messages.CAMERA}, start_ns, end_ns):
         if last is not None and message.sequence > last + 1:
@@ -41,12 +43,16 @@ def frames(
             picture = messages.decode(messages.CAMERA, message.data)
         except messages.FormatError:
             waiting = True
+            missed(message.log_ns)
             continue
         if not isinstance(picture, messages.Picture) or picture.coding != "h264":
+            missed(message.log_ns)
             continue
         key = h264.is_key(picture.unit)
         waiting = waiting and not key
-        if not waiting:
+        if waiting:
+            missed(message.log_ns)
+        else:
             yield Frame(picture.capture_ns or message.log_ns, key, picture.unit)
 
 

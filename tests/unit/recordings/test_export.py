@@ -18,7 +18,7 @@ import pytest
 from fpvcar import files
 from fpvcar.recordings import export, messages
 from fpvcar.recordings.export import Progress
-from fpvcar.recordings.mp4 import ExportError
+from fpvcar.recordings.film import ExportError
 from tests.rigs import tapes
 from tests.rigs.tapes import BEGAN_NS, FRAME_NS, Drive, Said, Tape
 from tests.rigs.video_source import encode
@@ -251,7 +251,7 @@ def test_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "module", "next_step"),
-    [("mp4", "av", "python3-av"), ("parquet", "pyarrow", "pip install pyarrow")],
+    [("parquet", "pyarrow", "pip install pyarrow")],
 )
 def test_a_library_that_is_not_there_is_taught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

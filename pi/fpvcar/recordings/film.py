@@ -1,0 +1,188 @@
+"""Makes one film of recordings: the pictures as they are, each at its time.
+
+    plan()     every file is read: what is in it, how large will the film be?
+    pieces()   every file is read again: the mp4's head, then picture by picture
+
+Nothing is encoded again, no file is written beside it, and no picture is held. Both are
+generators that go on in small steps: a server may leave them between two. What cannot
+be shown is left out, and `left_out` counts it before the first byte is there.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from fpvcar.recordings import pictures
+from fpvcar.recordings.mp4 import Index, Sets, check, sample_of, sets_of
+from fpvcar.recordings.pictures import LEAD_NS, Frame
+from fpvcar.recordings.reader import EVER_NS, Recording
+from fpvcar.units import SECOND_NS
+from fpvcar.video import h264
+from fpvcar.video.sps import SpsError
+
+PAUSE_MOST_NS = 1800 * SECOND_NS
+USUAL_NS = SECOND_NS // 30
+PIECE_BYTES = 256 * 1024
+PICTURES_MOST = 2_000_000
+"""Some 18 hours; the plan of as many takes 24 MB."""
+
+
+class ExportError(Exception):
+    """Says what cannot be exported, and what to do about it."""
+
+
+class Stretch(NamedTuple):
+    """A stretch of time, UTC."""
+
+    start_ns: int = 0
+    end_ns: int = EVER_NS
+
+
+WHOLE = Stretch()
+
+
+class Shown(NamedTuple):
+    """A picture of the film; `sets` are a key frame's, and only that's."""
+
+    frame: Frame
+    nals: list[bytes]
+    sets: Sets | None
+
+
+class Film:
+    """One film. `opened()` gives the recordings, one after the other, each time anew.
+
+    It begins with the last key frame before the stretch, as far as there is one.
+    """
+
+    def __init__(
+        self, opened: Callable[[], Iterable[Recording]], stretch: Stretch = WHOLE
+    ) -> None:
+        self._opened, self._stretch = opened, stretch
+        self._index, self._head = Index(), b""
+        self.left_out = self.doubled = 0
+
+    @property
+    def pictures(self) -> int:
+        """How many it has."""
+        return len(self._index.sizes)
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return sum(self._index.lengths_us) / 1e6
+
+    @property
+    def missing(self) -> list[str]:
+        """Says in words which pictures were recorded and are not in it."""
+        said = []
+        if self.left_out:
+            said.append(f"{self.left_out} are left out: no key frame leads up to them")
+        if self.doubled:
+            said.append(f"{self.doubled} are left out: their time is in it already")
+        return said
+
+    @property
+    def size(self) -> int:
+        """How many bytes it will have; 0 before it is planned."""
+        return len(self._head) + self._index.media_bytes if self._head else 0
+
+    def plan(self) -> Iterator[int]:
+        """Reads all of it; yields how many bytes of pictures were read so far.
+
+        Without a picture `size` stays 0. Raises ExportError, ReadError, OSError.
+        """
+        index, before, done = self._index, Frame(0, False, b""), 0
+        length_ns = USUAL_NS
+        self.left_out = self.doubled = 0
+        for frame, nals, sets in self._shown(self._missed):
+            if before.unit:
+                length_ns = frame.capture_ns - before.capture_ns
+                if length_ns > PAUSE_MOST_NS:
+                    raise ExportError(
+                        f"between two pictures is a pause of {length_ns / 3.6e12:.1f} "
+                        "h: export them to two films"
+                    )
+                at_us = frame.capture_ns // 1000
+                index.lengths_us.append(at_us - before.capture_ns // 1000)
+            else:
+                index.began_s = frame.capture_ns // SECOND_NS
+            index.add(_size(nals), sets)
+            if self.pictures > PICTURES_MOST:
+                raise ExportError(
+                    f"more than {PICTURES_MOST:,} pictures: export them to two films"
+                )
+            before = frame
+            done += len(frame.unit)
+            yield done
+        if before.unit:
+            index.lengths_us.append(min(length_ns, SECOND_NS) // 1000)
+            self._head = index.head()
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yields the film. Raises ExportError where a file is another one now,
+        ReadError, OSError."""
+        held, size = [self._head], len(self._head)
+        sizes = iter(self._index.sizes)
+        for wanted, shown in zip(sizes, self._shown(), strict=False):
+            sample = sample_of(shown.nals)
+            if len(sample) != wanted:
+                raise ExportError("a recording has changed meanwhile: export it again")
+            held.append(sample)
+            size += len(sample)
+            if size >= PIECE_BYTES:
+                yield b"".join(held)
+                held, size = [], 0
+        if next(sizes, None) is not None:
+            raise ExportError("a recording has gone meanwhile: export the rest again")
+        yield b"".join(held)
+
+    def _missed(self, log_ns: int) -> None:
+        self.left_out += self._stretch.start_ns <= log_ns
+
+    def _shown(self, missed: Callable[[int], None] = lambda _: None) -> Iterator[Shown]:
+        """Yields what is in the film: the same each time."""
+        last_us, waiting = -1, False
+        for recording in self._opened():
+            for frame in self._leading(recording, missed):
+                if frame.capture_ns // 1000 <= last_us:
+                    self.doubled += 1  # from a file given twice, or of another clock
+                    continue
+                nals = h264.nal_units(frame.unit)
+                sets = sets_of(nals) if frame.key else None
+                if sets:
+                    waiting = not _possible(sets)
+                if waiting:
+                    missed(frame.capture_ns)
+                    continue
+                yield Shown(frame, nals, sets)
+                last_us = frame.capture_ns // 1000
+
+    def _leading(
+        self, recording: Recording, missed: Callable[[int], None]
+    ) -> Iterator[Frame]:
+        """Yields a file's pictures from the key frame on that leads up to the first."""
+        start_ns, end_ns = self._stretch
+        lead: list[Frame] = []
+        began = recording.start_ns >= start_ns
+        for frame in pictures.frames(
+            recording, max(0, start_ns - LEAD_NS), end_ns, missed
+        ):
+            if began:
+                yield frame
+                continue
+            lead = [frame] if frame.key else [*lead, frame]
+            if frame.capture_ns >= start_ns:
+                yield from lead
+                began = True
+
+
+def _size(nals: list[bytes]) -> int:
+    return sum(4 + len(nal) for nal in nals if nal[0] & 31 != h264.AUD)
+
+
+def _possible(sets: Sets) -> bool:
+    try:
+        check(sets)
+    except SpsError:
+        return False
+    return True

@@ -1,0 +1,114 @@
+"""Reads a sequence parameter set (SPS): size and samples of the picture. Pure.
+
+ITU-T H.264, section 7.3.2.1.1; the page has the same in web/video/h264.js.
+"""
+
+from typing import NamedTuple
+
+SIDE_MAX = 16888
+"""Level 6.2 ends there, table A-1."""
+LENGTH_MAX = 1024
+"""Bytes of an SPS with every scaling list; what comes behind is not looked at."""
+_HIGH = frozenset({100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135})
+"""Profiles whose SPS has chroma and scaling lists."""
+
+
+class SpsError(ValueError):
+    """Raised for an SPS that is cut, or of no possible size."""
+
+
+class Shape(NamedTuple):
+    """The picture's size, cropped; `chroma` is chroma_format_idc, then bits more than
+    eight of a sample."""
+
+    width: int
+    height: int
+    chroma: int = 1
+    luma_more: int = 0
+    chroma_more: int = 0
+
+
+class _Bits:
+    """Bits and Exp-Golomb codes, section 9.1. Raises SpsError past the end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._bits = int.from_bytes(data, "big")
+        self._left = 8 * len(data)
+
+    def u(self, count: int) -> int:
+        self._left -= count
+        if self._left < 0:
+            raise SpsError("an SPS that ends too early")
+        return self._bits >> self._left & (1 << count) - 1
+
+    def ue(self) -> int:
+        zeros = 0
+        while not self.u(1):
+            zeros += 1
+        return (1 << zeros) - 1 + self.u(zeros)
+
+    def se(self) -> int:
+        code = self.ue()
+        return (code + 1) // 2 if code % 2 else -(code // 2)
+
+
+def is_high(sps: bytes) -> bool:
+    """Has this SPS fields for chroma and bit depth?"""
+    return sps[1:2] != b"" and sps[1] in _HIGH
+
+
+def shape_of(sps: bytes) -> Shape:
+    """Reads a whole NAL unit. Raises SpsError."""
+    # Behind the header: profile, constraints, level; 00 00 03 escapes 00 00.
+    bits = _Bits(sps[4:LENGTH_MAX].replace(b"\0\0\3", b"\0\0"))
+    bits.ue()  # seq_parameter_set_id
+    samples = _take_high(bits) if is_high(sps) else (1, 0, 0)
+    bits.ue()  # log2_max_frame_num_minus4
+    _skip_order_count(bits)
+    bits.ue()  # max_num_ref_frames
+    bits.u(1)  # gaps_in_frame_num_value_allowed_flag
+    columns, rows, frames_only = bits.ue() + 1, bits.ue() + 1, bits.u(1)
+    fields = 2 - frames_only
+    bits.u(1 + (not frames_only))  # direct_8x8_inference, mb_adaptive_frame_field
+    width, height = 16 * columns, 16 * rows * fields
+    chroma = samples[0]
+    if bits.u(1):  # cropping, in chroma samples: table 6-1
+        width -= (2 if chroma in (1, 2) else 1) * (bits.ue() + bits.ue())
+        height -= (2 if chroma == 1 else 1) * fields * (bits.ue() + bits.ue())
+    if not (0 < width <= SIDE_MAX and 0 < height <= SIDE_MAX):
+        raise SpsError(f"an SPS of {width}x{height} (expected at most {SIDE_MAX})")
+    return Shape(width, height, *samples)
+
+
+def _take_high(bits: _Bits) -> tuple[int, int, int]:
+    """Takes chroma_format_idc, and both bit depths less eight."""
+    chroma = bits.ue()
+    if chroma == 3:
+        bits.u(1)  # separate_colour_plane_flag
+    samples = chroma, bits.ue(), bits.ue()
+    bits.u(1)  # qpprime_y_zero_transform_bypass_flag
+    if bits.u(1):
+        for number in range(12 if chroma == 3 else 8):
+            if bits.u(1):
+                _skip_scaling_list(bits, 16 if number < 6 else 64)
+    return samples
+
+
+def _skip_scaling_list(bits: _Bits, size: int) -> None:
+    last = following = 8
+    for _ in range(size):
+        if following:
+            following = (last + bits.se()) % 256
+        last = following or last
+
+
+def _skip_order_count(bits: _Bits) -> None:
+    kind = bits.ue()
+    if kind == 0:
+        bits.ue()  # log2_max_pic_order_cnt_lsb_minus4
+    elif kind == 1:
+        bits.u(1)  # delta_pic_order_always_zero_flag
+        bits.se()  # offset_for_non_ref_pic
+        bits.se()  # offset_for_top_to_bottom_field
+        for _ in range(bits.ue()):
+            bits.se()

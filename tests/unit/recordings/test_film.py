@@ -1,0 +1,179 @@
+"""Films: what players read in them is what was recorded, whatever the files are."""
+
+import itertools
+import struct
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import av
+import pytest
+
+from fpvcar.recordings import messages, mp4, reader
+from fpvcar.recordings.film import ExportError, Film, Stretch
+from fpvcar.recordings.reader import EVER_NS, Recording
+from fpvcar.units import SECOND_NS
+from fpvcar.video import h264
+from tests.rigs import tapes
+from tests.rigs.tapes import BEGAN_NS, FRAME_NS, Said, Tape
+from tests.rigs.video_source import encode
+
+
+def opened(*paths: Path) -> Callable[[], Iterator[Recording]]:
+    def each() -> Iterator[Recording]:
+        for path in paths:
+            with reader.read(path) as recording:
+                yield recording
+
+    return each
+
+
+def planned(*paths: Path, start_ns: int = 0, end_ns: int = EVER_NS) -> Film:
+    film = Film(opened(*paths), Stretch(start_ns, end_ns))
+    for _ in film.plan():
+        pass
+    return film
+
+
+def made(film: Film, path: Path) -> Path:
+    path.write_bytes(b"".join(film.pieces()))
+    assert path.stat().st_size == film.size, "the size that was promised"
+    return path
+
+
+def shown(path: Path) -> list[tuple[float, int, int]]:
+    """Time, width and height of each picture that a decoder makes of it."""
+    with av.open(str(path)) as found:
+        return [
+            (round(frame.time or 0.0, 4), frame.width, frame.height)
+            for frame in found.decode(video=0)
+        ]
+
+
+def said(units: tuple[bytes, ...], start_ns: int = BEGAN_NS) -> list[Said]:
+    """A recorded film of these units."""
+    times = (start_ns + number * FRAME_NS for number in range(len(units)))
+    return [
+        Said(at_ns, messages.CAMERA, messages.encode(messages.Picture(at_ns, unit)),
+             h264.is_key(unit), at_ns)
+        for at_ns, unit in zip(times, units, strict=True)
+    ]  # fmt: skip
+
+
+def test_a_picture_of_another_size_in_the_middle_is_shown(tmp_path: Path) -> None:
+    first = said(encode(30, gop=10))
+    other = said(encode(30, gop=10, width=320, height=240), BEGAN_NS + SECOND_NS)
+    one = Tape(first).to(tmp_path / "a.mcap")
+    two = Tape(other, segment=2, sequence_from=30).to(tmp_path / "b.mcap")
+    three = Tape(said(encode(20, gop=10), BEGAN_NS + 2 * SECOND_NS), segment=3,
+                 sequence_from=60).to(tmp_path / "c.mcap")  # fmt: skip
+    film = planned(one, two, three)
+    found = shown(made(film, tmp_path / "film.mp4"))
+    sizes = [size for size, _ in itertools.groupby(one[1:] for one in found)]
+    assert sizes == [(160, 128), (320, 240), (160, 128)]
+    assert len(found) == film.pictures == 80 and film.missing == []
+
+
+def test_its_head_stands_in_front_and_says_when_it_was(tmp_path: Path) -> None:
+    path = Tape(list(tapes.pictures(2.0))).to(tmp_path / "a.mcap")
+    out = made(planned(path), tmp_path / "film.mp4")
+    kinds, data, at = list[bytes](), out.read_bytes(), 0
+    while at < len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        kinds.append(kind)
+        at += size
+    assert kinds == [b"ftyp", b"moov", b"mdat"]
+    asked = ("-show_entries", "format_tags=creation_time", "-of", "csv=p=0")
+    done = subprocess.run(["ffprobe", "-v", "error", *asked, out],
+                          capture_output=True, text=True, timeout=60)  # fmt: skip
+    assert done.stdout.startswith("2025-11-21T20:00:00") and not done.stderr
+
+
+@pytest.mark.parametrize(("from_s", "to_s"), [(1.0, 3.0), (1.25, 2.9), (0.0, 0.5)])
+def test_a_stretch_begins_with_the_key_frame_that_leads_up_to_it(
+    tmp_path: Path, from_s: float, to_s: float
+) -> None:
+    """Key frames come every third of a second; files every two seconds."""
+    pictures = list(tapes.pictures(4.0))
+    paths = [
+        Tape(pictures[:60]).to(tmp_path / "a.mcap"),
+        Tape(pictures[60:], segment=2, sequence_from=60).to(tmp_path / "b.mcap"),
+    ]
+    start_ns = BEGAN_NS + round(from_s * SECOND_NS)
+    end_ns = BEGAN_NS + round(to_s * SECOND_NS)
+    film = planned(*paths, start_ns=start_ns, end_ns=end_ns)
+    times = [
+        number * FRAME_NS for number in range(120)
+        if number // 10 * 10 >= (start_ns - BEGAN_NS) // FRAME_NS // 10 * 10
+        and number * FRAME_NS + 15_000_000 <= end_ns - BEGAN_NS
+    ]  # fmt: skip
+    found = [at_s for at_s, *_ in shown(made(film, tmp_path / "film.mp4"))]
+    assert found == [round((at - times[0]) / SECOND_NS, 4) for at in times]
+    assert film.missing == []
+
+
+def test_what_is_left_out_is_counted_before_the_first_byte(tmp_path: Path) -> None:
+    tape = Tape(list(tapes.pictures(4.0, gop=45)))
+    path = tapes.flipped(tmp_path / "bad.mcap", tape.chunks(), 2)
+    film = planned(path, path)
+    assert film.missing == [
+        "60 are left out: no key frame leads up to them",
+        "60 are left out: their time is in it already",
+    ]
+    assert len(shown(made(film, tmp_path / "film.mp4"))) == film.pictures == 60
+
+
+def test_a_key_frame_that_no_mp4_can_have_is_left_out(tmp_path: Path) -> None:
+    units = list(encode(30, gop=10))
+    sps = h264.nal_units(units[10])[0]
+    assert sps[0] & 31 == h264.SPS
+    units[10] = units[10].replace(sps, sps[:5])
+    path = Tape(said(tuple(units))).to(tmp_path / "a.mcap")
+    film = planned(path)
+    assert film.left_out == 10
+    assert len(shown(made(film, tmp_path / "film.mp4"))) == 20
+
+
+def test_a_file_that_changes_between_ends_the_film(tmp_path: Path) -> None:
+    path = Tape(list(tapes.pictures(3.0))).to(tmp_path / "a.mcap")
+    film = planned(path)
+    Tape(list(tapes.pictures(2.0))).to(path)
+    with pytest.raises(ExportError, match="gone meanwhile"):
+        list(film.pieces())
+    Tape(said(encode(90, gop=10, noise=100))).to(path)
+    with pytest.raises(ExportError, match="changed meanwhile"):
+        list(film.pieces())
+
+
+def test_one_that_grows_is_as_long_as_was_promised(tmp_path: Path) -> None:
+    pictures = list(tapes.pictures(3.0))
+    path = Tape(pictures[:60], closed=False).to(tmp_path / "a.mcap.part")
+    film = planned(path)
+    Tape(pictures).to(path)
+    assert len(shown(made(film, tmp_path / "film.mp4"))) == film.pictures == 60
+
+
+def test_a_film_of_more_than_4_gib_has_wide_places() -> None:
+    sets = mp4.sets_of(h264.nal_units(encode(1)[0]))
+    index, small = mp4.Index(), mp4.Index()
+    for number in range(5):
+        index.add(1 << 30, sets)
+        small.add(1 << 10, sets)
+        index.lengths_us.append(40_000)
+        small.lengths_us.append(40_000 + number)
+    head = index.head()
+    assert b"stco" not in head and b"co64" not in small.head()
+    assert head.endswith(struct.pack(">I4sQ", 1, b"mdat", (5 << 30) + 16))
+    at = head.index(b"co64") + 12
+    assert struct.unpack_from(">5Q", head, at) == tuple(
+        len(head) + (number << 30) for number in range(5)
+    )
+    at = small.head().index(b"stco") + 12
+    assert struct.unpack_from(">2I", small.head(), at) == (
+        len(small.head()), len(small.head()) + 1024,
+    )  # fmt: skip
+
+
+def test_without_a_picture_there_is_no_film(tmp_path: Path) -> None:
+    film = planned(Tape(list(tapes.senses(1.0))).to(tmp_path / "blind.mcap"))
+    assert (film.size, film.pictures, film.seconds) == (0, 0, 0.0)
