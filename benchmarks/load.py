@@ -62,11 +62,11 @@ class Load:
 class Crowd:
     """Viewers in a process of their own."""
 
-    def __init__(self, port: int, count: int, client: str = "") -> None:
+    def __init__(self, port: int, count: int, video: str = "") -> None:
         self.count = count
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.load_viewers", str(port), str(count),
-             client],
+             video],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             cwd=Path(__file__).resolve().parents[1],
         )  # fmt: skip
@@ -100,12 +100,12 @@ class Crowd:
 
 
 def measure(
-    bench: RunningBench, count: int, seconds: float, fps: float, client: str = ""
+    bench: RunningBench, count: int, seconds: float, fps: float, video: str = ""
 ) -> Load:
     """One number of viewers, for so long."""
     load = Load(count)
     pids = {name: bench.pid(name) for name in ("run", "wheels")}
-    crowd = Crowd(bench.port, count, client)
+    crowd = Crowd(bench.port, count, video)
     time.sleep(SETTLE_S)
     crowd.say("go")
     for _ in range(WINDOWS):
@@ -141,8 +141,8 @@ def rows(given: Given) -> Iterator[Result]:
         load = measure(bench, 0, seconds, fps)
         yield row("load", "CPU of run as shipped, nobody here", "%", load.cpu["run"],
                   note=SHIPPED)  # fmt: skip
-        with driving(bench) as client:
-            load = measure(bench, 1, seconds, fps, client)
+        with driving(bench) as video:
+            load = measure(bench, 1, seconds, fps, video)
         yield row("load", "CPU of run as shipped, a driver", "%", load.cpu["run"],
                   Aim(median=3.0), f"{SHIPPED}; {load.note}")  # fmt: skip
     source = (
@@ -151,8 +151,8 @@ def rows(given: Given) -> Iterator[Result]:
     )  # fmt: skip
     loads = []
     with running(*source, "--set=server.max_viewers = 100") as bench:
-        with driving(bench) as client:
-            load = measure(bench, 1, seconds, fps, client)
+        with driving(bench) as video:
+            load = measure(bench, 1, seconds, fps, video)
         for name in ("run", "wheels"):
             yield row("load", f"CPU of {name}, a driver who watches", "%",
                       load.cpu[name], note=f"{NO_SENSORS}; {load.note}")  # fmt: skip
@@ -197,11 +197,11 @@ def crowds(seconds: float, fps: float, source: Sequence[str]) -> Iterator[Result
 
 @contextmanager
 def driving(bench: RunningBench) -> Iterator[str]:
-    """Somebody at the wheel who drives on and on; yields the page's id."""
+    """Somebody at the wheel who drives on and on; yields its page's video id."""
     with Driver(bench.port) as driver:
         sit_down(driver)
         free(driver)
         driver.drive(0.1, 0.0)
-        yield driver.client
+        yield driver.video
         driver.drive(0.0, 0.0)
         driver.say(kind="release")

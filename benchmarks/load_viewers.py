@@ -1,10 +1,10 @@
 """Many viewers of /ws/video in one process: raw sockets, so that they cost little.
 
-    python -m benchmarks.load_viewers PORT COUNT [CLIENT]
+    python -m benchmarks.load_viewers PORT COUNT [ID]
 
 Says "ready" when each has had a picture. "go" on stdin begins anew, "end" prints what
 came since, as JSON: the units' ages at their last byte in ms, bytes, own CPU seconds.
-CLIENT is the page's id of the first viewer: a driver's, if it drives.
+ID is the first viewer's, as a driver's welcome said it.
 """
 
 import json
@@ -15,7 +15,7 @@ import sys
 import time
 
 HANDSHAKE = (
-    "GET /ws/video?client={client} HTTP/1.1\r\nHost: localhost:{port}\r\n"
+    "GET /ws/video?id={video} HTTP/1.1\r\nHost: localhost:{port}\r\n"
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 )
@@ -29,10 +29,10 @@ CONNECT_S = 10.0
 class Viewer:
     """One socket; `units` is (age in ms, bytes) of each that came."""
 
-    def __init__(self, port: int, client: str) -> None:
+    def __init__(self, port: int, video: str) -> None:
         self.units: list[tuple[float, int]] = []
         self.socket = socket.create_connection(("127.0.0.1", port), CONNECT_S)
-        self.socket.sendall(HANDSHAKE.format(client=client, port=port).encode())
+        self.socket.sendall(HANDSHAKE.format(video=video, port=port).encode())
         self._buffer = bytearray()
         while b"\r\n\r\n" not in self._buffer:
             self._buffer += self.socket.recv(4096)
@@ -69,11 +69,11 @@ class Viewer:
             del buffer[: begin + length]
 
 
-def main(port: int, count: int, client: str = "") -> None:
+def main(port: int, count: int, video: str = "") -> None:
     """Until "end"."""
     selector = selectors.DefaultSelector()
     selector.register(sys.stdin, selectors.EVENT_READ)
-    viewers = [Viewer(port, client if not number else "") for number in range(count)]
+    viewers = [Viewer(port, video if not number else "") for number in range(count)]
     for viewer in viewers:
         selector.register(viewer.socket, selectors.EVENT_READ, viewer)
     ready, cpu_s = False, 0.0

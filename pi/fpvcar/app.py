@@ -90,7 +90,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     address = site.address(options.host, options.port, state, profile.car.name)
     hub = Hub(
         profile, control, codes, panel, camera, senses, changed, address.https_port,
-        recorder=feed,
+        recorder=feed, key=credentials.load_key(state),
     )  # fmt: skip
     metrics = Metrics(
         profile.car.name, control, senses, stream, camera, hub, feed, panel

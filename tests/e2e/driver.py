@@ -127,6 +127,12 @@ class Driver(AbstractContextManager["Driver"]):
         states = [one for one in self.heard if one["kind"] == "state"]
         return states[-1] if states else {}
 
+    @property
+    def video(self) -> str:
+        """What its pictures are asked for with: /ws/video?id=..."""
+        said = [one for one in self.heard if one["kind"] == "welcome"]
+        return str(said[-1]["video"])
+
     def errors(self) -> list[dict[str, Any]]:
         """Every error so far."""
         return [one for one in self.heard if one["kind"] == "error"]

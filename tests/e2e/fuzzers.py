@@ -20,7 +20,7 @@ SEED, MESSAGES = 1, 10
 ANSWER_S, CLOSED_S = 0.05, 0.1
 """So long an answer is waited for, and the end after a close."""
 CLOSE = frame(b"\x03\xe8", 8)
-DRIVE, VIDEO, BUTTONS = "/ws/drive", "/ws/video?client=fuzzer-01", "/ws/buttons"
+DRIVE, VIDEO, BUTTONS = "/ws/drive", "/ws/video?id=fuzzer-01", "/ws/buttons"
 FUZZER = hello("fuzzer-01")
 REQUESTS = (
     *(request(path) for path in ("/", DRIVE, VIDEO, BUTTONS)),

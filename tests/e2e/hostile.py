@@ -108,7 +108,7 @@ def slow_readers(port: int, seconds: float) -> Counter[str]:
     sockets = []
     for number in range(40):
         client = f"sleeper-{number:04d}"
-        for path in (f"/ws/video?client={client}", "/ws/drive"):
+        for path in (f"/ws/video?id={client}", "/ws/drive"):
             made = upgraded(port, path, 60 + number % 4)
             if made is not None:
                 if path == "/ws/drive":
@@ -134,7 +134,7 @@ def floods(port: int, seconds: float) -> Counter[str]:
     }
     for round_ in until(seconds):
         for number, load in enumerate(loads):
-            path = "/ws/video?client=flooder-1" if number == 6 else "/ws/drive"
+            path = "/ws/video?id=flooder-1" if number == 6 else "/ws/drive"
             if not sockets[number] and round_ % 50 == 0:
                 made = upgraded(port, path, 66 + number)
                 if made is not None:
@@ -225,7 +225,7 @@ def broken_frames(port: int, seconds: float) -> Counter[str]:
     ]  # fmt: skip
     offer = UPGRADE + "Sec-WebSocket-Extensions: permessage-deflate\r\n"
     for number in until(seconds):
-        path = "/ws/drive" if number % 2 else "/ws/video?client=breaker-1"
+        path = "/ws/drive" if number % 2 else "/ws/video?id=breaker-1"
         with contextlib.suppress(OSError), plug(port, 66 + number % 4) as made:
             made.sendall(request(path, offer) + loads[number % len(loads)])
             said = made.recv(4096)

@@ -94,7 +94,7 @@ def test_an_enormous_frame_closes_the_socket(
     assert driver.state["role"] == "driver"
 
 
-@pytest.mark.parametrize("path", ["/ws/drive", "/ws/video?client=12345678", "/"])
+@pytest.mark.parametrize("path", ["/ws/drive", "/ws/video?id=12345678", "/"])
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
@@ -155,7 +155,7 @@ def test_too_many_viewers_are_told(bench: RunningBench) -> None:
     try:
         with pytest.raises(InvalidStatus) as refused:
             for number in range(80):
-                path = f"/ws/video?client=crowd-{number:08d}"
+                path = f"/ws/video?id=crowd-{number:08d}"
                 sockets.append(open_socket(bench.port, path))
         assert refused.value.response.status_code == 503
         assert b"50 viewers" in (refused.value.response.body or b"")

@@ -86,7 +86,7 @@ def test_make_run_and_a_camera_of_ones_own(tmp_path: Path) -> None:
         bench.wait_ready()
         with Driver(bench.port) as driver:
             wait_for(lambda: driver.state.get("camera") == "ok", "no picture")
-        with open_socket(bench.port, "/ws/video?client=watcher-1") as socket:
+        with open_socket(bench.port, "/ws/video?id=watcher-1") as socket:
             frames = [socket.recv(timeout=5) for _ in range(40)]
         headers = [parse_video(bytes(one))[0] for one in frames]  # type: ignore[arg-type]
         assert headers[0].key, "a viewer starts at a key frame"

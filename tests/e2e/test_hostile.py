@@ -58,7 +58,7 @@ class Viewer(threading.Thread):
     def __init__(self, port: int) -> None:
         super().__init__(daemon=True)
         self.at_s: list[float] = []
-        self._socket = open_socket(port, "/ws/video?client=watcher-of-it-all")
+        self._socket = open_socket(port, "/ws/video?id=watcher-of-it-all")
         self.start()
 
     def run(self) -> None:

@@ -20,7 +20,7 @@ export interface Welcome {
   kind: 'welcome'; v: number; car: string; version: string; clock_us: number;
   silence_ms: number; late_ms: number; drive_every_ms: number; width: number; height: number;
   fps: number; https_port: number; code_needed: boolean; has_lights: boolean;
-  has_horn: boolean;
+  has_horn: boolean; video: string;
 }
 export interface Battery {
   volts: number | null; amps: number | null; share: number | null; low: boolean;

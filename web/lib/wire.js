@@ -131,7 +131,7 @@ const DOWN = {
   welcome: {
     v: count, car: words, version: words, clock_us: count, silence_ms: count,
     late_ms: count, drive_every_ms: count, width: count, height: count, fps: any, https_port: count,
-    code_needed: flag, has_lights: flag, has_horn: flag,
+    code_needed: flag, has_lights: flag, has_horn: flag, video: text(64, /^[A-Za-z0-9_-]+$/),
   },
   state: {
     seq: count, clock_us: count, role: words, may_drive: flag, grown_up: flag,

@@ -50,6 +50,8 @@ export class Link {
     /** @type {Map<number, AbortController>} */
     this.probes = new Map();
     this.pingSeq = 0;
+    /** The car's name for our pictures: it stands in a URL, unlike `client`. */
+    this.videoId = '';
     /** The car's clock in us of the newest message on this socket; 0 before the first. */
     this.seenUs = 0;
     this.frameMs = 0;
@@ -186,7 +188,8 @@ export class Link {
         socket.send(encode({kind: 'estop'}));
         this.pushedStop.sent(this.pingSeq);
       }
-      if (this.timers.length > 0) this.openVideo();
+      // At the first time only the car's welcome says what to ask for.
+      if (this.timers.length > 0 && this.videoId) this.openVideo();
     };
     socket.onmessage = (event) => {
       if (this.drive === socket) this.receive(String(event.data));
@@ -204,7 +207,7 @@ export class Link {
     const before = this.video;
     this.video = null;
     before?.close();
-    const socket = new WebSocket(address(`/ws/video?client=${this.client}`));
+    const socket = new WebSocket(address(`/ws/video?id=${this.videoId}`));
     socket.binaryType = 'arraybuffer';
     this.video = socket;
     this.frameMs = performance.now();
@@ -242,6 +245,10 @@ export class Link {
       this.act([]);
     }
     if (!message) return;
+    if (message.kind === 'welcome' && message.video !== this.videoId) {
+      this.videoId = message.video;
+      if (this.timers.length > 0) this.openVideo();
+    }
     if (message.kind === 'pong' || message.kind === 'state') {
       this.seenUs = Math.max(this.seenUs, message.clock_us);
     }

@@ -102,6 +102,14 @@ class CodeCheck:
         return None
 
 
+def video_id(key: bytes, client: str) -> str:
+    """By what a page's pictures are asked for; it does not give away the client's id.
+
+    A URL may be read by others. The same page has the same one after a lost link.
+    """
+    return hmac.new(key, b"video " + client.encode(), "sha256").hexdigest()[:32]
+
+
 def network_of(address: str) -> str:
     """What counts as one peer: an IPv4 address, or the /64 that an IPv6 host has."""
     try:

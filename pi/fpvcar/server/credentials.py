@@ -1,4 +1,4 @@
-"""What a car saves between starts: its codes, and a certificate for https.
+"""What a car saves between starts: its codes, its key, and a certificate.
 
 Both stand in paths.state_directory().
 """
@@ -7,6 +7,7 @@ import contextlib
 import ipaddress
 import logging
 import re
+import secrets
 import ssl
 import subprocess
 from collections.abc import Iterable
@@ -21,6 +22,7 @@ CERTIFICATE_DAYS = 825
 """Apple's systems trust no certificate for longer, whoever vouches for it."""
 RENEW_DAYS = 30
 NAMES_MAX = 16
+KEY_BYTES = 32
 OPENSSL_S = 60.0
 DRIVE_CODE, GROWN_UP_CODE = re.compile(r"[0-9]{6}"), re.compile(r"[a-z0-9]{8,32}")
 log = logging.getLogger("fpvcar.run")
@@ -55,6 +57,25 @@ def _saved_codes(path: Path) -> Codes | None:
         return None
     good = DRIVE_CODE.fullmatch(codes.drive) and GROWN_UP_CODE.fullmatch(codes.grown_up)
     return codes if good else None
+
+
+def load_key(directory: Path) -> bytes:
+    """The car's own secret, by which it knows again what it once signed.
+
+    Made at the first start; a file that holds none is set aside and made anew.
+    """
+    path = directory / "signing.key"
+    for replace in (False, True):
+        with contextlib.suppress(OSError):
+            saved = path.read_bytes()
+            if len(saved) == KEY_BYTES:
+                return saved
+            _set_aside(path, f"{len(saved)} bytes are not a key of {KEY_BYTES}")
+        made = secrets.token_bytes(KEY_BYTES)
+        with contextlib.suppress(FileExistsError):  # another process was first
+            files.write_whole(path, [made], replace)
+            return made
+    raise AssertionError("the second write replaces whatever is there")
 
 
 def _set_aside(path: Path, why: str) -> None:

@@ -37,7 +37,7 @@ class Session(TextSession[up.Upward]):
     def __init__(self, address: str, rights: Rights, limits: config.Gate) -> None:
         super().__init__(address)
         self.rights = rights
-        self.client, self.name = "", ""
+        self.client, self.video, self.name = "", "", ""
         self.fresh = Freshness(limits.stale_s, limits.late_s)
         self.meter = Meter(MESSAGES_PER_S, MESSAGES_PER_S)
         self.patience = Meter(FLOOD_PER_S, FLOOD_BURST)

@@ -9,7 +9,9 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
+import secrets
 import time
 from collections.abc import Callable
 
@@ -17,7 +19,8 @@ import msgspec
 
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
-from fpvcar.server.access import CodeCheck, Rights
+from fpvcar.server.access import CodeCheck, Rights, video_id
+from fpvcar.server.credentials import KEY_BYTES
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.driving import Driving
 from fpvcar.server.recorder import NoRecorder, Recorder
@@ -31,6 +34,7 @@ STATE_S = 0.1
 STATE_NOBODY_S = 1.0
 STATE_AGAIN_S = 0.02
 """No flood of messages makes more states than 50 a second."""
+VIDEO_IDS_MAX = 128
 log = logging.getLogger("fpvcar.seat")
 
 
@@ -49,11 +53,17 @@ class Hub:
         https_port: int = 0,
         clock_s: Callable[[], float] = time.monotonic,
         recorder: Recorder | None = None,
+        key: bytes = b"",
     ) -> None:
+        """`key` makes the ids by which pages ask for pictures."""
         self.sessions: list[Session] = []
+        self._lost: Session | None = None
+        """The last page at the wheel whose link was lost: its rights wait with it."""
         self.changed = changed
         self._profile, self._codes, self._lights = profile, codes, lights
         self._https_port, self._clock_s = https_port, clock_s
+        name = functools.partial(video_id, key or secrets.token_bytes(KEY_BYTES))
+        self._video_of = functools.lru_cache(VIDEO_IDS_MAX)(name)
         self._recorder = recorder or NoRecorder()
         self._driving = Driving(profile, control, lights, self._recorder, changed.set)
         self._settings = Settings(profile, control, lights, self._recorder, changed.set)
@@ -72,21 +82,27 @@ class Hub:
             return
         self.sessions.remove(session)
         if session.client and not self._session_of(session.client):
+            if self._seat.holds(session.client):
+                self._lost = session
             self._driving.leave(session, self._clock_s())
         self.changed.set()
 
-    def drives(self, client: str) -> bool:
-        """Is this client at the wheel?"""
-        return self._seat.holds(client)
+    def drives(self, video: str) -> bool:
+        """Is the page of this video id at the wheel?"""
+        holder = self._seat.holder  # asked for each picture of each viewer
+        return holder is not None and self._video_of(holder.client) == video
 
-    def may_drive(self, client: str) -> bool:
-        """Has this client the wheel, or may it ask for it?"""
-        session = self._session_of(client)
-        return self.drives(client) or (session is not None and session.rights.drive)
+    def page_of(self, video: str) -> Session | None:
+        """The page that this video id was given to, while it is here."""
+        return next((one for one in self.sessions if one.video == video), None)
+
+    def may_drive(self, session: Session) -> bool:
+        """Has this page the wheel, or may it ask for it?"""
+        return session.rights.drive or self._seat.holds(session.client)
 
     def watchers(self) -> int:
         """How many pages may only watch."""
-        return sum(not self.may_drive(one.client) for one in self.sessions)
+        return sum(not self.may_drive(one) for one in self.sessions)
 
     def receive(self, session: Session, message: up.Upward) -> None:
         """Acts on a good message of a browser. Raises Closing for a replaced socket.
@@ -107,18 +123,25 @@ class Hub:
         if session.client:
             session.deny(Error("hello twice", "", "once a socket"), now_s)
             return
-        old = self._session_of(hello.client)
+        old, lost = self._session_of(hello.client), self._lost
         session.client, session.name = hello.client, hello.name or "somebody"
+        session.video = self._video_of(hello.client)
         self.sessions.append(session)
         if old is not None:
             self.sessions.remove(old)
             session.rights = _more(session.rights, old.rights)
             old.close("opened again elsewhere")
+        elif lost and lost.client == hello.client and self._seat.holds(hello.client):
+            session.rights = _more(session.rights, lost.rights)
         if hello.code:
             self._try_code(session, hello.code, now_s)
         self._driving.join(session, now_s)
         code_needed = not session.rights.drive
-        session.send(welcome(self._profile, self._https_port, code_needed, now_s))
+        session.send(
+            welcome(
+                self._profile, self._https_port, code_needed, session.video, now_s
+            )
+        )  # fmt: skip
         self.changed.set()
 
     def _session_of(self, client: str) -> Session | None:

@@ -129,22 +129,23 @@ class Server:
         if not isinstance(message, up.Hello | up.Unlock):
             return
         most = self._profile.server.max_viewers
-        if self._hub.may_drive(session.client):
+        if self._hub.may_drive(session):
             self._drive_limit.know(session.address)
             self._know(session.address)
         elif self._hub.watchers() > most:
             raise Closing(f"{most} viewers are here already (server.max_viewers)")
 
     async def _video(self, request: web.Request) -> web.StreamResponse:
-        client = request.query.get("client", "")
+        video = request.query.get("id", "")
+        page = self._hub.page_of(video)
         most = self._profile.server.max_viewers
-        reserved = RESERVED if self._hub.may_drive(client) else 0
+        reserved = RESERVED if page and self._hub.may_drive(page) else 0
         if len(self._stream.viewers) >= most + reserved:
             raise web.HTTPServiceUnavailable(
                 text=f"{most} viewers are here already (server.max_viewers).\n"
             )
         return await video_socket.serve_viewer(
-            request, self._stream, lambda: self._hub.drives(client)
+            request, self._stream, lambda: self._hub.drives(video)
         )
 
     async def _buttons(self, request: web.Request) -> web.StreamResponse:

@@ -38,7 +38,7 @@ class Stateful(Protocol):
 
 
 def welcome(
-    profile: Profile, https_port: int, code_needed: bool, now_s: float
+    profile: Profile, https_port: int, code_needed: bool, video: str, now_s: float
 ) -> down.Welcome:
     """The answer to Hello."""
     return down.Welcome(
@@ -56,6 +56,7 @@ def welcome(
         code_needed=code_needed,
         has_lights=bool(profile.lights.head),
         has_horn=False,
+        video=video,
     )
 
 

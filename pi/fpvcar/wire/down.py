@@ -7,7 +7,11 @@ from fpvcar.wire.json_text import Down
 
 
 class Welcome(Down, tag="welcome", frozen=True):
-    """Answer to Hello. `https_port` is 0 where https is not served."""
+    """Answer to Hello. `https_port` is 0 where https is not served.
+
+    `video` is what the page's pictures are asked for with: /ws/video?id=... It is no
+    secret, and gives nobody the seat.
+    """
 
     v: int
     car: str
@@ -23,6 +27,7 @@ class Welcome(Down, tag="welcome", frozen=True):
     code_needed: bool
     has_lights: bool
     has_horn: bool
+    video: str
 
 
 class Stop(Struct, frozen=True):

@@ -15,7 +15,11 @@ Code = Annotated[str, Meta(max_length=32)]
 
 
 class Hello(Greeting, tag="hello", frozen=True):
-    """First message on a socket. `client` is the page's id for its session."""
+    """First message on a socket.
+
+    `client` is the page's secret for its session: it gives a page its seat back after
+    a lost link. It stands in no URL and in no log.
+    """
 
     client: Client
     name: PersonName = ""

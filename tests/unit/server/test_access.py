@@ -76,6 +76,14 @@ def test_wrong_tries_are_forgotten_and_bounded() -> None:
     assert codes.wait_s("10.0.11.180", 4.0 * 3000 + 61.0) == 0.0
 
 
+def test_a_video_id_is_stable_and_does_not_show_the_client() -> None:
+    key, client = bytes(32), "0123456789abcdef0123456789abcdef"
+    made = access.video_id(key, client)
+    assert made == access.video_id(key, client) and len(made) == 32
+    assert made != access.video_id(bytes([1]) * 32, client)
+    assert made != access.video_id(key, made) and made != client
+
+
 @pytest.mark.parametrize(
     ("address", "home"),
     [

@@ -80,7 +80,7 @@ class Car(WiredCar, RuleBasedStateMachine):
         """A new socket, also of a page that has one; numbers and clock begin anew."""
         page = self.pages[who]
         code = CODES.grown_up if page.name == "Mum" else ""
-        if self.hub.drives(page.name):
+        if self.hub._seat.holds(page.name):
             self.void()
         page.session = Session("10.0.0.1", Rights(drive=True), PROFILE.gate)
         page.seq = 0
@@ -108,7 +108,11 @@ class Car(WiredCar, RuleBasedStateMachine):
         seen_us = round(self.now_ns / 1e3 - late_ms * 1e3)
         drive = up.Drive(page.seq, at_ms, throttle, steer, seen_us)
         page.sent.append(drive)
-        if self.hub.drives(page.name) and page.session is not None and late_ms == 0:
+        if (
+            self.hub._seat.holds(page.name)
+            and page.session is not None
+            and late_ms == 0
+        ):
             self.wishes += 1
             self.fresh.append(Fresh(self.wishes, self.now_ns, throttle, steer))
         self.say(page, drive)
@@ -155,9 +159,9 @@ class Car(WiredCar, RuleBasedStateMachine):
     def the_wheel_changes_hands(self, who: int, word: up.Upward) -> None:
         """Taken or given away, or asked for in vain."""
         page = self.pages[who]
-        drove = self.hub.drives(page.name)
+        drove = self.hub._seat.holds(page.name)
         self.say(page, word)
-        if self.hub.drives(page.name) != drove:
+        if self.hub._seat.holds(page.name) != drove:
             self.void()
 
     @rule(who=WHO)
@@ -174,7 +178,7 @@ class Car(WiredCar, RuleBasedStateMachine):
         """Go on: of the driver or a grown-up, and hers only she clears."""
         page = self.pages[who]
         may = page.name == "Mum" or (
-            self.hub.drives(page.name) and self.held_by != "Mum"
+            self.hub._seat.holds(page.name) and self.held_by != "Mum"
         )
         if may and page.session is not None:
             self.held_by = None

@@ -40,6 +40,20 @@ def test_damaged_or_short_codes_are_set_aside_and_replaced(
     assert "kept as codes.json.bad, made anew" in caplog.text
 
 
+def test_the_key_is_made_once_and_private(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        first, *others = pool.map(credentials.load_key, [tmp_path] * 4)
+    assert len(first) == credentials.KEY_BYTES
+    assert {*others, credentials.load_key(tmp_path)} == {first}
+    path = tmp_path / "signing.key"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_bytes(first[:5])
+    made = credentials.load_key(tmp_path)
+    assert len(made) == credentials.KEY_BYTES and made != first
+    assert credentials.load_key(tmp_path) == made
+    assert (tmp_path / "signing.key.bad").read_bytes() == first[:5]
+
+
 def test_the_certificate_is_kept_and_names_the_car(tmp_path: Path) -> None:
     names = ("127.0.0.1", "localhost", "plague")
     credentials.server_context(tmp_path, names)

@@ -200,6 +200,37 @@ def test_a_code_given_once_lasts_while_the_page_opens_another_socket() -> None:
     assert again.state.may_drive and again.state.grown_up
 
 
+def test_the_rights_of_a_lost_driver_wait_with_the_seat_and_no_longer() -> None:
+    house = House()
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    mum.say(up.Take())
+    house.hub.leave(mum.session)
+    again = house.visitor("Mum", drive=False)
+    assert again.state.role == "driver" and again.state.grown_up
+    house.hub.leave(again.session)
+    house.now_s += 10.0
+    house.hub.broadcast()
+    again = house.visitor("Mum", drive=False)
+    assert again.state.role == "watching" and not again.state.may_drive
+
+
+def test_what_stands_in_a_url_takes_nobodys_seat() -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    welcome = ann.session._outbox[0]
+    assert isinstance(welcome, down.Welcome) and house.hub.drives(welcome.video)
+    assert welcome.video != ann.session.client
+    house.hub.leave(ann.session)
+    eve = house.visitor("Eve", client=welcome.video, drive=False)
+    assert eve.state.role == "watching" and not eve.state.may_drive
+    assert eve.session.video != welcome.video
+    assert not house.hub.drives(ann.session.client)
+    assert house.hub.page_of(welcome.video) is None
+    again = house.visitor("Ann", drive=False)
+    assert again.session.video == welcome.video, "pictures come without a round trip"
+    assert house.hub.page_of(welcome.video) is again.session
+
+
 def test_a_driver_who_leaves_stops_the_car_and_keeps_the_seat_for_a_while() -> None:
     house = House()
     ann, bob = house.visitor("Ann"), house.visitor("Bob")

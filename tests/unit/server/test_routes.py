@@ -26,8 +26,9 @@ def status(
 ) -> int:
     """What GET `path` answers while so many are here; 101 opens a WebSocket."""
     hub: Any = SimpleNamespace(
-        leave=lambda _: None, may_drive=lambda client: client == "driver"
-    )
+        leave=lambda _: None, page_of=lambda video: video,
+        may_drive=lambda page: page == "driver",
+    )  # fmt: skip
     stream: Any = SimpleNamespace(viewers=[None] * viewers)
 
     async def ask() -> int:
@@ -46,8 +47,8 @@ def status(
 
 def test_a_crowd_at_the_video_bars_nobody_from_the_stop_button(tmp_path: Path) -> None:
     assert status("/ws/drive", tmp_path, viewers=2) == 101
-    assert status("/ws/video?client=eve", tmp_path, viewers=2) == 503
-    assert status("/ws/video?client=driver", tmp_path, viewers=2) == 101
+    assert status("/ws/video?id=eve", tmp_path, viewers=2) == 503
+    assert status("/ws/video?id=driver", tmp_path, viewers=2) == 101
 
 
 def test_a_body_is_refused(tmp_path: Path) -> None:

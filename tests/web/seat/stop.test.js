@@ -129,6 +129,28 @@ afterEach(() => {
   mock.restoreAll();
 });
 
+test('pictures are asked for by the name that the car gave, never by our id', async () => {
+  const {video} = JSON.parse(welcome);
+  assert.equal(newest('/ws/video').url, `ws://car/ws/video?id=${video}`);
+  const before = newest('/ws/video');
+  await another();
+  drive().opens();
+  assert.notEqual(newest('/ws/video'), before, 'no round trip for a name that is known');
+  drive().says(welcome.replace(video, 'another'));
+  assert.equal(newest('/ws/video').url, 'ws://car/ws/video?id=another');
+  assert.ok(!sockets.some(({url}) => url.includes('a-client')));
+});
+
+test('the first pictures wait for the name that the car gives', async () => {
+  link.videoId = '';
+  await another();
+  const before = newest('/ws/video');
+  drive().opens();
+  assert.equal(newest('/ws/video'), before);
+  drive().says(welcome);
+  assert.notEqual(newest('/ws/video'), before);
+});
+
 test('a STOP that the car answers goes out once', async () => {
   link.stop();
   assert.equal(stops(), 1);
