@@ -7,6 +7,7 @@ when it runs: camera, wheels client and recorder's feed.
 import asyncio
 import functools
 import gc
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.suite import SensorSuite
 from fpvcar.server import credentials, site
 from fpvcar.server.access import CodeCheck
+from fpvcar.server.greeting import greeting
 from fpvcar.server.hub import Hub
 from fpvcar.server.limits import connection_limit
 from fpvcar.server.metrics import Metrics
@@ -99,6 +101,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         functools.partial(files_in, directory), Shown(profile.car.name, seat=True),
         codes, control.driven, folder=directory,
     )  # fmt: skip
+    greet = functools.partial(_greet, profile, options)
     limit = connection_limit(
         profile.server.max_connections, profile.server.max_per_address
     )
@@ -120,9 +123,16 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
             camera.film, stream.publish, feed.picture),)),  # first: nobody waits for it
         Part("depth camera", (depth.run,)),
         Part("hub", (hub.run,)),
-        Part("site", (Site(server.application, limit, address).run,)),
+        Part("site", (Site(server.application, limit, address, greet).run,)),
         Part("watchdog", (functools.partial(watchdog.run, watchdog.Watchdog()),)),
     )  # fmt: skip
+
+
+def _greet(profile: Profile, options: Options) -> None:
+    """Says where the car is; not on the bench, which does, and not into the journal."""
+    if options.soc is None and "JOURNAL_STREAM" not in os.environ:
+        car, recordings = profile.car.name, profile.recording.directory
+        print(greeting(options.host, options.port, car, recordings), flush=True)
 
 
 async def run(profile: Profile, options: Options) -> int:

@@ -45,10 +45,10 @@ def until(holds: Callable[[], bool], within_s: float, what: str) -> float:
 class Chip:
     """The emulated chip and its pigpiod; ends whatever was started."""
 
-    def __init__(self, runtime: Path, *options: str) -> None:
+    def __init__(self, runtime: Path, *options: str, host: str = "127.0.0.1") -> None:
         self.runtime, self.port = runtime, free_port()
         self.processes: list[subprocess.Popen[str]] = []
-        self._options = options
+        self._options, self._host = options, host
         chip.create(runtime / "soc")
         self.soc = chip.attach(runtime / "soc")
         self.pigpiod = self.start_pigpiod()
@@ -68,8 +68,10 @@ class Chip:
         )  # fmt: skip
 
         def listens() -> bool:
-            with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", self.port)) == 0
+            with contextlib.suppress(OSError):
+                socket.create_connection((self._host, self.port)).close()
+                return True
+            return False
 
         until(listens, START_S, "no emulator")
         return process

@@ -7,7 +7,6 @@ wheels <---------------- run  <--- browser
 """
 
 import asyncio
-import io
 import logging
 import os
 import shutil
@@ -23,12 +22,12 @@ from pathlib import Path
 
 import msgspec
 
-from fpvcar import paths
 from fpvcar.bench import soc as chip
 from fpvcar.bench.pigpiod.nets import wire
 from fpvcar.bench.units import Unit, UnitFailed, leash, let_go
 from fpvcar.config import ConfigError, Profile, profiles
-from fpvcar.server import access, credentials
+from fpvcar.server import access
+from fpvcar.server.greeting import greeting, in_url, reachable
 from fpvcar.wheels.helper import SOCKET
 
 READY_S = 20.0
@@ -185,16 +184,6 @@ def _runtime() -> Iterator[Path]:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def reachable(host: str) -> str:
-    """Where, on this machine, that which listens at `host` answers."""
-    return "localhost" if host in ("", "0.0.0.0", "::", "127.0.0.1") else host
-
-
-def in_url(host: str) -> str:
-    """An IPv6 address stands in brackets, its zone behind %25 (RFC 6874)."""
-    return f"[{host.replace('%', '%25')}]" if ":" in host else host
-
-
 async def _ready(host: str, port: int) -> None:
     async with asyncio.timeout(READY_S):
         while True:
@@ -205,27 +194,6 @@ async def _ready(host: str, port: int) -> None:
             else:
                 writer.close()
                 return
-
-
-def greeting(options: Options, car: str, recordings: str = "") -> str:
-    """What the terminal shows when the car can be driven."""
-    codes = credentials.load_codes(paths.state_directory())
-    lines = [
-        "",
-        f"  {car} is ready: http://{in_url(reachable(options.host))}:{options.port}/",
-    ]
-    if not access.is_loopback(options.host):
-        import segno  # only here: the car prints no pictures
-
-        url = f"http://{access.lan_address()}:{options.port}/"
-        picture = io.StringIO()
-        segno.make(url).terminal(picture, compact=True)
-        lines += [f"  on the phone:   {url}", picture.getvalue().rstrip("\n")]
-        lines += [f"  Drive code: {codes.drive}   (without it everybody only watches)"]
-    lines += [f"  Grown-ups' code: {codes.grown_up}"]
-    lines += [f"  It records in {paths.recordings_directory(recordings)}"]
-    lines += ["  Arrow keys drive, Space stops. Ctrl-C ends everything.", ""]
-    return "\n".join(lines)
 
 
 async def run(options: Options) -> int:
@@ -248,15 +216,15 @@ async def run(options: Options) -> int:
     with _runtime() as runtime:
         bench = Bench(profile, options, runtime)
         keeping = asyncio.create_task(bench.keep())
-        greeting = asyncio.create_task(
+        greeted = asyncio.create_task(
             _greet(options, profile.car.name, profile.recording.directory)
         )
         asked = asyncio.create_task(ended.wait())
         await asyncio.wait([keeping, asked], return_when="FIRST_COMPLETED")
         status = 0 if asked.done() else 1
-        for task in (keeping, greeting, asked):
+        for task in (keeping, greeted, asked):
             task.cancel()
-        results = await asyncio.gather(keeping, greeting, return_exceptions=True)
+        results = await asyncio.gather(keeping, greeted, return_exceptions=True)
         for fault in results:
             if isinstance(fault, UnitFailed):
                 print(f"fpvcar: {fault}; see above", file=sys.stderr)
@@ -271,6 +239,6 @@ async def _greet(options: Options, car: str, recordings: str = "") -> None:
     except TimeoutError:
         log.error("nothing answers at %s:%d yet", options.host, options.port)
         return
-    print(greeting(options, car, recordings), flush=True)
+    print(greeting(options.host, options.port, car, recordings), flush=True)
     if options.browser:
         webbrowser.open(f"http://{in_url(reachable(options.host))}:{options.port}/")

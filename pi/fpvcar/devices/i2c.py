@@ -3,6 +3,12 @@
 from collections.abc import Callable
 from typing import Protocol
 
+ENABLE = (
+    "enable I2C: sudo raspi-config nonint do_i2c 0 (or the line dtparam=i2c_arm=on in "
+    "/boot/firmware/config.txt, and i2c-dev in /etc/modules), then reboot"
+)
+"""What to do where there is no bus."""
+
 
 class I2cError(Exception):
     """The device does not answer, or is not what it should be."""

@@ -50,7 +50,7 @@ class IoPins(Pins, Protocol):
         for `steady_us`; wait so long before you look at its level."""
 
     def hear(self, gpio: int) -> None:
-        """Makes the pin an input without pull, whose every edge counts."""
+        """Makes the pin an input with pull-down, whose every edge counts."""
 
     def trigger(self, gpio: int, length_us: int) -> None:
         """Pulls the pin high for so long (1 to 100)."""

@@ -60,8 +60,10 @@ class Site:
 
     def __init__(
         self, application: Callable[[], web.Application], limit: ConnectionLimit,
-        address: Address,
+        address: Address, listening: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
+        """`listening` is called as soon as it can be asked."""
+        self._listening = listening
         self._application, self._limit, self._address = application, limit, address
 
     async def run(self) -> None:
@@ -83,6 +85,7 @@ class Site:
                 await listener.open(host, port + 1, tls)
             log.info("listening on %s:%d", host, port)
             sd_notify.notify("READY=1")
+            self._listening()
             await listener.run()
         finally:
             await listener.close()

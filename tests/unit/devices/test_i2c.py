@@ -195,12 +195,19 @@ def test_a_machine_without_the_bus_says_what_to_do() -> None:
         SmbusI2c(250, MEMORY)
 
 
+def test_a_bus_that_pigpiod_does_not_have_says_what_to_do(tmp_path: Path) -> None:
+    with pigpiod(tmp_path, Bus()) as port:
+        with backends.open_i2c(profile("pigpio", port)) as opens:
+            with pytest.raises(I2cError, match="dtparam=i2c_arm=on"):
+                opens(7, MEMORY)
+
+
 def test_a_bus_that_one_may_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(number: int) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr("smbus2.SMBus", refuse)
-    with pytest.raises(I2cError, match="put the service's user into the group i2c"):
+    with pytest.raises(I2cError, match="usermod -aG i2c USER"):
         SmbusI2c(1, MEMORY)
 
 

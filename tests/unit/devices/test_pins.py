@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from fpvcar import config, paths
+from fpvcar.bench import soc as chips
 from fpvcar.config import Motors, profiles
 from fpvcar.devices import backends
 from fpvcar.devices.fake import FakePins
@@ -139,6 +140,31 @@ def test_nobody_there_is_said(chip: Chip) -> None:
     chip.pigpiod.wait()
     with pytest.raises(PinsLost, match=f"port {chip.port}: Connection refused"):
         PigpioPins("127.0.0.1", chip.port)
+
+
+def test_what_to_do_is_said_where_nobody_is(chip: Chip) -> None:
+    chip.pigpiod.kill()
+    chip.pigpiod.wait()
+    with pytest.raises(PinsLost, match="systemctl enable --now pigpiod"):
+        PigpioPins("127.0.0.1", chip.port)
+    with pytest.raises(PinsLost, match="Connection refused"):
+        PigpioPins("::1", chip.port)
+
+
+def test_a_daemon_that_listens_at_ipv6_alone_is_found(tmp_path: Path) -> None:
+    """pigpiod -l, as Debian's unit starts it."""
+    with Chip(tmp_path, "--host=::1", host="::1") as chip:
+        pins = PigpioPins("127.0.0.1", chip.port)
+        pins.write(17, 1)
+        assert chip.soc.pin[17].level() == 1
+        pins.close()
+
+
+def test_an_echo_that_is_unplugged_is_low(chip: Chip, pins: PigpioPins) -> None:
+    chip.soc.pin[5].external = chips.FLOATING  # pulled up since its reset
+    assert chip.soc.pin[5].level() == 1
+    pins.hear(5)
+    assert chip.soc.pin[5].level() == 0
 
 
 def test_daemon_that_accepts_and_never_answers_is_silent(chip: Chip) -> None:

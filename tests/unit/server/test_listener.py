@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.bench.supervisor import in_url
 from fpvcar.server import credentials, limits, listener
+from fpvcar.server.greeting import in_url
 from fpvcar.server.limits import ConnectionLimit
 from fpvcar.server.listener import READ_BYTES, Listener
 

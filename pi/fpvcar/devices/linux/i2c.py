@@ -1,5 +1,7 @@
 """I2C devices behind the kernel, /dev/i2c-N, by smbus2: without pigpiod's samples.
 
+What smbus2 0.4.3 has is all that is called: Debian Trixie ships that one.
+
 One byte goes as SMBus byte data, two as word data, more as an I2C block: on the wire
 they are alike, and adapters that know SMBus only (and i2c-stub) can do the first two.
 """
@@ -9,14 +11,13 @@ from typing import Any
 
 import smbus2
 
-from fpvcar.devices.i2c import I2cError
+from fpvcar.devices.i2c import ENABLE, I2cError
 
 NOBODY = {errno.EREMOTEIO, errno.ENXIO, errno.ENODEV, errno.EIO}
 """What adapters say of a byte that nobody acknowledged."""
 NO_BUS = {
-    errno.ENOENT: "no such bus: enable I2C (raspi-config, Interface Options, or "
-    "dtparam=i2c_arm=on in config.txt) and load i2c-dev",
-    errno.EACCES: "not allowed: put the service's user into the group i2c",
+    errno.ENOENT: f"no such bus: {ENABLE}",
+    errno.EACCES: "not allowed: sudo usermod -aG i2c USER, for whoever runs this",
 }
 CAUSES = {
     errno.EBUSY: "a driver of the kernel has this address",

@@ -2,7 +2,7 @@
 
 import pigpio
 
-from fpvcar.devices.i2c import I2cError
+from fpvcar.devices.i2c import ENABLE, I2cError
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import PinsRefused
 
@@ -18,7 +18,7 @@ class PigpioI2c:
                 self._where, self._client.i2c_open, bus, address
             )  # fmt: skip
         except PinsRefused as fault:
-            raise I2cError(str(fault)) from None
+            raise I2cError(f"{fault}; {ENABLE}") from None
 
     def read(self, register: int, size: int) -> bytes:
         """Reads `size` bytes from a register on. Raises I2cError."""

@@ -19,9 +19,26 @@ import pigpio
 from fpvcar.devices.pins import PinsLost, PinsRefused, PinsSilent
 
 TIMEOUT_S = 0.1
+OTHER_LOOPBACK = {"127.0.0.1": "::1"}
+"""pigpiod 79 that is started with -l alone listens at ::1 only, where there is IPv6."""
 RECEIVE_BYTES = 4096
+START = "start it: sudo systemctl enable --now pigpiod"
 log = logging.getLogger("fpvcar.pins")
 Result = TypeVar("Result")
+
+
+def _connect(host: str, port: int, timeout_s: float) -> socket.socket:
+    try:
+        return socket.create_connection((host, port), timeout_s)
+    except ConnectionRefusedError:
+        if host not in OTHER_LOOPBACK:
+            raise
+    try:
+        return socket.create_connection((OTHER_LOOPBACK[host], port), timeout_s)
+    except TimeoutError:
+        raise
+    except OSError as fault:  # a kernel without IPv6, too
+        raise ConnectionRefusedError from fault
 
 
 class _Socket:
@@ -70,9 +87,11 @@ class PigpioPins:
         self._ranges: dict[int, int] = {}
         where = f"pigpiod at {host} port {port}"
         try:
-            connection = socket.create_connection((host, port), timeout_s)
+            connection = _connect(host, port, timeout_s)
         except TimeoutError:
             raise PinsSilent(f"{where} does not answer") from None
+        except ConnectionRefusedError:
+            raise PinsLost(f"{where}: Connection refused; {START}") from None
         except OSError as fault:
             raise PinsLost(f"{where}: {fault.strerror or fault}") from None
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -134,10 +153,10 @@ class PigpioPins:
 
     def hear(self, gpio: int) -> None:
         """Makes the pin an input that something else drives, heard at every edge,
-        whatever it was before."""
+        whatever it was before. Unplugged it is low: one that floats invents echoes."""
         what = f"input GPIO {gpio}"
         self.call(what, self.client.set_mode, gpio, pigpio.INPUT)
-        self.call(what, self.client.set_pull_up_down, gpio, pigpio.PUD_OFF)
+        self.call(what, self.client.set_pull_up_down, gpio, pigpio.PUD_DOWN)
         self.call(what, self.client.set_glitch_filter, gpio, 0)
 
     def trigger(self, gpio: int, length_us: int) -> None:

@@ -1,0 +1,59 @@
+"""The first words on a terminal: address, code, picture; never in a journal."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fpvcar import app, paths
+from fpvcar.config import profiles
+from fpvcar.server.greeting import greeting, reachable
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("host", "where"),
+    [
+        ("0.0.0.0", "localhost"), ("::", "localhost"), ("127.0.0.1", "localhost"),
+        ("192.168.1.7", "192.168.1.7"), ("::1", "::1"),
+    ],
+)  # fmt: skip
+def test_it_is_looked_for_where_it_listens(host: str, where: str) -> None:
+    assert reachable(host) == where
+
+
+def test_on_the_lan_it_says_address_picture_and_code(state: Path) -> None:
+    said = greeting("0.0.0.0", 8080, "Plague", "/srv/drives")
+    codes = json.loads((state / "codes.json").read_text())
+    assert f"Drive code: {codes['drive']} " in said
+    assert f"Grown-ups' code: {codes['grown_up']}" in said
+    assert "http://localhost:8080/" in said and "\u2580" in said, "no picture"
+    assert "It records in /srv/drives" in said
+
+
+def test_on_loopback_it_says_how_phones_see_it() -> None:
+    said = greeting("127.0.0.1", 8080, "Plague")
+    assert "--host 0.0.0.0" in said and "Drive code" not in said
+
+
+@pytest.mark.parametrize(
+    ("journal", "bench", "greets"),
+    [(False, False, True), (True, False, False), (False, True, False)],
+)
+def test_run_greets_a_terminal_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], journal: bool, bench: bool, greets: bool,
+) -> None:  # fmt: skip
+    """A journal is read by more people than may know the codes."""
+    monkeypatch.delenv("JOURNAL_STREAM", raising=False)
+    if journal:
+        monkeypatch.setenv("JOURNAL_STREAM", "8:1234")
+    profile = profiles.load(paths.HARDWARE / "bench.toml")
+    soc = tmp_path / "soc" if bench else None
+    app._greet(profile, app.Options("0.0.0.0", 8080, tmp_path, soc))
+    assert ("Drive code" in capsys.readouterr().out) == greets
