@@ -1,6 +1,7 @@
 """The command `fpvcar`: one verb a process."""
 
 import argparse
+import importlib
 import logging
 import os
 import sys
@@ -25,6 +26,11 @@ and what it recorded:
   fpvcar replay --page FILE...            play it in a browser
   fpvcar export --mp4 OUT.mp4 FILE...     a film; --csv, --parquet: tables
 """
+CAMERAS = {
+    "bench": "fpvcar.bench.camera.process",
+    "v4l2": "fpvcar.video.webcam",
+}
+"""Camera -> the module of its process: no other one is imported."""
 Act = Callable[[argparse.Namespace], int]
 Verb = Callable[[str, Act, str], argparse.ArgumentParser]
 
@@ -78,9 +84,9 @@ def _bench(arguments: argparse.Namespace) -> int:
 
 
 def _camera(arguments: argparse.Namespace) -> int:
-    from fpvcar.bench.camera import process
-
-    return process.main(arguments.rest)
+    module = importlib.import_module(CAMERAS[arguments.source])
+    status: int = module.main(arguments.rest)
+    return status
 
 
 def _stop(arguments: argparse.Namespace) -> int:
@@ -198,8 +204,8 @@ def parser() -> argparse.ArgumentParser:
         help="where it makes its pipes pigpio and pigout, instead of in /dev",
     )  # fmt: skip
     process = verb("camera", _camera, "a camera process: access units on stdout")
-    process.add_argument("source", choices=["bench"])
-    process.add_argument("rest", nargs=argparse.REMAINDER)
+    process.add_argument("source", choices=list(CAMERAS), help="--help after it: more")
+    process.add_argument("rest", nargs=argparse.REMAINDER, help="its own options")
     _profile(verb("stop", _stop, "turns the motor pins to inputs with pull-down"))
     _recordings(verb)
     return top

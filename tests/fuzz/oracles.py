@@ -20,8 +20,6 @@ from pathlib import Path
 import msgspec
 
 from fpvcar import paths
-from fpvcar.bench.camera.process import BITRATES
-from fpvcar.bench.camera.process import Control as CameraControl
 from fpvcar.bench.chips.mcp3008 import Mcp3008, fixed_inputs
 from fpvcar.bench.pigpiod import command_text
 from fpvcar.bench.pigpiod.protocol import (
@@ -45,6 +43,8 @@ from fpvcar.server import access
 from fpvcar.server.session import Closing
 from fpvcar.video import h264
 from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.process import BITRATES
+from fpvcar.video.process import Control as CameraControl
 from fpvcar.video.units import Plain, Records, Splitter
 from fpvcar.wheels.lease import AHEAD_MAX_NS, Lease
 from fpvcar.wire import up

@@ -12,15 +12,18 @@ from av.video.frame import VideoFrame
 
 from fpvcar.wire.camera import Record, parse_record_header
 
+BENCH = "fpvcar.bench.camera.process"
+
 
 class Camera:
     """One camera process and a reader of its records."""
 
-    def __init__(self, *options: str, **env: str) -> None:
+    def __init__(self, *options: str, program: str = BENCH, **env: str) -> None:
+        """`program`: a module, which is run with these options."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "fpvcar.bench.camera.process", *options],
+            [sys.executable, "-m", program, *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**os.environ, **env}, bufsize=0,
+            env={**os.environ, **env}, bufsize=0, start_new_session=True,
         )  # fmt: skip
 
     def ask(self, line: str) -> None:
@@ -45,6 +48,19 @@ class Camera:
     def said(self) -> str:
         assert self.process.stderr
         return self.process.stderr.read().decode()
+
+    def close(self) -> None:
+        """Kills it, if it has not ended."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert pipe
+            pipe.close()
+
+    def end_and_said(self) -> str:
+        """All that it said; it ended well."""
+        assert self.end() == 0
+        return self.said()
 
     def end(self) -> int:
         assert self.process.stdin

@@ -11,6 +11,8 @@ from fpvcar.config.schema import (
     Colour as Colour,
     ConfigError as ConfigError,
     Depth as Depth,
+    Exposure as Exposure,
+    Flip as Flip,
     Gate as Gate,
     Gpio as Gpio,
     Guard as Guard,

@@ -27,6 +27,12 @@ Colour = Literal["red", "yellow", "green", "blue", "purple", "white"]
 Shape = Literal["circle", "triangle", "square", "star", "heart", "diamond"]
 GuardMode = Literal["off", "warn", "limit"]
 """The loosest first."""
+Flip = Literal["none", "horizontal", "vertical", "both"]
+Exposure = Literal["normal", "sport", "long"]
+PixelWidth = Annotated[int, Meta(ge=64, le=1920, multiple_of=2)]
+PixelHeight = Annotated[int, Meta(ge=64, le=1080, multiple_of=2)]
+FramesPerS = Annotated[float, Meta(ge=1, le=120)]
+Brightness = Annotated[float, Meta(ge=-1, le=1)]
 TURN_S = 0.032
 """Between two triggers, whichever the HC-SR04: 4 m and back take 23 ms."""
 CYCLE_S = 0.06
@@ -245,27 +251,45 @@ class Depth(Section, frozen=True):
 
 
 class Camera(Section, frozen=True):
-    """`command` runs any program that writes Annex B; else `source` is built in.
+    """`command` runs any program that writes Annex B; else `source` is built in: "v4l2"
+    is a webcam.
 
     "bench" shows the emulated world; for `make benchmark`, "strip" shows a clock and
     "stamped" the world with that clock above it.
     """
 
-    source: Literal["bench", "stamped", "strip", "none"] = "bench"
-    """Built-in camera: "bench", "strip" or "stamped" on the bench, or "none"."""
+    source: Literal["v4l2", "bench", "stamped", "strip", "none"] = "bench"
+    """Built-in camera: "v4l2"; "bench", "strip" or "stamped" on the bench; or
+    "none"."""
     command: tuple[str, ...] = ()
     """Program and arguments that write H.264 (Annex B) to stdout; wins over
     `source`."""
-    width: Annotated[int, Meta(ge=64, le=1920)] = 640
-    """Width of the picture; a `command` gets it by its own arguments."""
-    height: Annotated[int, Meta(ge=64, le=1080)] = 480
-    """Height of the picture; a `command` gets it by its own arguments."""
-    fps: Annotated[float, Meta(ge=1, le=120)] = 30.0
+    device: str = ""
+    """The webcam of `v4l2`, as /dev/v4l/by-id/... or /dev/videoN; empty: the first on
+    USB."""
+    format: Literal["auto", "h264", "yuyv", "mjpeg"] = "auto"
+    """What a webcam is asked for; "auto" takes the first of them that it has at this
+    size and rate."""
+    width: PixelWidth = 640
+    """Width of the picture, even; a `command` gets it by its own arguments."""
+    height: PixelHeight = 480
+    """Height of the picture, even; a `command` gets it by its own arguments."""
+    fps: FramesPerS = 30.0
     """Frames a second; a `command` gets them by its own arguments."""
     bitrate: Annotated[int, Meta(ge=100_000, le=25_000_000)] = 2_000_000
     """Bitrate at most; a slower link of the driver gets less."""
     gop_s: Annotated[float, Meta(gt=0, le=1)] = 1.0
     """Longest time between two key frames."""
+    flip: Flip = "none"
+    """Turns the picture over: "horizontal", "vertical", or "both" for a camera that
+    hangs upside down."""
+    exposure: Exposure = "normal"
+    """Of a Pi's camera: "sport" exposes shortly, so that motion is sharp, "long" gets
+    more light."""
+    brightness: Brightness = 0.0
+    """-1 is the darkest, 1 the brightest; 0 as the camera comes."""
+    night: bool = False
+    """Exposes up to 0.1 s: bright in the dark, at 10 frames a second."""
 
 
 class Gate(Section, frozen=True):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fpvcar.config import L298n, Motor, Mx1508, Profile
-from fpvcar.devices.capture import FrameSource
+from fpvcar.devices.capture import FrameSource, WebcamSource
 from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import Open
 from fpvcar.devices.motors.l298n import L298nBridge
@@ -75,6 +75,18 @@ def open_depth(device: str, width: int, height: int, fps: int) -> FrameSource:
 
     path = Path(device) if device else v4l2.find(v4l2.Z16)
     return v4l2.Capture(path, v4l2.Z16, width, height, fps)
+
+
+def open_webcam(
+    device: str, formats: Sequence[str], width: int, height: int, fps: float
+) -> WebcamSource:
+    """The webcam at a path, or the first on USB, in the best of these formats. Raises
+    CaptureError."""
+    from fpvcar.devices.linux import v4l2, webcam
+
+    path = Path(device) if device else v4l2.find_webcam()
+    wanted = v4l2.choose(path, formats, width, height, fps)
+    return webcam.Webcam(path, wanted, width, height, fps)
 
 
 def open_computer(disk: Path) -> Computer:

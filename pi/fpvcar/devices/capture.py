@@ -2,9 +2,15 @@
 
 from typing import NamedTuple, Protocol
 
+from fpvcar.config import Flip
+
 
 class CaptureError(Exception):
     """The device does not do what is asked; the text says which and why."""
+
+
+class NoCamera(CaptureError):
+    """There is no camera, or no longer."""
 
 
 class Frame(NamedTuple):
@@ -27,3 +33,33 @@ class FrameSource(Protocol):
 
     def close(self) -> None:
         """Stops it: the device is free for others."""
+
+
+class WebcamSource(FrameSource, Protocol):
+    """A webcam that streams. What it sets itself is answered with True."""
+
+    fd: int
+    """Readable when a frame is there."""
+    format: str
+    """"H264", "YUYV" or "MJPG"."""
+
+    def newest(self) -> Frame | None:
+        """The last of those that are there. Raises CaptureError."""
+
+    def set_flip(self, flip: Flip) -> bool:
+        """Turns the picture over."""
+
+    def set_brightness(self, share: float) -> bool:
+        """From -1 to 1; 0 as it comes."""
+
+    def set_night(self, night: bool) -> bool:
+        """May expose longer than its rate allows."""
+
+    def request_key(self) -> bool:
+        """The next frame is a key frame."""
+
+    def set_bitrate(self, bitrate: int) -> bool:
+        """Bits per second."""
+
+    def set_gop(self, frames: int) -> bool:
+        """A key frame every so many, with its SPS and PPS."""

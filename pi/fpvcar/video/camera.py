@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fpvcar.child import BackOff, Supervisor
 from fpvcar.config import ConfigError, Profile
+from fpvcar.video import options
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.units import Plain, Records, Splitter
 from fpvcar.wire.errors import WireError
@@ -24,6 +25,8 @@ BACK_OFF_S, BACK_OFF_MOST_S = 0.2, 2.0
 CLOSED_S, CLOSED = 0.2, "camera closed its output"
 WELL_S = 5.0
 """A life of this length with pictures resets the back-off."""
+PROCESSES = {"v4l2": "fpvcar.video.webcam"}
+"""Camera of the profile -> the module of its process, for the cameras of real cars."""
 log = logging.getLogger("fpvcar.camera")
 
 
@@ -34,22 +37,19 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
     Raises ConfigError if the bench's camera is wanted without a bench.
     """
     camera = profile.camera
+    module = PROCESSES.get(camera.source)
     if camera.command:
         return list(camera.command), False
     if camera.source == "none":
         return [], False
+    if module is not None:
+        words = [sys.executable, "-m", module, *options.words_of(camera)]
+        return words, True
     if soc is None:
         raise ConfigError('camera.source = "bench" needs a bench: run `fpvcar bench`')
-    options = {
-        "--soc": soc,
-        "--width": camera.width,
-        "--height": camera.height,
-        "--fps": camera.fps,
-        "--bitrate": camera.bitrate,
-        "--gop-s": camera.gop_s,
-        "--source": "world" if camera.source == "bench" else camera.source,
-    }
-    words = [str(word) for pair in options.items() for word in pair]
+    source = "world" if camera.source == "bench" else camera.source
+    words = [f"--soc={soc}", f"--source={source}"]
+    words += options.words_of(camera, options.BENCH_KEYS)
     return [sys.executable, "-m", "fpvcar.bench.camera.process", *words], True
 
 

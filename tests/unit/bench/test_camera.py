@@ -26,11 +26,7 @@ def start() -> Iterator[Start]:
 
     yield one
     for each in cameras:
-        each.process.kill()
-        each.process.wait()
-        for pipe in (each.process.stdin, each.process.stdout, each.process.stderr):
-            assert pipe
-            pipe.close()
+        each.close()
 
 
 # --- the process, without EGL --------------------------------------------------------

@@ -1,11 +1,11 @@
-"""The bench camera's clock strip, encoder, and what stdin may say."""
+"""The bench camera's clock strip, and its encoder."""
 
 import numpy as np
 import pytest
 
-from fpvcar.bench.camera import process, strip
-from fpvcar.bench.camera.encoder import Encoder
+from fpvcar.bench.camera import strip
 from fpvcar.bench.camera.picture import Strip
+from fpvcar.video.encoder import Encoder
 from tests.rigs.camera import decode, decoder, nal_types
 
 # --- the strip ---------------------------------------------------------------------
@@ -62,25 +62,3 @@ def test_a_still_picture_does_not_fill_the_bitrate() -> None:
     )
     sizes = [len(encoder.encode(picture, key=False)[0]) for _ in range(29)]
     assert sum(sizes[5:]) < 24 * 500
-
-
-# --- what stdin asks -----------------------------------------------------------------
-
-
-def test_control_takes_pieces_of_lines() -> None:
-    control = process.Control()
-    assert control.feed(b"ke") == [] and not control.key
-    assert control.feed(b"y\nbitrate 300000\nbitr") == []
-    assert control.key and control.bitrate == 300_000
-    assert control.feed(b"ate 400000\n\n") == []
-    assert control.bitrate == 400_000
-
-
-@pytest.mark.parametrize(
-    "line", ["kex", "bitrate", "bitrate -5", "bitrate 10", "bitrate 9" + "0" * 300, "é"]
-)
-def test_control_says_what_it_ignores(line: str) -> None:
-    control = process.Control()
-    (said,) = control.feed(line.encode() + b"\n")
-    assert said.startswith("ignored: ")
-    assert (control.key, control.bitrate) == (False, None)

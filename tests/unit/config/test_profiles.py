@@ -80,7 +80,7 @@ def test_an_l298n_names_its_enable() -> None:
         ({"pins": {"port": 80}}, ">= 1024"),
         (
             {"camera": {"source": "bensh"}},
-            "expected one of bench, stamped, strip, none",
+            "stamped, strip, none; did you mean bench?",
         ),
         ({"camera": {"width": "wide"}}, "camera.width"),
         ({"battery": {"empty_v": 9.0}}, "expected below full_v = 8.4"),

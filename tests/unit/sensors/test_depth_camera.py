@@ -22,7 +22,7 @@ from fpvcar.bench.world.process import World, publish
 from fpvcar.child import BackOff
 from fpvcar.config import ConfigError
 from fpvcar.devices.capture import CaptureError, Frame
-from fpvcar.devices.linux import v4l2
+from fpvcar.devices.linux import v4l2, v4l2_uapi
 from fpvcar.sensors import depth_image
 from fpvcar.sensors import depth_process as device
 from fpvcar.sensors.depth_camera import (
@@ -252,11 +252,11 @@ def test_a_camera_that_repeats_one_frame_is_stuck() -> None:
 
 def test_the_numbers_are_the_kernels() -> None:
     """As <linux/videodev2.h> has them on 64 bits."""
-    assert v4l2.QUERYCAP == 0x80685600 and v4l2.ENUM_FMT == 0xC0405602
-    assert v4l2.S_FMT == 0xC0D05605 and v4l2.REQBUFS == 0xC0145608
-    assert v4l2.QUERYBUF == 0xC0585609 and v4l2.QBUF == 0xC058560F
-    assert v4l2.DQBUF == 0xC0585611 and v4l2.S_PARM == 0xC0CC5616
-    assert v4l2.STREAMON == 0x40045612 and v4l2.STREAMOFF == 0x40045613
+    assert v4l2_uapi.QUERYCAP == 0x80685600 and v4l2_uapi.ENUM_FMT == 0xC0405602
+    assert v4l2_uapi.S_FMT == 0xC0D05605 and v4l2_uapi.REQBUFS == 0xC0145608
+    assert v4l2_uapi.QUERYBUF == 0xC0585609 and v4l2_uapi.QBUF == 0xC058560F
+    assert v4l2_uapi.DQBUF == 0xC0585611 and v4l2_uapi.S_PARM == 0xC0CC5616
+    assert v4l2_uapi.STREAMON == 0x40045612 and v4l2_uapi.STREAMOFF == 0x40045613
     assert v4l2.fourcc("Z16 ") == 0x2036315A
 
 

@@ -1,121 +1,56 @@
 """Frames of a V4L2 device, mapped (Linux uAPI, videodev2.h): for what has no codec.
 
-    find -> Capture: S_FMT, S_PARM, REQBUFS, mmap, STREAMON -> frames -> close
-
-The structures are ctypes', so that they are as long as this machine's kernel wants.
+find -> Capture: S_FMT, S_PARM, REQBUFS, mmap, STREAMON -> frames -> close
 """
 
 import contextlib
-import ctypes
+import errno
 import fcntl
 import mmap
 import os
 import select
-from ctypes import Structure, Union, c_int, c_long, c_uint8, c_uint32, c_ulong
+from collections.abc import Iterator, Sequence
+from ctypes import Structure, c_int
 from pathlib import Path
 
-from fpvcar.devices.capture import CaptureError, Frame
+from fpvcar.devices.capture import CaptureError, Frame, NoCamera
+from fpvcar.devices.linux.v4l2_uapi import (
+    CAPTURE,
+    DQBUF,
+    ENUM_FMT,
+    MMAP,
+    QBUF,
+    QUERYBUF,
+    QUERYCAP,
+    REQBUFS,
+    S_FMT,
+    S_PARM,
+    STREAMOFF,
+    STREAMON,
+    Buffer,
+    Capability,
+    Description,
+    Format,
+    Picture,
+    Rate,
+    Request,
+)
 
 Z16 = "Z16 "
 """Depth, 16 bits a pixel, in units of the device (1 mm)."""
-CAPTURE, MMAP = 1, 1
-CAN_CAPTURE, CAN_STREAM = 1 << 0, 1 << 26
 BUFFERS = 3
 FORMATS_MAX = 64
-DRIVER_SAYS = 1 << 31  # V4L2_CAP_DEVICE_CAPS
 MONOTONIC = 0x2000  # V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC
 BROKEN = 0x40  # V4L2_BUF_FLAG_ERROR
+GONE = (errno.ENODEV, errno.ENXIO, errno.ENOENT)
 
 
 class V4l2Error(CaptureError):
     """What V4L2 refused."""
 
 
-class Capability(Structure):
-    """VIDIOC_QUERYCAP."""
-
-    _fields_ = [
-        ("driver", c_uint8 * 16), ("card", c_uint8 * 32), ("bus", c_uint8 * 32),
-        ("version", c_uint32), ("all", c_uint32), ("own", c_uint32),
-        ("reserved", c_uint32 * 3),
-    ]  # fmt: skip
-
-
-class Description(Structure):
-    """VIDIOC_ENUM_FMT."""
-
-    _fields_ = [
-        ("index", c_uint32), ("type", c_uint32), ("flags", c_uint32),
-        ("words", c_uint8 * 32), ("fourcc", c_uint32), ("code", c_uint32),
-        ("reserved", c_uint32 * 3),
-    ]  # fmt: skip
-
-
-class Picture(Structure):
-    """v4l2_pix_format."""
-
-    _fields_ = [
-        (name, c_uint32)
-        for name in (
-            "width", "height", "fourcc", "field", "line_b", "size_b", "colorspace",
-            "private", "flags", "encoding", "quantization", "transfer",
-        )
-    ]  # fmt: skip
-
-
-class _Format(Union):
-    # v4l2_window has pointers: the union is aligned as they are.
-    _fields_ = [("picture", Picture), ("raw", c_uint8 * 200), ("align", c_ulong)]
-
-
-class Format(Structure):
-    """VIDIOC_S_FMT."""
-
-    _fields_ = [("type", c_uint32), ("inner", _Format)]
-
-
-class Rate(Structure):
-    """VIDIOC_S_PARM, of a capture."""
-
-    _fields_ = [
-        ("type", c_uint32), ("can", c_uint32), ("mode", c_uint32),
-        ("numerator", c_uint32), ("denominator", c_uint32), ("rest", c_uint8 * 184),
-    ]  # fmt: skip
-
-
-class Request(Structure):
-    """VIDIOC_REQBUFS."""
-
-    _fields_ = [
-        ("count", c_uint32), ("type", c_uint32), ("memory", c_uint32),
-        ("can", c_uint32), ("reserved", c_uint32),
-    ]  # fmt: skip
-
-
-class _Place(Union):
-    _fields_ = [("offset", c_uint32), ("pointer", c_ulong)]
-
-
-class Buffer(Structure):
-    """VIDIOC_QUERYBUF, QBUF, DQBUF."""
-
-    _fields_ = [
-        ("index", c_uint32), ("type", c_uint32), ("used_b", c_uint32),
-        ("flags", c_uint32), ("field", c_uint32), ("seconds", c_long),
-        ("micros", c_long), ("timecode", c_uint32 * 4), ("sequence", c_uint32),
-        ("memory", c_uint32), ("place", _Place), ("length", c_uint32),
-        ("reserved", c_uint32), ("request", c_uint32),
-    ]  # fmt: skip
-
-
-def _code(direction: int, number: int, kind: type[Structure] | type[c_int]) -> int:
-    return direction << 30 | ctypes.sizeof(kind) << 16 | ord("V") << 8 | number
-
-
-QUERYCAP, ENUM_FMT = _code(2, 0, Capability), _code(3, 2, Description)
-S_FMT, REQBUFS, S_PARM = _code(3, 5, Format), _code(3, 8, Request), _code(3, 22, Rate)
-QUERYBUF, QBUF, DQBUF = (_code(3, number, Buffer) for number in (9, 15, 17))
-STREAMON, STREAMOFF = _code(1, 18, c_int), _code(1, 19, c_int)
+class NoDevice(V4l2Error, NoCamera):
+    """A device that is not there, or no longer."""
 
 
 def fourcc(text: str) -> int:
@@ -137,73 +72,148 @@ def formats(fd: int) -> list[int]:
 
 
 def find(wanted: str, devices: Path = Path("/dev")) -> Path:
-    """The first device that captures this format. Raises V4l2Error."""
-    tried = sorted(devices.glob("video*"), key=lambda path: (len(path.name), path))
-    for path in tried:
+    """The first device that captures this format. Raises NoDevice."""
+    for path, fd in _devices(devices):
+        if fourcc(wanted) in formats(fd):
+            return path
+    raise NoDevice(f"no device offers {wanted.strip()} (looked at: {_names(devices)})")
+
+
+def find_webcam(devices: Path = Path("/dev")) -> Path:
+    """The first camera on USB; a Pi has a dozen devices that are none. Raises
+    NoDevice."""
+    for path, fd in _devices(devices):
+        if _capability(fd).bus_name.startswith("usb-") and formats(fd):
+            return path
+    raise NoDevice(
+        f"no webcam on USB (looked at: {_names(devices)}); plug one in, or name it by "
+        "camera.device of the profile"
+    )
+
+
+def _devices(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Path and open descriptor of each device that captures, as long as it is asked."""
+    for path in _paths(folder):
         try:
             fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         except OSError:
             continue
         try:
-            if _captures(fd) and fourcc(wanted) in formats(fd):
-                return path
+            if _capability(fd).captures:
+                yield path, fd
         finally:
             os.close(fd)
-    names = ", ".join(path.name for path in tried) or "there is no /dev/video*"
-    raise V4l2Error(f"no device offers {wanted.strip()} (looked at: {names})")
 
 
-def _captures(fd: int) -> bool:
+def _paths(folder: Path) -> list[Path]:
+    return sorted(folder.glob("video*"), key=lambda path: (len(path.name), path))
+
+
+def _names(folder: Path) -> str:
+    names = ", ".join(path.name for path in _paths(folder))
+    return names or "there is no /dev/video*"
+
+
+def _capability(fd: int) -> Capability:
     capability = Capability()
-    try:
+    with contextlib.suppress(OSError):  # then it can nothing
         fcntl.ioctl(fd, QUERYCAP, capability)
-    except OSError:
-        return False
-    can = capability.own if capability.all & DRIVER_SAYS else capability.all
-    return bool(can & CAN_CAPTURE and can & CAN_STREAM)
+    return capability
 
 
-class Capture:
-    """A device that streams. Raises V4l2Error."""
+class Device:
+    """An open device. Raises V4l2Error; NoDevice where it is not there."""
 
-    def __init__(
-        self, path: Path, wanted: str, width: int, height: int, fps: int
-    ) -> None:  # fmt: skip
-        """The size may become the nearest that the device has."""
-        self._path, self._taken = path, -1
-        self._maps: list[mmap.mmap] = []
-        self._views: list[memoryview] = []
+    def __init__(self, path: Path) -> None:
+        self.path = path
         try:
             self.fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         except OSError as fault:
-            raise V4l2Error(f"{path}: {fault.strerror}") from None
+            kind = NoDevice if fault.errno in GONE else V4l2Error
+            raise kind(f"{path}: {fault.strerror}") from None
+
+    def set_format(self, wanted: str, width: int, height: int, fps: float) -> Picture:
+        """The nearest format that it has."""
+        asked = Format(type=CAPTURE)
+        picture = asked.inner.picture
+        picture.width, picture.height, picture.fourcc = width, height, fourcc(wanted)
+        picture.field = 1  # progressive
+        self.do(f"set {wanted.strip()} {width}x{height}", S_FMT, asked)
+        if picture.fourcc != fourcc(wanted):
+            raise V4l2Error(f"{self.path}: does not offer {wanted.strip()}")
+        self.rate = Rate(CAPTURE, 0, 0, 1000, round(fps * 1000))
+        with contextlib.suppress(V4l2Error):  # a camera with one rate has no say
+            self.do("rate", S_PARM, self.rate)
+        return Picture.from_buffer_copy(picture)
+
+    def fits(self, wanted: str, width: int, height: int, fps: float) -> tuple[int, int]:
+        """How well a format does: is it this size, and nearly so fast?"""
+        got = self.set_format(wanted, width, height, fps)
+        rate = self.rate.denominator / max(self.rate.numerator, 1)
+        return (got.width, got.height) == (width, height), rate > 0.9 * fps
+
+    def close(self) -> None:
+        """Lets go of it."""
+        os.close(self.fd)
+
+    def do(self, what: str, code: int, argument: "Structure | c_int") -> None:
+        """One ioctl; `what` it is for is in the error's text."""
+        try:
+            fcntl.ioctl(self.fd, code, argument)
+        except OSError as fault:
+            if fault.errno in GONE:
+                raise NoDevice(f"{self.path}: the camera was unplugged") from None
+            words = f"{self.path}: cannot {what}: {fault.strerror}"
+            raise V4l2Error(words) from None
+
+
+def choose(
+    path: Path, wanted: Sequence[str], width: int, height: int, fps: float
+) -> str:  # fmt: skip
+    """The first of the wanted formats that fits best. Raises V4l2Error."""
+    with contextlib.closing(Device(path)) as device:
+        own = formats(device.fd)
+        fits = {
+            one: device.fits(one, width, height, fps)
+            for one in wanted
+            if fourcc(one) in own
+        }
+    if not fits:
+        names = ", ".join(one.strip() for one in wanted)
+        raise V4l2Error(f"{path}: offers none of {names}")
+    return max(fits, key=lambda one: fits[one])
+
+
+class Capture(Device):
+    """A device that streams. Raises V4l2Error."""
+
+    def __init__(
+        self, path: Path, wanted: str, width: int, height: int, fps: float
+    ) -> None:  # fmt: skip
+        """The size may become the nearest that the device has."""
+        super().__init__(path)
+        self._taken = -1
+        self._maps: list[mmap.mmap] = []
+        self._views: list[memoryview] = []
         try:
             self._set_up(wanted, width, height, fps)
         except BaseException:
             self.close()
             raise
 
-    def _set_up(self, wanted: str, width: int, height: int, fps: int) -> None:
-        asked = Format(type=CAPTURE)
-        picture = asked.inner.picture
-        picture.width, picture.height, picture.fourcc = width, height, fourcc(wanted)
-        picture.field = 1  # progressive
-        self._do(f"set {wanted.strip()} {width}x{height}", S_FMT, asked)
-        if picture.fourcc != fourcc(wanted):
-            raise V4l2Error(f"{self._path}: does not offer {wanted.strip()}")
+    def _set_up(self, wanted: str, width: int, height: int, fps: float) -> None:
+        picture = self.set_format(wanted, width, height, fps)
         self.width, self.height = int(picture.width), int(picture.height)
         self.line_b = int(picture.line_b) or 2 * self.width
-        with contextlib.suppress(V4l2Error):  # a camera with one rate has no say
-            self._do("rate", S_PARM, Rate(CAPTURE, 0, 0, 1, fps))
         request = Request(count=BUFFERS, type=CAPTURE, memory=MMAP)
-        self._do("ask for buffers", REQBUFS, request)
+        self.do("ask for buffers", REQBUFS, request)
         for index in range(request.count):
             buffer = Buffer(index=index, type=CAPTURE, memory=MMAP)
-            self._do("find a buffer", QUERYBUF, buffer)
+            self.do("find a buffer", QUERYBUF, buffer)
             place = buffer.place.offset
             self._maps.append(mmap.mmap(self.fd, buffer.length, offset=place))
-            self._do("give a buffer", QBUF, buffer)
-        self._do("begin", STREAMON, c_int(CAPTURE))
+            self.do("give a buffer", QBUF, buffer)
+        self.do("begin", STREAMON, c_int(CAPTURE))
 
     def frame(self, timeout_s: float) -> Frame | None:
         """The next one; None if none came in time."""
@@ -211,7 +221,7 @@ class Capture:
         if not select.select([self.fd], [], [], timeout_s)[0]:
             return None
         buffer = Buffer(type=CAPTURE, memory=MMAP)
-        self._do("take a buffer", DQBUF, buffer)
+        self.do("take a buffer", DQBUF, buffer)
         self._taken = int(buffer.index)
         used_b = 0 if buffer.flags & BROKEN else int(buffer.used_b)
         time_us = None
@@ -220,6 +230,13 @@ class Capture:
         whole = memoryview(self._maps[self._taken])
         self._views = [whole[:used_b], whole]
         return Frame(self._views[0], int(buffer.sequence), time_us)
+
+    def newest(self) -> Frame | None:
+        """The last of those that are there; the ones before are thrown away."""
+        frame = None
+        while select.select([self.fd], [], [], 0.0)[0]:
+            frame = self.frame(0.0)
+        return frame
 
     def _let_go(self) -> None:
         """Nobody reads memory that the driver writes to, or that is no more."""
@@ -233,22 +250,15 @@ class Capture:
         if self._taken >= 0:
             buffer = Buffer(index=self._taken, type=CAPTURE, memory=MMAP)
             self._taken = -1
-            self._do("give a buffer back", QBUF, buffer)
+            self.do("give a buffer back", QBUF, buffer)
 
     def close(self) -> None:
         """Stops, and lets go of all memory: the device is free for others."""
         self._let_go()
         with contextlib.suppress(V4l2Error):
-            self._do("end", STREAMOFF, c_int(CAPTURE))
+            self.do("end", STREAMOFF, c_int(CAPTURE))
         for one in self._maps:
             with contextlib.suppress(BufferError):
                 one.close()
         self._maps.clear()
-        os.close(self.fd)
-
-    def _do(self, what: str, code: int, argument: "Structure | c_int") -> None:
-        try:
-            fcntl.ioctl(self.fd, code, argument)
-        except OSError as fault:
-            words = f"{self._path}: cannot {what}: {fault.strerror}"
-            raise V4l2Error(words) from None
+        super().close()

@@ -1,4 +1,4 @@
-"""x264 for the bench camera: one access unit for each picture, at once.
+"""x264 for cameras without an encoder: one access unit for each picture, at once.
 
 Constrained baseline, no B-frames, no look-ahead, one thread: nothing is held. SPS and
 PPS stand before each IDR, and say that no picture is reordered. The buffer that rate

@@ -1,0 +1,47 @@
+"""Controls of a V4L2 device (Linux uAPI, v4l2-controls.h): what a webcam can turn."""
+
+import fcntl
+
+from fpvcar.devices.linux.v4l2_uapi import QUERYCTRL, S_CTRL, Control, Query
+
+USER, CAMERA, CODEC = 0x00980900, 0x009A0900, 0x00990900
+"""V4L2_CID_BASE, V4L2_CID_CAMERA_CLASS_BASE, V4L2_CID_CODEC_BASE."""
+BRIGHTNESS, HFLIP, VFLIP = USER, USER + 20, USER + 21
+SLOWER_IN_THE_DARK = CAMERA + 3
+"""V4L2_CID_EXPOSURE_AUTO_PRIORITY: 1 lets the rate fall."""
+BITRATE, KEY_FRAME = CODEC + 207, CODEC + 229
+"""V4L2_CID_MPEG_VIDEO_BITRATE, V4L2_CID_MPEG_VIDEO_FORCE_KEY_FRAME."""
+GOP_FRAMES, REPEAT_SETS = CODEC + 203, CODEC + 226
+"""V4L2_CID_MPEG_VIDEO_GOP_SIZE, V4L2_CID_MPEG_VIDEO_REPEAT_SEQ_HEADER."""
+UNUSABLE = 0x0001 | 0x0004  # V4L2_CTRL_FLAG_DISABLED, V4L2_CTRL_FLAG_READ_ONLY
+
+
+def query(fd: int, control: int) -> Query | None:
+    """The range of a control; None if the device has not got it."""
+    asked = Query(id=control)
+    try:
+        fcntl.ioctl(fd, QUERYCTRL, asked)
+    except OSError:
+        return None
+    return None if asked.flags & UNUSABLE else asked
+
+
+def put(fd: int, control: int, value: int) -> bool:
+    """Sets a control, within its range; False if the device has not got it."""
+    own = query(fd, control)
+    if own is None:
+        return False
+    try:
+        fcntl.ioctl(fd, S_CTRL, Control(control, min(max(value, own.least), own.most)))
+    except OSError:
+        return False
+    return True
+
+
+def put_share(fd: int, control: int, share: float) -> bool:
+    """Sets a control from -1 (its least) by 0 (as it comes) to 1 (its most)."""
+    own = query(fd, control)
+    if own is None:
+        return False
+    way = own.most - own.usual if share > 0.0 else own.usual - own.least
+    return put(fd, control, own.usual + round(share * way))

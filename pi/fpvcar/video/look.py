@@ -1,0 +1,46 @@
+"""What a camera changes while it runs: `run` writes it as a line, the camera reads it.
+
+    "look EXPOSURE BRIGHTNESS NIGHT"        look sport 0.25 0
+
+Size, rate and flip are not among it: for these the camera's process starts anew.
+"""
+
+from typing import NamedTuple, get_args
+
+from fpvcar.config import Camera, Exposure
+
+NIGHT_S = 0.1
+"""Longest exposure at night. A picture may be no older than `gate.blind_s`."""
+EXPOSURES: tuple[Exposure, ...] = get_args(Exposure)
+
+
+class Look(NamedTuple):
+    """Exposure, brightness from -1 to 1 (0: as it comes), and whether it is night."""
+
+    exposure: Exposure = "normal"
+    brightness: float = 0.0
+    night: bool = False
+
+    def line(self) -> str:
+        """For the stdin of a camera's process."""
+        return f"look {self.exposure} {self.brightness:g} {self.night:d}"
+
+
+def look_of(camera: Camera) -> Look:
+    """How a camera is to look at the world."""
+    return Look(camera.exposure, camera.brightness, camera.night)
+
+
+def parse_look(words: list[bytes]) -> Look | None:
+    """The look of a line's words; None if that is not what they are."""
+    if len(words) != 4 or words[0] != b"look":
+        return None
+    known = {name.encode(): name for name in EXPOSURES}
+    exposure, night = known.get(words[1]), words[3]
+    try:
+        brightness = float(words[2])
+    except ValueError:
+        return None
+    if exposure is None or not -1.0 <= brightness <= 1.0 or night not in (b"0", b"1"):
+        return None
+    return Look(exposure, brightness, night == b"1")

@@ -1,0 +1,74 @@
+"""The options of `fpvcar camera ...`: the profile's `[camera]` as words, and back.
+
+`run` writes them, the camera's process reads them; a person may write them, too.
+"""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import msgspec
+
+from fpvcar.config import Camera, Exposure, Flip
+
+FORMATS = ("auto", "h264", "yuyv", "mjpeg")
+KEYS = (
+    "device", "format", "width", "height", "fps", "bitrate", "gop_s", "flip",
+    "exposure", "brightness", "night",
+)  # fmt: skip
+BENCH_KEYS = tuple(key for key in KEYS if key not in ("device", "format", "exposure"))
+USUAL = Camera()
+
+
+def words_of(camera: Camera, keys: Sequence[str] = KEYS) -> list[str]:
+    """What differs from the usual, as words of a command line."""
+    words = []
+    for key in keys:
+        value = getattr(camera, key)
+        if value != getattr(USUAL, key):
+            option = f"--{key.replace('_', '-')}"
+            words.append(option if value is True else f"{option}={value}")
+    return words
+
+
+def parser(prog: str, about: str) -> argparse.ArgumentParser:
+    """The options that every real camera has."""
+    made = argparse.ArgumentParser(
+        f"fpvcar camera {prog}",
+        description=f"{about} Access units go to stdout, each with its time; stdin "
+        'takes "key", "bitrate N" and "look EXPOSURE BRIGHTNESS NIGHT"; it ends with '
+        "stdin.",
+    )
+    made.add_argument(
+        "--device", default="", help="/dev/videoN of a webcam; 0 or 1 of a Pi's"
+    )
+    made.add_argument("--format", choices=FORMATS, default="auto", help="of a webcam")
+    made.add_argument("--width", type=int, default=USUAL.width)
+    made.add_argument("--height", type=int, default=USUAL.height)
+    made.add_argument("--fps", type=float, default=USUAL.fps)
+    made.add_argument("--bitrate", type=int, default=USUAL.bitrate, help="bit/s")
+    made.add_argument(
+        "--gop-s", type=float, default=USUAL.gop_s, help="between two key frames"
+    )
+    made.add_argument(
+        "--flip", choices=get_args(Flip), default=USUAL.flip,
+        help="both: for a camera that hangs upside down",
+    )  # fmt: skip
+    made.add_argument(
+        "--exposure", choices=get_args(Exposure), default=USUAL.exposure,
+        help="sport: short, so that motion is sharp; of a Pi's camera",
+    )  # fmt: skip
+    made.add_argument("--brightness", type=float, default=0.0, help="-1 to 1")
+    made.add_argument("--night", action="store_true", help="expose up to 0.1 s")
+    return made
+
+
+def parse(made: argparse.ArgumentParser, argv: list[str] | None) -> Camera:
+    """The camera that the options ask for; exits with 2 for what cannot be."""
+    given: dict[str, Any] = vars(made.parse_args(argv))
+    try:
+        return msgspec.convert({key: given[key] for key in KEYS}, Camera)
+    except msgspec.ValidationError as fault:
+        words, _, key = str(fault).partition(" - at `$.")
+        key = key.rstrip("`")
+        made.error(f"--{key.replace('_', '-')} {given.get(key)}: {words}")

@@ -1,0 +1,78 @@
+"""YUYV or MJPEG of a webcam -> H.264: one picture in, one access unit out."""
+
+import av
+from av.video.codeccontext import VideoCodecContext
+from av.video.frame import VideoFrame
+
+from fpvcar.config import Camera as Wanted
+from fpvcar.config import Flip
+from fpvcar.devices.capture import WebcamSource
+from fpvcar.video.encoder import Encoder
+from fpvcar.video.lens import Lens
+from fpvcar.video.look import Look
+from fpvcar.wire.camera import Record
+
+MJPEG = "MJPG"
+
+
+class Transcoder:
+    """Decodes, looks through the lens, encodes. A torn JPEG has no unit."""
+
+    every = False
+
+    def __init__(self, source: WebcamSource, wanted: Wanted, look: Look) -> None:
+        self._size, self._line_b = (source.width, source.height), source.line_b
+        self._jpeg = decoder() if source.format == MJPEG else None
+        flip: Flip = "none" if source.set_flip(wanted.flip) else wanted.flip
+        self._lens = Lens(flip, look)
+        self._encoder = Encoder(*self._size, wanted.fps, wanted.bitrate)
+
+    def unit(self, data: memoryview, time_us: int, key: bool) -> Record | None:
+        """The access unit of one frame."""
+        picture = self._decode(data) if self._jpeg else self._yuyv(data)
+        if picture is None or (picture.width, picture.height) != self._size:
+            return None
+        plain = picture.reformat(format="yuv420p", dst_color_range="MPEG")
+        unit, is_key = self._encoder.encode(self._lens.see(plain), key)
+        return Record(is_key, time_us, unit) if unit else None
+
+    def set_bitrate(self, bitrate: int) -> None:
+        """Goes on with another one; the next unit is a key frame."""
+        self._encoder.reopen(bitrate)
+
+    def set_look(self, look: Look) -> None:
+        """From the next picture on."""
+        self._lens.set_look(look)
+
+    def _decode(self, data: memoryview) -> VideoFrame | None:
+        assert self._jpeg
+        try:
+            pictures = self._jpeg.decode(av.Packet(bytes(data)))
+        except av.FFmpegError:
+            return None
+        return pictures[-1] if pictures else None
+
+    def _yuyv(self, data: memoryview) -> VideoFrame | None:
+        """The picture of a frame; its lines are as long as the driver makes them."""
+        width, height = self._size
+        if len(data) < self._line_b * (height - 1) + 2 * width:
+            return None
+        picture = VideoFrame(width, height, "yuyv422")
+        plane = picture.planes[0]
+        if plane.line_size == self._line_b and len(data) >= plane.buffer_size:
+            plane.update(bytes(data[: plane.buffer_size]))
+            return picture
+        lines = bytearray(plane.buffer_size)
+        for row in range(height):
+            at, to = row * self._line_b, row * plane.line_size
+            lines[to : to + 2 * width] = data[at : at + 2 * width]
+        plane.update(bytes(lines))
+        return picture
+
+
+def decoder() -> VideoCodecContext:
+    """Of one thread: more would hold frames."""
+    made = VideoCodecContext.create("mjpeg", "r")
+    assert isinstance(made, VideoCodecContext)
+    made.thread_count = 1
+    return made

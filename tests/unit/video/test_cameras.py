@@ -1,0 +1,142 @@
+"""One contract for every camera's process: the bench's, the real ones over fakes."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from fpvcar.video import h264
+from tests.rigs.camera import BENCH, Camera, decode, decoder, nal_types
+
+SIZE = ("--width=320", "--height=240")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A camera's process. `keys`: whether it gives key frames on request, and `rates`
+    another bitrate while it runs."""
+
+    name: str
+    program: str
+    options: tuple[str, ...] = SIZE
+    env: Mapping[str, str] = field(default_factory=dict)
+    keys: bool = True
+    rates: bool = True
+
+
+WEBCAM = "tests.rigs.fake_webcam"
+KINDS = (
+    Kind("bench", BENCH, ("--source=strip", *SIZE)),
+    Kind("v4l2 yuyv", WEBCAM, env={"WEBCAM_FORMATS": "YUYV"}),
+    Kind("v4l2 mjpeg", WEBCAM, env={"WEBCAM_FORMATS": "MJPG"}),
+    Kind("v4l2 h264", WEBCAM, rates=False,
+         env={"WEBCAM_FORMATS": "H264", "WEBCAM_CONTROLS": "key"}),
+    Kind("v4l2 h264 without requests", WEBCAM, keys=False, rates=False,
+         env={"WEBCAM_FORMATS": "H264", "WEBCAM_GOP": "20"}),
+)  # fmt: skip
+Start = Callable[..., Camera]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    cameras: list[Camera] = []
+
+    def one(kind: Kind, *more: str) -> Camera:
+        cameras.append(Camera(*kind.options, *more, program=kind.program, **kind.env))
+        return cameras[-1]
+
+    yield one
+    for each in cameras:
+        each.close()
+
+
+def some(*needs: str) -> pytest.MarkDecorator:
+    """The kinds that can do all of it."""
+    kinds = [kind for kind in KINDS if all(getattr(kind, need) for need in needs)]
+    return pytest.mark.parametrize("kind", kinds, ids=lambda kind: kind.name)
+
+
+@some()
+def test_units_are_whole_stamped_and_begin_with_a_key(start: Start, kind: Kind) -> None:
+    camera, codec = start(kind), decoder()
+    before_us = time.monotonic_ns() // 1000
+    records = [camera.record() for _ in range(40)]
+    after_us = time.monotonic_ns() // 1000
+    assert records[0].key
+    for record in records:
+        picture = decode(codec, record.unit)
+        assert (picture.width, picture.height) == (320, 240)
+        assert record.key == h264.is_key(record.unit)
+        assert before_us < record.capture_us <= after_us
+        if record.key:
+            types = [kind for kind in nal_types(record.unit) if kind in (5, 7, 8)]
+            assert types[:3] == [7, 8, 5], "SPS and PPS come before an IDR"
+    stamps = [record.capture_us for record in records]
+    assert stamps == sorted(set(stamps))
+    assert sum(record.key for record in records) >= 2, "one at least each second"
+
+
+@some("keys")
+def test_a_key_frame_comes_soon_after_it_is_asked_for(start: Start, kind: Kind) -> None:
+    camera = start(kind)
+    for _ in range(5):
+        camera.record()
+    camera.ask("key")
+    keys = [camera.record().key for _ in range(5)]
+    assert sum(keys) == 1
+
+
+@some("rates")
+def test_the_bitrate_changes_while_it_runs(start: Start, kind: Kind) -> None:
+    camera, codec = start(kind), decoder()
+    for _ in range(5):
+        decode(codec, camera.record().unit)
+    camera.ask("bitrate 60000")
+    for _ in range(40):
+        decode(codec, camera.record().unit)
+    assert "ignored" not in camera.end_and_said()
+
+
+@some()
+def test_nonsense_on_stdin_is_said_and_ignored(start: Start, kind: Kind) -> None:
+    camera = start(kind)
+    camera.record()
+    camera.ask("look bright 1 2")
+    for _ in range(3):
+        camera.record()
+    assert "ignored: b'look bright 1 2'" in camera.end_and_said()
+
+
+@some()
+def test_it_ends_with_its_stdin_and_leaves_nobody(start: Start, kind: Kind) -> None:
+    camera = start(kind)
+    camera.record()
+    group = camera.process.pid
+    assert camera.end() == 0
+    assert "Traceback" not in camera.said()
+    with pytest.raises(ProcessLookupError):
+        os.killpg(group, 0)
+
+
+@some()
+def test_it_ends_when_nobody_reads(start: Start, kind: Kind) -> None:
+    camera = start(kind)
+    camera.record()
+    assert camera.process.stdout
+    camera.process.stdout.close()
+    assert camera.process.wait(10) == 0
+    assert "Traceback" not in camera.said()
+
+
+@some()
+def test_a_slow_reader_gets_a_picture_of_now(start: Start, kind: Kind) -> None:
+    camera, codec = start(kind), decoder()
+    for _ in range(3):
+        decode(codec, camera.record().unit)
+    time.sleep(1.0)
+    for _ in range(12):  # what was in the pipe at most, and then whole pictures
+        record = camera.record()
+        decode(codec, record.unit)
+    assert time.monotonic_ns() // 1000 - record.capture_us < 300_000

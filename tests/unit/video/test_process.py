@@ -1,0 +1,213 @@
+"""What stdin of a camera's process may say, its options, and what its reader missed."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from fpvcar import config
+from fpvcar.devices.capture import CaptureError, NoCamera
+from fpvcar.video import options, process
+from fpvcar.video.look import Look, look_of
+from fpvcar.wire.camera import Record, parse_record_header
+
+# --- what stdin asks -----------------------------------------------------------------
+
+
+def test_control_takes_pieces_of_lines() -> None:
+    control = process.Control()
+    assert control.feed(b"ke") == [] and not control.key
+    assert control.feed(b"y\nbitrate 300000\nbitr") == []
+    assert control.key and control.bitrate == 300_000
+    assert control.feed(b"ate 400000\n\n") == []
+    assert control.bitrate == 400_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kex", "bitrate", "bitrate -5", "bitrate 10", "bitrate 9" + "0" * 300, "é",
+        "look", "look normal 0", "look nice 0 0", "look normal bright 0",
+        "look normal 1.5 0", "look normal nan 0", "look normal 0 2",
+    ],
+)  # fmt: skip
+def test_control_says_what_it_ignores(line: str) -> None:
+    control = process.Control()
+    (said,) = control.feed(line.encode() + b"\n")
+    assert said.startswith("ignored: ")
+    assert (control.key, control.bitrate, control.look) == (False, None, None)
+
+
+def test_a_look_comes_as_it_was_written() -> None:
+    for look in (Look(), Look("sport", -0.5, True), Look("long", 1.0, False)):
+        control = process.Control()
+        assert control.feed(look.line().encode() + b"\n") == []
+        assert control.look == look
+    camera = config.Camera(exposure="long", brightness=0.25, night=True)
+    assert look_of(camera) == Look("long", 0.25, True)
+
+
+# --- options -------------------------------------------------------------------------
+
+
+def test_options_are_the_profiles() -> None:
+    made = options.parser("test", "A camera.")
+    assert options.words_of(config.Camera()) == []
+    camera = config.Camera(
+        device="/dev/video4", format="mjpeg", width=1280, height=720, fps=12.5,
+        bitrate=900_000, gop_s=0.5, flip="both", exposure="sport", brightness=-0.5,
+        night=True,
+    )  # fmt: skip
+    assert options.parse(made, options.words_of(camera)) == camera
+    assert "--exposure=sport" not in options.words_of(camera, options.BENCH_KEYS)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("--width=63", "--width 63: Expected `int` >= 64"),
+        ("--height=99", "--height 99: Expected `int` that's a multiple of 2"),
+        ("--brightness=2", "--brightness 2.0: Expected `float` <= 1.0"),
+        ("--gop-s=2", "--gop-s 2.0: Expected `float` <= 1.0"),
+        ("--flip=over", "invalid choice: 'over'"),
+    ],
+)
+def test_bad_options_are_refused(
+    word: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        options.parse(options.parser("test", "A camera."), [word])
+    assert end.value.code == process.BAD_OPTIONS
+    assert said in capsys.readouterr().err
+
+
+# --- passing units on ----------------------------------------------------------------
+
+
+class Coded:
+    """A camera that has encoded: what is in `waiting` is there at once."""
+
+    def __init__(self) -> None:
+        self.fd, self._theirs = os.pipe()
+        self.waiting: list[Record] = []
+        self.asked: list[object] = []
+
+    def give(self, key: bool, number: int) -> None:
+        self.waiting.append(Record(key, number, b"unit %d" % number))
+        os.write(self._theirs, b"!")
+
+    def take(self) -> Iterable[Record]:
+        os.read(self.fd, 100)
+        waiting, self.waiting = self.waiting, []
+        return waiting
+
+    def skip(self) -> bool:
+        self.take()
+        return False
+
+    def request_key(self) -> None:
+        self.asked.append("key")
+
+    def set_bitrate(self, bitrate: int) -> None:
+        self.asked.append(bitrate)
+
+    def set_look(self, look: Look) -> None:
+        self.asked.append(look)
+
+
+class Reader:
+    """The other ends of a process's pipes."""
+
+    def __init__(self) -> None:
+        self.stdin, self._say = os.pipe()
+        self._heard, self.stdout = os.pipe()
+
+    def say(self, text: str) -> None:
+        os.write(self._say, text.encode())
+
+    def end(self) -> None:
+        os.close(self._say)
+
+    def read(self) -> list[int]:
+        """The stamps of the records that are there."""
+        data, stamps = os.read(self._heard, 1 << 16), []
+        while data:
+            length, _, stamp = parse_record_header(data[:16])
+            stamps.append(stamp)
+            data = data[16 + length :]
+        return stamps
+
+
+@contextmanager
+def serving(camera: Coded) -> Iterator[Reader]:
+    """The camera's process, as a thread that has ended well at the end."""
+    reader, control = Reader(), process.Control()
+    pipes = process.Pipes(reader.stdin, reader.stdout, control)
+    thread = threading.Thread(target=process.serve, args=(camera, pipes, control))
+    thread.start()
+    yield reader
+    reader.end()
+    thread.join(10.0)
+    assert not thread.is_alive()
+
+
+def until(condition: Callable[[], object]) -> None:
+    due_s = time.monotonic() + 10.0
+    while not condition():
+        assert time.monotonic() < due_s
+        time.sleep(0.005)
+
+
+def test_what_is_asked_for_reaches_the_camera() -> None:
+    camera = Coded()
+    with serving(camera) as reader:
+        reader.say("bitrate 300000\nkey\nlook sport 0.5 1\n")
+        camera.give(True, 1)
+        assert reader.read() == [1]
+        until(lambda: len(camera.asked) >= 3)
+    assert camera.asked == [Look("sport", 0.5, True), 300_000, "key"]
+
+
+def test_nothing_comes_before_the_first_key_frame_which_is_asked_for() -> None:
+    camera = Coded()
+    with serving(camera) as reader:
+        camera.give(False, 1)
+        until(lambda: camera.asked)
+        camera.give(True, 2)
+        camera.give(False, 3)
+        assert reader.read() in ([2], [2, 3])
+    assert camera.asked == ["key"]
+
+
+def test_after_units_that_the_reader_missed_comes_a_key_frame() -> None:
+    camera = Coded()
+    with serving(camera) as reader:
+        camera.give(True, 1)
+        until(lambda: not camera.waiting)
+        time.sleep(2 * process.BEHIND_S)  # it does not read
+        camera.give(False, 2)
+        until(lambda: not camera.waiting)
+        assert reader.read() == [1] and camera.asked == []
+        camera.give(False, 3)
+        until(lambda: camera.asked == ["key"])
+        camera.give(True, 4)
+        assert reader.read() == [4]
+
+
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [
+        (CaptureError("no frame\nfor 2 s"), process.FAILED),
+        (NoCamera("it was unplugged"), process.NO_CAMERA),
+        (process.Missing("apt install it"), process.MISSING),
+    ],
+)
+def test_a_fault_is_one_line_and_a_status_of_its_own(
+    fault: Exception, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert process.status_of(fault) == status
+    words = str(fault).replace("\n", " ")
+    assert capsys.readouterr().err == f"camera: {words}\n"

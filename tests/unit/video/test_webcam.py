@@ -1,0 +1,143 @@
+"""`fpvcar camera v4l2`: what a webcam is asked for, sees, and how it goes away."""
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from fpvcar import config
+from fpvcar.video import process
+from fpvcar.video.look import Look
+from fpvcar.video.webcam import coder_of
+from tests.rigs.camera import Camera, decode, decoder, luma
+from tests.rigs.fake_webcam import LEVEL, FakeWebcam
+
+PROGRAM = "tests.rigs.fake_webcam"
+SIZE = ("--width=160", "--height=120")
+Picture = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
+
+
+@pytest.fixture
+def cameras() -> Iterator[list[Camera]]:
+    made: list[Camera] = []
+    yield made
+    for each in made:
+        each.close()
+
+
+def webcam(cameras: list[Camera], *options: str, **env: str) -> Camera:
+    cameras.append(Camera(*SIZE, *options, program=PROGRAM, **env))
+    return cameras[-1]
+
+
+def seen(camera: Camera, count: int = 4) -> Picture:
+    """The picture after so many, from a stream of its own."""
+    codec = decoder()
+    return [luma(decode(codec, camera.record().unit)) for _ in range(count)][-1]
+
+
+def middle(picture: Picture) -> float:
+    return float(np.median(picture[50:70, 60:100]))
+
+
+def corner(picture: Picture) -> tuple[str, str]:
+    """Where the bright corner is."""
+    down, across = divmod(max(range(4), key=lambda at: _quarter(picture, at).mean()), 2)
+    return ("top", "bottom")[down], ("left", "right")[across]
+
+
+def _quarter(picture: Picture, at: int) -> Picture:
+    rows, columns = picture.shape[0] // 4, picture.shape[1] // 4
+    down, across = divmod(at, 2)
+    top, left = 3 * rows * down, 3 * columns * across
+    return picture[top : top + rows, left : left + columns]
+
+
+@pytest.mark.parametrize("form", ["YUYV", "MJPG"])
+def test_levels_are_as_the_webcam_gave_them(cameras: list[Camera], form: str) -> None:
+    picture = seen(webcam(cameras, WEBCAM_FORMATS=form))
+    assert middle(picture) == pytest.approx(LEVEL, abs=4)
+    assert corner(picture) == ("top", "left")
+
+
+@pytest.mark.parametrize(
+    ("flip", "place"),
+    [
+        ("horizontal", ("top", "right")), ("vertical", ("bottom", "left")),
+        ("both", ("bottom", "right")),
+    ],
+)  # fmt: skip
+def test_flipped_here_where_the_webcam_cannot(
+    cameras: list[Camera], flip: str, place: tuple[str, str]
+) -> None:
+    assert corner(seen(webcam(cameras, f"--flip={flip}"))) == place
+    by_itself = webcam(cameras, f"--flip={flip}", WEBCAM_CONTROLS="flip")
+    assert corner(seen(by_itself)) == ("top", "left"), "not a second time"
+
+
+@pytest.mark.parametrize("controls", ["", "brightness"])
+def test_brightness_while_it_runs(cameras: list[Camera], controls: str) -> None:
+    camera = webcam(cameras, "--brightness=-0.2", WEBCAM_CONTROLS=controls)
+    assert middle(seen(camera)) < LEVEL - 10
+    camera.ask("look normal 0.5 0")
+    camera.ask("key")
+    while not camera.record().key:
+        pass
+    camera.ask("key")
+    while not (record := camera.record()).key:
+        pass
+    assert middle(luma(decode(decoder(), record.unit))) > LEVEL + 30
+
+
+def test_night_is_brighter(cameras: list[Camera]) -> None:
+    assert middle(seen(webcam(cameras, "--night"))) > LEVEL + 20
+    dark = webcam(cameras, "--night", WEBCAM_CONTROLS="night")
+    assert middle(seen(dark)) == pytest.approx(LEVEL, abs=4), "it exposes longer itself"
+
+
+def test_the_format_is_the_first_that_it_has(cameras: list[Camera]) -> None:
+    own = "YUYV MJPG H264"
+    for options, expected in (([], "H264"), (["--format=mjpeg"], "MJPG")):
+        camera = webcam(cameras, *options, WEBCAM_FORMATS=own)
+        camera.record()
+        assert f"camera: {expected} 160x120" in camera.end_and_said()
+
+
+def test_h264_with_rare_key_frames_is_encoded_here(cameras: list[Camera]) -> None:
+    camera = webcam(cameras, WEBCAM_FORMATS="H264 YUYV", WEBCAM_GOP="100000")
+    keys = sum(camera.record().key for _ in range(130))
+    assert keys >= 2
+    said = camera.end_and_said()
+    assert "had no key frame for 2.5 s: it is encoded here" in said
+    assert "camera: YUYV 160x120" in said
+
+
+def test_a_torn_jpeg_is_left_out(cameras: list[Camera]) -> None:
+    env = {"WEBCAM_FORMATS": "MJPG", "WEBCAM_AFTER": "5", "WEBCAM_THEN": "torn"}
+    camera = webcam(cameras, **env)
+    assert seen(camera, 3).shape == (120, 160)
+    assert camera.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("env", "status", "said"),
+    [
+        ({"WEBCAM_AFTER": "3", "WEBCAM_THEN": "unplugged"}, process.NO_CAMERA,
+         "camera: /dev/video7: the camera was unplugged"),
+        ({"WEBCAM_FORMATS": ""}, process.NO_CAMERA, "camera: no webcam on USB"),
+    ],
+)  # fmt: skip
+def test_why_it_ends_is_its_last_line(
+    cameras: list[Camera], env: dict[str, str], status: int, said: str
+) -> None:
+    camera = webcam(cameras, **env)
+    assert camera.process.wait(20) == status
+    assert camera.said().strip().splitlines()[-1].startswith(said)
+
+
+def test_without_pyav_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fpvcar.video.transcoder", None)
+    source = FakeWebcam("YUYV", 160, 120, 30.0)
+    with pytest.raises(process.Missing, match="sudo apt install python3-av"):
+        coder_of(source, config.Camera(), Look())
