@@ -9,6 +9,7 @@ import pytest
 
 from fpvcar.bench.world import scene
 from fpvcar.bench.world.bridge import Bridges
+from fpvcar.bench.world.furniture import Solid
 from fpvcar.bench.world.motor import Rack
 from fpvcar.bench.world.process import World
 from fpvcar.config import profiles
@@ -148,7 +149,7 @@ def test_a_wall_stops_the_car_and_is_felt() -> None:
 
 
 def test_a_box_stops_the_car() -> None:
-    box = scene.Box(0.8, 0.0, 0.3, (0.2, 0.15, 0.2), "red")
+    box = Solid(0.8, 0.0, 0.3, (0.2, 0.15, 0.2), "red")
     world = World(1, place=scene.Layout((box,), NOWHERE))
     world.put(0.0, 0.0, 0.0)
     drive(world, inputs(FULL), 300)

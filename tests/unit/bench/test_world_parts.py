@@ -1,10 +1,13 @@
 """The emulated car's battery, bridge, motor and rack; the room's layout."""
 
 import math
+from typing import Any
 
+import mujoco
+import numpy as np
 import pytest
 
-from fpvcar.bench.world import scene
+from fpvcar.bench.world import looks, scene
 from fpvcar.bench.world.bridge import CHIPS, l298n, mx1508
 from fpvcar.bench.world.motor import Battery, Motor, Rack
 from fpvcar.bench.world.process import World
@@ -115,10 +118,10 @@ def test_the_car_never_stands_in_a_box(seed: int) -> None:
     place = scene.layout(seed)
     assert place == scene.layout(seed)
     assert len(place.boxes) >= 6
+    for solid in place.solids:
+        away = math.dist((solid.x, solid.y), (scene.START_X_M, scene.START_Y_M))
+        assert away > solid.reach + 0.25
     for box in place.boxes:
-        reach = math.hypot(box.half[0], box.half[1])
-        away = math.dist((box.x, box.y), (scene.START_X_M, scene.START_Y_M))
-        assert away > reach + 0.25
         assert abs(box.x) + box.half[0] < scene.ROOM_X_M / 2 + 0.1
         assert abs(box.y) + box.half[1] < scene.ROOM_Y_M / 2 + 0.1
 
@@ -130,6 +133,49 @@ def test_the_first_metre_is_free(seed: int) -> None:
         world.step(inputs(FULL))
     assert world.pose[0] > scene.START_X_M + 0.8
     assert world.contact_mps == 0.0
+
+
+SENSOR_Z_M = scene.WHEEL_R_M + 0.035
+"""Of the range sensors, with the car on the floor."""
+ROOM_HALF = np.array([scene.ROOM_X_M / 2, scene.ROOM_Y_M / 2, math.inf])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_furniture_reaches_the_floor_and_is_broad_where_sensors_look(seed: int) -> None:
+    furniture = scene.layout(seed).furniture
+    assert {"teal", "books", "doors"} & {part.look for part in furniture}
+    for part in furniture:
+        if part.bottom:
+            under = [o for o in furniture if o.bottom < part.bottom]
+            assert any(math.dist((o.x, o.y), (part.x, part.y)) < o.reach for o in under)
+            assert part.bottom > SENSOR_Z_M + 0.1
+        else:
+            assert part.bottom + 2 * part.half[2] > SENSOR_Z_M + 0.1
+            assert min(part.half[:2]) >= 0.08
+
+
+@pytest.mark.parametrize("seed", [1, 2, 9])
+def test_what_is_drawn_is_what_is_hit(seed: int) -> None:
+    """A ray at the sensors' height meets both in one place; at a wall, skirting board
+    and door are drawn 15 mm before it."""
+    model = looks.build(seed, 64, 64)
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    drawn, solid = np.eye(6, dtype=np.uint8)[[0, 3]]
+
+    def meets(start: float, ahead: Any, groups: Any) -> Any:
+        at = np.array([start, 0.0, SENSOR_Z_M])
+        met = np.zeros(1, dtype=np.int32)
+        return at + ahead * mujoco.mj_ray(model, data, at, ahead, groups, 1, -1, met)
+
+    for degrees in range(0, 360, 2):
+        turn = math.radians(degrees)
+        ahead = np.array([math.cos(turn), math.sin(turn), 0.0])
+        for start in (-1.9, 0.0, 1.5):
+            hit, seen = meets(start, ahead, solid), meets(start, ahead, drawn)
+            from_wall = np.minimum(ROOM_HALF - np.abs(hit), ROOM_HALF - np.abs(seen))
+            near = from_wall.min() < 0.0151
+            assert np.abs(hit - seen).max() < 1e-3 or near, (start, degrees)
 
 
 def test_rooms_differ_by_seed() -> None:

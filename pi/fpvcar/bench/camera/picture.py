@@ -13,6 +13,7 @@ from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
 from fpvcar.bench.camera import strip
+from fpvcar.bench.camera.smooth import Smoother
 from fpvcar.bench.soc import Soc, World, peek_world
 
 BLACK_Y, WHITE_Y, NEUTRAL = 16, 235, 128
@@ -82,6 +83,7 @@ class Room:
         self._pixels = np.empty((height, width, 3), dtype=np.uint8)
         self._seed: int | None = None
         self._renderer: Any = None
+        self._smoother: Smoother | None = None
         state = peek_world(soc)
         self._build(state.seed if state and state.nq else SEED_UNTIL_KNOWN)
 
@@ -117,8 +119,17 @@ class Room:
         pixels: NDArray[np.uint8] = self._renderer.render(out=self._pixels)
         if self._stamp:
             strip.paint(pixels, captured // 1000, 0, 255)
-        picture = VideoFrame.from_numpy_buffer(pixels, format="rgb24")
-        return captured, picture.reformat(format="yuv420p", interpolation="POINT")
+        drawn = VideoFrame.from_numpy_buffer(pixels, format="rgb24")
+        picture = drawn.reformat(format="yuv420p", interpolation="POINT")
+        self._smooth(picture)
+        return captured, picture
+
+    def _smooth(self, picture: VideoFrame) -> None:
+        plane = picture.planes[0]
+        if self._smoother is None:
+            self._smoother = Smoother(plane.height, plane.line_size, plane.width)
+        luma = np.frombuffer(memoryview(plane), dtype=np.uint8)
+        self._smoother.smooth(luma[: plane.height * plane.line_size])
 
     def _place(self, state: World) -> None:
         if state.seed != self._seed:

@@ -13,7 +13,8 @@ from fpvcar.bench.world import scene
 from fpvcar.bench.world import textures as paint
 
 FLOOR_PER_M = 400.0
-FACE = 256
+FACE = 512
+WALL = (512, 1024)
 WALLS: tuple[tuple[str, paint.Color], ...] = (
     ("wall_east", (226, 222, 208)), ("wall_west", (206, 214, 220)),
     ("wall_north", (222, 216, 200)), ("wall_south", (214, 218, 210)),
@@ -28,32 +29,46 @@ FITTINGS: tuple[tuple[str, str, str], ...] = (
     ("2.47 0.75 0.79", "0.015 0.36 0.09", "0.2 0.42 0.42"),
     ("2.47 0.95 0.93", "0.014 0.16 0.06", "0.3 0.55 0.5"),
     ("2.47 0.55 1.1", "0.014 0.05 0.05", "0.88 0.5 0.2"),  # and a square sun
-    ("-1.2 1.99 1.02", "0.46 0.02 1.02", "0.9 0.89 0.85"),  # door: frame, leaf, knob
-    ("-1.2 1.975 1.0", "0.4 0.02 1.0", "0.5 0.36 0.24"),
-    ("-0.87 1.94 0.95", "0.02 0.03 0.02", "0.75 0.72 0.6"),
+    ("-1.2 2.008 1.02", "0.46 0.02 1.02", "0.9 0.89 0.85"),  # door: frame, leaf, knob
+    ("-1.2 2.005 1.0", "0.4 0.02 1.0", "0.5 0.36 0.24"),
+    ("-0.87 1.96 0.95", "0.02 0.03 0.02", "0.75 0.72 0.6"),
     ("-2.49 -0.6 1.2", "0.02 0.6 0.5", "0.94 0.94 0.92"),  # window: frame, panes
     ("-2.475 -0.88 1.2", "0.02 0.25 0.43", "0.66 0.82 0.94"),
     ("-2.475 -0.32 1.2", "0.02 0.25 0.43", "0.66 0.82 0.94"),
 )
 """What hangs on the walls: middle, half size, colour."""
 CARTONS: dict[str, paint.Color] = {"carton": paint.CARDBOARD, "kraft": paint.KRAFT}
+FABRICS: dict[str, paint.Color] = {"teal": (62, 116, 120), "ochre": (204, 150, 70)}
+FRONTS = {"books": paint.books, "doors": paint.doors}
+"""Furniture of wood, by what its front shows."""
+PLAIN: dict[str, str] = {
+    "brass": "0.78 0.64 0.34", "shade": "0.96 0.9 0.74",
+    "pot": "0.72 0.42 0.3", "leaf": "0.24 0.46 0.24",
+}  # fmt: skip
+RUG_HALF_M = (0.85, 0.6)
 
 
 def build(seed: int, width: int, height: int) -> Any:
     """The mujoco.MjModel of a seed's room for pictures of width x height."""
     place = scene.layout(seed)
-    geoms = _room() + "".join(_boxes(place)) + "".join(_ramp(place.ramp))
+    geoms = _room() + "".join(_solids(place)) + "".join(_ramp(place.ramp))
     model = scene.build(place, _assets(width, height), geoms)
     random = np.random.default_rng(seed)
     _put(model, "floor", _floor(random, place))
     for name, color in WALLS:
-        _put(model, name, paint.wall(random, 256, 512, color))
+        _put(model, name, paint.wall(random, *WALL, color))
     for name, color in CARTONS.items():
         end, side, top = paint.carton(random, FACE, color)
         _put(model, name, _cube(end, side, top))
     for name, color in COATS.items():
         face = paint.painted(random, FACE, color)
         _put(model, name, _cube(face, face, face))
+    for name, color in FABRICS.items():
+        face = paint.fabric(random, FACE, color)
+        _put(model, name, _cube(face, face, face))
+    board = paint.wood(random, FACE, paint.WALNUT)
+    for name, front in FRONTS.items():
+        _put(model, name, _cube(front(random, FACE, paint.WALNUT), board, board))
     _put(model, "slope", paint.ramp(random, 256, 256))
     return model
 
@@ -61,14 +76,16 @@ def build(seed: int, width: int, height: int) -> Any:
 def _floor(random: np.random.Generator, place: scene.Layout) -> paint.Picture:
     height = round(scene.ROOM_Y_M * FLOOR_PER_M)
     width = round(scene.ROOM_X_M * FLOOR_PER_M)
-    shade, color = paint.planks(random, height, width, FLOOR_PER_M)
-    for box in place.boxes:
-        at = (box.x, box.y, box.yaw)
-        paint.shadow(shade, FLOOR_PER_M, at, (box.half[0], box.half[1]))
+    shade, colors = paint.planks(random, height, width, FLOOR_PER_M)
+    paint.rug(shade, colors, FLOOR_PER_M, (place.ramp.x - 0.4, 0.0), RUG_HALF_M)
+    for part in place.solids:
+        if not part.bottom:
+            at = (part.x, part.y, part.yaw)
+            paint.shadow(shade, FLOOR_PER_M, at, (part.half[0], part.half[1]))
     half = (scene.RAMP_RUN_M + scene.RAMP_TOP_M / 2, scene.RAMP_WIDTH_M / 2)
     paint.shadow(shade, FLOOR_PER_M, (place.ramp.x, place.ramp.y, 0.0), half)
     paint.edge_shadow(shade, FLOOR_PER_M)
-    return paint.floor(shade, color)
+    return paint.floor(shade, colors)
 
 
 def _cube(end: paint.Picture, side: paint.Picture, top: paint.Picture) -> paint.Picture:
@@ -93,7 +110,8 @@ def _assets(width: int, height: int) -> str:
     floor_w = round(scene.ROOM_X_M * FLOOR_PER_M)
     floor_h = round(scene.ROOM_Y_M * FLOOR_PER_M)
     flat = [("floor", floor_w, floor_h), ("slope", 256, 256)]
-    flat += [(name, 512, 256) for name, _ in WALLS]
+    flat += [(name, WALL[1], WALL[0]) for name, _ in WALLS]
+    cubes = (*CARTONS, *COATS, *FABRICS, *FRONTS)
     lines = [
         f'<texture name="{name}" type="2d" builtin="flat" width="{w}" height="{h}"/>'
         for name, w, h in flat
@@ -101,9 +119,9 @@ def _assets(width: int, height: int) -> str:
     lines += [
         f'<texture name="{name}" type="cube" builtin="flat" width="{FACE}"'
         f' height="{FACE}"/>'
-        for name in (*CARTONS, *COATS)
+        for name in cubes
     ]
-    names = [*(name for name, _, _ in flat), *CARTONS, *COATS]
+    names = [*(name for name, _, _ in flat), *cubes]
     lines += [
         f'<material name="{name}" texture="{name}" specular="0" shininess="0"/>'
         for name in names
@@ -111,7 +129,7 @@ def _assets(width: int, height: int) -> str:
     return f"""
   <visual>
     <global offwidth="{width}" offheight="{height}"/>
-    <quality shadowsize="0" offsamples="0"/>
+    <quality shadowsize="0" offsamples="0" numslices="20" numstacks="12"/>
     <headlight ambient="0.62 0.62 0.62" diffuse="0.2 0.2 0.2" specular="0 0 0"/>
     <map znear="0.005" zfar="3"/>
   </visual>
@@ -157,14 +175,11 @@ def _room() -> str:
     return "".join(drawn)
 
 
-def _boxes(place: scene.Layout) -> Iterator[str]:
-    for box in place.boxes:
-        a, b, c = box.half
-        yield (
-            '<geom group="0" contype="0" conaffinity="0" type="box"'
-            f' pos="{box.x} {box.y} {c}" size="{a} {b} {c}" euler="0 0 {box.yaw}"'
-            f' material="{box.look}"/>'
-        )
+def _solids(place: scene.Layout) -> Iterator[str]:
+    for part in place.solids:
+        plain = PLAIN.get(part.look)
+        look = f'rgba="{plain} 1"' if plain else f'material="{part.look}"'
+        yield f'<geom group="0" contype="0" conaffinity="0" {part.geom()} {look}/>'
 
 
 def _ramp(ramp: scene.Ramp) -> Iterator[str]:

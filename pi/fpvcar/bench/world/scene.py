@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import mujoco
 
 from fpvcar.bench.soc import RANGE_SENSORS
+from fpvcar.bench.world.furniture import Solid, furnish
 
 ROOM_X_M, ROOM_Y_M, ROOM_Z_M = 5.0, 4.0, 2.6
 START_X_M, START_Y_M = -1.9, 0.0
@@ -25,16 +26,6 @@ CAMERA_FOVY_DEG = 56.0
 TIMESTEP_S = 0.005
 
 
-class Box(NamedTuple):
-    """A box on the floor: middle, heading, half sizes; `look` names its surface."""
-
-    x: float
-    y: float
-    yaw: float
-    half: tuple[float, float, float]
-    look: str
-
-
 class Ramp(NamedTuple):
     """A plateau with a slope before and behind it, along x."""
 
@@ -45,51 +36,60 @@ class Ramp(NamedTuple):
 class Layout(NamedTuple):
     """What stands in the room."""
 
-    boxes: tuple[Box, ...]
+    boxes: tuple[Solid, ...]
     ramp: Ramp
+    furniture: tuple[Solid, ...] = ()
+
+    @property
+    def solids(self) -> tuple[Solid, ...]:
+        """All that stands on the floor or upon another solid."""
+        return self.boxes + self.furniture
 
 
 LOOKS = ("carton", "kraft", "red", "green", "kraft", "blue", "carton", "yellow")
 
 
 def layout(seed: int) -> Layout:
-    """Places ramp and boxes. The car and the first 2 m before it stay free."""
+    """Places ramp, furniture, boxes. The car and the first 2 m before it stay free."""
     dice = random.Random(seed)
     ramp = Ramp(dice.uniform(0.2, 0.9), dice.choice((-1, 1)) * dice.uniform(1.1, 1.35))
-    boxes: list[Box] = []
+    walls = (ROOM_X_M / 2, ROOM_Y_M / 2)
+    furniture = furnish(dice, walls, lambda part, others: _free(part, others, ramp))
+    boxes: list[Solid] = []
     for number in range(12):
         look = LOOKS[number % len(LOOKS)]
         for _ in range(200):
             box = _throw(dice, look)
-            if _free(box, boxes, ramp):
+            if _free(box, [*boxes, *furniture], ramp):
                 boxes.append(box)
                 break
-    return Layout(tuple(boxes), ramp)
+    return Layout(tuple(boxes), ramp, furniture)
 
 
-def _throw(dice: random.Random, look: str) -> Box:
+def _throw(dice: random.Random, look: str) -> Solid:
     across = dice.uniform(0.13, 0.27)
     deep, high = across * dice.uniform(0.6, 1.0), dice.uniform(0.14, 0.26)
     if look not in ("carton", "kraft"):
         deep, high = across, dice.uniform(0.15, 0.22)
     x = dice.uniform(-ROOM_X_M / 2 + 0.4, ROOM_X_M / 2 - 0.4)
     y = dice.uniform(-ROOM_Y_M / 2 + 0.4, ROOM_Y_M / 2 - 0.4)
-    return Box(x, y, dice.uniform(-0.6, 0.6), (across, deep, high), look)
+    return Solid(x, y, dice.uniform(-0.6, 0.6), (across, deep, high), look)
 
 
-def _free(box: Box, others: list[Box], ramp: Ramp) -> bool:
-    reach = math.hypot(box.half[0], box.half[1])
-    lane_x = min(max(box.x, START_X_M - 0.4), START_X_M + 2.0)
-    if math.hypot(box.x - lane_x, box.y - START_Y_M) < reach + 0.28:
+def _free(part: Solid, others: list[Solid], ramp: Ramp) -> bool:
+    reach = part.reach
+    lane_x = min(max(part.x, START_X_M - 0.4), START_X_M + 2.0)
+    if math.hypot(part.x - lane_x, part.y - START_Y_M) < reach + 0.28:
         return False
     run = RAMP_RUN_M + RAMP_TOP_M / 2
-    at_ramp = (abs(box.x - ramp.x) - run, abs(box.y - ramp.y) - RAMP_WIDTH_M / 2)
+    at_ramp = (abs(part.x - ramp.x) - run, abs(part.y - ramp.y) - RAMP_WIDTH_M / 2)
     if at_ramp[0] < reach + 0.5 and at_ramp[1] < reach + 0.15:
         return False
     gap = reach + 0.3  # the car is 0.17 m wide
     return all(
-        math.hypot(box.x - o.x, box.y - o.y) > gap + math.hypot(o.half[0], o.half[1])
+        math.hypot(part.x - o.x, part.y - o.y) > gap + o.reach
         for o in others
+        if not o.bottom
     )
 
 
@@ -99,7 +99,7 @@ def build(place: Layout, assets: str = "", drawn: str = "") -> Any:
 
 
 def _mjcf(place: Layout, assets: str, drawn: str) -> str:
-    solids = "".join(_solid_box(box) for box in place.boxes)
+    solids = "".join(f'<geom class="solid" {each.geom()}/>' for each in place.solids)
     return f"""
 <mujoco model="bench">
   <compiler angle="radian"/>
@@ -140,14 +140,6 @@ def _walls() -> str:
         f'<geom class="solid" type="box" pos="{at_x} {at_y} {z}"'
         f' size="{half_x} {half_y} {z}"/>'
         for at_x, at_y, half_x, half_y in (*across, *along)
-    )
-
-
-def _solid_box(box: Box) -> str:
-    a, b, c = box.half
-    return (
-        f'<geom class="solid" type="box" pos="{box.x} {box.y} {c}"'
-        f' size="{a} {b} {c}" euler="0 0 {box.yaw}"/>'
     )
 
 

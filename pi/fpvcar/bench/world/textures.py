@@ -15,6 +15,17 @@ CARDBOARD: Color = (158, 116, 74)
 KRAFT: Color = (190, 148, 100)
 TAPE: Color = (186, 166, 120)
 OAK: Color = (176, 128, 78)
+WALNUT: Color = (124, 84, 56)
+COVERS = np.array(
+    [(150, 52, 44), (44, 84, 112), (202, 176, 120), (62, 104, 78), (96, 70, 104),
+     (212, 206, 192), (188, 118, 52), (52, 56, 66)],
+    dtype=float,
+)  # fmt: skip
+RUG = np.array(
+    [(60, 76, 104), (214, 204, 182), (60, 76, 104), (164, 70, 58), (172, 84, 70)],
+    dtype=np.uint8,
+)
+"""From the rim to the middle, 5 cm each."""
 
 
 def _noise(random: np.random.Generator, height: int, width: int) -> Plane:
@@ -35,8 +46,8 @@ def _stretch(plane: Plane, down: int, along: int) -> Plane:
     return plane
 
 
-def _tinted(shade: Plane, color: Color) -> Picture:
-    """`color` times `shade` (1 = as it is)."""
+def _tinted(shade: Plane, color: Color | Picture) -> Picture:
+    """`color`, of all or of each pixel, times `shade` (1 = as it is)."""
     rgb = shade[..., None] * np.array(color)
     picture: Picture = np.clip(rgb, 0, 255).astype(np.uint8)
     return picture
@@ -44,8 +55,8 @@ def _tinted(shade: Plane, color: Color) -> Picture:
 
 def planks(
     random: np.random.Generator, height: int, width: int, per_m: float
-) -> tuple[Plane, Color]:
-    """The shade of a floor of planks that run along the width, and its colour."""
+) -> tuple[Plane, Picture]:
+    """The shade of a floor of planks that run along the width, and its colours."""
     board = round(0.125 * per_m)
     shade = np.empty((height, width))
     first = board // 2  # no seam runs down the middle of the room
@@ -65,7 +76,7 @@ def planks(
             shade[top : top + rows, max(end - 2, 0) : max(end, 0)] *= 0.55
             start = end
         shade[top : top + 2] *= 0.5
-    return shade, OAK
+    return shade, np.full((height, width, 3), OAK, dtype=np.uint8)
 
 
 def shadow(
@@ -103,9 +114,9 @@ def edge_shadow(shade: Plane, per_m: float) -> None:
     shade *= 1 - 0.45 * np.clip(1 - away / (0.3 * per_m), 0, 1) ** 2
 
 
-def floor(shade: Plane, color: Color) -> Picture:
+def floor(shade: Plane, colors: Picture) -> Picture:
     """The picture of a shaded floor."""
-    return _tinted(shade, color)
+    return _tinted(shade, colors)
 
 
 def wall(random: np.random.Generator, height: int, width: int, color: Color) -> Picture:
@@ -186,3 +197,73 @@ def ramp(random: np.random.Generator, height: int, width: int) -> Picture:
     tape = np.where(stripes[..., None] == 1, (235, 190, 40), (38, 36, 34))
     picture[:rim], picture[-rim:] = tape, tape
     return picture
+
+
+def fabric(random: np.random.Generator, size: int, color: Color) -> Picture:
+    """Woven: threads up and across, worn lighter in the middle."""
+    threads = 0.035 * _noise(random, 1, size) + 0.035 * _noise(random, size, 1)
+    blotch = 0.035 * _stretch(_noise(random, 8, 8), size // 8, size // 8)
+    edge = np.minimum(np.arange(size), np.arange(size)[::-1]) / size
+    rim = np.minimum(edge[:, None], edge[None, :])
+    return _tinted(1 + threads + blotch - 0.22 * np.exp(-rim / 0.03), color)
+
+
+def wood(random: np.random.Generator, size: int, color: Color) -> Picture:
+    """Boards with an upright grain."""
+    grain = _stretch(_noise(random, size // 64 + 1, size // 2), 64, 2)[:size, :size]
+    slow = _stretch(_noise(random, 4, size // 16), size // 4, 16)
+    return _tinted(1 + 0.05 * grain + 0.05 * slow, color)
+
+
+def doors(random: np.random.Generator, size: int, color: Color) -> Picture:
+    """The front of a sideboard: three doors with round knobs, a foot in shadow."""
+    face = wood(random, size, color).astype(float)
+    across, down = np.arange(size)[None, :], np.arange(size)[:, None]
+    for left in (0, size // 3, 2 * size // 3):
+        face[:, left : left + max(size // 170, 2)] *= 0.45
+        knob = np.hypot((across - left - size * 0.29) * 2.5, down - size * 0.45)
+        face[knob < size * 0.035] = (196, 168, 96)
+    face[: size // 60] *= 1.15
+    face[-size // 10 :] *= 0.4
+    clipped: Picture = np.clip(face, 0, 255).astype(np.uint8)
+    return clipped
+
+
+def books(random: np.random.Generator, size: int, color: Color) -> Picture:
+    """The front of a shelf: five boards, and between them backs of books."""
+    face = 0.35 * wood(random, size, color).astype(float)
+    board, rim, high = size // 60, size // 28, size // 5
+    for bottom in range(size, 0, -high):
+        left = rim
+        while left < size - rim - size // 20:
+            wide = int(random.integers(size // 36, size // 14))
+            top = bottom - int(high * random.uniform(0.6, 0.86))
+            cover = COVERS[random.integers(len(COVERS))] * random.uniform(0.75, 1.1)
+            face[top:bottom, left : left + wide - 1] = cover
+            face[top:bottom, left : left + 1] *= 0.6
+            band = top + (bottom - top) // 5
+            face[band : band + high // 12, left + 2 : left + wide - 3] *= 1.5
+            left += wide if random.random() < 0.9 else 2 * wide
+        face[bottom - board : bottom] = color
+    face[:, :rim], face[:, -rim:], face[:board] = color, color, color
+    clipped: Picture = np.clip(face, 0, 255).astype(np.uint8)
+    return clipped
+
+
+def rug(
+    shade: Plane, colors: Picture, per_m: float, center: tuple[float, float],
+    half: tuple[float, float],
+) -> None:  # fmt: skip
+    """Lays a rug with a striped border over the floor's shade and colours.
+
+    center: x, y in metres from the picture's middle (y up).
+    """
+    height, width = shade.shape
+    row, down = round(height / 2 - center[1] * per_m), round(half[1] * per_m)
+    column, along = round(width / 2 + center[0] * per_m), round(half[0] * per_m)
+    y, x = np.arange(-down, down)[:, None], np.arange(-along, along)[None, :]
+    away = np.minimum(down - np.abs(y), along - np.abs(x)) / per_m
+    band = np.clip(away / 0.05, 0, len(RUG) - 1).astype(int)
+    part = slice(row - down, row + down), slice(column - along, column + along)
+    shade[part] = 0.95 + 0.05 * ((x + y) // 3 % 2)
+    colors[part] = RUG[band]
