@@ -38,7 +38,7 @@ def routes_of(folder: Path) -> Recordings:
     """The routes to what is in a folder, behind the car's codes."""
     return Recordings(
         lambda: library.files_in(folder), Shown("Plague", True),
-        CodeCheck(Codes("123456", "grownups")),
+        CodeCheck(Codes("123456", "grownups")), folder=folder,
     )  # fmt: skip
 
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fpvcar.recordings import losses, messages, names, reader, salvage, verify
-from fpvcar.recordings.overview import overview_of
+from fpvcar.recordings import losses, names, reader, salvage, verify
+from fpvcar.recordings.library import Library
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.units import MB, SECOND_NS
 
@@ -23,8 +23,10 @@ def run(what: str, paths: Sequence[Path], out: Path | None = None) -> int:
     """Runs one verb over all files; a folder stands for the recordings in it."""
     if what == "recover":
         return _recover(paths, out)
+    if what == "list":
+        return 0 if all([_list(path) for path in paths]) else 1
     acts: dict[str, Callable[[Path], bool]] = {
-        "list": _list, "info": _info, "verify": _verify, "release": _release,
+        "info": _info, "verify": _verify, "release": _release,
     }  # fmt: skip
     act, good = acts[what], True
     for path in names.files(paths, _warn):
@@ -60,17 +62,32 @@ def _span(start_ns: int, end_ns: int) -> str:
 
 
 def _list(path: Path) -> bool:
-    """Prints one line a file."""
-    found = overview_of(path)
-    closed = "" if found.closed else "  never closed"
-    closed += "  kept" if _keep_mark(path).exists() else ""
-    pictures = found.counts.get(messages.CAMERA, 0)
-    count = sum(found.counts.values())
-    print(
-        f"{path}  {utc(found.start_ns)}  {_span(found.start_ns, found.end_ns):>8}  "
-        f"{found.size / MB:7.1f} MB  {pictures} pictures of {count} messages{closed}"
-    )
-    return True
+    """Prints one line a file; what the folder's index knows is not read again. False
+    where something cannot be read."""
+    good, folder = True, path if path.is_dir() else None
+    try:
+        found = {one.name: one for one in names.files([path], _warn)}
+        if folder is None:
+            path.stat()
+        entries = Library(found.values, folder=folder).entries()
+    except OSError as fault:
+        print(_named(path, fault), file=sys.stderr)
+        return False
+    for one in entries:
+        if one.unreadable:
+            print(f"{found[one.name]}: {one.lost}", file=sys.stderr)
+            good = False
+            continue
+        start_ns = round(one.start_ms * 1e6)
+        span = _span(start_ns, start_ns + round(one.seconds * SECOND_NS))
+        state = {"open": "  being written", "damaged": f"  {one.lost}"}
+        kept = "  kept" if _keep_mark(found[one.name]).exists() else ""
+        print(
+            f"{found[one.name]}  {utc(start_ns)}  {span:>8}  "
+            f"{one.bytes / MB:7.1f} MB  {one.pictures} pictures of "
+            f"{one.messages} messages{state.get(one.state, '')}{kept}"
+        )
+    return good
 
 
 def _info(path: Path) -> bool:

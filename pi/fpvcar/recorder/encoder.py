@@ -17,6 +17,8 @@ Message = messages.Message | Callable[[], messages.Message]
 more."""
 SIZE = 512
 """What any message but a picture counts for while it waits, bytes."""
+TALLIED = (messages.Step, messages.Turn)
+"""What a Tally takes: see recordings/stints.py."""
 log = logging.getLogger("fpvcar.recorder")
 
 
@@ -57,20 +59,21 @@ class Encoder:
         """Encodes them; returns what can be written."""
         found = []
         for one in noted:
-            data = self._encoded(one)
+            message, data = self._encoded(one)
             if data is not None:
                 record = records.message(
                     one.number, one.sequence, one.log_ns, one.publish_ns, data
                 )
-                found.append(Item(one.number, one.log_ns, record, one.key))
+                told = message if isinstance(message, TALLIED) else None
+                found.append(Item(one.number, one.log_ns, record, one.key, told))
         return found
 
-    def _encoded(self, one: Noted) -> bytes | None:
+    def _encoded(self, one: Noted) -> tuple[messages.Message | None, bytes | None]:
         try:
-            message = one.message
-            return messages.encode(message() if callable(message) else message)
+            message = one.message() if callable(one.message) else one.message
+            return message, messages.encode(message)
         except Exception:  # a bug: the others are written all the same
             if one.number not in self._broken:
                 self._broken.add(one.number)
                 log.exception("not recorded: channel %d", one.number)
-            return None
+            return None, None

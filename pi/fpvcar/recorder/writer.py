@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fpvcar.mcap import records
 from fpvcar.mcap.records import ChunkPlace, Counts
-from fpvcar.recordings import messages
+from fpvcar.recordings import messages, stints
 from fpvcar.recordings.topics import Topic
 
 LIBRARY = "fpvcar"
@@ -23,12 +23,14 @@ chunk is damaged, the others can be read."""
 
 
 class Item(NamedTuple):
-    """A message on its way into a file. `key`: a file may well begin with it."""
+    """A message on its way into a file. `key`: a file may well begin with it; `told` is
+    the message itself, of those that a Tally takes."""
 
     number: int
     log_ns: int
     record: bytes
     key: bool = False
+    told: messages.Message | None = None
 
 
 class Catalogue:
@@ -59,6 +61,7 @@ class Writer:
         self._about_bytes = messages.encode(about)
         self._counts = dict.fromkeys(catalogue.numbers.values(), 0)
         self._places: list[ChunkPlace] = []
+        self._tally = stints.Tally(stints.top_mps(about))
         self._metadata = (0, 0)
 
     def begin(self) -> bytes:
@@ -83,7 +86,9 @@ class Writer:
         front, items = self._front(items)
         index: dict[int, list[int]] = {}
         offset = len(front)
-        for number, log_ns, data, _ in items:
+        for number, log_ns, data, _, told in items:
+            if told is not None:
+                self._tally.note(log_ns, told)
             entries = index.get(number)
             if entries is None:
                 entries = index[number] = []
@@ -119,7 +124,8 @@ class Writer:
         return index_at, indexes
 
     def end(self) -> bytes:
-        """Encodes data end, summary and footer."""
+        """Encodes who drove, data end, summary and footer."""
+        last = b"".join(self.chunk(self._stints())) if self._tally.heard else b""
         counts = Counts(
             self._counts, len(self._catalogue.topics), len(self._places),
             self.start_ns, self.end_ns,
@@ -133,7 +139,14 @@ class Writer:
             (records.METADATA_INDEX,
              records.metadata_index(*self._metadata, messages.METADATA)),
         )  # fmt: skip
-        return self._appended(ending + records.summary(self.size + len(ending), groups))
+        summary = records.summary(self.size + len(ending), groups)
+        return last + self._appended(ending + summary)
+
+    def _stints(self) -> list[Item]:
+        number = self._catalogue.numbers[messages.STINTS]
+        data = messages.encode(messages.Stints(self._tally.stints()))
+        record = records.message(number, 0, self.end_ns, self.end_ns, data)
+        return [Item(number, self.end_ns, record)]
 
     def _front(self, items: Sequence[Item]) -> tuple[bytes, Sequence[Item]]:
         """Encodes what stands before a chunk's messages, and puts About among them."""

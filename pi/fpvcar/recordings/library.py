@@ -1,57 +1,31 @@
 """Lists recordings in brief, as the recordings page shows them.
 
-It reads the two ends of a closed file and the chunks with marks in them, the first
-chunk of one that is being written, and only one that was never closed whole, once.
+It reads the two ends of a closed file and the chunks with marks in them. One that was
+never closed it reads whole, once; one that is being written, again every AGAIN_S.
 """
 
 import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import Struct
-
-from fpvcar.mcap import parsing, records
-from fpvcar.mcap.chunks import CHUNK_MOST, FileSource, Source, good_chunk, inner_records
+from fpvcar import files
 from fpvcar.mcap.parsing import Damaged, PackageMissing
-from fpvcar.mcap.tail import Tail, tail_of
-from fpvcar.mcap.walk import Damage, Walk
-from fpvcar.recordings import messages, names, reader
+from fpvcar.recordings import entries, names
+from fpvcar.recordings.entries import Entry
 from fpvcar.recordings.index import Index, Stamp, stamp_of
-from fpvcar.recordings.losses import missing
-from fpvcar.recordings.overview import overview_of
-from fpvcar.recordings.reader import ReadError
-from fpvcar.units import SECOND_NS
+from fpvcar.recordings.reader import PackageNeeded, ReadError
 
 WRITING_S = 10.0
 """A file that was written to so lately is still being written."""
+AGAIN_S = 5.0
+"""How soon a file that is being written is read anew."""
 ENTRIES_MAX = 10_000
 UNSAVED_MOST = 16
 """Files that are looked into before the index is written: the card is spared."""
-
-
-class Mark(Struct, frozen=True):
-    """A moment that somebody wanted to find again. `t` is s from the file's start."""
-
-    t: float
-    text: str
-
-
-class Entry(Struct, frozen=True):
-    """One file. state: "closed", "open" (being written) or "damaged"; `lost` then says
-    in words what is wrong."""
-
-    name: str
-    start_ms: float
-    seconds: float
-    bytes: int
-    state: str
-    lost: str = ""
-    marks: tuple[Mark, ...] = ()
-    pictures: int = 0
 
 
 def files_in(directory: Path) -> list[Path]:
@@ -81,18 +55,26 @@ class Page(NamedTuple):
     more: bool
 
 
+class Known(NamedTuple):
+    """What is known of all files, and how many are not looked into yet."""
+
+    entries: list[Entry]
+    unread: int
+
+
 class Library:
-    """The recordings that `files()` names. Blocks: call it from a thread."""
+    """The recordings that `listed()` names. Blocks: call it from a thread."""
 
     def __init__(
-        self, files: Callable[[], Iterable[Path]],
+        self, listed: Callable[[], Iterable[Path]],
         clock_s: Callable[[], float] = time.time,
         rest: Callable[[], None] = lambda: None, folder: Path | None = None,
     ) -> None:  # fmt: skip
         """`rest` is called before each file that is looked into; `folder` has an index
         of what was seen (see index.py)."""
-        self._files, self._clock_s, self._rest = files, clock_s, rest
+        self._files, self._clock_s, self._rest = listed, clock_s, rest
         self._known: dict[Path, tuple[Stamp, Entry]] = {}
+        self._growing_known: dict[Path, tuple[float, Entry]] = {}
         self._index = Index(folder, Entry) if folder is not None else None
         self._read, self._unsaved = False, 0
 
@@ -125,28 +107,85 @@ class Library:
         self._write_index()
         return Page(found, len(paths) > most)
 
+    def known(self, look_s: float) -> Known:
+        """Lists what is known, and what is being written; looks for `look_s` into what
+        is not known, the newest first."""
+        self._read_index()
+        spent_s, found, unread = 0.0, list[Entry](), 0
+        for path in reversed(list(self._files())):
+            entry = self._remembered(path)
+            if entry is None:
+                began_s = self._clock_s()
+                if spent_s >= look_s and not path.name.endswith(names.OPEN):
+                    unread += 1
+                    continue
+                entry = self._entry(path)
+                spent_s += self._clock_s() - began_s
+            if entry is not None:
+                found.append(entry)
+        self._write_index()
+        return Known(found[::-1], unread)
+
+    def remove(self, wanted: Collection[str]) -> list[str]:
+        """Deletes sealed files of these names, with their marks, for good, synced.
+        Returns the names of what is gone. Raises OSError."""
+        folders, gone = set[Path](), list[str]()
+        for path in list(self._files()):
+            if path.name in wanted and path.name.endswith(names.SEALED):
+                for one in (path.name, *(path.name + mark for mark in names.MARKS)):
+                    path.with_name(one).unlink(missing_ok=True)
+                folders.add(path.parent)
+                gone.append(path.name)
+                self._known.pop(path, None)
+        for folder in folders:
+            files.sync(folder)
+        return gone
+
     def _growing(self, path: Path, about: os.stat_result) -> bool:
         is_open = path.name.endswith(names.OPEN)
         return is_open and self._clock_s() - about.st_mtime < WRITING_S
 
+    def _remembered(self, path: Path) -> Entry | None:
+        known = self._known.get(path)
+        with contextlib.suppress(OSError):
+            if known is not None and known[0] == stamp_of(path.stat()):
+                return known[1]
+        return None
+
     def _entry(self, path: Path) -> Entry | None:
+        """Lists one file; None for one that has just gone."""
         stamp = Stamp(0, 0, 0)
         try:
             about = path.stat()
             stamp = stamp_of(about)
             if self._growing(path, about):
-                return _open_entry(path, stamp)
+                return self._open_entry(path, stamp)
             known = self._known.get(path)
             if known is None or known[0] != stamp:
                 self._rest()
-                known = self._known[path] = stamp, entry_of(path)
-                self._unsaved += 1
+                return self._note(path, stamp, entries.entry_of(path, self._rest))
             return known[1]
         except FileNotFoundError:  # the ring took it, or it was closed this moment
             return None
         except (OSError, ReadError, Damaged, PackageMissing) as fault:
-            began_ms = stamp.changed_ns / 1e6
-            return Entry(path.name, began_ms, 0.0, stamp.size, "damaged", str(fault))
+            began_ms, words = stamp.changed_ns / 1e6, _words(path, fault)
+            entry = Entry(path.name, began_ms, 0.0, stamp.size, "damaged", 0, words)
+            passes = isinstance(fault, OSError | PackageNeeded | PackageMissing)
+            return entry if passes else self._note(path, stamp, entry)
+
+    def _note(self, path: Path, stamp: Stamp, entry: Entry) -> Entry:
+        self._known[path] = stamp, entry
+        self._unsaved += 1
+        return entry
+
+    def _open_entry(self, path: Path, stamp: Stamp) -> Entry:
+        """Reads a file that is being written, not more often than every AGAIN_S."""
+        now_s = self._clock_s()
+        known = self._growing_known.get(path)
+        if known is None or not 0.0 <= now_s - known[0] < AGAIN_S:
+            known = now_s, entries.open_entry(path, stamp, self._rest)
+            self._growing_known = {path: known}  # one at a time is written
+        return known[1]
 
     def _read_index(self) -> None:
         """Reads the index, the first time."""
@@ -171,103 +210,8 @@ class Library:
             })  # fmt: skip
 
 
-def entry_of(path: Path) -> Entry:
-    """Looks into a file that is not written to any more. Raises ReadError, Damaged,
-    OSError."""
-    source = FileSource(path)
-    try:
-        tail = tail_of(source)
-        if tail is None:
-            return _unclosed_entry(path)
-        brief = overview_of(path)
-        marks = _marks(_recorded_marks(source, tail), brief.start_ns)
-    finally:
-        source.close()
-    return Entry(
-        path.name, brief.start_ns / 1e6, (brief.end_ns - brief.start_ns) / SECOND_NS,
-        brief.size, "closed", "", marks, brief.counts.get(messages.CAMERA, 0),
-    )  # fmt: skip
-
-
-def _unclosed_entry(path: Path) -> Entry:
-    with reader.read(path) as found:
-        marks = _marks(
-            ((one.log_ns, one.data) for one in found.messages({messages.MARK})),
-            found.start_ns,
-        )
-        return Entry(
-            path.name, found.start_ns / 1e6,
-            (found.end_ns - found.start_ns) / SECOND_NS, found.size, "damaged",
-            "; ".join(missing(found)), marks, found.counts[messages.CAMERA],
-        )  # fmt: skip
-
-
-def _open_entry(path: Path, stamp: Stamp) -> Entry:
-    """A file that is being written: its beginning, and when it was written to last."""
-    source, start_ns = FileSource(path), stamp.changed_ns
-    try:
-        for step in Walk(source, source.size).steps():
-            if not isinstance(step, Damage) and step.opcode == records.CHUNK:
-                start_ns = parsing.take_chunk(step.body).start_ns
-                break
-    finally:
-        source.close()
-    seconds = max(0.0, (stamp.changed_ns - start_ns) / SECOND_NS)
-    return Entry(path.name, start_ns / 1e6, seconds, stamp.size, "open", pictures=1)
-
-
-def _channel_of(message: bytes | memoryview) -> int:
-    return int.from_bytes(message[:2], "little")
-
-
-def _marks(found: Iterable[tuple[int, bytes]], start_ns: int) -> tuple[Mark, ...]:
-    marks = []
-    for log_ns, data in found:
-        try:
-            event = messages.decode(messages.MARK, data)
-        except messages.FormatError:
-            continue
-        if isinstance(event, messages.Event):
-            marks.append(Mark((log_ns - start_ns) / SECOND_NS, event.text))
-    return tuple(marks)
-
-
-def _recorded_marks(source: Source, tail: Tail) -> Iterable[tuple[int, bytes]]:
-    """Yields (log_ns, data) of the messages on /mark, by the summary's index of chunks.
-
-    Raises Damaged, OSError.
-    """
-    channels = [
-        parsing.take_channel(body)
-        for opcode, body in tail.records
-        if opcode == records.CHANNEL
-    ]
-    number = next((one.number for one in channels if one.topic == messages.MARK), None)
-    for opcode, body in tail.records:
-        if opcode != records.CHUNK_INDEX or number is None:
-            continue
-        fields = parsing.Fields(body)
-        fields.take(16)
-        at, length = fields.number(8), fields.number(8)
-        if number in _indexed(fields) and length <= CHUNK_MOST:
-            yield from _messages(source.read(at, length), number)
-
-
-def _indexed(fields: parsing.Fields) -> set[int]:
-    """The channels that have messages in a chunk."""
-    inner, found = parsing.Fields(fields.take(fields.number(4))), set()
-    while inner.left:
-        found.add(inner.number(2))
-        inner.take(8)
-    return found
-
-
-def _messages(chunk: bytes, number: int) -> Iterable[tuple[int, bytes]]:
-    try:
-        inner = good_chunk(chunk[records.HEAD.size :])
-    except Damaged:
-        return
-    for opcode, body in inner_records(inner):
-        if opcode == records.MESSAGE and _channel_of(body) == number:
-            log_ns = int.from_bytes(body[6:14], "little")
-            yield log_ns, bytes(body[records.MESSAGE_FIXED :])
+def _words(path: Path, fault: Exception) -> str:
+    """Says why a file cannot be read, without its name."""
+    if isinstance(fault, OSError):
+        return fault.strerror or str(fault)
+    return str(fault).removeprefix(f"{path}: ")

@@ -12,6 +12,7 @@
     /buttons       Buttons                     every change of what is lit and played
     /health        Health                      once a second
     /latency       Latency                     every `report` of a page
+    /stints        Stints                      once, last: who drove in this file
     /event         Event (foxglove.Log)        stops and their reasons, who records
     /mark          Event (foxglove.Log)        what somebody wanted to find again
 
@@ -40,7 +41,7 @@ ABOUT, CAMERA, BATTERY, WISH, STEP = (
 DRIVER, LIGHTS, BUTTONS, HEALTH, LATENCY = (
     "/driver", "/lights", "/buttons", "/health", "/latency"
 )  # fmt: skip
-EVENT, MARK = "/event", "/mark"
+EVENT, MARK, STINTS = "/event", "/mark", "/stints"
 RANGE = "/range/"
 """The sensor's name follows."""
 METADATA = "fpvcar"
@@ -240,9 +241,27 @@ class Latency(Struct, frozen=True):
     dropped: int = 0
 
 
+class Stint(Struct, frozen=True):
+    """Somebody's time at the wheel within one file, UTC. `name` is "" where the file
+    does not say who; `metres` are reckoned from the throttle; `stops` are counted by
+    cause."""
+
+    from_ns: int
+    to_ns: int
+    name: str = ""
+    metres: float = 0.0
+    stops: dict[str, int] = {}
+
+
+class Stints(Struct, frozen=True):
+    """What a list shows of a file without reading all of it: see stints.py."""
+
+    stints: tuple[Stint, ...] = ()
+
+
 JSON_KINDS: dict[str, type[Struct]] = {
     ABOUT: About, BATTERY: status.Battery, WISH: WishIn, STEP: Step, DRIVER: Turn,
-    LIGHTS: Lights, BUTTONS: Buttons, HEALTH: Health, LATENCY: Latency,
+    LIGHTS: Lights, BUTTONS: Buttons, HEALTH: Health, LATENCY: Latency, STINTS: Stints,
 }  # fmt: skip
 _decoders: dict[str, msgspec.json.Decoder[Any]] = {
     topic: msgspec.json.Decoder(kind) for topic, kind in JSON_KINDS.items()
@@ -252,7 +271,7 @@ _encoder = msgspec.json.Encoder()
 
 Message = (
     About | Picture | Event | Reading | status.Battery | WishIn | Step | Turn | Lights
-    | Buttons | Health | Latency
+    | Buttons | Health | Latency | Stints
 )  # fmt: skip
 
 

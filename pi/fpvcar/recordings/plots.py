@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from fpvcar import status
 from fpvcar.recordings import messages
-from fpvcar.recordings.library import Mark
+from fpvcar.recordings.entries import Mark
 from fpvcar.recordings.losses import damaged_at_ns
 from fpvcar.recordings.reader import Recording
 from fpvcar.units import SECOND_NS

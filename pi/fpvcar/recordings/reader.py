@@ -40,6 +40,10 @@ class ReadError(ValueError):
     """Raised for a file that is no recording at all; the text says what it is."""
 
 
+class PackageNeeded(ReadError):
+    """Raised for a file that can be read as soon as a package is there."""
+
+
 def about_of(texts: dict[str, str]) -> messages.About | None:
     """Decodes the metadata record, which has no CRC of its own; None if it is none."""
     try:
@@ -305,7 +309,8 @@ def read(path: Path, rest: Callable[[], None] = lambda: None) -> Recording:
         return Recording(source)
     except (ReadError, PackageMissing) as fault:
         source.close()
-        raise ReadError(f"{path}: {fault}") from None
+        kind = PackageNeeded if isinstance(fault, PackageMissing) else ReadError
+        raise kind(f"{path}: {fault}") from None
     except BaseException:
         source.close()
         raise

@@ -1,90 +1,48 @@
 """/api/recordings: the list, files to download, pictures and plots to play.
 
-    GET  /api/recordings                   the list, JSON
-    POST /api/recordings/unlock            X-Drive-Code: 123456 -> a cookie
+    GET  /api/recordings                   the files, JSON; drives: drives_api.py
     GET  /api/recordings/NAME              the file, with Range and ETag
     GET  /api/recordings/NAME/units?from=S&seconds=S    pictures, as on /ws/video
     GET  /api/recordings/NAME/thumbnail    the first key frame, the same way
     GET  /api/recordings/NAME/table        lines for plots, JSON
 
-Who may drive may see: whoever sits at this machine, and who said the drive code - it is
-kept as a cookie of a random token, HttpOnly and SameSite=Strict. Nothing is deleted. A
-name is looked up among the recordings that are there and never made a path of. How
-answers are sent while somebody else drives: server/downloads.py.
+Who may see them: recordings_rights.py. A name is looked up among the recordings that
+are there and never made a path of. How answers are sent while somebody else drives:
+downloads.py.
 """
 
 import asyncio
 import os
-import secrets
 import sys
 import time
 import urllib.parse
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
 
 import msgspec
 from aiohttp import web
 
-from fpvcar.mcap.parsing import PackageMissing
 from fpvcar.recordings import pictures, plots
 from fpvcar.recordings.cache import RecordingCache
 from fpvcar.recordings.library import Library
 from fpvcar.recordings.pictures import Frame
-from fpvcar.recordings.reader import ReadError, Recording
+from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.thumbnail import first_picture
-from fpvcar.server.access import CodeCheck, is_loopback
+from fpvcar.server.access import CodeCheck
+from fpvcar.server.answers import BYTES, JSON, answering, number_of
 from fpvcar.server.downloads import CpuThrottle, Downloads
-from fpvcar.server.pages import refuse_other_sites
+from fpvcar.server.drives_api import Drives
+from fpvcar.server.drives_api import Shown as Shown
+from fpvcar.server.recordings_rights import RecordingRights
 from fpvcar.units import SECOND_NS
 from fpvcar.wire.video import pack_video
 
-COOKIE, CODE = "fpvcar-drive", "X-Drive-Code"
-TOKEN_S = 12 * 3600
-TOKENS_MAX = 256
 IDLE_S = 30.0
 PAGED = ("most", "before")
 """What asks for a part of the list: the last `most` whose names are before one."""
 STRETCH_MAX_S = 30.0
 """Seconds of pictures at once; some 8 MB."""
-PRIVATE = {
-    "Cache-Control": "no-store",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-}
-BYTES = {**PRIVATE, "Content-Type": "application/octet-stream"}
-JSON = {**PRIVATE, "Content-Type": "application/json"}
-T = TypeVar("T")
-
-
-class Shown(NamedTuple):
-    """What the list says besides: whose recordings, and is there a seat to go to?"""
-
-    car: str
-    seat: bool
-
-
-class Tokens:
-    """Random tokens of those who said the code, each for half a day. Time is passed
-    in."""
-
-    def __init__(self) -> None:
-        self._until_s: OrderedDict[str, float] = OrderedDict()
-
-    def new(self, now_s: float) -> str:
-        """Makes one; the oldest of too many counts no longer."""
-        token = secrets.token_urlsafe(32)
-        self._until_s[token] = now_s + TOKEN_S
-        while len(self._until_s) > TOKENS_MAX:
-            self._until_s.popitem(last=False)
-        return token
-
-    def good(self, token: str, now_s: float) -> bool:
-        """Does this token count?"""
-        return self._until_s.get(token, -1.0) > now_s
 
 
 class Recordings:
@@ -102,16 +60,20 @@ class Recordings:
         throttle = CpuThrottle(driven)
         self._library = Library(files, rest=throttle.rest, folder=folder)
         self._shown = shown
-        self._codes, self._clock_s = codes, clock_s
-        self._tokens, self._cache = Tokens(), RecordingCache(clock_s, throttle.rest)
+        self._cache = RecordingCache(clock_s, throttle.rest)
         self._downloads = Downloads(driven, clock_s)
+        self._rights = RecordingRights(codes, clock_s)
+        self._drives = Drives(
+            self._library, self._downloads, self._rights, shown, folder
+        )
         self._closing: asyncio.TimerHandle | None = None
 
     def add_to(self, app: web.Application) -> None:
         """Adds the routes; before any that catches all."""
         base = "/api/recordings"
         app.router.add_get(base, self._list)
-        app.router.add_post(f"{base}/unlock", self._unlock)
+        self._rights.add_to(app)
+        self._drives.add_to(app)
         app.router.add_get(base + "/{name}", self._file)
         app.router.add_get(base + "/{name}/units", self._units)
         app.router.add_get(base + "/{name}/thumbnail", self._thumbnail)
@@ -123,70 +85,36 @@ class Recordings:
             self._closing.cancel()
         self._downloads.close()
 
-    # --- who may see ---
-
-    def _let_in(self, request: web.Request) -> None:
-        """Raises HTTPForbidden, HTTPUnauthorized for who may not see."""
-        refuse_other_sites(request)
-        if is_loopback(request.remote or ""):
-            return
-        token = request.cookies.get(COOKIE, "")
-        if self._codes is None or not self._tokens.good(token, self._clock_s()):
-            raise web.HTTPUnauthorized(
-                text="Recordings are for those who may drive: enter the drive code.\n",
-                headers=PRIVATE,
-            )
-
-    async def _unlock(self, request: web.Request) -> web.Response:
-        refuse_other_sites(request)
-        codes, address = self._codes, request.remote or ""
-        now_s = self._clock_s()
-        if codes is None:
-            raise web.HTTPNotFound(text="There is no code here.\n")
-        wait_s = codes.wait_s(address, now_s)
-        if wait_s > 0.0:
-            raise web.HTTPTooManyRequests(
-                text=f"Too many wrong codes: try again in {wait_s:.0f} s.\n"
-            )
-        if codes.unlock(request.headers.get(CODE, ""), address, now_s) is None:
-            raise web.HTTPUnauthorized(text="That is not the code.\n")
-        answer = web.Response(status=204, headers=PRIVATE)
-        answer.set_cookie(
-            COOKIE, self._tokens.new(now_s), max_age=TOKEN_S, path="/api/recordings",
-            httponly=True, samesite="Strict", secure=request.secure,
-        )  # fmt: skip
-        return answer
-
     # --- what is there ---
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
-        self._let_in(request)
+        self._rights.let_in(request)
         (car, seat), query = self._shown, request.query
         before, paged = query.get("before", ""), not query.keys().isdisjoint(PAGED)
-        most = int(_number(request, "most", sys.maxsize, 1, sys.maxsize))
+        most = int(number_of(request, "most", sys.maxsize, 1, sys.maxsize))
 
         def listed() -> bytes:
             found, more = self._library.page(before, most)
             said = {"car": car, "seat": seat, "recordings": found}
             return _json({**said, "more": more} if paged else said)
 
-        return await self._downloads.made(request, JSON, _answering(listed))
+        return await self._downloads.made(request, JSON, answering(listed))
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
-        self._let_in(request)
+        self._rights.let_in(request)
         path, writing = await self._look_up(request)
         if writing:
             raise web.HTTPConflict(
                 text=f"{path.name} is still being written: ask again in a minute.\n"
             )
         headers = {**BYTES, "Content-Disposition": _as_file(path.name)}
-        opened = _answering(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
+        opened = answering(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
         return await self._downloads.file(request, headers, opened)
 
     async def _units(self, request: web.Request) -> web.StreamResponse:
-        self._let_in(request)
-        from_s = _number(request, "from", 0.0, 0.0, 1e9)
-        seconds = _number(request, "seconds", 8.0, 0.0, STRETCH_MAX_S)
+        self._rights.let_in(request)
+        from_s = number_of(request, "from", 0.0, 0.0, 1e9)
+        seconds = number_of(request, "seconds", 8.0, 0.0, STRETCH_MAX_S)
 
         def frames(found: Recording) -> bytes:
             # The first one was captured before it was recorded.
@@ -197,7 +125,7 @@ class Recordings:
         return await self._reading(request, BYTES, frames)
 
     async def _thumbnail(self, request: web.Request) -> web.StreamResponse:
-        self._let_in(request)
+        self._rights.let_in(request)
         path, _ = await self._look_up(request)
 
         def first() -> bytes:
@@ -206,11 +134,11 @@ class Recordings:
                 raise web.HTTPNotFound(text="No picture was recorded in this file.\n")
             return _pictures([frame])
 
-        return await self._downloads.made(request, BYTES, _answering(first))
+        return await self._downloads.made(request, BYTES, answering(first))
 
     async def _table(self, request: web.Request) -> web.StreamResponse:
-        self._let_in(request)
-        points = int(_number(request, "points", plots.POINTS, 2, 10_000))
+        self._rights.let_in(request)
+        points = int(number_of(request, "points", plots.POINTS, 2, 10_000))
         return await self._reading(
             request, JSON, lambda found: _json(plots.plots_of(found, points))
         )
@@ -227,7 +155,7 @@ class Recordings:
                 raise web.HTTPNotFound(text="There is no recording of that name.\n")
             return path, self._library.writing(path)
 
-        return await self._downloads.in_thread(_answering(find))
+        return await self._downloads.in_thread(answering(find))
 
     async def _reading(
         self, request: web.Request, headers: dict[str, str],
@@ -236,7 +164,7 @@ class Recordings:
         path, writing = await self._look_up(request)
         self._close_later()
         return await self._downloads.made(
-            request, headers, _answering(lambda: act(self._cache.get(path, writing)))
+            request, headers, answering(lambda: act(self._cache.get(path, writing)))
         )
 
     def _close_later(self) -> None:
@@ -248,36 +176,6 @@ class Recordings:
         self._closing = loop.call_later(
             IDLE_S, lambda: self._downloads.later(self._cache.close)
         )
-
-
-def _answering(act: Callable[[], T]) -> Callable[[], T]:
-    """Turns faults into answers: HTTPNotFound, HTTPUnprocessableEntity."""
-
-    def tried() -> T:
-        try:
-            return act()
-        except FileNotFoundError:
-            raise web.HTTPNotFound(text="This recording has just gone.\n") from None
-        except (ReadError, PackageMissing, OSError) as fault:
-            raise web.HTTPUnprocessableEntity(text=f"{fault}\n") from None
-
-    return tried
-
-
-def _number(
-    request: web.Request, name: str, usual: float, least: float, most: float
-) -> float:
-    """Takes a figure of the query. Raises HTTPBadRequest."""
-    text = request.query.get(name)
-    if text is None:
-        return usual
-    with suppress(ValueError):
-        if least <= float(text) <= most:  # neither is NaN
-            return float(text)
-    shown = text[:40].encode("ascii", "backslashreplace").decode()
-    raise web.HTTPBadRequest(
-        text=f'{name} = "{shown}" refused: expected {least:g} to {most:g}.\n'
-    )
 
 
 def _json(answer: object) -> bytes:

@@ -13,7 +13,7 @@ import pytest
 from fpvcar import __main__
 from fpvcar.commands import log
 from fpvcar.mcap import records
-from fpvcar.recordings import reader, verify
+from fpvcar.recordings import entries, reader, verify
 from tests.rigs.recording import (
     file,
     flipped,
@@ -46,6 +46,20 @@ def test_list_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     said = capsys.readouterr().out
     assert "Plague, fpvcar 0.1.0, recording Plague-20261121T193100Z, file 1" in said
     assert "/camera" in said and "closed" in said
+
+
+def test_a_folder_is_listed_by_its_index(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    record(tmp_path, 3)
+    for number in range(20):
+        (tmp_path / f"Plague-20261120T100000Z-{number:04d}.mcap").write_bytes(b"none")
+    assert run("list", tmp_path) == 1
+    first = capsys.readouterr()
+    assert first.err.count("no MCAP: begins with") == 20 and "pictures" in first.out
+    monkeypatch.delattr(entries, "entry_of")  # nothing is looked into again
+    assert run("list", tmp_path) == 1 and capsys.readouterr() == first
 
 
 def test_verify_says_where_and_what_to_do(

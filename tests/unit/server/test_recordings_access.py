@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar import paths
 from fpvcar.commands import play
-from fpvcar.server.recordings_api import CODE, Tokens
+from fpvcar.server.recordings_rights import CODE, Tokens
 from fpvcar.server.routes import Server
 from tests.rigs import tapes
 from tests.rigs.hub import NoFigures

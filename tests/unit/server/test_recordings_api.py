@@ -4,12 +4,13 @@ import json
 import os
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fpvcar import status
 from fpvcar.mcap import protobuf, records
-from fpvcar.recordings import library, messages, pictures
+from fpvcar.recordings import entries, library, messages, pictures
 from fpvcar.recordings.cache import RecordingCache
 from fpvcar.recordings.index import NAME as INDEX
 from fpvcar.recordings.library import Library
@@ -254,13 +255,13 @@ def test_a_long_list_is_read_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[Path] = []
-    real = library.entry_of
+    real = entries.entry_of
 
-    def counting(path: Path) -> library.Entry:
+    def counting(path: Path, *more: Any) -> entries.Entry:
         looked.append(path)
-        return real(path)
+        return real(path, *more)
 
-    monkeypatch.setattr(library, "entry_of", counting)
+    monkeypatch.setattr(entries, "entry_of", counting)
     found = Library(lambda: library.files_in(folder))
     assert found.entries() == found.entries() and len(looked) == 1
     os.utime(folder / NAME, (5, 5))
@@ -282,18 +283,18 @@ def test_an_index_is_believed_as_long_as_it_is_right(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names, looked = many(folder, 20), list[str]()
-    real = library.entry_of
+    real = entries.entry_of
 
-    def counting(path: Path) -> library.Entry:
+    def counting(path: Path, *more: Any) -> entries.Entry:
         looked.append(path.name)
-        return real(path)
+        return real(path, *more)
 
-    def listed() -> list[library.Entry]:
+    def listed() -> list[entries.Entry]:
         """What another process lists."""
         looked.clear()
         return Library(lambda: library.files_in(folder), folder=folder).entries()
 
-    monkeypatch.setattr(library, "entry_of", counting)
+    monkeypatch.setattr(entries, "entry_of", counting)
     first = listed()
     assert looked == names and [one.name for one in first] == names
     assert (folder / INDEX).stat().st_mode & 0o777 == 0o600

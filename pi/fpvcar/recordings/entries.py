@@ -1,0 +1,174 @@
+"""Looks into one recording in brief: what a list shows of it, and who drove."""
+
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+
+from msgspec import Struct
+
+from fpvcar.mcap import parsing, records
+from fpvcar.mcap.chunks import CHUNK_MOST, FileSource, Source, good_chunk, inner_records
+from fpvcar.mcap.parsing import Damaged
+from fpvcar.mcap.tail import Tail, tail_of
+from fpvcar.recordings import messages, reader, stints
+from fpvcar.recordings.index import Stamp
+from fpvcar.recordings.losses import missing
+from fpvcar.recordings.messages import Stint
+from fpvcar.recordings.overview import Overview, overview_of
+from fpvcar.recordings.reader import Recording
+from fpvcar.units import SECOND_NS
+
+BRIEF = frozenset({messages.MARK, messages.STINTS})
+Said = tuple[str, int, bytes]
+"""Topic, log_ns and data of a message."""
+
+
+class Mark(Struct, frozen=True):
+    """A moment that somebody wanted to find again. `t` is s from the file's start."""
+
+    t: float
+    text: str
+
+
+class Entry(Struct, frozen=True):
+    """One file. state: "closed", "open" (being written) or "damaged"; `lost` then says
+    in words what is wrong.
+
+    `messages` counts all of them. `stints` None: no step in it says who drove.
+    """
+
+    name: str
+    start_ms: float
+    seconds: float
+    bytes: int
+    state: str
+    messages: int
+    lost: str = ""
+    marks: tuple[Mark, ...] = ()
+    pictures: int = 0
+    stints: tuple[Stint, ...] | None = None
+
+    @property
+    def unreadable(self) -> bool:
+        """Nothing in it can be read."""
+        return self.state == "damaged" and not self.messages
+
+
+def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
+    """Looks into a file that is not written to any more; `rest` is called before each
+    piece of one that has to be read whole. Raises ReadError, Damaged, PackageMissing,
+    OSError."""
+    source = FileSource(path)
+    try:
+        tail = tail_of(source)
+        brief = overview_of(path) if tail else None
+        if tail is None or brief is None or not brief.closed:
+            return _whole_entry(path, rest)
+        said = list(_indexed_messages(source, tail, BRIEF))
+    finally:
+        source.close()
+    marks = [(log_ns, data) for topic, log_ns, data in said if topic == messages.MARK]
+    return Entry(
+        path.name, brief.start_ns / 1e6, (brief.end_ns - brief.start_ns) / SECOND_NS,
+        brief.size, "closed", sum(brief.counts.values()), "",
+        _marks(marks, brief.start_ns), brief.counts.get(messages.CAMERA, 0),
+        _stints(path, brief, said, rest),
+    )  # fmt: skip
+
+
+def open_entry(path: Path, stamp: Stamp, rest: Callable[[], None]) -> Entry:
+    """A file that is being written, up to where it was written to last. Raises as
+    entry_of."""
+    with reader.read(path, rest) as found:
+        start_ns = found.start_ns or stamp.changed_ns
+        seconds = max(0, max(found.end_ns, stamp.changed_ns) - start_ns) / SECOND_NS
+        return Entry(
+            path.name, start_ns / 1e6, seconds, stamp.size, "open",
+            found.counts.total(), "", _marks(_marked(found), start_ns),
+            found.counts[messages.CAMERA], stints.stints_of(found),
+        )  # fmt: skip
+
+
+def _whole_entry(path: Path, rest: Callable[[], None]) -> Entry:
+    with reader.read(path, rest) as found:
+        return Entry(
+            path.name, found.start_ns / 1e6,
+            (found.end_ns - found.start_ns) / SECOND_NS, found.size, "damaged",
+            found.counts.total(), "; ".join(missing(found)),
+            _marks(_marked(found), found.start_ns), found.counts[messages.CAMERA],
+            stints.stints_of(found),
+        )  # fmt: skip
+
+
+def _stints(
+    path: Path, brief: Overview, said: Iterable[Said], rest: Callable[[], None]
+) -> tuple[Stint, ...] | None:
+    """The stints that the recorder put last into a file; else a tally of its steps."""
+    for topic, _, data in said:
+        if topic == messages.STINTS:
+            try:
+                found = messages.decode(topic, data)
+            except messages.FormatError:
+                break
+            return found.stints if isinstance(found, messages.Stints) else None
+    if not brief.counts.get(messages.STEP):
+        return None
+    with reader.read(path, rest) as whole:
+        return stints.stints_of(whole)
+
+
+def _marked(recording: Recording) -> Iterable[tuple[int, bytes]]:
+    return ((one.log_ns, one.data) for one in recording.messages({messages.MARK}))
+
+
+def _marks(found: Iterable[tuple[int, bytes]], start_ns: int) -> tuple[Mark, ...]:
+    marks = []
+    for log_ns, data in found:
+        try:
+            event = messages.decode(messages.MARK, data)
+        except messages.FormatError:
+            continue
+        if isinstance(event, messages.Event):
+            marks.append(Mark((log_ns - start_ns) / SECOND_NS, event.text))
+    return tuple(marks)
+
+
+def _indexed_messages(
+    source: Source, tail: Tail, topics: Collection[str]
+) -> Iterable[Said]:
+    """Yields the messages on these topics, by the summary's index of chunks. Raises
+    Damaged, OSError."""
+    channels = (
+        parsing.take_channel(body)
+        for opcode, body in tail.records
+        if opcode == records.CHANNEL
+    )
+    wanted = {one.number: one.topic for one in channels if one.topic in topics}
+    for opcode, body in tail.records:
+        if opcode != records.CHUNK_INDEX or not wanted:
+            continue
+        fields = parsing.Fields(body)
+        fields.take(16)
+        at, length = fields.number(8), fields.number(8)
+        if not wanted.keys().isdisjoint(_indexed(fields)) and length <= CHUNK_MOST:
+            yield from _messages(source.read(at, length), wanted)
+
+
+def _indexed(fields: parsing.Fields) -> set[int]:
+    """The channels that have messages in a chunk."""
+    inner, found = parsing.Fields(fields.take(fields.number(4))), set()
+    while inner.left:
+        found.add(inner.number(2))
+        inner.take(8)
+    return found
+
+
+def _messages(chunk: bytes, wanted: dict[int, str]) -> Iterable[Said]:
+    try:
+        inner = good_chunk(chunk[records.HEAD.size :])
+    except Damaged:
+        return
+    for opcode, body in inner_records(inner):
+        topic = wanted.get(int.from_bytes(body[:2], "little"))
+        if opcode == records.MESSAGE and topic is not None:
+            log_ns = int.from_bytes(body[6:14], "little")
+            yield topic, log_ns, bytes(body[records.MESSAGE_FIXED :])

@@ -1,0 +1,54 @@
+"""What the routes of recordings share: headers, faults as answers, figures of a
+query."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from aiohttp import web
+
+from fpvcar.mcap.parsing import PackageMissing
+from fpvcar.recordings.reader import ReadError
+
+PRIVATE = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+BYTES = {**PRIVATE, "Content-Type": "application/octet-stream"}
+JSON = {**PRIVATE, "Content-Type": "application/json"}
+T = TypeVar("T")
+
+
+def answering(act: Callable[[], T]) -> Callable[[], T]:
+    """Turns faults into answers: HTTPNotFound, HTTPUnprocessableEntity."""
+
+    def tried() -> T:
+        try:
+            return act()
+        except FileNotFoundError:
+            raise web.HTTPNotFound(text="This recording has just gone.\n") from None
+        except (ReadError, PackageMissing, OSError) as fault:
+            raise web.HTTPUnprocessableEntity(text=f"{fault}\n") from None
+
+    return tried
+
+
+def number_of(
+    request: web.Request, name: str, usual: float, least: float, most: float
+) -> float:
+    """Takes a figure of the query. Raises HTTPBadRequest."""
+    text = request.query.get(name)
+    if text is None:
+        return usual
+    with suppress(ValueError):
+        if least <= float(text) <= most:  # neither is NaN
+            return float(text)
+    raise web.HTTPBadRequest(
+        text=f'{name} = "{quoted(text)}" refused: expected {least:g} to {most:g}.\n'
+    )
+
+
+def quoted(text: str) -> str:
+    """Shows what was sent: short, and in characters that can be sent."""
+    return text[:40].encode("ascii", "backslashreplace").decode()

@@ -1,0 +1,227 @@
+"""Drives: ranges of time over files, from when somebody drives to when nobody does."""
+
+import itertools
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fpvcar.recordings.drives import SPLIT_S, Drive, Wanted, drives_of
+from fpvcar.recordings.entries import Entry, Mark
+from fpvcar.recordings.messages import Stint
+from fpvcar.recordings.titles import NAME as TITLES
+from fpvcar.recordings.titles import Titles
+
+BEGAN_MS = 1_763_755_200_000.0
+RECORDING = "Plague-20251121T200000Z"
+
+
+def at_ns(at_s: float) -> int:
+    return round((BEGAN_MS / 1e3 + at_s) * 1e9)
+
+
+def files(
+    stints: Sequence[tuple[float, float, str]] | None, seconds: float,
+    length_s: float = 60.0, recording: str = RECORDING, start_s: float = 0.0,
+) -> list[Entry]:  # fmt: skip
+    """A recording in files of a minute; `stints` are (from, to, name), s."""
+    made = []
+    for number in range(int(-(-seconds // length_s))):
+        from_s = start_s + number * length_s
+        to_s = min(from_s + length_s, start_s + seconds)
+        mine = None if stints is None else tuple(
+            Stint(at_ns(max(a, from_s)), at_ns(min(b, to_s)), name, 1.0, {"estop": 1})
+            for a, b, name in stints if a < to_s and b > from_s
+        )  # fmt: skip
+        made.append(Entry(
+            f"{recording}-{number + 1:04d}.mcap", BEGAN_MS + from_s * 1e3,
+            to_s - from_s, 100, "closed", 9, stints=mine,
+        ))  # fmt: skip
+    return made
+
+
+def shown(drives: Sequence[Drive]) -> list[tuple[float, float, bool, str]]:
+    """(from, to, parked, files), the oldest first."""
+    return [
+        (
+            round((one.start_ms - BEGAN_MS) / 1e3, 2),
+            round((one.start_ms - BEGAN_MS) / 1e3 + one.seconds, 2),
+            one.parked, " ".join(part.name[-9:-5] for part in one.parts),
+        )
+        for one in drives[::-1]
+    ]  # fmt: skip
+
+
+def test_nobody_at_the_wheel_for_thirty_seconds_splits() -> None:
+    stints = [(40.0, 80.0, "Ann"), (109.0, 130.0, "Bob"), (161.0, 170.0, "Ann")]
+    assert shown(drives_of(files(stints, 240.0))) == [
+        (0.0, 40.0, True, "0001"),
+        (40.0, 130.0, False, "0001 0002 0003"),
+        (130.0, 161.0, True, "0003"),
+        (161.0, 170.0, False, "0003"),
+        (170.0, 240.0, True, "0003 0004"),
+    ]
+
+
+def test_what_is_short_at_both_ends_joins_the_drive() -> None:
+    assert shown(drives_of(files([(20.0, 100.0, "Ann")], 125.0))) == [
+        (0.0, 125.0, False, "0001 0002 0003")
+    ]
+    assert shown(drives_of(files([], 90.0))) == [(0.0, 90.0, True, "0001 0002")]
+    assert drives_of([]) == []
+
+
+def test_a_drive_says_who_how_far_and_what_stopped_it() -> None:
+    stints = [(0.0, 70.0, "Ann"), (75.0, 80.0, ""), (85.0, 110.0, "Bob")]
+    (drive,) = drives_of(files(stints, 120.0))
+    assert drive.drivers == ("Ann", "Bob")
+    assert drive.metres == 4.0 and drive.stops == {"estop": 4}
+    assert drive.bytes == 200 and drive.id == f"{RECORDING}-0001@0"
+
+
+def test_a_file_that_says_nothing_of_drivers_is_a_drive() -> None:
+    (drive,) = drives_of(files(None, 150.0))
+    assert not drive.parked and drive.drivers == () and drive.metres is None
+    assert len(drive.parts) == 3 and drive.seconds == 150.0
+
+
+def test_files_further_apart_are_two_drives() -> None:
+    near = files([(0.0, 60.0, "Ann")], 60.0)
+    for pause_s, count in ((4.0, 1), (6.0, 2), (-0.5, 1), (-2.0, 2)):
+        start_s = 60.0 + pause_s
+        later = files(
+            [(start_s, start_s + 60.0, "Ann")], 60.0, 60.0, "Plague-2", start_s
+        )
+        assert len(drives_of([*later, *near])) == count, pause_s
+
+
+def test_files_at_the_same_time_are_two_runs() -> None:
+    """Somebody set the clock back between them."""
+    was = files([(0.0, 180.0, "Ann")], 180.0)
+    now = files([(65.0, 185.0, "Bob")], 120.0, recording="Plague-B", start_s=65.0)
+    found = drives_of([*was, *now])
+    assert [one.drivers for one in found] == [("Bob",), ("Ann",)]
+    assert [len(one.parts) for one in found] == [2, 3]
+
+
+def test_a_shared_file_is_said_by_both_drives() -> None:
+    stints = [(10.0, 70.0, "Ann"), (105.0, 170.0, "Bob")]
+    bob, parked, ann = drives_of(files(stints, 180.0))
+    assert [one.shared for one in ann.parts] == [False, True]
+    assert [one.shared for one in bob.parts] == [True, False]
+    assert [one.shared for one in parked.parts] == [True]
+
+
+def test_parked_time_keeps_no_file_of_a_drive() -> None:
+    found = drives_of(files([(100.0, 110.0, "Ann")], 240.0))
+    parked, ann, before = found
+    assert [one.shared for one in ann.parts] == [False]
+    assert [one.shared for one in before.parts] == [False, True]
+    assert [one.shared for one in parked.parts] == [True, False, False]
+
+
+def test_files_that_are_next_to_nothing_are_listed() -> None:
+    broken = [
+        Entry(f"{RECORDING}-{n:04d}.mcap", BEGAN_MS, 0.0, 5, "damaged", 0, "no MCAP")
+        for n in (1, 2)
+    ]
+    (drive,) = drives_of(broken)
+    assert drive.state == "damaged" and len(drive.parts) == 2
+    stints = [(0.0, 60.0, "Ann")]
+    both = drives_of([*files(stints, 60.0), *broken])
+    assert sorted(one.state for one in both) == ["closed", "damaged"]
+
+
+def test_marks_and_state_are_of_the_range() -> None:
+    one, two = files([(0.0, 20.0, "Ann"), (70.0, 110.0, "Ann")], 120.0)
+    marks = (Mark(5.0, "here"), Mark(30.0, "there"))
+    one = msgspec.structs.replace(one, marks=marks)
+    two = msgspec.structs.replace(two, state="open", name="x-0002.mcap.part")
+    last, parked, first = drives_of([one, two])
+    assert [mark.text for mark in first.parts[0].marks] == ["here"]
+    assert [mark.text for mark in parked.parts[0].marks] == ["there"]
+    assert (first.state, last.state) == ("closed", "open")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_moment_is_in_one_drive(seed: int) -> None:
+    """Whatever was driven: the drives of a run follow each other without a gap, every
+    file is in one, none is next to nothing, and no pause in one is SPLIT_S long."""
+    rolled = random.Random(seed)
+    edges = sorted(
+        rolled.uniform(0.0, 900.0) for _ in range(rolled.randrange(0, 30, 2))
+    )
+    stints = [(a, b, "Ann") for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    entries = files(stints, 900.0)
+    drives = drives_of(entries)[::-1]
+    assert drives[0].start_ms == BEGAN_MS
+    for one, after in itertools.pairwise(drives):
+        assert one.start_ms + one.seconds * 1e3 == pytest.approx(after.start_ms, abs=1)
+        assert one.parked != after.parked and (not one.parked or one.seconds >= SPLIT_S)
+    assert {part.name for one in drives for part in one.parts} == {
+        one.name for one in entries
+    }
+
+
+def named(drives: Sequence[Drive]) -> list[str]:
+    return [one.title for one in drives]
+
+
+def test_a_name_stays_whatever_happens_to_the_files(tmp_path: Path) -> None:
+    stints = [(0.0, 170.0, "Ann"), (300.0, 350.0, "Bob")]
+    entries = files(stints, 360.0)
+    there = [one.name for one in entries]
+    bob, parked, ann = drives_of(entries)
+    Titles(tmp_path).name(ann, "To the kitchen", there)
+    titles = Titles(tmp_path)  # another process
+    assert named(titles.named(drives_of(entries))) == ["", "", "To the kitchen"]
+    assert named(titles.named(drives_of(entries[2:])))[-1] == "To the kitchen"
+    titles.name(bob, "Back", there)
+    titles.name(ann, "", there)
+    assert named(titles.named(drives_of(entries))) == ["Back", "", ""]
+    titles.name(parked, "Nothing", there[3:4])
+    kept = Titles(tmp_path).named(drives_of(entries))
+    assert named(kept) == ["", "Nothing", ""], "of files that are gone it is forgotten"
+    assert (tmp_path / TITLES).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("wrong", [b"", b"[]", b'{"a":5}', b"\xff", b"[" * 100_000])
+def test_names_that_cannot_be_read_are_set_aside(tmp_path: Path, wrong: bytes) -> None:
+    (tmp_path / TITLES).write_bytes(wrong)
+    (drive,) = drives_of(files(None, 50.0))
+    titles = Titles(tmp_path)
+    assert named(titles.named([drive])) == [""]
+    titles.name(drive, "New", [drive.parts[0].name])
+    assert named(Titles(tmp_path).named([drive])) == ["New"]
+    assert (tmp_path / ".titles.bad").read_bytes() == wrong
+
+
+def test_names_on_a_card_that_fails_hide_no_drive(tmp_path: Path) -> None:
+    (tmp_path / TITLES).mkdir()
+    (drive,) = drives_of(files(None, 50.0))
+    titles = Titles(tmp_path)
+    assert named(titles.named([drive])) == [""]
+    with pytest.raises(OSError):
+        titles.name(drive, "New", [drive.parts[0].name])
+
+
+def test_a_list_is_filtered() -> None:
+    entries = files([(0.0, 20.0, "Ann"), (60.0, 110.0, "Bob")], 120.0)
+    marks = (Mark(5.0, "Look HERE"),)
+    entries[0] = msgspec.structs.replace(entries[0], marks=marks)
+    drives = drives_of(entries)
+
+    def starts(**wanted: object) -> list[float]:
+        takes = Wanted(**wanted).takes  # type: ignore[arg-type]
+        return [(one.start_ms - BEGAN_MS) / 1e3 for one in drives if takes(one)]
+
+    assert starts() == [60.0, 20.0, 0.0]
+    assert starts(driver="Bob") == [60.0] and starts(driver="Eve") == []
+    assert starts(wheel="parked") == [20.0] and starts(wheel="driven") == [60.0, 0.0]
+    assert starts(since_ms=BEGAN_MS + 1, until_ms=BEGAN_MS + 60_000) == [20.0]
+    assert starts(text="look here") == [0.0] and starts(text="nowhere") == []
+    assert starts(text="emergency", causes=frozenset({"estop"})) == [60.0, 0.0]
+    titled = msgspec.structs.replace(drives[1], title="Parked at HOME")
+    assert Wanted(text="home").takes(titled)

@@ -1,0 +1,123 @@
+"""Who was at the wheel: as the recorder tallies it, and as its steps tell it again."""
+
+import itertools
+
+import msgspec
+import pytest
+
+from fpvcar.drive.gate import Cause, Hold, Latches
+from fpvcar.mcap.chunks import BytesSource
+from fpvcar.recorder.encoder import Encoder, Noted
+from fpvcar.recorder.writer import Writer
+from fpvcar.recordings import messages, stints
+from fpvcar.recordings.messages import Stint, Turn
+from fpvcar.recordings.reader import Recording
+from fpvcar.units import SECOND_NS
+from tests.rigs.recording import CATALOGUE, UTC_NS, about, step
+
+FREE = Latches(None, None)
+NOBODY = {"reason": "nobody", "throttle": 0.0, "wish": None}
+STOPPED = {"reason": "stopped", "throttle": 0.0}
+TICK_NS = SECOND_NS // 50
+Timed = list[tuple[float, messages.Message]]
+
+
+def steps(from_s: float, to_s: float, **more: object) -> Timed:
+    """The gate's runs in this time, 50 a second."""
+    count = round((to_s - from_s) * 50)
+    return [(from_s + n / 50, step(n, **more)) for n in range(count)]
+
+
+def tallied(said: Timed, top_mps: float = 2.0) -> list[tuple[float, ...]]:
+    """[from_s, to_s] of each stint."""
+    tally = stints.Tally(top_mps)
+    for at_s, message in sorted(said, key=lambda one: one[0]):
+        tally.note(UTC_NS + round(at_s * SECOND_NS), message)
+    return [
+        tuple(round((ns - UTC_NS) / SECOND_NS, 2) for ns in (one.from_ns, one.to_ns))
+        for one in tally.stints()
+    ]
+
+
+def stints_of(said: Timed, top_mps: float = 2.0) -> tuple[Stint, ...]:
+    tally = stints.Tally(top_mps)
+    for at_s, message in sorted(said, key=lambda one: one[0]):
+        tally.note(UTC_NS + round(at_s * SECOND_NS), message)
+    return tally.stints()
+
+
+def test_a_stint_lasts_while_somebody_is_at_the_wheel() -> None:
+    said = [*steps(0, 1, **NOBODY), *steps(1, 3), *steps(3, 4, **NOBODY), *steps(4, 5)]
+    assert tallied(said) == [(1.0, 2.98), (4.0, 4.98)]
+    assert tallied(steps(0, 2, **NOBODY)) == []
+    assert tallied([*steps(0, 1), *steps(4, 5)]) == [(0.0, 0.98), (4.0, 4.98)], "a hole"
+
+
+def test_who_drove_is_known_from_the_first_word_on_it() -> None:
+    said = [*steps(0, 6), (2.0, Turn("Ann")), (4.0, Turn("Ann")), (5.0, Turn("Bob"))]
+    assert [one.name for one in stints_of(said)] == ["Ann", "Bob"]
+    said = [*steps(0, 1, **NOBODY), (0.5, Turn("Ann")), *steps(1, 2)]
+    assert [one.name for one in stints_of(said)] == ["Ann"]
+    assert [one.name for one in stints_of([*steps(0, 1), (0.5, Turn(None))])] == [""]
+
+
+def test_the_way_is_the_throttle_by_the_speed_at_full() -> None:
+    (one,) = stints_of(steps(0, 4, throttle=-0.5))
+    assert one.metres == pytest.approx(4.0 * 0.5 * 2.0, abs=0.03)
+    (one,) = stints_of([*steps(0, 1, throttle=0.5), *steps(2.5, 3.5, throttle=0.5)])
+    assert one.metres == pytest.approx(2.1, abs=0.05), "a gap counts for a tenth"
+    (one,) = stints_of(steps(0, 4, **STOPPED))
+    assert one.metres == 0.0
+
+
+def test_a_stop_is_counted_when_it_begins() -> None:
+    silence = {**STOPPED, "after": Latches(Cause.SILENCE, None)}
+    held = {**STOPPED, "after": Latches(None, Hold(Cause.ESTOP, "Ann"))}
+    said = [
+        *steps(0, 1), *steps(1, 2, **silence), *steps(2, 3), *steps(3, 4, **held),
+        *steps(4, 5, **silence), *steps(5, 6, **NOBODY), *steps(6, 7, **STOPPED),
+    ]  # fmt: skip
+    first, second = stints_of(said)
+    assert first.stops == {"silence": 2, "estop": 1} and second.stops == {}
+    (one,) = stints_of(steps(0, 1, **held))
+    assert one.stops == {}, "it began in the file before"
+
+
+def test_the_speed_is_that_of_the_car_that_drove() -> None:
+    assert stints.top_mps(about()) == 1.4
+    profile = {"guard": {"top_mps": 3}}
+    assert stints.top_mps(msgspec.structs.replace(about(), profile=profile)) == 3.0
+    for odd in ({}, {"guard": 5}, {"guard": {"top_mps": "fast"}}):
+        assert stints.top_mps(msgspec.structs.replace(about(), profile=odd)) == 1.4, odd
+    assert stints.top_mps(None) == 1.4
+
+
+def written(said: Timed) -> Recording:
+    """A file of these, as the recorder writes it."""
+    writer, encoder = Writer(CATALOGUE, about()), Encoder()
+    counts = {messages.DRIVER: itertools.count(), messages.STEP: itertools.count()}
+    noted = [
+        Noted(
+            CATALOGUE.numbers[topic], next(counts[topic]), at_ns, at_ns, message,
+        )
+        for at_s, message in sorted(said, key=lambda one: one[0])
+        for at_ns in [UTC_NS + round(at_s * SECOND_NS)]
+        for topic in [messages.DRIVER if isinstance(message, Turn) else messages.STEP]
+    ]  # fmt: skip
+    parts = [writer.begin(), *writer.chunk(encoder.items(noted)), writer.end()]
+    return Recording(BytesSource(b"".join(parts)))
+
+
+def test_the_recorder_writes_what_the_steps_tell() -> None:
+    found = written([*steps(0, 2, throttle=0.7), (0.5, Turn("Ann")), *steps(3, 4)])
+    (said,) = found.messages({messages.STINTS})
+    last = messages.decode(messages.STINTS, said.data)
+    assert isinstance(last, messages.Stints)
+    assert found.closed and not found.damage and not found.gaps
+    assert stints.stints_of(found) == last.stints and last.stints[0].name == "Ann"
+    assert said.log_ns == found.end_ns
+
+
+def test_where_no_step_was_recorded_nothing_is_said() -> None:
+    found = written([(0.5, Turn("Ann"))])
+    assert not found.counts[messages.STINTS] and stints.stints_of(found) is None

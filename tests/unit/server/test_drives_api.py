@@ -1,0 +1,266 @@
+"""/api/recordings/drives: listed, named, deleted, and by whom."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fpvcar.drive.gate import Latches
+from fpvcar.recordings import entries, library, messages
+from fpvcar.recordings.library import Library
+from fpvcar.recordings.messages import Stint, Stints, Turn
+from fpvcar.server.recordings_rights import CODE
+from fpvcar.units import SECOND_NS
+from tests.rigs import tapes
+from tests.rigs.recording import step
+from tests.rigs.recordings import Client, ask
+from tests.rigs.tapes import BEGAN_NS, RECORDING, Said, Tape
+
+DRIVES = "/api/recordings/drives"
+ORIGIN = {"Origin": "http://car.example"}
+CALM = Latches(None, None)
+
+
+def brief(*spans: tuple[float, float, str]) -> Said:
+    """Who drove, as the recorder says it last in a file."""
+    said = Stints(tuple(
+        Stint(BEGAN_NS + round(a * SECOND_NS), BEGAN_NS + round(b * SECOND_NS), name,
+              2.5, {"estop": 1})
+        for a, b, name in spans
+    ))  # fmt: skip
+    return tapes.said(messages.STINTS, spans[-1][1], said)
+
+
+def minute(number: int, *spans: tuple[float, float, str]) -> Tape:
+    """A file of a minute without pictures, and who drove in it."""
+    from_s = (number - 1) * 60.0
+    ends = [
+        tapes.said(messages.LIGHTS, from_s + at_s, messages.Lights(True))
+        for at_s in (0.0, 59.9)
+    ]
+    return Tape([*ends, brief(*spans)], number)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Ann drives for 70 s, nobody for 35 s, then Bob for 75 s: three files, of which
+    the second is shared."""
+    made = tmp_path / "recordings"
+    made.mkdir()
+    for number, spans in enumerate((
+        [(0.0, 60.0, "Ann")], [(60.0, 70.0, "Ann"), (105.0, 120.0, "Bob")],
+        [(120.0, 179.9, "Bob")],
+    ), 1):  # fmt: skip
+        minute(number, *spans).to(made / f"{RECORDING}-{number:04d}.mcap")
+    return made
+
+
+async def listed(client: Client, query: str = "") -> dict[str, Any]:
+    answer = await client.get(DRIVES + query)
+    assert answer.status == 200, await answer.text()
+    found: dict[str, Any] = await answer.json()
+    return found
+
+
+async def grow_up(client: Client, code: str = "grownups") -> None:
+    answer = await client.post("/api/recordings/unlock", headers={CODE: code})
+    assert answer.status == 204
+
+
+def test_drives_are_listed_the_newest_first(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        said = await listed(client)
+        assert (said["car"], said["seat"], said["editable"]) == ("Plague", True, True)
+        assert not said["grown_up"] and not said["more"] and said["unread"] == 0
+        assert said["drivers"] == ["Ann", "Bob"]
+        bob, parked, ann = said["drives"]
+        assert (bob["drivers"], parked["drivers"]) == (["Bob"], []) and parked["parked"]
+        assert ann["seconds"] == pytest.approx(70.0) and ann["metres"] == 5.0
+        assert bob["stops"] == {"estop": 2} and ann["id"] == f"{RECORDING}-0001@0"
+        assert [one["from_s"] for one in bob["parts"]] == pytest.approx([45.0, 0.0])
+
+    ask(folder, act)
+
+
+def test_a_list_is_filtered_and_paged(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        async def drivers(query: str) -> list[list[str]]:
+            return [one["drivers"] for one in (await listed(client, query))["drives"]]
+
+        assert await drivers("?driver=Ann") == [["Ann"]]
+        assert await drivers("?wheel=parked") == [[]]
+        assert await drivers("?wheel=driven&text=stop&cause=estop") == [
+            ["Bob"],
+            ["Ann"],
+        ]
+        assert await drivers("?text=nothing") == []
+        assert await drivers(f"?since={BEGAN_NS / 1e6 + 100_000}") == [["Bob"]]
+        first = await listed(client, "?most=2")
+        assert first["more"] and len(first["drives"]) == 2
+        before = first["drives"][-1]["start_ms"]
+        rest = await listed(client, f"?most=2&before={before}")
+        assert not rest["more"] and [one["drivers"] for one in rest["drives"]] == [
+            ["Ann"]
+        ]
+        for query, words in (("wheel=x", "driven or parked"), ("most=0", "1 to 1000")):
+            answer = await client.get(f"{DRIVES}?{query}")
+            assert answer.status == 400 and words in await answer.text()
+
+    ask(folder, act)
+
+
+def test_a_drive_gets_a_name(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        url = f"{DRIVES}/{RECORDING}-0001@0/title"
+        params = {"title": "  To the\n kitchen "}
+        assert (await client.post(url, params=params, headers=ORIGIN)).status == 200
+        said = await listed(client, "?text=kitchen")
+        assert [one["title"] for one in said["drives"]] == ["To the kitchen"]
+        for title in ("x" * 65, "a\u202eb", "a\x1bb"):
+            answer = await client.post(url, params={"title": title}, headers=ORIGIN)
+            assert answer.status == 400 and "at most 64" in await answer.text(), title
+        gone = f"{DRIVES}/{RECORDING}-0009@0/title"
+        answer = await client.post(gone, params=params, headers=ORIGIN)
+        assert answer.status == 404 and "look at the list again" in await answer.text()
+        assert (await client.post(url, params=params)).status == 401, "no page of ours"
+
+    ask(folder, act)
+
+
+def test_only_a_grown_up_deletes(folder: Path) -> None:
+    before = sorted(folder.iterdir())
+
+    async def act(client: Client) -> None:
+        url = f"{DRIVES}/{RECORDING}-0001@0/delete"
+        for code in ("", "123456"):
+            if code:
+                await grow_up(client, code)
+            answer = await client.post(url, headers=ORIGIN)
+            assert answer.status == 401 and "grown-up" in await answer.text()
+        assert (await client.get(url)).status in (404, 405)
+        head = {**ORIGIN, "Sec-Fetch-Site": "cross-site"}
+        await grow_up(client)
+        assert (await client.post(url, headers=head)).status == 403
+        assert (await listed(client))["grown_up"]
+
+    ask(folder, act)
+    assert sorted(folder.iterdir()) == before
+
+
+def test_what_another_drive_shares_stays(folder: Path) -> None:
+    first = folder / f"{RECORDING}-0001.mcap"
+    for mark in (".ack", ".keep", ".parked"):
+        first.with_name(first.name + mark).touch()
+
+    async def act(client: Client) -> None:
+        await grow_up(client)
+        answer = await client.post(
+            f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN
+        )
+        said = await answer.json()
+        assert said == {
+            "gone": [f"{RECORDING}-0001.mcap"], "stay": [f"{RECORDING}-0002.mcap"]
+        }  # fmt: skip
+        left = (await listed(client))["drives"]
+        assert [one["drivers"] for one in left] == [["Bob"], [], ["Ann"]]
+        assert left[-1]["seconds"] == pytest.approx(10.0)
+
+    ask(folder, act)
+    assert sorted(one.name for one in folder.iterdir()) == [
+        f"{RECORDING}-0002.mcap", f"{RECORDING}-0003.mcap"
+    ]  # fmt: skip
+
+
+def test_what_is_still_recorded_is_not_deleted(folder: Path) -> None:
+    last = folder / f"{RECORDING}-0003.mcap"
+    last.rename(last.with_name(last.name + ".part"))
+
+    async def act(client: Client) -> None:
+        await grow_up(client)
+        bob, _, ann = (await listed(client))["drives"]
+        assert bob["state"] == "open" and ann["state"] == "closed"
+        answer = await client.post(f"{DRIVES}/{bob['id']}/delete", headers=ORIGIN)
+        assert answer.status == 409 and "still being recorded" in await answer.text()
+        os.utime(last.with_name(last.name + ".part"), (1, 1))
+        bob = (await listed(client))["drives"][0]
+        assert bob["state"] != "open", "a run before left it open"
+        answer = await client.post(f"{DRIVES}/{bob['id']}/delete", headers=ORIGIN)
+        assert answer.status == 409, "it will be sealed"
+
+    ask(folder, act)
+    assert len(list(folder.glob("*.mcap*"))) == 3
+
+
+def test_a_grown_up_is_one_for_half_an_hour() -> None:
+    from fpvcar.server.recordings_rights import GROWN_UP_S, Tokens
+
+    tokens = Tokens()
+    child, grown_up = tokens.new(100.0), tokens.new(100.0, True)
+    assert tokens.grown_up(grown_up, 100.0) and not tokens.grown_up(child, 100.0)
+    late_s = 100.0 + GROWN_UP_S
+    assert not tokens.grown_up(grown_up, late_s) and tokens.good(grown_up, late_s)
+    assert not tokens.grown_up("", 100.0)
+
+
+def test_a_file_without_a_brief_is_read_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an older version: its steps tell the same."""
+    steps = [
+        tapes.said(messages.STEP, 180.0 + n / 50, step(n, after=CALM))
+        for n in range(100)
+    ]
+    driver = tapes.said(messages.DRIVER, 181.0, Turn("Eve"))
+    Tape([*steps, driver], 4).to(folder / f"{RECORDING}-0004.mcap")
+    found = Library(lambda: library.files_in(folder))
+    (eve,) = found.entries()[-1].stints or ()
+    assert eve.name == "Eve" and eve.metres > 0.0
+    looked: list[Path] = []
+    monkeypatch.setattr(entries, "entry_of", lambda path, _: looked.append(path))
+    assert len(found.known(1.0).entries) == 4 and looked == []
+
+
+def test_what_is_not_looked_into_in_time_is_counted(folder: Path) -> None:
+    ticks = iter(range(1000))
+
+    def clock_s() -> float:
+        return float(next(ticks))
+
+    found = Library(lambda: library.files_in(folder), clock_s)
+    first = found.known(2.0)
+    names = [one.name for one in first.entries]
+    assert first.unread and names and names[-1].endswith("0003.mcap"), "the newest"
+    for _ in range(3):
+        last = found.known(2.0)
+    assert last.unread == 0 and len(last.entries) == 3
+
+
+def test_what_cannot_be_read_is_walked_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "broken.mcap").write_bytes(b"no recording" * 1000)
+    for number in range(20):
+        (folder / f"none{number}.mcap").write_bytes(b"nor this")
+    looked: list[str] = []
+    real = entries.entry_of
+
+    def counting(path: Path, *more: Any) -> entries.Entry:
+        looked.append(path.name)
+        return real(path, *more)
+
+    monkeypatch.setattr(entries, "entry_of", counting)
+
+    def listing() -> list[entries.Entry]:
+        return Library(lambda: library.files_in(folder), folder=folder).entries()
+
+    first = listing()
+    looked.clear()
+    assert listing() == first and looked == []
+    (broken,) = [one for one in first if one.name == "broken.mcap"]
+    assert broken.unreadable and broken.lost.startswith("no MCAP"), "no path in it"
+    (folder / "broken.mcap").write_bytes(b"still none")
+    listing()
+    assert looked == ["broken.mcap"]
+    assert json.loads((folder / ".list.json").read_text())
