@@ -16,9 +16,10 @@ SETTLE_S = 3.0
 SECONDS_MOST, COST_S = 21.0, 10.0
 """Pages are told 10 times a second: more than 200 ages of each."""
 WINDOWS = 5
+NO_CAMERA = ('--set=camera.source = "none"', '--set=gate.blind = "ignore"')
 BARE = (
     "--set=sensors.tof = {}", "--set=sensors.ultrasound = {}", "--set=battery = {}",
-    '--set=camera.source = "none"',
+    *NO_CAMERA,
 )  # fmt: skip
 TWO_BEHIND = (
     "--set=sensors.ultrasound.left = {trigger = 10, echo = 11, bearing_deg = 150}"
@@ -52,7 +53,7 @@ def cost(bench: RunningBench) -> list[float]:
 def rows(given: Given) -> Iterator[Result]:
     """The bench's own sensors and one HC-SR04 more; then `run` with and without."""
     seconds = min(given.seconds, SECONDS_MOST)
-    with running('--set=camera.source = "none"', TWO_BEHIND, GUARD) as bench:
+    with running(*NO_CAMERA, TWO_BEHIND, GUARD) as bench:
         with Driver(bench.port) as watcher:
             time.sleep(SETTLE_S)
             before, began_s = readings(bench), time.monotonic()

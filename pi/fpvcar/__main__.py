@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fpvcar import config, paths
-from fpvcar.config import profiles
+from fpvcar.config import checks, profiles
 
 ABOUT = """\
 Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated one:
@@ -57,6 +57,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from fpvcar import app
 
     profile = profiles.load(arguments.profile, arguments.overrides)
+    for words in checks.warnings(profile):
+        logging.getLogger("fpvcar.profile").warning("%s", words)
     options = app.Options(
         arguments.host, arguments.port, paths.runtime_directory(), arguments.soc
     )

@@ -43,6 +43,8 @@ class ChildProcess:
     ) -> None:
         self.last_line = ""
         """The last line that the child wrote to stderr; usually why it died."""
+        self.last_line_s = 0.0
+        """CLOCK_MONOTONIC when it was read."""
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()
         self._on_bytes = on_bytes
@@ -144,7 +146,7 @@ class ChildProcess:
     def _note_line(self, line: bytes) -> None:
         text = line.decode("utf-8", "replace").strip()
         if text:
-            self.last_line = text[:LINE_MAX]
+            self.last_line, self.last_line_s = text[:LINE_MAX], time.monotonic()
 
     def _on_exit(self) -> None:
         """The leader is dead and not reaped yet: its group goes with it."""
@@ -188,9 +190,6 @@ class Supervisor(ABC):
     (`late`) and what follows the end of a life (`ended`). An empty argv is no program.
     """
 
-    missing, died = "no program", "its program ended"
-    """Words for a program that is not there, and for one that ends without any."""
-
     def __init__(
         self, argv: Sequence[str], talks: bool, back_off: BackOff, silence_s: float
     ) -> None:
@@ -225,6 +224,17 @@ class Supervisor(ABC):
     def ended(self, reason: str) -> bool:
         """A life ended; True if it went well until then."""
 
+    def not_started(self, program: str, fault: OSError | None) -> str | None:
+        """Why it was not started; without a fault None: it can be tried."""
+        if fault is not None:
+            return f"{program}: {fault.strerror}"
+        return None if shutil.which(program) else f"no program {program}"
+
+    def exited(self, status: int) -> str:
+        """How it ended by itself; a signal's number is negative."""
+        how = f"exit {status}" if status >= 0 else f"signal {-status}"
+        return f"{self.line_since(0.0) or 'its program ended'} ({how})"
+
     # --- what a subclass, or its owner, may ask ---
 
     async def run(self) -> None:
@@ -249,6 +259,12 @@ class Supervisor(ABC):
         """Writes a line to the program. False: it cannot read one, or is not there."""
         return self.process is not None and self.process.write_line(line)
 
+    def line_since(self, since_s: float) -> str:
+        """The program's last line on stderr, if it is not older."""
+        process = self.process
+        new = process is not None and process.last_line_s >= since_s
+        return process.last_line if process and new else ""
+
     def fail(self, reason: str) -> None:
         """Ends this life of the program."""
         if self._fault is not None and not self._fault.done():
@@ -266,12 +282,12 @@ class Supervisor(ABC):
         self._fault = asyncio.get_running_loop().create_future()
         self.begin(time.monotonic())
         program = self.argv[0]
-        if shutil.which(program) is None:
-            return f"{self.missing} {program}"
+        if (why := self.not_started(program, None)) is not None:
+            return why
         try:
             self.process = ChildProcess(self.argv, self._talks, self._receive)
         except OSError as fault:
-            return f"{program}: {fault.strerror}"
+            return self.not_started(program, fault) or str(fault)
         self.started()
         try:
             return await self._watch(self.process, self._fault)
@@ -290,15 +306,12 @@ class Supervisor(ABC):
                 await asyncio.sleep(THAW_S)
                 late = self.late(time.monotonic())
             if isinstance(late, str):
-                line = process.last_line
-                return f"{late}: {line}" if line else late
+                return late
             # The first bytes bring nearer deadlines: look again.
             pause_s = min(late, self._silence_s)
             await asyncio.wait(signs, timeout=pause_s, return_when="FIRST_COMPLETED")
             if process.exited.done():
-                status = process.exited.result()
-                how = f"exit {status}" if status >= 0 else f"signal {-status}"
-                return f"{process.last_line or self.died} ({how})"
+                return self.exited(process.exited.result())
             if fault.done():
                 return fault.result()
 

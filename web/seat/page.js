@@ -120,7 +120,8 @@ export class Page {
     // While the car's clock is unknown nobody can say that it is live.
     const sure = video.ageSure(nowMs);
     hud.picture(ageMs === null ? 'none' : old || !sure ? 'old' : 'live', ageMs, sure,
-      video.unsupported ? STRINGS.noVideo : STRINGS.noPicture);
+      video.unsupported ? STRINGS.noVideo
+        : this.state?.camera === 'none' ? STRINGS.noCamera : STRINGS.noPicture);
     const {throttle, steer} = controls.wish;
     this.situation = situationOf({
       link: link.state, welcome: this.welcome, state: this.state, lostMs: this.lostMs,

@@ -55,7 +55,7 @@ export function situationOf(page) {
     return {kind: 'stopped', stop, driving, byUs, mayGoOn, silenceMs: welcome.silence_ms};
   }
   if ((state.wheels ?? 'ok') !== 'ok') return {kind: 'wheels', words: state.wheels ?? ''};
-  if ((state.camera ?? 'ok') !== 'ok') return {kind: 'camera', words: state.camera ?? ''};
+  if (!['ok', 'none'].includes(state.camera ?? 'ok')) return {kind: 'camera', words: state.camera ?? ''};
   if (page.pictureOld) return {kind: 'camera', words: ''};
   if (page.takenBy !== null && !driving) return {kind: 'taken', by: page.takenBy};
   if (!driving && !state.may_drive) return {kind: 'locked'};

@@ -54,7 +54,8 @@ export const STRINGS = {
   old: (/** @type {number} */ seconds, /** @type {boolean} */ sure) =>
     `picture is ${sure ? '' : 'at least '}${seconds.toFixed(1)} s old`,
   noPicture: 'No picture yet',
-  noVideo: 'This browser can show no video from the car: it has neither WebCodecs nor Media Source Extensions. A newer one can.',
+  noCamera: 'No camera: drive where you see the car',
+  noVideo: 'This browser cannot show the video: use a newer one.',
   drivePercent: (/** @type {number} */ value) =>
     value === 0 ? 'drive' : `${value > 0 ? 'forward' : 'back'} ${Math.round(Math.abs(value) * 100)} %`,
   steerPercent: (/** @type {number} */ value) =>
@@ -95,7 +96,7 @@ const CAUSES = /** @type {Record<string, (by: string, silenceMs: number) => stri
   estop_grown_up: (by) => `A grown-up${personName(by) === by ? ` (${by})` : ''} pushed STOP.`,
   wheels_lost: () => 'The part that turns the wheels does not answer.',
   wheels_stopped: (by) => `The wheels stopped by themselves${by ? `: ${by}` : ''}.`,
-  pins: () => 'The pin daemon does not answer, so the motors are off.',
+  pins: () => 'What switches the motors does not answer: they are off.',
 });
 
 /** What to do after a stop. @param {Extract<Situation, {kind: 'stopped'}>} situation */
@@ -144,7 +145,7 @@ export function sentence(it) {
     case 'wheels':
       return {tone: 'alarm', title: 'Wheels do not answer', text: `The car says: ${it.words}. It stands until they are back.`};
     case 'camera':
-      return {tone: 'warn', title: 'No fresh picture', text: `${it.words ? `The camera: ${it.words}. ` : ''}Do not drive by an old picture. It comes back by itself.`};
+      return {tone: 'warn', title: 'No fresh picture', text: `${it.words && `The camera: ${it.words.replace('lost: ', '')}. `}Do not drive by an old picture.`};
     case 'taken':
       return {tone: 'warn', title: it.by ? `${personName(it.by)} took the wheel` : 'Wheel given away', text: 'You are watching now. STOP works for you as before.'};
     case 'locked':

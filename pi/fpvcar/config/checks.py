@@ -16,6 +16,7 @@ from fpvcar.config.schema import (
     ConfigError,
     Gpio,
     LowGpio,
+    Mx1508,
     Profile,
     Tof,
 )
@@ -26,6 +27,8 @@ FIXED_PINS = {
     0: "the EEPROM of a HAT (ID_SD)", 1: "the EEPROM of a HAT (ID_SC)",
 }  # fmt: skip
 """Pins that no part may use; pigpiod refuses them, too."""
+LOWEST_DOWN = 9
+"""From this GPIO on they are pulled down from the chip's reset on (see LowGpio)."""
 BUS_PINS = {(1, 2): "SDA", (1, 3): "SCL"}
 """(bus, GPIO) of the I2C bus that every Pi has."""
 TOF_ADDRESS = 0x29
@@ -43,6 +46,22 @@ def refuse_clashes(profile: Profile) -> None:
     _refuse_volts_out_of_order(profile.battery)
     _refuse_weak_supply(profile)
     _refuse_slow_rounds(profile)
+    _refuse_blind_car(profile)
+
+
+def warnings(profile: Profile) -> list[str]:
+    """What can be in one car, and asks for care."""
+    return [
+        f"motors.{name}.{key} = {gpio}: GPIO 0 to 8 are pulled up until the program "
+        "runs, so the motor may turn at the start; wire 10 kΩ from this input to "
+        "ground, or take GPIO 9 to 27"
+        for name, motor in (
+            ("drive", profile.motors.drive), ("steer", profile.motors.steer),
+        )
+        if isinstance(motor, Mx1508)
+        for key, gpio in (("forward", motor.forward), ("reverse", motor.reverse))
+        if gpio < LOWEST_DOWN
+    ]  # fmt: skip
 
 
 def _used_pins(value: Any, where: str) -> Iterator[tuple[int, str]]:
@@ -185,4 +204,14 @@ def _refuse_slow_rounds(profile: Profile) -> None:
         raise ConfigError(
             f"guard.stale_s = {guard.stale_s}: a round of {count} sensors.ultrasound "
             f"takes {round_s:.3f} s; expected at least that, or fewer of them"
+        )
+
+
+def _refuse_blind_car(profile: Profile) -> None:
+    """Refuses a car that waits for the picture of a camera that it does not have."""
+    camera = profile.camera
+    if camera.source == "none" and not camera.command and profile.gate.blind == "stop":
+        raise ConfigError(
+            'camera.source = "none": with gate.blind = "stop" the car would never '
+            'drive; expected gate.blind = "limit" or "ignore", or a camera'
         )

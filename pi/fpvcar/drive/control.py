@@ -189,7 +189,7 @@ class Control:
             self._applied_once = True
             self._set_fault(None, "ok")
         elif answer.reason in _PINS:
-            self._set_fault(Cause.PINS, "no answer from the pin daemon")
+            self._set_fault(Cause.PINS, "what switches the motors does not answer")
             self.step()  # now: a fault that is gone by the next tick must hold too
         elif answer.reason == _ZERO_FIRST and not self.decision.neutral:
             # The wheels' lease ran out while the car stood; they wait for a zero.

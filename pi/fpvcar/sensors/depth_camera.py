@@ -98,7 +98,10 @@ class DepthCamera(Supervisor):
         """How long to wait for the next record, or that none came."""
         limit_s = self._silence_s if self._heard_s else self._start_s
         left_s = (self._heard_s or self._began_s) + limit_s - now_s
-        return left_s if left_s > 0.0 else f"says nothing for {limit_s:g} s"
+        if left_s > 0.0:
+            return left_s
+        line = self.line_since(self._heard_s or self._began_s)
+        return f"says nothing for {limit_s:g} s{f': {line}' if line else ''}"
 
     def ended(self, reason: str) -> bool:
         """The sensor says why; no old picture is shown. True if a record ever came."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fpvcar.child import BackOff, Supervisor
 from fpvcar.config import ConfigError, Profile
-from fpvcar.video import options
+from fpvcar.video import faults, options
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.units import Plain, Records, Splitter
 from fpvcar.wire.errors import WireError
@@ -22,7 +22,7 @@ SILENCE_S = 2.0
 START_S = 30.0
 """Time to the first byte; picamera2 needs 20 s to start on a Pi Zero."""
 BACK_OFF_S, BACK_OFF_MOST_S = 0.2, 2.0
-CLOSED_S, CLOSED = 0.2, "camera closed its output"
+CLOSED_S = 0.2
 WELL_S = 5.0
 """A life of this length with pictures resets the back-off."""
 PROCESSES = {"v4l2": "fpvcar.video.webcam"}
@@ -55,8 +55,6 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
 
 class Camera(Supervisor):
     """The camera, whatever becomes of its program. An empty argv: there is none."""
-
-    missing, died = "camera program not found:", "camera program ended"
 
     def __init__(
         self,
@@ -116,15 +114,26 @@ class Camera(Supervisor):
     def late(self, now_s: float) -> float | str:
         """How long to wait for the next byte or unit, or which was missed."""
         if not self._bytes_s:
-            left_s = self._began_s + self._start_s - now_s
-            missed = f"camera wrote nothing for {self._start_s:g} s"
-        elif not self._unit_s:
-            left_s = self._bytes_s + self._silence_s - now_s
-            missed = "camera writes, but no key frame of H.264 (expected Annex B)"
+            since_s, most_s = self._began_s, self._start_s
         else:
-            left_s = self._unit_s + self._silence_s - now_s
-            missed = f"camera silent for {self._silence_s:g} s"
-        return left_s if left_s > 0.0 else missed
+            since_s, most_s = self._unit_s or self._bytes_s, self._silence_s
+        if (left_s := since_s + most_s - now_s) > 0.0:
+            return left_s
+        if self._bytes_s and not self._unit_s:
+            return faults.no_key_frame()
+        line = self.line_since(since_s - faults.BEFORE_S)
+        return faults.silent(most_s, line, bool(self._bytes_s))
+
+    def not_started(self, program: str, fault: OSError | None) -> str | None:
+        """What to install or to correct."""
+        if fault is not None:
+            return faults.refused(program, fault)
+        return faults.not_started(program)
+
+    def exited(self, status: int) -> str:
+        """How it ended, with its last words if they are new."""
+        line = self.line_since(time.monotonic() - faults.LINE_S)
+        return faults.exited(status, line)
 
     def ended(self, reason: str) -> bool:
         """Says why, and whether it had made pictures for a while.
@@ -141,13 +150,13 @@ class Camera(Supervisor):
         now_ns = time.monotonic_ns()
         if not data:  # its exit, which follows as a rule, says more
             self._deliver(self._splitter.idle(), now_ns)
-            self.if_quiet(CLOSED_S, self.fail, CLOSED)
+            self.if_quiet(CLOSED_S, self.fail, faults.closed())
             return
         self._bytes_s = self._bytes_s or now_ns / 1e9
         try:
             self._deliver(self._splitter.feed(data, now_ns // 1000), now_ns)
         except WireError as fault:
-            self.fail(str(fault))
+            self.fail(faults.garbage(str(fault)))
             return
         if self._splitter.idle_s is not None:
             self.if_quiet(self._splitter.idle_s, self._idle)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fpvcar.config import ConfigError, profiles
+from fpvcar.config import ConfigError, checks, profiles
 from tests.rigs.profiles import minimal
 
 
@@ -168,3 +168,24 @@ def test_a_sensor_may_be_called_depth_where_no_camera_is() -> None:
     assert (
         "depth" in profiles.parse(minimal(sensors={"tof": {"depth": {}}})).sensors.tof
     )
+
+
+def test_a_car_without_a_camera_must_not_wait_for_its_picture() -> None:
+    bare = minimal(camera={"source": "none"})
+    with pytest.raises(ConfigError, match="would never drive; expected gate.blind ="):
+        profiles.parse(bare)
+    for word in ("limit", "ignore"):
+        profiles.parse(bare | {"gate": {"blind": word}})
+    profiles.parse(minimal(camera={"source": "none", "command": ["rpicam-vid"]}))
+
+
+def test_inputs_that_are_pulled_up_at_the_start_are_warned_of() -> None:
+    usual = minimal()
+    assert checks.warnings(profiles.parse(usual)) == []
+    low = usual["motors"]["drive"] | {"forward": 8, "reverse": 9}
+    motors = usual["motors"] | {"drive": low}
+    (said,) = checks.warnings(profiles.parse(minimal(motors=motors)))
+    assert said.startswith("motors.drive.forward = 8: GPIO 0 to 8 are pulled up")
+    behind = {"driver": "l298n", "enable": 12, "forward": 7, "reverse": 8}
+    motors = usual["motors"] | {"drive": behind}
+    assert checks.warnings(profiles.parse(minimal(motors=motors))) == []

@@ -224,7 +224,7 @@ def test_the_words_for_the_page_are_the_wires() -> None:
     rig = Rig()
     assert rig.control.wheels == "ok"
     rig.answer(Status.REFUSED, WheelsReason.PINS_LOST)
-    assert "pin daemon" in rig.control.wheels
+    assert "switches the motors" in rig.control.wheels
     assert isinstance(rig.control.decision.reason, str)
     assert down.Stop(Cause.PINS, "resume").cause == "pins"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.video import h264
+from fpvcar.video import faults, h264
 from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.camera import pack_record
@@ -122,7 +122,10 @@ async def test_a_dead_camera_says_why_and_comes_back(film: Path) -> None:
     camera = Camera(argv(film, "framed", "--after", "3", "--say", sentence), True)
     async with running(camera, units.append):
         await until(lambda: camera.restarts >= 1)
-        assert camera.state == f"lost: {sentence} (exit 3)"
+        assert camera.state == (
+            f"lost: its program ended with status 3: {sentence}; "
+            "if that is no help, start it by hand to see why"
+        )
         await until(lambda: camera.restarts >= 3)
     assert len(units) == 3 * camera.restarts
     assert all(units[at].key for at in range(0, len(units), 3))
@@ -140,7 +143,10 @@ async def test_a_hanging_camera_is_killed_and_restarted(film: Path) -> None:
             if camera.process is not None:
                 pids.add(camera.process.pid)
             await asyncio.sleep(0.01)
-        assert camera.state == "lost: camera silent for 0.5 s: timeout"
+        assert camera.state == (
+            "lost: it has sent nothing for 0.5 s: timeout; "
+            "it is started again; if that repeats, look at its cable"
+        )
     assert len(pids) >= 2 and not any(alive(pid) for pid in pids)
 
 
@@ -153,7 +159,10 @@ async def test_a_stopped_camera_is_killed(film: Path) -> None:
         pid = camera.process.pid
         os.kill(pid, signal.SIGSTOP)
         await until(lambda: camera.restarts)
-        assert camera.state == "lost: camera silent for 0.5 s"
+        assert camera.state == (
+            "lost: it has sent nothing for 0.5 s; "
+            "it is started again; if that repeats, look at its cable"
+        )
         assert not alive(pid)
         await until(lambda: camera.state == "ok")
 
@@ -165,11 +174,15 @@ async def test_a_camera_that_never_writes(film: Path) -> None:
     )  # fmt: skip
     async with running(camera):
         await until(lambda: camera.restarts)
-        assert camera.state == "lost: camera wrote nothing for 0.5 s"
+        assert camera.state == (
+            "lost: it has sent nothing since its start, 0.5 s ago; "
+            "it is started again; if that repeats, look at its cable"
+        )
 
 
 @pytest.mark.parametrize(
-    ("mode", "why"), [("plain", "expected Annex B"), ("framed", "not a camera record")]
+    ("mode", "why"),
+    [("plain", "needs plain H.264 (Annex B)"), ("framed", "not a camera record")],
 )
 async def test_garbage_is_named(film: Path, mode: str, why: str) -> None:
     units: list[AccessUnit] = []
@@ -187,14 +200,18 @@ async def test_a_closed_output_is_named(film: Path) -> None:
     camera = Camera(argv(film, "plain", "--after", "2", "--then", "close"), False)
     async with running(camera):
         await until(lambda: camera.restarts)
-        assert camera.state == "lost: camera closed its output"
+        assert camera.state == (
+            "lost: its program closed its output; it is started again"
+        )
 
 
 async def test_a_missing_program_is_named() -> None:
     camera = Camera(["no-such-camera"], False)
     async with running(camera):
         await until(lambda: camera.restarts)
-        assert camera.state == "lost: camera program not found: no-such-camera"
+        assert camera.state == (
+            "lost: no program no-such-camera; install it, or correct camera.command"
+        )
 
 
 @pytest.mark.parametrize("leash", [True, False])
@@ -209,7 +226,53 @@ async def test_a_program_that_cannot_run_is_named(
     camera = Camera([str(program)], False)
     async with running(camera):
         await until(lambda: camera.restarts)
-        assert "camera: No such file or directory" in camera.state
+        assert "No such file or directory" in camera.state
+        assert camera.state.endswith(
+            "see that it is whole, and its interpreter installed"
+        )
+
+
+async def test_a_program_that_is_not_executable_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "camera"
+    program.write_text("#!/bin/sh\n")
+    camera = Camera([str(program)], False)
+    async with running(camera):
+        await until(lambda: camera.restarts)
+    assert camera.state == f"lost: {program} is not executable; chmod +x {program}"
+
+
+async def test_a_killed_camera_is_not_explained_by_an_old_line(film: Path) -> None:
+    units: list[AccessUnit] = []
+    camera = Camera(argv(film, "framed"), True)
+    async with running(camera, units.append):
+        await until(lambda: units and camera.process and camera.request_key())
+        process = camera.process
+        assert process is not None
+        await until(lambda: "key" in process.last_line)
+        os.kill(process.pid, signal.SIGKILL)
+        await until(lambda: camera.restarts)
+    assert camera.state == (
+        "lost: its program was killed (SIGKILL); it is started again; "
+        "if nobody did that, memory is short"
+    )
+
+
+async def test_a_line_from_long_before_the_silence_is_not_its_cause(
+    film: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "BEFORE_S", -0.001)  # else half a second of pictures
+    units: list[AccessUnit] = []
+    camera = Camera(argv(film, "framed"), True, silence_s=0.5)
+    async with running(camera, units.append):
+        await until(lambda: units and camera.process and camera.request_key())
+        process = camera.process
+        assert process is not None
+        await until(lambda: "key" in process.last_line)
+        before = len(units)
+        await until(lambda: len(units) > before + 3)
+        os.kill(process.pid, signal.SIGSTOP)
+        await until(lambda: camera.restarts)
+    assert "key" not in camera.state and "has sent nothing" in camera.state
 
 
 async def test_without_setpriv_the_camera_runs_all_the_same(

@@ -140,6 +140,25 @@ test('every situation has its sentence; every stop says why and what to do', () 
   assert.equal(sentence(situationOf(page({}))), null);
 });
 
+test('why there is no picture, and what to do, in the words of the car', () => {
+  /** @param {string} camera */
+  const says = (camera) => sentence(situationOf(page({state: {...driving, camera}})));
+  assert.equal(says('lost: no program x; install it; or not')?.text,
+    'The camera: no program x; install it; or not. Do not drive by an old picture.');
+  assert.match(says('starting')?.text ?? '', /^The camera: starting\. Do not/);
+  const late = sentence(situationOf(page({pictureOld: true})));
+  assert.match(late?.text ?? '', /^Do not/);
+  for (const words of [says('lost: x; y'), says('starting'), late]) {
+    assert.doesNotMatch(words?.text ?? '', /by itself/);
+  }
+});
+
+test('a car without a camera is driven like others', () => {
+  const state = {...driving, camera: 'none'};
+  assert.equal(situationOf(page({state, wishing: false})).kind, 'ready');
+  assert.equal(situationOf(page({state, wishing: true})).kind, 'driving');
+});
+
 test('who took the wheel', () => {
   assert.equal(takenBy(driving, watching, false), 'Ann');
   assert.equal(takenBy(driving, watching, true), null);
