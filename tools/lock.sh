@@ -15,4 +15,5 @@ lock --extra dev --upgrade --output-file requirements-dev.lock
 # It loses their markers: the others of them have nothing to install there.
 sed -i -E "s/^(atheris|rerun-sdk)(==[^ ]+) /\1\2 ; platform_machine == 'x86_64' /" \
     requirements-dev.lock
+# requirements-picamera2.lock is written by hand: `pip hash` of two wheels.
 lock --constraint requirements-dev.lock --output-file requirements-bench.lock

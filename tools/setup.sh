@@ -66,6 +66,16 @@ environment() {
     printf '%s\n' "$wanted" >"$stamp"
 }
 
+# The real picamera2 for tests, without what it depends on: libcamera is a stand-in.
+picamera2() {
+    local lock=requirements-picamera2.lock stamp=.venv/installed-picamera2
+    cmp -s "$lock" "$stamp" && return
+    say "installing Python packages from $lock"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+        --require-hashes -r "$lock"
+    cp "$lock" "$stamp"
+}
+
 # Node packages are for checks and tests only; the page needs none.
 node_packages() {
     { command -v node && command -v npm; } >/dev/null || packages nodejs npm
@@ -96,6 +106,7 @@ test | benchmark)
     # Firefox decodes H.264 with the system's libavcodec.  iperf3: beside the pipes.
     [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3
     environment requirements-dev.lock
+    picamera2
     # A reader of recordings that is not ours.
     node_packages
     ;;

@@ -12,6 +12,7 @@ from av.video.frame import VideoFrame
 
 from fpvcar.wire.camera import Record, parse_record_header
 
+Picture = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
 BENCH = "fpvcar.bench.camera.process"
 
 
@@ -81,10 +82,35 @@ def decode(codec: VideoCodecContext, unit: bytes) -> VideoFrame:
     return picture
 
 
-def luma(picture: VideoFrame) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+def luma(picture: VideoFrame) -> Picture:
     planes = picture.to_ndarray(format="yuv420p").astype(np.uint8)
     return planes[: picture.height]
 
 
 def nal_types(unit: bytes) -> list[int]:
     return [piece[0] & 31 for piece in unit.split(b"\0\0\1")[1:]]
+
+
+def seen(camera: Camera, count: int = 4) -> Picture:
+    """The picture after so many, from a stream of its own."""
+    codec = decoder()
+    return [luma(decode(codec, camera.record().unit)) for _ in range(count)][-1]
+
+
+def middle(picture: Picture) -> float:
+    """The level of its middle."""
+    rows, columns = picture.shape[0] // 8, picture.shape[1] // 8
+    return float(np.median(picture[3 * rows : 5 * rows, 3 * columns : 5 * columns]))
+
+
+def corner(picture: Picture) -> tuple[str, str]:
+    """Where the bright corner is."""
+    down, across = divmod(max(range(4), key=lambda at: _quarter(picture, at).mean()), 2)
+    return ("top", "bottom")[down], ("left", "right")[across]
+
+
+def _quarter(picture: Picture, at: int) -> Picture:
+    rows, columns = picture.shape[0] // 4, picture.shape[1] // 4
+    down, across = divmod(at, 2)
+    top, left = 3 * rows * down, 3 * columns * across
+    return picture[top : top + rows, left : left + columns]

@@ -24,6 +24,7 @@ from fpvcar.config.schema import (
     Motors as Motors,
     Mx1508 as Mx1508,
     PLAIN as PLAIN,
+    NIGHT_S as NIGHT_S,
     Pins as Pins,
     Port as Port,
     PersonName as PersonName,

@@ -32,6 +32,8 @@ Exposure = Literal["normal", "sport", "long"]
 PixelWidth = Annotated[int, Meta(ge=64, le=1920, multiple_of=2)]
 PixelHeight = Annotated[int, Meta(ge=64, le=1080, multiple_of=2)]
 FramesPerS = Annotated[float, Meta(ge=1, le=120)]
+NIGHT_S = 0.1
+"""Longest exposure at night. A picture may be no older than `gate.blind_s`."""
 Brightness = Annotated[float, Meta(ge=-1, le=1)]
 TURN_S = 0.032
 """Between two triggers, whichever the HC-SR04: 4 m and back take 23 ms."""
@@ -251,22 +253,21 @@ class Depth(Section, frozen=True):
 
 
 class Camera(Section, frozen=True):
-    """`command` runs any program that writes Annex B; else `source` is built in: "v4l2"
-    is a webcam.
+    """`command` runs any program that writes Annex B; else `source` is built in.
 
     "bench" shows the emulated world; for `make benchmark`, "strip" shows a clock and
     "stamped" the world with that clock above it.
     """
 
-    source: Literal["v4l2", "bench", "stamped", "strip", "none"] = "bench"
-    """Built-in camera: "v4l2"; "bench", "strip" or "stamped" on the bench; or
-    "none"."""
+    source: Literal["picamera2", "v4l2", "bench", "stamped", "strip", "none"] = "bench"
+    """Built-in camera: "picamera2" (a Pi's own), "v4l2" (a webcam); "bench", "strip" or
+    "stamped" on the bench; or "none"."""
     command: tuple[str, ...] = ()
     """Program and arguments that write H.264 (Annex B) to stdout; wins over
     `source`."""
     device: str = ""
     """The webcam of `v4l2`, as /dev/v4l/by-id/... or /dev/videoN; empty: the first on
-    USB."""
+    USB. Which camera of a Pi, 0 or 1; empty: the first."""
     format: Literal["auto", "h264", "yuyv", "mjpeg"] = "auto"
     """What a webcam is asked for; "auto" takes the first of them that it has at this
     size and rate."""

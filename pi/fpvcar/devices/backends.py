@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fpvcar.config import L298n, Motor, Mx1508, Profile
-from fpvcar.devices.capture import FrameSource, WebcamSource
+from fpvcar.config import Camera, L298n, Motor, Mx1508, Profile
+from fpvcar.devices.capture import EncodedSource, FrameSource, WebcamSource
 from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import Open
 from fpvcar.devices.motors.l298n import L298nBridge
@@ -87,6 +87,13 @@ def open_webcam(
     path = Path(device) if device else v4l2.find_webcam()
     wanted = v4l2.choose(path, formats, width, height, fps)
     return webcam.Webcam(path, wanted, width, height, fps)
+
+
+def open_pi_camera(wanted: Camera) -> EncodedSource:
+    """The Pi's own camera. Raises CaptureError."""
+    from fpvcar.devices.linux.picamera import PiCamera
+
+    return PiCamera(wanted)
 
 
 def open_computer(disk: Path) -> Computer:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
-from fpvcar.config import Flip
+from fpvcar.config import Exposure, Flip
 
 
 class CaptureError(Exception):
@@ -11,6 +11,10 @@ class CaptureError(Exception):
 
 class NoCamera(CaptureError):
     """There is no camera, or no longer."""
+
+
+class Missing(CaptureError):
+    """A part that is not installed; the text says how to install it."""
 
 
 class Frame(NamedTuple):
@@ -33,6 +37,38 @@ class FrameSource(Protocol):
 
     def close(self) -> None:
         """Stops it: the device is free for others."""
+
+
+class EncodedFrame(NamedTuple):
+    """A picture of a camera that encodes, as Annex B, at CLOCK_MONOTONIC `time_us`."""
+
+    key: bool
+    time_us: int
+    data: bytes
+
+
+class EncodedSource(Protocol):
+    """A camera that encodes, with an encoder that can be asked. May raise
+    CaptureError."""
+
+    fd: int
+    """Readable when a frame is there."""
+    size: tuple[int, int]
+
+    def frames(self) -> list[EncodedFrame]:
+        """What has come since the last call."""
+
+    def request_key(self) -> None:
+        """The next frame is an IDR."""
+
+    def set_bitrate(self, bitrate: int) -> None:
+        """Bits per second from the next frame on."""
+
+    def set_look(self, exposure: Exposure, brightness: float, night: bool) -> None:
+        """As config.Camera has them."""
+
+    def close(self) -> None:
+        """Stops it."""
 
 
 class WebcamSource(FrameSource, Protocol):

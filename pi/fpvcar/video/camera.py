@@ -25,7 +25,10 @@ BACK_OFF_S, BACK_OFF_MOST_S = 0.2, 2.0
 CLOSED_S = 0.2
 WELL_S = 5.0
 """A life of this length with pictures resets the back-off."""
-PROCESSES = {"v4l2": "fpvcar.video.webcam"}
+PROCESSES = {
+    "picamera2": "fpvcar.video.pi_camera",
+    "v4l2": "fpvcar.video.webcam",
+}
 """Camera of the profile -> the module of its process, for the cameras of real cars."""
 log = logging.getLogger("fpvcar.camera")
 

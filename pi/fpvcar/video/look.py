@@ -9,8 +9,6 @@ from typing import NamedTuple, get_args
 
 from fpvcar.config import Camera, Exposure
 
-NIGHT_S = 0.1
-"""Longest exposure at night. A picture may be no older than `gate.blind_s`."""
 EXPOSURES: tuple[Exposure, ...] = get_args(Exposure)
 
 

@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterable
 from typing import Protocol
 
-from fpvcar.devices.capture import NoCamera
+from fpvcar.devices.capture import Missing, NoCamera
 from fpvcar.video.look import Look, parse_look
 from fpvcar.wire.camera import Record, pack_record
 
@@ -37,10 +37,6 @@ ASK_AGAIN_S = 0.5
 def report(text: str) -> None:
     """One line on stderr."""
     print(f"camera: {text}", file=sys.stderr, flush=True)
-
-
-class Missing(Exception):
-    """A part that is not installed; the text says how to install it."""
 
 
 class Control:

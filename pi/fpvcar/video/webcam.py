@@ -16,10 +16,10 @@ from typing import Protocol
 
 from fpvcar.config import Camera as Wanted
 from fpvcar.devices import backends
-from fpvcar.devices.capture import CaptureError, WebcamSource
+from fpvcar.devices.capture import CaptureError, Missing, WebcamSource
 from fpvcar.video import h264, options
 from fpvcar.video.look import Look, look_of
-from fpvcar.video.process import Control, Missing, Pipes, report, serve, status_of
+from fpvcar.video.process import Control, Pipes, report, serve, status_of
 from fpvcar.wire.camera import Record
 
 GOP_MOST_S = 2.5
@@ -153,7 +153,7 @@ def main(argv: list[str] | None = None) -> int:
                 raise
             report(f"{fault}: it is encoded here")
             film(wanted, formats[1:], pipes, control)
-    except (CaptureError, Missing) as fault:
+    except CaptureError as fault:
         return status_of(fault)
     return 0
 

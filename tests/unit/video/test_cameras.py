@@ -26,11 +26,14 @@ class Kind:
     rates: bool = True
 
 
+PICAMERA = "tests.rigs.fake_picamera"
 WEBCAM = "tests.rigs.fake_webcam"
 KINDS = (
     Kind("bench", BENCH, ("--source=strip", *SIZE)),
     Kind("v4l2 yuyv", WEBCAM, env={"WEBCAM_FORMATS": "YUYV"}),
     Kind("v4l2 mjpeg", WEBCAM, env={"WEBCAM_FORMATS": "MJPG"}),
+    Kind("picamera2 zero", PICAMERA, env={"PICAMERA_BOARD": "zero"}),
+    Kind("picamera2 pi5", PICAMERA, env={"PICAMERA_BOARD": "pi5"}),
     Kind("v4l2 h264", WEBCAM, rates=False,
          env={"WEBCAM_FORMATS": "H264", "WEBCAM_CONTROLS": "key"}),
     Kind("v4l2 h264 without requests", WEBCAM, keys=False, rates=False,

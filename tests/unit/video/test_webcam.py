@@ -3,19 +3,18 @@
 import sys
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
 from fpvcar import config
+from fpvcar.devices.capture import Missing
 from fpvcar.video import process
 from fpvcar.video.look import Look
 from fpvcar.video.webcam import coder_of
-from tests.rigs.camera import Camera, decode, decoder, luma
+from tests.rigs.camera import Camera, corner, decode, decoder, luma, middle, seen
 from tests.rigs.fake_webcam import LEVEL, FakeWebcam
 
 PROGRAM = "tests.rigs.fake_webcam"
 SIZE = ("--width=160", "--height=120")
-Picture = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
 
 
 @pytest.fixture
@@ -29,29 +28,6 @@ def cameras() -> Iterator[list[Camera]]:
 def webcam(cameras: list[Camera], *options: str, **env: str) -> Camera:
     cameras.append(Camera(*SIZE, *options, program=PROGRAM, **env))
     return cameras[-1]
-
-
-def seen(camera: Camera, count: int = 4) -> Picture:
-    """The picture after so many, from a stream of its own."""
-    codec = decoder()
-    return [luma(decode(codec, camera.record().unit)) for _ in range(count)][-1]
-
-
-def middle(picture: Picture) -> float:
-    return float(np.median(picture[50:70, 60:100]))
-
-
-def corner(picture: Picture) -> tuple[str, str]:
-    """Where the bright corner is."""
-    down, across = divmod(max(range(4), key=lambda at: _quarter(picture, at).mean()), 2)
-    return ("top", "bottom")[down], ("left", "right")[across]
-
-
-def _quarter(picture: Picture, at: int) -> Picture:
-    rows, columns = picture.shape[0] // 4, picture.shape[1] // 4
-    down, across = divmod(at, 2)
-    top, left = 3 * rows * down, 3 * columns * across
-    return picture[top : top + rows, left : left + columns]
 
 
 @pytest.mark.parametrize("form", ["YUYV", "MJPG"])
@@ -139,5 +115,5 @@ def test_why_it_ends_is_its_last_line(
 def test_without_pyav_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fpvcar.video.transcoder", None)
     source = FakeWebcam("YUYV", 160, 120, 30.0)
-    with pytest.raises(process.Missing, match="sudo apt install python3-av"):
+    with pytest.raises(Missing, match="sudo apt install python3-av"):
         coder_of(source, config.Camera(), Look())

@@ -1,0 +1,269 @@
+"""A Pi's own camera, by picamera2 (0.3.12 to 0.3.38): encoded frames, as they come.
+
+    libcamera -> picamera2's thread -> H264Encoder -> _Output -> waiting, fd -> take
+
+The encoder is /dev/video11 on a Pi Zero to 4 and libx264 on a Pi 5; both are asked for
+key frames and bitrates while they run. A frame's stamp is its sensor's.
+"""
+
+import fcntl
+import logging
+import os
+import time
+from collections import deque
+from fractions import Fraction
+from types import ModuleType
+from typing import Any
+
+from fpvcar.config import NIGHT_S, Camera, Exposure
+from fpvcar.devices.capture import CaptureError, EncodedFrame, Missing, NoCamera
+from fpvcar.devices.linux import v4l2_controls, v4l2_uapi
+
+PACKAGE = (
+    "picamera2 is not installed: sudo apt install --no-install-recommends "
+    "python3-picamera2"
+)
+NO_CAMERA = (
+    "libcamera finds no camera {number}: check the ribbon cable, then "
+    "`rpicam-hello --list-cameras`"
+)
+BUSY = "the camera cannot be opened: {fault}; another program may have it"
+LITTLE_MEMORY_B = 700_000_000
+"""Below it, on boards with 512 MB, three buffers must do: CMA is short."""
+FIRMWARE_LEAST = 300_000
+"""Bits per second below which the firmware's encoder may hang (rpicam-apps #664)."""
+VBV_S = 0.2
+EXPOSURES: dict[Exposure, str] = {"normal": "Normal", "sport": "Short", "long": "Long"}
+
+
+class PiCamera:
+    """A camera that streams. Raises CaptureError, NoCamera, Missing."""
+
+    def __init__(self, wanted: Camera) -> None:
+        self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._waiting: deque[EncodedFrame] = deque()
+        self._fps = wanted.fps
+        picamera2 = _imported()
+        self._enums = picamera2.picamera2.controls
+        number = int(wanted.device or 0)
+        if number >= len(picamera2.Picamera2.global_camera_info()):
+            raise NoCamera(NO_CAMERA.format(number=number))
+        try:
+            self._camera = picamera2.Picamera2(number)
+        except RuntimeError as fault:
+            raise CaptureError(BUSY.format(fault=fault.__cause__ or fault)) from None
+        try:
+            self._start(picamera2, wanted)
+        except Exception as fault:  # libcamera, picamera2 and PyAV raise what they like
+            self._camera.close()
+            raise CaptureError(f"the camera does not start: {fault}") from None
+
+    def _start(self, picamera2: ModuleType, wanted: Camera) -> None:
+        import libcamera
+
+        flip = wanted.flip
+        turned = libcamera.Transform(
+            hflip=flip in ("horizontal", "both"), vflip=flip in ("vertical", "both")
+        )
+        look = self._look(wanted.exposure, wanted.brightness, wanted.night)
+        self._camera.configure(
+            self._camera.create_video_configuration(
+                main={"format": "YUV420", "size": (wanted.width, wanted.height)},
+                raw=None, buffer_count=_buffers(), transform=turned, controls=look,
+                display=None, queue=False,
+            )
+        )  # fmt: skip
+        self.size: tuple[int, int] = self._camera.camera_configuration()["main"]["size"]
+        self._encoder = _encoder(picamera2, wanted)
+        self.software = hasattr(self._encoder, "reopen_at")
+        output = _output(picamera2, self._receive)
+        self._camera.start_recording(self._encoder, output)
+
+    # --- in picamera2's thread ---
+
+    def _receive(self, data: bytes, key: bool, since_first_us: int) -> None:
+        first_us: int = self._encoder.firsttimestamp
+        self._waiting.append(EncodedFrame(key, first_us + since_first_us, data))
+        os.eventfd_write(self.fd, 1)
+
+    # --- in ours ---
+
+    def frames(self) -> list[EncodedFrame]:
+        """What has come; the stamps are CLOCK_MONOTONIC."""
+        os.eventfd_read(self.fd)
+        boot_us = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+        asleep_us = boot_us - time.monotonic_ns() // 1000
+        asleep_us = asleep_us if asleep_us > 1000 else 0  # between the two calls
+        found = []
+        while self._waiting:
+            frame = self._waiting.popleft()
+            found.append(frame._replace(time_us=frame.time_us - asleep_us))
+        return found
+
+    def request_key(self) -> None:
+        """The next frame is an IDR."""
+        if hasattr(self._encoder, "force_key_frame"):
+            self._encoder.force_key_frame()
+        else:  # before September 2025
+            _put(self._encoder, v4l2_controls.KEY_FRAME, 1)
+
+    def set_bitrate(self, bitrate: int) -> None:
+        """Bits per second from the next frame on."""
+        if self.software:
+            self._encoder.reopen_at(bitrate)
+        else:
+            _put(self._encoder, v4l2_controls.BITRATE, max(bitrate, FIRMWARE_LEAST))
+
+    def set_look(self, exposure: Exposure, brightness: float, night: bool) -> None:
+        """From one of the next frames on, as far as the camera has it."""
+        self._camera.set_controls(self._look(exposure, brightness, night))
+
+    def _look(
+        self, exposure: Exposure, brightness: float, night: bool
+    ) -> dict[str, Any]:  # fmt: skip
+        period_us = round(1e6 / self._fps)
+        longest_us = max(period_us, round(NIGHT_S * 1e6)) if night else period_us
+        mode = "Long" if night else EXPOSURES[exposure]
+        wanted = {
+            "FrameDurationLimits": (period_us, longest_us),
+            "AeExposureMode": getattr(self._enums.AeExposureModeEnum, mode),
+            "Brightness": brightness,
+        }
+        return {
+            name: value
+            for name, value in wanted.items()
+            if name in self._camera.camera_controls
+        }
+
+    def close(self) -> None:
+        """Stops it: the camera is free for others."""
+        self._camera.stop_recording()
+        self._camera.close()
+        os.close(self.fd)
+
+
+def _imported() -> ModuleType:
+    os.environ.setdefault("LIBCAMERA_LOG_LEVELS", "*:WARN")
+    logging.getLogger("picamera2").setLevel(logging.WARNING)
+    try:
+        import picamera2
+        import picamera2.encoders
+        import picamera2.outputs
+    except ImportError as fault:
+        raise Missing(f"{PACKAGE} ({fault})") from None
+    module: ModuleType = picamera2
+    return module
+
+
+def _buffers() -> int:
+    memory_b = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return 3 if memory_b < LITTLE_MEMORY_B else 4
+
+
+def _encoder(picamera2: ModuleType, wanted: Camera) -> Any:
+    """The board's own H.264 encoder, made fit for driving."""
+    encoders = picamera2.encoders
+    rate = Fraction(wanted.fps).limit_denominator(1001)  # PyAV takes no float
+    options = {
+        "bitrate": wanted.bitrate, "repeat": True,
+        "iperiod": max(round(wanted.gop_s * wanted.fps), 1), "framerate": rate,
+        "profile": "constrained baseline",
+    }  # fmt: skip
+    if issubclass(encoders.H264Encoder, encoders.LibavH264Encoder):
+        return _live_x264(encoders.LibavH264Encoder)(**options)
+    return encoders.H264Encoder(**options)
+
+
+def _output(picamera2: ModuleType, receive: Any) -> Any:
+    class _Output(picamera2.outputs.Output):  # type: ignore[misc, name-defined]
+        """Whole access units, in the encoder's thread."""
+
+        def outputframe(
+            self, frame: Any, keyframe: bool = True, timestamp: int | None = None,
+            packet: Any = None, audio: bool = False,
+        ) -> None:  # fmt: skip
+            receive(bytes(frame), keyframe, timestamp or 0)
+
+    return _Output()
+
+
+def _put(encoder: Any, control: int, value: int) -> None:
+    """A control of /dev/video11, by the descriptor that streams: others have no effect.
+
+    Without asking for its range first: the firmware's is not that of the codec.
+    """
+    request = v4l2_uapi.Control(control, value)
+    try:
+        fcntl.ioctl(encoder.vd, v4l2_uapi.S_CTRL, request)
+    except OSError as fault:
+        raise CaptureError(f"the encoder refuses {control:#x}: {fault}") from None
+
+
+def _live_x264(base: Any) -> Any:
+    """picamera2's libx264 encoder with one thread, a small VBV, real key frames."""
+    from av.video.frame import PictureType
+
+    class LiveX264(base):  # type: ignore[misc]
+        _stream: Any
+        _request_release_queue: Any
+
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self.threads = 1  # each of more would hold a frame
+            self.drop_final_frames = True
+            self._wanted_bitrate: int | None = None
+            self._forced = 0
+
+        def reopen_at(self, bitrate: int) -> None:
+            """Before the next frame, which is then a key frame."""
+            self._wanted_bitrate = bitrate
+
+        def force_key_frame(self) -> None:
+            """0.3.38 would set pict_type "I", which PyAV refuses since 14."""
+            self._forced += 1
+
+        def _start(self) -> None:
+            super()._start()
+            codec = self._stream.codec_context
+            codec.max_b_frames = 0
+            codec.options.update(
+                {
+                    "forced-idr": "1",
+                    "maxrate": str(self.bitrate),
+                    "bufsize": str(round(self.bitrate * VBV_S)),
+                    "x264-params": "scenecut=0:sliced-threads=0",
+                }
+            )
+            self._stream = _Stream(self._stream, self._mark)
+
+        def _mark(self, frame: Any) -> None:
+            """A key frame, if one was asked for."""
+            if self._forced:
+                self._forced, frame.pict_type = 0, PictureType.I
+
+        def _encode(self, stream: Any, request: Any) -> None:
+            wanted, self._wanted_bitrate = self._wanted_bitrate, None
+            if wanted is not None:
+                self.bitrate, held = wanted, self._request_release_queue
+                self._container.close()
+                self._start()
+                self._request_release_queue = held
+            super()._encode(stream, request)
+
+    return LiveX264
+
+
+class _Stream:
+    """PyAV's stream; each frame is marked before it is encoded."""
+
+    def __init__(self, stream: Any, mark: Any) -> None:
+        self._stream, self._mark = stream, mark
+
+    def encode(self, frame: Any = None) -> Any:
+        """As PyAV's."""
+        if frame is not None:
+            self._mark(frame)
+        return self._stream.encode(frame)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

@@ -1,0 +1,81 @@
+"""`fpvcar camera picamera2`: a Pi's own camera, encoded as it comes.
+
+Its units are its encoder's: those that the reader misses are lost, and a key frame
+follows. Key frames are asked for every `gop_s` seconds, too: at night the frames by
+which an encoder counts are rarer.
+"""
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterable
+
+from fpvcar.devices import backends
+from fpvcar.devices.capture import CaptureError, EncodedSource
+from fpvcar.video import options
+from fpvcar.video.look import Look
+from fpvcar.video.process import Control, Pipes, report, serve, status_of
+from fpvcar.wire.camera import Record
+
+
+class PiCamera:
+    """process.Camera over what devices/linux/picamera.py opens."""
+
+    def __init__(self, source: EncodedSource, gop_s: float) -> None:
+        self.fd = source.fd
+        self._source, self._gop_s = source, gop_s
+        self._key_s = time.monotonic()
+
+    def take(self) -> Iterable[Record]:
+        """What has come."""
+        now_s = time.monotonic()
+        frames = self._source.frames()
+        if any(frame.key for frame in frames):
+            self._key_s = now_s
+        elif now_s >= self._key_s + self._gop_s:
+            self._key_s = now_s
+            self._source.request_key()
+        now_us = round(now_s * 1e6)
+        return [Record(key, min(us, now_us), data) for key, us, data in frames]
+
+    def skip(self) -> bool:
+        """Those that follow need what was left out."""
+        self._source.frames()
+        return False
+
+    def request_key(self) -> None:
+        """The next frame is an IDR."""
+        self._source.request_key()
+
+    def set_bitrate(self, bitrate: int) -> None:
+        """From the next frame on."""
+        self._source.set_bitrate(bitrate)
+
+    def set_look(self, look: Look) -> None:
+        """From one of the next frames on."""
+        self._source.set_look(*look)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The process. 0 when a pipe ended; else as process.py says."""
+    made = options.parser("picamera2", "A Pi's own camera, by picamera2.")
+    wanted = options.parse(made, argv)
+    if wanted.device and not wanted.device.isdigit():
+        made.error(f"--device {wanted.device}: expected 0 or 1, which camera of the Pi")
+    control = Control()
+    # What a library prints is no picture.
+    pictures = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    pipes = Pipes(sys.stdin.fileno(), pictures, control)
+    try:
+        with contextlib.closing(backends.open_pi_camera(wanted)) as source:
+            report(f"{source.size[0]}x{source.size[1]} at {wanted.fps:g} fps")
+            serve(PiCamera(source, wanted.gop_s), pipes, control)
+    except CaptureError as fault:
+        return status_of(fault)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

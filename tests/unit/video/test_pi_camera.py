@@ -1,0 +1,114 @@
+"""`fpvcar camera picamera2`: the real picamera2 0.3.38 with both of its encoders."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fpvcar.devices.linux import picamera
+from fpvcar.video import process
+from tests.rigs.camera import Camera, corner, decode, decoder, luma, middle, seen
+from tests.rigs.libcamera import LEVEL
+
+PROGRAM = "tests.rigs.fake_picamera"
+SIZE = ("--width=336", "--height=240")
+"""Lines of 336 are padded, to 384."""
+BOARDS = pytest.mark.parametrize("board", ["zero", "pi5"])
+
+
+@pytest.fixture
+def cameras() -> Iterator[list[Camera]]:
+    made: list[Camera] = []
+    yield made
+    for each in made:
+        each.close()
+
+
+def pi(cameras: list[Camera], board: str, *options: str, **env: str) -> Camera:
+    cameras.append(
+        Camera(*SIZE, *options, program=PROGRAM, PICAMERA_BOARD=board, **env)
+    )
+    return cameras[-1]
+
+
+@BOARDS
+def test_it_is_the_sensors_picture_not_padded(
+    cameras: list[Camera], board: str
+) -> None:
+    picture = seen(pi(cameras, board))
+    assert picture.shape == (240, 336)
+    assert middle(picture) == pytest.approx(LEVEL, abs=8)
+    assert corner(picture) == ("top", "left")
+    turned = seen(pi(cameras, board, "--flip=both"))
+    assert corner(turned) == ("bottom", "right")
+
+
+@BOARDS
+def test_one_frame_in_one_unit_out(cameras: list[Camera], board: str) -> None:
+    """No thread of the encoder holds one: the first comes at once, each is new."""
+    camera, codec = pi(cameras, board, "--fps=10"), decoder()
+    records = [camera.record() for _ in range(4)]
+    for record in records:
+        decode(codec, record.unit)
+    gaps_us = [
+        b.capture_us - a.capture_us for a, b in zip(records, records[1:], strict=False)
+    ]
+    assert min(gaps_us) > 80_000
+
+
+@BOARDS
+def test_less_bitrate_makes_smaller_units(cameras: list[Camera], board: str) -> None:
+    camera, codec = pi(cameras, board, "--bitrate=4000000"), decoder()
+    before = [camera.record() for _ in range(20)]
+    camera.ask(f"bitrate {picamera.FIRMWARE_LEAST}")
+    for record in before + [camera.record() for _ in range(20)]:
+        decode(codec, record.unit)
+    after = [camera.record() for _ in range(20)]
+    sizes = [sorted(len(one.unit) for one in part)[10] for part in (before, after)]
+    assert sizes[1] < sizes[0] / 2
+
+
+@BOARDS
+def test_its_look_changes_while_it_runs(cameras: list[Camera], board: str) -> None:
+    camera, codec = pi(cameras, board), decoder()
+    for _ in range(5):
+        decode(codec, camera.record().unit)
+    camera.ask("look sport 0.5 1")
+    records = [camera.record() for _ in range(20)]
+    picture = [luma(decode(codec, record.unit)) for record in records][-1]
+    assert middle(picture) > LEVEL + 50
+    slow_us = records[-1].capture_us - records[-2].capture_us
+    assert slow_us > 80_000, "at night it exposes longer"
+    assert sum(record.key for record in records[8:]) >= 1, "a key frame each second"
+
+
+@BOARDS
+@pytest.mark.parametrize(
+    ("env", "options", "status", "said"),
+    [
+        ("PICAMERA_COUNT=0", (), process.NO_CAMERA, "libcamera finds no camera 0: "),
+        ("PICAMERA_COUNT=1", ("--device=1",), process.NO_CAMERA, "finds no camera 1: "),
+        ("PICAMERA_BUSY=1", (), process.FAILED, "another program may have it"),
+        ("PICAMERA_MISSING=1", (), process.MISSING,
+         "sudo apt install --no-install-recommends python3-picamera2"),
+        ("", ("--device=/dev/video0",), process.BAD_OPTIONS, "expected 0 or 1"),
+    ],
+)  # fmt: skip
+def test_why_it_cannot_is_its_last_line(
+    cameras: list[Camera], board: str, env: str, options: tuple[str, ...], status: int,
+    said: str,
+) -> None:  # fmt: skip
+    name, _, value = env.partition("=")
+    camera = pi(cameras, board, *options, **({name: value} if name else {}))
+    assert camera.process.wait(30) == status
+    last = camera.said().strip().splitlines()[-1]
+    assert said in last and "Traceback" not in last
+
+
+@BOARDS
+def test_a_camera_that_hangs_ends_with_its_stdin(
+    cameras: list[Camera], board: str
+) -> None:
+    camera = pi(cameras, board, PICAMERA_HANG_AFTER="5")
+    for _ in range(5):
+        camera.record()
+    assert camera.end() == 0
