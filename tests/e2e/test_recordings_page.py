@@ -1,5 +1,6 @@
 """A drive is recorded, and seen again: on the page, by the gate, as a film."""
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +10,12 @@ import pytest
 from playwright.sync_api import Browser, Page, Route
 
 from fpvcar.commands import replay
-from fpvcar.recordings import export, pictures, reader
+from fpvcar.recordings import export, messages, pictures, reader
 from tests.e2e import seat
 from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import until
+from tests.rigs import tapes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 CANVAS = """(() => {
@@ -203,14 +205,68 @@ def test_the_files_are_whole(
         assert shown == sum(1 for _ in pictures.frames(recording)) > 5
 
 
+def test_a_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> None:
+    """One of last year: two files, the second of which it shares with another one."""
+    folder = bench.state / "recordings"
+    stints = (("Zoe", 0.0, 60.0), ("Zoe", 60.0, 70.0), ("Eve", 105.0, 119.0))
+    for number, mine in ((1, stints[:1]), (2, stints[1:])):
+        at_s = (number - 1) * 60.0
+        brief = messages.Stints(tuple(
+            messages.Stint(tapes.BEGAN_NS + round(a * 1e9),
+                           tapes.BEGAN_NS + round(b * 1e9), name, 7.0, {"estop": 1})
+            for name, a, b in mine
+        ))  # fmt: skip
+        ends = [
+            tapes.said(messages.LIGHTS, at_s + more_s, messages.Lights(True))
+            for more_s in (0.0, 59.5)
+        ]
+        last = tapes.said(messages.STINTS, at_s + 59.5, brief)
+        name = f"{tapes.RECORDING}-{number:04d}.mcap"
+        tapes.Tape([*ends, last], number).to(folder / name)
+    opened(page, bench)
+    until(page, "window.recordings.drives >= 3")
+    page.locator("#driver").select_option("Zoe")
+    until(page, "window.recordings.drives === 1")
+    said = page.locator("#list").inner_text()
+    assert "1:10" in said and "14 m" in said and "2 stops: STOP pushed 2" in said
+    page.locator("#list .edit").click()
+    page.locator("#edit-title-text").fill("To the kitchen")
+    assert violations(page) == [], "dialog"
+    page.keyboard.press("Enter")
+    until(page, "document.querySelector('#list').innerText.includes('kitchen')")
+    page.locator("#driver").select_option("")
+    page.locator("#search").fill("KITCHEN")
+    until(page, "window.recordings.drives === 1")
+    page.locator("#list .edit").click()
+    page.locator("#edit-remove").click()
+    sure = page.locator("#edit-sure-says").inner_text()
+    assert sure.startswith("1 file, ") and "1 file belongs to another drive" in sure
+    page.locator("#edit-code").fill("000000")
+    page.keyboard.press("Enter")
+    until(page, "document.body.innerText.includes('not the code')")
+    codes = json.loads((bench.state / "codes.json").read_text())
+    page.locator("#edit-code").fill(codes["grown_up"])
+    page.locator("#edit-delete").click()
+    until(page, "!document.getElementById('edit').open")
+    kept = sorted(one.name for one in folder.glob(f"{tapes.RECORDING}*"))
+    assert kept == [f"{tapes.RECORDING}-0002.mcap"]
+    until(page, "document.querySelector('#list').innerText.includes('0:10')")
+    page.locator("#clear").click()
+    until(page, "window.recordings.drives >= 3")
+    assert violations(page) == [], "list"
+
+
 def test_strangers_are_asked_for_the_code_and_an_empty_list_says_what_to_do(
     page: Page, bench: RunningBench
 ) -> None:
     """The answers are made up: here everybody sits at the car."""
     answers = [
-        {"status": 200, "json": {"car": "Plague", "seat": True, "recordings": []}},
+        {"status": 200, "json": {
+            "car": "Plague", "seat": True, "grown_up": False, "editable": True,
+            "drivers": [], "drives": [], "more": False, "unread": 0,
+        }},
         {"status": 401, "body": "enter the drive code"},
-    ]
+    ]  # fmt: skip
     codes: list[str] = []
 
     def unlock(route: Route) -> None:
@@ -220,7 +276,7 @@ def test_strangers_are_asked_for_the_code_and_an_empty_list_says_what_to_do(
         else:
             route.fulfill(status=401, body="That is not the code.")
 
-    page.route("**/api/recordings", lambda route: route.fulfill(**answers[-1]))
+    page.route("**/api/recordings/drives?*", lambda route: route.fulfill(**answers[-1]))
     page.route("**/api/recordings/unlock", unlock)
     page.goto(f"{bench.url}recordings")
     page.locator("#code").wait_for(state="visible")

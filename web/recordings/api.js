@@ -11,6 +11,7 @@ export class Refused extends Error {}
 /** Statuses worth asking again: the file is being written, or there were too many requests. */
 const RETRYABLE = [409, 429];
 
+const DRIVES = 'api/recordings/drives';
 /** @param {string} name */
 const of = (name) => `api/recordings/${encodeURIComponent(name)}`;
 
@@ -25,8 +26,16 @@ async function ask(url, options) {
 }
 
 export const API = {
-  /** @returns {Promise<Listing>} */
-  list: async () => (await ask('api/recordings')).json(),
+  /** @param {URLSearchParams} query @returns {Promise<Listing>} */
+  list: async (query) => (await ask(`${DRIVES}?${query}`)).json(),
+  /** @param {string} id @param {string} title */
+  rename: async (id, title) => {
+    const query = new URLSearchParams({title});
+    await ask(`${DRIVES}/${encodeURIComponent(id)}/title?${query}`, {method: 'POST'});
+  },
+  /** @param {string} id @returns {Promise<{gone: string[], stay: string[]}>} */
+  remove: async (id) =>
+    (await ask(`${DRIVES}/${encodeURIComponent(id)}/delete`, {method: 'POST'})).json(),
   /**
    * @param {string} name @param {number} points about how many of each line
    * @returns {Promise<Table>}

@@ -1,48 +1,50 @@
-/** Drives, made of files that follow each other. Pure. */
+/** Drives: ranges of time over files, as the car lists them. Pure. */
 
-/** @import {Drive, Recording} from './types.js' */
+/** @import {Drive, FoundDrive, FoundPart, Part, Table, Wanted} from './types.js' */
 
-/** Files that are further apart than this belong to two drives. */
-const PAUSE_S = 5;
-/** So do files that overlap: between them somebody set the car's clock back. */
-const OVERLAP_S = 1;
+/** A drive as the page uses it. @param {FoundDrive} found @returns {Drive} */
+export function driveOf({start_ms: startMs, parts, ...rest}) {
+  return {...rest, startMs, parts: parts.map((part) => placed(part, startMs))};
+}
+
+/** @param {FoundPart} part @param {number} startMs @returns {Part} */
+function placed(part, startMs) {
+  const startS = (part.start_ms - startMs) / 1000;
+  return {...part, startS, endS: startS + part.seconds};
+}
+
+/** What was measured in a file within its drive. @param {Table} table @param {Part} part */
+export function clipped(table, {from_s: fromS, to_s: toS}) {
+  const within = (/** @type {{t: number}} */ {t}) => t >= fromS && t <= toS;
+  const series = table.series.map(({t, v, ...line}) => {
+    const kept = [...t.keys()].filter((index) => within({t: t[index]}));
+    return {...line, t: kept.map((index) => t[index]), v: kept.map((index) => v[index])};
+  });
+  const before = table.reasons.filter(({t}) => t <= fromS).at(-1);
+  const reasons = table.reasons.filter(within);
+  if (before && before.t < fromS) reasons.unshift({...before, t: fromS});
+  return {...table, series, reasons, gaps: table.gaps.filter(within)};
+}
 
 /**
- * The drives that these files make up, the newest first.
- * @param {readonly Recording[]} recordings @returns {Drive[]}
+ * What asks the car for drives: see server/drives_api.py.
+ * @param {Wanted} wanted @param {number} most @param {string[]} causes that `text` means
  */
-export function drivesOf(recordings) {
-  /** @type {Drive[]} */
-  const drives = [];
-  for (const one of [...recordings].sort((a, b) => a.start_ms - b.start_ms)) {
-    const before = drives.filter((drive) => follows(drive, one));
-    const last = before.find((drive) => recordingOf(drive.parts[0].name) ===
-      recordingOf(one.name)) ?? before.at(-1);
-    if (last) add(last, one, (one.start_ms - last.startMs) / 1000);
-    else {
-      const made = {startMs: one.start_ms, seconds: 0, bytes: 0, parts: [], state: one.state};
-      add(made, one, 0);
-      drives.push(made);
-    }
+export function queryOf({driver, parked, day, text}, most, causes) {
+  const query = new URLSearchParams({most: String(most)});
+  query.set('wheel', parked ? 'parked' : 'driven');
+  if (driver && !parked) query.set('driver', driver);
+  if (day) {
+    const [year, month, date] = day.split('-').map(Number);
+    // A day may have 23 or 25 hours.
+    query.set('since', String(new Date(year, month - 1, date).getTime()));
+    query.set('until', String(new Date(year, month - 1, date + 1).getTime()));
   }
-  return drives.reverse();
-}
-
-/** Does this file continue the drive? @param {Drive} drive @param {Recording} one */
-function follows(drive, one) {
-  const pauseS = (one.start_ms - drive.startMs) / 1000 - drive.seconds;
-  return pauseS < PAUSE_S && pauseS > -OVERLAP_S;
-}
-
-/** The part of a file's name that all files of its recording share. @param {string} name */
-const recordingOf = (name) => name.replace(/-\d+\.mcap(\.part)?$/, '');
-
-/** @param {Drive} drive @param {Recording} one @param {number} startS */
-function add(drive, one, startS) {
-  drive.parts.push({...one, startS, endS: startS + one.seconds});
-  drive.seconds = Math.max(drive.seconds, startS + one.seconds);
-  drive.bytes += one.bytes;
-  if (one.state === 'open' || drive.state === 'closed') drive.state = one.state;
+  if (text.trim()) {
+    query.set('text', text.trim());
+    for (const cause of causes) query.append('cause', cause);
+  }
+  return query;
 }
 
 /** More points of a line than a plot is wide. */
@@ -77,6 +79,14 @@ export function named(hash) {
   } catch {
     return '';
   }
+}
+
+/**
+ * The drive that an address names, by its id or one of its files.
+ * @param {readonly Drive[]} drives @param {string} name
+ */
+export function driveNamed(drives, name) {
+  return drives.find(({id}) => id === name) ?? drives.find((one) => partOf(one, name)) ?? null;
 }
 
 /** The part of a drive that this file is. @param {Drive} drive @param {string} name */

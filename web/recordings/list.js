@@ -1,23 +1,27 @@
-/** The list of drives: when, how long, and a picture of each. */
+/** The list of drives: when, who, how long, how far, stops, and a picture of each. */
 
 import {byId, make, setText, show} from '../lib/dom.js';
 import {parseVideo} from '../lib/wire.js';
-import {drivesOf, marksOf, partOf, stem} from './drives.js';
+import {driveOf, driveNamed, marksOf, stem} from './drives.js';
 import {STRINGS} from './strings.js';
 import {drawThumbnail} from './thumbnail.js';
 
 /** @import {Drive, Listing} from './types.js' */
 
 export class DriveList {
-  /** @param {{thumbnail: (name: string) => Promise<ArrayBuffer>}} parts */
-  constructor({thumbnail}) {
+  /**
+   * @param {{thumbnail: (name: string) => Promise<ArrayBuffer>,
+   *   edit: (drive: Drive) => void}} parts
+   */
+  constructor({thumbnail, edit}) {
     this.thumbnail = thumbnail;
+    this.edit = edit;
     this.list = byId('list');
     /** @type {Drive[]} */
     this.drives = [];
     this.drawn = '';
     /**
-     * Thumbnails by file, so that each is fetched once.
+     * Thumbnails by file and drive, so that each is fetched once.
      * @type {Map<string, HTMLCanvasElement>}
      */
     this.pictures = new Map();
@@ -36,67 +40,90 @@ export class DriveList {
     });
   }
 
-  /** @param {Listing} listing */
-  update(listing) {
-    const text = JSON.stringify(listing.recordings);
+  /** @param {Listing} listing @param {boolean} filtered */
+  update(listing, filtered) {
+    this.say(listing, filtered);
+    const text = JSON.stringify([listing.drives, listing.editable]);
     if (text === this.drawn) return;
     this.drawn = text;
-    this.drives = drivesOf(listing.recordings);
-    const active = document.activeElement?.getAttribute('href');
-    this.list.replaceChildren(...this.drives.map((drive) => this.row(drive)));
-    const links = [...this.list.querySelectorAll('a')];
-    links.find((link) => link.getAttribute('href') === active)?.focus();
+    this.drives = listing.drives.map(driveOf);
+    const {activeElement} = document;
+    const active = this.list.contains(activeElement) ? activeElement?.id : null;
+    this.list.replaceChildren(...this.drives.map((drive) => this.row(drive, listing.editable)));
+    if (active) document.getElementById(active)?.focus();
     show(byId('list'), this.drives.length > 0);
-    setText(byId('list-says'), this.drives.length ? ''
-      : listing.seat ? STRINGS.empty : STRINGS.emptyFiles);
   }
 
-  /** The drive that a file belongs to. @param {string} name */
+  /** @param {Listing} listing @param {boolean} filtered */
+  say({drives, seat, unread}, filtered) {
+    const empty = filtered ? STRINGS.noneFound : seat ? STRINGS.empty : STRINGS.emptyFiles;
+    const words = unread ? STRINGS.unread(unread) : drives.length ? '' : empty;
+    setText(byId('list-says'), words);
+  }
+
+  /** The drive that an address names. @param {string} name */
   drive(name) {
-    return this.drives.find((drive) => partOf(drive, name)) ?? null;
+    return driveNamed(this.drives, name);
   }
 
   /** Marks the drive that is open. @param {Drive | null} open */
   current(open) {
     for (const link of this.list.querySelectorAll('a')) {
-      const here = open && link.dataset.name === open.parts[0].name;
+      const here = open && link.dataset.id === open.id;
       if (here) link.setAttribute('aria-current', 'true');
       else link.removeAttribute('aria-current');
     }
   }
 
-  /** @param {Drive} drive */
-  row(drive) {
-    const {name} = drive.parts[0];
+  /** @param {Drive} drive @param {boolean} editable */
+  row(drive, editable) {
     const link = document.createElement('a');
-    link.href = `#${encodeURIComponent(name)}`;
-    link.dataset.name = name;
+    link.href = `#${encodeURIComponent(drive.id)}`;
+    link.id = `drive ${drive.id}`;
+    link.dataset.id = drive.id;
     const words = make('span', '');
     words.className = 'about';
-    const state = make('em', STRINGS.state[drive.state]);
-    state.dataset.state = drive.state;
-    const marks = marksOf(drive).length;
-    const facts = [STRINGS.length(drive.seconds), STRINGS.size(drive.bytes)];
-    if (marks) facts.push(STRINGS.marks(marks));
-    words.append(make('strong', STRINGS.when(drive.startMs)), make('span', facts.join(' · ')));
-    if (drive.state !== 'closed') words.append(state);
+    const when = STRINGS.when(drive.startMs);
+    words.append(make('strong', drive.title || when));
+    if (drive.title) words.append(make('span', when));
+    for (const line of factsOf(drive)) words.append(make('span', line));
+    if (drive.state !== 'closed') {
+      const state = make('em', STRINGS.state[drive.state]);
+      state.dataset.state = drive.state;
+      words.append(state);
+    }
     // The camera may have started later than the recorder.
     const seen = drive.parts.find(({pictures}) => pictures > 0);
-    link.append(this.frame(seen?.name ?? name), words);
+    link.append(this.frame((seen ?? drive.parts[0]).name, drive.id), words);
     const row = document.createElement('li');
     row.append(link);
+    if (editable) row.append(this.editButton(drive));
     return row;
   }
 
-  /** A canvas that gets its thumbnail when it comes into view. @param {string} name */
-  frame(name) {
-    const old = this.pictures.get(stem(name));
+  /** @param {Drive} drive */
+  editButton(drive) {
+    const edit = make('button', '⋯');
+    edit.className = 'icon edit';
+    edit.id = `edit ${drive.id}`;
+    edit.setAttribute('aria-label', STRINGS.edit(drive.title || STRINGS.when(drive.startMs)));
+    edit.addEventListener('click', () => this.edit(drive));
+    return edit;
+  }
+
+  /**
+   * A canvas that gets its thumbnail when it comes into view.
+   * @param {string} name of the file @param {string} id of the drive: two may share a file
+   */
+  frame(name, id) {
+    const key = `${stem(name)} ${id}`;
+    const old = this.pictures.get(key);
     if (old) return old;
     const canvas = document.createElement('canvas');
     canvas.dataset.name = name;
     canvas.setAttribute('aria-hidden', 'true');
     [canvas.width, canvas.height] = [160, 120];
-    this.pictures.set(stem(name), canvas);
+    this.pictures.set(key, canvas);
     this.sight.observe(canvas);
     return canvas;
   }
@@ -111,4 +138,15 @@ export class DriveList {
       console.debug(`recordings: no picture of ${canvas.dataset.name}: ${fault}`);
     }
   }
+}
+
+/** What the list says of a drive, line by line. @param {Drive} drive */
+function factsOf(drive) {
+  const {drivers, metres, seconds, bytes, stops, parked} = drive;
+  const who = parked ? STRINGS.parked : drivers.join(', ');
+  const facts = [who, STRINGS.length(seconds), STRINGS.size(bytes)];
+  if (metres !== null && !parked) facts.splice(2, 0, STRINGS.metres(metres));
+  const marks = marksOf(drive).length;
+  const more = [STRINGS.stops(stops), marks ? STRINGS.marks(marks) : ''];
+  return [facts, more].map((line) => line.filter(Boolean).join(' · ')).filter(Boolean);
 }

@@ -2,27 +2,39 @@
 
 import {button, byId, fillStrings, input, setText, show} from '../lib/dom.js';
 import {API, Locked} from './api.js';
-import {named, partOf, stem} from './drives.js';
+import {named, partOf, queryOf} from './drives.js';
+import {Edit} from './edit.js';
+import {Filter} from './filter.js';
 import {DriveList} from './list.js';
 import {MARKUP_STRINGS, STRINGS} from './strings.js';
 import {Viewer} from './viewer.js';
 
 const LOOK_EVERY_MS = 10_000;
 const AGAIN_MS = 2000;
+/** Drives that are shown at first, and at each push more. */
+const PAGE = 50;
 
 fillStrings(document, MARKUP_STRINGS);
-const list = new DriveList({thumbnail: API.thumbnail});
+const filter = new Filter(() => void refresh());
+const edit = new Edit(() => void refresh());
+const list = new DriveList({
+  thumbnail: API.thumbnail, edit: (drive) => edit.open(drive, grownUp),
+});
 const viewer = new Viewer();
 let opened = '';
+let grownUp = false;
+let most = PAGE;
 let timer = 0;
+let asked = 0;
 
 /** Shows what the address names: a drive, or the list alone. */
 function route() {
   const name = named(location.hash);
-  const drive = name ? list.drive(name) : null;
+  // What is filtered out of the list stays open.
+  const drive = name ? list.drive(name) ?? (name === opened ? viewer.drive : null) : null;
   document.body.dataset.open = drive ? 'yes' : 'no';
   show(byId('viewer'), drive !== null);
-  const id = drive ? stem(drive.parts[0].name) : '';
+  const id = drive?.id ?? '';
   if (id !== opened) {
     if (drive) {
       const part = partOf(drive, name);
@@ -43,17 +55,28 @@ function update(listing) {
   setText(byId('car'), listing.car);
   show(byId('seat'), listing.seat);
   show(byId('unlock'), false);
-  list.update(listing);
+  show(byId('filter'), listing.drives.length > 1 || filter.active);
+  show(byId('more'), listing.more);
+  grownUp = listing.grown_up;
+  filter.update(listing.drivers);
+  list.update(listing, filter.active);
   route();
 }
 
 /** Fetches the list now, and again and again. */
 async function refresh() {
   clearTimeout(timer);
+  asked += 1;
+  const mine = asked;
   let waitMs = LOOK_EVERY_MS;
   try {
-    update(await API.list());
+    const {wanted} = filter;
+    const listing = await API.list(queryOf(wanted, most, STRINGS.causes(wanted.text)));
+    if (mine !== asked) return;  // something else was wanted meanwhile
+    update(listing);
+    if (listing.unread) waitMs = AGAIN_MS;
   } catch (fault) {
+    if (mine !== asked) return;
     if (fault instanceof Locked) {
       show(byId('unlock'), true);
       setText(byId('list-says'), '');
@@ -76,6 +99,10 @@ byId('unlock').addEventListener('submit', async (event) => {
     return;
   }
   await refresh();
+});
+button('more').addEventListener('click', () => {
+  most += PAGE;
+  void refresh();
 });
 button('back').addEventListener('click', () => {
   location.hash = '';

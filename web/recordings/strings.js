@@ -8,6 +8,20 @@ export const MARKUP_STRINGS = {
   unlockHint: 'Who may drive may see what was recorded. The six digits stand on the screen that started the car.',
   code: 'Drive code',
   unlock: 'Show the recordings',
+  search: 'Search names, marks, stops',
+  driver: 'Driver',
+  day: 'Day',
+  clear: 'Show all',
+  more: 'Show older drives',
+  editTitle: 'This drive',
+  titleLabel: 'Name',
+  save: 'Save the name',
+  remove: 'Delete this drive …',
+  removeSure: 'Delete for good',
+  cancel: 'Cancel',
+  close: 'Close',
+  grownUpCode: 'Grown-ups’ code',
+  onlyGrownUps: 'Only a grown-up deletes.',
   back: 'All drives',
   pictureLabel: 'What the car saw',
   scrub: 'Time in the drive',
@@ -41,6 +55,13 @@ const REASONS = /** @type {Record<string, string>} */ ({
   neutral: 'standing', nobody: 'nobody at the wheel', stopped: 'stopped',
 });
 
+/** Why the car stopped by itself or was stopped, by the causes of drive/gate.py. */
+const CAUSES = /** @type {Record<string, string>} */ ({
+  silence: 'no answer from the driver', blind: 'no fresh picture', estop: 'STOP pushed',
+  estop_grown_up: 'STOP pushed by a grown-up', wheels_lost: 'motor control not answering',
+  wheels_stopped: 'motor control stopped', pins: 'pins not answering',
+});
+
 /** @param {number} count @param {string} one @param {string} more */
 const many = (count, one, more) => `${count} ${count === 1 ? one : more}`;
 
@@ -48,6 +69,33 @@ export const STRINGS = {
   pageTitle: (/** @type {string} */ car) => `${car}: recordings`,
   loading: 'Looking what was recorded …',
   loadingDrive: 'Fetching the pictures …',
+  everybody: 'Everybody',
+  nobody: 'Nobody (parked)',
+  noneFound: 'No drive is like that. Search for something else, or show all.',
+  unread: (/** @type {number} */ count) => `${many(count, 'older file is', 'older files are')} not looked into yet …`,
+  parked: 'nobody at the wheel',
+  metres: (/** @type {number} */ metres) => metres < 1000 ? `≈ ${Math.round(metres)} m` : `≈ ${(metres / 1000).toFixed(1)} km`,
+  /** @param {Record<string, number>} stops */
+  stops: (stops) => {
+    const causes = Object.entries(stops);
+    if (!causes.length) return '';
+    const said = causes.map(([cause, times]) =>
+      `${CAUSES[cause] ?? cause}${times > 1 ? ` ${times}×` : ''}`);
+    const count = causes.reduce((sum, [, times]) => sum + times, 0);
+    return `${many(count, 'stop', 'stops')}: ${said.join(', ')}`;
+  },
+  /** The causes whose words have this in them. @param {string} text */
+  causes: (text) => Object.keys(CAUSES).filter((cause) =>
+    CAUSES[cause].toLowerCase().includes(text.trim().toLowerCase())),
+  edit: (/** @type {string} */ name) => `Name or delete: ${name}`,
+  stillOpen: 'It is still being recorded: a minute after it ended it can be deleted.',
+  /** What goes and what stays. @param {number} gone @param {string} size @param {number} stay */
+  sure: (gone, size, stay) => {
+    const goes = gone ? `${many(gone, 'file', 'files')}, ${size}, ${gone === 1 ? 'goes' : 'go'} for good.` : '';
+    const stays = stay ? `${many(stay, 'file belongs', 'files belong')} to another drive, too, and ${stay === 1 ? 'stays' : 'stay'}: what is in ${stay === 1 ? 'it' : 'them'} of this drive goes with that one.` : '';
+    return [goes, stays].filter(Boolean).join(' ');
+  },
+  refused: (/** @type {string} */ why) => `That did not work: ${why}`,
   empty: 'Nothing is recorded yet. Each drive stands here as soon as somebody has driven: picture, distances, battery, and what the motors did. Take the wheel and drive a little, then come back.',
   emptyFiles: 'There is nothing to see in these files.',
   failed: (/** @type {string} */ why) => `The list did not come: ${why}. Trying again.`,

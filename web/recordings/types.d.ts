@@ -1,14 +1,34 @@
-// The shapes of /api/recordings (server/recordings_api.py); for the type checker only.
+// The shapes of /api/recordings (server/recordings_api.py, drives_api.py); for the type
+// checker only.
 
 /** A moment that the driver marked. `t` is seconds from the start of its file. */
 export interface Mark { t: number; text: string }
-/** One file. Times are UTC; `lost` says in words what is missing in it. */
-export interface Recording {
-  name: string; start_ms: number; seconds: number; bytes: number;
-  state: 'closed' | 'open' | 'damaged'; lost: string; marks: Mark[]; pictures: number;
+/**
+ * A file's part in a drive, from `from_s` to `to_s` of the file. Times are UTC; `lost`
+ * says in words what is missing in it; `shared`: another drive has a part in it, too.
+ */
+export interface FoundPart {
+  name: string; start_ms: number; seconds: number; bytes: number; state: State;
+  lost: string; marks: Mark[]; pictures: number; from_s: number; to_s: number;
+  shared: boolean;
 }
-/** All files. `seat`: this is a car, with a seat to go back to. */
-export interface Listing { car: string; seat: boolean; recordings: Recording[] }
+export type State = 'closed' | 'open' | 'damaged';
+/** A drive as the car tells it: see recordings/drives.py. */
+export interface FoundDrive {
+  id: string; start_ms: number; seconds: number; parked: boolean; drivers: string[];
+  stops: Record<string, number>; metres: number | null; bytes: number; state: State;
+  parts: FoundPart[]; title: string;
+}
+/**
+ * Some of the drives. `seat`: this is a car, with a seat to go back to; `unread` files
+ * are not looked into yet.
+ */
+export interface Listing {
+  car: string; seat: boolean; grown_up: boolean; editable: boolean; drivers: string[];
+  drives: FoundDrive[]; more: boolean; unread: number;
+}
+/** What the list is filtered by; `day` is a local date, as <input type=date> gives it. */
+export interface Wanted { driver: string; parked: boolean; day: string; text: string }
 /** One line of a plot. A value of null is unknown. */
 export interface Series {
   group: string; name: string; unit: string; t: number[]; v: (number | null)[];
@@ -19,12 +39,16 @@ export interface Table {
   gaps: { t: number; words: string }[];
 }
 
-/** A file of a drive; `startS` and `endS` count from the drive's start. */
-export interface Part extends Recording { startS: number; endS: number }
-/** Files that follow each other without a pause. */
+/**
+ * A file of a drive; `startS` and `endS` are where the whole file is, counted from the
+ * drive's start: the first may begin before the drive, the last end after it.
+ */
+export interface Part extends FoundPart { startS: number; endS: number }
+/** From when somebody took the wheel until nobody had it any more. */
 export interface Drive {
-  startMs: number; seconds: number; bytes: number; parts: Part[];
-  state: Recording['state'];
+  id: string; startMs: number; seconds: number; bytes: number; parts: Part[];
+  state: State; title: string; parked: boolean; drivers: string[];
+  stops: Record<string, number>; metres: number | null;
 }
 /** A unit with its place in the drive. */
 export interface Unit { timeS: number; key: boolean; unit: Uint8Array<ArrayBuffer> }

@@ -2,7 +2,7 @@
 
 import {button, byId, input, make, setAttr, setText, show} from '../lib/dom.js';
 import {API, Refused} from './api.js';
-import {bucketOf, marksOf, pointsOf} from './drives.js';
+import {bucketOf, clipped, marksOf, pointsOf} from './drives.js';
 import {lastUpTo} from './lines.js';
 import {Picture} from './picture.js';
 import {Player, SPEEDS} from './player.js';
@@ -74,7 +74,7 @@ export class Viewer {
     });
     this.player.seek(fromS);
     this.scrub.max = String(drive.seconds);
-    setText(byId('viewer-title'), STRINGS.when(drive.startMs));
+    setText(byId('viewer-title'), drive.title || STRINGS.when(drive.startMs));
     this.plots.clear(drive.seconds, bucketOf(drive));
     this.reasons = {t: [], why: []};
     this.listMarks(drive);
@@ -94,8 +94,9 @@ export class Viewer {
   async fetchTables(drive) {
     byId('gaps').replaceChildren();
     for (const part of drive.parts) {
-      const table = await this.table(drive, part.name);
-      if (!table) return;
+      const whole = await this.table(drive, part.name);
+      if (!whole) return;
+      const table = clipped(whole, part);
       this.plots.add(table, part.startS);
       this.reasons.t.push(...table.reasons.map(({t}) => part.startS + t));
       this.reasons.why.push(...table.reasons.map(({reason}) => reason));

@@ -72,8 +72,8 @@ class Drive(Struct, frozen=True):
 
 
 class Wanted(NamedTuple):
-    """What a list is filtered by. `causes` are of stops; `wheel` is "driven", "parked"
-    or "" for both; times are UTC."""
+    """What a list is filtered by; times are UTC. `causes` are of stops. `wheel` is
+    "parked", "driven" (what was driven or has a mark), or "" for all."""
 
     driver: str = ""
     wheel: str = ""
@@ -85,11 +85,16 @@ class Wanted(NamedTuple):
     def takes(self, drive: Drive) -> bool:
         """Does the list show this drive?"""
         return (
-            (not self.wheel or drive.parked == (self.wheel == "parked"))
+            self._at_wheel(drive)
             and (not self.driver or self.driver in drive.drivers)
             and self.since_ms <= drive.start_ms < self.until_ms
             and (not self.text or self._says(drive))
         )
+
+    def _at_wheel(self, drive: Drive) -> bool:
+        if self.wheel == "driven":
+            return not drive.parked or any(one.marks for one in drive.parts)
+        return not self.wheel or drive.parked
 
     def _says(self, drive: Drive) -> bool:
         text = self.text.casefold()

@@ -80,7 +80,7 @@ def open_entry(path: Path, stamp: Stamp, rest: Callable[[], None]) -> Entry:
     entry_of."""
     with reader.read(path, rest) as found:
         start_ns = found.start_ns or stamp.changed_ns
-        seconds = max(0, max(found.end_ns, stamp.changed_ns) - start_ns) / SECOND_NS
+        seconds = max(0, (found.end_ns or stamp.changed_ns) - start_ns) / SECOND_NS
         return Entry(
             path.name, start_ns / 1e6, seconds, stamp.size, "open",
             found.counts.total(), "", _marks(_marked(found), start_ns),

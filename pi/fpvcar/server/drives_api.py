@@ -68,7 +68,9 @@ class Drives:
 
         def listed() -> bytes:
             drives, unread = self._all()
-            found = [one for one in drives if wanted.takes(one)]
+            parked = all(one.parked for one in drives)  # then they are all there is
+            takes = (wanted._replace(wheel="") if parked else wanted).takes
+            found = [one for one in drives if takes(one)]
             found = [one for one in found if one.start_ms < before_ms]
             drivers = {name for one in drives for name in one.drivers}
             return msgspec.json.encode({

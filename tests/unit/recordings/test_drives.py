@@ -223,5 +223,8 @@ def test_a_list_is_filtered() -> None:
     assert starts(since_ms=BEGAN_MS + 1, until_ms=BEGAN_MS + 60_000) == [20.0]
     assert starts(text="look here") == [0.0] and starts(text="nowhere") == []
     assert starts(text="emergency", causes=frozenset({"estop"})) == [60.0, 0.0]
+    entries[0] = msgspec.structs.replace(entries[0], marks=(Mark(30.0, "there"),))
+    marked = drives_of(entries)[1]
+    assert marked.parked and Wanted(wheel="driven").takes(marked)
     titled = msgspec.structs.replace(drives[1], title="Parked at HOME")
     assert Wanted(text="home").takes(titled)

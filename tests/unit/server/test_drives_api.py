@@ -11,7 +11,8 @@ from fpvcar.drive.gate import Latches
 from fpvcar.recordings import entries, library, messages
 from fpvcar.recordings.library import Library
 from fpvcar.recordings.messages import Stint, Stints, Turn
-from fpvcar.server.recordings_rights import CODE
+from fpvcar.server import drives_api
+from fpvcar.server.recordings_rights import CODE, GROWN_UP_S, Tokens
 from fpvcar.units import SECOND_NS
 from tests.rigs import tapes
 from tests.rigs.recording import step
@@ -111,6 +112,36 @@ def test_a_list_is_filtered_and_paged(folder: Path) -> None:
     ask(folder, act)
 
 
+def test_where_nobody_drove_the_parked_time_is_listed(tmp_path: Path) -> None:
+    light = tapes.said(messages.LIGHTS, 0.0, messages.Lights(True))
+    empty = tapes.said(messages.STINTS, 59.0, Stints())
+    Tape([light, empty]).to(tmp_path / f"{RECORDING}-0001.mcap")
+
+    async def act(client: Client) -> None:
+        (one,) = (await listed(client, "?wheel=driven"))["drives"]
+        assert one["parked"] and one["seconds"] == pytest.approx(59.0)
+
+    ask(tmp_path, act)
+
+
+def test_before_all_files_are_known_nothing_is_changed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that nobody looked into may be shared."""
+    monkeypatch.setattr(drives_api, "LOOK_S", 0.0)
+
+    async def act(client: Client) -> None:
+        await grow_up(client)
+        assert (await listed(client))["unread"] == 3
+        for what in ("title", "delete"):
+            url = f"{DRIVES}/{RECORDING}-0001@0/{what}"
+            answer = await client.post(url, headers=ORIGIN)
+            assert answer.status == 409 and "3 files are not" in await answer.text()
+
+    ask(folder, act)
+    assert len(list(folder.glob("*.mcap"))) == 3
+
+
 def test_a_drive_gets_a_name(folder: Path) -> None:
     async def act(client: Client) -> None:
         url = f"{DRIVES}/{RECORDING}-0001@0/title"
@@ -194,8 +225,6 @@ def test_what_is_still_recorded_is_not_deleted(folder: Path) -> None:
 
 
 def test_a_grown_up_is_one_for_half_an_hour() -> None:
-    from fpvcar.server.recordings_rights import GROWN_UP_S, Tokens
-
     tokens = Tokens()
     child, grown_up = tokens.new(100.0), tokens.new(100.0, True)
     assert tokens.grown_up(grown_up, 100.0) and not tokens.grown_up(child, 100.0)

@@ -4,17 +4,14 @@ import assert from 'node:assert/strict';
 import {beforeEach, mock, test} from 'node:test';
 
 import {API} from '../../../web/recordings/api.js';
-import {bucketOf, drivesOf, pointsOf} from '../../../web/recordings/drives.js';
+import {bucketOf, pointsOf} from '../../../web/recordings/drives.js';
 import {Plots} from '../../../web/recordings/plots.js';
+import {driveOfFiles, file} from './files.js';
 
 /** @param {number} count of files, a minute each */
 function drive(count) {
-  const parts = Array.from({length: count}, (_, index) => ({
-    name: `Plague-20251121T200000Z-${String(index).padStart(4, '0')}.mcap`,
-    start_ms: index * 60_000, seconds: 60, bytes: 1, state: /** @type {const} */ ('closed'),
-    lost: '', marks: [], pictures: 1,
-  }));
-  return drivesOf(parts)[0];
+  return driveOfFiles(...Array.from({length: count}, (_, index) =>
+    file(`Plague-20251121T200000Z-${String(index).padStart(4, '0')}.mcap`, index * 60)));
 }
 
 test('a line has about as many points however long the drive', () => {

@@ -4,64 +4,78 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {API, Locked, Refused} from '../../../web/recordings/api.js';
-import {drivesOf, marksOf, named} from '../../../web/recordings/drives.js';
+import {clipped, driveNamed, marksOf, named, queryOf} from '../../../web/recordings/drives.js';
 import {
   axis, extent, joinLines, lastUpTo, linePath, valueAt,
 } from '../../../web/recordings/lines.js';
 import {MARKUP_STRINGS, STRINGS} from '../../../web/recordings/strings.js';
 import {UnitCache, SPAN_S, unitsOf} from '../../../web/recordings/units.js';
+import {driveOfFiles, file, START_MS} from './files.js';
 
-/** @import {Recording, Series} from '../../../web/recordings/types.js' */
-
-const START_MS = 1_763_755_200_000;
-
-/** @param {string} name @param {number} startS @param {Partial<Recording>} [more] @returns {Recording} */
-function file(name, startS, more = {}) {
-  return {
-    name, start_ms: START_MS + startS * 1000, seconds: 60, bytes: 100, state: 'closed',
-    lost: '', marks: [], pictures: 1800, ...more,
-  };
-}
+/** @import {Series} from '../../../web/recordings/types.js' */
 
 // --- drives ---
 
-test('files that follow each other are one drive, the newest drive first', () => {
-  const drives = drivesOf([
-    file('c', 500), file('b', 60.03, {marks: [{t: 2, text: 'here'}], state: 'open'}),
-    file('a', 0),
-  ]);
-  assert.deepEqual(drives.map(({parts}) => parts.map(({name}) => name)), [['c'], ['a', 'b']]);
-  const [, first] = drives;
-  assert.ok(Math.abs(first.seconds - 120.03) < 1e-6);
-  assert.equal(first.bytes, 200);
-  assert.equal(first.state, 'open');
-  const [mark] = marksOf(first);
-  assert.equal(mark.text, 'here');
-  assert.ok(Math.abs(mark.t - 62.03) < 1e-6);
+test('files stand where they are in their drive, which may begin and end within them', () => {
+  const drive = driveOfFiles(
+    file('a', 0, {from_s: 40, marks: [{t: 50, text: 'here'}]}), file('b', 60, {to_s: 30}),
+  );
+  assert.deepEqual(drive.parts.map(({startS, endS}) => [startS, endS]), [[-40, 20], [20, 80]]);
+  assert.equal(drive.seconds, 50);
+  assert.deepEqual(marksOf(drive), [{t: 10, text: 'here'}]);
+});
+
+test('an address names a drive by its id, or by one of its files', () => {
+  const [first, second] = [
+    driveOfFiles(file('a.mcap', 0), file('b.mcap', 60, {to_s: 10})),
+    driveOfFiles(file('b.mcap', 60, {from_s: 45}), file('c.mcap.part', 120)),
+  ];
+  const drives = [second, first];
+  for (const [name, found] of /** @type {const} */ ([
+    ['b.mcap@45', second], ['a.mcap', first], ['c.mcap', second], ['d.mcap', null],
+  ])) assert.equal(driveNamed(drives, name), found, name);
+});
+
+test('of what was measured in a file only what is in the drive counts', () => {
+  const [part] = driveOfFiles(file('a', 0, {from_s: 10, to_s: 20})).parts;
+  const line = {group: 'range', name: 'front', unit: 'm'};
+  const table = clipped({
+    start_ms: START_MS, seconds: 60, marks: [],
+    series: [{...line, t: [0, 10, 15, 21], v: [1, 2, null, 4]}],
+    reasons: [{t: 0, reason: 'nobody'}, {t: 8, reason: 'neutral'}, {t: 12, reason: 'driving'}],
+    gaps: [{t: 5, words: 'a'}, {t: 15, words: 'b'}],
+  }, part);
+  assert.deepEqual(table.series, [{...line, t: [10, 15], v: [2, null]}]);
+  assert.deepEqual(table.reasons, [{t: 10, reason: 'neutral'}, {t: 12, reason: 'driving'}]);
+  assert.deepEqual(table.gaps, [{t: 15, words: 'b'}]);
+});
+
+test('the car is asked for what is wanted', () => {
+  const all = {driver: '', parked: false, day: '', text: ' '};
+  const asked = (/** @type {Partial<import('../../../web/recordings/types.js').Wanted>} */ more, causes = /** @type {string[]} */ ([])) =>
+    String(queryOf({...all, ...more}, 50, causes));
+  assert.equal(asked({}), 'most=50&wheel=driven');
+  assert.equal(asked({driver: 'Ann B'}), 'most=50&wheel=driven&driver=Ann+B');
+  assert.equal(asked({driver: 'Ann', parked: true}), 'most=50&wheel=parked');
+  assert.equal(asked({text: ' stop '}, ['estop']), 'most=50&wheel=driven&text=stop&cause=estop');
+  const day = new URLSearchParams(asked({day: '2026-03-29'}));
+  assert.equal(Number(day.get('since')), new Date(2026, 2, 29).getTime());
+  assert.equal(Number(day.get('until')), new Date(2026, 2, 30).getTime());
+});
+
+test('a list says stops with their causes, and finds causes by their words', () => {
+  assert.equal(STRINGS.stops({}), '');
+  assert.equal(STRINGS.stops({estop: 2, odd: 1}), '3 stops: STOP pushed 2×, odd');
+  assert.deepEqual(STRINGS.causes('stop'), ['estop', 'estop_grown_up', 'wheels_stopped']);
+  assert.deepEqual([3.4, 1260].map(STRINGS.metres), ['≈ 3 m', '≈ 1.3 km']);
+  assert.match(STRINGS.sure(2, '4 MB', 1), /^2 files, 4 MB, go for good\. 1 file belongs/);
+  assert.match(STRINGS.sure(0, '0 B', 2), /^2 files belong to another drive, too, and stay/);
 });
 
 test('an address names a file, and a malformed one none', () => {
   assert.equal(named('#Plague-20251121T200000Z-0001.mcap'), 'Plague-20251121T200000Z-0001.mcap');
   assert.equal(named('#a%20b'), 'a b');
   for (const hash of ['', '#', '#%', '#%E0%A4%A', '#a%']) assert.equal(named(hash), '', hash);
-});
-
-test('a damaged part makes a damaged drive; an open one is open', () => {
-  const [drive] = drivesOf([file('a', 0, {state: 'damaged'}), file('b', 60)]);
-  assert.equal(drive.state, 'damaged');
-  assert.deepEqual(drivesOf([]), []);
-});
-
-test('files at the same time are two drives: the clock was set back', () => {
-  const [was, is] = ['Plague-20251121T200000Z', 'Plague-20251121T195800Z'];
-  const drives = drivesOf([
-    file(`${was}-0001.mcap`, 0), file(`${was}-0002.mcap`, 60), file(`${was}-0003.mcap`, 120),
-    file(`${is}-0001.mcap`, 65), file(`${is}-0002.mcap.part`, 125),
-  ]);
-  assert.deepEqual(drives.map(({parts}) => parts.map(({name}) => name.slice(7))), [
-    ['20251121T195800Z-0001.mcap', '20251121T195800Z-0002.mcap.part'],
-    ['20251121T200000Z-0001.mcap', '20251121T200000Z-0002.mcap', '20251121T200000Z-0003.mcap'],
-  ]);
 });
 
 test('what the car will never give is not asked for again', async () => {
@@ -160,7 +174,7 @@ test('an answer is cut into its units', () => {
 
 /** A cache of two files whose answers are let through by hand. */
 function cache() {
-  const [drive] = drivesOf([file('a', 0, {seconds: 20}), file('b', 20.5, {seconds: 5})]);
+  const drive = driveOfFiles(file('a', 0, {seconds: 20}), file('b', 20.5, {seconds: 5}));
   /** @type {{name: string, fromS: number, seconds: number, answer: (fault?: Error) => Promise<void>}[]} */
   const asked = [];
   /** @type {string[]} */
@@ -220,7 +234,7 @@ test('a car that does not answer is asked again after a second', async () => {
 });
 
 test('of many spans only the last used are kept', async () => {
-  const [drive] = drivesOf([file('a', 0, {seconds: 200})]);
+  const drive = driveOfFiles(file('a', 0, {seconds: 200}));
   const made = new UnitCache(drive, {
     fetch: async (_, fromS) => body(fromS, 0.1, START_MS), failed: () => undefined,
   });

@@ -1,0 +1,98 @@
+/** The dialog that names a drive, or deletes it: a grown-up's right. */
+
+import {button, byId, input, setText, show} from '../lib/dom.js';
+import {API, Locked} from './api.js';
+import {STRINGS} from './strings.js';
+
+/** @import {Drive} from './types.js' */
+
+export class Edit {
+  /** @param {() => void} changed is called when the list has to come anew */
+  constructor(changed) {
+    this.dialog = byId('edit', HTMLDialogElement);
+    this.changed = changed;
+    this.grownUp = false;
+    /** @type {Drive | null} */
+    this.drive = null;
+    byId('edit-name').addEventListener('submit', (event) => {
+      event.preventDefault();
+      void this.act((drive) => API.rename(drive.id, input('edit-title-text').value.trim()));
+    });
+    byId('edit-sure').addEventListener('submit', (event) => {
+      event.preventDefault();
+      void this.act((drive) => this.remove(drive));
+    });
+    button('edit-remove').addEventListener('click', () => this.ask());
+    for (const id of ['edit-cancel', 'edit-close']) {
+      button(id).addEventListener('click', () => this.dialog.close());
+    }
+  }
+
+  /** @param {Drive} drive @param {boolean} grownUp did somebody say their code? */
+  open(drive, grownUp) {
+    this.drive = drive;
+    this.grownUp = grownUp;
+    setText(byId('edit-when'), STRINGS.when(drive.startMs));
+    input('edit-title-text').value = drive.title;
+    input('edit-code').value = '';
+    this.say('');
+    show(byId('edit-sure'), false);
+    const open = drive.state === 'open';
+    show(button('edit-remove'), !open);
+    setText(byId('edit-open'), open ? STRINGS.stillOpen : '');
+    this.dialog.showModal();
+  }
+
+  /** Says what goes, and asks whether it may. */
+  ask() {
+    const {drive} = this;
+    if (!drive) return;
+    const gone = drive.parts.filter(({shared}) => !shared);
+    const bytes = gone.reduce((sum, part) => sum + part.bytes, 0);
+    const stay = drive.parts.length - gone.length;
+    setText(byId('edit-sure-says'), STRINGS.sure(gone.length, STRINGS.size(bytes), stay));
+    show(byId('edit-code-part'), !this.grownUp);
+    input('edit-code').required = !this.grownUp;
+    show(button('edit-delete'), gone.length > 0);
+    show(button('edit-remove'), false);
+    show(byId('edit-sure'), true);
+    (this.grownUp ? button('edit-cancel') : input('edit-code')).focus();
+  }
+
+  /** @param {Drive} drive */
+  async remove(drive) {
+    if (!this.grownUp) {
+      await API.unlock(input('edit-code').value.trim());
+      this.grownUp = true;
+    }
+    try {
+      await API.remove(drive.id);
+    } catch (fault) {
+      if (fault instanceof Locked) {  // the code was a driver's, or half an hour is over
+        this.grownUp = false;
+        this.ask();
+      }
+      throw fault;
+    }
+  }
+
+  /** Does it, closes, or says why not. @param {(drive: Drive) => Promise<void>} what */
+  async act(what) {
+    const {drive} = this;
+    if (!drive) return;
+    this.say('');
+    try {
+      await what(drive);
+    } catch (fault) {
+      this.say(STRINGS.refused(fault instanceof Error ? fault.message : String(fault)));
+      return;
+    }
+    this.dialog.close();
+    this.changed();
+  }
+
+  /** @param {string} words */
+  say(words) {
+    setText(byId('edit-fault'), words);
+  }
+}
