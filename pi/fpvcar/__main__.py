@@ -1,6 +1,7 @@
 """The command `fpvcar`: one verb a process."""
 
 import argparse
+import errno
 import importlib
 import logging
 import os
@@ -8,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fpvcar import config, paths
+from fpvcar import __version__, config, paths
 from fpvcar.config import checks, profiles
 
 ABOUT = """\
@@ -100,7 +101,20 @@ def _stop(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _refuse_missing(files: Sequence[Path]) -> None:
+    """Raises FileNotFoundError for the first that is not there."""
+    for path in files:
+        if not path.exists():
+            raise FileNotFoundError(
+                errno.ENOENT,
+                "no such file or folder; expected recordings (NAME.mcap) or their "
+                f"folder, here: {paths.recordings_directory('')}",
+                str(path),
+            )
+
+
 def _replay(arguments: argparse.Namespace) -> int:
+    _refuse_missing(arguments.files)
     if arguments.page:
         from fpvcar.commands import play
 
@@ -113,6 +127,7 @@ def _replay(arguments: argparse.Namespace) -> int:
 def _export(arguments: argparse.Namespace) -> int:
     from fpvcar.recordings import export
 
+    _refuse_missing(arguments.files)
     return export.run(arguments.kind, arguments.out, arguments.files, arguments.force)
 
 
@@ -176,6 +191,7 @@ def parser() -> argparse.ArgumentParser:
         description=ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    top.add_argument("--version", action="version", version=f"fpvcar {__version__}")
     top.add_argument("-v", "--verbose", action="store_true", help="say more")
     verbs = top.add_subparsers(metavar="VERB", required=True)
 
@@ -188,7 +204,7 @@ def parser() -> argparse.ArgumentParser:
     _profile(run)
     _address(run)
     run.add_argument("--soc", type=Path, help="the bench's chip (given by `bench`)")
-    _profile(verb("wheels", _wheels, "the process that owns the motor pins"))
+    _profile(verb("wheels", _wheels, "switches the motors; beside `run`"))
     bench = verb("bench", _bench, "the emulated car, and `run` against it")
     _profile(bench)
     _address(bench)
@@ -226,7 +242,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"fpvcar: {fault}", file=sys.stderr)
         return 2
     except OSError as fault:
-        print(f"fpvcar: {fault}", file=sys.stderr)
+        where = f"{fault.filename}: " if fault.filename else ""
+        print(f"fpvcar: {where}{fault.strerror or fault}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar import __version__
 from fpvcar.video.h264 import is_key
 from fpvcar.wire.camera import pack_record
 from fpvcar.wire.video import parse_video
@@ -36,6 +37,28 @@ def test_help_teaches() -> None:
     assert done.returncode == 0
     for word in ("bench", "run", "wheels", "--host 0.0.0.0", "http://127.0.0.1:8080/"):
         assert word in done.stdout
+
+
+def test_it_says_its_version() -> None:
+    done = fpvcar("--version")
+    assert (done.returncode, done.stdout) == (0, f"fpvcar {__version__}\n")
+
+
+@pytest.mark.parametrize("words", [["replay"], ["replay", "--page"],
+                                   ["export", "--csv", "/tmp/nowhere"]])  # fmt: skip
+def test_recordings_that_are_not_there_are_refused_in_words(words: list[str]) -> None:
+    done = fpvcar(*words, "/nope")
+    assert done.returncode == 1 and "Errno" not in done.stderr
+    assert done.stderr.startswith("fpvcar: /nope: no such file or folder; expected rec")
+
+
+@pytest.mark.parametrize("line", ["foo", "pins.port", "camera.source=none"])
+def test_what_is_no_line_of_a_profile_is_refused_with_an_example(line: str) -> None:
+    done = fpvcar("wheels", "--set", line)
+    assert done.returncode == 2
+    assert f"--set '{line}': " in done.stderr and "bench.toml" not in done.stderr
+    assert "expected KEY=VALUE" in done.stderr
+    assert "--set 'pins.port = 8889'" in done.stderr
 
 
 def test_an_unknown_key_names_the_nearest(tmp_path: Path) -> None:

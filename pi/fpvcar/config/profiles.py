@@ -24,7 +24,7 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
         for line in overrides:
-            _merge(raw, tomllib.loads(line))
+            _merge(raw, _override(line))
     except OSError as fault:
         raise ConfigError(f"{path}: {fault.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
@@ -33,6 +33,16 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
         return parse(raw)
     except ConfigError as fault:
         raise ConfigError(f"{path}: {fault}") from None
+
+
+def _override(line: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(line)
+    except tomllib.TOMLDecodeError as fault:
+        raise ConfigError(
+            f"--set {line!r}: {fault}; expected KEY=VALUE as in the profile, words in "
+            "quotes: --set 'pins.port = 8889' or --set 'camera.source = \"none\"'"
+        ) from None
 
 
 def _merge(base: dict[str, Any], more: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ import msgspec
 from fpvcar import files
 from fpvcar.server.access import Codes, new_codes
 
+CERTIFICATE = "https.crt"
 CERTIFICATE_DAYS = 825
 """Apple's systems trust no certificate for longer, whoever vouches for it."""
 RENEW_DAYS = 30
@@ -94,7 +95,7 @@ def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
     `openssl` command makes it: the base image has it, and a library that could do it
     has no wheel for a Pi Zero W.
     """
-    key, certificate = directory / "https.key", directory / "https.crt"
+    key, certificate = directory / "https.key", directory / CERTIFICATE
     context = _load(key, certificate)
     had = _names_of(certificate) if context is not None else None
     wanted = list(dict.fromkeys([*names, *(had or ())]))[:NAMES_MAX]

@@ -34,6 +34,9 @@ def greeting(host: str, port: int, car: str, recordings: str = "") -> str:
         picture = io.StringIO()
         segno.make(url).terminal(picture, compact=True)
         lines += [f"  on the phone:   {url}", picture.getvalue().rstrip("\n")]
+        if (paths.state_directory() / credentials.CERTIFICATE).exists():
+            safe = f"https://{access.lan_address()}:{port + 1}/"
+            lines += [f"  fresher picture: {safe}   (the browser warns once)"]
         lines += [f"  Drive code: {codes.drive}   (without it everybody only watches)"]
     lines += [f"  Grown-ups' code: {codes.grown_up}"]
     lines += [f"  It records in {paths.recordings_directory(recordings)}"]

@@ -7,6 +7,7 @@ import pytest
 
 from fpvcar import app, paths
 from fpvcar.config import profiles
+from fpvcar.server import access, credentials
 from fpvcar.server.greeting import greeting, reachable
 
 
@@ -34,6 +35,13 @@ def test_on_the_lan_it_says_address_picture_and_code(state: Path) -> None:
     assert f"Grown-ups' code: {codes['grown_up']}" in said
     assert "http://localhost:8080/" in said and "\u2580" in said, "no picture"
     assert "It records in /srv/drives" in said
+
+
+def test_with_a_certificate_it_says_the_https_address_too(state: Path) -> None:
+    assert "https" not in greeting("0.0.0.0", 8080, "Plague")
+    (state / credentials.CERTIFICATE).touch()
+    where = f"https://{access.lan_address()}:8081/"
+    assert where in greeting("0.0.0.0", 8080, "Plague")
 
 
 def test_on_loopback_it_says_how_phones_see_it() -> None:
