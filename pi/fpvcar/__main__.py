@@ -30,6 +30,7 @@ and what it recorded:
 CAMERAS = {
     "bench": "fpvcar.bench.camera.process",
     "picamera2": "fpvcar.video.pi_camera",
+    "rpicam": "fpvcar.video.rpicam",
     "v4l2": "fpvcar.video.webcam",
 }
 """Camera -> the module of its process: no other one is imported."""

@@ -20,6 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fpvcar.leash import leashed
 from fpvcar.units import MIB
 
 READ_BYTES = 1 << 18
@@ -59,7 +60,7 @@ class ChildProcess:
             fcntl.fcntl(out[1], fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         try:
             self._popen = subprocess.Popen(
-                _leashed(argv),
+                leashed(argv),
                 stdin=stdin[0] if stdin else subprocess.DEVNULL,
                 stdout=out[1],
                 stderr=err[1],
@@ -162,11 +163,6 @@ class ChildProcess:
         status = self._popen.wait()
         if not self.exited.done():
             self.exited.set_result(status)
-
-
-def _leashed(argv: Sequence[str]) -> list[str]:
-    setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "KILL", *argv] if setpriv else list(argv)
 
 
 class BackOff:

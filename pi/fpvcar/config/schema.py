@@ -259,9 +259,12 @@ class Camera(Section, frozen=True):
     "stamped" the world with that clock above it.
     """
 
-    source: Literal["picamera2", "v4l2", "bench", "stamped", "strip", "none"] = "bench"
-    """Built-in camera: "picamera2" (a Pi's own), "v4l2" (a webcam); "bench", "strip" or
-    "stamped" on the bench; or "none"."""
+    source: Literal[
+        "picamera2", "rpicam", "v4l2", "bench", "stamped", "strip", "none"
+    ] = "bench"
+    """Built-in camera: a Pi's own by "picamera2", or by "rpicam" where that is missing,
+    which cannot lower its bitrate; "v4l2", a webcam; "bench", "strip" or "stamped" on
+    the bench; or "none"."""
     command: tuple[str, ...] = ()
     """Program and arguments that write H.264 (Annex B) to stdout; wins over
     `source`."""

@@ -27,6 +27,7 @@ WELL_S = 5.0
 """A life of this length with pictures resets the back-off."""
 PROCESSES = {
     "picamera2": "fpvcar.video.pi_camera",
+    "rpicam": "fpvcar.video.rpicam",
     "v4l2": "fpvcar.video.webcam",
 }
 """Camera of the profile -> the module of its process, for the cameras of real cars."""

@@ -133,7 +133,7 @@ def coder_of(source: WebcamSource, wanted: Wanted, look: Look) -> Coder:
         from fpvcar.video.transcoder import Transcoder
     except ImportError as fault:
         raise Missing(
-            f"PyAV is needed for {source.format} of a webcam: sudo apt install "
+            f"PyAV is needed for {source.format} of a webcam; sudo apt install "
             f"python3-av ({fault})"
         ) from None
     return Transcoder(source, wanted, look)

@@ -27,6 +27,7 @@ class Kind:
 
 
 PICAMERA = "tests.rigs.fake_picamera"
+RPICAM = "tests.rigs.rpicam_vid"
 WEBCAM = "tests.rigs.fake_webcam"
 KINDS = (
     Kind("bench", BENCH, ("--source=strip", *SIZE)),
@@ -34,6 +35,8 @@ KINDS = (
     Kind("v4l2 mjpeg", WEBCAM, env={"WEBCAM_FORMATS": "MJPG"}),
     Kind("picamera2 zero", PICAMERA, env={"PICAMERA_BOARD": "zero"}),
     Kind("picamera2 pi5", PICAMERA, env={"PICAMERA_BOARD": "pi5"}),
+    Kind("rpicam zero", RPICAM, keys=False, rates=False),
+    Kind("rpicam pi5", RPICAM, keys=False, rates=False, env={"RPICAM_BOARD": "pi5"}),
     Kind("v4l2 h264", WEBCAM, rates=False,
          env={"WEBCAM_FORMATS": "H264", "WEBCAM_CONTROLS": "key"}),
     Kind("v4l2 h264 without requests", WEBCAM, keys=False, rates=False,

@@ -85,9 +85,9 @@ def test_its_look_changes_while_it_runs(cameras: list[Camera], board: str) -> No
 @pytest.mark.parametrize(
     ("env", "options", "status", "said"),
     [
-        ("PICAMERA_COUNT=0", (), process.NO_CAMERA, "libcamera finds no camera 0: "),
-        ("PICAMERA_COUNT=1", ("--device=1",), process.NO_CAMERA, "finds no camera 1: "),
-        ("PICAMERA_BUSY=1", (), process.FAILED, "another program may have it"),
+        ("PICAMERA_COUNT=0", (), process.NO_CAMERA, "libcamera finds no camera 0; "),
+        ("PICAMERA_COUNT=1", ("--device=1",), process.NO_CAMERA, "finds no camera 1; "),
+        ("PICAMERA_BUSY=1", (), process.FAILED, "end the other program that has it"),
         ("PICAMERA_MISSING=1", (), process.MISSING,
          "sudo apt install --no-install-recommends python3-picamera2"),
         ("", ("--device=/dev/video0",), process.BAD_OPTIONS, "expected 0 or 1"),

@@ -20,14 +20,14 @@ from fpvcar.devices.capture import CaptureError, EncodedFrame, Missing, NoCamera
 from fpvcar.devices.linux import v4l2_controls, v4l2_uapi
 
 PACKAGE = (
-    "picamera2 is not installed: sudo apt install --no-install-recommends "
+    "picamera2 is not installed; sudo apt install --no-install-recommends "
     "python3-picamera2"
 )
 NO_CAMERA = (
-    "libcamera finds no camera {number}: check the ribbon cable, then "
+    "libcamera finds no camera {number}; check the ribbon cable, then "
     "`rpicam-hello --list-cameras`"
 )
-BUSY = "the camera cannot be opened: {fault}; another program may have it"
+BUSY = "the camera cannot be opened: {fault}; end the other program that has it"
 LITTLE_MEMORY_B = 700_000_000
 """Below it, on boards with 512 MB, three buffers must do: CMA is short."""
 FIRMWARE_LEAST = 300_000

@@ -162,7 +162,9 @@ class Device:
             fcntl.ioctl(self.fd, code, argument)
         except OSError as fault:
             if fault.errno in GONE:
-                raise NoDevice(f"{self.path}: the camera was unplugged") from None
+                raise NoDevice(
+                    f"{self.path}: the camera was unplugged; plug it in again"
+                ) from None
             words = f"{self.path}: cannot {what}: {fault.strerror}"
             raise V4l2Error(words) from None
 

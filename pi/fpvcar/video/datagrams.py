@@ -1,0 +1,196 @@
+"""Access units of rpicam-vid by UDP on loopback, and the stamps of its metadata.
+
+rpicam-vid sends each buffer of its encoder as one datagram, or, where that is too long,
+as several of 65,507 bytes and a shorter one. On a Pi 5 libav sends, which is told the
+same size. Its metadata, one block a frame, comes by a pipe just after the datagrams;
+SensorTimestamp is CLOCK_BOOTTIME in ns.
+"""
+
+import os
+import re
+import select
+import socket
+import time
+from collections import deque
+from pathlib import Path
+from typing import NamedTuple
+
+from fpvcar.wire.video import UNIT_MAX_BYTES
+
+DATAGRAM_BYTES = 65_507
+STARTS = (b"\0\0\0\1", b"\0\0\1")
+RECEIVE_BYTES = 4 << 20
+SO_RXQ_OVFL = 40  # asm-generic/socket.h; Python has no name for it
+STAMP = re.compile(rb"^SensorTimestamp=(\d+)$", re.MULTILINE)
+META_MAX_BYTES = 1 << 16
+LOOSE_S = 0.05
+"""After so long a stamp without a unit is that of a lost one."""
+
+
+class Arrived(NamedTuple):
+    """One buffer of the encoder, and when its last datagram came."""
+
+    data: bytes
+    time_us: int
+
+
+class Reassembly:
+    """Datagrams in, buffers out. `lost` counts what did not come whole."""
+
+    def __init__(self) -> None:
+        self.lost = 0
+        self._parts: list[bytes] = []
+        self._skipping = False
+
+    def gap(self) -> None:
+        """Datagrams before the next one are lost: so is the buffer they are part of."""
+        self.lost += 1
+        self._parts.clear()
+        self._skipping = True
+
+    def feed(self, datagram: bytes) -> bytes | None:
+        """The buffer that this datagram ends."""
+        last = len(datagram) < DATAGRAM_BYTES
+        if self._skipping and not datagram.startswith(STARTS):
+            self._skipping = not last
+            return None
+        self._skipping = False
+        self._parts.append(datagram)
+        if sum(map(len, self._parts)) > UNIT_MAX_BYTES:
+            self.gap()
+        elif last:
+            buffer, self._parts = b"".join(self._parts), []
+            return buffer
+        return None
+
+
+class Receiver:
+    """A socket on loopback that takes datagrams of one process only."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+        self.reassembly = Reassembly()
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_RXQ_OVFL, 1)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.setblocking(False)
+        self._from: tuple[str, int] | None = None
+        self._dropped = 0
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    def fileno(self) -> int:
+        """Readable when a datagram is there."""
+        return self._socket.fileno()
+
+    def buffers(self, pid: int) -> list[Arrived]:
+        """The buffers that have come whole of this process."""
+        found = []
+        while (datagram := self._receive(pid)) is not None:
+            buffer = self.reassembly.feed(datagram)
+            if buffer:
+                found.append(Arrived(buffer, time.monotonic_ns() // 1000))
+        return found
+
+    def _receive(self, pid: int) -> bytes | None:
+        while True:
+            try:
+                data, extra, _, sender = self._socket.recvmsg(DATAGRAM_BYTES, 64)
+            except BlockingIOError:
+                return None
+            for level, kind, value in extra:
+                if (level, kind) == (socket.SOL_SOCKET, SO_RXQ_OVFL):
+                    self._note_dropped(int.from_bytes(value[:4], "little"))
+            if self._from is None and owns(pid, sender[1]):
+                self._from = sender
+                self._socket.connect(sender)  # the kernel refuses others from now on
+            if sender == self._from:
+                return data
+            self.refused += 1
+
+    def _note_dropped(self, dropped: int) -> None:
+        """What the kernel has thrown away, of anybody's, since the socket was made."""
+        if dropped != self._dropped:
+            self._dropped = dropped
+            self.reassembly.gap()
+
+    def close(self) -> None:
+        """Closes it."""
+        self._socket.close()
+
+
+def owns(pid: int, port: int) -> bool:
+    """Does a process hold the UDP socket with this port? By /proc: of its own user."""
+    wanted = set()
+    for line in Path("/proc/net/udp").read_text().splitlines()[1:]:
+        words = line.split()
+        if int(words[1].rpartition(":")[2], 16) == port:
+            wanted.add(f"socket:[{words[9]}]")
+    try:
+        files = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+    return any(_link(file) in wanted for file in files)
+
+
+def _link(file: Path) -> str:
+    try:
+        return os.readlink(file)
+    except OSError:
+        return ""
+
+
+class Stamps:
+    """The stamps of a metadata pipe, for buffers in their order."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd, self._rest = fd, b""
+        self._stamps: deque[tuple[float, int]] = deque()
+        self._late = 0
+        self._age_us = 0
+        self.known = 0
+
+    def stamp_us(self, arrived: Arrived, wait_s: float) -> int:
+        """CLOCK_MONOTONIC us of a buffer's picture; by its arrival and the usual age
+        where its metadata does not come in time."""
+        due_s = time.monotonic() + wait_s
+        self._forget()
+        while not self._stamps:
+            left_s = due_s - time.monotonic()
+            if left_s <= 0.0 or not select.select([self._fd], [], [], left_s)[0]:
+                self._late += 1
+                return arrived.time_us - self._age_us
+            if not self.read():
+                return arrived.time_us - self._age_us
+        stamp_us = self._stamps.popleft()[1]
+        self._age_us = max(arrived.time_us - stamp_us, 0)
+        return stamp_us
+
+    def read(self) -> bool:
+        """Takes what the pipe has; False at its end."""
+        try:
+            data = os.read(self._fd, META_MAX_BYTES)
+        except BlockingIOError:
+            return True
+        *blocks, self._rest = (self._rest + data).split(b"\n\n")
+        self._rest = self._rest[-META_MAX_BYTES:]
+        asleep_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()
+        asleep_ns = asleep_ns if asleep_ns > 1_000_000 else 0
+        for block in blocks:
+            if self._late:
+                self._late -= 1
+            elif (match := STAMP.search(block)) is not None:
+                self.known += 1
+                stamp_us = (int(match[1]) - asleep_ns) // 1000
+                self._stamps.append((time.monotonic(), stamp_us))
+        return bool(data)
+
+    def _forget(self) -> None:
+        """Those whose buffer is lost."""
+        while self._stamps and time.monotonic() - self._stamps[0][0] > LOOSE_S:
+            self._stamps.popleft()

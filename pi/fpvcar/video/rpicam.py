@@ -1,0 +1,199 @@
+"""`fpvcar camera rpicam`: a Pi's own camera by rpicam-vid, where picamera2 is missing.
+
+    rpicam-vid -> UDP on loopback -> Receiver -> units -> Record
+               -> metadata pipe   -> Stamps   -> times
+
+rpicam-vid cannot be asked for a key frame or another bitrate: there is a key frame each
+`gop_s`. For another look it starts anew, and the picture is away for a second.
+"""
+
+import contextlib
+import os
+import select
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+
+from fpvcar.config import NIGHT_S
+from fpvcar.config import Camera as Wanted
+from fpvcar.devices.capture import CaptureError, Missing, NoCamera
+from fpvcar.leash import leashed
+from fpvcar.video import h264, options
+from fpvcar.video.datagrams import Receiver, Stamps
+from fpvcar.video.look import Look, look_of
+from fpvcar.video.process import Control, Pipes, report, serve, status_of
+from fpvcar.wire.camera import Record
+
+PROGRAMS = ("rpicam-vid", "libcamera-vid")
+PACKAGE = "rpicam-vid is not installed; sudo apt install rpicam-apps-lite"
+NO_CAMERA = "no cameras available"
+LEAST_BITRATE = 300_000
+"""Below it the firmware's encoder may hang (rpicam-apps #664)."""
+BUFFERS = 3
+HELP_S = 20.0
+END_S = 1.0
+STAMP_S = 0.01
+"""How long a unit waits for its metadata, which is written right after it."""
+
+
+def command(
+    program: str, known: str, wanted: Wanted, look: Look, port: int, metadata: str
+) -> list[str]:
+    """The command line. `known`: the program's help; `metadata`: a path that takes it.
+
+    Exposure is as long as the frame rate lets it, so at night the rate is lower. libav,
+    which sends on a Pi 5, needs to be told the size of a datagram.
+    """
+    fps = min(wanted.fps, 1.0 / NIGHT_S) if look.night else wanted.fps
+    values = {
+        "--timeout": 0, "--width": wanted.width, "--height": wanted.height,
+        "--framerate": f"{fps:g}", "--bitrate": max(wanted.bitrate, LEAST_BITRATE),
+        "--intra": max(round(wanted.gop_s * fps), 1), "--codec": "h264",
+        "--profile": "baseline", "--denoise": "cdn_off", "--buffer-count": BUFFERS,
+        "--exposure": "long" if look.night else look.exposure,
+        "--brightness": f"{look.brightness:g}", "--libav-format": "h264",
+        "--verbose": 0, "--metadata": metadata, "--metadata-format": "txt",
+        "--camera": wanted.device or 0,
+    }  # fmt: skip
+    flags = ["--nopreview", "--inline", "--flush", "--low-latency"]
+    if wanted.flip in ("horizontal", "both"):
+        flags.append("--hflip")
+    if wanted.flip in ("vertical", "both"):
+        flags.append("--vflip")
+    words = [program]
+    for option, value in values.items():
+        if option in known:
+            words += [option, str(value)]
+    words += [flag for flag in flags if flag in known]
+    return [*words, "--output", f"udp://127.0.0.1:{port}?pkt_size=65507"]
+
+
+class Rpicam:
+    """rpicam-vid and what it sends. Raises CaptureError, NoCamera, Missing."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        found = [path for name in PROGRAMS if (path := shutil.which(name))]
+        if not found:
+            raise Missing(PACKAGE)
+        self._program, self._wanted = found[0], wanted
+        asked = subprocess.run(
+            [self._program, "--help"], capture_output=True, text=True, timeout=HELP_S
+        )
+        self._known = asked.stdout + asked.stderr
+        self._events = select.epoll()
+        self.fd = self._events.fileno()
+        self._start(look_of(wanted))
+
+    def _start(self, look: Look) -> None:
+        self._look, self._said, self._synced, self._lost = look, "", False, 0
+        self._sets = h264.ParameterSets()
+        self._receiver = Receiver()
+        ours, theirs = os.pipe()
+        os.set_blocking(ours, False)
+        self._metadata, self._stamps = ours, Stamps(ours)
+        argv = command(
+            self._program, self._known, self._wanted, look, self._receiver.port,
+            f"/dev/fd/{theirs}",
+        )  # fmt: skip
+        self._child = subprocess.Popen(
+            leashed(argv), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, pass_fds=(theirs,),
+        )  # fmt: skip
+        os.close(theirs)
+        assert self._child.stderr
+        self._errors = self._child.stderr.fileno()
+        os.set_blocking(self._errors, False)
+        for fd in (self._receiver.fileno(), ours, self._errors):
+            self._events.register(fd, select.EPOLLIN)
+
+    def take(self) -> Iterable[Record]:
+        """The units that have come; those after a lost one wait for a key frame."""
+        self._listen()
+        arrived = self._receiver.buffers(self._child.pid)
+        lost = self._receiver.reassembly.lost
+        if lost != self._lost:
+            report(f"{lost - self._lost} of rpicam-vid's datagrams lost")
+            self._lost, self._synced = lost, False
+        records = []
+        for one in arrived:
+            time_us = min(self._stamps.stamp_us(one, STAMP_S), one.time_us)
+            unit = self._sets.ahead_of(one.data)
+            key = h264.is_key(unit)
+            self._synced = self._synced or key
+            if self._synced and not h264.SLICES.isdisjoint(h264.nal_types(unit)):
+                records.append(Record(key, time_us, unit))
+        return records
+
+    def skip(self) -> bool:
+        """Those that follow need what was left out."""
+        self.take()
+        return False
+
+    def request_key(self) -> None:
+        """There is one each gop_s; it cannot be asked for."""
+
+    def set_bitrate(self, bitrate: int) -> None:
+        """Stays as it is: to start anew would stop the car each time."""
+
+    def set_look(self, look: Look) -> None:
+        """Starts rpicam-vid anew, if it is another one."""
+        if look != self._look:
+            self._end()
+            self._start(look)
+
+    def _listen(self) -> None:
+        """Takes what it says; its end is an error, in its own words."""
+        self._stamps.read()
+        try:
+            said = os.read(self._errors, 1 << 16)
+        except BlockingIOError:
+            return
+        for line in said.decode("utf-8", "replace").splitlines():
+            if line.strip():
+                self._said = line.strip()
+                report(self._said)
+        if not said:
+            status = self._child.wait()
+            if NO_CAMERA in self._said:
+                raise NoCamera("rpicam-vid finds no camera; check the ribbon cable")
+            raise CaptureError(f"rpicam-vid ended with {status}: {self._said}")
+
+    def _end(self) -> None:
+        for fd in (self._receiver.fileno(), self._metadata, self._errors):
+            self._events.unregister(fd)
+        self._child.send_signal(2)  # SIGINT lets it close the camera
+        try:
+            self._child.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+        assert self._child.stderr
+        self._child.stderr.close()
+        os.close(self._metadata)
+        self._receiver.close()
+
+    def close(self) -> None:
+        """Ends rpicam-vid: the camera is free for others."""
+        self._end()
+        self._events.close()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The process. 0 when a pipe ended; else as process.py says."""
+    made = options.parser("rpicam", "A Pi's own camera, by rpicam-vid.")
+    wanted = options.parse(made, argv)
+    if wanted.device and not wanted.device.isdigit():
+        made.error(f"--device {wanted.device}: expected 0 or 1, which camera of the Pi")
+    control = Control()
+    pipes = Pipes(sys.stdin.fileno(), sys.stdout.fileno(), control)
+    try:
+        with contextlib.closing(Rpicam(wanted)) as camera:
+            serve(camera, pipes, control)
+    except CaptureError as fault:
+        return status_of(fault)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

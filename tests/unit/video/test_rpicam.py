@@ -1,0 +1,133 @@
+"""`fpvcar camera rpicam`: what rpicam-vid is told, sends, and how it ends."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar import config
+from fpvcar.video import process
+from fpvcar.video.look import Look
+from fpvcar.video.rpicam import command
+from tests.rigs.camera import Camera, corner, decode, decoder, luma, middle, seen
+from tests.rigs.rpicam_vid import LEVEL
+
+PROGRAM = "tests.rigs.rpicam_vid"
+SIZE = ("--width=320", "--height=240")
+
+
+@pytest.fixture
+def cameras() -> Iterator[list[Camera]]:
+    made: list[Camera] = []
+    yield made
+    for each in made:
+        each.close()
+
+
+def rpicam(cameras: list[Camera], *options: str, **env: str) -> Camera:
+    cameras.append(Camera(*SIZE, *options, program=PROGRAM, **env))
+    return cameras[-1]
+
+
+def test_it_is_told_only_what_its_help_knows() -> None:
+    everything = (
+        "--timeout --width --height --bitrate --intra --low-latency --nopreview "
+        "--inline --flush --hflip --vflip --exposure --brightness --framerate"
+    )
+    wanted = config.Camera(flip="both", fps=30.0, gop_s=0.5, bitrate=100_000)
+    look = Look("sport", 0.25, False)
+    words = command("rpicam-vid", everything, wanted, look, 4000, "/dev/fd/9")
+    assert {"--low-latency", "--hflip", "--vflip", "--nopreview"} <= set(words)
+    assert words[-2:] == ["--output", "udp://127.0.0.1:4000?pkt_size=65507"]
+    for option, value in (
+        ("--intra", "15"), ("--exposure", "sport"), ("--brightness", "0.25"),
+        ("--bitrate", "300000"), ("--framerate", "30"),
+    ):  # fmt: skip
+        assert words[words.index(option) + 1] == value
+    old = everything.replace("--low-latency", "")
+    words = command("rpicam-vid", old, wanted, look, 4000, "/dev/fd/9")
+    assert "--low-latency" not in words and "--metadata" not in words
+    night = Look("sport", 0.0, True)
+    words = command("rpicam-vid", old, wanted, night, 4000, "/dev/fd/9")
+    assert words[words.index("--framerate") + 1] == "10"
+    assert words[words.index("--exposure") + 1] == "long"
+    assert words[words.index("--intra") + 1] == "5"
+
+
+def test_an_old_one_works_as_well(cameras: list[Camera]) -> None:
+    assert middle(seen(rpicam(cameras, RPICAM_OLD="1"))) == pytest.approx(LEVEL, abs=6)
+
+
+def test_stamps_are_the_sensors(cameras: list[Camera]) -> None:
+    """Not those of the arrival: the stand-in stamps before it paints and encodes."""
+    camera = rpicam(cameras, "--width=1280", "--height=720", RPICAM_NOISE="100")
+    for _ in range(3):
+        camera.record()
+    ages_us = []
+    for _ in range(5):
+        record = camera.record()
+        ages_us.append(time.monotonic_ns() // 1000 - record.capture_us)
+    assert min(ages_us) > 5000
+
+
+@pytest.mark.parametrize("board", ["zero", "pi5"])
+def test_a_unit_of_many_datagrams_is_whole(cameras: list[Camera], board: str) -> None:
+    camera = rpicam(
+        cameras, "--width=1280", "--height=720", "--bitrate=25000000", "--gop-s=0.1",
+        RPICAM_NOISE="150", RPICAM_BOARD=board,
+    )  # fmt: skip
+    codec, sizes = decoder(), []
+    for _ in range(5):
+        record = camera.record()
+        assert decode(codec, record.unit).width == 1280
+        sizes.append(len(record.unit))
+    assert max(sizes) > 65_507
+
+
+def test_parameter_sets_that_come_apart_stand_before_their_idr(
+    cameras: list[Camera],
+) -> None:
+    camera, codec = rpicam(cameras, RPICAM_SETS_APART="1"), decoder()
+    records = [camera.record() for _ in range(35)]
+    for record in records:
+        decode(codec, record.unit)
+    assert sum(record.key for record in records) == 2
+    stamps = [record.capture_us for record in records]
+    assert stamps == sorted(stamps) and stamps[0] > 1000
+
+
+def test_flip_and_another_look(cameras: list[Camera]) -> None:
+    camera = rpicam(cameras, "--flip=horizontal")
+    assert corner(seen(camera)) == ("top", "right")
+    camera.ask("look normal 0.5 0")
+    for _ in range(60):  # it starts anew
+        record = camera.record()
+        if record.key and middle(luma(decode(decoder(), record.unit))) > LEVEL + 30:
+            return
+    raise AssertionError("as dark as before")
+
+
+@pytest.mark.parametrize(
+    ("env", "status", "said"),
+    [
+        ("RPICAM_NONE", process.NO_CAMERA, "finds no camera; check the ribbon cable"),
+        ("RPICAM_MISSING", process.MISSING, "sudo apt install rpicam-apps-lite"),
+        ("RPICAM_DIE_AFTER", process.FAILED, "failed to queue request"),
+    ],
+)
+def test_why_it_ends_is_its_last_line(
+    cameras: list[Camera], env: str, status: int, said: str
+) -> None:
+    camera = rpicam(cameras, **{env: "3"})
+    assert camera.process.wait(30) == status
+    last = camera.said().strip().splitlines()[-1]
+    assert said in last and last.startswith("camera: ")
+
+
+def test_one_that_hangs_ends_with_us(cameras: list[Camera], tmp_path: Path) -> None:
+    camera = rpicam(cameras, RPICAM_HANG_AFTER="3")
+    for _ in range(3):
+        camera.record()
+    assert camera.end() == 0
+    assert "Camera frontend has timed out!" in camera.said()
