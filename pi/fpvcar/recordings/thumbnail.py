@@ -1,4 +1,4 @@
-"""Reads the first picture of a recording, for a list, and no more of it than that."""
+"""Finds the first picture of a recording, and reads no more of it than that."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,25 +8,28 @@ from fpvcar.mcap.chunks import FileSource, inner_records
 from fpvcar.mcap.walk import Damage, Found, Walk
 from fpvcar.recordings import messages
 from fpvcar.recordings.pictures import Frame
+from fpvcar.units import MIB, SECOND_NS
 from fpvcar.video import h264
 
-FIRST_CHUNKS = 16
-"""Chunks in which a key frame is looked for; one is a second at most."""
+FIRST_BYTES = 32 * MIB
+"""Bytes in which a key frame is looked for: more than a minute has. Where no camera was
+they are few."""
 
 
-def first_picture(path: Path) -> Frame | None:
-    """Reads a file up to its first key frame, for a list.
+def first_picture(path: Path, from_s: float = 0.0) -> Frame | None:
+    """Reads a file up to its first key frame that was recorded so long after the file's
+    start, or later.
 
-    None if none comes within FIRST_CHUNKS. Raises OSError.
+    None if none comes within FIRST_BYTES. Raises OSError.
     """
-    source, number, chunks = FileSource(path), None, 0
+    source, number, from_ns = FileSource(path), None, -1
     try:
-        for step in Walk(source, source.size).steps():
+        for step in Walk(source, min(source.size, FIRST_BYTES)).steps():
             if isinstance(step, Damage):
                 continue
-            chunks += step.opcode == records.CHUNK
-            if chunks > FIRST_CHUNKS:
-                break
+            if step.opcode == records.CHUNK and from_ns < 0:
+                began_ns = parsing.take_chunk(step.body).start_ns
+                from_ns = began_ns + round(from_s * SECOND_NS)
             for opcode, body in _inside(step):
                 if opcode == records.CHANNEL:
                     channel = parsing.take_channel(body)
@@ -36,6 +39,7 @@ def first_picture(path: Path) -> Frame | None:
                 elif (
                     opcode == records.MESSAGE
                     and int.from_bytes(body[:2], "little") == number
+                    and int.from_bytes(body[6:14], "little") >= from_ns
                 ):
                     frame = _key_frame(body)
                     if frame is not None:

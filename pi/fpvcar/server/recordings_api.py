@@ -3,7 +3,7 @@
     GET  /api/recordings                   the files, JSON; drives: drives_api.py
     GET  /api/recordings/NAME              the file, with Range and ETag
     GET  /api/recordings/NAME/units?from=S&seconds=S    pictures, as on /ws/video
-    GET  /api/recordings/NAME/thumbnail    the first key frame, the same way
+    GET  /api/recordings/NAME/thumbnail?from=S    the first key frame, the same way
     GET  /api/recordings/NAME/table        lines for plots, JSON
 
 Who may see them: recordings_rights.py. A name is looked up among the recordings that
@@ -127,11 +127,12 @@ class Recordings:
     async def _thumbnail(self, request: web.Request) -> web.StreamResponse:
         self._rights.let_in(request)
         path, _ = await self._look_up(request)
+        from_s = number_of(request, "from", 0.0, 0.0, 1e9)
 
         def first() -> bytes:
-            frame = first_picture(path)
+            frame = first_picture(path, from_s)
             if frame is None:
-                raise web.HTTPNotFound(text="No picture was recorded in this file.\n")
+                raise web.HTTPNotFound(text="No picture was recorded here.\n")
             return _pictures([frame])
 
         return await self._downloads.made(request, BYTES, answering(first))

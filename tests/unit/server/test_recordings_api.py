@@ -365,3 +365,18 @@ def test_a_growing_file_is_read_anew_after_a_while(folder: Path) -> None:
     now_s += 2.0
     assert opened.get(folder / NAME, True) is not first
     opened.close()
+
+
+def test_a_thumbnail_is_the_first_key_frame_from_a_moment_on(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        url = f"/api/recordings/{NAME}/thumbnail"
+        times = []
+        for end in ("", "?from=2"):
+            ((header, _),) = units(await (await client.get(url + end)).read())
+            assert header.key
+            times.append(header.capture_us)
+        assert 1_990_000 <= times[1] - times[0] < 2_500_000
+        assert (await client.get(f"{url}?from=9")).status == 404
+        assert (await client.get(f"{url}?from=x")).status == 400
+
+    ask(folder, act)
