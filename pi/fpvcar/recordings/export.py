@@ -1,7 +1,7 @@
 """Exports recordings for other programs: one film, or tables.
 
     files, in the order of their time -> film.Film, the pictures as they are -> OUT.mp4
-                                      -> tables.row_of -> OUT/TOPIC.csv | .parquet
+                                      -> sheets.Sheets -> OUT/TOPIC.csv | .parquet
 
 Only one file is open at a time: a day has more of them than a process may open. OUT
 appears whole or not at all. What a file has lost is said on stderr, the rest exported.
@@ -25,7 +25,7 @@ from fpvcar.recordings.film import PAUSE_MOST_NS, ExportError, Film
 from fpvcar.recordings.losses import losses
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.reader import ReadError, Recording
-from fpvcar.recordings.tables import CsvFile, ParquetFile, write_tables
+from fpvcar.recordings.sheets import CsvFile, ParquetFile, write_tables
 from fpvcar.units import SECOND_NS
 
 OVERLAP_NS = SECOND_NS

@@ -8,7 +8,7 @@ generators that go on in small steps: a server may leave them between two. What 
 be shown is left out, and `left_out` counts it before the first byte is there.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import NamedTuple
 
 from fpvcar.recordings import pictures
@@ -21,7 +21,7 @@ from fpvcar.video.sps import SpsError
 
 PAUSE_MOST_NS = 1800 * SECOND_NS
 USUAL_NS = SECOND_NS // 30
-PIECE_BYTES = 256 * 1024
+PIECE_BYTES = 64 * 1024
 PICTURES_MOST = 2_000_000
 """Some 18 hours; the plan of as many takes 24 MB."""
 
@@ -86,7 +86,7 @@ class Film:
         """How many bytes it will have; 0 before it is planned."""
         return len(self._head) + self._index.media_bytes if self._head else 0
 
-    def plan(self) -> Iterator[int]:
+    def plan(self) -> Generator[int, None, None]:
         """Reads all of it; yields how many bytes of pictures were read so far.
 
         Without a picture `size` stays 0. Raises ExportError, ReadError, OSError.
@@ -94,7 +94,7 @@ class Film:
         index, before, done = self._index, Frame(0, False, b""), 0
         length_ns = USUAL_NS
         self.left_out = self.doubled = 0
-        for frame, nals, sets in self._shown(self._missed):
+        for frame, nals, sets in self._shown(self._missed, self._doubled):
             if before.unit:
                 length_ns = frame.capture_ns - before.capture_ns
                 if length_ns > PAUSE_MOST_NS:
@@ -136,16 +136,22 @@ class Film:
             raise ExportError("a recording has gone meanwhile: export the rest again")
         yield b"".join(held)
 
+    def _doubled(self) -> None:
+        self.doubled += 1
+
     def _missed(self, log_ns: int) -> None:
         self.left_out += self._stretch.start_ns <= log_ns
 
-    def _shown(self, missed: Callable[[int], None] = lambda _: None) -> Iterator[Shown]:
+    def _shown(
+        self, missed: Callable[[int], None] = lambda _: None,
+        doubled: Callable[[], None] = lambda: None,
+    ) -> Iterator[Shown]:  # fmt: skip
         """Yields what is in the film: the same each time."""
         last_us, waiting = -1, False
         for recording in self._opened():
             for frame in self._leading(recording, missed):
                 if frame.capture_ns // 1000 <= last_us:
-                    self.doubled += 1  # from a file given twice, or of another clock
+                    doubled()  # from a file given twice, or of another clock
                     continue
                 nals = h264.nal_units(frame.unit)
                 sets = sets_of(nals) if frame.key else None

@@ -1,26 +1,20 @@
-"""Recordings as tables, one for each topic: columns, rows, CSV or Parquet files.
+"""Recordings as tables, one for each topic: their columns and rows. Pure.
 
 Every row begins with `utc` (ISO 8601, to the nanosecond) and `monotonic_s` (the car's
 own clock, which nobody sets). Units are in the names; shares are of 1, + is forward
 and left.
 """
 
-import csv
-import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from fpvcar.recordings import messages
-from fpvcar.recordings.reader import Recording
 from fpvcar.units import SECOND_NS
 from fpvcar.video import h264
 
-ROWS_HELD = 20_000
-"""Rows of Parquet that are held before they are written."""
 Cell = float | int | str | bool | None
 Columns = dict[str, type]
 
@@ -166,114 +160,3 @@ def cell_text(cell: Cell) -> str:
     if isinstance(cell, bool):
         return "true" if cell else "false"
     return repr(cell) if isinstance(cell, float) else str(cell)
-
-
-# --- in files ---
-
-
-class CsvFile:
-    """One table as CSV, RFC 4180."""
-
-    suffix = ".csv"
-
-    def __init__(self, path: Path, columns: Columns) -> None:
-        self._file = path.open("w", encoding="utf-8", newline="")
-        self._writer = csv.writer(self._file)
-        self._writer.writerow(columns)
-
-    def add(self, row: tuple[Cell, ...]) -> None:
-        """Writes a row."""
-        self._writer.writerow([cell_text(cell) for cell in row])
-
-    def close(self) -> None:
-        """The file is whole."""
-        self._file.close()
-
-
-class ParquetFile:
-    """One table as Parquet, zstd."""
-
-    suffix = ".parquet"
-
-    def __init__(self, path: Path, columns: Columns) -> None:
-        self._arrow: Any = importlib.import_module("pyarrow")
-        parquet: Any = importlib.import_module("pyarrow.parquet")
-        kinds = {
-            float: self._arrow.float64(), int: self._arrow.int64(),
-            bool: self._arrow.bool_(), str: self._arrow.string(),
-        }  # fmt: skip
-        self._schema = self._arrow.schema(
-            [(name, kinds[kind]) for name, kind in columns.items()]
-        )
-        self._rows: list[tuple[Cell, ...]] = []
-        self._writer = parquet.ParquetWriter(path, self._schema, compression="zstd")
-
-    def add(self, row: tuple[Cell, ...]) -> None:
-        """Writes a row, or holds it until there are ROWS_HELD."""
-        self._rows.append(row)
-        if len(self._rows) >= ROWS_HELD:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._rows:
-            columns = [
-                self._arrow.array(cells, field.type)
-                for cells, field in zip(
-                    zip(*self._rows, strict=True), self._schema, strict=True
-                )
-            ]
-            table = self._arrow.Table.from_arrays(columns, schema=self._schema)
-            self._writer.write_table(table)
-            self._rows.clear()
-
-    def close(self) -> None:
-        """The file is whole."""
-        self._flush()
-        self._writer.close()
-
-
-TableFile = CsvFile | ParquetFile
-
-
-class Written(NamedTuple):
-    """Rows by topic, and how many messages could not be read."""
-
-    rows: dict[str, int]
-    unread: int
-
-
-def write_tables(
-    recordings: Iterable[Recording], folder: Path, kind: type[TableFile],
-    tell: Callable[[int], None],
-) -> Written:  # fmt: skip
-    """Writes one file a topic; leaves out topics of other programs. Raises OSError.
-
-    `tell` hears how many bytes were read so far.
-    """
-    written: dict[str, TableFile] = {}
-    rows: dict[str, int] = {}
-    done = unread = 0
-    try:
-        for recording in recordings:
-            about = recording.about
-            offset_ns = None if about is None else about.utc_offset_ns
-            for message in recording.messages():
-                topic, table = message.topic, table_of(message.topic)
-                done += len(message.data)
-                tell(done)
-                if table is None:
-                    continue
-                try:
-                    said = messages.decode(topic, message.data)
-                except messages.FormatError:
-                    unread += 1
-                    continue
-                if topic not in written:
-                    name = file_stem(topic) + kind.suffix
-                    written[topic] = kind(folder / name, columns_of(table))
-                written[topic].add(row_of(table, said, message.publish_ns, offset_ns))
-                rows[topic] = rows.get(topic, 0) + 1
-    finally:
-        for one in written.values():
-            one.close()
-    return Written(rows, unread)

@@ -14,7 +14,8 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+import urllib.parse
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -178,6 +179,40 @@ class Downloads:
         finally:
             self.later(partial(os.close, file))  # behind whatever is still read of it
 
+    async def streamed(
+        self, request: web.Request, headers: Mapping[str, str],
+        pieces: Generator[bytes, None, None], size: int | None,
+        sent: Callable[[int], None],
+    ) -> web.StreamResponse:  # fmt: skip
+        """Sends what is made piece by piece, in the thread, while it is sent; `size` of
+        all if that is known. `sent` hears of each piece.
+
+        The work ends with the connection. Raises ConnectionError, and what making
+        raises: then the connection is cut, so that nobody takes the part for the whole.
+        """
+        response = web.StreamResponse(headers=headers)
+        try:
+            if size is None:
+                response.enable_chunked_encoding()
+            else:
+                response.content_length = size
+            await response.prepare(request)
+            if request.method != "HEAD":
+                following = partial(next, pieces, None)
+                while (piece := await self.in_thread(following)) is not None:
+                    if piece:
+                        await self._send(request, response, piece)
+                        sent(len(piece))
+                    elif request.transport is None or request.transport.is_closing():
+                        raise ConnectionResetError("nobody takes the answer")
+            await response.write_eof()
+        except Exception:
+            _cut_off(request)
+            raise
+        finally:
+            self.later(pieces.close)
+        return response
+
     async def _pour(
         self, request: web.Request, response: web.StreamResponse, file: int, part: Part
     ) -> None:
@@ -206,6 +241,18 @@ class Downloads:
                 await response.write(piece)
         except TimeoutError:
             raise _cut_off(request) from None
+
+
+def as_file(name: str) -> str:
+    """Writes Content-Disposition of a download; RFC 6266, with both kinds of name."""
+    plain = "".join(
+        one if one.isascii() and one.isprintable() and one not in '"\\' else "_"
+        for one in name
+    )
+    if plain == name:
+        return f'attachment; filename="{name}"'
+    coded = urllib.parse.quote(name, safe="")
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{coded}"
 
 
 def _cut_off(request: web.Request) -> ConnectionError:

@@ -5,6 +5,7 @@
     GET  /api/recordings/NAME/units?from=S&seconds=S    pictures, as on /ws/video
     GET  /api/recordings/NAME/thumbnail?from=S    the first key frame, the same way
     GET  /api/recordings/NAME/table        lines for plots, JSON
+    /api/recordings/exports                films and zips: exports.py
 
 Who may see them: recordings_rights.py. A name is looked up among the recordings that
 are there and never made a path of. How answers are sent while somebody else drives:
@@ -15,7 +16,6 @@ import asyncio
 import os
 import sys
 import time
-import urllib.parse
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -31,9 +31,11 @@ from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.thumbnail import first_picture
 from fpvcar.server.access import CodeCheck
 from fpvcar.server.answers import BYTES, JSON, answering, number_of
-from fpvcar.server.downloads import CpuThrottle, Downloads
+from fpvcar.server.downloads import CpuThrottle, Downloads, as_file
 from fpvcar.server.drives_api import Drives
 from fpvcar.server.drives_api import Shown as Shown
+from fpvcar.server.export_jobs import Workshop
+from fpvcar.server.exports import Exports
 from fpvcar.server.recordings_rights import RecordingRights
 from fpvcar.units import SECOND_NS
 from fpvcar.wire.video import pack_video
@@ -66,6 +68,8 @@ class Recordings:
         self._drives = Drives(
             self._library, self._downloads, self._rights, shown, folder
         )
+        workshop = Workshop(files, self._library.writing, shown.car, throttle.rest)
+        self._exports = Exports(workshop, self._downloads, self._rights.let_in, clock_s)
         self._closing: asyncio.TimerHandle | None = None
 
     def add_to(self, app: web.Application) -> None:
@@ -74,6 +78,7 @@ class Recordings:
         app.router.add_get(base, self._list)
         self._rights.add_to(app)
         self._drives.add_to(app)
+        self._exports.add_to(app)
         app.router.add_get(base + "/{name}", self._file)
         app.router.add_get(base + "/{name}/units", self._units)
         app.router.add_get(base + "/{name}/thumbnail", self._thumbnail)
@@ -107,7 +112,7 @@ class Recordings:
             raise web.HTTPConflict(
                 text=f"{path.name} is still being written: ask again in a minute.\n"
             )
-        headers = {**BYTES, "Content-Disposition": _as_file(path.name)}
+        headers = {**BYTES, "Content-Disposition": as_file(path.name)}
         opened = answering(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
         return await self._downloads.file(request, headers, opened)
 
@@ -190,15 +195,3 @@ def _pictures(frames: Iterable[Frame]) -> bytes:
         pack_video(frame.key, number, frame.capture_ns // 1000, frame.unit)
         for number, frame in enumerate(frames)
     )
-
-
-def _as_file(name: str) -> str:
-    """Writes Content-Disposition of a download; RFC 6266, with both kinds of name."""
-    plain = "".join(
-        one if one.isascii() and one.isprintable() and one not in '"\\' else "_"
-        for one in name
-    )
-    if plain == name:
-        return f'attachment; filename="{name}"'
-    coded = urllib.parse.quote(name, safe="")
-    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{coded}"

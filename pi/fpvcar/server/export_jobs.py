@@ -1,0 +1,182 @@
+"""Exports that were asked for: which files, how far they are, the work for them."""
+
+import secrets
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from fpvcar.mcap.parsing import PackageMissing
+from fpvcar.recordings import names, reader
+from fpvcar.recordings.film import Film, Stretch
+from fpvcar.recordings.losses import losses
+from fpvcar.recordings.reader import EVER_NS, ReadError, Recording
+from fpvcar.recordings.zipped import DriveZip
+
+STEP_S = 0.02
+MISSING_MAX = 50
+TYPES = {"film": ("video/mp4", ".mp4"), "zip": ("application/zip", ".zip")}
+
+
+class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to be exported: these files, the film of them within this time (UTC)."""
+
+    kind: Literal["film", "zip"]
+    files: list[str]
+    from_ms: float = 0.0
+    to_ms: float = EVER_NS / 1e6
+
+
+class Export(Struct):
+    """How far one is: bytes done of `total`, which is `exact` or about so. `missing`
+    says in words what is damaged or gone; `fault` why it failed."""
+
+    id: str
+    kind: str
+    name: str
+    state: str
+    done: int
+    total: int
+    exact: bool
+    missing: list[str]
+    fault: str = ""
+
+
+Work = Film | DriveZip
+
+
+class Job:
+    """An export, and the work for it; `notes` are what was missing in its files.
+
+    `fresh()` gives the work for one sending: a phone may ask twice.
+    """
+
+    def __init__(
+        self, shown: Export, fresh: Callable[[], Work], notes: list[str], now_s: float
+    ) -> None:
+        self.shown, self._fresh, self.notes, self.seen_s = shown, fresh, notes, now_s
+        self.work = fresh()
+        self.cancelled, self._sending = False, 0
+
+    @property
+    def active(self) -> bool:
+        """Is the thread at work for it?"""
+        return self.shown.state in ("planning", "sending")
+
+    def said(self) -> Export:
+        """The export as it is now."""
+        missing = [*self.notes, *self.work.missing]
+        more = len(missing) - MISSING_MAX
+        rest = [f"and {more} more"] if more > 0 else []
+        self.shown.missing = [*missing[:MISSING_MAX], *rest]
+        return self.shown
+
+    def begin(self) -> int:
+        """Begins to send it; returns the number of this sending."""
+        self._sending += 1
+        self.cancelled, shown = False, self.shown
+        shown.state, shown.done, shown.fault = "sending", 0, ""
+        return self._sending
+
+    def sent(self, number: int, size: int) -> None:
+        """So much more is sent; only the newest sending counts."""
+        if number == self._sending:
+            self.shown.done += size
+
+    def over(self, number: int, state: str, fault: str) -> None:
+        """A sending has ended."""
+        if number == self._sending:
+            self.shown.state, self.shown.fault = state, fault
+
+    def pieces(self) -> Generator[bytes, None, None]:
+        """Yields what is sent, as long as nobody cancels it."""
+        self.work = self._fresh()
+        for piece in self.work.pieces():
+            if self.cancelled:
+                raise ConnectionResetError("cancelled")
+            yield piece
+
+
+class Workshop:
+    """Makes jobs of the recordings `files()`. `writing`: does this one still grow?
+    `rest` makes the thread rest."""
+
+    def __init__(
+        self, files: Callable[[], Iterable[Path]], writing: Callable[[Path], bool],
+        car: str, rest: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._files, self._writing = files, writing
+        self._car, self._rest = car, rest
+
+    def job(self, wanted: Wanted, now_s: float) -> Job:
+        """Makes one of what was asked for. Raises FileNotFoundError, OSError."""
+        paths = self._paths(wanted.files)
+        total = sum(path.stat().st_size for path in paths)
+        name = _name(self._car, wanted) + TYPES[wanted.kind][1]
+        shown = Export(
+            secrets.token_urlsafe(12), wanted.kind, name, "ready", 0, total, False, []
+        )
+        if wanted.kind == "film":
+            shown.state, notes = "planning", list[str]()
+            end_ns = min(round(wanted.to_ms * 1e6), EVER_NS)
+            stretch = Stretch(round(wanted.from_ms * 1e6), end_ns)
+            film = Film(lambda: self._opened(wanted.files, notes), stretch)
+            return Job(shown, lambda: film, notes, now_s)
+        growing = set(filter(self._writing, paths))
+        words = "still being written, so it is not in here"
+        return Job(
+            shown,
+            lambda: DriveZip(
+                self._car, (p for p in paths if p not in growing), self._rest
+            ),
+            [f"{path.name}: {words}" for path in paths if path in growing],
+            now_s,
+        )
+
+    def _paths(self, wanted: Iterable[str]) -> list[Path]:
+        """Finds files; one that was sealed meanwhile by the name that it had. Raises
+        FileNotFoundError."""
+        there = {path.name: path for path in self._files()}
+        found = []
+        for name in wanted:
+            sealed = name.removesuffix(names.OPEN) + names.SEALED
+            path = there.get(name) or there.get(sealed)
+            if path is None:
+                raise FileNotFoundError(f"{name}: is not there any more")
+            found.append(path)
+        return found
+
+    def _opened(self, wanted: Iterable[str], notes: list[str]) -> Iterator[Recording]:
+        """Opens one after the other, and notes what it has lost."""
+        notes.clear()
+        for name in wanted:
+            path = Path(name)
+            try:
+                path = self._paths([name])[0]
+                with reader.read(path, self._rest) as recording:
+                    if not self._writing(path):
+                        notes += losses(Path(path.name), recording)
+                    yield recording
+            except FileNotFoundError:
+                notes.append(f"{name}: has just gone")
+            except (ReadError, PackageMissing, OSError) as fault:
+                notes.append(f"{fault}".replace(str(path), path.name))
+
+
+def some(steps: Iterator[int]) -> int:
+    """Goes on for a moment; -1 at the end."""
+    end_s = time.monotonic() + STEP_S
+    for done in steps:
+        if time.monotonic() >= end_s:
+            return done
+    return -1
+
+
+def _name(car: str, wanted: Wanted) -> str:
+    """Names what is sent after the moment at which it begins."""
+    if wanted.from_ms:
+        return names.recording_name(car, round(wanted.from_ms * 1e6))
+    parsed = names.parse(wanted.files[0])
+    return parsed.recording if parsed else car

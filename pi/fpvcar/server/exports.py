@@ -1,0 +1,180 @@
+"""/api/recordings/exports: a drive as a film or a zip, made while it is sent.
+
+    POST   /api/recordings/exports            {kind, files, from_ms, to_ms} -> Export
+    GET    /api/recordings/exports/ID         how far it is: Export
+    GET    /api/recordings/exports/ID/file    the film or the zip, once it is ready
+    DELETE /api/recordings/exports/ID         ends it at once
+
+    planning -> ready -> sending -> sent | stopped | failed
+
+A film is planned first: then its size is known, and what is missing in it. A plan that
+nobody asks after any more ends by itself; sending ends with the connection. All work is
+done in the thread that reads recordings, in steps, beside whoever drives: downloads.py.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+from aiohttp import web
+
+from fpvcar.recordings.film import ExportError, Film
+from fpvcar.recordings.reader import ReadError
+from fpvcar.server.answers import JSON, PRIVATE
+from fpvcar.server.downloads import Downloads, as_file
+from fpvcar.server.export_jobs import TYPES, Job, Wanted, Workshop, some
+
+AT_ONCE_MAX, KEPT_MAX = 2, 8
+ASKED_MAX = 64 * 1024
+"""Bytes of a request: the names of a day's files."""
+UNSEEN_S = 90.0
+"""A page in the background may ask only once a minute."""
+
+
+class Exports:
+    """The routes. `let_in` raises for who may not see recordings."""
+
+    def __init__(
+        self, workshop: Workshop, downloads: Downloads,
+        let_in: Callable[[web.Request], None],
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._workshop, self._downloads = workshop, downloads
+        self._let_in, self._clock_s = let_in, clock_s
+        self._jobs: dict[str, Job] = {}
+        self._plans = set[asyncio.Task[None]]()
+
+    def add_to(self, app: web.Application) -> None:
+        """Adds the routes; before those that take any name."""
+        base = "/api/recordings/exports"
+        app.router.add_post(base, self._begin)
+        app.router.add_get(base + "/{id}", self._show)
+        app.router.add_delete(base + "/{id}", self._cancel)
+        app.router.add_get(base + "/{id}/file", self._send)
+        app.on_shutdown.append(self._end)
+
+    async def _end(self, _: web.Application) -> None:
+        for job in self._jobs.values():
+            job.cancelled = True
+        for plan in self._plans:
+            plan.cancel()
+
+    # --- the routes ---
+
+    async def _begin(self, request: web.Request) -> web.Response:
+        self._let_in(request)
+        wanted = await _wanted(request)
+        if sum(one.active for one in self._jobs.values()) >= AT_ONCE_MAX:
+            raise web.HTTPTooManyRequests(
+                text=f"{AT_ONCE_MAX} exports are under way: wait for one to end, or "
+                "cancel it.\n"
+            )
+        make = partial(self._workshop.job, wanted, self._clock_s())
+        try:
+            job = await self._downloads.in_thread(make)
+        except FileNotFoundError as fault:
+            raise web.HTTPNotFound(text=f"{fault}\n") from None
+        done = [one for one, job in self._jobs.items() if not job.active]
+        for old in done[: max(0, len(self._jobs) + 1 - KEPT_MAX)]:
+            del self._jobs[old]
+        self._jobs[job.shown.id] = job
+        if job.shown.state == "planning":
+            plan = asyncio.create_task(self._plan(job), name="plan of a film")
+            self._plans.add(plan)
+            plan.add_done_callback(self._plans.discard)
+        return _answer(job, 201)
+
+    async def _show(self, request: web.Request) -> web.Response:
+        return _answer(self._job_of(request))
+
+    async def _cancel(self, request: web.Request) -> web.Response:
+        job = self._job_of(request)
+        job.cancelled = True
+        if job.shown.state != "sent":
+            job.shown.state = "stopped"
+        return _answer(job)
+
+    async def _send(self, request: web.Request) -> web.StreamResponse:
+        job = self._job_of(request)
+        shown = job.shown
+        if shown.state == "planning":
+            raise web.HTTPConflict(text="It is being looked through: ask again.\n")
+        if isinstance(job.work, Film) and not job.work.size:
+            raise web.HTTPGone(text=f"{shown.fault or 'It was cancelled.'}\n")
+        headers = {
+            **PRIVATE, "Content-Type": TYPES[shown.kind][0],
+            "Content-Disposition": as_file(shown.name),
+        }  # fmt: skip
+        number = job.begin() if request.method != "HEAD" else 0
+        size = shown.total if shown.exact else None
+        state, fault = "stopped", ""
+        try:
+            response = await self._downloads.streamed(
+                request, headers, job.pieces(), size, partial(job.sent, number)
+            )
+            state = "sent"
+            return response
+        except ConnectionError:
+            raise
+        except (ExportError, ReadError, OSError) as error:
+            state, fault = "failed", str(error)
+            raise ConnectionResetError("the export was cut off") from error
+        finally:
+            job.over(number, state, fault)
+
+    # --- the work ---
+
+    def _job_of(self, request: web.Request) -> Job:
+        self._let_in(request)
+        job = self._jobs.get(request.match_info["id"])
+        if job is None:
+            raise web.HTTPNotFound(text="There is no such export: begin it again.\n")
+        job.seen_s = self._clock_s()
+        return job
+
+    async def _plan(self, job: Job) -> None:
+        film, shown = job.work, job.shown
+        assert isinstance(film, Film)
+        steps = film.plan()
+        try:
+            while (done := await self._downloads.in_thread(partial(some, steps))) >= 0:
+                shown.done = done
+                if self._clock_s() - job.seen_s > UNSEEN_S:
+                    job.cancelled = True
+                if job.cancelled:
+                    shown.state = "stopped"
+                    return
+            if not film.size:
+                raise ExportError("no picture was recorded in this drive")
+            shown.state, shown.done, shown.exact = "ready", 0, True
+            shown.total = film.size
+        except (ExportError, ReadError, OSError) as fault:
+            shown.state, shown.fault = "failed", str(fault)
+        finally:
+            self._downloads.later(steps.close)
+
+
+async def _wanted(request: web.Request) -> Wanted:
+    """Reads a request. Raises HTTPBadRequest, HTTPRequestEntityTooLarge."""
+    body = b""
+    async for piece in request.content.iter_chunked(ASKED_MAX):
+        body += piece
+        if len(body) > ASKED_MAX:
+            raise web.HTTPRequestEntityTooLarge(
+                ASKED_MAX, len(body),
+                text=f"More than {ASKED_MAX} bytes of names: ask for fewer files.\n",
+            )  # fmt: skip
+    try:
+        wanted = msgspec.json.decode(body, type=Wanted)
+    except msgspec.DecodeError as fault:
+        raise web.HTTPBadRequest(text=f"Refused: {fault}.\n") from None
+    if not wanted.files or not 0.0 <= wanted.from_ms <= wanted.to_ms:
+        raise web.HTTPBadRequest(text="Refused: expected files, and a time in them.\n")
+    return wanted
+
+
+def _answer(job: Job, status: int = 200) -> web.Response:
+    body = msgspec.json.encode(job.said())
+    return web.Response(body=body, status=status, headers=JSON)

@@ -1,0 +1,326 @@
+"""/api/recordings/exports: films and zips of a drive, whole, or cut and said so."""
+
+import asyncio
+import csv
+import io
+import os
+import threading
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+from aiohttp import ClientError
+
+from fpvcar.recordings.film import Film
+from fpvcar.recordings.zipped import DriveZip
+from fpvcar.server import exports
+from tests.rigs import tapes
+from tests.rigs.recordings import Client, ask, one_drive
+from tests.rigs.tapes import BEGAN_NS, Tape
+
+BASE = "/api/recordings/exports"
+NAMES = [f"Plague-20251121T200000Z-{number:04d}.mcap" for number in (1, 2)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A drive of two files, two seconds each."""
+    made = tmp_path / "recordings"
+    made.mkdir()
+    pictures = [*tapes.pictures(4.0)]
+    Tape([*pictures[:60], *tapes.senses(2.0)]).to(made / NAMES[0])
+    later = [*pictures[60:], *tapes.senses(2.0, 2.0)]
+    Tape(later, segment=2, sequence_from=60).to(made / NAMES[1])
+    return made
+
+
+async def begun(
+    client: Client, kind: str, names: list[str] = NAMES, **more: Any
+) -> Any:
+    answer = await client.post(BASE, json={"kind": kind, "files": names, **more})
+    assert answer.status == 201, await answer.text()
+    return await answer.json()
+
+
+async def until(client: Client, one: Any, *states: str) -> Any:
+    for _ in range(500):
+        said = await (await client.get(f"{BASE}/{one['id']}")).json()
+        if said["state"] in states:
+            return said
+        await asyncio.sleep(0.01)
+    raise AssertionError(said)
+
+
+def pictures_in(data: bytes) -> int:
+    with av.open(io.BytesIO(data), "r") as found:
+        return sum(1 for _ in found.decode(video=0))
+
+
+def test_a_film_says_its_size_and_then_is_that_long(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        one = await begun(client, "film")
+        said = await until(client, one, "ready")
+        assert said["exact"] and said["missing"] == [] and said["done"] == 0
+        assert said["name"] == "Plague-20251121T200000Z.mp4"
+        answer = await client.get(f"{BASE}/{one['id']}/file")
+        data = await answer.read()
+        assert answer.content_length == len(data) == said["total"]
+        assert answer.content_type == "video/mp4"
+        assert (
+            'filename="Plague-20251121T200000Z.mp4"'
+            in (answer.headers["Content-Disposition"])
+        )
+        assert pictures_in(data) == 120
+        said = await until(client, one, "sent")
+        assert said["done"] == said["total"]
+        again = await client.get(f"{BASE}/{one['id']}/file")
+        assert await again.read() == data, "a phone may ask twice"
+        head = await client.head(f"{BASE}/{one['id']}/file")
+        assert head.content_length == len(data)
+
+    ask(folder, act)
+
+
+def test_a_film_of_a_part_of_the_time(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        began_ms = BEGAN_NS / 1e6
+        one = await begun(
+            client, "film", from_ms=began_ms + 1000, to_ms=began_ms + 3000
+        )
+        assert (await until(client, one, "ready"))["name"] == (
+            "Plague-20251121T200001Z.mp4"
+        )
+        data = await (await client.get(f"{BASE}/{one['id']}/file")).read()
+        assert pictures_in(data) == 60
+
+    ask(folder, act)
+
+
+def test_a_zip_has_the_files_as_they_are_and_tables_of_all(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        one = await begun(client, "zip")
+        assert one["state"] == "ready" and not one["exact"]
+        files = [folder / name for name in NAMES]
+        assert one["total"] == sum(path.stat().st_size for path in files)
+        answer = await client.get(f"{BASE}/{one['id']}/file")
+        assert answer.content_type == "application/zip"
+        data = await answer.read()
+        with zipfile.ZipFile(io.BytesIO(data)) as made:
+            assert made.testzip() is None
+            for path in files:
+                assert made.read(path.name) == path.read_bytes()
+                assert made.getinfo(path.name).compress_type == zipfile.ZIP_STORED
+            tables = [one for one in made.namelist() if one.startswith("tables/")]
+            assert "tables/battery.csv" in tables and "tables/camera.csv" in tables
+            text = made.read("tables/range-front.csv").decode()
+            assert len(list(csv.reader(io.StringIO(text)))) == 41
+            assert "Nothing is missing." in made.read("README.txt").decode()
+        assert (await until(client, one, "sent"))["done"] == len(data)
+        again = await client.get(f"{BASE}/{one['id']}/file")
+        with zipfile.ZipFile(io.BytesIO(await again.read())) as second:
+            assert second.namelist() == made.namelist()
+
+    ask(folder, act)
+
+
+def test_what_is_damaged_is_said_on_the_page_and_in_the_zip(folder: Path) -> None:
+    path = folder / NAMES[0]
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x10
+    path.write_bytes(data)
+    (folder / NAMES[1]).write_text("Dear reader, this is no recording.")
+
+    async def act(client: Client) -> None:
+        film = await begun(client, "film")
+        said = await until(client, film, "ready")
+        words = " ".join(said["missing"])
+        assert f"{NAMES[0]}: " in words and "bytes are missing" in words
+        assert f"{NAMES[1]}: no MCAP" in words and str(folder) not in words
+        data = await (await client.get(f"{BASE}/{film['id']}/file")).read()
+        assert 0 < pictures_in(data) < 60
+        one = await begun(client, "zip")
+        data = await (await client.get(f"{BASE}/{one['id']}/file")).read()
+        with zipfile.ZipFile(io.BytesIO(data)) as made:
+            note = made.read("README.txt").decode()
+            assert made.read(NAMES[1]) == (folder / NAMES[1]).read_bytes()
+        assert "bytes are missing" in note and "no MCAP" in note
+        assert (await until(client, one, "sent"))["missing"]
+
+    ask(folder, act)
+
+
+def test_what_is_being_written_is_in_the_film_and_not_in_the_zip(folder: Path) -> None:
+    growing = folder / (NAMES[1] + ".part")
+    os.rename(folder / NAMES[1], growing)
+
+    async def act(client: Client) -> None:
+        film = await begun(client, "film", [NAMES[0], growing.name])
+        await until(client, film, "ready")
+        os.rename(growing, folder / NAMES[1])  # sealed before it is sent
+        data = await (await client.get(f"{BASE}/{film['id']}/file")).read()
+        assert pictures_in(data) == 120
+        os.rename(folder / NAMES[1], growing)
+        one = await begun(client, "zip", [NAMES[0], growing.name])
+        assert one["missing"] == [
+            f"{growing.name}: still being written, so it is not in here"
+        ]
+        data = await (await client.get(f"{BASE}/{one['id']}/file")).read()
+        with zipfile.ZipFile(io.BytesIO(data)) as made:
+            assert growing.name not in made.namelist()
+        old = BEGAN_NS / 1e9  # a run that died left it
+        os.utime(growing, (old, old))
+        one = await begun(client, "zip", [NAMES[0], growing.name])
+        data = await (await client.get(f"{BASE}/{one['id']}/file")).read()
+        with zipfile.ZipFile(io.BytesIO(data)) as made:
+            assert made.read(growing.name) == growing.read_bytes()
+
+    ask(folder, act)
+
+
+def test_what_was_asked_wrongly_is_refused(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        async def refused(body: bytes) -> tuple[int, str]:
+            answer = await client.post(BASE, data=body)
+            return answer.status, await answer.text()
+
+        assert (await refused(b"{"))[0] == 400
+        assert (await refused(b'{"kind": "film", "files": []}'))[0] == 400
+        status, said = await refused(b'{"kind": "gif", "files": ["a"]}')
+        assert status == 400 and "gif" in said
+        status, said = await refused(b'{"kind": "film", "files": ["../secret.mcap"]}')
+        assert status == 404 and "not there" in said
+        many = b'{"kind": "film", "files": [' + b'"a",' * 20_000 + b'"a"]}'
+        assert (await refused(many))[0] == 413
+        assert (await client.get(f"{BASE}/nothing")).status == 404
+        assert (await client.get(f"{BASE}/nothing/file")).status == 404
+        foreign = {"Sec-Fetch-Site": "cross-site"}
+        body = {"kind": "zip", "files": NAMES}
+        assert (await client.post(BASE, json=body, headers=foreign)).status == 403
+
+    ask(folder, act)
+
+
+def test_only_who_may_see_recordings_may_export_them(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        body = {"kind": "zip", "files": NAMES}
+        assert (await client.post(BASE, json=body)).status == 401
+        assert (await client.get(f"{BASE}/x")).status == 401
+        assert (await client.delete(f"{BASE}/x")).status == 401
+        assert (await client.get(f"{BASE}/x/file")).status == 401
+
+    ask(folder, act, at_home=False)
+
+
+def test_a_drive_without_pictures_makes_no_film(tmp_path: Path) -> None:
+    folder = one_drive(tmp_path)
+    Tape(list(tapes.senses(1.0))).to(folder / NAMES[0])
+
+    async def act(client: Client) -> None:
+        one = await begun(client, "film", NAMES[:1])
+        said = await until(client, one, "failed")
+        assert said["fault"] == "no picture was recorded in this drive"
+        answer = await client.get(f"{BASE}/{one['id']}/file")
+        assert answer.status == 410 and "no picture" in await answer.text()
+
+    ask(folder, act)
+
+
+def test_a_plan_that_is_cancelled_or_forgotten_ends(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And two at once are the most."""
+    held, steps = threading.Event(), [0]
+
+    def slow(_: Any) -> int:
+        held.wait(0.01)
+        steps[0] += 1
+        return 0
+
+    monkeypatch.setattr(exports, "some", slow)
+
+    async def act(client: Client) -> None:
+        one = await begun(client, "film")
+        two = await begun(client, "film")
+        third = await client.post(BASE, json={"kind": "zip", "files": NAMES})
+        assert third.status == 429 and "2 exports" in await third.text()
+        assert (await client.get(f"{BASE}/{one['id']}/file")).status == 409
+        answer = await client.delete(f"{BASE}/{one['id']}")
+        assert (await answer.json())["state"] == "stopped"
+        assert (await client.get(f"{BASE}/{one['id']}/file")).status == 410
+        monkeypatch.setattr(exports, "UNSEEN_S", -1.0)
+        await until(client, two, "stopped")
+        count = steps[0]
+        await asyncio.sleep(0.05)
+        assert steps[0] <= count + 1, "it goes on"
+
+    ask(folder, act)
+
+
+@pytest.mark.parametrize("kind", ["film", "zip"])
+@pytest.mark.parametrize("how", ["leaves", "cancels"])
+def test_work_ends_with_who_wanted_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str
+) -> None:
+    """Sending is endless here, until nobody takes it, or it is cancelled."""
+    closed = threading.Event()
+
+    def endless(self: Any) -> Any:
+        try:
+            while True:
+                yield bytes(64 * 1024)
+        finally:
+            closed.set()
+
+    made = Film if kind == "film" else DriveZip
+    monkeypatch.setattr(made, "pieces", endless)
+    monkeypatch.setattr(Film, "size", 1 << 40)
+
+    async def act(client: Client) -> None:
+        one = await begun(client, kind)
+        await until(client, one, "ready")
+        answer = await client.get(f"{BASE}/{one['id']}/file")
+        await answer.content.readexactly(200_000)
+        assert (await until(client, one, "sending"))["done"] >= 200_000
+        if how == "leaves":
+            answer.close()
+        else:
+            assert (await client.delete(f"{BASE}/{one['id']}")).status == 200
+            with pytest.raises(ClientError):
+                await answer.content.read()
+        await until(client, one, "stopped")
+        assert await asyncio.to_thread(closed.wait, 5.0), "it goes on"
+
+    ask(folder, act)
+
+
+@pytest.mark.parametrize("kind", ["film", "zip"])
+def test_one_that_fails_in_the_middle_is_cut_and_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    def failing(self: Any) -> Any:
+        yield bytes(1000)
+        raise OSError(5, "Input/output error")
+
+    made = Film if kind == "film" else DriveZip
+    monkeypatch.setattr(made, "pieces", failing)
+
+    async def act(client: Client) -> None:
+        one = await begun(client, kind)
+        await until(client, one, "ready")
+        with pytest.raises(ClientError):
+            await (await client.get(f"{BASE}/{one['id']}/file")).read()
+        said = await until(client, one, "failed")
+        assert "Input/output error" in said["fault"]
+
+    ask(folder, act)
+
+
+def test_few_exports_are_remembered(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        ids = [(await begun(client, "zip"))["id"] for _ in range(exports.KEPT_MAX + 2)]
+        known = [(await client.get(f"{BASE}/{one}")).status for one in ids]
+        assert known == [404, 404, *[200] * exports.KEPT_MAX]
+
+    ask(folder, act)
