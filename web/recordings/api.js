@@ -1,6 +1,6 @@
 /** The page's requests to the car: see server/recordings_api.py. */
 
-/** @import {Listing, Table} from './types.js' */
+/** @import {Export, ExportWanted, Listing, Table} from './types.js' */
 
 /** The car wants the drive code first. */
 export class Locked extends Error {}
@@ -12,6 +12,8 @@ export class Refused extends Error {}
 const RETRYABLE = [409, 429];
 
 const DRIVES = 'api/recordings/drives';
+const EXPORTS = 'api/recordings/exports';
+
 /** @param {string} name */
 const of = (name) => `api/recordings/${encodeURIComponent(name)}`;
 
@@ -44,9 +46,20 @@ export const API = {
   /** @param {string} name @param {number} fromS @param {number} seconds */
   units: async (name, fromS, seconds) =>
     (await ask(`${of(name)}/units?from=${fromS}&seconds=${seconds}`)).arrayBuffer(),
-  /** @param {string} name */
-  thumbnail: async (name) => (await ask(`${of(name)}/thumbnail`)).arrayBuffer(),
+  /** @param {string} name @param {number} [fromS] */
+  thumbnail: async (name, fromS = 0) =>
+    (await ask(`${of(name)}/thumbnail?from=${fromS}`)).arrayBuffer(),
   file: of,
+  /** @param {ExportWanted} wanted @returns {Promise<Export>} */
+  begin: async (wanted) => (await ask(EXPORTS, {
+    method: 'POST', body: JSON.stringify(wanted),
+  })).json(),
+  /** @param {string} id @returns {Promise<Export>} */
+  exported: async (id) => (await ask(`${EXPORTS}/${id}`)).json(),
+  /** @param {string} id */
+  cancel: (id) => ask(`${EXPORTS}/${id}`, {method: 'DELETE', keepalive: true}),
+  /** @param {string} id */
+  exportFile: (id) => `${EXPORTS}/${id}/file`,
   /**
    * Sends the code in a header of our own, which no other page can send.
    * @param {string} code

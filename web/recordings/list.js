@@ -6,11 +6,11 @@ import {driveOf, driveNamed, marksOf, stem} from './drives.js';
 import {STRINGS} from './strings.js';
 import {drawThumbnail} from './thumbnail.js';
 
-/** @import {Drive, Listing} from './types.js' */
+/** @import {Drive, Listing, Part} from './types.js' */
 
 export class DriveList {
   /**
-   * @param {{thumbnail: (name: string) => Promise<ArrayBuffer>,
+   * @param {{thumbnail: (name: string, fromS: number) => Promise<ArrayBuffer>,
    *   edit: (drive: Drive) => void}} parts
    */
   constructor({thumbnail, edit}) {
@@ -94,7 +94,7 @@ export class DriveList {
     }
     // The camera may have started later than the recorder.
     const seen = drive.parts.find(({pictures}) => pictures > 0);
-    link.append(this.frame((seen ?? drive.parts[0]).name, drive.id), words);
+    link.append(this.frame(seen ?? drive.parts[0], drive.id), words);
     const row = document.createElement('li');
     row.append(link);
     if (editable) row.append(this.editButton(drive));
@@ -113,14 +113,15 @@ export class DriveList {
 
   /**
    * A canvas that gets its thumbnail when it comes into view.
-   * @param {string} name of the file @param {string} id of the drive: two may share a file
+   * @param {Part} part with pictures @param {string} id of the drive: two may share a file
    */
-  frame(name, id) {
+  frame({name, from_s: fromS}, id) {
     const key = `${stem(name)} ${id}`;
     const old = this.pictures.get(key);
     if (old) return old;
     const canvas = document.createElement('canvas');
     canvas.dataset.name = name;
+    canvas.dataset.from = String(fromS);
     canvas.setAttribute('aria-hidden', 'true');
     [canvas.width, canvas.height] = [160, 120];
     this.pictures.set(key, canvas);
@@ -131,7 +132,8 @@ export class DriveList {
   /** @param {HTMLCanvasElement} canvas */
   async picture(canvas) {
     try {
-      const bytes = await this.thumbnail(canvas.dataset.name ?? '');
+      const {name = '', from} = canvas.dataset;
+      const bytes = await this.thumbnail(name, Number(from));
       await drawThumbnail(parseVideo(bytes).unit, canvas);
       canvas.dataset.drawn = 'yes';
     } catch (fault) {

@@ -38,6 +38,8 @@ export class Player {
     this.playing = false;
     /** The units of this moment are still on their way. */
     this.waiting = true;
+    /** Time of the first picture: playing begins there. */
+    this.firstS = 0;
     /** There is no picture at the moment that was sought. */
     this.blank = false;
     /** Time of the last unit that went in. */
@@ -53,7 +55,7 @@ export class Player {
   }
 
   play() {
-    if (this.timeS >= this.seconds) this.seek(0);
+    if (this.timeS >= this.seconds || this.timeS < this.firstS) this.seek(this.firstS);
     this.playing = true;
     this.changed();
   }

@@ -31,7 +31,12 @@ export const MARKUP_STRINGS = {
   marks: 'Marks',
   plots: 'What the car measured',
   files: 'Files',
-  exportHint: 'Every file opens in Foxglove and with the mcap libraries. For a film or a table, download them and say:',
+  exports: 'Take it with you',
+  exportFilm: 'Film (mp4)',
+  exportZip: 'Whole drive (zip)',
+  exportCancel: 'Cancel',
+  exportBar: 'How far it is',
+  exportMissing: 'What is missing in it:',
   keysHint: 'Space plays and pauses, ← and → move 5 s, “,” and “.” one picture, “<” and “>” change the speed, M goes to the next mark.',
 };
 
@@ -165,9 +170,4 @@ export const STRINGS = {
     `${name} from ${STRINGS.value(low, unit)} to ${STRINGS.value(high, unit)}`,
   nothing: (/** @type {string} */ name) => `${name}: nothing`,
   gap: (/** @type {number} */ at, /** @type {string} */ words) => `${STRINGS.length(at)}: ${words}`,
-  /** @param {string[]} names */
-  exports: (names) => {
-    const files = names.join(' ');
-    return `fpvcar export --mp4 drive.mp4 ${files}\nfpvcar export --csv drive/ ${files}\nfpvcar replay ${files}`;
-  },
 };

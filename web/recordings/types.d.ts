@@ -54,3 +54,20 @@ export interface Drive {
 export interface Unit { timeS: number; key: boolean; unit: Uint8Array<ArrayBuffer> }
 /** Units from `loS` to before `hiS`; those before `loS` only lead up to them. */
 export interface Span { loS: number; hiS: number; units: Unit[] }
+
+/** An export as the car tells it: see server/export_jobs.py. */
+export interface Export {
+  id: string; name: string; done: number; total: number; exact: boolean;
+  state: 'planning' | 'ready' | 'sending' | 'sent' | 'stopped' | 'failed';
+  missing: string[]; fault: string;
+}
+export interface ExportWanted {
+  kind: 'film' | 'zip'; files: string[]; from_ms: number; to_ms: number;
+}
+/** What exports.js asks of the car. */
+export interface ExportApi {
+  begin: (wanted: ExportWanted) => Promise<Export>;
+  exported: (id: string) => Promise<Export>;
+  cancel: (id: string) => Promise<unknown>;
+  exportFile: (id: string) => string;
+}

@@ -3,6 +3,8 @@
 import {button, byId, input, make, setAttr, setText, show} from '../lib/dom.js';
 import {API, Refused} from './api.js';
 import {bucketOf, clipped, marksOf, pointsOf} from './drives.js';
+import {Exports} from './exports.js';
+import {firstPictureS} from './first.js';
 import {lastUpTo} from './lines.js';
 import {Picture} from './picture.js';
 import {Player, SPEEDS} from './player.js';
@@ -27,6 +29,7 @@ export class Viewer {
     this.scrub = input('scrub');
     this.speed = byId('speed', HTMLSelectElement);
     this.plots = new Plots(byId('plots'), (timeS) => this.seek(timeS));
+    this.exports = new Exports(API);
     /** @type {Drive | null} */
     this.drive = null;
     /** @type {Player | null} */
@@ -36,6 +39,8 @@ export class Viewer {
     /** Why the car did what it did, and from when on. */
     this.reasons = {t: /** @type {number[]} */ ([]), why: /** @type {string[]} */ ([])};
     this.fault = '';
+    /** A drive was opened, and whether there is a picture is not known yet. */
+    this.looking = false;
     this.waitingMs = 0;
     this.wire();
   }
@@ -79,8 +84,23 @@ export class Viewer {
     this.reasons = {t: [], why: []};
     this.listMarks(drive);
     this.listFiles(drive);
+    this.exports.open(drive);
     this.updateTransport();
+    this.looking = true;
     void this.fetchTables(drive);
+  }
+
+  /** Goes on to the first picture if it opened where there is none. @param {Player} player */
+  async lookForPicture(player) {
+    if (!this.looking || player.waiting || !this.drive) return;
+    this.looking = false;
+    if (!player.blank) return;
+    const {drive} = this;
+    const {timeS} = player;
+    const firstS = await firstPictureS(drive, timeS, API.thumbnail).catch(() => null);
+    // Somebody may have gone elsewhere meanwhile.
+    if (firstS !== null && player.timeS === timeS) player.seek(firstS);
+    if (firstS !== null) player.firstS = firstS;
   }
 
   close() {
@@ -168,8 +188,6 @@ export class Viewer {
       row.append(make('span', more.join(' · ')));
       return row;
     }));
-    const closed = drive.parts.filter(({state}) => state !== 'open');
-    setText(byId('exports'), STRINGS.exports(closed.map(({name}) => name)));
   }
 
   /** Updates the controls after play, pause or another speed. */
@@ -186,6 +204,7 @@ export class Viewer {
     const {player, drive} = this;
     if (!player || !drive) return;
     player.tick(nowMs);
+    void this.lookForPicture(player);
     this.picture.settle(nowMs);
     const {timeS} = player;
     if (document.activeElement !== this.scrub || player.playing) {

@@ -212,3 +212,18 @@ test('a page that slept does not jump', () => {
   player.tick(60_000);
   assert.ok(player.timeS < 0.5);
 });
+
+test('playing begins at the first picture', () => {
+  const {player, pushed, pass} = playing({seconds: 30, beginS: 18});
+  pass(100);
+  assert.equal(player.blank, true);
+  player.firstS = 18;
+  player.play();
+  pass(200);
+  assert.ok(player.timeS >= 18 && player.timeS < 19);
+  assert.ok(Math.abs(pushed[0].timeS - 18) < FRAME_S);
+  player.pause();
+  player.seek(30);
+  player.play();
+  assert.equal(player.timeS, 18, 'and again from there');
+});

@@ -1,0 +1,135 @@
+"""The page makes a film and a zip, begins at the first picture, and shows plots."""
+
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import av
+import pytest
+from playwright.sync_api import Browser, Page, Route
+
+from fpvcar.units import SECOND_NS
+from tests.e2e import seat
+from tests.e2e.seat import until
+from tests.rigs import tapes
+from tests.rigs.tapes import BEGAN_NS, Tape
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+BLIND_S, SECONDS = 20, 40
+"""The camera came that long after the recorder."""
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """`fpvcar replay --page` with a recording of two files; the second is damaged."""
+    folder = tmp_path_factory.mktemp("recording")
+    film = list(tapes.pictures(SECONDS - BLIND_S, BEGAN_NS + BLIND_S * SECOND_NS))
+    senses = list(tapes.senses(SECONDS))
+    halves = [
+        [one for one in [*film, *senses] if (one.log_ns < BEGAN_NS + 30e9) == first]
+        for first in (True, False)
+    ]
+    numbers = [sum(one.topic == "/camera" for one in half) for half in halves]
+    Tape(halves[0]).to(folder / "Plague-20251121T200000Z-0001.mcap")
+    second = Tape(halves[1], segment=2, sequence_from=numbers[0])
+    name = "Plague-20251121T200000Z-0002.mcap"
+    tapes.flipped(folder / name, second.chunks(), 5)
+    with subprocess.Popen(
+        [sys.executable, "-m", "fpvcar", "replay", "--page", "--port", "0", folder],
+        stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[2]
+        process.terminate()
+
+
+@pytest.fixture
+def page(browser: Browser, url: str) -> Iterator[Page]:
+    """A drive that was opened from the list."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    made = context.new_page()
+    made.goto(url.partition("#")[0])
+    until(made, "window.recordings?.drives >= 1")
+    made.locator("#list a").first.click()
+    until(made, "window.recordings.lines.length >= 3")
+    yield made
+    context.close()
+
+
+def test_a_drive_opens_at_its_first_picture(page: Page) -> None:
+    until(page, "window.recordings.shown > 0")
+    assert BLIND_S <= float(page.evaluate("window.recordings.timeS")) < BLIND_S + 1
+    assert page.locator("#stage-says").is_hidden()
+    page.locator("#scrub").fill("3")
+    until(page, "!document.getElementById('stage-says').hidden")
+    page.keyboard.press("k")  # plays: from the first picture on
+    until(page, f"window.recordings.timeS > {BLIND_S}")
+
+
+def test_a_film_comes_from_the_page(page: Page, tmp_path: Path) -> None:
+    assert "fpvcar" not in page.locator("#viewer").inner_text(), "a shell command"
+    with page.expect_download() as waiting:
+        page.locator("#export-film").click()
+    download = waiting.value
+    assert download.suggested_filename == "Plague-20251121T200000Z.mp4"
+    film = tmp_path / "film.mp4"
+    download.save_as(film)
+    with av.open(str(film)) as found:
+        assert sum(1 for _ in found.decode(video=0)) == 570
+    until(page, "document.getElementById('export-says').textContent.includes('sent')")
+    assert "bytes are missing" in page.locator("#export-missing").inner_text()
+    assert page.locator("#export-film").is_enabled()
+    assert seat.violations(page) == []
+
+
+def test_the_whole_drive_comes_from_the_page(page: Page, tmp_path: Path) -> None:
+    with page.expect_download() as waiting:
+        page.locator("#export-zip").click()
+    path = tmp_path / "drive.zip"
+    waiting.value.save_as(path)
+    with zipfile.ZipFile(path) as made:
+        assert made.testzip() is None
+        assert "bytes are missing" in made.read("README.txt").decode()
+        assert sum(name.endswith(".mcap") for name in made.namelist()) == 2
+
+
+def test_one_that_fails_is_said(page: Page) -> None:
+    page.route(
+        "**/api/recordings/exports",
+        lambda route: route.fulfill(status=429, body="2 exports are under way"),
+    )
+    page.locator("#export-film").click()
+    page.get_by_text("That did not work: 2 exports are under way").wait_for()
+    assert page.locator("#export-zip").is_enabled()
+
+
+def test_it_says_how_far_it_is_and_can_be_cancelled(page: Page) -> None:
+    """The answers are made up: here everything is sent at once."""
+    done, asked = [0], list[str]()
+    film = {
+        "id": "x", "kind": "film", "name": "film.mp4", "state": "sending",
+        "total": 100_000_000, "exact": True, "missing": [], "fault": "",
+    }  # fmt: skip
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.method)
+        done[0] += 1_000_000
+        route.fulfill(status=200, json={**film, "done": done[0]})
+
+    page.route("**/api/recordings/exports**", answer)
+    page.route("**/api/recordings/exports/*", answer)
+    page.locator("#export-film").click()
+    until(page, "/of 100 MB, .* MB.s, .* to go/.test("
+          "document.getElementById('export-figures').textContent)")  # fmt: skip
+    assert page.locator("#export-film").is_disabled()
+    share = page.evaluate("document.getElementById('export-bar').position")
+    assert 0 < share < 0.5
+    assert seat.violations(page) == []
+    page.locator("#export-cancel").focus()
+    page.keyboard.press("Enter")
+    page.get_by_text("Cancelled. What your browser has of it is not whole.").wait_for()
+    until(page, "document.getElementById('export-bar').hidden")
+    assert asked[0] == "POST" and asked[-1] == "DELETE"
+    assert page.locator("#export-film").is_enabled()
