@@ -166,7 +166,7 @@ def test_it_fills_every_screen_and_axe_finds_nothing(
             assert box["width"] >= 0.36 * min(width, height), "too small for a child"
             assert box["x"] >= 0 and box["x"] + box["width"] <= width
             assert box["y"] >= 0 and box["y"] + box["height"] <= height
-        for tool in page.locator(".tools button").all():
+        for tool in page.locator(".tools > *").all():
             box = tool.bounding_box()
             assert box is not None and box["width"] >= 48 and box["height"] >= 48
             assert box["x"] + box["width"] <= width
@@ -180,6 +180,21 @@ def test_it_fills_every_screen_and_axe_finds_nothing(
     page.locator("#game").click()
     until(page, "window.fpvcar.mode === 'free'")
     context.close()
+
+
+def test_a_grown_up_goes_back_by_a_long_push(page: Page, bench: RunningBench) -> None:
+    opened(page, bench)
+    back = page.locator("#seat")
+    assert "hold for a second" in (back.get_attribute("aria-label") or "")
+    back.click()
+    back.dispatch_event("pointerdown")
+    back.dispatch_event("pointerup")
+    page.wait_for_timeout(1200)
+    assert page.url.endswith("/buttons"), "a short push is a child's"
+    back.hover()
+    page.mouse.down()
+    page.wait_for_url(bench.url, timeout=5_000)
+    page.mouse.up()
 
 
 def test_the_memory_game_on_the_car_alone(bench: RunningBench) -> None:

@@ -3,9 +3,11 @@
 import {Awake} from '../lib/awake.js';
 import {Drawing, LOOKS} from './draw.js';
 import {Fingers} from './fingers.js';
+import {Hold} from './hold.js';
 import {Link} from './link.js';
 import {GLOW_MS, Model} from './model.js';
 import {Sound} from './sound.js';
+import {STRINGS} from './strings.js';
 
 /** How long the screen stays awake after the last push. */
 const PLAYED_MS = 180_000;
@@ -106,6 +108,11 @@ tool('game', () => link.send({
   kind: 'choose', mode: ['free', 'rainbow'].includes(model.mode) ? 'game' : 'free',
 }));
 tool('sound', () => sound.toggle());
+
+const seat = byId('seat');
+seat.setAttribute('aria-label', STRINGS.seat);
+seat.title = STRINGS.seat;
+new Hold(seat, () => location.assign('./'));
 
 const look = () => {
   if (document.visibilityState === 'visible') {

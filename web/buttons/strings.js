@@ -22,6 +22,7 @@ export const STRINGS = {
   rainbow: 'Rainbow',
   game: 'Memory game: repeat the pattern',
   sound: 'Sound',
+  seat: 'For grown-ups: hold for a second to go to the driver\'s seat',
   lost: 'No link to the car; it comes back by itself',
   mode: (/** @type {string} */ mode) => MODES[mode] ?? '',
   stars: (/** @type {number} */ done, /** @type {number} */ length, /** @type {number} */ best) =>

@@ -160,12 +160,15 @@ function contrast(one, other) {
 
 test('buttons and shapes are seen by who sees no colours, lit and dark', () => {
   const css = file('web/buttons/buttons.css');
-  const [, ground] = /--dark: (#[0-9a-f]{6})/.exec(css) ?? [];
+  const grounds = [...css.matchAll(/--ground: (#[0-9a-f]{6})/g)].map(([, ground]) => ground);
+  assert.equal(grounds.length, 2, 'by night and by day');
   const found = [...css.matchAll(
     /data-colour="(\w+)"\] { --on: (#[0-9a-f]{6}); --off: (#[0-9a-f]{6}); --ink: (#[0-9a-f]{6})/g)];
   assert.equal(found.length, 6);
   for (const [, name, on, off, ink] of found) {
-    assert.ok(contrast(off, ground) >= 3, `${name} on the page: ${contrast(off, ground)}`);
+    for (const ground of grounds) {
+      assert.ok(contrast(off, ground) >= 3, `${name} on ${ground}: ${contrast(off, ground)}`);
+    }
     assert.ok(contrast(ink, off) >= 3, `dark ${name}: ${contrast(ink, off)}`);
     assert.ok(contrast(ink, on) >= 3, `lit ${name}: ${contrast(ink, on)}`);
     assert.ok(contrast(on, off) >= 1.5, `${name}, lit and dark: ${contrast(on, off)}`);
