@@ -1,0 +1,117 @@
+"""axe-core finds nothing on any page, in any dialog, by night and by day.
+
+Pages are the HTML files of web/, dialogs what they say is one: a new one is looked at
+without a line here.
+"""
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from fpvcar import paths
+from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.seat import at_the_wheel, grown_up, opened, until, violations
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+PAGES = sorted(path.name for path in paths.WEB.glob("*.html"))
+DIALOGS = 'dialog, [role="dialog"], [role="alertdialog"], .panel, .card'
+OPEN = """(one) => {
+  if (one instanceof HTMLDialogElement) one.showModal();
+  else one.hidden = false;
+}"""
+CLOSE = """(one) => {
+  if (one instanceof HTMLDialogElement) one.close();
+  else one.hidden = true;
+}"""
+
+
+@pytest.fixture(params=["dark", "light"])
+def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    context = browser.new_context(color_scheme=request.param)
+    yield context.new_page()
+    context.close()
+
+
+def still(page: Page) -> list[str]:
+    """What axe finds once nothing fades any more: half faded in is pale."""
+    until(page, "document.getAnimations().every((one) => one.playState !== 'running')")
+    return violations(page)
+
+
+def ready(page: Page, bench: RunningBench, name: str) -> None:
+    """The page with all its parts, the late ones too."""
+    page.goto(f"{bench.url}{name}")
+    if name == "index.html":
+        until(page, "window.fpvcar?.state?.role", 20.0)
+        page.locator("#link-chip").click()
+        page.locator("#menu").wait_for(state="visible")
+        return
+    probe = {
+        "buttons.html": "fpvcar?.glow",
+        "recordings.html": "recordings?.drives >= 0",
+    }
+    until(page, f"window.{probe.get(name, 'document.body')}", 20.0)
+
+
+def dialogs_in(folder: Path) -> set[str]:
+    """The ids of all dialogs that the files of the pages name."""
+    text = "".join(path.read_text() for path in folder.rglob("*.html"))
+    tags = re.findall(r'<dialog[^>]*>|<[^>]*role="(?:alert)?dialog"[^>]*>', text)
+    return {re.findall(r' id="([^"]+)"', tag)[0] for tag in tags}
+
+
+def test_axe_finds_what_is_wrong(page: Page, bench: RunningBench) -> None:
+    ready(page, bench, "buttons.html")
+    page.evaluate(
+        "document.querySelector('main').append(document.createElement('img'))"
+    )
+    assert any(fault.startswith("image-alt") for fault in still(page))
+
+
+def test_every_page_and_every_dialog(page: Page, bench: RunningBench) -> None:
+    assert len(PAGES) >= 3
+    found, seen = [], set()
+    for name in PAGES:
+        ready(page, bench, name)
+        found += [f"{name}: {fault}" for fault in still(page)]
+        for dialog in page.locator(DIALOGS).element_handles():
+            at = f"{name}#{dialog.get_attribute('id')}"
+            seen.add(dialog.get_attribute("id"))
+            dialog.evaluate(OPEN)
+            found += [f"{at}: {fault}" for fault in still(page)]
+            dialog.evaluate(CLOSE)
+    assert found == []
+    assert dialogs_in(paths.WEB) <= seen
+
+
+def test_the_seat_in_each_state(page: Page, bench: RunningBench) -> None:
+    found = []
+
+    def look(state: str) -> None:
+        found.extend(f"{state}: {fault}" for fault in still(page))
+
+    opened(page, bench.url)
+    look("watching")
+    at_the_wheel(page, bench.url)
+    look("at the wheel")
+    page.keyboard.press("Space")
+    until(page, "window.fpvcar.state.stop !== null")
+    look("stopped")
+    page.locator("#go-on").click()
+    page.locator("#link-chip").click()
+    page.locator("#menu").wait_for(state="visible")
+    look("menu")
+    grown_up(page, bench)
+    look("grown-ups' menu")
+    bench.kill("run", signal.SIGSTOP)
+    try:
+        until(page, "document.body.dataset.situation === 'lost'")
+        look("link lost")
+    finally:
+        bench.kill("run", signal.SIGCONT)
+    wait_for(lambda: page.evaluate("document.body.dataset.situation") != "lost", "")
+    assert found == []
