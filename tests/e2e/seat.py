@@ -60,13 +60,13 @@ def grown_up(page: Page, bench: RunningBench) -> None:
     """The drawer with the grown-ups' part open."""
     code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
     if not page.locator("#menu").is_visible():
-        page.locator("#link-chip").click()
+        page.locator("#gear").click()
     page.locator("#grown-code").click()
     page.locator("#code").fill(code)
     page.keyboard.press("Enter")
     until(page, "window.fpvcar.state.grown_up")
     if not page.locator("#menu").is_visible():
-        page.locator("#link-chip").click()
+        page.locator("#gear").click()
     page.locator("#guard").wait_for(state="visible")
 
 

@@ -34,7 +34,7 @@ def test_axe_finds_nothing(page: Page, bench: RunningBench) -> None:
     page.wait_for_timeout(400)
     assert violations(page) == [], "stopped"
     page.locator("#go-on").click()
-    page.locator("#link-chip").click()
+    page.locator("#gear").click()
     page.locator("#menu").wait_for(state="visible")
     assert violations(page) == [], "details"
     page.locator("#grown-code").click()
@@ -96,7 +96,7 @@ def test_the_menu_opens_with_the_first_push_however_late_it_comes(
 
     page.route(re.compile(r"/drawer\.js"), refuse_twice)
     opened(page, bench.url)
-    page.locator("#link-chip").click()
+    page.locator("#gear").click()
     until(page, "document.body.innerText.includes('menu has not come')")
     page.locator("#menu").wait_for(state="visible", timeout=10_000)
     assert asked == [True, True, True]

@@ -87,11 +87,20 @@ const share = number(0, 1);
 const count = whole(0, 2 ** 53 - 1);
 const millis = number(0, 1e13);
 const words = text(Infinity);
-const code = text(32);
+const CODE_MOST = 32;
+const code = text(CODE_MOST);
 const NOT_PLAIN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 const PLAIN = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u;
 /** Text as the car takes it. @param {string} words */
 export const plain = (words) => words.replace(NOT_PLAIN, '');
+
+/**
+ * A code as the car has it: people write it in capitals, in groups, with dashes, and some
+ * keyboards in full width.
+ * @param {string} typed
+ */
+export const tidyCode = (typed) =>
+  typed.normalize('NFKC').toLowerCase().replace(/[\s\p{Pd}]/gu, '').slice(0, CODE_MOST);
 
 /** What the page sends; other fields are refused. @type {Record<string, Shape>} */
 const UP = {

@@ -1,17 +1,31 @@
 /** The strings of what loads after the first screen; the others are in strings.js. */
 
-/** @import {Battery, Health} from '../lib/types.js' */
+/** @import {Battery, Health, Welcome} from '../lib/types.js' */
 
 const metres = (/** @type {number} */ value) => `${value.toFixed(2)} m`;
 const where = (/** @type {boolean} */ back) => (back ? 'behind' : 'ahead');
 
 /** Strings that drawer.html names by `data-t` and `data-t-label`. */
 export const MARKUP_STRINGS = {
+  stop: 'STOP',
+  close: 'Close',
+  introTitle: 'New here?',
+  introDriveKeys: 'Arrow keys or W A S D drive and steer. A gamepad does too.',
+  introDriveTouch: 'Left thumb drives, right thumb steers. Let go and it stops.',
+  introStopKeys: 'Red octagon, Space or Esc. Everybody may stop the car.',
+  introStopTouch: 'The red octagon stops the car. Everybody may push it.',
+  introGive: 'Done? Give the wheel to the next one, up on the left.',
+  introOk: 'Got it',
+  unlockTitle: 'Enter the code',
+  unlockHint: 'Six digits to drive: they stand on the screen that started the car. The grown-up code, letters and digits, fits here too.',
+  codeLabel: 'Code',
+  unlock: 'Unlock',
+  keysTitle: 'Keys',
+  car: 'Car',
   sensorFaults: 'Sensors that measure nothing',
   linkUnit: 'link',
   pictureUnit: 'picture',
   lastMinute: 'The last minute',
-  you: 'You',
   nameLabel: 'Your name',
   nameHint: 'So that others see who drives.',
   showKeys: 'Keys',
@@ -24,8 +38,13 @@ export const MARKUP_STRINGS = {
   enterGrownUp: 'Enter the grown-up code',
   limitLabel: 'Speed limit',
   takeNow: 'Take the wheel now',
-  buttons: 'Buttons for children',
+  pictureAndLink: 'Picture and link',
   recordings: 'Recordings',
+  seeDrives: 'See the drives',
+  buttons: 'Children’s buttons',
+  buttonsHint: 'Coloured lights and a memory game. Nothing there moves the car.',
+  openButtons: 'Open the buttons',
+  figures: 'Figures for engineers',
   beeps: 'Beep while reversing (a long beep: nothing is measured)',
   guard: 'Collision guard',
   guardOff: 'off: nothing is said, nothing is done',
@@ -38,6 +57,9 @@ export const MARKUP_STRINGS = {
 };
 
 export const DRAWER_STRINGS = {
+  wrongCode: 'That is not the code.',
+  unlocked: 'Unlocked. You may drive.',
+  grownUp: 'Hello, grown-up.',
   metres,
   /**
    * Why a sensor measures nothing, and since when.
@@ -65,7 +87,6 @@ export const DRAWER_STRINGS = {
     return `last seen ${ageS < 120 ? `${Math.floor(ageS)} s` : DRAWER_STRINGS.uptime(ageS)} ago`;
   },
   recorder: {
-    title: 'Recording',
     on: (/** @type {string} */ time) => `Recording for ${time}`,
     off: 'Not recording; the last minute can still be kept',
     /** @param {string} much @param {boolean | undefined} station */
@@ -81,7 +102,7 @@ export const DRAWER_STRINGS = {
   rate: (/** @type {number} */ bitsPerS) => `${(bitsPerS / 1e6).toFixed(1)} Mbit/s`,
   upTo: (/** @type {number} */ value) => `0–${Math.round(value)} ms`,
   details: {
-    picture: 'Picture, capture to glass', link: 'Link, there and back', fps: 'Pictures a second',
+    picture: 'Picture, capture to glass', link: 'Link, there and back', wheels: 'Wheels', fps: 'Pictures a second',
     rate: 'Bit rate', dropped: 'Dropped', path: 'Path', size: 'Size', pages: 'Pages open',
     car: 'Car software',
   },
@@ -97,7 +118,7 @@ export const DRAWER_STRINGS = {
   },
   fault: (/** @type {string} */ words) => `The car's computer: ${words}.`,
   health: {
-    faults: 'Car computer', celsius: 'Its temperature', wifi: 'Its Wi-Fi',
+    faults: 'Computer', celsius: 'Computer’s temperature', wifi: 'Its Wi-Fi',
     disk: 'Room on its card', memory: 'Free memory', load: 'Load', uptime: 'Up for',
   },
   fine: 'fine',
@@ -112,17 +133,36 @@ export const DRAWER_STRINGS = {
 };
 
 /**
- * The drawer's rows about the car's computer, without what is unknown.
+ * Each key and what it does, of what this car has.
+ * @param {Pick<Welcome, 'has_lights' | 'has_horn'>} car @returns {[string, string][]}
+ */
+export function keysOf({has_lights: lights, has_horn: horn}) {
+  const pad = `right trigger forward, left trigger back, left stick steers, ${lights ? 'A lights, ' : ''}B stops`;
+  /** @type {[string, string, boolean][]} */
+  const rows = [
+    ['↑ ↓ ← → or W S A D', 'drive and steer', true], ['Space, Esc', 'stop', true],
+    ['L', 'lights', lights], ['H', 'horn', horn], ['F', 'full screen', true],
+    ['?', 'these keys', true], ['Gamepad', pad, true],
+  ];
+  return rows.flatMap(([key, does, has]) =>
+    (has ? [/** @type {[string, string]} */ ([key, does])] : []));
+}
+
+/** What the car's computer says is wrong with it. @param {Health} health */
+export function computerSays({age_s: age, faults = []}) {
+  return age === null || age === undefined ? null : faults.join('; ') || DRAWER_STRINGS.fine;
+}
+
+/**
+ * The rows of figures about the car's computer, without what is unknown.
  * @param {Health} health @returns {[string, string][]}
  */
 export function healthRows(health) {
   const {celsius, wifi_dbm: dbm, disk_free_mb: disk, memory_free_mb: memory, load} = health;
-  const {uptime_s: uptime, wifi_mbps: mbps, faults = []} = health;
+  const {uptime_s: uptime, wifi_mbps: mbps} = health;
   const names = DRAWER_STRINGS.health;
   /** @type {[string, string | null][]} */
   const rows = [
-    [names.faults, health.age_s === null || health.age_s === undefined ? null
-      : faults.join('; ') || DRAWER_STRINGS.fine],
     [names.celsius, known(celsius, DRAWER_STRINGS.celsius)],
     [names.wifi, known(dbm, (value) => DRAWER_STRINGS.wifi(value, mbps ?? null))],
     [names.disk, known(disk, DRAWER_STRINGS.room)],

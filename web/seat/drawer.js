@@ -6,7 +6,8 @@ import {
 } from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
 import {Beeps, behindM, rhythm} from './beeps.js';
-import {DRAWER_STRINGS, MARKUP_STRINGS, healthRows} from './drawer-strings.js';
+import {DRAWER_STRINGS, MARKUP_STRINGS, computerSays, healthRows} from './drawer-strings.js';
+import {Help, fillKeys} from './help.js';
 import {Tilt} from './input/tilt.js';
 import {Ranges, rangeFaults} from './ranges.js';
 import {RecorderPanel} from './recorder.js';
@@ -14,6 +15,7 @@ import {Secure} from './secure.js';
 import {sparkline} from './sparkline.js';
 import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
+import {Unlock} from './unlock.js';
 
 /** @import {State, Upward, Welcome} from '../lib/types.js' */
 
@@ -27,8 +29,9 @@ export async function loadMarkup() {
   template.innerHTML = markup;
   fillStrings(template.content, MARKUP_STRINGS);
   document.head.append(make('style', style));
-  byId('menu').before(...template.content.querySelectorAll('aside'));
-  byId('menu').append(template.content);
+  byId('notes').prepend(...template.content.querySelectorAll('aside'));
+  byId('menu').before(...template.content.querySelectorAll('.dialog'));
+  byId('menu-body').append(template.content);
 }
 
 /** The text of a file beside this module. @param {string} name */
@@ -41,13 +44,14 @@ async function textOf(name) {
 /**
  * @typedef {{fps: number, bitsPerS: number, dropped: number,
  *   path: 'webcodecs' | 'mse' | 'none', size: string, version: string,
- *   pictureMs: number | null, linkMs: number | null}} Figures
+ *   pictureMs: number | null, linkMs: number | null,
+ *   grade: import('./state.js').LinkGrade}} Figures
  */
 
 export class Drawer {
   /**
    * @param {{named: () => void, limit: (share: number) => void, take: () => void,
-   *   code: () => void, intro: () => void, keys: () => void,
+   *   panels: import('./panels.js').Panels,
    *   guard: (mode: string) => void, reversing: () => boolean,
    *   send: (message: Upward) => void,
    *   tilt: (steer: number) => void}} parts
@@ -57,7 +61,6 @@ export class Drawer {
     this.pictures = [];
     /** @type {(number | null)[]} */
     this.links = [];
-    this.facts = byId('facts');
     this.limit = input('limit');
     /** A grown-up's choice of what the guard does. */
     this.guard = byId('guard', HTMLSelectElement);
@@ -73,6 +76,10 @@ export class Drawer {
     this.depth = null;
     /** When each kind of fault was last toasted. @type {Map<string, number>} */
     this.toastedMs = new Map();
+    this.panels = parts.panels;
+    this.help = new Help();
+    const {panels, send} = parts;
+    this.unlock = new Unlock({panels, send: (code) => send({kind: 'unlock', code})});
     this.listen(parts);
     this.recorder = new RecorderPanel(parts.send);
     this.secure = new Secure();
@@ -97,9 +104,12 @@ export class Drawer {
     this.limit.addEventListener('input', () => this.showLimit());
     this.limit.addEventListener('change', () => parts.limit(Number(this.limit.value)));
     button('grown-take').addEventListener('click', parts.take);
-    button('grown-code').addEventListener('click', parts.code);
-    button('show-intro').addEventListener('click', parts.intro);
-    button('show-keys').addEventListener('click', parts.keys);
+    button('grown-code').addEventListener('click', () => this.unlock.open());
+    button('show-intro').addEventListener('click', () => {
+      this.panels.closeAll();
+      this.help.again();
+    });
+    button('show-keys').addEventListener('click', () => this.panels.open('keys'));
     this.guard.addEventListener('change', () => parts.guard(this.guard.value));
     // On unless somebody switched it off.
     this.beeping.checked = saved.get('beeps') !== 'no';
@@ -125,9 +135,27 @@ export class Drawer {
     setAttr(this.limit, 'aria-valuetext', DRAWER_STRINGS.limit(Number(this.limit.value)));
   }
 
+  /** Closes the menu, or opens it at a part. @param {string} part an id */
+  toggle(part) {
+    if (this.panels.isOpen('menu')) {
+      this.panels.close('menu');
+      return;
+    }
+    const heading = byId(part);
+    this.panels.open('menu', heading);
+    byId('menu-body').scrollTop = part === 'menu' ? 0 : heading.offsetTop;
+  }
+
+  /** Somebody drives. */
+  used() {
+    this.help.done();
+    this.secure.hide();
+  }
+
   /** @param {Welcome} welcome */
   welcomed(welcome) {
     this.secure.offer(welcome.https_port);
+    fillKeys(welcome);
   }
 
   /** @param {State} state */
@@ -141,6 +169,7 @@ export class Drawer {
     this.beeps.update(back ? rhythm(behindM(ranges), state.guard?.stop_m ?? 0) : null);
     this.toastFaults(state.health?.faults ?? [], this.last?.health?.faults ?? []);
     this.last = state;
+    fill(byId('car-facts'), this.carRows(state));
     if (document.activeElement !== this.guard) this.guard.value = state.guard?.mode ?? 'off';
     this.guard.disabled = ranges.length === 0;
     show(byId('grown-open'), state.grown_up);
@@ -192,20 +221,25 @@ export class Drawer {
     setAttr(drawing('minute-picture'), 'd', sparkline(this.pictures, MINUTE, box));
     setAttr(drawing('minute-link'), 'd', sparkline(this.links, MINUTE, box));
     setText(byId('minute-top'), DRAWER_STRINGS.upTo(high));
+    setText(byId('link-says'), STRINGS.chip(figures.grade, figures.pictureMs, figures.linkMs));
+    fill(byId('facts'), this.figureRows(figures));
+    this.showDepth();
+  }
+
+  /** Rows for engineers. @param {Figures} figures @returns {[string, string][]} */
+  figureRows(figures) {
     const {details} = DRAWER_STRINGS;
-    /** @type {[string, string][]} */
-    const rows = [
+    const health = this.last?.health;
+    return [
       [details.picture, STRINGS.ms(figures.pictureMs)], [details.link, STRINGS.ms(figures.linkMs)],
       [details.fps, figures.fps.toFixed(0)],
       [details.rate, DRAWER_STRINGS.rate(figures.bitsPerS)],
       [details.dropped, String(figures.dropped)],
       [details.path, DRAWER_STRINGS.paths[figures.path]],
       [details.size, figures.size], [details.pages, String(this.last?.viewers ?? 0)],
-      [details.car, figures.version], ...this.carRows(),
+      [details.wheels, this.last?.wheels ?? 'ok'], [details.car, figures.version],
+      ...(health ? healthRows(health) : []),
     ];
-    this.facts.replaceChildren(...rows.flatMap(([name, value]) =>
-      [make('dt', name), make('dd', value)]));
-    this.showDepth();
   }
 
   /** Shows the depth camera's last picture, once a second while the drawer is open. */
@@ -220,17 +254,24 @@ export class Drawer {
       depth.alt = DRAWER_STRINGS.depth;
       depth.onload = () => show(depth, true);
       depth.onerror = () => show(depth, false);
-      this.facts.after(depth);
+      byId('minute').parentElement?.after(depth);
     }
     this.depth.src = `/api/depth.png?${Math.round(performance.now())}`;
   }
 
-  /** Rows about the car's battery and computer. @returns {[string, string][]} */
-  carRows() {
-    const battery = this.last?.battery;
-    const health = this.last?.health;
+  /** Rows about the car's battery and computer. @param {State} state @returns {[string, string][]} */
+  carRows({battery, health}) {
+    const computer = health ? computerSays(health) : null;
     /** @type {[string, string][]} */
     const rows = battery ? [[DRAWER_STRINGS.battery, DRAWER_STRINGS.batterySays(battery)]] : [];
-    return health ? [...rows, ...healthRows(health)] : rows;
+    return computer ? [...rows, [DRAWER_STRINGS.health.faults, computer]] : rows;
   }
+}
+
+/** @param {HTMLElement} list @param {[string, string][]} rows */
+function fill(list, rows) {
+  const words = rows.flat().join('\n');
+  if (list.dataset.words === words) return;
+  list.dataset.words = words;
+  list.replaceChildren(...rows.flatMap(([name, value]) => [make('dt', name), make('dd', value)]));
 }

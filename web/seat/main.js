@@ -13,7 +13,6 @@ import {Keyboard} from './input/keyboard.js';
 import {Pad} from './input/touch.js';
 import {LazyPart} from './lazy.js';
 import {Link} from './link.js';
-import {FirstVisit, Unlock, fillKeys} from './notices.js';
 import {Page} from './page.js';
 import {Panels} from './panels.js';
 import {probe} from './probe.js';
@@ -23,16 +22,13 @@ import {toast} from './toast.js';
 const DRAWER_AFTER_MS = 1000;
 
 fillStrings(document, MARKUP_STRINGS);
-fillKeys();
 document.body.classList.toggle('whole', saved.get('whole') === 'yes');
 const used = (/** @type {string} */ how) => {
   document.body.dataset.input = how;
-  first.done();
-  page.drawer?.secure.hide();
+  page.used();
 };
 
 const panels = new Panels(['menu', 'unlock', 'keys']);
-const first = new FirstVisit();
 const hud = new Hud();
 /** @type {Link} */
 const link = new Link({
@@ -73,7 +69,7 @@ const lights = () => link.send({kind: 'lights'});
 const horn = (/** @type {boolean} */ on) => {
   if (page.welcome?.has_horn) link.send({kind: 'horn', on});
 };
-const unlock = new Unlock({send: (code) => link.send({kind: 'unlock', code}), panels});
+const code = () => drawer.push(() => page.drawer?.unlock.open());
 const full = new FullScreen({
   // A watcher who puts the picture away by the button leaves the driver alone.
   left: (byUs) => (page.driving || !byUs ? stop() : undefined),
@@ -84,7 +80,7 @@ const keyboard = new Keyboard({
   command: (key) => {
     if (key === 'lights') lights();
     else if (key === 'full') full.toggle();
-    else panels.toggle('keys');
+    else drawer.push(() => panels.toggle('keys'));
   },
   used: () => used('keys'),
 });
@@ -112,7 +108,7 @@ const pads = [
 const card = new Card({
   goOn: () => link.send({kind: 'resume'}),
   take: () => page.pushWheel(),
-  code: () => unlock.open(),
+  code,
   here: () => link.wake(),
   keysBusy: () => keyboard.busy,
 });
@@ -122,7 +118,7 @@ const awake = new Awake({
     ? toast(STRINGS.maySleep, 'warn') : undefined),
 });
 /** @type {Page} */
-const page = new Page({link, video, controls, hud, card, unlock, awake});
+const page = new Page({link, video, controls, hud, card, code, awake});
 
 /** Loads after the first screen. */
 const drawer = new LazyPart({
@@ -138,12 +134,7 @@ const drawer = new LazyPart({
       send: (message) => link.send(message),
       reversing: () => page.driving && controls.wish.throttle < 0,
       take: () => link.send({kind: 'take'}),
-      code: () => unlock.open(),
-      intro: () => {
-        panels.closeAll();
-        first.again();
-      },
-      keys: () => panels.open('keys'),
+      panels,
       tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
     });
     if (page.welcome) page.drawer.welcomed(page.welcome);
@@ -170,7 +161,9 @@ button('horn').addEventListener('pointerdown', () => horn(true));
 for (const end of ['pointerup', 'pointercancel', 'pointerleave']) {
   button('horn').addEventListener(end, () => horn(false));
 }
-button('link-chip').addEventListener('click', () => drawer.push(() => panels.toggle('menu')));
+for (const [id, part] of [['gear', 'menu'], ['link-chip', 'menu-link']]) {
+  button(id).addEventListener('click', () => drawer.push(() => page.drawer?.toggle(part)));
+}
 if (matchMedia('(pointer: coarse)').matches) document.body.dataset.input = 'touch';
 
 /** Timers run only while the page is visible. @type {number[]} */

@@ -1,6 +1,6 @@
 /** What the car said last, and what follows from it for each part of the page. */
 
-import {session} from '../lib/storage.js';
+import {saved, session} from '../lib/storage.js';
 import {plain} from '../lib/wire.js';
 import {OLD_MS} from '../video/video.js';
 import {aged, gradeOf, situationOf, takenBy} from './state.js';
@@ -14,7 +14,7 @@ export class Page {
    * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,
    *   controls: import('./controls.js').Controls, hud: import('./hud.js').Hud,
    *   card: import('./card.js').Card,
-   *   unlock: import('./notices.js').Unlock, awake: import('../lib/awake.js').Awake}} parts
+   *   code: () => void, awake: import('../lib/awake.js').Awake}} parts
    */
   constructor(parts) {
     this.parts = parts;
@@ -36,6 +36,8 @@ export class Page {
     this.pushedStop = false;
     this.lastReport = {bytes: 0, atMs: performance.now()};
     this.warnedLow = false;
+    /** @type {import('./state.js').LinkGrade} */
+    this.grade = 'none';
   }
 
   get driving() {
@@ -62,9 +64,7 @@ export class Page {
   message(message) {
     if (message.kind === 'welcome') this.welcomed(message);
     else if (message.kind === 'state') this.updated(message);
-    else if (message.kind === 'error' && !this.parts.unlock.refused(message)) {
-      toast(STRINGS.carError(message), 'warn');
-    }
+    else if (message.kind === 'error') this.refused(message);
   }
 
   /** @param {Welcome} welcome */
@@ -73,6 +73,16 @@ export class Page {
     this.parts.hud.welcome(welcome);
     this.parts.controls.setPeriod(welcome.drive_every_ms);
     this.drawer?.welcomed(welcome);
+  }
+
+  /** @param {import('../lib/types.js').CarError} error */
+  refused(error) {
+    const aboutCode = ['wrong code', 'too many wrong codes'].includes(error.what);
+    const unlock = this.drawer?.unlock;
+    // Not one that was just typed, but one of an earlier visit: each socket would send it.
+    if (aboutCode && !unlock?.tried) session.set('code', '');
+    if (aboutCode && unlock) unlock.refused(error);
+    else toast(STRINGS.carError(error), 'warn');
   }
 
   /** @param {State} state */
@@ -92,7 +102,7 @@ export class Page {
     else if (before.role !== state.role) this.parts.controls.letGo();
     this.parts.hud.state(state);
     this.drawer?.state(state);
-    const words = this.parts.unlock.granted(before, state);
+    const words = this.drawer?.unlock.granted(before, state);
     if (words) toast(words);
     if (isEstop(before) && !isEstop(state)) this.pushedStop = false;
     const low = state.battery?.low === true;
@@ -145,9 +155,9 @@ export class Page {
     const {link, video, hud, awake} = this.parts;
     const ageMs = video.ageMs(performance.now());
     const old = ageMs === null || ageMs > OLD_MS;
-    const grade = gradeOf(link.up, old, video.pictureMs, this.linkMs);
+    this.grade = gradeOf(link.up, old, video.pictureMs, this.linkMs);
     if (ageMs !== null) hud.ratio(...video.size);
-    hud.link(grade, old ? ageMs : video.pictureMs, this.linkMs);
+    hud.link(this.grade, old ? ageMs : video.pictureMs, this.linkMs);
     void awake.want(this.driving);
     this.refresh();
   }
@@ -167,9 +177,15 @@ export class Page {
       fps, dropped: video.count.dropped,
     });
     this.drawer?.second({
-      fps, bitsPerS, dropped: video.count.dropped, path, pictureMs,
+      fps, bitsPerS, dropped: video.count.dropped, path, pictureMs, grade: this.grade,
       linkMs: this.linkMs, size: video.size.join('×'), version: this.welcome?.version ?? '',
     });
+  }
+
+  /** Somebody drives: no more help, no offers. */
+  used() {
+    if (saved.get('seen') !== 'yes') saved.set('seen', 'yes');
+    this.drawer?.used();
   }
 
   /** Stops the car, whoever drives. */
@@ -182,7 +198,7 @@ export class Page {
 
   /** Does what the wheel's button offers now. */
   pushWheel() {
-    const {link, controls, unlock} = this.parts;
+    const {link, controls, code} = this.parts;
     if (this.state?.role === 'driver') {
       controls.letGo();
       this.released = true;
@@ -191,7 +207,7 @@ export class Page {
       this.takenBy = null;
       link.send({kind: 'take'});
     } else {
-      unlock.open();
+      code();
     }
   }
 

@@ -8,15 +8,16 @@ export class Panels {
     this.ids = ids;
     /** @type {HTMLElement | null} */
     this.opener = null;
-    for (const close of document.querySelectorAll('[data-close]')) {
-      const id = /** @type {HTMLElement} */ (close).dataset.close ?? '';
-      close.addEventListener('click', () => this.close(id));
-    }
+    // Also for panels that are still to come.
+    document.addEventListener('click', ({target}) => {
+      const close = target instanceof Element ? target.closest('[data-close]') : null;
+      if (close instanceof HTMLElement) this.close(close.dataset.close ?? '');
+    });
   }
 
   /** @param {string} id */
   isOpen(id) {
-    return !byId(id).hidden;
+    return document.getElementById(id)?.hidden === false;
   }
 
   /** @param {string} id @param {HTMLElement} [focus] */
@@ -31,8 +32,8 @@ export class Panels {
 
   /** @param {string} id */
   close(id) {
-    const panel = byId(id);
-    if (panel.hidden) return;
+    const panel = document.getElementById(id);
+    if (!panel || panel.hidden) return;
     const inside = panel.contains(document.activeElement);
     show(panel, false);
     this.setExpanded(id, false);

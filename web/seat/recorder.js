@@ -47,7 +47,7 @@ export class RecorderPanel {
     this.dot.className = 'recording-dot';
     this.dot.dataset.testid = 'recording-dot';
     this.dot.setAttribute('role', 'img');
-    button('link-chip').before(this.dot);
+    button('gear').before(this.dot);
     this.box = document.createElement('div');
     this.box.dataset.testid = 'recorder';
     this.status = make('p', '');
@@ -59,8 +59,8 @@ export class RecorderPanel {
     const row = make('div', '');
     row.className = 'row';
     row.append(this.onOff, keep);
-    this.box.append(make('h3', words.title), this.status, row, this.makeMarkForm());
-    byId('grown-locked').previousElementSibling?.before(this.box);
+    this.box.append(this.status, row, this.makeMarkForm());
+    byId('menu-recordings').querySelector('h3')?.after(this.box);
   }
 
   /** @param {string} id @param {string} text @param {() => void} act */

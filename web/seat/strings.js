@@ -15,19 +15,7 @@ export const MARKUP_STRINGS = {
   horn: 'Horn',
   fullScreen: 'Full screen',
   pictureLabel: 'What the car sees',
-  detailsTitle: 'Link and picture',
-  unlockTitle: 'Enter the code',
-  unlockHint: 'Six digits to drive: they stand on the screen that started the car. The grown-up code fits here too.',
-  codeLabel: 'Code',
-  unlock: 'Unlock',
-  keysTitle: 'Keys',
-  introTitle: 'New here?',
-  introDriveKeys: 'Arrow keys or W A S D drive and steer. A gamepad does too.',
-  introDriveTouch: 'Left thumb drives, right thumb steers. Let go and it stops.',
-  introStopKeys: 'Red octagon, Space or Esc. Everybody may stop the car.',
-  introStopTouch: 'The red octagon stops the car. Everybody may push it.',
-  introGive: 'Done? Give the wheel to the next one, up on the left.',
-  introOk: 'Got it',
+  menu: 'Menu',
 };
 
 export const STRINGS = {
@@ -67,9 +55,6 @@ export const STRINGS = {
   gamepad: (/** @type {string} */ name) => `Gamepad: ${name}. Right trigger drives, left stick steers, B stops.`,
   gamepadGone: 'Gamepad unplugged: the car was let go.',
   maySleep: 'The screen may go to sleep while you drive: touch it now and then.',
-  wrongCode: 'That is not the code.',
-  unlocked: 'Unlocked. You may drive.',
-  grownUp: 'Hello, grown-up.',
   carError: (/** @type {import('../lib/types.js').CarError} */ error) => {
     const value = error.value ? ` (${error.value}` + (error.limit ? `; ${error.limit})` : ')')
       : error.limit ? ` (${error.limit})` : '';
@@ -78,11 +63,6 @@ export const STRINGS = {
   },
   menuLate: 'The menu has not come over the link yet; it opens as soon as it is here.',
   closed: (/** @type {string} */ reason) => `The car closed the link: ${reason}.`,
-  keys: [
-    ['↑ ↓ ← → or W S A D', 'drive and steer'], ['Space, Esc', 'stop'], ['L', 'lights'],
-    ['H', 'horn'], ['F', 'full screen'], ['?', 'these keys'],
-    ['Gamepad', 'right trigger forward, left trigger back, left stick steers, A lights, B stops'],
-  ],
 };
 
 /** A person's name; the car calls a page without one "somebody". @param {string} name */
@@ -143,7 +123,7 @@ export function sentence(it) {
       return {tone: 'alarm', title: 'Stopped', text: `${why} ${whatNext(it)}`};
     }
     case 'wheels':
-      return {tone: 'alarm', title: 'Wheels do not answer', text: `The car says: ${it.words}. It stands until they are back.`};
+      return {tone: 'alarm', title: 'Wheels do not answer', text: 'The part that turns the wheels does not answer. The car stands until it is back; if that takes longer than a minute, switch the car off and on.'};
     case 'camera':
       return {tone: 'warn', title: 'No fresh picture', text: `${it.words && `The camera: ${it.words.replace('lost: ', '')}. `}Do not drive by an old picture.`};
     case 'taken':

@@ -4,7 +4,9 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
-import {HEADER_BYTES, WireError, encode, parseDown, parseVideo} from '../../../web/lib/wire.js';
+import {
+  HEADER_BYTES, WireError, encode, parseDown, parseVideo, tidyCode,
+} from '../../../web/lib/wire.js';
 
 /** @param {string} name */
 const vectors = (name) =>
@@ -82,4 +84,13 @@ test('video frames', () => {
     assert.equal(frame.unit.byteOffset, HEADER_BYTES, 'a view, no copy');
   }
   for (const {hex} of refused) assert.throws(() => parseVideo(bytes(hex)), WireError);
+});
+
+test('a code is taken as people write it', () => {
+  for (const typed of ['abcd2345', 'ABCD2345', ' Abcd 2345 ', 'abcd-2345', 'ab–cd—23 45', 'ＡＢＣＤ２３４５']) {
+    assert.equal(tidyCode(typed), 'abcd2345', typed);
+  }
+  assert.equal(tidyCode('012 345'), '012345');
+  assert.equal(tidyCode('x'.repeat(40)).length, 32, 'as many as the car takes');
+  assert.equal(tidyCode(' - '), '');
 });

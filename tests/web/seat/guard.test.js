@@ -5,7 +5,7 @@ import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
 import {Beeps, behindM, due, rhythm} from '../../../web/seat/beeps.js';
-import {DRAWER_STRINGS, healthRows} from '../../../web/seat/drawer-strings.js';
+import {DRAWER_STRINGS, computerSays, healthRows, keysOf} from '../../../web/seat/drawer-strings.js';
 import {
   alarmOf, isDoubted, nearestEachWay, rangeFaults, rangesInWords,
 } from '../../../web/seat/ranges.js';
@@ -234,14 +234,23 @@ test('an old voltage says its age', () => {
 
 test('of the computer only what is known is said', () => {
   assert.deepEqual(healthRows({}), []);
-  assert.deepEqual(healthRows({age_s: 1}), [['Car computer', 'fine']]);
+  assert.equal(computerSays({}), null);
+  assert.equal(computerSays({age_s: 1}), 'fine');
   const {good} = JSON.parse(
     readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));
   assert.deepEqual(healthRows(good[1].fields.health), [
-    ['Car computer', 'weak Wi-Fi: -84 dBm'], ['Its temperature', '48 °C'],
+    ['Computer’s temperature', '48 °C'],
     ['Its Wi-Fi', '-84 dBm, 72 Mbit/s'], ['Room on its card', '9.0 GB'],
     ['Free memory', '211 MB'], ['Load', '0.35'], ['Up for', '60 min'],
   ]);
+  assert.equal(computerSays(good[1].fields.health), 'weak Wi-Fi: -84 dBm');
   assert.equal(DRAWER_STRINGS.uptime(7200), '2 h');
   assert.equal(DRAWER_STRINGS.wifi(-60, null), '-60 dBm');
+});
+
+test('keys and pushes only of what the car has', () => {
+  const bare = keysOf({has_lights: false, has_horn: false});
+  assert.deepEqual(bare.map(([key]) => key), ['↑ ↓ ← → or W S A D', 'Space, Esc', 'F', '?', 'Gamepad']);
+  assert.doesNotMatch(bare.flat().join(), /lights|horn/);
+  assert.match(keysOf({has_lights: true, has_horn: true}).flat().join(), /L,lights,H,horn.*A lights/);
 });

@@ -219,8 +219,8 @@ test('every word that the markup asks for is there, and every one is asked for',
 test('every id that a module asks for is in index.html, or in drawer.html for the drawer', () => {
   const first = ids('index.html');
   const all = new Set([...first, ...ids('seat/drawer.html')]);
-  for (const file of ['main', 'hud', 'card', 'drawer', 'recorder', 'secure', 'notices', 'fullscreen', 'toast']) {
-    const known = ['drawer', 'recorder', 'secure'].includes(file) ? all : first;
+  for (const file of ['main', 'hud', 'card', 'drawer', 'recorder', 'secure', 'unlock', 'help', 'fullscreen', 'toast']) {
+    const known = ['drawer', 'help', 'recorder', 'secure', 'unlock'].includes(file) ? all : first;
     for (const [, id] of text(`seat/${file}.js`).matchAll(/\b(?:byId|button|input|drawing)\('([^']+)'/g)) {
       assert.ok(known.has(id), `${file}.js: #${id}`);
     }

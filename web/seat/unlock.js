@@ -1,35 +1,12 @@
-/** Notices: the first visit, keys, and the code. */
+/** The dialog that asks for a code. It loads with the menu, after the first screen. */
 
-import {button, byId, input, make, setText, show} from '../lib/dom.js';
-import {saved, session} from '../lib/storage.js';
+import {byId, input, setText} from '../lib/dom.js';
+import {session} from '../lib/storage.js';
+import {tidyCode} from '../lib/wire.js';
+import {DRAWER_STRINGS} from './drawer-strings.js';
 import {STRINGS} from './strings.js';
 
 /** @import {CarError, State} from '../lib/types.js' */
-
-/** Three pictures at the first visit; they go with the first drive key or thumb. */
-export class FirstVisit {
-  constructor() {
-    this.element = byId('intro');
-    button('intro-ok').addEventListener('click', () => this.done());
-    show(this.element, saved.get('seen') !== 'yes');
-  }
-
-  again() {
-    show(this.element, true);
-  }
-
-  done() {
-    if (this.element.hidden) return;
-    show(this.element, false);
-    saved.set('seen', 'yes');
-  }
-}
-
-/** Fills the list of keys. */
-export function fillKeys() {
-  byId('key-list').replaceChildren(...STRINGS.keys.flatMap(([key, does]) =>
-    [make('dt', key), make('dd', does)]));
-}
 
 /** Asks for a code, and stores it for the tab: each new socket sends it. */
 export class Unlock {
@@ -42,7 +19,7 @@ export class Unlock {
     this.tried = '';
     byId('unlock-form').addEventListener('submit', (event) => {
       event.preventDefault();
-      this.tried = this.field.value.trim();
+      this.tried = tidyCode(this.field.value);
       if (!this.tried) return;
       setText(byId('unlock-fault'), '');
       send(this.tried);
@@ -67,17 +44,14 @@ export class Unlock {
     this.tried = '';
     this.field.value = '';
     this.panels.close('unlock');
-    return now.grown_up && !before.grown_up ? STRINGS.grownUp : STRINGS.unlocked;
+    return now.grown_up && !before.grown_up ? DRAWER_STRINGS.grownUp : DRAWER_STRINGS.unlocked;
   }
 
-  /** Shows an error about codes; false for any other error. @param {CarError} error */
+  /** Shows an error about codes. @param {CarError} error */
   refused(error) {
-    if (error.what !== 'wrong code' && error.what !== 'too many wrong codes') return false;
-    if (!this.tried) session.set('code', '');
     this.tried = '';
-    const words = error.what === 'wrong code' ? STRINGS.wrongCode : '';
+    const words = error.what === 'wrong code' ? DRAWER_STRINGS.wrongCode : '';
     setText(byId('unlock-fault'), words || STRINGS.carError(error));
     if (this.panels.isOpen('unlock')) this.field.select();
-    return true;
   }
 }

@@ -1,0 +1,62 @@
+"""No control and no word of the driver's seat lies over another, in any state, at any
+size of screen, held either way."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.e2e.layout import faults
+from tests.e2e.seat_states import KEYS, LOOKS, TOUCH, show
+from tests.rigs.played_car import play
+from tests.rigs.video_source import encode
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+
+
+@pytest.fixture(scope="module", params=["touch", "keys"])
+def seat(
+    request: pytest.FixtureRequest, browser: Browser
+) -> Iterator[tuple[Page, dict[str, tuple[int, int]]]]:
+    """A page that is held, or that stands on a desk, and its sizes."""
+    touch = request.param == "touch"
+    context = browser.new_context(has_touch=touch, is_mobile=touch)
+    page = play(context, encode(frames=10, gop=10, width=640, height=480, noise=8))
+    yield page, TOUCH if touch else KEYS
+    context.close()
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_nothing_lies_over_anything(
+    seat: tuple[Page, dict[str, tuple[int, int]]], name: str
+) -> None:
+    page, sizes = seat
+    show(page, LOOKS[name])
+    found = {}
+    for size, (width, height) in sizes.items():
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(100)  # it is laid out anew, and again by its observers
+        found[size] = faults(page)
+    assert not {size: wrong for size, wrong in found.items() if wrong}
+
+
+OVER = """() => {
+  const box = document.createElement('button');
+  box.id = 'box';
+  box.style.cssText = 'position: fixed; z-index: 99; width: 60px; height: 60px';
+  const {left, top} = document.getElementById(%r).getBoundingClientRect();
+  Object.assign(box.style, {left: `${left + 5}px`, top: `${top + 5}px`});
+  document.body.append(box);
+}"""
+
+
+@pytest.mark.parametrize("name", ["wheel", "stop", "card-text", "lights"])
+def test_what_lies_over_something_is_found(
+    seat: tuple[Page, dict[str, tuple[int, int]]], name: str
+) -> None:
+    page, _ = seat
+    page.set_viewport_size({"width": 1024, "height": 768})
+    show(page, LOOKS["stopped"])
+    assert faults(page) == []
+    page.evaluate(OVER % name)
+    assert any(f"#{name}" in one and "#box" in one for one in faults(page))
