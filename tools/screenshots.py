@@ -20,7 +20,7 @@ from tests.e2e.layout import faults
 from tests.e2e.seat_states import KEYS, LOOKS, TOUCH, show
 from tests.rigs.played_car import play
 
-from fpvcar.bench.camera.encoder import Encoder
+from fpvcar.video.encoder import Encoder
 
 SETTLE_MS = 250
 

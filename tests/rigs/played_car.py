@@ -18,20 +18,14 @@ from fpvcar.server.pages import HEADERS, PAGE_TYPES
 SECURE, PLAIN = "http://localhost/", "http://car.local/"
 """Where a browser has WebCodecs, and where it has not."""
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-WELCOME = {
-    "kind": "welcome", "v": 1, "car": "Plague", "version": "0.1.0",
-    "silence_ms": 250, "late_ms": 200, "drive_every_ms": 40, "width": 640,
-    "height": 480, "fps": 30.0, "https_port": 8081, "code_needed": True,
-    "has_lights": True, "has_horn": True,
-}  # fmt: skip
+VECTORS = Path(__file__).parents[1] / "vectors" / "drive_down.json"
+_WELCOME, _STATE = (
+    one["fields"] for one in json.loads(VECTORS.read_text())["good"][:2]
+)
+WELCOME = {**_WELCOME, "late_ms": 200, "https_port": 8081, "has_horn": True}
 STATE: Mapping[str, Any] = {
-    "role": "driver", "may_drive": True, "grown_up": False, "driver": "Zoë",
-    "seat_free": False, "throttle": 0.0, "steer": 0.0, "reason": "idle", "stop": None,
-    "limit": 0.75, "head_lights": False, "viewers": 2,
-    "battery": {
-        "volts": 7.4, "amps": 1.25, "share": 0.6, "low": False, "age_s": 0.04,
-        "state": "ok",
-    },
+    **_STATE,
+    "throttle": 0.0, "steer": 0.0, "reason": "idle", "head_lights": False,
     "ranges": [
         {"name": name, "bearing_deg": bearing, "range_m": range_m, "age_s": 0.01,
          "state": "ok"}
@@ -40,20 +34,11 @@ STATE: Mapping[str, Any] = {
             ("rear", 180.0, 0.6),
         )
     ],
-    "wheels": "ok", "camera": "ok",
     "guard": {
         "mode": "limit", "stop_m": 0.15, "ahead": 1.0, "back": 1.0, "ahead_by": "front",
         "back_by": "rear",
     },
-    "health": {
-        "faults": [], "celsius": 48.3, "throttled": 0, "wifi_dbm": -52.0,
-        "wifi_mbps": 72.2, "disk_free_mb": 9000.0, "memory_free_mb": 210.5,
-        "load": 0.35, "uptime_s": 3600.0, "age_s": 0.8,
-    },
-    "recording": {
-        "on": True, "state": "ok", "seconds": 61.5, "free_mb": 11000.0, "kept": 1,
-        "dropped": 0, "station": True,
-    },
+    "health": {**_STATE["health"], "faults": [], "wifi_dbm": -52.0},
 }  # fmt: skip
 """At the wheel of a car that is well."""
 
