@@ -11,7 +11,7 @@ WIRE ?=
 PIPE_DIR ?=
 BIN := .venv/bin
 
-.PHONY: help run test check benchmark bench soak pictures docs lock clean
+.PHONY: help run test check benchmark bench soak deb pictures docs lock clean
 
 help:
 	@echo "make run        a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
@@ -22,6 +22,7 @@ help:
 	@echo "make check      format, lint, types: Python, page, shell, C"
 	@echo "make benchmark  what it does on this machine, in figures; ONLY=video RUNS=30"
 	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
+	@echo "make deb        builds the Debian packages into build/deb"
 	@echo "make pictures   takes the README's screenshots anew"
 	@echo "make docs       writes docs/profile.md, every key of a profile, from the schema"
 	@echo "make lock       brings the pinned Python packages up to date"
@@ -50,7 +51,7 @@ check:
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	npm run --silent check
-	shellcheck tools/*.sh tests/guest/*.sh base-station/rdma/tests/*.sh .ci/run
+	shellcheck tools/*.sh tests/guest/*.sh systemd/upgrade debian/*inst debian/*rm base-station/rdma/tests/*.sh .ci/run
 	@$(MAKE) -s -C base-station/rdma check-static
 
 benchmark:
@@ -64,6 +65,10 @@ bench:
 soak:
 	@tools/setup.sh test
 	@$(BIN)/python -m pytest -q -rA --soak -m soak $(ARGS)
+
+deb:
+	@tools/setup.sh deb
+	@tools/deb.sh
 
 pictures:
 	@tools/setup.sh test

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a make target needs, says what it does, and is silent when all is there.
-#   tools/setup.sh run | test | benchmark | check | pipes
+#   tools/setup.sh run | test | benchmark | check | pipes | deb
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -90,6 +90,9 @@ node_packages() {
 # The pipe tools in C are built, tested over an sshd of the tests' own, and fuzzed.
 pipes=(gcc make libssl-dev libxxhash-dev librdmacm-dev libibverbs-dev openssh-server
     clang libclang-rt-dev groff-base)
+# Debian packages of the car, and of the pipes.
+debs=(dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all
+    python3-hatchling)
 # The guest with what this kernel has not: Soft-RoCE, i2c-stub, vivid.
 guest=(qemu-system-x86 mmdebstrap kmod e2fsprogs openssh-client)
 # A file system that clones: power cuts are copies of a card at one moment.
@@ -120,8 +123,11 @@ pipes)
     packages "${pipes[@]}" valgrind cppcheck
     environment requirements-dev.lock
     ;;
+deb)
+    packages "${debs[@]}" "${pipes[@]}"
+    ;;
 *)
-    echo "usage: tools/setup.sh run|test|benchmark|check|pipes" >&2
+    echo "usage: tools/setup.sh run|test|benchmark|check|pipes|deb" >&2
     exit 2
     ;;
 esac

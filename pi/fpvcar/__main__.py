@@ -19,6 +19,7 @@ Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated o
   fpvcar bench --host 0.0.0.0      the same for the whole LAN, with a QR code
   fpvcar run --profile my-car.toml        the car's service
   fpvcar wheels --profile my-car.toml     the process that owns the motor pins
+  sudo fpvcar setup                       makes a Raspberry Pi a car
 
 and what it recorded:
 
@@ -140,6 +141,29 @@ def _log(arguments: argparse.Namespace) -> int:
     )
 
 
+def _setup(arguments: argparse.Namespace) -> int:
+    from fpvcar.commands import setup
+
+    return setup.main(arguments)
+
+
+def _setups(verb: Verb) -> None:
+    """What is done once, on the Raspberry Pi of a car."""
+    setup = verb("setup", _setup, "makes this Raspberry Pi a car (needs root)")
+    setup.epilog = (
+        "Writes /etc/fpvcar/car.toml from the board's profile, switches I2C, camera "
+        "and watchdog on and Wi-Fi power save off, names the computer, starts the "
+        "units. Without flags it asks."
+    )
+    setup.add_argument("--board", default="", help="which profile: l298n, ...")
+    setup.add_argument("--name", default="", help="the car's; then it is NAME.local")
+    setup.add_argument("--undo", action="store_true", help="all but the profile")
+    setup.add_argument(
+        "--root", type=Path, default=Path("/"), metavar="DIR",
+        help="write files below DIR: a card that is not booted",
+    )  # fmt: skip
+
+
 def _recordings(verb: Verb) -> None:
     """What is done with recordings."""
     look = verb("log", _log, "what is in recordings, and whether they are whole")
@@ -228,6 +252,7 @@ def parser() -> argparse.ArgumentParser:
     process.add_argument("rest", nargs=argparse.REMAINDER, help="its own options")
     _profile(verb("stop", _stop, "turns the motor pins to inputs with pull-down"))
     _recordings(verb)
+    _setups(verb)
     return top
 
 

@@ -1,0 +1,200 @@
+"""`fpvcar setup`: makes a Raspberry Pi a car. Asks for the board and the car's name.
+
+    answers -> steps (each a file that is to hold a text) -> written -> units started
+
+Every step can be done again; what is so already stays. `--undo` takes back all but the
+profile, which the package's purge removes.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from fpvcar import files, paths
+from fpvcar.config import ConfigError, profiles
+
+PROFILE = "etc/fpvcar/car.toml"
+CONFIG_TXT = ("boot/firmware/config.txt", "boot/config.txt")
+"""Newest first; the other one is where images before Bookworm have it."""
+BEGIN, END = "# fpvcar: begin", "# fpvcar: end"
+BLOCK = f"""\
+{BEGIN}
+[all]
+dtparam=i2c_arm=on
+camera_auto_detect=1
+dtparam=watchdog=on
+# A pin whose owner dies is an input again.
+dtparam=strict_gpiod
+{END}
+"""
+MODULES = "etc/modules-load.d/fpvcar.conf"
+WIFI = "etc/NetworkManager/conf.d/fpvcar.conf"
+OWN_FILES = {
+    MODULES: "# sensors, by /dev/i2c-N\ni2c-dev\n",
+    WIFI: "# With power save a command takes a second and more, now and then.\n"
+    "[connection]\nwifi.powersave=2\n",
+}
+"""Files of ours in folders of others."""
+HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,22}[A-Za-z0-9])?")
+UNITS = ("fpvcar-pins-off.socket", "fpvcar-wheels.service", "fpvcar.service")
+PIN_DAEMON = "pigpiod.service"
+
+
+class Run(Protocol):
+    """Runs a program; False: it failed, or is not there."""
+
+    def __call__(self, *argv: str) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the two questions are about. `board` "": the profile stays as it is."""
+
+    board: str
+    name: str
+
+
+def boards() -> dict[str, Path]:
+    """The profiles that ship with the program, by name, but for the bench's."""
+    found = {path.stem: path for path in sorted(paths.HARDWARE.glob("*.toml"))}
+    return {name: path for name, path in found.items() if name != "bench"}
+
+
+def ask(board: str, name: str, root: Path, read: Callable[[str], str]) -> Answers:
+    """What the flags left open; an existing profile stays unless a board is named.
+
+    Raises ConfigError for a board that nobody knows and a name that is none.
+    """
+    known, profile = boards(), root / PROFILE
+    if not board and not profile.exists():
+        for path in known.values():
+            heading = path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+            print(f"  {path.stem:16}{heading}")
+        board = read(f"Which board ({', '.join(known)})? ").strip()
+    if board and board not in known:
+        raise ConfigError(f'board "{board}": expected one of {", ".join(known)}')
+    if not board and not profile.exists():
+        raise ConfigError(f"no board: give --board, one of {', '.join(known)}")
+    if not name:
+        source = known[board] if board else profile
+        default = profiles.load(source).car.name
+        name = read(f"The car's name ({default})? ").strip() or default
+    if not HOST.fullmatch(name):
+        raise ConfigError(
+            f'name "{name}": expected 1 to 24 letters, digits and inner hyphens, as it '
+            "becomes NAME.local"
+        )
+    return Answers(board, name)
+
+
+def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:
+    """Each file that setup owns or changes, with what it is to hold."""
+    profile = root / PROFILE
+    source = boards()[answers.board] if answers.board else profile
+    yield profile, named(source.read_text(encoding="utf-8"), answers.name)
+    for name, text in OWN_FILES.items():
+        yield root / name, text
+    for name in CONFIG_TXT:
+        path = root / name
+        if path.exists():
+            yield path, without_block(path.read_text()).rstrip("\n") + f"\n\n{BLOCK}"
+            return
+
+
+def named(toml: str, name: str) -> str:
+    """A profile with another name of the car; comments stay."""
+    new, count = re.subn(
+        r'(?m)(^\[car\]\n(?:[^\[\n].*\n|\n)*?name\s*=\s*)"[^"\n]*"', rf'\g<1>"{name}"',
+        toml, count=1,
+    )  # fmt: skip
+    if not count or tomllib.loads(new)["car"]["name"] != name:
+        raise ConfigError('the profile has no line name = "..." below [car]')
+    return new
+
+
+def without_block(text: str) -> str:
+    """config.txt as it was before us."""
+    return re.sub(rf"(?ms)\n*^{BEGIN}$.*?^{END}\n?", "\n", text)
+
+
+def write(wanted: Sequence[tuple[Path, str]]) -> list[Path]:
+    """Writes what is not so yet; returns which files that were. Raises OSError."""
+    changed = []
+    for path, text in wanted:
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True)
+            path.parent.chmod(0o755)  # whatever the umask: services read it
+        files.write_whole(path, [text.encode()])
+        path.chmod(0o644)
+        changed.append(path)
+    return changed
+
+
+def start(answers: Answers, root: Path, run: Run) -> None:
+    """Names the computer, and starts the units, now and after each boot."""
+    host = answers.name.lower()
+    if not run("hostnamectl", "set-hostname", host):
+        print(f"  not named: sudo hostnamectl set-hostname {host}")
+    if profiles.load(root / PROFILE).i2c.backend == "linux":
+        run("modprobe", "i2c-dev")
+    if not run("systemctl", "enable", "--quiet", "--now", PIN_DAEMON):
+        print("  no pin daemon here: sudo apt install pigpio (on Bookworm)")
+    run("systemctl", "enable", "--quiet", *UNITS)
+    if not run("systemctl", "restart", *UNITS):
+        print("  not started: systemctl status fpvcar-wheels fpvcar says why")
+
+
+def undo(root: Path, run: Run) -> None:
+    """Takes back what setup changed outside of its own folder."""
+    run("systemctl", "disable", "--quiet", "--now", *UNITS)
+    for name in OWN_FILES:
+        (root / name).unlink(missing_ok=True)
+    for name in CONFIG_TXT:
+        path = root / name
+        if path.exists() and BEGIN in path.read_text():
+            write([(path, without_block(path.read_text()))])
+
+
+def _nobody(question: str) -> str:
+    """Answers where there is no terminal: as little as can be."""
+    return ""
+
+
+def _run(*argv: str) -> bool:
+    if shutil.which(argv[0]) is None:
+        return False
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return done.returncode == 0
+
+
+def main(arguments: Any, run: Run = _run) -> int:
+    """The verb; `arguments` as the command line says. Raises ConfigError, OSError."""
+    root = arguments.root
+    if os.geteuid() != 0 and root == Path("/"):
+        raise ConfigError("setup writes system files: sudo fpvcar setup")
+    if arguments.undo:
+        undo(root, run)
+        return 0
+    read = input if sys.stdin.isatty() else _nobody
+    answers = ask(arguments.board, arguments.name, root, read)
+    wanted = list(steps(answers, root))
+    changed = write(wanted)
+    profiles.load(root / PROFILE)
+    for path in changed:
+        print(f"  wrote {path}")
+    if root != Path("/"):
+        return 0
+    start(answers, root, run)
+    print(f"  {answers.name} is at http://{answers.name.lower()}.local:8080/")
+    if any(path.name in ("config.txt", Path(WIFI).name) for path in changed):
+        print("  I2C, camera, watchdog and Wi-Fi change at the next boot: sudo reboot")
+    return 0

@@ -1,0 +1,154 @@
+"""`fpvcar setup` below a folder of the test's own, and what it would have run."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from fpvcar.__main__ import parser
+from fpvcar.commands import setup
+from fpvcar.config import ConfigError, profiles
+
+CONFIG_TXT = (
+    "# For more options see README\ndtparam=audio=on\n\n[cm5]\ndtoverlay=dwc2\n"
+)
+
+
+@pytest.fixture
+def card(tmp_path: Path) -> Path:
+    """A card with Raspberry Pi OS, as far as setup looks at it."""
+    (tmp_path / "boot" / "firmware").mkdir(parents=True)
+    (tmp_path / "boot" / "firmware" / "config.txt").write_text(CONFIG_TXT)
+    return tmp_path
+
+
+def setting_up(card: Path, *words: str) -> argparse.Namespace:
+    return parser().parse_args(["setup", "--root", str(card), *words])
+
+
+def all_files(card: Path) -> dict[str, str]:
+    found = (path for path in card.rglob("*") if path.is_file())
+    return {str(path.relative_to(card)): path.read_text() for path in found}
+
+
+def test_one_command_makes_a_car(card: Path) -> None:
+    assert setup.main(setting_up(card, "--board=l298n", "--name=Rusty")) == 0
+    made = all_files(card)
+    assert set(made) == {
+        "boot/firmware/config.txt", setup.PROFILE, setup.MODULES, setup.WIFI,
+    }  # fmt: skip
+    profile = profiles.load(card / setup.PROFILE)
+    assert profile.car.name == "Rusty"
+    shipped = profiles.load(setup.boards()["l298n"])
+    assert profile.motors == shipped.motors
+    assert "# ENA" in made[setup.PROFILE], "comments stay"
+    config = made["boot/firmware/config.txt"]
+    assert config.startswith(CONFIG_TXT.rstrip())
+    for line in ("dtparam=i2c_arm=on", "camera_auto_detect=1", "dtparam=watchdog=on"):
+        assert f"\n{line}\n" in config
+    assert config.index("[all]") > config.index("[cm5]"), "ours hold for every board"
+    for name in made:
+        assert (card / name).stat().st_mode & 0o444 == 0o444, name
+
+
+def test_a_second_time_nothing_is_written(
+    card: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = setting_up(card, "--board=l298n", "--name=Rusty")
+    setup.main(arguments)
+    before = all_files(card)
+    capsys.readouterr()
+    setup.main(arguments)
+    assert all_files(card) == before
+    assert capsys.readouterr().out == ""
+
+
+def test_a_profile_that_is_there_stays_but_for_its_name(card: Path) -> None:
+    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    path = card / setup.PROFILE
+    path.write_text(path.read_text().replace("brake_s = 0.2", "brake_s = 0.1"))
+    setup.main(setting_up(card))
+    assert profiles.load(path).car.name == "Rusty"
+    setup.main(setting_up(card, "--name=Old-Rusty"))
+    profile = profiles.load(path)
+    assert profile.car.name == "Old-Rusty" and profile.motors.drive.brake_s == 0.1
+
+
+def test_undo_leaves_the_profile_only(card: Path) -> None:
+    ran: list[tuple[str, ...]] = []
+
+    def run(*argv: str) -> bool:
+        ran.append(argv)
+        return True
+
+    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    assert setup.main(setting_up(card, "--undo"), run) == 0
+    left = all_files(card)
+    assert left.pop(setup.PROFILE) and left == {"boot/firmware/config.txt": CONFIG_TXT}
+    assert ran == [("systemctl", "disable", "--quiet", "--now", *setup.UNITS)]
+
+
+def test_it_asks_two_questions(card: Path) -> None:
+    answers = iter(["l298n", "Rusty"])
+    asked = []
+
+    def read(question: str) -> str:
+        asked.append(question)
+        return next(answers)
+
+    assert setup.ask("", "", card, read) == setup.Answers("l298n", "Rusty")
+    assert len(asked) == 2 and "l298n" in asked[0] and "Elbow" in asked[1]
+    assert setup.ask("l298n", "", card, lambda question: "").name == "Elbow"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--board=l29", "--name=x"], 'board "l29": expected one of .*l298n'),
+        (["--board=bench"], 'board "bench": expected one of'),
+        (["--name=x"], "no board: give --board, one of .*l298n"),
+        (["--board=l298n", "--name=my car"], 'name "my car": expected 1 to 24 letters'),
+        (["--board=l298n", "--name=-x"], "inner hyphens"),
+        (["--board=l298n", f"--name={'x' * 25}"], "1 to 24 letters"),
+    ],
+)
+def test_what_is_no_answer_is_refused_and_nothing_is_written(
+    card: Path, words: list[str], says: str
+) -> None:
+    before = all_files(card)
+    with pytest.raises(ConfigError, match=says):
+        setup.main(setting_up(card, *words))
+    assert all_files(card) == before
+
+
+@pytest.mark.parametrize("name", sorted(setup.boards()))
+def test_every_board_can_be_named(name: str) -> None:
+    toml = setup.boards()[name].read_text()
+    new = setup.named(toml, "Rusty")
+    assert new.count('"Rusty"') == 1
+    assert len(new.splitlines()) == len(toml.splitlines())
+
+
+def test_a_profile_without_a_name_says_so() -> None:
+    with pytest.raises(ConfigError, match="no line name"):
+        setup.named("[car]\n[motors]\nname = 'x'\n", "Rusty")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_it_starts_what_there_is(
+    card: Path, there: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[tuple[str, ...]] = []
+
+    def run(*argv: str) -> bool:
+        ran.append(argv)
+        return there
+
+    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    capsys.readouterr()
+    setup.start(setup.Answers("l298n", "Rusty"), card, run)
+    assert ("hostnamectl", "set-hostname", "rusty") in ran
+    assert ("systemctl", "restart", *setup.UNITS) in ran
+    said = capsys.readouterr().out
+    assert ("no pin daemon here" in said) is not there
+    assert ("systemctl status fpvcar" in said) is not there
