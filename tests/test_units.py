@@ -38,7 +38,7 @@ def tree(tmp_path: Path) -> Path:
 
 def _known(text: str) -> str:
     lines = [line for line in text.splitlines() if not line.startswith(NEWER)]
-    for program in ("/usr/bin/fpvcar", "/usr/bin/pigpiod"):
+    for program in ("/usr/bin/fpvcar", "/usr/bin/pigpiod", "pigpiod"):
         lines = [line.replace(f"={program} ", "=/bin/true ") for line in lines]
     return "\n".join(lines) + "\n"
 
@@ -91,6 +91,19 @@ def test_the_helper_program_loads_next_to_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0 and "no pin was taken" in done.stderr, done.stderr
     loaded = set(re.findall(r"^import '?([\w.]+)", done.stderr, re.M))
     assert "mmap" in loaded and not loaded & {"typing", "re", "enum", "collections"}
+
+
+def test_systemd_makes_the_users(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    done = subprocess.run(
+        ["systemd-sysusers", f"--root={tmp_path}", UNITS / "fpvcar.sysusers"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    users = (tmp_path / "etc" / "passwd").read_text()
+    assert {line.split(":")[0] for line in users.splitlines()} == {
+        "fpvcar", "fpvcar-wheels", "fpvcar-pins-off",
+    }  # fmt: skip
 
 
 def test_every_user_and_directory_of_a_unit_is_made(tree: Path) -> None:

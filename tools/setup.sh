@@ -105,7 +105,7 @@ run)
     ;;
 test | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${cards[@]}" \
-        chromium iproute2 ffmpeg systemd
+        "${debs[@]}" chromium iproute2 ffmpeg systemd
     # Firefox decodes H.264 with the system's libavcodec.  iperf3: beside the pipes.
     [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3
     environment requirements-dev.lock

@@ -1,0 +1,98 @@
+"""The packages, as `make deb` builds them, looked into without installing them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fpvcar.commands.setup import UNITS
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+ROOT = Path(__file__).resolve().parent.parent
+TRIXIE = {"aiohttp": "3.11.16", "msgspec": "0.19.0", "segno": "1.6.6",
+          "smbus2": "0.4.3", "pigpio": "1.78"}  # fmt: skip
+"""What Debian Trixie has."""
+
+
+@pytest.fixture(scope="module")
+def debs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("deb")
+    done = subprocess.run(
+        [ROOT / "tools" / "deb.sh", out], capture_output=True, text=True, timeout=600,
+        env={**os.environ, "BUILD": "all"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]
+    return out
+
+
+def deb(debs: Path, package: str) -> Path:
+    (found,) = debs.glob(f"{package}_*.deb")
+    return found
+
+
+def output(*words: str | Path, env: dict[str, str] | None = None) -> str:
+    return subprocess.run(
+        words, check=True, capture_output=True, text=True,
+        env={**os.environ, **(env or {})},
+    ).stdout  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def unpacked(debs: Path) -> Path:
+    """As it would lie on a Pi."""
+    root = debs / "root"
+    output("dpkg-deb", "--extract", deb(debs, "fpvcar"), root)
+    return root
+
+
+def test_the_program_runs_from_what_is_unpacked(unpacked: Path) -> None:
+    modules = unpacked / "usr/lib/python3/dist-packages"
+    code = (
+        "import fpvcar.__main__, fpvcar.paths as p; from fpvcar.commands import setup;"
+        "print(p.WEB, p.HARDWARE, *setup.boards())"
+    )
+    web, hardware, *boards = output(
+        sys.executable, "-c", code, env={"PYTHONPATH": str(modules)}
+    ).split()
+    assert web == str(modules / "fpvcar/web") and Path(web, "index.html").is_file()
+    assert hardware == str(modules / "fpvcar/hardware") and "l298n" in boards
+    assert (unpacked / "usr/bin/fpvcar").read_text().startswith("#!/usr/bin/python3")
+
+
+def test_units_users_and_the_helper_are_in_it(unpacked: Path) -> None:
+    units = unpacked / "lib/systemd/system"
+    for name in (*UNITS, "fpvcar-pins-off@.service", "pigpiod.service.d/fpvcar.conf"):
+        assert (units / name).is_file(), name
+    for name in ("sysusers.d", "tmpfiles.d"):
+        assert (unpacked / "usr/lib" / name / "fpvcar.conf").is_file(), name
+    assert (unpacked / "lib/udev/rules.d/60-fpvcar.rules").is_file()
+    assert (unpacked / "lib/systemd/system.conf.d/fpvcar.conf").is_file()
+    helper = unpacked / "usr/lib/fpvcar/pins-off"
+    assert helper.resolve().name == "pins_off.py" and helper.resolve().is_file()
+
+
+def test_it_depends_on_what_trixie_has(debs: Path) -> None:
+    depends = output("dpkg-deb", "--field", deb(debs, "fpvcar"), "Depends")
+    for library, version in TRIXIE.items():
+        (wanted,) = (
+            one for one in depends.split(", ") if one.startswith(f"python3-{library} ")
+        )
+        least = wanted.split(">= ")[1].rstrip(")")
+        output("dpkg", "--compare-versions", version, "ge", least)
+
+
+def test_byte_code_is_made_where_it_is_installed(debs: Path, tmp_path: Path) -> None:
+    """The services may not write it, and without it a Zero W starts for a minute."""
+    output("dpkg-deb", "--control", deb(debs, "fpvcar"), tmp_path / "control")
+    assert "py3compile -p fpvcar" in (tmp_path / "control/postinst").read_text()
+
+
+def test_no_file_is_in_two_packages(debs: Path) -> None:
+    files: list[str] = []
+    for package in ("fpvcar", "fpvcar-bench"):
+        listed = output("dpkg-deb", "--contents", deb(debs, package)).splitlines()
+        files += [line.split()[5] for line in listed if not line.startswith("d")]
+    assert len(files) == len(set(files)) and len(files) > 200
+    assert sum("/fpvcar/bench/" in name for name in files) > 40
