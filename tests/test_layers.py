@@ -6,7 +6,6 @@ one module names the back ends; nobody above devices/ touches a daemon's client.
 """
 
 import ast
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -148,14 +147,33 @@ def test_a_back_end_that_is_named_elsewhere_is_seen(module: str) -> None:
     assert back_ends_named(SEAM, source) == []
 
 
+def clients_touched(source: str) -> list[str]:
+    """Where somebody uses the client of an object that is not its own."""
+    return [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute)
+        and isinstance(held := node.value, ast.Attribute)
+        and held.attr in ("client", "_client")
+        and not (isinstance(held.value, ast.Name) and held.value.id == "self")
+    ]
+
+
 def test_nobody_above_devices_touches_a_daemons_client() -> None:
     found = [
-        f"{module}: {match.group()}"
+        f"{module}: {one}"
         for module, path in modules()
         if not module.startswith(("devices.", "bench"))
-        for match in re.finditer(r"\w+\.client\.\w+", path.read_text())
+        for one in clients_touched(path.read_text())
     ]
     assert found == []
+
+
+def test_a_client_that_is_touched_is_seen() -> None:
+    for touched in ("pins.client.stop", "pins._client.x", "self.pins._client.sl.s"):
+        assert clients_touched(f"a = {touched}()"), touched
+    for own in ("self._client.send", "client.send", "pins.clients.send"):
+        assert clients_touched(f"a = {own}()") == [], own
 
 
 BLOCKED = """

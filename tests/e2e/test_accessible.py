@@ -89,7 +89,7 @@ def test_every_page_and_every_dialog(page: Page, bench: RunningBench) -> None:
 
 
 def test_the_seat_in_each_state(page: Page, bench: RunningBench) -> None:
-    found = []
+    found: list[str] = []
 
     def look(state: str) -> None:
         found.extend(f"{state}: {fault}" for fault in still(page))

@@ -18,7 +18,7 @@ KNOWN_MAX = 64
 ADDRESSES_MAX = 1000
 HOST = re.compile(r"(\[(?P<address>[\w:.%-]+)\]|(?P<name>[\w.-]+))(:\d{1,5})?", re.A)
 """RFC 9110, 7.2, without the characters that no address and no name of ours has."""
-log = logging.getLogger("fpvcar.door")
+log = logging.getLogger("fpvcar.access")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ OWN_DESCRIPTORS = 64
 BYTES_PER_S, BYTES_BURST = 65536.0, 524288.0
 """A driver's page sends 3 kB a second; its slip of 5000 messages is 425 kB."""
 LINES_PER_S, LINES_BURST = 1.0, 10.0
-log = logging.getLogger("fpvcar.door")
+log = logging.getLogger("fpvcar.access")
 
 
 class Meter:

@@ -30,7 +30,7 @@ STUCK_MS = 15_000
 """What a peer leaves unread or unacknowledged for so long ends its connection."""
 NO_SUCH_NETWORK = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 """Errors of one address of several: without IPv6, "localhost" is 127.0.0.1 alone."""
-log = logging.getLogger("fpvcar.door")
+log = logging.getLogger("fpvcar.access")
 
 
 class _Connection(socket.socket):

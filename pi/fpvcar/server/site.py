@@ -21,7 +21,7 @@ IDLE_S = 10.0
 """How long a connection may be without a whole request, its first one included."""
 LINGER_S = 1.0
 SHUTDOWN_S = 0.5
-CROWDED_LOGS = ("socket", "video", "door")
+CROWDED_LOGS = ("socket", "video", "access")
 """Logs in which anybody on the LAN can cause lines at will."""
 log = logging.getLogger("fpvcar.run")
 

@@ -1,4 +1,4 @@
-"""The door: who gets a connection, what the others are told, what becomes of crowds."""
+"""The listener: who gets a connection, what the others are told, what becomes of crowds."""
 
 import asyncio
 import contextlib

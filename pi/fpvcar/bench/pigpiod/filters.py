@@ -8,6 +8,7 @@ filter shows, outside of its window, the level before the last window, and that 
 before the first one.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ Samples = Sequence[tuple[int, int]]
 """(time in microseconds, level), in order: the batch's first sample, then changes."""
 
 
-class Filter:
+class Filter(ABC):
     """Looks at the samples that matter: those given, and where time decides."""
 
     def run(self, samples: Samples, end_us: int) -> list[tuple[int, int]]:
@@ -39,13 +40,13 @@ class Filter:
                 at_us = awaited_us
         return out
 
+    @abstractmethod
     def _sample(self, at_us: int, level: int) -> int:
         """Takes one sample; returns the level to show."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _awaits_us(self) -> int | None:
         """Tells when a sample of the same level would matter."""
-        raise NotImplementedError
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """The waves that are stored, and the one that is being made: what WVNEW, WVAG, WVAS,
 WVCRE, WVCAP and WVDEL change, within the memory that DMA has for them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -28,14 +29,14 @@ class Size(NamedTuple):
 
 
 @dataclass(eq=False)
-class Node:
+class Node(ABC):
     """Is what can be sent; DMA goes on to `next` at its end, if there is one."""
 
     next: "Node | None" = field(default=None, kw_only=True)
 
+    @abstractmethod
     def passes(self) -> Iterator["tuple[Wave | None, int]"]:
         """Gives what is played in turn: a wave or a pause, microseconds."""
-        raise NotImplementedError
 
 
 def after(pulses: Iterable[Pulse], on: int = 0, off: int = 0) -> tuple[int, int]:
