@@ -52,6 +52,9 @@ def by_mcap(path: Path) -> Counter[str]:
             for _, _, _, log in reader.iter_decoded_messages(topics=[messages.EVENT])
         ]
         assert len(decoded) == counted[messages.EVENT] and all(decoded)
+        drawn = [one for one in counted if one.startswith(messages.POINTS)]
+        for _, _, _, cloud in reader.iter_decoded_messages(topics=drawn or [""]):
+            assert len(cloud.data) in (0, 5 * cloud.point_stride)
     assert pictures >= counted[messages.CAMERA] - 1, "a film may begin in its middle"
     statistics = summary.statistics
     by_channel = {
@@ -102,9 +105,9 @@ def by_rerun(path: Path, scratch: Path) -> Counter[str]:
     rows = [line.split() for line in said.splitlines() if " /" in line and "—" in line]
     assert rows and all(row[0] == "ok" for row in rows), said
     rerun(scratch, "mcap", "convert", str(path), "-o", str(scratch / "its.rrd"))
-    assert "VideoStream:sample" in rerun(
-        scratch, "rrd", "print", str(scratch / "its.rrd")
-    )
+    made = rerun(scratch, "rrd", "print", str(scratch / "its.rrd"))
+    assert "VideoStream:sample" in made
+    assert "/points/" not in said or "Points3D:positions" in made, "not drawn"
     info = rerun(scratch, "mcap", "info", str(path))
     found = {topic: int(count) for topic, count in CHANNEL.findall(info)}
     return Counter({topic: count for topic, count in found.items() if count})

@@ -17,6 +17,7 @@ from fpvcar.recorder.feed import Feed, Sources
 from fpvcar.recorder.writer import Catalogue, Item, Writer
 from fpvcar.recordings import messages, topics
 from fpvcar.recordings.messages import Step
+from fpvcar.recordings.points import points_of
 from fpvcar.units import SECOND_NS
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.rigs.video_source import encode
@@ -74,7 +75,10 @@ def senses(seconds: float, start_s: float = 0.0) -> Iterator[Said]:
     for count in range(round(seconds * 10)):
         at_s = start_s + count / 10
         far_m = None if count % 7 == 3 else 1.0 + count / 100
-        yield said("/range/front", at_s, messages.Reading(0.0, far_m))
+        reading = messages.Reading(0.0, far_m)
+        yield said("/range/front", at_s, reading)
+        when_ns = BEGAN_NS + round(at_s * SECOND_NS)
+        yield said("/points/front", at_s, points_of(when_ns, reading))
         yield said(messages.BATTERY, at_s, status.Battery(7.4, 0.5, 0.6, False))
         yield said(
             messages.LATENCY,
@@ -172,7 +176,7 @@ class Drive:
 
     # --- the recorder's part ---
 
-    idle, begun = False, 0
+    idle, begun, offset_ns = False, 0, 0
 
     def put(self, topic: str, message: Message, at_ns: int | None = None) -> None:
         """Keeps the steps, through their bytes."""

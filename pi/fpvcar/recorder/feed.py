@@ -18,6 +18,7 @@ from fpvcar.drive import gate
 from fpvcar.drive.control import Stepped
 from fpvcar.recorder.recorder import Recorder
 from fpvcar.recordings import messages
+from fpvcar.recordings.points import points_of
 from fpvcar.status import Battery, Range, Recording
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import up
@@ -237,10 +238,11 @@ class Feed:
             reading = messages.Reading(
                 one.bearing_deg, one.range_m if good else None, one.state
             )
-            self._recorder.put(
-                messages.RANGE + one.name, reading,
-                round(at_s * 1e9) if good and at_s > 0.0 else None,
-            )  # fmt: skip
+            when_ns = round(at_s * 1e9) if good and at_s > 0.0 else None
+            self._recorder.put(messages.RANGE + one.name, reading, when_ns)
+            shown_ns = round(now_s * 1e9) if when_ns is None else when_ns
+            arc = partial(points_of, shown_ns + self._recorder.offset_ns, reading)
+            self._recorder.put(messages.POINTS + one.name, arc, when_ns)
 
     def _read_battery(self, now_s: float) -> None:
         battery = self._sources.battery(now_s)

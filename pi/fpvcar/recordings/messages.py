@@ -4,6 +4,7 @@
     /recording     About                       again and again: it survives damage
     /camera        Picture (CompressedVideo)   every access unit, as the camera gave it
     /range/NAME    Reading                     every measurement; every change of state
+    /points/NAME   Points (PointCloud)         the same, for viewers that draw
     /battery       Battery                     every measurement
     /wish          WishIn                      every `drive` of a browser
     /step          Step                        every run of the gate
@@ -33,7 +34,8 @@ from msgspec import Struct
 from fpvcar import config, status
 from fpvcar.config import profiles
 from fpvcar.drive import gate, guard, mixing
-from fpvcar.mcap import protobuf
+from fpvcar.mcap import cloud, protobuf
+from fpvcar.mcap.cloud import Point
 
 ABOUT, CAMERA, BATTERY, WISH, STEP = (
     "/recording", "/camera", "/battery", "/wish", "/step"
@@ -42,12 +44,13 @@ DRIVER, LIGHTS, BUTTONS, HEALTH, LATENCY = (
     "/driver", "/lights", "/buttons", "/health", "/latency"
 )  # fmt: skip
 EVENT, MARK, STINTS = "/event", "/mark", "/stints"
-RANGE = "/range/"
+RANGE, POINTS = "/range/", "/points/"
 """The sensor's name follows."""
 METADATA = "fpvcar"
 """Name of the file's metadata record: car, version, recording, utc_offset_ns, profile.
 It says what /recording says, to tools that do not know that topic."""
 VIDEO_CODING, FRAME_ID = "h264", "camera"
+CAR_FRAME = "car"
 
 
 class FormatError(ValueError):
@@ -103,6 +106,14 @@ class Reading(Struct, frozen=True):
     bearing_deg: float
     range_m: float | None
     state: str = "ok"
+
+
+class Points(NamedTuple):
+    """Where a reading was, around the car; none where nothing was met."""
+
+    time_ns: int
+    points: tuple[Point, ...]
+    frame_id: str = CAR_FRAME
 
 
 class WishIn(Struct, frozen=True):
@@ -271,7 +282,7 @@ _encoder = msgspec.json.Encoder()
 
 Message = (
     About | Picture | Event | Reading | status.Battery | WishIn | Step | Turn | Lights
-    | Buttons | Health | Latency | Stints
+    | Buttons | Health | Latency | Stints | Points
 )  # fmt: skip
 
 
@@ -283,6 +294,8 @@ def encode(message: Message) -> bytes:
         )
     if isinstance(message, Event):
         return protobuf.log(message.time_ns, message.level, message.text, message.name)
+    if isinstance(message, Points):
+        return cloud.cloud(message.time_ns, message.frame_id, message.points)
     return _encoder.encode(message)
 
 
@@ -298,6 +311,8 @@ def decode(topic: str, data: bytes) -> Message:
             return _picture(data)
         if topic in (EVENT, MARK):
             return _event(data)
+        if topic.startswith(POINTS):
+            return _points(data)
         decoder = _reading_decoder if topic.startswith(RANGE) else _decoders.get(topic)
         if decoder is None:
             raise FormatError(f"unknown topic {topic!r}")
@@ -326,4 +341,12 @@ def _event(data: bytes) -> Event:
     return Event(
         protobuf.take_timestamp(found.get(1, b"")), level,
         protobuf.take_text(found.get(3, b"")), protobuf.take_text(found.get(4, b"")),
+    )  # fmt: skip
+
+
+def _points(data: bytes) -> Points:
+    found = dict(protobuf.fields(data))
+    return Points(
+        protobuf.take_timestamp(found.get(1, b"")),
+        cloud.take_points(found.get(6, b"")), protobuf.take_text(found.get(2, b"")),
     )  # fmt: skip

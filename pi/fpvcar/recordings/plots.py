@@ -127,7 +127,9 @@ def plots_of(recording: Recording, most: int = POINTS) -> Plots:
     seconds = (recording.end_ns - start_ns) / SECOND_NS
     reasons: list[Change] = []
     marks: list[Mark] = []
-    wanted = set(recording.counts) - {messages.CAMERA, messages.WISH, messages.ABOUT}
+    wanted = {
+        topic for topic in recording.counts if not topic.startswith(messages.POINTS)
+    } - {messages.CAMERA, messages.WISH, messages.ABOUT}
     for one in recording.messages(wanted):
         t = (one.log_ns - start_ns) / SECOND_NS
         try:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from fpvcar.mcap import protobuf
+from fpvcar.mcap import cloud, protobuf
 from fpvcar.recordings import messages
 
 
@@ -34,8 +34,10 @@ def topics(ranges: Iterable[str] = ()) -> tuple[Topic, ...]:
     """Makes all topics of a file; `ranges` are the names of the car's range sensors."""
     video = protobuf.descriptor_set(protobuf.TIMESTAMP_FILE, protobuf.VIDEO_FILE)
     log = protobuf.descriptor_set(protobuf.TIMESTAMP_FILE, protobuf.LOG_FILE)
+    points = protobuf.descriptor_set(*cloud.FILES)
     kinds: dict[str, type[Struct]] = dict(messages.JSON_KINDS)
-    kinds |= {messages.RANGE + name: messages.Reading for name in ranges}
+    names = tuple(ranges)
+    kinds |= {messages.RANGE + name: messages.Reading for name in names}
     return (
         Topic(
             messages.CAMERA, "protobuf", "foxglove.CompressedVideo", "protobuf", video
@@ -46,5 +48,10 @@ def topics(ranges: Iterable[str] = ()) -> tuple[Topic, ...]:
             Topic(name, "json", f"fpvcar.{kind.__name__}", "jsonschema",
                   json_schema(kind))
             for name, kind in kinds.items()
+        ),
+        *(
+            Topic(messages.POINTS + name, "protobuf", "foxglove.PointCloud", "protobuf",
+                  points)
+            for name in names
         ),
     )  # fmt: skip

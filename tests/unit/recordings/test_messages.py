@@ -2,11 +2,14 @@
 
 import io
 import math
+import struct
 from typing import Any
 
 import pytest
 from foxglove_schemas_protobuf.CompressedVideo_pb2 import CompressedVideo
 from foxglove_schemas_protobuf.Log_pb2 import Log
+from foxglove_schemas_protobuf.PackedElementField_pb2 import PackedElementField
+from foxglove_schemas_protobuf.PointCloud_pb2 import PointCloud
 from hypothesis import given
 from hypothesis import strategies as st
 from mcap.reader import make_reader
@@ -19,6 +22,7 @@ from fpvcar.drive import gate, guard, mixing
 from fpvcar.mcap import protobuf
 from fpvcar.recordings import messages
 from fpvcar.recordings.messages import FormatError
+from fpvcar.recordings.points import BEAM_POINTS, points_of
 from tests.rigs.recording import KEY, PROFILE, TOPICS, about, file, step
 
 TIMES = st.integers(0, 2**62)
@@ -46,6 +50,44 @@ def test_a_step_comes_back_bit_for_bit(one: messages.Step) -> None:
     back = messages.decode(messages.STEP, messages.encode(one))
     assert back == one
     assert repr(back) == repr(one), "-0.0 too"
+
+
+SMALL = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@given(TIMES, st.lists(st.tuples(SMALL, SMALL, SMALL), max_size=6), st.text(max_size=9))
+def test_points_are_what_protobuf_makes_of_them(
+    when: int, points: list[tuple[float, float, float]], frame: str
+) -> None:
+    theirs = PointCloud(frame_id=frame, point_stride=12)
+    theirs.timestamp.seconds, theirs.timestamp.nanos = divmod(when, 10**9)
+    theirs.pose.orientation.w = 1.0
+    for number, name in enumerate("xyz"):
+        field = PackedElementField(
+            name=name, offset=4 * number, type=PackedElementField.FLOAT32
+        )
+        theirs.fields.append(field)
+    theirs.data = b"".join(struct.pack("<3f", *one) for one in points)
+    said = messages.Points(when, tuple(points), frame)
+    ours = messages.encode(said)
+    assert ours == theirs.SerializeToString(deterministic=True)
+    assert messages.decode("/points/front", ours) == said
+
+
+def test_a_reading_is_an_arc_around_the_car() -> None:
+    """Left is +y; nobody knows where in its cone an echo was."""
+    arc = points_of(5, messages.Reading(90.0, 2.0)).points
+    assert len(arc) == BEAM_POINTS and arc[2] == pytest.approx((0.0, 2.0, 0.0))
+    assert all(math.hypot(x, y) == pytest.approx(2.0) and z == 0.0 for x, y, z in arc)
+    wide_deg = [math.degrees(math.atan2(y, x)) for x, y, _ in (arc[0], arc[-1])]
+    assert wide_deg == pytest.approx([77.5, 102.5])
+    assert points_of(5, messages.Reading(0.0, None)).points == ()
+
+
+@pytest.mark.parametrize("data", [b"\x30\x05", b"\x32\x01x", b"\x0a\x05"])
+def test_points_that_are_none_are_refused(data: bytes) -> None:
+    with pytest.raises(FormatError, match="/points/front"):
+        messages.decode("/points/front", data)
 
 
 @given(TIMES, st.binary(max_size=300), st.text(max_size=9))
@@ -77,7 +119,10 @@ def test_a_log_line_is_what_protobuf_makes_of_it(
 
 def test_the_schemas_are_foxgloves_own() -> None:
     by_name = {one.name: one for one in TOPICS}
-    for topic, kind in ((messages.CAMERA, CompressedVideo), (messages.EVENT, Log)):
+    for topic, kind in (
+        (messages.CAMERA, CompressedVideo), (messages.EVENT, Log),
+        (messages.POINTS + "front", PointCloud),
+    ):  # fmt: skip
         theirs = build_file_descriptor_set(kind)
         ours = type(theirs).FromString(by_name[topic].schema_data)
         assert {one.name: one for one in ours.file} == {
@@ -90,6 +135,7 @@ def test_the_schemas_are_foxgloves_own() -> None:
     [
         messages.WishIn(7, 12.5, 0.1, -0.3, "Zoë", "stale", 90_000_123_456),
         messages.Turn(None, "Ann gave the wheel away"),
+        messages.Stints((messages.Stint(5, 7, "Zoë", 1.25, {"estop": 2}),)),
         messages.Lights(True, False, True),
         messages.Buttons(("red", "blue"), "turn", 3, 1, 7),
         messages.Health(
@@ -104,7 +150,7 @@ def test_every_other_message_comes_back(message: Any) -> None:
         messages.WishIn: messages.WISH, messages.Turn: messages.DRIVER,
         messages.Lights: messages.LIGHTS, messages.Health: messages.HEALTH,
         messages.Latency: messages.LATENCY, messages.Buttons: messages.BUTTONS,
-        status.Battery: messages.BATTERY,
+        status.Battery: messages.BATTERY, messages.Stints: messages.STINTS,
     }  # fmt: skip
     topic = topics[type(message)]
     assert messages.decode(topic, messages.encode(message)) == message

@@ -1,0 +1,28 @@
+"""Where a reading of a range sensor was, as points that viewers draw. Pure."""
+
+import functools
+import math
+
+from fpvcar.recordings.messages import Points, Reading
+
+BEAM_DEG, BEAM_POINTS = 25.0, 5
+"""A VL53L0X looks at a cone of 25 degrees (data sheet, table 1: field of view); most
+others' are not far from it. Its arc is drawn as so many points."""
+
+
+def points_of(time_ns: int, reading: Reading) -> Points:
+    """Makes an arc of points of a reading: nobody knows where in its cone it was."""
+    range_m = reading.range_m
+    if range_m is None:
+        return Points(time_ns, ())
+    arc = _arc(reading.bearing_deg)
+    return Points(time_ns, tuple((range_m * x, range_m * y, 0.0) for x, y in arc))
+
+
+@functools.lru_cache(maxsize=64)
+def _arc(bearing_deg: float) -> tuple[tuple[float, float], ...]:
+    """The arc at 1 m: x ahead, y to the left."""
+    step_deg = BEAM_DEG / (BEAM_POINTS - 1)
+    first_deg = bearing_deg - BEAM_DEG / 2.0
+    angles = [math.radians(first_deg + n * step_deg) for n in range(BEAM_POINTS)]
+    return tuple((math.cos(one), math.sin(one)) for one in angles)
