@@ -1,4 +1,4 @@
-"""The listener: who gets a connection, what the others are told, what becomes of crowds."""
+"""The listener: who gets a connection, what others are told, what crowds become."""
 
 import asyncio
 import contextlib

@@ -1,13 +1,16 @@
 """The bit-banged interfaces share this: who uses a pin, and time that passes inside a
 command."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TypeVar
 
-from fpvcar.bench.pigpiod.lines import Lines
+from fpvcar.bench.pigpiod.lines import USER_GPIO, Lines
 from fpvcar.bench.pigpiod.pins import Pins
-from fpvcar.bench.pigpiod.protocol import Outcome, Wait
+from fpvcar.bench.pigpiod.protocol import Err, Outcome, Request, Wait
 
+T = TypeVar("T")
 BUSY_WAIT_MAX_US = 100
 """pigpio spins for so long, and then a microsecond more; it sleeps for longer times."""
 AHEAD_US, STEPS = 1000, 16
@@ -38,6 +41,33 @@ def stepwise(transfer: Transfer, now_us: int | None = None) -> Outcome:
         result: int | bytes = end.value
         return result
     return Wait(until_us, lambda at_us: stepwise(transfer, at_us))
+
+
+@dataclass(slots=True)
+class Bus:
+    """Pins that are open together, and the modes that they had before."""
+
+    gpios: tuple[int, ...]
+    modes: tuple[int, ...]
+
+    @classmethod
+    def open(cls, pins: Pins, uses: dict[int, Use], taken: dict[int, Use]) -> "Bus":
+        """Notes in `uses` for what each pin of `taken` is open."""
+        uses.update(taken)
+        return cls(tuple(taken), tuple(pins.mode(gpio) for gpio in taken))
+
+    def close(self, pins: Pins, uses: dict[int, Use], now_us: int) -> None:
+        """Gives the pins the modes that they had; nobody uses them."""
+        for gpio, mode in zip(self.gpios, self.modes, strict=True):
+            pins.set_mode_register(gpio, mode, now_us)
+            del uses[gpio]
+
+
+def opened_at(opened: Mapping[int, T], request: Request, closed: Err) -> T | Err:
+    """What is open at the GPIO of a request's first parameter; `closed`: nothing."""
+    if request.p1 >= USER_GPIO:
+        return Err.BAD_USER_GPIO
+    return opened.get(request.p1, closed)
 
 
 class TimedPins:

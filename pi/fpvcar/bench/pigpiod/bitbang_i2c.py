@@ -11,9 +11,11 @@ from fpvcar.bench import soc as chip
 from fpvcar.bench.pigpiod.bitbang import (
     AHEAD_US,
     STEPS,
+    Bus,
     TimedPins,
     Transfer,
     Use,
+    opened_at,
     stepwise,
 )
 from fpvcar.bench.pigpiod.gpio_commands import Handler, permitted
@@ -30,12 +32,12 @@ STRETCH_MAX_US = 100_000
 
 @dataclass(slots=True)
 class Opened:
-    """Holds an open pair of pins, and the modes that they had before."""
+    """Holds an open pair of pins."""
 
     pins: TimedPins
     sda: int
     scl: int
-    modes: tuple[int, int]
+    bus: Bus
     started: bool = False
 
     def start(self) -> None:
@@ -220,31 +222,25 @@ class BitBangI2c:
             return Err.GPIO_IN_USE
         if not (permitted(sda) and permitted(scl)):
             return Err.NOT_PERMITTED  # pigpio forgets to ask here; no bench pin is lost
-        self._uses.update({sda: Use.SDA, scl: Use.SCL})
-        modes = (self._pins.mode(sda), self._pins.mode(scl))
+        bus = Bus.open(self._pins, self._uses, {sda: Use.SDA, scl: Use.SCL})
         pins = TimedPins(self._pins, self._lines, baud)
-        self._opened[sda] = Opened(pins, sda, scl, modes)
+        self._opened[sda] = Opened(pins, sda, scl, bus)
         for gpio in (sda, scl):
             self._pins.set_mode_register(gpio, chip.MODE_INPUT, now_us)
         return 0
 
     def _close(self, request: Request, now_us: int) -> int:
-        if request.p1 >= USER_GPIO:
-            return Err.BAD_USER_GPIO
-        opened = self._opened.pop(request.p1, None)
-        if opened is None:
-            return Err.NOT_I2C_GPIO
-        for gpio, mode in zip((opened.sda, opened.scl), opened.modes, strict=True):
-            self._pins.set_mode_register(gpio, mode, now_us)
-            del self._uses[gpio]
+        opened = opened_at(self._opened, request, Err.NOT_I2C_GPIO)
+        if isinstance(opened, Err):
+            return opened
+        del self._opened[request.p1]
+        opened.bus.close(self._pins, self._uses, now_us)
         return 0
 
     def _zip(self, request: Request, now_us: int) -> Outcome:
-        if request.p1 >= USER_GPIO:
-            return Err.BAD_USER_GPIO
-        opened = self._opened.get(request.p1)
-        if opened is None:
-            return Err.NOT_I2C_GPIO
+        opened = opened_at(self._opened, request, Err.NOT_I2C_GPIO)
+        if isinstance(opened, Err):
+            return opened
         if not request.ext:
             return Err.BAD_POINTER
         return stepwise(_Zip(opened, request.ext, now_us).run())

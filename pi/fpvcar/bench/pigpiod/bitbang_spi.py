@@ -6,9 +6,11 @@ from fpvcar.bench import soc as chip
 from fpvcar.bench.pigpiod.bitbang import (
     AHEAD_US,
     STEPS,
+    Bus,
     TimedPins,
     Transfer,
     Use,
+    opened_at,
     stepwise,
 )
 from fpvcar.bench.pigpiod.gpio_commands import Handler, permitted
@@ -24,12 +26,12 @@ TX_LSB_FIRST, RX_LSB_FIRST = 1 << 14, 1 << 15
 
 @dataclass(slots=True)
 class SharedPins:
-    """Holds the pins of a bus, the modes that they had, and how many selects use it."""
+    """Holds the pins of a bus, and how many selects use it."""
 
     miso: int
     mosi: int
     sclk: int
-    modes: tuple[int, int, int]
+    pins: Bus
     selects: int = 1
 
 
@@ -130,37 +132,31 @@ class BitBangSpi:
         return 0
 
     def _begin(self, miso: int, mosi: int, sclk: int, now_us: int) -> None:
-        modes = (self._pins.mode(miso), self._pins.mode(mosi), self._pins.mode(sclk))
-        self._buses[sclk] = SharedPins(miso, mosi, sclk, modes)
-        self._uses.update({miso: Use.MISO, mosi: Use.MOSI, sclk: Use.SCLK})
+        taken = {miso: Use.MISO, mosi: Use.MOSI, sclk: Use.SCLK}
+        bus = Bus.open(self._pins, self._uses, taken)
+        self._buses[sclk] = SharedPins(miso, mosi, sclk, bus)
         self._pins.set_mode_register(miso, chip.MODE_INPUT, now_us)
         self._pins.set_mode_register(sclk, chip.MODE_OUTPUT, now_us)
         self._pins.write(mosi, 0, now_us)
 
     def _close(self, request: Request, now_us: int) -> int:
-        if request.p1 >= USER_GPIO:
-            return Err.BAD_USER_GPIO
-        select = self._selects.pop(request.p1, None)
-        if select is None:
-            return Err.NOT_SPI_GPIO
+        select = opened_at(self._selects, request, Err.NOT_SPI_GPIO)
+        if isinstance(select, Err):
+            return select
+        del self._selects[request.p1]
         self._pins.set_mode_register(select.cs, select.mode, now_us)
         del self._uses[select.cs]
         bus = select.bus
         bus.selects -= 1
         if not bus.selects:
-            gpios = (bus.miso, bus.mosi, bus.sclk)
-            for gpio, mode in zip(gpios, bus.modes, strict=True):
-                self._pins.set_mode_register(gpio, mode, now_us)
-                del self._uses[gpio]
+            bus.pins.close(self._pins, self._uses, now_us)
             del self._buses[bus.sclk]
         return 0
 
     def _transfer(self, request: Request, now_us: int) -> Outcome:
-        if request.p1 >= USER_GPIO:
-            return Err.BAD_USER_GPIO
-        select = self._selects.get(request.p1)
-        if select is None:
-            return Err.NOT_SPI_GPIO
+        select = opened_at(self._selects, request, Err.NOT_SPI_GPIO)
+        if isinstance(select, Err):
+            return select
         if not request.ext:
             return Err.BAD_POINTER
         bus, answer = select.bus, None
