@@ -10,7 +10,7 @@ delete the files in which no other drive has a part. Parked time in them goes al
 
 import bisect
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -188,13 +188,16 @@ def _stretches(run: _Run) -> list[_Stretch]:
     return found
 
 
-def drives_of(entries: Iterable[Entry]) -> list[Drive]:
-    """Makes the drives of all files, the newest first."""
+def drives_of(
+    entries: Iterable[Entry], rest: Callable[[], None] = lambda: None
+) -> list[Drive]:
+    """Makes the drives of all files, the newest first; calls `rest` before each."""
     found = []
     for run in _runs(entries):
         stretches = _stretches(run)
         starts_ms = [one.start_ms for one in run.files]
         for number, one in enumerate(stretches):
+            rest()
             first = max(0, bisect.bisect_right(starts_ms, one.start_ms) - 2)
             last = bisect.bisect_right(starts_ms, one.end_ms)
             near = [file for file in run.files[first:last] if _shares(file, one)]

@@ -113,6 +113,7 @@ class Library:
         self._read_index()
         spent_s, found, unread = 0.0, list[Entry](), 0
         for path in reversed(list(self._files())):
+            self._rest()
             entry = self._remembered(path)
             if entry is None:
                 began_s = self._clock_s()
@@ -192,7 +193,7 @@ class Library:
         if self._index is None or self._read:
             return
         self._read, folder = True, self._index.folder
-        for name, known in self._index.read().items():
+        for name, known in self._index.read(self._rest).items():
             self._known.setdefault(folder / name, known)
 
     def _write_index(self) -> None:

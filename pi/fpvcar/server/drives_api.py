@@ -12,7 +12,7 @@ part in: those stay, and the answer names them.
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,10 +46,11 @@ class Drives:
 
     def __init__(
         self, library: Library, downloads: Downloads, rights: RecordingRights,
-        shown: Shown, folder: Path | None,
+        shown: Shown, folder: Path | None, rest: Callable[[], None],
     ) -> None:  # fmt: skip
+        """`rest` is called before each drive: somebody may be at the wheel."""
         self._library, self._downloads, self._rights = library, downloads, rights
-        self._shown = shown
+        self._shown, self._rest = shown, rest
         self._titles = Titles(folder) if folder is not None else None
 
     def add_to(self, app: web.Application) -> None:
@@ -132,7 +133,7 @@ class Drives:
     def _all(self) -> tuple[list[Drive], int]:
         """The drives, and how many files are not looked into yet."""
         known = self._library.known(LOOK_S)
-        drives = drives_of(known.entries)
+        drives = drives_of(known.entries, self._rest)
         return self._titles.named(drives) if self._titles else drives, known.unread
 
     def _writing(self, part: Part) -> bool:

@@ -66,7 +66,7 @@ class Recordings:
         self._downloads = Downloads(driven, clock_s)
         self._rights = RecordingRights(codes, clock_s)
         self._drives = Drives(
-            self._library, self._downloads, self._rights, shown, folder
+            self._library, self._downloads, self._rights, shown, folder, throttle.rest
         )
         workshop = Workshop(files, self._library.writing, shown.car, throttle.rest)
         self._exports = Exports(workshop, self._downloads, self._rights.let_in, clock_s)

@@ -65,6 +65,13 @@ def test_nobody_at_the_wheel_for_thirty_seconds_splits() -> None:
     ]
 
 
+def test_it_rests_before_each_drive() -> None:
+    """Somebody may be at the wheel, and a card have thousands."""
+    rests: list[None] = []
+    found = drives_of(files([(0.0, 20.0, "Ann")], 90.0), lambda: rests.append(None))
+    assert len(rests) == len(found) == 2
+
+
 def test_what_is_short_at_both_ends_joins_the_drive() -> None:
     assert shown(drives_of(files([(20.0, 100.0, "Ann")], 125.0))) == [
         (0.0, 125.0, False, "0001 0002 0003")
