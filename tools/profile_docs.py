@@ -25,7 +25,8 @@ HEAD = """\
 
 A profile is a [TOML](https://toml.io) file, one a car. It says what the car has and on
 which pins; [hardware/bench.toml](../hardware/bench.toml) is a whole one. `[car]`,
-`[motors.drive]` and `[motors.steer]` are required. Any other section may be left out,
+and two of `[motors]`, are required: `drive` and `steer`, or, for a car with a motor a
+side, `left` and `right`. Any other section may be left out,
 and any key that has a default. An option of `fpvcar run`, `wheels` and `bench` changes
 one key for one run, written as TOML: `--set 'server.max_viewers = 10'`.
 
@@ -35,6 +36,8 @@ A profile that is wrong is refused with the place, the value and what would do:
 - a value of another type or beyond its bounds
 - a GPIO with two uses; so are the pins of an I2C bus that something is on, and those of
   a HAT's EEPROM (0 and 1)
+- a servo that drives, motors of which only one hangs on a PCA9685, a servo on a PCA9685
+  whose `pwm_hz` is that of motors
 - two devices with one address on an I2C bus, and a second VL53L0X without `power`
 - two range sensors with one name; a name has letters, digits and -, 24 at most
 - two buttons with one colour or one shape; there are four to six buttons, or none
@@ -214,7 +217,9 @@ def tag_row(kinds: list[type[Section]]) -> str:
 
 def union(kinds: list[type[Section]]) -> Iterator[str]:
     """The common keys of some kinds, then a table for each kind's own keys."""
-    base = kinds[0].__mro__[1]
+    base = next(
+        one for one in kinds[0].__mro__ if all(issubclass(kind, one) for kind in kinds)
+    )
     yield MEANINGS[base.__name__][""] + "\n"
     common = own_keys(base)
     yield table(base, common) + tag_row(kinds)

@@ -99,8 +99,7 @@ def _stop(arguments: argparse.Namespace) -> int:
     from fpvcar.devices import backends
 
     profile = profiles.load(arguments.profile, arguments.overrides)
-    backends.let_go(profile.motor_pins())
-    return 0
+    return backends.let_go(profile)
 
 
 def _refuse_missing(files: Sequence[Path]) -> None:
@@ -250,7 +249,7 @@ def parser() -> argparse.ArgumentParser:
     process = verb("camera", _camera, "a camera process: access units on stdout")
     process.add_argument("source", choices=list(CAMERAS), help="--help after it: more")
     process.add_argument("rest", nargs=argparse.REMAINDER, help="its own options")
-    _profile(verb("stop", _stop, "turns the motor pins to inputs with pull-down"))
+    _profile(verb("stop", _stop, "stops the motors past every daemon"))
     _recordings(verb)
     _setups(verb)
     return top

@@ -246,10 +246,12 @@ def profile(data: bytes) -> None:
         assert str(fault)
         return
     assert profiles.parse(msgspec.to_builtins(parsed)) == parsed
-    assert len(set(parsed.motor_pins())) == len(parsed.motor_pins()) >= 4
+    pins = parsed.stop_pins()
+    assert len(set(pins)) == len(pins) and len(parsed.motors.pair) == 2
+    assert len(pins) >= 3 or parsed.stop_chips(), "nothing would stop it"
     assert 0.1 <= parsed.gate.silence_s <= 0.25 and parsed.gate.stale_s <= 0.2
     assert parsed.gate.late_s <= 0.4
-    assert all(0 <= gpio <= 27 for gpio in parsed.motor_pins())
+    assert all(0 <= gpio <= 27 for gpio in pins)
 
 
 def names(data: bytes) -> None:

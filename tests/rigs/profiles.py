@@ -2,6 +2,15 @@
 
 from typing import Any
 
+from fpvcar.config import Mx1508, Profile
+
+
+def mx1508s(profile: Profile) -> tuple[Mx1508, Mx1508]:
+    """The motors of a profile that has two MX1508."""
+    first, second = profile.motors.pair
+    assert isinstance(first, Mx1508) and isinstance(second, Mx1508)
+    return first, second
+
 
 def minimal(**more: Any) -> dict[str, Any]:
     """The least that a profile has, and more."""

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -91,7 +91,7 @@ class Chip:
         self.end()
 
     def end(self) -> None:
-        for process in self.processes:
+        for process in reversed(self.processes):  # a guardian needs its daemon
             process.kill()
             process.communicate()
 
@@ -99,10 +99,17 @@ class Chip:
 class Rig(Chip):
     """The chip, wheels and a driver, each a process of its own."""
 
-    def __init__(self, runtime: Path, profile: Path = BENCH) -> None:
-        super().__init__(runtime)
-        self.profile = profiles.load(profile)
-        self._path, self._wiring = profile, Wiring(self.profile.motors)
+    def __init__(
+        self, runtime: Path, profile: Path = BENCH, overrides: Sequence[str] = (),
+        options: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        super().__init__(runtime, *options)
+        self._overrides = overrides
+        self.profile = profiles.load(profile, overrides)
+        self._path, self._wiring = (
+            profile,
+            Wiring(self.profile.motors, self.profile.pca9685.oe),
+        )
         self.helper = socket.socket(socket.AF_UNIX)
         self.helper.bind(str(runtime / "pins-off.sock"))
         self.helper.listen()
@@ -113,6 +120,7 @@ class Rig(Chip):
         process = self.start(
             "fpvcar.wheels", f"--profile={self._path}",
             f"--runtime={self.runtime}", f"--set=pins.port = {self.port}",
+            *(f"--set={line}" for line in self._overrides),
         )  # fmt: skip
         return process
 
@@ -127,7 +135,8 @@ class Rig(Chip):
     @property
     def powered(self) -> bool:
         """True when a motor is driven; braked, coasting and let go are not."""
-        return any(bridge.drive for bridge in self._wiring.bridges(self.soc))
+        drive, steer, _ = self._wiring.bridges(self.soc)
+        return bool(drive.drive or steer.drive)
 
     def stands(self, within_s: float) -> None:
         until(lambda: not self.powered, within_s + MARGIN_S, "the car runs on")

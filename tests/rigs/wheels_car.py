@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from fpvcar.bench.world.bridge import CHIPS, Bridge
-from fpvcar.config import AnyMotor, Profile, profiles
+from fpvcar.config import AnyMotor, DcMotor, Profile, profiles
 from fpvcar.devices.fake import FakeBoard, FakePins
 from fpvcar.devices.pins import PinsFault
 from fpvcar.wheels.core import Wheels
@@ -32,7 +32,7 @@ class Car:
 
     def __init__(self, profile: Profile = PROFILE) -> None:
         self.profile, self.now_ns = profile, 1_000_000 * MS
-        self.motors = (profile.motors.drive, profile.motors.steer)
+        self.motors = profile.motors.pair
         self.pins = FakePins(lambda _: self.watch())
         self.board: FakeBoard | None = None
         self.alarms = 0
@@ -94,6 +94,7 @@ class Car:
 
     def bridge(self, motor: AnyMotor) -> Bridge:
         """What the motor's chip does with its pins."""
+        assert isinstance(motor, DcMotor)
         duties = (self.pins.duty(gpio) for gpio in motor.pins())
         return CHIPS[type(motor)].bridge(*duties)
 

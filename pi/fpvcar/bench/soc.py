@@ -8,6 +8,8 @@ the writer dies, as DMA keeps a PWM running when pigpiod is gone. One writer a f
     pin pwm                 pigpiod emulator                    world
     pin external, outside   whoever plays the world (drive)     pigpiod emulator
     world                   world                               camera, I2C models
+    hat                     PCA9685 model, pinctrl stand-in     world
+    hat broken              whoever plays the world             PCA9685 model
 
 Every field is naturally aligned, so a store of it is whole. The world's block is
 guarded by a sequence number that is odd while it is being written.
@@ -24,7 +26,7 @@ from pathlib import Path
 from fpvcar.bench.outside import Outside
 
 MAGIC = 0x46505643  # "FPVC"
-VERSION = 3
+VERSION = 4
 PINS = 54
 QPOS_MAX = 64
 RANGES_MAX = 8
@@ -40,6 +42,10 @@ RANGE_SENSORS: tuple[tuple[str, float], ...] = (
     ("front", 0.0), ("front_left", 35.0), ("front_right", -35.0), ("rear", 180.0),
 )  # fmt: skip
 """What `World.range_m` holds, in order: name, bearing in degrees (+ is left)."""
+HAT_OUTPUTS, HAT_STEPS, HAT_FULL = 16, 4096, 0x10
+HAT_RESET = {0x00: 0x11, 0x01: 0x04, 0x02: 0xE2, 0x03: 0xE4, 0x04: 0xE8, 0x05: 0xE0,
+             0xFE: 0x1E}  # fmt: skip
+"""Registers of a PCA9685 that are not 0 after its reset."""
 FLOATING = 2
 """`external` when nothing outside drives the pin: its pull decides."""
 
@@ -110,6 +116,57 @@ class World(ctypes.Structure):
     ]
 
 
+class Hat(ctypes.Structure):
+    """A PCA9685: what it remembers, and what its outputs do. It knows no daemon."""
+
+    _fields_ = [
+        ("registers", ctypes.c_uint8 * 256),
+        ("steps", ctypes.c_uint16 * HAT_OUTPUTS),
+        ("broken", ctypes.c_uint8),
+    ]
+    broken: int
+
+    def reset(self) -> None:
+        """As after power on: asleep, all outputs off (table 4 and following)."""
+        self.registers[:] = [0] * 256
+        for register, value in HAT_RESET.items():
+            self.registers[register] = value
+        self.all_off()
+
+    def all_off(self) -> None:
+        """What one byte to ALL_LED_OFF_H does."""
+        for output in range(HAT_OUTPUTS):
+            self.registers[9 + 4 * output] = HAT_FULL
+        self.show()
+
+    def show(self) -> None:
+        """The outputs follow the registers, all at once."""
+        awake = not self.registers[0] & 0x10
+        self.steps[:] = [
+            self._steps(output) if awake else 0 for output in range(HAT_OUTPUTS)
+        ]
+
+    def duty(self, output: int) -> float:
+        """Share of the time for which an output is high."""
+        steps: int = self.steps[output]
+        return steps / HAT_STEPS
+
+    def period_us(self) -> float:
+        """Of all outputs, by the prescaler."""
+        scale: int = self.registers[0xFE]
+        return HAT_STEPS * (scale + 1) / 25.0
+
+    def _steps(self, output: int) -> int:
+        on_l, on_h, off_l, off_h = self.registers[6 + 4 * output : 10 + 4 * output]
+        if off_h & HAT_FULL:
+            return 0
+        if on_h & HAT_FULL:
+            return HAT_STEPS
+        on, off = on_l | (on_h & 0xF) << 8, off_l | (off_h & 0xF) << 8
+        steps: int = (off - on) % HAT_STEPS
+        return steps
+
+
 class Soc(ctypes.Structure):
     """The whole file."""
 
@@ -119,6 +176,7 @@ class Soc(ctypes.Structure):
         ("pin", Pin * PINS),
         ("world", World),
         ("outside", Outside),
+        ("hat", Hat),
     ]
 
 
@@ -129,6 +187,7 @@ def create(path: Path) -> None:
         pin.pull = PULL_UP if gpio in RESET_UP else PULL_DOWN
         pin.pull = PULL_OFF if gpio in RESET_OFF else pin.pull
         pin.external = FLOATING
+    soc.hat.reset()
     temporary = path.with_suffix(".new")
     temporary.write_bytes(bytes(soc))
     os.replace(temporary, path)

@@ -17,7 +17,7 @@ import tempfile
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -89,6 +89,9 @@ class Bench:
         options = ["--host", profile.pins.host, "--port", str(profile.pins.port)]
         options += ["--pipe-dir", str(self.options.pipe_dir or self.runtime / "dev")]
         options += [f"--wire={pins}" for pins in self.options.wires]
+        if profile.motors.on_hat:
+            hat = profile.pca9685
+            options += ["--i2c", f"{hat.bus}:{hat.address:#x}:pca9685"]
         if profile.battery.address is not None:
             where = f"{profile.battery.bus}:{profile.battery.address:#x}"
             options += ["--i2c", f"{where}:ina219"]
@@ -111,14 +114,14 @@ class Bench:
     def _exec_stop_post(self) -> None:
         """Stands in for ExecStopPost of pigpiod's unit."""
         if self.options.stand_in:
-            let_go(self.soc, self.profile.motor_pins())
+            let_go(self.soc, self.profile.stop_pins())
 
     async def _helper(self, _: object, writer: asyncio.StreamWriter) -> None:
         """Stands in for the helper's socket unit: a process of its own a request."""
         writer.close()
         if not self.options.stand_in:
             return
-        pins = map(str, self.profile.motor_pins())
+        pins = map(str, self.profile.stop_pins())
         helper = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "fpvcar.bench.pins_off", f"--soc={self.soc_path}",
             *pins, env=self._env, preexec_fn=lambda: leash(NEAR_PINS),
@@ -196,9 +199,20 @@ async def _ready(host: str, port: int) -> None:
                 return
 
 
+def _emulated(profile: Profile) -> Iterator[str]:
+    """What of a car's profile the bench has in another way: a HAT's bus, a camera."""
+    if profile.motors.on_hat and profile.i2c.backend == "linux":
+        yield 'i2c.backend = "pigpio"'
+    if profile.camera.source in ("picamera2", "rpicam"):
+        yield 'camera.source = "bench"'
+
+
 async def run(options: Options) -> int:
     """Runs the bench until Ctrl-C. Raises ConfigError for what cannot start."""
     profile = profiles.load(options.profile, options.overrides)
+    if emulated := tuple(_emulated(profile)):
+        options = replace(options, overrides=(*options.overrides, *emulated))
+        profile = profiles.load(options.profile, options.overrides)
     for pair in options.wires:
         try:
             wire(pair)

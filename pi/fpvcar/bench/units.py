@@ -105,10 +105,12 @@ class Unit:
 
 
 def let_go(soc: chip.Soc, pins: Sequence[int]) -> None:
-    """What devices/linux/pins_off.py does on a Pi: inputs, pulled down.
+    """What devices/linux/pins_off.py does on a Pi: inputs, pulled down; a HAT off.
 
     An input ignores whatever DMA still writes to it.
     """
+    if not soc.hat.broken:
+        soc.hat.all_off()
     for gpio in pins:
         soc.pin[gpio].pull = chip.PULL_DOWN
         soc.pin[gpio].mode = chip.MODE_INPUT

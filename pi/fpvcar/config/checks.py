@@ -9,16 +9,22 @@ from msgspec import Struct
 
 from fpvcar.config.schema import (
     CYCLE_S,
+    HAT_CHANNELS,
     LONGEST_US,
     TURN_S,
+    AnyMotor,
     Battery,
     Button,
     ConfigError,
+    DcMotor,
     Gpio,
+    HatServo,
     LowGpio,
+    MotorHat,
+    Motors,
     Mx1508,
     Profile,
-    Tof,
+    ServoMotor,
 )
 
 BUTTON_COUNT = (4, 6)
@@ -31,6 +37,8 @@ LOWEST_DOWN = 9
 """From this GPIO on they are pulled down from the chip's reset on (see LowGpio)."""
 BUS_PINS = {(1, 2): "SDA", (1, 3): "SCL"}
 """(bus, GPIO) of the I2C bus that every Pi has."""
+MOTORS = ("drive", "steer", "left", "right")
+SERVO_HZ = (40, 60)
 TOF_ADDRESS = 0x29
 """Where every VL53L0X wakes up."""
 NAME = re.compile(r"[A-Za-z0-9-]{1,24}")
@@ -39,9 +47,10 @@ NAME = re.compile(r"[A-Za-z0-9-]{1,24}")
 
 def refuse_clashes(profile: Profile) -> None:
     """Raises ConfigError for the first of what cannot be in one car."""
+    _refuse_other_motors(profile)
     _refuse_shared_pins(profile)
     _refuse_like_buttons(profile.buttons)
-    _refuse_shared_addresses(profile.sensors.tof, profile.battery)
+    _refuse_shared_addresses(profile)
     _refuse_shared_names(profile)
     _refuse_volts_out_of_order(profile.battery)
     _refuse_weak_supply(profile)
@@ -55,9 +64,7 @@ def warnings(profile: Profile) -> list[str]:
         f"motors.{name}.{key} = {gpio}: GPIO 0 to 8 are pulled up until the program "
         "runs, so the motor may turn at the start; wire 10 kΩ from this input to "
         "ground, or take GPIO 9 to 27"
-        for name, motor in (
-            ("drive", profile.motors.drive), ("steer", profile.motors.steer),
-        )
+        for name, motor in _named(profile.motors)
         if isinstance(motor, Mx1508)
         for key, gpio in (("forward", motor.forward), ("reverse", motor.reverse))
         if gpio < LOWEST_DOWN
@@ -91,6 +98,8 @@ def _reserved_pins(profile: Profile) -> Iterator[tuple[int, str]]:
     users = {tof.bus: f"sensors.tof.{name}" for name, tof in tofs.items()}
     if profile.battery.address is not None:
         users[profile.battery.bus] = "battery"
+    if profile.motors.on_hat:
+        users[profile.pca9685.bus] = "pca9685"
     for (bus, gpio), wire in BUS_PINS.items():
         if bus in users:
             yield gpio, f"{users[bus]} ({wire} of I2C bus {bus})"
@@ -122,13 +131,21 @@ def _refuse_shared_pins(profile: Profile) -> None:
         seen[gpio] = place
 
 
-def _refuse_shared_addresses(tofs: dict[str, Tof], battery: Battery) -> None:
+def _refuse_shared_addresses(profile: Profile) -> None:
     """Refuses two devices with one address on a bus. Sensors that wake at the same one
     need XSHUT, so that each can be given another."""
+    tofs, battery, hat = profile.sensors.tof, profile.battery, profile.pca9685
     seen: dict[tuple[int, int], str] = {}
+    if profile.motors.on_hat:
+        seen[hat.bus, hat.address] = "pca9685"
     together = Counter(tof.bus for tof in tofs.values())
     if battery.address is not None:
-        seen[battery.bus, battery.address] = "battery"
+        where = battery.bus, battery.address
+        if where in seen:
+            raise ConfigError(
+                f"battery.address = {battery.address:#x}: already that of {seen[where]}"
+            )
+        seen[where] = "battery"
     for name, tof in tofs.items():
         place, where = f"sensors.tof.{name}", (tof.bus, tof.address)
         if where in seen:
@@ -185,12 +202,49 @@ def _refuse_volts_out_of_order(battery: Battery) -> None:
 def _refuse_weak_supply(profile: Profile) -> None:
     """Refuses a pack that, empty, is less than a bridge needs to be on or off."""
     low = profile.battery.empty_v
-    for name in ("drive", "steer"):
-        motor = getattr(profile.motors, name)
-        if low < motor.least_v:
+    for name, motor in _named(profile.motors):
+        if isinstance(motor, DcMotor) and low < motor.least_v:
             raise ConfigError(
                 f"battery.empty_v = {low}: expected at least {motor.least_v}, which "
                 f"the driver of motors.{name} needs"
+            )
+
+
+def _named(motors: Motors) -> list[tuple[str, AnyMotor]]:
+    names = ("left", "right") if motors.differential else ("drive", "steer")
+    return list(zip(names, motors.pair, strict=True))
+
+
+def _refuse_other_motors(profile: Profile) -> None:
+    """Refuses motors that no car has together: one dead man has to stop both."""
+    motors = profile.motors
+    given = {name for name in MOTORS if getattr(motors, name) is not None}
+    if given not in ({"drive", "steer"}, {"left", "right"}):
+        has = ", ".join(name for name in MOTORS if name in given) or "none"
+        raise ConfigError(f"motors: expected drive and steer, or left and right: {has}")
+    for name, motor in _named(motors):
+        if name != "steer" and isinstance(motor, ServoMotor):
+            raise ConfigError(f"motors.{name}: a servo steers; expected a motor here")
+        if motors.on_hat and not isinstance(motor, MotorHat | HatServo):
+            raise ConfigError(
+                f"motors.{name} hangs on GPIO and another on the PCA9685: expected "
+                "both on one of them, because one dead man stops both"
+            )
+    first, second = motors.pair
+    if isinstance(first, MotorHat) and isinstance(second, MotorHat):
+        if first.port == second.port:
+            raise ConfigError(f"motors: two motors on port {first.port} of the HAT")
+    if isinstance(second, HatServo):
+        if isinstance(first, MotorHat) and second.channel in HAT_CHANNELS[first.port]:
+            raise ConfigError(
+                f"motors.steer.channel = {second.channel}: M{first.port} of the HAT "
+                "uses it; expected 0, 1, 14 or 15"
+            )
+        low, high = SERVO_HZ
+        if not low <= profile.hat_hz() <= high:
+            raise ConfigError(
+                f"pca9685.pwm_hz = {profile.hat_hz()}: a servo on it expects {low} to "
+                f"{high}, and there is one prescaler for all outputs"
             )
 
 

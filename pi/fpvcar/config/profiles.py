@@ -7,6 +7,7 @@ import difflib
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -84,7 +85,7 @@ def _refusals(raw: dict[str, Any], kind: Any, where: str) -> Iterator[str]:
 
     `kind` is a section, or a union of sections that their tags tell apart.
     """
-    sections = {one.__struct_config__.tag: one for one in get_args(kind) or (kind,)}
+    sections = {one.__struct_config__.tag: one for one in _kinds(kind)}
     tag_field = next(iter(sections.values())).__struct_config__.tag_field
     tag: Any = raw.get(tag_field)
     if tag_field is not None and not isinstance(tag, str):
@@ -119,8 +120,15 @@ def _refusals(raw: dict[str, Any], kind: Any, where: str) -> Iterator[str]:
 
 
 def _is_section(kind: Any) -> bool:
-    kinds = get_args(kind) or (kind,)
-    return all(isinstance(one, type) and issubclass(one, Section) for one in kinds)
+    kinds = _kinds(kind)
+    return bool(kinds) and all(
+        isinstance(one, type) and issubclass(one, Section) for one in kinds
+    )
+
+
+def _kinds(kind: Any) -> tuple[Any, ...]:
+    """A type, or what may stand for a union; None is what is left out."""
+    return tuple(one for one in get_args(kind) or (kind,) if one is not NoneType)
 
 
 def _no_choice(place: str, word: str, choices: tuple[str, ...]) -> str:

@@ -10,21 +10,39 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fpvcar.config import Camera, L298n, Motor, Mx1508, Profile
+from fpvcar.config import (
+    Camera,
+    HatServo,
+    L298n,
+    Motor,
+    MotorHat,
+    Mx1508,
+    Profile,
+    Servo,
+)
 from fpvcar.devices.capture import EncodedSource, FrameSource, WebcamSource
 from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import Open
 from fpvcar.devices.motors.l298n import L298nBridge
+from fpvcar.devices.motors.motor_hat import MotorHatBridge
 from fpvcar.devices.motors.mx1508 import Mx1508Bridge
+from fpvcar.devices.motors.servo import ServoDriver
 from fpvcar.devices.pins import IoPins, MotorBoard, MotorDriver, OpenEdges, Pins
 
 DRIVERS: dict[type[Motor], Callable[[Any, Pins], MotorDriver]] = {
     Mx1508: Mx1508Bridge,
     L298n: L298nBridge,
+    MotorHat: MotorHatBridge,
+    Servo: lambda one, pins: ServoDriver(one, partial(pins.servo, one.signal)),
+    HatServo: lambda one, pins: ServoDriver(one, partial(pins.servo, one.channel)),
 }
 """Who drives a motor, by what the profile says of it."""
 ANSWER_S = 0.5
 """How long an answer may take where nothing moves: a thread waits, not the car."""
+
+
+MOTORS_ANSWER_S = 0.1
+"""The same for motors."""
 
 
 def load(profile: Profile) -> None:
@@ -53,7 +71,7 @@ def open_edges(profile: Profile, gpios: Sequence[int]) -> OpenEdges:
 
 
 @contextlib.contextmanager
-def open_i2c(profile: Profile) -> Iterator[Open]:
+def open_i2c(profile: Profile, answer_s: float = ANSWER_S) -> Iterator[Open]:
     """Opens devices on the I2C buses: the kernel's /dev/i2c-N, or pigpiod's over a
     connection that ends with the context. Raises PinsFault."""
     if profile.i2c.backend == "linux":
@@ -64,7 +82,7 @@ def open_i2c(profile: Profile) -> Iterator[Open]:
     from fpvcar.devices.pigpio.i2c import PigpioI2c
     from fpvcar.devices.pigpio.pins import PigpioPins
 
-    pins = PigpioPins(profile.pins.host, profile.pins.port, ANSWER_S)
+    pins = PigpioPins(profile.pins.host, profile.pins.port, answer_s)
     with contextlib.closing(pins):
         yield partial(PigpioI2c, pins)
 
@@ -105,19 +123,26 @@ def open_computer(disk: Path) -> Computer:
 
 def open_motors(profile: Profile) -> MotorBoard:
     """The motors, switched off, with their dead man armed. Raises PinsFault."""
+    if profile.motors.on_hat:
+        from fpvcar.devices.motors.hat_board import HatBoard
+
+        return HatBoard(
+            profile, lambda: open_i2c(profile, MOTORS_ANSWER_S),
+            lambda: open_pins(profile), lambda pins: motor_drivers(profile, pins),
+        )  # fmt: skip
     from fpvcar.devices.pigpio.dead_man import PigpioBoard
 
     return PigpioBoard(profile, lambda pins: motor_drivers(profile, pins))
 
 
 def motor_drivers(profile: Profile, pins: Pins) -> list[MotorDriver]:
-    """The drive motor's driver, then the steering's."""
-    motors = (profile.motors.drive, profile.motors.steer)
-    return [DRIVERS[type(motor)](motor, pins) for motor in motors]
+    """The drive motor's driver, then the steering's; or left, then right."""
+    return [DRIVERS[type(motor)](motor, pins) for motor in profile.motors.pair]
 
 
-def let_go(gpios: Sequence[int]) -> None:
-    """Makes pins inputs with pull-down, past every daemon. Raises OSError."""
+def let_go(profile: Profile) -> int:
+    """Stops the motors past every daemon: pins to inputs with pull-down, the outputs of
+    a PCA9685 off. Says what it did; the exit status."""
     from fpvcar.devices.linux import pins_off
 
-    pins_off.let_go(gpios)
+    return pins_off.stop(profile.stop_pins(), profile.stop_chips())

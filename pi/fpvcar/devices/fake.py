@@ -70,6 +70,13 @@ class FakePins:
             raise AssertionError(f"PWM {duty} on GPIO {gpio} without a frequency")
         self._set({gpio: Level(duty, pwm=True)})
 
+    def servo(self, gpio: int, pulse_us: float) -> None:
+        """Sends pulses, 50 a second."""
+        self._permit(gpio)
+        if not 500 <= pulse_us <= 2500:
+            raise AssertionError(f"a pulse of {pulse_us} us on GPIO {gpio}")
+        self._set({gpio: Level(pulse_us / 20_000, pwm=True)})
+
     def _permit(self, gpio: int) -> None:
         self.calls += 1
         if self.fault is not None:
@@ -96,7 +103,7 @@ class FakeDeadMan:
     def __init__(self, pins: FakePins, gpios: Sequence[int], now_s: float) -> None:
         self.removed = False
         self.running = True
-        self.feedings = 0
+        self.feedings = self.rests = 0
         self._pins, self._gpios = pins, gpios
         self._tripped, self._fed, self._left = True, False, 0
         self._next_s = now_s + self.TICK_S
@@ -113,6 +120,11 @@ class FakeDeadMan:
         if not self.running:
             raise PinsLost("the dead man's script does not run")
         return not self._tripped
+
+    def rest(self) -> None:
+        """As of the stored script: nothing to do."""
+        self._answer()
+        self.rests += 1
 
     def remove(self) -> None:
         """Takes it away; no tick comes any more."""

@@ -41,6 +41,9 @@ class Pins(Protocol):
     def pwm(self, gpio: int, duty: float) -> None:
         """Makes the pin high for `duty` (0 to 1) of the time."""
 
+    def servo(self, gpio: int, pulse_us: float) -> None:
+        """Sends pulses of that length (500 to 2500), some 50 a second."""
+
 
 class IoPins(Pins, Protocol):
     """Pins that are read, too. Every method raises PinsSilent or PinsLost."""
@@ -99,6 +102,9 @@ class DeadMan(Protocol):
     def awake(self) -> bool:
         """True once it has noticed the feeding; before that it may still stop."""
 
+    def rest(self) -> None:
+        """The motors stand; whoever feeds it may be silent until the next feeding."""
+
     def remove(self) -> None:
         """Takes it away: the motors stand and nobody will drive them."""
 
@@ -125,7 +131,7 @@ class MotorBoard(Protocol):
 
     @property
     def drivers(self) -> Sequence[MotorDriver]:
-        """The drive motor's, then the steering's."""
+        """The drive motor's, then the steering's; or the left one's, then the right."""
 
     @property
     def dead_man(self) -> DeadMan:

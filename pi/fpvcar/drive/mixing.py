@@ -4,13 +4,15 @@ The order, for each motor:
 
     wish -1..1  -> trim -> slew -> dead band .. voltage limit -> invert -> duty -1..1
 
-Slew counts in shares of full throttle, the rest in shares of the battery's voltage.
+Slew counts in shares of full throttle, the rest in shares of the battery's voltage. A
+servo takes trim and slew, and knows the rest itself. With a motor a side the slew is
+that of throttle and turn; each side is trimmed when they are mixed.
 """
 
 import math
 from typing import NamedTuple
 
-from fpvcar.config import Battery, Motor, Motors
+from fpvcar.config import Battery, DcMotor, Motor, Motors
 
 FIRST_STEP = 0.02
 """How far a motor may go at once from rest: just over its dead band."""
@@ -30,19 +32,33 @@ def mix(
     throttle: float, steer: float, motors: Motors, volts: float,
     before: Slew, now_s: float,
 ) -> tuple[tuple[float, ...], Slew]:  # fmt: skip
-    """The duties (drive, steering) for a setpoint in -1..1, and the new memory.
+    """The duties (drive, steering; or left, right) for a setpoint in -1..1, and the
+    new memory.
 
     `volts` is what the battery gives (see `supply_v`). Zero stays zero.
     """
     elapsed_s = min(max(now_s - before.at_s, 0.0), LONGEST_STEP_S)
-    goal, turn = trimmed(throttle, motors.drive), trimmed(steer, motors.steer)
+    first, second = motors.pair
+    if not motors.differential:
+        throttle, steer = trimmed(throttle, first), trimmed(steer, second)
     after = Slew(
-        slewed(before.drive, goal, motors.drive.slew_per_s * elapsed_s),
-        slewed(before.steer, turn, motors.steer.slew_per_s * elapsed_s),
+        slewed(before.drive, throttle, first.slew_per_s * elapsed_s),
+        slewed(before.steer, steer, second.slew_per_s * elapsed_s),
         now_s,
     )
-    drive = duty(after.drive, motors.drive, volts)
-    return (drive, duty(after.steer, motors.steer, volts)), after
+    one, other = after.drive, after.steer
+    if motors.differential:
+        sides = by_sides(one, other, motors.turn)
+        one, other = trimmed(sides[0], first), trimmed(sides[1], second)
+    return (duty(one, first, volts), duty(other, second, volts)), after
+
+
+def by_sides(throttle: float, steer: float, turn: float) -> tuple[float, float]:
+    """Left and right for a car that turns by them; both shrink if one is beyond full,
+    so that the bend stays the same."""
+    left, right = throttle - steer * turn, throttle + steer * turn
+    most = max(abs(left), abs(right), 1.0)
+    return left / most, right / most
 
 
 def supply_v(measured_v: float | None, battery: Battery) -> float:
@@ -73,13 +89,13 @@ def slewed(before: float, goal: float, most: float) -> float:
 
 def top_duty(motor: Motor, volts: float) -> float:
     """The duty at which the motor sees its `max_volts` on the mean."""
-    return min(1.0, motor.max_volts / volts)
+    return min(1.0, motor.max_volts / volts) if isinstance(motor, DcMotor) else 1.0
 
 
 def duty(value: float, motor: Motor, volts: float) -> float:
     """Spreads 0..1 over the useful duties, from the dead band to the limit."""
-    if value == 0.0:
-        return 0.0
+    if value == 0.0 or not isinstance(motor, DcMotor):
+        return value
     top = top_duty(motor, volts)
     bottom = min(motor.dead_band, top)
     size = bottom + (top - bottom) * abs(value)

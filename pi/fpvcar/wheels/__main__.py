@@ -27,7 +27,7 @@ def main(profile: config.Profile, runtime: Path) -> int:
         alarm=lambda: ask_helper(runtime / SOCKET),
     )
     with Service(wheels, runtime, time.monotonic_ns) as service:
-        write_pins(runtime, profile.motor_pins())
+        write_pins(runtime, profile.stop_pins(), profile.stop_chips())
         service.run()
     return 0
 

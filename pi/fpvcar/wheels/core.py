@@ -52,9 +52,7 @@ class Wheels:
         alarm: Callable[[], None],
     ) -> None:  # fmt: skip
         motors, empty_v = profile.motors, profile.battery.empty_v
-        self.lease = Lease(
-            tuple(mixing.top_duty(one, empty_v) for one in (motors.drive, motors.steer))
-        )
+        self.lease = Lease(tuple(mixing.top_duty(one, empty_v) for one in motors.pair))
         self._connect, self._alarm = connect, alarm
         self._board: MotorBoard | None = None
         self._retry_ns, self._silent_tries = 0, 0
@@ -86,6 +84,8 @@ class Wheels:
             if moving:
                 answers = [stopped, *self._stand(now_ns)]
                 log.warning("deadline of setpoint %d passed", stopped.seq)
+            else:
+                answers = self._rest(now_ns)
         answers += self._each(lambda driver: driver.tick(now_ns / 1e9), now_ns)
         if self._board is None and now_ns >= self._retry_ns:
             self._retry_ns = now_ns + RETRY_NS
@@ -158,7 +158,19 @@ class Wheels:
         return self._checked_ns is not None
 
     def _stand(self, now_ns: int) -> list[Answer]:
-        return self._each(lambda driver: driver.drive(0.0, now_ns / 1e9), now_ns)
+        lost = self._each(lambda driver: driver.drive(0.0, now_ns / 1e9), now_ns)
+        return lost or self._rest(now_ns)
+
+    def _rest(self, now_ns: int) -> list[Answer]:
+        """Tells the dead man that the motors stand; he is to be awake anew."""
+        self._fed_ns = now_ns - FED_NS
+        if self._board is None:
+            return []
+        try:
+            self._board.dead_man.rest()
+        except PinsFault as fault:
+            return [self._lose(fault, now_ns)]
+        return []
 
     def _each(self, act: Callable[[MotorDriver], None], now_ns: int) -> list[Answer]:
         try:

@@ -29,8 +29,13 @@ def ask_helper(path: Path) -> None:
             log.error("asked the helper to let go of the motor pins")
 
 
-def write_pins(runtime: Path, gpios: Sequence[int]) -> None:
-    """Writes down which pins the helper is to let go of. Raises OSError."""
+def write_pins(
+    runtime: Path, gpios: Sequence[int], chips: Sequence[tuple[int, int]] = ()
+) -> None:
+    """Writes down which pins the helper is to let go of, and which PCA9685 (bus,
+    address) it is to switch off. Raises OSError."""
     path = runtime / MOTOR_PINS
-    files.write_whole(path, [f"{' '.join(map(str, gpios))}\n".encode()])
+    named = [f"i2c-{bus}:{address:#x}" for bus, address in chips]
+    words = " ".join([*map(str, gpios), *named])
+    files.write_whole(path, [f"{words}\n".encode()])
     path.chmod(0o640)  # the helper is of the group

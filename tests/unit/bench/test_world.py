@@ -13,6 +13,7 @@ from fpvcar.bench.world.furniture import Solid
 from fpvcar.bench.world.motor import Rack
 from fpvcar.bench.world.process import World
 from fpvcar.config import profiles
+from tests.rigs.profiles import mx1508s
 from tests.rigs.world import inputs
 
 PROFILE = Path(__file__).parents[3] / "hardware" / "bench.toml"
@@ -87,7 +88,7 @@ def test_dead_band_is_30_to_40_of_255() -> None:
 
 def test_the_profile_s_dead_band_moves_the_car() -> None:
     profile = profiles.load(PROFILE)
-    smallest = profile.motors.drive.dead_band
+    smallest = mx1508s(profile)[0].dead_band
     world = drive(empty_room(), inputs(smallest + 0.005), 300)
     assert world.pose[0] > 0.05
 

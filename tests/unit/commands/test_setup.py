@@ -7,7 +7,7 @@ import pytest
 
 from fpvcar.__main__ import parser
 from fpvcar.commands import setup
-from fpvcar.config import ConfigError, profiles
+from fpvcar.config import ConfigError, L298n, profiles
 
 CONFIG_TXT = (
     "# For more options see README\ndtparam=audio=on\n\n[cm5]\ndtoverlay=dwc2\n"
@@ -71,7 +71,9 @@ def test_a_profile_that_is_there_stays_but_for_its_name(card: Path) -> None:
     assert profiles.load(path).car.name == "Rusty"
     setup.main(setting_up(card, "--name=Old-Rusty"))
     profile = profiles.load(path)
-    assert profile.car.name == "Old-Rusty" and profile.motors.drive.brake_s == 0.1
+    drive = profile.motors.drive
+    assert profile.car.name == "Old-Rusty"
+    assert isinstance(drive, L298n) and drive.brake_s == 0.1
 
 
 def test_undo_leaves_the_profile_only(card: Path) -> None:

@@ -1,5 +1,6 @@
 """What no bound of a key can say: pins, addresses and names that clash."""
 
+import re
 from typing import Any
 
 import pytest
@@ -189,3 +190,41 @@ def test_inputs_that_are_pulled_up_at_the_start_are_warned_of() -> None:
     behind = {"driver": "l298n", "enable": 12, "forward": 7, "reverse": 8}
     motors = usual["motors"] | {"drive": behind}
     assert checks.warnings(profiles.parse(minimal(motors=motors))) == []
+
+
+HAT = {"driver": "motor-hat", "port": 1}
+SERVO = {"driver": "servo", "signal": 18}
+MX1508 = {"forward": 17, "reverse": 27}
+
+
+@pytest.mark.parametrize(
+    ("motors", "words"),
+    [
+        ({"drive": MX1508}, "expected drive and steer, or left and right: drive"),
+        ({}, "expected drive and steer, or left and right: none"),
+        ({"drive": MX1508, "left": MX1508}, "left and right: drive, left"),
+        ({"drive": SERVO, "steer": MX1508}, "motors.drive: a servo steers"),
+        ({"left": MX1508, "right": SERVO}, "motors.right: a servo steers"),
+        ({"drive": HAT, "steer": SERVO}, "motors.steer hangs on GPIO and another on"),
+        ({"drive": HAT, "steer": HAT}, "two motors on port 1 of the HAT"),
+        (
+            {"drive": HAT, "steer": {"driver": "hat-servo", "channel": 10}},
+            "motors.steer.channel = 10: M1 of the HAT uses it; expected 0, 1, 14 or 15",
+        ),
+        ({"drive": HAT, "steer": HAT | {"port": 5}}, "<= 4"),
+    ],
+)
+def test_motors_that_no_car_has_together(motors: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(words)):
+        profiles.parse(minimal(motors=motors))
+
+
+def test_a_hat_takes_its_bus_and_its_address() -> None:
+    motors = {"left": HAT, "right": HAT | {"port": 2}}
+    profiles.parse(minimal(motors=motors, battery={"address": 0x40}))
+    with pytest.raises(ConfigError, match="battery.address = 0x40: .* of pca9685"):
+        profiles.parse(
+            minimal(motors=motors, battery={"address": 0x40}, pca9685={"address": 0x40})
+        )
+    with pytest.raises(ConfigError, match="already used by pca9685 .SDA of I2C bus 1"):
+        profiles.parse(minimal(motors=motors, lights={"head": [2]}))

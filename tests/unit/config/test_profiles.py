@@ -49,12 +49,45 @@ def test_a_motor_that_names_no_driver_is_behind_an_mx1508() -> None:
     assert profiles.parse(written) == profile == profiles.parse(minimal(**motor()))
 
 
+@pytest.mark.parametrize("path", sorted(paths.HARDWARE.glob("*.toml")), ids=str)
+def test_each_profile_that_is_shipped_can_be_had(path: Path) -> None:
+    profile = profiles.load(path)
+    assert profiles.parse(msgspec.to_builtins(profile)) == profile
+    assert len(profile.motors.pair) == 2
+    assert profile.motor_pins() or profile.motors.on_hat
+
+
+def test_a_hat_has_one_frequency_for_motors_and_servos() -> None:
+    path = paths.HARDWARE / "motor-hat.toml"
+    assert profiles.load(path).hat_hz() == 1526
+    servo = ["motors.steer = {}", 'motors.steer.driver = "hat-servo"',
+             "motors.steer.channel = 0"]  # fmt: skip
+    profile = profiles.load(path, servo)
+    assert profile.hat_hz() == 50
+    assert profile.stop_pins() == () and profile.stop_chips() == ((1, 0x60),)
+    with pytest.raises(ConfigError, match="1000: a servo on it expects 40 to 60"):
+        profiles.load(path, [*servo, "pca9685.pwm_hz = 1000"])
+    oe = profiles.load(path, ["pca9685.oe = 4"])
+    assert oe.stop_pins() == (4,) and oe.motor_pins() == ()
+
+
+def test_a_pulse_is_an_angle_within_its_limits() -> None:
+    servo = config.Servo(signal=18, left_deg=20.0, right_deg=30.0, us_per_deg=10.0)
+    pulses = [servo.pulse_us(steer) for steer in (-1.0, -0.5, 0.0, 0.5, 1.0)]
+    assert pulses == [1200.0, 1350.0, 1500.0, 1600.0, 1700.0]
+    turned = msgspec.structs.replace(servo, invert=True)
+    assert [turned.pulse_us(one) for one in (-1.0, 0.0, 1.0)] == [1800, 1500, 1300]
+    for one in (servo, turned):
+        assert one.deg(one.pulse_us(1.0)) == pytest.approx(20.0)
+
+
 def test_an_l298n_names_its_enable() -> None:
     profile = profiles.load(paths.HARDWARE / "l298n.toml")
     assert profile.motor_pins() == (18, 17, 27, 25, 24, 23)
     assert profiles.parse(msgspec.to_builtins(profile)) == profile
     bench = profiles.load(BENCH, L298N)
     assert isinstance(bench.motors.steer, config.L298n)
+    assert isinstance(bench.motors.drive, config.L298n)
     assert bench.motors.drive.max_volts == 3.0 and bench.motor_pins()[0] == 10
 
 
@@ -90,7 +123,8 @@ def test_an_l298n_names_its_enable() -> None:
         ({"gate": {"blind": 3}}, "gate.blind"),
         (
             motor(driver="mx1580"),
-            'driver = "mx1580": expected one of mx1508, l298n; did you mean mx1508?',
+            'driver = "mx1580": expected one of mx1508, l298n, motor-hat, servo, '
+            "hat-servo; did you mean mx1508?",
         ),
         (
             motor(driver="relay"),

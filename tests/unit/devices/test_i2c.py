@@ -33,6 +33,7 @@ class FakeSMBus:
 
     bus = Bus()
     fault: OSError | None = None
+    fd = 0
     short = False
 
     def __init__(self, number: int) -> None:

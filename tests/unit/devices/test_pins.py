@@ -17,6 +17,7 @@ from fpvcar.devices.pigpio import dead_man
 from fpvcar.devices.pigpio.dead_man import MAGIC, ScriptDeadMan
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import Pins, PinsLost, PinsSilent
+from tests.rigs.profiles import mx1508s
 from tests.rigs.wheels import Chip, until
 
 
@@ -109,6 +110,14 @@ def test_write_together(bench: Bench) -> None:
     shows(bench, gpio17=1.0, gpio27=1.0)
     bench.pins.write_together((17, 27), 0)
     shows(bench, gpio17=0.0, gpio27=0.0)
+
+
+def test_a_servo_s_pulse_is_a_share_of_20_ms(bench: Bench) -> None:
+    for pulse_us in (1500.0, 1000.0):
+        bench.pins.servo(18, pulse_us)
+        shows(bench, gpio18=pulse_us / 20_000)
+    bench.pins.write(18, 0)
+    shows(bench, gpio18=0.0)
 
 
 def test_pin_of_the_system_is_refused(bench: Bench) -> None:
@@ -242,8 +251,9 @@ def test_a_board_that_cannot_be_made_ends_its_connection(
     chip: Chip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = profiles.load(paths.HARDWARE / "bench.toml")
-    drive = msgspec.structs.replace(bench.motors.drive, forward=1)  # not permitted
-    motors, where = Motors(drive, bench.motors.steer), config.Pins(port=chip.port)
+    drive, steer = mx1508s(bench)
+    drive = msgspec.structs.replace(drive, forward=1)  # not permitted
+    motors, where = Motors(drive, steer), config.Pins(port=chip.port)
     profile = msgspec.structs.replace(bench, pins=where, motors=motors)
     closed = []
 

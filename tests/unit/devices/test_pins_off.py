@@ -162,3 +162,23 @@ def test_without_the_device_the_error_asks_for_a_pi(pi: Path) -> None:
     (pi / "gpiomem").unlink()
     with pytest.raises(pins_off.NotLetGo, match="is this a Raspberry Pi"):
         pins_off.let_go([17])
+
+
+def test_a_hat_is_switched_off_by_one_byte(
+    pi: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although its pins fail: whichever is left stops the car."""
+    bus, asked = pi / "i2c-1", list[int]()
+    bus.write_bytes(b"")
+    monkeypatch.setattr(pins_off, "I2C", str(pi / "i2c-{}"))
+    monkeypatch.setattr(pins_off, "DEVICE", str(pi / "none"))
+    monkeypatch.setattr(
+        "fcntl.ioctl", lambda fd, request, address: asked.extend((request, address))
+    )
+    (pi / "motor-pins").write_text("4 i2c-1:0x60\n")
+    assert pins_off.main(str(pi / "motor-pins")) == 1
+    assert bus.read_bytes() == b"\xfd\x10" and asked == [0x0706, 0x60]
+    (pi / "motor-pins").write_text("i2c-7:0x60\n")
+    assert pins_off.main(str(pi / "motor-pins")) == 1, "there is no such bus"
+    (pi / "motor-pins").write_text("i2c-x\n")
+    assert pins_off.main(str(pi / "motor-pins")) == 1

@@ -10,12 +10,13 @@ from fpvcar.wheels.client import LEASE_NS
 from fpvcar.wire import down
 from fpvcar.wire.wheels import Status, WheelsReason
 from tests.rigs.control import PROFILE, Rig
+from tests.rigs.profiles import mx1508s
 
 
 def test_a_wish_is_sent_at_once() -> None:
     rig = Rig()
     rig.drive_off()
-    assert rig.sent[-1][0] > PROFILE.motors.drive.dead_band
+    assert rig.sent[-1][0] > mx1508s(PROFILE)[0].dead_band
     rig.wish(0.0)
     assert rig.sent[-1] == (0.0, 0.0)
 

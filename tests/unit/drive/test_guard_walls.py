@@ -26,6 +26,7 @@ from fpvcar.drive.guard import Guard
 from fpvcar.sensors import ultrasonic
 from fpvcar.sensors.battery import BATTERY_EVERY_S
 from fpvcar.sensors.reading import LastReading
+from tests.rigs.profiles import mx1508s
 from tests.rigs.world import inputs
 from tests.unit.devices.test_hcsr04 import ECHO, Air, echo
 from tests.unit.drive.test_guard import BENCH, LIMITS
@@ -134,7 +135,7 @@ class Drive:
             self.now_s,
         )  # fmt: skip
         self.throttle = self.decision.throttle
-        drive = self.profile.motors.drive
+        drive, _ = mx1508s(self.profile)
         now = inputs(self.pins.duty(drive.forward), self.pins.duty(drive.reverse))
         self.bridge.drive(duties[0], self.now_s)
         self.world.step(now)

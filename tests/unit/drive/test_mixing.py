@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fpvcar import config
 from fpvcar.config import Battery, Motors, Mx1508
 from fpvcar.drive import mixing
 from fpvcar.drive.mixing import FIRST_STEP, LONGEST_STEP_S, Slew
@@ -126,3 +127,38 @@ def test_no_sequence_breaks_a_bound(wishes: list[tuple[float, float, float]]) ->
         ):
             assert (duty == 0.0) == (wish == 0.0) and duty * wish >= 0.0
             assert duty == 0.0 or motor.dead_band <= abs(duty) <= 0.4 + 1e-9
+
+
+# --- other cars ----------------------------------------------------------------
+
+
+def test_a_servo_takes_the_setpoint_as_it_is() -> None:
+    servo = config.Servo(signal=18, invert=True)
+    assert mixing.duty(-0.3, servo, 7.5) == -0.3, "it knows its directions itself"
+    assert mixing.top_duty(servo, 7.5) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("throttle", "steer", "sides"),
+    [
+        (1.0, 0.0, (1.0, 1.0)), (-0.5, 0.0, (-0.5, -0.5)), (0.0, 1.0, (-0.5, 0.5)),
+        (0.0, -1.0, (0.5, -0.5)), (0.5, 1.0, (0.0, 1.0)), (0.0, 0.0, (0.0, 0.0)),
+        (1.0, 1.0, (1 / 3, 1.0)), (-1.0, 1.0, (-1.0, -1 / 3)),
+    ],
+)  # fmt: skip
+def test_sides_turn_and_keep_their_bend(
+    throttle: float, steer: float, sides: tuple[float, float]
+) -> None:
+    assert mixing.by_sides(throttle, steer, 0.5) == pytest.approx(sides)
+
+
+def test_a_motor_a_side_goes_straight_and_turns() -> None:
+    side = config.Mx1508(forward=17, reverse=27, max_volts=7.5)
+    weak = config.Mx1508(forward=24, reverse=23, max_volts=7.5, trim=-0.2)
+    motors = config.Motors(left=side, right=weak)
+    rest = mixing.Slew(at_s=0.0)
+    ahead, after = mixing.mix(0.5, 0.0, motors, 7.5, rest, 1.0)
+    assert ahead == pytest.approx((0.5, 0.4)) and after.drive == 0.5
+    left, _ = mixing.mix(0.0, 0.5, motors, 7.5, rest, 1.0)
+    assert left == pytest.approx((-0.25, 0.2))
+    assert mixing.mix(0.0, 0.0, motors, 7.5, after, 2.0)[0] == (0.0, 0.0)

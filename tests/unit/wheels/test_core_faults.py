@@ -204,3 +204,29 @@ def test_the_helper_is_asked_before_a_word_is_said() -> None:
             refused.words = f"no answer to number {number}"
             refused.try_once()
     assert asked == [1] + [2] * (SILENT_TRIES - 2) + [3]
+
+
+def test_the_dead_man_is_told_whenever_the_motors_stand() -> None:
+    """Else a guardian would take the silence of who stands for that of who hangs."""
+    car = Car().driving()
+    assert car.board is not None and car.board.dead_man.rests == 0
+    car.wait(150)
+    assert car.board.dead_man.rests == 1, "the deadline passed while it moved"
+    car.ready()
+    car.wait(150)
+    assert car.board.dead_man.rests == 2, "it passed while the car stood"
+    car.driving()
+    car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
+    assert car.board.dead_man.rests == 3
+    assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
+
+
+def test_a_dead_man_that_is_gone_when_the_car_stands_is_replaced() -> None:
+    car = Car().driving()
+    board = car.board
+    car.wait(60)
+    car.pins.hang()
+    assert car.wheels.stop(WheelsReason.CLOSED, car.now_ns)[-1].reason == (
+        WheelsReason.PINS_SILENT
+    )
+    assert board is not None and board.closed

@@ -36,7 +36,8 @@ def test_client_killed(rig: Rig) -> None:
 def test_who_lets_go_of_the_pins_knows_which(rig: Rig) -> None:
     client = Client(rig.runtime)
     until(lambda: _applied(client.send(0.0)), START_S, "never ready")
-    assert pins_off.parse((rig.runtime / MOTOR_PINS).read_text()) == [17, 27, 24, 23]
+    said = pins_off.parse((rig.runtime / MOTOR_PINS).read_text())
+    assert said == ([17, 27, 24, 23], [])
     client.close()
 
 

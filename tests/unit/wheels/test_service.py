@@ -72,8 +72,9 @@ def test_the_loop_feeds_the_watchdog_of_its_unit(
 
 
 def test_the_helper_reads_the_pins_that_the_profile_names(tmp_path: Path) -> None:
-    write_pins(tmp_path, (17, 27))
-    assert pins_off.parse((tmp_path / MOTOR_PINS).read_text()) == [17, 27]
+    write_pins(tmp_path, (17, 27), ((1, 0x60),))
+    said = pins_off.parse((tmp_path / MOTOR_PINS).read_text())
+    assert said == ([17, 27], [(1, 0x60)])
     assert stat.S_IMODE((tmp_path / MOTOR_PINS).stat().st_mode) == 0o640
     assert Path(pins_off.PINS).name == MOTOR_PINS
 

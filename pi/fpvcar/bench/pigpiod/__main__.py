@@ -12,6 +12,7 @@ from pathlib import Path
 from fpvcar.bench import soc as chip
 from fpvcar.bench.chips.i2c import Bus, Device, battery_monitor
 from fpvcar.bench.chips.mcp3008 import CHANNELS, Mcp3008, fixed_inputs
+from fpvcar.bench.chips.pca9685 import motor_hat
 from fpvcar.bench.chips.vl53l0x import range_sensor
 from fpvcar.bench.pigpiod.command_pipe import CommandPipe
 from fpvcar.bench.pigpiod.daemon import Attached, Daemon, Pipes, Ultrasonic
@@ -34,18 +35,21 @@ def _ultrasonic(text: str) -> Ultrasonic:
     return Ultrasonic(trigger, echo, index, off_m)
 
 
-def _device(text: str) -> tuple[int, Callable[[chip.Soc], Device]]:
+def _device(text: str) -> tuple[int, Callable[[chip.Soc], Sequence[Device]]]:
     """Reads --i2c: the bus, and a function that makes the device on a chip."""
     bus, first, kind, *more = text.split(":")
+    if kind == "pca9685" and not more:
+        where = int(first, 0)
+        return int(bus, 0), lambda soc: motor_hat(soc, where)
     if kind == "ina219" and len(more) <= 1:
         ohm, address = float(more[0]) if more else 0.1, int(first, 0)
-        return int(bus, 0), lambda soc: battery_monitor(soc, ohm, address)
+        return int(bus, 0), lambda soc: [battery_monitor(soc, ohm, address)]
     if kind == "vl53l0x" and len(more) <= 2:
         index, power = int(first, 0), int(more[0], 0) if more else None
         off_m = float(more[1]) if len(more) == 2 else 0.0
         if not (0 <= index < chip.RANGES_MAX and 0 <= (power or 0) < 32):
             raise ValueError
-        return int(bus, 0), lambda soc: range_sensor(soc, index, power, off_m)
+        return int(bus, 0), lambda soc: [range_sensor(soc, index, power, off_m)]
     raise ValueError
 
 
@@ -77,7 +81,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--i2c", type=_device, action="append", default=[],
-        metavar="BUS:ADDRESS:ina219[:SHUNT_OHM] or "
+        metavar="BUS:ADDRESS:ina219[:SHUNT_OHM], BUS:ADDRESS:pca9685 or "
         "BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]]",
         help="a device on an I2C bus",
     )  # fmt: skip
@@ -96,7 +100,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def _attached(options: argparse.Namespace, soc: chip.Soc) -> Attached:
     buses = {number: Bus() for number in BUSES}
     for number, device in options.i2c:
-        buses.setdefault(number, Bus()).devices.append(device(soc))
+        buses.setdefault(number, Bus()).devices.extend(device(soc))
     pipes = Pipes()
     if options.pipe_dir is not None:
         directory = FifoDirectory(options.pipe_dir)

@@ -1,10 +1,21 @@
 """What each motor's bridge does with the levels of its pins, chip by chip. Pure."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fpvcar.bench.soc import Soc
-from fpvcar.config import AnyMotor, L298n, Motors, Mx1508
+from fpvcar.bench.soc import MODE_OUTPUT, Soc
+from fpvcar.config import (
+    HAT_CHANNELS,
+    AnyMotor,
+    DcMotor,
+    HatServo,
+    L298n,
+    MotorHat,
+    Motors,
+    Mx1508,
+    Servo,
+)
 
 
 class Bridge(NamedTuple):
@@ -19,11 +30,20 @@ class Bridge(NamedTuple):
     coast: float = 1.0
 
 
+class Turned(NamedTuple):
+    """A servo in the place of a steering motor: where its pulses want it to be, None
+    while there are none: it then stays."""
+
+    angle_rad: float | None = None
+
+
 class Bridges(NamedTuple):
-    """Both motors of a car."""
+    """Both motors of a car: drive and steering, or left and right."""
 
     drive: Bridge = Bridge()
     steer: Bridge = Bridge()
+    servo: Turned | None = None
+    """What steers instead of the second bridge."""
 
 
 class Losses(NamedTuple):
@@ -32,6 +52,7 @@ class Losses(NamedTuple):
     ohm: float = 1.6
     """MX1508: both switches of the path together; it drops 1.6 V/A."""
     drop_v: float = 0.0
+    pwm_hz: float = 4000.0
 
 
 def mx1508(forward: float, reverse: float) -> Bridge:
@@ -46,6 +67,16 @@ def l298n(enable: float, forward: float, reverse: float) -> Bridge:
     return Bridge(drive, enable - abs(drive), 1.0 - enable)
 
 
+def tb6612(pwm: float, forward: float, reverse: float) -> Bridge:
+    """Unequal inputs drive while PWM is high, and brake while it is low; both inputs
+    on brake, both off are high-Z. The inputs are steady."""
+    if forward and reverse:
+        return Bridge(0.0, 1.0, 0.0)
+    if not forward and not reverse:
+        return Bridge()
+    return Bridge(pwm if forward else -pwm, 1.0 - pwm, 0.0)
+
+
 class Chip(NamedTuple):
     """`bridge` takes the duties of the pins in the order of the motor's `pins`."""
 
@@ -53,31 +84,60 @@ class Chip(NamedTuple):
     losses: Losses
 
 
-CHIPS: dict[type[AnyMotor], Chip] = {
+CHIPS: dict[type[DcMotor], Chip] = {
     Mx1508: Chip(mx1508, Losses()),
     # bipolar: typically 1.8 V at 1 A (data sheet), most of it whatever the current
     L298n: Chip(l298n, Losses(ohm=0.8, drop_v=1.0)),
+    MotorHat: Chip(tb6612, Losses(ohm=0.5)),  # Toshiba: 0.5 ohm, high and low side
 }
 
 
 class Wiring:
-    """Which pins feed which bridge, by the profile; `invert` swaps a motor's leads."""
+    """Which outputs feed which bridge, by the profile; `invert` swaps a motor's
+    leads."""
 
-    def __init__(self, motors: Motors) -> None:
-        self._motors = (motors.drive, motors.steer)
+    def __init__(self, motors: Motors, oe: int | None = None) -> None:
+        """`oe` is the GPIO at the OE of a PCA9685."""
+        self._motors, self._oe = motors.pair, oe
 
     @property
     def losses(self) -> tuple[Losses, Losses]:
-        """The drive motor's bridge's, and the steering's."""
-        drive, steer = (CHIPS[type(motor)].losses for motor in self._motors)
+        """The drive motor's bridge's, and the steering's; or left and right."""
+        drive, steer = (
+            CHIPS[type(motor)].losses if isinstance(motor, DcMotor) else Losses()
+            for motor in self._motors
+        )
         return drive, steer
 
     def bridges(self, soc: Soc) -> Bridges:
         """What the pins make them do now."""
-        return Bridges(*(_bridge(motor, soc) for motor in self._motors))
+        first, second = self._motors
+        if isinstance(second, Servo | HatServo):
+            turned = self._turned(second, soc)
+            return Bridges(self._bridge(first, soc), servo=turned)
+        return Bridges(self._bridge(first, soc), self._bridge(second, soc))
 
+    def _bridge(self, motor: AnyMotor, soc: Soc) -> Bridge:
+        assert isinstance(motor, DcMotor)
+        if isinstance(motor, MotorHat):
+            on = self._enabled(soc)
+            duties = [soc.hat.duty(one) * on for one in HAT_CHANNELS[motor.port]]
+        else:
+            duties = [min(soc.pin[gpio].duty(), 1.0) for gpio in motor.pins()]
+        state = CHIPS[type(motor)].bridge(*duties)
+        return state._replace(drive=-state.drive) if motor.invert else state
 
-def _bridge(motor: AnyMotor, soc: Soc) -> Bridge:
-    duties = (min(soc.pin[gpio].duty(), 1.0) for gpio in motor.pins())
-    state = CHIPS[type(motor)].bridge(*duties)
-    return state._replace(drive=-state.drive) if motor.invert else state
+    def _turned(self, servo: Servo | HatServo, soc: Soc) -> Turned:
+        if isinstance(servo, HatServo):
+            pulse_us = soc.hat.duty(servo.channel) * soc.hat.period_us()
+            pulse_us *= self._enabled(soc)
+        else:
+            pin = soc.pin[servo.signal]
+            pulse_us = pin.duty() * (pin.pwm & 0xFFFFFFFF)
+        return Turned(math.radians(servo.deg(pulse_us)) if pulse_us else None)
+
+    def _enabled(self, soc: Soc) -> bool:
+        """A wire to OE is pulled up: it enables while its pin pulls it down."""
+        return self._oe is None or (
+            soc.pin[self._oe].mode == MODE_OUTPUT and not soc.pin[self._oe].out
+        )

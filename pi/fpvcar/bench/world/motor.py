@@ -110,6 +110,8 @@ class Rack:
     """The end stop is reached at 2.5 V."""
     driven_v_s_per_rad = 0.34
     free_v_s_per_rad = 0.25
+    servo_rad_s = 8.7
+    """A hobby servo: 60 degrees in 0.12 s."""
     ohm = 6.0
     """Winding and bridge; it mostly stands against spring or stop."""
 
@@ -117,6 +119,13 @@ class Rack:
         """`drop_v` is the bridge's."""
         self._drop_v = drop_v
         self.angle = 0.0
+
+    def turn(self, angle_rad: float | None, seconds: float) -> None:
+        """A servo in the place of the motor: it turns there, or stays."""
+        if angle_rad is not None:
+            goal = min(max(angle_rad, -self.end_rad), self.end_rad)
+            most = self.servo_rad_s * seconds
+            self.angle += min(max(goal - self.angle, -most), most)
 
     def step(self, state: Bridge, battery_v: float, seconds: float) -> float:
         """Moves on; returns the mean current that the bridge takes, in A."""

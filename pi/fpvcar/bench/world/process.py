@@ -84,7 +84,7 @@ class World:
         model, data = self.model, self.data
         volts = self.battery.volts
         amps = self.idle_a + self._drive(bridges.drive, volts)
-        amps += self._steer(bridges.steer, volts)
+        amps += self._steer(bridges, volts)
         self.battery.draw(amps, TICK_S)
         before = data.qvel[:3].tolist()
         mujoco.mj_step(model, data, SUBSTEPS)
@@ -109,9 +109,13 @@ class World:
         self.model.dof_frictionloss[second] = friction
         return max(state.drive * amps, 0.0)
 
-    def _steer(self, state: Bridge, volts: float) -> float:
+    def _steer(self, bridges: Bridges, volts: float) -> float:
         """Turns the front wheels after Ackermann; returns battery A."""
-        amps = self.rack.step(state, volts, TICK_S)
+        amps = 0.0  # a servo has its own supply
+        if bridges.servo is not None:
+            self.rack.turn(bridges.servo.angle_rad, TICK_S)
+        else:
+            amps = self.rack.step(bridges.steer, volts, TICK_S)
         bend = math.tan(self.rack.angle) / scene.WHEELBASE_M
         half = scene.TRACK_M / 2
         for wheel, y in ((2, half), (3, -half)):
@@ -190,7 +194,7 @@ def run(soc: Soc, profile: config.Profile, seed: int, ended: list[int]) -> None:
 
     A loop that falls behind by more than five ticks skips the time it has lost.
     """
-    wiring = Wiring(profile.motors)
+    wiring = Wiring(profile.motors, profile.pca9685.oe)
     world = World(seed, profile.battery, losses=wiring.losses)
     soc.world.sequence += soc.world.sequence % 2  # killed while it wrote
     rescues = 0

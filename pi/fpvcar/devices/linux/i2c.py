@@ -6,13 +6,18 @@ One byte goes as SMBus byte data, two as word data, more as an I2C block: on the
 they are alike, and adapters that know SMBus only (and i2c-stub) can do the first two.
 """
 
+import contextlib
 import errno
+import fcntl
 from typing import Any
 
 import smbus2
 
 from fpvcar.devices.i2c import ENABLE, I2cError
 
+I2C_TIMEOUT = 0x0702  # <linux/i2c-dev.h>
+TIMEOUT_10_MS = 5
+"""For the whole adapter; it is 1 s unless set, and a motor may hang on the bus."""
 NOBODY = {errno.EREMOTEIO, errno.ENXIO, errno.ENODEV, errno.EIO}
 """What adapters say of a byte that nobody acknowledged."""
 NO_BUS = {
@@ -37,6 +42,8 @@ class SmbusI2c:
         except OSError as fault:
             words = NO_BUS.get(fault.errno or 0, fault.strerror)
             raise I2cError(f"/dev/i2c-{bus}: {words}") from None
+        with contextlib.suppress(OSError):  # not every adapter can
+            fcntl.ioctl(self._bus.fd or 0, I2C_TIMEOUT, TIMEOUT_10_MS)
 
     def read(self, register: int, size: int) -> bytes:
         """Reads `size` bytes from a register on. Raises I2cError."""

@@ -3,6 +3,7 @@
     wheels, before it takes the pins --> RUNTIME_DIRECTORY/motor-pins: "17 27 24 23"
     pigpiod's ExecStopPost, the helper: python3 -IS pins_off.py <-- motor-pins
         --> /dev/gpiomem: GPIO registers (BCM2835 ARM Peripherals, 6; BCM2711, 5)
+        --> /dev/i2c-N: a PCA9685, named as "i2c-1:0x60", turns all its outputs off
 
 An input ignores whatever DMA still writes to it. A program of its own, of the standard
 library only: it has to start within milliseconds when all else hangs. /dev/gpiomem
@@ -11,6 +12,7 @@ needs the group gpio, no root.
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import sys
@@ -34,6 +36,10 @@ COMPATIBLE = "/sys/firmware/devicetree/base/compatible"
 PINS = "/run/fpvcar/motor-pins"
 REGISTERS_B = 0x100
 GPIO_MAX = 53
+I2C, CHIP = "/dev/i2c-{}", "i2c-"
+I2C_SLAVE_FORCE = 0x0706  # <linux/i2c-dev.h>
+ALL_LED_OFF = b"\xfd\x10"
+"""PCA9685: ALL_LED_OFF_H, full off (data sheet, 7.3.4)."""
 
 GPFSEL = 0x00 // 4
 """Function select: three bits a pin, ten pins a register; 0 is an input."""
@@ -62,21 +68,60 @@ def main(pins_file: str = PINS) -> int:
         print(f"pins-off: {pins_file}: not there, so no pin was taken", file=sys.stderr)
         return 0
     try:
-        pins = parse(text)
-        let_go(pins)
+        pins, chips = parse(text)
     except OSError as fault:
         print(f"pins-off: {fault}", file=sys.stderr)
         return 1
-    print("pins-off: inputs now: GPIO", *pins, file=sys.stderr)
-    return 0
+    return stop(pins, chips)
 
 
-def parse(text: str) -> list[int]:
-    """The file's pins. Raises NotLetGo for what is no pin."""
-    pins = [int(word) if word.isdecimal() else -1 for word in text.split()]
+def stop(pins: Sequence[int], chips: Iterable[tuple[int, int]]) -> int:
+    """Tries all of them, whatever fails; the exit status. `chips`: bus, address."""
+    failed = 0
+    for bus, address in chips:
+        try:
+            hat_off(bus, address)
+            print(f"pins-off: off: PCA9685 at {address:#x}", file=sys.stderr)
+        except OSError as fault:
+            failed = 1
+            print(f"pins-off: PCA9685 at {address:#x}: {fault}", file=sys.stderr)
+    try:
+        let_go(pins)
+        print("pins-off: inputs now: GPIO", *pins, file=sys.stderr)
+    except OSError as fault:
+        failed = 1
+        print(f"pins-off: {fault}", file=sys.stderr)
+    return failed
+
+
+def hat_off(bus: int, address: int) -> None:
+    """One byte to ALL_LED_OFF_H; whoever else has the address. Raises OSError."""
+    device = os.open(I2C.format(bus), os.O_RDWR)
+    try:
+        fcntl.ioctl(device, I2C_SLAVE_FORCE, address)
+        os.write(device, ALL_LED_OFF)
+    finally:
+        os.close(device)
+
+
+def parse_chip(word: str) -> tuple[int, int]:
+    """ "i2c-1:0x60" as bus and address. Raises NotLetGo."""
+    try:
+        bus, address = word.removeprefix(CHIP).split(":")
+        return int(bus), int(address, 16)
+    except ValueError:
+        raise NotLetGo(f"motor-pins: {word!r}: expected i2c-1:0x60, say") from None
+
+
+def parse(text: str) -> tuple[list[int], list[tuple[int, int]]]:
+    """The file's pins, and its chips. Raises NotLetGo for what is neither."""
+    words = text.split()
+    chips = [parse_chip(word) for word in words if word.startswith(CHIP)]
+    words = [word for word in words if not word.startswith(CHIP)]
+    pins = [int(word) if word.isdecimal() else -1 for word in words]
     if not all(0 <= gpio <= GPIO_MAX for gpio in pins):
         raise NotLetGo(f"motor-pins: {text!r}: expected numbers from 0 to {GPIO_MAX}")
-    return pins
+    return pins, chips
 
 
 def let_go(pins: Sequence[int]) -> None:

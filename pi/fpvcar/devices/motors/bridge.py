@@ -11,7 +11,10 @@ of its halves are never on but to brake.
 import enum
 from abc import ABC, abstractmethod
 
-from fpvcar.config import Motor
+from fpvcar.config import DcMotor
+
+KICK_STEP = 0.05
+"""A wish that grows by so much is a new one, and gets its full duty for a moment."""
 
 
 class Drive(enum.IntEnum):
@@ -30,27 +33,35 @@ class Bridge(ABC):
     and the supply that the Pi hangs on. A stop brakes for `brake_s`, then lets go.
     """
 
-    def __init__(self, motor: Motor) -> None:
+    def __init__(self, motor: DcMotor) -> None:
         self.state = Drive.OFF
         self._brake_s, self._rest_s = motor.brake_s, motor.rest_s
+        self._kick_s, self._hold = motor.kick_s, motor.hold
         self._wanted = 0.0
+        self._kicked, self._kicked_s = 0.0, 0.0
+        """The wish that was last given its full duty, and since when."""
         self._turned = Drive.OFF
         self._since_s = 0.0
 
     def drive(self, duty: float, now_s: float) -> None:
         """Wants `duty` (-1..1) from now on; 0 is a stop. Repeat it at will."""
+        grew = abs(duty) > abs(self._kicked) + KICK_STEP
+        if grew or duty * self._kicked <= 0.0:
+            self._kicked, self._kicked_s = duty, now_s
+        elif abs(duty) < abs(self._kicked):
+            self._kicked = duty
         self._wanted = duty
         self._settle(now_s)
         if self.state in (Drive.FORWARD, Drive.REVERSE):
             # again even if unchanged: the dead man may have cut it
-            self._run(abs(duty))
+            self._run(self._share(now_s))
 
     def tick(self, now_s: float) -> None:
         """Does what is due by now: lets go of a brake, ends a rest."""
         before = self.state
         self._settle(now_s)
         if self.state != before and self.state in (Drive.FORWARD, Drive.REVERSE):
-            self._run(abs(self._wanted))
+            self._run(self._share(now_s))
 
     @property
     def due_s(self) -> float | None:
@@ -91,6 +102,11 @@ class Bridge(ABC):
         if self.state == Drive.OFF and goal and self._rested(goal, now_s):
             self._enter(goal, now_s)
             self._turned = goal
+
+    def _share(self, now_s: float) -> float:
+        """The wanted duty; what holds it once the kick is over."""
+        held = now_s >= self._kicked_s + self._kick_s
+        return abs(self._wanted) * (self._hold if held else 1.0)
 
     def _rested(self, goal: Drive, now_s: float) -> bool:
         turns_on = self._turned in (Drive.OFF, goal)

@@ -62,6 +62,9 @@ class ScriptDeadMan:
             raise PinsLost(f"the dead man's script does not run (status {status})")
         return values[8] == 0
 
+    def rest(self) -> None:
+        """Nothing to do: the motors stand, and it stops what stands."""
+
     def remove(self) -> None:
         """Frees its slot; only while the motors stand."""
         self._call("remove", self._client.delete_script, self._id)

@@ -139,6 +139,11 @@ class PigpioPins:
         steps = int(duty * self._ranges[gpio] + 1e-6) or (1 if duty > 0.0 else 0)
         self.call(f"PWM GPIO {gpio}", self.client.set_PWM_dutycycle, gpio, steps)
 
+    def servo(self, gpio: int, pulse_us: float) -> None:
+        """Sends pulses of that length, 50 a second."""
+        act = self.client.set_servo_pulsewidth
+        self.call(f"servo on GPIO {gpio}", act, gpio, round(pulse_us))
+
     def listen(self, gpio: int, steady_us: int) -> None:
         """Makes the pin an input with pull-up, of which PigpioEdges hears only what
         was steady for so long.

@@ -1,0 +1,133 @@
+"""PCA9685 (NXP data sheet rev. 4, section 7.3): sixteen outputs of PWM by registers.
+
+The registers are in the chip's file: whoever kills the pin daemon does not stop them.
+The outputs change at the STOP of a transaction (OCH = 0).
+"""
+
+from fpvcar.bench import soc as chip
+from fpvcar.bench.chips.i2c import Device, Nack
+
+MODE1, LED0, LAST_LED, ALL_LED, PRE_SCALE, TEST = 0x00, 0x06, 0x45, 0xFA, 0xFE, 0xFF
+ALLCALLADR = 0x05
+RESTART, EXTCLK, AI, SLEEP, ALLCALL = 0x80, 0x40, 0x20, 0x10, 0x01
+GENERAL_CALL, SOFT_RESET = 0x00, b"\x06"
+NOBODY = -1
+KNOWN = frozenset((*range(LAST_LED + 1), *range(ALL_LED, TEST + 1)))
+
+
+class Pca9685:
+    """The chip at one address. While `soc.hat.broken` it acknowledges nothing."""
+
+    def __init__(self, soc: chip.Soc, address: int) -> None:
+        self._hat, self.address, self._pointer = soc.hat, address, 0
+
+    def write(self, data: bytes) -> None:
+        """The control register, then registers. Raises Nack."""
+        self._present()
+        if not data:
+            return
+        self._pointer = data[0]
+        for value in data[1:]:
+            if self._pointer not in KNOWN:
+                raise Nack(f"PCA9685 has no register {self._pointer:#04x}")
+            self._set(self._pointer, value)
+            self._advance()
+        self._hat.show()
+
+    def read(self, count: int) -> bytes:
+        """Registers from the pointer on; ALL_LED reads 0. Raises Nack."""
+        self._present()
+        said = bytearray()
+        for _ in range(count):
+            hidden = ALL_LED <= self._pointer < PRE_SCALE
+            said.append(0 if hidden else self._hat.registers[self._pointer])
+            self._advance()
+        return bytes(said)
+
+    def reset(self) -> None:
+        """As after power on. Raises Nack."""
+        self._present()
+        self._hat.reset()
+
+    @property
+    def all_call(self) -> int:
+        """The address that all such chips share; NOBODY while that is off."""
+        registers = self._hat.registers
+        return registers[ALLCALLADR] >> 1 if registers[MODE1] & ALLCALL else NOBODY
+
+    def _present(self) -> None:
+        if self._hat.broken:
+            raise Nack("the wire is off")
+
+    def _advance(self) -> None:
+        if self._hat.registers[MODE1] & AI:
+            last = self._pointer in (LAST_LED, PRE_SCALE)
+            self._pointer = 0 if last else (self._pointer + 1) & 0xFF
+
+    def _set(self, register: int, value: int) -> None:
+        registers = self._hat.registers
+        if register == MODE1:
+            registers[MODE1] = self._mode1(registers[MODE1], value)
+        elif register == PRE_SCALE:
+            if registers[MODE1] & SLEEP:
+                registers[PRE_SCALE] = max(value, 3)
+        elif ALL_LED <= register < PRE_SCALE:
+            for output in range(chip.HAT_OUTPUTS):
+                registers[LED0 + 4 * output + register - ALL_LED] = value
+        else:
+            registers[register] = value
+
+    def _mode1(self, before: int, value: int) -> int:
+        """EXTCLK is for good. RESTART is set by falling asleep while outputs run, and
+        cleared by a 1 that is written to it awake."""
+        restart = before & RESTART
+        if value & SLEEP and not before & SLEEP and any(self._hat.steps):
+            restart = RESTART
+        elif value & RESTART and not value & SLEEP:
+            restart = 0
+        return (value & ~RESTART) | restart | (before & EXTCLK)
+
+
+class AllCall:
+    """The address to which every PCA9685 listens, 0x70 after a reset; write only."""
+
+    def __init__(self, one: Pca9685) -> None:
+        self._one = one
+
+    @property
+    def address(self) -> int:
+        """Where it answers now."""
+        return self._one.all_call
+
+    def write(self, data: bytes) -> None:
+        """As to the chip itself."""
+        self._one.write(data)
+
+    def read(self, count: int) -> bytes:
+        """Nobody can say which of them answers."""
+        raise Nack("ALLCALL is write only")
+
+
+class GeneralCall:
+    """The address 0 of the bus, to which the chip listens for its reset."""
+
+    address = GENERAL_CALL
+
+    def __init__(self, one: Pca9685) -> None:
+        self._one = one
+
+    def write(self, data: bytes) -> None:
+        """Resets it, if that is what is said."""
+        if data != SOFT_RESET:
+            raise Nack("no such general call")
+        self._one.reset()
+
+    def read(self, count: int) -> bytes:
+        """Nobody answers."""
+        raise Nack("a general call is write only")
+
+
+def motor_hat(soc: chip.Soc, address: int) -> list[Device]:
+    """The chip, and the addresses that it shares."""
+    one = Pca9685(soc, address)
+    return [one, AllCall(one), GeneralCall(one)]

@@ -1,0 +1,216 @@
+"""The guardian: a second process that stops the motors when `wheels` cannot, for back
+ends whose chip or kernel keeps the last duty for ever (PCA9685, lgpio, kernel PWM).
+
+    wheels                                    guardian
+    Guardian(prepare)  --- fork --->          prepare() opens what it needs -> off
+                       <--- READY ---         (or dies, with the reason)
+    feed()             --- FEED --->          watches for PATIENCE_S from now on
+    rest()             --- REST --->          watches no more: the motors stand
+    remove()           --- END --->           ends; it does nothing
+                       <--- one byte for each, so that its silence is noticed
+
+    silent for PATIENCE_S                     SIGKILL to wheels, then off()
+    wheels gone: the socket is closed         off()
+
+It kills first: a `wheels` that hangs may come back between two of its own writes. It is
+forked, not started: it is there at once, and shares its memory with `wheels`.
+"""
+
+import gc
+import logging
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
+
+from fpvcar import memory
+from fpvcar.devices.pins import PinsLost
+
+PATIENCE_S = 0.2
+"""A setpoint lasts for 0.1 s, and at its end `wheels` itself stops the car: it hangs if
+it is silent for 0.1 s more."""
+ANSWER_S = 0.1
+"""A guardian that takes longer hangs: nobody stops the motors when we die."""
+START_S = 2.0
+AGAIN_S, GIVES_UP_S = 0.01, 30.0
+"""How often, and for how long, `off` is tried: a bus that hangs may come back."""
+READY, FEED, REST, END = b"Y", b"F", b"R", b"E"
+FIRST_FD, FDS = 3, 65536
+"""No unit has more open; to ask for the limit its filter of calls need not allow."""
+log = logging.getLogger("fpvcar.wheels")
+
+Off = Callable[[], None]
+"""Switches the motors off, whatever anybody else does; raises what it likes."""
+
+
+class Guardian:
+    """The dead man of a back end that has none."""
+
+    def __init__(
+        self, prepare: Callable[[], Off], clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`prepare()` runs in the guardian, without any file of this process: it opens
+        the chip anew. Raises PinsLost if there is none to guard. Before motors move."""
+        self._clock_s = clock_s
+        self._sent = self._answered = 0
+        self._asked_s: float | None = None
+        self._fed: int | None = None
+        """Number of the first feeding since it rested."""
+        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        parent = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _become(theirs, parent, prepare)
+        theirs.close()
+        self._line.settimeout(START_S)
+        try:
+            said = self._line.recv(1024)
+        except OSError as fault:
+            said = str(fault).encode()
+        if said != READY:
+            self.kill()
+            why = said.decode(errors="replace") or "it died"
+            raise PinsLost(f"no guardian for the motors: {why}")
+        self._line.setblocking(False)
+
+    def feed(self) -> None:
+        """Puts the stop off by another PATIENCE_S. Raises PinsLost if nobody does."""
+        self._send(FEED)
+        if self._fed is None:
+            self._fed = self._sent
+
+    def awake(self) -> bool:
+        """True once it watches."""
+        self._hear()
+        return self._fed is not None and self._answered >= self._fed
+
+    def rest(self) -> None:
+        """The motors stand: it may be silent here until the next feeding."""
+        if self._fed is not None:
+            self._fed = None
+            self._send(REST)
+
+    def remove(self) -> None:
+        """Ends it; the motors stand, and nobody will drive them."""
+        with suppress(PinsLost):
+            self._send(END)
+        self.kill()
+
+    def leave(self) -> None:
+        """Leaves it alone with motors that may run: it switches them off."""
+        self._line.close()
+
+    def kill(self) -> None:
+        """Ends it by force; it may hang."""
+        self._line.close()
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+    def _send(self, word: bytes) -> None:
+        self._hear()
+        now_s = self._clock_s()
+        if self._asked_s is not None and now_s - self._asked_s > ANSWER_S:
+            raise PinsLost("the guardian of the motors hangs")
+        try:
+            self._line.send(word)
+        except OSError:
+            raise PinsLost("the guardian of the motors is gone") from None
+        self._sent += 1
+        if self._asked_s is None:
+            self._asked_s = now_s
+
+    def _hear(self) -> None:
+        try:
+            said = self._line.recv(1024)
+        except BlockingIOError:
+            return
+        except OSError:
+            said = b""
+        if not said:
+            raise PinsLost("the guardian of the motors is gone")
+        self._answered += len(said)
+        self._asked_s = None if self._answered == self._sent else self._clock_s()
+
+
+def _become(line: socket.socket, parent: int, prepare: Callable[[], Off]) -> NoReturn:
+    """What the forked process does; nothing of its parent's code runs after it."""
+    status = 1
+    try:
+        gc.disable()  # what closes a file of the parent's would close one of ours
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # it ends when wheels does
+        wheels = os.pidfd_open(parent)
+        if os.getppid() == parent:
+            _close_others(line.fileno(), wheels)
+            memory.lock()
+            _guard(line, wheels, prepare())
+        status = 0
+    except BaseException as fault:  # to whoever waits for READY
+        with suppress(OSError):
+            line.send(f"{type(fault).__name__}: {fault}".encode()[:1000])
+    finally:
+        os._exit(status)
+
+
+def _close_others(*kept: int) -> None:
+    """Closes what the parent has open: its lock would outlive it here."""
+    start = FIRST_FD
+    for fd in sorted(kept):
+        os.closerange(start, fd)
+        start = fd + 1
+    os.closerange(start, FDS)
+
+
+def _guard(line: socket.socket, wheels: int, off: Off) -> None:
+    """Until told to end, or until it had to switch the motors off."""
+    try:
+        why = _watch(line, wheels)
+    except OSError as fault:  # a peer that dies with words unread resets the line
+        why = f"wheels is gone ({fault.strerror})"
+    if why is not None:
+        _switch_off(off, why)
+
+
+def _watch(line: socket.socket, wheels: int) -> str | None:
+    """Until the motors are to be switched off, and why; None if it is told to end."""
+    line.setblocking(True)
+    line.send(READY)
+    poll, until_s = select.poll(), None
+    poll.register(line, select.POLLIN)
+    while True:
+        left_s = None if until_s is None else max(0.0, until_s - time.monotonic())
+        if not poll.poll(None if left_s is None else left_s * 1000.0):
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(wheels, signal.SIGKILL)
+            return f"wheels was silent for {PATIENCE_S} s and is killed"
+        words = line.recv(1024)
+        if not words:
+            return "wheels is gone"
+        last = words[-1:]
+        if last == END:
+            return None
+        until_s = time.monotonic() + PATIENCE_S if last == FEED else None
+        line.send(words)
+
+
+def _switch_off(off: Off, why: str) -> None:
+    """Tries until it is done. It acts first and logs then."""
+    start_s = time.monotonic()
+    while True:
+        try:
+            off()
+        except Exception as fault:
+            if time.monotonic() - start_s > GIVES_UP_S:
+                log.error("guardian: %s; the motors are NOT off: %s", why, fault)
+                return
+            time.sleep(AGAIN_S)
+        else:
+            log.warning("guardian: %s; the motors are off", why)
+            return

@@ -1,0 +1,84 @@
+"""The motors of a car on a PCA9685: the chip's outputs, their drivers, a guardian."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+
+from fpvcar.config import Profile
+from fpvcar.devices.chips.pca9685 import Pca9685, all_off
+from fpvcar.devices.guardian import Guardian
+from fpvcar.devices.i2c import I2cError, Open
+from fpvcar.devices.pins import IoPins, MotorDriver, Pins, PinsFault, PinsLost
+
+ENABLED, DISABLED = 0, 1
+"""Levels of OE, which is active low."""
+Buses = Callable[[], AbstractContextManager[Open]]
+OpenPins = Callable[[], IoPins]
+
+
+class Switch:
+    """What turns everything off, whatever `wheels` does: OE, where it is wired, and one
+    byte to the chip, over connections of its own. Raises I2cError, PinsFault."""
+
+    def __init__(self, profile: Profile, buses: Buses, pins: OpenPins) -> None:
+        hat = profile.pca9685
+        self._open, self._oe = ExitStack(), hat.oe
+        self._pins = pins() if hat.oe is not None else None
+        try:
+            opens = self._open.enter_context(buses())
+            self.device = opens(hat.bus, hat.address)
+            self._open.callback(self.device.close)
+        except (I2cError, PinsFault):
+            self.close()
+            raise
+
+    def __call__(self) -> None:
+        """The chip's byte even if OE fails; both are tried."""
+        try:
+            self.enable(DISABLED)
+        finally:
+            all_off(self.device)
+
+    def enable(self, level: int) -> None:
+        """Sets OE. Raises PinsFault."""
+        if self._pins is not None and self._oe is not None:
+            self._pins.write(self._oe, level)
+
+    def close(self) -> None:
+        """Ends the connections; the outputs stay as they are. Never raises."""
+        with suppress(PinsFault):
+            self._open.close()
+        if self._pins is not None:
+            self._pins.close()
+
+
+class HatBoard:
+    """Switched off, with its guardian."""
+
+    def __init__(
+        self, profile: Profile, buses: Buses, pins: OpenPins,
+        drivers: Callable[[Pins], Sequence[MotorDriver]],
+    ) -> None:  # fmt: skip
+        """Raises PinsFault. `pins` is asked only where OE is wired."""
+        try:
+            self._switch = Switch(profile, buses, pins)
+        except I2cError as fault:
+            raise PinsLost(f"PCA9685: {fault}") from None
+        try:
+            self._switch.enable(DISABLED)
+            chip = Pca9685(self._switch.device, profile.hat_hz())
+            self.drivers = drivers(chip)
+            self._switch.enable(ENABLED)
+            self.dead_man = Guardian(lambda: Switch(profile, buses, pins))
+        except PinsFault:
+            self._switch.close()
+            raise
+
+    def close(self) -> None:
+        """Switches all off; if it cannot, it leaves that to the guardian."""
+        try:
+            self._switch()
+        except (I2cError, PinsFault):
+            self.dead_man.leave()
+        else:
+            self.dead_man.kill()
+        self._switch.close()

@@ -1,0 +1,46 @@
+"""A PCA9685's register model as a device, on a chip's file, without a daemon."""
+
+from pathlib import Path
+
+from fpvcar.bench import soc as chip
+from fpvcar.bench.chips.i2c import Bus, Nack
+from fpvcar.bench.chips.pca9685 import motor_hat
+from fpvcar.devices.i2c import I2cError
+
+ADDRESS = 0x60
+
+
+class Wire:
+    """One address on a bus; counts transactions, and fails `failing` of them."""
+
+    def __init__(self, bus: Bus, address: int = ADDRESS) -> None:
+        self.bus, self.address = bus, address
+        self.failing = self.closed = 0
+        self.writes: list[tuple[int, bytes]] = []
+
+    def read(self, register: int, size: int) -> bytes:
+        """Raises I2cError."""
+        self.write(register, b"")
+        return self.bus.read(self.address, size)
+
+    def write(self, register: int, data: bytes) -> None:
+        """Raises I2cError."""
+        self.writes.append((register, data))
+        try:
+            if self.failing:
+                self.failing -= 1
+                raise Nack("the wire shakes")
+            self.bus.write(self.address, bytes((register, *data)))
+        except Nack as fault:
+            raise I2cError(f"I2C bus 1 address {self.address:#x}: {fault}") from None
+
+    def close(self) -> None:
+        """Nothing is open."""
+        self.closed += 1
+
+
+def hat(folder: Path) -> tuple[chip.Soc, Wire]:
+    """A chip's file, and the wire to the PCA9685 in it."""
+    chip.create(folder / "soc")
+    soc = chip.attach(folder / "soc")
+    return soc, Wire(Bus(*motor_hat(soc, ADDRESS)))

@@ -1,0 +1,209 @@
+"""The guardian: real processes, killed, stopped and orphaned; a file says `off`."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar.devices.guardian import ANSWER_S, PATIENCE_S, Guardian, Off
+from fpvcar.devices.pins import PinsLost
+from tests.rigs.wheels import MARGIN_S, START_S, until
+
+WHEELS = """
+import sys, time
+from pathlib import Path
+from fpvcar.devices.guardian import Guardian
+from tests.unit.devices.test_guardian import switch
+guardian = Guardian(switch(Path(sys.argv[1]), int(sys.argv[2])))
+print(guardian.pid, flush=True)
+for step in range(int(sys.argv[3])):
+    guardian.feed()
+    time.sleep(0.02)
+print("silent", flush=True)
+if sys.argv[4] == "rest":
+    guardian.rest()
+time.sleep(60)
+"""
+
+
+def switch(path: Path, failures: int = 0) -> Callable[[], Off]:
+    """What makes an `off` that fails so often, and then makes the file."""
+
+    def prepare() -> Off:
+        left = [failures]
+
+        def off() -> None:
+            left[0] -= 1
+            if left[0] >= 0:
+                raise OSError("the bus hangs")
+            path.write_text("off")
+
+        return off
+
+    return prepare
+
+
+class Wheels:
+    """A process that feeds a guardian, then is silent."""
+
+    def __init__(self, path: Path, feeds: int, then: str, failures: int = 0) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", WHEELS, path, str(failures), str(feeds), then],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        self.guardian = int(self.process.stdout.readline())
+
+    def says(self, word: str) -> None:
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == f"{word}\n"
+
+
+Start = Callable[..., Wheels]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    made: list[Wheels] = []
+
+    def begin(feeds: int, then: str = "", failures: int = 0) -> Wheels:
+        made.append(Wheels(tmp_path / "off", feeds, then, failures))
+        return made[-1]
+
+    yield begin
+    for one in made:
+        one.process.kill()
+        one.process.communicate()
+
+
+def gone(pid: int) -> bool:
+    """No such process, or a zombie that nobody has waited for."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+    return stat.rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_silent_one_is_killed_and_the_motors_are_off(
+    start: Start, tmp_path: Path
+) -> None:
+    wheels = start(5)
+    wheels.says("silent")
+    took_s = until((tmp_path / "off").exists, START_S, "it does not switch off")
+    assert took_s < PATIENCE_S + MARGIN_S
+    assert wheels.process.wait(START_S) == -signal.SIGKILL
+
+
+def test_a_stopped_one_is_killed_too(start: Start, tmp_path: Path) -> None:
+    wheels = start(1000)
+    time.sleep(0.1)
+    os.kill(wheels.process.pid, signal.SIGSTOP)
+    until((tmp_path / "off").exists, PATIENCE_S + MARGIN_S, "it does not switch off")
+    assert wheels.process.wait(START_S) == -signal.SIGKILL
+    until(lambda: gone(wheels.guardian), START_S, "it stays")
+
+
+def test_of_a_killed_one_it_hears_at_once(start: Start, tmp_path: Path) -> None:
+    wheels = start(1000)
+    wheels.process.kill()
+    took_s = until((tmp_path / "off").exists, START_S, "it does not switch off")
+    assert took_s < MARGIN_S
+
+
+def test_who_rests_may_be_silent(start: Start, tmp_path: Path) -> None:
+    wheels = start(5, "rest")
+    wheels.says("silent")
+    time.sleep(PATIENCE_S * 2)
+    assert not (tmp_path / "off").exists() and wheels.process.poll() is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_it_outlives_what_ends_a_unit(
+    start: Start, tmp_path: Path, number: signal.Signals
+) -> None:
+    """systemd sends SIGTERM to the whole group; the guardian is to be the last."""
+    wheels = start(1000)
+    os.kill(wheels.guardian, number)
+    time.sleep(0.05)
+    wheels.process.kill()
+    until((tmp_path / "off").exists, MARGIN_S, "it does not switch off")
+
+
+def test_a_bus_that_fails_is_tried_again(start: Start, tmp_path: Path) -> None:
+    wheels = start(1000, failures=10)
+    wheels.process.kill()
+    until((tmp_path / "off").exists, MARGIN_S * 2, "it gave up")
+
+
+@pytest.fixture
+def guardian(tmp_path: Path) -> Iterator[Guardian]:
+    made = Guardian(switch(tmp_path / "off"))
+    yield made
+    made.kill()
+
+
+def test_it_is_awake_once_it_has_answered(guardian: Guardian) -> None:
+    assert not guardian.awake(), "nothing is fed yet"
+    guardian.feed()
+    until(guardian.awake, START_S, "it does not answer")
+    guardian.rest()
+    assert not guardian.awake(), "it watches no more"
+    guardian.feed()
+    until(guardian.awake, START_S, "it does not answer again")
+    guardian.rest()
+
+
+def test_one_that_hangs_is_noticed(guardian: Guardian) -> None:
+    guardian.feed()
+    until(guardian.awake, START_S, "it does not answer")
+    os.kill(guardian.pid, signal.SIGSTOP)
+    guardian.feed()
+    assert guardian.awake(), "it had answered before"
+    time.sleep(ANSWER_S * 1.5)
+    with pytest.raises(PinsLost, match="hangs"):
+        guardian.feed()
+
+
+def test_one_that_was_killed_is_noticed(guardian: Guardian) -> None:
+    os.kill(guardian.pid, signal.SIGKILL)
+    until(lambda: gone(guardian.pid), START_S, "it lives")
+    with pytest.raises(PinsLost, match="is gone"):
+        guardian.feed()
+
+
+def test_one_that_is_removed_switches_nothing(tmp_path: Path) -> None:
+    guardian = Guardian(switch(tmp_path / "off"))
+    guardian.feed()
+    guardian.remove()
+    assert not Path(f"/proc/{guardian.pid}").exists()
+    assert not (tmp_path / "off").exists()
+
+
+def test_one_that_is_left_switches_off(tmp_path: Path) -> None:
+    guardian = Guardian(switch(tmp_path / "off"))
+    guardian.leave()
+    until((tmp_path / "off").exists, START_S, "it does not switch off")
+    os.waitpid(guardian.pid, 0)
+
+
+def test_what_cannot_be_prepared_is_said() -> None:
+    def prepare() -> Off:
+        raise OSError("no such bus")
+
+    with pytest.raises(PinsLost, match="no guardian for the motors: OSError: no such"):
+        Guardian(prepare)
+
+
+def test_it_holds_no_file_of_its_parent(tmp_path: Path) -> None:
+    """A lock that a dead process had is free."""
+    with (tmp_path / "lock").open("w"):
+        guardian = Guardian(switch(tmp_path / "off"))
+    opened = {os.readlink(one) for one in Path(f"/proc/{guardian.pid}/fd").iterdir()}
+    guardian.remove()
+    assert str(tmp_path / "lock") not in opened

@@ -1,0 +1,161 @@
+"""The real wheels process and its guardian on an emulated PCA9685: pull every plug."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar import paths
+from fpvcar.bench.units import let_go
+from fpvcar.wire.wheels import WheelsReason
+from tests.rigs.wheels import MARGIN_S, START_S, Client, Rig, until
+
+HAT = paths.HARDWARE / "motor-hat.toml"
+OE = 4
+
+
+def rig_of(folder: Path, *overrides: str) -> Rig:
+    emulated = ('i2c.backend = "pigpio"', *overrides)
+    return Rig(folder, HAT, emulated, ["--i2c=1:0x60:pca9685"])
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    with rig_of(tmp_path) as rig:
+        yield rig
+
+
+def guardian(rig: Rig) -> int:
+    """The wheels' only child; 0 while there is none."""
+    pid = rig.wheels.pid
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(children[0]) if children else 0
+
+
+def test_it_drives_and_stops_with_its_driver(rig: Rig) -> None:
+    driver = rig.drive(-0.3)
+    driver.kill()
+    rig.stands(0.05)
+    driver.wait()
+    rig.drive(0.3)
+
+
+def test_a_driver_that_hangs(rig: Rig) -> None:
+    """`wheels` itself stops the car: nobody kills it."""
+    driver = rig.drive()
+    os.kill(driver.pid, signal.SIGSTOP)
+    rig.stands(0.15)
+    time.sleep(0.4)
+    assert rig.wheels.poll() is None
+    os.kill(driver.pid, signal.SIGCONT)
+    rig.stays(0.3)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_wheels_killed_or_hung(rig: Rig, number: signal.Signals) -> None:
+    driver = rig.drive()
+    os.kill(rig.wheels.pid, number)
+    rig.stands(0.3)
+    assert rig.wheels.wait(START_S) == -signal.SIGKILL
+    driver.kill()
+    driver.wait()
+    rig.wheels = rig.start_wheels()
+    rig.drive()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_guardian_killed_or_hung(rig: Rig, number: signal.Signals) -> None:
+    """Nobody would stop the car after us: `wheels` does, and takes a new guardian."""
+    driver = rig.drive()
+    before = guardian(rig)
+    os.kill(before, number)
+    rig.stands(0.3)
+    until(lambda: guardian(rig) not in (0, before), START_S, "no new guardian")
+    assert rig.wheels.poll() is None
+    driver.kill()
+    driver.wait()
+    rig.drive()
+
+
+def test_one_error_on_the_bus_is_lived_through(rig: Rig) -> None:
+    """The wire shakes for less than two transactions take."""
+    driver = rig.drive()
+    for _ in range(20):
+        rig.soc.hat.broken = 1
+        rig.soc.hat.broken = 0
+        time.sleep(0.013)
+    assert driver.poll() is None
+
+
+def test_a_bus_that_fails_stops_the_car_when_it_is_back(rig: Rig) -> None:
+    """Without OE nobody reaches the chip meanwhile; `wheels` says what it is."""
+    client = Client(rig.runtime)
+    until(lambda: drives(rig, client), START_S, "it does not drive")
+    rig.soc.hat.broken = 1
+    answers = [client.send(0.3) for _ in range(3)]
+    assert WheelsReason.PINS_LOST in [one.reason for one in answers if one]
+    assert rig.powered, "the chip does for ever what it was told last"
+    rig.soc.hat.broken = 0
+    rig.stands(0.3)
+    client.close()
+
+
+def drives(rig: Rig, client: Client) -> bool:
+    client.send(0.0)
+    time.sleep(0.02)
+    client.send(0.0)
+    time.sleep(0.02)
+    client.send(0.3)
+    return rig.powered
+
+
+@pytest.mark.parametrize("unit", ["bus", "wheels", "both"])
+def test_with_oe_a_bus_that_fails_stops_it_at_once(tmp_path: Path, unit: str) -> None:
+    with rig_of(tmp_path, f"pca9685.oe = {OE}") as rig:
+        rig.drive()
+        assert rig.soc.pin[OE].level() == 0
+        if unit != "wheels":
+            rig.soc.hat.broken = 1
+        if unit != "bus":
+            os.kill(rig.wheels.pid, signal.SIGSTOP)
+        rig.stands(0.3)
+        assert rig.soc.pin[OE].level() == 1
+        if unit == "both":
+            assert rig.soc.hat.duty(8) > 0.0, "the chip itself goes on"
+        rig.soc.hat.broken = 0
+
+
+def test_wheels_end_politely(rig: Rig) -> None:
+    rig.drive(-0.3)
+    watcher = guardian(rig)
+    rig.wheels.terminate()
+    rig.stands(0.05)
+    assert rig.wheels.wait(START_S) == 0
+    assert not any(rig.soc.hat.duty(one) for one in range(16))
+    assert not Path(f"/proc/{watcher}").exists()
+
+
+def test_both_hung_leaves_the_helper(rig: Rig) -> None:
+    rig.drive()
+    watcher = guardian(rig)
+    os.kill(watcher, signal.SIGSTOP)
+    os.kill(rig.wheels.pid, signal.SIGSTOP)
+    try:
+        time.sleep(0.5)
+        assert rig.powered
+        let_go(rig.soc, rig.profile.stop_pins())
+        rig.stands(MARGIN_S)
+    finally:
+        os.kill(watcher, signal.SIGCONT)
+    assert (rig.runtime / "motor-pins").read_text() == "i2c-1:0x60\n"
+
+
+def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+    with rig_of(tmp_path, "pca9685.address = 0x6f") as rig:
+        time.sleep(1.0)
+        rig.wheels.kill()
+        _, said = rig.wheels.communicate()
+    assert "PCA9685, tried twice: I2C bus 1 address 0x6f" in said, said
