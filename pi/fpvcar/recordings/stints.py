@@ -46,7 +46,6 @@ class Tally:
         self._open: _Open | None = None
         self._name = ""
         self._cause: str | None = ""
-        self._throttle = 0.0
 
     def stints(self) -> tuple[Stint, ...]:
         """Lists the stints so far, the one of now as it is."""
@@ -81,15 +80,17 @@ class Tally:
             return
         stint = self._open = self._open or _Open(self._name, log_ns)
         passed_ns = min(max(0, log_ns - stint.to_ns), STEP_MOST_NS)
-        stint.metres += abs(self._throttle) * self._top_mps * passed_ns / SECOND_NS
-        stint.to_ns, self._throttle = max(stint.to_ns, log_ns), step.throttle
+        # What mixing remembers is what the motors were given since the last step.
+        speed_mps = abs(step.slew.drive) * self._top_mps
+        stint.metres += speed_mps * passed_ns / SECOND_NS
+        stint.to_ns = max(stint.to_ns, log_ns)
         if stopped:
             stint.stops[str(cause)] += 1
 
     def _close(self) -> None:
         if self._open is not None:
             self._done.append(self._open.closed())
-        self._open, self._throttle = None, 0.0
+        self._open = None
 
 
 def _cause(step: Step) -> str | None:

@@ -5,6 +5,9 @@ import itertools
 import msgspec
 import pytest
 
+from fpvcar.bench.world.process import World
+from fpvcar.bench.world.scene import Layout, Ramp
+from fpvcar.drive import mixing
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.mcap.chunks import BytesSource
 from fpvcar.recorder.encoder import Encoder, Noted
@@ -13,7 +16,8 @@ from fpvcar.recordings import messages, stints
 from fpvcar.recordings.messages import Stint, Turn
 from fpvcar.recordings.reader import Recording
 from fpvcar.units import SECOND_NS
-from tests.rigs.recording import CATALOGUE, UTC_NS, about, step
+from tests.rigs.recording import CATALOGUE, PROFILE, UTC_NS, about, step
+from tests.rigs.world import inputs
 
 FREE = Latches(None, None)
 NOBODY = {"reason": "nobody", "throttle": 0.0, "wish": None}
@@ -62,12 +66,32 @@ def test_who_drove_is_known_from_the_first_word_on_it() -> None:
 
 
 def test_the_way_is_the_throttle_by_the_speed_at_full() -> None:
-    (one,) = stints_of(steps(0, 4, throttle=-0.5))
+    back, ahead = mixing.Slew(-0.5, 0.0, 0.0), mixing.Slew(0.5, 0.0, 0.0)
+    (one,) = stints_of(steps(0, 4, slew=back))
     assert one.metres == pytest.approx(4.0 * 0.5 * 2.0, abs=0.03)
-    (one,) = stints_of([*steps(0, 1, throttle=0.5), *steps(2.5, 3.5, throttle=0.5)])
+    (one,) = stints_of([*steps(0, 1, slew=ahead), *steps(2.5, 3.5, slew=ahead)])
     assert one.metres == pytest.approx(2.1, abs=0.05), "a gap counts for a tenth"
-    (one,) = stints_of(steps(0, 4, **STOPPED))
+    (one,) = stints_of(steps(0, 4, slew=mixing.Slew()))
     assert one.metres == 0.0
+
+
+@pytest.mark.parametrize(
+    "plan", [[1.0] * 20, [0.3] * 40, [0.6] * 10 + [0.0] * 10 + [-0.6] * 10]
+)
+def test_the_way_is_not_half_as_far_nor_twice(plan: list[float]) -> None:
+    """Against the bench's world; a throttle lasts for 0.05 s."""
+    world, slew = World(1, place=Layout((), Ramp(0.0, 9.0))), mixing.Slew()
+    tally, real_m, tick_s = stints.Tally(PROFILE.guard.top_mps), 0.0, 0.01
+    world.put(-1.5, 0.0, 0.0)
+    throttles = [one for one in plan for _ in range(5)] + [0.0] * 100
+    for number, throttle in enumerate(throttles):
+        at_s = number * tick_s
+        tally.note(UTC_NS + round(at_s * SECOND_NS), step(slew=slew))
+        duties, slew = mixing.mix(throttle, 0.0, PROFILE.motors, 7.4, slew, at_s)
+        world.step(inputs(max(duties[0], 0.0), max(-duties[0], 0.0)))
+        real_m += abs(world.speed_mps) * tick_s
+    (one,) = tally.stints()
+    assert real_m > 0.4 and 0.5 < one.metres / real_m < 2.0
 
 
 def test_a_stop_is_counted_when_it_begins() -> None:
