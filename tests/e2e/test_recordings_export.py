@@ -8,7 +8,7 @@ from pathlib import Path
 
 import av
 import pytest
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Browser, FloatRect, Page, Route
 
 from fpvcar.units import SECOND_NS
 from tests.e2e import seat
@@ -133,3 +133,84 @@ def test_it_says_how_far_it_is_and_can_be_cancelled(page: Page) -> None:
     until(page, "document.getElementById('export-bar').hidden")
     assert asked[0] == "POST" and asked[-1] == "DELETE"
     assert page.locator("#export-film").is_enabled()
+
+
+def stretch(page: Page) -> tuple[float, float]:
+    """Which stretch of the drive the plots show."""
+    from_s, to_s = page.evaluate("window.recordings.view")
+    return from_s, to_s
+
+
+def field_box(page: Page) -> FloatRect:
+    """Where a plot is, in view."""
+    field = page.locator(".plot[data-group=battery] .field")
+    field.scroll_into_view_if_needed()
+    box = field.bounding_box()
+    assert box is not None
+    return box
+
+
+def test_plots_show_less_and_all_by_keys_and_buttons(page: Page) -> None:
+    whole = stretch(page)
+    assert whole[0] == 0.0 and whole[1] == pytest.approx(SECONDS, abs=0.5)
+    labels = page.locator(".plot[data-group=battery] .times span")
+    assert labels.count() >= 3 and labels.first.inner_text() == "0:00"
+    page.locator("#scrub").fill("30")
+    page.locator("h2#viewer-title").focus()
+    page.keyboard.press("+")
+    page.keyboard.press("+")
+    from_s, to_s = stretch(page)
+    assert to_s - from_s == pytest.approx(whole[1] / 4) and from_s < 30 < to_s
+    assert "0:2" in page.locator("#zoom-says").inner_text()
+    until(page, "document.querySelector('.times span').textContent !== '0:00'")
+    page.keyboard.press("-")
+    assert stretch(page)[1] - stretch(page)[0] == pytest.approx(whole[1] / 2)
+    page.locator("#zoom-all").click()
+    assert stretch(page) == whole and page.locator("#zoom-all").is_hidden()
+    page.locator("#zoom-in").click()
+    page.keyboard.press("0")
+    assert stretch(page) == whole
+    assert seat.violations(page) == []
+
+
+def test_plots_show_what_is_dragged_and_values_under_the_pointer(page: Page) -> None:
+    box = field_box(page)
+    whole_s, middle = stretch(page)[1], box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] / 4, middle)
+    value = page.locator(".plot[data-group=latency] .legend b").first
+    assert value.inner_text() == "13 ms"
+    assert page.locator("#plots").get_attribute("data-hover") != ""
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, middle, steps=5)
+    page.mouse.up()
+    from_s, to_s = stretch(page)
+    assert from_s == pytest.approx(whole_s / 4, abs=0.5)
+    assert to_s == pytest.approx(whole_s / 2, abs=0.5)
+    page.mouse.click(box["x"] + box["width"] / 2, middle)  # a push goes there
+    until(page, f"Math.abs(window.recordings.timeS - {(from_s + to_s) / 2}) < 0.2")
+    page.wait_for_timeout(500)  # or it were a double push
+    page.mouse.wheel(0, -300)
+    until(page, f"window.recordings.view[1] - window.recordings.view[0] < "
+          f"{(to_s - from_s) * 0.6}")  # fmt: skip
+    page.mouse.dblclick(box["x"] + box["width"] / 2, middle)
+    until(page, f"window.recordings.view[1] === {whole_s}")
+    page.locator("#stage").hover()
+    assert page.locator("#plots").get_attribute("data-hover") == ""
+
+
+def test_two_fingers_zoom(page: Page) -> None:
+    box = field_box(page)
+    left, top, width = box["x"], box["y"] + 20, box["width"]
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *shares: float) -> None:
+        points = [{"x": left + width * one, "y": top} for one in shares]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", 0.45, 0.55)
+    for apart in (0.1, 0.2, 0.3, 0.4):
+        touch("touchMove", 0.5 - apart, 0.5 + apart)
+    touch("touchEnd")
+    from_s, to_s = stretch(page)
+    assert to_s - from_s == pytest.approx(SECONDS / 8, rel=0.2)
+    assert (from_s + to_s) / 2 == pytest.approx(SECONDS / 2, abs=1.0)

@@ -62,25 +62,29 @@ function roundStep(least) {
 }
 
 /**
- * A line as an SVG path in a box of width x height; null breaks the line.
+ * A line between two moments as an SVG path in a box of width x height; null breaks it.
  * @param {{t: readonly number[], v: readonly (number | null)[]}} line
- * @param {{seconds: number, low: number, high: number, width: number, height: number}} box
+ * @param {{fromS: number, toS: number, low: number, high: number, width: number,
+ *   height: number}} box
  */
-export function linePath({t, v}, {seconds, low, high, width, height}) {
+export function linePath({t, v}, {fromS, toS, low, high, width, height}) {
   let path = '';
   let pen = 'M';
-  v.forEach((value, index) => {
+  // From the point before the left edge to the one behind the right.
+  for (let index = Math.max(0, lastUpTo(t, fromS)); index < t.length; index += 1) {
+    const value = v[index];
     if (value === null) {
       pen = 'M';
-      return;
+      continue;
     }
-    const x = (t[index] / Math.max(seconds, 1e-9)) * width;
+    const x = ((t[index] - fromS) / Math.max(toS - fromS, 1e-9)) * width;
     const share = Math.min(1, Math.max(0, (value - low) / (high - low)));
     path += `${pen}${round(x)} ${round(height - share * height)}`;
     // A lone point would not be seen.
     if (pen === 'M') path += 'h.1';
     pen = 'L';
-  });
+    if (t[index] > toS) break;
+  }
   return path;
 }
 

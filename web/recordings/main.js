@@ -125,5 +125,6 @@ Object.defineProperty(window, 'recordings', {
     shownS: viewer.picture.shownS,
     path: viewer.picture.path?.name ?? null,
     lines: [...viewer.plots.lines.keys()],
+    view: [viewer.plots.view.fromS, viewer.plots.view.toS],
   }),
 });

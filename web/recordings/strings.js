@@ -30,6 +30,9 @@ export const MARKUP_STRINGS = {
   next: 'One picture on',
   marks: 'Marks',
   plots: 'What the car measured',
+  zoomAll: 'Show all',
+  zoomIn: 'Show less time, larger',
+  zoomOut: 'Show more time',
   files: 'Files',
   exports: 'Take it with you',
   exportFilm: 'Film (mp4)',
@@ -37,7 +40,7 @@ export const MARKUP_STRINGS = {
   exportCancel: 'Cancel',
   exportBar: 'How far it is',
   exportMissing: 'What is missing in it:',
-  keysHint: 'Space plays and pauses, ← and → move 5 s, “,” and “.” one picture, “<” and “>” change the speed, M goes to the next mark.',
+  keysHint: 'Space plays and pauses, ← and → move 5 s, “,” and “.” one picture, “<” and “>” change the speed, M goes to the next mark. In the plots: push to go there, drag or pinch to look closer; “+”, “-” and “0” too.',
 };
 
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
@@ -121,6 +124,15 @@ export const STRINGS = {
     const two = (/** @type {number} */ value) => String(value).padStart(2, '0');
     return h ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
   },
+  /** A moment, as finely as the steps between such. @param {number} seconds @param {number} stepS */
+  moment: (seconds, stepS) => {
+    const digits = stepS >= 1 ? 0 : stepS >= 0.1 ? 1 : 2;
+    const whole = Math.floor(Number(seconds.toFixed(digits)));
+    const rest = digits ? (seconds - whole).toFixed(digits).replace(/^[^.]*/, '') : '';
+    return STRINGS.length(whole) + rest;
+  },
+  /** @param {number} fromS @param {number} toS */
+  stretch: (fromS, toS) => `${STRINGS.moment(fromS, 0.1)} to ${STRINGS.moment(toS, 0.1)}`,
   /** @param {number} seconds */
   spoken: (seconds) => {
     const whole = Math.max(0, Math.floor(seconds));

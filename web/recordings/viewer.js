@@ -1,11 +1,11 @@
 /** One drive on the page: picture, transport, marks, plots, files. */
 
 import {button, byId, input, make, setAttr, setText, show} from '../lib/dom.js';
-import {API, Refused} from './api.js';
-import {bucketOf, clipped, marksOf, pointsOf} from './drives.js';
+import {API} from './api.js';
+import {marksOf} from './drives.js';
 import {Exports} from './exports.js';
 import {firstPictureS} from './first.js';
-import {lastUpTo} from './lines.js';
+import {Measured} from './measured.js';
 import {Picture} from './picture.js';
 import {Player, SPEEDS} from './player.js';
 import {Plots} from './plots.js';
@@ -15,7 +15,6 @@ import {UnitCache} from './units.js';
 /** @import {Drive} from './types.js' */
 
 const JUMP_S = 5;
-const AGAIN_MS = 2000;
 const SAY_AFTER_MS = 700;
 
 export class Viewer {
@@ -28,7 +27,17 @@ export class Viewer {
     });
     this.scrub = input('scrub');
     this.speed = byId('speed', HTMLSelectElement);
-    this.plots = new Plots(byId('plots'), (timeS) => this.seek(timeS));
+    this.plots = new Plots(byId('plots'), {
+      seek: (timeS) => this.seek(timeS),
+      look: (fromS, toS) => void this.measured?.look(fromS, toS),
+      changed: () => this.updateZoom(),
+    });
+    this.measured = new Measured({
+      plots: this.plots, gaps: byId('gaps'), fetch: API.table,
+      failed: (fault) => {
+        this.fault = fault;
+      },
+    });
     this.exports = new Exports(API);
     /** @type {Drive | null} */
     this.drive = null;
@@ -36,8 +45,6 @@ export class Viewer {
     this.player = null;
     /** @type {UnitCache | null} */
     this.units = null;
-    /** Why the car did what it did, and from when on. */
-    this.reasons = {t: /** @type {number[]} */ ([]), why: /** @type {string[]} */ ([])};
     this.fault = '';
     /** A drive was opened, and whether there is a picture is not known yet. */
     this.looking = false;
@@ -53,6 +60,9 @@ export class Viewer {
     this.scrub.addEventListener('input', () => this.seek(Number(this.scrub.value)));
     this.speed.addEventListener('change', () =>
       this.player?.setSpeed(Number(this.speed.value)));
+    button('zoom-in').addEventListener('click', () => this.plots.zoom('in'));
+    button('zoom-out').addEventListener('click', () => this.plots.zoom('out'));
+    button('zoom-all').addEventListener('click', () => this.plots.all());
     byId('stage').addEventListener('click', () => this.player?.toggle());
     addEventListener('keydown', (event) => this.key(event));
     const paint = (/** @type {number} */ nowMs) => {
@@ -80,14 +90,12 @@ export class Viewer {
     this.player.seek(fromS);
     this.scrub.max = String(drive.seconds);
     setText(byId('viewer-title'), drive.title || STRINGS.when(drive.startMs));
-    this.plots.clear(drive.seconds, bucketOf(drive));
-    this.reasons = {t: [], why: []};
     this.listMarks(drive);
     this.listFiles(drive);
     this.exports.open(drive);
     this.updateTransport();
     this.looking = true;
-    void this.fetchTables(drive);
+    void this.measured.open(drive);
   }
 
   /** Goes on to the first picture if it opened where there is none. @param {Player} player */
@@ -107,41 +115,8 @@ export class Viewer {
     this.player?.pause();
     this.units?.close();
     this.picture.clear();
+    void this.measured.open(null);
     this.drive = this.player = this.units = null;
-  }
-
-  /** Fetches what was measured, file by file. @param {Drive} drive */
-  async fetchTables(drive) {
-    byId('gaps').replaceChildren();
-    for (const part of drive.parts) {
-      const whole = await this.table(drive, part.name);
-      if (!whole) return;
-      const table = clipped(whole, part);
-      this.plots.add(table, part.startS);
-      this.reasons.t.push(...table.reasons.map(({t}) => part.startS + t));
-      this.reasons.why.push(...table.reasons.map(({reason}) => reason));
-      byId('gaps').append(...table.gaps.map(({t, words}) =>
-        make('li', STRINGS.gap(part.startS + t, words))));
-    }
-  }
-
-  /**
-   * What was measured in a file. Null once another drive is on the page; only a gap if
-   * the car refuses.
-   * @param {Drive} drive @param {string} name
-   */
-  async table(drive, name) {
-    while (this.drive === drive) {
-      try {
-        const table = await API.table(name, pointsOf(drive));
-        return this.drive === drive ? table : null;
-      } catch (fault) {
-        if (fault instanceof Refused) return emptyTable(fault.message);
-        this.fault = fault instanceof Error ? fault.message : String(fault);
-        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
-      }
-    }
-    return null;
   }
 
   /** @param {number} timeS */
@@ -199,6 +174,14 @@ export class Viewer {
     this.speed.value = String(player?.speed ?? 1);
   }
 
+  /** Says which stretch the plots show. */
+  updateZoom() {
+    const {fromS, toS, whole} = this.plots.view;
+    show(button('zoom-all'), !whole);
+    setAttr(button('zoom-out'), 'aria-disabled', String(whole));
+    setText(byId('zoom-says'), whole ? '' : STRINGS.stretch(fromS, toS));
+  }
+
   /** @param {number} nowMs */
   paint(nowMs) {
     const {player, drive} = this;
@@ -214,8 +197,7 @@ export class Viewer {
     setText(byId('time'), STRINGS.at(timeS, drive.seconds));
     setText(byId('clock'), STRINGS.clock(drive.startMs + timeS * 1000));
     this.plots.cursor(timeS);
-    const index = lastUpTo(this.reasons.t, timeS);
-    setText(byId('reason'), index < 0 ? '' : STRINGS.reason(this.reasons.why[index]));
+    setText(byId('reason'), this.measured.reason(timeS));
     this.updateStage(nowMs);
   }
 
@@ -255,6 +237,9 @@ export class Viewer {
       '<': () => player.faster(-1),
       '>': () => player.faster(1),
       m: () => this.nextMark(),
+      '+': () => this.plots.zoom('in'),
+      '-': () => this.plots.zoom('out'),
+      '0': () => this.plots.all(),
     })[event.key];
     if (!act) return;
     event.preventDefault();
@@ -269,8 +254,3 @@ export class Viewer {
     if (next) this.seek(next.t);
   }
 }
-
-/** The table of a file that has only a gap. @param {string} words */
-const emptyTable = (words) => ({
-  start_ms: 0, seconds: 0, series: [], reasons: [], marks: [], gaps: [{t: 0, words}],
-});

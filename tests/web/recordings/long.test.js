@@ -73,6 +73,7 @@ class FakeElement {
   }
 
   addEventListener() {}
+  clientWidth = 400;
 
   /** @param {string} name */
   getAttribute(name) {
@@ -93,6 +94,10 @@ beforeEach(() => {
   const made = () => new FakeElement();
   Object.assign(globalThis, {
     document: {createElement: made, createElementNS: made},
+    addEventListener: () => {},
+    ResizeObserver: class {
+      observe() {}
+    },
     requestAnimationFrame: (/** @type {() => void} */ act) => frames.push(act),
   });
 });
@@ -102,7 +107,9 @@ const table = (group, value) => ({
   start_ms: 0, seconds: 60, reasons: [], marks: [], gaps: [],
   series: [{group, name: 'one', unit: 'm', t: [0, 30], v: [value, value]}],
 });
-const plots = () => new Plots(/** @type {any} */ (new FakeElement()), () => {});
+const plots = () => new Plots(/** @type {any} */ (new FakeElement()), {
+  seek: () => {}, look: () => {}, changed: () => {},
+});
 
 /** @param {Plots} page */
 const line = (page) => String(
@@ -135,4 +142,30 @@ test('what came of a drive that is not open any more is not drawn', () => {
   frame();
   assert.equal(draw.mock.callCount(), 1);
   assert.deepEqual([...page.plots.keys()], ['battery']);
+});
+
+test('another stretch is drawn with finer values where they are here', () => {
+  const page = plots();
+  page.clear(120, 30);
+  page.add(table('range', 1), 0);
+  page.add(table('range', 5), 60);
+  frame();
+  assert.equal(page.change((view) => view.set(60, 90)), true);
+  assert.equal(page.change((view) => view.set(60, 90)), false);
+  frame();
+  assert.equal(line(page), 'M0 0h.1L1000 0');
+  const fine = table('range', 2);
+  page.replace({...fine, series: [{...fine.series[0], t: [0, 15, 30], v: [2, 4, 5]}]}, 60, 0.1);
+  frame();
+  assert.equal(line(page), 'M0 60h.1L500 20L1000 0');
+  page.cursor(76);
+  const value = () => page.plots.get('range')?.lines.get('range/one')?.value.textContent;
+  assert.equal(value(), '4.00 m', 'fine enough to be said');
+  page.hover(10);
+  assert.equal(value(), '≈ 1.00 m', 'under the pointer');
+  page.hover(null);
+  assert.equal(value(), '4.00 m', 'the picture\'s again');
+  page.cursor(100);
+  assert.deepEqual([page.view.fromS, page.view.toS], [90, 120], 'it goes along');
+  clearTimeout(page.settled);
 });

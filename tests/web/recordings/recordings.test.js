@@ -114,7 +114,7 @@ test('an axis has round ends that hold the values', () => {
 });
 
 test('a line is a path, and null breaks it', () => {
-  const box = {seconds: 4, low: 0, high: 2, width: 100, height: 10};
+  const box = {fromS: 0, toS: 4, low: 0, high: 2, width: 100, height: 10};
   assert.equal(linePath({t: [0, 1, 2, 3, 4], v: [0, 1, null, 2, 5]}, box),
     'M0 10h.1L25 5M75 0h.1L100 0');
   assert.equal(linePath({t: [], v: []}, box), '');
