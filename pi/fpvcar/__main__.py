@@ -19,6 +19,7 @@ Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated o
   fpvcar bench --host 0.0.0.0      the same for the whole LAN, with a QR code
   fpvcar run --profile my-car.toml        the car's service
   fpvcar wheels --profile my-car.toml     the process that owns the motor pins
+  fpvcar profile list                     and: show, check, propose (for this board)
   sudo fpvcar setup                       makes a Raspberry Pi a car
 
 and what it recorded:
@@ -112,6 +113,15 @@ def _refuse_missing(files: Sequence[Path]) -> None:
                 f"folder, here: {paths.recordings_directory('')}",
                 str(path),
             )
+
+
+def _profiles(arguments: argparse.Namespace) -> int:
+    from fpvcar.commands import profile
+    from fpvcar.devices import backends
+
+    return profile.run(
+        arguments.what, arguments.names, arguments.root, backends.answering
+    )
 
 
 def _replay(arguments: argparse.Namespace) -> int:
@@ -249,6 +259,18 @@ def parser() -> argparse.ArgumentParser:
     process = verb("camera", _camera, "a camera process: access units on stdout")
     process.add_argument("source", choices=list(CAMERAS), help="--help after it: more")
     process.add_argument("rest", nargs=argparse.REMAINDER, help="its own options")
+    known = verb("profile", _profiles, "profiles: what ships, what is whole, what fits")
+    known.epilog = (
+        "list: those that ship. show NAME: one of them, and what is on which GPIO. "
+        "check FILE: is it whole, and what asks for care. propose: the one for this "
+        "board, as text: fpvcar profile propose > my-car.toml"
+    )
+    known.add_argument("what", choices=["list", "show", "check", "propose"])
+    known.add_argument("names", nargs="*", metavar="NAME or FILE")
+    known.add_argument(
+        "--root", type=Path, default=Path("/"), metavar="DIR",
+        help="the file system of the board that `propose` is for",
+    )  # fmt: skip
     _profile(verb("stop", _stop, "stops the motors past every daemon"))
     _recordings(verb)
     _setups(verb)

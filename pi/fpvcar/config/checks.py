@@ -71,7 +71,8 @@ def warnings(profile: Profile) -> list[str]:
     ]  # fmt: skip
 
 
-def _used_pins(value: Any, where: str) -> Iterator[tuple[int, str]]:
+def used_pins(value: Any, where: str) -> Iterator[tuple[int, str]]:
+    """GPIO and key of all that a profile, or a part of it at `where`, names."""
     if isinstance(value, Struct):
         hints = get_type_hints(type(value), include_extras=True)
         for key, hint in hints.items():
@@ -85,10 +86,10 @@ def _used_pins(value: Any, where: str) -> Iterator[tuple[int, str]]:
                 for gpio in inner:
                     yield gpio, place
             else:
-                yield from _used_pins(inner, place)
+                yield from used_pins(inner, place)
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield from _used_pins(inner, f"{where}.{key}")
+            yield from used_pins(inner, f"{where}.{key}")
 
 
 def _reserved_pins(profile: Profile) -> Iterator[tuple[int, str]]:
@@ -123,7 +124,7 @@ def _refuse_like_buttons(buttons: dict[str, Button]) -> None:
 
 def _refuse_shared_pins(profile: Profile) -> None:
     seen = dict(_reserved_pins(profile))
-    for gpio, place in _used_pins(profile, ""):
+    for gpio, place in used_pins(profile, ""):
         if gpio in seen:
             raise ConfigError(
                 f"{place} = {gpio}: GPIO {gpio} is already used by {seen[gpio]}"

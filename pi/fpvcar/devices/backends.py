@@ -22,7 +22,7 @@ from fpvcar.config import (
 )
 from fpvcar.devices.capture import EncodedSource, FrameSource, WebcamSource
 from fpvcar.devices.computer import Computer
-from fpvcar.devices.i2c import Open
+from fpvcar.devices.i2c import I2cError, Open
 from fpvcar.devices.motors.l298n import L298nBridge
 from fpvcar.devices.motors.motor_hat import MotorHatBridge
 from fpvcar.devices.motors.mx1508 import Mx1508Bridge
@@ -138,6 +138,22 @@ def open_motors(profile: Profile) -> MotorBoard:
 def motor_drivers(profile: Profile, pins: Pins) -> list[MotorDriver]:
     """The drive motor's driver, then the steering's; or left, then right."""
     return [DRIVERS[type(motor)](motor, pins) for motor in profile.motors.pair]
+
+
+def answering(bus: int, addresses: Sequence[int]) -> list[int]:
+    """At which of these addresses of a bus of the kernel's something answers; [] where
+    there is no such bus."""
+    from fpvcar.devices.linux.i2c import SmbusI2c
+
+    found = []
+    for address in addresses:
+        try:
+            with contextlib.closing(SmbusI2c(bus, address)) as device:
+                device.read(0, 1)
+        except I2cError:
+            continue
+        found.append(address)
+    return found
 
 
 def let_go(profile: Profile) -> int:

@@ -1,0 +1,145 @@
+"""`fpvcar profile`: the profiles that ship, what is on which pin, whether one is whole,
+and which one suits the board that it runs on.
+"""
+
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from fpvcar import paths
+from fpvcar.config import ConfigError, checks, profiles
+
+HATS = (0x60, 0x6F)
+"""Where a PCA9685 is on motor HATs: Adafruit's, its clones'."""
+METERS = (0x40, 0x41, 0x44, 0x45)
+"""Where an INA219 is, by its two jumpers."""
+MODEL = "proc/device-tree/model"
+USED_BY_THE_IMAGE = {
+    7: "SPI (spi=on drives it high)", 8: "SPI (spi=on drives it high)",
+    14: "the serial console (UART)", 15: "the serial console (UART)",
+    18: "sound, if it is on", 19: "sound, if it is on",
+}  # fmt: skip
+"""GPIO that Raspberry Pi OS may use for something else."""
+Probe = Callable[[int, Sequence[int]], Collection[int]]
+"""(bus, addresses) -> those at which something answers."""
+
+
+class Proposal(NamedTuple):
+    """A profile's text, and why it is this one."""
+
+    toml: str
+    reasons: tuple[str, ...]
+
+
+def run(what: str, names: Sequence[str], root: Path, probe: Probe) -> int:
+    """One of the four; the exit status. Raises ConfigError, OSError."""
+    if what == "list":
+        for name, path in shipped().items():
+            print(f"{name:16}{heading(path)}")
+        return 0
+    if what == "propose":
+        model = model_of(root)
+        proposal = propose(model, probe(1, (*HATS, *METERS)))
+        for reason in proposal.reasons:
+            print(reason, file=sys.stderr)
+        print(proposal.toml, end="")
+        return 0
+    if not names:
+        raise ConfigError(f"{what} what? {', '.join(shipped())}, or a file")
+    bad = [name for name in names if not _one(what, name)]
+    return 1 if bad else 0
+
+
+def _one(what: str, name: str) -> bool:
+    path = shipped().get(name, Path(name))
+    if what == "check":
+        return check(path)
+    print(path.read_text(encoding="utf-8"), end="")
+    for gpio, place in sorted(checks.used_pins(profiles.load(path), "")):
+        print(f"# GPIO {gpio:2}  {place}")
+    return True
+
+
+def shipped() -> dict[str, Path]:
+    """The profiles that ship with the program, by name."""
+    return {path.stem: path for path in sorted(paths.HARDWARE.glob("*.toml"))}
+
+
+def heading(path: Path) -> str:
+    """The first sentence of a profile's first comment."""
+    words = path.read_text(encoding="utf-8").partition("\n\n")[0].replace("\n#", "")
+    return words.lstrip("# ").partition(". ")[0].rstrip(".")
+
+
+def check(path: Path) -> bool:
+    """Says whether a profile is whole, and what in it asks for care."""
+    try:
+        profile = profiles.load(path)
+    except ConfigError as fault:
+        print(fault, file=sys.stderr)
+        return False
+    for words in checks.warnings(profile):
+        print(f"{path}: take care: {words}")
+    for gpio, place in checks.used_pins(profile, ""):
+        if gpio in USED_BY_THE_IMAGE:
+            user = USED_BY_THE_IMAGE[gpio]
+            print(f"{path}: take care: {place} = {gpio}: also used by {user}")
+    print(f"{path}: can be driven")
+    return True
+
+
+def model_of(root: Path) -> str:
+    """What the firmware calls this board. Raises ConfigError where there is none."""
+    try:
+        text = (root / MODEL).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        raise ConfigError(
+            f"{root / MODEL}: not there: this is no Raspberry Pi; without one: "
+            "fpvcar bench"
+        ) from None
+    return text.rstrip("\0\n")
+
+
+def propose(model: str, answering: Collection[int]) -> Proposal:
+    """The profile for a board of this name with these addresses on its I2C bus 1."""
+    reasons = [f"this is a {model}"]
+    hat = next((one for one in HATS if one in answering), None)
+    name = "mx1508" if hat is None else "motor-hat"
+    toml = shipped()[name].read_text(encoding="utf-8")
+    if hat is not None:
+        reasons.append(f"a PCA9685 answers at {hat:#x}: {name}")
+        toml = with_key(toml, "pca9685", "address", f"{hat:#x}")
+    elif "Raspberry Pi 5" in model:
+        raise ConfigError(
+            f"{model}: no motor HAT answers at {', '.join(map(hex, HATS))} of I2C bus "
+            "1, and pigpiod, which drives motors on GPIO, does not run on it; switch "
+            "the HAT's supply on, or take a Pi Zero 2 W to 4"
+        )
+    else:
+        others = ", ".join(one for one in shipped() if one not in (name, "bench"))
+        reasons.append(f"no motor HAT answers: {name}; else one of {others}")
+    for meter in (one for one in METERS if one in answering):
+        reasons.append(f"an INA219 answers at {meter:#x}: it measures the battery")
+        toml = with_key(toml, "battery", "address", f"{meter:#x}")
+        break
+    if re.match(r"Raspberry Pi Zero( W|$)", model):
+        reasons.append("its one core carries 15 pictures a second")
+        toml = with_key(toml, "camera", "fps", "15")
+    profiles.parse(tomllib.loads(toml))
+    return Proposal(toml, tuple(reasons))
+
+
+def with_key(toml: str, section: str, key: str, value: str) -> str:
+    """A profile in which a section that it has says so; comments stay."""
+    head, mark, rest = toml.partition(f"[{section}]\n")
+    if not mark:
+        raise ConfigError(f"the profile has no [{section}]")
+    inside, follows, after = rest.partition("\n[")
+    line = f"{key} = {value}"
+    inside, count = re.subn(rf"(?m)^{key}\s*=\s*[^\s#]+", line, inside, count=1)
+    if not count:
+        inside = f"{line}\n{inside}"
+    return head + mark + inside + follows + after

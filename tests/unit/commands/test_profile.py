@@ -1,0 +1,113 @@
+"""`fpvcar profile`: what ships, what is whole, what fits this board."""
+
+import tomllib
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import pytest
+
+from fpvcar.commands import profile
+from fpvcar.commands.profile import propose, with_key
+from fpvcar.config import ConfigError, MotorHat, Mx1508, Profile, profiles
+from fpvcar.devices import backends
+
+PI_4, PI_5 = "Raspberry Pi 4 Model B Rev 1.4", "Raspberry Pi 5 Model B Rev 1.0"
+ZERO, ZERO_2 = "Raspberry Pi Zero W Rev 1.1", "Raspberry Pi Zero 2 W Rev 1.0"
+
+
+def board(root: Path, model: str) -> Path:
+    (root / "proc/device-tree").mkdir(parents=True)
+    (root / "proc/device-tree/model").write_bytes(model.encode() + b"\0")
+    return root
+
+
+def nobody(bus: int, addresses: Sequence[int]) -> Collection[int]:
+    return ()
+
+
+def proposed(model: str, *answering: int) -> Profile:
+    return profiles.parse(tomllib.loads(propose(model, answering).toml))
+
+
+def test_it_lists_each_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert profile.run("list", [], Path("/"), nobody) == 0
+    said = capsys.readouterr().out
+    for name in ("bench", "mx1508", "mx1508-servo", "l298n", "motor-hat"):
+        assert f"\n{name} " in f"\n{said}"
+    assert "A car with a motor a side and nothing that steers" in said
+
+
+def test_it_shows_one_with_its_pins(capsys: pytest.CaptureFixture[str]) -> None:
+    assert profile.run("show", ["l298n"], Path("/"), nobody) == 0
+    said = capsys.readouterr().out
+    assert 'name = "Elbow"' in said and "# GPIO 18  motors.drive.enable\n" in said
+
+
+def test_it_checks_files_and_says_what_asks_for_care(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert profile.run("check", ["mx1508", "mx1508-servo"], Path("/"), nobody) == 0
+    said = capsys.readouterr().out
+    assert said.count("can be driven") == 2
+    assert "motors.steer.signal = 18: also used by sound, if it is on" in said
+    bad = tmp_path / "bad.toml"
+    bad.write_text('[car]\nname = "A"\n')
+    assert profile.run("check", ["l298n", str(bad)], Path("/"), nobody) == 1
+    assert f"{bad}: " in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="check what"):
+        profile.run("check", [], Path("/"), nobody)
+
+
+def test_it_proposes_what_it_finds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[tuple[int, Sequence[int]]] = []
+
+    def probe(bus: int, addresses: Sequence[int]) -> Collection[int]:
+        asked.append((bus, addresses))
+        return [0x6F]
+
+    assert profile.run("propose", [], board(tmp_path, PI_4), probe) == 0
+    said = capsys.readouterr()
+    assert f"this is a {PI_4}\n" in said.err and "0x6f: motor-hat" in said.err
+    assert asked == [(1, (0x60, 0x6F, 0x40, 0x41, 0x44, 0x45))]
+    made = profiles.parse(tomllib.loads(said.out))
+    assert made.pca9685.address == 0x6F and isinstance(made.motors.drive, MotorHat)
+
+
+def test_without_a_hat_it_proposes_a_board_on_gpio() -> None:
+    made = proposed(ZERO_2)
+    assert isinstance(made.motors.drive, Mx1508) and made.camera.fps == 30
+    assert made.battery.address is None
+    assert "else one of differential, l298n, " in " ".join(propose(ZERO_2, ()).reasons)
+
+
+def test_a_meter_measures_the_battery() -> None:
+    assert proposed(PI_4, 0x41).battery.address == 0x41
+    assert proposed(PI_5, 0x60, 0x40).battery.address == 0x40
+
+
+def test_one_core_carries_fewer_pictures() -> None:
+    assert proposed(ZERO).camera.fps == 15
+
+
+def test_a_pi_5_without_a_hat_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no motor HAT answers at 0x60, 0x6f"):
+        propose(PI_5, ())
+
+
+def test_what_is_no_pi_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no Raspberry Pi; without one: fpvcar bench"):
+        profile.run("propose", [], tmp_path, nobody)
+
+
+def test_a_key_replaces_its_own_line_only() -> None:
+    toml = "[a]\nb = 1  # one\n\n[c]\nb = 2\n"
+    assert with_key(toml, "a", "b", "3") == "[a]\nb = 3  # one\n\n[c]\nb = 2\n"
+    assert with_key(toml, "c", "d", "4") == "[a]\nb = 1  # one\n\n[c]\nd = 4\nb = 2\n"
+    with pytest.raises(ConfigError, match="no .x."):
+        with_key(toml, "x", "b", "3")
+
+
+def test_on_a_machine_without_the_bus_nothing_answers() -> None:
+    assert backends.answering(250, (0x40, 0x60)) == []
