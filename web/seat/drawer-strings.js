@@ -148,6 +148,16 @@ export function keysOf({has_lights: lights, has_horn: horn}) {
     (has ? [/** @type {[string, string]} */ ([key, does])] : []));
 }
 
+/**
+ * A device that is too slow: how slow, and what to do.
+ * @param {{intervalMs: number, decodeMs: number}} pace @param {boolean} secure is this https?
+ */
+export function paceSays({intervalMs, decodeMs}, secure) {
+  const each = `pictures come every ${Math.round(intervalMs)} ms, it shows one every ${Math.round(decodeMs)} ms`;
+  const first = secure ? 'Close other programs and tabs' : 'Open the car’s https address';
+  return `This device is too slow for the picture: ${each}. Drive slowly. ${first}, try another browser, or ask a grown-up for a smaller picture (camera.width in the car’s profile).`;
+}
+
 /** What the car's computer says is wrong with it. @param {Health} health */
 export function computerSays({age_s: age, faults = []}) {
   return age === null || age === undefined ? null : faults.join('; ') || DRAWER_STRINGS.fine;

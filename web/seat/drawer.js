@@ -6,9 +6,12 @@ import {
 } from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
 import {Beeps, behindM, rhythm} from './beeps.js';
-import {DRAWER_STRINGS, MARKUP_STRINGS, computerSays, healthRows} from './drawer-strings.js';
+import {
+  DRAWER_STRINGS, MARKUP_STRINGS, computerSays, healthRows, paceSays,
+} from './drawer-strings.js';
 import {Help, fillKeys} from './help.js';
 import {Tilt} from './input/tilt.js';
+import {Pace} from './pace.js';
 import {Ranges, rangeFaults} from './ranges.js';
 import {RecorderPanel} from './recorder.js';
 import {Secure} from './secure.js';
@@ -42,7 +45,7 @@ async function textOf(name) {
 }
 
 /**
- * @typedef {{fps: number, bitsPerS: number, dropped: number,
+ * @typedef {import('./pace.js').Counts & {fps: number, bitsPerS: number, dropped: number,
  *   path: 'webcodecs' | 'mse' | 'none', size: string, version: string,
  *   pictureMs: number | null, linkMs: number | null,
  *   grade: import('./state.js').LinkGrade}} Figures
@@ -57,6 +60,7 @@ export class Drawer {
    *   tilt: (steer: number) => void}} parts
    */
   constructor(parts) {
+    this.pace = new Pace();
     /** One a second. @type {(number | null)[]} */
     this.pictures = [];
     /** @type {(number | null)[]} */
@@ -215,6 +219,7 @@ export class Drawer {
       row.push(value);
       if (row.length > MINUTE) row.shift();
     }
+    this.showPace(figures);
     if (byId('menu').hidden) return;
     const high = Math.max(50, ...this.pictures.map(Number), ...this.links.map(Number));
     const box = {width: 300, height: 68, high};
@@ -224,6 +229,18 @@ export class Drawer {
     setText(byId('link-says'), STRINGS.chip(figures.grade, figures.pictureMs, figures.linkMs));
     fill(byId('facts'), this.figureRows(figures));
     this.showDepth();
+  }
+
+  /** Says it if this device is too slow for the picture. @param {Figures} figures */
+  showPace(figures) {
+    const before = this.pace.slow;
+    const slow = this.pace.second(figures, performance.now());
+    const says = byId('pace-says');
+    show(says, slow);
+    if (!slow) return;
+    const words = paceSays(this.pace, isSecureContext);
+    setText(says, words);
+    if (!before) toast(words, 'warn');
   }
 
   /** Rows for engineers. @param {Figures} figures @returns {[string, string][]} */

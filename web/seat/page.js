@@ -177,7 +177,7 @@ export class Page {
       fps, dropped: video.count.dropped,
     });
     this.drawer?.second({
-      fps, bitsPerS, dropped: video.count.dropped, path, pictureMs, grade: this.grade,
+      fps, bitsPerS, ...video.count, path, pictureMs, grade: this.grade,
       linkMs: this.linkMs, size: video.size.join('×'), version: this.welcome?.version ?? '',
     });
   }

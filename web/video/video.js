@@ -31,7 +31,9 @@ export class Video {
    */
   constructor(parts) {
     this.parts = parts;
-    this.count = {shown: 0, dropped: 0, bytes: 0, keysAsked: 0, faults: 0};
+    this.count = {
+      shown: 0, dropped: 0, bytes: 0, keysAsked: 0, faults: 0, fed: 0, decoded: 0, refused: 0,
+    };
     this.lastCaptureUs = 0;
     this.lastShownMs = 0;
     /** When the picture on the glass was captured, by the page's clock. */
@@ -89,7 +91,10 @@ export class Video {
     if (name === 'webcodecs') {
       /** @type {typeof import('./webcodecs.js')} */
       const {WebCodecsPath} = await import(`./webcodecs.js${again}`);
-      const decoded = () => this.remedy.pictured();
+      const decoded = () => {
+        this.count.decoded += 1;
+        this.remedy.pictured();
+      };
       return new WebCodecsPath({canvas, shown, lost, decoded});
     }
     /** @type {typeof import('./mse.js')} */
@@ -134,8 +139,10 @@ export class Video {
       return;
     }
     this.sequence = frame.sequence;
+    this.count.fed += 1;
     if (!this.path.push(frame)) {
       this.count.dropped += 1;
+      this.count.refused += 1;
       this.sequence = -2;
       this.askKey();
     } else if (this.remedy.fed(performance.now())) {
@@ -157,7 +164,10 @@ export class Video {
     this.capturedMs = shownMs - Math.max(0, ageMs ?? 0);
     if (ageMs !== null) this.latencyMs.push(Math.round(ageMs * 100) / 100);
     if (this.latencyMs.length > RECENT) this.latencyMs.shift();
-    if (this.path?.name === 'mse') this.parts.canvas.hidden = true;
+    if (this.path?.name === 'mse') {
+      this.count.decoded += 1;
+      this.parts.canvas.hidden = true;
+    }
     this.parts.changed();
   }
 

@@ -1,0 +1,59 @@
+"""A device that decodes too slowly is told so; one that keeps up is not."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.e2e.seat import until
+from tests.rigs.played_car import PLAIN, SECURE, play
+from tests.rigs.video_source import encode
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+
+SLOW = """
+const Real = VideoDecoder;
+window.VideoDecoder = class {
+  constructor({output, error}) {
+    this.waiting = [];
+    this.real = new Real({output: (picture) => this.waiting.push(picture), error});
+    this.timer = setInterval(() => {
+      if (this.waiting.length) output(this.waiting.shift());
+    }, 80);
+  }
+  get decodeQueueSize() { return this.real.decodeQueueSize + this.waiting.length; }
+  get state() { return this.real.state; }
+  configure(how) { this.real.configure(how); }
+  decode(unit) { this.real.decode(unit); }
+  close() {
+    clearInterval(this.timer);
+    for (const picture of this.waiting) picture.close();
+    this.real.close();
+  }
+};
+delete window.MediaSource;
+"""
+"""A decoder that gives a picture every 80 ms, and no other path to the glass."""
+SAID = "document.body.innerText.includes('too slow for the picture')"
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page of a car that films, not opened yet."""
+    context = browser.new_context()
+    yield play(context, encode(frames=10, gop=10, noise=8))
+    context.close()
+
+
+def test_a_device_that_is_too_slow_is_told(page: Page) -> None:
+    page.add_init_script(SLOW)
+    page.goto(SECURE)
+    until(page, SAID, 25.0)
+
+
+@pytest.mark.parametrize("origin", [SECURE, PLAIN])
+def test_a_device_that_keeps_up_is_not(page: Page, origin: str) -> None:
+    page.goto(origin)
+    until(page, "window.fpvcar?.video.shown > 3")
+    page.wait_for_timeout(9000)  # more than the seconds that it takes to be sure
+    assert not page.evaluate(SAID)

@@ -1,0 +1,67 @@
+// Does the device decode as fast as pictures come? Counts and seconds in.
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {paceSays} from '../../../web/seat/drawer-strings.js';
+import {Pace} from '../../../web/seat/pace.js';
+
+/** Feeds seconds of [units, pictures, refused]; the answers. @param {number[][]} seconds */
+function answers(seconds, everyMs = 1000) {
+  const pace = new Pace();
+  const counts = {fed: 0, decoded: 0, refused: 0};
+  pace.second(counts, 0);
+  return seconds.map(([fed, decoded, refused], index) => {
+    counts.fed += fed;
+    counts.decoded += decoded;
+    counts.refused += refused;
+    return pace.second({...counts}, (index + 1) * everyMs);
+  });
+}
+
+/** @param {number} count @param {number[]} second */
+const times = (count, second) => new Array(count).fill(second);
+const GOOD = [30, 30, 0];
+const HALF = [30, 15, 0];
+
+test('a device that keeps up is never called slow', () => {
+  assert.ok(!answers(times(60, GOOD)).includes(true));
+  assert.ok(!answers(times(60, [30, 20, 0])).includes(true), 'some paints are skipped');
+});
+
+test('six seconds of half the pictures say it, not five', () => {
+  assert.deepEqual(answers(times(7, HALF)), [false, false, false, false, false, true, true]);
+  assert.ok(!answers([...times(5, HALF), ...times(20, GOOD)]).includes(true));
+});
+
+test('a busy moment now and then says nothing', () => {
+  const moments = [...times(3, HALF), ...times(3, GOOD)];
+  assert.ok(!answers([...moments, ...moments, ...moments, ...moments]).includes(true));
+});
+
+test('a decoder whose queue overran again and again is slow, whatever it shows', () => {
+  const overran = [25, 20, 1];
+  assert.equal(answers(times(6, overran)).at(-1), true);
+});
+
+test('five good seconds take it back, not four', () => {
+  const said = answers([...times(8, HALF), ...times(4, GOOD), GOOD]);
+  assert.deepEqual(said.slice(-2), [true, false]);
+});
+
+test('a page that slept, or a camera that paused, begins anew', () => {
+  assert.ok(!answers(times(20, HALF), 1700).includes(true), 'timers that come late');
+  assert.ok(!answers(times(20, [9, 0, 0])).includes(true), 'hardly a picture comes');
+  assert.equal(answers([...times(8, HALF), [0, 0, 0]]).at(-1), false);
+});
+
+test('the words say how slow, and what to do at this address', () => {
+  const pace = new Pace();
+  pace.second({fed: 0, decoded: 0, refused: 0}, 0);
+  pace.second({fed: 30, decoded: 15, refused: 0}, 990);
+  const plain = paceSays(pace, false);
+  assert.match(plain, /too slow.*every 33 ms.*66 ms/s);
+  assert.match(plain, /https/);
+  assert.match(paceSays(pace, true), /another browser.*smaller picture/s);
+  assert.doesNotMatch(paceSays(pace, true), /https/);
+});
