@@ -22,7 +22,7 @@ from fpvcar.devices.chips.vl53l0x import Vl53l0x
 from fpvcar.devices.i2c import OpenDevice
 from fpvcar.devices.linux.i2c import SmbusI2c
 from tests.guest_sensors import tell
-from tests.rigs.i2c_contract import BUS, CHECKS, said_by
+from tests.rigs.i2c_contract import BUS, CHECKS, error_of
 
 HELD = 0x52
 """An address that a driver of the kernel has."""
@@ -114,7 +114,7 @@ def strangers(bus: int) -> None:
         device = SmbusI2c(bus, address)
         device.write(0x00, b"\0\0")
         device.write(0xC0, b"\xee\x00\x00")
-        words = said_by(lambda make=make, device=device: make(device))  # type: ignore[misc]
+        words = error_of(lambda make=make, device=device: make(device))  # type: ignore[misc]
         assert words.startswith("no "), words
         device.close()
 
@@ -124,7 +124,7 @@ def held(bus: int) -> None:
     place = Path(f"/sys/bus/i2c/devices/i2c-{bus}/new_device")
     place.write_text(f"dummy {HELD:#x}")
     device = SmbusI2c(bus, HELD)
-    words = said_by(lambda: device.read(0, 1))
+    words = error_of(lambda: device.read(0, 1))
     assert words.endswith("a driver of the kernel has this address"), words
     device.close()
 
@@ -133,7 +133,7 @@ def forbidden(bus: int) -> None:
     """A user who is not in the group i2c is told so."""
     os.seteuid(NOBODY_UID)
     try:
-        words = said_by(lambda: SmbusI2c(bus, 0x50))
+        words = error_of(lambda: SmbusI2c(bus, 0x50))
     finally:
         os.seteuid(0)
     assert "group i2c" in words, words

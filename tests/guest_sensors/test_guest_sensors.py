@@ -39,7 +39,7 @@ def bring(share: Path) -> None:
             shutil.copy(source, target)
 
 
-def told(guest: Guest, script: str) -> dict[str, str]:
+def printed(guest: Guest, script: str) -> dict[str, str]:
     """Runs a script in the guest; the verdict on each of its checks, by name."""
     said: dict[str, str] = json.loads(
         guest.check(f"cd /share && python3 -B -m tests.guest_sensors.{script}")
@@ -56,13 +56,13 @@ def drivers(share: Path) -> None:
 @pytest.fixture(scope="module")
 def i2c(guest: Guest, drivers: None) -> dict[str, str]:
     guest.check("modprobe i2c-dev && modprobe i2c-stub chip_addr=0x29,0x40,0x50")
-    return told(guest, "inside_i2c")
+    return printed(guest, "inside_i2c")
 
 
 @pytest.fixture(scope="module")
 def video(guest: Guest, drivers: None) -> dict[str, str]:
     guest.check("modprobe vivid n_devs=1 node_types=0x1")
-    return told(guest, "inside_video")
+    return printed(guest, "inside_video")
 
 
 @pytest.mark.parametrize("name", I2C)

@@ -11,7 +11,7 @@ LENGTHS = ((0x10, b"\x9c"), (0x20, b"\x12\x34"), (0x30, b"\xff\x00\x81"),
            (0x40, bytes(range(12))), (0x60, bytes(range(0x80, 0xA0))))  # fmt: skip
 
 
-def said_by(act: Callable[[], object]) -> str:
+def error_of(act: Callable[[], object]) -> str:
     """The text of the I2cError that it must raise."""
     try:
         act()
@@ -45,8 +45,8 @@ def check_nobody_at_an_address_is_said(opens: Open) -> None:
     """By each kind of transfer, with the address; the next one is as good."""
     device, memory = opens(BUS, NOBODY), opens(BUS, MEMORY)
     for size in (1, 2, 12):
-        assert "0x33" in said_by(lambda size=size: device.read(0, size))  # type: ignore[misc]
-        assert "0x33" in said_by(lambda size=size: device.write(0, bytes(size)))  # type: ignore[misc]
+        assert "0x33" in error_of(lambda size=size: device.read(0, size))  # type: ignore[misc]
+        assert "0x33" in error_of(lambda size=size: device.write(0, bytes(size)))  # type: ignore[misc]
         memory.write(0x10, b"\x77")
         assert memory.read(0x10, 1) == b"\x77"
     device.close()
@@ -55,7 +55,7 @@ def check_nobody_at_an_address_is_said(opens: Open) -> None:
 
 def check_a_bus_that_is_not_there_is_said(opens: Open) -> None:
     """When it is opened."""
-    assert "99" in said_by(lambda: opens(99, MEMORY))
+    assert "99" in error_of(lambda: opens(99, MEMORY))
 
 
 CHECKS = (

@@ -35,7 +35,7 @@ class Sensor:
     near_ns: int | None = None
     silent_ns: int | None = None
 
-    def told(self, name: str, now_ns: int) -> status.Range:
+    def measured(self, name: str, now_ns: int) -> status.Range:
         """While it is silent, its last word."""
         silent_s = 0.0 if self.silent_ns is None else (now_ns - self.silent_ns) / 1e9
         bearing_deg = 0.0 if WAYS[name] > 0.0 else 180.0
@@ -45,8 +45,8 @@ class Sensor:
         )  # fmt: skip
 
 
-class Senses:
-    """Nothing that a page would have to be told."""
+class NoSensors:
+    """Nothing that a page would have to be shown."""
 
     def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         return ()
@@ -105,7 +105,7 @@ class WiredCar:
         )  # fmt: skip
         self.hub = Hub(
             PROFILE, self.control, CodeCheck(CODES), FakeLights(), FakeCamera(),
-            Senses(), asyncio.Event(), 0, lambda: self.now_ns / 1e9,
+            NoSensors(), asyncio.Event(), 0, lambda: self.now_ns / 1e9,
         )  # fmt: skip
         self.connected = True
         self.hear(self.wheels.connected(self.now_ns))
@@ -136,7 +136,9 @@ class WiredCar:
         return None if self.picture_ns is None else now_s - self.picture_ns / 1e9
 
     def ranges(self, now_s: float) -> tuple[status.Range, ...]:
-        return tuple(one.told(name, self.now_ns) for name, one in self.sensors.items())
+        return tuple(
+            one.measured(name, self.now_ns) for name, one in self.sensors.items()
+        )
 
     def save(self, saved: Saved) -> None:
         self.saved = saved
