@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.rigs import tapes
+from tests.rigs import mcaps
+from tests.rigs.mcaps import BEGAN_NS, Drive, Logged, McapFile
 from tests.rigs.recording import DELTA, KEY
-from tests.rigs.tapes import BEGAN_NS, Drive, Said, Tape
 
 from fpvcar.recordings import messages
 from fpvcar.units import SECOND_NS
@@ -21,13 +21,13 @@ FPS, UNIT = 30, 2_000_000 // 8 // 30
 FILE_NS = 60 * SECOND_NS
 
 
-def pictures(start_ns: int) -> Iterator[Said]:
+def pictures(start_ns: int) -> Iterator[Logged]:
     """A minute at 2 Mbit/s; nobody will decode them."""
     noise = random.Random(2).randbytes(UNIT)
     for number in range(60 * FPS):
         when_ns, key = start_ns + number * SECOND_NS // FPS, number % FPS == 0
         picture = messages.Picture(when_ns, (KEY if key else DELTA) + noise)
-        yield Said(when_ns, messages.CAMERA, messages.encode(picture), key)
+        yield Logged(when_ns, messages.CAMERA, messages.encode(picture), key)
 
 
 def drive(folder: Path) -> int:
@@ -38,16 +38,18 @@ def drive(folder: Path) -> int:
     for number in range(MINUTES):
         start_ns, first = BEGAN_NS + number * FILE_NS, at
         while at < len(steps) and (
-            steps[at].now_ns + tapes.OFFSET_NS < start_ns + FILE_NS
+            steps[at].now_ns + mcaps.OFFSET_NS < start_ns + FILE_NS
         ):
             at += 1
         said = [
-            *tapes.step_messages(steps[first:at]), *pictures(start_ns),
-            *tapes.senses(60.0, number * 60.0),
+            *mcaps.step_messages(steps[first:at]), *pictures(start_ns),
+            *mcaps.measured(60.0, number * 60.0),
         ]  # fmt: skip
-        tape = Tape(said, number + 1, made.profile)
+        mcap_file = McapFile(said, number + 1, made.profile)
         size += (
-            tape.to(folder / f"{tapes.RECORDING}-{number + 1:04d}.mcap").stat().st_size
+            mcap_file.to(folder / f"{mcaps.RECORDING}-{number + 1:04d}.mcap")
+            .stat()
+            .st_size
         )
     return size
 

@@ -23,8 +23,8 @@ from tools import profile_docs
 from fpvcar import paths
 from fpvcar.__main__ import main, parser
 from fpvcar.config import profiles
-from tests.rigs import tapes
-from tests.rigs.tapes import Drive, Tape
+from tests.rigs import mcaps
+from tests.rigs.mcaps import Drive, McapFile
 from tests.test_layers import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -172,10 +172,10 @@ def test_fpvcar_has_the_verb_and_the_options(words: str) -> None:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a drive of four seconds."""
     folder, drive = tmp_path_factory.mktemp("recordings"), Drive(seed=1)
-    steps = tapes.step_messages(drive.go(4.0))
-    messages = [*tapes.pictures(4.0), *tapes.senses(4.0), *steps]
-    tape = Tape(messages, profile=drive.profile)
-    return tape.to(folder / f"{tapes.RECORDING}-0001.mcap")
+    steps = mcaps.step_messages(drive.go(4.0))
+    messages = [*mcaps.pictures(4.0), *mcaps.measured(4.0), *steps]
+    mcap_file = McapFile(messages, profile=drive.profile)
+    return mcap_file.to(folder / f"{mcaps.RECORDING}-0001.mcap")
 
 
 ON_FILES = [

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, FloatRect, Page, Route
 from fpvcar.units import SECOND_NS
 from tests.e2e import seat
 from tests.e2e.seat import until
-from tests.rigs import tapes
-from tests.rigs.tapes import BEGAN_NS, Tape
+from tests.rigs import mcaps
+from tests.rigs.mcaps import BEGAN_NS, McapFile
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 BLIND_S, SECONDS = 20, 40
@@ -25,17 +25,17 @@ BLIND_S, SECONDS = 20, 40
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """`fpvcar replay --page` with a recording of two files; the second is damaged."""
     folder = tmp_path_factory.mktemp("recording")
-    film = list(tapes.pictures(SECONDS - BLIND_S, BEGAN_NS + BLIND_S * SECOND_NS))
-    senses = list(tapes.senses(SECONDS))
+    film = list(mcaps.pictures(SECONDS - BLIND_S, BEGAN_NS + BLIND_S * SECOND_NS))
+    senses = list(mcaps.measured(SECONDS))
     halves = [
         [one for one in [*film, *senses] if (one.log_ns < BEGAN_NS + 30e9) == first]
         for first in (True, False)
     ]
     numbers = [sum(one.topic == "/camera" for one in half) for half in halves]
-    Tape(halves[0]).to(folder / "Plague-20251121T200000Z-0001.mcap")
-    second = Tape(halves[1], segment=2, sequence_from=numbers[0])
+    McapFile(halves[0]).to(folder / "Plague-20251121T200000Z-0001.mcap")
+    second = McapFile(halves[1], segment=2, sequence_from=numbers[0])
     name = "Plague-20251121T200000Z-0002.mcap"
-    tapes.flipped(folder / name, second.chunks(), 5)
+    mcaps.flipped(folder / name, second.chunks(), 5)
     with subprocess.Popen(
         [sys.executable, "-m", "fpvcar", "replay", "--page", "--port", "0", folder],
         stdout=subprocess.PIPE, text=True,

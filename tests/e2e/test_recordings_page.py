@@ -15,7 +15,7 @@ from tests.e2e import seat
 from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import until
-from tests.rigs import tapes
+from tests.rigs import mcaps
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 CANVAS = """(() => {
@@ -212,17 +212,17 @@ def test_a_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> 
     for number, mine in ((1, stints[:1]), (2, stints[1:])):
         at_s = (number - 1) * 60.0
         brief = messages.Stints(tuple(
-            messages.Stint(tapes.BEGAN_NS + round(a * 1e9),
-                           tapes.BEGAN_NS + round(b * 1e9), name, 7.0, {"estop": 1})
+            messages.Stint(mcaps.BEGAN_NS + round(a * 1e9),
+                           mcaps.BEGAN_NS + round(b * 1e9), name, 7.0, {"estop": 1})
             for name, a, b in mine
         ))  # fmt: skip
         ends = [
-            tapes.said(messages.LIGHTS, at_s + more_s, messages.Lights(True))
+            mcaps.logged(messages.LIGHTS, at_s + more_s, messages.Lights(True))
             for more_s in (0.0, 59.5)
         ]
-        last = tapes.said(messages.STINTS, at_s + 59.5, brief)
-        name = f"{tapes.RECORDING}-{number:04d}.mcap"
-        tapes.Tape([*ends, last], number).to(folder / name)
+        last = mcaps.logged(messages.STINTS, at_s + 59.5, brief)
+        name = f"{mcaps.RECORDING}-{number:04d}.mcap"
+        mcaps.McapFile([*ends, last], number).to(folder / name)
     opened(page, bench)
     until(page, "window.recordings.drives >= 3")
     page.locator("#driver").select_option("Zoe")
@@ -248,8 +248,8 @@ def test_a_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> 
     page.locator("#edit-code").fill(codes["grown_up"])
     page.locator("#edit-delete").click()
     until(page, "!document.getElementById('edit').open")
-    kept = sorted(one.name for one in folder.glob(f"{tapes.RECORDING}*"))
-    assert kept == [f"{tapes.RECORDING}-0002.mcap"]
+    kept = sorted(one.name for one in folder.glob(f"{mcaps.RECORDING}*"))
+    assert kept == [f"{mcaps.RECORDING}-0002.mcap"]
     until(page, "document.querySelector('#list').innerText.includes('0:10')")
     page.locator("#clear").click()
     until(page, "window.recordings.drives >= 3")

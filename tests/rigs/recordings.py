@@ -12,17 +12,17 @@ from fpvcar.recordings import library
 from fpvcar.server.access import CodeCheck, Codes
 from fpvcar.server.recordings_api import Recordings, Shown
 from fpvcar.wire.video import VIDEO_HEADER, VideoHeader, parse_video
-from tests.rigs import tapes
-from tests.rigs.tapes import Said, Tape
+from tests.rigs import mcaps
+from tests.rigs.mcaps import Logged, McapFile
 
 SECONDS = 4.0
 NAME = "Plague-20251121T200000Z-0001.mcap"
 Client = TestClient[Any, Any]
 
 
-def drive_messages() -> list[Said]:
+def drive_messages() -> list[Logged]:
     """A short drive: pictures and senses."""
-    return [*tapes.pictures(SECONDS), *tapes.senses(SECONDS)]
+    return [*mcaps.pictures(SECONDS), *mcaps.measured(SECONDS)]
 
 
 def one_drive(tmp_path: Path) -> Path:
@@ -30,7 +30,7 @@ def one_drive(tmp_path: Path) -> Path:
     made = tmp_path / "recordings"
     made.mkdir()
     (tmp_path / "secret.mcap").write_bytes(b"secret")
-    Tape(drive_messages()).to(made / NAME)
+    McapFile(drive_messages()).to(made / NAME)
     return made
 
 

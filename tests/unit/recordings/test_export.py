@@ -19,17 +19,17 @@ from fpvcar import files
 from fpvcar.recordings import export, messages
 from fpvcar.recordings.export import Progress
 from fpvcar.recordings.film import ExportError
-from tests.rigs import tapes
-from tests.rigs.tapes import BEGAN_NS, FRAME_NS, Drive, Said, Tape
+from tests.rigs import mcaps
+from tests.rigs.mcaps import BEGAN_NS, FRAME_NS, Drive, Logged, McapFile
 from tests.rigs.video_source import encode
 
 SECONDS = 4.0
-UNITS = round(SECONDS * tapes.FPS)
+UNITS = round(SECONDS * mcaps.FPS)
 
 
-def drive() -> list[Said]:
+def drive() -> list[Logged]:
     """Four seconds with pictures."""
-    return [*tapes.pictures(SECONDS), *tapes.senses(SECONDS)]
+    return [*mcaps.pictures(SECONDS), *mcaps.measured(SECONDS)]
 
 
 def film(path: Path) -> tuple[list[int], float]:
@@ -56,9 +56,9 @@ def pictures_in(path: Path) -> int:
 def test_a_film_has_the_true_times(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tape = Tape(drive()).to(tmp_path / "one.mcap")
+    mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
     out = tmp_path / "drive.mp4"
-    assert export.run("mp4", out, [tape], False) == 0
+    assert export.run("mp4", out, [mcap_file], False) == 0
     times, duration_s = film(out)
     assert times == [number * FRAME_NS // 1000 for number in range(UNITS)]
     assert duration_s == pytest.approx(UNITS * FRAME_NS / 1e9, abs=0.002)
@@ -69,7 +69,7 @@ def test_a_film_has_the_true_times(
 
 def test_uneven_times_and_pauses_stay(tmp_path: Path) -> None:
     """A camera that stumbles, and two files with a pause between them."""
-    first = list(tapes.pictures(1.0))
+    first = list(mcaps.pictures(1.0))
     late = [
         one._replace(
             data=messages.encode(
@@ -80,9 +80,9 @@ def test_uneven_times_and_pauses_stay(tmp_path: Path) -> None:
             zip(first, encode(30, gop=10), strict=True)
         )
     ]
-    later = tapes.pictures(1.0, BEGAN_NS + 90 * 1_000_000_000)
-    one = Tape(late).to(tmp_path / "a.mcap")
-    two = Tape(list(later), segment=2, sequence_from=30).to(tmp_path / "b.mcap")
+    later = mcaps.pictures(1.0, BEGAN_NS + 90 * 1_000_000_000)
+    one = McapFile(late).to(tmp_path / "a.mcap")
+    two = McapFile(list(later), segment=2, sequence_from=30).to(tmp_path / "b.mcap")
     out = tmp_path / "out.mp4"
     assert export.run("mp4", out, [two, one], False) == 0  # in order of time
     times, _ = film(out)
@@ -94,9 +94,9 @@ def test_uneven_times_and_pauses_stay(tmp_path: Path) -> None:
 def test_a_pause_of_hours_is_refused_with_the_next_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = Tape(list(tapes.pictures(0.5))).to(tmp_path / "a.mcap")
-    later = tapes.pictures(0.5, BEGAN_NS + 7200 * 1_000_000_000)
-    two = Tape(list(later)).to(tmp_path / "b.mcap")
+    one = McapFile(list(mcaps.pictures(0.5))).to(tmp_path / "a.mcap")
+    later = mcaps.pictures(0.5, BEGAN_NS + 7200 * 1_000_000_000)
+    two = McapFile(list(later)).to(tmp_path / "b.mcap")
     out = tmp_path / "out.mp4"
     assert export.run("mp4", out, [one, two], False) == 1
     assert "pause of 2.0 h: export them to two films" in capsys.readouterr().err
@@ -106,9 +106,11 @@ def test_a_pause_of_hours_is_refused_with_the_next_step(
 def test_a_clock_that_was_set_back_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = Tape(list(tapes.pictures(4.0))).to(tmp_path / "a.mcap")
-    later = tapes.pictures(2.0, BEGAN_NS + 1_000_000_000)
-    two = Tape(list(later), recording="Plague-20251121T200001Z").to(tmp_path / "b.mcap")
+    one = McapFile(list(mcaps.pictures(4.0))).to(tmp_path / "a.mcap")
+    later = mcaps.pictures(2.0, BEGAN_NS + 1_000_000_000)
+    two = McapFile(list(later), recording="Plague-20251121T200001Z").to(
+        tmp_path / "b.mcap"
+    )
     assert export.run("mp4", tmp_path / "out.mp4", [one, two], False) == 1
     said = capsys.readouterr().err
     assert "a.mcap and b.mcap are two recordings of the same time" in said
@@ -123,7 +125,7 @@ def test_what_is_no_recording_in_a_folder_is_passed_by(
     """The power went before anything was on the card."""
     folder = tmp_path / "card"
     folder.mkdir()
-    Tape(drive()).to(folder / "Plague-20251121T200000Z-0001.mcap")
+    McapFile(drive()).to(folder / "Plague-20251121T200000Z-0001.mcap")
     empty = folder / "Plague-20251121T200000Z-0002.mcap.part"
     empty.touch()
     assert export.run("mp4", tmp_path / "out.mp4", [folder], False) == 0
@@ -140,18 +142,18 @@ def test_a_disk_without_links_takes_an_export(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "link", refused)
-    tape = Tape(drive()).to(tmp_path / "one.mcap")
+    mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
     out = tmp_path / "out.mp4"
-    assert export.run("mp4", out, [tape], False) == 0 and pictures_in(out) == UNITS
-    assert sorted(tmp_path.iterdir()) == [tape, out]
+    assert export.run("mp4", out, [mcap_file], False) == 0 and pictures_in(out) == UNITS
+    assert sorted(tmp_path.iterdir()) == [mcap_file, out]
 
 
 def test_a_damaged_chunk_costs_its_pictures_up_to_the_next_key_frame(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The second second is lost; the next key frame comes after three."""
-    tape = Tape([*tapes.pictures(SECONDS, gop=45), *tapes.senses(SECONDS)])
-    path = tapes.flipped(tmp_path / "bad.mcap", tape.chunks(), 2)
+    mcap_file = McapFile([*mcaps.pictures(SECONDS, gop=45), *mcaps.measured(SECONDS)])
+    path = mcaps.flipped(tmp_path / "bad.mcap", mcap_file.chunks(), 2)
     out = tmp_path / "out.mp4"
     assert export.run("mp4", out, [path], False) == 0
     times, _ = film(out)
@@ -166,7 +168,7 @@ def test_a_damaged_chunk_costs_its_pictures_up_to_the_next_key_frame(
 def test_a_file_that_was_never_closed_exports(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = Tape(drive(), closed=False).to(tmp_path / "open.mcap.part")
+    path = McapFile(drive(), closed=False).to(tmp_path / "open.mcap.part")
     data = path.read_bytes()
     path.write_bytes(data[:-20_000])  # the power went in the middle of the last chunk
     assert export.run("mp4", tmp_path / "out.mp4", [path], False) == 0
@@ -182,9 +184,9 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_csv_has_a_file_a_topic_with_units_in_the_names(tmp_path: Path) -> None:
-    tape = Tape(drive()).to(tmp_path / "one.mcap")
+    mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
     out = tmp_path / "tables"
-    assert export.run("csv", out, [tape], False) == 0
+    assert export.run("csv", out, [mcap_file], False) == 0
     assert sorted(path.name for path in out.iterdir()) == [
         "battery.csv", "camera.csv", "latency.csv", "mark.csv", "range-front.csv",
     ]  # fmt: skip
@@ -218,9 +220,9 @@ EVERY: list[tuple[str, messages.Message]] = [
 
 
 def test_every_topic_has_a_row_as_wide_as_its_columns(tmp_path: Path) -> None:
-    tape = Tape([tapes.said(topic, 0.1, one) for topic, one in EVERY])
+    mcap_file = McapFile([mcaps.logged(topic, 0.1, one) for topic, one in EVERY])
     out = tmp_path / "tables"
-    assert export.run("csv", out, [tape.to(tmp_path / "one.mcap")], False) == 0
+    assert export.run("csv", out, [mcap_file.to(tmp_path / "one.mcap")], False) == 0
     assert {path.stem for path in out.iterdir()} == {
         "wish", "driver", "lights", "buttons", "event", "health", "step",
     }  # fmt: skip
@@ -237,9 +239,9 @@ def test_every_topic_has_a_row_as_wide_as_its_columns(tmp_path: Path) -> None:
 
 def test_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
     parquet: Any = importlib.import_module("pyarrow.parquet")
-    tape = Tape(drive()).to(tmp_path / "one.mcap")
+    mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
     out = tmp_path / "tables"
-    assert export.run("parquet", out, [tape], False) == 0
+    assert export.run("parquet", out, [mcap_file], False) == 0
     found = parquet.read_table(out / "range-front.parquet").to_pylist()
     assert len(found) == 40
     assert found[1] == {
@@ -257,31 +259,31 @@ def test_a_library_that_is_not_there_is_taught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str], kind: str, module: str, next_step: str,
 ) -> None:  # fmt: skip
-    tape = Tape(list(tapes.senses(0.5))).to(tmp_path / "one.mcap")
+    mcap_file = McapFile(list(mcaps.measured(0.5))).to(tmp_path / "one.mcap")
     monkeypatch.setitem(sys.modules, module, None)
-    assert export.run(kind, tmp_path / "out", [tape], False) == 1
+    assert export.run(kind, tmp_path / "out", [mcap_file], False) == 1
     said = capsys.readouterr().err
     assert f"needs {module}" in said and next_step in said
-    assert sorted(tmp_path.iterdir()) == [tape]
+    assert sorted(tmp_path.iterdir()) == [mcap_file]
 
 
 @pytest.mark.parametrize("kind", ["csv", "mp4"])
 def test_what_is_there_is_not_replaced_without_force(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
-    tape = Tape(drive()).to(tmp_path / "one.mcap")
+    mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
     out = tmp_path / "out"
     if kind == "csv":
         out.mkdir()
         (out / "mine.txt").write_text("mine")
     else:
         out.write_text("mine")
-    assert export.run(kind, out, [tape], False) == 1
+    assert export.run(kind, out, [mcap_file], False) == 1
     assert "is there already" in capsys.readouterr().err
     assert out.is_dir() or out.read_text() == "mine"
-    assert export.run(kind, out, [tape], True) == 0
+    assert export.run(kind, out, [mcap_file], True) == 0
     assert not (out / "mine.txt").exists() if kind == "csv" else film(out)
-    assert sorted(tmp_path.iterdir()) == [tape, out], "no litter"
+    assert sorted(tmp_path.iterdir()) == [mcap_file, out], "no litter"
 
 
 @pytest.mark.parametrize("folder", [False, True])
@@ -353,16 +355,16 @@ def test_nor_does_a_folder_that_comes_at_the_last_moment(
 def test_an_export_that_fails_leaves_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tape = Tape(list(tapes.senses(1.0))).to(tmp_path / "blind.mcap")
+    mcap_file = McapFile(list(mcaps.measured(1.0))).to(tmp_path / "blind.mcap")
     stranger = tmp_path / "letter.mcap"
     stranger.write_text("Dear reader, this is no recording.")
-    assert export.run("mp4", tmp_path / "out.mp4", [tape], False) == 1
+    assert export.run("mp4", tmp_path / "out.mp4", [mcap_file], False) == 1
     assert "no picture was recorded" in capsys.readouterr().err
-    assert export.run("csv", tmp_path / "out", [tape, stranger], False) == 1
+    assert export.run("csv", tmp_path / "out", [mcap_file, stranger], False) == 1
     assert "letter.mcap" in capsys.readouterr().err
-    assert export.run("csv", tmp_path / "no" / "out", [tape], False) == 1
+    assert export.run("csv", tmp_path / "no" / "out", [mcap_file], False) == 1
     assert "make it first" in capsys.readouterr().err
-    assert sorted(tmp_path.iterdir()) == [tape, stranger]
+    assert sorted(tmp_path.iterdir()) == [mcap_file, stranger]
 
 
 class Terminal(io.StringIO):

@@ -14,8 +14,8 @@ from fpvcar.recordings.film import ExportError, Film, Stretch
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.units import SECOND_NS
 from fpvcar.video import h264
-from tests.rigs import tapes
-from tests.rigs.tapes import BEGAN_NS, FRAME_NS, Said, Tape
+from tests.rigs import mcaps
+from tests.rigs.mcaps import BEGAN_NS, FRAME_NS, Logged, McapFile
 from tests.rigs.video_source import encode
 
 
@@ -50,11 +50,11 @@ def shown(path: Path) -> list[tuple[float, int, int]]:
         ]
 
 
-def said(units: tuple[bytes, ...], start_ns: int = BEGAN_NS) -> list[Said]:
+def said(units: tuple[bytes, ...], start_ns: int = BEGAN_NS) -> list[Logged]:
     """A recorded film of these units."""
     times = (start_ns + number * FRAME_NS for number in range(len(units)))
     return [
-        Said(at_ns, messages.CAMERA, messages.encode(messages.Picture(at_ns, unit)),
+        Logged(at_ns, messages.CAMERA, messages.encode(messages.Picture(at_ns, unit)),
              h264.is_key(unit), at_ns)
         for at_ns, unit in zip(times, units, strict=True)
     ]  # fmt: skip
@@ -63,9 +63,9 @@ def said(units: tuple[bytes, ...], start_ns: int = BEGAN_NS) -> list[Said]:
 def test_a_picture_of_another_size_in_the_middle_is_shown(tmp_path: Path) -> None:
     first = said(encode(30, gop=10))
     other = said(encode(30, gop=10, width=320, height=240), BEGAN_NS + SECOND_NS)
-    one = Tape(first).to(tmp_path / "a.mcap")
-    two = Tape(other, segment=2, sequence_from=30).to(tmp_path / "b.mcap")
-    three = Tape(said(encode(20, gop=10), BEGAN_NS + 2 * SECOND_NS), segment=3,
+    one = McapFile(first).to(tmp_path / "a.mcap")
+    two = McapFile(other, segment=2, sequence_from=30).to(tmp_path / "b.mcap")
+    three = McapFile(said(encode(20, gop=10), BEGAN_NS + 2 * SECOND_NS), segment=3,
                  sequence_from=60).to(tmp_path / "c.mcap")  # fmt: skip
     film = planned(one, two, three)
     found = shown(made(film, tmp_path / "film.mp4"))
@@ -75,7 +75,7 @@ def test_a_picture_of_another_size_in_the_middle_is_shown(tmp_path: Path) -> Non
 
 
 def test_its_head_stands_in_front_and_says_when_it_was(tmp_path: Path) -> None:
-    path = Tape(list(tapes.pictures(2.0))).to(tmp_path / "a.mcap")
+    path = McapFile(list(mcaps.pictures(2.0))).to(tmp_path / "a.mcap")
     out = made(planned(path), tmp_path / "film.mp4")
     kinds, data, at = list[bytes](), out.read_bytes(), 0
     while at < len(data):
@@ -94,10 +94,10 @@ def test_a_stretch_begins_with_the_key_frame_that_leads_up_to_it(
     tmp_path: Path, from_s: float, to_s: float
 ) -> None:
     """Key frames come every third of a second; files every two seconds."""
-    pictures = list(tapes.pictures(4.0))
+    pictures = list(mcaps.pictures(4.0))
     paths = [
-        Tape(pictures[:60]).to(tmp_path / "a.mcap"),
-        Tape(pictures[60:], segment=2, sequence_from=60).to(tmp_path / "b.mcap"),
+        McapFile(pictures[:60]).to(tmp_path / "a.mcap"),
+        McapFile(pictures[60:], segment=2, sequence_from=60).to(tmp_path / "b.mcap"),
     ]
     start_ns = BEGAN_NS + round(from_s * SECOND_NS)
     end_ns = BEGAN_NS + round(to_s * SECOND_NS)
@@ -113,8 +113,8 @@ def test_a_stretch_begins_with_the_key_frame_that_leads_up_to_it(
 
 
 def test_what_is_left_out_is_counted_before_the_first_byte(tmp_path: Path) -> None:
-    tape = Tape(list(tapes.pictures(4.0, gop=45)))
-    path = tapes.flipped(tmp_path / "bad.mcap", tape.chunks(), 2)
+    mcap_file = McapFile(list(mcaps.pictures(4.0, gop=45)))
+    path = mcaps.flipped(tmp_path / "bad.mcap", mcap_file.chunks(), 2)
     film = planned(path, path)
     assert film.missing == [
         "60 are left out: no key frame leads up to them",
@@ -128,28 +128,28 @@ def test_a_key_frame_that_no_mp4_can_have_is_left_out(tmp_path: Path) -> None:
     sps = h264.nal_units(units[10])[0]
     assert sps[0] & 31 == h264.SPS
     units[10] = units[10].replace(sps, sps[:5])
-    path = Tape(said(tuple(units))).to(tmp_path / "a.mcap")
+    path = McapFile(said(tuple(units))).to(tmp_path / "a.mcap")
     film = planned(path)
     assert film.left_out == 10
     assert len(shown(made(film, tmp_path / "film.mp4"))) == 20
 
 
 def test_a_file_that_changes_between_ends_the_film(tmp_path: Path) -> None:
-    path = Tape(list(tapes.pictures(3.0))).to(tmp_path / "a.mcap")
+    path = McapFile(list(mcaps.pictures(3.0))).to(tmp_path / "a.mcap")
     film = planned(path)
-    Tape(list(tapes.pictures(2.0))).to(path)
+    McapFile(list(mcaps.pictures(2.0))).to(path)
     with pytest.raises(ExportError, match="gone meanwhile"):
         list(film.pieces())
-    Tape(said(encode(90, gop=10, noise=100))).to(path)
+    McapFile(said(encode(90, gop=10, noise=100))).to(path)
     with pytest.raises(ExportError, match="changed meanwhile"):
         list(film.pieces())
 
 
 def test_one_that_grows_is_as_long_as_was_promised(tmp_path: Path) -> None:
-    pictures = list(tapes.pictures(3.0))
-    path = Tape(pictures[:60], closed=False).to(tmp_path / "a.mcap.part")
+    pictures = list(mcaps.pictures(3.0))
+    path = McapFile(pictures[:60], closed=False).to(tmp_path / "a.mcap.part")
     film = planned(path)
-    Tape(pictures).to(path)
+    McapFile(pictures).to(path)
     assert len(shown(made(film, tmp_path / "film.mp4"))) == film.pictures == 60
 
 
@@ -175,5 +175,5 @@ def test_a_film_of_more_than_4_gib_has_wide_places() -> None:
 
 
 def test_without_a_picture_there_is_no_film(tmp_path: Path) -> None:
-    film = planned(Tape(list(tapes.senses(1.0))).to(tmp_path / "blind.mcap"))
+    film = planned(McapFile(list(mcaps.measured(1.0))).to(tmp_path / "blind.mcap"))
     assert (film.size, film.pictures, film.seconds) == (0, 0, 0.0)

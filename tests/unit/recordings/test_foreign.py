@@ -5,31 +5,31 @@ from pathlib import Path
 import pytest
 
 from fpvcar.recordings import reader, salvage
-from tests.rigs import tapes
+from tests.rigs import mcaps
+from tests.rigs.mcaps import Drive, McapFile
 from tests.rigs.recording_foreign import HAS_RERUN, by_javascript, by_mcap, by_rerun
-from tests.rigs.tapes import Drive, Tape
 
 
-def tape() -> Tape:
+def mcap_file() -> McapFile:
     """Some seconds with all that a drive has."""
     drive = Drive(4)
     drive.go(3.0)
-    return Tape(
-        [*tapes.pictures(3.0), *tapes.senses(3.0), *tapes.step_messages(drive.steps)],
+    return McapFile(
+        [*mcaps.pictures(3.0), *mcaps.measured(3.0), *mcaps.step_messages(drive.steps)],
         profile=drive.profile,
     )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tape().to(tmp_path_factory.mktemp("foreign") / "whole.mcap")
+    return mcap_file().to(tmp_path_factory.mktemp("foreign") / "whole.mcap")
 
 
 @pytest.fixture(scope="module")
 def recovered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `fpvcar log recover` makes of a damaged one."""
     folder = tmp_path_factory.mktemp("foreign")
-    bad = tapes.flipped(folder / "bad.mcap", tape().chunks(), 2)
+    bad = mcaps.flipped(folder / "bad.mcap", mcap_file().chunks(), 2)
     with reader.read(bad) as made:
         salvage.write_clean(made, folder / "clean.mcap")
     return folder / "clean.mcap"

@@ -6,19 +6,19 @@ import pytest
 
 from fpvcar import __main__
 from fpvcar.recordings import reader
-from tests.rigs import tapes
-from tests.rigs.tapes import Drive, Tape
+from tests.rigs import mcaps
+from tests.rigs.mcaps import Drive, McapFile
 
 SECONDS = 8
 
 
 @pytest.fixture
-def tape() -> Tape:
+def mcap_file() -> McapFile:
     """A drive in a closed file: a head, a chunk a second, an end."""
     drive = Drive(2)
     steps = drive.go(float(SECONDS))
-    said = [*tapes.senses(1.0 * SECONDS), *tapes.step_messages(steps)]
-    return Tape(said, profile=drive.profile)
+    said = [*mcaps.measured(1.0 * SECONDS), *mcaps.step_messages(steps)]
+    return McapFile(said, profile=drive.profile)
 
 
 def written(path: Path, pieces: list[bytes]) -> Path:
@@ -31,9 +31,9 @@ def log(what: str, path: Path) -> int:
 
 
 def test_a_chunk_that_was_taken_out_is_missed(
-    tape: Tape, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mcap_file: McapFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pieces = tape.chunks()
+    pieces = mcap_file.chunks()
     path = written(tmp_path / "a.mcap", pieces[:4] + pieces[5:])
     assert log("verify", path) == 1
     said = capsys.readouterr().out
@@ -53,9 +53,9 @@ def test_a_chunk_that_was_taken_out_is_missed(
 
 @pytest.mark.parametrize("number", [1, SECONDS])
 def test_the_first_and_the_last_chunk_are_missed(
-    tape: Tape, number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mcap_file: McapFile, number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pieces = tape.chunks()
+    pieces = mcap_file.chunks()
     path = written(tmp_path / "a.mcap", pieces[:number] + pieces[number + 1 :])
     assert log("verify", path) == 1
     words = "/range/front: 10 messages are missing at the beginning or the end"
@@ -63,11 +63,11 @@ def test_the_first_and_the_last_chunk_are_missed(
 
 
 def test_a_summary_that_does_not_hold_is_said(
-    tape: Tape, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mcap_file: McapFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, pieces = tmp_path / "a.mcap", tape.chunks()
+    path, pieces = tmp_path / "a.mcap", mcap_file.chunks()
     for at in (40, len(pieces[-1]) // 2, len(pieces[-1]) - 20):
-        path = tapes.flipped(path, pieces, len(pieces) - 1)
+        path = mcaps.flipped(path, pieces, len(pieces) - 1)
         end = bytearray(pieces[-1])
         end[at] ^= 1
         written(path, [*pieces[:-1], bytes(end)])
@@ -78,9 +78,9 @@ def test_a_summary_that_does_not_hold_is_said(
 
 
 def test_a_chunk_that_is_there_twice_counts_once(
-    tape: Tape, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mcap_file: McapFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pieces = tape.chunks()
+    pieces = mcap_file.chunks()
     whole = written(tmp_path / "whole.mcap", pieces)
     twice = written(tmp_path / "twice.mcap", [*pieces[:5], pieces[4], *pieces[5:]])
     assert log("verify", twice) == 1
@@ -96,9 +96,9 @@ def test_a_chunk_that_is_there_twice_counts_once(
 
 
 def test_many_gaps_are_summed_up(
-    tape: Tape, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mcap_file: McapFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pieces = tape.chunks()
+    pieces = mcap_file.chunks()
     few = [piece for n, piece in enumerate(pieces) if n % 2 or n == len(pieces) - 1]
     path = written(tmp_path / "a.mcap", [pieces[0], *few])
     assert log("verify", path) == 1

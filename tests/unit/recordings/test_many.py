@@ -10,8 +10,8 @@ import pytest
 
 from fpvcar import __main__
 from fpvcar.units import SECOND_NS
-from tests.rigs import tapes
-from tests.rigs.tapes import BEGAN_NS, Drive, Said, Tape
+from tests.rigs import mcaps
+from tests.rigs.mcaps import BEGAN_NS, Drive, Logged, McapFile
 
 FILES, ROOM = 40, 12
 """So many files, and so few descriptors that are left."""
@@ -24,20 +24,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("day")
     drive = Drive(11)
     drive.go(FILES * STEP_S)
-    shares: list[list[Said]] = [[] for _ in range(FILES)]
-    for one in tapes.step_messages(drive.steps):
+    shares: list[list[Logged]] = [[] for _ in range(FILES)]
+    for one in mcaps.step_messages(drive.steps):
         at = int((one.log_ns - BEGAN_NS) / SECOND_NS / STEP_S)
         shares[min(at, FILES - 1)].append(one)
     sent = 0
     for number, share in enumerate(shares):
         start_ns = BEGAN_NS + round(number * STEP_S * SECOND_NS)
-        film = list(tapes.pictures(0.3, start_ns))
-        tape = Tape(
+        film = list(mcaps.pictures(0.3, start_ns))
+        mcap_file = McapFile(
             [*share, *film], number + 1, drive.profile, number < FILES - 1,
             sequence_from=sent,
         )  # fmt: skip
         sent += max(len(share), len(film))
-        tape.to(made / f"Plague-20251121T200000Z-{number + 1:04d}.mcap")
+        mcap_file.to(made / f"Plague-20251121T200000Z-{number + 1:04d}.mcap")
     return made
 
 

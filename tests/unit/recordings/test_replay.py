@@ -17,8 +17,8 @@ from fpvcar.recordings import messages, replay
 from fpvcar.recordings.messages import Step, Wish, WishIn
 from fpvcar.recordings.replay import Hole, Verdict, reachable, same
 from fpvcar.recordings.wishes import Given
-from tests.rigs import tapes
-from tests.rigs.tapes import Drive, Said, Tape
+from tests.rigs import mcaps
+from tests.rigs.mcaps import Drive, Logged, McapFile
 
 
 def again(drive: Drive, steps: Sequence[Step] | None = None) -> Verdict:
@@ -199,12 +199,12 @@ def test_what_can_have_happened_between_two_steps() -> None:
 # --- the command ---
 
 
-def recorded(drive: Drive, path: Path, steps: Sequence[Step] | None = None) -> Tape:
-    """A tape of a drive; `path` is where it is written to."""
-    messages: list[Said] = list(tapes.step_messages(steps or drive.steps))
-    tape = Tape(messages, profile=drive.profile)
-    tape.to(path)
-    return tape
+def recorded(drive: Drive, path: Path, steps: Sequence[Step] | None = None) -> McapFile:
+    """A mcap_file of a drive; `path` is where it is written to."""
+    messages: list[Logged] = list(mcaps.step_messages(steps or drive.steps))
+    mcap_file = McapFile(messages, profile=drive.profile)
+    mcap_file.to(path)
+    return mcap_file
 
 
 def test_the_command_says_that_all_is_as_recorded(
@@ -259,8 +259,8 @@ def test_a_damaged_chunk_is_said_and_the_rest_is_checked(
 ) -> None:
     drive = Drive(2)
     drive.go(12.0)
-    tape = recorded(drive, tmp_path / "one.mcap")
-    path = tapes.flipped(tmp_path / "one.mcap", tape.chunks(), 5)
+    mcap_file = recorded(drive, tmp_path / "one.mcap")
+    path = mcaps.flipped(tmp_path / "one.mcap", mcap_file.chunks(), 5)
     assert command_line.main(["replay", "--partial", str(path)]) == 0
     capsys.readouterr()
     assert command_line.main(["replay", str(path)]) == 3
@@ -277,25 +277,25 @@ def test_what_cannot_be_run_again_is_no_success(
     (tmp_path / "letter").write_text("Dear reader")
     assert command_line.main(["replay", str(tmp_path / "letter")]) == 1
     assert "letter" in capsys.readouterr().err
-    Tape(list(tapes.senses(1.0))).to(tmp_path / "blind.mcap")
+    McapFile(list(mcaps.measured(1.0))).to(tmp_path / "blind.mcap")
     assert command_line.main(["replay", str(tmp_path / "blind.mcap")]) == 1
     assert "no run of the gate" in capsys.readouterr().out
     assert command_line.main(["replay", str(tmp_path / "none.mcap")]) == 1
     assert "none.mcap" in capsys.readouterr().err
 
 
-def wished(drive: Drive) -> list[Said]:
+def wished(drive: Drive) -> list[Logged]:
     """The steps of a drive, and before each that has a new wish its /wish."""
-    made, last = list[Said](), None
+    made, last = list[Logged](), None
     for step in drive.steps:
-        wish, log_ns = step.wish, step.now_ns + tapes.OFFSET_NS
+        wish, log_ns = step.wish, step.now_ns + mcaps.OFFSET_NS
         if wish and wish.received_s not in (None, last):
             last = wish.received_s
             came = WishIn(len(made), 0.0, wish.throttle, wish.steer, "Ann")
-            made.append(Said(log_ns, messages.WISH, messages.encode(came)))
+            made.append(Logged(log_ns, messages.WISH, messages.encode(came)))
             late = structs.replace(came, throttle=0.123, verdict="late")
-            made.append(Said(log_ns, messages.WISH, messages.encode(late)))
-        made += tapes.step_messages([step])
+            made.append(Logged(log_ns, messages.WISH, messages.encode(late)))
+        made += mcaps.step_messages([step])
     return made
 
 
@@ -305,7 +305,7 @@ def test_each_step_was_given_what_was_wished(
     drive = Drive(1)
     drive.go(8.0)
     said, path = wished(drive), tmp_path / "one.mcap"
-    Tape(said, profile=drive.profile).to(path)
+    McapFile(said, profile=drive.profile).to(path)
     assert command_line.main(["replay", str(path)]) == 0
     fresh = [n for n, one in enumerate(said) if b'"fresh"' in one.data]
     at = fresh[len(fresh) // 2]
@@ -316,8 +316,8 @@ def test_each_step_was_given_what_was_wished(
         structs.replace(came, verdict="stale"),
     ):
         data = messages.encode(other)
-        tape = [*said[:at], said[at]._replace(data=data), *said[at + 1 :]]
-        Tape(tape, profile=drive.profile).to(path)
+        mcap_file = [*said[:at], said[at]._replace(data=data), *said[at + 1 :]]
+        McapFile(mcap_file, profile=drive.profile).to(path)
         assert command_line.main(["replay", str(path)]) == 1
         said_of_it = capsys.readouterr().out
         assert "1 DIFFERENCES" in said_of_it and "Z wish\n" in said_of_it

@@ -6,14 +6,14 @@ import pytest
 
 from fpvcar.recordings.thumbnail import first_picture
 from fpvcar.units import SECOND_NS
-from tests.rigs import tapes
-from tests.rigs.tapes import BEGAN_NS, FRAME_NS, Tape
+from tests.rigs import mcaps
+from tests.rigs.mcaps import BEGAN_NS, FRAME_NS, McapFile
 
 
 def test_a_camera_that_starts_late_has_a_picture(tmp_path: Path) -> None:
     """Half a minute after the recorder, as on a slow board."""
-    film = tapes.pictures(1.0, BEGAN_NS + 30 * SECOND_NS)
-    path = Tape([*tapes.senses(31.0), *film]).to(tmp_path / "late.mcap")
+    film = mcaps.pictures(1.0, BEGAN_NS + 30 * SECOND_NS)
+    path = McapFile([*mcaps.measured(31.0), *film]).to(tmp_path / "late.mcap")
     found = first_picture(path)
     assert found and found.capture_ns == BEGAN_NS + 30 * SECOND_NS
 
@@ -25,7 +25,7 @@ def test_the_first_one_from_a_moment_on(
     tmp_path: Path, from_s: float, number: int | None
 ) -> None:
     """Key frames come every ten pictures; the file begins with the first."""
-    path = Tape(list(tapes.pictures(4.0))).to(tmp_path / "a.mcap")
+    path = McapFile(list(mcaps.pictures(4.0))).to(tmp_path / "a.mcap")
     found = first_picture(path, from_s)
     wanted = None if number is None else BEGAN_NS + number * FRAME_NS
     assert (found.capture_ns if found else None) == wanted

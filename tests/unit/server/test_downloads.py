@@ -18,8 +18,8 @@ from fpvcar.recordings import library
 from fpvcar.server import downloads
 from fpvcar.server.downloads import PIECE_BYTES, CpuThrottle, Downloads, RateLimit
 from fpvcar.server.recordings_api import Recordings, Shown
-from tests.rigs import tapes
-from tests.rigs.tapes import Tape
+from tests.rigs import mcaps
+from tests.rigs.mcaps import McapFile
 
 NAME = "Plague-20251121T200000Z-0001.mcap"
 URL = f"/api/recordings/{NAME}"
@@ -29,7 +29,7 @@ BIG = 24 * 1024 * 1024
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    Tape([*tapes.pictures(2.0), *tapes.senses(2.0)]).to(tmp_path / NAME)
+    McapFile([*mcaps.pictures(2.0), *mcaps.measured(2.0)]).to(tmp_path / NAME)
     return tmp_path
 
 

@@ -13,34 +13,34 @@ from fpvcar.recordings.messages import Stint, Stints, Turn
 from fpvcar.server import drives_api
 from fpvcar.server.recordings_rights import CODE, GROWN_UP_S, Tokens
 from fpvcar.units import SECOND_NS
-from tests.rigs import tapes
+from tests.rigs import mcaps
+from tests.rigs.mcaps import BEGAN_NS, RECORDING, Logged, McapFile
 from tests.rigs.recording import step
 from tests.rigs.recordings import Client, ask
-from tests.rigs.tapes import BEGAN_NS, RECORDING, Said, Tape
 
 DRIVES = "/api/recordings/drives"
 ORIGIN = {"Origin": "http://car.example"}
 CALM = Latches(None, None)
 
 
-def brief(*spans: tuple[float, float, str]) -> Said:
+def brief(*spans: tuple[float, float, str]) -> Logged:
     """Who drove, as the recorder says it last in a file."""
     said = Stints(tuple(
         Stint(BEGAN_NS + round(a * SECOND_NS), BEGAN_NS + round(b * SECOND_NS), name,
               2.5, {"estop": 1})
         for a, b, name in spans
     ))  # fmt: skip
-    return tapes.said(messages.STINTS, spans[-1][1], said)
+    return mcaps.logged(messages.STINTS, spans[-1][1], said)
 
 
-def minute(number: int, *spans: tuple[float, float, str]) -> Tape:
+def minute(number: int, *spans: tuple[float, float, str]) -> McapFile:
     """A file of a minute without pictures, and who drove in it."""
     from_s = (number - 1) * 60.0
     ends = [
-        tapes.said(messages.LIGHTS, from_s + at_s, messages.Lights(True))
+        mcaps.logged(messages.LIGHTS, from_s + at_s, messages.Lights(True))
         for at_s in (0.0, 59.9)
     ]
-    return Tape([*ends, brief(*spans)], number)
+    return McapFile([*ends, brief(*spans)], number)
 
 
 @pytest.fixture
@@ -112,9 +112,9 @@ def test_a_list_is_filtered_and_paged(folder: Path) -> None:
 
 
 def test_where_nobody_drove_the_parked_time_is_listed(tmp_path: Path) -> None:
-    light = tapes.said(messages.LIGHTS, 0.0, messages.Lights(True))
-    empty = tapes.said(messages.STINTS, 59.0, Stints())
-    Tape([light, empty]).to(tmp_path / f"{RECORDING}-0001.mcap")
+    light = mcaps.logged(messages.LIGHTS, 0.0, messages.Lights(True))
+    empty = mcaps.logged(messages.STINTS, 59.0, Stints())
+    McapFile([light, empty]).to(tmp_path / f"{RECORDING}-0001.mcap")
 
     async def act(client: Client) -> None:
         (one,) = (await listed(client, "?wheel=driven"))["drives"]
@@ -237,11 +237,11 @@ def test_a_file_without_a_brief_is_read_once(
 ) -> None:
     """Of an older version: its steps tell the same."""
     steps = [
-        tapes.said(messages.STEP, 180.0 + n / 50, step(n, after=CALM))
+        mcaps.logged(messages.STEP, 180.0 + n / 50, step(n, after=CALM))
         for n in range(100)
     ]
-    driver = tapes.said(messages.DRIVER, 181.0, Turn("Eve"))
-    Tape([*steps, driver], 4).to(folder / f"{RECORDING}-0004.mcap")
+    driver = mcaps.logged(messages.DRIVER, 181.0, Turn("Eve"))
+    McapFile([*steps, driver], 4).to(folder / f"{RECORDING}-0004.mcap")
     found = Library(lambda: library.files_in(folder))
     (eve,) = found.entries()[-1].stints or ()
     assert eve.name == "Eve" and eve.metres > 0.0

@@ -16,9 +16,9 @@ from aiohttp import ClientError
 from fpvcar.recordings.film import Film
 from fpvcar.recordings.zipped import DriveZip
 from fpvcar.server import exports
-from tests.rigs import tapes
+from tests.rigs import mcaps
+from tests.rigs.mcaps import BEGAN_NS, McapFile
 from tests.rigs.recordings import Client, ask, one_drive
-from tests.rigs.tapes import BEGAN_NS, Tape
 
 BASE = "/api/recordings/exports"
 NAMES = [f"Plague-20251121T200000Z-{number:04d}.mcap" for number in (1, 2)]
@@ -29,10 +29,10 @@ def folder(tmp_path: Path) -> Path:
     """A drive of two files, two seconds each."""
     made = tmp_path / "recordings"
     made.mkdir()
-    pictures = [*tapes.pictures(4.0)]
-    Tape([*pictures[:60], *tapes.senses(2.0)]).to(made / NAMES[0])
-    later = [*pictures[60:], *tapes.senses(2.0, 2.0)]
-    Tape(later, segment=2, sequence_from=60).to(made / NAMES[1])
+    pictures = [*mcaps.pictures(4.0)]
+    McapFile([*pictures[:60], *mcaps.measured(2.0)]).to(made / NAMES[0])
+    later = [*pictures[60:], *mcaps.measured(2.0, 2.0)]
+    McapFile(later, segment=2, sequence_from=60).to(made / NAMES[1])
     return made
 
 
@@ -215,7 +215,7 @@ def test_only_who_may_see_recordings_may_export_them(folder: Path) -> None:
 
 def test_a_drive_without_pictures_makes_no_film(tmp_path: Path) -> None:
     folder = one_drive(tmp_path)
-    Tape(list(tapes.senses(1.0))).to(folder / NAMES[0])
+    McapFile(list(mcaps.measured(1.0))).to(folder / NAMES[0])
 
     async def act(client: Client) -> None:
         one = await begun(client, "film", NAMES[:1])

@@ -13,7 +13,7 @@ from fpvcar import paths
 from fpvcar.commands import play
 from fpvcar.server.recordings_rights import CODE, Tokens
 from fpvcar.server.routes import Server
-from tests.rigs import tapes
+from tests.rigs import mcaps
 from tests.rigs.hub import NoFigures
 from tests.rigs.recordings import NAME, Client, ask, one_drive, routes_of
 
@@ -124,7 +124,7 @@ def test_the_cars_own_rules_hold_for_recordings(folder: Path) -> None:
 
     async def act() -> None:
         app = Server(
-            tapes.PROFILE,
+            mcaps.PROFILE,
             hub,
             hub,
             paths.WEB,

@@ -14,7 +14,8 @@ from fpvcar.recordings import entries, library, messages, pictures
 from fpvcar.recordings.cache import RecordingCache
 from fpvcar.recordings.index import NAME as INDEX
 from fpvcar.recordings.library import Library
-from tests.rigs import tapes
+from tests.rigs import mcaps
+from tests.rigs.mcaps import BEGAN_NS, FRAME_NS, McapFile
 from tests.rigs.recordings import (
     NAME,
     SECONDS,
@@ -24,7 +25,6 @@ from tests.rigs.recordings import (
     one_drive,
     units,
 )
-from tests.rigs.tapes import BEGAN_NS, FRAME_NS, Tape
 from tests.rigs.video_source import encode
 
 
@@ -113,11 +113,11 @@ def test_more_pictures_than_fit_are_refused(
 
 
 def test_a_time_from_nowhere_costs_its_picture_only(folder: Path) -> None:
-    one, *others = tapes.pictures(1.0)
+    one, *others = mcaps.pictures(1.0)
     stamp = protobuf.sized(1, b"\x08" + b"\xff" * 9 + b"\x01")
     at = one.data.index(b"\x1a")
     far = one._replace(log_ns=one.log_ns + 500_000_000, data=stamp + one.data[at:])
-    Tape([one, far, *others]).to(folder / NAME)
+    McapFile([one, far, *others]).to(folder / NAME)
 
     async def act(client: Client) -> None:
         answer = await client.get(f"/api/recordings/{NAME}/units")
@@ -184,11 +184,11 @@ def test_the_table_has_the_courses(folder: Path) -> None:
 def test_a_battery_that_is_not_heard_has_no_voltage(folder: Path) -> None:
     heard = status.Battery(7.4, 0.5, 0.6, False, 0.01)
     lost = status.Battery(7.4, 0.5, 0.6, False, 2.5, "INA219: no answer")
-    tape = [
-        tapes.said(messages.BATTERY, number / 10, heard if number < 3 else lost)
+    mcap_file = [
+        mcaps.logged(messages.BATTERY, number / 10, heard if number < 3 else lost)
         for number in range(6)
     ]
-    Tape(tape).to(folder / NAME)
+    McapFile(mcap_file).to(folder / NAME)
 
     async def act(client: Client) -> None:
         said = await (await client.get(f"/api/recordings/{NAME}/table")).json()
@@ -200,9 +200,9 @@ def test_a_battery_that_is_not_heard_has_no_voltage(folder: Path) -> None:
 
 
 def test_a_damaged_file_is_said_and_plays(folder: Path) -> None:
-    tapes.flipped(folder / NAME, Tape(drive_messages()).chunks(), 2)
+    mcaps.flipped(folder / NAME, McapFile(drive_messages()).chunks(), 2)
     old = folder / "old.mcap.part"
-    Tape(drive_messages(), closed=False).to(old)
+    McapFile(drive_messages(), closed=False).to(old)
     os.utime(old, (1, 1))
     (folder / "broken.mcap").write_bytes(b"no recording")
 
@@ -229,7 +229,7 @@ def test_a_damaged_file_is_said_and_plays(folder: Path) -> None:
 
 def test_the_open_file_is_played_and_not_given_away(folder: Path) -> None:
     name = "Plague-20251121T200000Z-0002.mcap.part"
-    Tape(drive_messages(), closed=False).to(folder / name)
+    McapFile(drive_messages(), closed=False).to(folder / name)
 
     async def act(client: Client) -> None:
         said = await (await client.get("/api/recordings")).json()

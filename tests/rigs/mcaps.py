@@ -31,7 +31,7 @@ FRAME_NS = 33_333_333
 FPS, GOP = 30, 10
 
 
-class Said(NamedTuple):
+class Logged(NamedTuple):
     """A message: when it was recorded and when it was so, UTC."""
 
     log_ns: int
@@ -55,51 +55,51 @@ def about(
 
 def pictures(
     seconds: float, start_ns: int = BEGAN_NS, late_ns: int = 15_000_000, gop: int = GOP
-) -> Iterator[Said]:
+) -> Iterator[Logged]:
     """A film: each unit recorded `late_ns` after it was captured."""
     units = encode(round(seconds * FPS), gop=gop)
     for number, unit in enumerate(units):
         capture_ns = start_ns + number * FRAME_NS
         data = messages.encode(messages.Picture(capture_ns, unit))
         key = number % gop == 0
-        yield Said(capture_ns + late_ns, messages.CAMERA, data, key, capture_ns)
+        yield Logged(capture_ns + late_ns, messages.CAMERA, data, key, capture_ns)
 
 
-def said(topic: str, at_s: float, message: messages.Message) -> Said:
+def logged(topic: str, at_s: float, message: messages.Message) -> Logged:
     """Any message, so many seconds after the beginning."""
-    return Said(BEGAN_NS + round(at_s * SECOND_NS), topic, messages.encode(message))
+    return Logged(BEGAN_NS + round(at_s * SECOND_NS), topic, messages.encode(message))
 
 
-def senses(seconds: float, start_s: float = 0.0) -> Iterator[Said]:
+def measured(seconds: float, start_s: float = 0.0) -> Iterator[Logged]:
     """What is measured meanwhile: ten times a second, a mark in the middle."""
     for count in range(round(seconds * 10)):
         at_s = start_s + count / 10
         far_m = None if count % 7 == 3 else 1.0 + count / 100
         reading = messages.Reading(0.0, far_m)
-        yield said("/range/front", at_s, reading)
+        yield logged("/range/front", at_s, reading)
         when_ns = BEGAN_NS + round(at_s * SECOND_NS)
-        yield said("/points/front", at_s, points_of(when_ns, reading))
-        yield said(messages.BATTERY, at_s, status.Battery(7.4, 0.5, 0.6, False))
-        yield said(
+        yield logged("/points/front", at_s, points_of(when_ns, reading))
+        yield logged(messages.BATTERY, at_s, status.Battery(7.4, 0.5, 0.6, False))
+        yield logged(
             messages.LATENCY,
             at_s,
             messages.Latency("Ann", True, "webcodecs", 13.0, 2.0),
         )
     mark = messages.Event(BEGAN_NS, messages.INFO, "look here", "Ann")
-    yield said(messages.MARK, start_s + seconds / 2, mark)
+    yield logged(messages.MARK, start_s + seconds / 2, mark)
 
 
-def step_messages(steps: Iterable[Step]) -> Iterator[Said]:
+def step_messages(steps: Iterable[Step]) -> Iterator[Logged]:
     """Runs of the gate."""
     for step in steps:
-        yield Said(step.now_ns + OFFSET_NS, messages.STEP, messages.encode(step))
+        yield Logged(step.now_ns + OFFSET_NS, messages.STEP, messages.encode(step))
 
 
 @dataclass
-class Tape:
+class McapFile:
     """What a file will hold."""
 
-    messages: list[Said]
+    messages: list[Logged]
     segment: int = 1
     profile: config.Profile = PROFILE
     closed: bool = True
