@@ -72,6 +72,13 @@ def test_no_unit_is_more_exposed_than_it_must_be(tree: Path, name: str) -> None:
     assert "Overall exposure level" in done.stdout and done.returncode == 0, done.stdout
 
 
+def test_the_camera_may_be_put_on_its_leash() -> None:
+    """setpriv (child.py) calls capset, which is a privileged call to systemd."""
+    unit = (UNITS / "fpvcar.service").read_text()
+    allowed = unit[unit.index("SystemCallFilter=~@privileged") :]
+    assert re.search(r"^SystemCallFilter=[^~\n]*\bcapset\b", allowed, re.M)
+
+
 def test_they_start_what_there_is_to_start() -> None:
     """The program of the helper is a link that the package makes to pins_off.py."""
     started = "/usr/bin/python3 -IS /usr/lib/fpvcar/pins-off"

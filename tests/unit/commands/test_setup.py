@@ -128,6 +128,7 @@ def test_every_board_can_be_named(name: str) -> None:
     toml = setup.boards()[name].read_text()
     new = setup.named(toml, "Rusty")
     assert new.count('"Rusty"') == 1
+    assert profiles.load(setup.boards()[name]).camera.source != "bench"
     assert len(new.splitlines()) == len(toml.splitlines())
 
 
