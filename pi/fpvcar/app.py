@@ -84,7 +84,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     saver, changed = Saver(state), asyncio.Event()
     control = Control(
         profile, wheels.send,
-        Inputs(camera.age_s, battery.volts, ranges.status, computer.weak),
+        Inputs(camera.age_s, battery.volts, ranges.status, senses.weak),
         changed.set, saved=saver.before, save=saver.put, watcher=feed.step,
     )  # fmt: skip
 

@@ -1,8 +1,8 @@
 """The table "Who stops the car" as data: what fails, how it is made to fail, who must
 notice, and within what time. Tests and benchmark run the same rows.
 
-Rows that need a browser are in browser_causes.py. Not here, because the part does not
-exist yet: the PCA9685. A hanging kernel no process can show. The collision guard is off
+Rows that need a browser are in browser_causes.py, those of a car on a PCA9685 in
+hat_causes.py. A hanging kernel no process can show. The collision guard is off
 but where a row says so: else it, and not the row's cause, would stop a car at a wall.
 """
 
@@ -70,10 +70,12 @@ class Ground:
 
 
 @contextmanager
-def ground(home: Path, *options: str) -> Iterator[Ground]:
+def ground(
+    home: Path, *options: str, kind: type[RunningBench] = RunningBench
+) -> Iterator[Ground]:
     """A bench that is open to the LAN and whose processes can be blocked."""
     env = {"PYTHONPATH": str(BLOCKABLE)}
-    bench = RunningBench(home, "--host=0.0.0.0", UNSEEN_STOPS, *options, env=env)
+    bench = kind(home, "--host=0.0.0.0", UNSEEN_STOPS, *options, env=env)
     try:
         bench.wait_ready()
         with ExitStack() as stack:

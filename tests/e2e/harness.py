@@ -90,8 +90,12 @@ class PinWatch(AbstractContextManager["PinWatch"]):
         self._end.set()
         self._thread.join()
 
+    def duties(self) -> tuple[float, ...]:
+        """Of the motors, as they are now."""
+        return tuple(self._soc.pin[gpio].duty() for gpio in self._pins)
+
     def _note(self) -> None:
-        duties = tuple(self._soc.pin[gpio].duty() for gpio in self._pins)
+        duties = self.duties()
         if not self.samples or self.samples[-1].duties != duties:
             self.samples.append(Sample(time.monotonic_ns(), duties))
 

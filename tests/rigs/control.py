@@ -28,7 +28,7 @@ class Rig:
     def __post_init__(self) -> None:
         self.inputs = Inputs(
             lambda _: self.picture_age_s, lambda _: 7.5, lambda _: self.seen,
-            lambda: self.weak,
+            lambda now_s: self.weak,
         )  # fmt: skip
         self.control = Control(
             PROFILE, self.send, self.inputs, self.changed, lambda: self.now_ns

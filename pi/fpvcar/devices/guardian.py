@@ -150,7 +150,7 @@ def _become(line: socket.socket, parent: int, prepare: Callable[[], Off]) -> NoR
         if os.getppid() == parent:
             _close_others(line.fileno(), wheels)
             memory.lock()
-            _guard(line, wheels, prepare())
+            _guard(line, wheels, prepare)
         status = 0
     except BaseException as fault:  # to whoever waits for READY
         with suppress(OSError):
@@ -168,14 +168,15 @@ def _close_others(*kept: int) -> None:
     os.closerange(start, FDS)
 
 
-def _guard(line: socket.socket, wheels: int, off: Off) -> None:
+def _guard(line: socket.socket, wheels: int, prepare: Callable[[], Off]) -> None:
     """Until told to end, or until it had to switch the motors off."""
+    off = prepare()
     try:
         why = _watch(line, wheels)
     except OSError as fault:  # a peer that dies with words unread resets the line
         why = f"wheels is gone ({fault.strerror})"
     if why is not None:
-        _switch_off(off, why)
+        _switch_off(off, prepare, why)
 
 
 def _watch(line: socket.socket, wheels: int) -> str | None:
@@ -200,13 +201,16 @@ def _watch(line: socket.socket, wheels: int) -> str | None:
         line.send(words)
 
 
-def _switch_off(off: Off, why: str) -> None:
-    """Tries until it is done. It acts first and logs then."""
+def _switch_off(off: Off | None, prepare: Callable[[], Off], why: str) -> None:
+    """Tries until it is done, anew each time: what it had opened may be gone. It acts
+    first and logs then."""
     start_s = time.monotonic()
     while True:
         try:
+            off = off or prepare()
             off()
         except Exception as fault:
+            off = None
             if time.monotonic() - start_s > GIVES_UP_S:
                 log.error("guardian: %s; the motors are NOT off: %s", why, fault)
                 return

@@ -55,15 +55,15 @@ class Stepped(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What the gate's owner asks at each run; all but `weak` at a time in s."""
+    """What the gate's owner asks at each run, at a time in s."""
 
     picture_age_s: Callable[[float], float | None]
     """None while there was no picture."""
     volts: Callable[[float], float | None]
     """The battery's, None if unknown."""
     ranges: Callable[[float], Sequence[Range]]
-    weak: Callable[[], bool] = lambda: False
-    """Does the computer see under-voltage now?"""
+    weak: Callable[[float], bool] = lambda now_s: False
+    """Is there under-voltage now, by the computer or by the battery's sensor?"""
 
 
 class Control:
@@ -262,7 +262,8 @@ class Control:
         # only somebody who tries to drive then makes it a fault that latches.
         trying = self._wish is not None and not self._wish.neutral
         fault = self._fault if self._applied_once or trying else None
-        limit = min(self.limit, WEAK_LIMIT) if self._inputs.weak() else self.limit
+        weak = self._inputs.weak(now_s)
+        limit = min(self.limit, WEAK_LIMIT) if weak else self.limit
         age_s = self._inputs.picture_age_s(now_s)
         return gate.World(age_s, fault, limit, self._free(now_s))
 

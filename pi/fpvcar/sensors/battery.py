@@ -25,6 +25,10 @@ YOUNG_S = 1.0
 JUMP_V = 1.5
 """From one average to the next, to and fro: no driver's thumb, but a loose contact."""
 LOW_SHARE = 0.1
+WEAK_SHARE, WEAK_S = 0.9, 2.0
+"""Below this share of `empty_v` the pack sags: more current kills the computer, and a
+Pi Zero has no detector of under-voltage. It stays weak for so long: a motor that is
+held back lets it recover, and would be let go at once."""
 STEADY_S = 3.0
 """Time constant of the charge: a spurt does not make a battery empty."""
 
@@ -75,6 +79,7 @@ class BatterySensor(Worker):
         self._profile, self._clock_s = profile, clock_s
         self._gauge, self._noise = Gauge(profile.battery), NoiseFilter(JUMP_V)
         self._last: tuple[Charge, float] | None = None
+        self._weak_s = -math.inf
 
     def status(self, now_s: float) -> status.Battery | None:
         """The last reading and its age; None for a car without such a sensor."""
@@ -93,6 +98,10 @@ class BatterySensor(Worker):
         if self._last is None or now_s - self._last[1] > YOUNG_S:
             return None
         return self._last[0].volts
+
+    def weak(self, now_s: float) -> bool:
+        """Has it sagged lately?"""
+        return now_s - self._weak_s <= WEAK_S
 
     # --- the thread ---
 
@@ -138,5 +147,7 @@ class BatterySensor(Worker):
             self.set_state(NOISY)
             return
         self._last = self._gauge.add(reading, now_s), now_s
+        if reading.volts < WEAK_SHARE * self._profile.battery.empty_v:
+            self._weak_s = now_s
         self.readings += 1
         self.set_state("ok")

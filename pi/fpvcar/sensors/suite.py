@@ -26,6 +26,10 @@ class SensorSuite:
         """The computer in the car."""
         return self._health.status(now_s)
 
+    def weak(self, now_s: float) -> bool:
+        """Is there under-voltage, by the computer or by the battery's sensor?"""
+        return self._health.weak() or self._battery.weak(now_s)
+
     def readings(self) -> dict[str, int]:
         """How often each sensor measured since the start."""
         return {**self._ranges.readings(), "battery": self._battery.readings}

@@ -34,12 +34,14 @@ time.sleep(60)
 def switch(path: Path, failures: int = 0) -> Callable[[], Off]:
     """What makes an `off` that fails so often, and then makes the file."""
 
+    left = [failures]
+
     def prepare() -> Off:
-        left = [failures]
+        broken = left[0] > 0  # what is opened now stays as it is
+        left[0] -= 1
 
         def off() -> None:
-            left[0] -= 1
-            if left[0] >= 0:
+            if broken:
                 raise OSError("the bus hangs")
             path.write_text("off")
 
@@ -135,7 +137,9 @@ def test_it_outlives_what_ends_a_unit(
     until((tmp_path / "off").exists, MARGIN_S, "it does not switch off")
 
 
-def test_a_bus_that_fails_is_tried_again(start: Start, tmp_path: Path) -> None:
+def test_a_bus_that_fails_is_opened_and_tried_again(
+    start: Start, tmp_path: Path
+) -> None:
     wheels = start(1000, failures=10)
     wheels.process.kill()
     until((tmp_path / "off").exists, MARGIN_S * 2, "it gave up")

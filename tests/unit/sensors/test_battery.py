@@ -247,3 +247,13 @@ def test_the_model_nacks_nothing_and_takes_its_time() -> None:
     assert not ready()
     with pytest.raises(Nack):
         model.Bus(chip).read(0x41, 1)
+
+
+def test_a_pack_that_sags_is_weak_for_a_while() -> None:
+    """A Pi Zero has no detector of under-voltage."""
+    sensor = BatterySensor(profiles.load(BENCH))
+    assert not sensor.weak(0.0)
+    for at_s, volts in ((1.0, 5.7), (2.0, 5.6), (3.0, 5.5), (3.1, 7.0)):
+        sensor._take(ina219.Reading(volts, 3.0), at_s)
+        assert sensor.weak(at_s) == (at_s >= 3.0), volts
+    assert sensor.weak(5.0) and not sensor.weak(5.1)

@@ -1,0 +1,28 @@
+"""The table "Who stops the car" for motors on a PCA9685, at the chip's outputs."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e import causes, hat_causes
+from tests.e2e.causes import Ground, Scene
+from tests.e2e.harness import STRIP
+from tests.e2e.stopping import Cause
+
+pytestmark = pytest.mark.e2e
+RUNS = 5
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    """A bench with a HAT."""
+    home, kind = tmp_path_factory.mktemp("hat"), hat_causes.HatBench
+    with causes.ground(home, STRIP, *hat_causes.OPTIONS, kind=kind) as made:
+        yield made
+        print(made.bench.log())
+
+
+@pytest.mark.parametrize("cause", hat_causes.CAUSES, ids=lambda cause: cause.name)
+def test_it_stops_in_time(ground: Ground, cause: Cause[Scene]) -> None:
+    taken_s = [causes.run_one(ground, cause).taken_s for _ in range(RUNS)]
+    assert max(taken_s) <= cause.limit_s, taken_s
