@@ -43,6 +43,7 @@ A profile that is wrong is refused with the place, the value and what would do:
 - two buttons with one colour or one shape; there are four to six buttons, or none
 - battery voltages out of order: `empty_v` <= `nominal_v` <= `full_v`; an `empty_v` with
   which a motor's driver does not work
+- a `camera.exposure` where a Pi's own camera is not the source
 - more `sensors.ultrasound` than take their turns within `guard.stale_s`
 
 GPIOs are BCM numbers, 0 to 27. A *share* is 0 to 1 of what its meaning names. MB are

@@ -38,6 +38,7 @@ from fpvcar.server.recordings_api import Recordings, Shown
 from fpvcar.server.routes import Server
 from fpvcar.server.site import Site
 from fpvcar.video.camera import Camera, argv_of
+from fpvcar.video.picture import PictureSettings, with_picture
 from fpvcar.video.stream import Stream
 from fpvcar.wheels.client import WheelsClient
 from fpvcar.wheels.helper import SOCKET, ask_helper
@@ -65,7 +66,12 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     state = paths.state_directory()
     directory = paths.recordings_directory(profile.recording.directory)
 
+    saver, changed = Saver(state), asyncio.Event()
+    own, profile = profile, with_picture(profile, saver.before.picture)
     camera = Camera(*argv_of(profile, options.soc))
+    picture = PictureSettings(
+        own, saver.before.picture, options.soc, camera, saver.put_picture
+    )
     stream = Stream(camera, profile.camera.bitrate)
     ranges, battery = Ranges(profile), BatterySensor(profile)
     computer = HealthThread(backends.open_computer(directory))
@@ -81,7 +87,6 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
 
     helper = functools.partial(ask_helper, options.runtime / SOCKET)
     wheels = WheelsClient(options.runtime / "wheels.sock", helper)
-    saver, changed = Saver(state), asyncio.Event()
     control = Control(
         profile, wheels.send,
         Inputs(camera.age_s, battery.volts, ranges.status, senses.weak),
@@ -92,7 +97,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     address = site.address(options.host, options.port, state, profile.car.name)
     hub = Hub(
         profile, control, codes, panel, camera, senses, changed, address.https_port,
-        recorder=feed, key=credentials.load_key(state),
+        recorder=feed, key=credentials.load_key(state), picture=picture,
     )  # fmt: skip
     metrics = Metrics(
         profile.car.name, control, senses, stream, camera, hub, feed, panel
@@ -106,7 +111,16 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         profile.server.max_connections, profile.server.max_per_address
     )
     server = Server(
-        profile, hub, stream, paths.WEB, metrics, limit.know, panel, recordings, depth
+        profile,
+        hub,
+        stream,
+        paths.WEB,
+        metrics,
+        limit.know,
+        panel,
+        recordings,
+        depth,
+        picture,
     )
     return (
         Part("recorder", (functools.partial(feed.run, metrics.health),),

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from fpvcar import status
+from fpvcar import config, status
 from fpvcar.wire import down, up
 from fpvcar.wire.buttons import (
     BUTTONS_MAX,
@@ -65,6 +65,8 @@ UP_GOOD: list[up.Upward] = [
     up.Limit(0.5),
     up.Guard("warn"),
     up.Guard("limit"),
+    up.SetPicture(config.Picture(width=1280, height=720, fps=25.0, flip="both")),
+    up.SetPicture(config.Picture(exposure="sport", brightness=-0.5, night=True)),
     up.SetRecording(True),
     up.SetRecording(False),
     up.Keep(),
@@ -103,6 +105,11 @@ UP_REFUSED: list[dict[str, Any]] = [
     {"kind": "horn"},
     {"kind": "limit", "throttle": 1.5},
     {"kind": "limit", "throttle": -0.1},
+    {"kind": "picture"},
+    {"kind": "picture", "to": {"width": 641}},
+    {"kind": "picture", "to": {"brightness": 1.5}},
+    {"kind": "picture", "to": {"flip": "over"}},
+    {"kind": "picture", "to": {"zoom": 2}},
     {"kind": "guard"},
     {"kind": "guard", "mode": "on"},
     {"kind": "guard", "mode": "limits"},

@@ -30,6 +30,7 @@ from fpvcar.config.schema import (
     PLAIN as PLAIN,
     NIGHT_S as NIGHT_S,
     Pca9685 as Pca9685,
+    Picture as Picture,
     Pins as Pins,
     Port as Port,
     PersonName as PersonName,

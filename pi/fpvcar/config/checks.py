@@ -15,6 +15,7 @@ from fpvcar.config.schema import (
     AnyMotor,
     Battery,
     Button,
+    Camera,
     ConfigError,
     DcMotor,
     Gpio,
@@ -55,6 +56,7 @@ def refuse_clashes(profile: Profile) -> None:
     _refuse_volts_out_of_order(profile.battery)
     _refuse_weak_supply(profile)
     _refuse_slow_rounds(profile)
+    _refuse_exposure(profile.camera)
     _refuse_blind_car(profile)
 
 
@@ -247,6 +249,15 @@ def _refuse_other_motors(profile: Profile) -> None:
                 f"pca9685.pwm_hz = {profile.hat_hz()}: a servo on it expects {low} to "
                 f"{high}, and there is one prescaler for all outputs"
             )
+
+
+def _refuse_exposure(camera: Camera) -> None:
+    """Refuses an exposure where no camera of a Pi is that could have it."""
+    if camera.exposure != "normal" and camera.source not in ("picamera2", "rpicam"):
+        raise ConfigError(
+            f'camera.exposure = "{camera.exposure}": a {camera.source} camera chooses '
+            'its own; expected "normal", or source "picamera2" or "rpicam"'
+        )
 
 
 def _refuse_slow_rounds(profile: Profile) -> None:

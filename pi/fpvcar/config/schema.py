@@ -407,6 +407,18 @@ class Camera(Section, frozen=True):
     """Exposes up to 0.1 s: bright in the dark, at 10 frames a second."""
 
 
+class Picture(Section, frozen=True, omit_defaults=True):
+    """What a grown-up may set of the camera while the car runs; None: as it is."""
+
+    width: PixelWidth | None = None
+    height: PixelHeight | None = None
+    fps: FramesPerS | None = None
+    flip: Flip | None = None
+    exposure: Exposure | None = None
+    brightness: Brightness | None = None
+    night: bool | None = None
+
+
 class Gate(Section, frozen=True):
     """When the car stops by itself. The upper bounds are the design's promises."""
 

@@ -13,7 +13,7 @@ from typing import get_args
 import msgspec
 
 from fpvcar import files
-from fpvcar.config import GuardMode, PersonName, Profile, Share
+from fpvcar.config import GuardMode, PersonName, Picture, Profile, Share
 from fpvcar.drive.gate import Cause, Hold
 from fpvcar.threads import Worker
 
@@ -35,6 +35,7 @@ class Saved(
     limit: Share | None = None
     guard: GuardMode | None = None
     stopped_by: PersonName | None = None
+    picture: Picture | None = None
 
 
 def limit_of(saved: Saved, profile: Profile) -> float:
@@ -88,20 +89,27 @@ def write(path: Path, saved: Saved) -> None:
 class Saver(Worker):
     """Writes what was put last, in a thread: a card may take its time, or fail.
 
-    `before` is what the last run has saved in the directory.
+    `before` is what the last run has saved in the directory. The picture's settings
+    come from another part of the car than the rest: neither forgets the other's.
     """
 
     def __init__(self, directory: Path) -> None:
         super().__init__("saved")
         self._path = directory / FILE
         self.before = load(self._path)
+        self._picture = self.before.picture
         self._new: Saved | None = None
         self._written: Saved | None = None
 
     def put(self, saved: Saved) -> None:
         """Has it written soon; returns at once."""
-        self._new = saved
+        self._new = msgspec.structs.replace(saved, picture=self._picture)
         self.wake()
+
+    def put_picture(self, picture: Picture) -> None:
+        """As `put`, of the picture alone."""
+        self._picture = None if picture == Picture() else picture
+        self.put(self._new or self.before)
 
     def live(self) -> None:
         """Writes until `ending`, and then what was put before."""

@@ -3,7 +3,7 @@
 `receive` is the one place where a message of a browser becomes an act.
 
     receive -> Driving   the wheel, wishes, stops
-            -> Settings  lights, limit, guard, recording
+            -> Settings  lights, limit, guard, picture, recording
             -> Hub       hello, codes, pings
 """
 
@@ -25,7 +25,7 @@ from fpvcar.server.drive_socket import Session
 from fpvcar.server.driving import Driving
 from fpvcar.server.recorder import NoRecorder, Recorder
 from fpvcar.server.session import Closing
-from fpvcar.server.settings import Lights, Settings
+from fpvcar.server.settings import Lights, Picture, Settings
 from fpvcar.server.state import CarState, Senses, Stateful, welcome
 from fpvcar.wire import down, up
 from fpvcar.wire.down import Error
@@ -54,6 +54,7 @@ class Hub:
         clock_s: Callable[[], float] = time.monotonic,
         recorder: Recorder | None = None,
         key: bytes = b"",
+        picture: Picture | None = None,
     ) -> None:
         """`key` makes the ids by which pages ask for pictures."""
         self.sessions: list[Session] = []
@@ -66,7 +67,9 @@ class Hub:
         self._video_of = functools.lru_cache(VIDEO_IDS_MAX)(name)
         self._recorder = recorder or NoRecorder()
         self._driving = Driving(profile, control, lights, self._recorder, changed.set)
-        self._settings = Settings(profile, control, lights, self._recorder, changed.set)
+        self._settings = Settings(
+            profile, control, lights, self._recorder, changed.set, picture
+        )
         self._seat = self._driving.seat
         self._state = CarState(control, self._seat, senses, camera, self._recorder)
         self._handlers: dict[type, Callable[..., None]] = {

@@ -19,6 +19,7 @@ from fpvcar.server.limits import RESERVED, ConnectionLimit
 from fpvcar.server.pages import HEADERS, Handler, page_response, refuse_foreign
 from fpvcar.server.recordings_api import Recordings
 from fpvcar.server.session import Closing
+from fpvcar.video.picture import PictureSettings
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
 
@@ -53,10 +54,11 @@ class Server:
         figures: Figures, know: Callable[[str], None] = lambda address: None,
         panel: Panel | None = None,
         recordings: Recordings | None = None, eye: DepthCamera | None = None,
+        picture: PictureSettings | None = None,
     ) -> None:  # fmt: skip
         """`know(address)` is called for whoever may drive."""
         self._figures, self._panel = figures, panel
-        self._recordings, self._eye = recordings, eye
+        self._recordings, self._eye, self._picture = recordings, eye, picture
         self._profile, self._hub, self._stream = profile, hub, stream
         self._web_root, self._know = web_root.resolve(), know
         most = profile.server.max_viewers
@@ -78,6 +80,8 @@ class Server:
         app.router.add_get("/healthz", self._health)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/api/depth.png", self._depth)
+        if self._picture is not None:
+            app.router.add_get("/api/picture", self._picture_settings)
         if self._recordings is not None:
             self._recordings.add_to(app)
         app.router.add_get("/{path:.*}", self._page)
@@ -178,6 +182,11 @@ class Server:
     async def _metrics(self, request: web.Request) -> web.Response:
         headers = {**HEADERS, "Content-Type": CONTENT_TYPE}
         return web.Response(body=self._figures.text().encode(), headers=headers)
+
+    async def _picture_settings(self, _: web.Request) -> web.Response:
+        """How the picture is set; the page asks when its drawer opens."""
+        assert self._picture is not None
+        return web.json_response(self._picture.as_json(), headers=HEADERS)
 
     async def _depth(self, request: web.Request) -> web.Response:
         """The depth camera's last small picture."""

@@ -1,4 +1,5 @@
-"""What may be set while the car runs, and by whom: lights, limit, guard, recording.
+"""What may be set while the car runs, and by whom: lights, limit, guard, picture,
+recording.
 
 Each method is one message of one browser, for hub.Hub, which knows who sent it.
 """
@@ -6,7 +7,7 @@ Each method is one message of one browser, for hub.Hub, which knows who sent it.
 from collections.abc import Callable
 from typing import Protocol
 
-from fpvcar import status
+from fpvcar import config, status
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
 from fpvcar.server.drive_socket import Session
@@ -32,16 +33,24 @@ class Lights(Protocol):
         """An LED follows the recorder."""
 
 
+class Picture(Protocol):
+    """The picture's settings: picture.PictureSettings."""
+
+    def change(self, wanted: config.Picture) -> str | None:
+        """Sets it; the name of what the camera has not got instead."""
+
+
 class Settings:
     """The switches; `changed()` is called when the pages are to see it."""
 
     def __init__(
         self, profile: Profile, control: Control, lights: Lights, recorder: Recorder,
-        changed: Callable[[], None],
+        changed: Callable[[], None], picture: Picture | None = None,
     ) -> None:  # fmt: skip
         self.head_lights = False
         self._profile, self._control, self._lights = profile, control, lights
         self._recorder, self._changed = recorder, changed
+        self._picture = picture
         self._pushes = Meter(PUSHES_PER_S, PUSHES_BURST)
 
     def lights(self, session: Session, lights: up.Lights, now_s: float) -> None:
@@ -77,6 +86,22 @@ class Settings:
         if session.is_grown_up("guard", "sets the guard", now_s):
             self._control.guard(guard.mode)
 
+    def picture(self, session: Session, wanted: up.SetPicture, now_s: float) -> None:
+        """A grown-up sets size, rate, flip, exposure, brightness and night."""
+        if not session.is_grown_up("picture", "sets the picture", now_s):
+            return
+        if not self._pushes.allow(now_s):
+            most = f"{PUSHES_PER_S:g} a second"
+            session.deny(Error("too many pushes", "picture", most, "wait"), now_s)
+            return
+        unknown = "to" if self._picture is None else self._picture.change(wanted.to)
+        if unknown is not None:
+            session.deny(
+                Error("this camera cannot be told", unknown, "",
+                      "GET /api/picture says what it can"), now_s,
+            )  # fmt: skip
+        self._changed()
+
     def record(
         self, session: Session, wanted: up.SetRecording | up.Keep | up.Mark,
         now_s: float,
@@ -107,6 +132,7 @@ class Settings:
         """The method for each kind of message."""
         return {
             up.Lights: self.lights, up.Horn: self.horn, up.Limit: self.limit,
-            up.Guard: self.guard, up.SetRecording: self.record,
+            up.Guard: self.guard, up.SetPicture: self.picture,
+            up.SetRecording: self.record,
             up.Keep: self.record, up.Mark: self.record,
         }  # fmt: skip

@@ -102,6 +102,17 @@ class Camera(Supervisor):
         self._bitrate = bitrate
         return self.write_line(f"bitrate {bitrate}")
 
+    def tell(self, argv: Sequence[str], line: str) -> None:
+        """Another command line from the next start on; the running program gets a
+        line that means the same."""
+        self.argv = list(argv)
+        self.write_line(line)
+
+    def renew(self, argv: Sequence[str]) -> None:
+        """Another command line, at once: the picture is away for a moment."""
+        self.argv = list(argv)
+        self.fail("its settings were changed; it starts anew")
+
     # --- one life of the program ---
 
     def begin(self, now_s: float) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from fpvcar.config import PLAIN, GuardMode, PersonName, Share
+from fpvcar.config import PLAIN, GuardMode, PersonName, Picture, Share
 from fpvcar.wire.json_text import Greeting, Up, decoders, parse
 
 Unit = Annotated[float, Meta(ge=-1.0, le=1.0)]
@@ -86,6 +86,12 @@ class Guard(Up, tag="guard", frozen=True):
     mode: GuardMode
 
 
+class SetPicture(Up, tag="picture", frozen=True):
+    """A grown-up sets some of the picture; what is not in it stays as it is."""
+
+    to: Picture
+
+
 class SetRecording(Up, tag="record", frozen=True):
     """Turns recording on or off; off, only the last minute is there to be kept."""
 
@@ -121,12 +127,13 @@ class Report(Up, tag="report", frozen=True):
 
 Upward = (
     Hello | Unlock | Drive | Take | Release | Estop | Resume
-    | Lights | Horn | Limit | Guard | SetRecording | Keep | Mark | Ping | Report
+    | Lights | Horn | Limit | Guard | SetPicture | SetRecording | Keep | Mark | Ping
+    | Report
 )  # fmt: skip
 
 _decoders = decoders(
     Hello, Unlock, Drive, Take, Release, Estop, Resume,
-    Lights, Horn, Limit, Guard, SetRecording, Keep, Mark, Ping, Report,
+    Lights, Horn, Limit, Guard, SetPicture, SetRecording, Keep, Mark, Ping, Report,
 )  # fmt: skip
 
 

@@ -1,0 +1,153 @@
+"""A grown-up's settings of the picture: live, by a new start, refused, and kept."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fpvcar import config
+from fpvcar.config import Picture, profiles
+from fpvcar.drive.saved import Saved, Saver
+from fpvcar.server.recorder import NoRecorder
+from fpvcar.server.settings import Settings
+from fpvcar.video.camera import Camera, argv_of
+from fpvcar.video.picture import ABLE, PictureSettings, able, with_picture
+from fpvcar.wire import up
+from tests.rigs.hub import PROFILE, House
+
+
+class Told(Camera):
+    """A camera that runs nothing; keeps what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__([], True)
+        self.lines: list[str] = []
+        self.ends: list[str] = []
+
+    def write_line(self, line: str) -> bool:
+        self.lines.append(line)
+        return True
+
+    def fail(self, reason: str) -> None:
+        self.ends.append(reason)
+
+
+def profile(source: str, **more: object) -> config.Profile:
+    camera = msgspec.convert({"source": source, **more}, config.Camera)
+    return msgspec.structs.replace(PROFILE, camera=camera)
+
+
+def settings(
+    own: config.Profile, before: Picture | None = None
+) -> tuple[PictureSettings, Told, list[Picture]]:
+    camera, kept = Told(), list[Picture]()
+    return PictureSettings(own, before, None, camera, kept.append), camera, kept
+
+
+def test_every_source_of_a_profile_is_known() -> None:
+    hint = config.Camera.__annotations__["source"]
+    assert set(ABLE) == set(hint.__args__)
+    assert able(config.Camera("v4l2", ("raspivid",))) == ()
+
+
+def test_a_look_is_told_the_running_camera() -> None:
+    own = profile("picamera2")
+    picture, camera, kept = settings(own)
+    assert picture.change(Picture(brightness=0.25, night=True)) is None
+    assert camera.lines == ["look normal 0.25 1"] and camera.ends == []
+    assert "--brightness=0.25" in camera.argv and "--night" in camera.argv
+    assert picture.change(Picture(exposure="sport")) is None
+    assert camera.lines[-1] == "look sport 0.25 1"
+    assert kept[-1] == Picture(exposure="sport", brightness=0.25, night=True)
+    assert (
+        picture.change(Picture(brightness=0.0, night=False, exposure="normal")) is None
+    )
+    assert kept[-1] == Picture(), "as in the profile: nothing to be kept"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "word"),
+    [
+        (Picture(width=1280, height=720), "--width=1280"),
+        (Picture(fps=15.0), "--fps=15.0"),
+        (Picture(flip="both", brightness=0.5), "--flip=both"),
+    ],
+)  # fmt: skip
+def test_size_rate_and_flip_start_it_anew(wanted: Picture, word: str) -> None:
+    picture, camera, kept = settings(profile("rpicam"))
+    assert picture.change(wanted) is None
+    assert word in camera.argv and len(camera.ends) == 1 and camera.lines == []
+    assert kept == [wanted]
+    assert picture.as_json()["can"] == ABLE["rpicam"]
+
+
+def test_what_the_camera_has_not_got_is_refused() -> None:
+    picture, camera, kept = settings(profile("v4l2"))
+    assert picture.change(Picture(exposure="sport", night=True)) == "exposure"
+    picture_none, *_ = settings(profile("none"))
+    assert picture_none.change(Picture(night=True)) == "night"
+    assert (camera.lines, camera.ends, kept) == ([], [], [])
+    assert picture.as_json()["night"] is False
+
+
+def test_what_was_kept_holds_from_the_start(tmp_path: Path) -> None:
+    own, before = profile("v4l2", width=320), Picture(fps=20.0, exposure="long")
+    now = with_picture(own, before)
+    assert (now.camera.fps, now.camera.width, now.camera.exposure) == (
+        20.0,
+        320,
+        "normal",
+    )
+    assert "--fps=20.0" in argv_of(now, None)[0]
+    assert with_picture(own, None) is own
+    picture, *_ = settings(own, before)
+    assert picture.as_json()["fps"] == 20.0
+
+
+def test_neither_part_of_the_car_forgets_the_others_settings(tmp_path: Path) -> None:
+    saver = Saver(tmp_path)
+    saver.start()
+    saver.put(Saved(limit=0.5))
+    saver.put_picture(Picture(night=True))
+    saver.put(Saved(limit=0.4))
+    saver.stop()
+    after = Saver(tmp_path)
+    assert after.before == Saved(limit=0.4, picture=Picture(night=True))
+    after.start()
+    after.put_picture(Picture())
+    after.stop()
+    assert Saver(tmp_path).before == Saved(limit=0.4)
+
+
+# --- who may -------------------------------------------------------------------------
+
+
+def test_only_a_grown_up_sets_the_picture() -> None:
+    house = House()
+    picture, camera, _ = settings(profile("picamera2"))
+    house.hub._handlers |= Settings(
+        PROFILE, house.control, house.lights, NoRecorder(), lambda: None, picture
+    ).handlers()
+    ann, mum = house.visitor("Ann"), house.visitor("Mum", code="grownups")
+    ann.say(up.SetPicture(Picture(night=True)))
+    assert ann.errors()[-1].what == "only a grown-up sets the picture"
+    mum.say(up.SetPicture(Picture(night=True)))
+    assert camera.lines == ["look normal 0 1"] and mum.errors() == []
+    for _ in range(30):
+        mum.say(up.SetPicture(Picture(night=True)))
+    assert mum.errors()[-1].what == "too many pushes"
+
+
+def test_a_car_that_cannot_says_so() -> None:
+    house = House()
+    mum = house.visitor("Mum", code="grownups")
+    mum.say(up.SetPicture(Picture(night=True)))
+    assert mum.errors()[-1].what == "this camera cannot be told"
+
+
+def test_the_profile_refuses_an_exposure_that_a_webcam_has_not_got() -> None:
+    path = Path(__file__).parents[3] / "hardware" / "bench.toml"
+    sets = ['camera.source = "v4l2"', 'camera.exposure = "sport"']
+    with pytest.raises(config.ConfigError, match=r'camera.exposure = "sport": a v4l2'):
+        profiles.load(path, sets)
+    assert profiles.load(path, ['camera.source = "rpicam"', sets[1]])
