@@ -9,6 +9,7 @@ export type Upward =
   | { kind: 'horn'; on: boolean }
   | { kind: 'limit'; throttle: number }
   | { kind: 'guard'; mode: string }
+  | { kind: 'picture'; to: PictureChange }
   | { kind: 'record'; on: boolean } | { kind: 'keep' } | { kind: 'mark'; text?: string }
   | { kind: 'ping'; seq: number; t: number }
   | {
@@ -16,6 +17,10 @@ export type Upward =
       link_ms?: number | null; fps?: number; dropped?: number;
     };
 
+export interface PictureChange {
+  width?: number; height?: number; fps?: number; flip?: string; exposure?: string;
+  brightness?: number; night?: boolean;
+}
 export interface Welcome {
   kind: 'welcome'; v: number; car: string; version: string; clock_us: number;
   silence_ms: number; late_ms: number; drive_every_ms: number; width: number; height: number;

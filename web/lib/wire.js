@@ -103,7 +103,7 @@ export const tidyCode = (typed) =>
   typed.normalize('NFKC').toLowerCase().replace(/[\s\p{Pd}]/gu, '').slice(0, CODE_MOST);
 
 /** What the page sends; other fields are refused. @type {Record<string, Shape>} */
-const UP = {
+export const UP = {
   hello: {
     v: whole(VERSION, VERSION), client: text(64, /^[A-Za-z0-9-]{8,}$/),
     name: maybe(text(32, PLAIN)), code: maybe(code),

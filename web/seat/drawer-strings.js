@@ -86,6 +86,28 @@ export const DRAWER_STRINGS = {
     if (ageS < 1) return 'last seen just now';
     return `last seen ${ageS < 120 ? `${Math.floor(ageS)} s` : DRAWER_STRINGS.uptime(ageS)} ago`;
   },
+  picture: {
+    title: 'Picture settings',
+    hint: 'For another size, rate or side the camera starts anew: the car stops for a moment.',
+    silent: 'The car does not say how its picture is set. Close this and open it again.',
+    none: 'This camera has no settings: its program is started by the profile.',
+    size: 'Size',
+    rate: 'Pictures a second',
+    perSecond: (/** @type {number} */ fps) => `${Math.round(fps * 10) / 10}`,
+    flip: 'Turn the picture over',
+    /** @type {Record<string, string>} */
+    flips: {
+      none: 'no', horizontal: 'left and right', vertical: 'top and bottom',
+      both: 'both: the camera hangs upside down',
+    },
+    exposure: 'Exposure',
+    /** @type {Record<string, string>} */
+    exposures: {
+      normal: 'normal', sport: 'short: motion is sharp', long: 'long: more light',
+    },
+    brightness: 'Brightness',
+    night: 'Night: bright in the dark, fewer pictures a second',
+  },
   recorder: {
     on: (/** @type {string} */ time) => `Recording for ${time}`,
     off: 'Not recording; the last minute can still be kept',

@@ -12,6 +12,7 @@ import {
 import {Help, fillKeys} from './help.js';
 import {Tilt} from './input/tilt.js';
 import {Pace} from './pace.js';
+import {PictureSettings} from './picture-settings.js';
 import {Ranges, rangeFaults} from './ranges.js';
 import {RecorderPanel} from './recorder.js';
 import {Secure} from './secure.js';
@@ -85,6 +86,7 @@ export class Drawer {
     const {panels, send} = parts;
     this.unlock = new Unlock({panels, send: (code) => send({kind: 'unlock', code})});
     this.listen(parts);
+    this.picture = new PictureSettings(byId('picture-settings'), parts.send);
     this.recorder = new RecorderPanel(parts.send);
     this.secure = new Secure();
     this.listenTilt(parts.tilt);
@@ -169,6 +171,7 @@ export class Drawer {
     this.ranges.update(state);
     this.listFaults(rangeFaults(ranges));
     this.recorder.update(state);
+    this.picture.update(state);
     const back = this.beeping.checked && this.reversing();
     this.beeps.update(back ? rhythm(behindM(ranges), state.guard?.stop_m ?? 0) : null);
     this.toastFaults(state.health?.faults ?? [], this.last?.health?.faults ?? []);

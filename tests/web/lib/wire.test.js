@@ -7,6 +7,7 @@ import {test} from 'node:test';
 import {
   HEADER_BYTES, WireError, encode, parseDown, parseVideo, tidyCode,
 } from '../../../web/lib/wire.js';
+import '../../../web/seat/picture-settings.js'; // it says what `picture` holds
 
 /** @param {string} name */
 const vectors = (name) =>
