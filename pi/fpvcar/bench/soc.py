@@ -26,7 +26,7 @@ from pathlib import Path
 from fpvcar.bench.outside import Outside
 
 MAGIC = 0x46505643  # "FPVC"
-VERSION = 4
+VERSION = 5
 PINS = 54
 QPOS_MAX = 64
 RANGES_MAX = 8
@@ -103,6 +103,7 @@ class World(ctypes.Structure):
         ("seed", ctypes.c_uint64),
         ("battery_v", ctypes.c_double),
         ("battery_a", ctypes.c_double),
+        ("peak_a", ctypes.c_double),
         ("speed_mps", ctypes.c_double),
         ("x_m", ctypes.c_double),
         ("y_m", ctypes.c_double),

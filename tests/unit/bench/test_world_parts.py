@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from fpvcar.bench.world import looks, scene
-from fpvcar.bench.world.bridge import CHIPS, l298n, mx1508
+from fpvcar.bench.world.bridge import CHIPS, l298n, mx1508, tb6612
 from fpvcar.bench.world.motor import Battery, Motor, Rack
 from fpvcar.bench.world.process import World
-from fpvcar.config import L298n
+from fpvcar.config import L298n, MotorHat, Mx1508
 from tests.rigs.world import inputs
 
 FULL = 0.4
@@ -180,3 +180,32 @@ def test_what_is_drawn_is_what_is_hit(seed: int) -> None:
 
 def test_rooms_differ_by_seed() -> None:
     assert scene.layout(1) != scene.layout(2)
+
+
+MX1508_BEARS_A = 2.5
+"""For a moment; vendors differ from 2 to 2.5."""
+
+
+@pytest.mark.parametrize(("hz", "bears"), [(800, False), (4000, True)])
+def test_a_fast_pwm_spares_the_bridge_when_the_motor_stalls(
+    hz: int, bears: bool
+) -> None:
+    """3 V of a pack of 7.5 V on the mean, and what stalls it in each slow pulse."""
+    motor = Motor(losses=CHIPS[Mx1508].losses._replace(pwm_hz=hz))
+    assert motor.henry / motor.ohm == pytest.approx(0.15e-3, rel=0.01)
+    stalled = motor.peak_a(mx1508(FULL, 0), 7.5, 0.0)
+    assert (stalled < MX1508_BEARS_A) == bears, stalled
+    assert motor.peak_a(mx1508(0, FULL), 7.5, 0.0) == pytest.approx(stalled)
+    assert motor.peak_a(mx1508(FULL, 0), 7.5, 1000.0) < stalled
+
+
+def test_at_the_frequency_of_servos_each_pulse_is_a_stall() -> None:
+    stall_a = 7.5 / (0.68 + 0.5)
+    for hz, least in ((50, 0.99), (1526, 0.4)):
+        motor = Motor(losses=CHIPS[MotorHat].losses._replace(pwm_hz=hz))
+        peak_a = motor.peak_a(tb6612(FULL, 1, 0), 7.5, 0.0)
+        assert least * stall_a < peak_a <= stall_a
+        mean_a = motor.current_a(tb6612(FULL, 1, 0), 7.5, 0.0)
+        assert peak_a > mean_a
+    assert motor.peak_a(tb6612(1, 1, 0), 7.5, 0.0) == pytest.approx(stall_a)
+    assert motor.peak_a(tb6612(0, 0, 0), 7.5, 0.0) == 0.0

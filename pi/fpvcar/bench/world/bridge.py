@@ -96,18 +96,23 @@ class Wiring:
     """Which outputs feed which bridge, by the profile; `invert` swaps a motor's
     leads."""
 
-    def __init__(self, motors: Motors, oe: int | None = None) -> None:
-        """`oe` is the GPIO at the OE of a PCA9685."""
-        self._motors, self._oe = motors.pair, oe
+    def __init__(
+        self, motors: Motors, oe: int | None = None, hat_hz: int = 1526
+    ) -> None:
+        """`oe` is the GPIO at the OE of a PCA9685, `hat_hz` its frequency."""
+        self._motors, self._oe, self._hat_hz = motors.pair, oe, hat_hz
 
     @property
     def losses(self) -> tuple[Losses, Losses]:
         """The drive motor's bridge's, and the steering's; or left and right."""
-        drive, steer = (
-            CHIPS[type(motor)].losses if isinstance(motor, DcMotor) else Losses()
-            for motor in self._motors
-        )
+        drive, steer = map(self._losses, self._motors)
         return drive, steer
+
+    def _losses(self, motor: AnyMotor) -> Losses:
+        if not isinstance(motor, DcMotor):
+            return Losses()
+        hz = self._hat_hz if isinstance(motor, MotorHat) else motor.pwm_hz
+        return CHIPS[type(motor)].losses._replace(pwm_hz=hz)
 
     def bridges(self, soc: Soc) -> Bridges:
         """What the pins make them do now."""

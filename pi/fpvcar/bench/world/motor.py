@@ -19,6 +19,7 @@ class Motor(NamedTuple):
     ke: float = 1.3e-3
     """V s/rad, = Kt in N m/A. FA-130: 9100 rpm at 1.5 V, 0.2 A."""
     motor_ohm: float = 0.68
+    henry: float = 0.34e-3
     losses: Losses = Losses()
     """The bridge's."""
     gear: float = 28.0
@@ -53,6 +54,26 @@ class Motor(NamedTuple):
             driven = 0.0
         shorted_v = math.copysign(max(abs(emf_v) - self.losses.drop_v, 0.0), emf_v)
         return driven - state.brake * shorted_v / self.ohm
+
+    def peak_a(self, state: Bridge, battery_v: float, speed: float) -> float:
+        """The current at the end of each pulse, once it repeats: what bridge and supply
+        must bear. In a coasting pause the diodes feed the supply, and it falls to 0; in
+        a braked one it fades into the generator's."""
+        duty, period_s = abs(state.drive), 1.0 / self.losses.pwm_hz
+        emf_v = math.copysign(self.ke * speed, state.drive * speed)
+        on_v = max(battery_v - self.losses.drop_v, 0.0)
+        goal_a = (on_v - emf_v) / self.ohm
+        if duty >= 1.0 or not duty:
+            return max(goal_a, 0.0) * duty
+        coasts = state.coast > 0.0
+        pause_a = -((on_v if coasts else 0.0) + emf_v) / self.ohm
+        kept = math.exp(-duty * period_s * self.ohm / self.henry)
+        faded = math.exp(-(1.0 - duty) * period_s * self.ohm / self.henry)
+        rise_a, fall_a = goal_a * (1.0 - kept), pause_a * (1.0 - faded)
+        peak_a = (rise_a + fall_a * kept) / (1.0 - kept * faded)
+        if coasts and fall_a + peak_a * faded < 0.0:
+            peak_a = rise_a  # it begins at 0 each time
+        return max(peak_a, 0.0)
 
     def friction_nm(self, speed: float) -> float:
         """Dry friction at the shaft: stiction that fades within 60 rad/s."""

@@ -57,6 +57,8 @@ class World:
         self.motor, self.rack = Motor(losses=drive), Rack(steer.drop_v)
         self.idle_a = 0.4
         """What the computer takes from the pack."""
+        self.peak_a = 0.0
+        """The drive motor's current at the end of each pulse of its PWM."""
         self.speed_mps = 0.0
         self.contact_mps = 0.0
         """Closing speed with which the car met what it touches; 0: nothing."""
@@ -101,6 +103,7 @@ class World:
         wheels = self.data.qvel
         speed = 0.5 * float(wheels[first] + wheels[second]) * motor.gear
         amps = motor.current_a(state, volts, speed)
+        self.peak_a = motor.peak_a(state, volts, speed)
         torque = 0.5 * motor.gear * (motor.ke * amps - motor.drag * speed)
         friction = 0.5 * motor.gear * motor.friction_nm(speed)
         stands = abs(speed) < STANDS_RAD_S and abs(torque) < friction
@@ -180,6 +183,7 @@ def publish(soc: Soc, world: World, time_ns: int) -> None:
     with writing(soc.world) as out:
         out.time_ns, out.tick, out.seed = time_ns, world.tick, world.seed
         out.battery_v, out.battery_a = world.battery.volts, world.battery.amps
+        out.peak_a = world.peak_a
         out.speed_mps, out.contact_mps = world.speed_mps, world.contact_mps
         out.hardest_mps = world.hardest_mps
         out.x_m, out.y_m, out.yaw_rad = world.pose
@@ -194,7 +198,7 @@ def run(soc: Soc, profile: config.Profile, seed: int, ended: list[int]) -> None:
 
     A loop that falls behind by more than five ticks skips the time it has lost.
     """
-    wiring = Wiring(profile.motors, profile.pca9685.oe)
+    wiring = Wiring(profile.motors, profile.pca9685.oe, profile.hat_hz())
     world = World(seed, profile.battery, losses=wiring.losses)
     soc.world.sequence += soc.world.sequence % 2  # killed while it wrote
     rescues = 0
