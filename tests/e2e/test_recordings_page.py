@@ -234,6 +234,8 @@ def test_a_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> 
     assert violations(page) == [], "dialog"
     page.keyboard.press("Enter")
     until(page, "document.querySelector('#list').innerText.includes('kitchen')")
+    page.locator("#list a").click()
+    until(page, "document.querySelector('#viewer-title').innerText.includes('kitchen')")
     page.locator("#driver").select_option("")
     page.locator("#search").fill("KITCHEN")
     until(page, "window.recordings.drives === 1")
@@ -248,6 +250,7 @@ def test_a_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> 
     page.locator("#edit-code").fill(codes["grown_up"])
     page.locator("#edit-delete").click()
     until(page, "!document.getElementById('edit').open")
+    assert page.locator("#viewer").is_hidden(), "what was open is gone"
     kept = sorted(one.name for one in folder.glob(f"{mcaps.RECORDING}*"))
     assert kept == [f"{mcaps.RECORDING}-0002.mcap"]
     until(page, "document.querySelector('#list').innerText.includes('0:10')")

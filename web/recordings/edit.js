@@ -2,6 +2,7 @@
 
 import {button, byId, input, setText, show} from '../lib/dom.js';
 import {API, Locked} from './api.js';
+import {driveNamed, named} from './drives.js';
 import {STRINGS} from './strings.js';
 
 /** @import {Drive} from './types.js' */
@@ -74,6 +75,7 @@ export class Edit {
       }
       throw fault;
     }
+    if (driveNamed([drive], named(location.hash))) location.hash = '';
   }
 
   /** Does it, closes, or says why not. @param {(drive: Drive) => Promise<void>} what */

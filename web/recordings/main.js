@@ -2,7 +2,7 @@
 
 import {button, byId, fillStrings, input, setText, show} from '../lib/dom.js';
 import {API, Locked} from './api.js';
-import {named, partOf, queryOf} from './drives.js';
+import {driveNamed, named, partOf, queryOf} from './drives.js';
 import {Edit} from './edit.js';
 import {Filter} from './filter.js';
 import {DriveList} from './list.js';
@@ -31,21 +31,20 @@ let asked = 0;
 function route() {
   const name = named(location.hash);
   // What is filtered out of the list stays open.
-  const drive = name ? list.drive(name) ?? (name === opened ? viewer.drive : null) : null;
+  const shown = viewer.drive ? [viewer.drive] : [];
+  const drive = name ? list.drive(name) ?? driveNamed(shown, name) : null;
   document.body.dataset.open = drive ? 'yes' : 'no';
   show(byId('viewer'), drive !== null);
   const id = drive?.id ?? '';
   if (id !== opened) {
     if (drive) {
-      const part = partOf(drive, name);
-      // The camera may have started later than the recorder.
-      const seen = part === drive.parts[0] ? drive.parts.find((one) => one.pictures > 0) : part;
-      viewer.open(drive, seen?.startS ?? 0);
+      viewer.open(drive, Math.max(0, partOf(drive, name)?.startS ?? 0));
       byId('viewer-title').focus();
       scrollTo(0, 0);
     } else viewer.close();
     opened = id;
   }
+  if (drive) setText(byId('viewer-title'), drive.title || STRINGS.when(drive.startMs));
   list.current(drive);
 }
 
@@ -55,7 +54,7 @@ function update(listing) {
   setText(byId('car'), listing.car);
   show(byId('seat'), listing.seat);
   show(byId('unlock'), false);
-  show(byId('filter'), listing.drives.length > 1 || filter.active);
+  show(byId('filter'), listing.drives.length > 0 || filter.active);
   show(byId('more'), listing.more);
   grownUp = listing.grown_up;
   filter.update(listing.drivers);

@@ -69,8 +69,9 @@ class Drives:
 
         def listed() -> bytes:
             drives, unread = self._all()
-            parked = all(one.parked for one in drives)  # then they are all there is
-            takes = (wanted._replace(wheel="") if parked else wanted).takes
+            # Files that somebody chose, or that are all there is, are shown.
+            whole = not self._shown.seat or all(one.parked for one in drives)
+            takes = (_unhidden(wanted) if whole else wanted).takes
             found = [one for one in drives if takes(one)]
             found = [one for one in found if one.start_ms < before_ms]
             drivers = {name for one in drives for name in one.drivers}
@@ -139,6 +140,10 @@ class Drives:
     def _writing(self, part: Part) -> bool:
         path = self._library.path(part.name)
         return path is not None and not path.name.endswith(names.SEALED)
+
+
+def _unhidden(wanted: Wanted) -> Wanted:
+    return wanted._replace(wheel="") if wanted.wheel == "driven" else wanted
 
 
 def _found(request: web.Request, drives: Sequence[Drive]) -> Drive:

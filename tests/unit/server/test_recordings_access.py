@@ -98,6 +98,14 @@ def test_the_page_of_some_files_is_for_this_machine_only(folder: Path) -> None:
             said = await (await client.get("/api/recordings")).json()
             assert (said["car"], said["seat"]) == ("Plague", False)
             assert [one["name"] for one in said["recordings"]] == [NAME]
+            drives = "/api/recordings/drives"
+            said = await (await client.get(f"{drives}?wheel=driven")).json()
+            (one,) = said["drives"]
+            assert not said["editable"] and not said["grown_up"]
+            for what in ("title", "delete"):
+                head = {"Origin": f"http://{client.host}:{client.port}"}
+                url = f"{drives}/{one['id']}/{what}"
+                assert (await client.post(url, headers=head)).status in (404, 405)
             for head in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
                 assert (await client.get("/api/recordings", headers=head)).status == 403
             assert (await client.get("/..%2fREADME.md")).status == 404
