@@ -18,14 +18,14 @@ Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated o
   fpvcar bench                     the emulated car, on http://127.0.0.1:8080/
   fpvcar bench --host 0.0.0.0      the same for the whole LAN, with a QR code
   fpvcar run --profile my-car.toml        the car's service
-  fpvcar wheels --profile my-car.toml     the process that owns the motor pins
+  fpvcar wheels --profile my-car.toml     beside it: switches the motors
   fpvcar profile list                     and: show, check, propose (for this board)
   sudo fpvcar setup                       makes a Raspberry Pi a car
 
 and what it recorded:
 
   fpvcar log list DIR                     and: info, verify, recover, release
-  fpvcar replay FILE...                   does every setpoint come out the same again?
+  fpvcar replay FILE...                   would the car decide the same again?
   fpvcar replay --page FILE...            play it in a browser
   fpvcar export --mp4 OUT.mp4 FILE...     a film; --csv, --parquet: tables
 """
@@ -183,7 +183,7 @@ def _recordings(verb: Verb) -> None:
     )  # fmt: skip
     look.add_argument("files", nargs="+", type=Path, metavar="FILE")
     look.add_argument("--out", type=Path, metavar="DIR", help="where recover writes")
-    replay = verb("replay", _replay, "runs the recorded wishes through the gate again")
+    replay = verb("replay", _replay, "would the car decide the same again?")
     replay.epilog = (
         "Exit status: 0 all came out as it was recorded; 1 something did not, or a "
         "file cannot be read; 3 all that is there did, but something is missing."
@@ -234,7 +234,7 @@ def parser() -> argparse.ArgumentParser:
         made.set_defaults(act=act)
         return made
 
-    run = verb("run", _run, "the car's service: pages, video, gate")
+    run = verb("run", _run, "the car's service: pages, video, driving")
     _profile(run)
     _address(run)
     run.add_argument("--soc", type=Path, help="the bench's chip (given by `bench`)")
@@ -256,7 +256,7 @@ def parser() -> argparse.ArgumentParser:
         "--pipe-dir", type=Path, metavar="DIR",
         help="where it makes its pipes pigpio and pigout, instead of in /dev",
     )  # fmt: skip
-    process = verb("camera", _camera, "a camera process: access units on stdout")
+    process = verb("camera", _camera, "films; `run` starts it by itself")
     process.add_argument("source", choices=list(CAMERAS), help="--help after it: more")
     process.add_argument("rest", nargs=argparse.REMAINDER, help="its own options")
     known = verb("profile", _profiles, "profiles: what ships, what is whole, what fits")

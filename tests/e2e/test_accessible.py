@@ -88,6 +88,14 @@ def test_every_page_and_every_dialog(page: Page, bench: RunningBench) -> None:
     assert dialogs_in(paths.WEB) <= seen
 
 
+def test_a_page_that_is_not_there(page: Page, bench: RunningBench) -> None:
+    page.goto(f"{bench.url}nowhere.html")
+    assert "There is no /nowhere.html here." in page.locator("main").inner_text()
+    assert still(page) == []
+    page.locator("a").click()
+    until(page, "window.fpvcar !== undefined")
+
+
 def test_the_seat_in_each_state(page: Page, bench: RunningBench) -> None:
     found: list[str] = []
 

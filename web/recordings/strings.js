@@ -54,7 +54,7 @@ const CLOCK = new Intl.DateTimeFormat('en-GB', {
 
 /** Titles of the plots. */
 const GROUPS = /** @type {Record<string, string>} */ ({
-  range: 'Distances', battery: 'Battery', current: 'Current', setpoint: 'Wish and setpoint',
+  range: 'Distances', battery: 'Battery', current: 'Current', setpoint: 'Asked for, and done',
   duty: 'Duty of the motors', latency: 'Latency',
 });
 
@@ -109,7 +109,7 @@ export const STRINGS = {
   failed: (/** @type {string} */ why) => `The list did not come: ${why}. Trying again.`,
   failedDrive: (/** @type {string} */ why) => `This part did not come: ${why}. Trying again.`,
   noPicture: 'No picture was recorded here.',
-  unsupported: 'This browser can show no H.264: neither WebCodecs nor Media Source Extensions. Download the file, or open this page in another browser.',
+  unsupported: 'This browser cannot play the recording. Download the film, or open this page in a newer browser.',
   wrongCode: 'That is not the code.',
   play: 'Play',
   pause: 'Pause',

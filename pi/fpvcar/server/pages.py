@@ -3,6 +3,7 @@
 The car's own server and `fpvcar replay --page` share them.
 """
 
+import html
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
@@ -29,6 +30,19 @@ HEADERS = {
         "frame-ancestors 'none'"
     ),
 }
+ERROR_PAGE = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="dark light">
+<title>That did not work</title>
+<style>body {{ background: Canvas; color: CanvasText }}
+main {{ font: 18px/1.5 system-ui, sans-serif; max-width: 36em; margin: 3em auto;
+padding: 0 1em }} a {{ color: inherit; display: inline-block; padding: 12px 0 }}</style>
+<main><h1>That did not work</h1><p>{}</p><a href="/">To the car</a></main>
+</html>
+"""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -60,6 +74,20 @@ def refuse_other_sites(request: web.Request) -> None:
     site = request.headers.get("Sec-Fetch-Site", "none")
     if site not in ("same-origin", "none"):
         raise web.HTTPForbidden(text="Open the car's own page.\n")
+
+
+@web.middleware
+async def errors_as_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """A refusal that a person would read becomes a page, by night and by day."""
+    try:
+        return await handler(request)
+    except web.HTTPError as fault:
+        if "text/html" not in request.headers.get("Accept", ""):
+            raise
+        fault.text = ERROR_PAGE.format(html.escape(fault.text or fault.reason))
+        fault.content_type = "text/html"
+        fault.headers.update(HEADERS)
+        raise
 
 
 def page_response(root: Path, name: str) -> web.FileResponse:

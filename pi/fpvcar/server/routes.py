@@ -16,7 +16,13 @@ from fpvcar.server.drive_socket import Session
 from fpvcar.server.exposition import CONTENT_TYPE
 from fpvcar.server.hub import Hub
 from fpvcar.server.limits import RESERVED, ConnectionLimit
-from fpvcar.server.pages import HEADERS, Handler, page_response, refuse_foreign
+from fpvcar.server.pages import (
+    HEADERS,
+    Handler,
+    errors_as_pages,
+    page_response,
+    refuse_foreign,
+)
 from fpvcar.server.recordings_api import Recordings
 from fpvcar.server.session import Closing
 from fpvcar.video.picture import PictureSettings
@@ -69,7 +75,8 @@ class Server:
     def application(self) -> web.Application:
         """The aiohttp application; made once per `run`."""
         app = web.Application(
-            middlewares=[self._only_our_names], client_max_size=64 * 1024
+            middlewares=[errors_as_pages, self._only_our_names],
+            client_max_size=64 * 1024,
         )
         app.router.add_get("/ws/drive", self._drive)
         app.router.add_get("/ws/video", self._video)
