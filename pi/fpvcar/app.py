@@ -30,9 +30,10 @@ from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.suite import SensorSuite
 from fpvcar.server import credentials, site
 from fpvcar.server.access import CodeCheck
+from fpvcar.server.devices import FILE, Devices
 from fpvcar.server.greeting import greeting
 from fpvcar.server.hub import Hub
-from fpvcar.server.limits import connection_limit
+from fpvcar.server.limits import connection_places
 from fpvcar.server.metrics import Metrics
 from fpvcar.server.recordings_api import Recordings, Shown
 from fpvcar.server.routes import Server
@@ -93,35 +94,28 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         changed.set, saved=saver.before, save=saver.put, watcher=feed.step,
     )  # fmt: skip
 
-    codes = CodeCheck(credentials.load_codes(state))
+    codes, key = credentials.load_codes(state), credentials.load_key(state)
+    check, devices = CodeCheck(codes), Devices(key, codes, state / FILE)
     address = site.address(options.host, options.port, state, profile.car.name)
     hub = Hub(
-        profile, control, codes, panel, camera, senses, changed, address.https_port,
-        recorder=feed, key=credentials.load_key(state), picture=picture,
+        profile, control, check, devices, panel, camera, senses, changed,
+        address.https_port, recorder=feed, key=key, picture=picture,
     )  # fmt: skip
     metrics = Metrics(
         profile.car.name, control, senses, stream, camera, hub, feed, panel
     )
     recordings = Recordings(
         functools.partial(files_in, directory), Shown(profile.car.name, seat=True),
-        codes, control.driven, folder=directory,
+        check, control.driven, folder=directory,
     )  # fmt: skip
     greet = functools.partial(_greet, profile, options)
-    limit = connection_limit(
+    connections = connection_places(
         profile.server.max_connections, profile.server.max_per_address
     )
     server = Server(
-        profile,
-        hub,
-        stream,
-        paths.WEB,
-        metrics,
-        limit.know,
-        panel,
-        recordings,
-        depth,
-        picture,
-    )
+        profile, hub, devices, stream, paths.WEB, metrics, connections, panel,
+        recordings, depth, picture,
+    )  # fmt: skip
     return (
         Part("recorder", (functools.partial(feed.run, metrics.health),),
              recorder.start, recorder.stop),
@@ -136,8 +130,8 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         Part("camera", (functools.partial(
             camera.film, stream.publish, feed.picture),)),  # first: nobody waits for it
         Part("depth camera", (depth.run,)),
-        Part("hub", (hub.run,)),
-        Part("site", (Site(server.application, limit, address, greet).run,)),
+        Part("hub", (hub.run, devices.run)),
+        Part("site", (Site(server.application, connections, address, greet).run,)),
         Part("watchdog", (functools.partial(watchdog.run, watchdog.Watchdog()),)),
     )  # fmt: skip
 

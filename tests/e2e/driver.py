@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 import uuid
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
@@ -21,6 +22,7 @@ from tests.e2e.harness import RunningBench, wait_for
 def open_socket(
     port: int, path: str, *, own_origin: bool = True, max_queue: int = 16,
     host: str = "localhost", link: socket.socket | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> ClientConnection:  # fmt: skip
     """A WebSocket to the bench, with the Origin that its own page has, or none.
 
@@ -30,6 +32,7 @@ def open_socket(
     return connect(
         f"ws://{base}{path}", compression=None, max_queue=max_queue, legacy=True,
         origin=Origin(f"http://{base}") if own_origin else None, sock=link,
+        additional_headers=headers,
         close_timeout=1.0,  # a dead link says no good-bye
     )  # fmt: skip
 
@@ -40,7 +43,7 @@ class Driver(AbstractContextManager["Driver"]):
     def __init__(
         self, port: int, *, client: str | None = None, name: str = "Ann",
         code: str = "", own_origin: bool = True, host: str = "localhost",
-        link: socket.socket | None = None,
+        link: socket.socket | None = None, headers: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.client = client or uuid.uuid4().hex
         self.wish = (0.0, 0.0)
@@ -51,7 +54,12 @@ class Driver(AbstractContextManager["Driver"]):
         self._seq = self._seen_us = 0
         self._lock = threading.Lock()
         self._socket = open_socket(
-            port, "/ws/drive", own_origin=own_origin, host=host, link=link
+            port,
+            "/ws/drive",
+            own_origin=own_origin,
+            host=host,
+            link=link,
+            headers=headers,
         )
         self.say(kind="hello", v=VERSION, client=self.client, name=name, code=code)
         self._threads = [

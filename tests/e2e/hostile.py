@@ -21,6 +21,7 @@ UPGRADE = (
 )
 TEXT, BINARY, PING = 1, 2, 9
 FIN = 0x80
+ROUNDS_FULL = 20
 Attack = Callable[[int, float], Counter[str]]
 
 
@@ -28,8 +29,12 @@ def plug(port: int, last: int = 66) -> socket.socket:
     """A TCP connection from 127.0.0.LAST."""
     made = socket.socket()
     made.settimeout(2.0)
-    made.bind((f"127.0.0.{last}", 0))
-    made.connect(("127.0.0.1", port))
+    try:
+        made.bind((f"127.0.0.{last}", 0))
+        made.connect(("127.0.0.1", port))
+    except OSError:
+        made.close()
+        raise
     return made
 
 
@@ -100,6 +105,19 @@ def closed(one: socket.socket) -> bool:
         return False
     except OSError:
         return True
+
+
+def drained(one: socket.socket) -> bool:
+    """Reads what there is; has the car hung up behind it?"""
+    one.setblocking(False)
+    try:
+        while one.recv(65536):
+            pass
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def slow_readers(port: int, seconds: float) -> Counter[str]:
@@ -275,6 +293,43 @@ def pretenders(port: int, seconds: float) -> Counter[str]:
     return counts
 
 
+def holding(addresses: range) -> Attack:
+    """All places that these addresses can have, again and again: connections that say
+    nothing, sockets without a hello, watchers, viewers."""
+
+    def attack(port: int, seconds: float) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        held: list[socket.socket] = []
+        for round_ in until(seconds):
+            for number in range(len(addresses) * 8):
+                last, kind = addresses[number % len(addresses)], number // 7 % 4
+                path = "/ws/video?id=holder" if kind == 3 else "/ws/drive"
+                made = None
+                if kind == 0:
+                    with contextlib.suppress(OSError):
+                        made = plug(port, last)
+                else:
+                    made = upgraded(port, path, last)
+                if made is None:
+                    counts["refused"] += 1
+                    continue
+                if kind == 2:
+                    with contextlib.suppress(OSError):
+                        made.sendall(hello(f"holder-{round_}-{number}"))
+                held.append(made)
+            if round_ == ROUNDS_FULL:
+                print("holding", flush=True)
+            gone = [one for one in held if drained(one)]
+            counts["ended"] += len(gone)
+            for one in gone:
+                held.remove(one)
+                one.close()
+        counts["open"] = len(held)
+        return counts
+
+    return attack
+
+
 ATTACKS: dict[str, Attack] = {
     one.__name__: one
     for one in (
@@ -282,9 +337,12 @@ ATTACKS: dict[str, Attack] = {
         pushers,
     )
 }  # fmt: skip
+HOLDERS: dict[str, Attack] = {
+    "two_holders": holding(range(66, 68)), "holders": holding(range(66, 90)),
+}  # fmt: skip
 
 
 if __name__ == "__main__":
     os.nice(10)  # it would be another machine's core
     name, port, seconds = sys.argv[1:]
-    print(dict(ATTACKS[name](int(port), float(seconds))), flush=True)
+    print(dict({**ATTACKS, **HOLDERS}[name](int(port), float(seconds))), flush=True)

@@ -158,7 +158,9 @@ def test_too_many_viewers_are_told(bench: RunningBench) -> None:
                 path = f"/ws/video?id=crowd-{number:08d}"
                 sockets.append(open_socket(bench.port, path))
         assert refused.value.response.status_code == 503
-        assert b"50 viewers" in (refused.value.response.body or b"")
+        assert b"50 are open already at /ws/video" in (
+            refused.value.response.body or b""
+        )
     finally:
         for socket in sockets:
             socket.close()

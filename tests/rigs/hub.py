@@ -1,16 +1,22 @@
 """A hub with everything real but sockets, time and metal, and who comes to it."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from fpvcar import config, paths, status
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control, Inputs, Stepped
 from fpvcar.server.access import CodeCheck, Codes, Rights
+from fpvcar.server.devices import Devices
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.hub import Hub
+from fpvcar.server.limits import Places
 from fpvcar.server.recorder import Recorder
+from fpvcar.server.routes import Server
 from fpvcar.wire import down, up
 from fpvcar.wire.down import Error
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
@@ -73,6 +79,15 @@ class NoFigures:
         return {}
 
 
+def server_of(profile: config.Profile, hub: Any, stream: Any, **more: Any) -> Server:
+    """The routes of one car, without limits below them."""
+    given = {
+        "figures": NoFigures(), "web_root": paths.WEB, "connections": Places(999, 999),
+        "devices": Devices(bytes(32), CODES, Path("/nowhere/devices.json")), **more,
+    }  # fmt: skip
+    return Server(profile, hub, stream=stream, **given)
+
+
 class House:
     """A hub with everything real but sockets, time and metal."""
 
@@ -81,8 +96,10 @@ class House:
         watcher: Callable[[Stepped], None] | None = None,
     ) -> None:  # fmt: skip
         self.now_s = 100.0
+        self.profile = profile
         self.duties: tuple[float, ...] = (0.0, 0.0)
         self.lights = FakeLights()
+        self.devices = Devices(bytes(32), CODES, Path("/nowhere/devices.json"))
         self.control = Control(
             profile, self.send,
             Inputs(lambda _: 0.03, lambda _: 7.5, lambda _: ()), lambda: None,
@@ -90,9 +107,9 @@ class House:
         )  # fmt: skip
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
         self.hub = Hub(
-            profile, self.control, CodeCheck(CODES), self.lights,
+            profile, self.control, CodeCheck(CODES), self.devices, self.lights,
             FakeCamera(), FakeSenses(), asyncio.Event(), 0, lambda: self.now_s,
-            recorder,
+            recorder, utc_s=time.time,
         )  # fmt: skip
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:

@@ -4,12 +4,14 @@ in app.py, and what must hold after every 5 ms and at every change of a pin.
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 
 from fpvcar import status
 from fpvcar.devices.fake import FakeBoard, FakePins
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import Saved
 from fpvcar.server.access import CodeCheck
+from fpvcar.server.devices import Devices
 from fpvcar.server.hub import Hub
 from fpvcar.wheels.client import LEASE_NS
 from fpvcar.wheels.core import Wheels
@@ -104,8 +106,9 @@ class WiredCar:
             lambda: None, lambda: self.now_ns, self.saved, self.save,
         )  # fmt: skip
         self.hub = Hub(
-            PROFILE, self.control, CodeCheck(CODES), FakeLights(), FakeCamera(),
-            NoSensors(), asyncio.Event(), 0, lambda: self.now_ns / 1e9,
+            PROFILE, self.control, CodeCheck(CODES),
+            Devices(bytes(32), CODES, Path("/nowhere/devices.json")), FakeLights(),
+            FakeCamera(), NoSensors(), asyncio.Event(), 0, lambda: self.now_ns / 1e9,
         )  # fmt: skip
         self.connected = True
         self.hear(self.wheels.connected(self.now_ns))

@@ -72,6 +72,9 @@ UP_GOOD: list[up.Upward] = [
     up.Keep(),
     up.Mark(),
     up.Mark("here it slipped"),
+    up.Lock(),
+    up.Who(),
+    up.End(CLIENT),
     up.Ping(3, 99.75),
     up.Report("webcodecs", 12.5, 4.25, 29.9, 3),
     up.Report("mse"),
@@ -119,6 +122,9 @@ UP_REFUSED: list[dict[str, Any]] = [
     {"kind": "keep", "seconds": 30},
     {"kind": "mark", "text": "m" * 65},
     {"kind": "mark", "text": None},
+    {"kind": "lock", "now": True},
+    {"kind": "end"},
+    {"kind": "end", "id": "a b"},
     {"kind": "ping", "seq": 3},
     {"kind": "report", "path": "w" * 17},
     {"kind": "report", "path": "mse", "fps": 1001.0},
@@ -164,6 +170,12 @@ DOWN_GOOD: list[down.Downward] = [
     STATE,
     STOPPED,
     down.Pong(3, 99.75, 2**53 - 1),
+    down.Pass("EQAQpnLSCLKYxIsXzXTkPHvWhlBmIeqK"),
+    down.People((
+        down.Person("9f86d081884c7d65", "Mum", "home network", True, False, True),
+        down.Person("884c7d659a2feaa0", "Zoë", "elsewhere", False, False, False, 61.5),
+    )),
+    down.People(()),
     down.Error("wrong code", "", "", "look at the screen that started the car"),
     down.Error("message refused", '{"kind":7}', "Expected `str`, got `int`"),
 ]  # fmt: skip
@@ -173,6 +185,8 @@ DOWN_REFUSED = [
     '{"kind":"pong","seq":"1","t":2.5,"clock_us":3}',
     '{"kind":"error"}',
     '{"kind":"state","seq":1}',
+    '{"kind":"pass"}',
+    '{"kind":"people","people":[{"id":"1"}]}',
 ]  # fmt: skip
 DOWN_UNKNOWN = ['{"kind":"weather","rain":true}']
 

@@ -11,6 +11,7 @@ export type Upward =
   | { kind: 'guard'; mode: string }
   | { kind: 'picture'; to: PictureChange }
   | { kind: 'record'; on: boolean } | { kind: 'keep' } | { kind: 'mark'; text?: string }
+  | { kind: 'lock' } | { kind: 'who' } | { kind: 'end'; id: string }
   | { kind: 'ping'; seq: number; t: number }
   | {
       kind: 'report'; path: string; picture_ms?: number | null;
@@ -62,7 +63,14 @@ export interface Pong { kind: 'pong'; seq: number; t: number; clock_us: number }
 export interface CarError {
   kind: 'error'; what: string; value?: string; limit?: string; next?: string;
 }
-export type Downward = Welcome | State | Pong | CarError;
+export interface Pass { kind: 'pass'; ticket: string }
+/** One who may drive; `away_s` is 0 while it is here. */
+export interface Person {
+  id: string; name: string; where: string; grown_up: boolean; drives: boolean;
+  you: boolean; away_s?: number;
+}
+export interface People { kind: 'people'; people: Person[] }
+export type Downward = Welcome | State | Pong | CarError | Pass | People;
 
 /** Messages of /ws/buttons. Masks have a bit for each button. */
 export type ButtonsUp =

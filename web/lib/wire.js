@@ -116,6 +116,7 @@ export const UP = {
   limit: {throttle: share},
   guard: {mode: text(5, /^(off|warn|limit)$/)},
   record: {on: flag}, keep: {}, mark: {text: maybe(text(64, PLAIN))},
+  lock: {}, who: {}, end: {id: text(64, /^[A-Za-z0-9-]{8,}$/)},
   ping: {seq: count, t: millis},
   report: {
     path: text(16, PLAIN), picture_ms: maybe(orNull(millis)), link_ms: maybe(orNull(millis)),
@@ -132,6 +133,9 @@ const RANGE = {
 };
 const GUARD = {
   mode: words, stop_m: any, ahead: any, back: any, ahead_by: words, back_by: words,
+};
+const PERSON = {
+  id: words, name: words, where: words, grown_up: flag, drives: flag, you: flag, away_s: maybe(any),
 };
 const STOP = {cause: words, clears: words, by: maybe(words)};
 
@@ -151,6 +155,8 @@ const DOWN = {
     health: maybe(orNull(object({}))), recording: maybe(orNull(object({}))),
   },
   pong: {seq: count, t: any, clock_us: count},
+  pass: {ticket: words},
+  people: {people: list(PERSON)},
   error: {what: words, value: maybe(words), limit: maybe(words), next: maybe(words)},
 };
 

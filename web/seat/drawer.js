@@ -20,6 +20,7 @@ import {sparkline} from './sparkline.js';
 import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 import {Unlock} from './unlock.js';
+import {Who} from './who.js';
 
 /** @import {State, Upward, Welcome} from '../lib/types.js' */
 
@@ -85,6 +86,7 @@ export class Drawer {
     this.help = new Help();
     const {panels, send} = parts;
     this.unlock = new Unlock({panels, send: (code) => send({kind: 'unlock', code})});
+    this.who = new Who(byId('who-may-drive'), parts.send);
     this.listen(parts);
     this.picture = new PictureSettings(byId('picture-settings'), parts.send);
     this.recorder = new RecorderPanel(parts.send);
@@ -223,6 +225,7 @@ export class Drawer {
       if (row.length > MINUTE) row.shift();
     }
     this.showPace(figures);
+    this.who.second(!byId('menu').hidden && this.last?.grown_up === true);
     if (byId('menu').hidden) return;
     const high = Math.max(50, ...this.pictures.map(Number), ...this.links.map(Number));
     const box = {width: 300, height: 68, high};

@@ -33,7 +33,7 @@ const ELSEWHERE = 'opened again elsewhere';
 
 export class Link {
   /**
-   * @param {{client: string, hello: () => {name: string, code: string}, on: Listener}} parts
+   * @param {{client: string, hello: () => {name: string}, on: Listener}} parts
    */
   constructor({client, hello, on}) {
     this.client = client;

@@ -3,6 +3,7 @@
 import {Awake} from '../lib/awake.js';
 import {button, byId, fillStrings} from '../lib/dom.js';
 import {clientId, saved} from '../lib/storage.js';
+import {plain} from '../lib/wire.js';
 import {Video} from '../video/video.js';
 import {Card} from './card.js';
 import {Controls} from './controls.js';
@@ -33,7 +34,7 @@ const hud = new Hud();
 /** @type {Link} */
 const link = new Link({
   client: clientId(),
-  hello: () => page.hello(saved.get('name')),
+  hello: () => ({name: plain(saved.get('name'))}),
   on: {
     message: (message) => page.message(message),
     frame: (bytes) => video.frame(bytes),

@@ -1,7 +1,6 @@
 /** What the car said last, and what follows from it for each part of the page. */
 
-import {saved, session} from '../lib/storage.js';
-import {plain} from '../lib/wire.js';
+import {saved} from '../lib/storage.js';
 import {OLD_MS} from '../video/video.js';
 import {aged, gradeOf, situationOf, takenBy} from './state.js';
 import {STRINGS} from './strings.js';
@@ -64,6 +63,8 @@ export class Page {
   message(message) {
     if (message.kind === 'welcome') this.welcomed(message);
     else if (message.kind === 'state') this.updated(message);
+    else if (message.kind === 'pass') void keepPass(message.ticket);
+    else if (message.kind === 'people') this.drawer?.who.update(message.people);
     else if (message.kind === 'error') this.refused(message);
   }
 
@@ -80,7 +81,6 @@ export class Page {
     const aboutCode = ['wrong code', 'too many wrong codes'].includes(error.what);
     const unlock = this.drawer?.unlock;
     // Not one that was just typed, but one of an earlier visit: each socket would send it.
-    if (aboutCode && !unlock?.tried) session.set('code', '');
     if (aboutCode && unlock) unlock.refused(error);
     else toast(STRINGS.carError(error), 'warn');
   }
@@ -210,12 +210,11 @@ export class Page {
       code();
     }
   }
-
-  /** Name and code for the hello message. @param {string} name */
-  hello(name) {
-    return {name: plain(name), code: session.get('code')};
-  }
 }
+
+/** Has the car remember this device, by a cookie. @param {string} ticket */
+const keepPass = (ticket) =>
+  fetch('/api/pass', {method: 'POST', headers: {'X-Pass': ticket}}).catch(() => {});
 
 /**
  * With a clock that is a little off, latency may come out negative.

@@ -1,14 +1,13 @@
 /** The dialog that asks for a code. It loads with the menu, after the first screen. */
 
 import {byId, input, setText} from '../lib/dom.js';
-import {session} from '../lib/storage.js';
 import {tidyCode} from '../lib/wire.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
 import {STRINGS} from './strings.js';
 
 /** @import {CarError, State} from '../lib/types.js' */
 
-/** Asks for a code, and stores it for the tab: each new socket sends it. */
+/** Asks for a code; the car then remembers the device. */
 export class Unlock {
   /**
    * @param {{send: (code: string) => void, panels: import('./panels.js').Panels}} parts
@@ -40,7 +39,6 @@ export class Unlock {
     const more = before && ((now.may_drive && !before.may_drive) ||
       (now.grown_up && !before.grown_up));
     if (!more || !this.tried) return '';
-    session.set('code', this.tried);
     this.tried = '';
     this.field.value = '';
     this.panels.close('unlock');

@@ -489,8 +489,8 @@ class Server(Section, frozen=True):
     """Sockets of each kind; whoever may drive has places beside them."""
     max_connections: Annotated[int, Meta(ge=16, le=4096)] = 256
     """TCP connections in all; some 30 kB each, more with https."""
-    max_per_address: Annotated[int, Meta(ge=4, le=4096)] = 128
-    """TCP connections from one IPv4 address or one IPv6 /64."""
+    max_per_address: Annotated[int, Meta(ge=4, le=4096)] = 64
+    """TCP connections from one IPv4 address or one IPv6 /128; twice that from a /64."""
     first_takes_wheel: bool = False
     """Whoever comes first and may drive has the wheel without asking."""
 

@@ -119,6 +119,18 @@ def network_of(address: str) -> str:
     return address if ip.ipv4_mapped else str(int(ip) >> 64)
 
 
+def address_class(address: str) -> str:
+    """Where a peer is, for people: "this computer", "home network" or "elsewhere"."""
+    if is_loopback(address):
+        return "this computer"
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return "elsewhere"
+    near = (getattr(ip, "ipv4_mapped", None) or ip).is_private or ip.is_link_local
+    return "home network" if near else "elsewhere"
+
+
 def lan_address() -> str:
     """The address under which the LAN sees this machine (127.0.0.1 if it has none).
 

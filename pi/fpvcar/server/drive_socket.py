@@ -12,6 +12,7 @@ from aiohttp import WSMessage, WSMsgType, web
 from fpvcar import config
 from fpvcar.drive.gate import Freshness
 from fpvcar.server.access import Rights
+from fpvcar.server.devices import Device
 from fpvcar.server.limits import Meter
 from fpvcar.server.session import CLOSE_S, Closing, TextSession
 from fpvcar.wire import down, up
@@ -34,9 +35,17 @@ log = logging.getLogger("fpvcar.socket")
 class Session(TextSession[up.Upward]):
     """One socket of one browser. The hub owns it."""
 
-    def __init__(self, address: str, rights: Rights, limits: config.Gate) -> None:
+    def __init__(
+        self, address: str, rights: Rights, limits: config.Gate,
+        device: Device | None = None,
+    ) -> None:  # fmt: skip
+        """`device`: by which it is known, None if by no cookie."""
         super().__init__(address)
-        self.rights = rights
+        self.rights, self.device = rights, device
+        self.ticket = ""
+        """For a cookie, until it is used."""
+        self.used_s = 0.0
+        """When somebody last did something there, not the page by itself."""
         self.client, self.video, self.name = "", "", ""
         self.fresh = Freshness(limits.stale_s, limits.late_s)
         self.meter = Meter(MESSAGES_PER_S, MESSAGES_PER_S)

@@ -4,7 +4,8 @@
 
     receive -> Driving   the wheel, wishes, stops
             -> Settings  lights, limit, guard, picture, recording
-            -> Hub       hello, codes, pings
+            -> Unlocking codes, locks, who may drive
+            -> Hub       hello, pings
 """
 
 import asyncio
@@ -19,14 +20,16 @@ import msgspec
 
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
-from fpvcar.server.access import CodeCheck, Rights, video_id
+from fpvcar.server.access import CodeCheck, video_id
 from fpvcar.server.credentials import KEY_BYTES
+from fpvcar.server.devices import Devices
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.driving import Driving
 from fpvcar.server.recorder import NoRecorder, Recorder
 from fpvcar.server.session import Closing
 from fpvcar.server.settings import Lights, Picture, Settings
 from fpvcar.server.state import CarState, Senses, Stateful, welcome
+from fpvcar.server.unlocking import Unlocking
 from fpvcar.wire import down, up
 from fpvcar.wire.down import Error
 
@@ -46,6 +49,7 @@ class Hub:
         profile: Profile,
         control: Control,
         codes: CodeCheck,
+        devices: Devices,
         lights: Lights,
         camera: Stateful,
         senses: Senses,
@@ -55,13 +59,12 @@ class Hub:
         recorder: Recorder | None = None,
         key: bytes = b"",
         picture: Picture | None = None,
+        utc_s: Callable[[], float] = time.time,
     ) -> None:
         """`key` makes the ids by which pages ask for pictures."""
         self.sessions: list[Session] = []
-        self._lost: Session | None = None
-        """The last page at the wheel whose link was lost: its rights wait with it."""
         self.changed = changed
-        self._profile, self._codes, self._lights = profile, codes, lights
+        self._profile, self._lights = profile, lights
         self._https_port, self._clock_s = https_port, clock_s
         name = functools.partial(video_id, key or secrets.token_bytes(KEY_BYTES))
         self._video_of = functools.lru_cache(VIDEO_IDS_MAX)(name)
@@ -71,10 +74,13 @@ class Hub:
             profile, control, lights, self._recorder, changed.set, picture
         )
         self._seat = self._driving.seat
+        self.unlocking = Unlocking(
+            codes, devices, self.sessions, self._driving, changed.set, utc_s
+        )
         self._state = CarState(control, self._seat, senses, camera, self._recorder)
         self._handlers: dict[type, Callable[..., None]] = {
-            up.Unlock: self._unlock, up.Ping: self._ping,
-            **self._driving.handlers(), **self._settings.handlers(),
+            up.Ping: self._ping, **self._driving.handlers(),
+            **self._settings.handlers(), **self.unlocking.handlers(),
         }  # fmt: skip
 
     # --- coming and going ---
@@ -85,8 +91,7 @@ class Hub:
             return
         self.sessions.remove(session)
         if session.client and not self._session_of(session.client):
-            if self._seat.holds(session.client):
-                self._lost = session
+            self.unlocking.leave(session)
             self._driving.leave(session, self._clock_s())
         self.changed.set()
 
@@ -103,10 +108,6 @@ class Hub:
         """Has this page the wheel, or may it ask for it?"""
         return session.rights.drive or self._seat.holds(session.client)
 
-    def watchers(self) -> int:
-        """How many pages may only watch."""
-        return sum(not self.may_drive(one) for one in self.sessions)
-
     def receive(self, session: Session, message: up.Upward) -> None:
         """Acts on a good message of a browser. Raises Closing for a replaced socket.
 
@@ -120,24 +121,23 @@ class Hub:
         elif not session.client:
             session.refuse(Error("hello first", "", "hello", "send hello"))
         else:
+            self.unlocking.used(session, message, now_s)
             self._handlers[type(message)](session, message, now_s)
 
     def _hello(self, session: Session, hello: up.Hello, now_s: float) -> None:
         if session.client:
             session.deny(Error("hello twice", "", "once a socket"), now_s)
             return
-        old, lost = self._session_of(hello.client), self._lost
+        old = self._session_of(hello.client)
         session.client, session.name = hello.client, hello.name or "somebody"
         session.video = self._video_of(hello.client)
         self.sessions.append(session)
         if old is not None:
             self.sessions.remove(old)
-            session.rights = _more(session.rights, old.rights)
             old.close("opened again elsewhere")
-        elif lost and lost.client == hello.client and self._seat.holds(hello.client):
-            session.rights = _more(session.rights, lost.rights)
+        self.unlocking.join(session, old, now_s)
         if hello.code:
-            self._try_code(session, hello.code, now_s)
+            self.unlocking.try_code(session, hello.code, now_s)
         self._driving.join(session, now_s)
         code_needed = not session.rights.drive
         session.send(
@@ -145,32 +145,11 @@ class Hub:
                 self._profile, self._https_port, code_needed, session.video, now_s
             )
         )  # fmt: skip
+        self.unlocking.offer(session)
         self.changed.set()
 
     def _session_of(self, client: str) -> Session | None:
         return next((one for one in self.sessions if one.client == client), None)
-
-    # --- codes and pings ---
-
-    def _unlock(self, session: Session, unlock: up.Unlock, now_s: float) -> None:
-        self._try_code(session, unlock.code, now_s)
-        self.changed.set()
-
-    def _try_code(self, session: Session, code: str, now_s: float) -> None:
-        wait_s = self._codes.wait_s(session.address, now_s)
-        if wait_s > 0.0:
-            session.send(
-                Error("too many wrong codes", "", "5 a minute",
-                      f"try again in {wait_s:.0f} s")
-            )  # fmt: skip
-            return
-        rights = self._codes.unlock(code, session.address, now_s)
-        if rights is None:
-            session.send(
-                Error("wrong code", "", "", "look at the screen that started the car")
-            )
-        else:
-            session.rights = _more(session.rights, rights)
 
     def _ping(self, session: Session, ping: up.Ping, now_s: float) -> None:
         session.send(down.Pong(ping.seq, ping.t, int(now_s * 1e6)))
@@ -194,6 +173,7 @@ class Hub:
         """Sends the state to everybody, now."""
         now_s = self._clock_s()
         self._driving.tick(now_s)
+        self.unlocking.tick(now_s)
         self._lights.record(self._recorder.status())
         self._state.seq += 1
         here, head = len(self.sessions), self._settings.head_lights
@@ -221,7 +201,3 @@ class Hub:
         holder = self._seat.holder
         session = self._session_of(holder.client) if holder else None
         return session.report if session else None
-
-
-def _more(one: Rights, other: Rights) -> Rights:
-    return Rights(one.drive or other.drive, one.grown_up or other.grown_up)

@@ -1,19 +1,21 @@
 """How much of anything a peer may have: connections, messages, bytes, log lines.
 
-All pure but `connection_limit`, which asks for descriptors; time is an argument.
+All pure but `connection_places`, which asks for descriptors; time is an argument.
 """
 
 import logging
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from enum import IntEnum
 
 from fpvcar.server.access import network_of
 
 RESERVED = 16
-"""Connections beyond the limits for the networks of those who may drive."""
-KNOWN_MAX = 16
+"""Sockets of a kind beyond its limit, for those who may drive, and for hellos."""
+NETWORK_SHARES = 2
 OWN_DESCRIPTORS = 64
 """Descriptors of `run` itself: camera, wheels, pins, loop, page files being sent."""
 BYTES_PER_S, BYTES_BURST = 65536.0, 524288.0
@@ -53,49 +55,106 @@ class RateLimit:
         return max(0.0, (self._debt - BYTES_BURST) / BYTES_PER_S)
 
 
-class ConnectionLimit:
-    """Counts who is inside, in all and from each network."""
+class Rank(IntEnum):
+    """Who gives way first when places are short."""
 
-    def __init__(
-        self, most: int, most_per_address: int, reserved: int = RESERVED
-    ) -> None:
+    SILENT = 0
+    """Has said nothing that only a page of ours says."""
+    WATCHES = 1
+    DRIVES = 2
+
+
+@dataclass(slots=True)
+class _Place:
+    address: str
+    network: str
+    end: Callable[[], None]
+    rank: Rank
+
+
+class Places:
+    """So many places in all, and a share of them for one address.
+
+    An address is an IPv4 address or an IPv6 /128; an IPv6 /64 has two shares. When no
+    place is left a newcomer has that of whoever ranks lowest; among equals, of the
+    network, then of the address, that has the most of them, if that is more than the
+    newcomer's own; of these the oldest. Who drives gives way to nobody, and has
+    `reserved` places beyond.
+    """
+
+    def __init__(self, most: int, most_per_address: int, reserved: int = 0) -> None:
         self.most, self.most_per_address = most, most_per_address
         self.reserved = reserved
-        self.taken = 0
+        self._held: dict[Hashable, _Place] = {}
         self._of: Counter[str] = Counter()
-        self._known: dict[str, None] = {}
 
-    def know(self, address: str) -> None:
-        """Opens the reserved places to the network of somebody who may drive."""
-        network = network_of(address)
-        self._known.pop(network, None)
-        self._known[network] = None
-        while len(self._known) > KNOWN_MAX:
-            del self._known[next(iter(self._known))]
+    @property
+    def taken(self) -> int:
+        """How many places are taken."""
+        return len(self._held)
 
-    def enter(self, address: str) -> str | None:
-        """Takes a place and returns None; or says what is full, and takes none."""
-        network = network_of(address)
-        more = self.reserved if network in self._known else 0
-        if self._of[network] >= self.most_per_address + more:
+    def enter(
+        self, owner: Hashable, address: str, end: Callable[[], None],
+        rank: Rank = Rank.SILENT,
+    ) -> str | None:  # fmt: skip
+        """Takes a place and returns None; or says what is full, and takes none.
+
+        `end()` is called when the owner has to give way; its place is free by then.
+        """
+        newcomer = _Place(address, f"{network_of(address)}/64", end, rank)
+        network = newcomer.network
+        most = self.most + (self.reserved if rank is Rank.DRIVES else 0)
+        if self._of[address] >= self.most_per_address:
             return f"{self.most_per_address} are open from {address}"
-        if self.taken >= self.most + more:
+        if self._of[network] >= NETWORK_SHARES * self.most_per_address:
+            if not self._make_room(newcomer, of_its_network=True):
+                return f"{self._of[network]} are open from the network of {address}"
+        elif self.taken >= most and not self._make_room(newcomer, of_its_network=False):
             return f"{self.most} are open"
-        self._of[network] += 1
-        self.taken += 1
+        self._held[owner] = newcomer
+        self._of.update((address, network))
         return None
 
-    def leave(self, address: str) -> None:
-        """Gives a place back."""
-        network = network_of(address)
-        self._of[network] -= 1
-        self.taken -= 1
-        if not self._of[network]:
-            del self._of[network]
+    def _make_room(self, newcomer: _Place, of_its_network: bool) -> bool:
+        """Ends the place that gives way to the newcomer; False if none does."""
+        least: Hashable = None
+        lowest: tuple[int, ...] = (Rank.DRIVES,)
+        for owner, place in self._held.items():
+            if of_its_network and place.network != newcomer.network:
+                continue
+            key = (place.rank, -self._of[place.network], -self._of[place.address])
+            if key < lowest:
+                least, lowest = owner, key
+        if least is None:
+            return False
+        place = self._held[least]
+        share = "address" if of_its_network else "network"
+        theirs, own = (self._of[getattr(one, share)] for one in (place, newcomer))
+        fair = theirs > own + place.rank
+        if place.rank >= newcomer.rank and not fair:
+            return False
+        self.leave(least)
+        place.end()
+        return True
+
+    def promote(self, owner: Hashable, rank: Rank) -> None:
+        """Its owner has shown who it is."""
+        if owner in self._held:
+            self._held[owner].rank = rank
+
+    def leave(self, owner: Hashable) -> None:
+        """Gives a place back, if it is still held."""
+        place = self._held.pop(owner, None)
+        if place is None:
+            return
+        for share in (place.address, place.network):
+            self._of[share] -= 1
+            if not self._of[share]:
+                del self._of[share]
 
 
-def connection_limit(most: int, most_per_address: int) -> ConnectionLimit:
-    """A limit that the descriptors suffice for; raises RLIMIT_NOFILE if it can."""
+def connection_places(most: int, most_per_address: int) -> Places:
+    """Places that the descriptors suffice for; raises RLIMIT_NOFILE if it can."""
     wanted = most + RESERVED + OWN_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < wanted:
@@ -104,7 +163,7 @@ def connection_limit(most: int, most_per_address: int) -> ConnectionLimit:
     if soft < wanted:
         most = max(1, soft - RESERVED - OWN_DESCRIPTORS)
         log.warning("room for %d connections: RLIMIT_NOFILE is %d", most, soft)
-    return ConnectionLimit(most, most_per_address)
+    return Places(most, most_per_address)
 
 
 class LogRateLimit(logging.Filter):

@@ -1,7 +1,7 @@
 """Accepts connections: limits apply before a byte is read.
 
-    accept -> ConnectionLimit.enter -> plain: aiohttp's protocol
-                                    -> https: a handshake of TLS_S at most first
+    accept -> Places.enter -> plain: aiohttp's protocol
+                           -> https: a handshake of TLS_S at most first
     each read: READ_BYTES at most; a plain peer beyond its RateLimit waits for a while
 
 asyncio's own acceptor cannot count a TLS handshake, and on EMFILE it tries its whole
@@ -15,10 +15,10 @@ import logging
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
-from fpvcar.server.limits import ConnectionLimit, RateLimit
+from fpvcar.server.limits import Places, RateLimit
 
 BACKLOG = 128
 TLS_S = 5.0
@@ -39,6 +39,7 @@ class _Connection(socket.socket):
     asyncio's transports read it by `recv`, below TLS by `recv_into`.
     """
 
+    transport: asyncio.Transport | None = None
     left: Callable[[], None] | None = None
     read: Callable[[int], None] | None = None
 
@@ -54,6 +55,14 @@ class _Connection(socket.socket):
             self.read(taken)
         return taken
 
+    def cut(self) -> None:
+        """Ends it at once, in whatever state it is."""
+        if self.transport is not None:
+            self.transport.abort()
+        else:  # in its handshake, or before
+            with contextlib.suppress(OSError):
+                self.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         super().close()
         left, self.left = self.left, None
@@ -62,15 +71,15 @@ class _Connection(socket.socket):
 
 
 class Listener:
-    """Accepts on any number of sockets; all share the limit.
+    """Accepts on any number of sockets; all share the places.
 
     `protocol` makes aiohttp's handler of one connection.
     """
 
     def __init__(
-        self, limit: ConnectionLimit, protocol: Callable[[], asyncio.BaseProtocol]
+        self, places: Places, protocol: Callable[[], asyncio.BaseProtocol]
     ) -> None:
-        self._limit, self._protocol = limit, protocol
+        self._places, self._protocol = places, protocol
         self._jobs: set[asyncio.Task[None]] = set()
         self._accepting: list[asyncio.Task[None]] = []
         self._was_full = False
@@ -134,13 +143,14 @@ class Listener:
     def _let_in(
         self, peer: socket.socket, address: str, context: ssl.SSLContext | None
     ) -> None:
-        refusal = self._limit.enter(address)
+        connection = _Connection(fileno=peer.detach())
+        owner = connection_of(connection)
+        refusal = self._places.enter(owner, address, connection.cut)
         if refusal is not None:
-            self._turn_away(peer, refusal, plain=context is None)
+            self._turn_away(connection, refusal, plain=context is None)
             return
         self._was_full = False
-        connection = _Connection(fileno=peer.detach())
-        connection.left = lambda: self._limit.leave(address)
+        connection.left = lambda: self._places.leave(owner)
         try:
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MS)
@@ -158,6 +168,7 @@ class Listener:
             transport, _ = await loop.connect_accepted_socket(
                 self._protocol, connection, ssl=context, ssl_handshake_timeout=timeout_s
             )
+            connection.transport = transport
             if context is None:  # a paused TLS transport reads on, and then all at once
                 connection.read = _paced(transport)
         except OSError:  # no TLS, or too slowly, or gone; ssl.SSLError is one of these
@@ -177,6 +188,17 @@ class Listener:
             peer.setblocking(False)
             if plain:
                 peer.send(answer.encode())
+
+
+def connection_of(connection: socket.socket | asyncio.BaseTransport) -> Hashable:
+    """By what a place is held: both ends' addresses, the same above TLS and below."""
+    if isinstance(connection, asyncio.BaseTransport):
+        info = connection.get_extra_info
+        return info("peername"), info("sockname")
+    try:
+        return connection.getpeername(), connection.getsockname()
+    except OSError:  # it has gone again
+        return connection
 
 
 def _paced(transport: asyncio.Transport) -> Callable[[int], None]:

@@ -1,7 +1,8 @@
 """aiohttp: pages, /ws/..., /api/..., /healthz, /metrics. Acts: hub.py, panel.py."""
 
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Protocol
 
@@ -10,18 +11,21 @@ from aiohttp import web
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import Profile
 from fpvcar.sensors.depth_camera import DepthCamera
-from fpvcar.server import access, buttons_socket, drive_socket, video_socket
+from fpvcar.server import access, buttons_socket, devices, drive_socket, video_socket
 from fpvcar.server.access import Rights
+from fpvcar.server.devices import Device, Devices
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.exposition import CONTENT_TYPE
 from fpvcar.server.hub import Hub
-from fpvcar.server.limits import RESERVED, ConnectionLimit
+from fpvcar.server.limits import RESERVED, Places, Rank
+from fpvcar.server.listener import connection_of
 from fpvcar.server.pages import (
     HEADERS,
     Handler,
     errors_as_pages,
     page_response,
     refuse_foreign,
+    refuse_other_sites,
 )
 from fpvcar.server.recordings_api import Recordings
 from fpvcar.server.session import Closing
@@ -56,21 +60,23 @@ class Server:
     """The routes of one car."""
 
     def __init__(
-        self, profile: Profile, hub: Hub, stream: Stream, web_root: Path,
-        figures: Figures, know: Callable[[str], None] = lambda address: None,
+        self, profile: Profile, hub: Hub, devices: Devices, stream: Stream,
+        web_root: Path, figures: Figures, connections: Places,
         panel: Panel | None = None,
         recordings: Recordings | None = None, eye: DepthCamera | None = None,
         picture: PictureSettings | None = None,
     ) -> None:  # fmt: skip
-        """`know(address)` is called for whoever may drive."""
+        """`connections` hears which of them are a page's, or a driver's."""
         self._figures, self._panel = figures, panel
         self._recordings, self._eye, self._picture = recordings, eye, picture
         self._profile, self._hub, self._stream = profile, hub, stream
-        self._web_root, self._know = web_root.resolve(), know
+        self._web_root, self._devices = web_root.resolve(), devices
         most = profile.server.max_viewers
+        self._connections = connections
         # Beyond the watchers: room in which a driver says hello.
-        self._drive_limit = ConnectionLimit(most + RESERVED, most)
-        self._buttons_limit = ConnectionLimit(most, most)
+        self._sockets = Places(most + RESERVED, most + RESERVED)
+        self._watching, self._pushers = Places(most, most), Places(most, most)
+        self._viewers = Places(most, most + RESERVED, RESERVED)
 
     def application(self) -> web.Application:
         """The aiohttp application; made once per `run`."""
@@ -82,6 +88,7 @@ class Server:
         app.router.add_get("/ws/video", self._video)
         if self._panel is not None:
             app.router.add_get("/ws/buttons", self._buttons)
+        app.router.add_post("/api/pass", self._pass)
         app.router.add_get("/api/ping", self._ping)
         app.router.add_get("/api/status", self._status_page)
         app.router.add_get("/healthz", self._health)
@@ -113,64 +120,97 @@ class Server:
             raise web.HTTPRequestEntityTooLarge(
                 0, 0, text="A body was refused: expected none.\n"
             )
+        if self._device(request) is not None:
+            self._promote(request, Rank.DRIVES)
         return await handler(request)
 
-    async def _drive(self, request: web.Request) -> web.StreamResponse:
-        address = request.remote or ""
-        full = self._drive_limit.enter(address)
+    def _device(self, request: web.Request) -> Device | None:
+        """Whose device asks, if its cookie says so."""
+        return self._devices.find(devices.cookie_of(request), time.time())
+
+    def _promote(self, request: web.Request, rank: Rank) -> None:
+        """Its connection is a page's, or a driver's: others give way first."""
+        if request.transport is not None:
+            self._connections.promote(connection_of(request.transport), rank)
+
+    def _enter(
+        self, places: Places, request: web.Request, rank: Rank, where: str
+    ) -> Hashable:
+        """Takes a place; returns by what it is held. Raises HTTPServiceUnavailable."""
+        cut = _cutting(request)
+        full = places.enter(cut, request.remote or "", cut, rank)
         if full is not None:
             raise web.HTTPServiceUnavailable(
-                text=f"{full} already at /ws/drive (server.max_viewers).\n"
+                text=f"{full} already at {where} (server.max_viewers).\n"
             )
+        return cut
+
+    async def _drive(self, request: web.Request) -> web.StreamResponse:
+        address, device = request.remote or "", self._device(request)
         # A client without Origin is no page of ours: it may watch, and needs the code.
         at_home = access.is_loopback(address) and "Origin" in request.headers
-        rights = Rights(drive=at_home)
-        session = Session(address, rights, self._profile.gate)
+        rank = Rank.DRIVES if device or at_home else Rank.SILENT
+        place = self._enter(self._sockets, request, rank, "/ws/drive")
+        session = Session(address, Rights(drive=at_home), self._profile.gate, device)
+
+        def receive(session: Session, message: up.Upward) -> None:
+            self._hub.receive(session, message)
+            if isinstance(message, up.Hello | up.Unlock):
+                self._sockets.promote(place, self._known(request, session))
+
         try:
-            return await drive_socket.serve(
-                request, session, self._receive, time.monotonic
-            )
+            return await drive_socket.serve(request, session, receive, time.monotonic)
         finally:
             self._hub.leave(session)
-            self._drive_limit.leave(address)
+            self._watching.leave(session)
+            self._sockets.leave(place)
 
-    def _receive(self, session: Session, message: up.Upward) -> None:
-        """Hands a message to the hub. A watcher too many is closed, a driver never."""
-        self._hub.receive(session, message)
-        if not isinstance(message, up.Hello | up.Unlock):
-            return
+    def _known(self, request: web.Request, session: Session) -> Rank:
+        """It has said who it is. Raises Closing for a watcher too many."""
+        drives = self._hub.may_drive(session)
+        rank = Rank.DRIVES if drives else Rank.WATCHES
+        self._promote(request, rank)
+        self._watching.leave(session)
         most = self._profile.server.max_viewers
-        if self._hub.may_drive(session):
-            self._drive_limit.know(session.address)
-            self._know(session.address)
-        elif self._hub.watchers() > most:
-            raise Closing(f"{most} viewers are here already (server.max_viewers)")
+        full = f"{most} viewers are here already (server.max_viewers)"
+        end = functools.partial(session.close, full)
+        if not drives and self._watching.enter(session, session.address, end, rank):
+            raise Closing(full)
+        return rank
 
     async def _video(self, request: web.Request) -> web.StreamResponse:
         video = request.query.get("id", "")
         page = self._hub.page_of(video)
-        most = self._profile.server.max_viewers
-        reserved = RESERVED if page and self._hub.may_drive(page) else 0
-        if len(self._stream.viewers) >= most + reserved:
-            raise web.HTTPServiceUnavailable(
-                text=f"{most} viewers are here already (server.max_viewers).\n"
+        drives = self._device(request) or (page and self._hub.may_drive(page))
+        rank = Rank.DRIVES if drives else Rank.WATCHES
+        place = self._enter(self._viewers, request, rank, "/ws/video")
+        if page is not None:
+            self._promote(request, rank)
+        try:
+            return await video_socket.serve_viewer(
+                request, self._stream, lambda: self._hub.drives(video)
             )
-        return await video_socket.serve_viewer(
-            request, self._stream, lambda: self._hub.drives(video)
-        )
+        finally:
+            self._viewers.leave(place)
 
     async def _buttons(self, request: web.Request) -> web.StreamResponse:
         assert self._panel is not None  # else there is no such route
-        address = request.remote or ""
-        full = self._buttons_limit.enter(address)
-        if full is not None:
-            raise web.HTTPServiceUnavailable(
-                text=f"{full} already at /ws/buttons (server.max_viewers).\n"
-            )
+        place = self._enter(self._pushers, request, Rank.WATCHES, "/ws/buttons")
         try:
             return await buttons_socket.serve(request, self._panel)
         finally:
-            self._buttons_limit.leave(address)
+            self._pushers.leave(place)
+
+    async def _pass(self, request: web.Request) -> web.Response:
+        """Makes a cookie of a ticket: by it the car knows a device again."""
+        refuse_other_sites(request)
+        device = self._hub.unlocking.claim(request.headers.get("X-Pass", ""))
+        if device is None:
+            raise web.HTTPForbidden(text="X-Pass refused: say the code again.\n")
+        await self._devices.save(time.time())
+        answer = web.Response(status=204, headers=HEADERS)
+        devices.give(answer, self._devices.cookie(device), request.secure)
+        return answer
 
     async def _ping(self, request: web.Request) -> web.Response:
         clock_us = time.monotonic_ns() // 1000
@@ -205,3 +245,13 @@ class Server:
     async def _page(self, request: web.Request) -> web.StreamResponse:
         name = PAGES.get(request.match_info["path"], request.match_info["path"])
         return page_response(self._web_root, name)
+
+
+def _cutting(request: web.Request) -> Callable[[], None]:
+    """Ends the connection of a request, whatever waits in it."""
+
+    def cut() -> None:
+        if request.transport is not None:
+            request.transport.abort()
+
+    return cut

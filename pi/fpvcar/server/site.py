@@ -14,7 +14,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from fpvcar import sd_notify
 from fpvcar.server import access, credentials
-from fpvcar.server.limits import ConnectionLimit, LogRateLimit
+from fpvcar.server.limits import LogRateLimit, Places
 from fpvcar.server.listener import Listener
 
 IDLE_S = 10.0
@@ -59,12 +59,12 @@ class Site:
     """Serves an application until it is cancelled."""
 
     def __init__(
-        self, application: Callable[[], web.Application], limit: ConnectionLimit,
+        self, application: Callable[[], web.Application], places: Places,
         address: Address, listening: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         """`listening` is called as soon as it can be asked."""
         self._listening = listening
-        self._application, self._limit, self._address = application, limit, address
+        self._application, self._places, self._address = application, places, address
 
     async def run(self) -> None:
         """Raises OSError if it cannot listen, and whatever ends accepting."""
@@ -77,7 +77,7 @@ class Site:
             logging.getLogger(f"fpvcar.{name}").addFilter(LogRateLimit())
         await runner.setup()
         assert runner.server is not None  # made by setup
-        listener = Listener(self._limit, runner.server)
+        listener = Listener(self._places, runner.server)
         host, port, tls = self._address
         try:
             await listener.open(host, port)

@@ -88,4 +88,34 @@ class Error(Down, tag="error", frozen=True):
     next: str = ""
 
 
-Downward = Welcome | State | Pong | Error
+class Pass(Down, tag="pass", frozen=True):
+    """A right code was said: POST /api/pass with it, once, in X-Pass, makes a cookie.
+
+    By that the car knows the device again.
+    """
+
+    ticket: str
+
+
+class Person(Struct, frozen=True):
+    """One who may drive: a page that is here, or a device that is remembered.
+
+    where: "this computer", "home network", "elsewhere". away_s: 0 while it is here.
+    """
+
+    id: str
+    name: str
+    where: str
+    grown_up: bool
+    drives: bool
+    you: bool
+    away_s: float = 0.0
+
+
+class People(Down, tag="people", frozen=True):
+    """Answer to Who."""
+
+    people: tuple[Person, ...]
+
+
+Downward = Welcome | State | Pong | Error | Pass | People

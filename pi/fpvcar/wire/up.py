@@ -108,6 +108,20 @@ class Mark(Up, tag="mark", frozen=True):
     text: Annotated[str, Meta(max_length=64, pattern=PLAIN)] = ""
 
 
+class Lock(Up, tag="lock", frozen=True):
+    """Gives a grown-up's rights back."""
+
+
+class Who(Up, tag="who", frozen=True):
+    """A grown-up asks who may drive."""
+
+
+class End(Up, tag="end", frozen=True):
+    """A grown-up ends what somebody may do: `id` of a Person."""
+
+    id: Client
+
+
 class Ping(Up, tag="ping", frozen=True):
     """Every 100 ms; `t` as in Drive."""
 
@@ -127,13 +141,14 @@ class Report(Up, tag="report", frozen=True):
 
 Upward = (
     Hello | Unlock | Drive | Take | Release | Estop | Resume
-    | Lights | Horn | Limit | Guard | SetPicture | SetRecording | Keep | Mark | Ping
-    | Report
+    | Lights | Horn | Limit | Guard | SetPicture | SetRecording | Keep | Mark
+    | Lock | Who | End | Ping | Report
 )  # fmt: skip
 
 _decoders = decoders(
     Hello, Unlock, Drive, Take, Release, Estop, Resume,
-    Lights, Horn, Limit, Guard, SetPicture, SetRecording, Keep, Mark, Ping, Report,
+    Lights, Horn, Limit, Guard, SetPicture, SetRecording, Keep, Mark,
+    Lock, Who, End, Ping, Report,
 )  # fmt: skip
 
 

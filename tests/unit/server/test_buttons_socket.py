@@ -18,8 +18,7 @@ from fpvcar import paths
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import profiles
 from fpvcar.server import buttons_socket
-from fpvcar.server.routes import Server
-from tests.rigs.hub import NoFigures
+from tests.rigs.hub import server_of
 
 BARE = profiles.load(
     paths.HARDWARE / "bench.toml",
@@ -33,7 +32,7 @@ async def house() -> AsyncIterator[TestClient[Any, Any]]:
     """A server with nothing in it but the panel."""
     nobody: Any = None
     panel = Panel(BARE)
-    server = Server(BARE, nobody, nobody, paths.WEB, NoFigures(), panel=panel)
+    server = server_of(BARE, nobody, nobody, panel=panel)
     job = asyncio.create_task(panel.run())
     try:
         async with TestClient(TestServer(server.application())) as client:

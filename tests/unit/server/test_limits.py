@@ -2,55 +2,118 @@
 
 import logging
 import resource
+from functools import partial
 
 from fpvcar.server.limits import (
     BYTES_BURST,
     BYTES_PER_S,
-    KNOWN_MAX,
-    ConnectionLimit,
     LogRateLimit,
     Meter,
+    Places,
+    Rank,
     RateLimit,
-    connection_limit,
+    connection_places,
 )
 
 
+class Door:
+    """Places, and who had to give way."""
+
+    def __init__(self, most: int, most_per_address: int, reserved: int = 0) -> None:
+        self.places = Places(most, most_per_address, reserved)
+        self.ended: list[str] = []
+
+    def enter(self, owner: str, address: str, rank: Rank = Rank.SILENT) -> str | None:
+        return self.places.enter(
+            owner, address, partial(self.ended.append, owner), rank
+        )
+
+    def crowd(self, address: str, count: int, rank: Rank = Rank.SILENT) -> None:
+        for number in range(count):
+            assert self.enter(f"{address}-{number}", address, rank) is None
+
+
 def test_places_are_counted_in_all_and_for_each_address() -> None:
-    limit = ConnectionLimit(3, 2, reserved=1)
-    assert [limit.enter("10.0.0.1") for _ in range(2)] == [None, None]
-    assert limit.enter("10.0.0.1") == "2 are open from 10.0.0.1"
-    assert limit.enter("10.0.0.2") is None
-    assert limit.enter("10.0.0.3") == "3 are open"
-    limit.leave("10.0.0.1")
-    assert limit.enter("10.0.0.3") is None
-    for address in ("10.0.0.1", "10.0.0.2", "10.0.0.3"):
-        limit.leave(address)
-    assert limit.taken == 0
+    door = Door(3, 2)
+    door.crowd("10.0.0.1", 2, Rank.DRIVES)
+    assert door.enter("c", "10.0.0.1") == "2 are open from 10.0.0.1"
+    assert door.enter("d", "10.0.0.2", Rank.DRIVES) is None
+    assert door.enter("e", "10.0.0.3") == "3 are open"
+    door.places.leave("d")
+    door.places.leave("d")
+    assert door.enter("e", "10.0.0.3") is None
+    for owner in ("10.0.0.1-0", "10.0.0.1-1", "e"):
+        door.places.leave(owner)
+    assert door.places.taken == 0 and door.ended == [] and not door.places._of
 
 
-def test_who_may_drive_has_places_of_its_own() -> None:
-    limit = ConnectionLimit(2, 2, reserved=1)
-    limit.know("10.0.0.9")
-    assert limit.enter("10.0.0.1") is None and limit.enter("10.0.0.2") is None
-    assert limit.enter("10.0.0.3") is not None
-    assert limit.enter("10.0.0.9") is None
-    assert limit.enter("10.0.0.9") == "2 are open"
+def test_the_oldest_silent_one_of_the_largest_crowd_gives_way() -> None:
+    door = Door(6, 4)
+    door.crowd("10.0.0.1", 2)
+    door.crowd("10.0.0.2", 4)
+    assert door.enter("new", "10.0.0.3") is None
+    assert door.ended == ["10.0.0.2-0"] and door.places.taken == 6
 
 
-def test_an_ipv6_network_is_one_address() -> None:
-    limit = ConnectionLimit(9, 1)
-    assert limit.enter("2001:db8::1") is None
-    assert limit.enter("2001:db8::2") is not None
-    assert limit.enter("2001:db8:0:1::1") is None
+def test_who_has_shown_who_it_is_stays_before_the_silent() -> None:
+    door = Door(3, 3)
+    door.crowd("10.0.0.1", 3)
+    door.places.promote("10.0.0.1-0", Rank.WATCHES)
+    door.places.promote("nobody", Rank.WATCHES)
+    door.places.promote("10.0.0.1-1", Rank.DRIVES)
+    assert door.enter("new", "10.0.0.2") is None
+    assert door.ended == ["10.0.0.1-2"]
 
 
-def test_only_the_newest_drivers_are_remembered() -> None:
-    limit = ConnectionLimit(1, 9, reserved=1)
-    for number in range(KNOWN_MAX + 1):
-        limit.know(f"10.0.0.{number}")
-    assert limit.enter("10.0.1.1") is None
-    assert limit.enter("10.0.0.0") is not None
-    assert limit.enter("10.0.0.1") is None
+def test_a_crowd_may_not_push_out_a_smaller_one_nor_itself() -> None:
+    door = Door(4, 3)
+    door.crowd("10.0.0.1", 2)
+    door.crowd("10.0.0.2", 2)
+    assert door.enter("more", "10.0.0.1") == "4 are open"
+    assert door.ended == []
+
+
+def test_watchers_share_fairly_and_drivers_give_way_to_nobody() -> None:
+    door = Door(4, 4, reserved=1)
+    door.crowd("10.0.0.1", 3, Rank.WATCHES)
+    assert door.enter("two", "10.0.0.2", Rank.WATCHES) is None
+    assert door.enter("new", "10.0.0.2", Rank.WATCHES) is None, "3 > 1 + 1"
+    assert door.ended == ["10.0.0.1-0"]
+    assert door.enter("one", "10.0.0.3") is None, "2 > 0 + 1"
+    assert door.enter("other", "10.0.0.1", Rank.WATCHES) is None, "one was silent"
+    assert door.ended[2:] == ["one"]
+    assert door.enter("ann", "10.0.0.9", Rank.DRIVES) is None, "a place is reserved"
+    assert len(door.ended) == 3
+    assert door.enter("bob", "10.0.0.9", Rank.DRIVES) is None
+    assert len(door.ended) == 4, "a watcher gives way to a driver"
+    for number in range(3):
+        assert door.enter(f"d{number}", "10.0.0.8", Rank.DRIVES) is None
+    assert door.enter("late", "10.0.0.7", Rank.DRIVES) == "4 are open"
+
+
+def test_an_ipv6_host_has_a_share_and_its_network_two() -> None:
+    door = Door(9, 2)
+    door.crowd("2001:db8::1", 2, Rank.DRIVES)
+    assert door.enter("c", "2001:db8::1") == "2 are open from 2001:db8::1"
+    door.crowd("2001:db8::2", 2)
+    assert door.enter("ann", "2001:db8::3") is None
+    assert door.ended == ["2001:db8::2-0"], "the crowd of its own network"
+    assert door.enter("c", "2001:db8::2").startswith("4 are open from the network of")  # type: ignore[union-attr]
+    assert door.enter("d", "2001:db8:0:1::1") is None, "another network"
+
+
+def test_two_hostile_addresses_leave_room_and_many_give_way() -> None:
+    """As shipped: 256 places, a share of 64. A driver comes at the first try."""
+    door = Door(256, 64)
+    for address in ("10.0.0.1", "10.0.0.2"):
+        door.crowd(address, 64)
+        assert door.enter("more", address) is not None
+    assert door.enter("driver", "10.0.0.9") is None and door.ended == []
+    door.places.promote("driver", Rank.DRIVES)
+    for number in range(3, 300):
+        door.enter(f"h{number}", f"10.1.{number >> 8}.{number & 255}")
+    assert door.enter("again", "10.0.9.9") is None
+    assert door.places.taken == 256 and "driver" not in door.ended
 
 
 def test_a_slip_is_free_and_a_flood_waits_until_it_is_paid() -> None:
@@ -74,11 +137,11 @@ def test_the_limit_of_descriptors_is_raised_or_obeyed() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
-        assert connection_limit(256, 128).most == 256
+        assert connection_places(256, 128).most == 256
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 256
-        assert connection_limit(250, 128).most == 250, "it is high enough already"
+        assert connection_places(250, 128).most == 250, "it is high enough already"
         if hard != resource.RLIM_INFINITY:
-            assert connection_limit(hard, 128).most == hard - 80
+            assert connection_places(hard, 128).most == hard - 80
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

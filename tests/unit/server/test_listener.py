@@ -14,7 +14,7 @@ import pytest
 
 from fpvcar.server import credentials, limits, listener
 from fpvcar.server.greeting import in_url
-from fpvcar.server.limits import ConnectionLimit
+from fpvcar.server.limits import Places
 from fpvcar.server.listener import READ_BYTES, Listener
 
 
@@ -46,7 +46,7 @@ async def said(port: int) -> bytes:
 
 
 async def test_a_full_house_says_so_and_has_room_again() -> None:
-    limit, port = ConnectionLimit(2, 2), free_port()
+    limit, port = Places(2, 2), free_port()
     door = Listener(limit, Echo)
     await door.open("127.0.0.1", port)
     inside = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
@@ -72,7 +72,7 @@ async def test_a_handshake_is_counted_and_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener, "TLS_S", 0.3)
-    limit, port = ConnectionLimit(3, 3), free_port()
+    limit, port = Places(3, 3), free_port()
     door = Listener(limit, Echo)
     await door.open(
         "127.0.0.1", port, credentials.server_context(tmp_path, ["localhost"])
@@ -123,7 +123,7 @@ async def test_a_flood_is_read_in_bites_and_then_at_its_pace(
     if secure:
         server = credentials.server_context(tmp_path, ["localhost"])
         trusting = ssl.create_default_context(cafile=tmp_path / "https.crt")
-    door = Listener(ConnectionLimit(3, 3), lambda: protocol)
+    door = Listener(Places(3, 3), lambda: protocol)
     await door.open("127.0.0.1", port, server)
     _, writer = await asyncio.open_connection(
         "127.0.0.1", port, ssl=trusting, server_hostname="localhost" if secure else None
@@ -147,7 +147,7 @@ async def test_a_busy_port_is_named() -> None:
         other.listen()
         port = other.getsockname()[1]
         with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1 port {port}"):
-            await Listener(ConnectionLimit(1, 1), Echo).open("127.0.0.1", port)
+            await Listener(Places(1, 1), Echo).open("127.0.0.1", port)
 
 
 @contextlib.contextmanager
@@ -171,7 +171,7 @@ def no_descriptors() -> Iterator[list[int]]:
 async def test_without_descriptors_the_door_waits_and_does_not_spin() -> None:
     # Not a fixture: it must not be in force while pytest makes the event loop.
     port = free_port()
-    door = Listener(ConnectionLimit(9, 9), Echo)
+    door = Listener(Places(9, 9), Echo)
     await door.open("127.0.0.1", port)
     with socket.socket() as knocks:
         knocks.setblocking(False)

@@ -18,11 +18,10 @@ from fpvcar import status
 from fpvcar.server.exposition import CONTENT_TYPE, Metric, counter, exposition, gauge
 from fpvcar.server.metrics import Metrics
 from fpvcar.server.recorder import NoRecorder
-from fpvcar.server.routes import Server
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
-from tests.rigs.hub import PROFILE, FakeSenses, House
+from tests.rigs.hub import PROFILE, FakeSenses, House, server_of
 
 FOREIGN = {"Host": "evil.example"}
 
@@ -296,8 +295,8 @@ def asked(
     car: Car, root: Path, path: str, headers: dict[str, str] | None = None
 ) -> tuple[int, str, str]:
     async def ask() -> tuple[int, str, str]:
-        app = Server(
-            PROFILE, car.house.hub, car.stream, root, car.metrics
+        app = server_of(
+            PROFILE, car.house.hub, car.stream, web_root=root, figures=car.metrics
         ).application()
         async with TestClient(TestServer(app)) as client:
             answer = await client.get(path, headers=headers)

@@ -9,12 +9,10 @@ import pytest
 from aiohttp import ClientResponse
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar import paths
 from fpvcar.commands import play
 from fpvcar.server.recordings_rights import CODE, Tokens
-from fpvcar.server.routes import Server
 from tests.rigs import mcaps
-from tests.rigs.hub import NoFigures
+from tests.rigs.hub import server_of
 from tests.rigs.recordings import NAME, Client, ask, one_drive, routes_of
 
 
@@ -131,13 +129,8 @@ def test_the_cars_own_rules_hold_for_recordings(folder: Path) -> None:
     hub: Any = SimpleNamespace(leave=lambda _: None)
 
     async def act() -> None:
-        app = Server(
-            mcaps.PROFILE,
-            hub,
-            hub,
-            paths.WEB,
-            NoFigures(),
-            recordings=routes_of(folder),
+        app = server_of(
+            mcaps.PROFILE, hub, hub, recordings=routes_of(folder)
         ).application()
         async with TestClient(TestServer(app)) as client:
             url = f"/api/recordings/{NAME}"

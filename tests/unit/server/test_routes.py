@@ -8,47 +8,70 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
+from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar import paths
 from fpvcar.config import profiles
-from fpvcar.server.routes import Server
-from tests.rigs.hub import House, NoFigures
+from fpvcar.server.limits import RESERVED
+from fpvcar.video.stream import Stream
+from tests.rigs.hub import House, server_of
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
+UPGRADE = (
+    b"GET /ws/drive HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+    b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
 FEW = msgspec.structs.replace(
     PROFILE, server=msgspec.structs.replace(PROFILE.server, max_viewers=2)
 )
 
 
-def status(
-    path: str, root: Path, *, viewers: int = 0, body: bytes | None = None
-) -> int:
-    """What GET `path` answers while so many are here; 101 opens a WebSocket."""
-    hub: Any = SimpleNamespace(
-        leave=lambda _: None, page_of=lambda video: video,
-        may_drive=lambda page: page == "driver",
-    )  # fmt: skip
-    stream: Any = SimpleNamespace(viewers=[None] * viewers)
+def serving(hub: Any, root: Path) -> web.Application:
+    """The routes of a car for few."""
+    source = SimpleNamespace(request_key=lambda: None)
+    stream = Stream(source, PROFILE.camera.bitrate)
+    return server_of(FEW, hub, stream, web_root=root).application()
+
+
+def status(path: str, root: Path, *, body: bytes | None = None) -> int:
+    """What GET `path` answers."""
 
     async def ask() -> int:
-        app = Server(FEW, hub, stream, root, NoFigures()).application()
-        async with TestClient(TestServer(app)) as client:
-            if not path.startswith("/ws/"):
-                return (await client.get(path, data=body)).status
-            try:
-                async with client.ws_connect(path):
-                    return 101
-            except aiohttp.WSServerHandshakeError as refused:
-                return refused.status
+        async with TestClient(TestServer(serving(SimpleNamespace(), root))) as client:
+            return (await client.get(path, data=body)).status
 
     return asyncio.run(ask())
 
 
-def test_a_crowd_at_the_video_bars_nobody_from_the_stop_button(tmp_path: Path) -> None:
-    assert status("/ws/drive", tmp_path, viewers=2) == 101
-    assert status("/ws/video?id=eve", tmp_path, viewers=2) == 503
-    assert status("/ws/video?id=driver", tmp_path, viewers=2) == 101
+async def says_hello(
+    client: TestClient[Any, Any], name: str, code: str = ""
+) -> tuple[aiohttp.ClientWebSocketResponse, str]:
+    """The socket, and the page's video id."""
+    ws = await client.ws_connect("/ws/drive")
+    await ws.send_json(
+        {"kind": "hello", "v": 1, "client": f"client-{name}", "code": code}
+    )
+    welcome = await ws.receive_json(timeout=3)
+    assert welcome["kind"] == "welcome"
+    return ws, welcome["video"]
+
+
+def test_a_crowd_at_the_video_bars_neither_the_driver_nor_the_stop_button(
+    tmp_path: Path,
+) -> None:
+    async def crowd() -> None:
+        async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
+            viewers = [await client.ws_connect("/ws/video?id=eve") for _ in range(2)]
+            answer = await client.get("/ws/video?id=eve")
+            assert answer.status == 503
+            assert "2 are open already at /ws/video" in await answer.text()
+            _, video = await says_hello(client, "driver", "123456")
+            await client.ws_connect(f"/ws/video?id={video}")
+            assert not any(one.closed for one in viewers)
+
+    asyncio.run(crowd())
 
 
 def test_a_body_is_refused(tmp_path: Path) -> None:
@@ -58,29 +81,16 @@ def test_a_body_is_refused(tmp_path: Path) -> None:
 
 def test_a_full_house_keeps_a_place_for_whoever_may_drive(tmp_path: Path) -> None:
     """Two may watch. The third goes again, the driver gets in and stays."""
-    stream: Any = SimpleNamespace(viewers=[])
-    app = Server(FEW, House(FEW).hub, stream, tmp_path, NoFigures()).application()
-
-    async def says_hello(
-        client: TestClient[Any, Any], name: str, code: str = ""
-    ) -> aiohttp.ClientWebSocketResponse:
-        ws = await client.ws_connect("/ws/drive")
-        await ws.send_json(
-            {"kind": "hello", "v": 1, "client": f"client-{name}", "code": code}
-        )
-        assert (await ws.receive_json(timeout=3))["kind"] == "welcome"
-        return ws
 
     async def crowd() -> None:
-        async with TestClient(TestServer(app)) as client:
-            driver = await says_hello(client, "driver", "123456")
-            await driver.close()
-            watchers = [await says_hello(client, name) for name in ("one", "two")]
-            third = await says_hello(client, "three")
+        async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
+            watchers = [(await says_hello(client, name))[0] for name in ("one", "two")]
+            third, _ = await says_hello(client, "three")
             end = await third.receive(timeout=3)
             assert end.type is aiohttp.WSMsgType.CLOSE
             assert end.extra == "2 viewers are here already (server.max_viewers)"
-            driver = await says_hello(client, "driver", "123456")
+            driver, _ = await says_hello(client, "driver", "123456")
+            assert (await driver.receive_json(timeout=3))["kind"] == "pass"
             await driver.send_json({"kind": "ping", "seq": 1, "t": 0})
             assert (await driver.receive_json(timeout=3))["kind"] == "pong"
             assert not any(watcher.closed for watcher in watchers)
@@ -89,16 +99,19 @@ def test_a_full_house_keeps_a_place_for_whoever_may_drive(tmp_path: Path) -> Non
 
 
 def test_sockets_that_never_say_hello_are_counted(tmp_path: Path) -> None:
-    stream: Any = SimpleNamespace(viewers=[])
-    app = Server(FEW, House(FEW).hub, stream, tmp_path, NoFigures()).application()
+    most = FEW.server.max_viewers + RESERVED
 
     async def crowd() -> None:
-        async with TestClient(TestServer(app)) as client:
-            for _ in range(2):
-                await client.ws_connect("/ws/drive")
-            answer = await client.get("/ws/drive")
-            assert answer.status == 503
-            assert "2 are open from 127.0.0.1" in await answer.text()
+        async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
+            url = client.make_url("/ws/drive")
+            silent = [await client.session.ws_connect(url) for _ in range(most)]
+            reader, writer = await asyncio.open_connection("127.0.0.1", url.port)
+            writer.write(UPGRADE)
+            answer = await reader.readuntil(b"max_viewers")
+            assert answer.startswith(b"HTTP/1.1 503")
+            assert f"{most} are open from 127.0.0.1".encode() in answer
+            assert not any(one.closed for one in silent)
+            writer.close()
 
     asyncio.run(crowd())
 
@@ -106,7 +119,7 @@ def test_sockets_that_never_say_hello_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["Upgrade", "Sec-WebSocket-Version"])
 def test_a_handshake_of_odd_bytes_is_a_bad_request(tmp_path: Path, name: str) -> None:
     hub: Any = SimpleNamespace()
-    app = Server(FEW, hub, hub, tmp_path, NoFigures()).application()
+    app = serving(hub, tmp_path)
 
     async def ask() -> bytes:
         async with TestServer(app) as server:
@@ -125,7 +138,7 @@ def test_a_refused_name_that_is_no_text_is_shown_all_the_same(
     tmp_path: Path, name: str
 ) -> None:
     hub: Any = SimpleNamespace()
-    app = Server(FEW, hub, hub, tmp_path, NoFigures()).application()
+    app = serving(hub, tmp_path)
     head = {"Host": "localhost", name: "caf\xe9" + "x" * 200}
     lines = "".join(f"{key}: {value}\r\n" for key, value in head.items())
 

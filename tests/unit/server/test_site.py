@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from fpvcar.server import site
-from fpvcar.server.limits import ConnectionLimit
+from fpvcar.server.limits import Places
 from fpvcar.server.listener import Listener
 from fpvcar.server.site import Address, Site
 
@@ -61,7 +61,7 @@ async def test_a_site_serves_until_it_is_cancelled() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    limit = ConnectionLimit(4, 4)
+    limit = Places(4, 4)
     running = asyncio.create_task(
         Site(application, limit, Address("127.0.0.1", port, None)).run()
     )
@@ -86,7 +86,7 @@ async def test_a_busy_port_ends_it() -> None:
         port = int(other.getsockname()[1])
         address = Address("127.0.0.1", port, None)
         with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1 port {port}"):
-            await Site(application, ConnectionLimit(1, 1), address).run()
+            await Site(application, Places(1, 1), address).run()
 
 
 async def test_a_listener_that_fails_ends_the_site(
@@ -102,7 +102,7 @@ async def test_a_listener_that_fails_ends_the_site(
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    limit = ConnectionLimit(8, 8)
+    limit = Places(8, 8)
     site_run = asyncio.create_task(
         Site(application, limit, Address("127.0.0.1", port, None)).run()
     )

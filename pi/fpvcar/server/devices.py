@@ -1,0 +1,166 @@
+"""Devices whose people have said a code: a signed cookie each, and a list that is kept.
+
+    right code -> `pass` on /ws/drive -> POST /api/pass -> cookie ID.UNTIL.MAC
+    a request's cookie -> Devices.find: the car's own MAC, in time, still on the list
+
+So a driver is known after a restart of `run`, before it has said a word. The MAC's key
+is the car's and its codes': new codes, and nobody is known any more. Whoever is taken
+off the list stays off it, whatever cookie it has saved. Time is an argument: UTC in s.
+"""
+
+import asyncio
+import hmac
+import logging
+import re
+import secrets
+import time
+from pathlib import Path
+
+import msgspec
+from aiohttp import web
+
+from fpvcar import files
+from fpvcar.server.access import Codes, Rights, address_class
+
+FILE = "devices.json"
+COOKIE = "fpvcar-pass"
+FORM = re.compile(
+    r"(?P<id>[0-9a-f]{32})\.(?P<until>[0-9]{1,12})\.(?P<mac>[0-9a-f]{64})"
+)
+PASS_S = 30 * 24 * 3600
+"""How long a device is remembered after the code was said."""
+GROWN_UP_S = 1800.0
+"""Grown-ups' rights that nobody uses for so long are given back."""
+SAVE_AGAIN_S = 300.0
+"""No more often is it saved that grown-ups' rights were used."""
+DEVICES_MAX = 64
+log = logging.getLogger("fpvcar.door")
+
+
+class Device(msgspec.Struct):
+    """One device, and who said the code there; `used_s`: as a grown-up, 0 if not."""
+
+    id: str
+    name: str
+    where: str
+    seen_s: float
+    until_s: int
+    used_s: float = 0.0
+
+    def rights(self, now_s: float) -> Rights:
+        """What whoever has it may do."""
+        unused_s = now_s - self.used_s
+        return Rights(True, self.used_s > 0.0 and 0.0 <= unused_s < GROWN_UP_S)
+
+
+class Devices:
+    """The list. `run` saves it in a thread whenever it has changed."""
+
+    def __init__(self, key: bytes, codes: Codes, path: Path) -> None:
+        said = f"pass {codes.drive} {codes.grown_up}".encode()
+        self._key = hmac.digest(key, said, "sha256")
+        self._path = path
+        self._all = {one.id: one for one in _load(path)}
+        self._changed, self._writing = asyncio.Event(), asyncio.Lock()
+        self._saved_s = 0.0
+
+    def all(self) -> list[Device]:
+        """Everyone on the list."""
+        return list(self._all.values())
+
+    def add(self, name: str, address: str, rights: Rights, now_s: float) -> Device:
+        """Puts a device on the list; of too many the one that was away longest goes."""
+        device = Device(
+            secrets.token_hex(16), name, address_class(address), now_s,
+            int(now_s) + PASS_S, now_s if rights.grown_up else 0.0,
+        )  # fmt: skip
+        self._all[device.id] = device
+        while len(self._all) > DEVICES_MAX:
+            del self._all[min(self._all, key=lambda one: self._all[one].seen_s)]
+        self._changed.set()
+        return device
+
+    def cookie(self, device: Device) -> str:
+        """What proves that it is this device."""
+        return f"{device.id}.{device.until_s}.{self._mac(device.id, device.until_s)}"
+
+    def _mac(self, device: str, until_s: int) -> str:
+        return hmac.new(self._key, f"{device}.{until_s}".encode(), "sha256").hexdigest()
+
+    def find(self, cookie: str, now_s: float) -> Device | None:
+        """The device of a cookie; None if it is not ours, too old, or was ended."""
+        found = FORM.fullmatch(cookie)
+        if found is None:
+            return None
+        until_s = int(found["until"])
+        good = hmac.compare_digest(self._mac(found["id"], until_s), found["mac"])
+        return self._all.get(found["id"]) if good and now_s < until_s else None
+
+    def seen(self, device: Device, name: str, now_s: float) -> None:
+        """Its page is here, or was until now."""
+        device.name, device.seen_s = name, now_s
+
+    def used(self, device: Device, now_s: float) -> None:
+        """Somebody used a grown-up's rights there."""
+        if not device.used_s or abs(now_s - self._saved_s) >= SAVE_AGAIN_S:
+            self._changed.set()
+        device.used_s = device.seen_s = now_s
+
+    def lock(self, device: Device) -> None:
+        """It has grown-ups' rights no more."""
+        device.used_s = 0.0
+        self._changed.set()
+
+    def end(self, device: str) -> None:
+        """Takes it off the list: its cookie opens nothing any more."""
+        if self._all.pop(device, None) is not None:
+            self._changed.set()
+
+    # --- the file ---
+
+    async def save(self, now_s: float) -> None:
+        """Writes the list, whole or not at all; a fault is said."""
+        async with self._writing:
+            self._changed.clear()
+            self._saved_s = now_s
+            text = msgspec.json.encode(self.all())
+            try:
+                await asyncio.to_thread(files.write_whole, self._path, [text])
+            except OSError as fault:
+                log.warning("%s: %s; drivers must say the code again after a restart",
+                            self._path, fault)  # fmt: skip
+
+    async def run(self) -> None:
+        """Saves it whenever it has changed."""
+        while True:
+            await self._changed.wait()
+            await self.save(time.time())
+
+
+def _load(path: Path) -> list[Device]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[Device])
+    except FileNotFoundError:
+        return []
+    except (OSError, msgspec.DecodeError) as fault:
+        log.warning("%s: %s; drivers must say the code again", path, fault)
+        return []
+
+
+def cookie_name(secure: bool) -> str:
+    """On https a name that no page of plain http can set (RFC 6265bis, 4.1.3.2)."""
+    return f"__Host-{COOKIE}" if secure else COOKIE
+
+
+def cookie_of(request: web.Request) -> str:
+    """The cookie that a browser has sent, "" without one."""
+    names = [cookie_name(secure) for secure in {request.secure, False}]
+    return next((request.cookies[one] for one in names if one in request.cookies), "")
+
+
+def give(answer: web.Response, cookie: str, secure: bool) -> None:
+    """Puts the cookie into an answer, where no script can read it."""
+    answer.set_cookie(
+        cookie_name(secure), cookie, max_age=PASS_S, path="/", httponly=True,
+        samesite="Strict", secure=secure,
+    )  # fmt: skip

@@ -1,0 +1,215 @@
+"""Who may do what, and for how long: codes, cookies, Lock, and the list of people.
+
+    unlock -> CodeCheck -> rights of the session -> ticket -> POST /api/pass -> Devices
+    lock, end, 30 min without use -> rights given back, here and on the device
+
+Each method is one message of one browser, for hub.Hub, which knows who sent it.
+"""
+
+import hmac
+import logging
+import secrets
+from collections.abc import Callable
+
+from fpvcar.server.access import CodeCheck, Rights, address_class
+from fpvcar.server.devices import GROWN_UP_S, Device, Devices
+from fpvcar.server.drive_socket import Session
+from fpvcar.server.driving import Driving
+from fpvcar.wire import down, up
+from fpvcar.wire.down import Error
+
+log = logging.getLogger("fpvcar.seat")
+
+
+class Unlocking:
+    """The rights of all sessions."""
+
+    def __init__(
+        self, codes: CodeCheck, devices: Devices, sessions: list[Session],
+        driving: Driving, changed: Callable[[], None], utc_s: Callable[[], float],
+    ) -> None:  # fmt: skip
+        self._codes, self._devices, self._sessions = codes, devices, sessions
+        self._driving, self._changed, self._utc_s = driving, changed, utc_s
+        self._lost: Session | None = None
+        """The last page at the wheel whose link was lost: its rights wait with it."""
+
+    # --- rights that are given ---
+
+    def unlock(self, session: Session, unlock: up.Unlock, now_s: float) -> None:
+        """A code."""
+        self.try_code(session, unlock.code, now_s)
+        self.offer(session)
+        self._changed()
+
+    def try_code(self, session: Session, code: str, now_s: float) -> None:
+        """Rights for a right code; an error for a wrong one, or for too many."""
+        wait_s = self._codes.wait_s(session.address, now_s)
+        if wait_s > 0.0:
+            session.send(
+                Error("too many wrong codes", "", "5 a minute",
+                      f"try again in {wait_s:.0f} s")
+            )  # fmt: skip
+            return
+        rights = self._codes.unlock(code, session.address, now_s)
+        if rights is None:
+            session.send(
+                Error("wrong code", "", "", "look at the screen that started the car")
+            )
+            return
+        session.rights = more(session.rights, rights)
+        if session.device is None:
+            session.ticket = secrets.token_urlsafe(24)
+        elif rights.grown_up:
+            self._devices.used(session.device, self._utc_s())
+
+    def offer(self, session: Session) -> None:
+        """Offers a cookie to who has said a right code and has none."""
+        if session.ticket:
+            session.send(down.Pass(session.ticket))
+
+    def claim(self, ticket: str) -> Device | None:
+        """Puts the device of a page on the list; None if nobody has this ticket."""
+        given = ticket.encode()
+        for session in self._sessions:
+            if session.ticket and hmac.compare_digest(session.ticket.encode(), given):
+                session.ticket = ""
+                session.device = self._devices.add(
+                    session.name, session.address, session.rights, self._utc_s()
+                )
+                return session.device
+        return None
+
+    def join(self, session: Session, old: Session | None, now_s: float) -> None:
+        """A page has said hello: what its cookie proves, and what its `old` socket had.
+
+        Without one that is here, the old socket is that of the driver who was lost.
+        """
+        lost = self._lost
+        if lost and lost.client == session.client:
+            old, self._lost = old or (lost if self._holds(lost) else None), None
+        device, utc_s = session.device, self._utc_s()
+        if device is not None and device in self._devices.all():
+            session.rights = more(session.rights, device.rights(utc_s))
+            self._devices.seen(device, session.name, utc_s)
+        else:
+            session.device = old.device if old else None
+        if old is not None:
+            session.rights = more(session.rights, old.rights)
+        session.used_s = now_s
+
+    def leave(self, session: Session) -> None:
+        """A page is gone."""
+        if session.device is not None:
+            self._devices.seen(session.device, session.name, self._utc_s())
+        if self._holds(session):
+            self._lost = session
+
+    def _holds(self, session: Session) -> bool:
+        return self._driving.seat.holds(session.client)
+
+    def _pages(self) -> list[Session]:
+        """All pages that are here, or come back to the wheel."""
+        lost = self._lost
+        return [*self._sessions, *([lost] if lost and self._holds(lost) else [])]
+
+    def used(self, session: Session, message: up.Upward, now_s: float) -> None:
+        """Notes what somebody did by a push: that keeps a grown-up's rights."""
+        idle = isinstance(message, up.Ping | up.Report | up.Who) or (
+            isinstance(message, up.Drive) and message.throttle == message.steer == 0.0
+        )
+        if not idle:
+            session.used_s = now_s
+            if session.device is not None and session.rights.grown_up:
+                self._devices.used(session.device, self._utc_s())
+
+    # --- rights that are given back ---
+
+    def tick(self, now_s: float) -> None:
+        """Time passes: a grown-up's rights that nobody uses are given back."""
+        for session in self._pages():
+            if session.rights.grown_up and now_s - session.used_s >= GROWN_UP_S:
+                words = f"{GROWN_UP_S / 60:.0f} min without use"
+                error = "the grown-ups' part is locked again"
+                session.send(Error(error, "", words, "enter the grown-up code"))
+                self._lock(session)
+
+    def lock(self, session: Session, _: up.Lock, now_s: float) -> None:
+        """A grown-up has done what there was to do."""
+        self._lock(session)
+
+    def _lock(self, session: Session) -> None:
+        if session.device is not None:
+            self._devices.lock(session.device)
+        for one in self._pages_of(session):
+            one.rights = Rights(drive=one.rights.drive)
+        self._changed()
+
+    def _pages_of(self, session: Session) -> list[Session]:
+        """A page, and the others on its device."""
+        device = session.device
+        return [
+            one
+            for one in self._pages()
+            if one is session or (device is not None and one.device is device)
+        ]
+
+    def end(self, session: Session, end: up.End, now_s: float) -> None:
+        """A grown-up ends what somebody may do, there and on every page of theirs."""
+        if not session.is_grown_up("end", "ends what others may do", now_s):
+            return
+        self._devices.end(end.id)
+        for one in [one for one in self._pages() if _id(one) == end.id]:
+            log.info("%s ended what %s may do", session.name, one.name)
+            one.rights, one.device, one.ticket = Rights(), None, ""
+            one.send(
+                Error(
+                    "a grown-up has ended what you may do", "", "", "ask for the code"
+                )
+            )
+            self._driving.release(one, up.Release(), now_s)
+        self.who(session, up.Who(), now_s)
+        self._changed()
+
+    # --- the list ---
+
+    def who(self, session: Session, _: up.Who, now_s: float) -> None:
+        """Tells a grown-up who may drive."""
+        if session.is_grown_up("who", "sees who may drive", now_s):
+            session.send(down.People((*self._here(session), *self._away())))
+
+    def _here(self, asking: Session) -> list[down.Person]:
+        mine = _id(asking)
+        return [
+            down.Person(
+                _id(one), one.name, address_class(one.address), one.rights.grown_up,
+                self._holds(one), _id(one) == mine,
+            )
+            for one in self._sessions if one.rights.drive
+        ]  # fmt: skip
+
+    def _away(self) -> list[down.Person]:
+        here, now_s = {_id(one) for one in self._sessions}, self._utc_s()
+        return [
+            down.Person(
+                one.id, one.name, one.where, one.rights(now_s).grown_up, False, False,
+                max(0.0, now_s - one.seen_s),
+            )
+            for one in self._devices.all() if one.id not in here
+        ]  # fmt: skip
+
+    def handlers(self) -> dict[type, Callable[..., None]]:
+        """The method for each kind of message."""
+        return {
+            up.Unlock: self.unlock, up.Lock: self.lock, up.Who: self.who,
+            up.End: self.end,
+        }  # fmt: skip
+
+
+def _id(session: Session) -> str:
+    """What a page is on the list: its device, else its video id, which is no secret."""
+    return session.device.id if session.device else session.video
+
+
+def more(one: Rights, other: Rights) -> Rights:
+    """What either may do."""
+    return Rights(one.drive or other.drive, one.grown_up or other.grown_up)

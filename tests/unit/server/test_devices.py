@@ -1,0 +1,181 @@
+"""Who is known by a cookie, for how long, and what takes it back."""
+
+import asyncio
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from fpvcar.server.access import Codes, Rights
+from fpvcar.server.devices import (
+    COOKIE,
+    DEVICES_MAX,
+    FILE,
+    GROWN_UP_S,
+    PASS_S,
+    SAVE_AGAIN_S,
+    Devices,
+)
+from tests.rigs.hub import CODES, House, server_of
+
+KEY = bytes(range(32))
+DRIVER, GROWN_UP = Rights(drive=True), Rights(drive=True, grown_up=True)
+
+
+def listed(folder: Path, key: bytes = KEY, codes: Codes = CODES) -> Devices:
+    return Devices(key, codes, folder / FILE)
+
+
+def test_a_cookie_is_the_cars_own_and_ends(tmp_path: Path) -> None:
+    devices = listed(tmp_path)
+    device = devices.add("Ann", "10.0.0.1", DRIVER, 1000.5)
+    cookie = devices.cookie(device)
+    assert devices.find(cookie, 1000.5) is device
+    assert devices.find(cookie, 1000.0 + PASS_S) is None
+    assert device.rights(2000.0) == DRIVER and device.where == "home network"
+    name, until, mac = cookie.split(".")
+    later = f"{name}.{int(until) + 1}.{mac}"
+    for other in (
+        "",
+        "x",
+        later,
+        f"{name}.{until}.{'0' * 64}",
+        f"{cookie}\n",
+        "é" * 99,
+    ):
+        assert devices.find(other, 1000.0) is None, other
+
+
+def test_another_cars_key_or_new_codes_know_nobody(tmp_path: Path) -> None:
+    devices = listed(tmp_path)
+    device = devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
+    asyncio.run(devices.save(0.0))
+    assert listed(tmp_path).find(devices.cookie(device), 1.0) == device
+    for other in (
+        listed(tmp_path, bytes(32)), listed(tmp_path, KEY, Codes("654321", "grownups")),
+        listed(tmp_path, KEY, Codes("123456", "grownup2")),
+    ):  # fmt: skip
+        assert other.find(devices.cookie(device), 1.0) is None
+
+
+def test_grown_ups_rights_end_without_use_and_a_drivers_do_not(tmp_path: Path) -> None:
+    devices = listed(tmp_path)
+    device = devices.add("Mum", "10.0.0.1", GROWN_UP, 100.0)
+    assert device.rights(99.0 + GROWN_UP_S) == GROWN_UP
+    assert device.rights(100.0 + GROWN_UP_S) == DRIVER
+    assert device.rights(50.0) == DRIVER, "a clock that was set back proves nothing"
+    devices.used(device, 1500.0)
+    assert device.rights(1499.0 + GROWN_UP_S) == GROWN_UP
+    devices.lock(device)
+    assert device.rights(1500.0) == DRIVER
+
+
+def test_who_was_ended_stays_ended_after_a_restart(tmp_path: Path) -> None:
+    devices = listed(tmp_path)
+    ann, bob = (devices.add(name, "10.0.0.1", DRIVER, 0.0) for name in ("Ann", "Bob"))
+    asyncio.run(devices.save(0.0))
+    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+    devices.end(ann.id)
+    devices.end("nobody")
+    asyncio.run(devices.save(0.0))
+    for each in (devices, listed(tmp_path)):
+        assert each.find(devices.cookie(ann), 1.0) is None
+        assert each.find(devices.cookie(bob), 1.0) == bob
+
+
+def test_of_too_many_the_one_that_was_away_longest_goes(tmp_path: Path) -> None:
+    devices = listed(tmp_path)
+    first = devices.add("first", "10.0.0.1", DRIVER, 0.0)
+    second = devices.add("second", "10.0.0.1", DRIVER, 1.0)
+    devices.seen(first, "came back", 2.0)
+    for number in range(DEVICES_MAX - 1):
+        devices.add(str(number), "10.0.0.1", DRIVER, 3.0)
+    assert len(devices.all()) == DEVICES_MAX
+    assert first in devices.all() and second not in devices.all()
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"{}", b'[{"id":7}]', b"\xff"])
+def test_a_damaged_list_knows_nobody_and_is_said(
+    tmp_path: Path, rubbish: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / FILE).write_bytes(rubbish)
+    assert listed(tmp_path).all() == []
+    assert "must say the code again" in caplog.text
+
+
+def test_a_card_that_fails_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    devices = listed(tmp_path / "nowhere")
+    device = devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
+    asyncio.run(devices.save(0.0))
+    assert "must say the code again after a restart" in caplog.text
+    assert devices.find(devices.cookie(device), 1.0) is device
+
+
+def test_what_changed_is_saved_and_use_only_now_and_then(tmp_path: Path) -> None:
+    devices = listed(tmp_path)
+
+    async def act() -> list[bool]:
+        device = devices.add("Mum", "10.0.0.1", DRIVER, 0.0)
+        acts: list[Callable[[], None]] = [
+            lambda: None, lambda: devices.used(device, 1.0),
+            lambda: devices.used(device, 2.0),
+            lambda: devices.used(device, SAVE_AGAIN_S), lambda: devices.lock(device),
+            lambda: devices.seen(device, "Mum", 3.0), lambda: devices.end("nobody"),
+            lambda: devices.end(device.id),
+        ]  # fmt: skip
+        asked = []
+        for each in acts:
+            each()
+            asked.append(devices._changed.is_set())
+            await devices.save(0.0)
+        return asked
+
+    assert asyncio.run(act()) == [
+        True, True, False, True, True, False, False, True,
+    ]  # fmt: skip
+
+
+async def test_the_loop_saves(tmp_path: Path) -> None:
+    devices = listed(tmp_path)
+    job = asyncio.create_task(devices.run())
+    devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
+    for _ in range(5000):
+        if not (tmp_path / FILE).exists():
+            await asyncio.sleep(0.001)
+    job.cancel()
+    await asyncio.gather(job, return_exceptions=True)
+    assert [one.name for one in listed(tmp_path).all()] == ["Ann"]
+
+
+async def test_a_ticket_makes_one_cookie_that_no_script_reads(tmp_path: Path) -> None:
+    house = House()
+    app = server_of(house.profile, house.hub, None, devices=house.devices).application()
+    async with TestClient(TestServer(app)) as client:
+        ws = await client.ws_connect("/ws/drive")
+        hello = {"kind": "hello", "v": 1, "client": "client-Ann", "name": "Ann"}
+        await ws.send_json({**hello, "code": "123456"})
+        await ws.receive_json()
+        said = await ws.receive_json()
+        assert said["kind"] == "pass"
+        for ticket in ("", "x", "é"):
+            answer = await client.post("/api/pass", headers={"X-Pass": ticket})
+            assert answer.status == 403 and not answer.cookies
+        head = {"X-Pass": said["ticket"]}
+        foreign = {**head, "Sec-Fetch-Site": "same-site"}
+        assert (await client.post("/api/pass", headers=foreign)).status == 403
+        answer = await client.post("/api/pass", headers=head)
+        assert answer.status == 204
+        cookie = answer.cookies[COOKIE]
+        assert cookie["httponly"] and cookie["samesite"] == "Strict"
+        assert cookie["path"] == "/" and int(cookie["max-age"]) == PASS_S
+        assert not cookie["secure"], "this was plain http"
+        assert (await client.post("/api/pass", headers=head)).status == 403
+        await ws.close()
+        ws = await client.ws_connect("/ws/drive")  # the client has the cookie
+        await ws.send_json({**hello, "client": "client-new"})
+        assert (await ws.receive_json())["code_needed"] is False
+        await ws.close()

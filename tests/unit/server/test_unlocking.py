@@ -1,0 +1,159 @@
+"""Lock again, by a push and by time; who may drive, and what a grown-up ends."""
+
+from fpvcar.server.access import Rights
+from fpvcar.server.devices import GROWN_UP_S
+from fpvcar.server.drive_socket import Session
+from fpvcar.wire import down, up
+from tests.rigs.hub import PROFILE, House, Visitor
+
+
+def people(visitor: Visitor) -> dict[str, down.Person]:
+    """What a grown-up sees, by name."""
+    visitor.say(up.Who())
+    answer = visitor.session._outbox[-1]
+    assert isinstance(answer, down.People)
+    return {one.name: one for one in answer.people}
+
+
+def remembered(house: House, visitor: Visitor) -> None:
+    """Its page fetches its cookie."""
+    passes = [one for one in visitor.session._outbox if isinstance(one, down.Pass)]
+    assert house.hub.unlocking.claim(passes[-1].ticket) is visitor.session.device
+    assert visitor.session.device is not None
+
+
+def again(house: House, visitor: Visitor, name: str) -> Visitor:
+    """A new page on the same device: it has the cookie, and says no code."""
+    device = visitor.session.device
+    found = device and house.devices.find(house.devices.cookie(device), house.now_s)
+    session = Session("10.0.0.1", Rights(), PROFILE.gate, found)
+    made = Visitor(house, session)
+    made.say(up.Hello(1, f"client-{name}", name))
+    return made
+
+
+def test_lock_gives_a_grown_ups_rights_back_on_all_pages_of_the_device() -> None:
+    house = House()
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    remembered(house, mum)
+    tab = again(house, mum, "Tab")
+    assert tab.state.grown_up
+    tab.say(up.Lock())
+    assert not mum.state.grown_up and not tab.state.grown_up
+    assert mum.state.may_drive, "a driver's rights stay"
+    mum.say(up.Limit(0.5))
+    assert mum.errors()[-1].what == "only a grown-up sets the speed limit"
+    assert not again(house, mum, "Third").state.grown_up, "the cookie, too"
+    mum.say(up.Unlock("grownups"))
+    assert mum.state.grown_up and again(house, mum, "Fourth").state.grown_up
+
+
+def test_without_a_cookie_lock_is_for_that_page() -> None:
+    house = House()
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    dad = house.visitor("Dad", drive=False, code="grownups")
+    mum.say(up.Lock())
+    assert not mum.state.grown_up and dad.state.grown_up
+
+
+def test_grown_ups_rights_that_nobody_uses_for_half_an_hour_are_given_back() -> None:
+    house = House()
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    house.now_s += GROWN_UP_S - 1.0
+    mum.say(up.Lights())
+    house.now_s += GROWN_UP_S - 1.0
+    mum.say(up.Ping(1, 1.0))
+    mum.say(up.Report("mse"))
+    mum.say(up.Who())
+    mum.drive(0.0)
+    assert mum.state.grown_up
+    house.now_s += 1.0
+    assert not mum.state.grown_up and mum.state.may_drive
+    assert mum.errors()[-1].limit == "30 min without use"
+    again = len(mum.errors())
+    assert not mum.state.grown_up and len(mum.errors()) == again, "said once"
+
+
+def test_a_grown_up_sees_who_may_drive_here_and_away() -> None:
+    house = House()
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    mum.say(up.Release())
+    ann = house.visitor("Ann", drive=False, code="123456", address="8.8.8.8")
+    house.visitor("Eve", drive=False)
+    ann.say(up.Take())
+    remembered(house, ann)
+    bob = house.visitor("Bob", drive=False, code="123456", address="127.0.0.1")
+    remembered(house, bob)
+    house.hub.leave(bob.session)
+    seen = people(mum)
+    assert set(seen) == {"Mum", "Ann", "Bob"}
+    assert seen["Mum"].you and seen["Mum"].grown_up and not seen["Ann"].you
+    assert seen["Ann"].drives and not seen["Ann"].grown_up
+    assert seen["Ann"].where == "elsewhere" and seen["Ann"].away_s == 0.0
+    assert seen["Bob"].where == "this computer" and not seen["Bob"].drives
+    ann.say(up.Who())
+    assert ann.errors()[-1].what == "only a grown-up sees who may drive"
+
+
+def test_a_grown_up_ends_a_driver_and_the_device_is_forgotten() -> None:
+    house = House()
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    mum.say(up.Release())
+    ann = house.visitor("Ann", drive=False, code="123456")
+    remembered(house, ann)
+    tab = again(house, ann, "Tab")
+    waiting = Session("10.0.0.1", Rights(), PROFILE.gate, ann.session.device)
+    ann.say(up.Take())
+    ann.drive(0.0)
+    ann.drive(1.0)
+    assert house.duties[0] > 0.0
+    device = ann.session.device
+    assert device is not None
+    ann.say(up.End(people(mum)["Mum"].id))
+    assert ann.errors()[-1].what == "only a grown-up ends what others may do"
+    mum.say(up.End(device.id))
+    assert house.duties == (0.0, 0.0) and mum.state.driver is None
+    for one in (ann, tab):
+        assert not one.state.may_drive and one.state.role == "watching"
+        assert one.errors()[-1].what == "a grown-up has ended what you may do"
+    assert set(people(mum)) == {"Mum"}
+    assert house.devices.find(house.devices.cookie(device), house.now_s) is None
+    late = Visitor(house, waiting)  # its socket was open before
+    late.say(up.Hello(1, "client-late", "Late"))
+    assert not late.state.may_drive
+
+
+def test_a_driver_whose_link_is_lost_is_ended_for_good() -> None:
+    house = House()
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    mum.say(up.Release())
+    ann = house.visitor("Ann", drive=False, code="123456")
+    ann.say(up.Take())
+    mum.say(up.Who())
+    house.hub.leave(ann.session)
+    mum.say(up.End(ann.session.video))
+    assert mum.state.driver is None
+    assert not house.visitor("Ann", drive=False).state.may_drive
+
+
+def test_who_comes_back_keeps_the_device() -> None:
+    house = House()
+    ann = house.visitor("Ann", drive=False, code="123456")
+    remembered(house, ann)
+    ann.say(up.Take())
+    replaced = house.visitor("Ann", drive=False)
+    assert replaced.session.device is ann.session.device
+    house.hub.leave(ann.session)
+    house.hub.leave(replaced.session)
+    back = house.visitor("Ann", drive=False)
+    assert back.session.device is ann.session.device and back.state.role == "driver"
+
+
+def test_a_ticket_is_offered_to_whoever_has_no_cookie() -> None:
+    house = House()
+    ann = house.visitor("Ann", drive=False, code="123456")
+    remembered(house, ann)
+    told = len(ann.session._outbox)
+    ann.say(up.Unlock("grownups"))
+    assert len(ann.session._outbox) == told and ann.state.grown_up
+    assert house.hub.unlocking.claim("") is None

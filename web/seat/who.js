@@ -1,0 +1,53 @@
+/** Who may drive, for grown-ups: the list, a button that ends each, and "Lock again". */
+
+import {make, setAttr} from '../lib/dom.js';
+import {WHO_STRINGS} from './who-strings.js';
+
+/** @import {Person, Upward} from '../lib/types.js' */
+
+const AGAIN_S = 2;
+
+export class Who {
+  /** @param {HTMLElement} element @param {(message: Upward) => void} send */
+  constructor(element, send) {
+    this.send = send;
+    this.list = make('ul', '');
+    this.list.className = 'who';
+    const lock = make('button', WHO_STRINGS.lock);
+    lock.id = 'lock-again';
+    lock.addEventListener('click', () => send({kind: 'lock'}));
+    element.replaceChildren(make('h4', WHO_STRINGS.title), this.list, lock);
+    this.seconds = 0;
+    this.shown = '';
+  }
+
+  /** Asks once in a while. @param {boolean} visible to a grown-up */
+  second(visible) {
+    if (visible && this.seconds % AGAIN_S === 0) this.send({kind: 'who'});
+    this.seconds = visible ? this.seconds + 1 : 0;
+  }
+
+  /** @param {Person[]} people */
+  update(people) {
+    const rows = people.map((person) => ({person, says: WHO_STRINGS.says(person)}));
+    const shown = JSON.stringify(rows.map(({person, says}) => [person.id, person.name, says]));
+    if (shown === this.shown) return; // else a finger would lose the button below it
+    this.shown = shown;
+    this.list.replaceChildren(...rows.map(({person, says}) => this.row(person, says)));
+  }
+
+  /** @param {Person} person @param {string} says */
+  row(person, says) {
+    const row = make('li', '');
+    const words = make('span', '');
+    words.append(make('b', person.name), ` ${says}`);
+    row.append(words);
+    if (!person.you) {
+      const end = make('button', WHO_STRINGS.end);
+      setAttr(end, 'aria-label', WHO_STRINGS.endOf(person.name));
+      end.addEventListener('click', () => this.send({kind: 'end', id: person.id}));
+      row.append(end);
+    }
+    return row;
+  }
+}
