@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 
 from tests.e2e.driver import Driver, make_whole, sit_down
 from tests.e2e.harness import STRIP, RunningBench, started, wait_for
 from tests.e2e.hostile import HOLDERS, plug
+from tests.e2e.seat import grown_up, opened, until
 from tests.e2e.test_hostile import start
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
@@ -135,6 +137,33 @@ def test_an_ended_driver_and_a_locked_grown_up_stay_so_after_a_restart(
     with stranger(house, 20, cookie=hers) as mum:
         wait_for(lambda: bool(mum.state), "no state")
         assert mum.state["may_drive"] and not mum.state["grown_up"]
+
+
+def test_a_grown_up_on_the_page(
+    page: Page, house: RunningBench, tmp_path: Path
+) -> None:
+    """Known after a reload; sees who may drive and ends it; locks, and stays locked."""
+    make_whole(house)
+    opened(page, house.url)
+    with page.expect_response("**/api/pass") as kept_it:
+        grown_up(page, house)
+    assert kept_it.value.status == 204
+    assert page.evaluate("document.cookie") == "", "no script reads it"
+    opened(page, house.url)
+    until(page, "window.fpvcar.state.grown_up")
+    with stranger(house, 30, code(house, "drive")) as ann:
+        page.locator("#link-chip").click()
+        row = page.locator("#who-may-drive li", has_text="number 30")
+        row.wait_for()
+        page.screenshot(path=tmp_path / "who.png")
+        assert "this computer" in row.inner_text()
+        row.locator("button").click()
+        wait_for(lambda: not ann.state["may_drive"], "may drive still")
+        row.wait_for(state="detached")
+    page.locator("#lock-again").click()
+    until(page, "!window.fpvcar.state.grown_up")
+    opened(page, house.url)
+    until(page, "window.fpvcar.state !== null && !window.fpvcar.state.grown_up")
 
 
 def listed(driver: Driver) -> list[dict[str, object]]:

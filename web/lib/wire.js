@@ -60,13 +60,13 @@ export const text = (most, pattern) => ({
       ? null : `text of at most ${most} characters${pattern ? ` like ${pattern}` : ''}`,
 });
 /** @type {Field} */
-const flag = {check: (value) => (typeof value === 'boolean' ? null : 'true or false')};
+export const flag = {check: (value) => (typeof value === 'boolean' ? null : 'true or false')};
 /** @param {Field} field @returns {Field} */
 const orNull = (field) => ({
   check: (value) => (value === null ? null : field.check(value)),
 });
 /** @param {Field} field @returns {Field} */
-const maybe = (field) => ({check: field.check, optional: true});
+export const maybe = (field) => ({check: field.check, optional: true});
 /** @param {Shape} shape @returns {Field} */
 const object = (shape) => ({check: (value) => misfit(value, shape)});
 /** @param {Shape} shape @returns {Field} */
@@ -81,12 +81,12 @@ export const list = (shape) => ({
   },
 });
 
-const any = number(-Infinity, Infinity);
+export const any = number(-Infinity, Infinity);
 const unit = number(-1, 1);
 const share = number(0, 1);
 const count = whole(0, 2 ** 53 - 1);
 const millis = number(0, 1e13);
-const words = text(Infinity);
+export const words = text(Infinity);
 const CODE_MOST = 32;
 const code = text(CODE_MOST);
 const NOT_PLAIN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
@@ -116,7 +116,6 @@ export const UP = {
   limit: {throttle: share},
   guard: {mode: text(5, /^(off|warn|limit)$/)},
   record: {on: flag}, keep: {}, mark: {text: maybe(text(64, PLAIN))},
-  lock: {}, who: {}, end: {id: text(64, /^[A-Za-z0-9-]{8,}$/)},
   ping: {seq: count, t: millis},
   report: {
     path: text(16, PLAIN), picture_ms: maybe(orNull(millis)), link_ms: maybe(orNull(millis)),
@@ -134,17 +133,14 @@ const RANGE = {
 const GUARD = {
   mode: words, stop_m: any, ahead: any, back: any, ahead_by: words, back_by: words,
 };
-const PERSON = {
-  id: words, name: words, where: words, grown_up: flag, drives: flag, you: flag, away_s: maybe(any),
-};
 const STOP = {cause: words, clears: words, by: maybe(words)};
 
 /** What the car sends; further fields pass. @type {Record<string, Shape>} */
-const DOWN = {
+export const DOWN = {
   welcome: {
     v: count, car: words, version: words, clock_us: count, silence_ms: count,
     late_ms: count, drive_every_ms: count, width: count, height: count, fps: any, https_port: count,
-    code_needed: flag, has_lights: flag, has_horn: flag, video: text(64, /^[A-Za-z0-9_-]+$/),
+    code_needed: flag, has_lights: flag, has_horn: flag, video: text(64),
   },
   state: {
     seq: count, clock_us: count, role: words, may_drive: flag, grown_up: flag,
@@ -156,7 +152,6 @@ const DOWN = {
   },
   pong: {seq: count, t: any, clock_us: count},
   pass: {ticket: words},
-  people: {people: list(PERSON)},
   error: {what: words, value: maybe(words), limit: maybe(words), next: maybe(words)},
 };
 

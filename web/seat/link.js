@@ -50,7 +50,7 @@ export class Link {
     /** @type {Map<number, AbortController>} */
     this.probes = new Map();
     this.pingSeq = 0;
-    /** The car's name for our pictures: it stands in a URL, unlike `client`. */
+    /** For our pictures; unlike `client` it stands in a URL. */
     this.videoId = '';
     /** The car's clock in us of the newest message on this socket; 0 before the first. */
     this.seenUs = 0;
@@ -188,7 +188,6 @@ export class Link {
         socket.send(encode({kind: 'estop'}));
         this.pushedStop.sent(this.pingSeq);
       }
-      // At the first time only the car's welcome says what to ask for.
       if (this.timers.length > 0 && this.videoId) this.openVideo();
     };
     socket.onmessage = (event) => {

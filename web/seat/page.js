@@ -212,7 +212,7 @@ export class Page {
   }
 }
 
-/** Has the car remember this device, by a cookie. @param {string} ticket */
+/** The car remembers this device, by a cookie. @param {string} ticket */
 const keepPass = (ticket) =>
   fetch('/api/pass', {method: 'POST', headers: {'X-Pass': ticket}}).catch(() => {});
 

@@ -2,6 +2,7 @@
 
 import {make, setAttr} from '../lib/dom.js';
 import {WHO_STRINGS} from './who-strings.js';
+import './who-wire.js';
 
 /** @import {Person, Upward} from '../lib/types.js' */
 

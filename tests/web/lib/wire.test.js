@@ -8,6 +8,7 @@ import {
   HEADER_BYTES, WireError, encode, parseDown, parseVideo, tidyCode,
 } from '../../../web/lib/wire.js';
 import '../../../web/seat/picture-settings.js'; // it says what `picture` holds
+import '../../../web/seat/who-wire.js';
 
 /** @param {string} name */
 const vectors = (name) =>

@@ -1,0 +1,90 @@
+// Who may drive: what a grown-up reads and pushes, on a document of our own.
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {WHO_STRINGS} from '../../../web/seat/who-strings.js';
+import {Who} from '../../../web/seat/who.js';
+
+class FakeElement {
+  /** @param {string} tag */
+  constructor(tag) {
+    this.tag = tag;
+    this.textContent = '';
+    /** @type {any[]} */
+    this.children = [];
+    this.push = () => {};
+  }
+
+  /** @param {any[]} parts */
+  append(...parts) {
+    this.children.push(...parts);
+  }
+
+  /** @param {any[]} parts */
+  replaceChildren(...parts) {
+    this.children = parts;
+  }
+
+  /** @param {string} _ @param {() => void} act */
+  addEventListener(_, act) {
+    this.push = act;
+  }
+
+  getAttribute() {}
+
+  setAttribute() {}
+
+  /** @returns {string} */
+  get text() {
+    return this.textContent + this.children.map((one) => one.text ?? one).join('');
+  }
+}
+
+const mum = {id: 'a1234567', name: 'Mum', where: 'home network', grown_up: true, drives: false, you: true};
+const ann = {id: 'b1234567', name: 'Ann', where: 'elsewhere', grown_up: false, drives: true, you: false};
+
+/** A list on a document of its own, and what it sent. */
+function listed() {
+  Object.assign(globalThis, {document: {createElement: (/** @type {string} */ tag) => new FakeElement(tag)}});
+  const element = new FakeElement('div');
+  /** @type {object[]} */
+  const sent = [];
+  const who = new Who(/** @type {any} */ (element), (message) => void sent.push(message));
+  return {who, sent, element, rows: () => element.children[1].children};
+}
+
+test('it asks while a grown-up looks, every other second', () => {
+  const {who, sent} = listed();
+  for (const visible of [false, true, true, true, false, true]) who.second(visible);
+  assert.deepEqual(sent, Array(3).fill({kind: 'who'}));
+});
+
+test('each is named, and all but oneself can be ended', () => {
+  const {who, sent, rows, element} = listed();
+  who.update([mum, ann]);
+  assert.deepEqual(rows().map((/** @type {FakeElement} */ row) => row.text),
+    ['Mum you, grown-up, home network', 'Ann driver, at the wheel, elsewhereEnd']);
+  rows()[1].children[1].push();
+  element.children[2].push();
+  assert.deepEqual(sent, [{kind: 'end', id: ann.id}, {kind: 'lock'}]);
+});
+
+test('a list that says the same leaves the buttons where they are', () => {
+  const {who, rows} = listed();
+  who.update([mum, {...ann, away_s: 61}]);
+  const [before] = rows();
+  who.update([mum, {...ann, away_s: 63}]);
+  assert.equal(rows()[0], before);
+  who.update([mum]);
+  assert.equal(rows().length, 1);
+});
+
+test('how long somebody has been away, in one unit', () => {
+  const says = (/** @type {number} */ away_s) => WHO_STRINGS.says({...ann, drives: false, away_s});
+  assert.equal(says(0), 'driver, elsewhere');
+  assert.equal(says(59), 'driver, elsewhere, gone just now');
+  assert.equal(says(90), 'driver, elsewhere, gone for 2 min');
+  assert.equal(says(7200), 'driver, elsewhere, gone for 2 h');
+  assert.equal(says(200_000), 'driver, elsewhere, gone for 2 days');
+});
