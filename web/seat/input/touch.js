@@ -35,9 +35,10 @@ export class Pad {
     this.pointer = event.pointerId;
     this.element.setPointerCapture(event.pointerId);
     this.origin = this.axis === 'y' ? event.clientY : event.clientX;
+    // First, as help goes away then, and the pad takes its room.
+    this.used();
     this.place(event);
     this.element.classList.add('held');
-    this.used();
   }
 
   /**
