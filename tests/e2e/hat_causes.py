@@ -38,7 +38,7 @@ class HatWatch(PinWatch):
 
     def duties(self) -> tuple[float, ...]:
         """As an MX1508's inputs, so that all rows are judged alike."""
-        drive, steer, _ = self._wiring.bridges(self._soc)
+        drive, steer, *_ = self._wiring.bridges(self._soc)
         return (*_inputs(drive), *_inputs(steer))
 
 

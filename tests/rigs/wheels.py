@@ -135,7 +135,7 @@ class Rig(Chip):
     @property
     def powered(self) -> bool:
         """True when a motor is driven; braked, coasting and let go are not."""
-        drive, steer, _ = self._wiring.bridges(self.soc)
+        drive, steer, *_ = self._wiring.bridges(self.soc)
         return bool(drive.drive or steer.drive)
 
     def stands(self, within_s: float) -> None:

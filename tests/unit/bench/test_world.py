@@ -226,3 +226,22 @@ def test_put_back_when_it_has_left_the_room() -> None:
     world.data.qpos[0] = 2.9
     drive(world, inputs(), 400)
     assert world.rescues == 1
+
+
+def sides(left: float, right: float) -> Bridges:
+    """A car with a motor a side."""
+    made = inputs(max(left, 0.0), max(-left, 0.0), max(right, 0.0), max(-right, 0.0))
+    return made._replace(differential=True)
+
+
+def test_a_motor_a_side_goes_straight_bends_and_turns_where_it_stands() -> None:
+    straight = drive(empty_room(), sides(0.4, 0.4), 150)
+    assert straight.speed_mps > 0.4 and abs(straight.pose[2]) < 0.02
+    left = drive(empty_room(), sides(0.25, 0.4), 150)
+    assert left.pose[2] > 0.3 and left.pose[0] > 0.1
+    for way in (1.0, -1.0):
+        turned = drive(empty_room(), sides(-0.4 * way, 0.4 * way), 40)
+        assert turned.pose[2] * way > 0.3, turned.pose
+        assert math.hypot(*turned.pose[:2]) < 0.3
+    back = drive(empty_room(), sides(-0.3, -0.3), 100)
+    assert back.pose[0] < -0.1

@@ -38,7 +38,7 @@ def test_wiring_reads_the_profile_s_pins(chip: soc.Soc) -> None:
     profile = profiles.load(PROFILE)
     output(chip, 17, 0.4)
     output(chip, 23, 0.2)
-    drive, steer, _ = Wiring(profile.motors).bridges(chip)
+    drive, steer, *_ = Wiring(profile.motors).bridges(chip)
     assert drive == pytest.approx((0.4, 0, 0.6))
     assert steer == pytest.approx((-0.2, 0, 0.8))
     chip.pin[17].mode = soc.MODE_INPUT
@@ -49,7 +49,7 @@ def test_wiring_knows_the_chip_of_each_motor(chip: soc.Soc) -> None:
     wiring = Wiring(profiles.load(paths.HARDWARE / "l298n.toml").motors)
     output(chip, 18, 0.4)
     output(chip, 27, 1.0)
-    drive, steer, _ = wiring.bridges(chip)
+    drive, steer, *_ = wiring.bridges(chip)
     assert drive == pytest.approx((-0.4, 0, 0.6)) and steer == (0.0, 0.0, 1.0)
     assert [one.drop_v for one in wiring.losses] == [1.0, 1.0]
     world = World(1, losses=wiring.losses)

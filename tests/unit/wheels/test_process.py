@@ -15,6 +15,7 @@ import pytest
 
 from fpvcar import paths
 from fpvcar.bench.units import let_go
+from fpvcar.bench.world.bridge import Wiring
 from fpvcar.devices.linux import pins_off
 from fpvcar.wheels.helper import MOTOR_PINS
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
@@ -235,3 +236,32 @@ import fpvcar.wheels.__main__, fpvcar.devices.pigpio.dead_man
 heavy = {"asyncio", "aiohttp", "numpy", "mujoco", "av", "ssl"}
 print(sorted(heavy & sys.modules.keys()))
 """
+
+
+# --- a servo that steers -------------------------------------------------------
+
+
+def test_a_servo_begins_in_its_centre_and_is_let_go_of(tmp_path: Path) -> None:
+    with Rig(tmp_path, paths.HARDWARE / "mx1508-servo.toml") as rig:
+
+        def angle() -> float | None:
+            servo = Wiring(rig.profile.motors).bridges(rig.soc).servo
+            assert servo is not None
+            return servo.angle_rad
+
+        client = Client(rig.runtime)
+        assert angle() is None, "no pulse before the first zero"
+        until(lambda: _applied(client.send(0.0)), START_S, "never ready")
+        assert angle() == 0.0
+        rig.wheels.kill()
+        until(lambda: angle() is None, 0.3 + MARGIN_S, "the dead man holds it")
+        client.close()
+
+
+def test_a_motor_a_side_drives_both(tmp_path: Path) -> None:
+    with Rig(tmp_path, paths.HARDWARE / "differential.toml") as rig:
+        driver = rig.drive()
+        left, _, *more = Wiring(rig.profile.motors).bridges(rig.soc)
+        assert left.drive > 0.0 and more == [None, True]
+        driver.kill()
+        rig.stands(0.05)

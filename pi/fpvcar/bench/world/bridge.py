@@ -44,6 +44,8 @@ class Bridges(NamedTuple):
     steer: Bridge = Bridge()
     servo: Turned | None = None
     """What steers instead of the second bridge."""
+    differential: bool = False
+    """They are left and right; nothing steers."""
 
 
 class Losses(NamedTuple):
@@ -101,6 +103,7 @@ class Wiring:
     ) -> None:
         """`oe` is the GPIO at the OE of a PCA9685, `hat_hz` its frequency."""
         self._motors, self._oe, self._hat_hz = motors.pair, oe, hat_hz
+        self._differential = motors.differential
 
     @property
     def losses(self) -> tuple[Losses, Losses]:
@@ -120,7 +123,10 @@ class Wiring:
         if isinstance(second, Servo | HatServo):
             turned = self._turned(second, soc)
             return Bridges(self._bridge(first, soc), servo=turned)
-        return Bridges(self._bridge(first, soc), self._bridge(second, soc))
+        return Bridges(
+            self._bridge(first, soc), self._bridge(second, soc),
+            differential=self._differential,
+        )  # fmt: skip
 
     def _bridge(self, motor: AnyMotor, soc: Soc) -> Bridge:
         assert isinstance(motor, DcMotor)

@@ -32,6 +32,9 @@ LOST_S = 3.0
 """How long the car lies on its back before it is put on its wheels again."""
 STANDS_RAD_S = 5.0
 """Shaft speed (6 mm/s) below which stiction holds; MuJoCo's own friction creeps."""
+FRONT = ("front_left", "front_right")
+GLIDES = 0.02
+"""Friction of what a car with a motor a side has in front: a ball, or a castor."""
 SUBSTEPS = round(TICK_S / scene.TIMESTEP_S)
 REAR = ("rear_left", "rear_right")
 SOLIDS = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
@@ -68,6 +71,8 @@ class World:
         self.model: Any = scene.build(place or scene.layout(seed))
         self.data: Any = mujoco.MjData(self.model)
         self._rear = [int(self.model.joint(n).dofadr[0]) for n in REAR]
+        fronts = [int(self.model.joint(name).bodyid[0]) for name in FRONT]
+        self._front = np.isin(self.model.geom_bodyid, fronts)
         self._car = int(self.model.body("car").id)
         self._sites = [int(self.model.site(name).id) for name, _ in RANGE_SENSORS]
         self._lost_s = 0.0
@@ -85,8 +90,11 @@ class World:
         """One tick of 10 ms in which the bridges do this."""
         model, data = self.model, self.data
         volts = self.battery.volts
-        amps = self.idle_a + self._drive(bridges.drive, volts)
-        amps += self._steer(bridges, volts)
+        if bridges.differential:
+            amps = self.idle_a + self._sides(bridges, volts)
+        else:
+            amps = self.idle_a + self._drive(bridges.drive, volts)
+            amps += self._steer(bridges, volts)
         self.battery.draw(amps, TICK_S)
         before = data.qvel[:3].tolist()
         mujoco.mj_step(model, data, SUBSTEPS)
@@ -111,6 +119,25 @@ class World:
         self.model.dof_frictionloss[first] = friction
         self.model.dof_frictionloss[second] = friction
         return max(state.drive * amps, 0.0)
+
+    def _sides(self, bridges: Bridges, volts: float) -> float:
+        """A motor for each rear wheel, and glides in front. Returns battery A."""
+        self.model.geom_priority[self._front] = 1  # else the rougher of two counts
+        self.model.geom_friction[self._front, 0] = GLIDES
+        motor, drawn_a, peaks_a = self.motor, 0.0, []
+        for side, state in enumerate((bridges.drive, bridges.steer)):
+            wheel = self._rear[side]
+            speed = float(self.data.qvel[wheel]) * motor.gear
+            amps = motor.current_a(state, volts, speed)
+            torque = 0.5 * motor.gear * (motor.ke * amps - motor.drag * speed)
+            friction = 0.5 * motor.gear * motor.friction_nm(speed)
+            stands = abs(speed) < STANDS_RAD_S and abs(torque) < friction
+            self.data.ctrl[side] = 0.0 if stands else torque
+            self.model.dof_frictionloss[wheel] = friction
+            drawn_a += max(state.drive * amps, 0.0)
+            peaks_a.append(motor.peak_a(state, volts, speed))
+        self.peak_a = max(peaks_a)
+        return drawn_a
 
     def _steer(self, bridges: Bridges, volts: float) -> float:
         """Turns the front wheels after Ackermann; returns battery A."""
