@@ -80,7 +80,6 @@ export class Page {
   refused(error) {
     const aboutCode = ['wrong code', 'too many wrong codes'].includes(error.what);
     const unlock = this.drawer?.unlock;
-    // Not one that was just typed, but one of an earlier visit: each socket would send it.
     if (aboutCode && unlock) unlock.refused(error);
     else toast(STRINGS.carError(error), 'warn');
   }

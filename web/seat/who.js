@@ -13,7 +13,7 @@ export class Who {
   constructor(element, send) {
     this.send = send;
     this.list = make('ul', '');
-    this.list.className = 'who';
+    this.list.className = 'people';
     const lock = make('button', WHO_STRINGS.lock);
     lock.id = 'lock-again';
     lock.addEventListener('click', () => send({kind: 'lock'}));
