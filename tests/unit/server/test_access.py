@@ -76,6 +76,19 @@ def test_wrong_tries_are_forgotten_and_bounded() -> None:
     assert codes.wait_s("10.0.11.180", 4.0 * 3000 + 61.0) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("address", "where"),
+    [
+        ("127.0.0.1", "this computer"), ("192.168.1.7", "home network"),
+        ("::ffff:10.0.0.1", "home network"), ("fe80::1%wlan0", "home network"),
+        ("8.8.8.8", "elsewhere"), ("2606:4700::1111", "elsewhere"),
+        ("", "elsewhere"),
+    ],
+)  # fmt: skip
+def test_where_a_peer_is_for_people(address: str, where: str) -> None:
+    assert access.address_class(address) == where
+
+
 def test_a_video_id_is_stable_and_does_not_show_the_client() -> None:
     key, client = bytes(32), "0123456789abcdef0123456789abcdef"
     made = access.video_id(key, client)

@@ -100,6 +100,12 @@ def test_an_ipv6_host_has_a_share_and_its_network_two() -> None:
     assert door.ended == ["2001:db8::2-0"], "the crowd of its own network"
     assert door.enter("c", "2001:db8::2").startswith("4 are open from the network of")  # type: ignore[union-attr]
     assert door.enter("d", "2001:db8:0:1::1") is None, "another network"
+    full = Door(9, 1)
+    assert full.enter("outside", "10.0.0.1") is None
+    for host in (1, 2):
+        assert full.enter(f"{host}", f"2001:db8::{host}", Rank.DRIVES) is None
+    assert full.enter("3", "2001:db8::3") is not None, "drivers give way to nobody"
+    assert full.ended == []
 
 
 def test_two_hostile_addresses_leave_room_and_many_give_way() -> None:
