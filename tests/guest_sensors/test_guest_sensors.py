@@ -1,6 +1,7 @@
-"""Sensors over a kernel's own devices: INA219 and VL53L0X on /dev/i2c-N, depth on V4L2.
+"""Over a kernel's own devices: INA219 and VL53L0X on /dev/i2c-N, depth and a webcam on
+V4L2.
 
-What that shows and what not: inside_i2c.py, inside_video.py.
+What that shows and what not: inside_i2c.py, inside_video.py, inside_webcam.py.
 """
 
 import importlib.util
@@ -20,16 +21,25 @@ I2C = (
     "check_nobody_at_an_address_is_said", "check_a_bus_that_is_not_there_is_said",
     "ina219", "vl53l0x", "strangers", "held", "forbidden",
 )  # fmt: skip
+WEBCAM = ("formats", "newest", "controls", "encoded", "unplugged")
 VIDEO = ("frames", "looked_at", "refused", "busy", "again")
 
 
 def bring(share: Path) -> None:
-    """The drivers, smbus2 and what runs them: all of it plain Python."""
+    """The drivers, the libraries that they need, and what runs them.
+
+    msgspec and PyAV are built for the Python here; the guest, which is of the host's
+    release, has the same.
+    """
     ignore = shutil.ignore_patterns("__pycache__", "web", "hardware")
     shutil.copytree(paths._PACKAGE, share / "fpvcar", ignore=ignore)
-    found = importlib.util.find_spec("smbus2")
-    assert found and found.origin
-    shutil.copytree(Path(found.origin).parent, share / "smbus2", ignore=ignore)
+    for name in ("smbus2", "msgspec", "av"):
+        found = importlib.util.find_spec(name)
+        assert found and found.origin
+        folder = Path(found.origin).parent
+        shutil.copytree(folder, share / name, ignore=ignore)
+        if (libraries := folder.parent / f"{name}.libs").is_dir():
+            shutil.copytree(libraries, share / libraries.name)
     for name in ("__init__.py", "rigs", "guest_sensors"):
         source, target = ROOT / "tests" / name, share / "tests" / name
         target.parent.mkdir(exist_ok=True)
@@ -65,6 +75,16 @@ def video(guest: Guest, drivers: None) -> dict[str, str]:
     return printed(guest, "inside_video")
 
 
+@pytest.fixture(scope="module")
+def webcam(guest: Guest, video: dict[str, str]) -> dict[str, str]:
+    return printed(guest, "inside_webcam")
+
+
+@pytest.mark.parametrize("name", WEBCAM)
+def test_webcam(webcam: dict[str, str], name: str) -> None:
+    assert webcam[name] == "ok", webcam[name]
+
+
 @pytest.mark.parametrize("name", I2C)
 def test_i2c(i2c: dict[str, str], name: str) -> None:
     assert i2c[name] == "ok", i2c[name]
@@ -75,5 +95,8 @@ def test_video(video: dict[str, str], name: str) -> None:
     assert video[name] == "ok", video[name]
 
 
-def test_nothing_else_was_checked(i2c: dict[str, str], video: dict[str, str]) -> None:
+def test_nothing_else_was_checked(
+    i2c: dict[str, str], video: dict[str, str], webcam: dict[str, str]
+) -> None:
     assert sorted(i2c) == sorted(I2C) and sorted(video) == sorted(VIDEO)
+    assert sorted(webcam) == sorted(WEBCAM)
