@@ -60,7 +60,7 @@ def formats() -> None:
     except v4l2.V4l2Error as fault:
         assert str(fault).endswith("offers none of H264, MJPG"), fault
     try:
-        raise AssertionError(v4l2.find_webcam())
+        raise AssertionError(v4l2.find_webcam(("YUYV",)))
     except NoCamera as fault:
         assert "no webcam on USB (looked at: video0" in str(fault), fault
 

@@ -40,6 +40,7 @@ def bring(share: Path) -> None:
         shutil.copytree(folder, share / name, ignore=ignore)
         if (libraries := folder.parent / f"{name}.libs").is_dir():
             shutil.copytree(libraries, share / libraries.name)
+    shutil.copy(cpp_library(), share / "av.libs" / "libstdc++.so.6")
     for name in ("__init__.py", "rigs", "guest_sensors"):
         source, target = ROOT / "tests" / name, share / "tests" / name
         target.parent.mkdir(exist_ok=True)
@@ -47,6 +48,14 @@ def bring(share: Path) -> None:
             shutil.copytree(source, target, ignore=ignore)
         else:
             shutil.copy(source, target)
+
+
+def cpp_library() -> str:
+    """libstdc++ as it is used here: PyAV needs it, and the guest has none."""
+    import av.video  # noqa: F401
+
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    return next(line.split()[-1] for line in maps if "/libstdc++.so.6" in line)
 
 
 def printed(guest: Guest, script: str) -> dict[str, str]:

@@ -102,7 +102,7 @@ def open_webcam(
     CaptureError."""
     from fpvcar.devices.linux import v4l2, webcam
 
-    path = Path(device) if device else v4l2.find_webcam()
+    path = Path(device) if device else v4l2.find_webcam(formats)
     wanted = v4l2.choose(path, formats, width, height, fps)
     return webcam.Webcam(path, wanted, width, height, fps)
 

@@ -79,11 +79,12 @@ def find(wanted: str, devices: Path = Path("/dev")) -> Path:
     raise NoDevice(f"no device offers {wanted.strip()} (looked at: {_names(devices)})")
 
 
-def find_webcam(devices: Path = Path("/dev")) -> Path:
-    """The first camera on USB; a Pi has a dozen devices that are none. Raises
-    NoDevice."""
+def find_webcam(wanted: Sequence[str], devices: Path = Path("/dev")) -> Path:
+    """The first on USB with one of these formats: a Pi has a dozen devices that are no
+    camera, and a depth camera is on USB, too. Raises NoDevice."""
     for path, fd in _devices(devices):
-        if _capability(fd).bus_name.startswith("usb-") and formats(fd):
+        own = formats(fd) if _capability(fd).bus_name.startswith("usb-") else []
+        if any(fourcc(one) in own for one in wanted):
             return path
     raise NoDevice(
         f"no webcam on USB (looked at: {_names(devices)}); plug one in, or name it by "
