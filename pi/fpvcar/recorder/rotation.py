@@ -129,6 +129,8 @@ class Rotation:
         be called again."""
         if self._recent:
             self.enter(now_ns)
+            there = dict(self._folder.entries())  # somebody may have deleted some
+            self._recent = [one for one in self._recent if one.name in there]
         wanted = [one for one in self._recent if one.end_ns >= now_ns - MINUTE_NS]
         for one in wanted:
             final = _named(one.name) if one.closed else _named(one.name, OPEN)

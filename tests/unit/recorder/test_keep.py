@@ -40,6 +40,21 @@ def test_what_is_kept_ends_before_the_next_key_frame() -> None:
     assert name(2) + ".keep" not in disk.names
 
 
+def test_what_was_deleted_leaves_no_mark_when_it_is_kept() -> None:
+    """Of two files of the last minute a grown-up deleted one."""
+    disk = FakeFolder()
+    rotation = recorded(disk, 3)
+    for number in (3, 4):
+        rotation.begin(about(number), False)
+        rotation.write(second(at(number)))
+    deleted, stays, opened = disk.names
+    del disk.files[deleted]
+    assert rotation.keep(at(5)) == 2
+    assert deleted + ".keep" not in disk.names
+    assert {stays, stays + ".keep"} <= set(disk.names)
+    assert rotation.keep(at(5)) == 0 and opened in disk.names
+
+
 def test_without_key_frames_it_ends_all_the_same() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, 2)
