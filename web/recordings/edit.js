@@ -54,7 +54,6 @@ export class Edit {
     setText(byId('edit-sure-says'), STRINGS.sure(gone.length, STRINGS.size(bytes), stay));
     show(byId('edit-code-part'), !this.grownUp);
     input('edit-code').required = !this.grownUp;
-    show(button('edit-delete'), gone.length > 0);
     show(button('edit-remove'), false);
     show(byId('edit-sure'), true);
     (this.grownUp ? button('edit-cancel') : input('edit-code')).focus();

@@ -100,7 +100,7 @@ export const STRINGS = {
   /** What goes and what stays. @param {number} gone @param {string} size @param {number} stay */
   sure: (gone, size, stay) => {
     const goes = gone ? `${many(gone, 'file', 'files')}, ${size}, ${gone === 1 ? 'goes' : 'go'} for good.` : '';
-    const stays = stay ? `${many(stay, 'file belongs', 'files belong')} to another drive, too, and ${stay === 1 ? 'stays' : 'stay'}: what is in ${stay === 1 ? 'it' : 'them'} of this drive goes with that one.` : '';
+    const stays = stay ? `${many(stay, 'file belongs', 'files belong')} to another drive, too, and ${stay === 1 ? 'stays' : 'stay'}: what is in ${stay === 1 ? 'it' : 'them'} of this drive is not listed any more, and goes with that one.` : '';
     return [goes, stays].filter(Boolean).join(' ');
   },
   refused: (/** @type {string} */ why) => `That did not work: ${why}`,

@@ -6,6 +6,7 @@
 
 A file of a minute may belong to two drives, and no file is cut: to delete a drive is to
 delete the files in which no other drive has a part. Parked time in them goes along.
+What stays of a drive that was deleted is no drive any more: it shares no file.
 """
 
 import bisect
@@ -15,8 +16,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from fpvcar.recordings import names
 from fpvcar.recordings.entries import Entry, Mark
+from fpvcar.recordings.names import stem
 
 SPLIT_S = 30.0
 PAUSE_S = 5.0
@@ -104,6 +105,10 @@ class Wanted(NamedTuple):
         )
 
 
+Gone = Callable[[Entry, float, float], bool]
+"""Was this of a file, from s to s, deleted? See deleted.py."""
+
+
 class _Run(NamedTuple):
     """Files that follow each other, the oldest first."""
 
@@ -116,11 +121,6 @@ class _Run(NamedTuple):
     @property
     def end_ms(self) -> float:
         return max(map(_end_ms, self.files[-2:]))
-
-
-def stem(name: str) -> str:
-    """A file's name without the suffix that it loses when it is closed."""
-    return name.removesuffix(names.OPEN).removesuffix(names.SEALED)
 
 
 def _end_ms(entry: Entry) -> float:
@@ -189,21 +189,32 @@ def _stretches(run: _Run) -> list[_Stretch]:
 
 
 def drives_of(
-    entries: Iterable[Entry], rest: Callable[[], None] = lambda: None
-) -> list[Drive]:
-    """Makes the drives of all files, the newest first; calls `rest` before each."""
+    entries: Iterable[Entry], rest: Callable[[], None] = lambda: None,
+    gone: Gone = lambda file, from_s, to_s: False,
+) -> list[Drive]:  # fmt: skip
+    """Makes the drives of all files, the newest first; calls `rest` before each. What
+    is wholly `gone` is none."""
     found = []
     for run in _runs(entries):
-        stretches = _stretches(run)
         starts_ms = [one.start_ms for one in run.files]
-        for number, one in enumerate(stretches):
+        stretches, files = list[_Stretch](), list[list[Entry]]()
+        for one in _stretches(run):
             rest()
             first = max(0, bisect.bisect_right(starts_ms, one.start_ms) - 2)
             last = bisect.bisect_right(starts_ms, one.end_ms)
             near = [file for file in run.files[first:last] if _shares(file, one)]
-            others = _others(stretches, number, near)
-            found.append(_drive(near, one, others))
+            if not all(gone(file, *_range(file, one)) for file in near):
+                stretches.append(one)
+                files.append(near)
+        for number, (one, near) in enumerate(zip(stretches, files, strict=True)):
+            found.append(_drive(near, one, _others(stretches, number, near)))
     return sorted(found, key=lambda one: one.start_ms, reverse=True)
+
+
+def _range(one: Entry, stretch: _Stretch) -> tuple[float, float]:
+    """A file's part in a stretch, s from its start."""
+    from_s = max(0.0, (stretch.start_ms - one.start_ms) / 1000.0)
+    return from_s, min(one.seconds, (stretch.end_ms - one.start_ms) / 1000.0)
 
 
 def _others(
@@ -256,8 +267,7 @@ def _shares(one: Entry, stretch: _Stretch) -> bool:
 
 
 def _part(one: Entry, stretch: _Stretch, shared: bool) -> Part:
-    from_s = max(0.0, (stretch.start_ms - one.start_ms) / 1000.0)
-    to_s = min(one.seconds, (stretch.end_ms - one.start_ms) / 1000.0)
+    from_s, to_s = _range(one, stretch)
     marks = tuple(mark for mark in one.marks if from_s <= mark.t <= to_s)
     return Part(
         one.name, one.start_ms, one.seconds, one.bytes, one.state, one.lost,

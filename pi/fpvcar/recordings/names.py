@@ -61,6 +61,11 @@ def parse(text: str) -> Name | None:
     return Name(began, int(number), car, suffix, text)
 
 
+def stem(text: str) -> str:
+    """A file's name without the suffix that it loses when it is closed."""
+    return text.removesuffix(OPEN).removesuffix(SEALED)
+
+
 class File(NamedTuple):
     """One file in the folder, and which marks it has."""
 

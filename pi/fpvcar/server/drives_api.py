@@ -7,7 +7,8 @@
     POST /api/recordings/drives/ID/delete     its files go: a grown-up's right
 
 A file that is still being written is never deleted, and none that another drive has a
-part in: those stay, and the answer names them.
+part in: those stay, and the answer names them. What is in them of the deleted drive is
+not listed any more.
 """
 
 import logging
@@ -21,6 +22,7 @@ from aiohttp import web
 
 from fpvcar.config import PLAIN
 from fpvcar.recordings import names
+from fpvcar.recordings.deleted import Deleted
 from fpvcar.recordings.drives import Drive, Part, Wanted, drives_of
 from fpvcar.recordings.library import Library
 from fpvcar.recordings.titles import TITLE_MOST, Titles
@@ -52,6 +54,7 @@ class Drives:
         self._library, self._downloads, self._rights = library, downloads, rights
         self._shown, self._rest = shown, rest
         self._titles = Titles(folder) if folder is not None else None
+        self._deleted = Deleted(folder) if folder is not None else None
 
     def add_to(self, app: web.Application) -> None:
         """Adds the routes."""
@@ -106,19 +109,29 @@ class Drives:
         self._rights.let_delete(request)
 
         def deleted() -> bytes:
-            drive = _found(request, self._whole())
+            assert self._deleted is not None  # else there is no such route
+            drives = self._whole()
+            drive = _found(request, drives)
             if drive.state == "open" or any(map(self._writing, drive.parts)):
                 raise web.HTTPConflict(
                     text="This drive is still being recorded: a minute after it ended "
                     "it can be deleted.\n"
                 )
-            going = [one.name for one in drive.parts if not one.shared]
+            going = {one.name for one in drive.parts if not one.shared}
+            shared = [one for one in drive.parts if one.shared]
+            there = {part.name for one in drives for part in one.parts} - going
+            # First: a drive whose own files could not go is listed all the same.
+            try:
+                self._deleted.note(shared, there)
+            except OSError as fault:  # a full card, say: files that go make room
+                log.warning("what stays of a deleted drive is listed: %s", fault)
             gone = self._library.remove(going)
-            stay = [one.name for one in drive.parts if one.shared]
             log.info(
                 "%s deleted %d files: %s", request.remote, len(gone), ", ".join(gone)
             )
-            return msgspec.json.encode({"gone": gone, "stay": stay})
+            return msgspec.json.encode(
+                {"gone": gone, "stay": [one.name for one in shared]}
+            )
 
         return await self._downloads.made(request, JSON, answering(deleted))
 
@@ -134,8 +147,10 @@ class Drives:
     def _all(self) -> tuple[list[Drive], int]:
         """The drives, and how many files are not looked into yet."""
         known = self._library.known(LOOK_S)
-        drives = drives_of(known.entries, self._rest)
-        return self._titles.named(drives) if self._titles else drives, known.unread
+        if self._titles is None or self._deleted is None:
+            return drives_of(known.entries, self._rest), known.unread
+        drives = drives_of(known.entries, self._rest, self._deleted.gone())
+        return self._titles.named(drives), known.unread
 
     def _writing(self, part: Part) -> bool:
         path = self._library.path(part.name)

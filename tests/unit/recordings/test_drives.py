@@ -1,6 +1,7 @@
 """Drives: ranges of time over files, from when somebody drives to when nobody does."""
 
 import itertools
+import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from fpvcar.recordings.deleted import NAME as DELETED
+from fpvcar.recordings.deleted import Deleted
 from fpvcar.recordings.drives import SPLIT_S, Drive, Wanted, drives_of
 from fpvcar.recordings.entries import Entry, Mark
 from fpvcar.recordings.messages import Stint
@@ -212,6 +215,47 @@ def test_names_on_a_card_that_fails_hide_no_drive(tmp_path: Path) -> None:
     assert named(titles.named([drive])) == [""]
     with pytest.raises(OSError):
         titles.name(drive, "New", [drive.parts[0].name])
+
+
+def test_what_stays_of_a_deleted_drive_is_none(tmp_path: Path) -> None:
+    """Also in the middle of a file, and at its end; it shares no file any more."""
+    stints = [(0.0, 70.0, "Ann"), (105.0, 200.0, "Bob"), (235.0, 300.0, "Eve")]
+    entries = files(stints, 300.0)
+    eve, _, bob, _, ann = drives_of(entries)
+    assert [part.shared for part in bob.parts] == [True, False, True]
+    there = [one.name for one in entries]
+    Deleted(tmp_path).note([part for part in bob.parts if part.shared], there)
+    gone = Deleted(tmp_path).gone()  # another process
+    assert bob in drives_of(entries, gone=gone), "its own file is there"
+    left = drives_of([*entries[:2], *entries[3:]], gone=gone)
+    assert [(one.drivers, one.start_ms, one.seconds) for one in left if not one.parked]\
+        == [(one.drivers, one.start_ms, one.seconds) for one in (eve, ann)]  # fmt: skip
+    assert not any(part.shared for one in left for part in one.parts if not one.parked)
+
+
+def test_a_drive_that_is_alone_in_no_file_may_be_deleted(tmp_path: Path) -> None:
+    entries = files([(0.0, 10.0, "Ann"), (41.0, 45.0, "Bob"), (76.0, 90.0, "Eve")], 90)
+    bob = drives_of(entries)[2]
+    assert bob.drivers == ("Bob",) and [part.shared for part in bob.parts] == [True]
+    deleted = Deleted(tmp_path)
+    deleted.note(bob.parts, [one.name for one in entries])
+    left = drives_of(entries, gone=deleted.gone())
+    assert bob not in left and len(left) == 4
+    other = msgspec.structs.replace(entries[0], start_ms=entries[0].start_ms + 5.0)
+    assert len(drives_of([other], gone=deleted.gone())) == 3, "of the same name"
+
+
+def test_a_deletion_goes_with_its_file(tmp_path: Path) -> None:
+    first, second = drives_of(files([(0.0, 10.0, "Ann"), (45.0, 60.0, "Bob")], 60))[::2]
+    deleted = Deleted(tmp_path)
+    deleted.note([], [])
+    assert not (tmp_path / DELETED).exists(), "the card is spared"
+    name = first.parts[0].name
+    for one in (first, second):
+        deleted.note(one.parts, [name])
+    assert len(json.loads((tmp_path / DELETED).read_bytes())[name[:-5]]) == 2
+    deleted.note([], ["another.mcap"])
+    assert (tmp_path / DELETED).read_bytes() == b"{}"
 
 
 def test_a_list_is_filtered() -> None:

@@ -193,14 +193,62 @@ def test_what_another_drive_shares_stays(folder: Path) -> None:
         assert said == {
             "gone": [f"{RECORDING}-0001.mcap"], "stay": [f"{RECORDING}-0002.mcap"]
         }  # fmt: skip
+        assert (await client.get("/api/recordings/" + said["stay"][0])).status == 200
+
+    ask(folder, act)
+    assert sorted(one.name for one in folder.iterdir()) == [
+        ".deleted.json", f"{RECORDING}-0002.mcap", f"{RECORDING}-0003.mcap"
+    ]  # fmt: skip
+
+
+def test_what_stays_of_a_deleted_drive_is_not_listed(folder: Path) -> None:
+    """Nor after a restart without an index, nor does it keep a file of Bob's."""
+
+    async def delete(client: Client, drive: dict[str, Any]) -> dict[str, Any]:
+        answer = await client.post(f"{DRIVES}/{drive['id']}/delete", headers=ORIGIN)
+        said: dict[str, Any] = await answer.json()
+        return said
+
+    async def first(client: Client) -> None:
+        await grow_up(client)
+        before = (await listed(client))["drives"]
+        await delete(client, before[-1])
+        said = await listed(client)
+        assert [one["drivers"] for one in said["drives"]] == [["Bob"], []]
+        assert said["drivers"] == ["Bob"]
+        for one, same in zip(said["drives"], before, strict=False):
+            assert {**one, "parts": ()} == {**same, "parts": ()}, "as it was"
+        assert not any(part["shared"] for part in said["drives"][0]["parts"])
+
+    async def then(client: Client) -> None:
+        await grow_up(client)
+        bob, parked = (await listed(client))["drives"]
+        assert (bob["drivers"], parked["drivers"]) == (["Bob"], [])
+        said = await delete(client, bob)
+        assert said["stay"] == [] and len(said["gone"]) == 2
+        assert (await listed(client))["drives"] == []
+
+    ask(folder, first)
+    (folder / ".list.json").unlink(missing_ok=True)
+    ask(folder, then)
+    assert list(folder.glob("*.mcap")) == []
+    assert (folder / ".deleted.json").read_bytes() == b"{}", "gone with its file"
+
+
+def test_a_deletion_that_cannot_be_remembered_is_done(folder: Path) -> None:
+    (folder / ".deleted.json").mkdir()
+
+    async def act(client: Client) -> None:
+        await grow_up(client)
+        answer = await client.post(
+            f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN
+        )
+        assert (await answer.json())["gone"] == [f"{RECORDING}-0001.mcap"]
         left = (await listed(client))["drives"]
         assert [one["drivers"] for one in left] == [["Bob"], [], ["Ann"]]
         assert left[-1]["seconds"] == pytest.approx(10.0)
 
     ask(folder, act)
-    assert sorted(one.name for one in folder.iterdir()) == [
-        f"{RECORDING}-0002.mcap", f"{RECORDING}-0003.mcap"
-    ]  # fmt: skip
 
 
 def test_what_is_still_recorded_is_not_deleted(folder: Path) -> None:
