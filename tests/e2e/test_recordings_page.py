@@ -46,8 +46,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
             sit_down(driver)
             free(driver)  # the camera films by then
             for number in range(8):
-                driver.drive(0.4 if number % 2 else -0.4, 0.6)
-                time.sleep(0.4)
+                push(driver, 0.4 if number % 2 else -0.4)
             driver.say(kind="mark", text="turned round")
             driver.drive(0.0, 0.0)
             # The first pictures may come seconds after the recorder has begun.
@@ -58,6 +57,20 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
     finally:
         running.stop()
         print(running.log())
+
+
+def push(driver: Driver, throttle: float) -> None:
+    """Drives for 0.4 s, again if something stopped the car: a busy machine is late."""
+
+    def drove() -> bool:
+        driver.drive(throttle, 0.6)
+        time.sleep(0.4)
+        stopped = driver.stop_cause()
+        if stopped:
+            free(driver)
+        return not stopped
+
+    wait_for(drove, "something stops it again and again", 20.0)
 
 
 def sealed(bench: RunningBench) -> list[Path]:
@@ -97,9 +110,10 @@ def test_a_drive_is_listed_played_and_scrubbed(page: Page, bench: RunningBench) 
     before, shown = page.evaluate(CANVAS), page.evaluate("window.recordings.shown")
     page.keyboard.press("Space")
     until(page, f"window.recordings.shown > {shown} + 15")
+    # Of a car that turns back and forth, or was late to move, some pictures are one.
+    until(page, f"{CANVAS} !== {before}")
     page.keyboard.press("Space")
     until(page, "!window.recordings.playing")
-    assert page.evaluate(CANVAS) != before, "the picture stands"
     for wanted_s in (int(length_s) - 2, int(length_s) - 4):  # on, and back
         page.locator("#scrub").fill(str(wanted_s))
         until(page, f"Math.abs(window.recordings.shownS - {wanted_s}) < 0.2")
@@ -253,9 +267,11 @@ def test_a_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> 
     assert page.locator("#viewer").is_hidden(), "what was open is gone"
     kept = sorted(one.name for one in folder.glob(f"{mcaps.RECORDING}*"))
     assert kept == [f"{mcaps.RECORDING}-0002.mcap"]
-    until(page, "document.querySelector('#list').innerText.includes('0:10')")
+    until(page, "window.recordings.drives === 0")
     page.locator("#clear").click()
-    until(page, "window.recordings.drives >= 3")
+    until(page, "window.recordings.drives >= 2")
+    said = page.locator("#list").inner_text()
+    assert "Eve" in said and "Zoe" not in said, "what stays of it is not listed"
     assert violations(page) == [], "list"
 
 
