@@ -86,8 +86,11 @@ def test_they_start_what_there_is_to_start() -> None:
     assert f"\nExecStopPost={started}\n" in drop_in
     helper = (UNITS / "fpvcar-pins-off@.service").read_text()
     assert f"\nExecStart={started}\n" in helper
-    device = f"\nDeviceAllow={pins_off.DEVICE} rw\n"
-    assert device in helper and device in drop_in
+    wheels = (UNITS / "fpvcar-wheels.service").read_text()
+    assert f"\nExecStopPost=-{started}\n" in wheels
+    for unit in (drop_in, helper, wheels):
+        assert f"\nDeviceAllow={pins_off.DEVICE} rw\n" in unit
+        assert "\nDeviceAllow=char-i2c rw\n" in unit
 
 
 def test_the_helper_program_loads_next_to_nothing(tmp_path: Path) -> None:

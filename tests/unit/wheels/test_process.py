@@ -70,6 +70,19 @@ def test_wheels_start_again_after_a_kill(rig: Rig) -> None:
     rig.drive()
 
 
+def test_wheels_start_again_after_their_unit_let_go(rig: Rig) -> None:
+    """ExecStopPost, over a pin daemon that lives on and knows nothing of it."""
+    driver = rig.drive()
+    rig.wheels.kill()
+    rig.wheels.wait()
+    let_go(rig.soc, rig.profile.motor_pins())
+    assert not rig.powered
+    driver.kill()
+    driver.wait()
+    rig.wheels = rig.start_wheels()
+    rig.drive()
+
+
 def test_wheels_end_politely(rig: Rig) -> None:
     rig.drive(-0.3)
     rig.wheels.terminate()
