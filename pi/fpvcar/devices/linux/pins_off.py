@@ -1,7 +1,7 @@
 """Lets go of pins past every daemon: inputs with pull-down, as after a reset.
 
     wheels, before it takes the pins --> RUNTIME_DIRECTORY/motor-pins: "17 27 24 23"
-    ExecStopPost of wheels and pigpiod, the helper: python3 -IS pins_off.py <-- motor-pins
+    ExecStopPost of two units, the helper: python3 -IS pins_off.py <-- motor-pins
         --> /dev/gpiomem: GPIO registers (BCM2835 ARM Peripherals, 6; BCM2711, 5)
         --> /dev/i2c-N: a PCA9685, named as "i2c-1:0x60", turns all its outputs off
 
