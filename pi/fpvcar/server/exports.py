@@ -26,6 +26,8 @@ from fpvcar.server.answers import JSON, PRIVATE
 from fpvcar.server.downloads import Downloads, as_file
 from fpvcar.server.export_jobs import TYPES, Job, Wanted, Workshop, some
 
+EXPORTS = "/api/recordings/exports"
+"""The one address whose requests have a body: names of files."""
 AT_ONCE_MAX, KEPT_MAX = 2, 8
 ASKED_MAX = 64 * 1024
 """Bytes of a request: the names of a day's files."""
@@ -48,11 +50,10 @@ class Exports:
 
     def add_to(self, app: web.Application) -> None:
         """Adds the routes; before those that take any name."""
-        base = "/api/recordings/exports"
-        app.router.add_post(base, self._begin)
-        app.router.add_get(base + "/{id}", self._show)
-        app.router.add_delete(base + "/{id}", self._cancel)
-        app.router.add_get(base + "/{id}/file", self._send)
+        app.router.add_post(EXPORTS, self._begin)
+        app.router.add_get(EXPORTS + "/{id}", self._show)
+        app.router.add_delete(EXPORTS + "/{id}", self._cancel)
+        app.router.add_get(EXPORTS + "/{id}/file", self._send)
         app.on_shutdown.append(self._end)
 
     async def _end(self, _: web.Application) -> None:

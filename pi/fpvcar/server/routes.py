@@ -15,6 +15,7 @@ from fpvcar.server import access, buttons_socket, devices, drive_socket, video_s
 from fpvcar.server.access import Rights
 from fpvcar.server.devices import Device, Devices
 from fpvcar.server.drive_socket import Session
+from fpvcar.server.exports import EXPORTS
 from fpvcar.server.exposition import CONTENT_TYPE
 from fpvcar.server.hub import Hub
 from fpvcar.server.limits import RESERVED, Places, Rank
@@ -116,7 +117,8 @@ class Server:
         for name in HANDSHAKE:  # aiohttp answers 500 to bytes beyond ASCII here
             if not request.headers.get(name, "").isascii():
                 raise web.HTTPBadRequest(text=f"{name} refused: expected ASCII.\n")
-        if request.can_read_body:
+        exports = request.method == "POST" and request.path == EXPORTS
+        if request.can_read_body and not exports:
             raise web.HTTPRequestEntityTooLarge(
                 0, 0, text="A body was refused: expected none.\n"
             )

@@ -144,3 +144,22 @@ def test_the_cars_own_rules_hold_for_recordings(folder: Path) -> None:
             assert (await client.delete(url)).status == 405
 
     asyncio.run(act())
+
+
+def test_the_cars_own_page_asks_for_a_film_with_a_body(folder: Path) -> None:
+    """It names its files there: those of a day fit into no address."""
+    hub: Any = SimpleNamespace(leave=lambda _: None)
+    wanted = {"kind": "zip", "files": [NAME], "from_ms": 0.0, "to_ms": 9e14}
+
+    async def act() -> None:
+        app = server_of(
+            mcaps.PROFILE, hub, hub, recordings=routes_of(folder)
+        ).application()
+        async with TestClient(TestServer(app)) as client:
+            url = "/api/recordings/exports"
+            answer = await client.post(url, json=wanted)
+            assert answer.status == 201, await answer.text()
+            assert (await client.post(url, data=b"x" * 70_000)).status == 413
+            assert (await client.get(url + "/x", data=b"x")).status == 413
+
+    asyncio.run(act())
