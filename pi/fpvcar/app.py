@@ -36,6 +36,7 @@ from fpvcar.server.hub import Hub
 from fpvcar.server.limits import connection_places
 from fpvcar.server.metrics import Metrics
 from fpvcar.server.recordings_api import Recordings, Shown
+from fpvcar.server.recordings_rights import DeviceRights
 from fpvcar.server.routes import Server
 from fpvcar.server.site import Site
 from fpvcar.video.camera import Camera, argv_of
@@ -106,7 +107,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     )
     recordings = Recordings(
         functools.partial(files_in, directory), Shown(profile.car.name, seat=True),
-        check, control.driven, folder=directory,
+        DeviceRights(check, devices), control.driven, folder=directory,
     )  # fmt: skip
     greet = functools.partial(_greet, profile, options)
     connections = connection_places(

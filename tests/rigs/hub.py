@@ -94,6 +94,7 @@ class House:
     def __init__(
         self, profile: config.Profile = PROFILE, recorder: Recorder | None = None,
         watcher: Callable[[Stepped], None] | None = None,
+        utc_s: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
         self.now_s = 100.0
         self.profile = profile
@@ -109,7 +110,7 @@ class House:
         self.hub = Hub(
             profile, self.control, CodeCheck(CODES), self.devices, self.lights,
             FakeCamera(), FakeSenses(), asyncio.Event(), 0, lambda: self.now_s,
-            recorder, utc_s=time.time,
+            recorder, utc_s=utc_s,
         )  # fmt: skip
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:

@@ -10,11 +10,14 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.recordings import library
 from fpvcar.server.access import CodeCheck, Codes
+from fpvcar.server.devices import Devices
 from fpvcar.server.recordings_api import Recordings, Shown
+from fpvcar.server.recordings_rights import DeviceRights, RecordingRights
 from fpvcar.wire.video import VIDEO_HEADER, VideoHeader, parse_video
 from tests.rigs import mcaps
 from tests.rigs.mcaps import Logged, McapFile
 
+CODES = Codes("123456", "grownups")
 SECONDS = 4.0
 NAME = "Plague-20251121T200000Z-0001.mcap"
 Client = TestClient[Any, Any]
@@ -34,17 +37,23 @@ def one_drive(tmp_path: Path) -> Path:
     return made
 
 
-def routes_of(folder: Path) -> Recordings:
-    """The routes to what is in a folder, behind the car's codes."""
+def no_devices() -> Devices:
+    """A list with nobody on it, which is saved nowhere."""
+    return Devices(bytes(32), CODES, Path("/nowhere/devices.json"))
+
+
+def routes_of(folder: Path, rights: RecordingRights | None = None) -> Recordings:
+    """The routes to what is in a folder; if not said, behind the car's codes."""
     return Recordings(
         lambda: library.files_in(folder), Shown("Plague", True),
-        CodeCheck(Codes("123456", "grownups")), folder=folder,
+        rights or DeviceRights(CodeCheck(CODES), no_devices()), folder=folder,
     )  # fmt: skip
 
 
 def ask(
-    folder: Path, act: Callable[[Client], Awaitable[None]], *, at_home: bool = True
-) -> None:
+    folder: Path, act: Callable[[Client], Awaitable[None]], *, at_home: bool = True,
+    rights: RecordingRights | None = None,
+) -> None:  # fmt: skip
     """Runs the routes; not at home means from another machine."""
 
     @web.middleware
@@ -56,7 +65,7 @@ def ask(
 
     async def run() -> None:
         app = web.Application(middlewares=[elsewhere])
-        routes_of(folder).add_to(app)
+        routes_of(folder, rights).add_to(app)
         async with TestClient(TestServer(app)) as client:
             await act(client)
 

@@ -15,13 +15,15 @@ from fpvcar.recordings import export, reader
 from fpvcar.recordings.overview import overview_of
 from fpvcar.server.pages import Handler, page_response, refuse_foreign
 from fpvcar.server.recordings_api import Recordings, Shown
+from fpvcar.server.recordings_rights import RecordingRights
 
 HOST = "127.0.0.1"
 
 
 def application(files: Sequence[Path], car: str) -> web.Application:
     """Makes the page and what it asks for. Only this machine may ask."""
-    recordings = Recordings(lambda: list(files), Shown(car, seat=False), None)
+    shown = Shown(car, seat=False)
+    recordings = Recordings(lambda: list(files), shown, RecordingRights())
     root = paths.WEB.resolve()
 
     async def page(request: web.Request) -> web.StreamResponse:

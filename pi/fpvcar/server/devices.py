@@ -1,6 +1,7 @@
 """Devices whose people have said a code: a signed cookie each, and a list that is kept.
 
     right code -> `pass` on /ws/drive -> POST /api/pass -> cookie ID.UNTIL.MAC
+               -> POST /api/recordings/unlock           -> the same
     a request's cookie -> Devices.find: the car's own MAC, in time, still on the list
 
 So a driver is known after a restart of `run`, before it has said a word. The MAC's key
@@ -21,6 +22,7 @@ from aiohttp import web
 
 from fpvcar import files
 from fpvcar.server.access import Codes, Rights, address_class
+from fpvcar.server.answers import PRIVATE
 
 FILE = "devices.json"
 COOKIE = "fpvcar-pass"
@@ -130,6 +132,18 @@ class Devices:
                 log.warning("%s: %s; drivers must say the code again after a restart",
                             self._path, fault)  # fmt: skip
 
+    async def remembering(
+        self, device: Device, now_s: float, secure: bool
+    ) -> web.Response:
+        """Answers with its cookie, where no script can read it; the list is saved."""
+        await self.save(now_s)
+        answer = web.Response(status=204, headers=PRIVATE)
+        answer.set_cookie(
+            cookie_name(secure), self.cookie(device), max_age=PASS_S, path="/",
+            httponly=True, samesite="Strict", secure=secure,
+        )  # fmt: skip
+        return answer
+
     async def run(self) -> None:
         """Saves it whenever it has changed."""
         while True:
@@ -156,11 +170,3 @@ def cookie_of(request: web.Request) -> str:
     """The cookie that a browser has sent, "" without one."""
     names = [cookie_name(secure) for secure in {request.secure, False}]
     return next((request.cookies[one] for one in names if one in request.cookies), "")
-
-
-def give(answer: web.Response, cookie: str, secure: bool) -> None:
-    """Puts the cookie into an answer, where no script can read it."""
-    answer.set_cookie(
-        cookie_name(secure), cookie, max_age=PASS_S, path="/", httponly=True,
-        samesite="Strict", secure=secure,
-    )  # fmt: skip

@@ -29,7 +29,6 @@ from fpvcar.recordings.library import Library
 from fpvcar.recordings.pictures import Frame
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.thumbnail import first_picture
-from fpvcar.server.access import CodeCheck
 from fpvcar.server.answers import BYTES, JSON, answering, number_of
 from fpvcar.server.downloads import CpuThrottle, Downloads, as_file
 from fpvcar.server.drives_api import Drives
@@ -48,14 +47,14 @@ STRETCH_MAX_S = 30.0
 
 
 class Recordings:
-    """The routes. `files()` are the recordings; no codes: only this machine may ask.
+    """The routes. `files()` are the recordings.
 
     `driven()`: is somebody at the wheel? Then answers take their time.
     """
 
     def __init__(
         self, files: Callable[[], Iterable[Path]], shown: Shown,
-        codes: CodeCheck | None, driven: Callable[[], bool] = lambda: False,
+        rights: RecordingRights, driven: Callable[[], bool] = lambda: False,
         clock_s: Callable[[], float] = time.monotonic, folder: Path | None = None,
     ) -> None:  # fmt: skip
         """`folder` may keep an index of what is in them."""
@@ -64,12 +63,12 @@ class Recordings:
         self._shown = shown
         self._cache = RecordingCache(clock_s, throttle.rest)
         self._downloads = Downloads(driven, clock_s)
-        self._rights = RecordingRights(codes, clock_s)
+        self._rights = rights
         self._drives = Drives(
-            self._library, self._downloads, self._rights, shown, folder, throttle.rest
+            self._library, self._downloads, rights, shown, folder, throttle.rest
         )
         workshop = Workshop(files, self._library.writing, shown.car, throttle.rest)
-        self._exports = Exports(workshop, self._downloads, self._rights.let_in, clock_s)
+        self._exports = Exports(workshop, self._downloads, rights.let_in, clock_s)
         self._closing: asyncio.TimerHandle | None = None
 
     def add_to(self, app: web.Application) -> None:

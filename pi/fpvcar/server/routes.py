@@ -209,10 +209,7 @@ class Server:
         device = self._hub.unlocking.claim(request.headers.get("X-Pass", ""))
         if device is None:
             raise web.HTTPForbidden(text="X-Pass refused: say the code again.\n")
-        await self._devices.save(time.time())
-        answer = web.Response(status=204, headers=HEADERS)
-        devices.give(answer, self._devices.cookie(device), request.secure)
-        return answer
+        return await self._devices.remembering(device, time.time(), request.secure)
 
     async def _ping(self, request: web.Request) -> web.Response:
         clock_us = time.monotonic_ns() // 1000

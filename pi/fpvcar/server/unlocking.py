@@ -127,11 +127,17 @@ class Unlocking:
     def tick(self, now_s: float) -> None:
         """Time passes: a grown-up's rights that nobody uses are given back."""
         for session in self._pages():
-            if session.rights.grown_up and now_s - session.used_s >= GROWN_UP_S:
+            unused = now_s - session.used_s >= GROWN_UP_S
+            if session.rights.grown_up and unused and not self._used_elsewhere(session):
                 words = f"{GROWN_UP_S / 60:.0f} min without use"
                 error = "the grown-ups' part is locked again"
                 session.send(Error(error, "", words, "enter the grown-up code"))
                 self._lock(session)
+
+    def _used_elsewhere(self, session: Session) -> bool:
+        """On another page of its device: at the seat, or of recordings."""
+        device = session.device
+        return device is not None and device.rights(self._utc_s()).grown_up
 
     def lock(self, session: Session, _: up.Lock, now_s: float) -> None:
         """A grown-up has done what there was to do."""

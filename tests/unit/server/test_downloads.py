@@ -18,6 +18,7 @@ from fpvcar.recordings import library
 from fpvcar.server import downloads
 from fpvcar.server.downloads import PIECE_BYTES, CpuThrottle, Downloads, RateLimit
 from fpvcar.server.recordings_api import Recordings, Shown
+from fpvcar.server.recordings_rights import RecordingRights
 from tests.rigs import mcaps
 from tests.rigs.mcaps import McapFile
 
@@ -39,8 +40,9 @@ async def serving(
 ) -> AsyncIterator[TestClient[Any, Any]]:
     """The routes, on a port."""
     routes = Recordings(
-        lambda: library.files_in(folder), Shown("Plague", True), None, lambda: driven
-    )
+        lambda: library.files_in(folder), Shown("Plague", True), RecordingRights(),
+        lambda: driven,
+    )  # fmt: skip
     routes._downloads._stalled_s = stalled_s
     app = web.Application()
     routes.add_to(app)

@@ -11,12 +11,14 @@ from fpvcar.recordings import entries, library, messages
 from fpvcar.recordings.library import Library
 from fpvcar.recordings.messages import Stint, Stints, Turn
 from fpvcar.server import drives_api
-from fpvcar.server.recordings_rights import CODE, GROWN_UP_S, Tokens
+from fpvcar.server.access import CodeCheck
+from fpvcar.server.devices import GROWN_UP_S
+from fpvcar.server.recordings_rights import CODE, DeviceRights
 from fpvcar.units import SECOND_NS
 from tests.rigs import mcaps
 from tests.rigs.mcaps import BEGAN_NS, RECORDING, Logged, McapFile
 from tests.rigs.recording import step
-from tests.rigs.recordings import Client, ask
+from tests.rigs.recordings import CODES, Client, ask, no_devices
 
 DRIVES = "/api/recordings/drives"
 ORIGIN = {"Origin": "http://car.example"}
@@ -271,13 +273,32 @@ def test_what_is_still_recorded_is_not_deleted(folder: Path) -> None:
     assert len(list(folder.glob("*.mcap*"))) == 3
 
 
-def test_a_grown_up_is_one_for_half_an_hour() -> None:
-    tokens = Tokens()
-    child, grown_up = tokens.new(100.0), tokens.new(100.0, True)
-    assert tokens.grown_up(grown_up, 100.0) and not tokens.grown_up(child, 100.0)
-    late_s = 100.0 + GROWN_UP_S
-    assert not tokens.grown_up(grown_up, late_s) and tokens.good(grown_up, late_s)
-    assert not tokens.grown_up("", 100.0)
+def test_grown_ups_rights_end_half_an_hour_after_the_last_change(folder: Path) -> None:
+    times_s, known = [1000.0], no_devices()
+    rights = DeviceRights(CodeCheck(CODES), known, utc_s=lambda: times_s[-1])
+    url = f"{DRIVES}/{RECORDING}-0001@0"
+
+    async def act(client: Client) -> None:
+        async def deleted() -> int:
+            return (await client.post(f"{url}/delete", headers=ORIGIN)).status
+
+        await grow_up(client)
+        times_s.append(times_s[-1] + GROWN_UP_S - 1.0)
+        answer = await client.post(f"{url}/title?title=x", headers=ORIGIN)
+        assert answer.status == 200
+        times_s.append(times_s[-1] + GROWN_UP_S - 1.0)
+        assert (await listed(client))["grown_up"], "a change was a use of its rights"
+        times_s.append(times_s[-1] + 1.0)
+        assert not (await listed(client))["grown_up"], "to look is none"
+        assert await deleted() == 401
+        await grow_up(client)
+        (device,) = known.all()
+        known.lock(device)
+        assert await deleted() == 401, "locked again, at the seat"
+        await grow_up(client)
+        assert await deleted() == 200 and known.all() == [device]
+
+    ask(folder, act, at_home=False, rights=rights)
 
 
 def test_a_file_without_a_brief_is_read_once(

@@ -1,6 +1,7 @@
 """/api/recordings: who may see them, on the car and on the page of some files."""
 
 import asyncio
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,10 +11,21 @@ from aiohttp import ClientResponse
 from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.commands import play
-from fpvcar.server.recordings_rights import CODE, Tokens
+from fpvcar.server.access import CodeCheck, Rights
+from fpvcar.server.devices import COOKIE, PASS_S
+from fpvcar.server.recordings_rights import CODE, DeviceRights
+from fpvcar.wire import up
 from tests.rigs import mcaps
-from tests.rigs.hub import server_of
-from tests.rigs.recordings import NAME, Client, ask, one_drive, routes_of
+from tests.rigs.hub import House, server_of
+from tests.rigs.recordings import (
+    CODES,
+    NAME,
+    Client,
+    ask,
+    no_devices,
+    one_drive,
+    routes_of,
+)
 
 
 @pytest.fixture
@@ -35,13 +47,13 @@ def test_strangers_say_the_code_first(folder: Path) -> None:
         answer = await client.post(unlock, headers={CODE: "123456"})
         assert answer.status == 204
         cookie = answer.headers["Set-Cookie"]
-        for word in ("HttpOnly", "SameSite=Strict", "Path=/api/recordings", "Max-Age"):
+        for word in ("HttpOnly", "SameSite=Strict", "Path=/;", f"Max-Age={PASS_S}"):
             assert word in cookie
         assert "123456" not in cookie
         token = {"Cookie": cookie.partition(";")[0]}
         assert await status(client, "GET", base, headers=token) == 200
         assert await status(client, "GET", f"{base}/{NAME}", headers=token) == 200
-        forged = {"Cookie": "fpvcar-drive=x"}
+        forged = {"Cookie": f"{COOKIE}=x"}
         client.session.cookie_jar.clear()
         assert await status(client, "GET", base, headers=forged) == 401
 
@@ -75,15 +87,52 @@ def test_foreign_pages_get_nothing(folder: Path, site: str) -> None:
     ask(folder, act)
 
 
-def test_a_token_counts_for_half_a_day_and_the_oldest_go() -> None:
-    tokens = Tokens()
-    first = tokens.new(100.0)
-    assert tokens.good(first, 100.0) and not tokens.good("", 100.0)
-    assert tokens.good(first, 100.0 + 12 * 3600 - 1)
-    assert not tokens.good(first, 100.0 + 12 * 3600)
-    for _ in range(256):
-        last = tokens.new(100.0)
-    assert tokens.good(last, 100.0) and not tokens.good(first, 100.0)
+def test_who_may_drive_sees_and_an_ended_device_sees_nothing_more(folder: Path) -> None:
+    house = House()
+    rights = DeviceRights(CodeCheck(CODES), house.devices)
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    ann = house.devices.add("Ann", "192.0.2.7", Rights(drive=True), time.time() - 60.0)
+    head = {"Cookie": f"{COOKIE}={house.devices.cookie(ann)}"}
+
+    async def act(client: Client) -> None:
+        async def statuses() -> set[int]:
+            ends = ("", "/drives", f"/{NAME}", f"/{NAME}/units", "/exports/x")
+            answers = [
+                await client.get("/api/recordings" + end, headers=head) for end in ends
+            ]
+            return {one.status for one in answers}
+
+        assert await statuses() == {200, 404}, "her cookie is the seat's"
+        assert time.time() - ann.seen_s < 30.0, "she is here"
+        mum.say(up.End(ann.id))
+        assert await statuses() == {401}
+        unlock = "/api/recordings/unlock"
+        assert (await client.post(unlock, headers={CODE: "123456"})).status == 204
+        head.clear()  # the client sends the new cookie
+        assert await statuses() == {200, 404}
+        (device,) = house.devices.all()
+        assert device.name == "recordings page"
+        mum.say(up.End(device.id))
+        assert await statuses() == {401}
+
+    ask(folder, act, at_home=False, rights=rights)
+
+
+def test_a_code_that_is_said_again_makes_no_second_device(folder: Path) -> None:
+    known = no_devices()
+    ann = known.add("Ann", "192.0.2.7", Rights(drive=True), time.time())
+    head = {"Cookie": f"{COOKIE}={known.cookie(ann)}"}
+
+    async def act(client: Client) -> None:
+        for code, grown_up in (("123456", False), ("grownups", True)):
+            answer = await client.post(
+                "/api/recordings/unlock", headers={**head, CODE: code}
+            )
+            assert answer.cookies[COOKIE].value == known.cookie(ann)
+            assert ann.rights(time.time()).grown_up is grown_up
+        assert known.all() == [ann]
+
+    ask(folder, act, at_home=False, rights=DeviceRights(CodeCheck(CODES), known))
 
 
 def test_the_page_of_some_files_is_for_this_machine_only(folder: Path) -> None:
@@ -107,7 +156,7 @@ def test_the_page_of_some_files_is_for_this_machine_only(folder: Path) -> None:
             for head in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
                 assert (await client.get("/api/recordings", headers=head)).status == 403
             assert (await client.get("/..%2fREADME.md")).status == 404
-            assert (await client.post("/api/recordings/unlock")).status == 404
+            assert (await client.post("/api/recordings/unlock")).status == 405
 
     asyncio.run(act())
 

@@ -74,6 +74,20 @@ def test_grown_ups_rights_that_nobody_uses_for_half_an_hour_are_given_back() -> 
     assert not mum.state.grown_up and len(mum.errors()) == again, "said once"
 
 
+def test_use_on_another_page_of_the_device_keeps_a_grown_ups_rights() -> None:
+    house = House(utc_s=lambda: house.now_s)
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    remembered(house, mum)
+    device = mum.session.device
+    assert device is not None
+    house.now_s += GROWN_UP_S - 1.0
+    house.devices.used(device, house.now_s)  # as the recordings page does
+    house.now_s += GROWN_UP_S - 1.0
+    assert mum.state.grown_up
+    house.now_s += 1.0
+    assert not mum.state.grown_up and mum.errors()[-1].limit == "30 min without use"
+
+
 def test_a_grown_up_sees_who_may_drive_here_and_away() -> None:
     house = House()
     mum = house.visitor("Mum", drive=False, code="grownups")
