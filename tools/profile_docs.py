@@ -1,6 +1,6 @@
 """Writes docs/profile.md from the schema of a profile: `make docs`.
 
-config/schema.py -> its types, bounds and defaults, and the docstring under each key
+config/{schema,motors}.py -> types, bounds, defaults, and the docstring under each key
 """
 
 import ast
@@ -14,14 +14,15 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import FieldInfo
 
-from fpvcar.config import schema
-from fpvcar.config.schema import Profile, Section
+from fpvcar.config import motors, schema
+from fpvcar.config.base import Gpio, LowGpio, Section, Share
+from fpvcar.config.schema import Profile
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "profile.md"
 HEAD = """\
 # Every key of a profile
 
-<!-- Written by `make docs` from pi/fpvcar/config/schema.py: change that. -->
+<!-- Written by `make docs` from pi/fpvcar/config/{schema,motors}.py: change these. -->
 
 A profile is a [TOML](https://toml.io) file, one a car. It says what the car has and on
 which pins; [hardware/bench.toml](../hardware/bench.toml) is a whole one. `[car]`,
@@ -63,8 +64,10 @@ TYPES = {int: "integer", float: "number", bool: "true or false", str: "text"}
 def meanings() -> dict[str, dict[str, str]]:
     """Class -> key -> the docstring under it; that of the class is under ""."""
     found: dict[str, dict[str, str]] = {}
-    tree = ast.parse(Path(schema.__file__).read_text(encoding="utf-8"))
-    for made in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+    files = (schema.__file__, motors.__file__)
+    trees = [ast.parse(Path(one).read_text(encoding="utf-8")) for one in files]
+    nodes = [node for tree in trees for node in tree.body]
+    for made in (node for node in nodes if isinstance(node, ast.ClassDef)):
         found[made.name] = {"": ast.get_docstring(made) or ""}
         for field, below in zip(made.body, made.body[1:], strict=False):
             match field, below:
@@ -120,7 +123,7 @@ def type_cell(kind: Any) -> str:
     """The word for a type."""
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
-        return "list of GPIO" if item == schema.Gpio else "list of text"
+        return "list of GPIO" if item == Gpio else "list of text"
     return "text" if get_origin(kind) is Literal else TYPES[kind]
 
 
@@ -150,9 +153,9 @@ def unit_cell(key: str, hint: Any) -> str:
     ends = [end for end in UNITS if key.endswith(end)]
     if ends:
         return UNITS[max(ends, key=len)]
-    if {schema.Gpio, schema.LowGpio} & {hint, *get_args(hint)}:
+    if {Gpio, LowGpio} & {hint, *get_args(hint)}:
         return "GPIO"
-    return "share" if hint == schema.Share else ""
+    return "share" if hint == Share else ""
 
 
 def default_cell(field: FieldInfo) -> str:
@@ -210,7 +213,7 @@ def tag_row(kinds: list[type[Section]]) -> str:
         "text",
         bounds_cell("", Meta(), words),
         "",
-        f'`"{schema.DEFAULT_DRIVER}"`',
+        f'`"{motors.DEFAULT_DRIVER}"`',
         "Which of the tables below holds, too.",
     )
     return f"| {' | '.join(cells)} |\n"

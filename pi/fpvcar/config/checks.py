@@ -7,25 +7,25 @@ from typing import Any, get_type_hints
 
 from msgspec import Struct
 
-from fpvcar.config.schema import (
-    CYCLE_S,
+from fpvcar.config.base import ConfigError, Gpio, LowGpio
+from fpvcar.config.motors import (
     HAT_CHANNELS,
-    LONGEST_US,
-    TURN_S,
     AnyMotor,
-    Battery,
-    Button,
-    Camera,
-    ConfigError,
     DcMotor,
-    Gpio,
     HatServo,
-    LowGpio,
     MotorHat,
     Motors,
     Mx1508,
-    Profile,
     ServoMotor,
+)
+from fpvcar.config.schema import (
+    CYCLE_S,
+    LONGEST_US,
+    TURN_S,
+    Battery,
+    Button,
+    Camera,
+    Profile,
 )
 
 BUTTON_COUNT = (4, 6)

@@ -13,7 +13,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from fpvcar.config import checks
-from fpvcar.config.schema import DEFAULT_DRIVER, ConfigError, Profile, Section
+from fpvcar.config.base import ConfigError, Section
+from fpvcar.config.motors import DEFAULT_DRIVER
+from fpvcar.config.schema import Profile
 
 
 def load(path: Path, overrides: Sequence[str] = ()) -> Profile:

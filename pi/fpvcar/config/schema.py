@@ -1,28 +1,16 @@
 """A car's profile: frozen structs with their bounds; profiles.py reads its file.
 
-Units are in the names. Pin numbers are BCM and stand in hardware/*.toml only.
+What moves the car: motors.py. Units are in the names. Pin numbers are BCM and stand in
+hardware/*.toml only.
 """
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-Gpio = Annotated[int, Meta(ge=0, le=27)]
-LowGpio = Annotated[int, Meta(ge=9, le=27)]
-"""A GPIO that is pulled down from the chip's reset on (BCM2835, table 6-31)."""
-Port = Annotated[int, Meta(ge=1, le=65535)]
-Share = Annotated[float, Meta(ge=0.0, le=1.0)]
-Positive = Annotated[float, Meta(gt=0.0)]
-PLAIN = (
-    "^[^\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u0600-\\u0605\\u061c\\u06dd\\u070f"
-    "\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2064"
-    "\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb\\U000110bd\\U000110cd\\U00013430-\\U0001343f"
-    "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0001\\U000e0020-\\U000e007f]*\\Z"
-)
-"""Text without control and format characters (Unicode Cc, Cf, Zl, Zp): they forge lines
-of a log, drive a terminal, or turn the way that a name is read."""
-PersonName = Annotated[str, Meta(max_length=32, pattern=PLAIN)]
-"""What a page calls the person who uses it."""
+from fpvcar.config.base import Gpio, Positive, Section, Share
+from fpvcar.config.motors import HatServo, Motors, Pca9685
+
 Colour = Literal["red", "yellow", "green", "blue", "purple", "white"]
 Shape = Literal["circle", "triangle", "square", "star", "heart", "diamond"]
 GuardMode = Literal["off", "warn", "limit"]
@@ -44,14 +32,6 @@ SHORTEST_US, LONGEST_US = 100, 25_000
 nothing."""
 
 
-class ConfigError(ValueError):
-    """A profile that is refused; the text says where, what, and what would do."""
-
-
-class Section(Struct, frozen=True, forbid_unknown_fields=True):
-    """A table of a profile."""
-
-
 class Pins(Section, frozen=True):
     """Where pigpiod answers."""
 
@@ -59,190 +39,6 @@ class Pins(Section, frozen=True):
     """Host on which pigpiod listens."""
     port: Annotated[int, Meta(ge=1024, le=32000)] = 8888
     """TCP port on which pigpiod listens."""
-
-
-class Motor(Section, frozen=True, tag_field="driver"):
-    """What moves the car, or its front wheels; `driver` says what it hangs on, half of
-    an MX1508 unless said. A servo steers; what drives is a motor."""
-
-    invert: bool = False
-    """Swaps the two directions of a motor or servo that is mounted the other way
-    round."""
-    slew_per_s: Annotated[float, Meta(gt=0, le=1000)] = 1000.0
-    """How fast it may rise (1 = from stand to full in a second): a soft start."""
-    trim: Annotated[float, Meta(ge=-0.5, le=0.5)] = 0.0
-    """Evens out a motor that is stronger one way: + favours forward (left)."""
-
-    def pins(self) -> tuple[int, ...]:
-        """The GPIO that can move it."""
-        return ()
-
-
-class DcMotor(Motor, frozen=True):
-    """A motor with brushes behind a bridge."""
-
-    dead_band: Share = 0.0
-    """Duty below which the motor does not turn; the smallest one that is used."""
-    max_volts: Annotated[float, Meta(gt=0, le=24)] = 3.0
-    """Mean voltage that the motor bears; duty is limited to max_volts / battery."""
-    brake_s: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    """How long a stop brakes before it lets go; 0 only lets go."""
-    rest_s: Annotated[float, Meta(ge=0, le=0.2)] = 0.03
-    """How long a change of direction rests with the bridge off."""
-    kick_s: Annotated[float, Meta(ge=0.05, le=2)] = 0.3
-    """How long a wish has its full duty; then `hold` of it."""
-    hold: Share = 1.0
-    """Share of the duty that holds: a motor that steers against its stop draws what
-    stalls it for as long as it is held there."""
-
-    @property
-    def least_v(self) -> float:
-        """The least supply with which the bridge works."""
-        return 0.0
-
-
-class Mx1508(DcMotor, frozen=True, kw_only=True, tag="mx1508"):
-    """Half of an MX1508: two inputs, PWM on one, the other low."""
-
-    forward: Gpio
-    """Input that drives forward; for steering, left."""
-    reverse: Gpio
-    """Input that drives backward; for steering, right."""
-    pwm_hz: Annotated[int, Meta(ge=50, le=8000)] = 4000
-    """Frequency of the PWM; pigpiod takes the nearest that it has. A small motor's
-    current follows each pulse of a slow one, up to what stalls it."""
-
-    def pins(self) -> tuple[int, ...]:
-        """Both inputs."""
-        return (self.forward, self.reverse)
-
-
-class L298n(DcMotor, frozen=True, kw_only=True, tag="l298n"):
-    """Half of an L298N: two inputs that say which way, PWM on the enable."""
-
-    enable: LowGpio
-    """Enable, ENA or ENB, with its jumper removed."""
-    forward: Gpio
-    """Input that is high to drive forward; for steering, left."""
-    reverse: Gpio
-    """Input that is high to drive backward; for steering, right."""
-    pwm_hz: Annotated[int, Meta(ge=50, le=8000)] = 4000
-    """Frequency of the PWM; pigpiod takes the nearest that it has."""
-
-    def pins(self) -> tuple[int, ...]:
-        """The enable first: without it nothing moves."""
-        return (self.enable, self.forward, self.reverse)
-
-    @property
-    def least_v(self) -> float:
-        """Data sheet: 2.5 V above what an input takes for high, 2.3 V."""
-        return 4.8
-
-
-class MotorHat(DcMotor, frozen=True, kw_only=True, tag="motor-hat"):
-    """A motor on M1 to M4 of a HAT with a PCA9685 (see `[pca9685]`) and TB6612."""
-
-    port: Annotated[int, Meta(ge=1, le=4)]
-    """N of the HAT's terminals MN."""
-
-
-HAT_CHANNELS = {1: (8, 10, 9), 2: (13, 11, 12), 3: (2, 4, 3), 4: (7, 5, 6)}
-"""Outputs of the chip behind each port: PWM, IN1, IN2 (Adafruit's MotorHAT library;
-clones have the same)."""
-
-
-class ServoMotor(Motor, frozen=True):
-    """A servo that steers. At rest it is in its centre; when a car starts it is put
-    there first, and without pulses before."""
-
-    centre_us: Annotated[float, Meta(ge=900, le=2100)] = 1500.0
-    """Pulse with which the car goes straight on."""
-    left_deg: Annotated[float, Meta(ge=0, le=60)] = 30.0
-    """How far it turns to the left, so that nothing jams."""
-    right_deg: Annotated[float, Meta(ge=0, le=60)] = 30.0
-    """How far it turns to the right."""
-    us_per_deg: Annotated[float, Meta(ge=2, le=20)] = 10.0
-    """How much longer a pulse is for a degree more to the left (`invert`: shorter)."""
-
-    def pulse_us(self, steer: float) -> float:
-        """The pulse for -1 (right) to 1 (left)."""
-        deg = steer * (self.left_deg if steer > 0.0 else self.right_deg)
-        return self.centre_us + (-deg if self.invert else deg) * self.us_per_deg
-
-    def deg(self, pulse_us: float) -> float:
-        """Where a pulse turns it; + is left."""
-        deg = (pulse_us - self.centre_us) / self.us_per_deg
-        return -deg if self.invert else deg
-
-
-class Servo(ServoMotor, frozen=True, kw_only=True, tag="servo"):
-    """A servo on a GPIO."""
-
-    signal: Gpio
-    """Output to the servo's signal wire."""
-
-    def pins(self) -> tuple[int, ...]:
-        """The signal."""
-        return (self.signal,)
-
-
-class HatServo(ServoMotor, frozen=True, kw_only=True, tag="hat-servo"):
-    """A servo on a PCA9685: a servo board, or the free outputs of a motor HAT."""
-
-    channel: Annotated[int, Meta(ge=0, le=15)]
-    """Output of the chip; on a motor HAT 0, 1, 14 and 15 are free."""
-
-
-AnyMotor = Mx1508 | L298n | MotorHat | Servo | HatServo
-DEFAULT_DRIVER = "mx1508"
-"""Where a motor names no driver: profiles from before there was a second one."""
-
-
-class Motors(Section, frozen=True):
-    """A drive motor and what steers (forward = left); or one motor a side."""
-
-    drive: AnyMotor | None = None
-    steer: AnyMotor | None = None
-    left: AnyMotor | None = None
-    right: AnyMotor | None = None
-    turn: Share = 0.5
-    """With a motor a side: how fast the wheels turn against each other at most, as a
-    share of full throttle."""
-
-    @property
-    def differential(self) -> bool:
-        """A motor a side, and nothing that steers."""
-        return self.drive is None
-
-    @property
-    def pair(self) -> tuple[AnyMotor, AnyMotor]:
-        """Drive and steering, or left and right: the order of all duties."""
-        first = self.left if self.drive is None else self.drive
-        second = self.right if self.steer is None else self.steer
-        if first is None or second is None:
-            raise ConfigError("motors: expected drive and steer, or left and right")
-        return first, second
-
-    @property
-    def on_hat(self) -> bool:
-        """They hang on a PCA9685, not on GPIO."""
-        return any(isinstance(one, MotorHat | HatServo) for one in self.pair)
-
-
-class Pca9685(Section, frozen=True):
-    """The chip of motor HATs and servo boards, for what names it as its driver."""
-
-    bus: Annotated[int, Meta(ge=0, le=255)] = 1
-    """I2C bus of the chip: N of /dev/i2c-N."""
-    address: Annotated[int, Meta(ge=0x40, le=0x7F)] = 0x60
-    """I2C address: 0x60 is Adafruit's motor HAT, 0x6f its clones, 0x40 a servo
-    board."""
-    pwm_hz: Annotated[int, Meta(ge=24, le=1526)] | None = None
-    """Frequency of all 16 outputs: there is one prescaler. Without it 50 if a servo is
-    among them, which needs 40 to 60, else 1526: motors at 50 Hz growl and draw more."""
-    oe: Gpio | None = None
-    """Output to the chip's OE, if it is wired, with 10 kΩ from there to 3.3 V: it stops
-    the motors when the bus fails."""
 
 
 class Battery(Section, frozen=True):

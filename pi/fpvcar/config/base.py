@@ -1,0 +1,30 @@
+"""What every part of a profile is made of: values with bounds, tables, refusals."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Gpio = Annotated[int, Meta(ge=0, le=27)]
+LowGpio = Annotated[int, Meta(ge=9, le=27)]
+"""A GPIO that is pulled down from the chip's reset on (BCM2835, table 6-31)."""
+Port = Annotated[int, Meta(ge=1, le=65535)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Positive = Annotated[float, Meta(gt=0.0)]
+PLAIN = (
+    "^[^\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u0600-\\u0605\\u061c\\u06dd\\u070f"
+    "\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2064"
+    "\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb\\U000110bd\\U000110cd\\U00013430-\\U0001343f"
+    "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0001\\U000e0020-\\U000e007f]*\\Z"
+)
+"""Text without control and format characters (Unicode Cc, Cf, Zl, Zp): they forge lines
+of a log, drive a terminal, or turn the way that a name is read."""
+PersonName = Annotated[str, Meta(max_length=32, pattern=PLAIN)]
+"""What a page calls the person who uses it."""
+
+
+class ConfigError(ValueError):
+    """A profile that is refused; the text says where, what, and what would do."""
+
+
+class Section(Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of a profile."""
