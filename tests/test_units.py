@@ -93,6 +93,15 @@ def test_they_start_what_there_is_to_start() -> None:
         assert "\nDeviceAllow=char-i2c rw\n" in unit
 
 
+def test_whoever_lets_go_may_read_which_pins() -> None:
+    """/run/fpvcar is for the group alone, and no unit may override that."""
+    wheels = (UNITS / "fpvcar-wheels.service").read_text()
+    assert "\nGroup=fpvcar\n" in wheels
+    for place in ("pigpiod.service.d/fpvcar.conf", "fpvcar-pins-off@.service"):
+        unit = (UNITS / place).read_text()
+        assert re.search(r"^SupplementaryGroups=.*\bfpvcar\b", unit, re.M), place
+
+
 def test_the_helper_program_loads_next_to_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
         ["python3", "-vIS", pins_off.__file__], capture_output=True, text=True,

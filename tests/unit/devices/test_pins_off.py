@@ -137,6 +137,14 @@ def test_where_no_pin_was_taken_there_is_nothing_to_do(
     assert (pi / "gpiomem").read_bytes() == b"\xff" * mmap.PAGESIZE
 
 
+def test_a_list_of_pins_that_cannot_be_read_is_said(
+    pi: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (pi / "motor-pins").mkdir()
+    assert pins_off.main(str(pi / "motor-pins")) == 1
+    assert "group fpvcar" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["54", "-1", "17 x", "17,27"])
 def test_what_is_no_pin_is_refused(pi: Path, text: str) -> None:
     (pi / "motor-pins").write_text(text)

@@ -67,6 +67,9 @@ def main(pins_file: str = PINS) -> int:
     except FileNotFoundError:
         print(f"pins-off: {pins_file}: not there, so no pin was taken", file=sys.stderr)
         return 0
+    except OSError as fault:
+        print(f"pins-off: {fault}; it needs the group fpvcar", file=sys.stderr)
+        return 1
     try:
         pins, chips = parse(text)
     except OSError as fault:
