@@ -5,7 +5,7 @@ Listener -> aiohttp's protocol -> the application's routes
 
 import logging
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,9 +21,13 @@ IDLE_S = 10.0
 """How long a connection may be without a whole request, its first one included."""
 LINGER_S = 1.0
 SHUTDOWN_S = 0.5
-CROWDED_LOGS = ("socket", "video", "access")
+CROWDED_LOGS = (
+    "fpvcar.access", "fpvcar.buttons", "fpvcar.socket", "fpvcar.video",
+    "aiohttp.server", "aiohttp.websocket",
+)  # fmt: skip
 """Logs in which anybody on the LAN can cause lines at will."""
 log = logging.getLogger("fpvcar.run")
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Address(NamedTuple):
@@ -74,9 +78,10 @@ class Site:
         )  # fmt: skip
         logging.getLogger("aiohttp.server").addFilter(own_fault)
         for name in CROWDED_LOGS:
-            logging.getLogger(f"fpvcar.{name}").addFilter(LogRateLimit())
+            logging.getLogger(name).addFilter(LogRateLimit())
         await runner.setup()
         assert runner.server is not None  # made by setup
+        runner.server.request_handler = expecting(runner.server.request_handler)
         listener = Listener(self._places, runner.server)
         host, port, tls = self._address
         try:
@@ -90,6 +95,21 @@ class Site:
         finally:
             await listener.close()
             await runner.cleanup()
+
+
+def expecting(handler: Handler) -> Handler:
+    """Refuses what no server can do first: aiohttp's own refusal repeats it, and fails
+    where it is not UTF-8."""
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        expected = request.headers.get("Expect", "100-continue")
+        if expected.lower() != "100-continue":
+            raise web.HTTPExpectationFailed(
+                text='Expect refused: only "100-continue" can be.\n'
+            )
+        return await handler(request)
+
+    return handle
 
 
 def own_fault(record: logging.LogRecord) -> bool:

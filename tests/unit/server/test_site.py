@@ -20,8 +20,7 @@ from fpvcar.server.site import Address, Site
 @pytest.fixture(autouse=True)
 def other_tests_have_their_logs() -> Iterator[None]:
     """A site thins out the logs of its process."""
-    names = ["aiohttp.server", *(f"fpvcar.{name}" for name in site.CROWDED_LOGS)]
-    loggers = [logging.getLogger(name) for name in names]
+    loggers = [logging.getLogger(name) for name in site.CROWDED_LOGS]
     before = [list(logger.filters) for logger in loggers]
     yield
     for logger, filters in zip(loggers, before, strict=True):
@@ -77,6 +76,35 @@ async def test_a_site_serves_until_it_is_cancelled() -> None:
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert limit.taken == 0
+
+
+@pytest.mark.parametrize("expected", [b"100-contin\xff", b"a pony"])
+async def test_what_cannot_be_expected_is_refused_and_not_logged(
+    expected: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """aiohttp's own refusal repeats it, and fails where it is not UTF-8."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    listening = asyncio.Event()
+    address = Address("127.0.0.1", port, None)
+    running = asyncio.create_task(
+        Site(application, Places(4, 4), address, listening.set).run()
+    )
+    async with asyncio.timeout(5.0):
+        await listening.wait()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(
+            b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
+            b"Connection: close\r\nExpect: %b\r\n\r\n" % expected
+        )
+        said = (await reader.read()).decode()
+        writer.close()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert said.startswith("HTTP/1.1 417 ")
+    assert said.endswith('Expect refused: only "100-continue" can be.\n')
+    assert not [one for one in caplog.records if one.name == "aiohttp.server"]
 
 
 async def test_a_busy_port_ends_it() -> None:
