@@ -1,14 +1,16 @@
 """Seeded fuzzers of what the car serves: `python -m tests.e2e.fuzzers NAME PORT S`.
 
-Each round is a connection: a request, or a hello and ten messages, of which some are
-mutated in their text and some in their frame. What is said right reaches the handlers,
-what is not the parsers. `estop` is left out: anybody may, and a driver would notice.
+Each round is a connection: a request, an upgrade, a request over TLS, or a hello and
+ten messages. Some are mutated in their text and some in their frame: what is said right
+reaches the handlers, what is not the parsers. `estop` is left out: anybody may, and a
+driver would notice.
 """
 
 import contextlib
 import os
 import random
 import socket
+import ssl
 import sys
 import time
 from collections import Counter
@@ -17,8 +19,11 @@ from collections.abc import Callable
 from tests.e2e.hostile import Attack, frame, hello, plug, request, until
 
 SEED, MESSAGES = 1, 10
+ROUNDS, LATE_S = 50, 60.0
+"""So many rounds at least, however slow the machine; for them it may last longer."""
 ANSWER_S, CLOSED_S = 0.05, 0.1
-"""So long an answer is waited for, and the end after a close."""
+"""So long an answer to what is mutated is waited for, and the end after a close; what
+is not has the time of its plug."""
 CLOSE = frame(b"\x03\xe8", 8)
 DRIVE, VIDEO, BUTTONS = "/ws/drive", "/ws/video?id=fuzzer-01", "/ws/buttons"
 FUZZER = hello("fuzzer-01")
@@ -53,6 +58,29 @@ SAYS: dict[str, tuple[bytes, ...]] = {
         b'{"kind":"choose","mode":"free"}',
     ),
 }  # fmt: skip
+TAILS = (b" ", b"\t", b",x", b"\x00", b"\xff", b"\r", b"x" * 9000)
+PASS = b"fpvcar-pass=%032x.%d.%064x" % (1, 9_999_999_999, 2)
+HEADERS = (
+    b"Cookie: " + PASS, b"Cookie: __Host-" + PASS, b"Origin: http://localhost",
+    b"Sec-WebSocket-Extensions: permessage-deflate; server_max_window_bits=9",
+    b"Sec-WebSocket-Protocol: fpvcar, mqtt", b"Content-Length: 9",
+    b"Expect: 100-continue", b"Transfer-Encoding: chunked", b"Upgrade: h2c",
+)  # fmt: skip
+
+
+def tls_client(newest: ssl.TLSVersion) -> ssl.SSLContext:
+    """A client that trusts anybody."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.maximum_version = newest
+    return context
+
+
+TLS_CLIENTS = [
+    tls_client(one) for one in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
+]
+TLS_STEPS = 6
+"""One more than a request takes over TLS 1.2, whose answers come in pieces at times."""
 
 
 def mutated(dice: random.Random, data: bytes) -> bytes:
@@ -66,17 +94,20 @@ def mutated(dice: random.Random, data: bytes) -> bytes:
 
 def ask(made: socket.socket, dice: random.Random) -> str:
     """One request."""
-    made.settimeout(ANSWER_S)
-    made.sendall(mutated(dice, dice.choice(REQUESTS)))
+    whole = dice.choice(REQUESTS)
+    data = mutated(dice, whole)
+    if data != whole:
+        made.settimeout(ANSWER_S)
+    made.sendall(data)
     return made.recv(12).decode("latin-1")[9:]
 
 
 def talk(made: socket.socket, dice: random.Random, path: str) -> str:
     """Messages, and a close that lets the car take them all before it hangs up."""
-    frames = []
+    frames, clumsy = [], dice.choice((0.3, 0.3, 0.3, 1.0))
     for _ in range(MESSAGES):
         text = dice.choice(SAYS[path])
-        if dice.random() < 0.3:
+        if dice.random() < clumsy:
             text = mutated(dice, text)
         one = frame(text)
         frames.append(mutated(dice, one) if dice.random() < 0.1 else one)
@@ -91,12 +122,84 @@ def talk(made: socket.socket, dice: random.Random, path: str) -> str:
     return f"{said}, open"
 
 
+def handshake(made: socket.socket, dice: random.Random) -> str:
+    """An upgrade whose lines are lost, doubled, swapped, mutated, or cut short."""
+    whole = request(dice.choice((DRIVE, VIDEO, BUTTONS)))
+    lines = whole.split(b"\r\n")[:-2]
+    for _ in range(dice.randrange(4)):
+        at = dice.randrange(len(lines))
+        one = lines[at]
+        lines[at : at + 1] = dice.choice((
+            [], [one, one], [mutated(dice, one)], [one + dice.choice(TAILS)],
+            [dice.choice(lines), one], [one, mutated(dice, dice.choice(HEADERS))],
+        ))  # fmt: skip
+    data = b"\r\n".join(lines) + b"\r\n\r\n"
+    if dice.random() < 0.2:
+        data = data[: dice.randrange(len(data))]
+    if data != whole:
+        made.settimeout(ANSWER_S)
+    half = len(data) // 2
+    for piece in (data[:half], data[half:]):
+        made.sendall(piece)
+    return made.recv(12).decode("latin-1")[9:]
+
+
+def harmed(dice: random.Random, record: bytes) -> bytes:
+    """What a client says in one step of TLS, wrong in its type, length, body or end."""
+    kind = dice.randrange(6)
+    if kind == 0:
+        return mutated(dice, record)
+    if kind == 1:
+        return dice.randbytes(1) + record[1:]
+    if kind == 2:
+        return record[:3] + dice.randbytes(2) + record[5:]
+    if kind == 3:
+        return record[: dice.randrange(len(record) + 1)]
+    return record * 2 if kind == 4 else record + dice.randbytes(dice.randrange(20_000))
+
+
+def tls_records(made: socket.socket, dice: random.Random) -> str:
+    """A request over TLS, of which half the time one step is harmed."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    peer = dice.choice(TLS_CLIENTS).wrap_bio(incoming, outgoing)
+    harmed_step = dice.randrange(2 * TLS_STEPS)
+    if harmed_step < TLS_STEPS:
+        made.settimeout(ANSWER_S)
+    asked = False
+    for step in range(TLS_STEPS):
+        try:
+            if not asked:
+                peer.do_handshake()
+                peer.write(request("/api/ping", ""))
+                asked = True
+            return peer.read(12).decode("latin-1")[9:]
+        except ssl.SSLWantReadError:
+            record = outgoing.read()
+        except ssl.SSLError as fault:
+            return f"TLS: {fault.reason}"
+        made.sendall(harmed(dice, record) if step == harmed_step else record)
+        data = made.recv(65536)
+        if not data:
+            return "closed"
+        incoming.write(data)
+    return "unfinished"
+
+
+def enough(counts: Counter[str]) -> bool:
+    """Were there many rounds, and did a fifth as many come through to a handler?"""
+    through = sum(n for said, n in counts.items() if said[:3] in ("101", "200"))
+    return counts.total() > ROUNDS and through > ROUNDS / 5
+
+
 def fuzzer(*rounds: Callable[[socket.socket, random.Random], str]) -> Attack:
-    """Sends the messages in turn, each on its own connection; counts the answers."""
+    """Runs the rounds in turn, each on its own connection; counts the answers."""
 
     def attack(port: int, seconds: float) -> Counter[str]:
         dice, counts = random.Random(SEED), Counter[str]()
-        for number in until(seconds):
+        end_s = time.monotonic() + seconds
+        for number in until(seconds + LATE_S):
+            if time.monotonic() > end_s and enough(counts):
+                break
             said = "silent"
             with contextlib.suppress(OSError), plug(port, 66 + number % 4) as made:
                 said = rounds[number % len(rounds)](made, dice) or "closed"
@@ -113,9 +216,14 @@ def on(path: str) -> Callable[[socket.socket, random.Random], str]:
 
 EACH: dict[str, Attack] = {
     "http": fuzzer(ask), "drive": fuzzer(on(DRIVE)), "video": fuzzer(on(VIDEO)),
-    "buttons": fuzzer(on(BUTTONS)),
+    "buttons": fuzzer(on(BUTTONS)), "handshake": fuzzer(handshake),
 }  # fmt: skip
-FUZZERS = {"fuzz": fuzzer(ask, on(DRIVE), on(VIDEO), on(BUTTONS)), **EACH}
+TLS = "tls"
+"""To the https port, which only a car on the LAN has."""
+FUZZERS = {
+    TLS: fuzzer(tls_records),
+    "fuzz": fuzzer(ask, on(DRIVE), on(VIDEO), on(BUTTONS), handshake), **EACH,
+}  # fmt: skip
 
 
 if __name__ == "__main__":
