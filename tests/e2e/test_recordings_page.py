@@ -198,6 +198,20 @@ def test_a_phone_sees_the_list_then_the_drive(
     context.close()
 
 
+def test_a_film_comes_from_the_car(
+    page: Page, bench: RunningBench, tmp_path: Path
+) -> None:
+    opened(page, bench)
+    page.locator("#list a").first.click()
+    until(page, "window.recordings.lines.length >= 6")
+    with page.expect_download() as waiting:
+        page.locator("#export-film").click()
+    film = tmp_path / "film.mp4"
+    waiting.value.save_as(film)
+    with av.open(str(film)) as found:
+        assert sum(1 for _ in found.decode(video=0)) > 30
+
+
 def test_the_files_are_whole(
     page: Page, bench: RunningBench, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
