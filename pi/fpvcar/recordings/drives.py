@@ -156,12 +156,13 @@ class _Stretch(NamedTuple):
 
 
 def _driven(run: _Run) -> Iterator[tuple[float, float]]:
-    """When somebody drove, or nobody knows, in the order of time."""
+    """When somebody drove, or nobody knows; a file says nothing of other times."""
     for one in run.files:
         if one.stints is None:
             yield one.start_ms, _end_ms(one)
         for stint in one.stints or ():
-            yield stint.from_ns / 1e6, stint.to_ns / 1e6
+            start_ms = min(max(one.start_ms, stint.from_ns / 1e6), _end_ms(one))
+            yield start_ms, max(start_ms, min(stint.to_ns / 1e6, _end_ms(one)))
 
 
 def _stretches(run: _Run) -> list[_Stretch]:
@@ -197,48 +198,40 @@ def drives_of(
     found = []
     for run in _runs(entries):
         starts_ms = [one.start_ms for one in run.files]
-        stretches, files = list[_Stretch](), list[list[Entry]]()
+        made = list[tuple[_Stretch, list[Entry]]]()
         for one in _stretches(run):
             rest()
-            first = max(0, bisect.bisect_right(starts_ms, one.start_ms) - 2)
+            first = max(0, bisect.bisect_left(starts_ms, one.start_ms) - 2)
             last = bisect.bisect_right(starts_ms, one.end_ms)
-            near = [file for file in run.files[first:last] if _shares(file, one)]
+            near = _near(run.files[first:last], one)
             if not all(gone(file, *_range(file, one)) for file in near):
-                stretches.append(one)
-                files.append(near)
-        for number, (one, near) in enumerate(zip(stretches, files, strict=True)):
-            found.append(_drive(near, one, _others(stretches, number, near)))
-    return sorted(found, key=lambda one: one.start_ms, reverse=True)
+                made.append((one, near))
+        owners, drives = Counter[str](), Counter[str]()
+        for one, near in made:
+            owners.update(file.name for file in near)
+            if not one.parked:  # parked time is nobody's
+                drives.update(file.name for file in near)
+        for one, near in made:
+            found.append(_drive(near, one, owners if one.parked else drives))
+    return sorted(found, key=lambda one: (one.start_ms, one.parked), reverse=True)
 
 
 def _range(one: Entry, stretch: _Stretch) -> tuple[float, float]:
     """A file's part in a stretch, s from its start."""
-    from_s = max(0.0, (stretch.start_ms - one.start_ms) / 1000.0)
-    return from_s, min(one.seconds, (stretch.end_ms - one.start_ms) / 1000.0)
+    from_s = min(one.seconds, max(0.0, (stretch.start_ms - one.start_ms) / 1000.0))
+    to_s = min(one.seconds, (stretch.end_ms - one.start_ms) / 1000.0)
+    return from_s, max(from_s, to_s)
 
 
-def _others(
-    stretches: Sequence[_Stretch], number: int, near: Sequence[Entry]
-) -> list[_Stretch]:
-    """What may share the files `near` with a stretch; parked time is nobody's."""
-    first = last = number
-    while first and stretches[first - 1].end_ms > near[0].start_ms:
-        first -= 1
-    end_ms = max(map(_end_ms, near))
-    while last + 1 < len(stretches) and stretches[last + 1].start_ms < end_ms:
-        last += 1
-    one = stretches[number]
-    found = [*stretches[first:number], *stretches[number + 1 : last + 1]]
-    return found if one.parked else [other for other in found if not other.parked]
+def _near(files: Sequence[Entry], stretch: _Stretch) -> list[Entry]:
+    """The files that have a part in a stretch: never none, however short it is."""
+    near = [one for one in files if _shares(one, stretch)]
+    return near or [max(files, key=lambda one: _shared_ms(one, stretch))]
 
 
-def _drive(
-    near: Sequence[Entry], stretch: _Stretch, others: Sequence[_Stretch]
-) -> Drive:
-    parts = [
-        _part(one, stretch, any(_shares(one, other) for other in others))
-        for one in near
-    ]  # fmt: skip
+def _drive(near: Sequence[Entry], stretch: _Stretch, of: Counter[str]) -> Drive:
+    """`of` counts the drives that a file has a part in."""
+    parts = [_part(one, stretch, of[one.name] > 1) for one in near]
     stints = [
         stint
         for one in near
@@ -250,7 +243,8 @@ def _drive(
     for stint in stints:
         stops.update(stint.stops)
     return Drive(
-        f"{stem(parts[0].name)}@{parts[0].from_s:.0f}", stretch.start_ms,
+        f"{stem(parts[0].name)}@{parts[0].from_s:.0f}{'p' * stretch.parked}",
+        stretch.start_ms,
         (stretch.end_ms - stretch.start_ms) / 1000.0, stretch.parked,
         tuple(dict.fromkeys(one.name for one in stints if one.name)), dict(stops),
         round(sum(one.metres for one in stints), 1) if stints else None,
@@ -262,8 +256,11 @@ def _shares(one: Entry, stretch: _Stretch) -> bool:
     """Has a file a part in a stretch? One that is next to nothing begins in it."""
     if one.seconds < LEAST_S:
         return stretch.start_ms <= one.start_ms <= stretch.end_ms
-    shared_ms = min(_end_ms(one), stretch.end_ms) - max(one.start_ms, stretch.start_ms)
-    return shared_ms >= LEAST_S * 1000.0
+    return _shared_ms(one, stretch) >= LEAST_S * 1000.0
+
+
+def _shared_ms(one: Entry, stretch: _Stretch) -> float:
+    return min(_end_ms(one), stretch.end_ms) - max(one.start_ms, stretch.start_ms)
 
 
 def _part(one: Entry, stretch: _Stretch, shared: bool) -> Part:

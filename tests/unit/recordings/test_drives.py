@@ -175,6 +175,47 @@ def test_every_moment_is_in_one_drive(seed: int) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("from_s", "to_s"),
+    [(50.0, 50.02), (50.0, 50.0), (59.99, 60.01), (59.97, 60.03), (59.9, 59.9)],
+)
+def test_a_drive_of_next_to_nothing_is_in_a_file(from_s: float, to_s: float) -> None:
+    """Also where a file ends; and its file does not go with the parked time."""
+    last, ann, first = drives_of(files([(from_s, to_s, "Ann")], 120.0))
+    assert ann.drivers == ("Ann",) and ann.parts and not ann.parts[0].shared
+    assert len({last.id, ann.id, first.id}) == 3
+    for part in ann.parts:
+        assert 0.0 <= part.from_s <= part.to_s <= part.seconds
+    parked = [part for one in (first, last) for part in one.parts]
+    assert all(one.shared for one in parked if one.name == ann.parts[0].name)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_whatever_files_say_of_drivers_there_is_a_list(seed: int) -> None:
+    """Short, empty, backwards, at another time; in files of any length, with gaps."""
+    rolled = random.Random(seed)
+    entries, at_s = list[Entry](), 0.0
+    for number in range(12):
+        seconds = rolled.choice([0.0, 0.03, rolled.uniform(0.0, 90.0)])
+        edges = [at_s + rolled.uniform(-5.0, 95.0) for _ in range(4)]
+        stints = tuple(
+            Stint(at_ns(edge), at_ns(edge + rolled.choice([-9.0, 0.0, 0.02, 9.0])))
+            for edge in edges[: rolled.randrange(5)]
+        )
+        entries.append(Entry(
+            f"{RECORDING}-{number:04d}.mcap", BEGAN_MS + at_s * 1e3, seconds, 100,
+            "closed", 9, stints=stints,
+        ))  # fmt: skip
+        at_s += seconds + rolled.choice([0.0, 0.01, -0.5, 4.9, 40.0])
+    drives = drives_of(entries)
+    parts = [part for one in drives for part in one.parts]
+    assert {one.name for one in parts} == {one.name for one in entries}
+    assert all(one.parts and one.seconds >= 0.0 for one in drives)
+    assert len({one.id for one in drives}) == len(drives)
+    for part in parts:
+        assert 0.0 <= part.from_s <= part.to_s <= part.seconds
+
+
 def named(drives: Sequence[Drive]) -> list[str]:
     return [one.title for one in drives]
 
