@@ -1,5 +1,6 @@
 """The systemd units: what systemd itself says of them, and of how exposed they are."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fpvcar.devices.linux import pins_off
+from fpvcar.wheels.helper import MOTOR_PINS
 
 UNITS = Path(__file__).resolve().parent.parent / "systemd"
 OURS = ("fpvcar.service", "fpvcar-wheels.service", "fpvcar-pins-off@.service")
@@ -100,6 +102,33 @@ def test_whoever_lets_go_may_read_which_pins() -> None:
     for place in ("pigpiod.service.d/fpvcar.conf", "fpvcar-pins-off@.service"):
         unit = (UNITS / place).read_text()
         assert re.search(r"^SupplementaryGroups=.*\bfpvcar\b", unit, re.M), place
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root drops root's rights")
+def test_the_pin_daemons_last_program_may_read_which_pins(
+    tree: Path, tmp_path: Path
+) -> None:
+    """Without CAP_DAC_OVERRIDE root reads no file of wheels but by its group."""
+    wheels_uid, group_gid = 64_001, 64_002
+    runtime = tmp_path / "run"
+    runtime.mkdir()
+    (runtime / MOTOR_PINS).write_text("\n")
+    (runtime / MOTOR_PINS).chmod(0o640)
+    for path in (runtime / MOTOR_PINS, runtime):
+        os.chown(path, wheels_uid, group_gid)
+    runtime.chmod(0o2750)  # as fpvcar.tmpfiles has it
+    unit = (tree / "pigpiod.service").read_text()
+    (may,) = re.findall("^CapabilityBoundingSet=(.+)$", unit, re.M)
+    kept = [f"+{name.removeprefix('CAP_').lower()}" for name in may.split()]
+    (joins,) = re.findall("^SupplementaryGroups=(.*)$", unit, re.M) or [""]
+    groups = str(group_gid) if "fpvcar" in joins.split() else "0"
+    done = subprocess.run(
+        ["setpriv", f"--bounding-set={','.join(['-all', *kept])}", "--inh-caps=-all",
+         f"--groups={groups}", "python3", "-IS", pins_off.__file__],
+        env={"RUNTIME_DIRECTORY": str(runtime), "PATH": "/usr/bin:/bin"},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0 and "inputs now" in done.stderr, done.stderr
 
 
 def test_the_helper_program_loads_next_to_nothing(tmp_path: Path) -> None:
