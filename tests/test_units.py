@@ -131,6 +131,15 @@ def test_the_pin_daemons_last_program_may_read_which_pins(
     assert done.returncode == 0 and "inputs now" in done.stderr, done.stderr
 
 
+def test_a_pin_daemon_that_hangs_is_killed_whether_or_not_its_pins_are_free() -> None:
+    """systemd.service(5): ExecStopPost= runs even if ExecStart= failed or timed out;
+    ExecStartPost= does not."""
+    helper = (UNITS / "fpvcar-pins-off@.service").read_text()
+    kill = "/usr/bin/systemctl kill --signal=SIGKILL pigpiod.service"
+    (started_by,) = re.findall(f"^(.*){re.escape(kill)}$", helper, re.M)
+    assert started_by == "ExecStopPost=-+"
+
+
 def test_the_helper_program_loads_next_to_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
         ["python3", "-vIS", pins_off.__file__], capture_output=True, text=True,
