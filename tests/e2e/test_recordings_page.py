@@ -222,6 +222,10 @@ def test_the_files_are_whole(
     with page.expect_download() as waiting:
         page.locator(f'#files a[download="{file.name}"]').click()
     assert Path(waiting.value.path()).read_bytes() == file.read_bytes()
+    with page.expect_download() as waiting:
+        page.locator("#export-film").click()
+    with av.open(str(waiting.value.path())) as made:
+        assert sum(1 for _ in made.decode(video=0)) > 5
     assert replay.run(sealed(bench)) == 0
     said = capsys.readouterr()
     assert "all as recorded" in said.out and said.err == ""
@@ -323,3 +327,30 @@ def test_strangers_are_asked_for_the_code_and_an_empty_list_says_what_to_do(
     until(page, "document.body.innerText.includes('Take the wheel and drive a little')")
     assert codes == ["000000", "123456"] and page.locator("#code").is_hidden()
     assert violations(page) == [], "empty"
+
+
+def test_who_was_ended_sees_nothing_until_a_code_is_said(
+    page: Page, bench: RunningBench
+) -> None:
+    """The refusals are made up: here everybody sits at the car."""
+    file = sealed(bench)[0]
+    opened(page, bench, f"#{file.name}")
+    until(page, "window.recordings.shown > 0")
+    lists = "**/api/recordings/drives?*"
+    page.route(lists, lambda route: route.fulfill(status=401, body="enter the code"))
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.locator("#code").wait_for(state="visible")
+    for part in ("#list", "#viewer", "#filter", "#more"):
+        assert page.locator(part).is_hidden(), part
+    assert page.evaluate("window.recordings.drives") == 0
+    assert violations(page) == [], "locked"
+    page.unroute(lists)
+    codes = json.loads((bench.state / "codes.json").read_text())
+    page.locator("#code").fill(codes["drive"])
+    with page.expect_response("**/api/recordings/unlock") as answer:
+        page.keyboard.press("Enter")
+    assert answer.value.status == 204
+    until(page, "window.recordings.drives > 0")
+    page.locator("#viewer").wait_for(state="visible")
+    cookies = [one["name"] for one in page.context.cookies()]
+    assert cookies == ["fpvcar-pass"] and page.evaluate("document.cookie") == ""

@@ -54,6 +54,16 @@ export class DriveList {
     show(byId('list'), this.drives.length > 0);
   }
 
+  /** Shows no drive, and says nothing. */
+  clear() {
+    this.drawn = '';
+    this.drives = [];
+    this.pictures.clear();
+    this.list.replaceChildren();
+    show(this.list, false);
+    setText(byId('list-says'), '');
+  }
+
   /** @param {Listing} listing @param {boolean} filtered */
   say({drives, seat, unread}, filtered) {
     const empty = filtered ? STRINGS.noneFound : seat ? STRINGS.empty : STRINGS.emptyFiles;

@@ -62,6 +62,15 @@ function update(listing) {
   route();
 }
 
+/** Shows nothing until a code is said; the drive in the address opens again then. */
+function lock() {
+  list.clear();
+  viewer.close();
+  route();
+  for (const id of ['filter', 'more']) show(byId(id), false);
+  show(byId('unlock'), true);
+}
+
 /** Fetches the list now, and again and again. */
 async function refresh() {
   clearTimeout(timer);
@@ -77,8 +86,7 @@ async function refresh() {
   } catch (fault) {
     if (mine !== asked) return;
     if (fault instanceof Locked) {
-      show(byId('unlock'), true);
-      setText(byId('list-says'), '');
+      lock();
       return;
     }
     waitMs = AGAIN_MS;
