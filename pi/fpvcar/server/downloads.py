@@ -207,7 +207,7 @@ class Downloads:
                         raise ConnectionResetError("nobody takes the answer")
             await response.write_eof()
         except Exception:
-            _cut_off(request)
+            cut_off(request)
             raise
         finally:
             self.later(pieces.close)
@@ -224,7 +224,7 @@ class Downloads:
             except OSError:  # the card fails: the head of the answer is under way
                 piece = b""
             if not piece:  # or somebody cut the file
-                raise _cut_off(request)
+                raise cut_off(request)
             await self._send(request, response, piece)
             at += len(piece)
 
@@ -240,7 +240,7 @@ class Downloads:
             async with asyncio.timeout(self._stalled_s):
                 await response.write(piece)
         except TimeoutError:
-            raise _cut_off(request) from None
+            raise cut_off(request) from None
 
 
 def as_file(name: str) -> str:
@@ -255,7 +255,7 @@ def as_file(name: str) -> str:
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{coded}"
 
 
-def _cut_off(request: web.Request) -> ConnectionError:
+def cut_off(request: web.Request) -> ConnectionError:
     """Ends the connection: what was promised cannot be sent."""
     if request.transport is not None:
         request.transport.abort()

@@ -59,6 +59,7 @@ class Job:
         self.shown, self._fresh, self.notes, self.seen_s = shown, fresh, notes, now_s
         self.work = fresh()
         self.cancelled, self._sending = False, 0
+        self._cut: Callable[[], object] = lambda: None
 
     @property
     def active(self) -> bool:
@@ -73,8 +74,11 @@ class Job:
         self.shown.missing = [*missing[:MISSING_MAX], *rest]
         return self.shown
 
-    def begin(self) -> int:
-        """Begins to send it; returns the number of this sending."""
+    def begin(self, cut: Callable[[], object]) -> int:
+        """Begins to send it, and ends the sending before this one; returns the number
+        of this one, which `cut` ends at once."""
+        self._cut()
+        self._cut = cut
         self._sending += 1
         self.cancelled, shown = False, self.shown
         shown.state, shown.done, shown.fault = "sending", 0, ""
@@ -89,14 +93,19 @@ class Job:
         """A sending has ended."""
         if number == self._sending:
             self.shown.state, self.shown.fault = state, fault
+            self._cut = lambda: None
+
+    def cancel(self) -> None:
+        """Ends what is under way for it."""
+        self.cancelled = True
+        self._cut()
+        if self.shown.state != "sent":
+            self.shown.state = "stopped"
 
     def pieces(self) -> Generator[bytes, None, None]:
-        """Yields what is sent, as long as nobody cancels it."""
+        """Yields what is sent."""
         self.work = self._fresh()
-        for piece in self.work.pieces():
-            if self.cancelled:
-                raise ConnectionResetError("cancelled")
-            yield piece
+        yield from self.work.pieces()
 
 
 class Workshop:

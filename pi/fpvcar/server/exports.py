@@ -23,7 +23,7 @@ from aiohttp import web
 from fpvcar.recordings.film import ExportError, Film
 from fpvcar.recordings.reader import ReadError
 from fpvcar.server.answers import JSON, PRIVATE
-from fpvcar.server.downloads import Downloads, as_file
+from fpvcar.server.downloads import Downloads, as_file, cut_off
 from fpvcar.server.export_jobs import TYPES, Job, Wanted, Workshop, some
 
 EXPORTS = "/api/recordings/exports"
@@ -47,6 +47,7 @@ class Exports:
         self._let_in, self._clock_s = let_in, clock_s
         self._jobs: dict[str, Job] = {}
         self._plans = set[asyncio.Task[None]]()
+        self._beginning = 0
 
     def add_to(self, app: web.Application) -> None:
         """Adds the routes; before those that take any name."""
@@ -58,7 +59,7 @@ class Exports:
 
     async def _end(self, _: web.Application) -> None:
         for job in self._jobs.values():
-            job.cancelled = True
+            job.cancel()
         for plan in self._plans:
             plan.cancel()
 
@@ -67,16 +68,15 @@ class Exports:
     async def _begin(self, request: web.Request) -> web.Response:
         self._let_in(request)
         wanted = await _wanted(request)
-        if sum(one.active for one in self._jobs.values()) >= AT_ONCE_MAX:
-            raise web.HTTPTooManyRequests(
-                text=f"{AT_ONCE_MAX} exports are under way: wait for one to end, or "
-                "cancel it.\n"
-            )
+        self._refuse_more()
         make = partial(self._workshop.job, wanted, self._clock_s())
+        self._beginning += 1
         try:
             job = await self._downloads.in_thread(make)
         except FileNotFoundError as fault:
             raise web.HTTPNotFound(text=f"{fault}\n") from None
+        finally:
+            self._beginning -= 1
         done = [one for one, job in self._jobs.items() if not job.active]
         for old in done[: max(0, len(self._jobs) + 1 - KEPT_MAX)]:
             del self._jobs[old]
@@ -92,9 +92,7 @@ class Exports:
 
     async def _cancel(self, request: web.Request) -> web.Response:
         job = self._job_of(request)
-        job.cancelled = True
-        if job.shown.state != "sent":
-            job.shown.state = "stopped"
+        job.cancel()
         return _answer(job)
 
     async def _send(self, request: web.Request) -> web.StreamResponse:
@@ -108,13 +106,18 @@ class Exports:
             **PRIVATE, "Content-Type": TYPES[shown.kind][0],
             "Content-Disposition": as_file(shown.name),
         }  # fmt: skip
-        number = job.begin() if request.method != "HEAD" else 0
-        size = shown.total if shown.exact else None
+        send = partial(
+            self._downloads.streamed, request, headers, job.pieces(),
+            shown.total if shown.exact else None,
+        )  # fmt: skip
+        if request.method == "HEAD":
+            return await send(lambda _: None)
+        if shown.state != "sending":
+            self._refuse_more()
+        number = job.begin(partial(cut_off, request))
         state, fault = "stopped", ""
         try:
-            response = await self._downloads.streamed(
-                request, headers, job.pieces(), size, partial(job.sent, number)
-            )
+            response = await send(partial(job.sent, number))
             state = "sent"
             return response
         except ConnectionError:
@@ -126,6 +129,15 @@ class Exports:
             job.over(number, state, fault)
 
     # --- the work ---
+
+    def _refuse_more(self) -> None:
+        """Raises HTTPTooManyRequests while so many are under way."""
+        active = sum(one.active for one in self._jobs.values())
+        if active + self._beginning >= AT_ONCE_MAX:
+            raise web.HTTPTooManyRequests(
+                text=f"{AT_ONCE_MAX} exports are under way: wait for one to end, or "
+                "cancel it.\n"
+            )
 
     def _job_of(self, request: web.Request) -> Job:
         self._let_in(request)
