@@ -152,6 +152,7 @@ class Film:
             for frame in self._leading(recording, missed):
                 if frame.capture_ns // 1000 <= last_us:
                     doubled()  # from a file given twice, or of another clock
+                    waiting = True  # what follows refers to it
                     continue
                 nals = h264.nal_units(frame.unit)
                 sets = sets_of(nals) if frame.key else None

@@ -123,6 +123,26 @@ def test_what_is_left_out_is_counted_before_the_first_byte(tmp_path: Path) -> No
     assert len(shown(made(film, tmp_path / "film.mp4"))) == film.pictures == 60
 
 
+@pytest.mark.parametrize("overlap", [1, 4, 9, 10, 15])
+def test_where_files_overlap_it_goes_on_with_a_key_frame(
+    tmp_path: Path, overlap: int
+) -> None:
+    """The second file's first key frame is of a time that is in the film already; what
+    refers to it would be shown broken."""
+    first, second = encode(30, gop=10), encode(30, gop=10, noise=100)
+    late_ns = BEGAN_NS + (30 - overlap) * FRAME_NS
+    one = McapFile(said(first)).to(tmp_path / "a.mcap")
+    two = McapFile(said(second, late_ns), segment=2, sequence_from=30)
+    film = planned(one, two.to(tmp_path / "b.mcap"))
+    waits = -overlap % 10
+    assert (film.doubled, film.left_out) == (overlap, waits)
+    assert film.pictures == 60 - overlap - waits
+    taken = [one.frame.unit for one in film._shown()]
+    assert taken == [*first, *second[overlap + waits :]]
+    assert h264.is_key(taken[30])
+    assert len(shown(made(film, tmp_path / "film.mp4"))) == film.pictures
+
+
 def test_a_key_frame_that_no_mp4_can_have_is_left_out(tmp_path: Path) -> None:
     units = list(encode(30, gop=10))
     sps = h264.nal_units(units[10])[0]
