@@ -2,7 +2,7 @@
 
     right code -> `pass` on /ws/drive -> POST /api/pass -> cookie ID.UNTIL.MAC
                -> POST /api/recordings/unlock           -> the same
-    a request's cookie -> Devices.find: the car's own MAC, in time, still on the list
+    a request's cookies -> Devices.of: the car's own MAC, in time, still on the list
 
 So a driver is known after a restart of `run`, before it has said a word. The MAC's key
 is the car's and its codes': new codes, and nobody is known any more. Whoever is taken
@@ -89,6 +89,13 @@ class Devices:
     def _mac(self, device: str, until_s: int) -> str:
         return hmac.new(self._key, f"{device}.{until_s}".encode(), "sha256").hexdigest()
 
+    def of(self, request: web.Request, now_s: float) -> Device | None:
+        """Whose device asks; on https by the cookie of that name, if it is good."""
+        names = dict.fromkeys(map(cookie_name, (request.secure, False)))
+        cookies = (request.cookies.get(name, "") for name in names)
+        found = (self.find(cookie, now_s) for cookie in cookies)
+        return next((one for one in found if one), None)
+
     def find(self, cookie: str, now_s: float) -> Device | None:
         """The device of a cookie; None if it is not ours, too old, or was ended."""
         found = FORM.fullmatch(cookie)
@@ -164,9 +171,3 @@ def _load(path: Path) -> list[Device]:
 def cookie_name(secure: bool) -> str:
     """On https a name that no page of plain http can set (RFC 6265bis, 4.1.3.2)."""
     return f"__Host-{COOKIE}" if secure else COOKIE
-
-
-def cookie_of(request: web.Request) -> str:
-    """The cookie that a browser has sent, "" without one."""
-    names = [cookie_name(secure) for secure in {request.secure, False}]
-    return next((request.cookies[one] for one in names if one in request.cookies), "")

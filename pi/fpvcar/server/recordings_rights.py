@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from fpvcar.server import devices
 from fpvcar.server.access import CodeCheck, is_loopback
 from fpvcar.server.answers import PRIVATE
 from fpvcar.server.devices import Device, Devices
@@ -93,7 +92,7 @@ class DeviceRights(RecordingRights):
 
     def device(self, request: web.Request) -> Device | None:
         """That of its cookie, unless somebody ended it."""
-        return self._devices.find(devices.cookie_of(request), self._utc_s())
+        return self._devices.of(request, self._utc_s())
 
     async def _unlock(self, request: web.Request) -> web.Response:
         refuse_other_sites(request)

@@ -11,7 +11,7 @@ from aiohttp import web
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import Profile
 from fpvcar.sensors.depth_camera import DepthCamera
-from fpvcar.server import access, buttons_socket, devices, drive_socket, video_socket
+from fpvcar.server import access, buttons_socket, drive_socket, video_socket
 from fpvcar.server.access import Rights
 from fpvcar.server.devices import Device, Devices
 from fpvcar.server.drive_socket import Session
@@ -128,7 +128,7 @@ class Server:
 
     def _device(self, request: web.Request) -> Device | None:
         """Whose device asks, if its cookie says so."""
-        return self._devices.find(devices.cookie_of(request), time.time())
+        return self._devices.of(request, time.time())
 
     def _promote(self, request: web.Request, rank: Rank) -> None:
         """Its connection is a page's, or a driver's: others give way first."""

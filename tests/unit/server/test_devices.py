@@ -1,12 +1,13 @@
 """Who is known by a cookie, for how long, and what takes it back."""
 
 import asyncio
+import ssl
 import stat
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
 
 from fpvcar.server.access import Codes, Rights
 from fpvcar.server.devices import (
@@ -46,6 +47,33 @@ def test_a_cookie_is_the_cars_own_and_ends(tmp_path: Path) -> None:
         "é" * 99,
     ):
         assert devices.find(other, 1000.0) is None, other
+
+
+@pytest.mark.parametrize(
+    ("secure", "cookies", "known"),
+    [
+        (True, "__Host-fpvcar-pass={mine}; fpvcar-pass={other}", True),
+        (True, "fpvcar-pass={other}; __Host-fpvcar-pass={mine}", True),
+        (True, "fpvcar-pass=stale; __Host-fpvcar-pass={mine}", True),
+        (True, "__Host-fpvcar-pass=stale; fpvcar-pass={mine}", True),
+        (True, "fpvcar-pass={mine}", True),
+        (True, "fpvcar-pass=stale", False),
+        (True, "", False),
+        (False, "fpvcar-pass={mine}", True),
+        (False, "fpvcar-pass=stale; __Host-fpvcar-pass={mine}", False),
+    ],
+)
+def test_on_https_its_own_cookie_comes_first(
+    tmp_path: Path, secure: bool, cookies: str, known: bool
+) -> None:
+    """A plain one may be old, or set by another page under the car's address."""
+    devices = listed(tmp_path)
+    mine, other = (devices.add(name, "10.0.0.1", DRIVER, 0.0) for name in "ab")
+    said = cookies.format(mine=devices.cookie(mine), other=devices.cookie(other))
+    tls = ssl.create_default_context() if secure else None
+    request = make_mocked_request("GET", "/", {"Cookie": said}, sslcontext=tls)
+    assert request.secure is secure
+    assert devices.of(request, 1.0) is (mine if known else None)
 
 
 def test_another_cars_key_or_new_codes_know_nobody(tmp_path: Path) -> None:
