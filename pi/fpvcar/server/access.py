@@ -84,7 +84,7 @@ class CodeCheck:
         if self.wait_s(address, now_s) > 0.0:
             return None
         address = network_of(address)
-        given = code.strip().encode()
+        given = code.strip().encode(errors="surrogatepass")
         grown_up = hmac.compare_digest(given, self._codes.grown_up.encode())
         drive = hmac.compare_digest(given, self._codes.drive.encode())
         if grown_up or drive:

@@ -69,7 +69,7 @@ class Unlocking:
 
     def claim(self, ticket: str) -> Device | None:
         """Puts the device of a page on the list; None if nobody has this ticket."""
-        given = ticket.encode()
+        given = ticket.encode(errors="surrogatepass")
         for session in self._sessions:
             if session.ticket and hmac.compare_digest(session.ticket.encode(), given):
                 session.ticket = ""

@@ -24,6 +24,7 @@ def test_codes_open_what_they_should() -> None:
     assert codes.unlock("abcd2345", "a", 0.0) == Rights(drive=True, grown_up=True)
     assert codes.unlock("", "a", 0.0) is None
     assert codes.unlock("12345ä", "a", 0.0) is None
+    assert codes.unlock("123456\udcff", "a", 0.0) is None, "no UTF-8 in a header"
 
 
 def test_five_wrong_tries_a_minute_per_address() -> None:

@@ -170,4 +170,7 @@ def test_a_ticket_is_offered_to_whoever_has_no_cookie() -> None:
     told = len(ann.session._outbox)
     ann.say(up.Unlock("grownups"))
     assert len(ann.session._outbox) == told and ann.state.grown_up
-    assert house.hub.unlocking.claim("") is None
+    eve = house.visitor("Eve", drive=False, code="123456")
+    assert eve.session.ticket
+    for wrong in ("", "x", "é", "\udcff"):
+        assert house.hub.unlocking.claim(wrong) is None, wrong
