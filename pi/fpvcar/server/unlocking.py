@@ -56,7 +56,7 @@ class Unlocking:
                 Error("wrong code", "", "", "look at the screen that started the car")
             )
             return
-        session.rights = more(session.rights, rights)
+        session.rights, session.used_s = more(session.rights, rights), now_s
         if session.device is None:
             session.ticket = secrets.token_urlsafe(24)
         elif rights.grown_up:
@@ -87,15 +87,19 @@ class Unlocking:
         lost = self._lost
         if lost and lost.client == session.client:
             old, self._lost = old or (lost if self._holds(lost) else None), None
+        used_s = [old.used_s] if old else []
         device, utc_s = session.device, self._utc_s()
         if device is not None and device in self._devices.all():
-            session.rights = more(session.rights, device.rights(utc_s))
+            rights = device.rights(utc_s)
+            session.rights = more(session.rights, rights)
+            if rights.grown_up:
+                used_s.append(now_s - (utc_s - device.used_s))
             self._devices.seen(device, session.name, utc_s)
         else:
             session.device = old.device if old else None
         if old is not None:
             session.rights = more(session.rights, old.rights)
-        session.used_s = now_s
+        session.used_s = max(used_s, default=now_s)  # to come is not to use
 
     def leave(self, session: Session) -> None:
         """A page is gone."""
@@ -127,17 +131,23 @@ class Unlocking:
     def tick(self, now_s: float) -> None:
         """Time passes: a grown-up's rights that nobody uses are given back."""
         for session in self._pages():
-            unused = now_s - session.used_s >= GROWN_UP_S
-            if session.rights.grown_up and unused and not self._used_elsewhere(session):
+            if session.rights.grown_up and self._unused(session, now_s):
                 words = f"{GROWN_UP_S / 60:.0f} min without use"
                 error = "the grown-ups' part is locked again"
                 session.send(Error(error, "", words, "enter the grown-up code"))
                 self._lock(session)
 
-    def _used_elsewhere(self, session: Session) -> bool:
-        """On another page of its device: at the seat, or of recordings."""
+    def _unused(self, session: Session, now_s: float) -> bool:
+        """Has nobody used these rights, on any page of the device?
+
+        Pages of recordings have no session: they tell the device. The device's clock
+        may be set; that of sessions is not.
+        """
         device = session.device
-        return device is not None and device.rights(self._utc_s()).grown_up
+        if device is not None and device.rights(self._utc_s()).grown_up:
+            return False
+        pages = [one for one in self._pages_of(session) if one.rights.grown_up]
+        return all(now_s - one.used_s >= GROWN_UP_S for one in pages)
 
     def lock(self, session: Session, _: up.Lock, now_s: float) -> None:
         """A grown-up has done what there was to do."""

@@ -88,6 +88,39 @@ def test_use_on_another_page_of_the_device_keeps_a_grown_ups_rights() -> None:
     assert not mum.state.grown_up and mum.errors()[-1].limit == "30 min without use"
 
 
+def test_a_page_that_opens_again_uses_no_grown_ups_rights() -> None:
+    """A phone does so whenever it wakes; by its page's id, or by its cookie."""
+    house = House(utc_s=lambda: house.now_s)
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    dad = house.visitor("Dad", drive=False, code="grownups")
+    remembered(house, dad)
+    house.now_s += GROWN_UP_S - 1.0
+    mum, dad = house.visitor("Mum", drive=False), again(house, dad, "Dad")
+    tab = again(house, dad, "Tab")
+    assert all(one.state.grown_up for one in (mum, dad, tab))
+    house.now_s += 1.0
+    assert not any(one.state.grown_up for one in (mum, dad, tab))
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    house.now_s += GROWN_UP_S - 1.0
+    assert mum.state.grown_up, "a code is a use"
+
+
+def test_a_clock_that_is_set_locks_no_page_in_use() -> None:
+    """An idle page of the same device is no reason either."""
+    utc_s = [1000.0]
+    house = House(utc_s=lambda: utc_s[0])
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    remembered(house, mum)
+    tab = again(house, mum, "Tab")
+    house.now_s += GROWN_UP_S - 1.0
+    tab.say(up.Lights())
+    house.now_s += 1.0
+    utc_s[0] = 1.7e9
+    assert mum.state.grown_up and tab.state.grown_up
+    house.now_s += GROWN_UP_S
+    assert not mum.state.grown_up and not tab.state.grown_up
+
+
 def test_a_grown_up_sees_who_may_drive_here_and_away() -> None:
     house = House()
     mum = house.visitor("Mum", drive=False, code="grownups")
