@@ -1,0 +1,143 @@
+"""What a package does to a running car: with systemd, dpkg and the page as stand-ins."""
+
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+UPGRADE = Path(__file__).resolve().parent.parent / "systemd" / "upgrade"
+BOTH = "fpvcar.service fpvcar-wheels.service"
+SYSTEMCTL = """\
+#!/bin/sh
+# is-active, for each of the units by itself
+[ "$1 $2 $#" = "--quiet is-active 3" ] && grep -qw -- "$3" "$FAKES/active"
+"""
+DPKG = '#!/bin/sh\necho "$FPVCAR_GOING_BACK $*" >>"$FAKES/dpkg.log"\n'
+
+
+class Car:
+    """A root folder with a car's profile, its units and its page."""
+
+    def __init__(self, root: Path, page: ThreadingHTTPServer) -> None:
+        self.root = root
+        self.status = 200
+        self._page = page
+        for name in ("etc/fpvcar", "var/cache/fpvcar", "fakes"):
+            (root / name).mkdir(parents=True)
+        (root / "etc/fpvcar/car.toml").touch()
+        for name, text in {
+            "systemctl": SYSTEMCTL, "dpkg": DPKG, "sleep": "#!/bin/sh\n",
+            "dpkg-query": "#!/bin/sh\n", "dpkg-deb": '#!/bin/sh\necho >"$5"\n',
+        }.items():  # fmt: skip
+            (root / "fakes" / name).write_text(text)
+            (root / "fakes" / name).chmod(0o755)
+        self.active(BOTH)
+
+    def active(self, units: str) -> None:
+        (self.root / "fakes/active").write_text(units)
+
+    def upgrade(self, verb: str, within_s: int = 60, port: int = 0) -> str:
+        fakes = self.root / "fakes"
+        return subprocess.run(
+            [UPGRADE, verb], check=True, capture_output=True, text=True, timeout=60,
+            env={
+                **os.environ, "FAKES": str(fakes), "DPKG_ROOT": str(self.root),
+                "PATH": f"{fakes}:/usr/bin:/bin", "FPVCAR_HEALTHY_S": str(within_s),
+                "FPVCAR_PORT": str(port or self._page.server_port),
+            },
+        ).stdout  # fmt: skip
+
+    def went_back(self) -> bool:
+        log = self.root / "fakes/dpkg.log"
+        saved = self.root / "var/cache/fpvcar/previous.deb"
+        if not log.exists():
+            return False
+        assert log.read_text() == f"1 --force-downgrade --install {saved}\n"
+        return True
+
+
+@pytest.fixture
+def car(tmp_path: Path) -> Iterator[Car]:
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(made.status if self.path == "/healthz" else 404)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as page:
+        threading.Thread(target=page.serve_forever, args=(0.01,)).start()
+        made = Car(tmp_path, page)
+        yield made
+        page.shutdown()
+
+
+def test_a_version_that_is_well_stays(car: Car) -> None:
+    car.upgrade("save")
+    assert car.upgrade("watch") == "" and not car.went_back()
+
+
+@pytest.mark.parametrize("left", ["", *BOTH.split()])
+def test_one_of_whose_units_does_not_run_goes_back(car: Car, left: str) -> None:
+    car.upgrade("save")
+    car.active(left)
+    said = car.upgrade("watch", within_s=1)
+    assert car.went_back()
+    for unit in BOTH.split():
+        assert (f" {unit}" in said) == (unit != left)
+
+
+@pytest.mark.parametrize(
+    ("status", "lacks"), [(500, "page faultless"), (503, "faultless")]
+)
+def test_one_whose_page_is_worse_goes_back(car: Car, status: int, lacks: str) -> None:
+    car.upgrade("save")
+    car.status = status
+    assert f"well before, not after 1 s: {lacks}\n" in car.upgrade("watch", within_s=1)
+    assert car.went_back()
+
+
+def test_a_fault_that_was_there_before_is_no_reason(car: Car) -> None:
+    """A camera that is unplugged, a card that is full: /healthz says 503 all along."""
+    car.status = 503
+    car.upgrade("save")
+    car.upgrade("watch")
+    assert not car.went_back()
+    car.status = 500
+    car.upgrade("watch", within_s=1)
+    assert car.went_back()
+
+
+@pytest.mark.parametrize("on", ["", *BOTH.split()])
+def test_nor_is_a_service_that_its_owner_had_stopped(car: Car, on: str) -> None:
+    car.active(on)
+    car.upgrade("save")
+    car.upgrade("watch")
+    assert not car.went_back()
+
+
+def test_nor_is_a_page_at_another_port(car: Car) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
+        free = other.server_port
+    car.upgrade("save", port=free)
+    car.upgrade("watch", port=free)
+    assert not car.went_back()
+    car.active("")
+    car.upgrade("watch", within_s=1, port=free)
+    assert car.went_back()
+
+
+@pytest.mark.parametrize("lacks", ["etc/fpvcar/car.toml", "var/cache/fpvcar/was-well"])
+def test_without_a_profile_or_a_look_before_there_is_nothing_to_judge(
+    car: Car, lacks: str
+) -> None:
+    car.upgrade("save")
+    (car.root / lacks).unlink()
+    car.active("")
+    car.upgrade("watch")
+    assert not car.went_back()
