@@ -55,9 +55,11 @@ class Film:
     """
 
     def __init__(
-        self, opened: Callable[[], Iterable[Recording]], stretch: Stretch = WHOLE
-    ) -> None:
-        self._opened, self._stretch = opened, stretch
+        self, opened: Callable[[], Iterable[Recording]], stretch: Stretch = WHOLE,
+        rest: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        """`rest` is called again and again while the film's index is written."""
+        self._opened, self._stretch, self._rest = opened, stretch, rest
         self._index, self._head = Index(), b""
         self.left_out = self.doubled = 0
 
@@ -69,7 +71,7 @@ class Film:
     @property
     def seconds(self) -> float:
         """How long it is."""
-        return sum(self._index.lengths_us) / 1e6
+        return self._index.length_us / 1e6
 
     @property
     def missing(self) -> list[str]:
@@ -116,7 +118,7 @@ class Film:
             yield done
         if before.unit:
             index.lengths_us.append(min(length_ns, SECOND_NS) // 1000)
-            self._head = index.head()
+            self._head = index.head(self._rest)
 
     def pieces(self) -> Iterator[bytes]:
         """Yields the film. Raises ExportError where a file is another one now,

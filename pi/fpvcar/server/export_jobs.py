@@ -131,7 +131,7 @@ class Workshop:
             shown.state, notes = "planning", list[str]()
             end_ns = min(round(wanted.to_ms * 1e6), EVER_NS)
             stretch = Stretch(round(wanted.from_ms * 1e6), end_ns)
-            film = Film(lambda: self._opened(wanted.files, notes), stretch)
+            film = Film(lambda: self._opened(wanted.files, notes), stretch, self._rest)
             return Job(shown, lambda: film, notes, now_s)
         growing = set(filter(self._writing, paths))
         words = "still being written, so it is not in here"

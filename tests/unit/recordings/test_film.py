@@ -1,6 +1,7 @@
 """Films: what players read in them is what was recorded, whatever the files are."""
 
 import itertools
+import math
 import struct
 import subprocess
 from collections.abc import Callable, Iterator
@@ -192,6 +193,39 @@ def test_a_film_of_more_than_4_gib_has_wide_places() -> None:
     assert struct.unpack_from(">2I", small.head(), at) == (
         len(small.head()), len(small.head()) + 1024,
     )  # fmt: skip
+
+
+def test_an_hour_is_indexed_in_slices_and_once(tmp_path: Path) -> None:
+    """What makes a table in one call keeps the interpreter from the gate."""
+    sets = mp4.sets_of(h264.nal_units(encode(1)[0]))
+    index, rests = mp4.Index(), list[int]()
+    for number in range(108_000):
+        index.add(5000 + number % 7, None if number % 30 else sets)
+        index.lengths_us.append(33_333 + number % 2)
+    head = index.head(lambda: rests.append(1))
+    entries = {b"stts": 2 * 108_000, b"stsz": 108_000, b"stss": 3600, b"stco": 3600,
+               b"stsc": 3}  # fmt: skip
+    assert len(rests) == sum(math.ceil(one / mp4.SLICE) for one in entries.values())
+    assert len(rests) > 70
+    for kind, many in entries.items():
+        at = head.index(kind) + (12 if kind == b"stsz" else 8)
+        per = {b"stts": 2, b"stsc": 3}.get(kind, 1)
+        assert struct.unpack_from(">I", head, at) == (many // per,)
+    at = head.index(b"stts") + 12
+    assert struct.unpack_from(">216000I", head, at)[1::2] == tuple(index.lengths_us)
+    at = head.index(b"stsz") + 16
+    assert struct.unpack_from(">108000I", head, at) == tuple(index.sizes)
+    at = head.index(b"stco") + 12
+    assert struct.unpack_from(">I", head, at) == (len(head),)
+
+
+def test_a_plan_rests_while_it_writes_the_index(tmp_path: Path) -> None:
+    path = McapFile(list(mcaps.pictures(1.0))).to(tmp_path / "a.mcap")
+    rests = list[int]()
+    film = Film(opened(path), rest=lambda: rests.append(film.size))
+    for _ in film.plan():
+        assert not rests
+    assert rests == [0] * 5, "for each table, before the head is there"
 
 
 def test_without_a_picture_there_is_no_film(tmp_path: Path) -> None:

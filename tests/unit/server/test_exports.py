@@ -13,9 +13,11 @@ import av
 import pytest
 from aiohttp import ClientError
 
+from fpvcar.recordings import mp4
 from fpvcar.recordings.film import Film
 from fpvcar.recordings.zipped import DriveZip
 from fpvcar.server import exports
+from fpvcar.server.export_jobs import Wanted, Workshop
 from tests.rigs import mcaps
 from tests.rigs.mcaps import BEGAN_NS, McapFile
 from tests.rigs.recordings import Client, ask, one_drive
@@ -96,6 +98,21 @@ def test_a_film_of_a_part_of_the_time(folder: Path) -> None:
         assert pictures_in(data) == 60
 
     ask(folder, act)
+
+
+def test_a_plan_leaves_the_interpreter_to_who_drives_to_its_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rests, before = list[int](), 0
+    workshop = Workshop(
+        folder.iterdir, lambda _: False, "Plague", lambda: rests.append(1)
+    )
+    film = workshop.job(Wanted("film", NAMES), 0.0).work
+    assert isinstance(film, Film)
+    monkeypatch.setattr(mp4, "SLICE", 1)
+    for _ in film.plan():
+        before = len(rests)
+    assert len(rests) - before > film.pictures == 120
 
 
 def test_a_zip_has_the_files_as_they_are_and_tables_of_all(folder: Path) -> None:
