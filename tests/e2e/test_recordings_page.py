@@ -335,7 +335,7 @@ def test_who_was_ended_sees_nothing_until_a_code_is_said(
     """The refusals are made up: here everybody sits at the car."""
     file = sealed(bench)[0]
     opened(page, bench, f"#{file.name}")
-    until(page, "window.recordings.shown > 0")
+    page.locator("#viewer").wait_for(state="visible")
     lists = "**/api/recordings/drives?*"
     page.route(lists, lambda route: route.fulfill(status=401, body="enter the code"))
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
