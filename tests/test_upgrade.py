@@ -1,4 +1,4 @@
-"""What a package does to a running car: with systemd, dpkg and the page as stand-ins."""
+"""What an upgrade does to a running car; systemd, dpkg and the page are stand-ins."""
 
 import os
 import subprocess

@@ -1,0 +1,80 @@
+"""What `apt purge fpvcar` leaves: recordings, wherever the profile had put them."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+POSTRM = Path(__file__).resolve().parent.parent / "debian" / "fpvcar.postrm"
+DEBCONF = """\
+db_input() { echo asked; }
+db_go() { :; }
+db_get() { RET=$ANSWER; }
+db_purge() { :; }
+"""
+MINUTE = "Rusty-20261121T193100Z-0001.mcap"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A computer with the car's state, without a recording; nobody loses an account."""
+    for name in ("etc/fpvcar", "var/lib/fpvcar", "usr/share/debconf", "fakes"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("codes.json", "kept.json", ".hidden"):
+        (tmp_path / "var/lib/fpvcar" / name).touch()
+    (tmp_path / "var/lib/fpvcar/made").mkdir()
+    (tmp_path / "usr/share/debconf/confmodule").write_text(DEBCONF)
+    (tmp_path / "fakes/userdel").write_text('#!/bin/sh\necho "userdel $1"\n')
+    (tmp_path / "fakes/userdel").chmod(0o755)
+    return tmp_path
+
+
+def purge(root: Path, answer: str = "false") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", POSTRM, "purge"], check=True, capture_output=True, text=True,
+        env={**os.environ, "DPKG_ROOT": str(root), "ANSWER": answer,
+             "PATH": f"{root / 'fakes'}:/usr/bin:/bin"},
+    )  # fmt: skip
+
+
+def record(root: Path, folder: str, name: str = MINUTE) -> Path:
+    path = root / "var/lib/fpvcar" / folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return path
+
+
+@pytest.mark.parametrize("folder", ["recordings", "drives", "my drives/2026", ".r", ""])
+@pytest.mark.parametrize("suffix", ["", ".part", ".roll", ".keep"])
+def test_what_is_recorded_stays_in_any_folder(
+    root: Path, folder: str, suffix: str
+) -> None:
+    path = record(root, folder, MINUTE + suffix)
+    done = purge(root)
+    state = root / "var/lib/fpvcar"
+    assert done.stdout.splitlines()[0] == "asked" and path.exists()
+    assert [one for one in state.rglob("*") if one.is_file()] == [path]
+    assert f"recordings are left in {state}" in done.stderr
+    assert "userdel fpvcar\n" not in done.stdout, "they have an owner"
+
+
+def test_after_a_yes_nothing_is_left(root: Path) -> None:
+    record(root, "drives")
+    done = purge(root, "true")
+    assert not (root / "var/lib/fpvcar").exists()
+    assert done.stdout.startswith("asked\n") and "userdel fpvcar\n" in done.stdout
+
+
+def test_without_a_recording_nobody_is_asked(root: Path) -> None:
+    (root / "var/lib/fpvcar/recordings").mkdir()
+    done = purge(root)
+    assert "asked" not in done.stdout and "userdel fpvcar\n" in done.stdout
+    assert not (root / "var/lib/fpvcar").exists() and not (root / "etc/fpvcar").exists()
+
+
+def test_without_debconf_they_stay(root: Path) -> None:
+    path = record(root, "drives")
+    (root / "usr/share/debconf/confmodule").unlink()
+    purge(root, "true")
+    assert path.exists()
