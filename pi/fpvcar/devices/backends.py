@@ -39,8 +39,6 @@ DRIVERS: dict[type[Motor], Callable[[Any, Pins], MotorDriver]] = {
 """Who drives a motor, by what the profile says of it."""
 ANSWER_S = 0.5
 """How long an answer may take where nothing moves: a thread waits, not the car."""
-
-
 MOTORS_ANSWER_S = 0.1
 """The same for motors."""
 
@@ -56,11 +54,11 @@ def load(profile: Profile) -> None:
         from fpvcar.devices.linux import i2c as linux_i2c  # noqa: F401
 
 
-def open_pins(profile: Profile) -> IoPins:
-    """A connection to the pins, for all but the motors. Raises PinsFault."""
+def open_pins(profile: Profile, answer_s: float = ANSWER_S) -> IoPins:
+    """A connection to the pins. Raises PinsFault."""
     from fpvcar.devices.pigpio.pins import PigpioPins
 
-    return PigpioPins(profile.pins.host, profile.pins.port, ANSWER_S)
+    return PigpioPins(profile.pins.host, profile.pins.port, answer_s)
 
 
 def open_edges(profile: Profile, gpios: Sequence[int]) -> OpenEdges:
@@ -128,7 +126,8 @@ def open_motors(profile: Profile) -> MotorBoard:
 
         return HatBoard(
             profile, lambda: open_i2c(profile, MOTORS_ANSWER_S),
-            lambda: open_pins(profile), lambda pins: motor_drivers(profile, pins),
+            lambda: open_pins(profile, MOTORS_ANSWER_S),
+            lambda pins: motor_drivers(profile, pins),
         )  # fmt: skip
     from fpvcar.devices.pigpio.dead_man import PigpioBoard
 

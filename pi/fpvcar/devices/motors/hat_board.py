@@ -16,13 +16,15 @@ OpenPins = Callable[[], IoPins]
 
 
 class Switch:
-    """What turns everything off, whatever `wheels` does: OE, where it is wired, and one
-    byte to the chip, over connections of its own. Raises I2cError, PinsFault."""
+    """What turns everything off, whatever `wheels` does: one byte to the chip, and OE
+    where it is wired, over connections of its own. Raises I2cError, PinsFault."""
 
     def __init__(self, profile: Profile, buses: Buses, pins: OpenPins) -> None:
+        """Opens the bus; the pins only at their use: their daemon may hang."""
         hat = profile.pca9685
         self._open, self._oe = ExitStack(), hat.oe
-        self._pins = pins() if hat.oe is not None else None
+        self._open_pins = pins
+        self._pins: IoPins | None = None
         try:
             opens = self._open.enter_context(buses())
             self.device = opens(hat.bus, hat.address)
@@ -32,16 +34,27 @@ class Switch:
             raise
 
     def __call__(self) -> None:
-        """The chip's byte even if OE fails; both are tried."""
-        try:
-            self.enable(DISABLED)
-        finally:
-            all_off(self.device)
+        """The chip first, then OE; either will do. After a fault it is closed."""
+        with ExitStack() as fault:
+            fault.callback(self.close)
+            try:
+                all_off(self.device)
+            except (I2cError, PinsFault):
+                if self._oe is None:
+                    raise
+                self.enable(DISABLED)
+            else:
+                with suppress(PinsFault):
+                    self.enable(DISABLED)
+            fault.pop_all()
 
     def enable(self, level: int) -> None:
         """Sets OE. Raises PinsFault."""
-        if self._pins is not None and self._oe is not None:
-            self._pins.write(self._oe, level)
+        if self._oe is None:
+            return
+        if self._pins is None:
+            self._pins = self._open_pins()
+        self._pins.write(self._oe, level)
 
     def close(self) -> None:
         """Ends the connections; the outputs stay as they are. Never raises."""
@@ -64,13 +77,20 @@ class HatBoard:
         except I2cError as fault:
             raise PinsLost(f"PCA9685: {fault}") from None
         try:
-            self._switch.enable(DISABLED)
-            chip = Pca9685(self._switch.device, profile.hat_hz())
-            self.drivers = drivers(chip)
+            self.drivers = drivers(self._chip(profile.hat_hz()))
             self._switch.enable(ENABLED)
             self.dead_man = Guardian(lambda: Switch(profile, buses, pins))
         except PinsFault:
             self._switch.close()
+            raise
+
+    def _chip(self, hz: int) -> Pca9685:
+        """With all its outputs off; one that does not answer is disabled by OE."""
+        try:
+            return Pca9685(self._switch.device, hz)
+        except PinsFault:
+            with suppress(PinsFault):
+                self._switch.enable(DISABLED)
             raise
 
     def close(self) -> None:

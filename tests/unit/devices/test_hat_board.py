@@ -1,0 +1,148 @@
+"""A PCA9685's board: what turns all off when the bus, OE or both do not answer."""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fpvcar import paths
+from fpvcar.config import Profile, profiles
+from fpvcar.devices import backends
+from fpvcar.devices.fake import FakePins
+from fpvcar.devices.i2c import I2cError, Open
+from fpvcar.devices.motors import hat_board
+from fpvcar.devices.motors.hat_board import DISABLED, HatBoard, Switch
+from fpvcar.devices.pins import IoPins, PinsFault, PinsLost, PinsSilent
+from tests.rigs.hat import hat
+
+OE, PORT_1 = 4, 8
+
+
+class OePins(FakePins):
+    """Of OE; whoever writes to it is told of before it answers or does not."""
+
+    def __init__(self, heard: Callable[[], None] = lambda: None) -> None:
+        super().__init__()
+        self._heard = heard
+
+    def write(self, gpio: int, level: int) -> None:
+        self._heard()
+        super().write(gpio, level)
+
+    def listen(self, gpio: int, steady_us: int) -> None:
+        raise NotImplementedError
+
+    def hear(self, gpio: int) -> None:
+        raise NotImplementedError
+
+    def trigger(self, gpio: int, length_us: int) -> None:
+        raise NotImplementedError
+
+    def check(self) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Hat:
+    """The chip with one output on, its wire, and a profile that has OE or not."""
+
+    def __init__(self, folder: Path) -> None:
+        self.soc, self.wire = hat(folder)
+
+    @contextmanager
+    def buses(self) -> Iterator[Open]:
+        yield lambda bus, address: self.wire
+
+    def runs(self) -> bool:
+        return bool(self.soc.hat.duty(PORT_1))
+
+
+@pytest.fixture
+def chip(tmp_path: Path) -> Hat:
+    made = Hat(tmp_path)
+    made.wire.write(0x00, b"\x20")
+    made.wire.write(0x06 + 4 * PORT_1, b"\x00\x10\x00\x00")
+    made.wire.writes.clear()
+    assert made.runs()
+    return made
+
+
+def profile(oe: bool = True) -> Profile:
+    wired = [f"pca9685.oe = {OE}"] if oe else []
+    return profiles.load(paths.HARDWARE / "motor-hat.toml", wired)
+
+
+def no_daemon() -> IoPins:
+    raise PinsLost("no pigpiod")
+
+
+def test_the_chip_is_off_before_oe_is_asked(chip: Hat) -> None:
+    """A daemon that hangs would delay it, and `wheels` with it."""
+    ran: list[bool] = []
+    pins = OePins(lambda: ran.append(chip.runs()))
+    Switch(profile(), chip.buses, lambda: pins)()
+    assert ran == [False] and pins.history == [(OE, DISABLED)]
+
+
+@pytest.mark.parametrize("how", ["hangs", "is gone"])
+def test_without_its_daemon_the_chips_byte_will_do(chip: Hat, how: str) -> None:
+    pins = OePins()
+    pins.hang()
+    Switch(profile(), chip.buses, no_daemon if how == "is gone" else lambda: pins)()
+    assert not chip.runs()
+
+
+def test_without_the_bus_oe_will_do(chip: Hat) -> None:
+    pins = OePins()
+    switch = Switch(profile(), chip.buses, lambda: pins)
+    chip.wire.failing = 1
+    switch()
+    assert pins.duty(OE) == DISABLED and chip.wire.closed == 0
+
+
+@pytest.mark.parametrize("oe", [True, False])
+def test_with_neither_it_fails_and_is_closed(chip: Hat, oe: bool) -> None:
+    """Tried anew every 10 ms it would run out of files."""
+    switch = Switch(profile(oe), chip.buses, no_daemon)
+    chip.wire.failing = 1
+    with pytest.raises((I2cError, PinsFault)):
+        switch()
+    assert chip.wire.closed == 1
+
+
+def test_a_board_without_oes_daemon_has_its_outputs_off(chip: Hat) -> None:
+    with pytest.raises(PinsLost, match="no pigpiod"):
+        HatBoard(profile(), chip.buses, no_daemon, lambda pins: [])
+    assert not chip.runs() and chip.wire.closed == 1
+
+
+def test_a_chip_that_does_not_answer_is_disabled_by_oe(chip: Hat) -> None:
+    pins = OePins()
+    chip.wire.failing = 2
+    with pytest.raises(PinsLost, match="PCA9685, tried twice"):
+        HatBoard(profile(), chip.buses, lambda: pins, lambda pins: [])
+    assert pins.duty(OE) == DISABLED and chip.runs()
+
+
+def test_oe_is_waited_for_no_longer_than_motors_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`wheels` waits in its loop."""
+    given: list[Any] = []
+    waits: list[float] = []
+
+    def connect(where: tuple[str, int], timeout: float) -> socket.socket:
+        waits.append(timeout)
+        raise TimeoutError
+
+    monkeypatch.setattr(hat_board, "HatBoard", lambda *parts: given.extend(parts))
+    monkeypatch.setattr(socket, "create_connection", connect)
+    backends.open_motors(profile())
+    with pytest.raises(PinsSilent):
+        given[2]()
+    assert waits == [backends.MOTORS_ANSWER_S]
