@@ -9,11 +9,13 @@ ends whose chip or kernel keeps the last duty for ever (PCA9685, lgpio, kernel P
     remove()           --- END --->           ends; it does nothing
                        <--- one byte for each, so that its silence is noticed
 
-    silent for PATIENCE_S                     SIGKILL to wheels, then off()
+    silent for PATIENCE_S                     SIGKILL to wheels, then off(),
+                                              and once more when wheels is dead
     wheels gone: the socket is closed         off()
 
-It kills first: a `wheels` that hangs may come back between two of its own writes. It is
-forked, not started: it is there at once, and shares its memory with `wheels`.
+It kills first: a `wheels` that hangs may come back between two of its own writes; one
+that it is about is finished all the same. It is forked, not started: it is there at
+once, and shares its memory with `wheels`.
 """
 
 import gc
@@ -38,7 +40,10 @@ ANSWER_S = 0.1
 START_S = 2.0
 AGAIN_S, GIVES_UP_S = 0.01, 30.0
 """How often, and for how long, `off` is tried: a bus that hangs may come back."""
+DIES_S = 0.2
+"""A call to the bus, which nothing can interrupt, may take 50 ms (linux/i2c.py)."""
 READY, FEED, REST, END = b"Y", b"F", b"R", b"E"
+SILENT = f"wheels was silent for {PATIENCE_S} s and is killed"
 FIRST_FD, FDS = 3, 65536
 """No unit has more open; to ask for the limit its filter of calls need not allow."""
 log = logging.getLogger("fpvcar.wheels")
@@ -172,14 +177,17 @@ def _guard(line: socket.socket, wheels: int, prepare: Callable[[], Off]) -> None
     """Until told to end, or until it had to switch the motors off."""
     off = prepare()
     try:
-        why = _watch(line, wheels)
+        why = _watch(line)
     except OSError as fault:  # a peer that dies with words unread resets the line
         why = f"wheels is gone ({fault.strerror})"
+    if why == SILENT:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(wheels, signal.SIGKILL)
     if why is not None:
-        _switch_off(off, prepare, why)
+        _switch_off(off, prepare, why, wheels)
 
 
-def _watch(line: socket.socket, wheels: int) -> str | None:
+def _watch(line: socket.socket) -> str | None:
     """Until the motors are to be switched off, and why; None if it is told to end."""
     line.setblocking(True)
     line.send(READY)
@@ -188,9 +196,7 @@ def _watch(line: socket.socket, wheels: int) -> str | None:
     while True:
         left_s = None if until_s is None else max(0.0, until_s - time.monotonic())
         if not poll.poll(None if left_s is None else left_s * 1000.0):
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(wheels, signal.SIGKILL)
-            return f"wheels was silent for {PATIENCE_S} s and is killed"
+            return SILENT
         words = line.recv(1024)
         if not words:
             return "wheels is gone"
@@ -201,20 +207,32 @@ def _watch(line: socket.socket, wheels: int) -> str | None:
         line.send(words)
 
 
-def _switch_off(off: Off | None, prepare: Callable[[], Off], why: str) -> None:
-    """Tries until it is done, anew each time: what it had opened may be gone. It acts
-    first and logs then."""
+def _switch_off(off: Off, prepare: Callable[[], Off], why: str, wheels: int) -> None:
+    """Acts first and logs then. A `wheels` that was killed may have been about a write,
+    which comes after ours: once more when it is dead."""
+    try:
+        off = _tried(off, prepare)
+        if why == SILENT:
+            select.select([wheels], [], [], DIES_S)
+            _tried(off, prepare)
+    except Exception as fault:
+        log.error("guardian: %s; the motors are NOT off: %s", why, fault)
+    else:
+        log.warning("guardian: %s; the motors are off", why)
+
+
+def _tried(off: Off | None, prepare: Callable[[], Off]) -> Off:
+    """Tries until it is done, anew each time: what it had opened may be gone. Returns
+    what did it; raises the last fault after GIVES_UP_S."""
     start_s = time.monotonic()
     while True:
         try:
             off = off or prepare()
             off()
-        except Exception as fault:
+        except Exception:
             off = None
             if time.monotonic() - start_s > GIVES_UP_S:
-                log.error("guardian: %s; the motors are NOT off: %s", why, fault)
-                return
+                raise
             time.sleep(AGAIN_S)
         else:
-            log.warning("guardian: %s; the motors are off", why)
-            return
+            return off

@@ -2,15 +2,24 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from fpvcar.devices.guardian import ANSWER_S, PATIENCE_S, Guardian, Off
+from fpvcar.devices.guardian import (
+    ANSWER_S,
+    FEED,
+    PATIENCE_S,
+    Guardian,
+    Off,
+    _guard,
+)
 from fpvcar.devices.pins import PinsLost
 from tests.rigs.wheels import MARGIN_S, START_S, until
 
@@ -100,6 +109,27 @@ def test_a_silent_one_is_killed_and_the_motors_are_off(
     took_s = until((tmp_path / "off").exists, START_S, "it does not switch off")
     assert took_s < PATIENCE_S + MARGIN_S
     assert wheels.process.wait(START_S) == -signal.SIGKILL
+
+
+def test_what_a_killed_one_wrote_last_is_undone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SIGKILL does not wait; a call to the bus is finished, maybe after our own."""
+    victim = subprocess.Popen(["sleep", "60"])
+    dead: list[bool] = []
+
+    def off() -> None:
+        dead.append(victim.poll() is not None)
+        if len(dead) == 1:
+            threading.Timer(0.02, victim.kill).start()
+
+    monkeypatch.setattr(signal, "pidfd_send_signal", lambda *given: None)
+    ours, theirs = socket.socketpair()
+    process = os.pidfd_open(victim.pid)
+    with ours, theirs, open(process, "rb"):
+        ours.send(FEED)
+        _guard(theirs, process, lambda: off)
+    assert dead == [False, True]
 
 
 def test_a_stopped_one_is_killed_too(start: Start, tmp_path: Path) -> None:
