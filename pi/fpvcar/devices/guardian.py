@@ -48,6 +48,8 @@ FIRST_FD, FDS = 3, 65536
 """No unit has more open; to ask for the limit its filter of calls need not allow."""
 log = logging.getLogger("fpvcar.wheels")
 
+_left: list[int] = []
+"""Guardians that were left alone and are to be reaped once they have ended."""
 Off = Callable[[], None]
 """Switches the motors off, whatever anybody else does; raises what it likes."""
 
@@ -60,7 +62,8 @@ class Guardian:
     ) -> None:
         """`prepare()` runs in the guardian, without any file of this process: it opens
         the chip anew. Raises PinsLost if there is none to guard. Before motors move."""
-        self._clock_s = clock_s
+        _left[:] = [pid for pid in _left if not _reaped(pid, os.WNOHANG)]
+        self._clock_s, self._ours = clock_s, True
         self._sent = self._answered = 0
         self._asked_s: float | None = None
         self._fed: int | None = None
@@ -108,14 +111,18 @@ class Guardian:
     def leave(self) -> None:
         """Leaves it alone with motors that may run: it switches them off."""
         self._line.close()
+        if self._ours:
+            self._ours = False
+            _left.append(self.pid)
 
     def kill(self) -> None:
-        """Ends it by force; it may hang."""
+        """Ends it by force, for it may hang; once: its number is another's then."""
         self._line.close()
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            os.waitpid(self.pid, 0)
+        if self._ours:
+            self._ours = False
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            _reaped(self.pid)
 
     def _send(self, word: bytes) -> None:
         self._hear()
@@ -141,6 +148,14 @@ class Guardian:
             raise PinsLost("the guardian of the motors is gone")
         self._answered += len(said)
         self._asked_s = None if self._answered == self._sent else self._clock_s()
+
+
+def _reaped(pid: int, options: int = 0) -> bool:
+    """Whether a child has ended, which then is no zombie any more."""
+    try:
+        return os.waitpid(pid, options)[0] == pid
+    except ChildProcessError:
+        return True
 
 
 def _become(line: socket.socket, parent: int, prepare: Callable[[], Off]) -> NoReturn:

@@ -226,6 +226,27 @@ def test_one_that_is_left_switches_off(tmp_path: Path) -> None:
     os.waitpid(guardian.pid, 0)
 
 
+def test_one_that_was_left_is_reaped_by_the_next(tmp_path: Path) -> None:
+    guardian = Guardian(switch(tmp_path / "off"))
+    guardian.leave()
+    until(lambda: gone(guardian.pid), START_S, "it stays")
+    Guardian(switch(tmp_path / "off")).kill()
+    assert not Path(f"/proc/{guardian.pid}").exists()
+
+
+def test_one_that_has_ended_is_not_killed_again(
+    guardian: Guardian, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its number may be another process's by then."""
+    guardian.remove()
+    killed: list[int] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "kill", lambda pid, number: killed.append(pid))
+        guardian.kill()
+        guardian.leave()
+    assert killed == []
+
+
 def test_what_cannot_be_prepared_is_said() -> None:
     def prepare() -> Off:
         raise OSError("no such bus")
