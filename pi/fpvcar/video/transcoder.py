@@ -36,6 +36,9 @@ class Transcoder:
         unit, is_key = self._encoder.encode(self._lens.see(plain), key)
         return Record(is_key, time_us, unit) if unit else None
 
+    def skipped(self) -> None:
+        """Nothing to do: each frame is whole."""
+
     def set_bitrate(self, bitrate: int) -> None:
         """Goes on with another one; the next unit is a key frame."""
         self._encoder.reopen(bitrate)

@@ -42,6 +42,9 @@ class Coder(Protocol):
     def unit(self, data: memoryview, time_us: int, key: bool) -> Record | None:
         """The frame's access unit; None if it has none. Raises CaptureError."""
 
+    def skipped(self) -> None:
+        """Frames were left out."""
+
     def set_bitrate(self, bitrate: int) -> None:
         """Bits per second from now on."""
 
@@ -74,6 +77,7 @@ class Webcam:
     def skip(self) -> bool:
         """What is encoded here is whole whatever was left out."""
         self._source.newest()
+        self._coder.skipped()
         return not self._coder.every
 
     def request_key(self) -> None:
@@ -117,6 +121,10 @@ class Passed:
         if time_us - self._key_us > GOP_MOST_S * 1e6:
             raise RareKeys(f"its H.264 had no key frame for {GOP_MOST_S:g} s")
         return Record(is_key, time_us, unit)
+
+    def skipped(self) -> None:
+        """Its key frames may have been among them."""
+        self._key_us = None
 
     def set_bitrate(self, bitrate: int) -> None:
         """Is the webcam's business."""

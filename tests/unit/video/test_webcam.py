@@ -9,7 +9,7 @@ from fpvcar import config
 from fpvcar.devices.capture import Missing
 from fpvcar.video import process
 from fpvcar.video.look import Look
-from fpvcar.video.webcam import coder_of
+from fpvcar.video.webcam import GOP_MOST_S, Passed, RareKeys, Webcam, coder_of
 from tests.rigs.camera import Camera, corner, decode, decoder, luma, middle, seen
 from tests.rigs.fake_webcam import LEVEL, FakeWebcam
 
@@ -87,6 +87,28 @@ def test_h264_with_rare_key_frames_is_encoded_here(cameras: list[Camera]) -> Non
     said = camera.end_and_said()
     assert "had no key frame for 2.5 s: it is encoded here" in said
     assert "camera: YUYV 160x120" in said
+
+
+def test_keys_that_a_slow_reader_missed_are_not_rare() -> None:
+    """It skipped those that came meanwhile."""
+    coder, late_us = Passed(), round(GOP_MOST_S * 1e6) + 1
+    inter = memoryview(b"\0\0\0\1\x41\x9a")
+    assert coder.unit(inter, 0, False) is not None
+    coder.skipped()
+    assert coder.unit(inter, late_us, False) is not None
+    with pytest.raises(RareKeys, match="no key frame for"):
+        coder.unit(inter, 2 * late_us, False)
+
+
+@pytest.mark.parametrize(("form", "whole"), [("H264", False), ("YUYV", True)])
+def test_the_coder_is_told_what_is_skipped(
+    monkeypatch: pytest.MonkeyPatch, form: str, whole: bool
+) -> None:
+    source = FakeWebcam(form, 160, 120, 30.0)
+    coder, told = coder_of(source, config.Camera(), Look()), []
+    monkeypatch.setattr(coder, "skipped", lambda: told.append(True))
+    assert Webcam(source, coder, 1.0).skip() == whole
+    assert told == [True]
 
 
 def test_a_torn_jpeg_is_left_out(cameras: list[Camera]) -> None:
