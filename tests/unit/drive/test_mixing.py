@@ -57,6 +57,15 @@ def test_trim_evens_out_the_two_directions() -> None:
     assert mixing.trimmed(-1.0, other) == -1.0
 
 
+def test_the_motors_are_trimmed_before_their_slew() -> None:
+    drive = Mx1508(forward=17, reverse=27, max_volts=7.5, trim=0.2, slew_per_s=9.0)
+    steer = Mx1508(forward=24, reverse=23, max_volts=7.5, trim=-0.2, slew_per_s=9.0)
+    before = Slew(at_s=0.0)
+    duties, after = mixing.mix(0.5, 0.5, Motors(drive, steer), 7.5, before, 0.1)
+    assert duties == pytest.approx((0.6, 0.4))
+    assert after == pytest.approx((0.6, 0.4, 0.1))
+
+
 def test_rise_takes_its_time() -> None:
     slew = Slew(at_s=10.0)
     for step in range(1, 26):

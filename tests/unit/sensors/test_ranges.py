@@ -201,7 +201,7 @@ def test_an_echo_pin_that_was_something_else_is_an_input(chip: Chip) -> None:
     with sensing(chip) as reported:
         until(lambda: near(reported()[1], 1.5), SOON_S, "not heard")
     assert chip.soc.pin[ECHO].mode == chips.MODE_INPUT
-    assert chip.soc.pin[ECHO].pull == chips.PULL_OFF
+    assert chip.soc.pin[ECHO].pull == chips.PULL_DOWN
 
 
 class Bus:

@@ -101,6 +101,8 @@ def test_it_ends_without_pins_too() -> None:
     car.refuse = PinsLost("connection refused")
     car.pins.cut()
     car.drive(0.3)
+    stopped = car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
+    assert [one.reason for one in stopped] == [WheelsReason.CLOSED]
     car.wheels.close()
     assert car.board and not car.board.dead_man.removed
 
