@@ -277,7 +277,7 @@ export class Drawer {
       depth.alt = DRAWER_STRINGS.depth;
       depth.onload = () => show(depth, true);
       depth.onerror = () => show(depth, false);
-      byId('minute').parentElement?.after(depth);
+      drawing('minute').parentElement?.after(depth);
     }
     this.depth.src = `/api/depth.png?${Math.round(performance.now())}`;
   }
