@@ -22,8 +22,6 @@ EQUIVALENTS: dict[str, str] = {
     "core.Wheels._dead_man_awake: removed: return False": "it then asks the dead man",
     "core.Wheels._dead_man_awake: constant False -> True": "second line: the lease "
     "has run out by then and takes but zero",
-    "core.Wheels._dead_man_awake: now_ns - self._fed_ns >= FED_NS: >= -> >": "as "
-    "above; at that very nanosecond the lease has run out, too",
     "core.Wheels._try: removed: self._fed_ns = now_ns - FED_NS": "RETRY_NS is longer "
     "than FED_NS: the last feeding was before",
     "lease.Lease._parse: constant True -> False": "their number was compared before",

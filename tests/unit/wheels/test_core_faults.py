@@ -232,3 +232,44 @@ def test_a_dead_man_that_is_gone_when_the_car_stands_is_replaced() -> None:
         WheelsReason.PINS_SILENT
     )
     assert board is not None and board.closed
+
+
+def _refuses(*_: object) -> None:
+    raise PinsLost("I2C bus 1: no answer")
+
+
+def test_a_dead_man_that_takes_no_rest_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    car = Car().driving()
+    assert car.board is not None
+    monkeypatch.setattr(car.board.dead_man, "rest", _refuses)
+    stopped = car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
+    assert [one.reason for one in stopped] == [
+        WheelsReason.CLOSED, WheelsReason.PINS_LOST,
+    ]  # fmt: skip
+    assert car.board.closed
+
+
+def test_a_motor_that_takes_no_stop_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dead man is not told to rest: the motor may still turn."""
+    car = Car().driving()
+    assert car.board is not None
+    monkeypatch.setattr(car.board.drivers[0], "drive", _refuses)
+    stopped = car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
+    assert [one.reason for one in stopped] == [
+        WheelsReason.CLOSED, WheelsReason.PINS_LOST,
+    ]  # fmt: skip
+    assert car.board.closed and car.board.dead_man.rests == 0
+
+
+def test_after_a_stop_the_dead_man_must_wake_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was seen awake a moment ago, and may have gone to sleep while it rested."""
+    car = Car().driving()
+    car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
+    assert car.board is not None
+    monkeypatch.setattr(car.board.dead_man, "awake", lambda: False)
+    assert car.drive(0.0).status == Status.APPLIED
+    assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
