@@ -161,9 +161,12 @@ def test_a_full_card_takes_others_before_the_drive_of_now() -> None:
     assert "Plague-20301121T193100Z-0001.mcap" not in disk.names
 
 
-def test_where_nothing_may_go_it_says_so_and_leaves_whole_files() -> None:
+@pytest.mark.parametrize("segment_s", [5.0, 60.0], ids=["next file", "within one"])
+def test_where_nothing_may_go_it_says_so_and_leaves_whole_files(
+    segment_s: float,
+) -> None:
     disk = FakeFolder(room=150_000)
-    settings = config.Recording(segment_s=5.0, station=True, max_mb=8)
+    settings = config.Recording(segment_s=segment_s, station=True, max_mb=8)
     rotation = Rotation(disk, settings, CATALOGUE)
     rotation._ring.room = Room(keep_free=100_000, most=8 * MB)
     rotation.begin(about(0), False)
