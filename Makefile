@@ -18,7 +18,7 @@ help:
 	@echo "                PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
 	@echo "                RECORDINGS=DIR where it records (~/.local/state/fpvcar/recordings)"
 	@echo "                WIRE='22,27 5,6' pins that are wired; PIPE_DIR=DIR pigpio's pipes"
-	@echo "make test       every test: units, processes, a real browser (17 minutes on two cores)"
+	@echo "make test       every test: units, processes, a real browser (20 minutes on two cores)"
 	@echo "make check      format, lint, types: Python, page, shell, C"
 	@echo "make benchmark  what it does on this machine, in figures; ONLY=video RUNS=30"
 	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
