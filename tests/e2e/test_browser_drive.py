@@ -3,6 +3,8 @@
 Gamepad tests replace navigator.getGamepads: a headless browser has none.
 """
 
+from functools import partial
+
 import pytest
 from benchmarks.memory import heavy, resident_mb
 from playwright.sync_api import Browser, Page
@@ -52,15 +54,22 @@ def test_arrow_up_drives_and_the_picture_moves(seat: Page, bench: RunningBench) 
 
 
 def test_every_key_drives_its_pin(seat: Page, bench: RunningBench) -> None:
+    """The pin of the key alone: what the key before it left braking has let go."""
     with bench.watch() as watch:
         for key, pin in (
             ("ArrowUp", FORWARD), ("w", FORWARD), ("ArrowDown", REVERSE),
             ("s", REVERSE), ("ArrowLeft", LEFT), ("a", LEFT), ("ArrowRight", RIGHT),
             ("d", RIGHT),
         ):  # fmt: skip
-            holds(seat, watch, key)
-            driven = [index for index, duty in enumerate(watch.now.duties) if duty]
-            assert driven == [pin], key
+
+            def alone(pin: int = pin) -> bool:
+                duties = enumerate(watch.now.duties)
+                return [index for index, duty in duties if duty] == [pin]
+
+            drives(
+                seat, alone, partial(seat.keyboard.down, key),
+                partial(seat.keyboard.up, key), key,
+            )  # fmt: skip
             seat.keyboard.up(key)
             wait_for(lambda: not any(watch.now.duties), "it does not let go")
 
@@ -156,8 +165,11 @@ def test_lights_are_on_the_pins(seat: Page, bench: RunningBench) -> None:
     wait_for(
         lambda: all(bench.soc.pin[gpio].duty() > 0 for gpio in head), "head lights"
     )
-    seat.keyboard.down("ArrowDown")
-    wait_for(lambda: bench.soc.pin[rear].duty() > 0, "rear lights")
+    drives(
+        seat, lambda: bench.soc.pin[rear].duty() > 0,
+        lambda: seat.keyboard.down("ArrowDown"), lambda: seat.keyboard.up("ArrowDown"),
+        "rear lights",
+    )  # fmt: skip
     seat.keyboard.up("ArrowDown")
     wait_for(lambda: bench.soc.pin[rear].duty() == 0, "rear lights stay on")
     seat.keyboard.press("l")
