@@ -6,7 +6,7 @@
 #include "leash.h"
 #include "options.h"
 #include "pipe.h"
-#include "pipeoptions.h"
+#include "pipe_options.h"
 #include "quote.h"
 #include "segment.h"
 #include "standard.h"

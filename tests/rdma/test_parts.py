@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
-PURE = ["bytes", "quote", "segment", "leashline", "verdict", "tree"]
+PURE = ["base/bytes", "copy/tree"]
+PURE += [f"chain/{name}" for name in ("quote", "segment", "leash_line", "verdict")]
 
 # As the manual has it.
 HOST = re.compile(
@@ -48,10 +49,12 @@ class End(ctypes.Structure):
 @pytest.fixture(scope="module")
 def pure(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     library = tmp_path_factory.mktemp("pure") / "pure.so"
-    words = ["cc", "-std=c11", "-D_GNU_SOURCE", "-g", "-shared", "-fPIC", "-o"]
+    words = ["cc", "-std=c11", "-D_GNU_SOURCE", "-g", "-shared", "-fPIC"]
+    words += ["-Ibase", "-Ichain", "-Icopy", "-o"]
     subprocess.run(
-        [*words, str(library), *(str(SOURCE / f"{name}.c") for name in PURE)],
+        [*words, str(library), *(f"{name}.c" for name in PURE)],
         check=True,
+        cwd=SOURCE,
         timeout=60,
     )
     loaded = ctypes.CDLL(str(library))

@@ -5,9 +5,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../meeting.h"
-#include "../seal.h"
-#include "../transport_tcp.h"
+#include "meeting.h"
+#include "seal.h"
+#include "transport_tcp.h"
 
 enum { CHUNK = 512, SLOTS = 3 };
 

@@ -1,7 +1,7 @@
 /* libFuzzer: what a sender may say once it is proven: the records of a stream, in any
  * order, whole or broken, to rdrecv's dispatch and its sink; copied, spliced, and spliced
  * with a checksum. Only a stream that is whole ends well, and then all of it is there. */
-#include "../receive.c"
+#include "../stream/receive.c"
 
 #define XXH_INLINE_ALL
 #include <fcntl.h>

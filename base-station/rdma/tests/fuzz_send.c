@@ -1,7 +1,7 @@
 /* libFuzzer: what a receiver may say once it is proven, to rdsend's dispatch: credits,
  * done, and anything else; with a file that is copied or spliced. It ends well only where
  * done was said of all of it, after its end. */
-#include "../send.c"
+#include "../stream/send.c"
 
 #include "fuzz_stream.h"
 

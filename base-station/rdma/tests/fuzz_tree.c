@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../bytes.h"
-#include "../leashline.h"
-#include "../pipeend.h"
-#include "../tree.h"
+#include "bytes.h"
+#include "leash_line.h"
+#include "pipe_end.h"
+#include "tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

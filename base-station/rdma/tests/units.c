@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../meeting.h"
-#include "../options.h"
-#include "../pinned.h"
-#include "../ring.h"
-#include "../seal.h"
+#include "meeting.h"
+#include "options.h"
+#include "pinned.h"
+#include "ring.h"
+#include "seal.h"
 #include "check.h"
 
 static size_t unhex(const char *digits, uint8_t *into, size_t room)

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../link.h"
-#include "../transport_verbs.h"
-#include "../verbs.h"
+#include "link.h"
+#include "transport_verbs.h"
+#include "verbs.h"
 #include "check.h"
 #include "fake_verbs.h"
 

@@ -1,14 +1,14 @@
 /* One segment at work below a leash: its process, its descriptors, its appended file. */
-#ifndef LEASHRUN_H
-#define LEASHRUN_H
+#ifndef LEASH_RUN_H
+#define LEASH_RUN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "leashline.h"
+#include "leash_line.h"
 
-struct leashrun {
+struct leash_run {
     int stdin_fd, stdout_fd; /* what the segment gets; -1 = /dev/null; not owned */
     int append_fd;           /* the file of ">>", locked; its descriptor is the lock */
     off_t append_bytes;      /* how long it was; -1 if it cannot be cut back */
@@ -18,13 +18,13 @@ struct leashrun {
 
 /* Opens and locks the file of ">>". 0: have it; 1: someone else has the lock, or nobody
  * reads the FIFO, ask again; -1: `*why` names what failed. */
-int leashrun_lock(struct leashrun *run, const struct leash_work *work, char **why);
+int leash_run_lock(struct leash_run *run, const struct leash_work *work, char **why);
 
 /* Starts the segment in a process group of its own. 0, or -1 with errno. */
-int leashrun_open(struct leashrun *run, const struct leash_work *work);
+int leash_run_open(struct leash_run *run, const struct leash_work *work);
 
 /* Cuts an appended file back unless `whole`, and closes. Nothing of it runs any more.
  * Returns 0, or -1 with errno when the file could not be cut back. */
-int leashrun_close(struct leashrun *run, bool whole);
+int leash_run_close(struct leash_run *run, bool whole);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "leashline.h"
+#include "leash_line.h"
 
 struct pipe_settings {
     const char *program;        /* for messages */

@@ -1,6 +1,6 @@
 /* Where DST is: which folder the names of a stream go into, as cp decides. */
-#ifndef TREEBASE_H
-#define TREEBASE_H
+#ifndef TREE_BASE_H
+#define TREE_BASE_H
 
 #include <stdbool.h>
 #include <sys/stat.h>

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "tree_name.h"
-#include "treebase.h"
-#include "treeio.h"
-#include "treemade.h"
-#include "treepart.h"
+#include "tree_base.h"
+#include "tree_io.h"
+#include "tree_made.h"
+#include "tree_part.h"
 
 enum { DEPTH_MOST = 512 };
 

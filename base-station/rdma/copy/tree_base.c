@@ -1,5 +1,5 @@
-/* Where DST is: see treebase.h. */
-#include "treebase.h"
+/* Where DST is: see tree_base.h. */
+#include "tree_base.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "leashwork.h"
+#include "leash_work.h"
 
 bool tree_is_unfinished(const struct stat *state)
 {
@@ -37,7 +37,7 @@ static int open_above(struct tree_base *base, char *path, bool folder)
 int tree_base_open(struct tree_base *base, const char *target, bool single,
                    bool folder)
 {
-    char *path = leashwork_file(target);
+    char *path = leash_work_file(target);
     struct stat state;
     int result = -1;
     *base = (struct tree_base){.fd = -1};

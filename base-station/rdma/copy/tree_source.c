@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "leashwork.h"
+#include "leash_work.h"
 #include "tree_name.h"
-#include "treeio.h"
-#include "treepart.h"
-#include "treeprogress.h"
+#include "tree_io.h"
+#include "tree_part.h"
+#include "tree_progress.h"
 
 struct part {
     char *path;
@@ -311,7 +311,7 @@ int tree_source(const struct rdcp_options *options, char **names, size_t count)
         tree_progress_open(&source.progress, names, count, options->recursive,
                            &source.target);
     for (size_t i = 0; i < count; i++) {
-        char *name = leashwork_file(names[i]);
+        char *name = leash_work_file(names[i]);
         char *as = tree_name(names[i]);
         size_t length = strlen(names[i]);
         bool slash = length && names[i][length - 1] == '/';

@@ -1,13 +1,13 @@
 /* One end of rdpipe's chain: a leash, over SSH or on this machine, and what is known of
  * the segment it runs. */
-#ifndef PIPEEND_H
-#define PIPEEND_H
+#ifndef PIPE_END_H
+#define PIPE_END_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "bytes.h"
-#include "leashline.h"
+#include "leash_line.h"
 
 struct pipe_end {
     /* What it is; not owned. */

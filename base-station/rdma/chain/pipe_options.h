@@ -1,6 +1,6 @@
 /* The options that rdpipe and rdcp share. */
-#ifndef PIPEOPTIONS_H
-#define PIPEOPTIONS_H
+#ifndef PIPE_OPTIONS_H
+#define PIPE_OPTIONS_H
 
 #include <getopt.h>
 

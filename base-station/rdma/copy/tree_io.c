@@ -1,5 +1,5 @@
-/* Records of a tree to and from descriptors: see treeio.h. */
-#include "treeio.h"
+/* Records of a tree to and from descriptors: see tree_io.h. */
+#include "tree_io.h"
 
 #include <errno.h>
 #include <fcntl.h>

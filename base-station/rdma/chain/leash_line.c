@@ -1,5 +1,5 @@
-/* The lines between rdpipe and a leash: see leashline.h. */
-#include "leashline.h"
+/* The lines between rdpipe and a leash: see leash_line.h. */
+#include "leash_line.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
-/* The command line that runs one segment: see leashwork.h. */
-#include "leashwork.h"
+/* The command line that runs one segment: see leash_work.h. */
+#include "leash_work.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-char *leashwork_file(const char *name)
+char *leash_work_file(const char *name)
 {
     char *path = NULL;
     const char *home = getenv("HOME");
@@ -18,7 +18,7 @@ char *leashwork_file(const char *name)
     return result < 0 ? NULL : path;
 }
 
-int leashwork_self(char into[PATH_MAX])
+int leash_work_self(char into[PATH_MAX])
 {
     ssize_t length = readlink("/proc/self/exe", into, PATH_MAX - 1);
     if (length < 0)
@@ -27,7 +27,7 @@ int leashwork_self(char into[PATH_MAX])
     return 0;
 }
 
-int leashwork_tools(const struct leash_work *work)
+int leash_work_tools(const struct leash_work *work)
 {
     return work->has_in + work->has_out;
 }
@@ -85,7 +85,7 @@ static int add_command(struct words *words, const struct leash_work *work,
                        const char *self)
 {
     const struct words *command = &work->middle_words;
-    if (leashwork_tools(work) > 0 && words_add(words, "--") < 0)
+    if (leash_work_tools(work) > 0 && words_add(words, "--") < 0)
         return -1;
     if (words_add(words, self) < 0 ||
         add_number(words, "--leash-run", LEASH_STATUS_FD) < 0)
@@ -100,7 +100,7 @@ static int add_command(struct words *words, const struct leash_work *work,
     return 0;
 }
 
-int leashwork_open(struct words *words, const struct leash_work *work, const char *self)
+int leash_work_open(struct words *words, const struct leash_work *work, const char *self)
 {
     *words = (struct words){0};
     if (work->has_in && add_receiver(words, work, self) < 0)
@@ -115,7 +115,7 @@ int leashwork_open(struct words *words, const struct leash_work *work, const cha
         return add_command(words, work, self);
     if (work->middle != LEASH_READ && work->middle != LEASH_WRITE)
         return 0;
-    char *path = leashwork_file(work->middle_words.word[0]);
+    char *path = leash_work_file(work->middle_words.word[0]);
     int result = path ? words_add(words, path) : -1;
     free(path);
     return result;

@@ -1,5 +1,5 @@
-/* Parts of files and the notes beside them: see treepart.h. */
-#include "treepart.h"
+/* Parts of files and the notes beside them: see tree_part.h. */
+#include "tree_part.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <xxhash.h>
 
 #include "quote.h"
-#include "treeio.h"
+#include "tree_io.h"
 
 #define PART_SUFFIX ".rdcp-part"
 #define NOTE_SUFFIX ".rdcp-from"

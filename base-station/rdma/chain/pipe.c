@@ -19,7 +19,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "pipeend.h"
+#include "pipe_end.h"
 #include "quote.h"
 #include "signals.h"
 #include "trouble.h"

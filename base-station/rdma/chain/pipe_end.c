@@ -1,5 +1,5 @@
-/* One end of rdpipe's chain: see pipeend.h. */
-#include "pipeend.h"
+/* One end of rdpipe's chain: see pipe_end.h. */
+#include "pipe_end.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "leashwork.h"
+#include "leash_work.h"
 #include "pipe.h"
 #include "quote.h"
 #include "trouble.h"
@@ -103,7 +103,7 @@ static void child(const struct pipe_end *end, const struct pipe_settings *settin
         _exit(126);
     if (end->host) {
         exec_ssh(end, settings);
-    } else if (dup2(in, 3) == 3 && dup2(out, 4) == 4 && leashwork_self(self) == 0) {
+    } else if (dup2(in, 3) == 3 && dup2(out, 4) == 4 && leash_work_self(self) == 0) {
         setpgid(0, 0); /* Ctrl-C is rdpipe's; the leash hears of it from there */
         execl(self, settings->program, "--leash", "3", "4", (char *)NULL);
     }

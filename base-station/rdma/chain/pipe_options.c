@@ -1,5 +1,5 @@
-/* The options that rdpipe and rdcp share: see pipeoptions.h. */
-#include "pipeoptions.h"
+/* The options that rdpipe and rdcp share: see pipe_options.h. */
+#include "pipe_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -20,8 +20,8 @@
  *
  * End of file, or 10 s without a line, ends everything below the leash.
  */
-#ifndef LEASHLINE_H
-#define LEASHLINE_H
+#ifndef LEASH_LINE_H
+#define LEASH_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

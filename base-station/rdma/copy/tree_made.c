@@ -1,5 +1,5 @@
-/* The files that this run has made: see treemade.h. */
-#include "treemade.h"
+/* The files that this run has made: see tree_made.h. */
+#include "tree_made.h"
 
 #include <stdlib.h>
 

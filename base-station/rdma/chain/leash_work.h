@@ -1,10 +1,10 @@
 /* The command line that runs one segment: the tools around what the user asked for. */
-#ifndef LEASHWORK_H
-#define LEASHWORK_H
+#ifndef LEASH_WORK_H
+#define LEASH_WORK_H
 
 #include <limits.h>
 
-#include "leashline.h"
+#include "leash_line.h"
 
 /* Descriptors that the tools inherit, by number. */
 enum { LEASH_KEY_IN_FD = 10, LEASH_ANNOUNCE_FD, LEASH_KEY_OUT_FD, LEASH_STATUS_FD };
@@ -12,15 +12,15 @@ enum { LEASH_KEY_IN_FD = 10, LEASH_ANNOUNCE_FD, LEASH_KEY_OUT_FD, LEASH_STATUS_F
 /* Builds it into `words`; `self` is the path of this binary, whose folder has the others.
  *   rdrecv ... 0 -- rdsend ... HOST PORT -- SELF --leash-run FD COMMAND...
  * Returns 0, or -1 when memory is short. */
-int leashwork_open(struct words *words, const struct leash_work *work, const char *self);
+int leash_work_open(struct words *words, const struct leash_work *work, const char *self);
 
 /* How many tools stand around the segment: 0 to 2. */
-int leashwork_tools(const struct leash_work *work);
+int leash_work_tools(const struct leash_work *work);
 
 /* A file name as a tool takes it: "~/" is the home, none begins with "-"; to free. */
-char *leashwork_file(const char *name);
+char *leash_work_file(const char *name);
 
 /* The path of this program; the others lie beside it. 0, or -1 with errno. */
-int leashwork_self(char into[PATH_MAX]);
+int leash_work_self(char into[PATH_MAX]);
 
 #endif

@@ -5,8 +5,8 @@
  *   NAME
  *
  * Where such a name is too long a checksum stands in it for NAME. */
-#ifndef TREEPART_H
-#define TREEPART_H
+#ifndef TREE_PART_H
+#define TREE_PART_H
 
 #include <stdbool.h>
 #include <stdint.h>

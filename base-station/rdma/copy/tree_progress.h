@@ -1,7 +1,7 @@
 /* How far a copy is, for who sits at a terminal: bytes, rate, share and time left. What
  * there is to copy is counted by a thread of its own, so that the copy begins at once. */
-#ifndef TREEPROGRESS_H
-#define TREEPROGRESS_H
+#ifndef TREE_PROGRESS_H
+#define TREE_PROGRESS_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
-/* One segment at work below a leash: see leashrun.h. */
-#include "leashrun.h"
+/* One segment at work below a leash: see leash_run.h. */
+#include "leash_run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "leashwork.h"
+#include "leash_work.h"
 #include "quote.h"
 
 static bool is_fifo(const char *path)
@@ -23,7 +23,7 @@ static bool is_fifo(const char *path)
 
 /* A leash that waited in open(2) for a FIFO's reader would hear of nothing else. 1: there
  * is none yet. */
-static int append_open(struct leashrun *run, const char *path)
+static int append_open(struct leash_run *run, const char *path)
 {
     struct stat state;
     int fd = open(path,
@@ -39,11 +39,11 @@ static int append_open(struct leashrun *run, const char *path)
     return 0;
 }
 
-int leashrun_lock(struct leashrun *run, const struct leash_work *work, char **why)
+int leash_run_lock(struct leash_run *run, const struct leash_work *work, char **why)
 {
     if (work->middle != LEASH_APPEND)
         return 0;
-    char *path = leashwork_file(work->middle_words.word[0]);
+    char *path = leash_work_file(work->middle_words.word[0]);
     if (!path)
         return -1;
     int result = run->append_fd < 0 ? append_open(run, path) : 0;
@@ -117,7 +117,7 @@ static void child(struct handed *handed, size_t count, char **words)
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-static int spawn(struct leashrun *run, const struct leash_work *work, char **words,
+static int spawn(struct leash_run *run, const struct leash_work *work, char **words,
                  int announce, int status)
 {
     int out = run->append_fd >= 0 ? run->append_fd : run->stdout_fd;
@@ -146,10 +146,10 @@ static int spawn(struct leashrun *run, const struct leash_work *work, char **wor
     return 0;
 }
 
-int leashrun_open(struct leashrun *run, const struct leash_work *work)
+int leash_run_open(struct leash_run *run, const struct leash_work *work)
 {
     char self[PATH_MAX];
-    if (leashwork_self(self) < 0)
+    if (leash_work_self(self) < 0)
         return -1;
     int announce[2], status[2];
     if (pipe2(announce, O_CLOEXEC | O_NONBLOCK) < 0)
@@ -161,7 +161,7 @@ int leashrun_open(struct leashrun *run, const struct leash_work *work)
     }
     run->status_fd = status[0];
     struct words words;
-    int result = leashwork_open(&words, work, self);
+    int result = leash_work_open(&words, work, self);
     if (result == 0)
         result = spawn(run, work, words.word, announce[1], status[1]);
     words_close(&words);
@@ -175,7 +175,7 @@ static void shut(int *fd)
     *fd = -1;
 }
 
-int leashrun_close(struct leashrun *run, bool whole)
+int leash_run_close(struct leash_run *run, bool whole)
 {
     int result = 0;
     struct stat state;

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "tree_name.h"
-#include "treebase.h"
-#include "treeio.h"
-#include "treepart.h"
+#include "tree_base.h"
+#include "tree_io.h"
+#include "tree_part.h"
 #include "trouble.h"
 
 enum { SAY_AFTER_MS = 3000 };

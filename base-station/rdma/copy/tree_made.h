@@ -1,6 +1,6 @@
 /* The files that this run has made, so that no second source takes one's name. */
-#ifndef TREEMADE_H
-#define TREEMADE_H
+#ifndef TREE_MADE_H
+#define TREE_MADE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Records of a tree to and from descriptors, and what source, sink and list share. */
-#ifndef TREEIO_H
-#define TREEIO_H
+#ifndef TREE_IO_H
+#define TREE_IO_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* How far a copy is: see treeprogress.h. */
-#include "treeprogress.h"
+/* How far a copy is: see tree_progress.h. */
+#include "tree_progress.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,9 +10,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "leashwork.h"
+#include "leash_work.h"
 #include "stats.h"
-#include "treepart.h"
+#include "tree_part.h"
 
 enum { DEPTH_MOST = 64 }; /* of open folders; the copy needs as many again */
 
@@ -80,7 +80,7 @@ static void count_all(struct tree_progress *progress)
 {
     int result = 0;
     for (size_t i = 0; i < progress->count && result == 0; i++) {
-        char *name = leashwork_file(progress->names[i]);
+        char *name = leash_work_file(progress->names[i]);
         size_t length = name ? strlen(name) : 0;
         bool slash = length && name[length - 1] == '/';
         if (name)

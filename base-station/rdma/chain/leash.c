@@ -1,4 +1,4 @@
-/* The remote end of an SSH session: see leash.h, and leashline.h for what it speaks.
+/* The remote end of an SSH session: see leash.h, and leash_line.h for what it speaks.
  *
  *   guard     does nothing but wait: when the leash below it was killed, it ends the rest
  *   `- leash  reads stdin, beats, runs the segment
@@ -20,8 +20,8 @@
 
 #include "bytes.h"
 #include "child.h"
-#include "leashrun.h"
-#include "leashwork.h"
+#include "leash_run.h"
+#include "leash_work.h"
 #include "quote.h"
 #include "reap.h"
 #include "trouble.h"
@@ -30,7 +30,7 @@ enum { GRACE_MS = 500, LOCK_MS = 50 };
 
 struct leash {
     struct leash_work work;
-    struct leashrun run;
+    struct leash_run run;
     struct bytes input;
     int signal_fd;
     int64_t heard_ms, beaten_ms;
@@ -136,10 +136,10 @@ static void take_signal(struct leash *leash)
 static void start(struct leash *leash)
 {
     char *why = NULL;
-    int locked = leashrun_lock(&leash->run, &leash->work, &why);
+    int locked = leash_run_lock(&leash->run, &leash->work, &why);
     if (locked < 0)
         fail(leash, "cannot append", why ? why : "out of memory");
-    else if (locked == 0 && leashrun_open(&leash->run, &leash->work) < 0)
+    else if (locked == 0 && leash_run_open(&leash->run, &leash->work) < 0)
         fail(leash, "cannot start", strerror(errno));
     free(why);
 }
@@ -190,10 +190,10 @@ static void leash_close(struct leash *leash)
     bool file = leash->work.middle == LEASH_WRITE;
     if (leash->run.status_fd >= 0) /* before the command is ended from here */
         pass_line(&leash->run.status_fd, "status");
-    pid_t left = reap_all(file ? 0 : leashwork_tools(&leash->work) + 1, GRACE_MS);
+    pid_t left = reap_all(file ? 0 : leash_work_tools(&leash->work) + 1, GRACE_MS);
     if (left)
         say("process %d could not be ended: it runs as another user", (int)left);
-    if (leashrun_close(&leash->run, leash->status == 0) < 0)
+    if (leash_run_close(&leash->run, leash->status == 0) < 0)
         tell("note", "could not cut the appended file back");
     close(leash->signal_fd);
     bytes_close(&leash->input);
