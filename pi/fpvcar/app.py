@@ -39,6 +39,9 @@ from fpvcar.server.recordings_api import Recordings, Shown
 from fpvcar.server.recordings_rights import DeviceRights
 from fpvcar.server.routes import Server
 from fpvcar.server.site import Site
+from fpvcar.server.station_api import StationApi
+from fpvcar.server.stations import FILE as STATIONS
+from fpvcar.server.stations import Stations
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.picture import PictureSettings, with_picture
 from fpvcar.video.stream import Stream
@@ -97,10 +100,12 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
 
     codes, key = credentials.load_codes(state), credentials.load_key(state)
     check, devices = CodeCheck(codes), Devices(key, codes, state / FILE)
+    stations = Stations(key, codes, state / STATIONS)
     address = site.address(options.host, options.port, state, profile.car.name)
     hub = Hub(
         profile, control, check, devices, panel, camera, senses, changed,
         address.https_port, recorder=feed, key=key, picture=picture,
+        stations=stations,
     )  # fmt: skip
     metrics = Metrics(
         profile.car.name, control, senses, stream, camera, hub, feed, panel
@@ -109,13 +114,17 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         functools.partial(files_in, directory), Shown(profile.car.name, seat=True),
         DeviceRights(check, devices), control.driven, folder=directory,
     )  # fmt: skip
+    station = StationApi(
+        profile.car.name, directory, stations, check, recordings.downloads,
+        control.driven,
+    )  # fmt: skip
     greet = functools.partial(_greet, profile, options)
     connections = connection_places(
         profile.server.max_connections, profile.server.max_per_address
     )
     server = Server(
         profile, hub, devices, stream, paths.WEB, metrics, connections, panel,
-        recordings, depth, picture,
+        recordings, depth, picture, station,
     )  # fmt: skip
     return (
         Part("recorder", (functools.partial(feed.run, metrics.health),),
@@ -131,7 +140,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         Part("camera", (functools.partial(
             camera.film, stream.publish, feed.picture),)),  # first: nobody waits for it
         Part("depth camera", (depth.run,)),
-        Part("hub", (hub.run, devices.run)),
+        Part("hub", (hub.run, devices.run, stations.run)),
         Part("site", (Site(server.application, connections, address, greet).run,)),
         Part("watchdog", (functools.partial(watchdog.run, watchdog.Watchdog()),)),
     )  # fmt: skip

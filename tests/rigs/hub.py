@@ -94,7 +94,7 @@ class House:
     def __init__(
         self, profile: config.Profile = PROFILE, recorder: Recorder | None = None,
         watcher: Callable[[Stepped], None] | None = None,
-        utc_s: Callable[[], float] = time.time,
+        utc_s: Callable[[], float] = time.time, stations: Devices | None = None,
     ) -> None:  # fmt: skip
         self.now_s = 100.0
         self.profile = profile
@@ -110,7 +110,7 @@ class House:
         self.hub = Hub(
             profile, self.control, CodeCheck(CODES), self.devices, self.lights,
             FakeCamera(), FakeSenses(), asyncio.Event(), 0, lambda: self.now_s,
-            recorder, utc_s=utc_s,
+            recorder, utc_s=utc_s, stations=stations,
         )  # fmt: skip
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:

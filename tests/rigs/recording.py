@@ -137,7 +137,7 @@ class FakeFolder:
         return [(name, len(data)) for name, data in self.files.items()]
 
     def free(self) -> int:
-        return self.room - sum(map(len, self.files.values()))
+        return self.room - sum(len(self.files[one]) for one in self.names)
 
     def create(self, name: str) -> int:
         self._try(f"create {name}")
@@ -182,14 +182,18 @@ class FakeFolder:
         self._try(f"touch {name}")
         self.files[name] = bytearray()
 
+    def write(self, name: str, data: bytes) -> None:
+        self._try(f"write {name}")
+        self.files[name] = bytearray(data)
+
     def remove(self, name: str) -> None:
         self.did.append(f"remove {name}")
         self.files.pop(name, None)
 
     @property
     def names(self) -> list[str]:
-        """What is in the folder, in order."""
-        return sorted(self.files)
+        """What is in the folder, in order, but for checksums."""
+        return sorted(one for one in self.files if not one.endswith(names.SUMS))
 
     def recording(self, name: str) -> Recording:
         """What is in a file, written so far."""

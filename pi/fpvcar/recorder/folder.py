@@ -53,6 +53,9 @@ class FolderLike(Protocol):
     def touch(self, name: str) -> None:
         """Makes an empty file, synced."""
 
+    def write(self, name: str, data: bytes) -> None:
+        """Makes or replaces a small file, synced."""
+
     def remove(self, name: str) -> None:
         """Removes a file; absent is fine."""
 
@@ -163,6 +166,10 @@ class Folder:
         """Leaves a file that is there as it is."""
         os.close(os.open(self.path / name, os.O_WRONLY | os.O_CREAT, 0o600))
         files.sync(self.path)
+
+    def write(self, name: str, data: bytes) -> None:
+        """It is there whole or not at all."""
+        files.write_whole(self.path / name, [data])
 
     def remove(self, name: str) -> None:
         """Removes it, unsynced: what comes back after a power cut goes again."""

@@ -117,9 +117,9 @@ class Ring:
         gone, enough = make_room(files, free, self.room, station, current)
         for name in gone:
             log.info("%s goes: the card is full", name)
+            for one in names.BESIDE:
+                self._folder.remove(name + one)
             self._folder.remove(name)
-            for mark in names.MARKS:
-                self._folder.remove(name + mark)
         others = {*gone, opened[0]}
         self._use = use_of(one for one in files if one.name.text not in others)
         free = self._folder.free()

@@ -18,7 +18,7 @@ from fpvcar import config
 from fpvcar.recorder.folder import FolderLike
 from fpvcar.recorder.retention import NoRoom, Ring
 from fpvcar.recorder.writer import Catalogue, Item, Writer
-from fpvcar.recordings import messages, names
+from fpvcar.recordings import messages, names, sums
 from fpvcar.recordings.names import OPEN, ROLLING
 from fpvcar.units import SECOND_NS
 
@@ -75,6 +75,7 @@ class Rotation:
         self._file: int | None = None
         self._name = ""
         self._writer: Writer | None = None
+        self._sums = sums.Summing()
         self._good = 0
         self._written = False
         self._kept_ns: int | None = None
@@ -116,7 +117,7 @@ class Rotation:
             start_ns = writer.start_ns or items[0].log_ns
             mine, items = split(items, start_ns, self._length_ns(start_ns))
             if mine:
-                self._folder.append(file, writer.chunk(mine))
+                self._append(file, writer.chunk(mine))
                 self._folder.sync(file)
                 self._good, self._written = writer.size, True
             if items:
@@ -216,12 +217,15 @@ class Rotation:
         suffix = ROLLING if self._rolling else OPEN
         self._number = self._last_number() + 1
         name = names.file_name(self._about.recording, self._number, suffix)
+        for end in names.BESIDE:  # of a file of that name that somebody took away
+            self._folder.remove(_named(name) + end)
         file = self._folder.create(name)
         self._file, self._name, self._good, self._written = file, name, 0, False
         self._kept_ns = None
         about = msgspec.structs.replace(self._about, segment=self._number)
         self._writer = Writer(self._catalogue, about)
-        self._folder.append(file, [self._writer.begin()])
+        self._sums = sums.Summing()
+        self._append(file, [self._writer.begin()])
         self._good = self._writer.size
 
     def _last_number(self) -> int:
@@ -238,7 +242,7 @@ class Rotation:
     def _seal(self) -> None:
         writer, file = self._writer, self._file
         assert writer is not None and file is not None
-        self._folder.append(file, [writer.end()])
+        self._append(file, [writer.end()])
         self._folder.sync(file)
         self._file = self._writer = None
         self._folder.close(file)
@@ -251,6 +255,13 @@ class Rotation:
         self._forget_old(writer.end_ns)
         if name.endswith(names.SEALED):
             self._note_parked(name, writer.start_ns)
+            with contextlib.suppress(OSError):  # else they are read when asked for
+                self._folder.write(name + names.SUMS, sums.encoded(self._sums.sums()))
+
+    def _append(self, file: int, parts: Sequence[bytes]) -> None:
+        self._folder.append(file, parts)
+        for part in parts:
+            self._sums.add(part)
 
     def _note_parked(self, name: str, start_ns: int) -> None:
         """Marks a file that nobody attended; one it cannot mark counts as a drive."""

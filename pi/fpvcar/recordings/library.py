@@ -133,7 +133,7 @@ class Library:
         folders, gone = set[Path](), list[str]()
         for path in list(self._files()):
             if path.name in wanted and path.name.endswith(names.SEALED):
-                for one in (path.name, *(path.name + mark for mark in names.MARKS)):
+                for one in (*(path.name + end for end in names.BESIDE), path.name):
                     path.with_name(one).unlink(missing_ok=True)
                 folders.add(path.parent)
                 gone.append(path.name)

@@ -5,6 +5,7 @@
     Plague-20261121T193100Z-0003.mcap.roll   of the last minute while recording is off
     NAME.mcap.ack     a base station has that file, verified and synced
     NAME.mcap.keep    "keep the last minute": the ring spares it until it has its .ack
+    NAME.mcap.sums    its checksums: sums.py
     NAME.mcap.parked  nobody had the wheel or marked anything: it goes before drives
 
 The time is when the recording began, in UTC; it and the number make the order. A clock
@@ -21,6 +22,9 @@ from fpvcar.units import SECOND_NS
 
 SEALED, OPEN, ROLLING = ".mcap", ".mcap.part", ".mcap.roll"
 MARKS = ACKNOWLEDGED, KEPT, PARKED = ".ack", ".keep", ".parked"
+SUMS = ".sums"
+BESIDE = (*MARKS, SUMS)
+"""What goes before the file itself: no later file of that name finds them."""
 _NAME = re.compile(
     r"([A-Za-z0-9-]{1,24})-(\d{8}T\d{6}Z)-(\d{4,8})(\.mcap(?:\.part|\.roll)?)"
 )

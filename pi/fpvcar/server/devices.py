@@ -59,6 +59,7 @@ class Devices:
     """The list. `run` saves it in a thread whenever it has changed."""
 
     def __init__(self, key: bytes, codes: Codes, path: Path) -> None:
+        self._own = key
         said = f"pass {codes.drive} {codes.grown_up}".encode()
         self._key = hmac.digest(key, said, "sha256")
         self._path = path
@@ -69,6 +70,10 @@ class Devices:
     def all(self) -> list[Device]:
         """Everyone on the list."""
         return list(self._all.values())
+
+    def get(self, device: str) -> Device | None:
+        """The one of that id."""
+        return self._all.get(device)
 
     def add(self, name: str, address: str, rights: Rights, now_s: float) -> Device:
         """Puts a device on the list; of too many the one that was away longest goes."""

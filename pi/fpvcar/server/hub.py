@@ -60,6 +60,7 @@ class Hub:
         key: bytes = b"",
         picture: Picture | None = None,
         utc_s: Callable[[], float] = time.time,
+        stations: Devices | None = None,
     ) -> None:
         """`key` makes the ids by which pages ask for pictures."""
         self.sessions: list[Session] = []
@@ -75,7 +76,13 @@ class Hub:
         )
         self._seat = self._driving.seat
         self.unlocking = Unlocking(
-            codes, devices, self.sessions, self._driving, changed.set, utc_s
+            codes,
+            devices,
+            self.sessions,
+            self._driving,
+            changed.set,
+            utc_s,
+            stations,
         )
         self._state = CarState(control, self._seat, senses, camera, self._recorder)
         self._handlers: dict[type, Callable[..., None]] = {

@@ -62,13 +62,14 @@ class Recordings:
         self._library = Library(files, rest=throttle.rest, folder=folder)
         self._shown = shown
         self._cache = RecordingCache(clock_s, throttle.rest)
-        self._downloads = Downloads(driven, clock_s)
+        self.downloads = Downloads(driven, clock_s)
+        """Who else sends of this folder shares its thread and its rate."""
         self._rights = rights
         self._drives = Drives(
-            self._library, self._downloads, rights, shown, folder, throttle.rest
+            self._library, self.downloads, rights, shown, folder, throttle.rest
         )
         workshop = Workshop(files, self._library.writing, shown.car, throttle.rest)
-        self._exports = Exports(workshop, self._downloads, rights.let_in, clock_s)
+        self._exports = Exports(workshop, self.downloads, rights.let_in, clock_s)
         self._closing: asyncio.TimerHandle | None = None
 
     def add_to(self, app: web.Application) -> None:
@@ -87,7 +88,7 @@ class Recordings:
     async def _end(self, _: web.Application) -> None:
         if self._closing is not None:
             self._closing.cancel()
-        self._downloads.close()
+        self.downloads.close()
 
     # --- what is there ---
 
@@ -102,7 +103,7 @@ class Recordings:
             said = {"car": car, "seat": seat, "recordings": found}
             return _json({**said, "more": more} if paged else said)
 
-        return await self._downloads.made(request, JSON, answering(listed))
+        return await self.downloads.made(request, JSON, answering(listed))
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         self._rights.let_in(request)
@@ -113,7 +114,7 @@ class Recordings:
             )
         headers = {**BYTES, "Content-Disposition": as_file(path.name)}
         opened = answering(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
-        return await self._downloads.file(request, headers, opened)
+        return await self.downloads.file(request, headers, opened)
 
     async def _units(self, request: web.Request) -> web.StreamResponse:
         self._rights.let_in(request)
@@ -139,7 +140,7 @@ class Recordings:
                 raise web.HTTPNotFound(text="No picture was recorded here.\n")
             return _pictures([frame])
 
-        return await self._downloads.made(request, BYTES, answering(first))
+        return await self.downloads.made(request, BYTES, answering(first))
 
     async def _table(self, request: web.Request) -> web.StreamResponse:
         self._rights.let_in(request)
@@ -160,7 +161,7 @@ class Recordings:
                 raise web.HTTPNotFound(text="There is no recording of that name.\n")
             return path, self._library.writing(path)
 
-        return await self._downloads.in_thread(answering(find))
+        return await self.downloads.in_thread(answering(find))
 
     async def _reading(
         self, request: web.Request, headers: dict[str, str],
@@ -168,7 +169,7 @@ class Recordings:
     ) -> web.StreamResponse:  # fmt: skip
         path, writing = await self._look_up(request)
         self._close_later()
-        return await self._downloads.made(
+        return await self.downloads.made(
             request, headers, answering(lambda: act(self._cache.get(path, writing)))
         )
 
@@ -179,7 +180,7 @@ class Recordings:
             self._closing.cancel()
         loop = asyncio.get_running_loop()
         self._closing = loop.call_later(
-            IDLE_S, lambda: self._downloads.later(self._cache.close)
+            IDLE_S, lambda: self.downloads.later(self._cache.close)
         )
 
 

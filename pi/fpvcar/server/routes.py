@@ -30,6 +30,7 @@ from fpvcar.server.pages import (
 )
 from fpvcar.server.recordings_api import Recordings
 from fpvcar.server.session import Closing
+from fpvcar.server.station_api import StationApi
 from fpvcar.video.picture import PictureSettings
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
@@ -65,11 +66,12 @@ class Server:
         web_root: Path, figures: Figures, connections: Places,
         panel: Panel | None = None,
         recordings: Recordings | None = None, eye: DepthCamera | None = None,
-        picture: PictureSettings | None = None,
+        picture: PictureSettings | None = None, station: StationApi | None = None,
     ) -> None:  # fmt: skip
         """`connections` hears which of them are a page's, or a driver's."""
         self._figures, self._panel = figures, panel
         self._recordings, self._eye, self._picture = recordings, eye, picture
+        self._station = station
         self._profile, self._hub, self._stream = profile, hub, stream
         self._web_root, self._devices = web_root.resolve(), devices
         most = profile.server.max_viewers
@@ -99,6 +101,8 @@ class Server:
             app.router.add_get("/api/picture", self._picture_settings)
         if self._recordings is not None:
             self._recordings.add_to(app)
+        if self._station is not None:
+            self._station.add_to(app)
         app.router.add_get("/{path:.*}", self._page)
         return app
 

@@ -27,8 +27,10 @@ class Unlocking:
     def __init__(
         self, codes: CodeCheck, devices: Devices, sessions: list[Session],
         driving: Driving, changed: Callable[[], None], utc_s: Callable[[], float],
+        stations: Devices | None = None,
     ) -> None:  # fmt: skip
         self._codes, self._devices, self._sessions = codes, devices, sessions
+        self._lists = [one for one in (devices, stations) if one]
         self._driving, self._changed, self._utc_s = driving, changed, utc_s
         self._lost: Session | None = None
         """The last page at the wheel whose link was lost: its rights wait with it."""
@@ -173,7 +175,8 @@ class Unlocking:
         """A grown-up ends what somebody may do, there and on every page of theirs."""
         if not session.is_grown_up("end", "ends what others may do", now_s):
             return
-        self._devices.end(end.id)
+        for known in self._lists:
+            known.end(end.id)
         for one in [one for one in self._pages() if _id(one) == end.id]:
             log.info("%s ended what %s may do", session.name, one.name)
             one.rights, one.device, one.ticket = Rights(), None, ""
@@ -210,7 +213,7 @@ class Unlocking:
                 one.id, one.name, one.where, one.rights(now_s).grown_up, False, False,
                 max(0.0, now_s - one.seen_s),
             )
-            for one in self._devices.all() if one.id not in here
+            for known in self._lists for one in known.all() if one.id not in here
         ]  # fmt: skip
 
     def handlers(self) -> dict[type, Callable[..., None]]:

@@ -112,7 +112,7 @@ def test_a_tape_knows_it_after_every_write(card: int) -> None:
     rotation.begin(about(0), False)
     for number in range(17):
         rotation.write(second(UTC_NS + number * SECOND_NS))
-        own = sum(map(len, disk.files.values())) - MB
+        own = sum(len(disk.files[one]) for one in disk.names) - MB
         assert rotation.left == min(disk.free() + MB - 2 * MB, 8 * MB - own)
     assert len(disk.names) == 6, "an acknowledged one, its mark, three sealed, the open"
 

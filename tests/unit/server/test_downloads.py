@@ -43,7 +43,7 @@ async def serving(
         lambda: library.files_in(folder), Shown("Plague", True), RecordingRights(),
         lambda: driven,
     )  # fmt: skip
-    routes._downloads._stalled_s = stalled_s
+    routes.downloads._stalled_s = stalled_s
     app = web.Application()
     routes.add_to(app)
     async with TestClient(TestServer(app)) as client:

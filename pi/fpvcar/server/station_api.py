@@ -1,0 +1,189 @@
+"""/api/station: a base station pairs, lists, fetches, and says what it has stored.
+
+What is asked and answered: wire/station.py. Only sealed files are told of. A file is
+let go by the ring after a receipt whose checksum is the file's own, not before.
+"""
+
+import logging
+import os
+import re
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from aiohttp import web
+
+from fpvcar import files
+from fpvcar.config import PLAIN
+from fpvcar.recordings import names
+from fpvcar.recordings.sums import sums_of
+from fpvcar.server.access import CodeCheck, is_loopback
+from fpvcar.server.answers import BYTES, JSON, PRIVATE, answering, number_of, quoted
+from fpvcar.server.devices import Device
+from fpvcar.server.downloads import CpuThrottle, Downloads
+from fpvcar.server.pages import refuse_other_sites
+from fpvcar.server.stations import Stations
+from fpvcar.wire import station as wire
+
+NAME_MOST = 40
+log = logging.getLogger("fpvcar.station")
+
+
+class StationApi:
+    """The routes of one car, over its folder of recordings."""
+
+    def __init__(
+        self, car: str, folder: Path, stations: Stations, codes: CodeCheck,
+        downloads: Downloads, driven: Callable[[], bool] = lambda: False,
+        clock_s: Callable[[], float] = time.monotonic,
+        utc_s: Callable[[], float] = time.time,
+    ) -> None:  # fmt: skip
+        self._car, self._folder, self._stations = car, folder, stations
+        self._codes, self._downloads, self._driven = codes, downloads, driven
+        self._throttle = CpuThrottle(driven)
+        self._clock_s, self._utc_s = clock_s, utc_s
+
+    def add_to(self, app: web.Application) -> None:
+        """Adds the routes; before any that catches all."""
+        router, base = app.router, wire.BASE
+        router.add_post(base + "/pair", self._pair)
+        router.add_get(base + "/segments", self._list)
+        router.add_get(base + "/segments/{name}", self._file)
+        router.add_get(base + "/sums/{name}", self._sums)
+        router.add_post(base + "/receipts/{name}", self._receipt)
+        router.add_post(base + "/end", self._end)
+
+    # --- who asks ---
+
+    async def _pair(self, request: web.Request) -> web.Response:
+        refuse_other_sites(request)
+        address = request.remote or ""
+        if not (request.secure or is_loopback(address)):
+            raise web.HTTPForbidden(
+                text="Pairing refused over plain http: the key would be seen; "
+                "ask over https.\n"
+            )
+        name = request.headers.get(wire.NAME, "")
+        if not 0 < len(name) <= NAME_MOST or not re.match(PLAIN, name):
+            raise web.HTTPBadRequest(
+                text=f'{wire.NAME} "{quoted(name)}" refused: expected 1 to {NAME_MOST} '
+                "characters that can be seen.\n"
+            )
+        self._check_code(request, address)
+        station = self._stations.pair(name, address, self._utc_s())
+        await self._stations.save(self._utc_s())
+        log.info("%s: paired with the base station %s", address, name)
+        key = self._stations.key_of(station.id).hex()
+        made = wire.Pairing(self._car, self._stations.car, station.id, key)
+        return web.Response(body=msgspec.json.encode(made), headers=JSON)
+
+    def _check_code(self, request: web.Request, address: str) -> None:
+        now_s = self._clock_s()
+        wait_s = self._codes.wait_s(address, now_s)
+        if wait_s > 0.0:
+            raise web.HTTPTooManyRequests(
+                text=f"Too many wrong codes: try again in {wait_s:.0f} s.\n"
+            )
+        code = request.headers.get(wire.CODE, "")
+        rights = self._codes.unlock(code, address, now_s)
+        if rights is None or not rights.grown_up:
+            raise web.HTTPUnauthorized(text="That is not the grown-ups' code.\n")
+
+    async def _end(self, request: web.Request) -> web.Response:
+        station, _ = self._asking(request)
+        self._stations.end(station.id)
+        log.info("%s has ended the pairing", station.name)
+        return web.Response(status=204, headers=PRIVATE)
+
+    def _asking(self, request: web.Request) -> tuple[Device, str]:
+        station, nonce = self._stations.asking(request)
+        self._stations.seen(station, station.name, self._utc_s())
+        return station, nonce
+
+    # --- what there is ---
+
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        asking = self._asking(request)
+        after, everything = request.query.get("after", ""), "all" in request.query
+        most = int(number_of(request, "most", wire.LIST_MOST, 1, wire.LIST_MOST))
+
+        def listed() -> object:
+            found = [
+                wire.Segment(one.name.text, one.size, one.acknowledged)
+                for one in names.files_of(_entries(self._folder))
+                if one.name.suffix == names.SEALED and one.name.text > after
+                and (everything or not one.acknowledged)
+            ]  # fmt: skip
+            found.sort(key=lambda one: one.name)
+            more = len(found) > most
+            return wire.Listing(self._car, found[:most], more, self._driven())
+
+        return await self._signed(request, asking, listed)
+
+    async def _sums(self, request: web.Request) -> web.StreamResponse:
+        asking, path = self._asking(request), self._path(request)
+        return await self._signed(
+            request, asking, lambda: sums_of(path, self._throttle.rest)
+        )
+
+    async def _signed(
+        self, request: web.Request, asking: tuple[Device, str],
+        make: Callable[[], object],
+    ) -> web.StreamResponse:  # fmt: skip
+        """Answers what `make` makes in the thread, with its MAC."""
+        (station, nonce), act = asking, answering(make)
+        body = await self._downloads.in_thread(lambda: msgspec.json.encode(act()))
+        mac = wire.answer_mac(self._stations.key_of(station.id), nonce, body)
+        return await self._downloads.made(
+            request, {**JSON, wire.MAC: mac}, lambda: body
+        )
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        self._asking(request)
+        path = self._path(request)
+        rest = self._throttle.rest
+        sums = await self._downloads.in_thread(answering(partial(sums_of, path, rest)))
+        opened = answering(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
+        return await self._downloads.file(request, BYTES, opened, sums.sha256)
+
+    # --- what may go ---
+
+    async def _receipt(self, request: web.Request) -> web.Response:
+        station, _ = self._asking(request)
+        path, given = self._path(request), request.query.get("sha256", "")
+        ack = path.with_name(path.name + names.ACKNOWLEDGED)
+
+        def noted() -> None:
+            own = sums_of(path, self._throttle.rest).sha256
+            if given != own:
+                raise web.HTTPConflict(
+                    text=f"Receipt refused: {path.name} is {own[:16]}..., and "
+                    f'"{quoted(given[:16])}..." was stored: fetch it again.\n'
+                )
+            said = {"station": station.id, "sha256": own, "utc_s": self._utc_s()}
+            files.write_whole(ack, [msgspec.json.encode(said)])
+
+        await self._downloads.in_thread(answering(noted))
+        return web.Response(status=204, headers=PRIVATE)
+
+    def _path(self, request: web.Request) -> Path:
+        """The sealed file that is asked for. Raises HTTPNotFound."""
+        name = names.parse(request.match_info["name"])
+        path = self._folder / name.text if name else self._folder
+        if not name or name.suffix != names.SEALED or path.is_symlink():
+            raise web.HTTPNotFound(text="There is no recording of that name.\n")
+        return path
+
+
+def _entries(folder: Path) -> list[tuple[str, int]]:
+    """Name and size of each file; none before the first recording."""
+    try:
+        with os.scandir(folder) as listing:
+            return [
+                (one.name, one.stat(follow_symlinks=False).st_size)
+                for one in listing if one.is_file(follow_symlinks=False)
+            ]  # fmt: skip
+    except FileNotFoundError:
+        return []

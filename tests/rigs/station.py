@@ -1,0 +1,80 @@
+"""A car's /api/station over a folder, and who asks as a base station does."""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from aiohttp import ClientResponse, web
+from aiohttp.test_utils import TestClient, TestServer
+
+from fpvcar.recordings import library
+from fpvcar.server.access import CodeCheck
+from fpvcar.server.recordings_api import Recordings, Shown
+from fpvcar.server.recordings_rights import RecordingRights
+from fpvcar.server.station_api import StationApi
+from fpvcar.server.stations import FILE, Stations
+from fpvcar.wire import station as wire
+from tests.rigs.recordings import CODES
+
+Client = TestClient[Any, Any]
+
+
+def stations_of(state: Path) -> Stations:
+    """The list of a car whose key is all zeros."""
+    return Stations(bytes(32), CODES, state / FILE)
+
+
+def car_application(
+    folder: Path, stations: Stations, car: str = "Plague", remote: str = "127.0.0.1"
+) -> web.Application:
+    """What a car says to stations."""
+
+    @web.middleware
+    async def elsewhere(request: web.Request, handler: Any) -> web.StreamResponse:
+        answer: web.StreamResponse = await handler(request.clone(remote=remote))
+        return answer
+
+    recordings = Recordings(
+        lambda: library.files_in(folder), Shown(car, True), RecordingRights()
+    )
+    app = web.Application(middlewares=[elsewhere])
+    api = StationApi(car, folder, stations, CodeCheck(CODES), recordings.downloads)
+    recordings.add_to(app)
+    api.add_to(app)
+    return app
+
+
+def ask_car(
+    folder: Path, act: Callable[[Client], Awaitable[None]], **more: Any
+) -> Stations:
+    """Runs the routes; returns the list as it is then."""
+    stations = stations_of(folder)
+
+    async def run() -> None:
+        app = car_application(folder, stations, **more)
+        async with TestClient(TestServer(app)) as client:
+            await act(client)
+
+    asyncio.run(run())
+    return stations
+
+
+async def paired(client: Client, name: str = "office") -> wire.Pairing:
+    """Pairs as `fpvstation pair` does."""
+    headers = {wire.CODE: CODES.grown_up, wire.NAME: name}
+    answer = await client.post(wire.BASE + "/pair", headers=headers)
+    assert answer.status == 200, await answer.text()
+    return msgspec.json.decode(await answer.read(), type=wire.Pairing)
+
+
+async def signed(
+    client: Client, pairing: wire.Pairing, method: str, path: str, **headers: str
+) -> ClientResponse:
+    """Asks as a station does."""
+    nonce, key = secrets.token_hex(16), bytes.fromhex(pairing.key)
+    mac = wire.request_mac(key, nonce, method, wire.BASE + path)
+    said = {wire.STATION: pairing.station, wire.NONCE: nonce, wire.MAC: mac, **headers}
+    return await client.request(method, wire.BASE + path, headers=said)

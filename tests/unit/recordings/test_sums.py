@@ -1,0 +1,106 @@
+"""Checksums of sealed files: added up while writing, kept, and made where none are."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from fpvcar.recordings import names, sums
+from fpvcar.units import MIB, SECOND_NS
+from tests.rigs.recording import UTC_NS, FakeFolder, name, recorded, second
+
+NAME = "Plague-20261121T193100Z-0001.mcap"
+
+
+@pytest.mark.parametrize("size", [0, 1, MIB - 1, MIB, MIB + 1, 3 * MIB + 7])
+def test_pieces_and_whole_are_those_of_the_bytes(size: int) -> None:
+    data, summing = os.urandom(size), sums.Summing()
+    for at in range(0, size, 300_000):
+        summing.add(data[at : at + 300_000])
+    made = summing.sums()
+    pieces = [data[at : at + MIB] for at in range(0, size, MIB)]
+    assert made.size == size and sums.plausible(made)
+    assert made.sha256 == hashlib.sha256(data).hexdigest()
+    assert made.pieces == [hashlib.sha256(one).hexdigest() for one in pieces]
+    assert summing.sums() == made, "asking changes nothing"
+
+
+def test_they_are_read_once_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(b"a recording")
+    rests: list[int] = []
+    made = sums.sums_of(path, lambda: rests.append(1))
+    assert rests and made.sha256 == hashlib.sha256(b"a recording").hexdigest()
+    rests.clear()
+    assert sums.sums_of(path, lambda: rests.append(1)) == made and not rests
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        b"", b"{", b"[]", b'{"size":11,"sha256":"","pieces":[]}',
+        b'{"size":3,"sha256":"%s","pieces":["%s"]}' % (b"0" * 64, b"0" * 64),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_of_this_file_is_made_anew(tmp_path: Path, kept: bytes) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(b"a recording")
+    path.with_name(NAME + names.SUMS).write_bytes(kept)
+    assert sums.sums_of(path) == sums.read(path)
+
+
+def test_without_room_to_keep_them_they_are_told_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(b"a recording")
+    path.with_name(NAME + names.SUMS).mkdir()  # nothing can take its place
+    assert sums.sums_of(path) == sums.read(path)
+
+
+def of(data: bytes) -> bytes:
+    summing = sums.Summing()
+    summing.add(data)
+    return sums.encoded(summing.sums())
+
+
+def test_the_recorder_keeps_those_of_what_it_wrote() -> None:
+    disk = FakeFolder()
+    recorded(disk, 7).close()
+    assert disk.names == [name(1), name(2)]
+    for one in disk.names:
+        assert bytes(disk.files[one + names.SUMS]) == of(bytes(disk.files[one]))
+
+
+def test_a_card_that_bends_a_file_later_is_found_out() -> None:
+    disk = FakeFolder()
+    recorded(disk, 7).close()
+    disk.files[name(1)][1000] ^= 1
+    assert bytes(disk.files[name(1) + names.SUMS]) != of(bytes(disk.files[name(1)]))
+
+
+def test_sums_that_cannot_be_written_stop_no_recording() -> None:
+    disk = FakeFolder()
+    rotation, write = recorded(disk, 4), disk.write
+    full = OSError(28, "No space left on device")
+
+    def refuse(name: str, data: bytes) -> None:
+        raise full
+
+    disk.write = refuse  # type: ignore[method-assign]
+    for number in range(4, 8):
+        rotation.write(second(UTC_NS + number * SECOND_NS))
+    disk.write = write  # type: ignore[method-assign]
+    rotation.close()
+    assert disk.names == [name(1), name(2)]
+    assert name(1) + names.SUMS not in disk.files
+    assert name(2) + names.SUMS in disk.files
+
+
+def test_a_file_finds_no_marks_of_one_that_had_its_name() -> None:
+    """A receipt for a file that somebody took away would cost the next one."""
+    disk = FakeFolder()
+    for mark in names.BESIDE:
+        disk.files[name(1) + mark] = bytearray(b"old")
+    recorded(disk, 3).close()
+    assert sorted(disk.files) == [name(1), name(1) + names.SUMS]
+    assert bytes(disk.files[name(1) + names.SUMS]) == of(bytes(disk.files[name(1)]))

@@ -1,0 +1,208 @@
+"""/api/station: pairing, what is listed and sent, and which receipt lets a file go."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fpvcar.recordings import names
+from fpvcar.units import MIB
+from fpvcar.wire import down, up
+from fpvcar.wire import station as wire
+from tests.rigs.hub import House
+from tests.rigs.station import Client, ask_car, paired, signed, stations_of
+
+NAME = "Plague-20261121T193100Z-0001.mcap"
+OTHER = "Plague-20261121T193100Z-0002.mcap"
+DATA = bytes(range(256)) * 5000
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / NAME).write_bytes(DATA)
+    (tmp_path / OTHER).write_bytes(b"second")
+    (tmp_path / (OTHER + ".ack")).touch()
+    (tmp_path / "Plague-20261121T193100Z-0003.mcap.part").write_bytes(b"open")
+    (tmp_path / "Plague-20261121T193100Z-0004.mcap").symlink_to("/etc/passwd")
+    return tmp_path
+
+
+def test_a_station_pairs_by_the_grown_ups_code_alone(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        for code, status in (("", 401), ("123456", 401), ("grownupz", 401)):
+            answer = await client.post(
+                wire.BASE + "/pair", headers={wire.CODE: code, wire.NAME: "office"}
+            )
+            assert answer.status == status
+        pairing = await paired(client)
+        assert pairing.car == "Plague" and len(bytes.fromhex(pairing.key)) == 32
+        for _ in range(4):
+            await client.post(
+                wire.BASE + "/pair", headers={wire.CODE: "no", wire.NAME: "office"}
+            )
+        answer = await client.post(
+            wire.BASE + "/pair", headers={wire.CODE: "no", wire.NAME: "office"}
+        )
+        assert answer.status == 401
+
+    stations = ask_car(folder, act)
+    (one,) = stations.all()
+    assert (one.name, one.where) == ("office", "base station")
+    assert "key" not in json.loads((folder / "stations.json").read_text())[0]
+    assert [again.id for again in stations_of(folder).all()] == [one.id]
+
+
+def test_five_wrong_codes_have_to_wait(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        headers = {wire.CODE: "wrong", wire.NAME: "office"}
+        said = [
+            (await client.post(wire.BASE + "/pair", headers=headers)).status
+            for _ in range(6)
+        ]
+        assert said == [401] * 5 + [429]
+
+    ask_car(folder, act)
+
+
+@pytest.mark.parametrize("name", ["", "x" * 41, "a\u200fb"])
+def test_a_name_that_cannot_be_shown_is_refused(folder: Path, name: str) -> None:
+    async def act(client: Client) -> None:
+        headers = {wire.CODE: "grownups", wire.NAME: name}
+        answer = await client.post(wire.BASE + "/pair", headers=headers)
+        assert answer.status == 400
+
+    ask_car(folder, act)
+
+
+def test_no_key_goes_over_the_air_in_the_clear(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        headers = {wire.CODE: "grownups", wire.NAME: "office"}
+        answer = await client.post(wire.BASE + "/pair", headers=headers)
+        assert answer.status == 403 and "https" in await answer.text()
+
+    assert not ask_car(folder, act, remote="192.0.2.7").all()
+
+
+def test_it_lists_what_is_sealed_signed(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        pairing = await paired(client)
+        answer = await signed(client, pairing, "GET", "/segments")
+        body = await answer.read()
+        listing = msgspec.json.decode(body, type=wire.Listing)
+        assert listing == wire.Listing("Plague", [wire.Segment(NAME, len(DATA))])
+        nonce = answer.request_info.headers[wire.NONCE]
+        mac = wire.answer_mac(bytes.fromhex(pairing.key), nonce, body)
+        assert answer.headers[wire.MAC] == mac
+        answer = await signed(client, pairing, "GET", "/segments?all=1&most=1")
+        listing = msgspec.json.decode(await answer.read(), type=wire.Listing)
+        assert [one.name for one in listing.segments] == [NAME] and listing.more
+        path = f"/segments?all=1&after={NAME}"
+        answer = await signed(client, pairing, "GET", path)
+        listing = msgspec.json.decode(await answer.read(), type=wire.Listing)
+        assert listing.segments == [wire.Segment(OTHER, 6, True)]
+
+    ask_car(folder, act)
+
+
+def test_a_folder_that_was_never_made_lists_nothing(tmp_path: Path) -> None:
+    async def act(client: Client) -> None:
+        answer = await signed(client, await paired(client), "GET", "/segments")
+        listing = msgspec.json.decode(await answer.read(), type=wire.Listing)
+        assert listing.segments == []
+
+    from fpvcar.server import station_api
+
+    assert station_api._entries(tmp_path / "none") == []
+    ask_car(tmp_path, act)
+
+
+def test_it_sends_bytes_and_sums(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        pairing = await paired(client)
+        answer = await signed(client, pairing, "GET", f"/sums/{NAME}")
+        sums = msgspec.json.decode(await answer.read(), type=wire.Sums)
+        assert sums.sha256 == hashlib.sha256(DATA).hexdigest()
+        assert len(sums.pieces) == 2 and sums.size == len(DATA)
+        answer = await signed(
+            client, pairing, "GET", f"/segments/{NAME}",
+            Range=f"bytes={MIB}-", **{"If-Match": f'"{sums.sha256}"'},
+        )  # fmt: skip
+        assert answer.status == 206 and await answer.read() == DATA[MIB:]
+        answer = await signed(
+            client, pairing, "GET", f"/segments/{NAME}", **{"If-Match": '"other"'}
+        )
+        assert answer.status == 412
+        for name in ("x", "..%2Fsecret", "Plague-20261121T193100Z-0003.mcap.part",
+                     "Plague-20261121T193100Z-0004.mcap",
+                     "Plague-20261121T193100Z-0009.mcap"):  # fmt: skip
+            for kind in ("sums", "segments"):
+                answer = await signed(client, pairing, "GET", f"/{kind}/{name}")
+                assert answer.status in (401, 404), name
+
+    ask_car(folder, act)
+
+
+def test_only_a_receipt_for_these_bytes_lets_a_file_go(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        pairing, mark = await paired(client), folder / (NAME + names.ACKNOWLEDGED)
+        for sha256 in ("", "0" * 64):
+            path = f"/receipts/{NAME}?sha256={sha256}"
+            answer = await signed(client, pairing, "POST", path)
+            assert answer.status == 409 and not mark.exists()
+        own = hashlib.sha256(DATA).hexdigest()
+        for _ in range(2):
+            path = f"/receipts/{NAME}?sha256={own}"
+            answer = await signed(client, pairing, "POST", path)
+            assert answer.status == 204
+        assert json.loads(mark.read_bytes())["sha256"] == own
+        path = f"/receipts/Plague-20261121T193100Z-0009.mcap?sha256={own}"
+        answer = await signed(client, pairing, "POST", path)
+        assert answer.status == 404
+
+    ask_car(folder, act)
+
+
+def test_nobody_without_the_key_gets_anything(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        pairing = await paired(client)
+        forged = msgspec.structs.replace(pairing, key="00" * 32)
+        stranger = msgspec.structs.replace(pairing, station="0" * 32)
+        for who in (forged, stranger):
+            for path in ("/segments", f"/sums/{NAME}", f"/segments/{NAME}"):
+                assert (await signed(client, who, "GET", path)).status == 401
+            path = f"/receipts/{NAME}?sha256={hashlib.sha256(DATA).hexdigest()}"
+            assert (await signed(client, who, "POST", path)).status == 401
+            assert (await signed(client, who, "POST", "/end")).status == 401
+        assert (await client.get(wire.BASE + "/segments")).status == 401
+        said = {wire.STATION: pairing.station, wire.NONCE: "\u00e4", wire.MAC: "\u00e4"}
+        answer = await client.get(wire.BASE + "/segments", headers=said)
+        assert answer.status == 401
+
+    ask_car(folder, act)
+    assert not (folder / (NAME + names.ACKNOWLEDGED)).exists()
+
+
+def test_either_side_ends_it(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        pairing = await paired(client)
+        assert (await signed(client, pairing, "POST", "/end")).status == 204
+        assert (await signed(client, pairing, "GET", "/segments")).status == 401
+
+    assert not ask_car(folder, act).all()
+
+
+def test_a_grown_up_sees_stations_among_the_people_and_ends_them(
+    tmp_path: Path,
+) -> None:
+    stations = stations_of(tmp_path)
+    house = House(stations=stations)
+    one = stations.pair("office", "192.0.2.7", house.now_s)
+    adult = house.visitor("Ada", code="grownups")
+    adult.say(up.Who())
+    said = adult.session._outbox[-1]
+    assert isinstance(said, down.People)
+    assert ("office", "base station") in [(who.name, who.where) for who in said.people]
+    adult.say(up.End(one.id))
+    assert not stations.all()
