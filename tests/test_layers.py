@@ -116,6 +116,40 @@ def test_mcap_imports_the_standard_library_only() -> None:
                 )
 
 
+STATION = PACKAGE.parents[1] / "base-station" / "fpvstation"
+STATION_MAY = (
+    "recordings", "mcap", "config", "wire.station", "wire.video", "files", "units",
+    "paths", "sd_notify", "server.access", "server.answers", "server.credentials",
+    "server.downloads", "server.exposition", "server.pages", "server.recordings_api",
+    "server.recordings_rights",
+)  # fmt: skip
+"""What a base station may import of the car: what reads and serves recordings."""
+
+
+def strange_to_a_station(module: str, source: str) -> list[str]:
+    """What a module of fpvstation imports of the car and may not."""
+    return [
+        f"{module}:{line} imports {name}"
+        for line, name in imports(source)
+        if name != "__version__"
+        and not any(f"{name}.".startswith(f"{one}.") for one in STATION_MAY)
+    ]
+
+
+def test_a_station_imports_what_reads_and_serves_recordings_only() -> None:
+    found = [
+        one
+        for path in sorted(STATION.rglob("*.py"))
+        for one in strange_to_a_station(path.stem, path.read_text())
+    ]
+    assert found == []
+
+
+def test_a_station_that_imports_the_gate_is_seen() -> None:
+    source = "from fpvcar.drive import gate\nfrom fpvcar.recordings import sums\n"
+    assert strange_to_a_station("pull", source) == ["pull:1 imports drive.gate"]
+
+
 def back_ends_named(module: str, source: str) -> list[str]:
     """What a module imports of a back end that is not its own."""
     if module == SEAM or module.startswith("bench"):

@@ -52,6 +52,11 @@ def pieces_of(size: int) -> int:
     return -(-size // PIECE)
 
 
+def start_of(number: int) -> int:
+    """Where a piece of that number begins."""
+    return number * PIECE
+
+
 def encoded(sums: Sums) -> bytes:
     """As it is kept."""
     return msgspec.json.encode(sums)

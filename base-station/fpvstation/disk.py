@@ -1,0 +1,116 @@
+"""The folder of a store as its parts use it; tests have one that fails.
+
+Every call may block, and raise OSError. A path is relative, with "/" between names.
+"""
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Protocol
+
+from fpvcar import files
+from fpvcar.recordings import sums
+from fpvcar.wire.station import Sums
+
+
+class Disk(Protocol):
+    """A folder, and what is done there."""
+
+    def read(self, path: str) -> bytes:
+        """What is in a small file. Raises FileNotFoundError."""
+
+    def size(self, path: str) -> int | None:
+        """Of a file, in bytes; None if there is none."""
+
+    def sums(self, path: str) -> Sums:
+        """Reads a whole file. Raises FileNotFoundError."""
+
+    def write_at(self, path: str, at: int, data: bytes) -> None:
+        """Writes a part of a file, which is made if it is absent."""
+
+    def sync(self, path: str) -> None:
+        """Waits until a file stays, whatever the power does: its bytes, its name, and
+        the folders above it."""
+
+    def publish(self, old: str, new: str) -> None:
+        """Gives a synced file another name, and makes the folders above it. Raises
+        FileExistsError."""
+
+    def replace(self, path: str, data: bytes) -> None:
+        """A small file is as given, whole or not at all."""
+
+    def remove(self, path: str) -> None:
+        """Removes a file; absent is fine."""
+
+    def names(self, path: str) -> list[str]:
+        """What is in a folder, in order; nothing if there is none."""
+
+
+class Folder:
+    """A Disk that is a directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def read(self, path: str) -> bytes:
+        """Reads it whole."""
+        return (self.root / path).read_bytes()
+
+    def size(self, path: str) -> int | None:
+        """Follows no link."""
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            return (self.root / path).lstat().st_size
+        return None
+
+    def sums(self, path: str) -> Sums:
+        """Reads it in pieces."""
+        return sums.read(self.root / path)
+
+    def write_at(self, path: str, at: int, data: bytes) -> None:
+        """Leaves a hole where nothing was written yet."""
+        self._make(path)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        file = os.open(self.root / path, flags, 0o644)
+        with os.fdopen(file, "wb") as out:
+            out.seek(at)
+            out.write(data)
+
+    def sync(self, path: str) -> None:
+        """A kill may have come between a name and its sync: so all of them."""
+        one = self.root / path
+        files.sync(one)
+        while one != self.root:
+            one = one.parent
+            files.sync(one)
+
+    def publish(self, old: str, new: str) -> None:
+        """Replaces nothing."""
+        self._make(new)
+        files.publish(self.root / old, self.root / new)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Others may read it."""
+        self._make(path)
+        files.write_whole(self.root / path, [data])
+        (self.root / path).chmod(0o644)
+
+    def remove(self, path: str) -> None:
+        """Not synced: what comes back goes again."""
+        (self.root / path).unlink(missing_ok=True)
+
+    def names(self, path: str) -> list[str]:
+        """Of files and folders."""
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            return sorted(os.listdir(self.root / path))
+        return []
+
+    def _make(self, path: str) -> None:
+        """Makes the folders above a path, each synced into the one above it."""
+        folder = (self.root / path).parent
+        missing = []
+        while not folder.is_dir():
+            missing.append(folder)
+            folder = folder.parent
+        for one in reversed(missing):
+            one.mkdir(exist_ok=True)
+            files.sync(one.parent)

@@ -1,0 +1,159 @@
+"""Brings home what one car has: pure but for the car and the store that it is given.
+
+    listing -> for each segment: sums -> what is missing -> pieces, each judged
+            -> published, synced, listed -> receipt
+
+Whatever ends it, it is called again, and goes on where the bytes on the disk end. A
+receipt is said only after the store has the segment for good.
+"""
+
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from fpvcar.recordings import names, sums
+from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
+from fpvstation.store import Store
+
+SIZE_MOST = 4 << 30
+"""A minute is 16 MB: what says that it is larger than this lies."""
+SEGMENTS_MOST = 200_000
+Act = Callable[..., Awaitable[Any]]
+"""Calls a function that may block: in a thread; in tests at once."""
+
+
+class CarFault(Exception):
+    """The car, or the way to it, fails: try again later."""
+
+
+class Gone(Exception):
+    """The car has this segment no more, or another one of that name."""
+
+
+class RemoteCar(Protocol):
+    """A car as a station asks it. Every call may raise CarFault."""
+
+    async def listing(self, after: str, everything: bool) -> Listing:
+        """Segments whose names are after `after`: all, or those not fetched."""
+
+    async def sums(self, name: str) -> Sums:
+        """Checksums of a segment. Raises Gone."""
+
+    def pieces(self, name: str, sums: Sums, first: int, last: int
+               ) -> AsyncIterator[bytes]:  # fmt: skip
+        """The pieces `first` to `last`, in order. Raises Gone."""
+
+    async def receipt(self, name: str, sha256: str) -> None:
+        """Says that it is stored. Raises Gone."""
+
+
+@dataclass
+class Round:
+    """What came of one round, as it goes on."""
+
+    stored: list[str] = field(default_factory=list)
+    receipts: int = 0
+    bad: dict[str, int] = field(default_factory=dict)
+    """Segments that did not come whole, and how many pieces were wrong."""
+    bytes: int = 0
+    waiting: int = 0
+    """Segments that the car has and we have not, when it was asked last."""
+    driven: bool = False
+
+
+class Pull:
+    """One car, and its folder in the store."""
+
+    def __init__(self, car: RemoteCar, store: Store, folder: str, act: Act) -> None:
+        self._car, self._store, self._folder, self._act = car, store, folder, act
+        self.round = Round()
+
+    async def once(self, everything: bool) -> Round:
+        """Fetches all that is not here; `everything`: also what has a receipt.
+
+        Raises CarFault, and what the store raises; what was done until then stays.
+        """
+        self.round = Round()
+        removed = await self._act(self._store.removed)
+        segments = await self._segments(everything)
+        self.round.waiting = len(segments)
+        for one in segments:
+            try:
+                await self._segment(one, removed)
+            except Gone:
+                pass
+            self.round.waiting -= 1
+        return self.round
+
+    async def _segments(self, everything: bool) -> list[Segment]:
+        found: list[Segment] = []
+        after, more = "", True
+        while more:
+            page = await self._car.listing(after, everything)
+            if len(page.segments) > LIST_MOST or len(found) > SEGMENTS_MOST:
+                raise CarFault(f"it lists more than {SEGMENTS_MOST} segments")
+            for one in page.segments:
+                name = names.parse(one.name)
+                sealed = name is not None and name.suffix == names.SEALED
+                if not sealed or not 0 <= one.size <= SIZE_MOST or one.name <= after:
+                    raise CarFault(
+                        f"it lists {one.name[:60]!r} of {one.size} bytes after "
+                        f"{after!r}: no segment"
+                    )
+                after = one.name
+            found += page.segments
+            self.round.driven = page.driven
+            more = page.more and bool(page.segments)
+        return found
+
+    async def _segment(self, one: Segment, removed: set[str]) -> None:
+        has = await self._act(self._store.has, self._folder, one.name, one.size)
+        if one.fetched and has:
+            return
+        wanted = await self._car.sums(one.name)
+        if wanted.size != one.size or not sums.plausible(wanted):
+            raise CarFault(f"{one.name}: its sums are of no file of {one.size} bytes")
+        mine = (self._folder, one.name, wanted)
+        if wanted.sha256 in removed:  # by people: no receipt without its bytes
+            return
+        if not await self._fetch(one.name, wanted):
+            return
+        await self._act(self._store.publish, *mine)
+        self.round.stored.append(one.name)
+        await self._car.receipt(one.name, wanted.sha256)
+        self.round.receipts += 1
+
+    async def _fetch(self, name: str, wanted: Sums) -> bool:
+        """Fetches what is missing; is all of it good?"""
+        missing = await self._act(self._store.missing, self._folder, name, wanted)
+        bad = 0
+        for first, last in _runs(missing):
+            number = first
+            async for data in self._car.pieces(name, wanted, first, last):
+                if number > last:
+                    raise CarFault(f"{name}: it sends more than was asked for")
+                if hashlib.sha256(data).hexdigest() == wanted.pieces[number]:
+                    await self._act(
+                        self._store.write, self._folder, name, wanted, number, data
+                    )
+                    self.round.bytes += len(data)
+                else:
+                    bad += 1
+                number += 1
+            if number <= last:
+                raise CarFault(f"{name}: it ended after {number} of {last + 1} pieces")
+        if bad:
+            self.round.bad[name] = bad
+        return not bad
+
+
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    """Numbers that follow each other, as (first, last)."""
+    found: list[tuple[int, int]] = []
+    for one in numbers:
+        if found and found[-1][1] == one - 1:
+            found[-1] = found[-1][0], one
+        else:
+            found.append((one, one))
+    return found
