@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import BrowserContext, Page, TimeoutError
+from playwright.sync_api import BrowserContext, Error, Page, TimeoutError
 
 from tests.e2e.harness import PinWatch, RunningBench, wait_for
 from tests.e2e.proxy import Link
@@ -45,8 +45,18 @@ def probe(page: Page, expression: str) -> Any:
 
 def until(page: Page, expression: str, timeout_s: float = 10.0) -> None:
     """Waits until it is true in the page. Playwright's own wait needs eval(), which
-    the page's Content-Security-Policy rightly forbids."""
-    wait_for(lambda: bool(page.evaluate(expression)), expression, timeout_s, 0.02)
+    the page's Content-Security-Policy rightly forbids. A page that loads itself anew
+    meanwhile (a module did not come) is asked again."""
+
+    def true() -> bool:
+        try:
+            return bool(page.evaluate(expression))
+        except Error as fault:
+            if "context was destroyed" in str(fault):
+                return False
+            raise
+
+    wait_for(true, expression, timeout_s, 0.02)
 
 
 def opened(page: Page, url: str) -> Page:

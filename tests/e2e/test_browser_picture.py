@@ -27,6 +27,6 @@ def test_a_grown_up_sets_the_picture(page: Page, bench: RunningBench) -> None:
     until(page, f"(async () => (await {SET}).night)()")
     page.get_by_test_id("picture-size").select_option("320 × 240")
     until(page, f"(async () => (await {SET}).width === 320)()")
-    until(page, "document.querySelector('canvas, video').width === 320", 30.0)
+    until(page, "window.fpvcar.video.size?.[0] === 320", 30.0)
     kept = (bench.state / "kept.json").read_text()
     assert '"picture":{"width":320,"height":240,"night":true}' in kept
