@@ -1,7 +1,7 @@
 # bash completion for rdsend, rdrecv, rdpipe and rdcp
 _rdpipe_tools() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} options
-    local -a common=(--transport --device --gid-index --encrypt --checksum --timeout
+    local -a common=(--transport --device --encrypt --checksum --timeout
         --idle-timeout --connect-timeout --chunk --credits --json -v --verbose --help
         --version)
     case $before in

@@ -124,7 +124,6 @@ class TestWhichTransport:
             ("192.0.2.1", [], "no route to it by an RDMA device"),
             ("127.0.0.1", [], "the route to it is not by an RDMA device"),
             ("10.0.0.1", ["--device", "mlx5_0"], "is by rxe0:1, not by mlx5_0"),
-            ("10.0.0.1", ["--gid-index", "77"], "GID index 77 is empty"),
             ("10.0.0.9", ["--connect-timeout", "1"], "is that host up"),
         ],
     )
@@ -151,7 +150,6 @@ class TestWhichTransport:
         ("options", "says"),
         [
             ("--device nothere0", "no RDMA device nothere0 here: there is rxe0"),
-            ("--gid-index 77", "GID index 77 is empty"),
         ],
     )
     def test_a_receiver_waits_on_no_device_that_is_not_there(
@@ -169,32 +167,6 @@ class TestWhichDevice:
         receiver = ends.receive("out", options=device)
         ended = ends.send("/etc/hostname", options=device).ended()
         assert ended.status == receiver.ended().status == 0, ended
-
-    def gid(self, ends: Ends, kind: str) -> list[str]:
-        """Options for the one that is an address of this kind."""
-        find = f"grep -ls '{kind}' /sys/class/infiniband/rxe0/ports/1/gids/*; true"
-        path = ends.receiver.check(find).split()[0]
-        return [*RDMA, "--gid-index", path.rpartition("/")[2]]
-
-    def test_an_ipv4_gid(self, ends: Ends) -> None:
-        options = self.gid(ends, ":ffff:0a00:0001")
-        receiver = ends.receive("out", options=options)
-        ended = ends.send("/etc/hostname", options=options).ended()
-        assert ended.status == receiver.ended().status == 0, ended
-
-    def test_a_link_local_gid(self, ends: Ends) -> None:
-        options = self.gid(ends, "^fe80:")
-        show = "ip -6 -o address show dev eth1 scope link | awk '{print $4}'"
-        address = ends.receiver.check(show).partition("/")[0]
-        receiver = ends.receive("out", options=options)
-        sender = ends.send("/etc/hostname", options=options, host=f"{address}%eth1")
-        ended = sender.ended()
-        assert ended.status == receiver.ended().status == 0, ended
-
-    def test_a_gid_of_another_family(self, ends: Ends) -> None:
-        options = self.gid(ends, "^fe80:")
-        ended = ends.send("/etc/hostname", options=options, port="4444").ended()
-        assert ended.status == 1 and "is an IPv6 address, and that is not" in ended.err
 
 
 class TestStrangers:

@@ -37,7 +37,6 @@ FAULTS = {
     ],
     "non-blocking stdout, short writes": [
         "stream:test_non_blocking_stdin_and_stdout",
-        "splice:test_a_non_blocking_pipe_with_a_slow_reader",
     ],
     "a read error taken for the end": ["stream_faults:test_a_read_error_is_no_end"],
     "no disconnect event, no time-out, tries for ever": [
@@ -70,7 +69,6 @@ FAULTS = {
     "a full disk: a spin for ever": [
         "stream_faults:test_a_full_disk_is_told_and_does_not_spin",
         "stream_faults:test_a_file_system_that_fills_keeps_the_old_file",
-        "splice:test_a_full_disk",
     ],
     "a reader that leaves: the sender hangs": [
         "stream_faults:test_a_reader_that_leaves_ends_the_sender",
@@ -119,7 +117,6 @@ CASES = {
         "stream:test_a_file_keeps_its_mode_and_its_symlink",
         "stream:test_a_symlink_to_nothing_yet",
         "rdpipe:test_the_articles_last_example",
-        "splice:test_a_device_survives",
     ],
     "a rogue listener": [
         "stream_hostile:test_a_listener_that_reflects",
@@ -193,7 +190,6 @@ BAD_INPUT = {
     ],
     "a file that shrinks or grows": [
         "advice:test_one_that_grows_or_shrinks",
-        "splice:test_random_moments",
         "rdcp:test_a_file_that_changes_while_read_fails_alone",
     ],
     "names that begin with a dash": [

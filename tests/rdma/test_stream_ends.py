@@ -220,8 +220,7 @@ class TestWholeness:
             assert received.status == 0, received
         else:
             assert "changed while it was read" in sent.err
-            # What is spliced is looked at once more when it has arrived: as sent.
-            assert received.status or (checksum, got) == ("none", b""), received
+            assert received.status, received
 
     @pytest.mark.parametrize("options", [[], NONE])
     @pytest.mark.parametrize("name", ["/proc/self/status", "/sys/kernel/mm/ksm/run"])

@@ -20,7 +20,6 @@ enum { VAIN_MS = 700 };
 struct process {
     pid_t pid, parent;
     int depth; /* 0 = not known to be below us */
-    bool keeper;
 };
 
 struct processes {
@@ -44,11 +43,10 @@ static bool look_at(struct process *one, const char *pid)
     size_t length = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[length] = '\0';
-    const char *name = strchr(text, '('), *after = strrchr(text, ')');
+    const char *after = strrchr(text, ')');
     char state;
-    if (!name || !after || sscanf(after + 1, " %c %d", &state, &one->parent) != 2)
+    if (!after || sscanf(after + 1, " %c %d", &state, &one->parent) != 2)
         return false;
-    one->keeper = strncmp(name + 1, REAP_KEEPER ")", sizeof REAP_KEEPER) == 0;
     return state != 'Z';
 }
 
@@ -114,8 +112,7 @@ static int reap_signal(int number, int depth, pid_t *left)
     for (; level > depth; level--)
         for (size_t i = 0; i < all.count; i++) {
             const struct process *one = &all.row[i];
-            if (one->depth == level && !(one->keeper && *left) &&
-                kill(one->pid, number) == 0)
+            if (one->depth == level && kill(one->pid, number) == 0)
                 told++;
         }
     free(all.row);

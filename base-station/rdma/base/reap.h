@@ -5,10 +5,6 @@
 
 #include <sys/types.h>
 
-/* The name (15 bytes at most) of a process that holds a pipe, so that whom this user may
- * not end sees no end of it: it is left alone as long as there is such a one. */
-#define REAP_KEEPER "rdrecv-keeper"
-
 /* From now on orphans below this process become its children. 0, or -1 with errno. */
 int reap_adopt(void);
 

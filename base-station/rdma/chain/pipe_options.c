@@ -19,7 +19,6 @@ static const struct {
     {"verbose", no_argument, BOTH},
     {"transport", required_argument, BOTH},
     {"device", required_argument, BOTH},
-    {"gid-index", required_argument, BOTH},
     {"encrypt", no_argument, BOTH},
     {"checksum", required_argument, BOTH},
     {"chunk", required_argument, BOTH},

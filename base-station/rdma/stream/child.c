@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "reap.h"
-
 enum { PIPE_BYTES = 1 << 20, GRACE_MS = 1000, LOOK_MS = 20 };
 
 void child_init(struct child *child)
@@ -37,13 +35,11 @@ static void run(char **words, int pipe_fd, int onto, pid_t above)
     _exit(error == ENOENT ? 127 : 126);
 }
 
-/* Waits for a byte: all is well. The end of file instead: the one above was killed, or
- * gave up. Then the pipe is held until nobody is left to read it: who runs as another
- * user, as below sudo, cannot be ended from here, and must not see an end of file. */
+/* Waits for a byte: all is well. The end of file instead: the one above was killed, and
+ * the pipe is held until its consumer is, too. */
 static void keep(int life_fd, int pipe_fd, pid_t consumer)
 {
     setpgid(0, 0);
-    prctl(PR_SET_NAME, REAP_KEEPER);
     char word;
     if (dup2(life_fd, 0) == 0 && dup2(pipe_fd, 1) == 1) {
         close_range(2, ~0U, 0);
@@ -54,9 +50,6 @@ static void keep(int life_fd, int pipe_fd, pid_t consumer)
             _exit(0);
     }
     kill(-consumer, SIGKILL);
-    struct pollfd readers = {1, 0, 0}; /* POLLERR: there is none */
-    while (poll(&readers, 1, -1) < 0 && errno == EINTR)
-        ;
     _exit(1);
 }
 
@@ -157,7 +150,7 @@ static void reap(pid_t pid)
 
 void child_let_end(struct child *child)
 {
-    if (child->keeper && !child->left) {
+    if (child->keeper) {
         while (write(child->keeper_fd, "k", 1) < 0 && errno == EINTR)
             ;
         reap(child->keeper);
@@ -189,20 +182,6 @@ bool child_wait(struct child *child, int limit_ms)
     return child->status >= 0;
 }
 
-/* Does it end the rest of the group, and is nobody left to hold the pipe for? */
-static bool keeper_ends(struct child *child)
-{
-    int64_t end_ms = now_ms() + GRACE_MS;
-    shut(&child->keeper_fd);
-    while (waitpid(child->keeper, NULL, WNOHANG) == 0) {
-        if (now_ms() >= end_ms)
-            return false;
-        poll(NULL, 0, 2);
-    }
-    child->keeper = 0;
-    return true;
-}
-
 /* Gives its group a second to end; who reads on when the command has ended gets it, too.
  * Has the command ended? */
 static bool ask_to_end(struct child *child)
@@ -231,13 +210,9 @@ void child_end(struct child *child)
     }
     if (ended)
         reap(child->pid);
-    child->left = !ended || (!done && child->keeper && !keeper_ends(child));
     if (!ended)
         say("%.100s (process %d) could not be ended: it runs as another user",
             child->name, (int)child->pid);
-    else if (child->left)
-        say("what %.100s started could not be ended: it still waits for input",
-            child->name);
     shut(&child->pid_fd);
     child->pid = 0;
 }

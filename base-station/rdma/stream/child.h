@@ -22,7 +22,6 @@ struct child {
     int status;  /* as a shell says it; -1 while it runs */
     int stopped; /* the signal by which a terminal stopped it; 0 = none did */
     bool whole;  /* its stream is: what it leaves in the background may stay */
-    bool left;   /* it, or what it started, could not be ended; its keeper stays */
     pid_t keeper;
     int keeper_fd;
 };

@@ -13,7 +13,7 @@
 
 #define COMMON_USAGE                                                                   \
     "  --key-file FILE, --key-fd N   the shared secret (or RDPIPE_KEY)\n"              \
-    "  --transport auto|rdma|tcp     --device DEV[:PORTNUM]  --gid-index N\n"          \
+    "  --transport auto|rdma|tcp     --device DEV[:PORTNUM]\n"                         \
     "  --bind ADDR                   this machine's address to use\n"                  \
     "  --encrypt                     both ends, or none\n"                             \
     "  --checksum xxh64|none         --chunk BYTES  --credits N\n"                     \
@@ -43,7 +43,6 @@ enum {
     OPTION_NEW_KEY,
     OPTION_TRANSPORT,
     OPTION_DEVICE,
-    OPTION_GID_INDEX,
     OPTION_BIND,
     OPTION_ENCRYPT,
     OPTION_CHECKSUM,
@@ -68,7 +67,6 @@ static const struct option table[] = {
     {"new-key", required_argument, NULL, OPTION_NEW_KEY},
     {"transport", required_argument, NULL, OPTION_TRANSPORT},
     {"device", required_argument, NULL, OPTION_DEVICE},
-    {"gid-index", required_argument, NULL, OPTION_GID_INDEX},
     {"bind", required_argument, NULL, OPTION_BIND},
     {"encrypt", no_argument, NULL, OPTION_ENCRYPT},
     {"checksum", required_argument, NULL, OPTION_CHECKSUM},
@@ -194,8 +192,7 @@ static int take_size(struct options *options, int option, const char *name,
     case OPTION_CREDITS: options->credits = (uint32_t)value; break;
     case OPTION_RATE: options->rate = (uint64_t)value; break;
     case OPTION_KEY_FD: options->key_fd = (int)value; break;
-    case OPTION_ANNOUNCE: options->announce_fd = (int)value; break;
-    default: options->gid_index = (int)value; break;
+    default: options->announce_fd = (int)value; break;
     }
     return 0;
 }
@@ -293,7 +290,6 @@ int options_read(struct options *options, bool sends, int argc, char **argv,
         .sends = sends,
         .key_fd = -1,
         .announce_fd = -1,
-        .gid_index = -1,
         .checksum = true,
         .progress = true,
         .timeout_ms = 10000,

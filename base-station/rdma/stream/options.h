@@ -12,7 +12,7 @@ enum wanted_transport { WANT_AUTO, WANT_RDMA, WANT_TCP };
 struct options {
     bool sends;
     const char *key_file, *new_key, *bind_to, *device;
-    int key_fd, announce_fd, gid_index; /* -1 = not given */
+    int key_fd, announce_fd; /* -1 = not given */
     enum wanted_transport transport;
     bool encrypt, checksum, sync, verbose, json, progress, help, version;
     bool hop; /* of a chain, in which everyone who is at fault says so */

@@ -115,9 +115,6 @@ static int begin(struct receiver *receiver)
     sink->ring = &receiver->ring;
     sink->seal = options->encrypt ? &receiver->seal_theirs : NULL;
     sink->checksummed = meeting_checksum(&receiver->meeting);
-    sink->by_splice = !sink->seal && transport->kind->splices;
-    sink->to_command = options->command;
-    sink->verbose = options->verbose;
     stats_open(&receiver->stats, options, -1);
     stats_say(&receiver->stats, "receiving from", transport, chunk, sink->checksummed,
               sink->seal);

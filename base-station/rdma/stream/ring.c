@@ -2,15 +2,12 @@
 #include "ring.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "trouble.h"
-
-enum { PIPES_MOST = 64 };
 
 void slots_put(struct slots *queue, struct slot *slot)
 {
@@ -57,7 +54,6 @@ int ring_open(struct ring *ring, uint32_t count, uint32_t chunk)
         return -1;
     ring->memory = memory;
     for (uint32_t i = 0; i < count; i++) {
-        ring->slot[i].pipe[0] = ring->slot[i].pipe[1] = -1;
         ring->slot[i].bytes = ring->memory + ring->slot_bytes * i;
         slots_put(&ring->free, &ring->slot[i]);
     }
@@ -70,94 +66,8 @@ int ring_open(struct ring *ring, uint32_t count, uint32_t chunk)
     return 0;
 }
 
-void ring_unpipe(int pipe[2])
-{
-    for (int i = 0; i < 2; i++) {
-        if (pipe[i] >= 0)
-            close(pipe[i]);
-        pipe[i] = -1;
-    }
-}
-
-void slot_unpipe(struct slot *slot)
-{
-    ring_unpipe(slot->pipe);
-    slot->piped = 0;
-}
-
-static int read_whole(int fd, uint8_t *into, uint32_t length)
-{
-    while (length) {
-        ssize_t got = read(fd, into, length);
-        if (got == 0)
-            errno = EIO;
-        if (got == 0 || (got < 0 && errno != EINTR))
-            return -1;
-        if (got > 0) {
-            into += got;
-            length -= (uint32_t)got;
-        }
-    }
-    return 0;
-}
-
-int slot_fetch(struct slot *slot, uint32_t left)
-{
-    uint8_t *into = slot->bytes + RECORD_BYTES + slot->piped - left;
-    if (read_whole(slot->pipe[0], into, left) < 0)
-        return -1;
-    slot_unpipe(slot);
-    return 0;
-}
-
-int slot_peek(struct slot *slot, const int copy[2])
-{
-    ssize_t seen;
-    do
-        seen = tee(slot->pipe[0], copy[1], slot->piped, SPLICE_F_NONBLOCK);
-    while (seen < 0 && errno == EINTR);
-    if (seen == (ssize_t)slot->piped)
-        return read_whole(copy[0], slot->bytes + RECORD_BYTES, slot->piped);
-    if (seen >= 0)
-        errno = ENOSPC;
-    return -1;
-}
-
-int ring_pipe(const struct ring *ring, uint32_t most, int pipe[2])
-{
-    if (pipe2(pipe, O_CLOEXEC | O_NONBLOCK) < 0) {
-        pipe[0] = pipe[1] = -1;
-        return -1;
-    }
-    if (fcntl(pipe[1], F_SETPIPE_SZ, most) >= 0 ||
-        fcntl(pipe[1], F_SETPIPE_SZ, ring->chunk) >= 0)
-        return 0;
-    int error = errno;
-    ring_unpipe(pipe);
-    errno = error;
-    return -1;
-}
-
-int ring_pipes(struct ring *ring, uint32_t most)
-{
-    uint32_t opened = 0;
-    errno = EMFILE;
-    while (ring->count <= PIPES_MOST && opened < ring->count)
-        if (ring_pipe(ring, most, ring->slot[opened++].pipe) < 0)
-            break;
-        else if (opened == ring->count)
-            return 0;
-    int error = errno;
-    while (opened)
-        slot_unpipe(&ring->slot[--opened]);
-    errno = error;
-    return -1;
-}
-
 void ring_close(struct ring *ring)
 {
-    for (uint32_t i = 0; ring->opened && i < ring->count; i++)
-        slot_unpipe(&ring->slot[i]);
     if (ring->opened) {
         pthread_cond_destroy(&ring->change);
         pthread_mutex_destroy(&ring->lock);

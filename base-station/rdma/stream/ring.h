@@ -16,8 +16,6 @@ enum { CACHE_LINE = 64 };
 struct slot {
     uint8_t *bytes;
     uint32_t length; /* of the body */
-    uint32_t piped;  /* so many of its first bytes are in `pipe`, not in `bytes` */
-    int pipe[2];     /* -1 without: what is spliced never comes into our memory */
     struct slot *next;
 };
 
@@ -48,24 +46,6 @@ static inline size_t ring_slot_bytes(uint32_t chunk)
 /* `memory` is page aligned and zero until used. 0, or -1 with errno. */
 int ring_open(struct ring *ring, uint32_t count, uint32_t chunk);
 void ring_close(struct ring *ring);
-
-/* A pipe with room for `most` bytes, at least for a chunk, in whole pages, that never
- * waits. 0, or -1 with errno and {-1, -1}. */
-int ring_pipe(const struct ring *ring, uint32_t most, int pipe[2]);
-void ring_unpipe(int pipe[2]);
-
-/* One for every slot; none where the kernel or this user's limits refuse: -1 with
- * errno. */
-int ring_pipes(struct ring *ring, uint32_t most);
-void slot_unpipe(struct slot *slot);
-
-/* Fetches what is left in its pipe into `bytes`, where it belongs, and closes the pipe.
- * 0, or -1 with errno. */
-int slot_fetch(struct slot *slot, uint32_t left);
-
-/* Reads what is in its pipe, which stays there, into `bytes`, by way of another pipe as
- * long as it and empty. 0, or -1 with errno: that pipe need not be empty any more. */
-int slot_peek(struct slot *slot, const int copy[2]);
 
 void ring_put(struct ring *ring, struct slots *queue, struct slot *slot);
 struct slot *ring_take(struct ring *ring, struct slots *queue); /* NULL: none there */

@@ -99,8 +99,6 @@ static int begin(struct sender *sender)
     source->seal = options->encrypt ? &sender->seal : NULL;
     source->checksummed = meeting_checksum(&sender->meeting);
     source->rate = options->rate;
-    source->by_splice = !source->checksummed && !source->seal && transport->kind->splices;
-    source->verbose = options->verbose;
     stats_open(&sender->stats, options, source->size);
     stats_say(&sender->stats, "sending to", transport, sender->ring.chunk,
               source->checksummed, source->seal);
@@ -125,7 +123,7 @@ static int take_done(struct sender *sender, const struct transport_event *event)
         return troubled(&sender->trouble, EXIT_FAULT,
                         "the other end wrote another number of bytes than were sent");
     sender->done = sender->child.whole = true;
-    return sender->source.by_splice ? source_check(&sender->source, &sender->trouble) : 0;
+    return 0;
 }
 
 static int take_event(struct sender *sender, const struct transport_event *event)
@@ -171,8 +169,6 @@ static int post_end(struct sender *sender)
 {
     struct source *source = &sender->source;
     struct ending ending = {atomic_load(&source->total), source->checksum};
-    if (source->by_splice && source_check(source, &sender->trouble) < 0)
-        return -1;
     int said = link_say_ending(&sender->link, RECORD_END, source->count, &ending,
                                source->seal, &sender->trouble);
     sender->end_posted = said == 0;

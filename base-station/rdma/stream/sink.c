@@ -54,45 +54,6 @@ static int write_all(struct sink *sink, const uint8_t *from, size_t length)
     return 0;
 }
 
-/* Moves what is in the slot's pipe on; all the rest has to be written. An output that
- * cannot be spliced to (a file open for appending) gets it by way of our memory. */
-static int move_piped(struct sink *sink, struct slot *slot, uint32_t *moved)
-{
-    while (*moved < slot->piped) {
-        uint32_t left = slot->piped - *moved;
-        ssize_t done = splice(slot->pipe[0], NULL, sink->target->fd, NULL, left,
-                              SPLICE_F_MOVE);
-        if (done > 0) {
-            *moved += (uint32_t)done;
-        } else if (done == 0 || errno == EINVAL) {
-            if (sink->verbose && sink->by_splice)
-                say("%s cannot be spliced to: written", name_of(sink));
-            sink->by_splice = false;
-            return slot_fetch(slot, left) < 0 ? retry(sink) : 0;
-        } else if (retry(sink) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-/* Brings what is in the slot's pipe into its memory, for the checksum, and leaves it in
- * there, too. Where the kernel cannot, it goes on by way of memory. */
-static int see_piped(struct sink *sink, struct slot *slot)
-{
-    if (slot->piped == 0 ||
-        (sink->copy[0] >= 0 && slot_peek(slot, sink->copy) == 0))
-        return 0;
-    if (sink->verbose && sink->by_splice)
-        say("%s is not spliced to: %s", name_of(sink), strerror(errno));
-    sink->by_splice = false;
-    ring_unpipe(sink->copy);
-    if (slot_fetch(slot, slot->piped) == 0)
-        return 0;
-    return troubled(&sink->trouble, EXIT_FAULT, "cannot read a pipe: %s",
-                    strerror(errno));
-}
-
 static int take(struct sink *sink, struct slot *slot, XXH64_state_t *hash)
 {
     uint8_t *payload = slot->bytes + RECORD_BYTES;
@@ -103,15 +64,10 @@ static int take(struct sink *sink, struct slot *slot, XXH64_state_t *hash)
                             "somebody changed the encrypted stream on its way");
         length -= SEAL_BYTES;
     }
-    if (sink->checksummed) {
-        if (see_piped(sink, slot) < 0)
-            return -1;
+    if (sink->checksummed)
         XXH64_update(hash, payload, length);
-    }
     int64_t since_us = now_us();
-    uint32_t moved = 0;
-    if (move_piped(sink, slot, &moved) < 0 ||
-        write_all(sink, payload + moved, length - moved) < 0)
+    if (write_all(sink, payload, length) < 0)
         return -1;
     sink->write_us += now_us() - since_us;
     atomic_fetch_add(&sink->total, length);
@@ -186,38 +142,9 @@ static void *sink_main(void *argument)
     return NULL;
 }
 
-/* Over loopback a spliced page is still that of the sender's file, unless there is a
- * checksum: then the sender copies. A pipe keeps it for a reader who may come when all is
- * confirmed and the file has changed: so only a command that is waited for gets such
- * pages. Files and devices copy them: with a checksum, that would be once too often. */
-static bool may_splice(const struct sink *sink)
-{
-    mode_t mode = sink->target->old.st_mode;
-    bool to_pipe = sink->to_command || (S_ISFIFO(mode) && !sink->target->replaces);
-    bool copies = sink->target->replaces || S_ISREG(mode) || S_ISBLK(mode) ||
-                  S_ISCHR(mode);
-    return sink->checksummed ? to_pipe : sink->to_command || copies;
-}
-
-/* A page that came in two segments takes two places. */
-static int open_pipes(struct sink *sink)
-{
-    uint32_t most = 2 * sink->ring->chunk;
-    if (sink->checksummed && ring_pipe(sink->ring, most, sink->copy) < 0)
-        return -1;
-    return ring_pipes(sink->ring, most);
-}
-
 int sink_start(struct sink *sink, struct trouble *trouble)
 {
     atomic_store(&sink->fd, -1);
-    sink->copy[0] = sink->copy[1] = -1;
-    sink->by_splice = sink->by_splice && may_splice(sink);
-    if (sink->by_splice && open_pipes(sink) < 0) {
-        sink->by_splice = false;
-        if (sink->verbose)
-            say("no pipes to splice through: %s", strerror(errno));
-    }
     int error = pthread_create(&sink->thread, NULL, sink_main, sink);
     if (error)
         return troubled(trouble, EXIT_FAULT, "no thread: %s", strerror(error));
@@ -234,8 +161,6 @@ void sink_finish(struct sink *sink, const uint8_t *end, size_t length)
 
 void sink_close(struct sink *sink)
 {
-    if (!sink->started)
-        return;
-    pthread_join(sink->thread, NULL);
-    ring_unpipe(sink->copy);
+    if (sink->started)
+        pthread_join(sink->thread, NULL);
 }

@@ -16,10 +16,6 @@ struct sink {
     struct ring *ring;
     struct seal *seal; /* NULL = plain */
     bool checksummed;
-    bool by_splice;  /* the bytes may pass by; for a checksum, a copy of them is read */
-    int copy[2];     /* the pipe that this is read from; -1 without */
-    bool to_command; /* the output is that of a command whose end is waited for */
-    bool verbose;
 
     uint8_t end[RECORD_BYTES + END_BYTES + SEAL_BYTES]; /* set before sink_finish */
     bool end_known;

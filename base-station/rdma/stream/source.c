@@ -22,40 +22,18 @@ static bool readable(const struct source *source, int wait_ms)
     return poll(&polled, 1, wait_ms) > 0;
 }
 
-/* read(2), or the like of it into the slot's pipe. */
-static ssize_t get(struct source *source, struct slot *slot, size_t have, size_t room)
-{
-    if (!source->by_splice || slot->pipe[1] < 0)
-        return read(source->fd, slot->bytes + RECORD_BYTES + have, room - have);
-    ssize_t got = splice(source->fd, NULL, slot->pipe[1], NULL, room - have,
-                         SPLICE_F_MOVE);
-    if (got > 0)
-        slot->piped += (uint32_t)got;
-    if (got >= 0 || (errno != EINVAL && errno != ENOSYS))
-        return got;
-    source->by_splice = false;
-    if (source->verbose)
-        say("%s cannot be spliced: read", source->name);
-    return have ? 0 : read(source->fd, slot->bytes + RECORD_BYTES, room);
-}
-
-/* Returns the bytes got; 0 at the end, or where the slot's pipe takes no more; -1 in
- * trouble. */
-static ssize_t read_some(struct source *source, struct slot *slot, size_t have,
-                         size_t room)
+/* Returns the bytes got; 0 at the end; -1 in trouble. */
+static ssize_t read_some(struct source *source, uint8_t *into, size_t room)
 {
     for (;;) {
-        ssize_t got = get(source, slot, have, room);
+        ssize_t got = read(source->fd, into, room);
         if (got >= 0)
             return got;
-        if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            if (slot->piped && readable(source, 0))
-                return 0;
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
             readable(source, -1);
-        } else if (errno != EINTR) {
+        else if (errno != EINTR)
             return troubled(&source->trouble, EXIT_FAULT, "cannot read %s: %s",
                             source->name, strerror(errno));
-        }
     }
 }
 
@@ -64,9 +42,9 @@ static ssize_t fill(struct source *source, struct slot *slot, size_t room)
 {
     size_t have = 0;
     int64_t since_us = now_us(), first_us = 0;
-    slot->piped = 0;
     while (have < room) {
-        ssize_t got = read_some(source, slot, have, room);
+        ssize_t got = read_some(source, slot->bytes + RECORD_BYTES + have,
+                                room - have);
         if (got < 0)
             return -1;
         if (got == 0)
@@ -130,22 +108,18 @@ static bool another_size(const struct source *source, uint64_t total,
     return size && total != size && (total > size || written_since(source, now));
 }
 
-int source_check(const struct source *source, struct trouble *trouble)
+static int check(struct source *source)
 {
     struct stat now;
     uint64_t total = atomic_load(&source->total);
     if (source->size < 0 || fstat(source->fd, &now) < 0)
         return 0;
     if (source->whole && another_size(source, total, &now))
-        return troubled(trouble, EXIT_FAULT,
+        return troubled(&source->trouble, EXIT_FAULT,
                         "%s changed while it was read: it had %lld bytes, %llu were "
                         "read, it has %lld now",
                         source->name, (long long)source->size, (unsigned long long)total,
                         (long long)now.st_size);
-    if (source->by_splice && source->size && written_since(source, &now))
-        return troubled(trouble, EXIT_FAULT,
-                        "%s changed while it was read: something was written to it",
-                        source->name);
     return 0;
 }
 
@@ -156,7 +130,7 @@ static int pass_on(struct source *source, XXH64_state_t *hash)
     while ((slot = ring_wait(source->ring, &source->ring->free, &source->network_us))) {
         ssize_t length = fill(source, slot, room_of(source));
         if (length <= 0)
-            return length < 0 ? -1 : source_check(source, &source->trouble);
+            return length < 0 ? -1 : check(source);
         if (source->checksummed)
             XXH64_update(hash, slot->bytes + RECORD_BYTES, (size_t)length);
         if (make_record(source, slot, (size_t)length) < 0)
@@ -187,15 +161,8 @@ int source_start(struct source *source, struct trouble *trouble)
 {
     struct stat state = {0};
     fcntl(source->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
-    bool splices = fstat(source->fd, &state) == 0 &&
-                   (S_ISREG(state.st_mode) || S_ISFIFO(state.st_mode));
-    source->by_splice = source->by_splice && splices;
+    fstat(source->fd, &state);
     source->written = state.st_mtim;
-    if (source->by_splice && ring_pipes(source->ring, source->ring->chunk) < 0) {
-        source->by_splice = false;
-        if (source->verbose)
-            say("no pipes to splice %s through: %s", source->name, strerror(errno));
-    }
     int error = pthread_create(&source->thread, NULL, source_main, source);
     if (error)
         return troubled(trouble, EXIT_FAULT, "no thread: %s", strerror(error));

@@ -18,8 +18,6 @@ struct source {
     struct ring *ring;
     struct seal *seal; /* NULL = plain */
     bool checksummed;
-    bool by_splice; /* nobody needs to see the bytes here: they may pass by */
-    bool verbose;
     bool whole;   /* a file by name: its size must not change while it is read */
     int64_t size; /* of a regular file; -1 = not known */
     uint64_t rate; /* bytes a second; 0 = no limit */
@@ -36,10 +34,6 @@ struct source {
 };
 
 int source_start(struct source *source, struct trouble *trouble);
-
-/* Is a file what it was? Asked also when all is sent, and when it has arrived: until
- * then a spliced page shows whatever happens to the file. */
-int source_check(const struct source *source, struct trouble *trouble);
 
 /* Waits for the thread's end, if it is about to end: true. Else it is let go: not to be
  * called again. */

@@ -30,7 +30,6 @@ struct transport;
 struct transport_kind {
     const char *name; /* as --transport takes it */
     int number;       /* as the hello has it */
-    bool splices; /* bodies may come from and go to the pipes of slots */
     bool ordered; /* control records go after the data that was posted before them */
 
     /* Makes the slots' memory known to the device. */

@@ -1,9 +1,8 @@
 /* Records over TCP: see transport.h.
  *
  * Out: what has begun is finished, then control records, then data. In: a header, then
- * its body, data straight into a slot that was given: into its pipe if it has one, so
- * that the bytes never come into this process. A peer that sends data without a slot for
- * it exceeds its credits.
+ * its body, data straight into a slot that was given. A peer that sends data without a
+ * slot for it exceeds its credits.
  */
 #include "transport_tcp.h"
 
@@ -33,7 +32,6 @@ struct tcp {
     struct record in_record;
     bool in_known; /* in_record is read */
     struct slot *in_slot;
-    bool in_memory; /* the rest of the record, for its pipe is full */
     struct slots given;
 
     uint8_t control[CONTROLS_MOST * CONTROL_BYTES];
@@ -41,7 +39,6 @@ struct tcp {
     uint32_t control_count;
     struct slots queued, sent;
     size_t queued_sent; /* of the first of `queued` */
-    int file_error;     /* of a file whose pages cannot be sent */
     bool broken;        /* nothing can be sent; what the peer said last can be read */
 };
 
@@ -58,11 +55,11 @@ static bool tcp_sending(const struct transport *base)
 }
 
 /* Returns the bytes sent; 0 where the socket is full or broken. */
-static size_t send_some(struct tcp *tcp, const uint8_t *bytes, size_t length, int more)
+static size_t send_some(struct tcp *tcp, const uint8_t *bytes, size_t length)
 {
     ssize_t sent;
     do
-        sent = send(tcp->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT | more);
+        sent = send(tcp->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);
     if (sent >= 0)
         return (size_t)sent;
@@ -73,48 +70,21 @@ static size_t send_some(struct tcp *tcp, const uint8_t *bytes, size_t length, in
 static bool send_control(struct tcp *tcp)
 {
     size_t left = tcp->control_length - tcp->control_sent;
-    tcp->control_sent += send_some(tcp, tcp->control + tcp->control_sent, left, 0);
+    tcp->control_sent += send_some(tcp, tcp->control + tcp->control_sent, left);
     if (tcp->control_sent < tcp->control_length)
         return false;
     tcp->control_length = tcp->control_sent = tcp->control_count = 0;
     return true;
 }
 
-/* The same for a body in the slot's pipe. Where the kernel cannot, it comes into memory. */
-static size_t send_piped(struct tcp *tcp, struct slot *slot, size_t left)
-{
-    unsigned flags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;
-    ssize_t sent;
-    do
-        sent = splice(slot->pipe[0], NULL, tcp->fd, NULL, left,
-                      flags | (slot->next ? SPLICE_F_MORE : 0));
-    while (sent < 0 && errno == EINTR);
-    if (sent > 0)
-        return (size_t)sent;
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-        return 0;
-    if (sent < 0 && errno == EINVAL && slot_fetch(slot, (uint32_t)left) == 0)
-        return 0;
-    int error = sent == 0 ? ENODATA : errno;
-    if (error == ENODATA || error == EIO)
-        tcp->file_error = error;
-    tcp->broken = true;
-    return 0;
-}
-
 static bool send_slot(struct tcp *tcp)
 {
     struct slot *slot = tcp->queued.first;
     size_t length = RECORD_BYTES + (size_t)slot->length;
-    size_t in_memory = length - slot->piped;
-    if (tcp->queued_sent < in_memory)
-        tcp->queued_sent += send_some(tcp, slot->bytes + tcp->queued_sent,
-                                      in_memory - tcp->queued_sent,
-                                      in_memory < length ? MSG_MORE : 0);
-    if (tcp->queued_sent >= in_memory && tcp->queued_sent < length)
-        tcp->queued_sent += send_piped(tcp, slot, length - tcp->queued_sent);
+    tcp->queued_sent +=
+        send_some(tcp, slot->bytes + tcp->queued_sent, length - tcp->queued_sent);
     if (tcp->queued_sent < length)
-        return slot->piped == 0 && in_memory < length && !tcp->broken;
+        return false;
     tcp->queued_sent = 0;
     slots_put(&tcp->sent, slots_take(&tcp->queued));
     return true;
@@ -195,32 +165,6 @@ static int receive(struct tcp *tcp, uint8_t *into, uint32_t length,
     return left(tcp, got < 0 ? errno : 0, trouble);
 }
 
-/* The same into the pipe of the data's slot. What it has no room for (it counts pages,
- * however little is in them) goes into the slot's memory. */
-static int receive_piped(struct tcp *tcp, uint32_t length, struct trouble *trouble)
-{
-    struct slot *slot = tcp->in_slot;
-    ssize_t got;
-    int waiting;
-    do
-        got = splice(tcp->fd, NULL, slot->pipe[1], NULL, length,
-                     SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-    while (got < 0 && errno == EINTR);
-    if (got > 0) {
-        tcp->in_have += (uint32_t)got;
-        tcp->base.heard = true;
-        slot->piped += (uint32_t)got;
-        return 1;
-    }
-    if (got == 0)
-        return left(tcp, 0, trouble);
-    bool none = errno == EAGAIN && ioctl(tcp->fd, FIONREAD, &waiting) == 0 && !waiting;
-    if (!none && errno != EAGAIN && errno != EINVAL)
-        return left(tcp, errno, trouble);
-    tcp->in_memory = !none;
-    return tcp->in_memory;
-}
-
 static int take_header(struct tcp *tcp, struct trouble *trouble)
 {
     const char *why = record_get(&tcp->in_record, tcp->in, tcp->base.data_most);
@@ -230,9 +174,6 @@ static int take_header(struct tcp *tcp, struct trouble *trouble)
             why = "more data than it has credits for";
         else
             memcpy(tcp->in_slot->bytes, tcp->in, RECORD_BYTES);
-        if (tcp->in_slot)
-            tcp->in_slot->piped = 0;
-        tcp->in_memory = false;
     }
     if (why)
         return troubled(trouble, EXIT_FAULT, "refused what %s sent: %s", tcp->base.peer,
@@ -253,8 +194,6 @@ static int read_some(struct tcp *tcp, struct trouble *trouble)
     }
     uint8_t *into = tcp->in_slot ? tcp->in_slot->bytes : tcp->in;
     uint32_t left = RECORD_BYTES + tcp->in_record.length - tcp->in_have;
-    if (tcp->in_slot && tcp->in_slot->pipe[1] >= 0 && !tcp->in_memory)
-        return receive_piped(tcp, left, trouble);
     return receive(tcp, into + tcp->in_have, left, trouble);
 }
 
@@ -268,10 +207,6 @@ static int tcp_poll(struct transport *base, struct transport_event *event,
 {
     struct tcp *tcp = (struct tcp *)base;
     tcp_pump(tcp);
-    if (tcp->file_error)
-        return troubled(trouble, EXIT_FAULT, "the file changed while it was read: %s",
-                        tcp->file_error == ENODATA ? "it became shorter"
-                                                   : strerror(tcp->file_error));
     struct slot *slot = slots_take(&tcp->sent);
     if (slot) {
         *event = (struct transport_event){.kind = EVENT_SENT, .slot = slot};
@@ -354,7 +289,6 @@ static void tcp_close(struct transport *base)
 static const struct transport_kind tcp_kind = {
     .name = "tcp",
     .number = TRANSPORT_TCP,
-    .splices = true,
     .ring = tcp_ring,
     .control = tcp_control,
     .post = tcp_post,
@@ -379,7 +313,6 @@ struct transport *tcp_open(int fd, struct trouble *trouble)
         return NULL;
     }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    fcntl(fd, F_SETFL, O_NONBLOCK); /* splice(2) asks the socket, not its flags */
     tcp->base.kind = &tcp_kind;
     tcp->base.loopback = net_is_loopback((struct sockaddr *)&peer);
     tcp->fd = fd;

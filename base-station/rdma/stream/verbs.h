@@ -68,11 +68,6 @@ struct ibv_mr *verbs_pin(struct verbs *verbs, void *memory, size_t bytes,
 /* Such pages, zero until used. NULL with a trouble. */
 uint8_t *verbs_pages(size_t bytes, struct trouble *trouble);
 
-/* A RoCE GID is an address of the device's network interface: --gid-index chooses the one
- * that this end uses. 0, or -1 with a trouble. */
-int verbs_gid_address(const struct options *options, struct sockaddr_storage *into,
-                      struct trouble *trouble);
-
 /* Waits for the next event of the connection manager. 0, or -1 with a trouble unless it
  * is the one expected. */
 int verbs_expect(struct rdma_event_channel *events, enum rdma_cm_event_type expected,

@@ -223,18 +223,8 @@ static int resolve(struct rdma_event_channel *events, struct rdma_cm_id *id,
                    const struct sockaddr *address, const struct sockaddr *from,
                    const struct options *options, int64_t end_ms, struct trouble *trouble)
 {
-    struct sockaddr_storage local, to = {0};
+    struct sockaddr_storage to = {0};
     int limit_ms = (int)(end_ms - now_ms());
-    if (options->gid_index >= 0) {
-        if (verbs_gid_address(options, &local, trouble) < 0)
-            return -1;
-        from = (struct sockaddr *)&local;
-        if (from->sa_family != address->sa_family)
-            return troubled(trouble, EXIT_FAULT,
-                            "GID index %d is %s address, and that is not",
-                            options->gid_index,
-                            from->sa_family == AF_INET6 ? "an IPv6" : "an IPv4");
-    }
     memcpy(&to, address,
            address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                           : sizeof(struct sockaddr_in));
@@ -319,14 +309,11 @@ struct verbs_listener *verbs_listen(const struct sockaddr *bound,
                                         : sizeof(struct sockaddr_in));
     listener->options = options;
     listener->credits = credits;
-    uint16_t port = net_port(bound);
-    if (!device_here(options, trouble) ||
-        (options->gid_index >= 0 && verbs_gid_address(options, &address, trouble) < 0)) {
+    if (!device_here(options, trouble)) {
         verbs_listener_close(listener);
         errno = ENODEV;
         return NULL;
     }
-    net_set_port((struct sockaddr *)&address, port);
     listener->events = rdma_create_event_channel();
     if (listener->events && fcntl(listener->events->fd, F_SETFL, O_NONBLOCK) == 0 &&
         rdma_create_id(listener->events, &listener->id, NULL, RDMA_PS_TCP) == 0 &&

@@ -68,7 +68,7 @@ static void listen_to(const uint8_t *data, size_t size)
         abort();
     transport->data_most = CHUNK + SEAL_BYTES;
     for (int i = 0; i < SLOTS; i++) {
-        slots[i] = (struct slot){.bytes = memory[i], .pipe = {-1, -1}};
+        slots[i] = (struct slot){.bytes = memory[i]};
         transport->kind->give(transport, &slots[i], &trouble);
     }
     while ((got = transport->kind->poll(transport, &event, &trouble)) > 0)

@@ -1,6 +1,6 @@
 /* libFuzzer: what a receiver may say once it is proven, to rdsend's dispatch: credits,
- * done, and anything else; with a file that is copied or spliced. It ends well only where
- * done was said of all of it, after its end. */
+ * done, and anything else. It ends well only where done was said of all of it,
+ * after its end. */
 #include "../stream/send.c"
 
 #include "fuzz_stream.h"

@@ -352,7 +352,7 @@ static void check_dial(void)
         {RDMA_CM_EVENT_UNREACHABLE, "RDMA_CM_EVENT_UNREACHABLE"},
         {RDMA_CM_EVENT_CONNECT_REQUEST, "no answer in time"},
     };
-    struct options options = {.gid_index = -1, .timeout_ms = 10000};
+    struct options options = {.timeout_ms = 10000};
     struct sockaddr_in to = {.sin_family = AF_INET};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct trouble why = {0};
