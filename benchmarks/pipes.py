@@ -34,6 +34,7 @@ BURST_BYTES, QUEUE_BYTES = 1 << 20, 8 << 20
 CUBIC = "cubic"
 ECHOES = 20
 NONE = ("--checksum", "none")
+PLAIN, SIGN, ENCRYPT = ("--plain",), ("--sign",), ("--encrypt",)
 LIMIT_S = 120.0
 ENVIRONMENT = {**os.environ, "RDPIPE_KEY": "a key for the benchmark"}
 # A producer and a consumer that cost next to nothing: the pipe is what is measured.
@@ -173,13 +174,28 @@ def prepared(size: int, pairs: int) -> Iterator[Bench]:
 def loopback(bench: Bench) -> Iterator[Result]:
     """Against iperf3; pipes against the file."""
     for options, name, least in (
-        ((), "loopback, XXH64", 0.7), (NONE, "loopback, no checksum", 1.0),
+        ((), "loopback, XXH64", 0.7), (NONE, "loopback, no checksum", 0.75),
+        (SIGN, "loopback, signed", 0.5), (ENCRYPT, "loopback, encrypted", 0.5),
     ):  # fmt: skip
         bench.options = options
         yield from bench.compare(name, bench.send, bench.iperf3, least, "iperf3")
+    yield cipher()
     for options, name in (((), "XXH64"), (NONE, "no checksum")):
         bench.options = options
         yield from at_pipes(bench, name)
+
+
+def cipher() -> Result:
+    """What one core encrypts: nothing of ours can be faster."""
+    words = "openssl speed -seconds 1 -bytes 262144 -mr -evp aes-256-gcm"
+    try:
+        ended = subprocess.run(
+            words.split(), capture_output=True, text=True, check=True, timeout=LIMIT_S
+        )
+    except (OSError, subprocess.CalledProcessError) as fault:
+        return Note(PART, f"openssl speed: {fault}")
+    rate = float(ended.stdout.split(":")[-1])
+    return row(PART, "openssl speed, AES-256-GCM, one core", "MB/s", [rate / 1e6])
 
 
 def at_pipes(bench: Bench, where: str) -> Iterator[Result]:
@@ -200,8 +216,14 @@ def cable(bench: Bench) -> Iterator[Result]:
         bench.enter, bench.host, bench.options = lan.enter, lan.far, ()
         for algorithm in sorted({host, CUBIC}, key=lambda one: one == CUBIC):
             lan.congestion(algorithm)
-            name = f"10 Gbit/s, XXH64, {algorithm}"
-            yield from bench.compare(name, bench.send, bench.iperf3, 0.98, "iperf3")
+            for options, what, least in (
+                (PLAIN, "XXH64", 0.98), (ENCRYPT, "encrypted", 0.95),
+            ):  # fmt: skip
+                bench.options = options
+                name = f"10 Gbit/s, {what}, {algorithm}"
+                yield from bench.compare(
+                    name, bench.send, bench.iperf3, least, "iperf3"
+                )
         # Over loopback a producer takes its time from the ends; here it need not.
         yield from at_pipes(bench, "10 Gbit/s")
 

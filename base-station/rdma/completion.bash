@@ -1,7 +1,7 @@
 # bash completion for rdsend, rdrecv, rdpipe and rdcp
 _rdpipe_tools() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} options
-    local -a common=(--transport --device --encrypt --checksum --timeout
+    local -a common=(--transport --device --encrypt --sign --plain --checksum --timeout
         --idle-timeout --connect-timeout --chunk --credits --json -v --verbose --help
         --version)
     case $before in
@@ -15,10 +15,10 @@ _rdpipe_tools() {
     --remote-path) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
     esac
     case ${1##*/} in
-    rdsend) common+=(--key-file --key-fd --bind --rate --no-progress) ;;
+    rdsend) common+=(--key-file --key-fd --bind --rate --finish-timeout --no-progress) ;;
     rdrecv) common+=(--key-file --key-fd --new-key --bind --sync --announce-fd
         --no-progress) ;;
-    rdpipe) common+=(--ssh --remote-path --via --rate --sync) ;;
+    rdpipe) common+=(--ssh --remote-path --via --rate --finish-timeout --sync) ;;
     rdcp) common+=(--ssh --remote-path --via --rate -r --recursive --archive --verify
         --no-sync) ;;
     esac

@@ -20,8 +20,9 @@ static const char usage[] =
     "  --via HOST=ADDRESS   send to HOST's data at ADDRESS\n"
     "  -v                   the transport of each hop, and why; the bandwidth\n"
     "  --sync               a file that is written is on disk when all is done\n"
-    "  --transport --device --encrypt --checksum --chunk --credits\n"
-    "  --timeout --idle-timeout --connect-timeout --rate --json    as in rdsend(1)\n"
+    "  --transport --device --encrypt --sign --plain --checksum --chunk --credits\n"
+    "  --timeout --idle-timeout --connect-timeout --finish-timeout --rate --json\n"
+    "                       as in rdsend(1)\n"
     "  --help  --version\n";
 
 static int refuse(const char *text, const char *why)

@@ -8,13 +8,17 @@ import socket
 import struct
 from dataclasses import dataclass
 
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
+
 HELLO, PROOF, DATA, CREDIT, HEARTBEAT, END, DONE, BYE, ABORT = range(1, 10)
 SENDER, RECEIVER = 1, 2
 TCP, RDMA = 1, 2
+PLAIN, SIGNED, ENCRYPTED = range(3)
 HEADER = struct.Struct("<HBBIQ")
-HELLO_BODY = struct.Struct("<HBBBBHII32s")
+HELLO_BODY = struct.Struct("<HBBBBBBII32s")
 ENDING = struct.Struct("<QQ")
 MAGIC = 0x4452
+TAG = 16
 
 
 def record(kind: int, body: bytes = b"", number: int = 0) -> bytes:
@@ -24,10 +28,11 @@ def record(kind: int, body: bytes = b"", number: int = 0) -> bytes:
 @dataclass(frozen=True)
 class Hello:
     role: int
-    version: int = 1
+    version: int = 2
     transport: int = TCP
-    cipher: int = 0
+    protection: int = PLAIN
     checksum: int = 1
+    aes: int = 1
     chunk: int = 65536
     credits: int = 4
     nonce: bytes = bytes(32)
@@ -37,8 +42,9 @@ class Hello:
             self.version,
             self.role,
             self.transport,
-            self.cipher,
+            self.protection,
             self.checksum,
+            self.aes,
             0,
             self.chunk,
             self.credits,
@@ -49,16 +55,64 @@ class Hello:
 
 def proof(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
     """The proof that `role` gives, over both whole hello records."""
-    label = b"rdpipe1 sender" if role == SENDER else b"rdpipe1 receiver"
+    label = b"rdpipe2 sender" if role == SENDER else b"rdpipe2 receiver"
     text = label.ljust(16, b"\0") + sender + receiver
     return hmac.new(key, text, hashlib.sha256).digest()
 
 
 def sealing_key(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
     """HKDF-SHA-256 (RFC 5869), one block."""
-    info = b"rdpipe1 seal sender" if role == SENDER else b"rdpipe1 seal receiver"
+    info = b"rdpipe2 seal sender" if role == SENDER else b"rdpipe2 seal receiver"
     extracted = hmac.new(sender + receiver, key, hashlib.sha256).digest()
     return hmac.new(extracted, info + b"\1", hashlib.sha256).digest()
+
+
+@dataclass
+class Seals:
+    """What protects the records of one direction: see seal.h."""
+
+    key: bytes
+    """The shared one."""
+    role: int
+    """Who says these."""
+    sender: bytes
+    receiver: bytes
+    """Both hellos, whole."""
+    controls: int = 0
+
+    def terms(self) -> tuple[int, int]:
+        """The protection that holds, and whether it is by AES."""
+        hellos = (self.sender, self.receiver)
+        return max(one[20] for one in hellos), min(one[22] for one in hellos)
+
+    def secret(self) -> bytes:
+        return sealing_key(self.key, self.role, self.sender, self.receiver)
+
+    def seal(self, kind: int, body: bytes = b"", number: int = 0) -> bytes:
+        """A whole record."""
+        protection, aes = self.terms()
+        header = HEADER.pack(MAGIC, kind, 0, len(body) + TAG, number)
+        nonce = self._nonce(kind, number)
+        cipher = AESGCM(self.secret()) if aes else ChaCha20Poly1305(self.secret())
+        if protection == ENCRYPTED:
+            return header + cipher.encrypt(nonce, body, header)
+        return header + body + cipher.encrypt(nonce, b"", header + body)
+
+    def _nonce(self, kind: int, number: int) -> bytes:
+        lane, counter = (1, number) if kind == DATA else (2, self.controls)
+        self.controls += kind != DATA
+        return struct.pack("<IQ", lane, counter)
+
+    def open(self, kind: int, number: int, body: bytes) -> bytes:
+        """The body without its tag; InvalidTag where it is not right."""
+        protection, aes = self.terms()
+        header = HEADER.pack(MAGIC, kind, 0, len(body), number)
+        nonce = self._nonce(kind, number)
+        cipher = AESGCM(self.secret()) if aes else ChaCha20Poly1305(self.secret())
+        if protection == ENCRYPTED:
+            return cipher.decrypt(nonce, body, header)
+        cipher.decrypt(nonce, body[-TAG:], header + body[:-TAG])
+        return body[:-TAG]
 
 
 class Peer:
@@ -106,6 +160,8 @@ class Peer:
         self.send(record(PROOF, proof(key, SENDER, mine, theirs)))
         kind, _, body = self.take()
         assert (kind, body) == (PROOF, proof(key, RECEIVER, mine, theirs))
+        self.says = Seals(key, SENDER, mine, theirs)
+        self.hears = Seals(key, RECEIVER, mine, theirs)
 
     def prove_as_receiver(self, key: bytes, hello: Hello | None = None) -> None:
         theirs = self.whole_hello()

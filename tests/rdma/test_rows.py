@@ -122,6 +122,15 @@ CASES = {
         "stream_hostile:test_a_listener_that_reflects",
         "stream_hostile:test_a_listener_that_reflects_the_proof",
     ],
+    "a man in the middle who mends the checksum": [
+        "protection:test_who_mends_the_checksum",
+        "stream_relays:test_a_relay_cannot_change_what_is_sealed",
+    ],
+    "bytes that vanish while heartbeats go on": [
+        "stream_lost:test_bytes_inside_a_record",
+        "stream_lost:test_a_whole_record",
+        "stream_lost:test_the_confirmation",
+    ],
     "a relay that strips --encrypt": [
         "stream_relays:test_a_relay_cannot_strip_encryption"
     ],

@@ -173,7 +173,7 @@ class TestAgainstTheReceiver:
                 "number of records",
             ),
             (record(DATA, b"x") + record(END, ENDING.pack(1, 1), 1), "checksum"),
-            (record(END, ENDING.pack(0, 0) + bytes(16)), "sealed"),
+            (record(END, ENDING.pack(0, 0) + bytes(16)), "length"),
             (record(CREDIT, number=9), "not a sender's"),
             (record(DONE, bytes(16)), "not a sender's"),
             (record(HELLO, bytes(48)), "not a sender's"),
@@ -295,9 +295,17 @@ class TestAgainstTheSender:
         def act(peer: Peer) -> None:
             peer.whole_hello()
             peer.send(Hello(RECEIVER, version=7).whole())
-            assert "version 1" in peer.last_words()
+            assert "speaks version 2" in peer.last_words()
 
         assert "speaks version 7" in self.serve(ends, act).err
+
+    def test_the_version_before(self, ends: Ends) -> None:
+        def act(peer: Peer) -> None:
+            peer.whole_hello()
+            peer.send(Hello(RECEIVER, version=1).whole())
+
+        said = "speaks version 1 of the protocol, this one 2: install the same release"
+        assert said in self.serve(ends, act).err
 
     def test_a_confirmation_of_another_number_of_bytes(self, ends: Ends) -> None:
         def act(peer: Peer) -> None:

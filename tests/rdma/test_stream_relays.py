@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.rdma.ends import KEY, Ended, Ends
-from tests.rdma.records import DATA, DONE, END, HELLO
+from tests.rdma.records import CREDIT, DATA, DONE, END, HELLO
 from tests.rdma.test_stream_hostile import Knock, knock
 
 __all__ = ["knock"]  # a fixture
@@ -18,8 +18,14 @@ pytestmark = pytest.mark.e2e
 class Relay:
     """Between two ends: passes on what `change` makes of it."""
 
-    def __init__(self, port: int, change: Callable[[bytes, int], bytes]) -> None:
-        self.server = socket.create_server(("127.0.0.1", 0))
+    def __init__(
+        self,
+        port: int,
+        change: Callable[[bytes, int], bytes],
+        host: str = "127.0.0.1",
+    ) -> None:
+        self.server = socket.create_server((host, 0))
+        self._host = host
         self.port = self.server.getsockname()[1]
         self._to, self._change = port, change
         self._threads = [threading.Thread(target=self._serve, daemon=True)]
@@ -29,7 +35,7 @@ class Relay:
 
     def _serve(self) -> None:
         near = self.server.accept()[0]
-        far = socket.create_connection(("127.0.0.1", self._to))
+        far = socket.create_connection((self._host, self._to))
         self._sockets += [near, far]
         for one, other, way in ((near, far, 0), (far, near, 1)):
             thread = threading.Thread(target=self._pass, args=(one, other, way))
@@ -88,15 +94,20 @@ class TestRelays:
         assert sent.status == 1 and b"secret" not in seen
         assert not (ends.place / "out").exists()
 
-    @pytest.mark.parametrize("one", [["--encrypt"], []])
-    def test_encryption_on_one_side_only(self, ends: Ends, one: list[str]) -> None:
+    @pytest.mark.parametrize("one", [["--encrypt"], ["--plain"]])
+    def test_the_safer_end_decides(self, ends: Ends, one: list[str]) -> None:
+        (other,) = {"--encrypt", "--plain"} - set(one)
         receiver = ends.receive("out", options=one)
-        other = [] if one else ["--encrypt"]
-        ended = ends.send("--", "echo", "secret", options=other).ended(3)
-        assert ended.status == 1 and "only one end" in ended.err
-        receiver.kill(15)
-        assert "only one end" in receiver.ended().err
-        assert not (ends.place / "out").exists()
+        relay = Relay(ends.port, lambda data, way: data)
+        sender = ends.send("--", "echo", "secret", options=[other], port=relay.port)
+        assert (sender.ended().status, receiver.ended().status) == (0, 0)
+        relay.close()
+        assert b"secret" not in relay.seen
+
+    def test_signed_data_is_to_be_seen(self, ends: Ends) -> None:
+        sent, _, seen = self.through(ends, lambda data, way: data, "--sign")
+        assert sent.status == 0 and b"secret" in seen and KEY not in seen
+        assert (ends.place / "out").read_bytes() == b"secret\n"
 
     @pytest.mark.parametrize("options", [(), ("--encrypt",)])
     def test_a_relay_cannot_play_a_transfer_again(
@@ -127,8 +138,11 @@ class TestRelays:
         sent, _, seen = self.through(ends, strip)
         assert sent.status == 1 and b"secret" not in seen
 
-    @pytest.mark.parametrize("kind", [DATA, END, DONE])
-    def test_a_relay_cannot_change_what_is_sealed(self, ends: Ends, kind: int) -> None:
+    @pytest.mark.parametrize("how", ["--encrypt", "--sign"])
+    @pytest.mark.parametrize("kind", [DATA, END, DONE, CREDIT])
+    def test_a_relay_cannot_change_what_is_sealed(
+        self, ends: Ends, kind: int, how: str
+    ) -> None:
         def flip(data: bytes, way: int) -> bytes:
             changed = bytearray(data)
             at = 0
@@ -138,6 +152,6 @@ class TestRelays:
                 at += 16 + int.from_bytes(data[at + 4 : at + 8], "little")
             return bytes(changed)
 
-        sent, _, _ = self.through(ends, flip, "--encrypt")
+        sent, _, _ = self.through(ends, flip, how)
         assert sent.status in (1, 3)
         assert (ends.place / "out").exists() == (kind == DONE)

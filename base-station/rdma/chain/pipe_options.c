@@ -20,6 +20,8 @@ static const struct {
     {"transport", required_argument, BOTH},
     {"device", required_argument, BOTH},
     {"encrypt", no_argument, BOTH},
+    {"sign", no_argument, BOTH},
+    {"plain", no_argument, BOTH},
     {"checksum", required_argument, BOTH},
     {"chunk", required_argument, BOTH},
     {"credits", required_argument, BOTH},
@@ -28,6 +30,7 @@ static const struct {
     {"connect-timeout", required_argument, BOTH},
     {"json", no_argument, BOTH},
     {"rate", required_argument, SENDER},
+    {"finish-timeout", required_argument, SENDER},
 };
 
 enum { ROW_SSH, ROW_REMOTE_PATH, ROW_VIA, ROW_SYNC };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "link.h"
 #include "net.h"
 #include "pinned.h"
 #include "signals.h"
@@ -44,7 +45,8 @@ int hello_of_options(struct hello *mine, const struct options *options, int role
         .version = RECORDS_VERSION,
         .role = (uint8_t)role,
         .transport = (uint8_t)transport,
-        .cipher = options->encrypt ? CIPHER_AES_256_GCM : CIPHER_NONE,
+        .protection = PROTECT_ENCRYPT,
+        .aes = seal_has_aes(),
         .checksum = options->checksum ? CHECKSUM_XXH64 : CHECKSUM_NONE,
         .chunk = options->chunk ? options->chunk : tcp ? TCP_CHUNK : RDMA_CHUNK,
         .credits = options->credits ? options->credits : tcp ? tcp_credits : RDMA_CREDITS,
@@ -57,6 +59,21 @@ int hello_of_options(struct hello *mine, const struct options *options, int role
                  (unsigned long long)limit >> 10,
                  (unsigned long long)(pinned_need(mine) + 1023) >> 10);
     return less;
+}
+
+int hello_protect(struct hello *mine, const struct options *options,
+                  const struct transport *transport, struct trouble *trouble)
+{
+    if (options->protection != PROTECT_DEFAULT)
+        mine->protection = (uint8_t)options->protection;
+    else
+        mine->protection = transport->loopback ? PROTECT_NOT : PROTECT_ENCRYPT;
+    if (mine->protection != PROTECT_NOT || !transport->foreign || options->plain > 1)
+        return 0;
+    return troubled(trouble, EXIT_USAGE,
+                    "--plain: %s is not in a private network, where anybody could read "
+                    "and change the data: leave --plain out, or give it twice",
+                    transport->peer);
 }
 
 void hello_say_less(const struct hello *mine)
@@ -175,17 +192,23 @@ static int prove(struct transport *transport, const struct dialing *dialing, boo
 }
 
 /* The receiver may take the sender for proven already: it is to hear of a signal. */
-static void leave(struct transport *transport, const struct trouble *why)
+static void leave(const struct dialing *dialing, struct transport *transport,
+                  const struct trouble *why)
 {
+    struct meeting *meeting = dialing->meeting;
     struct trouble ignored = {0};
-    uint8_t out[CONTROL_BYTES];
-    if (transport->peer_left)
-        return;
-    if (signalled(why)) {
-        abort_put(out, why->status, why->text);
-        transport->kind->control(transport, out, &ignored);
+    struct seals seals = {.data = {.cipher = NULL}};
+    struct link link;
+    if (signalled(why) && !transport->peer_left && meeting->stage == MEETING_PROOF) {
+        link_open(&link, transport, dialing->options, -1);
+        if (meeting_protection(meeting) != PROTECT_NOT &&
+            seals_open(&seals, meeting, &ignored) == 0)
+            link.seals = &seals;
+        link_abort(&link, why);
+        seals_close(&seals);
+    } else if (!transport->peer_left) {
+        transport->kind->finish(transport, PARTING_MS);
     }
-    transport->kind->finish(transport, PARTING_MS);
 }
 
 /* Who answered proves itself, or is closed. What a receiver says of it is kept rather
@@ -202,12 +225,12 @@ static struct transport *meet(struct dialing *dialing, struct transport *transpo
         hello_say_less(&mine);
     if (transport->loopback && !options->credits)
         mine.credits = LOOPBACK_BUFFERS;
-    if (less >= 0 &&
+    if (less >= 0 && hello_protect(&mine, options, transport, trouble) == 0 &&
         meeting_open(dialing->meeting, dialing->key, &mine, out, trouble) == 0 &&
         say_to(transport, out, trouble) == 0 &&
         prove(transport, dialing, others, trouble) == 0)
         return transport;
-    leave(transport, trouble);
+    leave(dialing, transport, trouble);
     transport_close(transport);
     if (!dialing->unproven.heard || trouble->heard)
         dialing->unproven = *trouble;

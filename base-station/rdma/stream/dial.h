@@ -12,6 +12,11 @@
 int hello_of_options(struct hello *mine, const struct options *options, int role,
                      int transport, struct trouble *trouble);
 
+/* How the records are to be protected, on this connection. -1 with a trouble: --plain, to
+ * where that has to be asked for twice. */
+int hello_protect(struct hello *mine, const struct options *options,
+                  const struct transport *transport, struct trouble *trouble);
+
 /* Says how much less. */
 void hello_say_less(const struct hello *mine);
 

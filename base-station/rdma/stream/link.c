@@ -20,6 +20,8 @@ void link_open(struct link *link, struct transport *transport,
         .heard_ms = now,
         .beaten_ms = now,
         .moved_ms = now,
+        .part = {now, transport->heard_bytes},
+        .heard_bytes = transport->heard_bytes,
         .signal_fd = signal_fd,
     };
 }
@@ -59,48 +61,127 @@ static int take_abort(struct link *link, const struct transport_event *event,
     return troubled(trouble, EXIT_FAULT, "the other end stopped: %s", text);
 }
 
+/* Makes it a record without a tag, once that is found to be right. */
+static int unseal(struct link *link, struct transport_event *event,
+                  struct trouble *trouble)
+{
+    struct seals *seals = link->seals;
+    struct record *record = &event->record;
+    if (seals) {
+        record_put(link->opened, record);
+        memcpy(link->opened + RECORD_BYTES, event->body, record->length);
+        if (seal_open_record(&seals->hear, link->opened, seals->hear.count++) < 0)
+            return troubled(trouble, EXIT_FAULT,
+                            "somebody changed what %s said on its way",
+                            link->transport->peer);
+        record->length -= SEAL_BYTES;
+        event->body = link->opened + RECORD_BYTES;
+    }
+    return record_fits(record)
+               ? 0
+               : troubled(trouble, EXIT_FAULT,
+                          "refused what %s sent: a record of a length that its type does "
+                          "not have",
+                          link->transport->peer);
+}
+
+static int take_heartbeat(const struct link *link, const struct record *record,
+                          struct trouble *trouble)
+{
+    if (record->number <= link->got)
+        return 0;
+    return troubled(trouble, EXIT_FAULT,
+                    "some of what %s sent was lost on the way: it counts %llu, here are "
+                    "%llu",
+                    link->transport->peer, (unsigned long long)record->number,
+                    (unsigned long long)link->got);
+}
+
+/* Whatever came whole: the next record begins. */
+static void note_whole(struct link *link, int64_t now)
+{
+    link->part.since_ms = now;
+    link->part.bytes = link->transport->heard_bytes;
+}
+
 int link_next(struct link *link, struct transport_event *event, struct trouble *trouble)
 {
     struct transport *transport = link->transport;
     int got;
     while ((got = transport->kind->poll(transport, event, trouble)) > 0) {
         int64_t now = now_ms();
-        if (event->kind != EVENT_RECORD) {
+        if (event->kind == EVENT_SENT) {
             link->moved_ms = now;
-            link->heard_ms = event->kind == EVENT_DATA ? now : link->heard_ms;
             return 1;
         }
         link->heard_ms = now;
+        note_whole(link, now);
+        if (event->kind == EVENT_DATA) {
+            link->moved_ms = now;
+            return 1;
+        }
+        if (unseal(link, event, trouble) < 0)
+            return -1;
         if (event->record.type == RECORD_ABORT)
             return take_abort(link, event, trouble);
         if (event->record.type != RECORD_HEARTBEAT)
             return 1;
+        if (take_heartbeat(link, &event->record, trouble) < 0)
+            return -1;
     }
     /* Part of a record is no silence either: on a slow link a whole one takes long. */
-    if (transport->heard)
+    if (transport->heard_bytes != link->heard_bytes)
         link->heard_ms = now_ms();
-    transport->heard = false;
+    link->heard_bytes = transport->heard_bytes;
     return got;
+}
+
+static int say_record(struct link *link, const struct record *record, const void *body,
+                      struct trouble *trouble)
+{
+    uint8_t whole[CONTROL_BYTES] = {0};
+    struct seals *seals = link->seals;
+    struct record sealed = *record;
+    sealed.length += seals ? SEAL_BYTES : 0;
+    record_put(whole, &sealed);
+    if (record->length)
+        memcpy(whole + RECORD_BYTES, body, record->length);
+    if (seals && seal_close_record(&seals->say, whole, seals->say.count) < 0)
+        return troubled(trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
+    int said = link->transport->kind->control(link->transport, whole, trouble);
+    if (said == 0 && seals) /* one that is not sent now was not sent with this number */
+        seals->say.count++;
+    return said;
 }
 
 int link_say(struct link *link, int type, uint64_t number, struct trouble *trouble)
 {
-    uint8_t record[RECORD_BYTES];
-    record_put(record, &(struct record){(uint8_t)type, 0, number});
-    return link->transport->kind->control(link->transport, record, trouble);
+    return say_record(link, &(struct record){(uint8_t)type, 0, number}, NULL, trouble);
 }
 
 int link_say_ending(struct link *link, int type, uint64_t number,
-                    const struct ending *ending, struct seal *seal,
-                    struct trouble *trouble)
+                    const struct ending *ending, struct trouble *trouble)
 {
-    uint8_t record[CONTROL_BYTES] = {0};
-    uint32_t length = END_BYTES + (seal ? SEAL_BYTES : 0);
-    record_put(record, &(struct record){(uint8_t)type, length, number});
-    ending_put(record + RECORD_BYTES, ending);
-    if (seal && seal_close_record(seal, record) < 0)
-        return troubled(trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
-    return link->transport->kind->control(link->transport, record, trouble);
+    uint8_t body[END_BYTES];
+    ending_put(body, ending);
+    return say_record(link, &(struct record){(uint8_t)type, END_BYTES, number}, body,
+                      trouble);
+}
+
+/* A record that has begun, and does not go on as any network would bring it. */
+static bool stuck(struct link *link, int64_t now)
+{
+    uint64_t bytes = link->transport->heard_bytes;
+    if (!link->transport->in_part)
+        note_whole(link, now);
+    /* Who is silent is said to be that, and not this. */
+    if (!link->timeout_ms ||
+        now - link->part.since_ms <= link->timeout_ms + 2 * BEAT_MS)
+        return false;
+    if ((bytes - link->part.bytes) * 1000 < (uint64_t)link->timeout_ms * RATE_LEAST)
+        return true;
+    note_whole(link, now);
+    return false;
 }
 
 int link_tick(struct link *link, struct trouble *trouble)
@@ -108,7 +189,7 @@ int link_tick(struct link *link, struct trouble *trouble)
     int64_t now = now_ms();
     if (now - link->beaten_ms >= BEAT_MS) {
         link->beaten_ms = now;
-        if (link_say(link, RECORD_HEARTBEAT, 0, trouble) < 0)
+        if (link_say(link, RECORD_HEARTBEAT, link->said, trouble) < 0)
             return -1;
     }
     link->silent = link->timeout_ms && now - link->heard_ms > link->timeout_ms;
@@ -116,6 +197,11 @@ int link_tick(struct link *link, struct trouble *trouble)
         return troubled(trouble, EXIT_FAULT,
                         "nothing heard from %s for %g s: is the network cut? (--timeout)",
                         link->transport->peer, (double)link->timeout_ms / 1000);
+    if (stuck(link, now))
+        return troubled(trouble, EXIT_FAULT,
+                        "some of what %s sent was lost on the way: a record does not end "
+                        "(--timeout)",
+                        link->transport->peer);
     if (link->idle_ms && now - link->moved_ms > link->idle_ms)
         return troubled(trouble, EXIT_FAULT, "no data for %g s (--idle-timeout)",
                         (double)link->idle_ms / 1000);
@@ -129,9 +215,9 @@ void link_abort(struct link *link, const struct trouble *why)
         return;
     if (!link->told) {
         struct trouble ignored = {0};
-        uint8_t record[CONTROL_BYTES];
-        abort_put(record, why->status, why->text);
-        transport->kind->control(transport, record, &ignored);
+        size_t length = strnlen(why->text, ABORT_BYTES);
+        struct record record = {RECORD_ABORT, (uint32_t)length, (uint64_t)why->status};
+        say_record(link, &record, why->text, &ignored);
     }
     transport->kind->finish(transport, link->silent || link->told ? 0 : FINISH_MS);
 }

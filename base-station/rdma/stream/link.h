@@ -9,7 +9,13 @@
 #include "seal.h"
 #include "transport.h"
 
-enum { LINK_FDS = TRANSPORT_FDS + 4, FINISH_MS = 1000 };
+enum {
+    LINK_FDS = TRANSPORT_FDS + 4,
+    FINISH_MS = 1000,
+    /* Bytes a second. Slower is a record that waits for bytes that were lost, and gets
+     * a heartbeat's instead: 32 a second, or fewer. */
+    RATE_LEAST = 100,
+};
 
 struct link {
     struct transport *transport;
@@ -17,6 +23,11 @@ struct link {
     int64_t heard_ms, beaten_ms, moved_ms; /* of the peer, to the peer, data */
     int signal_fd;                         /* SIGINT, SIGTERM, SIGHUP; -1 before */
     bool silent; /* the peer is */
+    struct seals *seals; /* NULL: plain; not owned */
+    uint64_t said, got;  /* see records.h, heartbeat: what we say, what we have */
+    uint64_t heard_bytes;
+    struct { int64_t since_ms; uint64_t bytes; } part; /* of a record that has begun */
+    uint8_t opened[CONTROL_BYTES];                     /* the last record, unsealed */
     bool told; /* the peer said why it stops: it need not be told */
 };
 
@@ -35,13 +46,10 @@ int link_next(struct link *link, struct transport_event *event, struct trouble *
 /* Sends a heartbeat if it is time; silence of the peer or of the data is a trouble. */
 int link_tick(struct link *link, struct trouble *trouble);
 
-/* Queues a record without a body. 1: later. */
+/* Queues a record without a body; or an end or a done. 1: later. */
 int link_say(struct link *link, int type, uint64_t number, struct trouble *trouble);
-
-/* The same for an end or a done; sealed, where `seal` is not NULL. */
 int link_say_ending(struct link *link, int type, uint64_t number,
-                    const struct ending *ending, struct seal *seal,
-                    struct trouble *trouble);
+                    const struct ending *ending, struct trouble *trouble);
 
 /* Tells the peer what went wrong, unless it told us, and waits for its leave. */
 void link_abort(struct link *link, const struct trouble *why);

@@ -130,7 +130,8 @@ static void seat(struct lobby *lobby, struct guest *guest, struct transport *tra
     guest->until_ms = now_ms() + LOBBY_LIMIT_MS;
     if (less > 0)
         hello_say_less(&mine);
-    if (less >= 0 && meeting_open(&guest->meeting, lobby->key, &mine, out, &why) == 0)
+    if (less >= 0 && hello_protect(&mine, lobby->options, transport, &why) == 0 &&
+        meeting_open(&guest->meeting, lobby->key, &mine, out, &why) == 0)
         return;
     say("turned %s away: %s", transport->peer, why.text);
     guest_close(guest);

@@ -2,6 +2,7 @@
 #include "meeting.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -47,8 +48,12 @@ static int judge(struct meeting *meeting, uint8_t out[CONTROL_BYTES], bool *answ
 {
     const struct hello *mine = &meeting->mine, *theirs = &meeting->theirs;
     if (theirs->version != RECORDS_VERSION) {
-        abort_put(out, EXIT_FAULT,
-                  "the other end speaks version 1 of the protocol, this one another");
+        char tell[120];
+        snprintf(tell, sizeof tell,
+                 "this end speaks version %d of the protocol: install the same release "
+                 "on both",
+                 RECORDS_VERSION);
+        abort_put(out, EXIT_FAULT, tell);
         *answer = true;
         return troubled(trouble, EXIT_FAULT,
                         "the other end speaks version %u of the protocol, this one %d: "
@@ -61,10 +66,6 @@ static int judge(struct meeting *meeting, uint8_t out[CONTROL_BYTES], bool *answ
     if (theirs->transport != mine->transport)
         return refuse(out, answer, trouble, "the transports differ",
                       "the other end says that it uses another transport");
-    if (theirs->cipher != mine->cipher)
-        return refuse(out, answer, trouble,
-                      "only one end was started with --encrypt: give it to both or none",
-                      "only one end was started with --encrypt: give it to both or none");
     return 0;
 }
 
@@ -147,5 +148,18 @@ uint32_t meeting_chunk(const struct meeting *meeting)
 
 bool meeting_checksum(const struct meeting *meeting)
 {
-    return meeting->mine.checksum && meeting->theirs.checksum;
+    return meeting->mine.checksum && meeting->theirs.checksum &&
+           meeting_protection(meeting) == PROTECT_NOT;
+}
+
+enum protection meeting_protection(const struct meeting *meeting)
+{
+    return meeting->mine.protection > meeting->theirs.protection
+               ? meeting->mine.protection
+               : meeting->theirs.protection;
+}
+
+bool meeting_aes(const struct meeting *meeting)
+{
+    return meeting->mine.aes && meeting->theirs.aes;
 }

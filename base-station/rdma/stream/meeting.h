@@ -24,9 +24,11 @@ int meeting_take(struct meeting *meeting, const struct record *record,
                  const uint8_t *body, uint8_t out[CONTROL_BYTES], bool *answer,
                  struct trouble *trouble);
 
-/* What both agreed on. */
+/* What both agreed on. A tag on each record makes a checksum superfluous. */
 uint32_t meeting_chunk(const struct meeting *meeting);
 bool meeting_checksum(const struct meeting *meeting);
+enum protection meeting_protection(const struct meeting *meeting);
+bool meeting_aes(const struct meeting *meeting);
 
 /* An abort record with this text. */
 void abort_put(uint8_t out[CONTROL_BYTES], int status, const char *text);

@@ -77,6 +77,33 @@ bool net_is_loopback(const struct sockaddr *address)
            (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127);
 }
 
+static bool is_foreign4(uint32_t address)
+{
+    static const struct { uint32_t net; int bits; } homes[] = {
+        {0x7f000000, 8},  {0x0a000000, 8},  {0xac100000, 12},
+        {0xc0a80000, 16}, {0xa9fe0000, 16}, {0x64400000, 10},
+    };
+    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
+        if (!((address ^ homes[i].net) >> (32 - homes[i].bits)))
+            return false;
+    return true;
+}
+
+bool net_is_foreign(const struct sockaddr *address)
+{
+    uint32_t four;
+    if (address->sa_family == AF_INET)
+        return is_foreign4(
+            ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr));
+    const struct in6_addr *six =
+        &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+    memcpy(&four, six->s6_addr + 12, sizeof four);
+    if (IN6_IS_ADDR_V4MAPPED(six))
+        return is_foreign4(ntohl(four));
+    return !IN6_IS_ADDR_LOOPBACK(six) && !IN6_IS_ADDR_LINKLOCAL(six) &&
+           (six->s6_addr[0] & 0xfe) != 0xfc;
+}
+
 /* A name that a thread of its own asks for. Whoever is last frees it: the thread cannot
  * be stopped, and is left alone when the time is over. */
 struct question {

@@ -15,6 +15,10 @@ void net_name(const struct sockaddr *address, socklen_t length, char *into, size
 const char *net_advice(int error);
 
 bool net_is_loopback(const struct sockaddr *address);
+
+/* Is it an address outside of loopback, link-local and private networks (RFC 1918, 4193,
+ * 6598)? */
+bool net_is_foreign(const struct sockaddr *address);
 uint16_t net_port(const struct sockaddr *address);
 void net_set_port(struct sockaddr *address, uint16_t port);
 

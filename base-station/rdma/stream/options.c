@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "records.h"
-
 #define TIMEOUT_LEAST_S 1.5
 #define LIMIT_LEAST_S 0.001
 
@@ -15,7 +13,8 @@
     "  --key-file FILE, --key-fd N   the shared secret (or RDPIPE_KEY)\n"              \
     "  --transport auto|rdma|tcp     --device DEV[:PORTNUM]\n"                         \
     "  --bind ADDR                   this machine's address to use\n"                  \
-    "  --encrypt                     both ends, or none\n"                             \
+    "  --encrypt, --sign, --plain    protect the data; without, as --encrypt beyond\n"   \
+    "                                loopback; the safer of both ends' holds\n"        \
     "  --checksum xxh64|none         --chunk BYTES  --credits N\n"                     \
     "  --timeout S (10)              the other end's silence, 0 = no limit\n"          \
     "  --idle-timeout S (0)          the data's silence\n"                             \
@@ -27,7 +26,9 @@
 const char options_usage_send[] =
     "usage: rdsend [options] HOST PORT [FILE | -- CMD...]\n"
     "Sends stdin, a file or a command's output to an rdrecv.\n"
-    "  --rate BYTES                  a second, at most\n" COMMON_USAGE;
+    "  --rate BYTES                  a second, at most\n"
+    "  --finish-timeout S (3600)     from the end of the data to its confirmation\n"
+    COMMON_USAGE;
 
 const char options_usage_receive[] =
     "usage: rdrecv [options] PORT [FILE | -- CMD...]\n"
@@ -45,12 +46,15 @@ enum {
     OPTION_DEVICE,
     OPTION_BIND,
     OPTION_ENCRYPT,
+    OPTION_SIGN,
+    OPTION_PLAIN,
     OPTION_CHECKSUM,
     OPTION_CHUNK,
     OPTION_CREDITS,
     OPTION_TIMEOUT,
     OPTION_IDLE,
     OPTION_CONNECT,
+    OPTION_FINISH,
     OPTION_RATE,
     OPTION_SYNC,
     OPTION_ANNOUNCE,
@@ -69,12 +73,15 @@ static const struct option table[] = {
     {"device", required_argument, NULL, OPTION_DEVICE},
     {"bind", required_argument, NULL, OPTION_BIND},
     {"encrypt", no_argument, NULL, OPTION_ENCRYPT},
+    {"sign", no_argument, NULL, OPTION_SIGN},
+    {"plain", no_argument, NULL, OPTION_PLAIN},
     {"checksum", required_argument, NULL, OPTION_CHECKSUM},
     {"chunk", required_argument, NULL, OPTION_CHUNK},
     {"credits", required_argument, NULL, OPTION_CREDITS},
     {"timeout", required_argument, NULL, OPTION_TIMEOUT},
     {"idle-timeout", required_argument, NULL, OPTION_IDLE},
     {"connect-timeout", required_argument, NULL, OPTION_CONNECT},
+    {"finish-timeout", required_argument, NULL, OPTION_FINISH},
     {"rate", required_argument, NULL, OPTION_RATE},
     {"sync", no_argument, NULL, OPTION_SYNC},
     {"announce-fd", required_argument, NULL, OPTION_ANNOUNCE},
@@ -205,7 +212,12 @@ static int take_option(struct options *options, int option, const char *name,
     case OPTION_NEW_KEY: options->new_key = optarg; return 0;
     case OPTION_DEVICE: options->device = optarg; return 0;
     case OPTION_BIND: options->bind_to = optarg; return 0;
-    case OPTION_ENCRYPT: options->encrypt = true; return 0;
+    case OPTION_ENCRYPT: options->protection = PROTECT_ENCRYPT; return 0;
+    case OPTION_SIGN: options->protection = PROTECT_SIGN; return 0;
+    case OPTION_PLAIN:
+        options->protection = PROTECT_NOT;
+        options->plain++;
+        return 0;
     case OPTION_SYNC: options->sync = true; return 0;
     case OPTION_JSON: options->json = true; return 0;
     case OPTION_NO_PROGRESS: options->progress = false; return 0;
@@ -219,6 +231,8 @@ static int take_option(struct options *options, int option, const char *name,
         return take_seconds(name, optarg, TIMEOUT_LEAST_S, &options->timeout_ms, trouble);
     case OPTION_IDLE:
         return take_seconds(name, optarg, LIMIT_LEAST_S, &options->idle_ms, trouble);
+    case OPTION_FINISH:
+        return take_seconds(name, optarg, LIMIT_LEAST_S, &options->finish_ms, trouble);
     case OPTION_CONNECT:
         return take_seconds(name, optarg, LIMIT_LEAST_S, &options->connect_ms, trouble);
     default: return take_size(options, option, name, trouble);
@@ -290,10 +304,12 @@ int options_read(struct options *options, bool sends, int argc, char **argv,
         .sends = sends,
         .key_fd = -1,
         .announce_fd = -1,
+        .protection = PROTECT_DEFAULT,
         .checksum = true,
         .progress = true,
         .timeout_ms = 10000,
         .connect_ms = sends ? 10000 : 0,
+        .finish_ms = 3600000,
     };
     if (take_options(options, argc, argv, trouble) < 0)
         return -1;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "records.h"
 #include "trouble.h"
 
 enum wanted_transport { WANT_AUTO, WANT_RDMA, WANT_TCP };
@@ -14,9 +15,11 @@ struct options {
     const char *key_file, *new_key, *bind_to, *device;
     int key_fd, announce_fd; /* -1 = not given */
     enum wanted_transport transport;
-    bool encrypt, checksum, sync, verbose, json, progress, help, version;
+    enum protection protection;
+    int plain; /* how often --plain was given */
+    bool checksum, sync, verbose, json, progress, help, version;
     bool hop; /* of a chain, in which everyone who is at fault says so */
-    int64_t timeout_ms, idle_ms, connect_ms; /* 0 = no limit */
+    int64_t timeout_ms, idle_ms, connect_ms, finish_ms; /* 0 = no limit */
     uint64_t rate;                           /* bytes a second; 0 = no limit */
     uint32_t chunk, credits;                 /* 0 = as the transport likes it */
     const char *host, *port;

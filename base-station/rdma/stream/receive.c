@@ -31,7 +31,7 @@ struct receiver {
     struct transport *transport;
     struct link link;
     struct ring ring;
-    struct seal seal, seal_theirs;
+    struct seals seals;
     struct child child;
     struct target target;
     struct sink sink;
@@ -39,6 +39,7 @@ struct receiver {
     int64_t left_ms;             /* when the output's reader left; 0 = it has not */
     uint64_t taken, given, told; /* data records taken; credits given, and told of */
     uint64_t written;            /* bytes, when it was last looked at */
+    int64_t done_ms;             /* when done was said */
     bool end_taken, done_said, bye;
 };
 
@@ -60,7 +61,7 @@ static int give(struct receiver *receiver)
     int said = link_say(&receiver->link, RECORD_CREDIT, receiver->given,
                         &receiver->trouble);
     if (said == 0)
-        receiver->told = receiver->given;
+        receiver->told = receiver->link.said = receiver->given;
     return said < 0 ? -1 : 0;
 }
 
@@ -103,21 +104,20 @@ static int begin(struct receiver *receiver)
                         strerror(errno));
     if (transport->kind->ring(transport, &receiver->ring, trouble) < 0)
         return -1;
-    if (options->encrypt &&
-        seals_open(&receiver->seal, &receiver->seal_theirs, &receiver->key, ROLE_RECEIVER,
-                   &receiver->meeting.transcript, trouble) < 0)
+    bool sealed = meeting_protection(&receiver->meeting) != PROTECT_NOT;
+    if (sealed && seals_open(&receiver->seals, &receiver->meeting, trouble) < 0)
         return -1;
+    receiver->link.seals = sealed ? &receiver->seals : NULL;
     if (open_output(receiver) < 0)
         return -1;
-    transport->data_most = chunk + (options->encrypt ? SEAL_BYTES : 0);
+    transport->data_most = chunk + (sealed ? SEAL_BYTES : 0);
     struct sink *sink = &receiver->sink;
     sink->target = &receiver->target;
     sink->ring = &receiver->ring;
-    sink->seal = options->encrypt ? &receiver->seal_theirs : NULL;
+    sink->seal = sealed ? &receiver->seals.data : NULL;
     sink->checksummed = meeting_checksum(&receiver->meeting);
     stats_open(&receiver->stats, options, -1);
-    stats_say(&receiver->stats, "receiving from", transport, chunk, sink->checksummed,
-              sink->seal);
+    stats_say(&receiver->stats, "receiving from", transport, &receiver->meeting);
     return sink_start(sink, trouble) < 0 ? -1 : give(receiver);
 }
 
@@ -129,17 +129,14 @@ static int refuse(struct receiver *receiver, const char *why)
 
 static int take_end(struct receiver *receiver, const struct transport_event *event)
 {
-    uint8_t whole[CONTROL_BYTES];
-    uint32_t expected = END_BYTES + (receiver->options->encrypt ? SEAL_BYTES : 0);
-    if (event->record.length != expected)
-        return refuse(receiver, "an end that is sealed on one side only");
+    struct ending ending;
     if (event->record.number != receiver->taken)
         return refuse(receiver, "an end after another number of records than came");
-    record_put(whole, &event->record);
-    memcpy(whole + RECORD_BYTES, event->body, event->record.length);
+    ending_get(&ending, event->body);
     receiver->end_taken = true;
     receiver->link.idle_ms = 0; /* no more data is to move */
-    sink_finish(&receiver->sink, whole, RECORD_BYTES + expected);
+    receiver->link.got++;
+    sink_finish(&receiver->sink, &ending);
     return 0;
 }
 
@@ -157,6 +154,7 @@ static int take_event(struct receiver *receiver, const struct transport_event *e
         if (event->record.number != receiver->taken)
             return refuse(receiver, "data out of sequence");
         receiver->taken++;
+        receiver->link.got++;
         if (receiver->taken > receiver->told)
             return refuse(receiver, "more data than it has credits for");
         ring_put(&receiver->ring, &receiver->ring.full, event->slot);
@@ -170,10 +168,11 @@ static int take_event(struct receiver *receiver, const struct transport_event *e
 static int say_done(struct receiver *receiver, struct trouble *trouble)
 {
     struct ending ending = {atomic_load(&receiver->sink.total), receiver->target.sync};
-    struct seal *seal = receiver->options->encrypt ? &receiver->seal : NULL;
     int said = link_say_ending(&receiver->link, RECORD_DONE, receiver->taken, &ending,
-                               seal, trouble);
+                               trouble);
     receiver->done_said = said == 0;
+    receiver->link.said += said == 0;
+    receiver->done_ms = now_ms();
     return said < 0 ? -1 : 0;
 }
 
@@ -251,6 +250,8 @@ static int receive_all(struct receiver *receiver)
         if (move(receiver) < 0 || check_reader(receiver, &extra[2]) < 0 ||
             link_tick(&receiver->link, trouble) < 0)
             return -1;
+        if (receiver->done_said && now_ms() - receiver->done_ms > FINISH_MOST_MS)
+            return 0; /* its goodbye was lost, and nothing else */
         stats_progress(&receiver->stats, atomic_load(&receiver->sink.total));
     }
 }
@@ -328,8 +329,7 @@ static void receiver_close(struct receiver *receiver)
     key_close(&receiver->key);
     if (!settled)
         return; /* its thread waits in write(2) and uses what is left */
-    seal_close(&receiver->seal);
-    seal_close(&receiver->seal_theirs);
+    seals_close(&receiver->seals);
     transport_close(receiver->transport);
     ring_close(&receiver->ring);
 }

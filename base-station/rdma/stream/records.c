@@ -35,12 +35,12 @@ const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES],
         [RECORD_HELLO] = {HELLO_BYTES, ABORT_BYTES}, /* another version's may be longer */
         [RECORD_PROOF] = {PROOF_BYTES, PROOF_BYTES},
         [RECORD_DATA] = {1, 0},
-        [RECORD_CREDIT] = {0, 0},
-        [RECORD_HEARTBEAT] = {0, 0},
+        [RECORD_CREDIT] = {0, SEAL_BYTES},
+        [RECORD_HEARTBEAT] = {0, SEAL_BYTES},
         [RECORD_END] = {END_BYTES, END_BYTES + SEAL_BYTES},
         [RECORD_DONE] = {END_BYTES, END_BYTES + SEAL_BYTES},
-        [RECORD_BYE] = {0, 0},
-        [RECORD_ABORT] = {0, ABORT_BYTES},
+        [RECORD_BYE] = {0, SEAL_BYTES},
+        [RECORD_ABORT] = {0, ABORT_BYTES + SEAL_BYTES},
     };
     if (get(in, 2) != MAGIC || in[3] != 0)
         return "it does not speak rdsend's protocol";
@@ -55,14 +55,30 @@ const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES],
     return NULL;
 }
 
+bool record_fits(const struct record *record)
+{
+    switch (record->type) {
+    case RECORD_END:
+    case RECORD_DONE:
+        return record->length == END_BYTES;
+    case RECORD_CREDIT:
+    case RECORD_HEARTBEAT:
+    case RECORD_BYE:
+        return record->length == 0;
+    default:
+        return record->length <= ABORT_BYTES;
+    }
+}
+
 void hello_put(uint8_t out[HELLO_BYTES], const struct hello *hello)
 {
     put(out, hello->version, 2);
     put(out + 2, hello->role, 1);
     put(out + 3, hello->transport, 1);
-    put(out + 4, hello->cipher, 1);
+    put(out + 4, hello->protection, 1);
     put(out + 5, hello->checksum, 1);
-    put(out + 6, 0, 2);
+    put(out + 6, hello->aes, 1);
+    put(out + 7, 0, 1);
     put(out + 8, hello->chunk, 4);
     put(out + 12, hello->credits, 4);
     memcpy(out + 16, hello->nonce, NONCE_BYTES);
@@ -74,8 +90,9 @@ const char *hello_get(struct hello *hello, const uint8_t in[HELLO_BYTES])
         .version = (uint16_t)get(in, 2),
         .role = in[2],
         .transport = in[3],
-        .cipher = in[4],
+        .protection = in[4],
         .checksum = in[5],
+        .aes = in[6],
         .chunk = (uint32_t)get(in + 8, 4),
         .credits = (uint32_t)get(in + 12, 4),
     };
@@ -86,8 +103,9 @@ const char *hello_get(struct hello *hello, const uint8_t in[HELLO_BYTES])
         return "a hello of neither a sender nor a receiver";
     if (hello->transport < TRANSPORT_TCP || hello->transport > TRANSPORT_RDMA)
         return "a hello with an unknown transport";
-    if (hello->cipher > CIPHER_AES_256_GCM || hello->checksum > CHECKSUM_XXH64)
-        return "a hello with an unknown cipher or checksum";
+    if (hello->protection > PROTECT_ENCRYPT || hello->checksum > CHECKSUM_XXH64 ||
+        hello->aes > 1)
+        return "a hello with an unknown protection or checksum";
     if (hello->chunk < CHUNK_LEAST || hello->chunk > CHUNK_MOST)
         return "a hello with a chunk out of bounds";
     if (hello->credits < 1 || hello->credits > CREDITS_MOST)

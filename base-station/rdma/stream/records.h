@@ -9,32 +9,46 @@
  *     8  u64  number
  *
  *   type         number               body
- *   1 hello      0                    48 in version 1: version u16, role u8 (1 sender, 2
- *                                     receiver), transport u8, cipher u8, checksum u8,
- *                                     zero u16, chunk u32, credits u32, nonce 32
+ *   1 hello      0                    48 in version 2: version u16, role u8 (1 sender, 2
+ *                                     receiver), transport u8, protection u8 (0 plain,
+ *                                     1 signed, 2 encrypted), checksum u8, aes u8 (1: its
+ *                                     processor has the instructions), zero u8,
+ *                                     chunk u32, credits u32, nonce 32
  *   2 proof      0                    32: HMAC-SHA-256, see proof.h
- *   3 data       sequence from 0      1 to chunk bytes, and a tag of 16 if sealed
+ *   3 data       sequence from 0      1 to chunk bytes
  *   4 credit     data records that may have been sent in all
- *   5 heartbeat  0
- *   6 end        data records in all  16: total u64, checksum u64, a tag if sealed
- *   7 done       data records in all  16: total u64, synced u8, zero 7, a tag if sealed
+ *   5 heartbeat  what the peer must have: a sender's data and end records that left, a
+ *                receiver's credits, and 1 for its done
+ *   6 end        data records in all  16: total u64, checksum u64
+ *   7 done       data records in all  16: total u64, synced u8, zero 7
  *   8 bye        0
  *   9 abort      status               0 to 240 bytes of text
  *
  *   sender    hello      proof              data ... data  end         bye
  *   receiver       hello       proof credit   credit ...       done
  *
+ * The safer of both hellos' protections holds; both are in the proofs. If it is not plain,
+ * each record from the credit on ends with a tag of 16 bytes: see seal.h.
+ *
  * A credit is given only after the buffer was posted again. Heartbeats and aborts may
  * come at any time once the proof is through; an abort also instead of a proof.
+ *
+ * Nobody waits without a limit: for the peer's hello and proof 5 s (lobby.h) or the rest
+ * of --connect-timeout (dial.c); for any byte of it --timeout; for the rest of a record
+ * that has begun, as long as RATE_LEAST bytes a second come, by --timeout's measure; for
+ * a record that a heartbeat says has left, not at all; from end to done
+ * --finish-timeout; from done to bye FINISH_MOST_MS; for credits and data, which depend
+ * on others' programs, --idle-timeout.
  */
 #ifndef RECORDS_H
 #define RECORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    RECORDS_VERSION = 1,
+    RECORDS_VERSION = 2,
     RECORD_BYTES = 16,
     HELLO_BYTES = 48,
     PROOF_BYTES = 32,
@@ -42,7 +56,7 @@ enum {
     END_BYTES = 16,
     SEAL_BYTES = 16,
     ABORT_BYTES = 240,
-    CONTROL_BYTES = RECORD_BYTES + ABORT_BYTES, /* the longest that is not data */
+    CONTROL_BYTES = RECORD_BYTES + ABORT_BYTES + SEAL_BYTES, /* the longest not of data */
     CHUNK_LEAST = 4096,
     CHUNK_MOST = 16 << 20,
     CREDITS_MOST = 1024,
@@ -62,7 +76,8 @@ enum record_type {
 
 enum { ROLE_SENDER = 1, ROLE_RECEIVER = 2 };
 enum { TRANSPORT_TCP = 1, TRANSPORT_RDMA = 2 };
-enum { CIPHER_NONE = 0, CIPHER_AES_256_GCM = 1 };
+/* PROTECT_DEFAULT, which no hello has: what the connection asks for. */
+enum protection { PROTECT_NOT, PROTECT_SIGN, PROTECT_ENCRYPT, PROTECT_DEFAULT };
 enum { CHECKSUM_NONE = 0, CHECKSUM_XXH64 = 1 };
 
 struct record {
@@ -73,7 +88,7 @@ struct record {
 
 struct hello {
     uint16_t version;
-    uint8_t role, transport, cipher, checksum;
+    uint8_t role, transport, protection, checksum, aes;
     uint32_t chunk, credits;
     uint8_t nonce[NONCE_BYTES];
 };
@@ -89,6 +104,9 @@ void record_put(uint8_t out[RECORD_BYTES], const struct record *record);
  * data is allowed. Returns NULL, or what is wrong with it. */
 const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES],
                        uint32_t data_most);
+
+/* Is the body that of its type, its tag taken off? */
+bool record_fits(const struct record *record);
 
 void hello_put(uint8_t out[HELLO_BYTES], const struct hello *hello);
 

@@ -33,12 +33,13 @@ struct sender {
     struct transport *transport;
     struct link link;
     struct ring ring;
-    struct seal seal, seal_theirs;
+    struct seals seals;
     struct child child;
     struct source source;
     struct stats stats;
     uint64_t credits, posted;
-    bool end_posted, done;
+    int64_t end_ms; /* when the end went out; 0 = it has not */
+    bool done;
 };
 
 static int open_input(struct sender *sender)
@@ -83,10 +84,10 @@ static int begin(struct sender *sender)
                         strerror(errno));
     if (transport->kind->ring(transport, &sender->ring, trouble) < 0)
         return -1;
-    if (options->encrypt &&
-        seals_open(&sender->seal, &sender->seal_theirs, &sender->key, ROLE_SENDER,
-                   &sender->meeting.transcript, trouble) < 0)
+    bool sealed = meeting_protection(&sender->meeting) != PROTECT_NOT;
+    if (sealed && seals_open(&sender->seals, &sender->meeting, trouble) < 0)
         return -1;
+    sender->link.seals = sealed ? &sender->seals : NULL;
     if (options->command &&
         child_open(&sender->child, options->command, CHILD_PRODUCER, trouble) < 0)
         return -1;
@@ -96,29 +97,21 @@ static int begin(struct sender *sender)
                                   : STDIN_FILENO;
     source->name = sender->name;
     source->ring = &sender->ring;
-    source->seal = options->encrypt ? &sender->seal : NULL;
+    source->seal = sealed ? &sender->seals.data : NULL;
     source->checksummed = meeting_checksum(&sender->meeting);
     source->rate = options->rate;
     stats_open(&sender->stats, options, source->size);
-    stats_say(&sender->stats, "sending to", transport, sender->ring.chunk,
-              source->checksummed, source->seal);
+    stats_say(&sender->stats, "sending to", transport, &sender->meeting);
     return source_start(source, trouble);
 }
 
 static int take_done(struct sender *sender, const struct transport_event *event)
 {
-    uint8_t whole[CONTROL_BYTES];
     struct ending ending;
-    uint32_t expected = END_BYTES + (sender->options->encrypt ? SEAL_BYTES : 0);
-    record_put(whole, &event->record);
-    memcpy(whole + RECORD_BYTES, event->body, event->record.length);
-    if (!sender->end_posted || event->record.length != expected ||
-        event->record.number != sender->source.count)
+    if (!sender->end_ms || event->record.number != sender->source.count)
         return troubled(&sender->trouble, EXIT_FAULT,
                         "the other end claims to be done before the end");
-    if (sender->options->encrypt && seal_open_record(&sender->seal_theirs, whole) < 0)
-        return troubled(&sender->trouble, EXIT_FAULT, "the other end's last word is forged");
-    ending_get(&ending, whole + RECORD_BYTES);
+    ending_get(&ending, event->body);
     if (ending.total != atomic_load(&sender->source.total))
         return troubled(&sender->trouble, EXIT_FAULT,
                         "the other end wrote another number of bytes than were sent");
@@ -129,6 +122,7 @@ static int take_done(struct sender *sender, const struct transport_event *event)
 static int take_event(struct sender *sender, const struct transport_event *event)
 {
     if (event->kind == EVENT_SENT) {
+        sender->link.said++;
         ring_put(&sender->ring, &sender->ring.free, event->slot);
         return 0;
     }
@@ -140,7 +134,7 @@ static int take_event(struct sender *sender, const struct transport_event *event
                             sender->transport->peer,
                             (unsigned long long)event->record.number,
                             (unsigned long long)sender->credits);
-        sender->credits = event->record.number;
+        sender->credits = sender->link.got = event->record.number;
         sender->link.moved_ms = now_ms();
         return 0;
     }
@@ -170,10 +164,12 @@ static int post_end(struct sender *sender)
     struct source *source = &sender->source;
     struct ending ending = {atomic_load(&source->total), source->checksum};
     int said = link_say_ending(&sender->link, RECORD_END, source->count, &ending,
-                               source->seal, &sender->trouble);
-    sender->end_posted = said == 0;
-    if (sender->end_posted)
+                               &sender->trouble);
+    if (said == 0) {
+        sender->link.said++;
         sender->link.idle_ms = 0; /* no more data is to move */
+        sender->end_ms = now_ms();
+    }
     return said < 0 ? -1 : 0;
 }
 
@@ -191,8 +187,13 @@ static int move(struct sender *sender)
     const struct transport_kind *kind = sender->transport->kind;
     bool sent = ring_drained(&sender->ring) && sender->posted == source->count &&
                 (kind->ordered || !kind->sending(sender->transport));
-    if (sent && produced && !sender->end_posted)
+    if (sent && produced && !sender->end_ms)
         return post_end(sender);
+    int64_t limit_ms = sender->options->finish_ms;
+    if (sender->end_ms && limit_ms && now_ms() - sender->end_ms > limit_ms)
+        return troubled(&sender->trouble, EXIT_FAULT,
+                        "no confirmation for %g s (--finish-timeout)",
+                        (double)limit_ms / 1000);
     return 0;
 }
 
@@ -240,7 +241,7 @@ static void part(struct sender *sender)
     if (!trouble->status || !sender->transport)
         return;
     child_signal(&sender->child, SIGTERM);
-    if (sender->end_posted && !sender->done && !sender->link.told) {
+    if (sender->end_ms && !sender->done && !sender->link.told) {
         struct trouble unknown = {0};
         troubled(&unknown, EXIT_UNKNOWN,
                  "outcome unknown: all was sent, but not confirmed: %.200s",
@@ -284,8 +285,7 @@ static void sender_close(struct sender *sender)
     key_close(&sender->key);
     if (!settled)
         return;
-    seal_close(&sender->seal);
-    seal_close(&sender->seal_theirs);
+    seals_close(&sender->seals);
     transport_close(sender->transport);
     ring_close(&sender->ring);
 }

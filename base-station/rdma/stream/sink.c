@@ -59,9 +59,9 @@ static int take(struct sink *sink, struct slot *slot, XXH64_state_t *hash)
     uint8_t *payload = slot->bytes + RECORD_BYTES;
     uint32_t length = slot->length;
     if (sink->seal) {
-        if (length <= SEAL_BYTES || seal_open_record(sink->seal, slot->bytes) < 0)
+        if (length <= SEAL_BYTES || seal_open_record(sink->seal, slot->bytes, sink->count++) < 0)
             return troubled(&sink->trouble, EXIT_FAULT,
-                            "somebody changed the encrypted stream on its way");
+                            "somebody changed the stream on its way");
         length -= SEAL_BYTES;
     }
     if (sink->checksummed)
@@ -76,23 +76,19 @@ static int take(struct sink *sink, struct slot *slot, XXH64_state_t *hash)
 
 static int judge(struct sink *sink, uint64_t checksum)
 {
-    struct ending ending;
     uint64_t total = atomic_load(&sink->total);
     if (!sink->end_known)
         return troubled(&sink->trouble, EXIT_FAULT, "stopped");
-    if (sink->seal && seal_open_record(sink->seal, sink->end) < 0)
-        return troubled(&sink->trouble, EXIT_FAULT,
-                        "somebody changed the end of the encrypted stream on its way");
-    ending_get(&ending, sink->end + RECORD_BYTES);
-    if (ending.total != total)
+    if (sink->end.total != total)
         return troubled(&sink->trouble, EXIT_FAULT,
                         "%llu bytes came of the %llu that were sent",
-                        (unsigned long long)total, (unsigned long long)ending.total);
-    if (sink->checksummed && ending.value != checksum)
+                        (unsigned long long)total, (unsigned long long)sink->end.total);
+    if (sink->checksummed && sink->end.value != checksum)
         return troubled(&sink->trouble, EXIT_FAULT,
                         "the checksum is %016llx, sent was %016llx: the network or the "
                         "memory of a machine is faulty",
-                        (unsigned long long)checksum, (unsigned long long)ending.value);
+                        (unsigned long long)checksum,
+                        (unsigned long long)sink->end.value);
     return 0;
 }
 
@@ -152,9 +148,9 @@ int sink_start(struct sink *sink, struct trouble *trouble)
     return 0;
 }
 
-void sink_finish(struct sink *sink, const uint8_t *end, size_t length)
+void sink_finish(struct sink *sink, const struct ending *end)
 {
-    memcpy(sink->end, end, length);
+    sink->end = *end;
     sink->end_known = true;
     ring_end(sink->ring);
 }

@@ -17,7 +17,8 @@ struct sink {
     struct seal *seal; /* NULL = plain */
     bool checksummed;
 
-    uint8_t end[RECORD_BYTES + END_BYTES + SEAL_BYTES]; /* set before sink_finish */
+    struct ending end; /* set before sink_finish */
+    uint64_t count;    /* data records taken */
     bool end_known;
 
     pthread_t thread;
@@ -40,6 +41,6 @@ bool sink_give_up(struct sink *sink);
 void sink_close(struct sink *sink);
 
 /* The end record came; nothing more is put into the ring. */
-void sink_finish(struct sink *sink, const uint8_t *end, size_t length);
+void sink_finish(struct sink *sink, const struct ending *end);
 
 #endif

@@ -65,7 +65,7 @@ static int make_record(struct source *source, struct slot *slot, size_t length)
     slot->length = (uint32_t)length + (source->seal ? SEAL_BYTES : 0);
     record_put(slot->bytes, &(struct record){RECORD_DATA, slot->length, source->count});
     source->count++;
-    if (source->seal && seal_close_record(source->seal, slot->bytes) < 0)
+    if (source->seal && seal_close_record(source->seal, slot->bytes, source->count - 1) < 0)
         return troubled(&source->trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
     return 0;
 }

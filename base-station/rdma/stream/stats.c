@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "seal.h"
+
 void stats_init(struct stats *stats, const struct options *options)
 {
     *stats = (struct stats){.json = options->json, .start_us = now_us(), .size = -1};
@@ -58,14 +60,14 @@ void stats_progress(struct stats *stats, uint64_t bytes)
 }
 
 void stats_say(const struct stats *stats, const char *what,
-               const struct transport *transport, uint32_t chunk, bool checksummed,
-               bool encrypted)
+               const struct transport *transport, const struct meeting *meeting)
 {
+    const char *seal = seal_name(meeting);
     if (stats->verbose)
-        say("%s %s over %s%s%s, chunks of %u bytes%s%s", what, transport->peer,
+        say("%s %s over %s%s%s, chunks of %u bytes%s%s%s", what, transport->peer,
             transport->kind->name, transport->device[0] ? " on " : "", transport->device,
-            (unsigned)chunk, checksummed ? ", XXH64" : "",
-            encrypted ? ", encrypted" : "");
+            (unsigned)meeting_chunk(meeting), *seal ? ", " : "", seal,
+            meeting_checksum(meeting) ? ", XXH64" : "");
 }
 
 void stats_close(struct stats *stats, const struct transport *transport, uint64_t bytes,

@@ -2,6 +2,7 @@
 #ifndef STATS_H
 #define STATS_H
 
+#include "meeting.h"
 #include "options.h"
 #include "transport.h"
 
@@ -31,8 +32,7 @@ struct waits {
 
 /* "sending to PEER over tcp, chunks of ...", if it is to be verbose. */
 void stats_say(const struct stats *stats, const char *what,
-               const struct transport *transport, uint32_t chunk, bool checksummed,
-               bool encrypted);
+               const struct transport *transport, const struct meeting *meeting);
 
 void stats_close(struct stats *stats, const struct transport *transport, uint64_t bytes,
                  const struct waits *waits, const struct trouble *trouble);

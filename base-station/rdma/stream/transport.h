@@ -57,9 +57,11 @@ struct transport {
     char peer[80];
     char device[64];
     bool loopback;      /* both ends are on this machine, and share its caches */
+    bool foreign;       /* the peer is not in a private network */
     uint32_t data_most; /* the greatest body of a data record; 0 until the proof */
     bool peer_left;
-    bool heard; /* some bytes of the peer came; the reader clears it */
+    uint64_t heard_bytes; /* of the peer, as far as they come in parts of records */
+    bool in_part;         /* a record has begun to come, and has not ended */
     /* poll(2) had nothing to say about its descriptors: poll() need not ask them. */
     bool quiet;
 };

@@ -157,7 +157,8 @@ static int receive(struct tcp *tcp, uint8_t *into, uint32_t length,
     while (got < 0 && errno == EINTR);
     if (got > 0) {
         tcp->in_have += (uint32_t)got;
-        tcp->base.heard = true;
+        tcp->base.heard_bytes += (uint64_t)got;
+        tcp->base.in_part = true;
         return 1;
     }
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -227,7 +228,7 @@ static int tcp_poll(struct transport *base, struct transport_event *event,
         .slot = slot,
     };
     tcp->in_have = 0;
-    tcp->in_known = false;
+    tcp->in_known = tcp->base.in_part = false;
     tcp->in_slot = NULL;
     return 1;
 }
@@ -315,6 +316,7 @@ struct transport *tcp_open(int fd, struct trouble *trouble)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     tcp->base.kind = &tcp_kind;
     tcp->base.loopback = net_is_loopback((struct sockaddr *)&peer);
+    tcp->base.foreign = net_is_foreign((struct sockaddr *)&peer);
     tcp->fd = fd;
     net_name((struct sockaddr *)&peer, length, tcp->base.peer, sizeof tcp->base.peer);
     return &tcp->base;

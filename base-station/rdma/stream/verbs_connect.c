@@ -285,6 +285,7 @@ struct transport *verbs_dial(const struct sockaddr *address, const struct sockad
     socklen_t length = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                                       : sizeof(struct sockaddr_in);
     net_name(address, length, verbs->base.peer, sizeof verbs->base.peer);
+    verbs->base.foreign = net_is_foreign(address);
     name_device(id, verbs->base.device, sizeof verbs->base.device);
     if (rdma_connect(id, &wanted) < 0)
         troubled(trouble, EXIT_FAULT, "rdma_connect: %s", strerror(errno));
@@ -357,6 +358,7 @@ static struct transport *accept_request(struct verbs_listener *listener,
         socklen_t length = peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                                        : sizeof(struct sockaddr_in);
         net_name(peer, length, verbs->base.peer, sizeof verbs->base.peer);
+        verbs->base.foreign = net_is_foreign(peer);
         name_device(id, verbs->base.device, sizeof verbs->base.device);
         set_ack_timeout(id, listener->options);
         if (rdma_accept(id, &wanted) == 0)

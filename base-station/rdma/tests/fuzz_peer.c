@@ -16,8 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void meet(int role, const uint8_t *data, size_t size)
 {
     static struct key key = {.bytes = "0123456789abcdef", .length = 16};
-    struct hello mine = {RECORDS_VERSION, (uint8_t)role, TRANSPORT_TCP, CIPHER_NONE,
-                         CHECKSUM_XXH64, CHUNK * 8, SLOTS, {0}};
+    struct hello mine = {RECORDS_VERSION, (uint8_t)role, TRANSPORT_TCP, PROTECT_NOT,
+                         CHECKSUM_XXH64, 0, CHUNK * 8, SLOTS, {0}};
     struct meeting meeting;
     struct trouble trouble = {0};
     uint8_t out[CONTROL_BYTES];
@@ -38,8 +38,14 @@ static void meet(int role, const uint8_t *data, size_t size)
 static void open_sealed(const uint8_t *data, size_t size)
 {
     static struct key key = {.bytes = "0123456789abcdef", .length = 16};
-    static struct transcript transcript;
-    static struct seal seal;
+    static const struct meeting meeting = {
+        .key = &key,
+        .role = ROLE_RECEIVER,
+        .mine = {.protection = PROTECT_ENCRYPT, .aes = 1},
+        .theirs = {.aes = 1},
+    };
+    static struct seals seals;
+    struct trouble trouble = {0};
     static uint8_t work[RECORD_BYTES + CHUNK + SEAL_BYTES];
     struct record record;
     if (size < RECORD_BYTES || size > sizeof work)
@@ -47,10 +53,10 @@ static void open_sealed(const uint8_t *data, size_t size)
     if (record_get(&record, data, CHUNK + SEAL_BYTES) ||
         size < RECORD_BYTES + record.length)
         return;
-    if (!seal.cipher && seal_open(&seal, &key, ROLE_SENDER, &transcript) < 0)
+    if (!seals.data.cipher && seals_open(&seals, &meeting, &trouble) < 0)
         abort();
     memcpy(work, data, size);
-    if (seal_open_record(&seal, work) == 0)
+    if (seal_open_record(&seals.data, work, record.number) == 0)
         abort();
 }
 

@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!sender.transport || begin(&sender) < 0)
         abort();
     bool good = send_all(&sender) == 0;
-    if (good && (!sender.end_posted || sender.posted != chunks))
+    if (good && (!sender.end_ms || sender.posted != chunks))
         abort();
     ring_end(&sender.ring);
     pthread_join(sender.source.thread, NULL);

@@ -41,25 +41,26 @@ static void check_hello(char **word)
         .version = (uint16_t)atoi(word[0]),
         .role = (uint8_t)atoi(word[1]),
         .transport = (uint8_t)atoi(word[2]),
-        .cipher = (uint8_t)atoi(word[3]),
+        .protection = (uint8_t)atoi(word[3]),
         .checksum = (uint8_t)atoi(word[4]),
-        .chunk = (uint32_t)atoi(word[5]),
-        .credits = (uint32_t)atoi(word[6]),
+        .aes = (uint8_t)atoi(word[5]),
+        .chunk = (uint32_t)atoi(word[6]),
+        .credits = (uint32_t)atoi(word[7]),
     }, again;
-    unhex(word[7], hello.nonce, NONCE_BYTES);
-    unhex(word[8], expected, sizeof expected);
+    unhex(word[8], hello.nonce, NONCE_BYTES);
+    unhex(word[9], expected, sizeof expected);
     hello_put(made, &hello);
-    CHECK(memcmp(made, expected + RECORD_BYTES, sizeof made) == 0, "hello %s", word[8]);
+    CHECK(memcmp(made, expected + RECORD_BYTES, sizeof made) == 0, "hello %s", word[9]);
     const char *why = hello_get(&again, expected + RECORD_BYTES);
-    CHECK(!why, "hello %s: %s", word[8], why);
+    CHECK(!why, "hello %s: %s", word[9], why);
     CHECK(again.version == hello.version && again.chunk == hello.chunk &&
               again.credits == hello.credits && again.role == hello.role &&
               memcmp(again.nonce, hello.nonce, NONCE_BYTES) == 0,
-          "hello %s read again", word[8]);
+          "hello %s read again", word[9]);
     for (int at = 2; at < 16 && hello.version == RECORDS_VERSION; at++) {
         uint8_t wrong[HELLO_BYTES];
         memcpy(wrong, made, sizeof wrong);
-        memset(wrong + (at < 6 ? at : at < 12 ? 8 : 12), 0xff, at < 6 ? 1 : 4);
+        memset(wrong + (at < 7 ? at : at < 12 ? 8 : 12), 0xff, at < 7 ? 1 : 4);
         CHECK(hello_get(&again, wrong), "hello with byte %d wrong is taken", at);
     }
 }
@@ -102,32 +103,63 @@ static void check_proof(char **word)
     }
 }
 
+static void open_meeting(char **word, struct key *key, struct meeting *meeting, int role)
+{
+    *meeting = (struct meeting){.key = key, .role = role};
+    read_transcript(word, key, &meeting->transcript);
+    hello_get(&meeting->mine, meeting->transcript.sender + RECORD_BYTES);
+    hello_get(&meeting->theirs, meeting->transcript.receiver + RECORD_BYTES);
+}
+
+static void check_key(char **word)
+{
+    struct key key;
+    struct meeting meeting;
+    uint8_t expected[SEAL_KEY_BYTES], made[SEAL_KEY_BYTES];
+    open_meeting(word, &key, &meeting, ROLE_SENDER);
+    unhex(word[4], expected, sizeof expected);
+    CHECK(seal_key(made, &meeting, atoi(word[1])) == 0, "no key");
+    CHECK(memcmp(made, expected, sizeof made) == 0, "key of role %s", word[1]);
+}
+
 static void check_sealed(char **word)
 {
     struct key key;
-    struct transcript transcript;
-    struct seal seal;
-    uint8_t sealed[512], work[512] = {0};
+    struct meeting meeting;
+    struct seals from, to;
+    struct trouble trouble = {0};
+    struct record record;
+    uint8_t sealed[512], work[512] = {0}, text[400];
     int role = atoi(word[1]);
-    read_transcript(word, &key, &transcript);
-    size_t plain = unhex(word[4], work + RECORD_BYTES, 400);
-    size_t whole = unhex(word[5], sealed, sizeof sealed);
+    uint64_t counter = strtoull(word[4], NULL, 10);
+    size_t plain = unhex(word[5], text, sizeof text);
+    size_t whole = unhex(word[6], sealed, sizeof sealed);
+    open_meeting(word, &key, &meeting, role);
+    CHECK(seals_open(&from, &meeting, &trouble) == 0, "no seals");
+    meeting.role = 3 - role;
+    CHECK(seals_open(&to, &meeting, &trouble) == 0, "no seals");
+    CHECK(!record_get(&record, sealed, CHUNK_MOST + SEAL_BYTES) &&
+              whole == RECORD_BYTES + plain + SEAL_BYTES, "%s", word[6]);
+    bool data = record.type == RECORD_DATA;
+    struct seal *close = data ? &from.data : &from.say;
+    struct seal *open = data ? &to.data : &to.hear;
+    counter = data ? record.number : counter;
     memcpy(work, sealed, RECORD_BYTES);
-    CHECK(whole == RECORD_BYTES + plain + SEAL_BYTES, "length of %s", word[5]);
-    CHECK(seal_open(&seal, &key, role, &transcript) == 0, "no seal");
-    CHECK(seal_close_record(&seal, work) == 0, "cannot seal");
-    CHECK(memcmp(work, sealed, whole) == 0, "sealed %s", word[4]);
-    CHECK(seal_open_record(&seal, work) == 0, "cannot unseal");
-    uint8_t text[400];
-    unhex(word[4], text, sizeof text);
-    CHECK(memcmp(work + RECORD_BYTES, text, plain) == 0, "unsealed %s", word[4]);
+    memcpy(work + RECORD_BYTES, text, plain);
+    CHECK(seal_close_record(close, work, counter) == 0, "cannot seal");
+    CHECK(memcmp(work, sealed, whole) == 0, "sealed %s", word[6]);
+    CHECK(seal_open_record(open, work, counter) == 0, "cannot unseal");
+    CHECK(memcmp(work + RECORD_BYTES, text, plain) == 0, "unsealed %s", word[6]);
+    memcpy(work, sealed, whole);
+    CHECK(seal_open_record(open, work, counter + 1) < 0, "one left out is not seen");
     for (size_t at = 8; at < whole; at++) { /* its number, its body, its tag */
         memcpy(work, sealed, whole);
         work[at] ^= 0x10;
-        CHECK(seal_open_record(&seal, work) < 0, "byte %zu changed unseen", at);
+        CHECK(seal_open_record(open, work, counter) < 0, "byte %zu changed unseen", at);
     }
-    seal_close(&seal);
-    seal_close(&seal);
+    seals_close(&from);
+    seals_close(&to);
+    seals_close(&to);
 }
 
 static void check_refused(char **word)
@@ -141,9 +173,10 @@ static void check_refused(char **word)
 static void check_vectors(const char *path)
 {
     static const struct { const char *name; int words; void (*check)(char **); } kinds[] = {
-        {"record", 4, check_record}, {"hello", 9, check_hello},
+        {"record", 4, check_record}, {"hello", 10, check_hello},
         {"ending", 3, check_ending}, {"proof", 5, check_proof},
-        {"sealed", 6, check_sealed}, {"refused", 2, check_refused},
+        {"key", 5, check_key},       {"sealed", 7, check_sealed},
+        {"refused", 2, check_refused},
     };
     char line[4096];
     FILE *file = fopen(path, "r");
@@ -176,14 +209,14 @@ struct side {
     bool said;
 };
 
-static void side_open(struct side *side, int role, const char *key, int cipher,
+static void side_open(struct side *side, int role, const char *key, int protection,
                       int version)
 {
     memset(side, 0, sizeof *side);
     side->key.length = strlen(key);
     memcpy(side->key.bytes, key, side->key.length);
     struct hello hello = {(uint16_t)version, (uint8_t)role, TRANSPORT_TCP,
-                          (uint8_t)cipher, CHECKSUM_XXH64, 65536, 8, {0}};
+                          (uint8_t)protection, CHECKSUM_XXH64, 1, 65536, 8, {0}};
     CHECK(meeting_open(&side->meeting, &side->key, &hello, side->out,
                        &side->trouble) == 0, "no meeting");
     side->said = role == ROLE_SENDER;
@@ -207,17 +240,20 @@ static void talk(struct side *from, struct side *to)
     }
 }
 
-static bool meet(const char *key, const char *other_key, int cipher, int other_cipher,
-                 int version, struct trouble why[2])
+/* What both agree on; -1: nothing. */
+static int meet(const char *key, const char *other_key, int protection,
+                int other_protection, int version, struct trouble why[2])
 {
     static struct side sender, receiver;
-    side_open(&sender, ROLE_SENDER, key, cipher, version);
-    side_open(&receiver, ROLE_RECEIVER, other_key, other_cipher, 1);
+    side_open(&sender, ROLE_SENDER, key, protection, version);
+    side_open(&receiver, ROLE_RECEIVER, other_key, other_protection, RECORDS_VERSION);
     talk(&sender, &receiver);
     why[0] = sender.trouble;
     why[1] = receiver.trouble;
-    return sender.meeting.stage == MEETING_OVER &&
-           receiver.meeting.stage == MEETING_OVER && !why[0].status && !why[1].status;
+    bool over = sender.meeting.stage == MEETING_OVER &&
+                receiver.meeting.stage == MEETING_OVER && !why[0].status && !why[1].status;
+    int agreed = meeting_protection(&sender.meeting);
+    return over && agreed == (int)meeting_protection(&receiver.meeting) ? agreed : -1;
 }
 
 static void check_meetings(void)
@@ -225,36 +261,37 @@ static void check_meetings(void)
     static struct side alone;
     struct trouble why[2];
     const char *key = "0123456789abcdef";
-    CHECK(meet(key, key, 0, 0, 1, why), "friends do not meet: %s", why[0].text);
-    CHECK(meet(key, key, 1, 1, 1, why), "friends do not meet: %s", why[0].text);
-    CHECK(!meet(key, "0123456789abcdeF", 0, 0, 1, why), "another key is taken");
+    for (int mine = PROTECT_NOT; mine <= PROTECT_ENCRYPT; mine++)
+        for (int theirs = PROTECT_NOT; theirs <= PROTECT_ENCRYPT; theirs++)
+            CHECK(meet(key, key, mine, theirs, 2, why) == (mine > theirs ? mine : theirs),
+                  "friends do not meet: %s", why[0].text);
+    CHECK(meet(key, "0123456789abcdeF", 0, 0, 2, why) < 0, "another key is taken");
     CHECK(strstr(why[0].text, "same key"), "sender's advice: %s", why[0].text);
-    CHECK(!meet(key, key, 1, 0, 1, why) && !meet(key, key, 0, 1, 1, why),
-          "--encrypt at one end only is taken");
-    CHECK(strstr(why[0].text, "--encrypt"), "advice: %s", why[0].text);
-    CHECK(!meet(key, key, 0, 0, 2, why), "another version is taken");
-    CHECK(strstr(why[1].text, "version 2"), "advice: %s", why[1].text);
+    CHECK(meet(key, key, 0, 0, 1, why) < 0, "another version is taken");
+    CHECK(strstr(why[1].text, "speaks version 1 of the protocol, this one 2: install"),
+          "advice: %s", why[1].text);
+    CHECK(strstr(why[0].text, "speaks version 2"), "told: %s", why[0].text);
 
-    side_open(&alone, ROLE_SENDER, key, 0, 1); /* a listener that reflects */
+    side_open(&alone, ROLE_SENDER, key, 0, 2); /* a listener that reflects */
     struct record record;
     CHECK(!record_get(&record, alone.out, 0), "no hello");
     uint8_t hello[CONTROL_BYTES];
     memcpy(hello, alone.out, sizeof hello);
     CHECK(meeting_take(&alone.meeting, &record, hello + RECORD_BYTES, alone.out,
                        &alone.said, &alone.trouble) < 0, "a reflected hello is taken");
-    for (int version = 1; version <= 2; version++) { /* a longer hello is another's */
+    for (int version = 2; version <= 3; version++) { /* a longer hello is another's */
         struct side other;
         uint8_t body[CONTROL_BYTES] = {0};
         side_open(&other, ROLE_RECEIVER, key, 0, version);
         memcpy(body, other.out + RECORD_BYTES, HELLO_BYTES);
-        side_open(&alone, ROLE_SENDER, key, 0, 1);
+        side_open(&alone, ROLE_SENDER, key, 0, 2);
         record = (struct record){RECORD_HELLO, HELLO_BYTES + 8, 0};
         CHECK(meeting_take(&alone.meeting, &record, body, alone.out, &alone.said,
                            &alone.trouble) < 0, "a longer hello is taken");
-        CHECK(!strstr(alone.trouble.text, "speaks version 2") == (version == 1),
+        CHECK(!strstr(alone.trouble.text, "speaks version 3") == (version == 2),
               "a longer hello: %s", alone.trouble.text);
     }
-    side_open(&alone, ROLE_RECEIVER, key, 0, 1); /* a proof before the hello */
+    side_open(&alone, ROLE_RECEIVER, key, 0, 2); /* a proof before the hello */
     record = (struct record){RECORD_PROOF, PROOF_BYTES, 0};
     CHECK(meeting_take(&alone.meeting, &record, hello, alone.out, &alone.said,
                        &alone.trouble) < 0, "a proof without a hello is taken");

@@ -1,0 +1,161 @@
+"""What protects the data beyond loopback, when nobody asked for anything."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.ends import KEY, End, Ends
+from tests.rdma.records import (
+    BYE,
+    CREDIT,
+    DATA,
+    DONE,
+    ENCRYPTED,
+    END,
+    ENDING,
+    SENDER,
+    SIGNED,
+    Hello,
+    Peer,
+    record,
+)
+from tests.rdma.test_stream_relays import Relay
+from tests.rigs.lan import Lan
+
+pytestmark = pytest.mark.e2e
+FORGED = b"forged\n"
+
+
+def of(kind: int, data: bytes) -> bytes:
+    """The first record of that type, or nothing."""
+    at = 0
+    while at + 16 <= len(data):
+        end = at + 16 + int.from_bytes(data[at + 4 : at + 8], "little")
+        if data[at + 2] == kind:
+            return data[at:end]
+        at = end
+    return b""
+
+
+class TestByHand:
+    """A sender by hand, with and without a processor for AES."""
+
+    @pytest.mark.parametrize("aes", [0, 1])
+    @pytest.mark.parametrize("protection", [SIGNED, ENCRYPTED])
+    def test_both_ciphers(self, ends: Ends, protection: int, aes: int) -> None:
+        receiver = ends.receive("out", options=["-v"])
+        peer = Peer(socket.create_connection(("127.0.0.1", ends.port)))
+        hello = Hello(SENDER, protection=protection, aes=aes, nonce=os.urandom(32))
+        peer.prove_as_sender(KEY, hello)
+        kind, number, body = peer.take()
+        assert (kind, peer.hears.open(kind, number, body)) == (CREDIT, b"")
+        peer.send(peer.says.seal(DATA, b"by hand", 0))
+        peer.send(peer.says.seal(END, ENDING.pack(7, 0), 1))
+        while kind != DONE:
+            kind, number, body = peer.take()
+            opened = peer.hears.open(kind, number, body)
+        assert (number, opened) == (1, ENDING.pack(7, 0))
+        peer.send(peer.says.seal(BYE))
+        ended = receiver.ended()
+        peer.close()
+        assert ended.status == 0 and (ends.place / "out").read_bytes() == b"by hand"
+        _, aes = peer.says.terms()
+        assert ("AES-256-GCM" if aes else "ChaCha20-Poly1305") in ended.err
+
+    @pytest.mark.parametrize("kind", [DATA, END, BYE])
+    def test_nothing_goes_without_a_tag(self, ends: Ends, kind: int) -> None:
+        receiver = ends.receive("out", options=["--encrypt"])
+        peer = Peer(socket.create_connection(("127.0.0.1", ends.port)))
+        peer.prove_as_sender(KEY)
+        peer.send(record(kind, b"" if kind == BYE else bytes(16)))
+        ended = receiver.ended(4)
+        peer.close()
+        assert ended.status == 1 and "somebody changed" in ended.err
+        assert not (ends.place / "out").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+class TestBeyondLoopback:
+    @pytest.fixture
+    def lan(self) -> Iterator[Lan]:
+        with Lan() as made:
+            yield made
+
+    def far(self, ends: Ends, lan: Lan, port: int, *options: str) -> End:
+        """An rdsend on the far host."""
+        words = [str(ends.folder / "rdsend"), *options, lan.near, str(port)]
+        sender = End([*lan.enter, *words, "--", "echo", "secret"], ends.place)
+        ends._started.append(sender)
+        return sender
+
+    def forge(self, ends: Ends) -> bytes:
+        """The end record that says that FORGED is right."""
+        receiver = ends.receive("/dev/null")
+        relay = Relay(ends.port, lambda data, way: data)
+        sent = ends.send("--", "echo", "forged", port=relay.port).ended()
+        assert (sent.status, receiver.ended().status) == (0, 0)
+        relay.close()
+        end = relay.seen.index(bytes([0x44, 0x52])[::-1] + bytes([END]))
+        return relay.seen[end : end + 32]
+
+    @pytest.mark.parametrize("options", [[], ["--sign"], ["--plain"]])
+    def test_who_mends_the_checksum(
+        self, ends: Ends, lan: Lan, options: list[str]
+    ) -> None:
+        """A man in the middle who passes the proofs on. What is plain he can change."""
+        end = self.forge(ends)
+
+        def change(data: bytes, way: int) -> bytes:
+            was, last = of(DATA, data), of(END, data)
+            data = data.replace(was[16:23], FORGED) if was else data
+            return data.replace(last, end + last[32:]) if last else data
+
+        receiver = ends.receive("out", options=options)
+        relay = Relay(ends.port, change, lan.near)
+        sent = self.far(ends, lan, relay.port, *options).ended()
+        receiver.kill(15)
+        received = receiver.ended()
+        relay.close()
+        out: Path = ends.place / "out"
+        assert out.exists() == (options == ["--plain"]), (sent, received)
+        assert (sent.status == 0) == (options == ["--plain"])
+        assert not out.exists() or out.read_bytes() == FORGED
+
+    def test_it_is_encrypted(self, ends: Ends, lan: Lan) -> None:
+        receiver = ends.receive("out", options=["-v"])
+        relay = Relay(ends.port, lambda data, way: data, lan.near)
+        sent = self.far(ends, lan, relay.port, "-v").ended()
+        received = receiver.ended()
+        relay.close()
+        assert (sent.status, received.status) == (0, 0)
+        assert "encrypted by" in sent.err and "encrypted by" in received.err
+        assert b"secret" not in relay.seen and KEY not in relay.seen
+
+    @pytest.mark.parametrize("times", [1, 2])
+    def test_plain_into_a_foreign_network(
+        self, ends: Ends, lan: Lan, times: int
+    ) -> None:
+        """Refused unless asked twice. 203.0.113.0/24 is nobody's."""
+        address = "203.0.113.1/32"
+        add = ["sh", "-c", f"ip link set lo up; ip addr add {address} dev lo"]
+        End([*lan.enter, *add], ends.place).ended()
+        plain = ["--plain"] * times
+        shown, told = os.pipe()
+        words = [str(ends.folder / "rdrecv"), "--announce-fd", str(told), *plain]
+        receiver = End([*lan.enter, *words, "0"], ends.place, pass_fds=[told])
+        ends._started.append(receiver)
+        os.close(told)
+        port = os.read(shown, 4096).decode().split()[0].removeprefix("port=")
+        os.close(shown)
+        words = [str(ends.folder / "rdsend"), *plain, "203.0.113.1", port]
+        sender = End([*lan.enter, *words, "--", "echo", "x"], ends.place)
+        ended = sender.ended()
+        if times == 1:
+            assert ended.status == 2 and "leave --plain out, or give it" in ended.err
+            receiver.kill(15)
+            assert receiver.ended().out == b""
+        else:
+            assert ended.status == 0 and receiver.ended().out == b"x\n"

@@ -1,0 +1,109 @@
+"""What is lost on the way while the connection goes on: both ends end, in time."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.rdma.ends import SLOWNESS, Ended, Ends
+from tests.rdma.records import BYE, CREDIT, DATA, DONE, END, HEADER
+from tests.rdma.test_stream_relays import Relay
+
+pytestmark = pytest.mark.e2e
+TIMEOUT_S = 1.5
+SOON_S = 2 * (TIMEOUT_S + 2) + 3
+"""The limit for the rest of a record, twice, and a busy machine."""
+Change = Callable[[bytes, int], bytes]
+PROTECTED = pytest.mark.parametrize("how", ["--plain", "--encrypt"])
+
+
+def without(kind: int) -> Change:
+    """Takes out the first record of that type, and all later ones."""
+
+    def change(data: bytes, way: int) -> bytes:
+        left, at = b"", 0
+        while at + HEADER.size <= len(data):
+            _, one, _, length, _ = HEADER.unpack_from(data, at)
+            end = at + HEADER.size + length
+            left += b"" if one == kind else data[at:end]
+            at = end
+        return left
+
+    return change
+
+
+def lossy(count: int) -> Change:
+    """Takes bytes out of the middle of the first record of data."""
+    taken: list[int] = []
+
+    def change(data: bytes, way: int) -> bytes:
+        if way or taken or len(data) < 10_000 or HEADER.unpack_from(data)[1] != DATA:
+            return data
+        taken.append(count)
+        return data[:5_000] + data[5_000 + count :]
+
+    return change
+
+
+def through(
+    ends: Ends, change: Change, how: str, *source: str
+) -> tuple[Ended, Ended, float]:
+    """Sender, receiver, and how long they took."""
+    options = [how, "--timeout", str(TIMEOUT_S * SLOWNESS)]
+    receiver = ends.receive("out", options=options)
+    relay = Relay(ends.port, change)
+    since_s = time.monotonic()
+    sender = ends.send("--", *source, options=options, port=relay.port)
+    ended = sender.ended(), receiver.ended()
+    took_s = time.monotonic() - since_s
+    relay.close()
+    return *ended, took_s
+
+
+@PROTECTED
+@pytest.mark.parametrize("count", [1, 1000])
+def test_bytes_inside_a_record(ends: Ends, how: str, count: int) -> None:
+    """Heartbeats fill the gap, one a second."""
+    line = "head -c 60000 /dev/zero; exec sleep 600"
+    sent, received, took_s = through(ends, lossy(count), how, "sh", "-c", line)
+    assert took_s < SOON_S * SLOWNESS
+    assert sent.status == received.status == 1, (sent, received)
+    assert not (ends.place / "out").exists()
+
+
+def test_so_many_bytes_that_heartbeats_do_not_fill(ends: Ends) -> None:
+    line = "head -c 60000 /dev/zero; exec sleep 600"
+    _, received, _ = through(ends, lossy(5_000), "--plain", "sh", "-c", line)
+    assert "lost on the way: a record does not end" in received.err
+
+
+@PROTECTED
+@pytest.mark.parametrize("kind", [DATA, END, CREDIT])
+def test_a_whole_record(ends: Ends, how: str, kind: int) -> None:
+    sent, received, took_s = through(ends, without(kind), how, "echo", "all")
+    assert took_s < SOON_S * SLOWNESS
+    assert sent.status in (1, 3) and received.status == 1, (sent, received)
+    assert not (ends.place / "out").exists()
+
+
+@PROTECTED
+def test_the_confirmation(ends: Ends, how: str) -> None:
+    """The file is there, and the sender cannot know."""
+    sent, received, took_s = through(ends, without(DONE), how, "echo", "all")
+    assert took_s < SOON_S * SLOWNESS
+    assert (sent.status, received.status) == (3, 0), (sent, received)
+    assert (ends.place / "out").read_bytes() == b"all\n"
+
+
+@PROTECTED
+def test_the_goodbye(ends: Ends, how: str) -> None:
+    sent, received, _ = through(ends, without(BYE), how, "echo", "all")
+    assert (sent.status, received.status) == (0, 0), (sent, received)
+
+
+def test_a_confirmation_that_does_not_come(ends: Ends) -> None:
+    receiver = ends.receive("--", "sh", "-c", "cat >/dev/null; exec sleep 60")
+    sender = ends.send("--", "echo", "all", options=["--finish-timeout", "1"])
+    ended = sender.ended(4)
+    assert ended.status == 3 and "--finish-timeout" in ended.err
+    assert receiver.ended(4).status == 1
