@@ -135,7 +135,7 @@ def test_a_pin_daemon_that_hangs_is_killed_whether_or_not_its_pins_are_free() ->
     """systemd.service(5): ExecStopPost= runs even if ExecStart= failed or timed out;
     ExecStartPost= does not."""
     helper = (UNITS / "fpvcar-pins-off@.service").read_text()
-    kill = "/usr/bin/systemctl kill --signal=SIGKILL pigpiod.service"
+    kill = "/usr/bin/systemctl kill --kill-whom=main --signal=SIGKILL pigpiod.service"
     (started_by,) = re.findall(f"^(.*){re.escape(kill)}$", helper, re.M)
     assert started_by == "ExecStopPost=-+"
 

@@ -74,7 +74,7 @@ def _wheels(arguments: argparse.Namespace) -> int:
     from fpvcar.wheels.__main__ import main
 
     profile = profiles.load(arguments.profile, arguments.overrides)
-    return main(profile, paths.runtime_directory())
+    return main(profile, paths.runtime_directory(), not arguments.emulated)
 
 
 def _bench(arguments: argparse.Namespace) -> int:
@@ -238,7 +238,12 @@ def parser() -> argparse.ArgumentParser:
     _profile(run)
     _address(run)
     run.add_argument("--soc", type=Path, help="the bench's chip (given by `bench`)")
-    _profile(verb("wheels", _wheels, "switches the motors; beside `run`"))
+    wheels = verb("wheels", _wheels, "switches the motors; beside `run`")
+    _profile(wheels)
+    wheels.add_argument(
+        "--emulated", action="store_true",
+        help="the pins are the bench's: those of this computer are left alone",
+    )  # fmt: skip
     bench = verb("bench", _bench, "the emulated car, and `run` against it")
     _profile(bench)
     _address(bench)

@@ -35,9 +35,10 @@ class Car:
         self.motors = profile.motors.pair
         self.pins = FakePins(lambda _: self.watch())
         self.board: FakeBoard | None = None
-        self.alarms = 0
+        self.alarms = self.freed = 0
+        self.held = ""
         self.refuse: PinsFault | None = None
-        self.wheels = Wheels(profile, self._connect, self._alarm)
+        self.wheels = Wheels(profile, self._connect, self._alarm, self._free)
         self.seq = 0
         self.wheels.tick(self.now_ns)
 
@@ -46,6 +47,10 @@ class Car:
 
     def _alarm(self) -> None:
         self.alarms += 1
+
+    def _free(self) -> str:
+        self.freed += 1
+        return self.held
 
     def _connect(self) -> FakeBoard:
         if self.refuse is not None:

@@ -77,7 +77,9 @@ class Bench:
         self.world = unit(
             "world", "fpvcar.bench.world.process", *soc, *same, f"--seed={options.seed}"
         )
-        self.wheels = unit("wheels", "fpvcar", "wheels", *same, nice=NEAR_PINS)
+        self.wheels = unit(
+            "wheels", "fpvcar", "wheels", *same, "--emulated", nice=NEAR_PINS
+        )
         self.run = unit(
             "run", "fpvcar", "run", *same, *soc,
             f"--host={options.host}", f"--port={options.port}",

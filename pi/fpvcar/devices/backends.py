@@ -37,6 +37,7 @@ DRIVERS: dict[type[Motor], Callable[[Any, Pins], MotorDriver]] = {
     HatServo: lambda one, pins: ServoDriver(one, partial(pins.servo, one.channel)),
 }
 """Who drives a motor, by what the profile says of it."""
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 ANSWER_S = 0.5
 """How long an answer may take where nothing moves: a thread waits, not the car."""
 MOTORS_ANSWER_S = 0.1
@@ -153,6 +154,22 @@ def answering(bus: int, addresses: Sequence[int]) -> list[int]:
             continue
         found.append(address)
     return found
+
+
+def freeing(profile: Profile) -> Callable[[], str]:
+    """What turns the motor pins to inputs past a pin daemon of this computer; it says
+    what is wrong, or "". It does nothing where a HAT or another computer drives."""
+    from fpvcar.devices.linux import pins_off  # now: a failure has no time for it
+
+    def free() -> str:
+        try:
+            pins_off.let_go(profile.motor_pins())
+        except OSError as fault:
+            return str(fault)
+        return ""
+
+    ours = profile.pins.host in LOOPBACK and not profile.motors.on_hat
+    return free if ours else lambda: ""
 
 
 def let_go(profile: Profile) -> int:

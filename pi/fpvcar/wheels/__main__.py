@@ -16,8 +16,11 @@ from fpvcar.wheels.service import Service
 log = logging.getLogger("fpvcar.wheels")
 
 
-def main(profile: config.Profile, runtime: Path) -> int:
-    """Runs until SIGTERM or SIGINT. Raises OSError if another one holds the lock."""
+def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
+    """Runs until SIGTERM or SIGINT. Raises OSError if another one holds the lock.
+
+    `own_pins`: the daemon drives this computer's pins, not the bench's.
+    """
     unlocked = memory.lock()
     if unlocked is not None:
         log.info("memory is not locked: %s", unlocked)
@@ -25,6 +28,7 @@ def main(profile: config.Profile, runtime: Path) -> int:
         profile,
         connect=lambda: backends.open_motors(profile),
         alarm=lambda: ask_helper(runtime / SOCKET),
+        free=backends.freeing(profile) if own_pins else lambda: "",
     )
     with Service(wheels, runtime, time.monotonic_ns) as service:
         write_pins(runtime, profile.stop_pins(), profile.stop_chips())

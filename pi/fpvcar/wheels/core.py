@@ -23,7 +23,13 @@ import logging
 from collections.abc import Callable, Sequence
 
 from fpvcar import config
-from fpvcar.devices.pins import MotorBoard, MotorDriver, PinsFault, PinsSilent
+from fpvcar.devices.pins import (
+    MotorBoard,
+    MotorDriver,
+    PinsFault,
+    PinsRefused,
+    PinsSilent,
+)
 from fpvcar.drive import mixing
 from fpvcar.wheels.lease import Lease
 from fpvcar.wire.wheels import Answer, Setpoint, WheelsReason
@@ -43,17 +49,18 @@ log = logging.getLogger("fpvcar.wheels")
 class Wheels:
     """The lease, the motors and the dead man; packets and times in, answers out.
 
-    `connect()` makes the board or raises PinsFault; `alarm()` asks the root helper to
-    turn the motor pins to inputs and to restart the daemon. Neither may wait for long.
+    `connect()` makes the board or raises PinsFault; `free()` turns the motor pins to
+    inputs past the daemon, and says what is wrong, or ""; `alarm()` asks the root
+    helper to do so, too, and to restart the daemon. None of them may wait for long.
     """
 
     def __init__(
         self, profile: config.Profile, connect: Callable[[], MotorBoard],
-        alarm: Callable[[], None],
+        alarm: Callable[[], None], free: Callable[[], str] = lambda: "",
     ) -> None:  # fmt: skip
         motors, empty_v = profile.motors, profile.battery.empty_v
         self.lease = Lease(tuple(mixing.top_duty(one, empty_v) for one in motors.pair))
-        self._connect, self._alarm = connect, alarm
+        self._connect, self._alarm, self._free = connect, alarm, free
         self._board: MotorBoard | None = None
         self._retry_ns, self._silent_tries = 0, 0
         self._logged = ""
@@ -181,6 +188,9 @@ class Wheels:
         return []
 
     def _lose(self, fault: PinsFault, now_ns: int) -> Answer:
+        # Of a daemon that is gone its unit frees the pins, too: a program that has to
+        # start first. One that refuses lives, and knows what its pins do.
+        held = "" if isinstance(fault, PinsRefused) else self._free()
         silent = isinstance(fault, PinsSilent)
         if silent:
             self._alarm()
@@ -192,6 +202,8 @@ class Wheels:
         reason = WheelsReason.PINS_SILENT if silent else WheelsReason.PINS_LOST
         stopped = self.lease.stop(reason, now_ns)
         log.error("lost the pins: %s", fault)
+        if held:
+            log.error("could not let go of the motor pins: %s", held)
         return stopped
 
     def _try(self, now_ns: int) -> None:
@@ -199,6 +211,7 @@ class Wheels:
             self._board = self._connect()
         except PinsFault as fault:
             if isinstance(fault, PinsSilent):
+                self._free()
                 self._silent_tries += 1
                 if self._silent_tries <= 2 or self._silent_tries % SILENT_TRIES == 0:
                     self._alarm()

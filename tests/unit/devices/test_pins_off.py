@@ -9,6 +9,8 @@ import pytest
 
 from fpvcar import paths
 from fpvcar.__main__ import main
+from fpvcar.config import profiles
+from fpvcar.devices import backends
 from fpvcar.devices.linux import pins_off
 
 OUT, ALT5 = 1, 2
@@ -164,6 +166,30 @@ def test_another_chip_is_not_written_to(pi: Path, compatible: bytes, says: str) 
     with pytest.raises(pins_off.NotLetGo, match=says):
         pins_off.let_go([17])
     assert (pi / "gpiomem").read_bytes() == b"\xff" * mmap.PAGESIZE
+
+
+@pytest.mark.parametrize(
+    ("host", "profile", "frees"),
+    [
+        ("127.0.0.1", "mx1508.toml", True),
+        ("localhost", "mx1508.toml", True),
+        ("10.0.0.9", "mx1508.toml", False),
+        ("127.0.0.1", "motor-hat.toml", False),
+    ],
+)
+def test_wheels_frees_the_pins_of_its_own_computer(
+    pi: Path, host: str, profile: str, frees: bool
+) -> None:
+    before = (pi / "gpiomem").read_bytes()
+    known = profiles.load(paths.HARDWARE / profile, [f'pins.host = "{host}"'])
+    assert backends.freeing(known)() == ""
+    assert ((pi / "gpiomem").read_bytes() != before) == frees
+
+
+def test_wheels_says_what_keeps_it_from_freeing_them(pi: Path) -> None:
+    (pi / "gpiomem").unlink()
+    free = backends.freeing(profiles.load(paths.HARDWARE / "mx1508.toml"))
+    assert "is this a Raspberry Pi?" in free()
 
 
 def test_without_the_device_the_error_asks_for_a_pi(pi: Path) -> None:

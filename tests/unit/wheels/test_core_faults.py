@@ -8,7 +8,7 @@ import pytest
 from fpvcar import config, paths
 from fpvcar.config import profiles
 from fpvcar.devices.fake import FakeBoard, FakePins
-from fpvcar.devices.pins import PinsLost, PinsSilent
+from fpvcar.devices.pins import PinsLost, PinsRefused, PinsSilent
 from fpvcar.wheels.core import CHECKED_NS, RETRY_NS, SILENT_TRIES, Wheels
 from fpvcar.wire.wheels import Status, WheelsReason
 from tests.rigs.wheels_car import MS, Car, at_each_line, why
@@ -55,6 +55,7 @@ def test_lost_pins_are_said_and_connected_to_again(silent: bool) -> None:
         (Status.REFUSED, reason),
     ]
     assert car.alarms == (1 if silent else 0)
+    assert car.freed == 1, "it runs already: it does not wait for a program to start"
     assert car.board and car.board.closed
     car.wait(1000)
     assert why(car.drive(0.0)) == (Status.REFUSED, WheelsReason.PINS_LOST)
@@ -65,6 +66,23 @@ def test_lost_pins_are_said_and_connected_to_again(silent: bool) -> None:
     car.driving()
 
 
+def test_pins_of_a_daemon_that_refuses_are_not_freed_behind_its_back() -> None:
+    car = Car().driving()
+    car.pins.fault = PinsRefused("bad PWM")
+    car.drive(0.3)
+    assert car.freed == 0
+
+
+def test_pins_that_could_not_be_freed_are_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    car = Car().driving()
+    car.held = "/dev/gpiomem: not allowed"
+    car.pins.cut()
+    car.drive(0.3)
+    assert caplog.messages[-1].endswith(": /dev/gpiomem: not allowed")
+
+
 def test_daemon_that_hangs_at_start_is_reported_at_once() -> None:
     """A `wheels` that has just started cannot know what the pins do."""
     car = Car()
@@ -72,8 +90,9 @@ def test_daemon_that_hangs_at_start_is_reported_at_once() -> None:
     car.pins.cut()
     car.drive(0.0)
     assert car.alarms == 0, "gone is not silent: its unit has let go of the pins"
+    before = car.freed
     car.wait(RETRY_NS / MS)
-    assert car.alarms == 1
+    assert car.alarms == 1 and car.freed == before + 1
 
 
 def test_fault_while_switching_off_is_a_fault_too() -> None:
