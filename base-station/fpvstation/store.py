@@ -77,6 +77,7 @@ class Store:
                 f"this is the store {marker.id}, expected {known}: mount the right "
                 "disk, or say --store-changed"
             )
+        self._disk.sync(MARKER)  # a kill may have come before that
         return marker.id
 
     def _begin(self, known: str) -> str:
@@ -85,7 +86,8 @@ class Store:
                 f"no {MARKER} here, expected the store {known}: mount its disk, or say "
                 "--store-changed"
             )
-        strangers = [one for one in self._disk.names("") if one != "lost+found"]
+        own = ("lost+found", ".lock")
+        strangers = [one for one in self._disk.names("") if one not in own]
         if strangers:
             raise StoreError(
                 f"{strangers[0]} is here and no {MARKER}: give the store a folder of "
