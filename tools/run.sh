@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Starts the bench as `make run` asks: HOST, PORT, PIGPIO_PORT, CAMERA, BROWSER, SEED,
-# RECORDINGS, WIRE, PIPE_DIR.
+# RECORDINGS, WIRE, PIPE_DIR; beside it a base station: STATION, STATION_PORT, STORE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,4 +28,12 @@ fi
 if [ "${BROWSER:-1}" != 0 ] && [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
     arguments+=(--browser)
 fi
+case "${STATION:-1} ${HOST:-127.0.0.1}" in
+"1 127.0.0.1" | "1 localhost" | "1 0.0.0.0" | "1 ::")
+    # It ends with the bench, whatever ends that: `exec` below keeps this process.
+    setpriv --pdeathsig=TERM .venv/bin/python -m fpvstation run \
+        --store "${STORE:-$HOME/fpvstation}" --port "${STATION_PORT:-8100}" \
+        --beside "http://127.0.0.1:${PORT:-8080}" &
+    ;;
+esac
 exec .venv/bin/python -m fpvcar bench "${arguments[@]}"

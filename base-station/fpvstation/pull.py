@@ -68,6 +68,8 @@ class Pull:
     def __init__(self, car: RemoteCar, store: Store, folder: str, act: Act) -> None:
         self._car, self._store, self._folder, self._act = car, store, folder, act
         self.round = Round()
+        self.heard = False
+        """Has the car answered?"""
 
     async def once(self, everything: bool) -> Round:
         """Fetches all that is not here; `everything`: also what has a receipt.
@@ -91,6 +93,7 @@ class Pull:
         after, more = "", True
         while more:
             page = await self._car.listing(after, everything)
+            self.heard = True
             if len(page.segments) > LIST_MOST or len(found) > SEGMENTS_MOST:
                 raise CarFault(f"it lists more than {SEGMENTS_MOST} segments")
             for one in page.segments:

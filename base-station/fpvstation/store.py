@@ -118,7 +118,7 @@ class Store:
         """The folder of each session, oldest first within a car."""
         for car in self._folders(""):
             for day in self._folders(car):
-                yield from self._folders(f"{car}/{day}")
+                yield from self._folders(day)
 
     def segments(self) -> Iterator[Stored]:
         """Every segment that is listed."""
@@ -222,8 +222,11 @@ class Store:
         log.info("%s stored", new.path.rpartition("/")[2])
 
     def _write_list(self, session: str, stored: list[Stored]) -> None:
-        lines = [f"{one.sha256}  {one.path.rpartition('/')[2]}\n" for one in stored]
-        self._disk.replace(f"{session}/{SUMS_FILE}", "".join(sorted(lines)).encode())
+        lines = [
+            f"{one.sha256}  {one.path.rpartition('/')[2]}\n"
+            for one in sorted(stored)
+        ]
+        self._disk.replace(f"{session}/{SUMS_FILE}", "".join(lines).encode())
 
     def _part(self, car: str, name: str, sums: Sums) -> str:
         assert SHA256.fullmatch(sums.sha256)  # plausible() looked

@@ -141,7 +141,8 @@ class RunningBench:
         if make:
             argv = [
                 "make", "run", "BROWSER=0", f"PORT={self.port}",
-                f"PIGPIO_PORT={self.pigpio_port}", *options,
+                f"PIGPIO_PORT={self.pigpio_port}", f"STORE={home / 'store'}",
+                f"STATION_PORT={free_port(self.pigpio_port + 2)}", *options,
             ]  # fmt: skip
         argv = ["setpriv", "--pdeathsig=TERM", *argv]  # a killed test leaves no bench
         self._log = self.log_path.open("wb")

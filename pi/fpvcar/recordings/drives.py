@@ -130,15 +130,19 @@ def _end_ms(entry: Entry) -> float:
 def _runs(entries: Iterable[Entry]) -> list[_Run]:
     runs: list[_Run] = []
     of: dict[str, _Run] = {}
+    last: dict[str, _Run] = {}
+    """Of each car: two may drive at once."""
     for one in sorted(entries, key=lambda one: one.start_ms):
         recording = stem(one.name).rpartition("-")[0] or one.name
-        before = [of[recording]] if recording in of else []
-        run = next((run for run in [*before, *runs[-1:]] if _follows(run, one)), None)
+        car = recording.rpartition("-")[0]
+        before = [known[key] for known, key in ((of, recording), (last, car))
+                  if key in known]  # fmt: skip
+        run = next((run for run in before if _follows(run, one)), None)
         if run is None:
             run = _Run([])
             runs.append(run)
         run.files.append(one)
-        of[recording] = run
+        of[recording] = last[car] = run
     return runs
 
 

@@ -70,8 +70,8 @@ class Library:
         clock_s: Callable[[], float] = time.time,
         rest: Callable[[], None] = lambda: None, folder: Path | None = None,
     ) -> None:  # fmt: skip
-        """`rest` is called before each file that is looked into; `folder` has an index
-        of what was seen (see index.py)."""
+        """`rest` is called before each file that is looked into; `folder`, in which
+        they are, or below, has an index of what was seen (see index.py)."""
         self._files, self._clock_s, self._rest = listed, clock_s, rest
         self._known: dict[Path, tuple[Stamp, Entry]] = {}
         self._growing_known: dict[Path, tuple[float, Entry]] = {}
@@ -206,8 +206,8 @@ class Library:
         if self._index is not None and self._unsaved >= UNSAVED_MOST:
             self._unsaved, folder = 0, self._index.folder
             self._index.write({
-                path.name: one for path, one in self._known.items()
-                if path.parent == folder
+                str(path.relative_to(folder)): one
+                for path, one in self._known.items() if path.is_relative_to(folder)
             })  # fmt: skip
 
 

@@ -1,0 +1,230 @@
+"""The command `fpvstation`: one verb a process."""
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import sys
+import time
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from fpvcar import __version__
+from fpvcar.server.access import is_loopback
+from fpvcar.units import MB
+from fpvstation import client, service
+from fpvstation.cars import Car, Cars, CarsError, url_of
+from fpvstation.client import PairingRefused
+from fpvstation.disk import Folder
+from fpvstation.keep import CarState
+from fpvstation.pull import CarFault
+from fpvstation.service import Options, Refused, state_directory
+from fpvstation.store import Store, StoreError
+from fpvstation.verify import verify
+
+ABOUT = """\
+Brings home what the cars record, and keeps it:
+
+  fpvstation pair 192.168.1.5      with the grown-ups' code: fetch from this car
+  fpvstation run                   fetch, from now on; the page is on localhost:8100
+  fpvstation status                what each car is at, and what waits
+  fpvstation cars                  the cars of this station
+  fpvstation forget Plague         fetch from it no more; what is here stays
+  fpvstation verify                read the store again: is it all still right?
+  fpvstation rm SESSION            into the trash, and never fetched again
+
+A car lets a recording go only after this station has it, verified and synced
+(`station = true` in its profile).
+"""
+STORE = Path.home() / "fpvstation"
+
+
+def _pair(arguments: argparse.Namespace) -> int:
+    url, cars = url_of(arguments.address), Cars(state_directory())
+    pin = asyncio.run(client.fingerprint_of(url))
+    if pin:
+        print(f"{url} shows the certificate\n  SHA-256 {_grouped(pin)}")
+    if arguments.fingerprint and arguments.fingerprint.replace(":", "").lower() != pin:
+        print("fpvstation: it is not the one of --fingerprint: not paired",
+              file=sys.stderr)  # fmt: skip
+        return 1
+    code = os.environ.get("FPVSTATION_CODE") or input("Grown-ups' code of the car: ")
+    made = asyncio.run(client.pair(url, pin, code.strip(), socket.gethostname()[:40]))
+    car = cars.add(made, url, pin)
+    print(f"{car.name} is paired; what it records goes to the folder {car.folder}")
+    return 0
+
+
+def _grouped(pin: str) -> str:
+    return ":".join(pin[at : at + 2] for at in range(0, len(pin), 2)).upper()
+
+
+def _cars(arguments: argparse.Namespace) -> int:
+    for one in Cars(state_directory()).all():
+        print(f"{one.folder}  {one.url}  {one.fingerprint[:16] or 'this computer'}")
+    return 0
+
+
+def _forget(arguments: argparse.Namespace) -> int:
+    cars = Cars(state_directory())
+    car = cars.find(arguments.car)
+    cars.remove(car)
+    try:
+        asyncio.run(_end(car))
+    except CarFault as fault:
+        print(f"{fault}\n{car.name} still lists this station: end it on its page, "
+              "under who may drive", file=sys.stderr)  # fmt: skip
+    print(f"{car.name} is forgotten; what came from it stays")
+    return 0
+
+
+async def _end(car: Car) -> None:
+    async with client.session(car.url, car.fingerprint) as session:
+        await client.HttpCar(car, session).end()
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if not is_loopback(arguments.host):
+        print(f"fpvstation: --host {arguments.host} refused: the page has no password "
+              "yet, so only this machine may see it", file=sys.stderr)  # fmt: skip
+        return 2
+    options = Options(
+        arguments.store, arguments.host, arguments.port, arguments.beside,
+        arguments.store_changed,
+    )  # fmt: skip
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(service.run(options))
+    return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    url = f"http://localhost:{arguments.port}/api/status"
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            body = answer.read()
+    except OSError as fault:
+        print(f"fpvstation: no station runs on port {arguments.port} ({fault}): "
+              "fpvstation run", file=sys.stderr)  # fmt: skip
+        return 1
+    if arguments.json:
+        print(body.decode())
+        return 0
+    states = msgspec.json.decode(body, type=list[CarState])
+    for one in states:
+        ago = f"{time.time() - one.seen_s:.0f} s ago" if one.seen_s else "never"
+        print(f"{one.folder}: {one.state}; seen {ago}; {one.waiting} wait, "
+              f"{one.stored} stored ({one.bytes / MB:.0f} MB)")  # fmt: skip
+    if not states:
+        print("no car yet: fpvstation pair ADDRESS")
+    return 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    store, disk = _opened(arguments.store)
+    good = bad = size = 0
+    for one in verify(store, disk, arguments.rate):
+        size += one.size
+        if one.fault:
+            bad += 1
+            print(f"{one.stored.path}: {one.fault}; set aside, fetched again while "
+                  "the car has it", file=sys.stderr)  # fmt: skip
+        else:
+            good += 1
+    print(f"{good} segments are right ({size / MB:.0f} MB), {bad} are not")
+    return 1 if bad else 0
+
+
+def _rm(arguments: argparse.Namespace) -> int:
+    store, _ = _opened(arguments.store)
+    there = list(store.sessions())
+    found = [one for one in there if arguments.session in (one, one.split("/")[-1])]
+    if len(found) != 1:
+        last = ", ".join(one.split("/")[-1] for one in there[-3:]) or "none"
+        print(f'fpvstation: "{arguments.session}" names {len(found)} sessions; the '
+              f"last ones are: {last}", file=sys.stderr)  # fmt: skip
+        return 1
+    trash = f".trash/{time.strftime('%Y-%m-%d')}"
+    gone = store.remove(found[0], trash)
+    print(f"{len(gone)} segments are in {arguments.store / trash} now")
+    return 0
+
+
+def _opened(root: Path) -> tuple[Store, Folder]:
+    """A store that is there. Raises StoreError."""
+    disk = Folder(root)
+    if disk.size(".fpvstation.json") is None:
+        raise StoreError(f"{root} is no store: say which one with --store DIR")
+    store = Store(disk)
+    store.open("")
+    return store, disk
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "fpvstation", description=ABOUT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=__version__)
+    verbs = parser.add_subparsers(metavar="VERB", required=True)
+
+    def verb(name: str, act: object, words: str) -> argparse.ArgumentParser:
+        made = verbs.add_parser(name, help=words, description=words)
+        made.set_defaults(act=act)
+        return made
+
+    def store(made: argparse.ArgumentParser) -> None:
+        made.add_argument("--store", type=Path, default=STORE, metavar="DIR",
+                          help=f"folder of the store (default: {STORE})")  # fmt: skip
+
+    def port(made: argparse.ArgumentParser) -> None:
+        made.add_argument("--port", type=int, default=8100, help="of the page")
+
+    run = verb("run", _run, "fetches from all cars, and serves the page")
+    store(run)
+    port(run)
+    run.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    run.add_argument("--beside", metavar="URL", default="",
+                     help="pair with the car on this machine by itself")  # fmt: skip
+    run.add_argument("--store-changed", action="store_true",
+                     help="it is another store than last time, on purpose")  # fmt: skip
+    pair = verb("pair", _pair, "pairs with a car, by its grown-ups' code")
+    pair.add_argument("address", help="192.168.1.5, plague.local, https://HOST:8081")
+    pair.add_argument("--fingerprint", help="SHA-256 that its certificate must have")
+    verb("cars", _cars, "lists the cars of this station")
+    forget = verb("forget", _forget, "ends a pairing, here and on the car")
+    forget.add_argument("car", help="its name or folder")
+    status = verb("status", _status, "says what each car is at")
+    port(status)
+    status.add_argument("--json", action="store_true", help="for programs")
+    check = verb("verify", _verify, "reads the whole store again; exits with 1 if bad")
+    store(check)
+    check.add_argument("--rate", type=float, default=50.0, metavar="MB/S",
+                       help="reads no faster (default: 50)")  # fmt: skip
+    remove = verb("rm", _rm, "moves a session to the trash; it is not fetched again")
+    store(remove)
+    remove.add_argument("session", help="its name, as the page and the folder have it")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one verb; returns the exit status."""
+    arguments = _parser().parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+    try:
+        status: int = arguments.act(arguments)
+        return status
+    except (CarsError, CarFault, PairingRefused, StoreError, Refused) as fault:
+        print(f"fpvstation: {fault}", file=sys.stderr)
+    except OSError as fault:
+        print(f"fpvstation: {fault.filename or ''} {fault.strerror or fault}".strip(),
+              file=sys.stderr)  # fmt: skip
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

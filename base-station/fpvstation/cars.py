@@ -1,0 +1,114 @@
+"""The cars of a station: addresses, pinned certificates and keys, in one file.
+
+It is readable by its owner only: whoever has a key may fetch what that car records.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import msgspec
+
+from fpvcar import files
+from fpvcar.server.access import is_loopback
+from fpvcar.wire.station import Pairing
+
+FILE = "cars.json"
+PORT, HTTPS_PORT = 8080, 8081
+ADDRESS = re.compile(r"(?:(https?)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+)(?::(\d{1,5}))?/?")
+
+
+class CarsError(Exception):
+    """Says what is wrong with what was asked of the list."""
+
+
+class Car(msgspec.Struct, frozen=True):
+    """One car. `folder` is its own in the store; `fingerprint` is of its certificate,
+    SHA-256 in hex, "" without https."""
+
+    name: str
+    id: str
+    url: str
+    fingerprint: str
+    station: str
+    key: str
+    folder: str
+
+
+def url_of(address: str) -> str:
+    """Where a car is asked: https, or http on this machine. Raises CarsError."""
+    found = ADDRESS.fullmatch(address)
+    if found is None:
+        raise CarsError(
+            f'address "{address[:80]}" refused: expected, say, 192.168.1.5, '
+            "plague.local or https://192.168.1.5:8081"
+        )
+    scheme, host, port = found.groups()
+    near = is_loopback(host.strip("[]"))
+    if scheme is None:
+        scheme = "http" if near else "https"
+    if scheme == "http" and not near:
+        raise CarsError(
+            f"{address}: refused over plain http, by which the key would be seen; "
+            f"use https://{host}:{HTTPS_PORT}"
+        )
+    return f"{scheme}://{host}:{port or (PORT if scheme == 'http' else HTTPS_PORT)}"
+
+
+class Cars:
+    """The list, in a station's state directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / FILE
+
+    def all(self) -> list[Car]:
+        """Raises CarsError for a file that cannot be read."""
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=list[Car])
+        except FileNotFoundError:
+            return []
+        except (OSError, msgspec.DecodeError) as fault:
+            raise CarsError(
+                f"{self._path}: {fault}; remove it and pair the cars again"
+            ) from None
+
+    def add(self, pairing: Pairing, url: str, fingerprint: str) -> Car:
+        """Puts a car on the list; it takes the place of what it was there before."""
+        there = self.all()
+        known = [one for one in there if one.id == pairing.id]
+        others = [one for one in there if one.id != pairing.id]
+        folder = (
+            known[0].folder
+            if known
+            else _folder(pairing, [one.folder for one in others])
+        )
+        car = Car(
+            pairing.car, pairing.id, url, fingerprint, pairing.station, pairing.key,
+            folder,
+        )  # fmt: skip
+        self._save([*others, car])
+        return car
+
+    def find(self, word: str) -> Car:
+        """The car of that name, folder, id or URL. Raises CarsError."""
+        there = self.all()
+        found = [
+            one for one in there if word in (one.name, one.folder, one.id, one.url)
+        ]
+        if len(found) != 1:
+            known = ", ".join(one.folder for one in there) or "none"
+            many = "is the name of several cars" if found else "is no car here"
+            raise CarsError(f'"{word[:40]}" {many}; there are: {known}')
+        return found[0]
+
+    def remove(self, car: Car) -> None:
+        """Takes a car off the list; what it recorded stays."""
+        self._save([one for one in self.all() if one.id != car.id])
+
+    def _save(self, cars: Iterable[Car]) -> None:
+        files.write_whole(self._path, [msgspec.json.encode(list(cars))])
+
+
+def _folder(pairing: Pairing, taken: Collection[str]) -> str:
+    """A folder for a car: its name, unless another one has it."""
+    return f"{pairing.car}-{pairing.id[:6]}" if pairing.car in taken else pairing.car

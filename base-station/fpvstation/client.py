@@ -1,0 +1,204 @@
+"""Asks a car over HTTP, as wire/station.py says: signed, its certificate pinned."""
+
+import asyncio
+import contextlib
+import hashlib
+import re
+import secrets
+import ssl
+from collections.abc import AsyncIterator
+from typing import TypeVar
+from urllib.parse import quote, urlsplit
+
+import aiohttp
+import msgspec
+
+from fpvcar.recordings.sums import start_of
+from fpvcar.units import MB
+from fpvcar.wire import station as wire
+from fpvcar.wire.station import Listing, Pairing, Sums
+from fpvstation.cars import Car
+from fpvstation.pull import CarFault, Gone
+
+CONNECT_S, SILENT_S, WHOLE_S = 10.0, 20.0, 60.0
+SUMS_S = 300.0
+"""A car that never added up a file reads it first, slowly beside a driver."""
+ANSWER_MOST = 4 * MB
+FORM = re.compile("[0-9a-f]{16,64}")
+T = TypeVar("T")
+
+
+class PairingRefused(Exception):
+    """Says why a car does not pair."""
+
+
+async def fingerprint_of(url: str) -> str:
+    """SHA-256 of a car's certificate, in hex; "" for http. Raises CarFault."""
+    at = urlsplit(url)
+    if at.scheme != "https":
+        return ""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            _, writer = await asyncio.open_connection(at.hostname, at.port, ssl=context)
+    except (OSError, TimeoutError) as fault:
+        raise CarFault(f"{url}: {fault or 'no answer'}") from None
+    try:
+        certificate = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        return hashlib.sha256(certificate).hexdigest()
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
+async def pair(url: str, fingerprint: str, code: str, name: str) -> Pairing:
+    """Pairs with a car. Raises PairingRefused, CarFault."""
+    headers = {wire.CODE: code, wire.NAME: name}
+    async with session(url, fingerprint) as client, _faults(url):
+        async with client.post(wire.BASE + "/pair", headers=headers) as answer:
+            body = await _read(answer)
+            if answer.status != 200:
+                said = body.decode(errors="replace").strip()[:200]
+                raise PairingRefused(f"{url}: {said or answer.status}")
+    made = _decoded(body, Pairing)
+    well_formed = all(map(FORM.fullmatch, (made.id, made.station, made.key)))
+    if not well_formed or not re.fullmatch("[A-Za-z0-9-]{1,24}", made.car):
+        raise CarFault(f"{url}: its answer is of no car")
+    return made
+
+
+def session(url: str, fingerprint: str) -> aiohttp.ClientSession:
+    """A session with one car; another certificate than that of then is refused."""
+    pinned = aiohttp.Fingerprint(bytes.fromhex(fingerprint)) if fingerprint else True
+    return aiohttp.ClientSession(
+        url,
+        connector=aiohttp.TCPConnector(ssl=pinned, limit=2),
+        timeout=aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_S, sock_read=SILENT_S
+        ),
+        auto_decompress=False,
+    )
+
+
+class HttpCar:
+    """A RemoteCar over HTTP."""
+
+    def __init__(self, car: Car, client: aiohttp.ClientSession) -> None:
+        self._car, self._client = car, client
+        self._key = bytes.fromhex(car.key)
+
+    async def listing(self, after: str, everything: bool) -> Listing:
+        """Raises CarFault."""
+        query = f"?after={quote(after)}" + ("&all=1" if everything else "")
+        return await self._signed(f"/segments{query}", Listing, WHOLE_S)
+
+    async def sums(self, name: str) -> Sums:
+        """Raises CarFault, Gone."""
+        return await self._signed(f"/sums/{name}", Sums, SUMS_S)
+
+    async def pieces(
+        self, name: str, sums: Sums, first: int, last: int
+    ) -> AsyncIterator[bytes]:
+        """One request for all of them. Raises CarFault, Gone."""
+        begin, end = start_of(first), min(start_of(last + 1), sums.size)
+        path = f"/segments/{name}"
+        headers, _ = self._headers("GET", path)
+        headers["Range"] = f"bytes={begin}-{end - 1}"
+        headers["If-Match"] = f'"{sums.sha256}"'
+        async with _faults(self._car.url):
+            async with self._client.get(wire.BASE + path, headers=headers) as answer:
+                await self._check(answer, 206)
+                if answer.content_length != end - begin:
+                    raise CarFault(f"{name}: {answer.content_length} bytes promised, "
+                                   f"expected {end - begin}")  # fmt: skip
+                for number in range(first, last + 1):
+                    size = min(start_of(number + 1), sums.size) - start_of(number)
+                    yield await answer.content.readexactly(size)
+
+    async def receipt(self, name: str, sha256: str) -> None:
+        """Raises CarFault, Gone."""
+        await self._post(f"/receipts/{name}?sha256={sha256}")
+
+    async def welcome(self) -> bool:
+        """Does the car still know this station? Raises CarFault if it is away."""
+        headers, _ = self._headers("GET", "/segments?most=1")
+        async with _faults(self._car.url):
+            path = wire.BASE + "/segments?most=1"
+            async with self._client.get(path, headers=headers) as answer:
+                return answer.status != 401
+
+    async def end(self) -> None:
+        """Ends the pairing. Raises CarFault."""
+        await self._post("/end")
+
+    async def _post(self, path: str) -> None:
+        headers, _ = self._headers("POST", path)
+        async with _faults(self._car.url):
+            async with self._client.post(wire.BASE + path, headers=headers) as answer:
+                await self._check(answer, 204)
+
+    async def _signed(self, path: str, kind: type[T], most_s: float) -> T:
+        """Asks for what the car has to sign."""
+        headers, nonce = self._headers("GET", path)
+        async with _faults(self._car.url), asyncio.timeout(most_s):
+            # What is silent meanwhile adds up a file: `most_s` alone counts.
+            timeout = aiohttp.ClientTimeout(total=most_s, sock_connect=CONNECT_S)
+            async with self._client.get(
+                wire.BASE + path, headers=headers, timeout=timeout
+            ) as answer:
+                await self._check(answer, 200)
+                body = await _read(answer)
+        mac = wire.answer_mac(self._key, nonce, body)
+        if not wire.same(answer.headers.get(wire.MAC, ""), mac):
+            raise CarFault(f"{self._car.url}: an answer that this car did not sign")
+        return _decoded(body, kind)
+
+    def _headers(self, method: str, path: str) -> tuple[dict[str, str], str]:
+        nonce = secrets.token_hex(16)
+        mac = wire.request_mac(self._key, nonce, method, wire.BASE + path)
+        said = {wire.STATION: self._car.station, wire.NONCE: nonce, wire.MAC: mac}
+        return said, nonce
+
+    async def _check(self, answer: aiohttp.ClientResponse, wanted: int) -> None:
+        if answer.status == wanted:
+            return
+        if answer.status in (404, 409, 412):
+            raise Gone
+        said = (await _read(answer)).decode(errors="replace").strip()[:200]
+        raise CarFault(f"{self._car.url}: {answer.status} {said}")
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes:
+    """Reads an answer, which may not be endless. Raises CarFault."""
+    body = bytearray()
+    async for some in answer.content.iter_any():
+        body += some
+        if len(body) > ANSWER_MOST:
+            raise CarFault(f"{answer.url}: an answer of more than {ANSWER_MOST} bytes")
+    return bytes(body)
+
+
+def _decoded(body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as fault:
+        raise CarFault(f"its answer is no {kind.__name__}: {fault}") from None
+
+
+@contextlib.asynccontextmanager
+async def _faults(url: str) -> AsyncIterator[None]:
+    """Makes CarFault of what fails on the way."""
+    try:
+        yield
+    except aiohttp.ServerFingerprintMismatch as fault:
+        raise CarFault(
+            f"{url}: its certificate is another one ({fault.got.hex()[:16]}...): "
+            "another machine, or pair it again"
+        ) from None
+    except TimeoutError:
+        raise CarFault(f"{url}: no answer in time") from None
+    except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as fault:
+        words = str(fault) or type(fault).__name__
+        raise CarFault(f"{url}: {words}") from None

@@ -1,0 +1,136 @@
+"""Keeps fetching: each car for itself, a few at once, backing off from what fails."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+
+from fpvstation.cars import Car, Cars, CarsError
+from fpvstation.client import HttpCar, session
+from fpvstation.pull import CarFault, Pull, Round
+from fpvstation.store import Store, StoreError
+
+AT_ONCE = 4
+POLL_S = 5.0
+BACK_OFF_S = (2.0, 5.0, 15.0, 60.0, 300.0)
+"""How long after one fault, and the next ones, a car is tried again."""
+EVERYTHING_S = 3600.0
+"""How often what has a receipt is compared, too: a store may have lost some."""
+log = logging.getLogger("fpvstation")
+
+
+class CarState(msgspec.Struct):
+    """What a station knows of one car now."""
+
+    name: str
+    folder: str
+    url: str
+    state: str = "not asked yet"
+    """"ok", "fetching", or what is wrong."""
+    seen_s: float = 0.0
+    """When it answered last, UTC; 0: never."""
+    stored: int = 0
+    """Segments since the station started."""
+    waiting: int = 0
+    bytes: int = 0
+    bad: dict[str, int] = {}
+    """Segments that the car itself does not have whole: bad pieces of each."""
+
+
+class Keeper:
+    """Fetches from all cars of the list."""
+
+    def __init__(
+        self, cars: Cars, store: Store, utc_s: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:  # fmt: skip
+        self.states: dict[str, CarState] = {}
+        self._cars, self._store = cars, store
+        self._utc_s, self._sleep = utc_s, sleep
+        self._room = asyncio.Semaphore(AT_ONCE)
+        self._disk = ThreadPoolExecutor(AT_ONCE, "store")
+        self._tasks: dict[Car, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Until it is cancelled; cars that are paired or forgotten meanwhile count."""
+        try:
+            while True:
+                self._follow_list()
+                await self._sleep(POLL_S)
+        finally:
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            self._disk.shutdown(wait=False, cancel_futures=True)
+
+    def _follow_list(self) -> None:
+        try:
+            wanted = set(self._cars.all())
+        except CarsError as fault:
+            log.error("%s", fault)
+            return
+        for car in self._tasks.keys() - wanted:
+            self._tasks.pop(car).cancel()
+            self.states.pop(car.id, None)
+        for car in wanted - self._tasks.keys():
+            self.states[car.id] = CarState(car.name, car.folder, car.url)
+            self._tasks[car] = asyncio.create_task(self._keep(car))
+
+    async def _keep(self, car: Car) -> None:
+        state, faults, compared_s = self.states[car.id], 0, -EVERYTHING_S
+        while True:
+            now_s = time.monotonic()
+            everything = now_s - compared_s >= EVERYTHING_S
+            try:
+                async with self._room:
+                    done = await self._round(car, state, everything)
+                compared_s = now_s if everything else compared_s
+                faults, state.bad = 0, done.bad
+                self._say(state, _words(done))
+                await self._sleep(BACK_OFF_S[-1] if done.bad else POLL_S)
+            except (CarFault, StoreError, OSError) as fault:
+                self._say(state, str(fault))
+                await self._sleep(BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)])
+                faults += 1
+
+    async def _round(self, car: Car, state: CarState, everything: bool) -> Round:
+        async with session(car.url, car.fingerprint) as client:
+            pull = Pull(HttpCar(car, client), self._store, car.folder, self._act)
+            watch = asyncio.create_task(self._watch(pull, state))
+            try:
+                return await pull.once(everything)
+            finally:
+                watch.cancel()
+                await asyncio.gather(watch, return_exceptions=True)
+                state.seen_s = self._utc_s() if pull.heard else state.seen_s
+                state.waiting = pull.round.waiting
+                state.stored += len(pull.round.stored)
+                state.bytes += pull.round.bytes
+
+    async def _watch(self, pull: Pull, state: CarState) -> None:
+        """Tells what a round is at while it goes on."""
+        while True:
+            await asyncio.sleep(0.5)
+            if pull.round.waiting:
+                state.state, state.waiting = "fetching", pull.round.waiting
+
+    def _say(self, state: CarState, words: str) -> None:
+        if words != state.state and words != "ok":
+            log.warning("%s: %s", state.folder, words)
+        state.state = words
+
+    async def _act(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._disk, function, *arguments)
+
+
+def _words(done: Round) -> str:
+    """What a round came to."""
+    if not done.bad:
+        return "ok"
+    some = next(iter(done.bad))
+    return f"{len(done.bad)} damaged on the car ({some}): kept there, tried again"

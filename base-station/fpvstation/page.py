@@ -1,0 +1,127 @@
+"""The station's page: the car's own recordings page, over all cars of the store.
+
+/                   recordings.html of the car, the same modules
+/api/recordings...  as on the car: server/recordings_api.py
+/api/status         each car, and what waits
+/metrics /healthz   for Prometheus, and for who watches over it
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from aiohttp import web
+
+from fpvcar import paths
+from fpvcar.server.answers import JSON
+from fpvcar.server.exposition import CONTENT_TYPE, Metric, exposition
+from fpvcar.server.pages import (
+    HEADERS,
+    Handler,
+    errors_as_pages,
+    page_response,
+    refuse_foreign,
+)
+from fpvcar.server.recordings_api import Recordings, Shown
+from fpvcar.server.recordings_rights import RecordingRights
+from fpvstation.keep import Keeper
+from fpvstation.store import Store
+
+OLD_S = 24 * 3600.0
+"""A car with segments that wait is a fault when it was not seen for so long."""
+TITLE = "Station"
+
+
+class Page:
+    """The routes. Only this machine may ask."""
+
+    def __init__(self, store: Store, root: Path, keeper: Keeper) -> None:
+        self._store, self._root, self._keeper = store, root, keeper
+
+    def application(self) -> web.Application:
+        """Made once."""
+        app = web.Application(
+            middlewares=[errors_as_pages, _only_here], client_max_size=64 * 1024
+        )
+        app.router.add_get("/api/status", self._status)
+        app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/healthz", self._health)
+        recordings = Recordings(
+            self._files, Shown(TITLE, seat=False), RecordingRights(), folder=self._root
+        )
+        recordings.add_to(app)
+        app.router.add_get("/{path:.*}", _page)
+        return app
+
+    def _files(self) -> list[Path]:
+        """All segments; two cars' names never get mixed up, as they begin with the
+        car's."""
+        found = [self._root / one.path for one in self._store.segments()]
+        return sorted(found, key=lambda one: one.name)
+
+    async def _status(self, _: web.Request) -> web.Response:
+        said = msgspec.json.encode(list(self._keeper.states.values()))
+        return web.Response(body=said, headers=JSON)
+
+    async def _health(self, _: web.Request) -> web.Response:
+        faults = list(self.faults(time.time()))
+        text = "".join(f"{one}\n" for one in faults) or "ok\n"
+        return web.Response(status=503 if faults else 200, text=text, headers=HEADERS)
+
+    def faults(self, now_s: float) -> Iterator[str]:
+        """What somebody should look at."""
+        for one in self._keeper.states.values():
+            if one.bad:
+                yield f"{one.folder}: {one.state}"
+            elif one.waiting and now_s - one.seen_s > OLD_S:
+                days = (now_s - one.seen_s) / OLD_S
+                yield f"{one.folder}: {one.waiting} wait, not seen for {days:.0f} days"
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        headers = {**HEADERS, "Content-Type": CONTENT_TYPE}
+        text = exposition(self._figures())
+        return web.Response(body=text.encode(), headers=headers)
+
+    def _figures(self) -> Iterator[Metric]:
+        states = list(self._keeper.states.values())
+        for name, kind, words, figure in (
+            ("station_car_up", "gauge", "1 while it answers.",
+             [one.state in ("ok", "fetching") for one in states]),
+            ("station_car_seen_seconds", "gauge", "When it answered last, UTC.",
+             [one.seen_s or None for one in states]),
+            ("station_segments_waiting", "gauge", "On the car, and not here.",
+             [one.waiting for one in states]),
+            ("station_segments_damaged", "gauge", "On the car itself.",
+             [len(one.bad) for one in states]),
+            ("station_segments_total", "counter", "Stored since the start.",
+             [one.stored for one in states]),
+            ("station_bytes_total", "counter", "Fetched since the start.",
+             [one.bytes for one in states]),
+        ):  # fmt: skip
+            labels = [{"car": one.folder} for one in states]
+            yield Metric(name, kind, words, list(zip(labels, figure, strict=True)))
+
+
+@web.middleware
+async def _only_here(request: web.Request, handler: Handler) -> web.StreamResponse:
+    refuse_foreign(request, "localhost", 'Host "{}" refused: open it as localhost.')
+    return await handler(request)
+
+
+async def _page(request: web.Request) -> web.StreamResponse:
+    name = request.match_info["path"] or "recordings.html"
+    return page_response(paths.WEB.resolve(), name)
+
+
+async def serve(page: Page, host: str, port: int) -> web.AppRunner:
+    """Listens; whoever calls it cleans up. Raises OSError."""
+    runner = web.AppRunner(page.application(), access_log=None, shutdown_timeout=0.5)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except BaseException:
+        await asyncio.shield(runner.cleanup())
+        raise
+    return runner

@@ -1,0 +1,133 @@
+"""Wiring of `fpvstation run`: store, cars, page."""
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from fpvcar import files, paths, sd_notify
+from fpvcar.server import credentials
+from fpvstation import client
+from fpvstation.cars import Cars
+from fpvstation.client import PairingRefused
+from fpvstation.disk import Folder
+from fpvstation.keep import Keeper
+from fpvstation.page import Page, serve
+from fpvstation.pull import CarFault
+from fpvstation.store import Store
+
+AGAIN_S = 2.0
+KNOWN, LOCK = "store", ".lock"
+BESIDE = "this computer"
+log = logging.getLogger("fpvstation")
+
+
+class Refused(Exception):
+    """Says why a station does not start."""
+
+
+class Options(NamedTuple):
+    """What the command line said. `beside`: the URL of a car on this machine."""
+
+    store: Path
+    host: str
+    port: int
+    beside: str = ""
+    store_changed: bool = False
+
+
+def state_directory() -> Path:
+    """$STATE_DIRECTORY (set by systemd), else ~/.local/state/fpvstation; ours alone."""
+    given, base = os.environ.get("STATE_DIRECTORY"), os.environ.get("XDG_STATE_HOME")
+    usual = Path(base) if base else Path.home() / ".local" / "state"
+    path = Path(given) if given else usual / "fpvstation"
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+async def run(options: Options) -> None:
+    """Runs until SIGTERM or SIGINT. Raises Refused, StoreError, OSError."""
+    root, state = options.store.expanduser().absolute(), state_directory()
+    root.mkdir(parents=True, exist_ok=True)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    with _alone(root):
+        store, cars = Store(Folder(root)), Cars(state)
+        _open(store, state, options.store_changed)
+        keeper = Keeper(cars, store)
+        runner = await serve(Page(store, root, keeper), options.host, options.port)
+        tasks = [asyncio.create_task(keeper.run())]
+        if options.beside:
+            tasks.append(asyncio.create_task(_pair_beside(options.beside, cars)))
+        print(f"  The station's page: http://localhost:{options.port}/   "
+              f"(it stores in {root})", flush=True)  # fmt: skip
+        sd_notify.notify("READY=1")
+        waiting = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait([waiting, tasks[0]], return_when="FIRST_COMPLETED")
+            if tasks[0].done():
+                tasks[0].result()
+        finally:
+            for task in (*tasks, waiting):
+                task.cancel()
+            await asyncio.gather(*tasks, waiting, return_exceptions=True)
+            await runner.cleanup()
+
+
+def _open(store: Store, state: Path, changed: bool) -> None:
+    """Opens the store that it was the last time. Raises StoreError."""
+    known = state / KNOWN
+    was = ""
+    if not changed:
+        with contextlib.suppress(FileNotFoundError):
+            was = known.read_text()
+    found = store.open(was)
+    if found != was:
+        files.write_whole(known, [found.encode()])
+
+
+@contextlib.contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Holds the store, so that two stations never write into one. Raises Refused."""
+    lock = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(
+                f"{root}: another station stores here; give it a folder of its own "
+                "with --store"
+            ) from None
+        yield
+    finally:
+        os.close(lock)
+
+
+async def _pair_beside(url: str, cars: Cars) -> None:
+    """Pairs with a car of this machine and user, whose code can be read here."""
+    while True:
+        try:
+            # Each time anew: another car, or one whose state was removed, may be there.
+            if not await _knows(url, cars):
+                codes = credentials.load_codes(paths.state_directory())
+                made = await client.pair(url, "", codes.grown_up, BESIDE)
+                cars.add(made, url, "")
+                log.info("paired with %s", made.car)
+            return
+        except (CarFault, PairingRefused):
+            await asyncio.sleep(AGAIN_S)
+
+
+async def _knows(url: str, cars: Cars) -> bool:
+    """Does the car at `url` still know this station? Raises CarFault, if it is away."""
+    for one in cars.all():
+        if one.url == url:
+            async with client.session(url, one.fingerprint) as session:
+                return await client.HttpCar(one, session).welcome()
+    return False

@@ -1,0 +1,43 @@
+"""Reads the whole store again: is each segment what its line says?"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from fpvcar.units import MB
+from fpvstation.disk import Disk
+from fpvstation.store import Store, Stored
+
+
+class Verdict(NamedTuple):
+    """One segment; `fault` "" is good."""
+
+    stored: Stored
+    size: int
+    fault: str
+
+
+def verify(
+    store: Store, disk: Disk, most_mb_s: float,
+    clock_s: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[Verdict]:  # fmt: skip
+    """Judges every segment that is listed, slowly. What is bad is set aside, so that
+    it is fetched again while the car has it. Raises OSError."""
+    begun_s, read = clock_s(), 0
+    for one in store.segments():
+        try:
+            found = disk.sums(one.path)
+        except FileNotFoundError:
+            store.set_aside(one)
+            yield Verdict(one, 0, "it is gone")
+            continue
+        fault = ""
+        if found.sha256 != one.sha256:
+            fault = f"it is {found.sha256[:16]}..., expected {one.sha256[:16]}..."
+            store.set_aside(one)
+        yield Verdict(one, found.size, fault)
+        read += found.size
+        ahead_s = read / (most_mb_s * MB) - (clock_s() - begun_s)
+        if ahead_s > 0.0:
+            sleep(ahead_s)

@@ -1,0 +1,125 @@
+"""A station beside a car, in real processes: drives come home, whatever ends."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pytest
+
+from tests.e2e.harness import STRIP, RunningBench, free_port, started, wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+COMES_S = 60.0
+
+
+class Station(AbstractContextManager["Station"]):
+    """`fpvstation run` beside a car."""
+
+    def __init__(self, home: Path, bench: RunningBench) -> None:
+        self.store, self.port = home / "store", free_port(27000)
+        self.log = home / "station.log"
+        self.url = f"http://localhost:{self.port}"
+        self._argv = [
+            sys.executable, "-m", "fpvstation", "run", f"--store={self.store}",
+            f"--port={self.port}", f"--beside=http://127.0.0.1:{bench.port}",
+        ]  # fmt: skip
+        own = home / "own"
+        own.mkdir()
+        (own / "fpvcar").symlink_to(bench.state)
+        self._env = {**os.environ, "XDG_STATE_HOME": str(own)}
+        self.start()
+
+    def start(self) -> None:
+        """Starts it, again."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self._argv, env=self._env, stdout=log, stderr=subprocess.STDOUT
+            )
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.process.kill()
+        self.process.wait()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            assert self.process.wait(20.0) == 0, self.log.read_text()
+        finally:
+            if self.process.poll() is None:
+                self.kill()
+
+    def segments(self) -> list[Path]:
+        """What is published."""
+        return sorted(self.store.glob("*/*/*/*.mcap"))
+
+    def ask(self, path: str) -> Any:
+        """What its page says."""
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+            return json.load(answer)
+
+
+def fetched(folder: Path) -> list[str]:
+    """The car's segments that have a receipt."""
+    return sorted(one.name.removesuffix(".ack") for one in folder.glob("*.ack"))
+
+
+def test_drives_come_home_whatever_is_killed(tmp_path: Path) -> None:
+    recordings = tmp_path / "recordings"
+    options = [
+        STRIP, "--set=recording.segment_s = 5", "--set=recording.station = true",
+        f"--set=recording.directory = '{recordings}'",
+    ]  # fmt: skip
+    with started(tmp_path, *options) as bench, Station(tmp_path, bench) as station:
+        wait_for(lambda: bool(station.segments()), "nothing came", COMES_S)
+        dice = random.Random(1)
+        for _ in range(6):
+            station.kill()
+            station.start()
+            time.sleep(dice.uniform(0.2, 2.0))
+        there = len(station.segments())
+        wait_for(lambda: len(station.segments()) > there + 1, "no more came", COMES_S)
+        wait_for(lambda: len(fetched(recordings)) > there, "no receipts", COMES_S)
+        (state,) = station.ask("/api/status")
+        assert state["folder"] == "Plague" and not state["bad"]
+        drives = station.ask("/api/recordings/drives")["drives"]
+        assert drives and drives[-1]["parts"]
+        status = subprocess.run(
+            [sys.executable, "-m", "fpvstation", "status", f"--port={station.port}"],
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert status.returncode == 0 and "Plague: " in status.stdout
+    judge(station, recordings)
+
+
+def judge(station: Station, recordings: Path) -> None:
+    """By `sha256sum`, by the reader, and by what the car has."""
+    stored = {one.name: one for one in station.segments()}
+    assert len(stored) == len(station.segments()), "a segment is there twice"
+    for name in fetched(recordings):
+        assert stored[name].read_bytes() == (recordings / name).read_bytes()
+    for sums in station.store.glob("*/*/*/SHA256SUMS"):
+        subprocess.run(
+            ["sha256sum", "--quiet", "-c", sums.name], cwd=sums.parent, check=True
+        )
+    files = [str(one) for one in stored.values()]
+    argv = [sys.executable, "-m", "fpvcar", "log", "verify", *files]
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run(
+        [sys.executable, "-m", "fpvstation", "verify", f"--store={station.store}"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert f"{len(stored)} segments are right" in done.stdout

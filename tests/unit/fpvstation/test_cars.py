@@ -1,0 +1,65 @@
+"""The list of cars, and the addresses that are taken."""
+
+from pathlib import Path
+
+import pytest
+
+from fpvcar.wire.station import Pairing
+from fpvstation.cars import FILE, Cars, CarsError, url_of
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        ("192.168.1.5", "https://192.168.1.5:8081"),
+        ("plague.local", "https://plague.local:8081"),
+        ("https://10.0.0.3:9001", "https://10.0.0.3:9001"),
+        ("[fd00::5]", "https://[fd00::5]:8081"),
+        ("localhost", "http://localhost:8080"),
+        ("http://127.0.0.1:18080/", "http://127.0.0.1:18080"),
+        ("[::1]:8080", "http://[::1]:8080"),
+    ],
+)
+def test_addresses(address: str, url: str) -> None:
+    assert url_of(address) == url
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("http://192.168.1.5", "over plain http"),
+        ("", "refused: expected"),
+        ("a b", "refused: expected"),
+        ("ftp://x", "refused: expected"),
+        ("x" * 200 + "/y", "refused: expected"),
+    ],
+)
+def test_refused_addresses(address: str, words: str) -> None:
+    with pytest.raises(CarsError, match=words):
+        url_of(address)
+
+
+def pairing(name: str, car: str, station: str = "s") -> Pairing:
+    return Pairing(name, car, station, "00" * 32)
+
+
+def test_two_cars_of_one_name_have_a_folder_each(tmp_path: Path) -> None:
+    cars = Cars(tmp_path)
+    one = cars.add(pairing("Plague", "1" * 16), "https://a:1", "ff")
+    other = cars.add(pairing("Plague", "2" * 16), "https://b:1", "ee")
+    assert (one.folder, other.folder) == ("Plague", "Plague-222222")
+    again = cars.add(pairing("Plague", "2" * 16, "t"), "https://c:1", "dd")
+    assert again.folder == other.folder and len(cars.all()) == 2
+    assert (tmp_path / FILE).stat().st_mode & 0o077 == 0, "it holds keys"
+    with pytest.raises(CarsError, match="several cars"):
+        cars.find("Plague")
+    cars.remove(cars.find("https://c:1"))
+    assert cars.all() == [one] and cars.find("Plague") == one
+    with pytest.raises(CarsError, match="there are: Plague"):
+        cars.find("Arrow")
+
+
+def test_a_list_that_is_torn_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"[{")
+    with pytest.raises(CarsError, match="pair the cars again"):
+        Cars(tmp_path).all()

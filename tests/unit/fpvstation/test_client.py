@@ -1,0 +1,246 @@
+"""A station and a car over HTTP: pairing, pulling, and whoever is not the car."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from fpvcar.server import credentials
+from fpvcar.wire import station as wire
+from fpvstation import client
+from fpvstation.cars import Car
+from fpvstation.client import HttpCar, PairingRefused
+from fpvstation.disk import Folder
+from fpvstation.pull import CarFault, Gone, Pull, Round
+from fpvstation.store import Store
+from tests.rigs.station import car_application, stations_of
+
+NAME = "Plague-20261121T193100Z-0001.mcap"
+SECOND = NAME.replace("0001", "0002")
+DATA = bytes(range(256)) * 9000
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "car"
+    made.mkdir()
+    (made / NAME).write_bytes(DATA)
+    (made / SECOND).write_bytes(b"second")
+    return made
+
+
+@asynccontextmanager
+async def car_at(app: web.Application, tls: ssl.SSLContext | None = None
+                 ) -> AsyncIterator[str]:  # fmt: skip
+    """An application on a port; its URL."""
+    server = TestServer(app, scheme="https" if tls else "http")
+    await server.start_server(ssl=tls)
+    try:
+        yield str(server.make_url("/")).rstrip("/")
+    finally:
+        await server.close()
+
+
+async def paired(url: str, pin: str = "") -> Car:
+    made = await client.pair(url, pin, "grownups", "office")
+    return Car(made.car, made.id, url, pin, made.station, made.key, made.car)
+
+
+async def act(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def store_in(root: Path) -> Store:
+    root.mkdir(exist_ok=True)
+    store = Store(Folder(root))
+    store.open("")
+    return store
+
+
+async def pull(car: Car, root: Path, everything: bool = False) -> Round:
+    store = store_in(root)
+    async with client.session(car.url, car.fingerprint) as session:
+        pull = Pull(HttpCar(car, session), store, car.folder, act)
+        return await pull.once(everything)
+
+
+def test_what_a_car_has_comes_home_over_tls(folder: Path, tmp_path: Path) -> None:
+    tls = credentials.server_context(tmp_path, ["localhost"])
+
+    async def run() -> None:
+        app = car_application(folder, stations_of(tmp_path))
+        async with car_at(app, tls) as url:
+            pin = await client.fingerprint_of(url)
+            assert len(pin) == 64
+            car = await paired(url, pin)
+            done = await pull(car, tmp_path / "store")
+            assert (done.stored, done.receipts, done.bad) == ([NAME, SECOND], 2, {})
+            assert done.bytes == len(DATA) + len(b"second")
+            again = await pull(car, tmp_path / "store")
+            assert (again.stored, again.bytes) == ([], 0)
+            (tmp_path / "store/Plague/2026-11-21").rename(tmp_path / "lost")
+            later = await pull(car, tmp_path / "store", everything=True)
+            assert later.stored == [NAME, SECOND]
+            other = msgspec.structs.replace(car, fingerprint="00" * 32)
+            with pytest.raises(CarFault, match="certificate is another one"):
+                await pull(other, tmp_path / "store")
+
+    asyncio.run(run())
+    assert (folder / (NAME + ".ack")).exists()
+
+
+def test_it_goes_on_where_it_ended(folder: Path, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with car_at(car_application(folder, stations_of(tmp_path))) as url:
+            car = await paired(url)
+            root = tmp_path / "store"
+            store = store_in(root)
+            async with client.session(url, "") as session:
+                sums = await HttpCar(car, session).sums(NAME)
+            store.write("Plague", NAME, sums, 0, DATA[: 1 << 20])
+            done = await pull(car, root)
+            assert done.bytes == len(DATA) - (1 << 20) + len(b"second")
+
+    asyncio.run(run())
+
+
+def test_what_is_damaged_on_the_car_gets_no_receipt(
+    folder: Path, tmp_path: Path
+) -> None:
+    async def run() -> None:
+        async with car_at(car_application(folder, stations_of(tmp_path))) as url:
+            car = await paired(url)
+            async with client.session(url, "") as session:
+                await HttpCar(car, session).sums(NAME)  # and it keeps them
+            bent = bytearray(DATA)
+            bent[5] ^= 1
+            (folder / NAME).write_bytes(bent)
+            for _ in range(2):
+                done = await pull(car, tmp_path / "store")
+                assert done.bad == {NAME: 1}
+            assert done.bytes == 0, "the good pieces are here already"
+
+    asyncio.run(run())
+    assert not (folder / (NAME + ".ack")).exists()
+    assert (folder / (SECOND + ".ack")).exists(), "the others come all the same"
+
+
+def test_a_wrong_code_and_a_station_that_was_ended(
+    folder: Path, tmp_path: Path
+) -> None:
+    async def run() -> None:
+        stations = stations_of(tmp_path)
+        async with car_at(car_application(folder, stations)) as url:
+            with pytest.raises(PairingRefused, match="not the grown-ups' code"):
+                await client.pair(url, "", "wrong", "office")
+            car = await paired(url)
+            async with client.session(url, "") as session:
+                assert await HttpCar(car, session).welcome()
+            stations.end(car.station)
+            async with client.session(url, "") as session:
+                assert not await HttpCar(car, session).welcome()
+            with pytest.raises(CarFault, match="fpvstation pair"):
+                await pull(car, tmp_path / "store")
+            car = await paired(url)
+            async with client.session(url, "") as session:
+                await HttpCar(car, session).end()
+            assert not stations.all()
+
+    asyncio.run(run())
+
+
+def lying(answer: bytes | None, key: str | None = None) -> web.Application:
+    """Something that answers all with `answer`; signed, if it has the key."""
+
+    async def say(request: web.Request) -> web.StreamResponse:
+        if answer is None:
+            endless = web.StreamResponse()
+            await endless.prepare(request)
+            while True:
+                await endless.write(bytes(1 << 16))
+        nonce = request.headers.get(wire.NONCE, "")
+        mac = wire.answer_mac(bytes.fromhex(key), nonce, answer) if key else "0" * 64
+        return web.Response(body=answer, headers={wire.MAC: mac})
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", say)
+    return app
+
+
+KEY = "11" * 32
+LONG = b'{"car":"x","segments":[{"name":"%s","size":3}]}'
+
+
+@pytest.mark.parametrize(
+    ("answer", "key", "words"),
+    [
+        (b'{"car":"x","segments":[]}', None, "did not sign"),
+        (b'{"car":"x","segments":[]}', "22" * 32, "did not sign"),
+        (b"{}", KEY, "is no Listing"),
+        (b"[" * 5000, KEY, "is no Listing"),
+        (LONG % b"../../etc/passwd", KEY, "no segment"),
+        (LONG % (b"x" * 10_000), KEY, "no segment"),
+        (LONG.replace(b":3", b":-3") % NAME.encode(), KEY, "no segment"),
+        (LONG.replace(b":3", b":99999999999999") % NAME.encode(), KEY, "no segment"),
+        (LONG.replace(b'}]}', b'},{"name":"%s","size":3}],"more":true}')
+         % (NAME.encode(), NAME.encode()), KEY, "no segment"),
+        (LONG.replace(b'}]}', b'}],"more":true}') % NAME.encode(), KEY, "no segment"),
+        (None, KEY, "more than"),
+    ],
+)  # fmt: skip
+def test_who_is_not_the_car_or_lies_gets_a_word_and_nothing_is_stored(
+    tmp_path: Path, answer: bytes | None, key: str | None, words: str
+) -> None:
+    async def run() -> None:
+        async with car_at(lying(answer, key)) as url:
+            car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
+            with pytest.raises(CarFault, match=words):
+                await pull(car, tmp_path / "store")
+
+    asyncio.run(run())
+    assert sorted(one.name for one in (tmp_path / "store").iterdir()) == [
+        ".fpvstation.json"
+    ]
+
+
+def test_sums_of_no_file_are_refused(tmp_path: Path) -> None:
+    async def run() -> None:
+        body = LONG.replace(b"}]}", b'}],"size":3,"sha256":"no","pieces":[]}')
+        async with car_at(lying(body % NAME.encode(), KEY)) as url:
+            car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
+            with pytest.raises(CarFault, match="sums are of no file"):
+                await pull(car, tmp_path / "store")
+
+    asyncio.run(run())
+
+
+def test_nobody_there_is_a_fault_in_words() -> None:
+    async def run() -> None:
+        with pytest.raises(CarFault, match="127.0.0.1:1"):
+            await client.pair("http://127.0.0.1:1", "", "code", "office")
+        with pytest.raises(CarFault, match="127.0.0.1:1"):
+            await client.fingerprint_of("https://127.0.0.1:1")
+        assert await client.fingerprint_of("http://127.0.0.1:1") == ""
+
+    asyncio.run(run())
+
+
+def test_a_segment_that_has_gone_is_no_fault(folder: Path, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with car_at(car_application(folder, stations_of(tmp_path))) as url:
+            car = await paired(url)
+            async with client.session(url, "") as session:
+                http = HttpCar(car, session)
+                with pytest.raises(Gone):
+                    await http.sums(NAME.replace("0001", "0009"))
+                with pytest.raises(Gone):
+                    await http.receipt(NAME, "0" * 64)
+
+    asyncio.run(run())

@@ -1,0 +1,100 @@
+"""The station's page and figures, over a store with drives of two cars."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from fpvstation.cars import Cars
+from fpvstation.disk import Folder
+from fpvstation.keep import CarState, Keeper
+from fpvstation.page import Page
+from fpvstation.store import Store
+from tests.rigs.mcaps import McapFile
+from tests.rigs.recordings import NAME, drive_messages
+from tests.unit.fpvstation.test_store import put
+
+OTHER = NAME.replace("Plague", "Arrow")
+Client = TestClient[Any, Any]
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Page:
+    store = Store(Folder(tmp_path))
+    store.open("")
+    McapFile(drive_messages()).to(tmp_path / ".made")
+    data = (tmp_path / ".made").read_bytes()
+    for name in (NAME, OTHER):
+        put(store, name, data, name.partition("-")[0])
+    keeper = Keeper(Cars(tmp_path), store)
+    keeper.states["1"] = CarState("Plague", "Plague", "https://a", "ok", 1e9, 3, 0, 99)
+    return Page(store, tmp_path, keeper)
+
+
+def ask(page: Page, act: Callable[[Client], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with TestClient(TestServer(page.application())) as client:
+            await act(client)
+
+    asyncio.run(run())
+
+
+def test_the_cars_own_page_shows_all_cars(page: Page, tmp_path: Path) -> None:
+    async def act(client: Client) -> None:
+        answer = await client.get("/")
+        assert "recordings/main.js" in await answer.text()
+        said = await (await client.get("/api/recordings/drives")).json()
+        names = [part["name"] for one in said["drives"] for part in one["parts"]]
+        assert sorted(names) == [OTHER, NAME] and said["car"] == "Station"
+        for name in (NAME, OTHER):
+            answer = await client.get(f"/api/recordings/{name}")
+            assert await answer.read() == (tmp_path / ".made").read_bytes()
+            answer = await client.get(f"/api/recordings/{name}/units")
+            assert answer.status == 200 and len(await answer.read()) > 1000
+
+    ask(page, act)
+
+
+def test_nothing_is_deleted_by_the_page(page: Page) -> None:
+    async def act(client: Client) -> None:
+        said = await (await client.get("/api/recordings/drives")).json()
+        for one in said["drives"]:
+            path = f"/api/recordings/drives/{one['id']}/delete"
+            assert (await client.post(path)).status == 401
+
+    ask(page, act)
+    assert len(list(page._store.segments())) == 2
+
+
+def test_a_name_of_somebody_else_is_refused(page: Page) -> None:
+    async def act(client: Client) -> None:
+        answer = await client.get("/", headers={"Host": "evil.example"})
+        assert answer.status == 403
+        answer = await client.get("/", headers={"Origin": "http://evil.example"})
+        assert answer.status == 403
+
+    ask(page, act)
+
+
+def test_figures_and_health(page: Page) -> None:
+    async def act(client: Client) -> None:
+        text = await (await client.get("/metrics")).text()
+        assert 'fpvcar_station_car_up{car="Plague"} 1' in text
+        assert 'fpvcar_station_bytes_total{car="Plague"} 99' in text
+        assert (await client.get("/healthz")).status == 200
+        (state,) = await (await client.get("/api/status")).json()
+        assert (state["folder"], state["stored"]) == ("Plague", 3)
+        page._keeper.states["1"].waiting = 2
+        answer = await client.get("/healthz")
+        assert answer.status == 503 and "2 wait, not seen" in await answer.text()
+
+    ask(page, act)
+
+
+def test_what_is_damaged_on_a_car_is_a_fault(page: Page) -> None:
+    state = page._keeper.states["1"]
+    state.bad, state.state = {NAME: 2}, "1 damaged on the car"
+    assert list(page.faults(1e9)) == ["Plague: 1 damaged on the car"]
