@@ -4,13 +4,18 @@ Every call may block, and raise OSError. A path is relative, with "/" between na
 """
 
 import contextlib
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
 from fpvcar import files
 from fpvcar.recordings import sums
 from fpvcar.wire.station import Sums
+
+CHANGING = ".changing"
 
 
 class Disk(Protocol):
@@ -44,6 +49,9 @@ class Disk(Protocol):
 
     def names(self, path: str) -> list[str]:
         """What is in a folder, in order; nothing if there is none."""
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Nobody else changes a list meanwhile: not another process either."""
 
 
 class Folder:
@@ -103,6 +111,17 @@ class Folder:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return sorted(os.listdir(self.root / path))
         return []
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """Waits for whoever is at it, in this process or another."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        lock = os.open(self.root / CHANGING, flags, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
 
     def _make(self, path: str) -> None:
         """Makes the folders above a path, each synced into the one above it."""

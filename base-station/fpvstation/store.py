@@ -86,7 +86,7 @@ class Store:
                 f"no {MARKER} here, expected the store {known}: mount its disk, or say "
                 "--store-changed"
             )
-        own = ("lost+found", ".lock")
+        own = ("lost+found", ".lock", ".changing")
         strangers = [one for one in self._disk.names("") if one not in own]
         if strangers:
             raise StoreError(
@@ -214,17 +214,18 @@ class Store:
             raise StoreError(f"{part}: the disk does not give back what was written")
 
     def _list(self, session: str, new: Stored) -> None:
-        there = self._listed(session)
-        if new in there:
-            self._disk.sync(f"{session}/{SUMS_FILE}")
-            return
-        self._write_list(session, [*(it for it in there if it.path != new.path), new])
+        with self._disk.changing():
+            there = self._listed(session)
+            if new in there:
+                self._disk.sync(f"{session}/{SUMS_FILE}")
+                return
+            others = [it for it in there if it.path != new.path]
+            self._write_list(session, [*others, new])
         log.info("%s stored", new.path.rpartition("/")[2])
 
     def _write_list(self, session: str, stored: list[Stored]) -> None:
         lines = [
-            f"{one.sha256}  {one.path.rpartition('/')[2]}\n"
-            for one in sorted(stored)
+            f"{one.sha256}  {one.path.rpartition('/')[2]}\n" for one in sorted(stored)
         ]
         self._disk.replace(f"{session}/{SUMS_FILE}", "".join(lines).encode())
 
@@ -240,10 +241,16 @@ class Store:
         with contextlib.suppress(FileNotFoundError, FileExistsError):
             self._disk.publish(one.path, f"{BAD}/{one.path}")
         self._disk.remove(one.path)
-        self._write_list(session, [it for it in self._listed(session) if it != one])
+        with self._disk.changing():
+            others = [it for it in self._listed(session) if it != one]
+            self._write_list(session, others)
 
     def remove(self, session: str, to: str) -> list[Stored]:
         """Moves a session's segments to the folder `to`; they are not fetched again."""
+        with self._disk.changing():
+            return self._remove(session, to)
+
+    def _remove(self, session: str, to: str) -> list[Stored]:
         gone = self._listed(session)
         said = sorted(self.removed() | {one.sha256 for one in gone})
         self._disk.replace(REMOVED, "".join(f"{one}\n" for one in said).encode())

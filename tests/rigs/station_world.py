@@ -7,7 +7,7 @@ between steps kills it, cuts its power, fills its disk, or lets the car's ring w
 import errno
 import hashlib
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -146,6 +146,9 @@ class FakeDisk:
         head = f"{path}/" if path else ""
         inside = [one for one in self.names_now if one.startswith(head)]
         return sorted({one[len(head) :].partition("/")[0] for one in inside})
+
+    def changing(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def _inode(self, path: str) -> Inode:
         try:

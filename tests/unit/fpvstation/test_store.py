@@ -4,6 +4,7 @@ import hashlib
 import shutil
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,20 @@ def test_the_scrub_finds_what_bent_and_what_is_gone(
     assert not store.has(CAR, NAME, len(DATA)), "it is fetched again"
     put(store)
     assert list(faults(store, tmp_path)) == [""]
+
+
+def test_two_processes_never_lose_a_line_of_each_other(
+    store: Store, tmp_path: Path
+) -> None:
+    """The scrub beside a station that stores."""
+    with ThreadPoolExecutor(1) as other:
+        with Folder(tmp_path).changing():
+            waits = other.submit(put, store)
+            with pytest.raises(TimeoutError):
+                waits.result(0.3)
+            assert not list(store.segments())
+        waits.result(10.0)
+    assert len(list(store.segments())) == 1
 
 
 def test_the_scrub_is_slow_on_purpose(store: Store, tmp_path: Path) -> None:

@@ -1,0 +1,101 @@
+"""`fpvstation`: what each verb says and does, without a car."""
+
+from pathlib import Path
+
+import pytest
+
+from fpvcar.wire.station import Pairing
+from fpvstation.__main__ import main
+from fpvstation.cars import Cars
+from fpvstation.disk import Folder
+from fpvstation.store import Store
+from tests.unit.fpvstation.test_store import DATA, NAME, SESSION, put
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    made = tmp_path / "state"
+    monkeypatch.setenv("STATE_DIRECTORY", str(made))
+    return made
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "store"
+    made.mkdir()
+    store = Store(Folder(made))
+    store.open("")
+    put(store)
+    return made
+
+
+def test_verify_says_what_is_right_and_exits_with_1_if_anything_is_not(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", "--store", str(root)]) == 0
+    assert capsys.readouterr().out == "1 segments are right (1 MB), 0 are not\n"
+    (root / SESSION / NAME).write_bytes(bytes(len(DATA)))
+    assert main(["verify", "--store", str(root)]) == 1
+    said = capsys.readouterr()
+    assert "0 segments are right" in said.out and "set aside" in said.err
+
+
+def test_rm_takes_a_session_by_its_name(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = SESSION.rpartition("/")[2]
+    assert main(["rm", "--store", str(root), "Arrow"]) == 1
+    assert session in capsys.readouterr().err
+    assert main(["rm", "--store", str(root), session]) == 0
+    assert not list(Store(Folder(root)).segments())
+    assert len(list(root.glob(f".trash/*/{SESSION}/{NAME}"))) == 1
+
+
+def test_what_is_no_store_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", "--store", str(tmp_path)]) == 1
+    assert "is no store: say which one with --store" in capsys.readouterr().err
+
+
+def test_cars_are_listed_and_forgotten_though_they_are_away(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state.mkdir()
+    pairing = Pairing("Plague", "1" * 16, "2" * 32, "33" * 32)
+    Cars(state).add(pairing, "http://127.0.0.1:1", "")
+    assert main(["cars"]) == 0
+    assert "Plague  http://127.0.0.1:1  this computer" in capsys.readouterr().out
+    assert main(["forget", "Arrow"]) == 1
+    assert "there are: Plague" in capsys.readouterr().err
+    assert main(["forget", "Plague"]) == 0
+    said = capsys.readouterr()
+    assert (
+        "still lists this station" in said.err and "what came from it stays" in said.out
+    )
+    assert Cars(state).all() == []
+
+
+def test_the_page_is_for_this_machine_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--host", "0.0.0.0"]) == 2
+    assert "the page has no password yet" in capsys.readouterr().err
+
+
+def test_nobody_runs_is_said_with_the_next_step(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["status", "--port", "1"]) == 1
+    assert "no station runs on port 1" in capsys.readouterr().err
+
+
+def test_an_address_that_gives_the_key_away_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["pair", "http://192.168.1.5"]) == 1
+    assert "over plain http" in capsys.readouterr().err
+
+
+def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "fpvstation pair 192.168.1.5" in capsys.readouterr().out
