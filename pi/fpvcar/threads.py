@@ -8,6 +8,7 @@ last knew.
       Periodic: does the same every few tenths of a second
 """
 
+import contextlib
 import logging
 import threading
 import time
@@ -17,6 +18,8 @@ from collections.abc import Callable
 RETRY_S = 0.5
 STOP_S = 1.0
 WATCH_S = 0.5
+REST_S = 0.5
+"""How often a sensor is read while nobody is here."""
 
 
 class Lost(Exception):
@@ -30,7 +33,9 @@ class Runner(ABC):
     def __init__(self, name: str) -> None:
         self.ending = False
         self._name = name
-        self._wake = threading.Event()
+        # Not an event, whose wait makes a lock: that costs as much as the wait itself.
+        self._alarm = threading.Lock()
+        self._alarm.acquire()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -42,13 +47,14 @@ class Runner(ABC):
     def stop(self, wait_s: float = STOP_S) -> None:
         """Ends the thread; does not wait for it longer than this."""
         self.ending = True
-        self._wake.set()
+        self.wake()
         if self._thread is not None:
             self._thread.join(wait_s)
 
     def wake(self) -> None:
-        """Ends a `pause`."""
-        self._wake.set()
+        """Ends a `pause`, or the next one."""
+        with contextlib.suppress(RuntimeError):  # it rings already
+            self._alarm.release()
 
     @property
     def dead(self) -> bool:
@@ -60,8 +66,7 @@ class Runner(ABC):
 
     def pause(self, seconds: float) -> None:
         """Waits, or until there is something to do."""
-        self._wake.wait(max(0.0, seconds))
-        self._wake.clear()
+        self._alarm.acquire(timeout=max(0.0, seconds))
 
     @abstractmethod
     def _run(self) -> None:
@@ -74,6 +79,7 @@ class Worker(Runner):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.state = "starting"
+        self.resting = False
         self._log = logging.getLogger(f"fpvcar.{name}")
 
     async def watch(self) -> None:
@@ -85,7 +91,18 @@ class Worker(Runner):
                 raise RuntimeError(f"the thread of {self._name} has failed")
             await asyncio.sleep(WATCH_S)
 
+    def attend(self, here: bool) -> None:
+        """Somebody is here, or nobody: then `rest` takes its time."""
+        self.resting, rested = not here, self.resting
+        if here and rested:
+            self.wake()
+
     # --- in the thread ---
+
+    def rest(self) -> None:
+        """Waits a while if nobody is here; it ends when somebody comes."""
+        if self.resting:
+            self.pause(REST_S)
 
     @abstractmethod
     def live(self) -> None:

@@ -53,6 +53,8 @@ class FakeCamera:
 class FakeSenses:
     """One wall ahead, a good battery, a computer that says nothing."""
 
+    here = True
+
     def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         return (status.Range("front", 0.0, 0.5, 0.01),)
 
@@ -61,6 +63,9 @@ class FakeSenses:
 
     def health(self, now_s: float) -> status.Health:
         return status.Health()
+
+    def attend(self, here: bool) -> None:
+        self.here = here
 
 
 CODES = Codes("123456", "grownups")
@@ -107,9 +112,10 @@ class House:
             lambda: round(self.now_s * 1e9), watcher=watcher,
         )  # fmt: skip
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
+        self.senses = FakeSenses()
         self.hub = Hub(
             profile, self.control, CodeCheck(CODES), self.devices, self.lights,
-            FakeCamera(), FakeSenses(), asyncio.Event(), 0, lambda: self.now_s,
+            FakeCamera(), self.senses, asyncio.Event(), 0, lambda: self.now_s,
             recorder, utc_s=utc_s, stations=stations,
         )  # fmt: skip
 

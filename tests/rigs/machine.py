@@ -59,6 +59,9 @@ class NoSensors:
     def health(self, now_s: float) -> status.Health:
         return status.Health()
 
+    def attend(self, here: bool) -> None:
+        """It has nothing that could rest."""
+
 
 @dataclass(frozen=True)
 class Fresh:

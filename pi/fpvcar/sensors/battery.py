@@ -131,6 +131,7 @@ class BatterySensor(Worker):
             while not self.ending:
                 next_s = max(next_s + BATTERY_EVERY_S, self._clock_s())
                 self.pause(next_s - self._clock_s())
+                self.rest()
                 reading, now_s = chip.read(), self._clock_s()
                 if reading is not None:
                     self._take(reading, now_s)

@@ -50,6 +50,11 @@ class Ranges:
         for thread in self._threads:
             thread.stop()
 
+    def attend(self, here: bool) -> None:
+        """Somebody is here, or nobody: then it is enough to look now and then."""
+        for thread in self._threads:
+            thread.attend(here)
+
     async def watch(self) -> None:
         """Raises RuntimeError when a thread has died."""
         await asyncio.gather(*(thread.watch() for thread in self._threads))

@@ -26,6 +26,11 @@ class SensorSuite:
         """The computer in the car."""
         return self._health.status(now_s)
 
+    def attend(self, here: bool) -> None:
+        """Somebody is here, or nobody: then sensors are read twice a second only."""
+        self._ranges.attend(here)
+        self._battery.attend(here)
+
     def weak(self, now_s: float) -> bool:
         """Is there under-voltage, by the computer or by the battery's sensor?"""
         return self._health.weak() or self._battery.weak(now_s)

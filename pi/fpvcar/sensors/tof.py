@@ -156,6 +156,7 @@ class TofThread(RangeThread):
                     self.pause(wait_s)
                 else:
                     first.turn()
+                    self.rest()
         finally:
             # The daemon keeps what we have open, whatever becomes of the connection.
             with contextlib.suppress(PinsFault):

@@ -71,3 +71,4 @@ class UltrasonicThread(RangeThread):
                 if self.ending:
                     return
                 self.pause(next_s - self._clock_s())
+                self.rest()

@@ -35,6 +35,8 @@ from fpvcar.wire.down import Error
 
 STATE_S = 0.1
 STATE_NOBODY_S = 1.0
+REST_AFTER_S = 10.0
+"""How long nobody was here when the sensors begin to rest."""
 STATE_AGAIN_S = 0.02
 """No flood of messages makes more states than 50 a second."""
 VIDEO_IDS_MAX = 128
@@ -84,6 +86,7 @@ class Hub:
             utc_s,
             stations,
         )
+        self._senses, self._here_s = senses, clock_s()
         self._state = CarState(control, self._seat, senses, camera, self._recorder)
         self._handlers: dict[type, Callable[..., None]] = {
             up.Ping: self._ping, **self._driving.handlers(),
@@ -181,6 +184,9 @@ class Hub:
         now_s = self._clock_s()
         self._driving.tick(now_s)
         self.unlocking.tick(now_s)
+        if self.sessions:
+            self._here_s = now_s
+        self._senses.attend(now_s - self._here_s < REST_AFTER_S)
         self._lights.record(self._recorder.status())
         self._state.seq += 1
         here, head = len(self.sessions), self._settings.head_lights

@@ -28,6 +28,9 @@ class Senses(Protocol):
     def health(self, now_s: float) -> status.Health:
         """The computer in the car."""
 
+    def attend(self, here: bool) -> None:
+        """Somebody is here, or nobody: then sensors may rest."""
+
 
 class Stateful(Protocol):
     """A part with a state: the camera, or the panel."""

@@ -9,6 +9,7 @@ import pytest
 from fpvcar import status
 from fpvcar.server.access import Rights
 from fpvcar.server.drive_socket import Session
+from fpvcar.server.hub import REST_AFTER_S
 from fpvcar.server.session import Closing
 from fpvcar.wire import down, up
 from tests.rigs.hub import PROFILE, House, Visitor
@@ -353,3 +354,19 @@ def test_the_recorders_led_is_told_what_the_pages_are() -> None:
     house.hub._recorder.status = lambda: told  # type: ignore[method-assign]
     house.hub.broadcast()
     assert house.lights.recorder == told
+
+
+def test_sensors_rest_when_nobody_was_here_for_a_while() -> None:
+    house = House()
+
+    def here(after_s: float) -> bool:
+        house.now_s += after_s
+        house.hub.broadcast()
+        return house.senses.here
+
+    assert here(REST_AFTER_S - 0.1) and not here(0.2)
+    ann = house.visitor("Ann")
+    assert here(0.0) and here(60.0), "as long as she is here"
+    house.hub.leave(ann.session)
+    assert here(REST_AFTER_S - 0.1), "a lost link may come back"
+    assert not here(0.2)
