@@ -91,6 +91,7 @@ class Control:
         self._saved = saved or Saved()
         self.limit = limit_of(self._saved, profile)
         self.guard_mode = guard_of(self._saved, profile)
+        self._settings: tuple[float, GuardMode, Hold | None] | None = None
         self.wheels = "starting"
         hold = hold_of(self._saved)
         self.decision = Decision(0.0, 0.0, "nobody", Latches(hold=hold))
@@ -243,6 +244,10 @@ class Control:
 
     def _save_changes(self, hold: Hold | None) -> None:
         """Saves what is not the profile's own: it outlives this process."""
+        settings = self.limit, self.guard_mode, hold
+        if settings == self._settings:  # as at nearly every step
+            return
+        self._settings = settings
         now = differing(self._profile, self.limit, self.guard_mode, hold)
         if now != self._saved:
             self._saved = now

@@ -33,6 +33,8 @@ FORGOTTEN_M = 2.0
 """An obstacle so far off is forgotten."""
 LEAST_SHARE = 0.05
 """Less throttle than this is none: it would only hum."""
+NO_SENSOR = (math.inf, "")
+"""The share that is free by no sensor, and its name: whoever looks leaves less."""
 
 
 class Free(NamedTuple):
@@ -53,16 +55,24 @@ class Approach:
 
     def __init__(self) -> None:
         self._last: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
+        self._mps: float | None = 0.0
 
     def add(self, range_m: float | None, at_s: float) -> None:
         """Adds a measurement, unless it is the last one again."""
         if range_m is None:
             self._last.clear()
+            self._mps = 0.0
         elif not self._last or at_s > self._last[-1][0]:
             self._last.append((at_s, range_m))
+            self._mps = None
 
     def speed_mps(self) -> float:
         """How fast the obstacle comes nearer, >= 0; 0 with fewer than three samples."""
+        if self._mps is None:  # the gate asks more often than a sensor measures
+            self._mps = self._slope_mps()
+        return self._mps
+
+    def _slope_mps(self) -> float:
         if len(self._last) < 3:
             return 0.0
         middle_s = sum(at_s for at_s, _ in self._last) / len(self._last)
@@ -154,30 +164,28 @@ class Guard:
     def __init__(self, settings: config.Guard) -> None:
         self.ahead_by = self.back_by = ""
         self._settings = settings
-        self._sights: dict[str, Sight] = {}
+        self._sights: dict[str, tuple[Sight, bool, bool]] = {}
 
     def look(
         self, ranges: Sequence[status.Range], now_s: float, throttle: float = 0.0
     ) -> Free:
         """What is free now, by all sensors. `throttle`: the setpoint until now."""
-        ahead, self.ahead_by = self._way(AHEAD_DEG, ranges, now_s, throttle)
-        back, self.back_by = self._way(BACK_DEG, ranges, now_s, -throttle)
-        return Free(ahead, back)
+        ahead = back = NO_SENSOR
+        for one in ranges:
+            sight, looks_ahead, looks_back = self._sights.get(one.name) or self._add(
+                one
+            )
+            if looks_ahead:
+                ahead = min(ahead, (sight.look(one, now_s, throttle), one.name))
+            if looks_back:
+                back = min(back, (sight.look(one, now_s, -throttle), one.name))
+        self.ahead_by, self.back_by = ahead[1], back[1]
+        return Free(min(1.0, ahead[0]), min(1.0, back[0]))
 
-    def _way(
-        self, bearing_deg: float, ranges: Sequence[status.Range], now_s: float,
-        towards: float,
-    ) -> tuple[float, str]:  # fmt: skip
-        return min(
-            (
-                (self._sight(one.name).look(one, now_s, towards), one.name)
-                for one in ranges
-                if looks(one, bearing_deg)
-            ),
-            default=(1.0, ""),
-        )
-
-    def _sight(self, name: str) -> Sight:
-        if name not in self._sights:
-            self._sights[name] = Sight(self._settings)
-        return self._sights[name]
+    def _add(self, one: status.Range) -> tuple[Sight, bool, bool]:
+        """Meets a sensor: which way it looks, it looks for ever."""
+        sight = Sight(self._settings)
+        self._sights[one.name] = found = (
+            sight, looks(one, AHEAD_DEG), looks(one, BACK_DEG)
+        )  # fmt: skip
+        return found
