@@ -166,11 +166,11 @@ class _Sender:
 
     def _pause_s(self, now_s: float, room: bool, unacked: int) -> float | None:
         """When to look at the kernel again; None: only a new unit matters."""
-        driver = self._viewer.is_driver()
-        stall_s = now_s - self._meter.progress_s
-        if driver and unacked:  # its link is measured
+        wants, stall_s = self._viewer.wants, now_s - self._meter.progress_s
+        measured = unacked and (wants or not self._stream.bitrate.at_most)
+        if measured and self._viewer.is_driver():
             return min(POLL_DRIVER_MOST_S, max(POLL_S, stall_s / 8))
-        if not self._viewer.wants:
+        if not wants:
             return None
         if room:  # the key frame was asked for; ask again if it does not come
             return DRIVER_AGAIN_S

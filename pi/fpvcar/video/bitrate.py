@@ -155,6 +155,11 @@ class Bitrate:
         self._changed_s = self._raised_s = self._trouble_s = float("-inf")
         self._hold_s = HOLD_S
 
+    @property
+    def at_most(self) -> bool:
+        """It cannot go up: what a link's bursts show does not matter."""
+        return self.wanted == self.most
+
     def full(self) -> int | None:
         """Nobody's link counts: the most; None if that is asked for already."""
         return self._set(self.most)

@@ -179,7 +179,7 @@ class Stream:
         self.sequence = 0
         self.bitrate = Bitrate(most_bitrate)
         self._clock_s = clock_s
-        self._newest: Frame | None = None
+        self._newest: AccessUnit | None = None
         self._pooled = False
         self._asked_s = float("-inf")
         self._reported_s = float("-inf")
@@ -187,11 +187,12 @@ class Stream:
     def publish(self, unit: AccessUnit) -> None:
         """Hands a unit to every viewer, the driver first; never waits."""
         now_s = self._clock_s()
-        packet = pack_video(unit.key, self.sequence, unit.capture_us, unit.data)
+        self._newest = unit
         self.sequence += 1
-        self._newest = Frame(unit.key, unit.capture_us, packet, framed(packet))
-        for viewer in sorted(self.viewers, key=lambda one: not one.is_driver()):
-            viewer.offer(self._newest)
+        if self.viewers:
+            frame = self._frame(unit)
+            for viewer in sorted(self.viewers, key=lambda one: not one.is_driver()):
+                viewer.offer(frame)
         if unit.key:
             self._pooled = False
         elif self._pooled and now_s - self._asked_s >= POOL_S:
@@ -199,13 +200,19 @@ class Stream:
         if now_s - self._reported_s >= NO_DRIVER_S:
             self._set_bitrate(self.bitrate.full())
 
+    def _frame(self, unit: AccessUnit) -> Frame:
+        """The newest unit, packed."""
+        sequence = self.sequence - 1
+        packet = pack_video(unit.key, sequence, unit.capture_us, unit.data)
+        return Frame(unit.key, unit.capture_us, packet, framed(packet))
+
     def add_viewer(self, is_driver: Callable[[], bool]) -> Viewer:
         """A viewer that starts at the newest unit, if it is a key, or asks for one."""
         viewer = Viewer(is_driver, self._wants_key)
         now_s, newest = self._clock_s(), self._newest
         self.viewers.append(viewer)
         if newest and newest.key and now_s - newest.capture_us / 1e6 <= FRESH_S:
-            viewer.offer(newest)
+            viewer.offer(self._frame(newest))
         else:
             viewer.next(True, now_s)
         return viewer

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 import websockets
@@ -307,3 +308,35 @@ async def test_the_drivers_link_is_reported(
         assert len(reports) >= 3
         sock = await stall(car)
         sock.close()
+
+
+class OpenLink:
+    """A link with room, on which the last unit is never quite acknowledged."""
+
+    def __init__(self) -> None:
+        self.written = 0
+
+    def read(self) -> tuple[int, int, float]:
+        return 0, self.written, 0.001
+
+    def empty(self, taken: int) -> bool:
+        return True
+
+    def write(self, taken: int, framed: bytes) -> None:
+        self.written += len(framed)
+
+    def abort(self) -> None:
+        pytest.fail("nothing is wrong with it")
+
+
+async def test_a_link_is_looked_at_between_units_only_if_it_matters() -> None:
+    """At the full bitrate a unit that went off needs no second look."""
+    stream = Car().stream
+    viewer = stream.add_viewer(lambda: True)
+    sender = video_socket._Sender(cast(video_socket.Link, OpenLink()), viewer, stream)
+    stream.publish(AccessUnit(True, 0, b"key"))
+    assert viewer.frames == 1 and sender._timer is None
+    stream.bitrate.wanted = 1_000_000
+    stream.publish(AccessUnit(False, 1, b"unit"))
+    assert viewer.frames == 2 and sender._timer is not None, "may it have more?"
+    sender.close()

@@ -229,8 +229,10 @@ def test_increases_that_fail_at_once_come_less_often() -> None:
 
 def test_full_when_nobody_drives() -> None:
     control = Bitrate(MOST)
+    assert control.at_most
     control.update(0.0, report(dropped=1))
-    assert control.full() == MOST and control.full() is None
+    assert not control.at_most
+    assert control.full() == MOST and control.full() is None and control.at_most
     assert Bitrate(100_000).least == 100_000
 
 

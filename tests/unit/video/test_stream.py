@@ -1,5 +1,7 @@
 """The fan-out's policy with a clock in hand; nobody waits for the slow."""
 
+import pytest
+
 from fpvcar.video import stream
 from fpvcar.video.bitrate import LEAST_BITRATE, LinkReport
 from fpvcar.video.h264 import AccessUnit
@@ -98,6 +100,13 @@ def test_a_new_viewer_takes_the_key_frame_that_is_the_newest() -> None:
     bench.source.now_s += 0.2  # it is no picture of now any more
     viewer = bench.viewer()
     assert bench.drain(viewer) == "" and len(bench.source.keys) == 1
+
+
+def test_without_viewers_nothing_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "pack_video", None)
+    bench = Bench()
+    bench.publish("KP")
+    assert bench.stream.sequence == 2
 
 
 def test_a_third_waiting_unit_drops_all() -> None:
