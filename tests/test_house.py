@@ -1,12 +1,16 @@
 """The house rules that a program can check: the chains of docs/, locks, imports."""
 
 import ast
+import os
 import re
+import ssl
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from fpvcar.__main__ import without_authorities
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAIN = re.compile(r"`((?:pi|web|base-station)/[\w/.-]+):(\w+(?:\.\w+)?)`")
@@ -102,6 +106,15 @@ def test_run_and_wheels_import_nothing_heavy() -> None:
     heavy = {"numpy", "mujoco", "av", "PIL"}
     assert not heavy & imports_of("fpvcar.app")
     assert not (heavy | {"asyncio", "aiohttp"}) & imports_of("fpvcar.wheels.__main__")
+
+
+def test_run_loads_no_certificate_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/mine")
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
+    with without_authorities():
+        context = ssl.create_default_context()
+    assert context.cert_store_stats()["x509_ca"] == 0
+    assert os.environ["SSL_CERT_FILE"] == "/mine" and "SSL_CERT_DIR" not in os.environ
 
 
 def test_only_devices_import_hardware_libraries() -> None:
