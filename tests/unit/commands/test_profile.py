@@ -32,7 +32,7 @@ def proposed(model: str, *answering: int) -> Profile:
 def test_it_lists_each_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert profile.run("list", [], Path("/"), nobody) == 0
     said = capsys.readouterr().out
-    for name in ("bench", "mx1508", "mx1508-servo", "l298n", "motor-hat"):
+    for name in ("bench", "mx1508", "mx1508-servo", "l298n", "motor-hat", "zero-w"):
         assert f"\n{name} " in f"\n{said}"
     assert "A car with a motor a side and nothing that steers" in said
 
