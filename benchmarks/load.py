@@ -15,8 +15,11 @@ from pathlib import Path
 from tests.e2e.driver import Driver, free, sit_down
 from tests.e2e.harness import GUARD, STRIP, RunningBench
 
+from benchmarks import reference
+from benchmarks.reference import aimed, micros
 from benchmarks.rig import Given, running
-from benchmarks.rows import Aim, Result, row
+from benchmarks.rows import Aim, Result, Row, row
+from fpvcar.server.hub import REST_AFTER_S
 
 VIEWERS = (0, 1, 2, 5, 10, 20, 50)
 SLOPE_OVER = (1, 20)
@@ -30,11 +33,14 @@ ALL, IN_TIME, IN_TIME_MS = 0.99, 0.95, 33.0
 MOST = "most viewers, 99 % of units, 95 % in 33 ms"
 SHIPPED = "all sensors, recorder, guard on"
 NO_SENSORS = "no range sensors, guard off"
-
-
-def cpu_s(pid: int) -> float:
-    """CPU time of a process so far, all threads: clock_getcpuclockid(3)."""
-    return time.clock_gettime((~pid << 3) | 2)
+ZERO_W = "15 fps, no sensors, recorder on"
+AS_ZERO_W = (
+    "--set=camera.fps = 15", "--set=sensors.tof = {}", "--set=sensors.ultrasound = {}",
+    "--set=battery = {}",
+)  # fmt: skip
+COMMANDS_PER_S = 25.0
+COMMAND = "what a driver costs more than nobody, by 25 a second; sensors as above"
+FRAME = "one viewer, and nobody without a camera, by the frames"
 
 
 @dataclass
@@ -108,14 +114,7 @@ def measure(
     crowd = Crowd(bench.port, count, video)
     time.sleep(SETTLE_S)
     crowd.say("go")
-    for _ in range(WINDOWS):
-        before = {name: cpu_s(pid) for name, pid in pids.items()}
-        began_s = time.monotonic()
-        time.sleep(seconds / WINDOWS)
-        took_s = time.monotonic() - began_s
-        for name, pid in pids.items():
-            share = 100 * (cpu_s(pid) - before[name]) / took_s
-            load.cpu.setdefault(name, []).append(share)
+    load.cpu = reference.shares(pids, WINDOWS, seconds)
     crowd.end(load, seconds, fps)
     return load
 
@@ -133,18 +132,31 @@ def slope(loads: Sequence[Load]) -> float:
     return over / sum((x - middle_x) ** 2 for x, _ in points)
 
 
+def cpu_rows(
+    load: Load, what: str, where: str, aim: Aim | None = None, unit: str = "run"
+) -> Iterator[Row]:
+    """CPU of `run` or `wheels`, and its ratio to the reference."""
+    note = f"{where}; {load.note}" if load.note else where
+    name = f"CPU of {unit}{what}"
+    return reference.rows(
+        "load", name, load.cpu[unit], load.cpu[reference.NAME], aim, note
+    )
+
+
 def rows(given: Given) -> Iterator[Result]:
-    """As shipped, but a camera that draws no room; then the server alone: one who
-    drives, and 1 to 50 viewers."""
+    """As shipped, but a camera that draws no room; as a Zero W; then the server alone:
+    one who drives, and 1 to 50 viewers."""
     seconds, fps = min(given.seconds, SECONDS_MOST), 29.9
     with running(STRIP, GUARD) as bench:
+        time.sleep(REST_AFTER_S)
         load = measure(bench, 0, seconds, fps)
-        yield row("load", "CPU of run as shipped, nobody here", "%", load.cpu["run"],
-                  note=SHIPPED)  # fmt: skip
+        yield from cpu_rows(load, " as shipped, nobody here", SHIPPED, aimed(1.0))
         with driving(bench) as video:
             load = measure(bench, 1, seconds, fps, video)
-        yield row("load", "CPU of run as shipped, a driver", "%", load.cpu["run"],
-                  Aim(median=3.0), f"{SHIPPED}; {load.note}")  # fmt: skip
+        yield from cpu_rows(load, " as shipped, a driver", SHIPPED, aimed(2.5))
+    with running(STRIP, *AS_ZERO_W) as bench, driving(bench) as video:
+        load = measure(bench, 1, seconds, 15.0, video)
+        yield from cpu_rows(load, " as zero-w.toml, a driver", ZERO_W, aimed(1.2))
     source = (
         STRIP, f"--set=camera.fps = {fps}",
         "--set=sensors.tof = {}", "--set=sensors.ultrasound = {}",
@@ -153,21 +165,32 @@ def rows(given: Given) -> Iterator[Result]:
     with running(*source, "--set=server.max_viewers = 100") as bench:
         with driving(bench) as video:
             load = measure(bench, 1, seconds, fps, video)
-        for name in ("run", "wheels"):
-            yield row("load", f"CPU of {name}, a driver who watches", "%",
-                      load.cpu[name], note=f"{NO_SENSORS}; {load.note}")  # fmt: skip
+            for unit in ("run", "wheels"):
+                what = ", a driver who watches"
+                yield from cpu_rows(load, what, NO_SENSORS, unit=unit)
+            load = measure(bench, 0, seconds, fps)
+        _, driven = list(cpu_rows(load, "", NO_SENSORS))
         for count in VIEWERS:
             load = measure(bench, count, seconds, fps)
             loads.append(load)
-            aim = Aim(median=3.0) if count == 1 else None
-            yield row("load", f"CPU of run, {count} viewers", "%", load.cpu["run"],
-                      aim, f"{NO_SENSORS}; {load.note}")  # fmt: skip
+            found = list(cpu_rows(load, f", {count} viewers", NO_SENSORS))
+            yield from found
+            if count == 0:
+                command_us = micros(driven, found[1], COMMANDS_PER_S)
+            if count == 1:
+                one = found[1]
             if load.ages_ms:
                 yield row("load", f"age on arrival, {count} viewers", "ms",
                           load.ages_ms)  # fmt: skip
     first, last = SLOPE_OVER
     yield row("load", f"CPU per viewer, {first} to {last}", "%", [slope(loads)],
               Aim(worst=0.5))  # fmt: skip
+    with running('--set=camera.source = "none"', *source[2:]) as bench:
+        _, dark = cpu_rows(measure(bench, 0, seconds, fps), "", NO_SENSORS)
+    yield row("load", "a command, nobody watches", "us", [command_us], Aim(median=250),
+              COMMAND)  # fmt: skip
+    yield row("load", "a frame, one viewer", "us", [micros(one, dark, fps)],
+              Aim(median=90), FRAME)  # fmt: skip
     yield from crowds(seconds, fps, source)
 
 
@@ -185,8 +208,7 @@ def crowds(seconds: float, fps: float, source: Sequence[str]) -> Iterator[Result
             except RuntimeError as fault:  # of descriptors there may be too few
                 why = f"{count}: {fault}"
                 break
-            yield row("load", f"CPU of run, {count} viewers", "%", load.cpu["run"],
-                      note=f"{NO_SENSORS}; {load.note}")  # fmt: skip
+            yield from cpu_rows(load, f", {count} viewers", NO_SENSORS)
             yield row("load", f"age on arrival, {count} viewers", "ms", load.ages_ms)
             if not load.served:
                 why = f"{count}: {load.share:.1%} came, {load.in_time:.1%} in time"

@@ -15,9 +15,8 @@ from playwright.sync_api import Browser
 from tests.e2e.driver import Driver, free, sit_down
 from tests.e2e.harness import GUARD, RunningBench, wait_for
 
-from benchmarks import glass, recording_replay
+from benchmarks import glass, recording_replay, reference
 from benchmarks.control import press_to_pin
-from benchmarks.load import cpu_s
 from benchmarks.rig import Given, opened, running, say
 from benchmarks.rows import RATIO, Aim, Result, Row, row
 from benchmarks.video import CANVAS, FPS, source
@@ -44,8 +43,8 @@ def costs_ms(seconds: int) -> list[float]:
     return found
 
 
-def windows(bench: RunningBench) -> list[float]:
-    """CPU of `run` while somebody drives, in % of one core."""
+def windows(bench: RunningBench) -> dict[str, list[float]]:
+    """CPU of `run` while somebody drives, and of the reference, in % of one core."""
     with Driver(bench.port) as driver:
         sit_down(driver)
 
@@ -56,14 +55,9 @@ def windows(bench: RunningBench) -> list[float]:
             return bool(driver.state["reason"] == "driving")
 
         wait_for(drives, "it does not drive", 30.0)
-        pid, found = bench.pid("run"), []
         time.sleep(1.0)
-        for _ in range(WINDOWS):
-            begin, used = time.monotonic(), cpu_s(pid)
-            time.sleep(WINDOW_S)
-            spent = cpu_s(pid) - used
-            found.append(100.0 * spent / (time.monotonic() - begin))
-        return found
+        pids = {"run": bench.pid("run")}
+        return reference.shares(pids, WINDOWS, WINDOWS * WINDOW_S)
 
 
 @dataclass
@@ -119,6 +113,8 @@ def rows(given: Given) -> Iterator[Result]:
     for words, options in (("recording", ON), ("recording off", OFF)):
         say(f"recording: CPU of run, {words}")
         with running(GUARD, *options) as bench:
-            yield row("recording", f"CPU of run, 1 driver, {words}", "%",
-                      windows(bench), note="guard on")  # fmt: skip
+            found = windows(bench)
+        yield from reference.rows("recording", f"CPU of run, 1 driver, {words}",
+                                  found["run"], found[reference.NAME],
+                                  note="guard on")  # fmt: skip
     yield from felt(given)

@@ -8,7 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.e2e.driver import Driver
 from tests.e2e.harness import GUARD, RunningBench
 
-from benchmarks.load import cpu_s
+from benchmarks import reference
+from benchmarks.reference import aimed
 from benchmarks.rig import Given, running
 from benchmarks.rows import Aim, Result, row
 
@@ -39,15 +40,9 @@ def readings(bench: RunningBench) -> dict[str, float]:
     }
 
 
-def cost(bench: RunningBench) -> list[float]:
-    """CPU of `run` in percent of a core, in some windows."""
-    pid, shares = bench.pid("run"), []
-    for _ in range(WINDOWS):
-        before, began_s = cpu_s(pid), time.monotonic()
-        time.sleep(COST_S / WINDOWS)
-        took_s = time.monotonic() - began_s
-        shares.append(100 * (cpu_s(pid) - before) / took_s)
-    return shares
+def cost(bench: RunningBench) -> dict[str, list[float]]:
+    """CPU of `run` and of the reference, in percent of a core, in some windows."""
+    return reference.shares({"run": bench.pid("run")}, WINDOWS, COST_S)
 
 
 def rows(given: Given) -> Iterator[Result]:
@@ -61,22 +56,24 @@ def rows(given: Given) -> Iterator[Result]:
             time.sleep(seconds)
             after, took_s = readings(bench), time.monotonic() - began_s
             heard = [one for one in watcher.heard if one["kind"] == "state"]
+            whole = cost(bench)
         for name, aim in RATES.items():
             rate = (after[name] - before[name]) / took_s
             yield row("sensors", f"{name}, readings", "1/s", [rate], Aim(least=aim))
             told = [age_s(one, name) for one in heard]
             ages = [1000.0 * age for age in told if age is not None]
             yield row("sensors", f"{name}, age", "ms", ages, Aim(p99=100.0))
-        time.sleep(SETTLE_S)
-        whole = cost(bench)
-    with running(*BARE) as bench:
+    with running(*BARE) as bench, Driver(bench.port):
         time.sleep(SETTLE_S)
         bare = cost(bench)
-    yield row("sensors", "CPU of run, no sensor, nobody here", "%", bare)
-    yield row("sensors", "CPU of run, all sensors, nobody here", "%", whole,
-              note="guard on")  # fmt: skip
-    theirs = [one - other for one, other in zip(whole, bare, strict=True)]
-    yield row("sensors", "CPU of all sensors", "%", theirs, Aim(median=3.0))
+    loops = whole[reference.NAME]
+    yield from reference.rows("sensors", "CPU of run, no sensor, somebody here",
+                              bare["run"], bare[reference.NAME])  # fmt: skip
+    yield from reference.rows("sensors", "CPU of run, all sensors, somebody here",
+                              whole["run"], loops, note="guard on")  # fmt: skip
+    theirs = [one - other for one, other in zip(whole["run"], bare["run"], strict=True)]
+    yield from reference.rows("sensors", "CPU of all sensors", theirs, loops,
+                              aimed(3.0))  # fmt: skip
 
 
 def age_s(state: dict[str, object], name: str) -> float | None:
