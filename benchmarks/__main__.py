@@ -29,6 +29,7 @@ from benchmarks import (
     pipes,
     recording,
     sensors,
+    start,
     stops,
     video,
 )
@@ -44,6 +45,7 @@ PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
     "links": links.rows,
     "load": load.rows,
     "memory": memory.rows,
+    "start": start.rows,
     "sensors": sensors.rows,
     "recording": recording.rows,
     "stop": stops.rows,

@@ -35,7 +35,7 @@ def rows(given: Given) -> Iterator[Result]:
         opened(browser, bench.url),
     ):
         time.sleep(5.0)
-        for unit, limit in (("run", 60.0), ("wheels", 25.0)):
+        for unit, limit in (("run", 45.0), ("wheels", 20.0)):
             pid = bench.pid(unit)
             resident, mapped = [resident_mb(pid)], ", ".join(heavy(pid))
             yield row("memory", f"{unit}, resident", "MB", resident, Aim(worst=limit),

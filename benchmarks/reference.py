@@ -84,7 +84,7 @@ def rows(
     """CPU in % of a core, and as a ratio to the reference; the aim is the ratio's."""
     ratios = [one / other for one, other in zip(cpu, loop, strict=True)]
     yield row(part, name, "%", cpu, note=note)
-    yield row(part, f"{name}, of the loop", RATIO, ratios, aim)
+    yield row(part, f"{name} / loop", RATIO, ratios, aim)
 
 
 def micros(more: Row, less: Row, per_s: float) -> float:
