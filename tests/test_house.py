@@ -108,6 +108,20 @@ def test_run_and_wheels_import_nothing_heavy() -> None:
     assert not (heavy | {"asyncio", "aiohttp"}) & imports_of("fpvcar.wheels.__main__")
 
 
+@pytest.mark.parametrize(
+    ("module", "most"),
+    [("fpvcar.app", 540), ("fpvcar.wheels.__main__", 195),
+     ("fpvcar.devices.guardian", 105)],
+)  # fmt: skip
+def test_a_process_imports_not_much_more_than_it_did(module: str, most: int) -> None:
+    """Each module is time at the start, which the car stands still, and memory."""
+    code = f"import {module}, sys; print(len(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    assert int(done.stdout) <= most
+
+
 def test_run_loads_no_certificate_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", "/mine")
     monkeypatch.delenv("SSL_CERT_DIR", raising=False)
