@@ -140,6 +140,15 @@ def test_a_pin_daemon_that_hangs_is_killed_whether_or_not_its_pins_are_free() ->
     assert started_by == "ExecStopPost=-+"
 
 
+def test_where_no_pin_daemon_is_wheels_is_killed() -> None:
+    """Its lines are let go of by the kernel then, on a Pi 5, too."""
+    helper = (UNITS / "fpvcar-pins-off@.service").read_text()
+    assert re.search(
+        r"^ExecStopPost=-\+/bin/sh -c '.*LoadState pigpiod.*!= not-found.* \|\| "
+        "systemctl kill --signal=SIGKILL fpvcar-wheels.service'$", helper, re.M,
+    )  # fmt: skip
+
+
 def test_the_helper_program_loads_next_to_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
         ["python3", "-vIS", pins_off.__file__], capture_output=True, text=True,

@@ -94,7 +94,8 @@ def _run(arguments: argparse.Namespace) -> int:
 def _wheels(arguments: argparse.Namespace) -> int:
     from fpvcar.wheels.__main__ import main
 
-    profile = profiles.load(arguments.profile, arguments.overrides)
+    unsafe = ["pins.unsafe = true"] if arguments.unsafe else []
+    profile = profiles.load(arguments.profile, [*arguments.overrides, *unsafe])
     return main(profile, paths.runtime_directory(), not arguments.emulated)
 
 
@@ -264,6 +265,10 @@ def parser() -> argparse.ArgumentParser:
     wheels.add_argument(
         "--emulated", action="store_true",
         help="the pins are the bench's: those of this computer are left alone",
+    )  # fmt: skip
+    wheels.add_argument(
+        "--unsafe", action="store_true",
+        help="drive although the kernel may leave a motor on whose process has died",
     )  # fmt: skip
     bench = verb("bench", _bench, "the emulated car, and `run` against it")
     _profile(bench)

@@ -132,8 +132,11 @@ class Bench:
         self._helpers.add(helper)
         try:
             if await helper.wait() == 0:
-                log.warning("pins let go, pigpiod restarted: it did not answer")
-                self.pigpiod.kill()
+                owner = self.pigpiod
+                if self.profile.pins.backend == "linux":
+                    owner = self.wheels  # its lines are inputs now, whatever it sets
+                log.warning("pins let go, %s restarted: it did not answer", owner.name)
+                owner.kill()
         finally:
             self._helpers.discard(helper)
 
@@ -203,7 +206,11 @@ async def _ready(host: str, port: int) -> None:
 
 def _emulated(profile: Profile) -> Iterator[str]:
     """What of a car's profile the bench has in another way: a HAT's bus, a camera."""
-    if profile.motors.on_hat and profile.i2c.backend == "linux":
+    if profile.pins.backend == "auto":
+        yield 'pins.backend = "pigpio"'
+    if profile.i2c.backend == "auto" or (
+        profile.motors.on_hat and profile.i2c.backend == "linux"
+    ):
         yield 'i2c.backend = "pigpio"'
     if profile.camera.source in ("picamera2", "rpicam"):
         yield 'camera.source = "bench"'

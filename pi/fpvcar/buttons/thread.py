@@ -121,7 +121,7 @@ class ButtonsThread(Worker):
         for gpio in self._contacts:
             pins.listen(gpio, STEADY_US)
         time.sleep(SETTLE_S)
-        edges = backends.open_edges(self._profile, self._contacts)
+        edges = backends.open_edges(self._profile, pins, self._contacts)
         stack.enter_context(contextlib.closing(edges))
         edges.read(SETTLE_S)
         closed = (gpio for gpio in self._contacts if not edges.level(gpio))

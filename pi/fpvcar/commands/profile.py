@@ -112,12 +112,6 @@ def propose(model: str, answering: Collection[int]) -> Proposal:
     if hat is not None:
         reasons.append(f"a PCA9685 answers at {hat:#x}: {name}")
         toml = with_key(toml, "pca9685", "address", f"{hat:#x}")
-    elif "Raspberry Pi 5" in model:
-        raise ConfigError(
-            f"{model}: no motor HAT answers at {', '.join(map(hex, HATS))} of I2C bus "
-            "1, and pigpiod, which drives motors on GPIO, does not run on it; switch "
-            "the HAT's supply on, or take a Pi Zero 2 W to 4"
-        )
     else:
         others = ", ".join(one for one in shipped() if one not in (name, "bench"))
         reasons.append(f"no motor HAT answers: {name}; else one of {others}")

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from fpvcar import files, paths
 from fpvcar.config import ConfigError, profiles
+from fpvcar.devices import backends
 
 PROFILE = "etc/fpvcar/car.toml"
 CONFIG_TXT = ("boot/firmware/config.txt", "boot/config.txt")
@@ -144,9 +145,11 @@ def start(answers: Answers, root: Path, run: Run) -> None:
     host = answers.name.lower()
     if not run("hostnamectl", "set-hostname", host):
         print(f"  not named: sudo hostnamectl set-hostname {host}")
-    if profiles.load(root / PROFILE).i2c.backend == "linux":
+    profile = profiles.load(root / PROFILE)
+    if backends.i2c_backend(profile) == "linux":
         run("modprobe", "i2c-dev")
-    if not run("systemctl", "enable", "--quiet", "--now", PIN_DAEMON):
+    daemon = backends.pins_backend(profile) == "pigpio"
+    if daemon and not run("systemctl", "enable", "--quiet", "--now", PIN_DAEMON):
         print("  no pin daemon here: sudo apt install pigpio (on Bookworm)")
     run("systemctl", "enable", "--quiet", *UNITS)
     if not run("systemctl", "restart", *UNITS):

@@ -33,8 +33,14 @@ nothing."""
 
 
 class Pins(Section, frozen=True):
-    """Where pigpiod answers."""
+    """Who drives the GPIO: the daemon pigpiod, or the kernel's /dev/gpiochipN."""
 
+    backend: Literal["auto", "pigpio", "linux"] = "auto"
+    """"pigpio" (the daemon), "linux" (/dev/gpiochipN, without a daemon: pulses of 100
+    Hz at most), or "auto": linux on a Pi 5 and where pigpiod is not installed."""
+    unsafe: bool = False
+    """With "linux": drives although the kernel may leave a motor on whose process has
+    died (no dtparam=strict_gpiod)."""
     host: str = "127.0.0.1"
     """Host on which pigpiod listens."""
     port: Annotated[int, Meta(ge=1024, le=32000)] = 8888
@@ -59,10 +65,10 @@ class Battery(Section, frozen=True):
 
 
 class I2c(Section, frozen=True):
-    """Who drives the I2C buses: "pigpio" (the daemon) or "linux" (/dev/i2c-N)."""
+    """Who drives the I2C buses."""
 
-    backend: Literal["pigpio", "linux"] = "pigpio"
-    """"pigpio" (the daemon) or "linux" (/dev/i2c-N)."""
+    backend: Literal["auto", "pigpio", "linux"] = "auto"
+    """"pigpio" (the daemon), "linux" (/dev/i2c-N), or "auto": who drives the pins."""
 
 
 class Lights(Section, frozen=True):

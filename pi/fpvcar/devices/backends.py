@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fpvcar.config import (
     Camera,
@@ -38,6 +38,7 @@ DRIVERS: dict[type[Motor], Callable[[Any, Pins], MotorDriver]] = {
 }
 """Who drives a motor, by what the profile says of it."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+BackEnd = Literal["pigpio", "linux"]
 ANSWER_S = 0.5
 """How long an answer may take where nothing moves: a thread waits, not the car."""
 MOTORS_ANSWER_S = 0.1
@@ -49,21 +50,50 @@ def load(profile: Profile) -> None:
 
     What a thread allocates stays in an arena of its own: `run` would be 1 MB larger.
     """
-    from fpvcar.devices.pigpio import edges, i2c, pins  # noqa: F401
-
-    if profile.i2c.backend == "linux":
+    if pins_backend(profile) == "pigpio":
+        from fpvcar.devices.pigpio import edges, i2c, pins  # noqa: F401
+    else:
+        from fpvcar.devices.linux import gpio  # noqa: F401
+    if i2c_backend(profile) == "linux":
         from fpvcar.devices.linux import i2c as linux_i2c  # noqa: F401
+
+
+def pins_backend(profile: Profile) -> BackEnd:
+    """Who drives the pins: as the profile says, or what suits this machine, which is
+    the same each time: nobody may change over while a motor runs."""
+    if profile.pins.backend != "auto":
+        return profile.pins.backend
+    from fpvcar.devices.linux import gpio
+
+    return "linux" if gpio.suits() else "pigpio"
+
+
+def i2c_backend(profile: Profile) -> BackEnd:
+    """Who drives the I2C buses: as the profile says, or who drives the pins."""
+    if profile.i2c.backend != "auto":
+        return profile.i2c.backend
+    return pins_backend(profile)
 
 
 def open_pins(profile: Profile, answer_s: float = ANSWER_S) -> IoPins:
     """A connection to the pins. Raises PinsFault."""
+    if pins_backend(profile) == "linux":
+        from fpvcar.devices.linux.gpio import LinuxPins
+
+        return LinuxPins("fpvcar run")
     from fpvcar.devices.pigpio.pins import PigpioPins
 
     return PigpioPins(profile.pins.host, profile.pins.port, answer_s)
 
 
-def open_edges(profile: Profile, gpios: Sequence[int]) -> OpenEdges:
-    """Hears what changes at some input pins. Raises PinsFault."""
+def open_edges(profile: Profile, pins: IoPins, gpios: Sequence[int]) -> OpenEdges:
+    """Hears what changes at some pins that are inputs by `listen` or `hear` of `pins`.
+    Raises PinsFault."""
+    if pins_backend(profile) == "linux":
+        from fpvcar.devices.linux.gpio import LinuxPins
+
+        assert isinstance(pins, LinuxPins)
+        return pins.edges(gpios)
     from fpvcar.devices.pigpio.edges import PigpioEdges
 
     return PigpioEdges(profile.pins.host, profile.pins.port, gpios, ANSWER_S)
@@ -73,7 +103,7 @@ def open_edges(profile: Profile, gpios: Sequence[int]) -> OpenEdges:
 def open_i2c(profile: Profile, answer_s: float = ANSWER_S) -> Iterator[Open]:
     """Opens devices on the I2C buses: the kernel's /dev/i2c-N, or pigpiod's over a
     connection that ends with the context. Raises PinsFault."""
-    if profile.i2c.backend == "linux":
+    if i2c_backend(profile) == "linux":
         from fpvcar.devices.linux.i2c import SmbusI2c
 
         yield SmbusI2c
@@ -130,6 +160,10 @@ def open_motors(profile: Profile) -> MotorBoard:
             lambda: open_pins(profile, MOTORS_ANSWER_S),
             lambda pins: motor_drivers(profile, pins),
         )  # fmt: skip
+    if pins_backend(profile) == "linux":
+        from fpvcar.devices.linux.gpio import LinuxBoard
+
+        return LinuxBoard(profile, lambda pins: motor_drivers(profile, pins))
     from fpvcar.devices.pigpio.dead_man import PigpioBoard
 
     return PigpioBoard(profile, lambda pins: motor_drivers(profile, pins))
@@ -158,7 +192,8 @@ def answering(bus: int, addresses: Sequence[int]) -> list[int]:
 
 def freeing(profile: Profile) -> Callable[[], str]:
     """What turns the motor pins to inputs past a pin daemon of this computer; it says
-    what is wrong, or "". It does nothing where a HAT or another computer drives."""
+    what is wrong, or "". It does nothing where a HAT, another computer or the kernel
+    drives: whose lines are closed lets go of them."""
     from fpvcar.devices.linux import pins_off  # now: a failure has no time for it
 
     def free() -> str:
@@ -168,8 +203,8 @@ def freeing(profile: Profile) -> Callable[[], str]:
             return str(fault)
         return ""
 
-    ours = profile.pins.host in LOOPBACK and not profile.motors.on_hat
-    return free if ours else lambda: ""
+    daemons = not profile.motors.on_hat and pins_backend(profile) == "pigpio"
+    return free if daemons and profile.pins.host in LOOPBACK else lambda: ""
 
 
 def let_go(profile: Profile) -> int:

@@ -40,7 +40,7 @@ class UltrasonicThread(RangeThread):
         echoes = [place.echo for place in places]
         for echo in echoes:
             pins.hear(echo)
-        edges = backends.open_edges(self._profile, echoes)
+        edges = backends.open_edges(self._profile, pins, echoes)
         with contextlib.closing(edges):
             sensors = [self._sensor(pins, edges, place) for place in places]
             self.set_state("ok")

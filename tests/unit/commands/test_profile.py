@@ -91,9 +91,8 @@ def test_one_core_carries_fewer_pictures() -> None:
     assert proposed(ZERO).camera.fps == 15
 
 
-def test_a_pi_5_without_a_hat_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no motor HAT answers at 0x60, 0x6f"):
-        propose(PI_5, ())
+def test_a_pi_5_drives_on_its_own_pins() -> None:
+    assert isinstance(proposed(PI_5).motors.drive, Mx1508)
 
 
 def test_what_is_no_pi_is_said(tmp_path: Path) -> None:

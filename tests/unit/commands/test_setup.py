@@ -8,6 +8,7 @@ import pytest
 from fpvcar.__main__ import parser
 from fpvcar.commands import setup
 from fpvcar.config import ConfigError, L298n, profiles
+from fpvcar.devices import backends
 
 CONFIG_TXT = (
     "# For more options see README\ndtparam=audio=on\n\n[cm5]\ndtoverlay=dwc2\n"
@@ -135,6 +136,23 @@ def test_every_board_can_be_named(name: str) -> None:
 def test_a_profile_without_a_name_says_so() -> None:
     with pytest.raises(ConfigError, match="no line name"):
         setup.named("[car]\n[motors]\nname = 'x'\n", "Rusty")
+
+
+def test_where_the_kernel_has_the_pins_no_daemon_is_asked_for(
+    card: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[tuple[str, ...]] = []
+
+    def run(*argv: str) -> bool:
+        ran.append(argv)
+        return setup.PIN_DAEMON not in argv
+
+    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    monkeypatch.setattr(backends, "pins_backend", lambda profile: "linux")
+    setup.start(setup.Answers("l298n", "Rusty"), card, run)
+    assert ("modprobe", "i2c-dev") in ran
+    assert not any(setup.PIN_DAEMON in argv for argv in ran)
+    assert "no pin daemon" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("there", [True, False])

@@ -155,7 +155,7 @@ def test_an_l298n_names_its_enable() -> None:
         ),
         ({"motors": {"drive": 3}}, "motors.drive"),
         ({"motors": 3}, "motors"),
-        ({"i2c": {"backend": "linus"}}, "expected one of pigpio, linux"),
+        ({"i2c": {"backend": "linus"}}, "expected one of auto, pigpio, linux"),
         ({"depth": {"source": "usb"}}, "expected one of none, v4l2, bench"),
         ({"depth": {"width": 8}}, "depth.width"),
         ({"depth": {"fps": 9}}, "depth.fps"),

@@ -1,0 +1,236 @@
+"""GPIO lines over the kernel's character device, /dev/gpiochipN.
+
+Structures and numbers: Linux uAPI, gpio.h, version 2 (since Linux 5.10). A line belongs
+to the file of its request: whatever closes it, SIGKILL too, releases the line. What a
+released output does then is the kernel's matter: strict.py.
+
+    Chip ---- request(gpios) ----> Lines: one file for all of them
+    "already in use" <--- the kernel names who has it
+"""
+
+import ctypes
+import errno
+import os
+import struct
+from collections.abc import Sequence
+from ctypes import Structure, c_char, c_int32, c_uint32, c_uint64
+from fcntl import ioctl
+from pathlib import Path
+
+from fpvcar.devices.pins import PinsLost, PinsRefused
+
+INPUT, OUTPUT = 1 << 2, 1 << 3
+BOTH_EDGES = 1 << 4 | 1 << 5
+PULL_UP, PULL_DOWN = 1 << 8, 1 << 9
+LABELS = ("pinctrl-bcm2835", "pinctrl-bcm2711", "pinctrl-rp1")
+"""The chip of the 40-pin header: Zero to 3, 4, 5. Its number is not stable."""
+_LEVELS, _DEBOUNCE = 2, 3  # gpio_v2_line_attr_id
+VALUES = struct.Struct("=QQ")
+"""gpio_v2_line_values: levels, and which lines they are of."""
+EVENT = struct.Struct("=QI36x")
+"""gpio_v2_line_event: CLOCK_MONOTONIC in ns, RISING or not; then offset and numbers."""
+OFFSET_AT = 12
+"""Where the line's number is in an event."""
+EVENTS = 64
+"""How many of them the kernel keeps for us."""
+NAME_B, LINES_MAX, ATTRIBUTES_MAX = 32, 64, 10
+
+
+class _ChipInfo(Structure):
+    _fields_ = [
+        ("name", c_char * NAME_B), ("label", c_char * NAME_B), ("lines", c_uint32),
+    ]  # fmt: skip
+    label: bytes
+    lines: int
+
+
+class _Attribute(Structure):
+    _fields_ = [("id", c_uint32), ("padding", c_uint32), ("value", c_uint64)]
+
+
+class _OfLines(Structure):
+    _fields_ = [("attribute", _Attribute), ("mask", c_uint64)]
+
+
+class _Config(Structure):
+    _fields_ = [
+        ("flags", c_uint64), ("count", c_uint32), ("padding", c_uint32 * 5),
+        ("attributes", _OfLines * ATTRIBUTES_MAX),
+    ]  # fmt: skip
+
+
+class _Request(Structure):
+    _fields_ = [
+        ("offsets", c_uint32 * LINES_MAX), ("consumer", c_char * NAME_B),
+        ("config", _Config), ("count", c_uint32), ("events", c_uint32),
+        ("padding", c_uint32 * 5), ("fd", c_int32),
+    ]  # fmt: skip
+    fd: int
+
+
+class _LineInfo(Structure):
+    _fields_ = [
+        ("name", c_char * NAME_B), ("consumer", c_char * NAME_B),
+        ("offset", c_uint32), ("count", c_uint32), ("flags", c_uint64),
+        ("attributes", _Attribute * ATTRIBUTES_MAX), ("padding", c_uint32 * 4),
+    ]  # fmt: skip
+    consumer: bytes
+
+
+def _number(direction: int, number: int, size_b: int) -> int:
+    """As _IOC() of asm-generic/ioctl.h: 2 reads, 3 writes and reads."""
+    return direction << 30 | size_b << 16 | 0xB4 << 8 | number
+
+
+CHIP_INFO = _number(2, 0x01, ctypes.sizeof(_ChipInfo))
+LINE_INFO = _number(3, 0x05, ctypes.sizeof(_LineInfo))
+REQUEST = _number(3, 0x07, ctypes.sizeof(_Request))
+GET_VALUES, SET_VALUES = (_number(3, n, VALUES.size) for n in (0x0E, 0x0F))
+
+
+class Lines:
+    """Some lines of one request, by GPIO. Raises OSError if the chip is gone."""
+
+    def __init__(self, fd: int, gpios: Sequence[int]) -> None:
+        self.gpios, self._fd = tuple(gpios), fd
+        self._bit = {gpio: 1 << index for index, gpio in enumerate(gpios)}
+
+    def fileno(self) -> int:
+        """Readable where `edges` has something."""
+        return self._fd
+
+    def set(self, levels: dict[int, int]) -> None:
+        """Sets some of these outputs by one call to the kernel."""
+        high = mask = 0
+        for gpio, level in levels.items():
+            bit = self._bit[gpio]
+            mask |= bit
+            high |= bit if level else 0
+        ioctl(self._fd, SET_VALUES, VALUES.pack(high, mask))
+
+    def get(self) -> dict[int, int]:
+        """The level of each line."""
+        every = (1 << len(self.gpios)) - 1
+        bits, _ = VALUES.unpack(ioctl(self._fd, GET_VALUES, VALUES.pack(0, every)))
+        return {gpio: int(bool(bits & bit)) for gpio, bit in self._bit.items()}
+
+    def edges(self) -> list[tuple[int, int, int]]:
+        """What waits, after `fileno` is readable: (ns, GPIO, level)."""
+        data = os.read(self._fd, EVENT.size * EVENTS)
+        return [
+            (ns, *struct.unpack_from("=I", data, at * EVENT.size + OFFSET_AT),
+             int(rising == 1))
+            for at, (ns, rising) in enumerate(EVENT.iter_unpack(data))
+        ]  # fmt: skip
+
+    def close(self) -> None:
+        """Releases them."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class Chip:
+    """One /dev/gpiochipN. Raises PinsLost."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except PermissionError:
+            raise PinsLost(
+                f"{path}: not allowed: sudo usermod -aG gpio USER, for who runs this"
+            ) from None
+        except OSError as fault:
+            raise PinsLost(f"{path}: {fault.strerror}") from None
+        try:
+            info = self._info()
+        except PinsLost:
+            self.close()
+            raise
+        self.label, self.lines = info.label.decode("ascii", "replace"), info.lines
+
+    def check(self) -> None:
+        """Returns if it is still there."""
+        self._info()
+
+    def _info(self) -> _ChipInfo:
+        info = _ChipInfo()
+        try:
+            ioctl(self._fd, CHIP_INFO, info)
+        except OSError as fault:
+            raise PinsLost(f"{self._path}: {fault.strerror}") from None
+        return info
+
+    def request(
+        self, gpios: Sequence[int], flags: int, consumer: str, debounce_us: int = 0
+    ) -> Lines:
+        """Takes lines, all or none; outputs are low. Raises PinsRefused in words that
+        say who has one."""
+        for gpio in gpios:
+            if gpio >= self.lines:
+                raise PinsRefused(
+                    f"GPIO {gpio}: {self._path} ({self.label}) has 0 to "
+                    f"{self.lines - 1}; is this profile for another board? "
+                    "fpvcar profile propose"
+                )
+        wanted = _Request(consumer=consumer.encode()[: NAME_B - 1], count=len(gpios))
+        wanted.offsets[: len(gpios)] = gpios
+        wanted.config.flags = flags
+        if flags & INPUT:
+            wanted.events = EVENTS
+        attribute = (_DEBOUNCE, debounce_us) if debounce_us else (_LEVELS, 0)
+        if debounce_us or flags & OUTPUT:
+            one = wanted.config.attributes[0]
+            one.mask = (1 << len(gpios)) - 1
+            one.attribute.id, one.attribute.value = attribute
+            wanted.config.count = 1
+        try:
+            ioctl(self._fd, REQUEST, wanted)
+        except OSError as fault:
+            raise PinsRefused(self._refusal(gpios, fault)) from None
+        return Lines(wanted.fd, gpios)
+
+    def _refusal(self, gpios: Sequence[int], fault: OSError) -> str:
+        names = "GPIO " + ", ".join(map(str, gpios))
+        if fault.errno != errno.EBUSY:
+            return f"{names}: {fault.strerror}"
+        for gpio in gpios:
+            holder = self.holder(gpio)
+            if holder:
+                return (
+                    f"GPIO {gpio} is taken by {holder!r}: end that program, or switch "
+                    "that part off in config.txt, or wire and name another pin"
+                )
+        return f"{names}: taken by somebody, who has just gone"
+
+    def holder(self, gpio: int) -> str:
+        """What has a line, as the kernel names it; "" where nothing has."""
+        info = _LineInfo(offset=gpio)
+        ioctl(self._fd, LINE_INFO, info)
+        return info.consumer.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """What was requested stays."""
+        os.close(self._fd)
+
+
+def find(devices: Path = Path("/dev")) -> Chip:
+    """The chip of a Pi's header. Raises PinsLost, with what there is instead."""
+    others, refusal = [], ""
+    for path in sorted(devices.glob("gpiochip*")):
+        try:
+            chip = Chip(path)
+        except PinsLost as fault:
+            refusal = refusal or str(fault)
+            continue
+        if chip.label in LABELS:
+            return chip
+        others.append(chip.label)
+        chip.close()
+    if refusal:
+        raise PinsLost(refusal)
+    raise PinsLost(
+        f"no GPIO of a Raspberry Pi (found: {', '.join(others) or 'no gpiochip'}); "
+        "without a Pi: fpvcar bench"
+    )

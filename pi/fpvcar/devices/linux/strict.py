@@ -1,0 +1,35 @@
+"""Does the kernel let go of a pin whose owner dies?
+
+Raspberry Pi's kernels keep an output as it was ("persist_gpio_outputs"): a motor would
+run on when `wheels` and its guardian are killed. dtparam=strict_gpiod makes it an
+input again (raspberrypi/linux, pull requests 6117 and 6150). Not tried on metal.
+"""
+
+from pathlib import Path
+
+from fpvcar.devices.pins import PinsLost
+
+MODULES = {
+    "pinctrl-bcm2835": "pinctrl_bcm2835", "pinctrl-bcm2711": "pinctrl_bcm2835",
+    "pinctrl-rp1": "pinctrl_rp1",
+}  # fmt: skip
+"""A chip's label -> the module whose parameter says so."""
+PARAMETER = "sys/module/{}/parameters/persist_gpio_outputs"
+ADVICE = (
+    "add the line dtparam=strict_gpiod to /boot/firmware/config.txt (sudo fpvcar setup "
+    "does) and reboot; to drive all the same: --unsafe, or pins.unsafe = true"
+)
+
+
+def refuse_loose(label: str, root: Path = Path("/")) -> None:
+    """Raises PinsLost unless the kernel says that it lets go."""
+    path = root / PARAMETER.format(MODULES[label])
+    try:
+        says = path.read_text().strip()
+    except OSError as fault:
+        raise PinsLost(
+            f"{path}: {fault.strerror}: nobody knows what a motor does when its "
+            f"process dies; sudo apt full-upgrade, then {ADVICE}"
+        ) from None
+    if says not in ("N", "0"):
+        raise PinsLost(f"a motor would run on when its process dies: {ADVICE}")

@@ -1,0 +1,41 @@
+"""The table's rows for a car whose motors hang on the kernel's gpiochip: a line is let
+go when its owner dies, and a guardian sees to it that one that hangs does die.
+"""
+
+import signal
+from pathlib import Path
+
+from tests.e2e import hat_causes
+from tests.e2e.causes import BLOCKABLE, Scene, signalled
+from tests.e2e.gpio_kernel import GpioKernel
+from tests.e2e.harness import RunningBench
+from tests.e2e.stopping import Cause
+
+OPTIONS = (
+    '--set=pins.backend = "linux"', '--set=i2c.backend = "pigpio"',
+    "--set=buttons = {}", "--set=lights = {}", "--set=sensors = {}",
+)  # fmt: skip
+"""The bench's car without what `run` has on pins."""
+
+
+class LinuxBench(RunningBench):
+    """A bench whose `wheels` has a gpiochip."""
+
+    def __init__(self, home: Path, *options: str, env: dict[str, str]) -> None:
+        self.kernel = GpioKernel(home / "run")
+        env |= {"PYTHONPATH": str(BLOCKABLE.parent / "gpiochip")}
+        super().__init__(home, *options, env=env)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """The kernel last."""
+        try:
+            return super().stop(number)
+        finally:
+            self.kernel.close()
+
+
+CAUSES: tuple[Cause[Scene], ...] = (
+    Cause("wheels ended", 0.30, "wheels_stopped", signalled("wheels", signal.SIGTERM),
+          logged="fpvcar.wheels: stopped: exit"),
+    *(cause for cause in hat_causes.CAUSES if "I2C" not in cause.name),
+)  # fmt: skip

@@ -1,0 +1,251 @@
+"""The kernel's pins without a kernel: what is asked of it, and what is made of its
+answers. Over a real gpiochip: tests/guest_sensors/inside_gpio.py."""
+
+import ctypes
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from fpvcar import paths
+from fpvcar.config import Profile, profiles
+from fpvcar.devices import backends
+from fpvcar.devices.linux import gpio, gpiochip, strict
+from fpvcar.devices.linux.gpio import LinuxBoard, LinuxPins
+from fpvcar.devices.linux.pulses import MOST_HZ, Pulses, Schedule
+from fpvcar.devices.pins import PinsLost, PinsRefused
+
+BENCH = paths.HARDWARE / "bench.toml"
+TOAD = paths.HARDWARE / "mx1508.toml"
+FORWARD, REVERSE = 17, 27
+
+
+class FakeLines:
+    """One request; `chip.sets` has each call to the kernel."""
+
+    def __init__(self, chip: "FakeChip", gpios: Sequence[int]) -> None:
+        self.chip, self.gpios, self.open = chip, tuple(gpios), True
+
+    def set(self, levels: dict[int, int]) -> None:
+        assert self.open and set(levels) <= set(self.gpios)
+        self.chip.sets.append(levels)
+
+    def close(self) -> None:
+        self.open = False
+
+
+class FakeChip:
+    """Has all lines but those in `taken`."""
+
+    label, lines = "pinctrl-bcm2835", 54
+
+    def __init__(self, taken: Sequence[int] = ()) -> None:
+        self.taken, self.closed = taken, False
+        self.sets: list[dict[int, int]] = []
+        self.requests: list[FakeLines] = []
+        self.asked: list[tuple[int, int]] = []
+
+    def request(
+        self, gpios: Sequence[int], flags: int, consumer: str, debounce_us: int = 0
+    ) -> FakeLines:
+        if set(gpios) & set(self.taken):
+            raise PinsRefused("taken")
+        self.asked.append((flags, debounce_us))
+        self.requests.append(FakeLines(self, gpios))
+        return self.requests[-1]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def chip(monkeypatch: pytest.MonkeyPatch) -> FakeChip:
+    made = FakeChip()
+    monkeypatch.setattr(gpiochip, "find", lambda: made)
+    return made
+
+
+def loaded(*overrides: str, path: Path = TOAD) -> Profile:
+    return profiles.load(path, overrides)
+
+
+def test_structures_are_as_the_kernel_has_them() -> None:
+    """As a C compiler says of linux/gpio.h."""
+    assert ctypes.sizeof(gpiochip._Request) == 592
+    assert ctypes.sizeof(gpiochip._LineInfo) == 256
+    assert gpiochip.EVENT.size == 48
+    assert gpiochip.CHIP_INFO == 0x8044B401
+    assert gpiochip.LINE_INFO == 0xC100B405
+    assert gpiochip.REQUEST == 0xC250B407
+    assert (gpiochip.GET_VALUES, gpiochip.SET_VALUES) == (0xC010B40E, 0xC010B40F)
+
+
+def test_no_chip_is_said_with_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(PinsLost, match="found: no gpiochip.; without a Pi: fpvcar b"):
+        gpiochip.find(tmp_path)
+    (tmp_path / "gpiochip0").write_text("no device")
+    with pytest.raises(PinsLost, match="gpiochip0: Inappropriate ioctl"):
+        gpiochip.find(tmp_path)
+
+
+def test_pins_that_are_claimed_together_switch_by_one_call(chip: FakeChip) -> None:
+    pins = LinuxPins("a test")
+    pins.claim((FORWARD, REVERSE))
+    pins.write_together((FORWARD, REVERSE), 1)
+    pins.write(FORWARD, 0)
+    pins.write(5, 1)
+    assert chip.sets == [{FORWARD: 1, REVERSE: 1}, {FORWARD: 0}, {5: 1}]
+    assert [one.gpios for one in chip.requests] == [(FORWARD, REVERSE), (5,)]
+    pins.close()
+    assert chip.closed and not any(one.open for one in chip.requests)
+
+
+def test_all_or_nothing_is_steady(chip: FakeChip) -> None:
+    pins = LinuxPins("a test")
+    pins.pwm(FORWARD, 1.0)
+    pins.pwm(FORWARD, 0.0)
+    assert chip.sets == [{FORWARD: 1}, {FORWARD: 0}]
+
+
+def test_what_it_had_taken_is_let_go_when_the_next_is_refused(chip: FakeChip) -> None:
+    chip.taken = (8,)
+    pins = LinuxPins("a test")
+    pins.hear(7)
+    pins.listen(8, 1000)
+    with pytest.raises(PinsRefused):
+        pins.edges((7, 8))
+    assert not chip.requests[0].open
+    inputs = gpiochip.INPUT | gpiochip.BOTH_EDGES | gpiochip.PULL_DOWN
+    assert chip.asked == [(inputs, 0)]
+
+
+@pytest.mark.parametrize(
+    ("word", "says"), [("Y\n", "would run on"), (None, "nobody knows")]
+)
+def test_a_kernel_that_may_leave_a_motor_on_is_refused(
+    tmp_path: Path, chip: FakeChip, monkeypatch: pytest.MonkeyPatch, word: str | None,
+    says: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(gpio, "ROOT", tmp_path)
+    path = tmp_path / strict.PARAMETER.format("pinctrl_bcm2835")
+    path.parent.mkdir(parents=True)
+    if word is not None:
+        path.write_text(word)
+    with pytest.raises(PinsLost, match=f"{says}.*dtparam=strict_gpiod.*--unsafe"):
+        LinuxBoard(loaded(), lambda pins: ())
+    assert chip.closed and not chip.requests
+    path.write_text("N\n")
+    strict.refuse_loose(chip.label, tmp_path)
+
+
+@pytest.mark.parametrize("label", gpiochip.LABELS)
+def test_each_chip_has_a_module(label: str) -> None:
+    assert label in strict.MODULES
+
+
+def test_motors_whose_pin_is_taken_are_let_go(chip: FakeChip) -> None:
+    chip.taken = (REVERSE,)
+    with pytest.raises(PinsRefused):
+        LinuxBoard(loaded("pins.unsafe = true"), lambda pins: ())
+    assert chip.closed
+
+
+def test_who_drives_the_pins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpio, "suits", lambda: True)
+    for pins, i2c, expected in (
+        ("auto", "auto", ("linux", "linux")), ("pigpio", "auto", ("pigpio", "pigpio")),
+        ("linux", "pigpio", ("linux", "pigpio")),
+    ):  # fmt: skip
+        profile = loaded(f'pins.backend = "{pins}"', f'i2c.backend = "{i2c}"')
+        found = backends.pins_backend(profile), backends.i2c_backend(profile)
+        assert found == expected
+    monkeypatch.setattr(gpio, "suits", lambda: False)
+    assert backends.pins_backend(loaded()) == "pigpio"
+
+
+def test_a_pi_5_and_a_pi_without_the_daemon(
+    monkeypatch: pytest.MonkeyPatch, chip: FakeChip
+) -> None:
+    daemon, none = (str(BENCH),), ("/nowhere/pigpiod",)
+    assert gpio.suits(none) and not gpio.suits(daemon)
+    monkeypatch.setattr(FakeChip, "label", "pinctrl-rp1")
+    assert gpio.suits(daemon)
+
+
+def test_a_pi_whose_chip_is_forbidden_says_so_and_no_daemon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def find() -> FakeChip:
+        raise PinsLost("not allowed")
+
+    monkeypatch.setattr(gpiochip, "find", find)
+    none = ("/nowhere/pigpiod",)
+    assert gpio.suits(none, BENCH) and not gpio.suits((str(BENCH),), BENCH)
+    assert not gpio.suits(none, Path("/nowhere/model"))
+
+
+class TestSchedule:
+    def test_both_edges_keep_to_the_plan_however_late(self) -> None:
+        schedule = Schedule()
+        schedule.run(FORWARD, 0.010, 0.004, 1.0)
+        edges = []
+        for now_s in (1.0, 1.0045, 1.012, 1.0141, 1.0201):
+            edges.append(schedule.due(now_s).get(FORWARD))
+        assert edges == [1, 0, 1, 0, 1]
+        assert schedule.next_s == pytest.approx(1.024)
+
+    def test_nothing_is_due_before_its_time(self) -> None:
+        schedule = Schedule()
+        assert schedule.next_s is None
+        schedule.run(FORWARD, 0.010, 0.004, 1.0)
+        assert schedule.due(1.0) == {FORWARD: 1} and schedule.due(1.0039) == {}
+
+    def test_a_change_counts_from_the_next_pulse(self) -> None:
+        schedule = Schedule()
+        schedule.run(FORWARD, 0.010, 0.004, 1.0)
+        schedule.due(1.0)
+        schedule.run(FORWARD, 0.010, 0.008, 1.001)
+        assert schedule.due(1.004) == {FORWARD: 0}
+        assert schedule.due(1.010) == {FORWARD: 1}
+        assert schedule.next_s == pytest.approx(1.018)
+
+    def test_who_was_away_does_not_catch_up(self) -> None:
+        schedule = Schedule()
+        schedule.run(FORWARD, 0.010, 0.004, 1.0)
+        schedule.due(1.0)
+        schedule.due(1.004)
+        assert schedule.due(3.0) == {FORWARD: 1}
+        assert schedule.next_s == pytest.approx(3.004)
+
+    def test_a_stop_is_one(self) -> None:
+        schedule = Schedule()
+        schedule.run(FORWARD, 0.010, 0.004, 1.0)
+        schedule.stop(FORWARD)
+        assert schedule.due(2.0) == {} and schedule.next_s is None
+
+
+def test_a_chip_that_goes_ends_the_pulses_and_is_said() -> None:
+    def put(levels: dict[int, int]) -> None:
+        raise OSError(19, "No such device")
+
+    pulses = Pulses(put)
+    pulses.run(FORWARD, 0.01, 0.004)
+    assert pulses._thread is not None
+    pulses._thread.join(5.0)
+    with pytest.raises(PinsLost, match="GPIO 17: No such device"):
+        pulses.run(FORWARD, 0.01, 0.004)
+    pulses.close()
+
+
+def test_pulses_come_until_the_stop_and_then_no_more(chip: FakeChip) -> None:
+    pins = LinuxPins("a test")
+    pins.set_frequency(FORWARD, 4000)
+    assert pins._hz[FORWARD] == MOST_HZ
+    pins.pwm(FORWARD, 0.5)
+    while len(chip.sets) < 4:
+        pass
+    pins.write(FORWARD, 0)
+    count = len(chip.sets)
+    assert chip.sets[:4] == [{FORWARD: 1}, {FORWARD: 0}] * 2
+    pins.close()
+    assert len(chip.sets) == count and chip.sets[-1] == {FORWARD: 0}
