@@ -16,6 +16,7 @@ from tests.guest.machine import Guest
 
 pytestmark = [pytest.mark.e2e, pytest.mark.guest]
 ROOT = Path(__file__).resolve().parents[2]
+STUB = "modprobe i2c-dev && modprobe i2c-stub chip_addr=0x29,0x40,0x50,0x60"
 I2C = (
     "check_bytes_come_back_in_their_order", "check_two_who_hold_the_same_device",
     "check_nobody_at_an_address_is_said", "check_a_bus_that_is_not_there_is_said",
@@ -74,7 +75,7 @@ def drivers(share: Path) -> None:
 
 @pytest.fixture(scope="module")
 def i2c(guest: Guest, drivers: None) -> dict[str, str]:
-    guest.check("modprobe i2c-dev && modprobe i2c-stub chip_addr=0x29,0x40,0x50")
+    guest.check(STUB)
     return printed(guest, "inside_i2c")
 
 

@@ -1,0 +1,247 @@
+"""Runs in the guest: pins and edges over a real gpiochip, the kernel's gpio-sim.
+
+    LinuxPins -> ioctl -> gpiolib -> gpio-sim <- sysfs: the level, and the pull outside
+
+Not shown by it: a Pi's own chip, its kernel's parameter (a folder stands in), and true
+time: the guest's processor is emulated, and how late an edge is says nothing of a Pi.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from fpvcar.config import profiles
+from fpvcar.devices.chips import hcsr04
+from fpvcar.devices.linux import gpiochip
+from fpvcar.devices.linux.gpio import LinuxBoard, LinuxEdges, LinuxPins, suits
+from fpvcar.devices.pins import Edge, PinsFault
+from fpvcar.noise import NoiseFilter
+from tests.guest_sensors import inside_wheels, tell
+from tests.guest_sensors.gpio_sim import (
+    FORWARD,
+    LABEL,
+    LEFT,
+    LINES,
+    MOTORS,
+    PROFILE,
+    REVERSE,
+    Outside,
+    kernel_says,
+    plug,
+)
+
+SOON_S = 5.0
+
+
+@contextmanager
+def pins(consumer: str = "a test") -> Iterator[LinuxPins]:
+    with closing(LinuxPins(consumer)) as made:
+        yield made
+
+
+def refusal(act: Callable[[], object]) -> str:
+    try:
+        act()
+    except PinsFault as fault:
+        return str(fault)
+    raise AssertionError("not refused")
+
+
+def gathered(edges: LinuxEdges, count: int) -> list[Edge]:
+    """The next so many."""
+    got: list[Edge] = []
+    end_s = time.monotonic() + SOON_S
+    while len(got) < count:
+        assert time.monotonic() < end_s, f"deaf: {got}"
+        got += edges.read(0.1)
+    return got
+
+
+def found(outside: Outside) -> None:
+    """By its label, whatever its number; and it is what suits a machine of it."""
+    with closing(gpiochip.find()) as chip:
+        assert (chip.label, chip.lines) == (LABEL, LINES)
+    assert suits(daemons=()) and not suits(daemons=("/bin/sh",))
+
+
+def levels(outside: Outside) -> None:
+    """Outputs alone and together; all are let go at the end."""
+    with pins() as made:
+        made.claim((FORWARD, REVERSE))
+        assert not outside.driven()
+        made.write_together((FORWARD, REVERSE), 1)
+        assert outside.level(FORWARD) and outside.level(REVERSE)
+        made.write(FORWARD, 0)
+        made.write(5, 1)
+        assert not outside.level(FORWARD) and outside.level(REVERSE)
+        assert outside.level(5)
+        made.trigger(5, 10)
+        assert not outside.level(5)
+        made.check()
+    assert not outside.level(REVERSE) and not outside.level(5)
+
+
+def duty(outside: Outside) -> None:
+    """Two pins at once, each with its own share; a stop is one at once."""
+    with pins() as made:
+        made.set_frequency(FORWARD, 10)
+        made.set_frequency(LEFT, 10)
+        for forward, left in ((0.25, 0.7), (0.6, 0.1)):
+            made.pwm(FORWARD, forward)
+            made.pwm(LEFT, left)
+            time.sleep(0.1)
+            for gpio, wanted in ((FORWARD, forward), (LEFT, left)):
+                share = outside.mean(gpio, 2.0)
+                assert abs(share - wanted) < 0.12, (gpio, wanted, share)
+        made.write(FORWARD, 0)
+        assert not any(outside.level(FORWARD) for _ in range(200))
+        made.pwm(LEFT, 1.0)
+        assert all(outside.level(LEFT) for _ in range(200))
+
+
+def servo(outside: Outside) -> None:
+    """Short pulses that repeat. How long they are an emulated processor cannot show: it
+    is later than the 1.5 ms that they last."""
+    with pins() as made:
+        made.servo(FORWARD, 1500.0)
+        share = outside.mean(FORWARD, 3.0)
+        assert 0.01 < share < 0.7, share
+
+
+def edges(outside: Outside) -> None:
+    """In their order, with the kernel's time, from two pins; then levels."""
+    with pins() as made:
+        made.hear(7)
+        made.listen(8, 0)
+        with closing(made.edges((7, 8))) as heard:
+            assert (heard.level(7), heard.level(8)) == (0, 1), "pulls"
+            before_us = time.monotonic_ns() // 1000
+            outside.pull(7, 1)
+            outside.pull(8, 0)
+            outside.pull(7, 0)
+            got = gathered(heard, 3)
+            assert [(one.gpio, one.level) for one in got] == [(7, 1), (8, 0), (7, 0)]
+            ticks = [(one.tick_us - before_us) % (1 << 32) for one in got]
+            assert ticks == sorted(ticks) and 0 <= ticks[0] < 5e6, ticks
+            assert (heard.level(7), heard.level(8)) == (0, 0)
+            assert heard.read(0.0) == []
+
+
+def steady(outside: Outside) -> None:
+    """What is shorter than its time is no push."""
+    with pins() as made:
+        made.listen(8, 200_000)
+        with closing(made.edges((8,))) as heard:
+            outside.pull(8, 0)
+            outside.pull(8, 1)
+            assert heard.read(0.6) == []
+            outside.pull(8, 0)
+            assert [(one.gpio, one.level) for one in gathered(heard, 1)] == [(8, 0)]
+
+
+def echo(outside: Outside) -> None:
+    """An HC-SR04's: how long it was high by the kernel's clock."""
+    played: list[float] = []
+
+    def play() -> None:
+        outside.pull(7, 1)
+        begin_s = time.monotonic()
+        time.sleep(0.005)
+        outside.pull(7, 0)
+        played.append(time.monotonic() - begin_s)
+
+    with pins() as made:
+        made.hear(7)
+        made.write(8, 0)
+        with closing(made.edges((7,))) as heard:
+
+            def trigger(length_us: int) -> None:
+                made.trigger(8, length_us)
+                threading.Thread(target=play).start()
+
+            sensor = hcsr04.HcSr04(
+                heard, trigger, 7, NoiseFilter(0.2, 0.2), time.monotonic
+            )
+            for _ in range(5):
+                sample = sensor.measure()
+                time.sleep(0.1)
+                if sample.status is hcsr04.Status.OK:
+                    break
+            assert sample.range_m is not None, sample
+            width_s = 2.0 * sample.range_m / hcsr04.sound_m_per_s(20.0)
+            assert 0.005 <= width_s < max(played) + 0.005, (width_s, played)
+
+
+def busy(outside: Outside) -> None:
+    """A pin that somebody has: who, and the next step; nothing else is taken."""
+    with pins("the neighbour") as one, pins() as other:
+        one.write(REVERSE, 1)
+        words = refusal(lambda: other.claim((FORWARD, REVERSE)))
+        assert f"GPIO {REVERSE} is taken by 'the neighbour': end" in words, words
+        assert outside.level(REVERSE) and not outside.level(FORWARD)
+        other.claim((FORWARD,))
+        one.hear(7)
+        other.hear(7)
+        with closing(one.edges((7,))):
+            assert "'the neighbour'" in refusal(lambda: other.edges((7,)))
+
+
+def beyond(outside: Outside) -> None:
+    """A board without the pin."""
+    with pins() as made:
+        words = refusal(lambda: made.write(LINES, 1))
+        assert f"has 0 to {LINES - 1}; is this profile for another board?" in words
+
+
+def nobody(outside: Outside) -> None:
+    """Who is not in the group gpio is told so."""
+    os.seteuid(65534)
+    try:
+        words = refusal(gpiochip.find)
+    finally:
+        os.seteuid(0)
+    assert "usermod -aG gpio" in words, words
+
+
+def loose(outside: Outside) -> None:
+    """A kernel that leaves a motor on, or does not say: refused, no pin is taken."""
+    profile = Path("/run/toad.toml")
+    profile.write_text(PROFILE)
+    for word, says in (("Y", "would run on"), ("", "nobody knows")):
+        with kernel_says(word):
+            words = refusal(lambda: LinuxBoard(profiles.load(profile), lambda _: ()))
+            assert says in words and "dtparam=strict_gpiod" in words, words
+            with pins() as made:
+                made.claim(MOTORS)  # nobody has them
+            board = LinuxBoard(
+                profiles.load(profile, ["pins.unsafe = true"]), lambda _: ()
+            )
+            board.close()
+
+
+OWN = (found, levels, duty, servo, edges, steady, echo, busy, beyond, nobody, loose)
+CHECKS = {check.__name__: check for check in OWN} | inside_wheels.CHECKS
+
+
+def main() -> int:
+    """Every check by its name: "ok", or its trace. An argument: how often each."""
+    outside, runs = plug(), int(sys.argv[1])
+
+    def often(check: Callable[[Outside], None]) -> None:
+        for _ in range(runs):
+            check(outside)
+
+    tell({
+        name: (lambda check=check: often(check))  # type: ignore[misc]
+        for name, check in CHECKS.items()
+        if runs > 1 or name not in inside_wheels.LONG
+    })  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

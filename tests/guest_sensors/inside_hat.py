@@ -1,0 +1,97 @@
+"""Runs in the guest: the real `wheels` with a PCA9685 that is the kernel's i2c-stub.
+
+The stub only remembers: what a chip would do after "all off" is done by hand here, and
+its outputs are what was written. Not shown by it: the chip.
+"""
+
+import signal
+import sys
+
+from fpvcar.devices.chips import pca9685
+from fpvcar.devices.linux.i2c import SmbusI2c
+from fpvcar.devices.pins import PinsLost
+from tests.guest_sensors import tell
+from tests.guest_sensors.inside_i2c import stub_bus
+from tests.guest_sensors.inside_wheels import Car, pull
+
+ADDRESS, NOBODY = 0x60, 0x61
+IN1 = pca9685.LED0 + 4 * 10 + 1
+"""ON_H of the output that sends M1 forward."""
+PROFILE = """
+[car]
+name = "Bowser"
+[pins]
+backend = "linux"
+[pca9685]
+bus = {bus}
+address = {address}
+[motors.drive]
+driver = "motor-hat"
+port = 1
+[motors.steer]
+driver = "motor-hat"
+port = 2
+"""
+
+
+class Chip:
+    """The stub, by a second open file."""
+
+    def __init__(self, bus: int) -> None:
+        self._bus, self._hand = bus, SmbusI2c(bus, ADDRESS)
+
+    def driven(self) -> bool:
+        """M1's bridge is on, and not all is off."""
+        off = self._hand.read(pca9685.ALL_OFF_H, 1)[0]
+        return bool(self._hand.read(IN1, 1)[0]) and not off & pca9685.FULL
+
+    def car(self) -> Car:
+        """Drives; "all off" was forgotten since, as by the chip at the next write."""
+        self._hand.write(IN1, b"\0")
+
+        def driven() -> bool:
+            if self._hand.read(IN1, 1)[0]:
+                return True
+            self._hand.write(pca9685.ALL_OFF_H, b"\0")
+            return False
+
+        car = Car(PROFILE.format(bus=self._bus, address=ADDRESS), driven)
+        self._hand.write(pca9685.ALL_OFF_H, b"\0")
+        car.watch(self.driven)
+        return car
+
+    def set_up(self) -> None:
+        """All off; then awake, totem pole, the highest frequency."""
+        self._hand.write(pca9685.ALL_OFF_H, b"\0")
+        pca9685.Pca9685(self._hand, 1526)
+        registers = {
+            pca9685.ALL_OFF_H: pca9685.FULL, pca9685.MODE1: pca9685.AUTO_INCREMENT,
+            pca9685.MODE2: pca9685.TOTEM_POLE, pca9685.PRE_SCALE: 3,
+        }  # fmt: skip
+        found = {one: self._hand.read(one, 1)[0] for one in registers}
+        assert found == registers, found
+
+    def absent(self) -> None:
+        """A HAT that does not answer: which, and what is wrong."""
+        try:
+            pca9685.Pca9685(SmbusI2c(self._bus, NOBODY), 1526)
+        except PinsLost as fault:
+            assert "nobody acknowledges the write" in str(fault), fault
+            return
+        raise AssertionError("not refused")
+
+
+def main() -> int:
+    """Every check by its name: "ok", or its trace."""
+    chip = Chip(stub_bus())
+    tell({
+        "set_up": chip.set_up, "absent": chip.absent,
+        "killed": lambda: pull(chip.car(), "wheels", signal.SIGKILL),
+        "hang": lambda: pull(chip.car(), "wheels", signal.SIGSTOP),
+        "unguarded": lambda: pull(chip.car(), "guardian", signal.SIGKILL),
+    })  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""Runs in the guest: the real `wheels`, driven, with gpio-sim; what fails, stops it.
+
+driver (as `run`) -> wheels and guardian, real processes -> gpiolib -> gpio-sim
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fpvcar.config import profiles
+from fpvcar.wheels.__main__ import main
+from fpvcar.wire.wheels import Status
+from tests.guest_sensors.gpio_sim import PROFILE, Outside, kernel_says
+from tests.rigs.wheels import Client, until
+
+SOON_S, ZEROS = 60.0, 5
+ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT
+OFF_S = 1.5
+"""The table says 0.3 s; an emulated processor starts and ends processes slowly."""
+
+
+def forked(act: Callable[[], object]) -> int:
+    """Does something in a process of its own, which has no program to load first."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            act()
+        finally:
+            os._exit(0)
+    return pid
+
+
+def drive(runtime: Path) -> None:
+    """As `run` does with somebody who never lets go: zeros first, then no more. Ends
+    when a busy machine has made a setpoint too late."""
+    client, zeros = Client(runtime), ZEROS
+    while True:
+        answer = client.send(0.0 if zeros else 0.3)
+        if answer is not None and answer.status == Status.APPLIED:
+            zeros = max(0, zeros - 1)
+        elif not zeros:
+            return
+        time.sleep(0.02)
+
+
+class Car:
+    """The real `wheels`, and somebody who drives it."""
+
+    def __init__(self, toml: str, driven: Callable[[], bool]) -> None:
+        """`driven()`: a motor turns, or may in the next moment."""
+        self._toml, self._driven, self._runtime = toml, driven, Path("/run/car")
+        self._runtime.mkdir(exist_ok=True)
+        end_s = time.monotonic() + SOON_S
+        self._begin()
+        while not driven():
+            assert time.monotonic() < end_s, "it does not drive"
+            if os.waitid(os.P_PID, self.driver, ENDED) is not None:
+                self.end()
+                self._begin()
+
+    def _begin(self) -> None:
+        profile, place = self._runtime / "toad.toml", self._runtime / "wheels.sock"
+        profile.write_text(self._toml)
+        place.unlink(missing_ok=True)
+        self.wheels = forked(lambda: main(profiles.load(profile), self._runtime))
+        until(place.exists, SOON_S, "no wheels")
+        self.driver = forked(lambda: drive(self._runtime))
+
+    @property
+    def guardian(self) -> int:
+        """The only child of `wheels`."""
+        pid = self.wheels
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return int(children[0])
+
+    def watch(self, driven: Callable[[], bool]) -> None:
+        """By other eyes from now on."""
+        self._driven = driven
+
+    def stands(self) -> None:
+        """Soon, and for longer than any pulse."""
+        begin_s = last_s = time.monotonic()
+        while time.monotonic() < begin_s + OFF_S + 1.0:
+            if self._driven():
+                last_s = time.monotonic()
+        assert last_s - begin_s <= OFF_S, f"it drove on for {last_s - begin_s:.3f} s"
+
+    def end(self) -> None:
+        """Both, however they are."""
+        for one in (self.driver, self.wheels):
+            os.kill(one, signal.SIGKILL)
+            os.waitpid(one, 0)
+        until(lambda: not self._driven(), SOON_S, "pins are held")
+
+
+def pull(car: Car, part: str, number: signal.Signals) -> None:
+    """A part of a car that drives gets a signal: it stands, and is ended."""
+    try:
+        os.kill(getattr(car, part), number)
+        car.stands()
+    finally:
+        car.end()
+
+
+def _check(part: str, number: signal.Signals) -> Callable[[Outside], None]:
+    def check(outside: Outside) -> None:
+        with kernel_says("N"):
+            pull(Car(PROFILE, outside.driven), part, number)
+
+    return check
+
+
+CHECKS: dict[str, Callable[[Outside], None]] = {
+    "driver_killed": _check("driver", signal.SIGKILL),
+    "driver_hangs": _check("driver", signal.SIGSTOP),
+    "wheels_killed": _check("wheels", signal.SIGKILL),
+    "wheels_hang": _check("wheels", signal.SIGSTOP),
+    "guardian_killed": _check("guardian", signal.SIGKILL),
+    "guardian_hangs": _check("guardian", signal.SIGSTOP),
+}
+LONG = {"driver_killed", "driver_hangs", "guardian_killed", "guardian_hangs"}
+"""Only in the long form."""

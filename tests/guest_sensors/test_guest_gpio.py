@@ -1,0 +1,80 @@
+"""Motors, pins and edges over the kernel's gpio-sim and i2c-stub in the guest.
+
+What that shows and what not: inside_gpio.py, inside_hat.py.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.guest.machine import Guest
+from tests.guest.modules import gpio_sim
+from tests.guest_sensors.test_guest_sensors import STUB, bring
+
+pytestmark = [pytest.mark.e2e, pytest.mark.guest]
+SOAK_RUNS = 10
+CHECKS = (
+    "found", "levels", "duty", "servo", "edges", "steady", "echo", "busy", "beyond",
+    "nobody", "loose", "wheels_killed", "wheels_hang",
+)  # fmt: skip
+HAT = ("set_up", "absent", "killed", "hang", "unguarded")
+LONG = ("driver_killed", "driver_hangs", "guardian_killed", "guardian_hangs")
+
+
+@pytest.fixture(scope="module")
+def home(guest: Guest, share: Path) -> str:
+    """What runs there, in the guest's memory."""
+    here = share / "gpio"
+    here.mkdir()
+    bring(here)
+    shutil.copy(gpio_sim(guest.check("uname -r").strip()), here / "gpio-sim.ko")
+    guest.check("cp -r /share/gpio /tmp/gpio")
+    return "/tmp/gpio"
+
+
+def said(guest: Guest, home: str, script: str, for_s: float = 240.0) -> dict[str, str]:
+    """The verdict on each check."""
+    command = f"cd {home} && python3 -B -m tests.guest_sensors.{script}"
+    verdicts: dict[str, str] = json.loads(guest.check(command, for_s))
+    return verdicts
+
+
+@pytest.fixture(scope="module")
+def gpio(guest: Guest, home: str, soaking: bool) -> dict[str, str]:
+    guest.check(
+        "modprobe configfs && mount -t configfs none /sys/kernel/config && "
+        f"insmod {home}/gpio-sim.ko"
+    )
+    runs = SOAK_RUNS if soaking else 1
+    return said(guest, home, f"inside_gpio {runs}", 240.0 * runs)
+
+
+@pytest.fixture(scope="module")
+def hat(guest: Guest, home: str) -> dict[str, str]:
+    guest.check(STUB)
+    return said(guest, home, "inside_hat")
+
+
+@pytest.mark.parametrize("name", HAT)
+def test_hat(hat: dict[str, str], name: str) -> None:
+    assert hat[name] == "ok", hat[name]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", CHECKS)
+def test_gpio(gpio: dict[str, str], name: str) -> None:
+    assert gpio[name] == "ok", gpio[name]
+
+
+@pytest.mark.soak
+@pytest.mark.long
+@pytest.mark.parametrize("name", LONG)
+def test_stopped_by(gpio: dict[str, str], name: str) -> None:
+    assert gpio[name] == "ok", gpio[name]
+
+
+@pytest.mark.soak
+def test_nothing_else_was_checked(gpio: dict[str, str], soaking: bool) -> None:
+    assert sorted(gpio) == sorted(CHECKS + LONG if soaking else CHECKS)
