@@ -6,6 +6,7 @@ its outputs are what was written. Not shown by it: the chip.
 
 import signal
 import sys
+from collections.abc import Callable
 
 from fpvcar.devices.chips import pca9685
 from fpvcar.devices.linux.i2c import SmbusI2c
@@ -82,14 +83,15 @@ class Chip:
 
 
 def main() -> int:
-    """Every check by its name: "ok", or its trace."""
+    """Every check by its name: "ok", or its trace. Arguments: which."""
     chip = Chip(stub_bus())
-    tell({
+    checks: dict[str, Callable[[], None]] = {
         "set_up": chip.set_up, "absent": chip.absent,
-        "killed": lambda: pull(chip.car(), "wheels", signal.SIGKILL),
         "hang": lambda: pull(chip.car(), "wheels", signal.SIGSTOP),
+        "killed": lambda: pull(chip.car(), "wheels", signal.SIGKILL),
         "unguarded": lambda: pull(chip.car(), "guardian", signal.SIGKILL),
-    })  # fmt: skip
+    }  # fmt: skip
+    tell({name: checks[name] for name in sys.argv[1:]})
     return 0
 
 

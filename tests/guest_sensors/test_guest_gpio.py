@@ -19,7 +19,7 @@ CHECKS = (
     "found", "levels", "duty", "servo", "edges", "steady", "echo", "busy", "beyond",
     "nobody", "loose", "wheels_killed", "wheels_hang",
 )  # fmt: skip
-HAT = ("set_up", "absent", "killed", "hang", "unguarded")
+HAT, LONG_HAT = ("set_up", "absent", "hang"), ("killed", "unguarded")
 LONG = ("driver_killed", "driver_hangs", "guardian_killed", "guardian_hangs")
 
 
@@ -52,12 +52,17 @@ def gpio(guest: Guest, home: str, soaking: bool) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def hat(guest: Guest, home: str) -> dict[str, str]:
+def hat(guest: Guest, home: str, soaking: bool) -> dict[str, str]:
     guest.check(STUB)
-    return said(guest, home, "inside_hat")
+    names = HAT + LONG_HAT if soaking else HAT
+    return said(guest, home, f"inside_hat {' '.join(names)}")
 
 
-@pytest.mark.parametrize("name", HAT)
+@pytest.mark.parametrize(
+    "name",
+    [*HAT, *(pytest.param(one, marks=pytest.mark.long) for one in LONG_HAT)],
+)
+@pytest.mark.soak
 def test_hat(hat: dict[str, str], name: str) -> None:
     assert hat[name] == "ok", hat[name]
 
