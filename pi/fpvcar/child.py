@@ -178,6 +178,10 @@ class BackOff:
         self._next_s = min(2.0 * pause_s, self._most_s)
         return pause_s
 
+    def lengthen(self, pause_s: float) -> None:
+        """The next pause is no shorter, unless the life before it went well."""
+        self._next_s = max(self._next_s, pause_s)
+
 
 class Supervisor(ABC):
     """One program, whatever becomes of it: started, watched, ended, started again.

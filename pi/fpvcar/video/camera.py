@@ -15,6 +15,7 @@ from fpvcar.child import BackOff, Supervisor
 from fpvcar.config import ConfigError, Profile
 from fpvcar.video import faults, options
 from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.process import MISSING, NO_CAMERA
 from fpvcar.video.units import Plain, Records, Splitter
 from fpvcar.wire.errors import WireError
 
@@ -22,6 +23,10 @@ SILENCE_S = 2.0
 START_S = 30.0
 """Time to the first byte; picamera2 needs 20 s to start on a Pi Zero."""
 BACK_OFF_S, BACK_OFF_MOST_S = 0.2, 2.0
+IN_VAIN_S = {MISSING: 30.0, NO_CAMERA: 5.0}
+"""Pauses after exit statuses of our own programs that made no picture: nothing helps
+before somebody installs or plugs in what is missing, and each start costs a Pi Zero
+seconds of its processor."""
 CLOSED_S = 0.2
 WELL_S = 5.0
 """A life of this length with pictures resets the back-off."""
@@ -147,6 +152,8 @@ class Camera(Supervisor):
 
     def exited(self, status: int) -> str:
         """How it ended, with its last words if they are new."""
+        if self.framed and not self._unit_s:
+            self.back_off.lengthen(IN_VAIN_S.get(status, 0.0))
         line = self.line_since(time.monotonic() - faults.LINE_S)
         return faults.exited(status, line)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.video import faults, h264
+from fpvcar.video import faults, h264, process
 from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.camera import pack_record
@@ -129,6 +129,33 @@ async def test_a_dead_camera_says_why_and_comes_back(film: Path) -> None:
         await until(lambda: camera.restarts >= 3)
     assert len(units) == 3 * camera.restarts
     assert all(units[at].key for at in range(0, len(units), 3))
+
+
+@pytest.mark.parametrize(
+    ("framed", "status", "pauses_s"),
+    [
+        (True, process.MISSING, [30.0, 2.0]),
+        (True, process.NO_CAMERA, [5.0, 2.0]),
+        (True, process.FAILED, [0.2, 0.4]),
+        (False, process.MISSING, [0.2, 0.4]),
+    ],
+)
+async def test_one_that_cannot_work_yet_is_not_tried_all_the_time(
+    framed: bool, status: int, pauses_s: list[float]
+) -> None:
+    camera = Camera(["camera"], framed)
+    camera.begin(0.0)
+    camera.exited(status)
+    assert [camera.back_off.pause_s(False) for _ in pauses_s] == pauses_s
+
+
+async def test_one_that_is_unplugged_is_tried_again_at_once() -> None:
+    camera = Camera(["camera"], True)
+    camera.begin(0.0)
+    for unit in encode(frames=1):
+        camera.receive(pack_record(True, 0, unit))
+    camera.exited(process.NO_CAMERA)
+    assert camera.back_off.pause_s(False) == 0.2
 
 
 async def test_a_hanging_camera_is_killed_and_restarted(film: Path) -> None:
