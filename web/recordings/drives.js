@@ -69,6 +69,14 @@ export function bucketOf(drive) {
   return longestS / Math.floor(pointsOf(drive) / 2);
 }
 
+/**
+ * The car that recorded a drive, by its files' names; '' where they do not say.
+ * @param {Drive} drive
+ */
+export function carOf({parts}) {
+  return /^([A-Za-z0-9-]{1,24})-\d{8}T\d{6}Z-\d{4,8}\.mcap/.exec(parts[0].name)?.[1] ?? '';
+}
+
 /** A file's name without the ending that it loses when it is closed. @param {string} name */
 export const stem = (name) => name.replace(/\.part$/, '');
 

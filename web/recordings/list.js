@@ -2,7 +2,7 @@
 
 import {byId, make, setText, show} from '../lib/dom.js';
 import {parseVideo} from '../lib/wire.js';
-import {driveOf, driveNamed, marksOf, stem} from './drives.js';
+import {carOf, driveOf, driveNamed, marksOf, stem} from './drives.js';
 import {STRINGS} from './strings.js';
 import {drawThumbnail} from './thumbnail.js';
 
@@ -43,13 +43,13 @@ export class DriveList {
   /** @param {Listing} listing @param {boolean} filtered */
   update(listing, filtered) {
     this.say(listing, filtered);
-    const text = JSON.stringify([listing.drives, listing.editable]);
+    const text = JSON.stringify([listing.drives, listing.editable, listing.car]);
     if (text === this.drawn) return;
     this.drawn = text;
     this.drives = listing.drives.map(driveOf);
     const {activeElement} = document;
     const active = this.list.contains(activeElement) ? activeElement?.id : null;
-    this.list.replaceChildren(...this.drives.map((drive) => this.row(drive, listing.editable)));
+    this.list.replaceChildren(...this.drives.map((drive) => this.row(drive, listing)));
     if (active) document.getElementById(active)?.focus();
     show(byId('list'), this.drives.length > 0);
   }
@@ -85,8 +85,8 @@ export class DriveList {
     }
   }
 
-  /** @param {Drive} drive @param {boolean} editable */
-  row(drive, editable) {
+  /** @param {Drive} drive @param {Listing} listing */
+  row(drive, {editable, car}) {
     const link = document.createElement('a');
     link.href = `#${encodeURIComponent(drive.id)}`;
     link.id = `drive ${drive.id}`;
@@ -96,6 +96,8 @@ export class DriveList {
     const when = STRINGS.when(drive.startMs);
     words.append(make('strong', drive.title || when));
     if (drive.title) words.append(make('span', when));
+    const recordedBy = carOf(drive);
+    if (recordedBy && recordedBy !== car) words.append(make('span', recordedBy));
     for (const line of factsOf(drive)) words.append(make('span', line));
     if (drive.state !== 'closed') {
       const state = make('em', STRINGS.state[drive.state]);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {API, Locked, Refused} from '../../../web/recordings/api.js';
-import {clipped, driveNamed, marksOf, named, queryOf} from '../../../web/recordings/drives.js';
+import {carOf, clipped, driveNamed, marksOf, named, queryOf} from '../../../web/recordings/drives.js';
 import {
   axis, extent, joinLines, lastUpTo, linePath, valueAt,
 } from '../../../web/recordings/lines.js';
@@ -34,6 +34,15 @@ test('an address names a drive by its id, or by one of its files', () => {
   for (const [name, found] of /** @type {const} */ ([
     ['b.mcap@45', second], ['a.mcap', first], ['c.mcap', second], ['d.mcap', null],
   ])) assert.equal(driveNamed(drives, name), found, name);
+});
+
+test('a drive says by the names of its files which car it is of', () => {
+  for (const [name, car] of [
+    ['Plague-20251121T200000Z-0001.mcap', 'Plague'],
+    ['my-car-2-20251121T200000Z-0001.mcap.part', 'my-car-2'],
+    ['holiday.mcap', ''],
+    ['20251121T200000Z-0001.mcap', ''],
+  ]) assert.equal(carOf(/** @type {any} */ ({parts: [{name}]})), car);
 });
 
 test('of what was measured in a file only what is in the drive counts', () => {
