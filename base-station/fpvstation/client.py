@@ -6,7 +6,7 @@ import hashlib
 import re
 import secrets
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -92,7 +92,8 @@ class HttpCar:
     async def listing(self, after: str, everything: bool) -> Listing:
         """Raises CarFault."""
         query = f"?after={quote(after)}" + ("&all=1" if everything else "")
-        return await self._signed(f"/segments{query}", Listing, WHOLE_S)
+        with _knowing_stations(self._car.url):
+            return await self._signed(f"/segments{query}", Listing, WHOLE_S)
 
     async def sums(self, name: str) -> Sums:
         """Raises CarFault, Gone."""
@@ -131,7 +132,8 @@ class HttpCar:
 
     async def end(self) -> None:
         """Ends the pairing. Raises CarFault."""
-        await self._post("/end")
+        with _knowing_stations(self._car.url):
+            await self._post("/end")
 
     async def _post(self, path: str) -> None:
         headers, _ = self._headers("POST", path)
@@ -168,6 +170,15 @@ class HttpCar:
             raise Gone
         said = (await _read(answer)).decode(errors="replace").strip()[:200]
         raise CarFault(f"{self._car.url}: {answer.status} {said}")
+
+
+@contextlib.contextmanager
+def _knowing_stations(url: str) -> Iterator[None]:
+    """Makes CarFault of what an older car says to all of this."""
+    try:
+        yield
+    except Gone:
+        raise CarFault(f"{url}: it knows no stations: update fpvcar there") from None
 
 
 async def _read(answer: aiohttp.ClientResponse) -> bytes:

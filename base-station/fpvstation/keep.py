@@ -73,6 +73,9 @@ class Keeper:
         except CarsError as fault:
             log.error("%s", fault)
             return
+        for task in self._tasks.values():
+            if task.done():  # by a fault that nobody thought of: it ends the station
+                task.result()
         for car in self._tasks.keys() - wanted:
             self._tasks.pop(car).cancel()
             self.states.pop(car.id, None)

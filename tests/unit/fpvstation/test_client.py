@@ -244,3 +244,16 @@ def test_a_segment_that_has_gone_is_no_fault(folder: Path, tmp_path: Path) -> No
                     await http.receipt(NAME, "0" * 64)
 
     asyncio.run(run())
+
+
+def test_a_car_that_knows_no_stations_is_named(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with car_at(web.Application()) as url:
+            car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
+            with pytest.raises(CarFault, match="update fpvcar there"):
+                await pull(car, tmp_path / "store")
+            async with client.session(url, "") as session:
+                with pytest.raises(CarFault, match="update fpvcar there"):
+                    await HttpCar(car, session).end()
+
+    asyncio.run(run())

@@ -1,0 +1,90 @@
+"""Keeping at it: cars come and go, and what fails is tried again, ever more rarely."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fpvcar.wire.station import Pairing
+from fpvstation.cars import Car, Cars
+from fpvstation.disk import Folder
+from fpvstation.keep import BACK_OFF_S, POLL_S, CarState, Keeper
+from fpvstation.pull import CarFault, Round
+from fpvstation.store import Store
+
+PAIRING = Pairing("Plague", "1" * 16, "2" * 32, "33" * 32)
+
+
+class Enough(Exception):
+    """The test has seen it."""
+
+
+class Played(Keeper):
+    """Whose rounds are played, and whose sleeps are noted."""
+
+    def __init__(self, home: Path, rounds: list[Round | Exception]) -> None:
+        self.cars, self.slept, self.everything = Cars(home), list[float](), list[bool]()
+        self._rounds = rounds
+        super().__init__(self.cars, Store(Folder(home)), sleep=self._note)
+
+    async def _note(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+        self.slept.append(seconds)
+
+    async def _round(self, car: Car, state: CarState, everything: bool) -> Round:
+        self.everything.append(everything)
+        if not self._rounds:
+            raise Enough
+        one = self._rounds.pop(0)
+        if isinstance(one, Exception):
+            raise one
+        return one
+
+    async def one_car(self) -> CarState:
+        """Keeps one car until nothing is left to play."""
+        car = self.cars.add(PAIRING, "http://127.0.0.1:1", "")
+        self.states[car.id] = CarState(car.name, car.folder, car.url)
+        with pytest.raises(Enough):
+            await self._keep(car)
+        return self.states[car.id]
+
+
+async def test_what_fails_is_tried_again_ever_more_rarely(tmp_path: Path) -> None:
+    faults: list[Round | Exception] = [CarFault("away")] * 7
+    keeper = Played(tmp_path, [*faults, Round(), OSError(28, "full")])
+    state = await keeper.one_car()
+    last = BACK_OFF_S[-1]
+    assert keeper.slept == [*BACK_OFF_S, last, last, POLL_S, BACK_OFF_S[0]]
+    assert "full" in state.state
+
+
+async def test_all_is_compared_at_first_and_not_each_time(tmp_path: Path) -> None:
+    keeper = Played(tmp_path, [CarFault("away"), Round(), Round()])
+    await keeper.one_car()
+    assert keeper.everything == [True, True, False, False]
+
+
+async def test_what_is_damaged_on_the_car_is_told_and_asked_for_rarely(
+    tmp_path: Path,
+) -> None:
+    keeper = Played(tmp_path, [Round(bad={"x.mcap": 1})])
+    state = await keeper.one_car()
+    assert keeper.slept == [BACK_OFF_S[-1]]
+    assert state.bad == {"x.mcap": 1} and "damaged on the car" in state.state
+
+
+async def test_a_fault_that_nobody_thought_of_ends_the_station(tmp_path: Path) -> None:
+    keeper = Played(tmp_path, [])
+    keeper.cars.add(PAIRING, "http://127.0.0.1:1", "")
+    with pytest.raises(Enough):
+        await asyncio.wait_for(keeper.run(), 5.0)
+
+
+async def test_cars_that_are_forgotten_are_left_alone(tmp_path: Path) -> None:
+    keeper = Played(tmp_path, [Round()] * 3)
+    car = keeper.cars.add(PAIRING, "http://127.0.0.1:1", "")
+    keeper._follow_list()
+    assert list(keeper.states) == [car.id]
+    keeper.cars.remove(car)
+    keeper._follow_list()
+    assert not keeper.states and not keeper._tasks
