@@ -18,7 +18,7 @@ static const char usage[] =
     "  --ssh CMD            instead of ssh, options included\n"
     "  --remote-path DIR    where rdsend and rdrecv are on the other machines\n"
     "  --via HOST=ADDRESS   send to HOST's data at ADDRESS\n"
-    "  -v                   the transport of each hop, and why; the bandwidth\n"
+    "  -v                   each hop's transport, and why; its bandwidth\n"
     "  --sync               a file that is written is on disk when all is done\n"
     "  --transport --device --encrypt --sign --plain --checksum --chunk --credits\n"
     "  --timeout --idle-timeout --connect-timeout --finish-timeout --rate --json\n"
@@ -46,9 +46,7 @@ static int fill(struct pipe_segment *into, const struct segment *parsed,
 {
     *into = (struct pipe_segment){
         .host = parsed->host, .label = label, .middle = middles[parsed->kind]};
-    if (parsed->kind == SEGMENT_COMMAND && (words_add(&into->words, "/bin/sh") < 0 ||
-                                            words_add(&into->words, "-c") < 0))
-        return -1;
+    into->shell = parsed->kind == SEGMENT_COMMAND;
     return words_add(&into->words, parsed->text);
 }
 

@@ -1,6 +1,8 @@
 """rdpipe's leashes on this machine: files as segments, faults, and what ends them."""
 
 import os
+import pwd
+import re
 import signal
 import subprocess
 import time
@@ -51,7 +53,7 @@ def test_a_file_alone_is_written_not_run(tools: Tools, host: str, sign: str) -> 
 def test_a_leash_refuses_a_file_without_a_hop(tools: Tools, verb: str) -> None:
     (tools.place / "script").write_text("#!/bin/sh\ntouch ran\n")
     (tools.place / "script").chmod(0o755)
-    lines = f"leash 1 - -\n{verb} {b'script'.hex()}\nrun\n".encode()
+    lines = f"leash 2 - -\n{verb} {b'script'.hex()}\nrun\n".encode()
     words = [str(tools.folder / "rdrecv"), "--leash"]
     ended = subprocess.run(
         words, input=lines, capture_output=True, timeout=10, cwd=tools.place
@@ -124,3 +126,39 @@ def test_what_is_ignored_stays_ignored(tools: Tools) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=10)
     assert (process.returncode, out) == (0, b"x\n"), err
+
+
+@pytest.mark.parametrize("host", ["", "host1:"])
+def test_commands_run_by_the_login_shell(tools: Tools, host: str) -> None:
+    """As sshd has it."""
+    shell = os.path.realpath(pwd.getpwuid(os.getuid()).pw_shell)
+    ended = tools.run("rdpipe", f"{host}readlink /proc/$$/exe; true")
+    assert (ended.returncode, ended.stdout.decode()) == (0, f"{shell}\n"), ended.stderr
+
+
+def test_with_v_each_line_says_where(tools: Tools) -> None:
+    ended = tools.run("rdpipe", "-v", "echo x", "host1:cat", "host2:cat")
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stderr.decode().splitlines()
+    where = re.compile(r"rd(send|recv): (here|host[12]), hop ([123]): ")
+    found = [where.match(line) for line in lines]
+    assert lines and all(found), lines
+    places = {(one[1], one[2], one[3]) for one in found if one}
+    assert places == {
+        ("send", "here", "1"),
+        ("recv", "host1", "1"),
+        ("send", "host1", "2"),
+        ("recv", "host2", "2"),
+        ("send", "host2", "3"),
+        ("recv", "here", "3"),
+    }
+
+
+def test_a_leash_of_another_version(tools: Tools) -> None:
+    old = tools.place / "old"
+    old.mkdir()
+    (old / "rdrecv").write_text("#!/bin/sh\necho rdpipe-leash 1\nexec cat >/dev/null\n")
+    (old / "rdrecv").chmod(0o755)
+    ended = tools.run("rdpipe", "--remote-path", str(old), "host1:cat")
+    assert ended.returncode != 0
+    assert b"another version of rdpipe is there" in ended.stderr

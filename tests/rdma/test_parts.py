@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
 PURE = ["base/bytes", "copy/tree"]
-PURE += [f"chain/{name}" for name in ("quote", "segment", "leash_line", "verdict")]
+PURE += [f"chain/{name}" for name in ("quote", "segment", "leash_work", "verdict")]
 
 # As the manual has it.
 HOST = re.compile(
@@ -133,26 +133,31 @@ KEY = b"ab" * 32
 @pytest.mark.parametrize(
     ("lines", "taken"),
     [
-        ([b"leash 1 - -", b"exec 6c73", b"run"], True),
-        ([b"leash 1 %s -" % KEY, b"write 61", b"run", b"beat"], True),
-        ([b"leash 1 - %s" % KEY, b"read 61", b"to 7 tcp ::1,1.2.3.4", b"run"], True),
-        ([b"leash 1 - %s" % KEY, b"out 2d76", b"pass", b"to 7 tcp h", b"run"], True),
-        ([b"leash 2 - -"], False),
-        ([b"leash 1 - - -"], False),
-        ([b"leash 1 abc -"], False),
-        ([b"leash 1 - -", b"leash 1 - -"], False),
+        ([b"leash 2 - -", b"exec 6c73", b"run"], True),
+        ([b"leash 2 - -", b"shell 6c7320", b"run"], True),
+        ([b"leash 2 %s -" % KEY, b"write 61", b"run", b"beat"], True),
+        ([b"leash 2 - %s" % KEY, b"read 61", b"to 7 tcp ::1,1.2.3.4", b"run"], True),
+        ([b"leash 2 - %s" % KEY, b"out 2d76", b"pass", b"to 7 tcp h", b"run"], True),
+        ([b"leash 3 - -"], False),
+        ([b"leash 2 - - -"], False),
+        ([b"leash 1 - -"], False),
+        ([b"leash 2 - -", b"shell 6c 73"], False),
+        ([b"leash 2 - -", b"shell"], False),
+        ([b"leash 2 - -", b"exec 6c", b"shell 6c"], False),
+        ([b"leash 2 abc -"], False),
+        ([b"leash 2 - -", b"leash 2 - -"], False),
         ([b"exec 6c73"], False),
-        ([b"leash 1 - -", b"run"], False),
-        ([b"leash 1 - -", b"pass", b"run"], False),
-        ([b"leash 1 - -", b"exec 6c7"], False),
-        ([b"leash 1 - -", b"exec 6c00"], False),
-        ([b"leash 1 - -", b"exec 6c", b"exec 6c"], False),
-        ([b"leash 1 - -", b"exec 6c", b"to 7 tcp h", b"run"], False),
-        ([b"leash 1 - %s" % KEY, b"exec 6c", b"run"], False),
-        ([b"leash 1 - %s" % KEY, b"exec 6c", b"to 7 tcp -h"], False),
-        ([b"leash 1 - %s" % KEY, b"exec 6c", b"to 7 tcp a;b"], False),
-        ([b"leash 1 %s -" % KEY, b"read 61", b"run"], False),
-        ([b"leash 1 - -", b"exec 6c", b"run", b"exec 6c"], False),
+        ([b"leash 2 - -", b"run"], False),
+        ([b"leash 2 - -", b"pass", b"run"], False),
+        ([b"leash 2 - -", b"exec 6c7"], False),
+        ([b"leash 2 - -", b"exec 6c00"], False),
+        ([b"leash 2 - -", b"exec 6c", b"exec 6c"], False),
+        ([b"leash 2 - -", b"exec 6c", b"to 7 tcp h", b"run"], False),
+        ([b"leash 2 - %s" % KEY, b"exec 6c", b"run"], False),
+        ([b"leash 2 - %s" % KEY, b"exec 6c", b"to 7 tcp -h"], False),
+        ([b"leash 2 - %s" % KEY, b"exec 6c", b"to 7 tcp a;b"], False),
+        ([b"leash 2 %s -" % KEY, b"read 61", b"run"], False),
+        ([b"leash 2 - -", b"exec 6c", b"run", b"exec 6c"], False),
         ([b"beat now"], False),
         ([b""], False),
     ],

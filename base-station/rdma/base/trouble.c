@@ -28,10 +28,18 @@ bool say_ready(int wait_ms)
     return poll(&polled, 1, wait_ms) != 0; /* an error is for write(2) to find */
 }
 
+static const char *where_said;
+
+void say_where(const char *where)
+{
+    where_said = where;
+}
+
 void say(const char *format, ...)
 {
-    char line[512];
-    int head = snprintf(line, sizeof line, "%.64s: ", program_invocation_short_name);
+    char line[640];
+    int head = snprintf(line, sizeof line, "%.64s: %.80s%s", program_invocation_short_name,
+                        where_said ? where_said : "", where_said ? ": " : "");
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(line + head, sizeof line - (size_t)head - 1, format, arguments);

@@ -22,6 +22,9 @@ int troubled(struct trouble *trouble, int status, const char *format, ...)
  * speaks to the peer must not wait for Ctrl-Q. */
 bool say_ready(int wait_ms);
 
+/* What stands before each line from now on; not copied. */
+void say_where(const char *where);
+
 /* "PROGRAM: line" on stderr, in one write; nothing where it takes no line. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -11,7 +11,7 @@
 
 bool leash_asked(int argc, char **argv);
 
-/* --leash [IN OUT]: speaks leash_line.h on stdin and stdout; IN and OUT are descriptors
+/* --leash [IN OUT]: speaks leash_work.h on stdin and stdout; IN and OUT are descriptors
  * that the segment gets for its own stdin and stdout (/dev/null without).
  * --leash-run FD CMD...: runs CMD, writes its status to FD, exits with it. */
 int leash_main(int argc, char **argv);

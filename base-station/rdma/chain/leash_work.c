@@ -1,10 +1,195 @@
-/* The command line that runs one segment: see leash_work.h. */
+/* What a leash is told, and the command line that it makes of it: see leash_work.h. */
 #include "leash_work.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "quote.h"
+
+int words_add(struct words *words, const char *text)
+{
+    char **more = reallocarray(words->word, words->count + 2, sizeof *more);
+    if (!more)
+        return -1;
+    words->word = more;
+    more[words->count] = text ? strdup(text) : NULL;
+    if (!more[words->count])
+        return -1;
+    more[++words->count] = NULL;
+    return 0;
+}
+
+void words_close(struct words *words)
+{
+    for (size_t i = 0; i < words->count; i++)
+        free(words->word[i]);
+    free(words->word);
+    *words = (struct words){0};
+}
+
+static int take_key(const char *word, unsigned char *key, bool *has)
+{
+    if (!word)
+        return -1;
+    *has = strcmp(word, "-") != 0;
+    return *has ? hex_read(word, key, LEASH_KEY_BYTES) : 0;
+}
+
+static int take_greeting(struct leash_work *work, char **rest)
+{
+    const char *version = strsep(rest, " ");
+    if (!version || strcmp(version, "2") != 0)
+        return -1;
+    if (take_key(strsep(rest, " "), work->key_in, &work->has_in) < 0 ||
+        take_key(strsep(rest, " "), work->key_out, &work->has_out) < 0 || *rest)
+        return -1;
+    work->greeted = true;
+    return 0;
+}
+
+static int take_words(struct words *words, char **rest, size_t most)
+{
+    char *digits;
+    while ((digits = strsep(rest, " "))) {
+        char *text = words->count < most ? hex_text(digits) : NULL;
+        int result = text ? words_add(words, text) : -1;
+        free(text);
+        if (result < 0)
+            return -1;
+    }
+    return words->count ? 0 : -1;
+}
+
+static int take_middle(struct leash_work *work, enum leash_middle middle, char **rest)
+{
+    if (work->middle != LEASH_NOTHING)
+        return -1;
+    work->middle = middle;
+    if (middle == LEASH_PASS)
+        return *rest ? -1 : 0;
+    return take_words(&work->middle_words, rest, middle == LEASH_EXEC ? LEASH_WORDS : 1);
+}
+
+/* The words of a command for the login shell, as sshd has it run. */
+static int take_shell(struct leash_work *work, char **rest)
+{
+    const struct passwd *user = getpwuid(getuid());
+    const char *shell = user && access(user->pw_shell, X_OK) == 0 ? user->pw_shell
+                                                                  : "/bin/sh";
+    struct words *words = &work->middle_words;
+    if (work->middle != LEASH_NOTHING || words_add(words, shell) < 0 ||
+        words_add(words, "-c") < 0)
+        return -1;
+    work->middle = LEASH_EXEC;
+    return take_words(words, rest, 3) == 0 && words->count == 3 ? 0 : -1;
+}
+
+static char *take_field(char **rest)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789.:%,-_";
+    const char *word = strsep(rest, " ");
+    if (!word || !*word || word[0] == '-' || word[strspn(word, plain)])
+        return NULL;
+    return strdup(word);
+}
+
+static int take_to(struct leash_work *work, char **rest)
+{
+    if (work->port)
+        return -1;
+    work->port = take_field(rest);
+    work->transports = take_field(rest);
+    work->addresses = take_field(rest);
+    return work->port && work->transports && work->addresses && !*rest ? 0 : -1;
+}
+
+/* Is the segment one that can be run with the hops it has? */
+static bool fits(const struct leash_work *work)
+{
+    bool in = work->has_in, out = work->has_out;
+    if (out != (work->port != NULL))
+        return false;
+    switch (work->middle) {
+    case LEASH_EXEC:
+        return true;
+    case LEASH_READ:
+        return !in && out;
+    case LEASH_WRITE:
+    case LEASH_APPEND:
+        return in && !out;
+    case LEASH_PASS:
+        return in != out;
+    default:
+        return false;
+    }
+}
+
+int leash_take(struct leash_work *work, char *line, const char **why)
+{
+    static const struct { const char *name; enum leash_middle middle; } middles[] = {
+        {"exec", LEASH_EXEC},     {"read", LEASH_READ}, {"write", LEASH_WRITE},
+        {"append", LEASH_APPEND}, {"pass", LEASH_PASS},
+    };
+    char *rest = line;
+    const char *verb = strsep(&rest, " ");
+    *why = "a line that this version does not know";
+    if (strcmp(verb, "beat") == 0)
+        return rest ? -1 : 0;
+    if (work->complete)
+        return -1;
+    if (strcmp(verb, "leash") == 0) {
+        *why = "a greeting of another version";
+        return work->greeted ? -1 : take_greeting(work, &rest);
+    }
+    if (!work->greeted)
+        return -1;
+    *why = "a line that cannot be read";
+    if (strcmp(verb, "in") == 0)
+        return take_words(&work->in_options, &rest, LEASH_WORDS);
+    if (strcmp(verb, "out") == 0)
+        return take_words(&work->out_options, &rest, LEASH_WORDS);
+    if (strcmp(verb, "shell") == 0)
+        return take_shell(work, &rest);
+    if (strcmp(verb, "to") == 0)
+        return take_to(work, &rest);
+    for (size_t i = 0; i < sizeof middles / sizeof *middles; i++)
+        if (strcmp(verb, middles[i].name) == 0)
+            return take_middle(work, middles[i].middle, &rest);
+    *why = "a segment that does not fit its hops";
+    work->complete = strcmp(verb, "run") == 0 && !rest && fits(work);
+    return work->complete ? 0 : -1;
+}
+
+void leash_work_close(struct leash_work *work)
+{
+    free(work->addresses);
+    free(work->transports);
+    free(work->port);
+    words_close(&work->middle_words);
+    words_close(&work->out_options);
+    words_close(&work->in_options);
+    explicit_bzero(work, sizeof *work);
+}
+
+char *leash_field(const char *line, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = line; at; at = strchr(at, ' ')) {
+        at += *at == ' ';
+        if (strncmp(at, name, length) != 0 || at[length] != '=')
+            continue;
+        char *value = strndup(at + length + 1, strcspn(at + length + 1, " \n"));
+        char *rest = value;
+        char *field = value ? take_field(&rest) : NULL;
+        free(value);
+        return field;
+    }
+    return NULL;
+}
 
 char *leash_work_file(const char *name)
 {
@@ -62,7 +247,7 @@ static int add_number(struct words *words, const char *option, int number)
 static int add_receiver(struct words *words, const struct leash_work *work,
                         const char *self)
 {
-    if (add_sibling(words, self, "rdrecv") < 0 || words_add(words, "--hop") < 0 ||
+    if (add_sibling(words, self, "rdrecv") < 0 ||
         add_all(words, &work->in_options) < 0 ||
         add_number(words, "--key-fd", LEASH_KEY_IN_FD) < 0 ||
         add_number(words, "--announce-fd", LEASH_ANNOUNCE_FD) < 0)
@@ -73,7 +258,7 @@ static int add_receiver(struct words *words, const struct leash_work *work,
 static int add_sender(struct words *words, const struct leash_work *work,
                       const char *self)
 {
-    if (add_sibling(words, self, "rdsend") < 0 || words_add(words, "--hop") < 0 ||
+    if (add_sibling(words, self, "rdsend") < 0 ||
         add_all(words, &work->out_options) < 0 ||
         add_number(words, "--key-fd", LEASH_KEY_OUT_FD) < 0 ||
         words_add(words, work->addresses) < 0)

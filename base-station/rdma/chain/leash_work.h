@@ -1,10 +1,72 @@
-/* The command line that runs one segment: the tools around what the user asked for. */
+/* What rdpipe and a leash say to each other over an SSH session: lines of ASCII.
+ *
+ *   rdpipe -> leash (stdin)
+ *     leash 2 KEY_IN KEY_OUT       32 bytes in hex for the hop into this segment and
+ *                                  the one out of it, "-" where there is none
+ *     in OPTION | out OPTION       one option for the receiver or for the sender, hex
+ *     exec WORD...                 the segment is a command: its words, hex
+ *     shell TEXT                   it is a command for the login shell, hex
+ *     read FILE | write FILE | append FILE        it is a file, hex
+ *     pass                         it is this end's own stdin or stdout
+ *     to PORT TRANSPORTS ADDRESS,...              where the hop out of it goes
+ *     run                          that was all
+ *     beat                         once a second
+ *   leash -> rdpipe (stdout; before the first line there may be a login shell's noise)
+ *     rdpipe-leash 2
+ *     announce port=N transports=T,... addresses=A,...
+ *     status N                     the segment's command ended by itself
+ *     note TEXT                    for a person
+ *     beat
+ *     exit N                       nothing of this segment is left; 128 + a signal
+ *
+ * End of file, or 10 s without a line, ends everything below the leash.
+ */
 #ifndef LEASH_WORK_H
 #define LEASH_WORK_H
 
 #include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
 
-#include "leash_line.h"
+#define LEASH_GREETING "rdpipe-leash 2"
+#define LEASH_GREETING_NAME 13 /* bytes of it before its version */
+#define LEASH_SILENCE_MS 10000
+#define LEASH_BEAT_MS 1000
+#define LEASH_KEY_BYTES 32
+#define LEASH_LINE_BYTES (1 << 20) /* more than execve takes in one argument, in hex */
+#define LEASH_WORDS 65536
+#define LEASH_LET_GO 75 /* exit status: rdpipe left before the segment had ended */
+
+enum leash_middle { LEASH_NOTHING, LEASH_EXEC, LEASH_READ, LEASH_WRITE, LEASH_APPEND,
+                    LEASH_PASS };
+
+/* Words to hand to execv: always ended by NULL, each owned. */
+struct words {
+    char **word;
+    size_t count;
+};
+
+int words_add(struct words *words, const char *text);
+void words_close(struct words *words);
+
+struct leash_work {
+    bool greeted, has_in, has_out, complete;
+    unsigned char key_in[LEASH_KEY_BYTES], key_out[LEASH_KEY_BYTES];
+    struct words in_options, out_options;
+    enum leash_middle middle;
+    struct words middle_words; /* the command, or the one file name */
+    char *port, *transports, *addresses;
+};
+
+/* Takes one line from rdpipe (which it may cut up). Returns 0, or -1 with a reason. */
+int leash_take(struct leash_work *work, char *line, const char **why);
+void leash_work_close(struct leash_work *work);
+
+/* The value of NAME=VALUE in an announcement; to free, NULL if absent or
+ * if it holds anything but letters, digits and "._:%,-". */
+char *leash_field(const char *line, const char *name);
+
+/* --- the command line that runs one segment: the tools around what was asked for --- */
 
 /* Descriptors that the tools inherit, by number. */
 enum { LEASH_KEY_IN_FD = 10, LEASH_ANNOUNCE_FD, LEASH_KEY_OUT_FD, LEASH_STATUS_FD };

@@ -59,6 +59,8 @@ static void add_end(struct pipe_run *run, const struct pipe_segment *segment, in
         .label = from->label ? from->label : run->count == 1 ? "stdin" : "stdout",
         .number = number,
         .middle = from->middle,
+        .shell = from->shell,
+        .hop = (int)run->count - 1,
         .words = &from->words,
         .control_fd = -1,
         .answer_fd = -1,

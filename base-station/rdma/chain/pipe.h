@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "leash_line.h"
+#include "leash_work.h"
 
 struct pipe_settings {
     const char *program;        /* for messages */
@@ -24,6 +24,7 @@ struct pipe_segment {
     const char *host; /* as ssh takes it; NULL = this machine */
     const char *label;
     enum leash_middle middle;
+    bool shell; /* LEASH_EXEC: the one word is for the login shell */
     struct words words;
 };
 

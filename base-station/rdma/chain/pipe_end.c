@@ -20,7 +20,7 @@
 
 enum {
     NOISE_BYTES = 1 << 16, /* what a login shell may say before the leash speaks */
-    TERM_MS = 1000, /* from SIGTERM to SIGKILL, and from there to giving up */
+    TERM_MS = 2000, /* from SIGTERM to SIGKILL, and from there to giving up */
     KILL_MS = 1000,
 };
 
@@ -42,12 +42,21 @@ static int add_key(struct bytes *into, const unsigned char *key, bool has)
     return has ? hex_add(into, key, LEASH_KEY_BYTES) : bytes_text(into, "-");
 }
 
+/* `in --hop=HOST, hop N`: with -v, each line of that tool says where it is. */
+static int add_hop(struct bytes *into, const char *verb, const struct pipe_end *end, int hop)
+{
+    char text[300], *word = text;
+    snprintf(text, sizeof text, "--hop=%s, hop %d", end->host ? end->host : "here", hop);
+    const struct words one = {&word, 1};
+    return add_hex_words(into, verb, &one);
+}
+
 static int queue_first(struct pipe_end *end, const struct pipe_settings *settings)
 {
     static const char *const verbs[] = {NULL,    "exec",   "read",
                                         "write", "append", "pass"};
     struct bytes *into = &end->control;
-    if (bytes_text(into, "leash 1") < 0 || add_key(into, end->key_in, end->has_in) < 0 ||
+    if (bytes_text(into, "leash 2") < 0 || add_key(into, end->key_in, end->has_in) < 0 ||
         add_key(into, end->key_out, end->has_out) < 0 || bytes_text(into, "\n") < 0)
         return -1;
     if (settings->in_options.count &&
@@ -62,6 +71,12 @@ static int queue_first(struct pipe_end *end, const struct pipe_settings *setting
         add_hex_words(into, "out", &settings->out_options) < 0)
         return -1;
     static const struct words none;
+    if (end->has_in && add_hop(into, "in", end, end->hop) < 0)
+        return -1;
+    if (end->has_out && add_hop(into, "out", end, end->hop + 1) < 0)
+        return -1;
+    if (end->shell)
+        return add_hex_words(into, "shell", end->words);
     return add_hex_words(into, verbs[end->middle], end->words ? end->words : &none);
 }
 
@@ -187,6 +202,9 @@ static void take(struct pipe_end *end, const char *line)
 {
     if (!end->greeted) {
         end->greeted = strcmp(line, LEASH_GREETING) == 0;
+        if (!end->greeted && !strncmp(line, LEASH_GREETING, LEASH_GREETING_NAME))
+            keep(&end->note, "another version of rdpipe is there: install the same "
+                             "release on both");
         return;
     }
     const char *space = strchr(line, ' ');

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "bytes.h"
-#include "leash_line.h"
+#include "leash_work.h"
 
 struct pipe_end {
     /* What it is; not owned. */
@@ -15,6 +15,8 @@ struct pipe_end {
     const char *label; /* as the user wrote it */
     int number;        /* of the segment, from 1; 0 = rdpipe's own stdin or stdout */
     enum leash_middle middle;
+    bool shell; /* see pipe.h */
+    int hop;    /* of the one into it, from 1 */
     const struct words *words;
     bool has_in, has_out;
     unsigned char key_in[LEASH_KEY_BYTES], key_out[LEASH_KEY_BYTES];

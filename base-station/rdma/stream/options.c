@@ -88,7 +88,7 @@ static const struct option table[] = {
     {"verbose", no_argument, NULL, 'v'},
     {"json", no_argument, NULL, OPTION_JSON},
     {"no-progress", no_argument, NULL, OPTION_NO_PROGRESS},
-    {"hop", no_argument, NULL, OPTION_HOP}, /* a leash gives it */
+    {"hop", required_argument, NULL, OPTION_HOP}, /* a leash gives it */
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
@@ -221,7 +221,7 @@ static int take_option(struct options *options, int option, const char *name,
     case OPTION_SYNC: options->sync = true; return 0;
     case OPTION_JSON: options->json = true; return 0;
     case OPTION_NO_PROGRESS: options->progress = false; return 0;
-    case OPTION_HOP: options->hop = true; return 0;
+    case OPTION_HOP: options->hop = optarg; return 0;
     case OPTION_HELP: options->help = true; return 0;
     case OPTION_VERSION: options->version = true; return 0;
     case 'v': options->verbose = true; return 0;
@@ -313,6 +313,8 @@ int options_read(struct options *options, bool sends, int argc, char **argv,
     };
     if (take_options(options, argc, argv, trouble) < 0)
         return -1;
+    if (options->hop && options->verbose)
+        say_where(options->hop);
     if (options->help || options->version || options->new_key)
         return 0;
     return take_rest(options, argv + optind, trouble);

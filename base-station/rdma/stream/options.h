@@ -18,7 +18,7 @@ struct options {
     enum protection protection;
     int plain; /* how often --plain was given */
     bool checksum, sync, verbose, json, progress, help, version;
-    bool hop; /* of a chain, in which everyone who is at fault says so */
+    const char *hop; /* of a chain, in which everyone who is at fault says so; NULL */
     int64_t timeout_ms, idle_ms, connect_ms, finish_ms; /* 0 = no limit */
     uint64_t rate;                           /* bytes a second; 0 = no limit */
     uint32_t chunk, credits;                 /* 0 = as the transport likes it */

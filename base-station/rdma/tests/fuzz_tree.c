@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "bytes.h"
-#include "leash_line.h"
+#include "leash_work.h"
 #include "pipe_end.h"
 #include "tree.h"
 
