@@ -31,7 +31,12 @@ bitrate whatever it sees. For all who look at something else than the room."""
 
 def free_port(low: int = 20000, high: int = 30000) -> int:
     """A port that is free now, with the one after it (https), below pigpio's 32000."""
-    for port in range(low + os.getpid() % 5000, high):
+    return free_port_from(low + os.getpid() % 5000, high)
+
+
+def free_port_from(low: int, high: int = 31900) -> int:
+    """The first such port that is not below `low`."""
+    for port in range(low, high):
         try:
             for one in (port, port + 1):
                 with socket.socket() as probe:
@@ -142,7 +147,7 @@ class RunningBench:
             argv = [
                 "make", "run", "BROWSER=0", f"PORT={self.port}",
                 f"PIGPIO_PORT={self.pigpio_port}", f"STORE={home / 'store'}",
-                f"STATION_PORT={free_port(self.pigpio_port + 2)}", *options,
+                f"STATION_PORT={free_port_from(self.pigpio_port + 2)}", *options,
             ]  # fmt: skip
         argv = ["setpriv", "--pdeathsig=TERM", *argv]  # a killed test leaves no bench
         self._log = self.log_path.open("wb")

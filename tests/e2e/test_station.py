@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.harness import STRIP, RunningBench, free_port, started, wait_for
+from tests.e2e.harness import STRIP, RunningBench, free_port_from, started, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 COMES_S = 60.0
@@ -25,7 +25,7 @@ class Station(AbstractContextManager["Station"]):
     """`fpvstation run` beside a car."""
 
     def __init__(self, home: Path, bench: RunningBench) -> None:
-        self.store, self.port = home / "store", free_port(27000)
+        self.store, self.port = home / "store", free_port_from(bench.pigpio_port + 2)
         self.log = home / "station.log"
         self.url = f"http://localhost:{self.port}"
         self._argv = [
