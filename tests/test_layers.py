@@ -18,7 +18,7 @@ FLOORS = (
     ("__main__",),
     ("commands", "bench", "app"),
     ("server", "recorder"),
-    ("recordings", "wheels"),
+    ("recordings", "wheels", "net"),
     ("drive", "video", "sensors", "buttons"),
     ("devices", "wire"),
     ("config", "mcap", "status", "threads", "child", "noise", "memory", "parts",

@@ -172,6 +172,13 @@ def _log(arguments: argparse.Namespace) -> int:
     )
 
 
+def _network(arguments: argparse.Namespace) -> int:
+    from fpvcar.commands import network
+
+    profile = profiles.load(arguments.profile, arguments.overrides)
+    return network.run(arguments.what, profile)
+
+
 def _setup(arguments: argparse.Namespace) -> int:
     from fpvcar.commands import setup
 
@@ -302,6 +309,13 @@ def parser() -> argparse.ArgumentParser:
         "--root", type=Path, default=Path("/"), metavar="DIR",
         help="the file system of the board that `propose` is for",
     )  # fmt: skip
+    network = verb("network", _network, "the car's Wi-Fi: a network, or one of its own")
+    network.epilog = (
+        "serve: the service, with NetworkManager. show: where the car is, and the key "
+        "of its own network with a picture for a phone: sudo fpvcar network show"
+    )
+    network.add_argument("what", choices=["serve", "show"])
+    _profile(network)
     _profile(verb("stop", _stop, "stops the motors past every daemon"))
     _recordings(verb)
     _setups(verb)

@@ -18,6 +18,7 @@ from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import Saver
+from fpvcar.net.client import NetworkClient
 from fpvcar.parts import Part, threaded
 from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.setup import CarRecorder
@@ -35,6 +36,7 @@ from fpvcar.server.greeting import greeting
 from fpvcar.server.hub import Hub
 from fpvcar.server.limits import connection_places
 from fpvcar.server.metrics import Metrics
+from fpvcar.server.network_api import NetworkApi
 from fpvcar.server.recordings_api import Recordings, Shown
 from fpvcar.server.recordings_rights import DeviceRights
 from fpvcar.server.routes import Server
@@ -47,6 +49,7 @@ from fpvcar.video.picture import PictureSettings, with_picture
 from fpvcar.video.stream import Stream
 from fpvcar.wheels.client import WheelsClient
 from fpvcar.wheels.helper import SOCKET, ask_helper
+from fpvcar.wire.network import SOCKET as NETWORK
 
 SWITCH_S = 0.001
 """A thread that was woken, or the loop, waits so long for another one's Python."""
@@ -110,14 +113,16 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     metrics = Metrics(
         profile.car.name, control, senses, stream, camera, hub, feed, panel
     )
+    rights = DeviceRights(check, devices)
     recordings = Recordings(
         functools.partial(files_in, directory), Shown(profile.car.name, seat=True),
-        DeviceRights(check, devices), control.driven, folder=directory,
+        rights, control.driven, folder=directory,
     )  # fmt: skip
     station = StationApi(
         profile.car.name, directory, stations, check, recordings.downloads,
         control.driven,
     )  # fmt: skip
+    network = NetworkClient(options.runtime / NETWORK, lambda: bool(hub.sessions))
     greet = functools.partial(_greet, profile, options)
     connections = connection_places(
         profile.server.max_connections, profile.server.max_per_address
@@ -125,6 +130,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     server = Server(
         profile, hub, devices, stream, paths.WEB, metrics, connections, panel,
         recordings, depth, picture, station,
+        NetworkApi(network, rights, control.driven),
     )  # fmt: skip
     return (
         Part("recorder", (functools.partial(feed.run, metrics.health),),
@@ -141,6 +147,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
             camera.film, stream.publish, feed.picture),)),  # first: nobody waits for it
         Part("depth camera", (depth.run,)),
         Part("hub", (hub.run, devices.run, stations.run)),
+        Part("network", (network.run,)),
         Part("site", (Site(server.application, connections, address, greet).run,)),
         Part("watchdog", (functools.partial(watchdog.run, watchdog.Watchdog()),)),
     )  # fmt: skip

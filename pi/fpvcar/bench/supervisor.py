@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,17 +23,30 @@ from pathlib import Path
 
 import msgspec
 
+from fpvcar import paths
 from fpvcar.bench import soc as chip
 from fpvcar.bench.pigpiod.nets import wire
 from fpvcar.bench.units import Unit, UnitFailed, leash, let_go
 from fpvcar.config import ConfigError, Profile, profiles
+from fpvcar.net.core import Machine
+from fpvcar.net.fake import FakeRadio, Station
+from fpvcar.net.service import Service, load_key, own_network, serve
 from fpvcar.server import access
 from fpvcar.server.greeting import greeting, in_url, reachable
 from fpvcar.wheels.helper import SOCKET
+from fpvcar.wire.network import SOCKET as NETWORK
 
 READY_S = 20.0
 NEAR_PINS = -10
 """Nice of what stops the car, as in its units: no camera may delay it."""
+STREET = {
+    "Home": Station("home sweet home", 82),
+    "Workshop": Station("workshop", 55),
+    "Café": Station(strength=38),
+    "Office": Station("", 21, "other"),
+}
+"""Networks, with their keys."""
+RADIO_S = 2.0
 log = logging.getLogger("fpvcar.bench")
 
 
@@ -140,10 +154,20 @@ class Bench:
         finally:
             self._helpers.discard(helper)
 
+    async def _network(self) -> None:
+        """Stands in for the service of the network, in a street that is not there."""
+        car = self.profile.car.name
+        own = own_network(car, load_key(paths.state_directory()))
+        radio = FakeRadio(STREET, takes_s=RADIO_S)
+        machine = Machine(self.profile.network.own, time.monotonic())
+        service = Service(machine, radio, own, f"{car}.local")
+        await serve(service, self.runtime / NETWORK)
+
     async def keep(self) -> None:
         """Runs until a unit gives up (UnitFailed) or the task is cancelled."""
         helper = await asyncio.start_unix_server(self._helper, self.runtime / SOCKET)
         tasks = [asyncio.create_task(self.pigpiod.run())]
+        tasks.append(asyncio.create_task(self._network()))
         pins = self.profile.pins
         listens = asyncio.create_task(_ready(pins.host, pins.port))
         try:

@@ -40,6 +40,7 @@ from fpvcar.config.schema import (
     GuardMode as GuardMode,
     I2c as I2c,
     Lights as Lights,
+    Network as Network,
     NIGHT_S as NIGHT_S,
     Picture as Picture,
     Pins as Pins,

@@ -297,6 +297,13 @@ class Server(Section, frozen=True):
     """Whoever comes first and may drive has the wheel without asking."""
 
 
+class Network(Section, frozen=True):
+    """The Wi-Fi of a car with NetworkManager; the page sets which network it joins."""
+
+    own: bool = True
+    """Opens a network of the car's name where no known one is in range."""
+
+
 class Car(Section, frozen=True):
     """What the car is called."""
 
@@ -323,6 +330,7 @@ class Profile(Section, frozen=True):
     guard: Guard = Guard()
     recording: Recording = Recording()
     server: Server = Server()
+    network: Network = Network()
 
     def motor_pins(self) -> tuple[int, ...]:
         """Every GPIO that can move the car; drive first."""

@@ -20,6 +20,7 @@ from fpvcar.server.exposition import CONTENT_TYPE
 from fpvcar.server.hub import Hub
 from fpvcar.server.limits import RESERVED, Places, Rank
 from fpvcar.server.listener import connection_of
+from fpvcar.server.network_api import NetworkApi
 from fpvcar.server.pages import (
     HEADERS,
     Handler,
@@ -37,6 +38,7 @@ from fpvcar.wire import up
 
 PAGES = {
     "": "index.html", "buttons": "buttons.html", "recordings": "recordings.html",
+    "network": "network.html",
 }  # fmt: skip
 """The page at each short address."""
 HANDSHAKE = (
@@ -67,11 +69,12 @@ class Server:
         panel: Panel | None = None,
         recordings: Recordings | None = None, eye: DepthCamera | None = None,
         picture: PictureSettings | None = None, station: StationApi | None = None,
+        network: NetworkApi | None = None,
     ) -> None:  # fmt: skip
         """`connections` hears which of them are a page's, or a driver's."""
         self._figures, self._panel = figures, panel
         self._recordings, self._eye, self._picture = recordings, eye, picture
-        self._station = station
+        self._station, self._network = station, network
         self._profile, self._hub, self._stream = profile, hub, stream
         self._web_root, self._devices = web_root.resolve(), devices
         most = profile.server.max_viewers
@@ -103,6 +106,8 @@ class Server:
             self._recordings.add_to(app)
         if self._station is not None:
             self._station.add_to(app)
+        if self._network is not None:
+            self._network.add_to(app)
         app.router.add_get("/{path:.*}", self._page)
         return app
 
@@ -116,7 +121,7 @@ class Server:
             request, name,
             f'Host "{{}}" refused: open the car by its IP address, localhost or '
             f"{name}, or add the name to server.allowed_hosts in the profile.",
-            self._profile.server.allowed_hosts,
+            (*self._profile.server.allowed_hosts, *self._names()),
         )  # fmt: skip
         for name in HANDSHAKE:  # aiohttp answers 500 to bytes beyond ASCII here
             if not request.headers.get(name, "").isascii():
@@ -129,6 +134,10 @@ class Server:
         if self._device(request) is not None:
             self._promote(request, Rank.DRIVES)
         return await handler(request)
+
+    def _names(self) -> tuple[str, ...]:
+        """By which the car is found in the end: its own may be taken."""
+        return self._network.hosts() if self._network is not None else ()
 
     def _device(self, request: web.Request) -> Device | None:
         """Whose device asks, if its cookie says so."""

@@ -1,0 +1,93 @@
+"""`fpvcar network`: the service of the car's Wi-Fi, and what there is to know of it.
+
+serve: the service (fpvcar-network.service). show: where the car is, and its own network
+with its key and a picture for a phone's camera.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+
+from fpvcar import paths
+from fpvcar.config import ConfigError, Profile
+from fpvcar.net.core import Machine
+from fpvcar.net.radio import OWN_ADDRESS
+from fpvcar.net.service import Service, load_key, own_network, serve, wifi_text
+from fpvcar.wire.errors import WireError
+from fpvcar.wire.network import LINE_MAX, SOCKET, NetworkState, parse_state
+
+ANSWER_S = 5.0
+LISTEN_FD = 3
+"""SD_LISTEN_FDS_START of sd_listen_fds(3)."""
+
+
+def run(what: str, profile: Profile) -> int:
+    """The verb. Raises ConfigError, OSError."""
+    path = paths.runtime_directory() / SOCKET
+    if what == "show":
+        return asyncio.run(_show(path))
+    given = os.environ.get("LISTEN_PID") == str(os.getpid())
+    where = socket.socket(fileno=LISTEN_FD) if given else path
+    return asyncio.run(_serve(profile, where))
+
+
+async def _serve(profile: Profile, where: Path | socket.socket) -> int:
+    from fpvcar.net.nmcli import NetworkManager
+
+    own = own_network(profile.car.name, load_key(paths.state_directory()))
+    machine = Machine(profile.network.own, time.monotonic())
+    expected = f"{profile.car.name}.local"
+    service = Service(machine, NetworkManager(), own, expected)
+    working = asyncio.create_task(serve(service, where))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, working.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await working
+    return 0
+
+
+async def _show(path: Path) -> int:
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            reader, writer = await asyncio.open_unix_connection(path, limit=LINE_MAX)
+            state = parse_state(await reader.readline())
+            writer.close()
+    except (OSError, TimeoutError, WireError) as fault:
+        raise ConfigError(
+            f"{path}: {fault}; is fpvcar-network.service running, and is this sudo?"
+        ) from None
+    print(shown(state))
+    return 0
+
+
+def shown(state: NetworkState) -> str:
+    """For a terminal: where the car is, and how a phone gets into its own network."""
+    import io
+
+    import segno
+
+    words = {
+        "own": f"The car has a network of its own, {state.own.ssid}.",
+        "opening": f"The car opens a network of its own, {state.own.ssid}.",
+        "known": f"The car is in the network {state.ssid}.",
+        "joining": f"The car joins the network {state.ssid}.",
+        "searching": "The car looks for networks that it knows.",
+        "failed": f"The car did not get into the network {state.ssid}.",
+        "absent": "The car has no Wi-Fi.",
+    }
+    lines = [words[state.phase]]
+    if state.reason:
+        lines += [f"  Why: {state.reason}"]
+    if state.name:
+        lines += [f"  Its pages: http://{state.name}:8080/"]
+    picture = io.StringIO()
+    own = state.own
+    segno.make(wifi_text(own.ssid, own.key)).terminal(picture, compact=True)
+    lines += [f"Where it knows no network: {own.ssid}, key {own.key}"]
+    lines += [picture.getvalue().rstrip("\n")]
+    lines += [f"  then http://{OWN_ADDRESS}:8080/. Keep a photograph of this."]
+    return "\n".join(lines)

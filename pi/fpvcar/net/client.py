@@ -1,0 +1,78 @@
+"""`run`'s side of the service of the network: its last state, and wishes to it."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fpvcar.wire.errors import WireError
+from fpvcar.wire.network import (
+    LINE_MAX,
+    NetworkState,
+    Used,
+    Wish,
+    encode,
+    parse_state,
+)
+
+RETRY_S = 2.0
+USED_S = 2.0
+"""So often it looks whether pages are open."""
+
+
+class NetworkClient:
+    """`state` is None while nobody answers: the service is not there on every car."""
+
+    def __init__(
+        self, path: Path, used: Callable[[], bool],
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self.state: NetworkState | None = None
+        self._path, self._used, self._clock_s = path, used, clock_s
+        self._heard_s = 0.0
+        self._writer: asyncio.StreamWriter | None = None
+
+    def hosts(self) -> tuple[str, ...]:
+        """The names by which the car is found though they are not its own."""
+        return (self.state.name,) if self.state and self.state.name else ()
+
+    def age_s(self) -> float:
+        """How old the state is."""
+        return self._clock_s() - self._heard_s
+
+    def wish(self, wish: Wish) -> bool:
+        """Sends it. False: nobody answers."""
+        if self._writer is None or self._writer.is_closing():
+            return False
+        self._writer.write(encode(wish))
+        return True
+
+    async def run(self) -> None:
+        """Connects, again and again, and listens."""
+        while True:
+            with contextlib.suppress(OSError, WireError, ValueError):
+                await self._converse()
+            self.state, self._writer = None, None
+            await asyncio.sleep(RETRY_S)
+
+    async def _converse(self) -> None:
+        reader, writer = await asyncio.open_unix_connection(self._path, limit=LINE_MAX)
+        self._writer = writer
+        telling = asyncio.create_task(self._tell_use())
+        try:
+            while line := await reader.readline():
+                self.state, self._heard_s = parse_state(line), self._clock_s()
+        finally:
+            telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
+            writer.close()
+
+    async def _tell_use(self) -> None:
+        told = None
+        while True:
+            used = self._used()
+            if used != told:
+                self.wish(Used(used))
+                told = used
+            await asyncio.sleep(USED_S)

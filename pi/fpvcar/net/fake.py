@@ -1,0 +1,109 @@
+"""A radio that is not there, with the rules of one: the bench's, and the tests'."""
+
+import asyncio
+from dataclasses import dataclass
+
+from fpvcar.net.core import Link
+from fpvcar.net.radio import RadioFault
+from fpvcar.wire.network import Network, Security
+
+
+@dataclass
+class Station:
+    """Somebody else's network; one without a key is open."""
+
+    key: str = ""
+    strength: int = 70
+    security: Security | None = None
+    in_range: bool = True
+
+    def network(self, ssid: str) -> Network:
+        """How it looks from the car."""
+        usual: Security = "key" if self.key else "open"
+        return Network(ssid, self.strength, self.security or usual)
+
+
+class FakeRadio:
+    """One radio: while it is an access point it hears nobody else.
+
+    `around` is what is in range, for a test to change; then it calls `stir`. `history`
+    is every act with its network. Each act takes `takes_s`.
+    """
+
+    def __init__(
+        self, around: dict[str, Station], known: dict[str, str] | None = None,
+        takes_s: float = 0.0,
+    ) -> None:  # fmt: skip
+        self.around, self.known = around, dict(known or {})
+        self.takes_s = takes_s
+        self.history: list[tuple[str, str]] = []
+        self.broken = ""
+        """Why it cannot be used."""
+        self.own: tuple[str, str] | None = None
+        self.called = ""
+        self._in = ""
+        self._heard: list[Network] = []
+        self._stirred = asyncio.Event()
+
+    def stir(self) -> None:
+        """Something changed."""
+        self._stirred.set()
+
+    def _reaches(self, ssid: str, key: str) -> bool:
+        station = self.around.get(ssid)
+        return station is not None and station.in_range and station.key == key
+
+    async def link(self) -> Link:
+        """It joins the first known network by itself."""
+        if self.broken:
+            return Link("none", words=self.broken)
+        if self.own is not None:
+            return Link("own")
+        found = (one for one, key in self.known.items() if self._reaches(one, key))
+        if not self._reaches(self._in, self.known.get(self._in, "")):
+            self._in = next(found, "")
+        return Link("network", self._in) if self._in else Link("idle")
+
+    async def networks(self) -> list[Network]:
+        """What is in range; while its own is open, what it heard before."""
+        if self.own is None:
+            near = {one: it for one, it in self.around.items() if it.in_range}
+            heard = [station.network(ssid) for ssid, station in near.items()]
+            self._heard = sorted(heard, key=lambda one: -one.strength)
+        return self._heard
+
+    async def open(self, ssid: str, key: str) -> None:
+        """WPA wants a key of 8 characters."""
+        await self._act("open", ssid)
+        if self.broken or len(key) < 8:
+            raise RadioFault(self.broken or f"a key of {len(key)} characters")
+        self._in, self.own = "", (ssid, key)
+
+    async def close(self) -> None:
+        """Back to the known networks."""
+        await self._act("close", "")
+        self.own = None
+
+    async def join(self, network: Network, key: str) -> None:
+        """Leaves whatever it is in first, as one radio must."""
+        self._in, self.own = "", None
+        await self._act("join", network.ssid)
+        station = self.around.get(network.ssid)
+        if station is None or not station.in_range:
+            raise RadioFault("it is not in range any more")
+        if station.key != key:
+            raise RadioFault("wrong key")
+        self.known[network.ssid], self._in = key, network.ssid
+
+    async def _act(self, what: str, ssid: str) -> None:
+        self.history.append((what, ssid))
+        await asyncio.sleep(self.takes_s)
+
+    async def changed(self) -> None:
+        """As soon as somebody stirs it."""
+        await self._stirred.wait()
+        self._stirred.clear()
+
+    async def name(self) -> str:
+        """As a test says."""
+        return self.called

@@ -1,0 +1,237 @@
+"""The service of the network: one radio, one machine, whoever asks at its socket.
+
+    radio changed, a wish, time -> look -> Machine -> Act -> radio
+                                              |
+                                              +--> state, to each who is connected
+
+One step at a time: a radio does one thing, and a wish that comes meanwhile waits.
+"""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fpvcar import files, sd_notify
+from fpvcar.net.core import Act, Machine, Open
+from fpvcar.net.radio import Radio, RadioFault
+from fpvcar.wire.errors import WireError
+from fpvcar.wire.network import (
+    LINE_MAX,
+    Join,
+    Look,
+    Network,
+    NetworkState,
+    Own,
+    Used,
+    encode,
+    parse_wish,
+)
+
+LOOK_AGAIN_S = 30.0
+"""So often it looks, whatever the radio tells."""
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+KEY_LETTERS = 12
+log = logging.getLogger("fpvcar.network")
+
+
+def load_key(directory: Path) -> str:
+    """The key of the car's own network; made at the first start, and kept."""
+    path = directory / "own.key"
+    with contextlib.suppress(OSError):
+        saved = path.read_text(encoding="ascii", errors="replace").strip()
+        if 8 <= len(saved) <= 63 and saved.isascii():
+            return saved
+    made = "".join(secrets.choice(LETTERS) for _ in range(KEY_LETTERS))
+    files.write_whole(path, [made.encode() + b"\n"])
+    return made
+
+
+def wifi_text(ssid: str, key: str) -> str:
+    """What a phone's camera reads as a network to join (ZXing's WIFI: scheme)."""
+
+    def escaped(text: str) -> str:
+        return "".join(f"\\{one}" if one in '\\;,:"' else one for one in text)
+
+    return f"WIFI:T:WPA;S:{escaped(ssid)};P:{escaped(key)};;"
+
+
+def own_network(ssid: str, key: str) -> Own:
+    """With its picture for a phone's camera."""
+    import segno  # here: `run` does not load it
+
+    rows = segno.make(wifi_text(ssid, key), error="m").matrix
+    return Own(ssid, key, tuple("".join(map(str, row)) for row in rows))
+
+
+class Service:
+    """`expected`: by which name the car should be found, as "rusty.local"."""
+
+    def __init__(
+        self, machine: Machine, radio: Radio, own: Own, expected: str,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._machine, self._radio, self._own = machine, radio, own
+        self._expected, self._clock_s = expected, clock_s
+        self._networks: tuple[Network, ...] = ()
+        self._seen_s: float | None = None
+        self._name = ""
+        self._wishes: asyncio.Queue[Join | Look | None] = asyncio.Queue(8)
+        self._users: dict[asyncio.StreamWriter, bool] = {}
+        self._told = ""
+
+    # --- the radio ---
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        changing = asyncio.create_task(self._watch())
+        try:
+            await self._look_round()
+            while True:
+                await self.step()
+                sd_notify.notify("READY=1")
+                due_s = self._machine.due_s()
+                wait_s = LOOK_AGAIN_S
+                if due_s is not None:
+                    wait_s = max(0.1, min(wait_s, due_s - self._clock_s()))
+                wish = None
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(wait_s):
+                        wish = await self._wishes.get()
+                await self._serve(wish)
+        finally:
+            changing.cancel()
+            await asyncio.gather(changing, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        while True:
+            await self._radio.changed()
+            with contextlib.suppress(asyncio.QueueFull):  # it will look anyway
+                self._wishes.put_nowait(None)
+
+    async def step(self) -> None:
+        """One look, and what follows from it."""
+        link = await self._radio.link()
+        used = any(self._users.values())
+        act = self._machine.look(link, used, self._clock_s())
+        if act is not None:
+            await self._do(act)
+            link = await self._radio.link()
+            self._machine.look(link, used, self._clock_s())
+        await self._look_for_name(link.kind)
+        self.tell()
+
+    async def _do(self, act: Act) -> None:
+        self.tell()
+        try:
+            if isinstance(act, Open):
+                await self._look_round()  # later it hears nobody else
+                await self._radio.open(self._own.ssid, self._own.key)
+            else:
+                await self._radio.close()
+        except RadioFault as fault:
+            words = f"the car's own network did not open: {fault}"
+            self._machine.not_opened(words, self._clock_s())
+
+    async def _look_round(self) -> None:
+        with contextlib.suppress(RadioFault):
+            if networks := await self._radio.networks():
+                self._networks, self._seen_s = tuple(networks), self._clock_s()
+
+    async def _look_for_name(self, kind: str) -> None:
+        self._name = await self._radio.name() if kind in ("network", "own") else ""
+
+    async def _serve(self, wish: Join | Look | None) -> None:
+        if isinstance(wish, Look):
+            await self._look_round()
+        elif wish is not None:
+            await self._join(wish)
+
+    async def _join(self, wish: Join) -> None:
+        if self._machine.state.phase not in ("known", "own", "searching", "failed"):
+            return
+        known = {one.ssid: one for one in self._networks}
+        usual = Network(wish.ssid, 0, "key" if wish.key else "open")
+        self._machine.join(wish.ssid, self._clock_s())
+        self.tell()
+        try:
+            await self._radio.join(known.get(wish.ssid, usual), wish.key)
+        except RadioFault as fault:
+            act = self._machine.not_joined(str(fault), self._clock_s())
+            await self._do(act)
+        else:
+            self._machine.joined(wish.ssid, self._clock_s())
+
+    # --- who asks ---
+
+    def state(self) -> NetworkState:
+        """All that there is to know."""
+        now_s, state = self._clock_s(), self._machine.state
+        seen_s = self._seen_s
+        return NetworkState(
+            state.phase, self._own, state.ssid, state.reason, self._networks,
+            None if seen_s is None else round(now_s - seen_s), self._name,
+        )  # fmt: skip
+
+    def tell(self) -> None:
+        """Tells all who are connected; the log, what is new."""
+        said = self.words()
+        if said != self._told:
+            log.info("%s", said)
+            self._told = said
+        line = encode(self.state())
+        for writer in self._users:
+            if writer.transport.get_write_buffer_size() < LINE_MAX:
+                writer.write(line)
+
+    def words(self) -> str:
+        """One sentence, for the log. No key is in it."""
+        state = self._machine.state
+        why = f" ({state.reason})" if state.reason else ""
+        taken = ""
+        if self._name and self._name.lower() != self._expected.lower():
+            taken = f"; {self._expected} is taken: the car is {self._name}"
+        where = {"own": self._own.ssid, "opening": self._own.ssid}
+        ssid = where.get(state.phase, state.ssid)
+        return f"{state.phase} {ssid}".rstrip() + why + taken
+
+    async def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """One who is connected, until it goes or says what cannot be understood."""
+        self._users[writer] = False
+        writer.write(encode(self.state()))
+        try:
+            while line := await reader.readline():
+                self._hear(writer, line)
+        except (WireError, ValueError, ConnectionError) as fault:
+            log.warning("closed: %s", fault)  # ValueError: too long a line
+        finally:
+            del self._users[writer]
+            writer.close()
+
+    def _hear(self, writer: asyncio.StreamWriter, line: bytes) -> None:
+        wish = parse_wish(line)
+        if isinstance(wish, Used):
+            self._users[writer] = wish.used
+        else:
+            with contextlib.suppress(asyncio.QueueFull):  # it is at work on others
+                self._wishes.put_nowait(wish)
+
+
+async def serve(service: Service, where: Path | socket.socket) -> None:
+    """Runs it, at a path or at a socket that listens already, until cancelled."""
+    if isinstance(where, Path):
+        server = await asyncio.start_unix_server(service.serve, where, limit=LINE_MAX)
+    else:
+        server = await asyncio.start_unix_server(
+            service.serve, sock=where, limit=LINE_MAX
+        )
+    try:
+        await service.run()
+    finally:
+        server.close()

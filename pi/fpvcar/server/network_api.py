@@ -1,0 +1,100 @@
+"""/api/network: the car's Wi-Fi, for a grown-up.
+
+    GET  /api/network                          where it is, what is in range, JSON
+    POST /api/network/look                     list the networks anew
+    POST /api/network/join?ssid=S  X-Wifi-Key: leave this network for that one
+
+A car that changes its network stops as for a lost link: so it does only while nobody
+is at the wheel. The service that does it: net/service.py.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+from aiohttp import web
+
+from fpvcar.net.client import NetworkClient
+from fpvcar.net.core import JOIN_S
+from fpvcar.net.radio import OWN_ADDRESS
+from fpvcar.server.answers import JSON, quoted
+from fpvcar.server.recordings_rights import RecordingRights
+from fpvcar.wire import network
+
+KEY = "X-Wifi-Key"
+BASE = "/api/network"
+ABSENT = (
+    "Nobody looks after the Wi-Fi here: start fpvcar-network.service "
+    "(systemctl status fpvcar-network says why it is not).\n"
+)
+DRIVEN = "Somebody drives, and the car would stop: first give the wheel away.\n"
+
+
+class NetworkApi:
+    """The routes. `driven()`: is somebody at the wheel?"""
+
+    def __init__(
+        self, client: NetworkClient, rights: RecordingRights, driven: Callable[[], bool]
+    ) -> None:
+        self._client, self._rights, self._driven = client, rights, driven
+
+    def add_to(self, app: web.Application) -> None:
+        """Adds the routes; before any that catches all."""
+        app.router.add_get(BASE, self._status)
+        app.router.add_post(f"{BASE}/look", self._look)
+        app.router.add_post(f"{BASE}/join", self._join)
+
+    def hosts(self) -> tuple[str, ...]:
+        """By which names the car is found though they are not its own."""
+        return self._client.hosts()
+
+    def _let_in(self, request: web.Request) -> None:
+        self._rights.let_change(request)
+        if not self._rights.grown_up(request):
+            raise web.HTTPUnauthorized(
+                text="Only a grown-up sets the network: enter the grown-ups' code.\n"
+            )
+
+    async def _status(self, request: web.Request) -> web.Response:
+        self._let_in(request)
+        state = self._client.state
+        if state is None:
+            raise web.HTTPServiceUnavailable(text=ABSENT)
+        seen_s = state.seen_s
+        if seen_s is not None:
+            seen_s += round(self._client.age_s())
+        said = msgspec.structs.asdict(msgspec.structs.replace(state, seen_s=seen_s))
+        said |= {"driven": self._driven(), "join_s": JOIN_S, "address": OWN_ADDRESS}
+        return web.Response(body=msgspec.json.encode(said), headers=JSON)
+
+    async def _look(self, request: web.Request) -> web.Response:
+        self._let_in(request)
+        return self._send(network.Look())
+
+    async def _join(self, request: web.Request) -> web.Response:
+        self._let_in(request)
+        if self._driven():
+            raise web.HTTPConflict(text=DRIVEN)
+        ssid, key = request.query.get("ssid", ""), request.headers.get(KEY, "")
+        wish = network.Join(ssid, key)
+        try:  # built by hand it is not looked at
+            msgspec.convert(msgspec.to_builtins(wish), network.Join)
+        except msgspec.ValidationError:
+            raise web.HTTPBadRequest(text=_refusal(ssid)) from None
+        return self._send(wish)
+
+    def _send(self, wish: network.Wish) -> web.Response:
+        if not self._client.wish(wish):
+            raise web.HTTPServiceUnavailable(text=ABSENT)
+        return web.Response(status=202, headers=JSON, body=b"{}")
+
+
+def _refusal(ssid: str) -> str:
+    if not 1 <= len(ssid) <= 32:
+        return (
+            f'Network "{quoted(ssid)}" refused: its name has {len(ssid)} characters, '
+            "expected 1 to 32.\n"
+        )
+    return (
+        "The key is refused: expected 8 to 63 letters, digits and signs, as it "
+        "stands on the router.\n"
+    )

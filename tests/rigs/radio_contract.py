@@ -1,0 +1,87 @@
+"""What every radio does, the fake and NetworkManager's: run by units, and in a guest.
+
+The neighbourhood: "Home" with the key HOME_KEY in range, nothing known.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from fpvcar.net.core import Link
+from fpvcar.net.radio import Radio, RadioFault
+from fpvcar.wire.network import Network
+
+HOME, HOME_KEY = "Home", "home sweet home"
+OWN, OWN_KEY = "Rusty", "twelve chars"
+NETWORK = Network(HOME, 0, "key")
+
+
+async def until(radio: Radio, wanted: Link, within_s: float = 60.0) -> None:
+    """Waits for what it is at."""
+    async with asyncio.timeout(within_s):
+        while (link := await radio.link()) != wanted:
+            await asyncio.sleep(0.2)
+    assert link == wanted
+
+
+async def refusal(joining: Awaitable[None]) -> str:
+    try:
+        await joining
+    except RadioFault as fault:
+        return str(fault)
+    raise AssertionError("it was joined")
+
+
+async def it_hears_networks(radio: Radio) -> None:
+    found = {one.ssid: one for one in await radio.networks()}
+    assert found[HOME].security == "key" and 0 < found[HOME].strength <= 100
+
+
+async def it_opens_and_closes_its_own(radio: Radio) -> None:
+    await radio.open(OWN, OWN_KEY)
+    assert await radio.link() == Link("own")
+    await radio.open(OWN, OWN_KEY)  # again is no fault
+    await radio.close()
+    await until(radio, Link("idle"))
+    await radio.close()
+
+
+async def a_wrong_key_is_said(radio: Radio) -> None:
+    said = await refusal(radio.join(NETWORK, "not the right key"))
+    assert said.startswith("wrong key"), said
+    await until(radio, Link("idle"))
+
+
+async def one_that_is_not_there_is_said(radio: Radio) -> None:
+    said = await refusal(radio.join(Network("Nowhere", 0, "key"), HOME_KEY))
+    assert said == "it is not in range any more", said
+    await until(radio, Link("idle"))
+
+
+async def from_its_own_it_joins_another(radio: Radio) -> None:
+    await radio.networks()
+    await radio.open(OWN, OWN_KEY)
+    await radio.join(NETWORK, HOME_KEY)
+    assert await radio.link() == Link("network", HOME)
+
+
+async def from_now_on_it_is_known(radio: Radio) -> None:
+    """Runs after the one before."""
+    await radio.open(OWN, OWN_KEY)
+    await radio.close()
+    await until(radio, Link("network", HOME))
+
+
+async def changes_are_told(radio: Radio) -> None:
+    async with asyncio.timeout(30.0):
+        changing = asyncio.create_task(radio.changed())
+        await asyncio.sleep(1.0)
+        await radio.open(OWN, OWN_KEY)
+        await changing
+
+
+Check = Callable[[Radio], Awaitable[None]]
+IN_ORDER: tuple[Check, ...] = (
+    it_hears_networks, it_opens_and_closes_its_own, a_wrong_key_is_said,
+    one_that_is_not_there_is_said, from_its_own_it_joins_another,
+    from_now_on_it_is_known, changes_are_told,
+)  # fmt: skip

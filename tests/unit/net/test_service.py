@@ -1,0 +1,212 @@
+"""The service over the fake radio, and `run`'s side of its socket."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from fpvcar.net.client import NetworkClient
+from fpvcar.net.core import OWN_S, SEARCH_S, Machine
+from fpvcar.net.fake import FakeRadio, Station
+from fpvcar.net.service import Service, load_key, own_network, serve, wifi_text
+from fpvcar.wire.network import SOCKET, Join, Look, NetworkState, Own
+from tests.rigs import radio_contract
+from tests.rigs.radio_contract import HOME, HOME_KEY, NETWORK
+
+OWN = Own("Rusty", "twelve chars")
+
+
+class Rig:
+    """A service at its socket, and a clock that stands until it is set."""
+
+    def __init__(self, path: Path, opens: bool = True) -> None:
+        self.now_s, self.used = 0.0, False
+        self.radio = FakeRadio({HOME: Station(HOME_KEY), "Café": Station(strength=20)})
+        self.service = Service(
+            Machine(opens, 0.0), self.radio, OWN, "Rusty.local", lambda: self.now_s
+        )
+        self.client = NetworkClient(path, lambda: self.used)
+        self.path = path
+
+    async def at(self, now_s: float) -> None:
+        """It is later, and the service notices."""
+        self.now_s = now_s
+        self.radio.stir()
+
+    async def until(self, good: Callable[[NetworkState], bool]) -> NetworkState:
+        async with asyncio.timeout(10.0):
+            while (state := self.client.state) is None or not good(state):
+                await asyncio.sleep(0.01)
+        return state
+
+    async def phase(self, phase: str) -> NetworkState:
+        return await self.until(lambda state: state.phase == phase)
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+    made = Rig(tmp_path / SOCKET)
+    serving = asyncio.create_task(serve(made.service, made.path))
+    while not made.path.exists():
+        await asyncio.sleep(0.01)
+    listening = asyncio.create_task(made.client.run())
+    yield made
+    for task in (listening, serving):
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def opened(rig: Rig) -> None:
+    await rig.phase("searching")
+    await rig.at(SEARCH_S)
+    await rig.phase("own")
+
+
+async def test_it_opens_its_own_and_says_what_it_heard(rig: Rig) -> None:
+    await opened(rig)
+    state = await rig.phase("own")
+    assert [one.ssid for one in state.networks] == [HOME, "Café"]
+    assert [one.security for one in state.networks] == ["key", "open"]
+    assert state.own == OWN and state.seen_s == 0
+    assert rig.radio.own == (OWN.ssid, OWN.key)
+
+
+async def test_joined_by_a_wish(rig: Rig) -> None:
+    await opened(rig)
+    assert rig.client.wish(Join(HOME, HOME_KEY))
+    state = await rig.phase("known")
+    assert state.ssid == HOME and state.reason == "" and rig.radio.own is None
+
+
+async def test_a_wrong_key_brings_its_own_back_and_why(rig: Rig) -> None:
+    await opened(rig)
+    rig.radio.takes_s = 0.05
+    rig.client.wish(Join(HOME, "not the right key"))
+    state = await rig.phase("joining")
+    assert state.ssid == HOME
+    state = await rig.phase("own")
+    assert (state.ssid, state.reason) == (HOME, "wrong key")
+    assert rig.radio.history[-2:] == [("join", HOME), ("open", OWN.ssid)]
+
+
+async def test_while_it_is_used_its_own_stays(rig: Rig) -> None:
+    rig.used = True
+    await opened(rig)
+    for now_s in (OWN_S, 2 * OWN_S, 3 * OWN_S):
+        await rig.at(SEARCH_S + now_s)
+        await asyncio.sleep(0.05)
+    assert ("close", "") not in rig.radio.history
+
+
+async def test_unused_it_comes_home_by_itself(rig: Rig) -> None:
+    await opened(rig)
+    rig.radio.known[HOME] = HOME_KEY
+    await rig.at(SEARCH_S + OWN_S)
+    state = await rig.phase("known")
+    assert state.ssid == HOME and rig.radio.history[-1] == ("close", "")
+
+
+async def test_it_looks_again_when_asked(rig: Rig) -> None:
+    await rig.phase("searching")
+    rig.radio.around["New"] = Station("12345678", 99)
+    rig.client.wish(Look())
+    state = await rig.until(lambda state: len(state.networks) == 3)
+    assert state.networks[0].ssid == "New"
+
+
+async def test_a_name_that_is_taken_is_said(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    rig.radio.called = "rusty-2.local"
+    await opened(rig)
+    state = await rig.until(lambda state: state.name != "")
+    assert state.name == "rusty-2.local" == rig.client.hosts()[0]
+    assert "Rusty.local is taken: the car is rusty-2.local" in caplog.text
+    assert OWN.key not in caplog.text
+
+
+async def test_its_own_name_is_not_taken(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    rig.radio.called = "rusty.local"
+    await opened(rig)
+    await rig.until(lambda state: state.name != "")
+    assert "taken" not in caplog.text
+
+
+async def test_a_radio_that_cannot_be_used(rig: Rig) -> None:
+    await rig.phase("searching")
+    rig.radio.broken = "Wi-Fi is switched off"
+    rig.radio.stir()
+    state = await rig.phase("absent")
+    assert state.reason == "Wi-Fi is switched off"
+    rig.client.wish(Join(HOME, HOME_KEY))
+    await asyncio.sleep(0.05)
+    assert ("join", HOME) not in rig.radio.history
+
+
+async def test_one_that_does_not_open_says_so(rig: Rig) -> None:
+    await rig.phase("searching")
+    rig.service._own = Own("Rusty", "short")
+    await rig.at(SEARCH_S)
+    state = await rig.phase("failed")
+    assert state.reason == (
+        "the car's own network did not open: a key of 5 characters"
+    )
+
+
+@pytest.mark.parametrize("line", [b"{\n", b'{"kind":"fly"}\n', b"x" * 100_000 + b"\n"])
+async def test_what_cannot_be_understood_closes_one_only(rig: Rig, line: bytes) -> None:
+    await rig.phase("searching")
+    reader, writer = await asyncio.open_unix_connection(rig.path)
+    await reader.readline()
+    writer.write(line)
+    with contextlib.suppress(ConnectionError):
+        async with asyncio.timeout(5.0):
+            while await reader.readline():
+                pass
+    writer.close()
+    assert rig.client.wish(Look())
+
+
+async def test_without_the_service_there_is_no_state(tmp_path: Path) -> None:
+    client = NetworkClient(tmp_path / SOCKET, lambda: False)
+    listening = asyncio.create_task(client.run())
+    await asyncio.sleep(0.05)
+    assert client.state is None and not client.wish(Look()) and client.hosts() == ()
+    listening.cancel()
+
+
+async def test_the_fake_keeps_the_contract() -> None:
+    radio = FakeRadio({HOME: Station(HOME_KEY)})
+    for check in radio_contract.IN_ORDER[:-1]:
+        await check(radio)
+
+
+async def test_a_radio_with_its_own_network_hears_no_other() -> None:
+    radio = FakeRadio({HOME: Station(HOME_KEY)})
+    await radio.open(OWN.ssid, OWN.key)
+    assert await radio.networks() == []
+    await radio.close()
+    assert await radio.networks() == [Station(HOME_KEY).network(HOME)]
+    assert NETWORK.ssid == HOME
+
+
+def test_the_key_is_made_once(tmp_path: Path) -> None:
+    key = load_key(tmp_path)
+    assert len(key) == 12 and load_key(tmp_path) == key
+    assert (tmp_path / "own.key").stat().st_mode & 0o077 == 0
+    (tmp_path / "own.key").write_text("short")
+    assert len(load_key(tmp_path)) == 12
+
+
+def test_a_phones_camera_can_read_it() -> None:
+    assert wifi_text('a;"b', "c:d,e\\f") == r"WIFI:T:WPA;S:a\;\"b;P:c\:d\,e\\f;;"
+    own = own_network("Rusty", "twelve chars")
+    assert len(own.qr) >= 21 and {len(row) for row in own.qr} == {len(own.qr)}
+    assert set("".join(own.qr)) == {"0", "1"}
