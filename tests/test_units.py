@@ -11,7 +11,10 @@ from fpvcar.devices.linux import pins_off
 from fpvcar.wheels.helper import MOTOR_PINS
 
 UNITS = Path(__file__).resolve().parent.parent / "systemd"
-OURS = ("fpvcar.service", "fpvcar-wheels.service", "fpvcar-pins-off@.service")
+OURS = (
+    "fpvcar.service", "fpvcar-wheels.service", "fpvcar-pins-off@.service",
+    "fpvcar-network.service",
+)  # fmt: skip
 NEWER = ("RestartSteps=", "RestartMaxDelaySec=")
 """Bookworm's systemd 252 logs that it does not know them, and restarts without."""
 STOCK = """\
@@ -168,7 +171,7 @@ def test_systemd_makes_the_users(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     users = (tmp_path / "etc" / "passwd").read_text()
     assert {line.split(":")[0] for line in users.splitlines()} == {
-        "fpvcar", "fpvcar-wheels", "fpvcar-pins-off",
+        "fpvcar", "fpvcar-wheels", "fpvcar-pins-off", "fpvcar-network",
     }  # fmt: skip
 
 

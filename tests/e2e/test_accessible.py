@@ -53,6 +53,7 @@ def ready(page: Page, bench: RunningBench, name: str) -> None:
     probe = {
         "buttons.html": "fpvcar?.glow",
         "recordings.html": "recordings?.drives >= 0",
+        "network.html": "network?.asked",
     }
     until(page, f"window.{probe.get(name, 'document.body')}", 20.0)
 

@@ -17,10 +17,12 @@ NETWORK = Network(HOME, 0, "key")
 
 async def until(radio: Radio, wanted: Link, within_s: float = 60.0) -> None:
     """Waits for what it is at."""
-    async with asyncio.timeout(within_s):
-        while (link := await radio.link()) != wanted:
-            await asyncio.sleep(0.2)
-    assert link == wanted
+    for _ in range(round(within_s / 0.2)):
+        link = await radio.link()
+        if link == wanted:
+            return
+        await asyncio.sleep(0.2)
+    raise AssertionError(f"{link}, not {wanted}")
 
 
 async def refusal(joining: Awaitable[None]) -> str:

@@ -21,6 +21,7 @@ from fpvcar.wire.errors import WireError
 from fpvcar.wire.network import LINE_MAX, SOCKET, NetworkState, parse_state
 
 ANSWER_S = 5.0
+UNIT = Path("/run/fpvcar") / SOCKET
 LISTEN_FD = 3
 """SD_LISTEN_FDS_START of sd_listen_fds(3)."""
 
@@ -29,7 +30,7 @@ def run(what: str, profile: Profile) -> int:
     """The verb. Raises ConfigError, OSError."""
     path = paths.runtime_directory() / SOCKET
     if what == "show":
-        return asyncio.run(_show(path))
+        return asyncio.run(_show(path if path.exists() else UNIT))
     given = os.environ.get("LISTEN_PID") == str(os.getpid())
     where = socket.socket(fileno=LISTEN_FD) if given else path
     return asyncio.run(_serve(profile, where))

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from fpvcar import files, paths
 from fpvcar.config import ConfigError, profiles
 from fpvcar.devices import backends
+from fpvcar.net.radio import OWN
 
 PROFILE = "etc/fpvcar/car.toml"
 CONFIG_TXT = ("boot/firmware/config.txt", "boot/config.txt")
@@ -44,7 +45,10 @@ OWN_FILES = {
 }
 """Files of ours in folders of others."""
 HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,22}[A-Za-z0-9])?")
-UNITS = ("fpvcar-pins-off.socket", "fpvcar-wheels.service", "fpvcar.service")
+UNITS = (
+    "fpvcar-pins-off.socket", "fpvcar-wheels.service", "fpvcar.service",
+    "fpvcar-network.socket", "fpvcar-network.service",
+)  # fmt: skip
 PIN_DAEMON = "pigpiod.service"
 
 
@@ -159,6 +163,7 @@ def start(answers: Answers, root: Path, run: Run) -> None:
 def undo(root: Path, run: Run) -> None:
     """Takes back what setup changed outside of its own folder."""
     run("systemctl", "disable", "--quiet", "--now", *UNITS)
+    run("nmcli", "connection", "delete", "id", OWN)
     for name in OWN_FILES:
         (root / name).unlink(missing_ok=True)
     for name in CONFIG_TXT:
@@ -198,6 +203,7 @@ def main(arguments: Any, run: Run = _run) -> int:
         return 0
     start(answers, root, run)
     print(f"  {answers.name} is at http://{answers.name.lower()}.local:8080/")
+    print("  where it knows no Wi-Fi it opens its own: sudo fpvcar network show")
     if any(path.name in ("config.txt", Path(WIFI).name) for path in changed):
         print("  I2C, camera, watchdog and Wi-Fi change at the next boot: sudo reboot")
     return 0

@@ -14,11 +14,9 @@ import uuid
 
 from fpvcar.leash import leashed
 from fpvcar.net.core import JOIN_S, Link
-from fpvcar.net.radio import OWN_ADDRESS, RadioFault
+from fpvcar.net.radio import OWN, OWN_ADDRESS, RadioFault
 from fpvcar.wire.network import Network, Security
 
-OWN = "fpvcar-own"
-"""How NetworkManager calls the connection that is the car's own network."""
 CALL_S = 20.0
 LOOK_S = 15.0
 AGAIN_S = 2.0
@@ -39,7 +37,8 @@ WHY = (
     ("802.1X supplicant", "wrong key, or it does not answer any more"),
     ("network could not be found", "it is not in range any more"),
     ("IP configuration could not be reserved", "it gives no address"),
-    ("Timeout", "it does not answer"),
+    ("Timeout", "it did not let the car in: is the key right?"),
+    ("base network connection was interrupted", "its link broke"),
     ("ot authorized", "NetworkManager does not let this user: is polkitd installed?"),
 )
 """What nmcli says, and what that means to who has typed a key."""
@@ -81,7 +80,8 @@ def why(said: str) -> str:
     for words, meaning in WHY:
         if words in said:
             return meaning
-    return said.strip().removeprefix("Error: ").rstrip(".") or "nmcli said nothing"
+    first = said.strip().partition("\n")[0]  # hints follow
+    return first.removeprefix("Error: ").rstrip(".") or "nmcli said nothing"
 
 
 class NetworkManager:
@@ -89,6 +89,7 @@ class NetworkManager:
 
     def __init__(self) -> None:
         self._device = ""
+        self._opened: tuple[str, str] | None = None
         self._management: dict[str, str] = {}
         self._monitor: asyncio.subprocess.Process | None = None
 
@@ -136,15 +137,17 @@ class NetworkManager:
     async def open(self, ssid: str, key: str) -> None:
         """WPA2 with CCMP alone: every phone joins it, and the firmware of a Pi's radio
         can neither WPA3 nor protected frames as an access point."""
-        await self._forget(OWN)
-        await self._add(
-            OWN, ssid, "wpa-psk", "connection.autoconnect", "no", "wifi.mode", "ap",
-            "wifi.band", "bg", "wifi-sec.proto", "rsn", "wifi-sec.pairwise", "ccmp",
-            "wifi-sec.group", "ccmp", "wifi-sec.pmf", "disable",
-            "ipv4.method", "shared", "ipv4.addresses", f"{OWN_ADDRESS}/24",
-            "ipv6.method", "disabled",
-        )  # fmt: skip
-        await self._up(OWN, key, CALL_S)
+        if self._opened != (ssid, key):
+            await self._forget(OWN)
+            await self._add(
+                OWN, ssid, "wpa-psk", key, "connection.autoconnect", "no",
+                "wifi.mode", "ap", "wifi.band", "bg", "wifi-sec.proto", "rsn",
+                "wifi-sec.pairwise", "ccmp", "wifi-sec.group", "ccmp",
+                "wifi-sec.pmf", "disable", "ipv4.method", "shared",
+                "ipv4.addresses", f"{OWN_ADDRESS}/24", "ipv6.method", "disabled",
+            )  # fmt: skip
+            self._opened = (ssid, key)
+        await self._up(OWN, CALL_S)
 
     async def close(self) -> None:
         """NetworkManager then looks for what it knows by itself."""
@@ -155,28 +158,36 @@ class NetworkManager:
         """Under a new name; what it was called before goes when this one works."""
         name = str(uuid.uuid4())
         management = self._management.get(network.ssid, "wpa-psk" if key else "open")
-        await self._add(name, network.ssid, management, "connection.autoconnect", "yes")
+        # Else a wrong key is tried three times, and the phone waits outside.
+        more = ("connection.autoconnect", "no", "connection.auth-retries", "1")
         try:
-            await self._up(name, key, JOIN_S)
+            await self._add(name, network.ssid, management, key, *more)
+            await self._up(name, JOIN_S)
         except BaseException:
             await self._forget(name)
             raise
         called = f"fpvcar {network.ssid}"
         await self._forget(called)
-        await _nmcli("connection", "modify", "id", name, "connection.id", called)
+        await _nmcli(
+            "connection", "modify", "id", name, "connection.id", called,
+            "connection.autoconnect", "yes", "connection.auth-retries", "-1",
+        )  # fmt: skip
 
-    async def _add(self, name: str, ssid: str, management: str, *more: str) -> None:
+    async def _add(
+        self, name: str, ssid: str, management: str, key: str, *more: str
+    ) -> None:
         await _nmcli(
             "connection", "add", "type", "wifi", "ifname", self._device,
             "con-name", name, "ssid", ssid, *MANAGEMENT[management], *more,
         )  # fmt: skip
+        if key:  # not by passwd-file: it gives a wrong key again and again
+            lines = f"set 802-11-wireless-security.psk {key}\nsave persistent\nquit\n"
+            await _nmcli("connection", "edit", "id", name, stdin=lines)
 
-    async def _up(self, name: str, key: str, within_s: float) -> None:
-        secret = f"802-11-wireless-security.psk:{key}\n" if key else ""
+    async def _up(self, name: str, within_s: float) -> None:
         await _nmcli(
             "-w", f"{within_s:.0f}", "connection", "up", "id", name,
-            *(("passwd-file", "/dev/stdin") if key else ()),
-            within_s=within_s + CALL_S, stdin=secret,
+            within_s=within_s + CALL_S,
         )  # fmt: skip
 
     async def _forget(self, name: str) -> None:

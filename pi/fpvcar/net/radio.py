@@ -5,6 +5,8 @@ from typing import Protocol
 from fpvcar.net.core import Link
 from fpvcar.wire.network import Network
 
+OWN = "fpvcar-own"
+"""How NetworkManager calls the connection that is the car's own network."""
 OWN_ADDRESS = "10.42.0.1"
 """The car's, in its own network."""
 

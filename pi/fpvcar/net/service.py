@@ -93,7 +93,6 @@ class Service:
             await self._look_round()
             while True:
                 await self.step()
-                sd_notify.notify("READY=1")
                 due_s = self._machine.due_s()
                 wait_s = LOOK_AGAIN_S
                 if due_s is not None:
@@ -231,6 +230,7 @@ async def serve(service: Service, where: Path | socket.socket) -> None:
         server = await asyncio.start_unix_server(
             service.serve, sock=where, limit=LINE_MAX
         )
+    sd_notify.notify("READY=1")
     try:
         await service.run()
     finally:

@@ -88,7 +88,10 @@ def test_undo_leaves_the_profile_only(card: Path) -> None:
     assert setup.main(setting_up(card, "--undo"), run) == 0
     left = all_files(card)
     assert left.pop(setup.PROFILE) and left == {"boot/firmware/config.txt": CONFIG_TXT}
-    assert ran == [("systemctl", "disable", "--quiet", "--now", *setup.UNITS)]
+    assert ran == [
+        ("systemctl", "disable", "--quiet", "--now", *setup.UNITS),
+        ("nmcli", "connection", "delete", "id", "fpvcar-own"),
+    ]
 
 
 def test_it_asks_two_questions(card: Path) -> None:

@@ -22,12 +22,16 @@ def machine() -> Machine:
     return Machine(True, 100.0)
 
 
+def phase(machine: Machine) -> str:
+    return machine.state.phase
+
+
 def opened(machine: Machine, at_s: float) -> None:
     """It has its own network at `at_s`."""
     assert machine.look(IDLE, False, at_s) == Open()
-    assert machine.state.phase == "opening"
+    assert phase(machine) == "opening"
     machine.look(OWN, False, at_s)
-    assert machine.state.phase == "own"
+    assert phase(machine) == "own"
 
 
 def test_a_known_network_is_left_alone(machine: Machine) -> None:
@@ -56,9 +60,9 @@ def test_an_unused_own_network_makes_room_for_known_ones(machine: Machine) -> No
     opened(machine, 200.0)
     assert machine.look(OWN, False, 199.9 + OWN_S) is None
     assert machine.look(OWN, False, 200.0 + OWN_S) == Search()
-    assert machine.state.phase == "searching"
+    assert phase(machine) == "searching"
     machine.look(HOME, False, 201.0 + OWN_S)
-    assert machine.state.phase == "known"
+    assert phase(machine) == "known"
 
 
 def test_while_pages_are_open_nobody_is_thrown_out(machine: Machine) -> None:
@@ -122,7 +126,7 @@ def test_a_radio_that_cannot_be_used_says_why(machine: Machine) -> None:
     assert machine.state == State("absent", 105.0, "", "switched off")
     assert machine.due_s() is None
     assert machine.look(IDLE, False, 110.0) is None
-    assert machine.state.phase == "searching"
+    assert phase(machine) == "searching"
 
 
 def test_where_the_profile_wants_none_it_opens_none() -> None:

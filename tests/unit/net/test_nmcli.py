@@ -1,0 +1,133 @@
+"""What nmcli says, understood. The real one runs in a guest: tests/guest_wifi."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from fpvcar.net import nmcli
+from fpvcar.net.core import Link
+from fpvcar.net.nmcli import NetworkManager, fields, security_of, why
+from fpvcar.net.radio import RadioFault
+from fpvcar.wire.network import Network
+
+NMCLI = """#!/bin/sh
+printf '%s\\n' "$*" >>"$PLAYED/argv"
+case "$*" in
+*"connection edit"*) cat >"$PLAYED/edited" ;;
+*"connection up"*) [ ! -e "$PLAYED/up" ] || { cat "$PLAYED/up" >&2; exit 4; } ;;
+*"wifi list"*) cat "$PLAYED/list" ;;
+*device*) cat "$PLAYED/device" ;;
+esac
+"""
+
+
+@pytest.fixture
+def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of what a stand-in of nmcli answers, and what it was asked."""
+    program = tmp_path / "nmcli"
+    program.write_text(NMCLI)
+    program.chmod(0o755)
+    monkeypatch.setenv("PLAYED", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / "device").write_text("wlan0:wifi:disconnected:\n")
+    (tmp_path / "list").write_text("")
+    return tmp_path
+
+
+def device(played: Path, *lines: str) -> Link:
+    (played / "device").write_text("\n".join(lines) + "\n")
+    return asyncio.run(NetworkManager().link())
+
+
+def test_terse_lines() -> None:
+    assert fields(r" :My\: net:77:WPA1 WPA2") == [" ", "My: net", "77", "WPA1 WPA2"]
+    assert fields(r"a\\b::") == ["a\\b", "", ""]
+    assert fields("") == [""]
+
+
+@pytest.mark.parametrize(
+    ("words", "security"),
+    [
+        ("", "open"), ("--", "open"), ("OWE", "open"), ("WPA2", "key"),
+        ("WPA1 WPA2", "key"), ("WPA2 WPA3", "key"), ("WPA3", "key"),
+        ("WEP", "other"), ("WPA2 802.1X", "other"), ("WPA3-802.1X", "other"),
+    ],
+)  # fmt: skip
+def test_which_need_a_key(words: str, security: str) -> None:
+    assert security_of(words) == security
+
+
+def test_what_the_device_is_at(played: Path) -> None:
+    lo = "lo:loopback:connected (externally):lo"
+    assert device(played, lo).words == nmcli.NO_RADIO
+    assert device(played, lo, "wlan0:wifi:unmanaged:").words == nmcli.NO_RADIO
+    assert device(played, "wlan0:wifi:unavailable:").words == nmcli.BLOCKED
+    assert device(played, "wlan0:wifi:disconnected:") == Link("idle")
+    assert device(played, "wlan0:wifi:connecting (prepare):Home") == Link("idle")
+    assert device(played, "wlan0:wifi:connected:fpvcar-own") == Link("own")
+    assert device(played, "wlan0:wifi:connected:Home 1") == Link("network", "Home 1")
+    (played / "list").write_text("*:Home:80:WPA2\n :Other:70:WPA2\n")
+    assert device(played, "wlan0:wifi:connected:preconfigured") == Link(
+        "network", "Home"
+    )
+
+
+def test_each_name_once_the_strongest_first(played: Path) -> None:
+    lines = (" :Weak:20:WPA2", " :Home:50:WPA2", " :Home:80:WPA2", " ::99:WPA2",
+             " :Café:60:")  # fmt: skip
+    (played / "list").write_text("\n".join(lines) + "\n")
+    assert asyncio.run(NetworkManager().networks()) == [
+        Network("Home", 80, "key"), Network("Café", 60, "open"),
+        Network("Weak", 20, "key"),
+    ]  # fmt: skip
+
+
+def test_no_key_stands_on_a_command_line(played: Path) -> None:
+    radio, key = NetworkManager(), "home: sweet \\ home"
+    asyncio.run(radio.join(Network("Home", 80, "key"), key))
+    asyncio.run(radio.open("Rusty", "twelve chars"))
+    argv = (played / "argv").read_text()
+    assert "connection up" in argv and key not in argv and "twelve" not in argv
+    assert "set 802-11-wireless-security.psk twelve chars\n" in (
+        (played / "edited").read_text()
+    )
+
+
+def test_only_wpa3_is_asked_for_so(played: Path) -> None:
+    (played / "list").write_text(" :Three:50:WPA3\n :Both:40:WPA2 WPA3\n")
+    radio = NetworkManager()
+    three, both = asyncio.run(radio.networks())
+    asyncio.run(radio.join(three, "12345678"))
+    assert "key-mgmt sae" in (played / "argv").read_text()
+    (played / "argv").unlink()
+    asyncio.run(radio.join(both, "12345678"))
+    assert "key-mgmt wpa-psk" in (played / "argv").read_text()
+
+
+def test_what_was_not_joined_is_forgotten(played: Path) -> None:
+    (played / "up").write_text(
+        "Error: Connection activation failed: Secrets were required, but not "
+        "provided.\nHint: use 'journalctl ...'\n"
+    )
+    with pytest.raises(RadioFault, match="^wrong key$"):
+        asyncio.run(NetworkManager().join(Network("Home", 80, "key"), "12345678"))
+    asked = (played / "argv").read_text().splitlines()
+    added = next(line for line in asked if "connection add" in line).split()
+    name = added[added.index("con-name") + 1]
+    assert asked[-1] == f"connection delete id {name}"
+
+
+def test_what_nobody_thought_of_is_said_as_it_is() -> None:
+    assert why("Error: The moon is full.\nHint: wait\n") == "The moon is full"
+    assert why("") == "nmcli said nothing"
+
+
+def test_without_network_manager_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    link = asyncio.run(NetworkManager().link())
+    assert link.kind == "none" and "apt install network-manager" in link.words
+    assert asyncio.run(NetworkManager().name()) == ""

@@ -1,0 +1,172 @@
+"""/api/network: a grown-up only, and not while somebody drives."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from fpvcar.net.client import NetworkClient
+from fpvcar.server.access import CodeCheck
+from fpvcar.server.devices import Devices
+from fpvcar.server.network_api import KEY, NetworkApi
+from fpvcar.server.recordings_rights import CODE, DeviceRights
+from fpvcar.wire.network import Join, Look, Network, NetworkState, Own, Wish
+from tests.rigs.hub import CODES, PROFILE, House, server_of
+
+OWN = Own("Rusty", "twelve chars", ("101", "010"))
+STATE = NetworkState(
+    "own", OWN, "Home", "wrong key", (Network("Home", 80, "key"),), 7.0
+)
+
+
+class PlayedService(NetworkClient):
+    """Is in its own network, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("/nowhere"), lambda: False, lambda: 3.0)
+        self.state, self.wishes = STATE, list[Wish]()
+
+    def wish(self, wish: Wish) -> bool:
+        self.wishes.append(wish)
+        return self.state is not None
+
+
+class Rig:
+    """The routes, with a client that a grown-up has unlocked."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.service, self.driven = PlayedService(), False
+        self.devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
+        self.rights = DeviceRights(CodeCheck(CODES), self.devices)
+
+    def ask(
+        self, act: Callable[[TestClient[Any, Any]], Awaitable[None]],
+        code: str = CODES.grown_up,
+    ) -> None:  # fmt: skip
+        api = NetworkApi(self.service, self.rights, lambda: self.driven)
+        server = server_of(
+            PROFILE, House().hub, SimpleNamespace(), devices=self.devices, network=api,
+            recordings=self.rights,
+        )  # fmt: skip
+        app = server.application()
+
+        async def run() -> None:
+            async with TestClient(TestServer(app)) as client:
+                if code:
+                    unlock = "/api/recordings/unlock"
+                    said = await client.post(unlock, headers={CODE: code})
+                    assert said.status == 204
+                await act(client)
+
+        asyncio.run(run())
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return Rig(tmp_path)
+
+
+@pytest.mark.parametrize("code", ["", CODES.drive])
+def test_only_a_grown_up_sees_keys_and_joins(rig: Rig, code: str) -> None:
+    async def act(client: TestClient[Any, Any]) -> None:
+        for method, path in (
+            ("GET", ""), ("POST", "/look"), ("POST", "/join?ssid=Home"),
+        ):  # fmt: skip
+            answer = await client.request(method, f"/api/network{path}")
+            assert answer.status == 401, path
+            assert OWN.key not in await answer.text()
+        assert rig.service.wishes == []
+
+    rig.ask(act, code)
+
+
+def test_a_grown_up_sees_where_it_is(rig: Rig) -> None:
+    async def act(client: TestClient[Any, Any]) -> None:
+        answer = await client.get("/api/network")
+        assert answer.headers["Cache-Control"] == "no-store"
+        said = await answer.json()
+        assert said["phase"] == "own" and said["reason"] == "wrong key"
+        assert said["own"] == {"ssid": "Rusty", "key": OWN.key, "qr": ["101", "010"]}
+        assert said["seen_s"] == 10, "7 s there, and 3 s here"
+        assert said["networks"][0]["ssid"] == "Home" and said["join_s"] == 45.0
+
+    rig.ask(act)
+
+
+def test_a_grown_up_joins_and_looks(rig: Rig) -> None:
+    async def act(client: TestClient[Any, Any]) -> None:
+        key = {KEY: "home: sweet home"}
+        answer = await client.post("/api/network/join?ssid=H%26m%20e", headers=key)
+        assert answer.status == 202
+        assert (await client.post("/api/network/look")).status == 202
+        assert rig.service.wishes == [Join("H&m e", "home: sweet home"), Look()]
+
+    rig.ask(act)
+
+
+def test_while_somebody_drives_no_network_is_changed(rig: Rig) -> None:
+    async def act(client: TestClient[Any, Any]) -> None:
+        rig.driven = True
+        key = {KEY: "home sweet home"}
+        answer = await client.post("/api/network/join?ssid=Home", headers=key)
+        assert answer.status == 409
+        assert "give the wheel away" in await answer.text()
+        assert rig.service.wishes == []
+
+    rig.ask(act)
+
+
+@pytest.mark.parametrize(
+    ("ssid", "key", "said"),
+    [
+        ("", "12345678", "0 characters"), ("x" * 33, "12345678", "33 characters"),
+        ("Home", "short", "8 to 63"), ("Home", "x" * 65, "8 to 63"),
+        ("Home", "\xe4\xf6\xfc\xdf\xe4\xf6\xfc\xdf", "8 to 63"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_joined_is_said(
+    rig: Rig, ssid: str, key: str, said: str
+) -> None:
+    async def act(client: TestClient[Any, Any]) -> None:
+        answer = await client.post(
+            "/api/network/join", params={"ssid": ssid}, headers={KEY: key}
+        )
+        assert answer.status == 400 and said in await answer.text()
+        assert rig.service.wishes == []
+
+    rig.ask(act)
+
+
+def test_an_open_network_needs_no_key(rig: Rig) -> None:
+    async def act(client: TestClient[Any, Any]) -> None:
+        assert (await client.post("/api/network/join?ssid=Cafe")).status == 202
+        assert rig.service.wishes == [Join("Cafe", "")]
+
+    rig.ask(act)
+
+
+def test_without_the_service_it_says_what_to_start(rig: Rig) -> None:
+    async def act(client: TestClient[Any, Any]) -> None:
+        rig.service.state = None
+        for method, path in (("GET", ""), ("POST", "/look")):
+            answer = await client.request(method, f"/api/network{path}")
+            assert answer.status == 503
+            assert "fpvcar-network.service" in await answer.text()
+
+    rig.ask(act)
+
+
+def test_by_the_name_that_it_got_in_the_end_it_is_found(rig: Rig) -> None:
+    async def act(client: TestClient[Any, Any]) -> None:
+        host = {"Host": "rusty-2.local"}
+        assert (await client.get("/api/ping", headers=host)).status == 403
+        rig.service.state = NetworkState("known", OWN, name="rusty-2.local")
+        assert (await client.get("/api/ping", headers=host)).status == 200
+        other = {"Host": "evil.local"}
+        assert (await client.get("/api/ping", headers=other)).status == 403
+
+    rig.ask(act)

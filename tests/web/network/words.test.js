@@ -1,0 +1,43 @@
+// What the Wi-Fi page says of where the car is.
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {STRINGS} from '../../../web/network/strings.js';
+import {qrPath, where, why} from '../../../web/network/words.js';
+
+/** @type {import('../../../web/network/api.js').NetworkState} */
+const STATE = {
+  phase: 'own', own: {ssid: 'Rusty', key: 'twelve chars', qr: ['10', '01']}, ssid: 'Home',
+  reason: 'wrong key', networks: [], seen_s: 7, name: '', driven: false, join_s: 45,
+  address: '10.42.0.1',
+};
+
+test('where the car is, in each phase', () => {
+  for (const phase of /** @type {const} */ ([
+    'absent', 'searching', 'known', 'opening', 'own', 'joining', 'failed',
+  ])) assert.match(where({...STATE, phase}, ':8080'), /^The car .*\.$/);
+});
+
+test('who joins it is told where to go, and what happens if it fails', () => {
+  const words = where({...STATE, phase: 'joining'}, ':8080');
+  assert.match(words, /joins Home.*http:\/\/rusty\.local:8080\/.*Rusty is back in about 45 s/);
+  const taken = where({...STATE, phase: 'joining', name: 'rusty-2.local'}, '');
+  assert.match(taken, /http:\/\/rusty-2\.local\//);
+});
+
+test('why it is not in the network that somebody wanted', () => {
+  assert.equal(why(STATE), 'Home was not joined: wrong key.');
+  assert.equal(why({...STATE, phase: 'absent', reason: 'switched off'}), 'switched off.');
+  assert.equal(why({...STATE, reason: ''}), '');
+});
+
+test('the dark squares with four quiet ones around', () => {
+  assert.deepEqual(qrPath(['10', '01']), {path: 'M4 4h1v1h-1zM5 5h1v1h-1z', size: 10});
+});
+
+test('how old the list is', () => {
+  assert.equal(STRINGS.seen(null, false), 'None was heard yet.');
+  assert.equal(STRINGS.seen(7, false), 'Heard 7 s ago.');
+  assert.match(STRINGS.seen(300, true), /5 min ago\. In its own network/);
+});

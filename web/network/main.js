@@ -1,0 +1,128 @@
+/** Wiring only: where the car is, what is near, and the dialog that joins one. */
+
+import {button, byId, drawing, fillStrings, input, make, setAttr, setText, show} from '../lib/dom.js';
+import {API, Locked, Refused} from './api.js';
+import {MARKUP_STRINGS, STRINGS} from './strings.js';
+import {qrPath, where, why} from './words.js';
+
+/** @import {Network, NetworkState} from './api.js' */
+
+const EVERY_MS = 2000;
+/** A request that hangs in a network that has gone. */
+const PATIENCE_MS = 5000;
+
+fillStrings(document, MARKUP_STRINGS);
+setText(byId('says'), STRINGS.asking);
+const port = location.port ? `:${location.port}` : '';
+const dialog = byId('join', HTMLDialogElement);
+let shown = '';
+/** @type {Network | null} */
+let chosen = null;
+
+/** @param {NetworkState} state */
+function update(state) {
+  document.title = STRINGS.pageTitle(state.own.ssid);
+  setText(byId('car'), state.own.ssid);
+  setText(byId('says'), where(state, port));
+  setText(byId('reason'), why(state));
+  show(byId('reason'), state.reason !== '');
+  show(byId('unlock'), false);
+  for (const id of ['near', 'own']) show(byId(id), true);
+  setText(byId('seen'), STRINGS.seen(state.seen_s, state.phase === 'own'));
+  button('look').disabled = state.phase === 'own' || state.phase === 'joining';
+  const joining = state.phase === 'joining' || state.phase === 'opening';
+  list(state.networks, joining);
+  setText(byId('own-ssid'), state.own.ssid);
+  setText(byId('own-key'), state.own.key);
+  setText(byId('own-address'), `http://${state.address}${port}/`);
+  const {path, size} = qrPath(state.own.qr);
+  setAttr(drawing('qr'), 'viewBox', `0 0 ${size} ${size}`);
+  setAttr(drawing('qr-path'), 'd', path);
+}
+
+/** @param {Network[]} networks @param {boolean} busy */
+function list(networks, busy) {
+  const key = JSON.stringify([networks, busy]);
+  if (key === shown) return;
+  shown = key;
+  const items = networks.map((network) => {
+    const one = make('button', '');
+    const {ssid, strength, security} = network;
+    const also = security === 'key' ? '' : `, ${STRINGS[security]}`;
+    one.append(make('b', ssid), make('small', STRINGS.strength(strength) + also));
+    /** @type {HTMLButtonElement} */ (one).disabled = busy || security === 'other';
+    one.addEventListener('click', () => open(network));
+    const item = make('li', '');
+    item.append(one);
+    return item;
+  });
+  byId('list').replaceChildren(...(items.length ? items : [make('li', STRINGS.nothing)]));
+}
+
+/** Asks for the key of a network. @param {Network} network */
+function open(network) {
+  chosen = network;
+  const free = network.security === 'open';
+  setText(byId('join-title'), STRINGS.joinTitle(network.ssid));
+  setText(byId('join-hint'), free ? `${STRINGS.openHint} ${STRINGS.joinHint}` : STRINGS.joinHint);
+  setText(byId('join-fault'), '');
+  show(byId('key-part'), !free);
+  input('key').value = '';
+  input('key').required = !free;
+  dialog.showModal();
+}
+
+async function join() {
+  if (!chosen) return;
+  try {
+    await API.join(chosen.ssid, input('key').value);
+    dialog.close();
+  } catch (fault) {
+    setText(byId('join-fault'), said(fault));
+  }
+}
+
+/** @param {unknown} fault */
+function said(fault) {
+  return fault instanceof Refused || fault instanceof Locked ? fault.message : STRINGS.silent;
+}
+
+async function refresh() {
+  try {
+    update(await Promise.race([API.state(), new Promise((_, reject) =>
+      setTimeout(reject, PATIENCE_MS, new TypeError('silent')))]));
+  } catch (fault) {
+    const locked = fault instanceof Locked;
+    show(byId('unlock'), locked);
+    for (const id of ['near', 'own']) show(byId(id), false);
+    setText(byId('says'), locked ? '' : said(fault));
+    show(byId('reason'), false);
+  }
+}
+
+async function loop() {
+  await refresh();
+  setTimeout(loop, EVERY_MS);
+}
+
+byId('unlock').addEventListener('submit', async (event) => {
+  event.preventDefault();
+  try {
+    await API.unlock(input('code').value.trim());
+    setText(byId('unlock-fault'), '');
+    await refresh();
+  } catch (fault) {
+    setText(byId('unlock-fault'), said(fault));
+  }
+});
+byId('join-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  void join();
+});
+button('join-cancel').addEventListener('click', () => dialog.close());
+button('look').addEventListener('click', () => void API.look().then(refresh, () => {}));
+Object.assign(window, {network: {asked: false}});
+void refresh().then(() => {
+  Object.assign(window, {network: {asked: true}});
+  setTimeout(loop, EVERY_MS);
+});
