@@ -37,7 +37,7 @@ WHY = (
     ("802.1X supplicant", "wrong key, or it does not answer any more"),
     ("network could not be found", "it is not in range any more"),
     ("IP configuration could not be reserved", "it gives no address"),
-    ("Timeout", "it did not let the car in: is the key right?"),
+    ("Timeout", "no link in time (is the key right?)"),
     ("base network connection was interrupted", "its link broke"),
     ("ot authorized", "NetworkManager does not let this user: is polkitd installed?"),
 )
@@ -147,7 +147,7 @@ class NetworkManager:
                 "ipv4.addresses", f"{OWN_ADDRESS}/24", "ipv6.method", "disabled",
             )  # fmt: skip
             self._opened = (ssid, key)
-        await self._up(OWN, CALL_S)
+        await self._up(OWN, JOIN_S)
 
     async def close(self) -> None:
         """NetworkManager then looks for what it knows by itself."""
