@@ -16,7 +16,7 @@ Phase = Literal["absent", "searching", "known", "opening", "own", "joining", "fa
 Security = Literal["open", "key", "other"]
 """`other`: a company's, with names; or WEP, which nobody should trust."""
 Ssid = Annotated[str, Meta(min_length=1, max_length=32)]
-Key = Annotated[str, Meta(max_length=64, pattern=r"^([ -~]{8,63}|[0-9A-Fa-f]{64}|)$")]
+Key = Annotated[str, Meta(max_length=64, pattern=r"^([ -~]{8,63}|[0-9A-Fa-f]{64}|)\Z")]
 """WPA: 8 to 63 ASCII characters, or 64 hexadecimal digits; none: an open network."""
 LINE_MAX = 64 * 1024
 SOCKET = "network.sock"

@@ -10,6 +10,7 @@ const ROOT = new URL('../../../web/', import.meta.url);
 const BELOW = {
   lib: [], video: ['lib'],
   seat: ['lib', 'video'], buttons: ['lib', 'video'], recordings: ['lib', 'video'],
+  network: ['lib'],
 };
 
 /** @param {string} name */

@@ -1,0 +1,54 @@
+"""Between `run` and the service of the network: what goes through, what is refused."""
+
+import pytest
+
+from fpvcar.wire.errors import WireError
+from fpvcar.wire.network import (
+    Join,
+    Look,
+    Network,
+    NetworkState,
+    Own,
+    Used,
+    Wish,
+    encode,
+    parse_state,
+    parse_wish,
+)
+
+
+@pytest.mark.parametrize(
+    "wish", [Join("Home", "12345678"), Join("C"), Look(), Used(True)]
+)
+def test_a_wish_arrives(wish: Wish) -> None:
+    line = encode(wish)
+    assert line.endswith(b"\n") and line.count(b"\n") == 1
+    assert parse_wish(line) == wish
+
+
+def test_a_state_arrives() -> None:
+    state = NetworkState(
+        "own", Own("Rusty", "12345678", ("10", "01")), "Home", "wrong key",
+        (Network("Home", 80, "key"),), 3.0, "rusty.local",
+    )  # fmt: skip
+    assert parse_state(encode(state)) == state
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"", b"{", b'{"kind":"fly"}', b'{"kind":"join"}', b'{"kind":"used","used":1}',
+        b'{"kind":"join","ssid":""}', b'{"kind":"join","ssid":"a","key":"1234567"}',
+        b'{"kind":"join","ssid":"a","key":"1234567\\n8"}',
+        b'{"kind":"join","ssid":"a","key":"12345678\\n"}',
+        b'{"kind":"join","ssid":"a","more":1}',
+    ],
+)  # fmt: skip
+def test_another_wish_is_refused(line: bytes) -> None:
+    with pytest.raises(WireError, match="message refused"):
+        parse_wish(line)
+
+
+def test_another_state_is_refused() -> None:
+    with pytest.raises(WireError, match="message refused"):
+        parse_state(b'{"phase":"flying","own":{"ssid":"a","key":"b"}}')
