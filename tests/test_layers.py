@@ -23,7 +23,7 @@ FLOORS = (
     ("devices", "wire"),
     ("config", "mcap", "status", "threads", "child", "noise", "memory", "parts",
      "paths", "watchdog"),
-    ("units", "files", "leash", "sd_notify"),
+    ("clock", "units", "files", "leash", "sd_notify"),
 )  # fmt: skip
 """From the roof down; `__main__` parses the command line and imports verbs lazily."""
 SEAM = "devices.backends"

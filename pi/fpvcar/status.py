@@ -71,6 +71,16 @@ class Health(Struct, frozen=True):
     age_s: float | None = None
 
 
+class Card(Struct, frozen=True):
+    """What the car writes on; None is "unknown here".
+
+    `used` is the share of its life, by its own word; over 1 it is past its end.
+    """
+
+    used: float | None = None
+    read_only: bool | None = None
+
+
 class Recording(Struct, frozen=True):
     """The recorder. `state` is "ok", or says in words why nothing is recorded.
 

@@ -67,6 +67,9 @@ class FakeSenses:
     def attend(self, here: bool) -> None:
         self.here = here
 
+    def card(self) -> status.Card:
+        return status.Card()
+
 
 CODES = Codes("123456", "grownups")
 

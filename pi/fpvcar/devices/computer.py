@@ -6,7 +6,9 @@ from typing import NamedTuple, Protocol
 class Found(NamedTuple):
     """What was read; None where there is no such source.
 
-    `wireless` is /proc/net/wireless, `bit_rate` bit/s, `disk_b` what is free, bytes.
+    `wireless` is /proc/net/wireless, `bit_rate` bit/s, `disk_b` what is free, bytes, in
+    the folder `disk`; `life_times` and `ends` are life_time and pre_eol_info of each
+    card, `mounts` is /proc/self/mounts.
     """
 
     throttled: str | None = None
@@ -18,6 +20,11 @@ class Found(NamedTuple):
     loadavg: str | None = None
     uptime: str | None = None
     disk_b: int | None = None
+    life_times: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    mounts: str | None = None
+    disk: str = ""
+    utc_s: float | None = None
 
 
 class Computer(Protocol):

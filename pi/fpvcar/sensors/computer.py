@@ -10,8 +10,10 @@ from collections.abc import Callable
 
 import msgspec
 
+from fpvcar import clock as wall
 from fpvcar import status
 from fpvcar.devices.computer import Computer, Found
+from fpvcar.sensors import card
 from fpvcar.threads import Worker
 from fpvcar.units import MB
 
@@ -49,7 +51,8 @@ def judge(found: Found) -> status.Health:
         load=_number(_first(found.loadavg)),
         uptime_s=_tidy(_number(_first(found.uptime))),
     )
-    return msgspec.structs.replace(health, faults=tuple(faults(health)))
+    said = [*faults(health), *card.faults(card.card_of(found)), *clock(found.utc_s)]
+    return msgspec.structs.replace(health, faults=tuple(said))
 
 
 def faults(health: status.Health) -> list[str]:
@@ -67,6 +70,11 @@ def faults(health: status.Health) -> list[str]:
     if health.wifi_dbm is not None and health.wifi_dbm < WEAK_DBM:
         words.append(f"weak Wi-Fi: {health.wifi_dbm:.0f} dBm")
     return words
+
+
+def clock(utc_s: float | None) -> list[str]:
+    """What is the matter with the clock, and what to do."""
+    return [] if utc_s is None or wall.sane(utc_s) else [wall.wrong(utc_s)]
 
 
 def throttled(text: str | None, alarm: str | None) -> int | None:
@@ -138,6 +146,7 @@ class HealthThread(Worker):
         super().__init__("health")
         self._machine, self._every_s, self._clock_s = machine, every_s, clock_s
         self._last: tuple[status.Health, float] | None = None
+        self.card = status.Card()
         self._logged_s: dict[str, float] = {}
 
     def status(self, now_s: float) -> status.Health:
@@ -156,7 +165,9 @@ class HealthThread(Worker):
     def live(self) -> None:
         """Looks, logs new faults and waits, until `ending`."""
         while not self.ending:
-            found, now_s = judge(self._machine.read()), self._clock_s()
+            raw = self._machine.read()
+            found, now_s = judge(raw), self._clock_s()
+            self.card = card.card_of(raw)
             self._last = found, now_s
             self.set_state("ok")
             for words in found.faults:

@@ -31,6 +31,10 @@ class SensorSuite:
         self._ranges.attend(here)
         self._battery.attend(here)
 
+    def card(self) -> status.Card:
+        """What the car writes on."""
+        return self._health.card
+
     def weak(self, now_s: float) -> bool:
         """Is there under-voltage, by the computer or by the battery's sensor?"""
         return self._health.weak() or self._battery.weak(now_s)

@@ -10,12 +10,13 @@ import re
 import secrets
 import ssl
 import subprocess
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-from fpvcar import files
+from fpvcar import clock, files
 from fpvcar.server.access import Codes, new_codes
 
 CERTIFICATE = "https.crt"
@@ -100,6 +101,8 @@ def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
     had = _names_of(certificate) if context is not None else None
     wanted = list(dict.fromkeys([*names, *(had or ())]))[:NAMES_MAX]
     if context is None or had is None or not set(names) <= set(had):
+        if not clock.sane(now_s := time.time()):
+            raise RuntimeError(f"no certificate: {clock.wrong(now_s)}")
         _make_certificate(key, certificate, wanted)
         context = _load(key, certificate)
     if context is None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from fpvcar import __version__, status
 from fpvcar.drive.control import Control
 from fpvcar.recordings.messages import Health, health_of
+from fpvcar.sensors import card
 from fpvcar.sensors.suite import SensorSuite
 from fpvcar.server.exposition import Metric, counter, exposition, gauge
 from fpvcar.server.hub import Hub
@@ -51,6 +52,7 @@ class Metrics:
         yield from _sensors(self._senses, now_s)
         yield from _battery(self._senses.battery(now_s))
         yield from _machine(self._senses.health(now_s))
+        yield from _card(self._senses.card())
         yield from self._video(now_s)
         yield from _process()
         yield from _recorder(self._recorder.status())
@@ -112,7 +114,7 @@ class Metrics:
     def faults(self) -> list[str]:
         """Why the car cannot do all that its profile promises; empty: it can.
 
-        A fault of the computer is none of these: the car drives on.
+        A fault of the computer is none of these, but of its card: the car drives on.
         """
         now_s = self._clock_s()
         faults = []
@@ -131,6 +133,7 @@ class Metrics:
         recording = self._recorder.status()
         if recording is not None and recording.on and recording.state != "ok":
             faults.append(f"nothing is recorded: {recording.state}")
+        faults += card.faults(self._senses.card())
         return faults
 
 
@@ -220,6 +223,12 @@ def _machine(health: status.Health) -> Iterator[Metric]:
                 _million(health.memory_free_mb))  # fmt: skip
     yield gauge("machine_load1", "Of the last minute.", health.load)
     yield gauge("machine_uptime_seconds", "Since it started.", health.uptime_s)
+
+
+def _card(found: status.Card) -> Iterator[Metric]:
+    yield gauge("machine_card_life_used", "Share, by the card's own word.", found.used)
+    yield gauge("machine_card_read_only", "1 while nothing can be kept.",
+                found.read_only)  # fmt: skip
 
 
 def _recorder(recording: status.Recording | None) -> Iterator[Metric]:

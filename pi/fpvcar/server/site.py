@@ -54,7 +54,7 @@ def address(host: str, port: int, state: Path, car: str) -> Address:
     names = (access.lan_address(), "localhost", name, f"{name}.local")
     try:
         return Address(host, port, credentials.server_context(state, names))
-    except RuntimeError as fault:
+    except (OSError, RuntimeError) as fault:  # OSError: the card is full
         log.warning("https is off: %s", fault)
         return Address(host, port, None)
 

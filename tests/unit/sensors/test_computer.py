@@ -144,7 +144,7 @@ def test_a_pi_5_has_it_elsewhere(tmp_path: Path) -> None:
 
 def test_a_machine_without_any_of_it(tmp_path: Path) -> None:
     found = Machine(tmp_path).read()
-    assert found._replace(disk_b=None) == Found()
+    assert found._replace(disk_b=None, disk="", utc_s=None) == Found()
     assert Machine(tmp_path, tmp_path / "gone").read().disk_b is None
 
 

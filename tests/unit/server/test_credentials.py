@@ -4,6 +4,7 @@ import re
 import ssl
 import stat
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -139,3 +140,13 @@ def test_two_that_start_at_once_have_the_same_codes(tmp_path: Path) -> None:
         found = list(starters.map(credentials.load_codes, [tmp_path] * 32))
     assert len(set(found)) == 1
     assert [entry.name for entry in tmp_path.iterdir()] == ["codes.json"]
+
+
+def test_a_clock_in_1970_makes_no_certificate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Browsers with a good clock would call it expired."""
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    with pytest.raises(RuntimeError, match="the clock is wrong, 1970-01-01 00:00"):
+        credentials.server_context(tmp_path, ("localhost",))
+    assert list(tmp_path.iterdir()) == []

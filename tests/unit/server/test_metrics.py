@@ -36,12 +36,16 @@ class Senses(FakeSenses):
         )
         self.cell: status.Battery | None = status.Battery(7.4, 0.5, 0.6, False, 0.04)
         self.computer = status.Health()
+        self.kept = status.Card()
 
     def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         return self.seen
 
     def battery(self, now_s: float) -> status.Battery | None:
         return self.cell
+
+    def card(self) -> status.Card:
+        return self.kept
 
     def health(self, now_s: float) -> status.Health:
         return self.computer
@@ -286,6 +290,19 @@ def test_what_the_computer_says_of_itself_is_no_reason() -> None:
     assert car.metrics.faults() == []
     found = car.read()
     assert one(found, "machine_faults") == 1 and one(found, "machine_celsius") == 48
+
+
+def test_a_card_that_is_worn_or_read_only_is_told() -> None:
+    car = Car()
+    assert "fpvcar_machine_card_life_used" not in car.read(), "unknown"
+    assert car.metrics.faults() == []
+    car.senses.kept = status.Card(1.1, True)
+    found = car.read()
+    assert one(found, "machine_card_life_used") == 1.1
+    assert one(found, "machine_card_read_only") == 1
+    worn, read_only = sorted(car.metrics.faults(), reverse=True)
+    assert worn.startswith("the card is worn")
+    assert read_only.startswith("the card is read-only")
 
 
 # --- over http ---

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from fpvcar import files
 from fpvcar.server import site
 from fpvcar.server.limits import Places
 from fpvcar.server.listener import Listener
@@ -144,3 +146,14 @@ async def test_a_listener_that_fails_ends_the_site(
         await asyncio.sleep(0.01)
     with pytest.raises(RuntimeError, match="no room for a connection"):
         await asyncio.wait_for(site_run, 5.0)
+
+
+def test_a_full_card_costs_https_and_not_the_car(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "write_whole", full)
+    assert site.address("0.0.0.0", 8080, tmp_path, "Rusty").tls is None
+    assert "https is off: [Errno 28] No space left on device" in caplog.text

@@ -10,6 +10,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import time
 from pathlib import Path
 
 from fpvcar.devices.computer import Found
@@ -42,10 +43,20 @@ class Machine:
             loadavg=self._text("proc/loadavg"),
             uptime=self._text("proc/uptime"),
             disk_b=self._free_b(),
+            life_times=self._cards("life_time"),
+            ends=self._cards("pre_eol_info"),
+            mounts=self._text("proc/self/mounts"),
+            disk=str(self._disk),
+            utc_s=time.time(),
         )
 
     def _text(self, name: str) -> str | None:
         return _read(self._root / name)
+
+    def _cards(self, name: str) -> tuple[str, ...]:
+        """What eMMC 5 says of its wear (JESD84-B51, 7.4.40 f.); few SD cards do."""
+        found = sorted((self._root / "sys/block").glob(f"mmcblk*/device/{name}"))
+        return tuple(text for path in found if (text := _read(path)))
 
     def _firmware(self) -> Path | None:
         """get_throttled: soc/soc:firmware/ up to a Pi 4, elsewhere on a Pi 5."""

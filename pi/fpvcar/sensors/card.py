@@ -1,0 +1,78 @@
+"""The card in the car: worn, read-only, or well. Pure.
+
+eMMC counts its own wear; most SD cards do not: then it is unknown. A file system that
+met errors is mounted read-only by the kernel, whoever is driving.
+"""
+
+from collections.abc import Iterator
+
+from fpvcar.devices.computer import Found
+from fpvcar.status import Card
+
+WORN = 0.9
+"""From here on it is to be replaced: JESD84-B51 calls it 90 % of the life time."""
+STEP = 0.1
+OVER = 11
+"""life_time 0x0b: past its end. 0x00: not defined."""
+SPARE_80 = 2
+"""pre_eol_info: 80 % of its spare blocks are used; 3 is "urgent"."""
+ESCAPES = (("\\040", " "), ("\\011", "\t"), ("\\134", "\\"))
+"""Of proc(5), in paths."""
+
+
+def card_of(found: Found) -> Card:
+    """The worst of what the cards say, and whether the disk can be written."""
+    lives = [used for text in found.life_times for used in _lives(text)]
+    ends = [end for text in found.ends for end in _hex(text)]
+    used = max(lives, default=None)
+    if max(ends, default=0) >= SPARE_80:
+        used = max(used or 0.0, WORN)
+    return Card(used, read_only(found.mounts, found.disk))
+
+
+def _lives(text: str) -> Iterator[float]:
+    """Type A and B, in steps of a tenth of the life, each taken as used up."""
+    for value in _hex(text):
+        if 1 <= value <= OVER:
+            yield round(value * STEP, 1)
+
+
+def _hex(text: str) -> Iterator[int]:
+    for word in text.split():
+        try:
+            yield int(word, 16)
+        except ValueError:
+            continue
+
+
+def read_only(mounts: str | None, path: str) -> bool | None:
+    """Of the file system on which `path` lies, by /proc/self/mounts; of two mounts at
+    one place the later one counts."""
+    best, verdict = -1, None
+    for line in (mounts or "").splitlines():
+        words = line.split()
+        if len(words) < 4:
+            continue
+        place = words[1]
+        for escaped, plain in ESCAPES:
+            place = place.replace(escaped, plain)
+        within = path == place or path.startswith(place.rstrip("/") + "/")
+        if within and len(place) >= best:
+            best, verdict = len(place), "ro" in words[3].split(",")
+    return verdict
+
+
+def faults(card: Card) -> list[str]:
+    """What is the matter with it, and what to do."""
+    said = []
+    if card.read_only:
+        said.append(
+            "the card is read-only, nothing is kept: dmesg says why; fetch the "
+            "recordings, then sudo fsck it or replace it"
+        )
+    if card.used is not None and card.used >= WORN:
+        said.append(
+            f"the card is worn, {min(card.used, 1.0):.0%} of its life: fetch the "
+            "recordings and replace it"
+        )
+    return said

@@ -1,0 +1,94 @@
+"""The card: what a made root says of it, and what people are told."""
+
+from pathlib import Path
+
+import pytest
+
+from fpvcar.devices.computer import Found
+from fpvcar.devices.linux.computer import Machine
+from fpvcar.sensors.card import card_of, faults, read_only
+from fpvcar.sensors.computer import judge
+from fpvcar.status import Card
+
+MOUNTS = """\
+/dev/mmcblk0p2 / ext4 rw,noatime 0 0
+/dev/mmcblk0p3 /var/lib/fpvcar ext4 ro,noatime,errors=remount-ro 0 0
+/dev/sda1 /media/a\\040stick vfat rw 0 0
+short line
+"""
+
+
+def root(tmp_path: Path, **cards: str) -> Path:
+    """A file system with cards; NAME = "LIFE TIMES; PRE EOL"."""
+    for name, text in cards.items():
+        device = tmp_path / "sys/block" / name / "device"
+        device.mkdir(parents=True)
+        life, _, end = text.partition(";")
+        if life:
+            (device / "life_time").write_text(f"{life}\n")
+        if end:
+            (device / "pre_eol_info").write_text(f"{end.strip()}\n")
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/mounts").write_text(MOUNTS)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "used"),
+    [
+        ("0x01 0x01; 0x01", 0.1), ("0x02 0x05; 0x01", 0.5), ("0x09 0x01; 0x01", 0.9),
+        ("0x0b 0x0b; 0x03", 1.1), ("0x00 0x00; 0x00", None), ("", None),
+        ("rubbish", None), ("0x7f 0x01; 0x01", 0.1), ("0x01 0x01; 0x02", 0.9),
+    ],
+)  # fmt: skip
+def test_how_much_of_its_life_is_used(
+    tmp_path: Path, text: str, used: float | None
+) -> None:
+    disk = tmp_path / "var/lib/fpvcar/recordings"
+    found = Machine(root(tmp_path, mmcblk0=text), disk).read()
+    assert card_of(found).used == used
+
+
+def test_of_two_cards_the_worse_one(tmp_path: Path) -> None:
+    machine = Machine(root(tmp_path, mmcblk0="0x01 0x02; 0x01", mmcblk1="0x0a 0x01"))
+    assert card_of(machine.read()).used == 1.0
+
+
+@pytest.mark.parametrize(
+    ("path", "verdict"),
+    [
+        ("/home/pi", False), ("/var/lib/fpvcar/recordings", True),
+        ("/var/lib/fpvcar", True), ("/var/lib/fpvcar2", False),
+        ("/media/a stick/drives", False), ("relative", None),
+    ],
+)  # fmt: skip
+def test_which_mount_counts(path: str, verdict: bool | None) -> None:
+    assert read_only(MOUNTS, path) is verdict
+
+
+def test_of_two_mounts_at_a_place_the_later_one_counts() -> None:
+    assert read_only(MOUNTS + "/dev/sdb / ext4 ro 0 0\n", "/home") is True
+    assert read_only(None, "/home") is None
+
+
+def test_people_are_told_what_to_do_next() -> None:
+    said = judge(Found(life_times=("0x0b 0x01",), mounts=MOUNTS,
+                       disk="/var/lib/fpvcar/recordings")).faults  # fmt: skip
+    assert [one.partition(":")[0] for one in said] == [
+        "the card is read-only, nothing is kept", "the card is worn, 100% of its life",
+    ]  # fmt: skip
+    assert "replace it" in said[0] and "replace it" in said[1]
+
+
+def test_a_good_card_and_an_unknown_one_are_no_fault() -> None:
+    assert faults(Card()) == faults(Card(0.8, False)) == []
+
+
+@pytest.mark.parametrize(
+    ("utc_s", "said"),
+    [(0.0, "1970-01-01 00:00"), (-5.0, "1970"), (1_767_225_599.0, "2025-12-31 23:59")],
+)
+def test_a_clock_in_1970_is_said(utc_s: float, said: str) -> None:
+    (one,) = judge(Found(utc_s=utc_s)).faults
+    assert one.startswith(f"the clock is wrong, {said}") and "sudo date -s" in one
+    assert judge(Found(utc_s=1_767_225_600.0)).faults == ()
