@@ -1,4 +1,4 @@
-"""What every radio does, the fake and NetworkManager's: run by units, and in a guest.
+"""What every radio does, the fake and NetworkManager's over simulated radios.
 
 The neighbourhood: "Home" with the key HOME_KEY in range, nothing known.
 """

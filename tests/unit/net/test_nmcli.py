@@ -1,4 +1,4 @@
-"""What nmcli says, understood. The real one runs in a guest: tests/guest_wifi."""
+"""What nmcli says, understood; no NetworkManager runs here."""
 
 import asyncio
 import os
