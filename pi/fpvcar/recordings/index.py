@@ -69,7 +69,7 @@ class Index(Generic[T]):
             rest()
             try:
                 one: _Line[T] = self._decoder.decode(line)
-            except (ValueError, RecursionError):
+            except (ValueError, msgspec.DecodeError, RecursionError):
                 wrong += 1
             else:
                 found[one.name] = one.stamp, one.known

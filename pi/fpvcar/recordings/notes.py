@@ -33,7 +33,7 @@ class Notes(Generic[T]):
             self._said = self._decoder.decode(self._path.read_bytes())
         except FileNotFoundError:
             self._said = {}
-        except (ValueError, RecursionError) as fault:
+        except (ValueError, msgspec.DecodeError, RecursionError) as fault:
             self._path.replace(self._bad)
             log.warning("%s: set aside as %s: %s", self._path, self._bad.name, fault)
             self._said = {}
