@@ -1,11 +1,67 @@
 #!/usr/bin/env bash
-# Builds the packages into DIR (build/deb): fpvcar, fpvcar-bench, rdpipe.
+# Builds the packages into DIR (build/deb): fpvcar, fpvcar-bench, fpvstation; rdpipe for
+# this computer, and for the Raspberry Pi's arm64 and armhf with Trixie's cross compilers.
 #   tools/deb.sh [DIR]
+# BUILD=all: without rdpipe; BUILD=any: only rdpipe. ARCHES='arm64': of the Pi's these.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mkdir -p "${1:-build/deb}" && cd "${1:-build/deb}" && pwd)
 temporary=$(mktemp -d)
-trap 'rm -rf "$temporary"' EXIT
+trap 'as_root rm -rf "$temporary"' EXIT
+build=${BUILD:-binary}
+
+say() { printf '  deb: %s\n' "$*" >&2; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# The words of dpkg-buildpackage are shown where it fails, or kept in LOG.
+logged() {
+    "$@" >"$temporary/log" 2>&1 || {
+        tail -n 40 "$temporary/log" >&2
+        exit 1
+    }
+    [ -z "${LOG:-}" ] || cat "$temporary/log" >>"$LOG"
+}
+
+# A Debian Trixie with cross compilers, kept in the user's cache folder. Not this
+# computer's: an armhf of Bookworm has libraries of other names, and a 32-bit time.
+cross_root() {
+    local cache=${XDG_CACHE_HOME:-$HOME/.cache}/fpvcar names list
+    names=(build-essential debhelper dh-python crossbuild-essential-{arm64,armhf}
+        lib{ibverbs,rdmacm,ssl,xxhash}-dev:{arm64,armhf})
+    list=$(IFS=,; echo "${names[*]}")
+    root=$cache/deb-$(echo "$list" | sha256sum | cut -c 1-16)
+    mkdir -p "$cache"
+    exec 9>"$cache/deb-lock"
+    flock 9
+    [ ! -d "$root" ] || return 0
+    say "making a Debian Trixie with cross compilers, 3 to 6 minutes, in $root"
+    as_root rm -rf "$cache"/deb-[0-9a-f]*
+    logged as_root mmdebstrap --variant=apt --include="$list" \
+        --keyring=/usr/share/keyrings \
+        --architectures="$(dpkg --print-architecture),arm64,armhf" \
+        --aptopt='APT::Install-Recommends "false"' trixie "$root.new" \
+        "deb http://deb.debian.org/debian trixie main"
+    as_root mv "$root.new" "$root"
+}
+
+# Built in a copy of the root's view: what is written there is in our folder.
+cross() {
+    local arch=$1 folder=$temporary/$1
+    mkdir "$folder"
+    cp -a "$tree" "$folder/fpvcar"
+    # shellcheck disable=SC2016 # the inner shell's
+    logged as_root unshare --mount --pid --fork --kill-child sh -euc '
+        mount --bind "$2" "$1/mnt"
+        mount -t proc proc "$1/proc"
+        exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 sh -euc \
+            "cd /mnt/fpvcar && exec dpkg-buildpackage --build=any --host-arch=$3 --no-sign"
+    ' sh "$root" "$folder" "$arch"
+    cp "$folder"/*.deb "$out"
+}
+
 # The tree stays clean, and what is in no commit yet is built, too.
 tree=$temporary/fpvcar
 mkdir "$tree"
@@ -13,14 +69,17 @@ git ls-files -z --cached --others --exclude-standard |
     while IFS= read -r -d '' file; do
         [ ! -e "$file" ] && [ ! -L "$file" ] || printf '%s\0' "$file"
     done | tar -c --null -T - | tar -x -C "$tree"
+
+# What is for the Pi's architectures; this computer may be one of them.
+if [ "$build" != all ]; then
+    cross_root
+    for arch in ${ARCHES-arm64 armhf}; do
+        [ "$arch" = "$(dpkg --print-architecture)" ] || cross "$arch"
+    done
+fi
 cd "$tree"
 # Bookworm's python3 builds what Trixie's runs: it is pure Python.
-if ! env -u VIRTUAL_ENV PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-    dpkg-buildpackage --build="${BUILD:-binary}" --no-sign \
-    >"$temporary/log" 2>&1; then
-    tail -n 40 "$temporary/log" >&2
-    exit 1
-fi
-[ -z "${LOG:-}" ] || cp "$temporary/log" "$LOG"
+logged env -u VIRTUAL_ENV PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+    dpkg-buildpackage --build="$build" --no-sign
 mv "$temporary"/*.deb "$out"
 for deb in "$out"/*.deb; do printf '  %s\n' "$deb"; done
