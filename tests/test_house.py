@@ -69,7 +69,10 @@ def test_each_step_of_a_chain_is_in_the_code() -> None:
         assert name in known, f"{document}: {file}:{name}"
 
 
-@pytest.mark.parametrize("name", ["requirements-bench.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize(
+    "name",
+    ["requirements-bench.lock", "requirements-car.lock", "requirements-dev.lock"],
+)
 def test_locks_pin_by_hash_and_hold_no_addresses(name: str) -> None:
     text = (ROOT / name).read_text()
     assert "://" not in text

@@ -9,11 +9,13 @@ python3 -m venv "$scratch"
 lock() {
     "$scratch/bin/pip-compile" --quiet --generate-hashes --strip-extras --no-header \
         --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
-        --allow-unsafe --extra bench --extra build "$@" pyproject.toml
+        --allow-unsafe --extra build "$@" pyproject.toml
 }
-lock --extra dev --upgrade --output-file requirements-dev.lock
+lock --extra bench --extra dev --upgrade --output-file requirements-dev.lock
 # It loses their markers: the others of them have nothing to install there.
 sed -i -E "s/^(atheris|rerun-sdk)(==[^ ]+) /\1\2 ; platform_machine == 'x86_64' /" \
     requirements-dev.lock
 # requirements-picamera2.lock is written by hand: `pip hash` of two wheels.
-lock --constraint requirements-dev.lock --output-file requirements-bench.lock
+lock --extra bench --constraint requirements-dev.lock --output-file requirements-bench.lock
+# tools/install.sh
+lock --constraint requirements-dev.lock --output-file requirements-car.lock

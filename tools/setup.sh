@@ -92,9 +92,11 @@ pipes=(gcc make libssl-dev libxxhash-dev librdmacm-dev libibverbs-dev openssh-se
     clang libclang-rt-dev groff-base)
 # Debian packages of the car, and of the pipes.
 debs=(dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all
-    python3-hatchling)
+    python3-hatchling mmdebstrap debian-archive-keyring)
 # The guest with what this kernel has not: Soft-RoCE, i2c-stub, vivid.
 guest=(qemu-system-x86 mmdebstrap kmod e2fsprogs openssh-client)
+# Debians of other processors, in a folder: tests/roots.
+roots=(qemu-user-static)
 # A file system that clones: power cuts are copies of a card at one moment.
 cards=(btrfs-progs e2fsprogs mount)
 pictures=(libegl1 libgl1-mesa-dri libgles2 openssl)
@@ -104,7 +106,8 @@ run)
     environment requirements-bench.lock
     ;;
 test | benchmark)
-    packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${cards[@]}" \
+    packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${roots[@]}" \
+        "${cards[@]}" \
         "${debs[@]}" chromium iproute2 ffmpeg systemd
     # Firefox decodes H.264 with the system's libavcodec.  iperf3: beside the pipes.
     [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3
