@@ -1,0 +1,1 @@
+"""Debians of other architectures and releases, in which the product is tested."""

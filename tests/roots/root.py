@@ -1,0 +1,148 @@
+"""A Debian in a folder, made once, and programs run in it.
+
+It lies in the user's cache folder, below a name that follows from what is in it. Its
+packages are unpacked, and configured only where it is of this computer's processor and
+`variant` is "apt": no program of another one runs for that.
+"""
+
+import fcntl
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.guest.image import cache
+
+TREE = Path(__file__).resolve().parents[2]
+ENTER, DISCARD = (Path(__file__).with_name(f"{n}.sh") for n in ("enter", "discard"))
+BASE = ("base-files", "base-passwd", "coreutils", "dash", "procps")
+MIRROR = "deb http://deb.debian.org/debian {release} main"
+BUILD_S = 900.0
+KEEP = 12
+"""As many roots of older recipes stay: other branches have theirs."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """A folder to change into."""
+
+    folder: Path
+
+    def run(
+        self, share: Path, *words: str, timeout_s: float, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a program in /mnt, which is `share`, without a network but loopback."""
+        done = subprocess.run(
+            [
+                "unshare", "--user", "--map-root-user", "--mount", "--pid", "--net",
+                "--fork", "--kill-child", "--mount-proc",
+                ENTER, self.folder, share, *words,
+            ],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", timeout=timeout_s,
+        )  # fmt: skip
+        assert not check or done.returncode == 0, done.stdout[-8000:]
+        return done
+
+    def discard(self, share: Path, *words: str, timeout_s: float) -> str:
+        """Runs a program as this computer's root, with its network; says what it said.
+        What it writes is gone afterwards, and `share`, at /mnt, is read only."""
+        done = subprocess.run(
+            ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+             DISCARD, self.folder, share, *words],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            timeout=timeout_s,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout[-8000:]
+        return done.stdout
+
+
+def depends(package: str) -> str:
+    """What debian/control says that one of our packages depends on."""
+    control = (TREE / "debian" / "control").read_text()
+    (stanza,) = (
+        part for part in control.split("\n\n") if f"Package: {package}\n" in part
+    )
+    found = re.search(r"^Depends:((?:.*\n)(?: .*\n)*)", stanza + "\n", re.M)
+    assert found is not None, f"{package} depends on nothing"
+    every = [" ".join(one.split()) for one in found[1].split(",")]
+    return ", ".join(one for one in every if not one.startswith("${"))
+
+
+def root(
+    architecture: str, depends: str, beside: Sequence[str] = (),
+    release: str = "trixie", variant: str = "extract",
+) -> Root:  # fmt: skip
+    """The root with just these dependencies, and `beside`; made if it is not there."""
+    recipe = "\n".join([architecture, depends, *BASE, *beside, release, variant])
+    name = hashlib.sha256(recipe.encode()).hexdigest()[:16]
+    roots = cache().parent / "roots"
+    roots.mkdir(parents=True, exist_ok=True)
+    with (roots / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = roots / name
+        if not folder.is_dir():
+            made = sorted(
+                (one for one in roots.iterdir() if one.is_dir()),
+                key=lambda one: one.stat().st_mtime,
+            )
+            for old in made[:-KEEP]:
+                shutil.rmtree(old)
+            _build(folder, architecture, depends, beside, release, variant)
+        return Root(folder)
+
+
+def _build(
+    folder: Path, architecture: str, depends: str, beside: Sequence[str],
+    release: str, variant: str,
+) -> None:  # fmt: skip
+    begin_s = time.monotonic()
+    print(f"  root: {release} for {architecture}, into {folder}", file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        made, repository = Path(temporary) / "root", Path(temporary) / "repository"
+        _package(repository, depends)
+        names = ",".join(["wanted", *BASE, *beside])
+        done = subprocess.run(
+            [
+                "mmdebstrap", "--quiet", f"--variant={variant}",
+                f"--architectures={architecture}", f"--include={names}",
+                '--aptopt=APT::Install-Recommends "false"',
+                release, made, MIRROR.format(release=release),
+                f"deb [trusted=yes] copy:{repository} ./",
+            ],
+            capture_output=True, text=True, timeout=BUILD_S,
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(f"mmdebstrap: {done.stderr.strip()[-2000:]}")
+        if variant == "extract":
+            for name in ("passwd", "group"):
+                master = made / "usr/share/base-passwd" / f"{name}.master"
+                shutil.copy(master, made / "etc" / name)
+        (made / "mnt").mkdir(exist_ok=True)
+        made.rename(folder)
+    print(f"  root: made in {time.monotonic() - begin_s:.0f} s", file=sys.stderr)
+
+
+def _package(repository: Path, depends: str) -> None:
+    """A package that only depends: apt chooses for it as for ours."""
+    control = repository / "wanted" / "DEBIAN" / "control"
+    control.parent.mkdir(parents=True)
+    control.write_text(
+        "Package: wanted\nVersion: 0\nArchitecture: all\nMaintainer: us <us@here>\n"
+        f"Depends: {depends}\nDescription: what a package of ours depends on\n"
+    )
+    subprocess.run(
+        ["dpkg-deb", "--build", "wanted", "wanted.deb"],
+        cwd=repository, check=True, capture_output=True,
+    )  # fmt: skip
+    shutil.rmtree(repository / "wanted")
+    listed = subprocess.run(
+        ["dpkg-scanpackages", "."], cwd=repository, check=True, capture_output=True
+    )
+    (repository / "Packages").write_bytes(listed.stdout)
