@@ -1,15 +1,20 @@
 /* rdcp: files and trees between machines.
  *
- *   rdcp --serve-parts  ->  rdcp --serve-source  ->  rdcp --serve-sink
- *   (where DST is)          (where the SRCs are)     (where DST is)
- *   DST SRC...              SRC...                   DST SRC...
+ *   rdcp --serve-back  ->  rdcp --serve-source  ->  rdcp --serve-sink
+ *   (where DST is)         (where the SRCs are)     (where DST is)
+ *      ^                                               |
+ *      `-----------------------------------------------'   see tree_back.c
  *
  * is a chain of rdpipe's, one for all sources on one machine, or for as many of them as
  * go into one command line.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "leash.h"
@@ -19,19 +24,32 @@
 #include "quote.h"
 #include "segment.h"
 #include "standard.h"
+#include "tree_manifest.h"
 #include "tree_name.h"
 #include "tree_sides.h"
+#include "trouble.h"
 
 static const char usage[] =
     "usage: rdcp [-r] [OPTION...] [[USER@]HOST:]SRC... [[USER@]HOST:]DST\n"
+    "       rdcp --check MANIFEST [[USER@]HOST:]TREE\n"
     "  -r          directories, with all that is in them; links stay links\n"
     "  --archive   owners and set-id bits too (and -r)\n"
+    "  -H -X -A    hard links, extended attributes, access control lists too\n"
+    "  --checksum  what is there is compared by content, not by size and time\n"
+    "  --hash xxh3|sha256   by which each file is judged (xxh3)\n"
     "  --verify    reads each file again at its target\n"
+    "  --manifest FILE      writes SHA256SUMS of what is at DST then; - is stdout\n"
+    "  --exclude PATTERN    not these: a name, or a path below SRC if it has a /\n"
+    "  --delete    what SRC does not have is listed; with --yes it is deleted\n"
+    "  --dry-run   says what would be copied and deleted, and does nothing\n"
+    "  --retry TIME         dials again after an outage, for so long: 90s, 30m, 2h\n"
     "  --no-sync   leaves it to the kernel when it reaches the disk\n"
-    "  -v          what was moved, how fast\n"
-    "  --ssh --remote-path --via --transport --encrypt --rate --timeout ...\n"
+    "  --rate, --bwlimit BYTES   a second, at most; 10M is ten MiB\n"
+    "  -v          what was moved, how fast; --json: the same, for programs\n"
+    "  --ssh --remote-path --via --transport --encrypt --timeout ...\n"
     "              as in rdpipe(1)\n"
-    "  --help  --version\n";
+    "  --help  --version\n"
+    "It goes on where it was cut: start it again.\n";
 
 enum {
     ARCHIVE = 1,
@@ -39,9 +57,29 @@ enum {
     NO_SYNC,
     MANY,
     PROGRESS,
-    SERVE_PARTS,
+    CHECKSUM,
+    HASH,
+    MANIFEST,
+    EXCLUDE,
+    DELETE,
+    YES,
+    DRY_RUN,
+    RETRY,
+    BWLIMIT,
+    JSON,
+    BACK,
+    CHECK,
+    SERVE_BACK, /* from here on: modes */
     SERVE_SOURCE,
     SERVE_SINK,
+    SERVE_CHECK,
+};
+
+enum { TOKEN_BYTES = 16, NAP_MOST_S = 30, STEADY_MS = 60000 };
+
+struct asked { /* beside what both sides are told */
+    const char *manifest, *check;
+    int64_t retry_ms;
 };
 
 /* Of one chain: what a line to a leash takes, in hex, and execve(2). */
@@ -66,16 +104,36 @@ static int add_mode(struct words *words, const struct rdcp_options *options,
         bool wanted;
         const char *option;
     } rows[] = {
-        {true, "rdcp"},          {true, mode},
-        {options->recursive, "-r"}, {options->archive, "--archive"},
-        {options->verify, "--verify"}, {options->no_sync, "--no-sync"},
-        {options->many, "--many"}, {options->verbose, "-v"},
-        {options->progress, "--progress"}, {true, "--"},
+        {true, "rdcp"},
+        {true, mode},
+        {options->recursive, "-r"},
+        {options->archive, "--archive"},
+        {options->hard_links, "-H"},
+        {options->xattrs, "-X"},
+        {options->acls, "-A"},
+        {options->checksum, "--checksum"},
+        {options->sha256, "--hash=sha256"},
+        {options->verify, "--verify"},
+        {options->no_sync, "--no-sync"},
+        {options->dry_run, "--dry-run"},
+        {options->delete, "--delete"},
+        {options->yes, "--yes"},
+        {options->many, "--many"},
+        {options->verbose, "-v"},
+        {options->json, "--json"},
+        {options->progress, "--progress"},
+        {options->manifest, "--manifest=-"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].wanted && words_add(words, rows[i].option) < 0)
-            return -1;
-    return 0;
+    int result = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && result == 0; i++)
+        if (rows[i].wanted)
+            result = words_add(words, rows[i].option);
+    for (size_t i = 0; i < options->exclude.count && result == 0; i++)
+        if ((result = words_add(words, "--exclude")) == 0)
+            result = words_add(words, options->exclude.word[i]);
+    if (result == 0 && options->back && (result = words_add(words, "--back")) == 0)
+        result = words_add(words, options->back);
+    return result == 0 ? words_add(words, "--") : -1;
 }
 
 struct place {
@@ -178,30 +236,51 @@ static int refuse_twins(struct place *places, size_t count)
     return result;
 }
 
+/* Names the way back, as no other copy does. */
+static int name_back(char into[2 * TOKEN_BYTES + 1])
+{
+    unsigned char token[TOKEN_BYTES];
+    struct bytes text = {0};
+    int result = getrandom(token, sizeof token, 0) == sizeof token
+                     ? hex_add(&text, token, sizeof token) : -1;
+    if (result == 0)
+        memcpy(into, text.data, text.length + 1);
+    bytes_close(&text);
+    return result;
+}
+
 /* The sources of one chain, of which `first` is the first. */
 static int copy_from(const struct pipe_settings *settings,
                      const struct rdcp_options *options, const struct place *places,
                      size_t count, size_t first, int *caught)
 {
     const struct place *target = &places[count - 1];
-    static const char *const modes[] = {"--serve-parts", "--serve-source",
-                                        "--serve-sink"};
+    char back[2 * TOKEN_BYTES + 1] = "";
+    struct rdcp_options sink = *options;
+    static const struct rdcp_options none;
     struct pipe_segment segments[3] = {
-        {.host = target->host, .label = "what is there already"},
+        {.host = target->host, .label = "the way back"},
         {.host = places[first].host, .label = places[first].text},
         {.host = target->host, .label = target->text},
     };
-    int result = 0;
-    for (int i = 0; i < 3 && result == 0; i++) {
+    sink.back = back;
+    for (int i = 0; i < 3; i++)
         segments[i].middle = LEASH_EXEC;
-        result = add_mode(&segments[i].words, options, modes[i]);
-        if (result == 0 && i != 1)
-            result = add_path(&segments[i].words, target->path, target->host);
-    }
+    int result = name_back(back);
+    if (result == 0)
+        result = add_mode(&segments[0].words, &none, "--serve-back");
+    if (result == 0)
+        result = words_add(&segments[0].words, back);
+    if (result == 0)
+        result = add_mode(&segments[1].words, options, "--serve-source");
+    if (result == 0)
+        result = add_mode(&segments[2].words, &sink, "--serve-sink");
+    if (result == 0)
+        result = add_path(&segments[2].words, target->path, target->host);
     for (size_t i = first; i + 1 < count && result == 0; i++) {
         if (places[i].chain != places[first].chain)
             continue;
-        for (int to = 0; to < 3 && result == 0; to++)
+        for (int to = 1; to < 3 && result == 0; to++)
             result = add_path(&segments[to].words, places[i].path, places[i].host);
     }
     int status = result == 0 ? pipe_run(settings, segments, 3, caught) : 1;
@@ -210,8 +289,48 @@ static int copy_from(const struct pipe_settings *settings,
     return status;
 }
 
+/* Sleeps. -1: a signal ended that, and is to end all. */
+static int nap(unsigned seconds, int *caught)
+{
+    const struct timespec time = {seconds, 0};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    int number = sigtimedwait(&set, NULL, &time);
+    *caught = number > 0 ? number : 0;
+    return number > 0 ? -1 : 0;
+}
+
+/* What was cut is begun again until it is whole, or nothing was to be had for so long.
+ * What a copy that ended has said of single files is final. */
+static int copy_again(const struct pipe_settings *settings,
+                      const struct rdcp_options *options, const struct asked *asked,
+                      const struct place *places, size_t count, size_t first, int *caught)
+{
+    int64_t until_ms = now_ms() + asked->retry_ms;
+    for (unsigned nap_s = 1;; nap_s = nap_s * 2 < NAP_MOST_S ? nap_s * 2 : NAP_MOST_S) {
+        int64_t began_ms = now_ms();
+        int status = copy_from(settings, options, places, count, first, caught);
+        int64_t now = now_ms();
+        if (now - began_ms > STEADY_MS) { /* it was at work before it was cut */
+            until_ms = now + asked->retry_ms;
+            nap_s = 1;
+        }
+        if (!status || status == 2 || status == TREE_SOME_FAILED || *caught ||
+            now >= until_ms)
+            return status;
+        fprintf(stderr, "rdcp: dials again in %u s, for %lld s at most\n", nap_s,
+                (long long)(until_ms - now) / 1000);
+        if (nap(nap_s, caught) < 0)
+            return status;
+    }
+}
+
 static int copy(const struct pipe_settings *settings, const struct rdcp_options *options,
-                char **texts, size_t count)
+                const struct asked *asked, char **texts, size_t count)
 {
     struct place *places = calloc(count, sizeof *places);
     int status = places ? 0 : 1;
@@ -225,7 +344,7 @@ static int copy(const struct pipe_settings *settings, const struct rdcp_options 
         if (places[i].chain <= begun)
             continue;
         begun++;
-        int one = copy_from(settings, options, places, count, i, &caught);
+        int one = copy_again(settings, options, asked, places, count, i, &caught);
         if (one)
             status = caught ? 128 + caught : one == 2 ? 2 : 1;
     }
@@ -243,49 +362,200 @@ static int show_once(struct pipe_settings *settings)
                : words_add(&settings->out_options, "--no-progress");
 }
 
-/* Returns the mode, 0 = the copier, or -1 - an exit status. */
-static int read_options(struct rdcp_options *options, struct pipe_settings *settings,
-                        int argc, char **argv)
+/* "30m" in ms. -1: it is none. */
+static int64_t time_of(const char *text)
 {
-    static const struct option own[] = {
-        {"recursive", no_argument, NULL, 'r'},
-        {"archive", no_argument, NULL, ARCHIVE},
-        {"verify", no_argument, NULL, VERIFY},
-        {"no-sync", no_argument, NULL, NO_SYNC},
-        {"many", no_argument, NULL, MANY},
-        {"progress", no_argument, NULL, PROGRESS},
-        {"serve-parts", no_argument, NULL, SERVE_PARTS},
-        {"serve-source", no_argument, NULL, SERVE_SOURCE},
-        {"serve-sink", no_argument, NULL, SERVE_SINK},
-        {"verbose", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},
+    static const struct {
+        const char *unit;
+        int64_t ms;
+    } units[] = {{"s", 1000}, {"", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    char *unit;
+    long number = strtol(text, &unit, 10);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (unit > text && number >= 0 && number <= 1000000 &&
+            strcmp(unit, units[i].unit) == 0)
+            return number * units[i].ms;
+    fprintf(stderr, "rdcp: --retry \"%s\": not a time: 90s, 30m, 2h or 1d\n", text);
+    return -1;
+}
+
+static const struct option own_options[] = {
+    {"recursive", no_argument, NULL, 'r'},
+    {"archive", no_argument, NULL, ARCHIVE},
+    {"hard-links", no_argument, NULL, 'H'},
+    {"xattrs", no_argument, NULL, 'X'},
+    {"acls", no_argument, NULL, 'A'},
+    {"checksum", no_argument, NULL, CHECKSUM},
+    {"hash", required_argument, NULL, HASH},
+    {"verify", no_argument, NULL, VERIFY},
+    {"manifest", required_argument, NULL, MANIFEST},
+    {"check", required_argument, NULL, CHECK},
+    {"exclude", required_argument, NULL, EXCLUDE},
+    {"delete", no_argument, NULL, DELETE},
+    {"yes", no_argument, NULL, YES},
+    {"dry-run", no_argument, NULL, DRY_RUN},
+    {"retry", required_argument, NULL, RETRY},
+    {"bwlimit", required_argument, NULL, BWLIMIT},
+    {"json", no_argument, NULL, JSON},
+    {"no-sync", no_argument, NULL, NO_SYNC},
+    {"many", no_argument, NULL, MANY},
+    {"progress", no_argument, NULL, PROGRESS},
+    {"back", required_argument, NULL, BACK},
+    {"serve-back", no_argument, NULL, SERVE_BACK},
+    {"serve-source", no_argument, NULL, SERVE_SOURCE},
+    {"serve-sink", no_argument, NULL, SERVE_SINK},
+    {"serve-check", no_argument, NULL, SERVE_CHECK},
+    {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+};
+
+/* What both sides are told. False: it is none of these. */
+static bool take_flag(struct rdcp_options *options, int code)
+{
+    const struct {
+        int code;
+        bool *flag;
+    } flags[] = {
+        {'r', &options->recursive},     {ARCHIVE, &options->archive},
+        {'H', &options->hard_links},    {'X', &options->xattrs},
+        {'A', &options->acls},          {CHECKSUM, &options->checksum},
+        {VERIFY, &options->verify},     {DELETE, &options->delete},
+        {YES, &options->yes},           {DRY_RUN, &options->dry_run},
+        {JSON, &options->json},         {NO_SYNC, &options->no_sync},
+        {MANY, &options->many},         {PROGRESS, &options->progress},
+        {MANIFEST, &options->manifest},
     };
-    struct option rows[PIPE_OPTIONS_MOST + sizeof own / sizeof *own] = {{0}};
-    memcpy(rows, own, sizeof own);
-    pipe_options(rows + sizeof own / sizeof *own);
+    options->recursive |= code == ARCHIVE;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].code == code) {
+            *flags[i].flag = true;
+            return true;
+        }
+    return false;
+}
+
+/* One option of rdcp's own. 1: taken; 0: not one of these; -1: refused, and said so. */
+static int take_own(struct rdcp_options *options, struct asked *asked,
+                    struct pipe_settings *settings, int code)
+{
+    char *rate = NULL;
+    int result = 1;
+    if (code == MANIFEST)
+        asked->manifest = optarg;
+    if (take_flag(options, code) || code >= SERVE_BACK)
+        return code < 1000;
+    switch (code) {
+    case HASH:
+        options->sha256 = strcmp(optarg, "sha256") == 0;
+        if (options->sha256 || strcmp(optarg, "xxh3") == 0)
+            return 1;
+        fprintf(stderr, "rdcp: --hash \"%s\": not xxh3 or sha256\n", optarg);
+        return -1;
+    case EXCLUDE: return words_add(&options->exclude, optarg) < 0 ? -1 : 1;
+    case CHECK: asked->check = optarg; return 1;
+    case BACK: options->back = optarg; return 1;
+    case RETRY: return (asked->retry_ms = time_of(optarg)) < 0 ? -1 : 1;
+    case BWLIMIT:
+        if (asprintf(&rate, "--rate=%s", optarg) < 0 ||
+            words_add(&settings->out_options, rate) < 0)
+            result = -1;
+        free(rate);
+        return result;
+    default: return 0;
+    }
+}
+
+/* Returns the mode, 0 = the copier, or -1 - an exit status. */
+static int read_options(struct rdcp_options *options, struct asked *asked,
+                        struct pipe_settings *settings, int argc, char **argv)
+{
+    enum { OWN = sizeof own_options / sizeof *own_options };
+    struct option rows[PIPE_OPTIONS_MOST + OWN] = {{0}};
+    memcpy(rows, own_options, sizeof own_options);
+    pipe_options(rows + OWN);
     int code, mode = 0;
-    while ((code = getopt_long(argc, argv, "rvh", rows, NULL)) != -1) {
-        options->recursive |= code == 'r' || code == ARCHIVE;
-        options->archive |= code == ARCHIVE;
-        options->verify |= code == VERIFY;
-        options->no_sync |= code == NO_SYNC;
-        options->many |= code == MANY;
-        options->progress |= code == PROGRESS;
+    while ((code = getopt_long(argc, argv, "rvhHXA", rows, NULL)) != -1) {
         options->verbose |= code == 'v';
-        mode = code >= SERVE_PARTS && code <= SERVE_SINK ? code : mode;
+        mode = code >= SERVE_BACK && code <= SERVE_CHECK ? code : mode;
         if (code == 'h' || code == 'V') {
             fputs(code == 'h' ? usage : "rdcp " RDPIPE_VERSION "\n", stdout);
             return -1;
         }
-        bool mine = code == 'r' || (code >= ARCHIVE && code <= SERVE_SINK);
-        if (!mine && pipe_option(settings, code, optarg) <= 0)
+        int taken = take_own(options, asked, settings, code);
+        if (taken < 0 || (!taken && pipe_option(settings, code, optarg) <= 0))
             return -3;
     }
-    if (argc - optind >= (mode == SERVE_SOURCE || mode == SERVE_SINK ? 1 : 2))
+    if (argc - optind >= (mode || asked->check ? 1 : 2))
         return mode;
     fputs(usage, stderr);
     return -3;
+}
+
+/* --check: the list goes to where the tree is. */
+static int check(struct pipe_settings *settings, const char *manifest, const char *text)
+{
+    struct place place;
+    int caught, status = 1, fd = strcmp(manifest, "-") == 0
+                                     ? STDIN_FILENO : open(manifest, O_RDONLY | O_CLOEXEC);
+    if (place_open(&place, text) < 0)
+        status = 2;
+    else if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
+        refuse(manifest, NULL, strerror(errno));
+    else if (!place.host)
+        status = tree_manifest_check(place.path);
+    else {
+        struct pipe_segment segment = {.host = place.host, .label = text,
+                                       .middle = LEASH_EXEC};
+        static const struct rdcp_options none;
+        settings->own_stdin = true;
+        if (add_mode(&segment.words, &none, "--serve-check") == 0 &&
+            add_path(&segment.words, place.path, place.host) == 0)
+            status = pipe_run(settings, &segment, 1, &caught);
+        words_close(&segment.words);
+    }
+    place_close(&place);
+    return status;
+}
+
+/* The sink writes on its stdout, which comes to this one: FILE, when all is done. */
+static int copy_with_manifest(struct pipe_settings *settings,
+                              const struct rdcp_options *options,
+                              const struct asked *asked, char **texts, size_t count)
+{
+    char *part = NULL;
+    bool file = strcmp(asked->manifest, "-") != 0;
+    settings->own_stdout = true;
+    if (file && asprintf(&part, "%s.rdcp-part", asked->manifest) < 0)
+        return 1;
+    int fd = file ? open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+    if (file && (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)) {
+        refuse(asked->manifest, NULL, strerror(errno));
+        free(part);
+        return 1;
+    }
+    int status = copy(settings, options, asked, texts, count);
+    if (file && status == 0 && (fsync(fd) < 0 || rename(part, asked->manifest) < 0)) {
+        refuse(asked->manifest, NULL, strerror(errno));
+        status = 1;
+    }
+    if (file && status)
+        unlink(part);
+    free(part);
+    return status;
+}
+
+static int run(struct pipe_settings *settings, struct rdcp_options *options,
+               const struct asked *asked, char **texts, size_t count)
+{
+    if (asked->check)
+        return check(settings, asked->check, texts[0]);
+    options->many |= count > 2;
+    options->progress = options->verbose && !options->json && isatty(STDERR_FILENO);
+    if (options->progress && show_once(settings) < 0)
+        return 1;
+    return asked->manifest ? copy_with_manifest(settings, options, asked, texts, count)
+                           : copy(settings, options, asked, texts, count);
 }
 
 int main(int argc, char **argv)
@@ -294,26 +564,26 @@ int main(int argc, char **argv)
     if (leash_asked(argc, argv))
         return leash_main(argc, argv);
     struct rdcp_options options = {0};
+    struct asked asked = {0};
     struct pipe_settings settings;
     pipe_settings_open(&settings, "rdcp");
     settings.own_stdin = settings.own_stdout = false;
-    settings.says_why = true;
-    int mode = read_options(&options, &settings, argc, argv);
+    settings.says_why = TREE_SOME_FAILED;
+    int mode = read_options(&options, &asked, &settings, argc, argv);
     char **rest = argv + optind;
     size_t count = (size_t)(argc - optind);
     int status = -1 - mode;
-    if (mode == SERVE_PARTS)
-        status = tree_parts(rest[0], rest + 1, count - 1);
+    if (mode == SERVE_BACK)
+        status = tree_back(rest[0]);
     else if (mode == SERVE_SOURCE)
         status = tree_source(&options, rest, count);
     else if (mode == SERVE_SINK)
         status = tree_sink(&options, rest[0], rest + 1, count - 1);
-    else if (mode == 0) {
-        options.many |= count > 2;
-        options.progress = options.verbose && isatty(STDERR_FILENO);
-        bool fails = options.progress && show_once(&settings) < 0;
-        status = fails ? 1 : copy(&settings, &options, rest, count);
-    }
+    else if (mode == SERVE_CHECK)
+        status = tree_manifest_check(rest[0]);
+    else if (mode == 0)
+        status = run(&settings, &options, &asked, rest, count);
+    words_close(&options.exclude);
     pipe_settings_close(&settings);
     return status;
 }

@@ -378,7 +378,7 @@ static int conclude(const struct pipe_run *run)
     for (size_t i = 0; i < run->count && status && !run->caught; i++) {
         struct pipe_end *end = &run->ends[i];
         end->command_status = ends[i].command_status;
-        if (run->settings->says_why && end->command_status == 1)
+        if (end->command_status > 0 && end->command_status <= run->settings->says_why)
             continue;
         if (i == which || end->command_status > 0 || end->note || end->silent)
             tell(run, end);

@@ -17,7 +17,7 @@ struct pipe_settings {
     struct words out_options;   /* for each sender */
     bool sync;                  /* the file that is written at the end, if it is one */
     bool own_stdin, own_stdout; /* is this process's stdin (stdout) part of the chain? */
-    bool says_why; /* a command that ends with 1 has said all there is to say */
+    int says_why; /* commands that end with 1 to this have said all there is to say */
 };
 
 struct pipe_segment {

@@ -1,37 +1,40 @@
-/* A tree of files as one stream: what rdcp's source says to its sink.
+/* What the two sides of rdcp say to each other: a stream of records each way.
  *
- *   stream: record ... record; each a header of 8 bytes, little-endian, and a body
- *     0  u8   kind
- *     1  u8   zero
- *     2  u16  length of the name, which is the end of the body
- *     4  u32  length of the body, the name included
+ *   source                                   sink
+ *     start                      ->
+ *                                <-            target         what it copies into
+ *     enter file file link enter file ...  ->                 the walk goes on ...
+ *                                <-            answer answer  ... while answers come
+ *     body data ... data whole   ->                           what was asked for
+ *                                <-            answer         placed, or once more
+ *     leave ... end              ->
+ *                                <-            bye            all of it is settled
  *
- *   kind      body before the name                              name
- *   1 start   version u32, then, in this version, the boot id    none
- *   2 enter   attributes 40                                      of a directory
- *   3 leave   nothing: the directory last entered is complete    none
- *   4 file    attributes 40, size u64, from u64                  of a file
- *   5 data    offset u64, up to 1 MiB of bytes                   none
- *   6 whole   sound u32, zero u32, checksum u64                  none
- *   7 link    attributes 40, what it leads to: device u32,       target, then the name
- *             inode u64; the length of the target u32
- *   8 part    size u64, inode u64, mtime s64, have u64, sum u64  path below DST
- *   9 end     errors u64, files u64, bytes u64                   none
- *  10 target  device u64, inode u64                              boot id
+ * Files are numbered from 0 as they are announced; at most TREE_WINDOW of them are
+ * without a last answer. Answers to a file (from, and how many files in a row they are for):
  *
- *   attributes: mode u32, uid u32, gid u32, device u32, inode u64, mtime in ns s64,
- *   atime in ns s64
+ *   have      it is there already: same size and time, or the same content
+ *   send      send a body, from that offset on: so much stands in a part
+ *   sum       send the sum of its content first
+ *   placed    the body came whole, its hash is the source's, and it has its name
+ *   again     the hash is another: send a body from 0 (at most TREE_TRIES bodies in all)
+ *   refused   the sink has said why; nothing more is expected of it
  *
- * A file is `file data ... data whole`; what no data covers is a hole. `from` says that
- * the sink's part, up to there, is what the source has. `sound` is 0 if the source could
- * not read the file to its end or it changed meanwhile: the sink throws it away.
+ * What no data covers is a hole. The hash is that of the whole file, holes as zeros and
+ * the part that the sink had included. `whole` with sound 0 says that the source could not
+ * read it to its end, or that it changed: the sink throws it away. Extended attributes
+ * come before the file or directory they are of.
  * Device and inode tell a sink on the source's machine, which the boot id names, what it
  * must not replace: the source itself.
+ *
+ *   record: a header of 16 bytes, little-endian, and a body
+ *     0  u8   kind                 8  u32  sum of the body, without the bytes of data
+ *     1  u8   zero                12  u32  sum of these 12 bytes (XXH64's lower half)
+ *     2  u16  length of the name
+ *     4  u32  length of the body: [attributes] numbers u64 [hash 32] [bytes] name
+ *
  * A name is one component: not empty, no "/", no NUL, not "." or ".."; the directory
  * entered first may have none and is DST itself then.
- *
- * `start target part ... part end` is the list of what a sink holds of earlier copies. The
- * target is the folder that it copies into.
  */
 #ifndef TREE_H
 #define TREE_H
@@ -43,25 +46,45 @@
 #include "bytes.h"
 
 enum {
-    TREE_VERSION = 3,
-    TREE_HEADER = 8,
+    TREE_VERSION = 4,
+    TREE_HEADER = 16,
     TREE_NAME_MOST = 255,
-    TREE_PATH_MOST = 65535,
-    TREE_DATA_MOST = 1 << 20,
-    TREE_BODY_MOST = TREE_DATA_MOST + 8,
+    TREE_HASH_BYTES = 32,
+    TREE_DATA_MOST = 256 << 10,
+    TREE_BODY_MOST = TREE_DATA_MOST + 1024,
+    TREE_WINDOW = 8192,
+    TREE_TRIES = 4,
+    TREE_DEPTH_MOST = 500, /* of folders within each other */
+    TREE_FOLDERS_MOST = 300, /* with files that are without a last answer */
 };
 
+/* Each has the numbers after it, by these names in struct tree_record. */
 enum tree_kind {
-    TREE_START = 1,
-    TREE_ENTER,
+    TREE_START = 1, /* version; the boot id as bytes */
+    TREE_TARGET,    /* device, inode; the boot id as bytes */
+    TREE_ENTER,     /* attributes, name */
     TREE_LEAVE,
-    TREE_FILE,
-    TREE_DATA,
-    TREE_WHOLE,
-    TREE_LINK,
-    TREE_PART,
-    TREE_END,
-    TREE_TARGET,
+    TREE_FILE,   /* attributes, size, room (on disk), links; name */
+    TREE_LINK,   /* attributes, device, inode (of what it leads to); target; name */
+    TREE_HARD,   /* number (of the file that it is); name */
+    TREE_XATTR,  /* value as bytes, name of the attribute */
+    TREE_BODY,   /* attributes, size, number, from */
+    TREE_DATA,   /* offset; bytes */
+    TREE_WHOLE,  /* sound; hash */
+    TREE_SUM,    /* number; hash */
+    TREE_END,    /* errors */
+    TREE_ANSWER, /* number, count, verdict, from */
+    TREE_BYE,    /* errors */
+    TREE_KINDS,
+};
+
+enum tree_verdict {
+    TREE_HAVE = 1,
+    TREE_SEND,
+    TREE_ASK_SUM,
+    TREE_PLACED,
+    TREE_AGAIN,
+    TREE_REFUSED,
 };
 
 struct tree_attributes {
@@ -74,22 +97,25 @@ struct tree_attributes {
 struct tree_record {
     enum tree_kind kind;
     struct tree_attributes attributes;
-    uint64_t size, from;          /* file; part: `from` is what it has */
-    uint64_t device, inode;       /* target; link: of what it leads to; part: inode */
-    uint64_t offset;              /* data */
-    const uint8_t *data;          /* data; not owned */
-    uint32_t length;              /* of the data; start: the version; whole: sound */
-    uint64_t sum;                 /* whole, part */
-    uint64_t errors, files, bytes; /* end */
-    char name[TREE_NAME_MOST + 1]; /* start, target: the boot id, "" = unknown */
-    char target[4096];             /* link */
-    char *path; /* part; points into the reader's buffer until the next record */
+    union {
+        uint64_t numbers[4];
+        struct { uint64_t size, room, links; };
+        struct { uint64_t body_size, body_number, body_from; };
+        struct { uint64_t number, count, verdict, from; };
+        struct { uint64_t device, inode; };
+        uint64_t version, offset, sound, errors;
+    };
+    uint8_t hash[TREE_HASH_BYTES];
+    const uint8_t *bytes; /* data, target, value, boot id; a reader's own */
+    uint32_t length;      /* of them */
+    char name[TREE_NAME_MOST + 1];
 };
 
 /* Is it a name as records have it: one component, not "." or ".."? */
 bool tree_is_name(const char *name, size_t length);
 
-/* Appends one record; data with its bytes. 0, or -1 when memory is short. */
+/* Appends one record, but not the bytes of data: they are to follow. 0, or -1 when memory
+ * is short. */
 int tree_put(struct bytes *into, const struct tree_record *record);
 
 /* Reads the record at the head of `bytes`. How long it is; 0: more bytes are needed;

@@ -4,85 +4,147 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "quote.h"
 
-enum { TOGETHER = 256 << 10, PIECE = 256 << 10 };
+enum { TOGETHER = 256 << 10, INPUT_BYTES = 1 << 20 };
 
-int tree_flush(struct tree_writer *writer)
+void tree_line_open(struct tree_line *line, int in, int out)
 {
-    size_t sent = 0;
-    while (sent < writer->pending.length) {
-        ssize_t got = write(writer->fd, writer->pending.data + sent,
-                            writer->pending.length - sent);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            fprintf(stderr, "rdcp: cannot pass the stream on: %s\n", strerror(errno));
+    *line = (struct tree_line){.in = in, .out = out};
+    fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);
+}
+
+void tree_line_close(struct tree_line *line)
+{
+    fcntl(line->out, F_SETFL, fcntl(line->out, F_GETFL) & ~O_NONBLOCK);
+    bytes_close(&line->input);
+    bytes_close(&line->output);
+}
+
+/* Reads what there is. 1, 0 at the end, -1 with errno. */
+static int fill(struct tree_line *line)
+{
+    bytes_drop(&line->input, line->used);
+    line->used = 0;
+    if (bytes_reserve(&line->input, INPUT_BYTES) < 0)
+        return -1;
+    ssize_t got = read(line->in, line->input.data + line->input.length, INPUT_BYTES);
+    if (got < 0)
+        return errno == EINTR || errno == EAGAIN ? 1 : -1;
+    line->input.length += (size_t)got;
+    line->ended = got == 0;
+    return got > 0;
+}
+
+/* Sends the queue, and these bytes behind it. */
+static int send_all(struct tree_line *line, const uint8_t *bytes, size_t length)
+{
+    size_t sent = 0, queued = line->output.length;
+    while (sent < queued + length) {
+        size_t of_queue = sent < queued ? sent : queued, of_bytes = sent - of_queue;
+        struct iovec row[] = {
+            {line->output.data + of_queue, queued - of_queue},
+            {(uint8_t *)(uintptr_t)bytes + of_bytes, length - of_bytes},
+        };
+        ssize_t got = writev(line->out, row, 2);
+        if (got >= 0) {
+            sent += (size_t)got;
+        } else if (errno == EAGAIN) {
+            struct pollfd polled[] = {
+                {line->out, POLLOUT, 0},
+                {line->ended || line->input.length > INPUT_BYTES ? -1 : line->in, POLLIN, 0},
+            };
+            poll(polled, 2, -1);
+            if (polled[1].revents)
+                fill(line); /* an error is seen again when a record is wanted */
+        } else if (errno != EINTR) {
+            if (errno != EPIPE) /* who left has said why */
+                fprintf(stderr, "rdcp: cannot pass the stream on: %s\n", strerror(errno));
             return -1;
         }
-        sent += (size_t)got;
     }
-    bytes_drop(&writer->pending, sent);
+    line->output.length = 0;
     return 0;
 }
 
-int tree_write(struct tree_writer *writer, const struct tree_record *record)
+int tree_flush(struct tree_line *line)
 {
-    if (tree_put(&writer->pending, record) < 0) {
+    return send_all(line, NULL, 0);
+}
+
+int tree_write(struct tree_line *line, const struct tree_record *record)
+{
+    if (tree_put(&line->output, record) < 0) {
         fprintf(stderr, "rdcp: out of memory\n");
         return -1;
     }
-    return writer->pending.length >= TOGETHER ? tree_flush(writer) : 0;
+    if (record->kind != TREE_DATA)
+        return line->output.length >= TOGETHER ? tree_flush(line) : 0;
+    if (record->length < TOGETHER / 4 &&
+        bytes_add(&line->output, record->bytes, record->length) == 0)
+        return line->output.length >= TOGETHER ? tree_flush(line) : 0;
+    return send_all(line, record->bytes, record->length);
 }
 
-int tree_next(struct tree_reader *reader, struct tree_record *record, const char **why)
+int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
+              const char **why)
 {
     for (;;) {
-        const uint8_t *at = (const uint8_t *)reader->buffer.data + reader->used;
-        size_t left = reader->buffer.length - reader->used;
-        long length = left ? tree_get(record, at, left, why) : 0;
+        size_t left = line->input.length - line->used;
+        long length = 0;
+        if (left)
+            length = tree_get(record, (const uint8_t *)line->input.data + line->used, left,
+                              why);
         if (length < 0)
             return -1;
         if (length > 0) {
-            reader->used += (size_t)length;
+            line->used += (size_t)length;
             return 1;
         }
-        bytes_drop(&reader->buffer, reader->used);
-        reader->used = 0;
-        *why = strerror(ENOMEM);
-        if (bytes_reserve(&reader->buffer, TOGETHER) < 0)
+        struct pollfd polled = {line->in, POLLIN, 0};
+        bool there = !line->ended && poll(&polled, 1, 0) > 0;
+        if (!there && !line->ended && !waits)
+            return 0;
+        *why = "the other side has left";
+        if (!there && tree_flush(line) < 0)
             return -1;
-        ssize_t got = read(reader->fd, reader->buffer.data + reader->buffer.length,
-                           TOGETHER);
-        if (got < 0 && errno == EINTR)
-            continue;
+        int got = line->ended ? 0 : fill(line);
         *why = got < 0 ? strerror(errno) : "it ends within a record";
         if (got <= 0)
             return got == 0 && !left ? 0 : -1;
-        reader->buffer.length += (size_t)got;
     }
 }
 
 bool tree_starts(const struct tree_record *record)
 {
-    bool start = record->kind == TREE_START;
-    if (start && record->length == TREE_VERSION)
+    bool start = record->kind == TREE_START || record->kind == TREE_TARGET;
+    if (start && (record->kind == TREE_TARGET || record->version == TREE_VERSION))
         return true;
     if (start)
         fprintf(stderr, "rdcp: the stream is version %u, this rdcp knows %d: ",
-                record->length, TREE_VERSION);
+                (unsigned)record->version, TREE_VERSION);
     else
         fprintf(stderr, "rdcp: the stream does not say its version: ");
     fprintf(stderr, "install the same release on both machines\n");
     return false;
+}
+
+void tree_more_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }
 
 void tree_error(uint64_t *errors, const char *path, const char *what)
@@ -141,34 +203,6 @@ char *boot_id(void)
     while (got > 0 && length < (size_t)got && text[length] != '\n')
         length++;
     return tree_is_name(text, length) ? strndup(text, length) : NULL;
-}
-
-int sum_of(int fd, uint64_t length, uint64_t *sum)
-{
-    XXH64_state_t *state = XXH64_createState();
-    uint8_t *piece = malloc(PIECE);
-    uint64_t done = 0;
-    int result = state && piece ? 0 : -1;
-    if (result == 0)
-        XXH64_reset(state, 0);
-    while (result == 0 && done < length) {
-        size_t want = length - done < PIECE ? (size_t)(length - done) : PIECE;
-        ssize_t got = pread(fd, piece, want, (off_t)done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0) {
-            errno = got == 0 ? EIO : errno;
-            result = -1;
-            break;
-        }
-        XXH64_update(state, piece, (size_t)got);
-        done += (uint64_t)got;
-    }
-    if (result == 0)
-        *sum = XXH64_digest(state);
-    free(piece);
-    XXH64_freeState(state);
-    return result;
 }
 
 int open_below(int folder, const char *name, int flags, mode_t mode)

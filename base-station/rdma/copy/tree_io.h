@@ -1,4 +1,4 @@
-/* Records of a tree to and from descriptors, and what source, sink and list share. */
+/* Records of a tree to and from descriptors, and what both sides share. */
 #ifndef TREE_IO_H
 #define TREE_IO_H
 
@@ -9,41 +9,42 @@
 
 #include "tree.h"
 
-struct tree_writer {
-    int fd;
-    struct bytes pending; /* small records go out together */
+/* Both directions between the two sides. Who waits to write goes on reading, so that the
+ * two never wait for each other. */
+struct tree_line {
+    int in, out;
+    struct bytes input, output;
+    size_t used; /* of the input */
+    bool ended;  /* nothing more will come in */
 };
 
-/* 0, or -1 after a line on stderr: the reader has left. */
-int tree_write(struct tree_writer *writer, const struct tree_record *record);
-int tree_flush(struct tree_writer *writer);
+void tree_line_open(struct tree_line *line, int in, int out);
+void tree_line_close(struct tree_line *line);
 
-struct tree_reader {
-    int fd;
-    struct bytes buffer;
-    size_t used;
-};
+/* Queues a record; data goes out at once. 0, or -1 after a line on stderr. */
+int tree_write(struct tree_line *line, const struct tree_record *record);
+int tree_flush(struct tree_line *line);
 
-/* 1 with a record, 0 at the end of the stream, -1 with a reason. What the record points
- * to lasts until the next call. */
-int tree_next(struct tree_reader *reader, struct tree_record *record, const char **why);
+/* 1 with a record, 0 at the end of the stream or, unless it `waits`, where there is none
+ * yet; -1 with a reason. What the record points to lasts until the next call. What is
+ * queued goes out before it waits. */
+int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
+              const char **why);
 
-/* Is it the start of a stream of this version? One line on stderr if it is not. */
+/* Is it the first record of a stream of this version? One line on stderr if not. */
 bool tree_starts(const struct tree_record *record);
 
 /* One line on stderr: rdcp: PATH: what. Counts it. */
 void tree_error(uint64_t *errors, const char *path, const char *what);
 
 void tree_attributes_of(struct tree_attributes *into, const struct stat *state);
-
 struct timespec timespec_of(int64_t ns);
+
+/* Allows as many open files as this user may have. */
+void tree_more_files(void);
 
 /* What no other machine has, nor this one after its next start; to free, or NULL. */
 char *boot_id(void);
-
-/* XXH64 of the first `length` bytes of `fd`, holes as zeros. -1 with errno; EIO if it
- * is shorter. */
-int sum_of(int fd, uint64_t length, uint64_t *sum);
 
 /* openat2 below `folder` through no symbolic link. Without that call (before Linux 5.6,
  * and where a container's filter refuses it): openat with O_NOFOLLOW, which is the same

@@ -1,4 +1,4 @@
-/* The files that this run has made: see tree_made.h. */
+/* Files by device and inode: see tree_made.h. */
 #include "tree_made.h"
 
 #include <stdlib.h>
@@ -15,9 +15,12 @@ static struct tree_made_file *place_of(const struct tree_made *made, uint64_t de
     return file;
 }
 
-bool tree_made_has(const struct tree_made *made, const struct stat *state)
+const uint64_t *tree_made_find(const struct tree_made *made, const struct stat *state)
 {
-    return made->count && place_of(made, state->st_dev, state->st_ino)->inode;
+    if (!made->count)
+        return NULL;
+    const struct tree_made_file *file = place_of(made, state->st_dev, state->st_ino);
+    return file->inode ? &file->number : NULL;
 }
 
 static int grow(struct tree_made *made)
@@ -35,13 +38,13 @@ static int grow(struct tree_made *made)
     return 0;
 }
 
-int tree_made_add(struct tree_made *made, const struct stat *state)
+int tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number)
 {
     if (made->count >= made->room / 4 * 3 && grow(made) < 0)
         return -1;
-    *place_of(made, state->st_dev, state->st_ino) =
-        (struct tree_made_file){state->st_dev, state->st_ino};
-    made->count++;
+    struct tree_made_file *file = place_of(made, state->st_dev, state->st_ino);
+    made->count += !file->inode;
+    *file = (struct tree_made_file){state->st_dev, state->st_ino, number};
     return 0;
 }
 

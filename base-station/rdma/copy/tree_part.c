@@ -1,6 +1,7 @@
 /* Parts of files and the notes beside them: see tree_part.h. */
 #include "tree_part.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,52 +40,42 @@ bool part_is(const char *name)
     return ends_in(name, PART_SUFFIX) || ends_in(name, NOTE_SUFFIX);
 }
 
-int part_note_read(struct part_note *note, int folder, const char *entry)
+/* Is the note beside the part that of this very file? */
+static bool has_note(int folder, const char *name, const struct tree_attributes *of,
+                     uint64_t size)
 {
-    char text[NOTE_BYTES] = "", own[PART_NAME];
-    unsigned long long size, inode;
+    char text[NOTE_BYTES] = "", path[PART_NAME];
+    unsigned long long noted_size, inode;
     long long mtime;
-    if (!ends_in(entry, NOTE_SUFFIX))
-        return -1;
-    int fd = open_below(folder, entry, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    part_name(path, name, NOTE_SUFFIX);
+    int fd = open_below(folder, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
     if (fd >= 0)
         close(fd);
-    char *name = got > 0 ? strchr(text, '\n') : NULL;
-    if (!name || sscanf(text, "%llu %llu %lld", &size, &inode, &mtime) != 3)
-        return -1;
-    *note = (struct part_note){.size = size, .inode = inode, .mtime_ns = mtime};
-    if ((size_t)snprintf(note->name, sizeof note->name, "%s", name + 1) >=
-            sizeof note->name ||
-        !tree_is_name(note->name, strlen(note->name)))
-        return -1;
-    part_name(own, note->name, NOTE_SUFFIX);
-    return strcmp(own, entry) == 0 ? 0 : -1;
+    char *noted = got > 0 ? strchr(text, '\n') : NULL;
+    return noted && strcmp(noted + 1, name) == 0 &&
+           sscanf(text, "%llu %llu %lld", &noted_size, &inode, &mtime) == 3 &&
+           noted_size == size && inode == of->inode && mtime == of->mtime_ns;
 }
 
-int part_note_of(struct part_note *note, int folder, const char *name)
+static int write_note(int folder, const char *name, const struct tree_attributes *of,
+                      uint64_t size)
 {
     char path[PART_NAME];
-    part_name(path, name, NOTE_SUFFIX);
-    if (part_note_read(note, folder, path) < 0)
-        return -1;
-    return strcmp(note->name, name) == 0 ? 0 : -1;
-}
-
-static int write_note(int folder, const char *name, const struct tree_record *record)
-{
-    char path[PART_NAME];
-    if (record->size < PART_LEAST)
-        return 0;
     part_name(path, name, NOTE_SUFFIX);
     unlinkat(folder, path, 0);
     int fd = open_below(folder, path, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
         return -1;
-    int result = dprintf(fd, "%llu %llu %lld\n%s", (unsigned long long)record->size,
-                         (unsigned long long)record->attributes.inode,
-                         (long long)record->attributes.mtime_ns, name);
-    return close(fd) < 0 || result < 0 ? -1 : 0;
+    int result = dprintf(fd, "%llu %llu %lld\n%s", (unsigned long long)size,
+                         (unsigned long long)of->inode, (long long)of->mtime_ns, name);
+    int error = errno;
+    if (close(fd) < 0 && result >= 0) {
+        result = -1;
+        error = errno;
+    }
+    errno = error;
+    return result < 0 ? -1 : 0;
 }
 
 /* Whoever else owns it, or has another name for it, would have a hand in the file. */
@@ -100,17 +91,6 @@ static bool is_at(int fd, int folder, const char *path)
     return fstat(fd, &opened) == 0 && is_ours(&opened) &&
            fstatat(folder, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
-}
-
-int part_look(int folder, const char *name)
-{
-    char path[PART_NAME];
-    part_name(path, name, PART_SUFFIX);
-    int fd = open_below(folder, path, O_RDWR | O_NONBLOCK | O_NOCTTY, 0);
-    if (fd < 0 || is_at(fd, folder, path))
-        return fd;
-    close(fd);
-    return -1;
 }
 
 /* Opens and locks what stands there. -1 with ENOENT: not any more. */
@@ -164,44 +144,109 @@ static char *reason(const char *path, int error)
     bytes_text(&text, "cannot write ");
     quote_shown(&text, path);
     bytes_format(&text, ": %s",
-                 error == EBUSY    ? "another rdcp is writing it"
-                 : error == ESTALE ? "it is not what it was: start the copy again"
-                                   : strerror(error));
+                 error == EBUSY ? "another rdcp is writing it" : strerror(error));
     return text.data;
 }
 
-int part_open(int folder, const char *name, const struct tree_record *record,
-              char **why)
+int part_resume(int folder, const char *name, const struct tree_attributes *of,
+                uint64_t size, uint64_t *from)
 {
     char path[PART_NAME];
     struct stat state;
     part_name(path, name, PART_SUFFIX);
-    int fd = open_locked(folder, path);
-    bool right = fd >= 0 && fstat(fd, &state) == 0;
-    if (right && (uint64_t)state.st_size < record->from) {
-        right = false;
-        errno = ESTALE;
-    }
-    if (right && ftruncate(fd, (off_t)record->from) == 0 &&
-        (record->from || write_note(folder, name, record) == 0))
+    if (fstatat(folder, path, &state, AT_SYMLINK_NOFOLLOW) < 0)
+        return -1;
+    int fd = open_old(folder, path);
+    if (fd >= 0 && has_note(folder, name, of, size) && fstat(fd, &state) == 0 &&
+        (uint64_t)state.st_size <= size) {
+        *from = (uint64_t)state.st_size;
         return fd;
-    *why = reason(path, errno);
-    if (fd >= 0 && !record->from)
-        part_drop(folder, name); /* nothing to go on with */
+    }
     if (fd >= 0)
         close(fd);
     return -1;
 }
 
-int part_publish(int folder, const char *name)
+int part_open(int folder, const char *name, const struct tree_attributes *of,
+              uint64_t size, char **why)
+{
+    char path[PART_NAME];
+    part_name(path, name, PART_SUFFIX);
+    int fd = open_locked(folder, path);
+    if (fd >= 0 && ftruncate(fd, 0) == 0 &&
+        (size < PART_LEAST || write_note(folder, name, of, size) == 0))
+        return fd;
+    *why = reason(path, errno);
+    if (fd >= 0) {
+        part_drop(folder, name);
+        close(fd);
+    }
+    return -1;
+}
+
+int part_publish(int folder, const char *name, uint64_t size)
 {
     char path[PART_NAME];
     part_name(path, name, PART_SUFFIX);
     if (renameat(folder, path, folder, name) < 0)
         return -1;
     part_name(path, name, NOTE_SUFFIX);
-    unlinkat(folder, path, 0);
+    if (size >= PART_LEAST)
+        unlinkat(folder, path, 0);
     return 0;
+}
+
+/* The entry of the folder is a part or a note. */
+static void tidy(int folder, const char *entry, bool part)
+{
+    struct stat state;
+    int fd = part ? open_old(folder, entry) : -1;
+    char own[PART_NAME];
+    if (!part) { /* a note without its part */
+        size_t stem = strlen(entry) - strlen(NOTE_SUFFIX);
+        snprintf(own, sizeof own, "%.*s%s", (int)stem, entry, PART_SUFFIX);
+        if (fstatat(folder, own, &state, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+            unlinkat(folder, entry, 0);
+    } else if (fd >= 0) {
+        unlinkat(folder, entry, 0);
+        close(fd);
+    }
+}
+
+bool part_find(int folder, bool remove)
+{
+    bool found = false;
+    for (int parts = 1; parts >= 0; parts--) {
+        int fd = open_below(folder, ".", O_RDONLY | O_DIRECTORY, 0);
+        DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+        struct dirent *entry;
+        while (entries && (entry = readdir(entries))) {
+            bool part = ends_in(entry->d_name, PART_SUFFIX);
+            if (!part && !ends_in(entry->d_name, NOTE_SUFFIX))
+                continue;
+            found = true;
+            if (remove && part == parts)
+                tidy(folder, entry->d_name, part);
+        }
+        if (entries)
+            closedir(entries);
+        else if (fd >= 0)
+            close(fd);
+        if (!remove)
+            break;
+    }
+    return found;
+}
+
+/* What stands as a part gets its name. */
+static int rename_part(int folder, const char *path, const char *name)
+{
+    if (renameat(folder, path, folder, name) == 0)
+        return 0;
+    int error = errno;
+    unlinkat(folder, path, 0);
+    errno = error;
+    return -1;
 }
 
 int part_link(int folder, const char *name, const char *target, char **why)
@@ -213,11 +258,19 @@ int part_link(int folder, const char *name, const char *target, char **why)
         *why = reason(path, errno);
         return -1;
     }
-    if (renameat(folder, path, folder, name) == 0)
+    if (rename_part(folder, path, name) == 0)
         return 0;
     *why = strdup(strerror(errno));
-    unlinkat(folder, path, 0);
     return -1;
+}
+
+int part_hard(int from, const char *first, int folder, const char *name)
+{
+    char path[PART_NAME];
+    part_drop(folder, name);
+    part_name(path, name, PART_SUFFIX);
+    return linkat(from, first, folder, path, 0) < 0 ? -1
+                                                    : rename_part(folder, path, name);
 }
 
 void part_drop(int folder, const char *name)

@@ -15,35 +15,30 @@
 
 enum { PART_LEAST = 1 << 20 }; /* shorter files begin anew */
 
-struct part_note {
-    uint64_t size, inode;
-    int64_t mtime_ns;
-    char name[TREE_NAME_MOST + 1];
-};
-
 /* Is it the name of a part or of a note? */
 bool part_is(const char *name);
 
-/* Reads the note `entry`; -1 if it is none, or not the note of the name within. */
-int part_note_read(struct part_note *note, int folder, const char *entry);
+/* Opens and locks the part of the file if there is one whose note names this very file:
+ * `*from` is how much it has. -1 otherwise. */
+int part_resume(int folder, const char *name, const struct tree_attributes *of,
+                uint64_t size, uint64_t *from);
 
-/* The same for the note of the file `name`. */
-int part_note_of(struct part_note *note, int folder, const char *name);
-
-/* Opens the part of `name` to look at: -1 unless part_open() would go on with it. */
-int part_look(int folder, const char *name);
-
-/* Opens the part of the file that `record` announces, locked and cut to record->from.
- * What else has that name is removed. -1 with a reason to free in `*why`, NULL where
- * memory is short. */
-int part_open(int folder, const char *name, const struct tree_record *record,
-              char **why);
+/* Opens an empty part, locked, with its note. What else has that name is removed. -1
+ * with a reason to free in `*why`, NULL where memory is short. */
+int part_open(int folder, const char *name, const struct tree_attributes *of,
+              uint64_t size, char **why);
 
 /* Gives it its own name, and removes the note. -1 with errno. */
-int part_publish(int folder, const char *name);
+int part_publish(int folder, const char *name, uint64_t size);
+
+/* Are there parts or notes in the folder? Removes those that nobody is writing. */
+bool part_find(int folder, bool remove);
 
 /* A symbolic link is made as a part, too. -1 as part_open(). */
 int part_link(int folder, const char *name, const char *target, char **why);
+
+/* So is another name for the file `first` of the folder `from`. -1 with errno. */
+int part_hard(int from, const char *first, int folder, const char *name);
 
 /* Removes part and note. */
 void part_drop(int folder, const char *name);

@@ -28,9 +28,16 @@ static void show(struct tree_progress *progress)
     if (now - progress->shown_us < STATS_EACH_MS * INT64_C(1000))
         return;
     progress->shown_us = now;
-    stats_show(atomic_load(&progress->moved), atomic_load(&progress->done),
-               progress->counted ? (int64_t)progress->total : -1,
-               now - progress->start_us);
+    uint64_t moved = atomic_load(&progress->moved), done = atomic_load(&progress->done);
+    int64_t total = progress->counted ? (int64_t)progress->total : -1;
+    if (progress->options->json && total >= 0)
+        fprintf(stderr, "{\"moved\": %llu, \"done\": %llu, \"total\": %lld}\n",
+                (unsigned long long)moved, (unsigned long long)done, (long long)total);
+    else if (progress->options->json)
+        fprintf(stderr, "{\"moved\": %llu, \"done\": %llu}\n",
+                (unsigned long long)moved, (unsigned long long)done);
+    else
+        stats_show(moved, done, total, now - progress->start_us);
 }
 
 static int count_folder(struct tree_progress *progress, int fd, int depth);
@@ -48,7 +55,7 @@ static int count_name(struct tree_progress *progress, int folder, const char *na
         return 0;
     if (S_ISREG(state.st_mode))
         progress->total += (uint64_t)state.st_size;
-    if (!S_ISDIR(state.st_mode) || !progress->recursive ||
+    if (!S_ISDIR(state.st_mode) || !progress->options->recursive ||
         tree_target_is(&progress->target, &state))
         return 0;
     if (depth == DEPTH_MOST)
@@ -85,10 +92,10 @@ static void count_all(struct tree_progress *progress)
         bool slash = length && name[length - 1] == '/';
         if (name)
             result =
-                count_name(progress, AT_FDCWD, name, !progress->recursive || slash, 0);
+                count_name(progress, AT_FDCWD, name, !progress->options->recursive || slash, 0);
         free(name);
     }
-    progress->counted = result == 0;
+    progress->counted = result == 0 && !progress->options->exclude.count;
 }
 
 static void *run(void *argument)
@@ -104,12 +111,13 @@ static void *run(void *argument)
 }
 
 void tree_progress_open(struct tree_progress *progress, char **names, size_t count,
-                        bool recursive, const struct tree_target *target)
+                        const struct rdcp_options *options,
+                        const struct tree_target *target)
 {
     *progress = (struct tree_progress){
         .names = names,
         .count = count,
-        .recursive = recursive,
+        .options = options,
         .target = *target,
         .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
         .start_us = now_us(),
@@ -130,7 +138,7 @@ void tree_progress_at(struct tree_progress *progress, uint64_t done, uint64_t mo
 
 void tree_progress_clear(const struct tree_progress *progress)
 {
-    if (progress->started && say_ready(0))
+    if (progress->started && !progress->options->json && say_ready(0))
         fputs(STATS_CLEAR, stderr);
 }
 

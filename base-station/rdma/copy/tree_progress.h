@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "tree_sides.h"
+
 /* Where a copy goes, if that is on this machine: nothing there is copied. */
 struct tree_target {
     bool here;
@@ -20,7 +22,7 @@ bool tree_target_is(const struct tree_target *target, const struct stat *state);
 struct tree_progress {
     char **names; /* the sources, as asked for; not owned */
     size_t count;
-    bool recursive;
+    const struct rdcp_options *options;
     struct tree_target target;
 
     pthread_t thread;
@@ -35,7 +37,8 @@ struct tree_progress {
 
 /* Begins to count and to show. Without it nothing is shown; nor where it fails. */
 void tree_progress_open(struct tree_progress *progress, char **names, size_t count,
-                        bool recursive, const struct tree_target *target);
+                        const struct rdcp_options *options,
+                        const struct tree_target *target);
 
 /* So much of the sources is done, and so much of that was moved: the rest are holes, and
  * what the sink had before. */

@@ -1,20 +1,41 @@
-/* The sides of one copy of rdcp: its source, its sink and the list of parts. */
+/* The sides of one copy of rdcp: its source, its sink, and the way back between them. */
 #ifndef TREE_SIDES_H
 #define TREE_SIDES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "leash_line.h"
+
+/* A side ends with 0; with this when all was settled and something was skipped or failed;
+ * with 1 when the stream was cut. */
+enum { TREE_SOME_FAILED = 4 };
+
 struct rdcp_options {
-    bool recursive, archive, verify, no_sync, verbose;
+    bool recursive, archive, verify, no_sync, verbose, json;
+    bool checksum;    /* by content, not by size and time */
+    bool hard_links, xattrs, acls;
+    bool dry_run, delete, yes;
+    bool sha256;
     bool progress; /* somebody sits at a terminal to see it */
-    bool many; /* more than one source: DST has to be a directory */
+    bool many;     /* more than one source: DST has to be a directory */
+    bool manifest; /* the sink writes one on stdout */
+    struct words exclude;
+    const char *back; /* the name of the way back; NULL: stdin and stdout */
 };
 
 /* Each runs one side to its end and returns an exit status. */
 int tree_source(const struct rdcp_options *options, char **names, size_t count);
 int tree_sink(const struct rdcp_options *options, const char *target, char **names,
               size_t count);
-int tree_parts(const char *target, char **names, size_t count);
+
+/* Passes on to stdout what the sink of this machine says to `name`. */
+int tree_back(const char *name);
+
+/* The sink's end of it. -1 after a line on stderr. */
+int tree_back_dial(const char *name);
+
+/* Is it one of --exclude's? `path` is below the source, `name` its last component. */
+bool tree_excluded(const struct rdcp_options *options, const char *path, bool folder);
 
 #endif

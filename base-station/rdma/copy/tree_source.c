@@ -1,43 +1,66 @@
-/* rdcp --serve-source: reads files and trees, writes them as one stream on stdout. What
- * the sink already has stands on stdin. See tree.h. */
+/* rdcp --serve-source: walks files and trees and announces them on stdout, and sends what
+ * the sink asks for on stdin. See tree.h. */
 #include "tree_sides.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "leash_work.h"
-#include "tree_name.h"
+#include "quote.h"
+#include "tree_hash.h"
 #include "tree_io.h"
+#include "tree_made.h"
+#include "tree_name.h"
 #include "tree_part.h"
 #include "tree_progress.h"
+#include "tree_xattr.h"
 
-struct part {
-    char *path;
-    uint64_t size, inode, have, sum;
-    int64_t mtime_ns;
+enum { LOOK_EACH = 64 }; /* files announced from one look for answers to the next */
+
+struct folder {
+    int fd; /* open while it is walked and while files in it may be asked for */
+    unsigned uses;
+};
+
+struct job { /* a file that is announced, until its last answer */
+    struct folder *folder;
+    char *name, *path; /* in that folder; for messages. NULL: settled */
+    bool follow;
+    uint64_t size;
+    struct tree_attributes attributes;
+};
+
+struct wish { /* what the sink asked for */
+    uint64_t number, from, verdict;
 };
 
 struct source {
     const struct rdcp_options *options;
-    struct tree_writer out;
-    struct part *parts;
-    size_t part_count;
+    struct tree_line line;
+    struct job jobs[TREE_WINDOW];
+    uint64_t next, oldest; /* numbers of files */
+    struct wish wishes[TREE_WINDOW];
+    uint64_t wished, granted;
+    size_t folders; /* that are open */
+    struct tree_made links; /* of -H: the numbers of files with more names */
     struct tree_target target;
     struct tree_progress progress;
-    uint64_t errors, files, bytes;
-    uint64_t passed; /* of bytes in files that were read, holes and the sink's included */
+    struct tree_hash hash;
+    uint64_t errors, bytes;
+    uint64_t passed; /* of bytes in files that are settled */
     uint8_t *piece;
-    bool lost; /* the stream has no reader any more */
+    bool lost; /* the sink has left */
 };
 
 static void put(struct source *source, const struct tree_record *record)
 {
-    if (!source->lost && tree_write(&source->out, record) < 0)
+    if (!source->lost && tree_write(&source->line, record) < 0)
         source->lost = true;
 }
 
@@ -47,168 +70,277 @@ static void complain(struct source *source, const char *path, const char *what)
     tree_error(&source->errors, path, what);
 }
 
-static int add_part(struct source *source, const struct tree_record *record)
+static void leave(struct source *source, struct folder *folder)
 {
-    struct part *more =
-        reallocarray(source->parts, source->part_count + 1, sizeof *more);
-    if (!more)
-        return -1;
-    source->parts = more;
-    more[source->part_count++] = (struct part){
-        .path = strndup(record->path, record->length),
-        .size = record->size,
-        .inode = record->inode,
-        .have = record->from,
-        .sum = record->sum,
-        .mtime_ns = record->attributes.mtime_ns,
-    };
-    return 0;
+    if (--folder->uses)
+        return;
+    close(folder->fd);
+    free(folder);
+    source->folders--;
 }
 
-static void hear_target(struct source *source, const struct tree_record *record)
+static void settle(struct source *source, struct job *job)
 {
-    char *id = boot_id();
-    source->target.here = id && strcmp(id, record->name) == 0;
-    source->target.device = record->device;
-    source->target.inode = record->inode;
-    free(id);
+    source->passed += job->size;
+    tree_progress_at(&source->progress, source->passed, source->bytes);
+    if (job->folder)
+        leave(source, job->folder);
+    free(job->name);
+    free(job->path);
+    *job = (struct job){0};
+    while (source->oldest < source->next &&
+           !source->jobs[source->oldest % TREE_WINDOW].path)
+        source->oldest++;
 }
 
-/* Reads on to the end of stdin: who leaves before it looks like one that failed. */
-static int read_parts(struct source *source)
+static struct job *job_of(struct source *source, uint64_t number)
 {
-    struct tree_reader reader = {.fd = STDIN_FILENO};
-    struct tree_record record;
-    const char *why = NULL;
-    bool started = false, whole = false;
-    int got;
-    while ((got = tree_next(&reader, &record, &why)) > 0) {
-        if (!started && !tree_starts(&record)) {
-            bytes_close(&reader.buffer);
-            return -1;
+    struct job *job = &source->jobs[number % TREE_WINDOW];
+    return number >= source->oldest && number < source->next && job->path ? job : NULL;
+}
+
+/* A dry run says what would be sent. */
+static void show(struct source *source, const char *what, const char *path)
+{
+    struct bytes line = {0};
+    tree_progress_clear(&source->progress);
+    if (bytes_format(&line, "rdcp: %s: ", what) == 0 && quote_shown(&line, path) == 0)
+        fprintf(stderr, "%s\n", line.data);
+    bytes_close(&line);
+}
+
+static void take_answer(struct source *source, const struct tree_record *record)
+{
+    bool asked = record->verdict == TREE_SEND || record->verdict == TREE_AGAIN ||
+                 record->verdict == TREE_ASK_SUM;
+    for (uint64_t i = 0; i < record->count && !source->lost; i++) {
+        struct job *job = job_of(source, record->number + i);
+        if (!job || !record->verdict || record->verdict > TREE_REFUSED ||
+            source->wished - source->granted >= TREE_WINDOW) {
+            fputs("rdcp: the stream: an answer to what was not asked\n", stderr);
+            source->lost = true;
+        } else if (asked && source->options->dry_run) {
+            show(source, "would copy", job->path);
+            settle(source, job);
+        } else if (asked) {
+            source->wishes[source->wished++ % TREE_WINDOW] =
+                (struct wish){record->number + i, record->from, record->verdict};
+        } else {
+            settle(source, job);
         }
-        started = true;
-        whole |= record.kind == TREE_END;
-        if (record.kind == TREE_TARGET)
-            hear_target(source, &record);
-        why = strerror(ENOMEM);
-        if (record.kind == TREE_PART && add_part(source, &record) < 0)
-            break;
     }
-    whole &= got == 0;
-    bytes_close(&reader.buffer);
-    if (!whole)
-        fprintf(stderr, "rdcp: the list of what is there already: %s\n",
-                got == 0 ? "it ends before its end" : why);
-    return whole ? 0 : -1;
-}
-
-/* How much of the file the sink has, compared byte for byte by a checksum. */
-static uint64_t resumed(const struct source *source, int fd, const struct stat *state,
-                        const char *path)
-{
-    struct tree_attributes attributes;
-    tree_attributes_of(&attributes, state);
-    for (size_t i = 0; i < source->part_count; i++) {
-        const struct part *part = &source->parts[i];
-        uint64_t sum;
-        if (part->path && strcmp(part->path, path) == 0 &&
-            part->size == (uint64_t)state->st_size && part->inode == state->st_ino &&
-            part->mtime_ns == attributes.mtime_ns && part->have <= part->size &&
-            sum_of(fd, part->have, &sum) == 0 && sum == part->sum)
-            return part->have;
-    }
-    return 0;
 }
 
 /* Sends the data from `at` to `end`, without the holes. NULL, or what went wrong. */
-static const char *send_data(struct source *source, int fd, off_t at, off_t end)
+static const char *send_data(struct source *source, int fd, uint64_t at, uint64_t end)
 {
-    while (at < end && !source->lost) {
-        off_t data = lseek(fd, at, SEEK_DATA);
-        if (data < 0 && errno == ENXIO)
-            return NULL; /* a hole up to the end */
-        if (data < 0)
-            data = at; /* a file system that knows no holes */
-        off_t hole = lseek(fd, data, SEEK_HOLE);
-        hole = hole < 0 || hole > end ? end : hole;
-        for (at = data; at < hole && !source->lost;) {
+    uint64_t hole;
+    while (!source->lost && tree_extent(fd, &at, end, &hole)) {
+        tree_hash_zeros(&source->hash, at);
+        while (at < hole && !source->lost) {
             size_t want = hole - at < TREE_DATA_MOST ? (size_t)(hole - at) : TREE_DATA_MOST;
-            ssize_t got = pread(fd, source->piece, want, at);
+            ssize_t got = pread(fd, source->piece, want, (off_t)at);
             if (got < 0 && errno == EINTR)
                 continue;
             if (got < 0)
                 return strerror(errno);
             if (got == 0)
                 return "it shrank while it was read";
+            tree_hash_add(&source->hash, source->piece, (size_t)got);
             put(source, &(struct tree_record){.kind = TREE_DATA,
-                                              .offset = (uint64_t)at,
-                                              .data = source->piece,
+                                              .offset = at,
+                                              .bytes = source->piece,
                                               .length = (uint32_t)got});
-            at += got;
+            at += (uint64_t)got;
             source->bytes += (uint64_t)got;
-            tree_progress_at(&source->progress, source->passed + (uint64_t)at,
-                             source->bytes);
+            tree_progress_at(&source->progress, source->passed + at, source->bytes);
         }
     }
+    tree_hash_zeros(&source->hash, end);
     return NULL;
+}
+
+static bool same(const struct stat *one, const struct stat *other)
+{
+    return one->st_size == other->st_size && one->st_ino == other->st_ino &&
+           one->st_mtim.tv_sec == other->st_mtim.tv_sec &&
+           one->st_mtim.tv_nsec == other->st_mtim.tv_nsec;
 }
 
 static bool unchanged(int fd, const struct stat *before)
 {
     struct stat now;
-    return fstat(fd, &now) == 0 && now.st_size == before->st_size &&
-           now.st_mtim.tv_sec == before->st_mtim.tv_sec &&
-           now.st_mtim.tv_nsec == before->st_mtim.tv_nsec &&
+    return fstat(fd, &now) == 0 && same(&now, before) &&
            now.st_ctim.tv_sec == before->st_ctim.tv_sec &&
            now.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
 }
 
-static void send_file(struct source *source, int fd, const char *name, const char *path)
+static int open_job(const struct job *job, struct stat *state, const char **why)
+{
+    int fd = openat(job->folder ? job->folder->fd : AT_FDCWD, job->name,
+                    O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+                        (job->follow ? 0 : O_NOFOLLOW));
+    *why = fd < 0 ? strerror(errno) : NULL;
+    if (fd >= 0 && (fstat(fd, state) < 0 || !S_ISREG(state->st_mode)))
+        *why = "it changed before it was read";
+    return fd;
+}
+
+/* What the sink has up to `from` is of the file as it was announced. */
+static void send_body(struct source *source, const struct job *job,
+                      const struct wish *wish)
 {
     struct stat state;
-    if (fstat(fd, &state) < 0 || !S_ISREG(state.st_mode)) {
-        complain(source, path, "it changed while it was opened");
-        return;
+    const char *why;
+    int fd = open_job(job, &state, &why);
+    struct tree_record body = {.kind = TREE_BODY, .attributes = job->attributes};
+    body.body_number = wish->number;
+    if (!why) {
+        tree_attributes_of(&body.attributes, &state);
+        body.body_size = (uint64_t)state.st_size;
+        if (body.body_size == job->size &&
+            body.attributes.inode == job->attributes.inode &&
+            body.attributes.mtime_ns == job->attributes.mtime_ns &&
+            wish->from <= job->size)
+            body.body_from = wish->from;
     }
-    struct tree_record record = {.kind = TREE_FILE, .size = (uint64_t)state.st_size};
-    record.from = resumed(source, fd, &state, path);
-    tree_attributes_of(&record.attributes, &state);
-    snprintf(record.name, sizeof record.name, "%s", name);
-    put(source, &record);
-    const char *why = send_data(source, fd, (off_t)record.from, state.st_size);
+    put(source, &body);
     struct tree_record whole = {.kind = TREE_WHOLE};
-    if (!why && source->options->verify &&
-        sum_of(fd, (uint64_t)state.st_size, &whole.sum) < 0)
+    tree_hash_begin(&source->hash);
+    if (!why)
+        posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    if (!why && tree_hash_file(&source->hash, fd, body.body_from) < 0)
         why = strerror(errno);
+    if (!why)
+        why = send_data(source, fd, body.body_from, body.body_size);
     if (!why && !unchanged(fd, &state))
         why = "it changed while it was read";
     if (why)
-        complain(source, path, why);
-    whole.length = !why;
+        complain(source, job->path, why);
+    tree_hash_end(&source->hash, whole.hash);
+    whole.sound = !why;
     put(source, &whole);
-    source->files++;
-    source->passed += (uint64_t)state.st_size;
-    tree_progress_at(&source->progress, source->passed, source->bytes);
+    if (fd >= 0)
+        close(fd);
 }
 
-static void walk(struct source *source, int folder, const char *name, const char *as,
-                 const char *path, bool follow);
+static void send_sum(struct source *source, const struct job *job, uint64_t number)
+{
+    struct tree_record sum = {.kind = TREE_SUM, .number = number};
+    struct stat state;
+    const char *why;
+    int fd = open_job(job, &state, &why);
+    tree_hash_begin(&source->hash);
+    if (!why && tree_hash_file(&source->hash, fd, (uint64_t)state.st_size) == 0)
+        tree_hash_end(&source->hash, sum.hash); /* else a body is asked for: it says why */
+    put(source, &sum);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Grants a wish or takes an answer; where there is neither, waits for one if it may.
+ * False: there is none. */
+static bool serve(struct source *source, bool waits)
+{
+    struct tree_record record = {0};
+    const char *why = "";
+    if (source->granted < source->wished && !source->lost) {
+        const struct wish *wish = &source->wishes[source->granted++ % TREE_WINDOW];
+        struct job *job = job_of(source, wish->number);
+        if (job && wish->verdict == TREE_ASK_SUM)
+            send_sum(source, job, wish->number);
+        else if (job)
+            send_body(source, job, wish);
+        return true;
+    }
+    int got = source->lost ? 0 : tree_next(&source->line, &record, waits, &why);
+    if (got > 0 && record.kind == TREE_ANSWER) {
+        take_answer(source, &record);
+        return true;
+    }
+    if (got < 0 || (got > 0 && record.kind != TREE_BYE))
+        fprintf(stderr, "rdcp: the answers: %s\n",
+                got < 0 ? why : "a record of another kind of stream");
+    source->lost |= got || waits;
+    return false;
+}
+
+/* Announces a file; `folder` NULL: a source itself. */
+static void announce(struct source *source, struct folder *folder, const char *name,
+                     const struct stat *state, const char *as, const char *path)
+{
+    while (source->next - source->oldest >= TREE_WINDOW && !source->lost)
+        serve(source, true);
+    if (source->lost)
+        return;
+    struct tree_record record = {.kind = TREE_FILE};
+    record.size = (uint64_t)state->st_size;
+    record.room = (uint64_t)state->st_blocks * 512;
+    record.links = state->st_nlink;
+    tree_attributes_of(&record.attributes, state);
+    snprintf(record.name, sizeof record.name, "%s", as);
+    struct job *job = &source->jobs[source->next % TREE_WINDOW];
+    *job = (struct job){folder, strdup(name), strdup(*path ? path : name), !folder,
+                        record.size, record.attributes};
+    if (!job->name || !job->path) {
+        complain(source, path, strerror(ENOMEM));
+        source->lost = true;
+        return;
+    }
+    if (folder)
+        folder->uses++;
+    put(source, &record);
+    if (++source->next % LOOK_EACH == 0)
+        while (!source->lost && serve(source, false))
+            ;
+}
+
+static void put_xattrs(struct source *source, int folder, const char *name, int flags,
+                       const char *path)
+{
+    if (!source->options->xattrs && !source->options->acls)
+        return;
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+    int result = fd >= 0 ? tree_xattr_send(&source->line, source->options, fd) : -1;
+    if (result < 0 && fd >= 0)
+        complain(source, path, strerror(errno));
+    source->lost |= result > 0;
+    if (fd >= 0)
+        close(fd);
+}
+
+static void put_file(struct source *source, struct folder *folder, const char *name,
+                     const struct stat *state, const char *as, const char *path)
+{
+    if (source->options->hard_links && state->st_nlink > 1) {
+        const uint64_t *number = tree_made_find(&source->links, state);
+        if (number) {
+            struct tree_record record = {.kind = TREE_HARD, .number = *number};
+            snprintf(record.name, sizeof record.name, "%s", as);
+            put(source, &record);
+            return;
+        }
+        if (tree_made_add(&source->links, state, source->next) < 0)
+            complain(source, path, strerror(ENOMEM));
+    }
+    put_xattrs(source, folder ? folder->fd : AT_FDCWD, name, folder ? O_NOFOLLOW : 0, path);
+    announce(source, folder, name, state, as, path);
+}
+
+static void walk(struct source *source, struct folder *folder, const char *name,
+                 const char *as, const char *path, bool follow, int depth);
 
 static int by_name(const struct dirent **one, const struct dirent **other)
 {
     return strcmp((*one)->d_name, (*other)->d_name);
 }
 
-static void send_folder(struct source *source, int fd, const struct stat *state,
-                        const char *as, const char *path)
+/* The names in it, in the order of their bytes. */
+static void put_entries(struct source *source, struct folder *folder, const char *path,
+                        int depth)
 {
-    struct tree_record record = {.kind = TREE_ENTER};
-    tree_attributes_of(&record.attributes, state);
-    snprintf(record.name, sizeof record.name, "%s", as);
-    put(source, &record);
     struct dirent **entries = NULL;
-    int count = scandirat(fd, ".", &entries, NULL, by_name);
+    int count = scandirat(folder->fd, ".", &entries, NULL, by_name);
     if (count < 0)
         complain(source, path, strerror(errno));
     for (int i = 0; i < count; i++) {
@@ -218,119 +350,178 @@ static void send_folder(struct source *source, int fd, const struct stat *state,
             bytes_format(&below, *path ? "%s/%s" : "%s%s", path, name) == 0) {
             if (part_is(name)) /* it would take the place of the sink's own */
                 complain(source, below.data,
-                           "skipped: what a copy that was cut has left");
+                         "skipped: what a copy that was cut has left");
             else
-                walk(source, fd, name, name, below.data, false);
+                walk(source, folder, name, name, below.data, false, depth);
         }
         bytes_close(&below);
         free(entries[i]);
     }
     free(entries);
-    put(source, &(struct tree_record){.kind = TREE_LEAVE});
 }
 
-static void send_link(struct source *source, int folder, const char *name,
-                      const struct stat *state, const char *as, const char *path)
+static void put_folder(struct source *source, struct folder *above, const char *name,
+                       const struct stat *state, const char *as, const char *path,
+                       bool follow, int depth)
 {
-    struct tree_record record = {.kind = TREE_LINK};
+    while (source->folders > (size_t)depth + TREE_FOLDERS_MOST && !source->lost)
+        serve(source, true);
+    struct folder *folder = malloc(sizeof *folder);
+    int fd = -1, above_fd = above ? above->fd : AT_FDCWD;
+    if (folder)
+        fd = openat(above_fd, name,
+                    O_RDONLY | O_CLOEXEC | O_DIRECTORY | (follow ? 0 : O_NOFOLLOW));
+    if (fd < 0) {
+        complain(source, *path ? path : name, strerror(errno));
+        free(folder);
+        return;
+    }
+    *folder = (struct folder){fd, 1};
+    source->folders++;
+    put_xattrs(source, fd, ".", 0, path);
+    struct tree_record record = {.kind = TREE_ENTER};
+    tree_attributes_of(&record.attributes, state);
+    snprintf(record.name, sizeof record.name, "%s", as);
+    put(source, &record);
+    put_entries(source, folder, path, depth + 1);
+    put(source, &(struct tree_record){.kind = TREE_LEAVE});
+    leave(source, folder);
+}
+
+static void put_link(struct source *source, struct folder *folder, const char *name,
+                     const struct stat *state, const char *as, const char *path)
+{
+    char target[4096];
+    struct tree_record record = {.kind = TREE_LINK, .bytes = (uint8_t *)target};
     struct stat referent;
-    ssize_t length = readlinkat(folder, name, record.target, sizeof record.target - 1);
+    int above = folder ? folder->fd : AT_FDCWD;
+    ssize_t length = readlinkat(above, name, target, sizeof target - 1);
     if (length <= 0) {
         complain(source, path, strerror(errno));
         return;
     }
+    record.length = (uint32_t)length;
     tree_attributes_of(&record.attributes, state);
-    if (fstatat(folder, name, &referent, 0) == 0) {
-        record.device = referent.st_dev;
+    if (fstatat(above, name, &referent, 0) == 0) {
+        record.device = (uint32_t)referent.st_dev;
         record.inode = referent.st_ino;
     }
     snprintf(record.name, sizeof record.name, "%s", as);
     put(source, &record);
-    source->files++;
 }
 
-/* One name below `folder`, under which it is called `as` at the sink. */
-static void walk(struct source *source, int folder, const char *name, const char *as,
-                 const char *path, bool follow)
+/* One name in `folder`, or a source itself, which the sink knows as `as`. */
+static void walk(struct source *source, struct folder *folder, const char *name,
+                 const char *as, const char *path, bool follow, int depth)
 {
     struct stat state;
-    const char *shown = *path ? path : name;
-    if (fstatat(folder, name, &state, follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0) {
+    const char *shown = *path ? path : name, *why = NULL;
+    if (fstatat(folder ? folder->fd : AT_FDCWD, name, &state,
+                follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0) {
         complain(source, shown, strerror(errno));
         return;
     }
+    bool is_folder = S_ISDIR(state.st_mode);
+    if (folder && tree_excluded(source->options, path, is_folder))
+        return;
     if (S_ISLNK(state.st_mode)) {
-        send_link(source, folder, name, &state, as, path);
+        put_link(source, folder, name, &state, as, path);
         return;
     }
-    if (!S_ISREG(state.st_mode) && !S_ISDIR(state.st_mode)) {
-        complain(source, shown, "skipped: a device, a FIFO or a socket");
-        return;
-    }
-    if (S_ISDIR(state.st_mode) && !source->options->recursive) {
-        complain(source, shown, "a directory: give -r to copy it");
-        return;
-    }
-    if (S_ISDIR(state.st_mode) && tree_target_is(&source->target, &state)) {
-        complain(source, shown, "a directory cannot be copied into itself");
-        return;
-    }
-    int kind = S_ISDIR(state.st_mode) ? O_DIRECTORY : 0;
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | kind |
-                                      (follow ? 0 : O_NOFOLLOW));
-    if (fd < 0)
-        complain(source, shown, strerror(errno));
-    else if (kind)
-        send_folder(source, fd, &state, as, path);
+    if (!S_ISREG(state.st_mode) && !is_folder)
+        why = "skipped: a device, a FIFO or a socket";
+    else if (is_folder && !source->options->recursive)
+        why = "a directory: give -r to copy it";
+    else if (is_folder && tree_target_is(&source->target, &state))
+        why = "a directory cannot be copied into itself";
+    else if (is_folder && depth >= TREE_DEPTH_MOST)
+        why = "too deep, and so is all that is in it";
+    if (why)
+        complain(source, shown, why);
+    else if (is_folder)
+        put_folder(source, folder, name, &state, as, path, follow, depth);
     else
-        send_file(source, fd, as, path);
-    if (fd >= 0)
-        close(fd);
+        put_file(source, folder, name, &state, as, path);
 }
 
-static void put_start(struct source *source)
+static int greet(struct source *source)
 {
-    struct tree_record record = {.kind = TREE_START, .length = TREE_VERSION};
     char *id = boot_id();
-    if (id)
-        strncpy(record.name, id, TREE_NAME_MOST);
-    free(id);
+    struct tree_record record = {.kind = TREE_START, .version = TREE_VERSION};
+    const char *why = "";
+    record.bytes = (const uint8_t *)id;
+    record.length = id ? (uint32_t)strlen(id) : 0;
     put(source, &record);
+    int got = source->lost ? 0 : tree_next(&source->line, &record, true, &why);
+    if (got < 0)
+        fprintf(stderr, "rdcp: the answers: %s\n", why);
+    bool greeted = got > 0 && tree_starts(&record);
+    if (greeted)
+        source->target = (struct tree_target){
+            .here = id && record.length == strlen(id) &&
+                    memcmp(id, record.bytes, record.length) == 0,
+            .device = record.device,
+            .inode = record.inode,
+        };
+    free(id);
+    return greeted ? 0 : -1;
 }
 
-int tree_source(const struct rdcp_options *options, char **names, size_t count)
+static void put_all(struct source *source, char **names, size_t count)
 {
-    struct source source = {.options = options, .out = {.fd = STDOUT_FILENO}};
-    source.piece = malloc(TREE_DATA_MOST);
-    if (!source.piece)
-        fputs("rdcp: out of memory\n", stderr);
-    if (!source.piece || read_parts(&source) < 0)
-        return 1;
-    put_start(&source);
-    if (options->progress)
-        tree_progress_open(&source.progress, names, count, options->recursive,
-                           &source.target);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !source->lost; i++) {
         char *name = leash_work_file(names[i]);
         char *as = tree_name(names[i]);
         size_t length = strlen(names[i]);
         bool slash = length && names[i][length - 1] == '/';
         if (name && as)
-            walk(&source, AT_FDCWD, name, as, as, !options->recursive || slash);
+            walk(source, NULL, name, as, as, !source->options->recursive || slash, 0);
         free(as);
         free(name);
     }
-    put(&source, &(struct tree_record){.kind = TREE_END,
-                                       .errors = source.errors,
-                                       .files = source.files,
-                                       .bytes = source.bytes});
-    if (!source.lost && tree_flush(&source.out) < 0)
-        source.lost = true;
-    tree_progress_close(&source.progress);
-    bytes_close(&source.out.pending);
-    for (size_t i = 0; i < source.part_count; i++)
-        free(source.parts[i].path);
-    free(source.parts);
-    free(source.piece);
-    return source.lost; /* what was skipped is the sink's to report: it has to see the end */
+    while (source->oldest < source->next && !source->lost)
+        serve(source, true);
+    put(source, &(struct tree_record){.kind = TREE_END, .errors = source->errors});
+    struct tree_record record = {0};
+    const char *why = "";
+    if (source->lost || tree_next(&source->line, &record, true, &why) <= 0 ||
+        record.kind != TREE_BYE)
+        source->lost = true;
+    while (!source->lost && !source->line.ended) /* to its end: see rdsend */
+        if (tree_next(&source->line, &record, true, &why) != 0)
+            source->lost = true;
+}
+
+static void source_close(struct source *source)
+{
+    tree_progress_close(&source->progress);
+    for (uint64_t i = source->oldest; i < source->next; i++)
+        if (source->jobs[i % TREE_WINDOW].path)
+            settle(source, &source->jobs[i % TREE_WINDOW]);
+    tree_made_close(&source->links);
+    tree_hash_close(&source->hash);
+    tree_line_close(&source->line);
+    free(source->piece);
+    free(source);
+}
+
+int tree_source(const struct rdcp_options *options, char **names, size_t count)
+{
+    struct source *source = calloc(1, sizeof *source);
+    signal(SIGPIPE, SIG_IGN);
+    tree_more_files();
+    if (!source || !(source->piece = malloc(TREE_DATA_MOST)) ||
+        tree_hash_open(&source->hash, options->sha256) < 0) {
+        fputs("rdcp: out of memory\n", stderr);
+        return 1;
+    }
+    source->options = options;
+    tree_line_open(&source->line, STDIN_FILENO, STDOUT_FILENO);
+    source->lost = greet(source) < 0;
+    if ((options->progress || options->json) && !source->lost)
+        tree_progress_open(&source->progress, names, count, options, &source->target);
+    put_all(source, names, count);
+    int status = source->lost; /* what was skipped is the sink's to report */
+    source_close(source);
+    return status;
 }

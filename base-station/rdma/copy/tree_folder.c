@@ -1,0 +1,222 @@
+/* The folders that a sink fills: see tree_folder.h. */
+#include "tree_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tree_base.h"
+#include "tree_part.h"
+
+char *tree_folder_path(const struct tree_folder *folder, const char *name)
+{
+    char *path = strdup(name);
+    for (; folder && path; folder = folder->up) {
+        if (!folder->name[0])
+            continue;
+        struct bytes longer = {0};
+        int result = bytes_format(&longer, *path ? "%s/%s" : "%s%s", folder->name, path);
+        free(path);
+        path = result == 0 ? longer.data : NULL;
+    }
+    return path;
+}
+
+void tree_folder_complain(const struct tree_folder *folder, uint64_t *errors,
+                          const char *target, const char *name, const char *what)
+{
+    char *path = tree_folder_path(folder, name);
+    tree_error(errors, path && *path ? path : target, what ? what : strerror(ENOMEM));
+    free(path);
+}
+
+/* Which attributes of its source a folder gets when all is in it. One that was there has
+ * got a new time by what was put into it; its mode is its own, but for DST itself. */
+static enum tree_keep what_to_keep(const struct rdcp_options *options, int fd, bool made,
+                                   bool named)
+{
+    struct stat state;
+    if (made || options->archive)
+        return KEEP_ALL;
+    if (fstat(fd, &state) < 0 || state.st_uid != geteuid())
+        return KEEP_NOTHING;
+    if (tree_is_unfinished(&state))
+        return KEEP_ALL;
+    return named ? KEEP_TIMES : KEEP_NOTHING;
+}
+
+static int open_it(struct tree_folder *folder, int above, bool *made, bool dry)
+{
+    const char *name = folder->name;
+    if (!*name)
+        return fcntl(above, F_DUPFD_CLOEXEC, 0);
+    *made = !dry && mkdirat(above, name, TREE_UNFINISHED) == 0;
+    if (!*made && !dry && errno != EEXIST)
+        return -1;
+    return open_below(above, name, O_RDONLY | O_DIRECTORY, 0);
+}
+
+struct tree_folder *tree_folder_enter(struct tree_folder *up, const char *name,
+                                      const struct tree_attributes *of,
+                                      const struct rdcp_options *options,
+                                      const char **why)
+{
+    struct tree_folder *folder = calloc(1, sizeof *folder);
+    bool made = false;
+    *why = NULL;
+    if (!folder)
+        return NULL;
+    *folder = (struct tree_folder){.up = up, .fd = -1, .uses = 1, .attributes = *of};
+    memcpy(folder->name, name, strlen(name) + 1);
+    up->uses++;
+    folder->absent = up->absent;
+    if (up->fd < 0)
+        return folder;
+    folder->fd = open_it(folder, up->fd, &made, options->dry_run);
+    if (folder->fd < 0 && options->dry_run && errno == ENOENT)
+        folder->absent = true;
+    else if (folder->fd < 0)
+        *why = strerror(errno);
+    else
+        folder->keep = what_to_keep(options, folder->fd, made, *name);
+    folder->had_parts = folder->fd >= 0 && !made && part_find(folder->fd, false);
+    return folder;
+}
+
+const char *tree_keep_attributes(int fd, const struct tree_attributes *to,
+                                 const struct tree_xattr *xattrs,
+                                 const struct rdcp_options *options, int *error)
+{
+    struct timespec times[2] = {timespec_of(to->atime_ns), timespec_of(to->mtime_ns)};
+    const char *lost = NULL;
+    bool owned = options->archive;
+    if (tree_xattr_apply(xattrs, options, fd, false) < 0) {
+        lost = "extended attributes";
+        *error = errno;
+    }
+    if (options->archive && fchown(fd, to->uid, to->gid) < 0) {
+        owned = false;
+        *error = errno;
+        lost = errno == EPERM && fchown(fd, (uid_t)-1, to->gid) == 0 ? "owner"
+                                                                     : "owner and group";
+    }
+    /* Who cannot give the owner away must not give the set-uid bit either. */
+    if (fchmod(fd, to->mode & (owned ? 07777 : 0777)) < 0) {
+        lost = "mode";
+        *error = errno;
+    }
+    if (tree_xattr_apply(xattrs, options, fd, true) < 0) {
+        lost = "access control list";
+        *error = errno;
+    }
+    if (futimens(fd, times) < 0) {
+        lost = "time";
+        *error = errno;
+    }
+    return lost;
+}
+
+bool tree_excluded(const struct rdcp_options *options, const char *path, bool folder)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < options->exclude.count; i++) {
+        char *pattern = strdup(options->exclude.word[i]);
+        size_t length = pattern ? strlen(pattern) : 0;
+        bool only_folders = length && pattern[length - 1] == '/';
+        if (only_folders)
+            pattern[length - 1] = '\0';
+        bool whole = pattern && strchr(pattern, '/');
+        const char *from = pattern && *pattern == '/' ? pattern + 1 : pattern;
+        bool matches = pattern && (folder || !only_folders) &&
+                       fnmatch(from, whole ? path : name, FNM_PATHNAME) == 0;
+        free(pattern);
+        if (matches)
+            return true;
+    }
+    return false;
+}
+
+static int by_text(const void *one, const void *other)
+{
+    return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+void tree_folder_extra(struct tree_folder *folder, const struct rdcp_options *options,
+                       struct words *found)
+{
+    size_t count = 0, at = 0;
+    for (size_t i = 0; i < folder->seen.length; i++)
+        count += !folder->seen.data[i];
+    const char **seen = calloc(count + 1, sizeof *seen);
+    for (size_t i = 0; seen && i < count; i++, at += strlen(seen[i - 1]) + 1)
+        seen[i] = folder->seen.data + at;
+    int fd = seen ? open_below(folder->fd, ".", O_RDONLY | O_DIRECTORY, 0) : -1;
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    struct dirent *entry;
+    if (seen)
+        qsort(seen, count, sizeof *seen, by_text);
+    while (entries && (entry = readdir(entries))) {
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || part_is(name) ||
+            bsearch(&name, seen, count, sizeof *seen, by_text))
+            continue;
+        char *path = tree_folder_path(folder, name);
+        if (path && !tree_excluded(options, path, entry->d_type == DT_DIR))
+            words_add(found, path);
+        free(path);
+    }
+    if (entries)
+        closedir(entries);
+    free(seen);
+}
+
+/* Closes `fd`. */
+static int remove_below(int fd)
+{
+    DIR *entries = fdopendir(fd);
+    struct dirent *entry;
+    int result = entries ? 0 : -1;
+    while (entries && result == 0 && (entry = readdir(entries)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            result = tree_remove(fd, entry->d_name);
+    int error = errno;
+    if (entries)
+        closedir(entries);
+    else
+        close(fd);
+    errno = error;
+    return result;
+}
+
+int tree_remove(int base, const char *path)
+{
+    const char *slash = strchr(path, '/');
+    if (slash) {
+        char name[TREE_NAME_MOST + 1] = "";
+        memcpy(name, path, (size_t)(slash - path) < sizeof name ? (size_t)(slash - path) : 0);
+        int fd = open_below(base, name, O_RDONLY | O_DIRECTORY, 0);
+        int result = fd < 0 ? -1 : tree_remove(fd, slash + 1), error = errno;
+        if (fd >= 0)
+            close(fd);
+        errno = error;
+        return result;
+    }
+    if (unlinkat(base, path, 0) == 0)
+        return 0;
+    int fd = errno == EISDIR || errno == EPERM
+                 ? open_below(base, path, O_RDONLY | O_DIRECTORY, 0) : -1;
+    return fd < 0 || remove_below(fd) < 0 ? -1 : unlinkat(base, path, AT_REMOVEDIR);
+}
+
+void tree_folder_free(struct tree_folder *folder)
+{
+    tree_xattr_close(&folder->xattrs);
+    bytes_close(&folder->seen);
+    if (folder->fd >= 0)
+        close(folder->fd);
+    free(folder);
+}

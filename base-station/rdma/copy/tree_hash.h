@@ -1,0 +1,32 @@
+/* The hash of a file's content: XXH3 of 128 bits, or SHA-256. A hole is zeros, and is not
+ * read. */
+#ifndef TREE_HASH_H
+#define TREE_HASH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tree.h"
+
+struct tree_hash {
+    void *fast;     /* XXH3_state_t */
+    void *slow;     /* EVP_MD_CTX; NULL: fast */
+    uint64_t at;    /* so many bytes are in it */
+};
+
+/* 0, or -1 when memory is short. */
+int tree_hash_open(struct tree_hash *hash, bool sha256);
+void tree_hash_close(struct tree_hash *hash);
+
+void tree_hash_begin(struct tree_hash *hash);
+void tree_hash_add(struct tree_hash *hash, const void *bytes, size_t length);
+void tree_hash_zeros(struct tree_hash *hash, uint64_t end); /* up to there */
+void tree_hash_end(struct tree_hash *hash, uint8_t into[TREE_HASH_BYTES]);
+
+/* Goes on with what `fd` has, up to `end`. -1 with errno; EIO if it is shorter. */
+int tree_hash_file(struct tree_hash *hash, int fd, uint64_t end);
+
+/* The extent of data at or after `at`, at most up to `end`: 1; 0: there is none. */
+int tree_extent(int fd, uint64_t *at, uint64_t end, uint64_t *hole);
+
+#endif

@@ -1,0 +1,133 @@
+/* Files with more names: see tree_links.h. */
+#include "tree_links.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tree_part.h"
+
+static struct tree_first *find(struct tree_links *links, uint64_t number)
+{
+    size_t low = 0, high = links->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (links->row[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < links->count && links->row[low].number == number ? &links->row[low] : NULL;
+}
+
+int tree_links_add(struct tree_links *links, uint64_t number,
+                   const struct tree_folder *folder, const char *name)
+{
+    if (links->count == links->room) {
+        size_t room = links->room ? links->room * 2 : 16;
+        struct tree_first *more = reallocarray(links->row, room, sizeof *more);
+        if (!more)
+            return -1;
+        links->row = more;
+        links->room = room;
+    }
+    char *path = tree_folder_path(folder, name);
+    if (!path)
+        return -1;
+    links->row[links->count++] = (struct tree_first){.number = number, .path = path};
+    return 0;
+}
+
+/* The folder of `path`, which becomes its last component; to close. */
+static int open_above(int base, char **path)
+{
+    int fd = fcntl(base, F_DUPFD_CLOEXEC, 0);
+    char *slash;
+    while (fd >= 0 && (slash = strchr(*path, '/'))) {
+        *slash = '\0';
+        int below = open_below(fd, *path, O_RDONLY | O_DIRECTORY, 0);
+        close(fd);
+        fd = below;
+        *slash = '/';
+        *path = slash + 1;
+    }
+    return fd;
+}
+
+static int link_to(const struct tree_first *first, int base, char *path)
+{
+    char *name = path, *from_name = first->path;
+    struct stat state;
+    int from = open_above(base, &from_name), to = open_above(base, &name), result = -1;
+    if (from >= 0 && to >= 0) {
+        bool there = fstatat(to, name, &state, AT_SYMLINK_NOFOLLOW) == 0 &&
+                     state.st_dev == first->file.st_dev &&
+                     state.st_ino == first->file.st_ino;
+        struct timespec times[2];
+        if (!there && fstat(to, &state) == 0) {
+            times[0] = state.st_atim;
+            times[1] = state.st_mtim;
+            result = part_hard(from, from_name, to, name);
+            futimens(to, times); /* all else may be in the folder already */
+        } else if (there) {
+            result = 0;
+        }
+    }
+    int error = errno;
+    if (from >= 0)
+        close(from);
+    if (to >= 0)
+        close(to);
+    errno = error;
+    return result;
+}
+
+static void make(const struct tree_first *first, int base, char *path, uint64_t *errors)
+{
+    if (first->state == LINK_FAILED)
+        tree_error(errors, path, "not linked: the file of that content did not arrive");
+    else if (link_to(first, base, path) < 0)
+        tree_error(errors, path, strerror(errno));
+}
+
+int tree_links_take(struct tree_links *links, uint64_t number, int base,
+                    const struct tree_folder *folder, const char *name, uint64_t *errors)
+{
+    struct tree_first *first = find(links, number);
+    char *path = first ? tree_folder_path(folder, name) : NULL;
+    if (!path)
+        return -1;
+    int result = 0;
+    if (first->state == LINK_WAITS)
+        result = words_add(&first->waiting, path);
+    else
+        make(first, base, path, errors);
+    free(path);
+    return result;
+}
+
+void tree_links_settle(struct tree_links *links, uint64_t number, int base,
+                       const struct stat *file, uint64_t *errors)
+{
+    struct tree_first *first = find(links, number);
+    if (!first)
+        return;
+    first->state = file ? LINK_PLACED : LINK_FAILED;
+    if (file)
+        first->file = *file;
+    for (size_t i = 0; i < first->waiting.count; i++)
+        make(first, base, first->waiting.word[i], errors);
+    words_close(&first->waiting);
+}
+
+void tree_links_close(struct tree_links *links)
+{
+    for (size_t i = 0; i < links->count; i++) {
+        free(links->row[i].path);
+        words_close(&links->row[i].waiting);
+    }
+    free(links->row);
+    *links = (struct tree_links){0};
+}

@@ -1,0 +1,213 @@
+/* A list of SHA-256 sums and paths: see tree_manifest.h. A name with a newline or a
+ * backslash has these as \n and \\, and a backslash before its line. */
+#include "tree_manifest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "leash_work.h"
+#include "quote.h"
+#include "tree_hash.h"
+#include "tree_io.h"
+#include "tree_part.h"
+
+enum { DIGITS = 2 * TREE_HASH_BYTES };
+
+static int by_text(const void *one, const void *other)
+{
+    return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+/* Opens what `path` names, through no link. */
+static int open_path(int base, const char *path)
+{
+    int fd = fcntl(base, F_DUPFD_CLOEXEC, 0);
+    for (const char *slash; fd >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
+        char *name = strndup(path, (size_t)(slash - path));
+        int below = name ? open_below(fd, name, O_RDONLY | O_DIRECTORY, 0) : -1;
+        free(name);
+        close(fd);
+        fd = below;
+    }
+    int file = fd >= 0 ? open_below(fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0) : -1;
+    if (fd >= 0)
+        close(fd);
+    return file;
+}
+
+/* The sum in hex of the file at `path`. NULL, or what is wrong. */
+static const char *sum_path(struct tree_hash *hash, int base, const char *path,
+                            struct bytes *into)
+{
+    uint8_t sum[TREE_HASH_BYTES];
+    struct stat state;
+    int fd = open_path(base, path);
+    const char *why = NULL;
+    into->length = 0;
+    if (fd < 0 || fstat(fd, &state) < 0)
+        why = strerror(errno);
+    else if (!S_ISREG(state.st_mode))
+        why = "is not a regular file";
+    tree_hash_begin(hash);
+    if (!why) {
+        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        if (tree_hash_file(hash, fd, (uint64_t)state.st_size) < 0)
+            why = strerror(errno);
+    }
+    tree_hash_end(hash, sum);
+    if (!why && hex_add(into, sum, sizeof sum) < 0)
+        why = strerror(ENOMEM);
+    if (fd >= 0)
+        close(fd);
+    return why;
+}
+
+static void print_line(const char *digits, const char *path)
+{
+    printf("%s%s  ", strpbrk(path, "\\\n") ? "\\" : "", digits);
+    for (; *path; path++) {
+        if (*path == '\n' || *path == '\\')
+            putchar('\\');
+        putchar(*path == '\n' ? 'n' : *path);
+    }
+    putchar('\n');
+}
+
+int tree_manifest_write(struct tree_manifest *manifest, int base, uint64_t *errors)
+{
+    struct tree_hash hash;
+    struct bytes digits = {0};
+    if (tree_hash_open(&hash, true) < 0)
+        return -1;
+    if (manifest->paths.count)
+        qsort(manifest->paths.word, manifest->paths.count, sizeof(char *), by_text);
+    for (size_t i = 0; i < manifest->paths.count; i++) {
+        const char *path = manifest->paths.word[i];
+        const char *why = sum_path(&hash, base, path, &digits);
+        if (why)
+            tree_error(errors, path, why);
+        else
+            print_line(digits.data, path + (manifest->skip ? manifest->skip + 1 : 0));
+    }
+    bytes_close(&digits);
+    tree_hash_close(&hash);
+    if (fflush(stdout) == 0)
+        return 0;
+    fprintf(stderr, "rdcp: the manifest: %s\n", strerror(errno));
+    return -1;
+}
+
+/* A line as "PATH", and its digits behind the NUL: so it can be sorted and found. */
+static char *read_line(char *line)
+{
+    bool escaped = line[0] == '\\';
+    char *digits = line + escaped, *from = digits + DIGITS + 2;
+    if (strspn(digits, "0123456789abcdef") != DIGITS || digits[DIGITS] != ' ' ||
+        (digits[DIGITS + 1] != ' ' && digits[DIGITS + 1] != '*') || !*from)
+        return NULL;
+    char *row = calloc(1, strlen(from) + DIGITS + 2), *at = row;
+    for (; row && *from; from++) {
+        if (escaped && *from == '\\' && from[1])
+            *at++ = *++from == 'n' ? '\n' : *from;
+        else
+            *at++ = *from;
+    }
+    if (row)
+        memcpy(at + 1, digits, DIGITS);
+    return row;
+}
+
+static int read_all(struct words *rows)
+{
+    char *line = NULL;
+    size_t room = 0, number = 0;
+    ssize_t length;
+    int result = 0;
+    while (result == 0 && (length = getline(&line, &room, stdin)) > 0) {
+        number++;
+        if (line[length - 1] == '\n')
+            line[length - 1] = '\0';
+        char *row = read_line(line);
+        char **more = row ? reallocarray(rows->word, rows->count + 2, sizeof *more) : NULL;
+        if (more) {
+            rows->word = more;
+            more[rows->count++] = row;
+        } else {
+            fprintf(stderr,
+                    "rdcp: the manifest: line %zu: not SUM, two spaces and a path\n", number);
+            free(row);
+            result = -1;
+        }
+    }
+    free(line);
+    return result;
+}
+
+/* Names each file below that the list does not have; closes `fd`. */
+static void find_more(const struct words *rows, int fd, const char *above,
+                      uint64_t *errors)
+{
+    DIR *entries = fdopendir(fd);
+    struct dirent *entry;
+    struct stat state;
+    while (entries && (entry = readdir(entries))) {
+        char *path = NULL;
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || part_is(name) ||
+            fstatat(fd, name, &state, AT_SYMLINK_NOFOLLOW) < 0 ||
+            asprintf(&path, "%s%s%s", above, *above ? "/" : "", name) < 0)
+            continue;
+        int below = S_ISDIR(state.st_mode)
+                        ? open_below(fd, name, O_RDONLY | O_DIRECTORY, 0) : -1;
+        if (below >= 0)
+            find_more(rows, below, path, errors);
+        else if (S_ISREG(state.st_mode) &&
+                 !bsearch(&path, rows->word, rows->count, sizeof(char *), by_text))
+            tree_error(errors, path, "is not in the manifest");
+        free(path);
+    }
+    if (entries)
+        closedir(entries);
+    else
+        close(fd);
+}
+
+int tree_manifest_check(const char *target)
+{
+    struct words rows = {0};
+    struct tree_hash hash = {0};
+    struct bytes digits = {0};
+    uint64_t errors = 0;
+    char *path = leash_work_file(target);
+    int base = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int status = base >= 0 && tree_hash_open(&hash, true) == 0 ? 0 : 1;
+    if (status)
+        tree_error(&errors, target, strerror(errno));
+    if (!status)
+        status = read_all(&rows) < 0;
+    if (!status && rows.count)
+        qsort(rows.word, rows.count, sizeof(char *), by_text);
+    for (size_t i = 0; i < rows.count && !status; i++) {
+        const char *row = rows.word[i];
+        const char *why = sum_path(&hash, base, row, &digits);
+        if (!why && memcmp(digits.data, row + strlen(row) + 1, DIGITS) != 0)
+            why = "its content is not what the manifest says";
+        if (why)
+            tree_error(&errors, row, why);
+    }
+    if (!status)
+        find_more(&rows, fcntl(base, F_DUPFD_CLOEXEC, 0), "", &errors);
+    if (base >= 0)
+        close(base);
+    free(path);
+    bytes_close(&digits);
+    words_close(&rows);
+    tree_hash_close(&hash);
+    return status || errors ? 1 : 0;
+}

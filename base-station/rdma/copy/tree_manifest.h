@@ -1,0 +1,21 @@
+/* A list of SHA-256 sums and paths, as sha256sum(1) writes and reads it. */
+#ifndef TREE_MANIFEST_H
+#define TREE_MANIFEST_H
+
+#include <stdint.h>
+
+#include "leash_line.h"
+
+struct tree_manifest {
+    struct words paths; /* of regular files, from the folder that they are below */
+    size_t skip;        /* so much of each, and the slash behind it, is not written */
+};
+
+/* Reads each again from the disk, writes its line on stdout. -1 where that is not
+ * possible; what is wrong with a file is said and counted. */
+int tree_manifest_write(struct tree_manifest *manifest, int base, uint64_t *errors);
+
+/* Compares the tree at `target` with the list on stdin, both ways; an exit status. */
+int tree_manifest_check(const char *target);
+
+#endif
