@@ -15,24 +15,25 @@ import pytest
 from tests.rdma.kernel import without
 from tests.rdma.running import Ended, Tools
 from tests.rdma.test_rdcp import copied, facts
+from tests.rdma.tree import (
+    BYE,
+    LEAVE,
+    REFUSED,
+    TARGET,
+    WHOLE,
+    answers,
+    body_of,
+    end,
+    enter,
+    file_of,
+    record,
+    start,
+)
 
 pytestmark = pytest.mark.e2e
 
+SOME_FAILED = 4
 FCHOWN = {"x86_64": 93, "aarch64": 55}[platform.machine()]
-ENTER, LEAVE, FILE, DATA, WHOLE, PART, END = 2, 3, 4, 5, 6, 8, 9
-
-
-def record(kind: int, fixed: bytes = b"", name: bytes = b"") -> bytes:
-    return struct.pack("<BBHI", kind, 0, len(name), len(fixed + name)) + fixed + name
-
-
-def start(version: int = 3, boot_id: bytes = b"") -> bytes:
-    return record(1, struct.pack("<I", version) + boot_id)
-
-
-def file_of(size: int, name: bytes = b"f", device: int = 0, inode: int = 0) -> bytes:
-    fixed = struct.pack("<I8xIQ16xQ8x", 0o644, device, inode, size)
-    return record(FILE, fixed, name)
 
 
 def sink(tools: Tools, stream: bytes) -> Ended:
@@ -111,25 +112,26 @@ def test_a_time_before_1970_has_its_fraction(tools: Tools) -> None:
     ("stream", "why"),
     [
         (b"", "it ends before its end"),
-        (start(4), "is version 4, this rdcp knows 3: install the same release on both"),
-        (record(1, bytes(12)), "is version 0, this rdcp knows 3"),
-        (record(END, bytes(24)), "does not say its version"),
+        (start(5), "is version 5, this rdcp knows 4: install the same release on both"),
+        (struct.pack("<BBHII", 1, 0, 0, 4, 3) + bytes(8), "is of another release"),
+        (end(), "does not say its version"),
         (start() + start(), "a record of another kind of stream"),
         (start() + record(LEAVE), "it leaves a folder that it did not enter"),
-        (start() + record(ENTER, bytes(40), b"d") * 2, "it ends before its end"),
-        (
-            start() + record(ENTER, bytes(40), b"d") + record(END, bytes(24)),
-            "it ends within a folder",
-        ),
-        (
-            start() + record(ENTER, bytes(40), b"d") + record(ENTER, bytes(40)),
-            "a folder below DST without a name",
-        ),
-        (start() + record(PART, bytes(40), b"p"), "a record of another kind of stream"),
-        (start() + record(WHOLE, bytes(16)), "a record where it does not belong"),
-        (start() + file_of(1) + record(END, bytes(24)), "where it does not belong"),
+        (start() + enter(b"d") * 2, "it ends before its end"),
+        (start() + enter(b"d") + end(), "it ends within a folder"),
+        (start() + enter(b"d") + enter(b""), "a folder below DST without a name"),
+        (start() + record(BYE, bytes(8)), "a record of another kind of stream"),
+        (start() + record(WHOLE, bytes(40)), "a record where it does not belong"),
+        (start() + body_of(b"x"), "a body that was not asked for"),
+        (start() + file_of(1) + body_of(b"x", 1), "a body that was not asked for"),
         (start() + file_of(1)[:-2], "it ends within a record"),
-        (start() + b"\xff" * 8, "a record of no known kind"),
+        (start() + record(99), "a record of no known kind"),
+        (start() + b"\xff" * 16, "a record that was damaged on its way"),
+        (start() + file_of(1)[:-1] + b"g", "a record that was damaged on its way"),
+        (
+            start() + file_of(1) + body_of(b"xy", size=1),
+            "data where it does not belong",
+        ),
     ],
 )
 def test_a_sink_says_what_it_refused(tools: Tools, stream: bytes, why: str) -> None:
@@ -140,10 +142,27 @@ def test_a_sink_says_what_it_refused(tools: Tools, stream: bytes, why: str) -> N
 
 
 def test_a_source_says_that_the_sink_is_another_release(tools: Tools) -> None:
-    stream = start(1) + record(END, bytes(24))
-    ended = tools.run("rdcp", "--serve-source", "a", stdin=stream)
-    assert (ended.returncode, ended.stdout) == (1, b"")
-    assert b"the stream is version 1, this rdcp knows 3" in ended.stderr
+    old = struct.pack("<BBHII", 1, 0, 0, 4, 3)
+    ended = tools.run("rdcp", "--serve-source", "a", stdin=old + old)
+    assert ended.returncode == 1
+    assert b"is of another release" in ended.stderr
+
+
+def test_nothing_is_walked_before_the_sink_has_answered(tools: Tools) -> None:
+    """And what is then announced comes before the walk is over."""
+    (tools.place / "tree").mkdir()
+    (tools.place / "tree" / "a").write_bytes(b"a")
+    source = tools.start("rdcp", "--serve-source", "-r", "./tree")
+    assert source.stdin and source.stdout
+    first = os.read(source.stdout.fileno(), 4096)
+    assert first.startswith(record(1)[:1])
+    (tools.place / "tree" / "b").write_bytes(b"b")  # it is seen
+    source.stdin.write(record(TARGET, bytes(16)))
+    source.stdin.flush()
+    told = b""
+    while b"b" not in told.replace(b"tree", b""):
+        told += os.read(source.stdout.fileno(), 4096)
+    source.kill()
 
 
 def test_more_sources_than_one_command_line_takes(tools: Tools) -> None:
@@ -308,18 +327,27 @@ def test_a_part_that_cannot_have_its_note_is_not_left(tools: Tools) -> None:
 
 
 def test_a_tree_that_is_too_deep_fails_alone(tools: Tools) -> None:
-    names = ["top"] + ["d"] * 520
-    enter = struct.pack("<I36x", 0o755)
-    stream = start() + b"".join(record(ENTER, enter, n.encode()) for n in names)
-    stream += file_of(0, b"deep") + record(WHOLE, struct.pack("<IIQ", 1, 0, 0))
-    stream += record(LEAVE) * len(names)
-    stream += file_of(0, b"beside") + record(WHOLE, struct.pack("<IIQ", 1, 0, 0))
-    ended = sink(tools, stream + record(END, bytes(24)))
+    folder = tools.place / "tree"
+    folder.mkdir()
+    (folder / "beside").write_bytes(b"b")
+    names, above = ["d"] * 520, os.open(folder, os.O_RDONLY)
+    for name in names:
+        os.mkdir(name, dir_fd=above)
+        below = os.open(name, os.O_RDONLY, dir_fd=above)
+        os.close(above)
+        above = below
+    os.close(above)
+    ended = tools.run("rdcp", "-r", "tree", "copy")
     assert ended.returncode == 1
     assert ended.stderr.count(b"\n") == 1 and b"too deep" in ended.stderr
-    assert (tools.place / "beside").exists()
-    deepest = tools.place.joinpath("top", *names[1:512])
+    assert (tools.place / "copy" / "beside").exists()
+    deepest = tools.place.joinpath("copy", *names[:499])
     assert deepest.is_dir() and not any(deepest.iterdir())
+
+
+def test_a_sink_refuses_to_go_deeper_than_a_source_does(tools: Tools) -> None:
+    ended = sink(tools, start() + enter(b"d") * 600)
+    assert b"more folders within each other than this rdcp sends" in ended.stderr
 
 
 def test_no_note_is_left_of_a_file_that_was_longer(tools: Tools) -> None:
@@ -330,19 +358,18 @@ def test_no_note_is_left_of_a_file_that_was_longer(tools: Tools) -> None:
     assert sorted(os.listdir(tools.place)) == ["a", "h"]
 
 
-@pytest.mark.parametrize(("size", "kept"), [(200_000, False), (2_000_000, True)])
-def test_of_a_write_that_failed_only_a_big_part_stays(
-    tools: Tools, size: int, kept: bool
-) -> None:
+@pytest.mark.parametrize("size", [200_000, 2_000_000])
+def test_of_a_write_that_failed_nothing_stays(tools: Tools, size: int) -> None:
     def limited() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
-    stream = start() + file_of(size) + record(DATA, bytes(8 + 200_000))
-    stream += record(WHOLE, struct.pack("<IIQ", 1, 0, 0)) + record(END, bytes(24))
+    (tools.place / "f").write_bytes(b"old")
+    stream = start() + file_of(size) + body_of(bytes(size)) + end()
     row = ["--serve-sink", "--no-sync", "."]
     ended = tools.run("rdcp", *row, stdin=stream, before=limited)
-    assert ended.returncode == 1
+    assert ended.returncode == SOME_FAILED
     assert b"rdcp: f: File too large" in ended.stderr
-    left = [".f.rdcp-from", ".f.rdcp-part"] if kept else []
-    assert sorted(os.listdir(tools.place)) == left
+    assert answers(ended.stdout)[-1][2] == REFUSED
+    assert os.listdir(tools.place) == ["f"]
+    assert (tools.place / "f").read_bytes() == b"old"

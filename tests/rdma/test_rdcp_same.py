@@ -1,7 +1,6 @@
 """rdcp where source and target are one: refused as cp refuses it, and unharmed."""
 
 import os
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import pytest
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Ended, Tools
 from tests.rdma.test_rdcp import copied, facts
-from tests.rdma.test_rdcp_rules import DATA, END, WHOLE, file_of, record, sink, start
+from tests.rdma.test_rdcp_rules import SOME_FAILED, sink
+from tests.rdma.tree import body_of, end, file_of, start
 
 pytestmark = pytest.mark.e2e
 SAME = b"source and target are the same "
@@ -122,11 +122,11 @@ def test_another_machines_file_is_another(
         boot_id = boot_id[::-1] if machine == "another" else b""
     state = (place / "f").stat()
     stream = start(boot_id=boot_id) + file_of(3, b"f", state.st_dev, state.st_ino)
-    stream += record(DATA, bytes(8) + b"new")
-    stream += record(WHOLE, struct.pack("<IIQ", 1, 0, 0)) + record(END, bytes(24))
+    stream += end() if machine == "this" else body_of(b"new") + end()
     ended = sink(tools, stream)
     if machine == "this":
-        refused(ended, "f")
+        assert ended.returncode == SOME_FAILED
+        assert ended.stderr == b"rdcp: f: %sfile\n" % SAME
     else:
         copied(ended)
     expected = b"content" if machine == "this" else b"new"

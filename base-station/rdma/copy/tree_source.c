@@ -32,6 +32,7 @@ struct job { /* a file that is announced, until its last answer */
     struct folder *folder;
     char *name, *path; /* in that folder; for messages. NULL: settled */
     bool follow;
+    bool sent; /* it counts as passed, though not as settled */
     uint64_t size;
     struct tree_attributes attributes;
 };
@@ -81,7 +82,7 @@ static void leave(struct source *source, struct folder *folder)
 
 static void settle(struct source *source, struct job *job)
 {
-    source->passed += job->size;
+    source->passed += job->sent ? 0 : job->size;
     tree_progress_at(&source->progress, source->passed, source->bytes);
     if (job->folder)
         leave(source, job->folder);
@@ -187,8 +188,7 @@ static int open_job(const struct job *job, struct stat *state, const char **why)
 }
 
 /* What the sink has up to `from` is of the file as it was announced. */
-static void send_body(struct source *source, const struct job *job,
-                      const struct wish *wish)
+static void send_body(struct source *source, struct job *job, const struct wish *wish)
 {
     struct stat state;
     const char *why;
@@ -204,6 +204,7 @@ static void send_body(struct source *source, const struct job *job,
             wish->from <= job->size)
             body.body_from = wish->from;
     }
+    source->passed -= job->sent ? job->size : 0;
     put(source, &body);
     struct tree_record whole = {.kind = TREE_WHOLE};
     tree_hash_begin(&source->hash);
@@ -220,6 +221,8 @@ static void send_body(struct source *source, const struct job *job,
     tree_hash_end(&source->hash, whole.hash);
     whole.sound = !why;
     put(source, &whole);
+    job->sent = true;
+    source->passed += job->size;
     if (fd >= 0)
         close(fd);
 }
@@ -280,8 +283,9 @@ static void announce(struct source *source, struct folder *folder, const char *n
     tree_attributes_of(&record.attributes, state);
     snprintf(record.name, sizeof record.name, "%s", as);
     struct job *job = &source->jobs[source->next % TREE_WINDOW];
-    *job = (struct job){folder, strdup(name), strdup(*path ? path : name), !folder,
-                        record.size, record.attributes};
+    *job = (struct job){.folder = folder, .name = strdup(name),
+                        .path = strdup(*path ? path : name), .follow = !folder,
+                        .size = record.size, .attributes = record.attributes};
     if (!job->name || !job->path) {
         complain(source, path, strerror(ENOMEM));
         source->lost = true;
