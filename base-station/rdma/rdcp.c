@@ -310,15 +310,15 @@ static int copy_again(const struct pipe_settings *settings,
                       const struct rdcp_options *options, const struct asked *asked,
                       const struct place *places, size_t count, size_t first, int *caught)
 {
-    int64_t until_ms = now_ms() + asked->retry_ms;
+    int64_t until_ms = 0; /* none yet */
     for (unsigned nap_s = 1;; nap_s = nap_s * 2 < NAP_MOST_S ? nap_s * 2 : NAP_MOST_S) {
         int64_t began_ms = now_ms();
         int status = copy_from(settings, options, places, count, first, caught);
         int64_t now = now_ms();
-        if (now - began_ms > STEADY_MS) { /* it was at work before it was cut */
+        bool steady = now - began_ms > STEADY_MS; /* it was at work before it was cut */
+        if (!until_ms || steady)
             until_ms = now + asked->retry_ms;
-            nap_s = 1;
-        }
+        nap_s = steady ? 1 : nap_s;
         if (!status || status == 2 || status == TREE_SOME_FAILED || *caught ||
             now >= until_ms)
             return status;

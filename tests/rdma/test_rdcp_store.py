@@ -1,0 +1,274 @@
+"""rdcp for a store: lists of sums, what is left out, deleted, kept; what an outage
+does."""
+
+import json
+import os
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.near import NearSsh
+from tests.rdma.running import Tools
+from tests.rdma.test_rdcp import copied, facts
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
+    (tmp_path / "place").mkdir()
+    running = Tools(rdma_tools, NearSsh(tmp_path), tmp_path / "place")
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def tree(tools: Tools) -> Path:
+    tree = tools.place / "tree"
+    (tree / "d").mkdir(parents=True)
+    (tree / "a").write_bytes(b"a")
+    (tree / "d" / "b").write_bytes(os.urandom(1_500_000))
+    (tree / "d" / "new\nline \\").write_bytes(b"odd")
+    (tree / "link").symlink_to("a")
+    return tree
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@pytest.mark.parametrize("host", ["", "host1:"])
+def test_a_manifest_is_what_sha256sum_reads(
+    tools: Tools, tree: Path, host: str
+) -> None:
+    target = f"{host}{tools.place}/copy"
+    copied(tools.run("rdcp", "-r", "--manifest", "SUMS", "tree", target))
+    copy = tools.place / "copy"
+    subprocess.run(
+        ["sha256sum", "--quiet", "--check", tools.place / "SUMS"], cwd=copy, check=True
+    )
+    assert (tools.place / "SUMS").read_bytes().count(b"\n") == 3
+    copied(tools.run("rdcp", "--check", "SUMS", target))
+    copied(tools.run("rdcp", "--check", "SUMS", "tree"))
+    with (copy / "d" / "b").open("r+b") as file:
+        file.write(b"????")
+    (copy / "a").unlink()
+    (copy / "more").write_bytes(b"more")
+    ended = tools.run("rdcp", "--check", "SUMS", target)
+    assert ended.returncode == 1
+    lines = sorted(ended.stderr.decode().splitlines())
+    assert lines == [
+        "rdcp: a: No such file or directory",
+        "rdcp: d/b: its content is not what the manifest says",
+        "rdcp: more: is not in the manifest",
+    ]
+
+
+def test_a_manifest_that_is_none_is_named(tools: Tools, tree: Path) -> None:
+    (tools.place / "SUMS").write_text("0123  a\n")
+    ended = tools.run("rdcp", "--check", "SUMS", "tree")
+    assert ended.returncode == 1
+    assert b"line 1: not SUM, two spaces and a path" in ended.stderr
+    ended = tools.run("rdcp", "-r", "--manifest", "no/where", "tree", "copy")
+    assert ended.returncode == 1 and not (tools.place / "copy").exists()
+
+
+def test_delete_only_with_yes(tools: Tools, tree: Path) -> None:
+    copy = tools.place / "copy"
+    copied(tools.run("rdcp", "-r", "tree", "copy"))
+    (copy / "old" / "deep").mkdir(parents=True)
+    (copy / "old" / "deep" / "f").touch()
+    (copy / "d" / "gone").touch()
+    (copy / "d" / "kept.tmp").touch()
+    row = ["-r", "--delete", "--exclude", "*.tmp", "tree/.", "copy"]
+    before = names(copy)
+    for more in ([], ["--dry-run"], ["--dry-run", "--yes"]):
+        ended = tools.run("rdcp", *more, *row)
+        assert ended.returncode == (0 if more else 1)
+        assert b"rdcp: would delete: d/gone\n" in ended.stderr
+        assert b"rdcp: would delete: old\n" in ended.stderr
+        assert b"kept.tmp" not in ended.stderr
+        assert names(copy) == before
+    copied(tools.run("rdcp", "--yes", *row))
+    (copy / "d" / "kept.tmp").unlink()
+    assert names(copy) == names(tree)
+
+
+def test_nothing_is_deleted_when_not_all_was_copied(tools: Tools, tree: Path) -> None:
+    (tools.place / "copy").mkdir()
+    (tools.place / "copy" / "old").touch()
+    os.mkfifo(tree / "fifo")
+    ended = tools.run("rdcp", "-r", "--delete", "--yes", "tree/.", "copy")
+    assert ended.returncode == 1
+    assert b"nothing was deleted: not all was copied" in ended.stderr
+    assert (tools.place / "copy" / "old").exists()
+
+
+def test_a_dry_run_makes_nothing(tools: Tools, tree: Path) -> None:
+    ended = tools.run("rdcp", "-r", "--dry-run", "tree", "copy")
+    copied(ended)
+    assert b"rdcp: would copy: tree/d/b\n" in ended.stderr
+    assert not (tools.place / "copy").exists()
+
+
+def test_exclude(tools: Tools, tree: Path) -> None:
+    (tree / "d" / "d").mkdir()
+    (tree / "d" / "d" / "x").touch()
+    (tree / "x").touch()
+    row = ["--exclude", "b", "--exclude", "d/d/", "--exclude", "/x"]
+    copied(tools.run("rdcp", "-r", *row, "tree/.", "copy"))
+    assert names(tools.place / "copy") == ["a", "d", "d/new\nline \\", "link"]
+
+
+def test_by_content(tools: Tools, tree: Path) -> None:
+    """Of one size and time, and yet another; of another time, and yet the same."""
+    copied(tools.run("rdcp", "-r", "tree", "copy"))
+    copy = tools.place / "copy"
+    when = (tree / "a").stat().st_mtime_ns
+    (copy / "a").write_bytes(b"?")
+    os.utime(copy / "a", ns=(when, when))
+    os.utime(copy / "d" / "b", ns=(1, 1))
+    ended = tools.run("rdcp", "-rv", "tree/.", "copy")
+    assert b"1 files, 1500000 bytes, 3 there already" in ended.stderr
+    assert (copy / "a").read_bytes() == b"?"
+    os.utime(copy / "d" / "b", ns=(1, 1))
+    ended = tools.run("rdcp", "-rv", "--checksum", "tree/.", "copy")
+    assert b"1 files, 1 bytes, 3 there already" in ended.stderr
+    assert facts(copy) == facts(tree)
+
+
+@pytest.mark.parametrize("what", ["mode", "time"])
+def test_what_is_there_gets_its_attributes(tools: Tools, tree: Path, what: str) -> None:
+    copied(tools.run("rdcp", "-r", "tree", "copy"))
+    if what == "mode":
+        (tree / "a").chmod(0o600)
+    else:
+        os.utime(tree / "a", ns=(1, 10**15))
+    copied(tools.run("rdcp", "-r", "--checksum", "tree/.", "copy"))
+    assert facts(tools.place / "copy") == facts(tree)
+
+
+def test_hard_links(tools: Tools, tree: Path) -> None:
+    (tree / "d" / "same").hardlink_to(tree / "a")
+    (tree / "z").hardlink_to(tree / "a")
+    (tree / "other").hardlink_to(tree / "d" / "b")
+    os.utime(tree / "d", ns=(1, 10**15))
+    for source in ("tree", "tree/."):
+        ended = tools.run("rdcp", "-rv", "-H", source, "copy")
+        copied(ended)
+        copy = tools.place / "copy"
+        assert facts(copy) == facts(tree)
+        assert (copy / "a").stat().st_nlink == 3
+        assert (copy / "a").samefile(copy / "d" / "same")
+        assert (copy / "other").samefile(copy / "d" / "b")
+    copied(tools.run("rdcp", "-r", "tree", "plain"))
+    assert (tools.place / "plain" / "a").stat().st_nlink == 1
+
+
+def test_extended_attributes_and_acls(tools: Tools, tree: Path) -> None:
+    acl = struct.pack("<I", 2) + b"".join(
+        struct.pack("<HHI", *row)
+        for row in [(1, 6, 2**32 - 1), (2, 4, 1234), (4, 4, 2**32 - 1)]
+    )
+    acl += struct.pack("<HHI", 16, 4, 2**32 - 1) + struct.pack("<HHI", 32, 4, 2**32 - 1)
+    try:
+        os.setxattr(tree / "a", "user.note", b"\0binary")
+        os.setxattr(tree / "d", "user.folder", b"f")
+        os.setxattr(tree / "a", "system.posix_acl_access", acl)
+    except OSError as error:
+        pytest.skip(f"this file system keeps none: {error}")
+    copied(tools.run("rdcp", "-r", "tree", "plain"))
+    assert os.listxattr(tools.place / "plain" / "a") == []
+    copy = tools.place / "copy"
+    for _ in range(2):
+        copied(tools.run("rdcp", "-r", "-X", "-A", "tree/.", "copy"))
+        assert os.getxattr(copy / "a", "user.note") == b"\0binary"
+        assert os.getxattr(copy / "d", "user.folder") == b"f"
+        assert os.getxattr(copy / "a", "system.posix_acl_access") == acl
+        os.setxattr(copy / "a", "user.more", b"goes")  # and the second copy takes it
+    copied(tools.run("rdcp", "-r", "-X", "-A", "tree/.", "copy"))
+    assert sorted(os.listxattr(copy / "a")) == sorted(os.listxattr(tree / "a"))
+
+
+def test_json(tools: Tools, tree: Path) -> None:
+    with (tree / "big").open("wb") as file:
+        file.write(os.urandom(6_000_000))
+    ended = tools.run("rdcp", "-r", "--json", "--bwlimit", "4M", "tree", "copy")
+    copied(ended)
+    rows = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert rows[-1] == {
+        "files": 5,
+        "bytes": 7_500_004,
+        "there_already": 0,
+        "errors": 0,
+    }
+    assert rows[0]["total"] == 7_500_004
+    assert [row["done"] for row in rows[:-1]] == sorted(
+        row["done"] for row in rows[:-1]
+    )
+
+
+@pytest.mark.parametrize("algorithm", ["xxh3", "sha256"])
+def test_hashes(tools: Tools, tree: Path, algorithm: str) -> None:
+    copied(tools.run("rdcp", "-r", "--hash", algorithm, "--verify", "tree", "copy"))
+    assert facts(tools.place / "copy") == facts(tree)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [["--hash", "md5"], ["--retry", "soon"], ["--retry", "-5m"]],
+)
+def test_refused(tools: Tools, tree: Path, row: list[str]) -> None:
+    assert tools.run("rdcp", *row, "-r", "tree", "copy").returncode == 2
+    assert not (tools.place / "copy").exists()
+
+
+def test_an_outage_does_not_end_it(tools: Tools) -> None:
+    """The source's process is killed under way: it dials again, and goes on."""
+    data = os.urandom(8_000_000)
+    (tools.place / "big").write_bytes(data)
+    process = tools.start("rdcp", "-v", "--retry", "1m", "--rate", "4M", "big", "copy")
+    part = tools.place / ".copy.rdcp-part"
+    until = time.monotonic() + 20
+    while not (part.exists() and part.stat().st_size > 3_000_000):
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.02)
+    os.kill(tools.pid_of("--serve-source", "rdcp\0--serve"), 9)
+    _, said = process.communicate(timeout=40)
+    assert process.returncode == 0, said
+    assert b"rdcp: dials again in 1 s, for 60 s at most" in said
+    assert (tools.place / "copy").read_bytes() == data
+    moved = int(said.rsplit(b"1 files, ")[1].split()[0])
+    assert moved < len(data) - 2_500_000
+
+
+def test_what_failed_for_good_is_not_tried_again(tools: Tools, tree: Path) -> None:
+    os.mkfifo(tree / "fifo")
+    ended = tools.run("rdcp", "-r", "--retry", "1m", "tree", "copy", within_s=15)
+    assert ended.returncode == 1
+    assert b"dials again" not in ended.stderr
+
+
+def test_no_socket_of_another_user_is_a_way_back(tools: Tools, tree: Path) -> None:
+    """Who took the name first gets nothing."""
+    if os.geteuid():
+        pytest.skip("needs root to be another user")
+    with socket.socket(socket.AF_UNIX) as listener:
+        pid = os.fork()
+        if pid == 0:
+            os.setuid(65534)
+            listener.bind("\0rdcp-taken")
+            listener.listen()
+            time.sleep(5)
+            os._exit(0)
+    sink = tools.start("rdcp", "--serve-sink", "--back", "taken", "copy")
+    time.sleep(1)
+    assert sink.poll() is None
+    sink.kill()
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
