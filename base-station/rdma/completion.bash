@@ -20,7 +20,8 @@ _rdpipe_tools() {
         --no-progress) ;;
     rdpipe) common+=(--ssh --remote-path --via --rate --finish-timeout --sync) ;;
     rdcp) common+=(--ssh --remote-path --via --rate -r --recursive --archive --verify
-        --no-sync) ;;
+        --no-sync -H --hard-links -X --xattrs -A --acls --hash --manifest --check --exclude
+        --delete --yes --dry-run --retry --bwlimit) ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "${common[*]}" -- "$word")

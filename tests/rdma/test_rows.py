@@ -213,6 +213,13 @@ BAD_INPUT = {
         "rdcp:test_a_file_of_a_hostile_name",
     ],
     "source and target are one": ["rdcp_same:test_a_file"],
+    "a tree: flips, drops, cuts, kills, a full disk, two copies at once": [
+        "tree_faults:test_random_faults",
+        "tree_faults:test_a_flipped_bit_is_sent_again_and_the_others_go_on",
+        "tree_faults:test_a_file_that_always_arrives_damaged_stays_as_it_was",
+        "tree_faults:test_a_part_that_another_copy_made_meanwhile_is_not_believed",
+        "tree_faults:test_a_file_that_does_not_fit_leaves_nothing",
+    ],
 }
 
 

@@ -61,6 +61,7 @@ struct sink {
     struct words extra; /* of --delete */
     uint64_t errors, files, bytes, had;
     bool started, ended;
+    bool cut; /* the stream ended before its end */
     bool source_here; /* on this machine: what it has may be what stands here */
 };
 
@@ -142,7 +143,8 @@ static void leave(struct sink *sink, struct tree_folder *folder)
 {
     while (--folder->uses == 0 && folder != &sink->top) {
         struct tree_folder *up = folder->up;
-        finish(sink, folder);
+        if (!sink->cut) /* else it keeps the mode of the unfinished */
+            finish(sink, folder);
         tree_folder_free(folder);
         folder = up;
     }
@@ -270,7 +272,7 @@ static int settle(struct sink *sink, struct job *job, enum tree_verdict verdict,
         close(job->fd);
     if (state)
         remember(sink, job->folder, job->name, state);
-    if (job->links > 1 && sink->options->hard_links)
+    if (job->links > 1 && sink->options->hard_links && !sink->cut)
         tree_links_settle(&sink->links, job->number, sink->base.fd, state, &sink->errors);
     tree_xattr_close(&job->xattrs);
     sink->jobs[job->number % TREE_WINDOW] = NULL;
@@ -700,12 +702,8 @@ static void drop_jobs(struct sink *sink)
             part_drop(job->folder->fd, job->name);
         settle(sink, job, TREE_REFUSED, NULL);
     }
-    while (sink->in != &sink->top && sink->in) { /* it keeps the mode of the unfinished */
-        struct tree_folder *up = sink->in->up;
-        if (sink->in->uses == 1)
-            tree_folder_free(sink->in);
-        sink->in = up;
-    }
+    while (sink->depth)
+        take_leave(sink);
     tree_xattr_close(&sink->xattrs);
 }
 
@@ -779,6 +777,7 @@ int tree_sink(const struct rdcp_options *options, const char *target, char **nam
     take_all(sink);
     if (sink->ended)
         conclude(sink);
+    sink->cut = !sink->ended;
     drop_jobs(sink);
     if (options->json || options->verbose)
         fprintf(stderr,
