@@ -173,12 +173,13 @@ int part_open(int folder, const char *name, const struct tree_attributes *of,
     char path[PART_NAME];
     part_name(path, name, PART_SUFFIX);
     int fd = open_locked(folder, path);
-    if (fd >= 0 && size < PART_LEAST && lseek(fd, 0, SEEK_END) > 0) {
+    bool old = fd >= 0 && lseek(fd, 0, SEEK_END) > 0;
+    if (old && size < PART_LEAST) {
         part_name(path, name, NOTE_SUFFIX); /* of a file that was longer */
         unlinkat(folder, path, 0);
         part_name(path, name, PART_SUFFIX);
     }
-    if (fd >= 0 && ftruncate(fd, 0) == 0 &&
+    if (fd >= 0 && (!old || ftruncate(fd, 0) == 0) &&
         (size < PART_LEAST || write_note(folder, name, of, size) == 0))
         return fd;
     *why = reason(path, errno);

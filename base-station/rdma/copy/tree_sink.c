@@ -516,11 +516,12 @@ static int take_whole(struct sink *sink, const struct tree_record *record)
     struct job *job = sink->body;
     struct stat state;
     uint8_t own[TREE_HASH_BYTES];
+    bool hole = sink->hash.at < sink->body_size; /* at its end */
     tree_hash_zeros(&sink->hash, sink->body_size);
     tree_hash_end(&sink->hash, own);
     if (!record->sound)
         give_up(sink, NULL); /* the source has said why */
-    else if (job->fd >= 0 && ftruncate(job->fd, (off_t)sink->body_size) < 0)
+    else if (job->fd >= 0 && hole && ftruncate(job->fd, (off_t)sink->body_size) < 0)
         give_up(sink, strerror(errno));
     else if (job->fd >= 0 &&
              (memcmp(own, record->hash, sizeof own) != 0 ||
