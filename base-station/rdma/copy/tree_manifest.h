@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "leash_line.h"
+#include "leash_work.h"
 
 struct tree_manifest {
     struct words paths; /* of regular files, from the folder that they are below */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "leash_line.h"
+#include "leash_work.h"
 
 /* A side ends with 0; with this when all was settled and something was skipped or failed;
  * with 1 when the stream was cut. */
