@@ -28,7 +28,7 @@ logged() {
 # A Debian Trixie with cross compilers, kept in the user's cache folder. Not this
 # computer's: an armhf of Bookworm has libraries of other names, and a 32-bit time.
 cross_root() {
-    local cache=${XDG_CACHE_HOME:-$HOME/.cache}/fpvcar names list
+    local cache=${XDG_CACHE_HOME:-$HOME/.cache}/fpvcar names list mirror
     names=(build-essential debhelper dh-python crossbuild-essential-{arm64,armhf}
         lib{ibverbs,rdmacm,ssl,xxhash}-dev:{arm64,armhf})
     list=$(IFS=,; echo "${names[*]}")
@@ -37,13 +37,20 @@ cross_root() {
     exec 9>"$cache/deb-lock"
     flock 9
     [ ! -d "$root" ] || return 0
+    # shellcheck disable=SC2016 # apt's, not the shell's
+    mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' |
+        awk '$1 == "Debian" && !/-security/ { uri = $2 } END { print uri }')
+    if [ -z "$mirror" ]; then
+        say "apt has no source of Debian's: the rdpipe packages for the Pi need one"
+        exit 1
+    fi
     say "making a Debian Trixie with cross compilers, 3 to 6 minutes, in $root"
     as_root rm -rf "$cache"/deb-[0-9a-f]*
     logged as_root mmdebstrap --variant=apt --include="$list" \
         --keyring=/usr/share/keyrings \
         --architectures="$(dpkg --print-architecture),arm64,armhf" \
         --aptopt='APT::Install-Recommends "false"' trixie "$root.new" \
-        "deb http://deb.debian.org/debian trixie main"
+        "deb $mirror trixie main"
     as_root mv "$root.new" "$root"
 }
 

@@ -22,7 +22,6 @@ from tests.guest.image import cache
 TREE = Path(__file__).resolve().parents[2]
 ENTER, DISCARD = (Path(__file__).with_name(f"{n}.sh") for n in ("enter", "discard"))
 BASE = ("base-files", "base-passwd", "coreutils", "dash", "procps")
-MIRROR = "deb http://deb.debian.org/debian {release} main"
 BUILD_S = 900.0
 KEEP = 12
 """As many roots of older recipes stay: other branches have theirs."""
@@ -61,6 +60,16 @@ class Root:
         )  # fmt: skip
         assert done.returncode == 0, done.stdout[-8000:]
         return done.stdout
+
+
+def mirror() -> str:
+    """Where this computer's apt finds Debian's packages."""
+    said = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)"],
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    debian = [line for line in said.splitlines() if line.startswith("Debian ")]
+    return next(line.split()[1] for line in debian if "-security" not in line)
 
 
 def depends(package: str) -> str:
@@ -113,7 +122,7 @@ def _build(
                 "mmdebstrap", "--quiet", f"--variant={variant}",
                 f"--architectures={architecture}", f"--include={names}",
                 '--aptopt=APT::Install-Recommends "false"',
-                release, made, MIRROR.format(release=release),
+                release, made, f"deb {mirror()} {release} main",
                 f"deb [trusted=yes] copy:{repository} ./",
             ],
             capture_output=True, text=True, timeout=BUILD_S,
