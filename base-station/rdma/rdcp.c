@@ -45,7 +45,7 @@ static const char usage[] =
     "  --retry TIME         dials again after an outage, for so long: 90s, 30m, 2h\n"
     "  --no-sync   leaves it to the kernel when it reaches the disk\n"
     "  --rate, --bwlimit BYTES   a second, at most; 10M is ten MiB\n"
-    "  -v          what was moved, how fast; --json: the same, for programs\n"
+    "  -v          what was moved, how fast; --json  the same, for programs\n"
     "  --ssh --remote-path --via --transport --encrypt --timeout ...\n"
     "              as in rdpipe(1)\n"
     "  --help  --version\n"

@@ -118,10 +118,11 @@ class Ends:
         stdin: Source = subprocess.DEVNULL,
         host: str = "127.0.0.1",
         port: int | None = None,
+        before: Callable[[], None] | None = None,
     ) -> End:
         where = [host, str(port or self.port)]
         words = [str(self.folder / "rdsend"), *options, *where, *map(str, rest)]
-        end = End(words, self.place, key=key, stdin=stdin)
+        end = End(words, self.place, key=key, stdin=stdin, before=before)
         self._started.append(end)
         return end
 

@@ -1,13 +1,14 @@
 """What protects the data beyond loopback, when nobody asked for anything."""
 
 import os
+import resource
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.rdma.ends import KEY, End, Ends
+from tests.rdma.ends import KEY, SLOWNESS, End, Ends
 from tests.rdma.records import (
     BYE,
     CREDIT,
@@ -27,6 +28,7 @@ from tests.rigs.lan import Lan
 
 pytestmark = pytest.mark.e2e
 FORGED = b"forged\n"
+HALF_GIB = 1 << 29
 
 
 def of(kind: int, data: bytes) -> bytes:
@@ -75,6 +77,22 @@ class TestByHand:
         peer.close()
         assert ended.status == 1 and "somebody changed" in ended.err
         assert not (ends.place / "out").exists()
+
+    @pytest.mark.skipif(SLOWNESS > 1, reason="a sanitizer needs more than the limit")
+    @pytest.mark.parametrize("limited", ["rdsend", "rdrecv"])
+    def test_who_has_no_room_says_so_sealed(self, ends: Ends, limited: str) -> None:
+        """A GiB of buffers, and half of that for the process."""
+        options = ["--sign", "--chunk", "16M", "--credits", "64"]
+
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_AS, (HALF_GIB, HALF_GIB))
+
+        before = {limited: limit}
+        receiver = ends.receive("out", options=options, before=before.get("rdrecv"))
+        sender = ends.send("/dev/zero", options=options, before=before.get("rdsend"))
+        ended = sender.ended(), receiver.ended()
+        assert [one.status for one in ended] == [1, 1]
+        assert all("no memory for buffers" in one.err for one in ended), ended
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")

@@ -99,15 +99,15 @@ static int begin(struct receiver *receiver)
     struct transport *transport = receiver->transport;
     uint32_t chunk = meeting_chunk(&receiver->meeting);
     link_open(&receiver->link, transport, options, receiver->signal_fd);
+    bool sealed = meeting_protection(&receiver->meeting) != PROTECT_NOT;
+    if (sealed && seals_open(&receiver->seals, &receiver->meeting, trouble) < 0)
+        return -1;
+    receiver->link.seals = sealed ? &receiver->seals : NULL;
     if (ring_open(&receiver->ring, receiver->meeting.mine.credits, chunk) < 0)
         return troubled(trouble, EXIT_FAULT, "no memory for buffers: %s",
                         strerror(errno));
     if (transport->kind->ring(transport, &receiver->ring, trouble) < 0)
         return -1;
-    bool sealed = meeting_protection(&receiver->meeting) != PROTECT_NOT;
-    if (sealed && seals_open(&receiver->seals, &receiver->meeting, trouble) < 0)
-        return -1;
-    receiver->link.seals = sealed ? &receiver->seals : NULL;
     if (open_output(receiver) < 0)
         return -1;
     transport->data_most = chunk + (sealed ? SEAL_BYTES : 0);

@@ -78,16 +78,16 @@ static int begin(struct sender *sender)
     struct trouble *trouble = &sender->trouble;
     struct transport *transport = sender->transport;
     link_open(&sender->link, transport, options, sender->signal_fd);
+    bool sealed = meeting_protection(&sender->meeting) != PROTECT_NOT;
+    if (sealed && seals_open(&sender->seals, &sender->meeting, trouble) < 0)
+        return -1;
+    sender->link.seals = sealed ? &sender->seals : NULL;
     if (ring_open(&sender->ring, sender->meeting.mine.credits,
                   meeting_chunk(&sender->meeting)) < 0)
         return troubled(trouble, EXIT_FAULT, "no memory for buffers: %s",
                         strerror(errno));
     if (transport->kind->ring(transport, &sender->ring, trouble) < 0)
         return -1;
-    bool sealed = meeting_protection(&sender->meeting) != PROTECT_NOT;
-    if (sealed && seals_open(&sender->seals, &sender->meeting, trouble) < 0)
-        return -1;
-    sender->link.seals = sealed ? &sender->seals : NULL;
     if (options->command &&
         child_open(&sender->child, options->command, CHILD_PRODUCER, trouble) < 0)
         return -1;
