@@ -10,9 +10,10 @@ from tests.rdma.records import BYE, CREDIT, DATA, DONE, END, HEADER
 from tests.rdma.test_stream_relays import Relay
 
 pytestmark = pytest.mark.e2e
-TIMEOUT_S = 1.5
-SOON_S = 2 * (TIMEOUT_S + 2) + 3
+TIMEOUT_S = 4
+SOON_S = 2 * (TIMEOUT_S + 2) + 20
 """The limit for the rest of a record, twice, and a busy machine."""
+BYTES = 60_000
 Change = Callable[[bytes, int], bytes]
 PROTECTED = pytest.mark.parametrize("how", ["--plain", "--encrypt"])
 
@@ -37,10 +38,14 @@ def lossy(count: int) -> Change:
     taken: list[int] = []
 
     def change(data: bytes, way: int) -> bytes:
-        if way or taken or len(data) < 10_000 or HEADER.unpack_from(data)[1] != DATA:
-            return data
-        taken.append(count)
-        return data[:5_000] + data[5_000 + count :]
+        at = 0
+        while not way and not taken and at < len(data):
+            _, kind, _, length, _ = HEADER.unpack_from(data, at)
+            if kind == DATA:
+                taken.append(count)
+                return data[: at + HEADER.size] + data[at + HEADER.size + count :]
+            at += HEADER.size + length
+        return data
 
     return change
 
@@ -54,7 +59,7 @@ def through(
     relay = Relay(ends.port, change)
     since_s = time.monotonic()
     sender = ends.send("--", *source, options=options, port=relay.port)
-    ended = sender.ended(), receiver.ended()
+    ended = sender.ended(SOON_S), receiver.ended(SOON_S)
     took_s = time.monotonic() - since_s
     relay.close()
     return *ended, took_s
@@ -63,18 +68,19 @@ def through(
 @PROTECTED
 @pytest.mark.parametrize("count", [1, 1000])
 def test_bytes_inside_a_record(ends: Ends, how: str, count: int) -> None:
-    """Heartbeats fill the gap, one a second."""
-    line = "head -c 60000 /dev/zero; exec sleep 600"
-    sent, received, took_s = through(ends, lossy(count), how, "sh", "-c", line)
+    """What comes after it fills the gap."""
+    (ends.place / "in").write_bytes(bytes(BYTES))
+    sent, received, took_s = through(ends, lossy(count), how, "cat", "in")
     assert took_s < SOON_S * SLOWNESS
-    assert sent.status == received.status == 1, (sent, received)
+    assert sent.status in (1, 3) and received.status == 1, (sent, received)
     assert not (ends.place / "out").exists()
 
 
 def test_so_many_bytes_that_heartbeats_do_not_fill(ends: Ends) -> None:
-    line = "head -c 60000 /dev/zero; exec sleep 600"
-    _, received, _ = through(ends, lossy(5_000), "--plain", "sh", "-c", line)
-    assert "lost on the way: a record does not end" in received.err
+    (ends.place / "in").write_bytes(bytes(BYTES))
+    _, received, _ = through(ends, lossy(5_000), "--plain", "cat", "in")
+    late = "lost on the way: a record does not end", "nothing heard from"
+    assert any(words in received.err for words in late), received
 
 
 @PROTECTED

@@ -8,15 +8,26 @@ from collections.abc import Callable
 import pytest
 
 from tests.rdma.ends import KEY, Ended, Ends
-from tests.rdma.records import CREDIT, DATA, DONE, END, HELLO
+from tests.rdma.records import CREDIT, DATA, DONE, END, HEADER, HELLO
 from tests.rdma.test_stream_hostile import Knock, knock
 
 __all__ = ["knock"]  # a fixture
 pytestmark = pytest.mark.e2e
 
 
+def whole(data: bytes) -> int:
+    """Where the last whole record ends."""
+    at = 0
+    while at + HEADER.size <= len(data):
+        end = at + HEADER.size + HEADER.unpack_from(data, at)[3]
+        if end > len(data):
+            break
+        at = end
+    return at
+
+
 class Relay:
-    """Between two ends: passes on what `change` makes of it."""
+    """Between two ends: passes on what `change` makes of whole records."""
 
     def __init__(
         self,
@@ -44,10 +55,15 @@ class Relay:
             self._threads.append(thread)
 
     def _pass(self, one: socket.socket, other: socket.socket, way: int) -> None:
+        data = b""
         try:
-            while data := one.recv(65536):
-                self.seen += data
-                other.sendall(self._change(data, way))
+            while got := one.recv(65536):
+                self.seen += got
+                data += got
+                end = whole(data)
+                other.sendall(self._change(data[:end], way) if end else b"")
+                data = data[end:]
+            other.sendall(data)
             other.shutdown(socket.SHUT_WR)
         except OSError:
             return
