@@ -53,6 +53,14 @@ def roots(place: Path, *words: str) -> list[str]:
     return [f"{place}/asroot", "--reuid=0", "--regid=0", "--clear-groups", *words]
 
 
+def await_roots(ends: Ends, *words: str) -> None:
+    """Until setpriv has made them root's: the user who started it may end setpriv."""
+    until = time.monotonic() + 10 * SLOWNESS
+    while [*words, ""] not in ends.left().values():
+        assert time.monotonic() < until, ends.left()
+        time.sleep(0.02)
+
+
 def leave(end: End, within_s: float = 4) -> int:
     """Waits for it alone: what it left behind has its stderr."""
     return end.process.wait(timeout=within_s * SLOWNESS)
@@ -76,10 +84,11 @@ def said(end: End) -> Ended:
 
 
 def test_a_consumer_that_is_roots_is_named(users: Ends) -> None:
-    command = ["--", *roots(users.place, "sh", "-c", "cat >/dev/null; sleep 1000")]
+    words = ["sh", "-c", "cat >/dev/null; sleep 1000"]
+    command = ["--", *roots(users.place, *words)]
     receiver = users.receive(*command, before=become_user)
     sender = users.send("/dev/zero", options=["--rate", "1M"])
-    time.sleep(0.3)
+    await_roots(users, *words)
     sender.kill()
     assert leave(receiver) == 1
     assert "sh" in end_roots(users)
@@ -96,7 +105,7 @@ def test_a_producer_that_is_roots_holds_nobody(
     sender = End(
         [*words, *roots(users.place, *command)], users.place, before=become_user
     )
-    time.sleep(0.3)
+    await_roots(users, *command)
     receiver.kill()
     assert leave(sender) == 1
     assert ("cat" in end_roots(users)) is False
@@ -111,7 +120,7 @@ def test_a_leash_gives_up_what_is_roots(rdma_tools: Path, place: Path) -> None:
     rows = ["yes | head -n9; sleep 1000", f"host1:{line}"]
     process = tools.start("rdpipe", *rows, before=become_user)
     tools.await_words("sleep", "1000")
-    tools.await_words("sleep", "999")
+    await_roots(Ends(rdma_tools, place), "sleep", "999")
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=8 * SLOWNESS) == 130
     left = {os.path.basename(words[0]) for words in tools.ours().values()}
