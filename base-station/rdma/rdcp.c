@@ -452,8 +452,8 @@ static int take_own(struct rdcp_options *options, struct asked *asked,
     int result = 1;
     if (code == MANIFEST)
         asked->manifest = optarg;
-    if (take_flag(options, code) || code >= SERVE_BACK)
-        return code < 1000;
+    if (take_flag(options, code) || (code >= SERVE_BACK && code <= SERVE_CHECK))
+        return 1;
     switch (code) {
     case HASH:
         options->sha256 = strcmp(optarg, "sha256") == 0;

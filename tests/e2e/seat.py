@@ -174,9 +174,9 @@ def drives(
     """Does something that drives, and waits until the pins have `reached` it.
 
     A machine that was busy for a quarter of a second stops the car rightly (blind,
-    silence); as a driver would, this lets go and tries again, twice.
+    silence); as a driver would, this lets go and tries again.
     """
-    for _ in range(3):
+    for _ in range(6):
         do()
         try:
             wait_for(reached, what, 3.0, 0.001)

@@ -71,3 +71,12 @@ def test_an_option_that_is_no_good_is_bad_usage(tools: Tools) -> None:
     ended = tools.run("rdcp", "--chunk", "none", "x", "host1:y")
     assert ended.returncode == 2
     assert b'--chunk "none"' in ended.stderr
+
+
+def test_v_says_which_way_each_hop_went(tools: Tools) -> None:
+    (tools.place / "a").write_bytes(b"a")
+    ended = tools.run("rdcp", "-v", "a", "host1:b")
+    assert ended.returncode == 0, ended.stderr
+    for hop in (1, 2):
+        assert b"hop %d: sending to" % hop in ended.stderr
+    assert b" over tcp" in ended.stderr

@@ -104,18 +104,22 @@ def test_what_was_kept_holds_from_the_start(tmp_path: Path) -> None:
     assert picture.as_json()["fps"] == 20.0
 
 
+CARD_S = 30.0
+"""So long a busy disk may take."""
+
+
 def test_neither_part_of_the_car_forgets_the_others_settings(tmp_path: Path) -> None:
     saver = Saver(tmp_path)
     saver.start()
     saver.put(Saved(limit=0.5))
     saver.put_picture(Picture(night=True))
     saver.put(Saved(limit=0.4))
-    saver.stop()
+    saver.stop(CARD_S)
     after = Saver(tmp_path)
     assert after.before == Saved(limit=0.4, picture=Picture(night=True))
     after.start()
     after.put_picture(Picture())
-    after.stop()
+    after.stop(CARD_S)
     assert Saver(tmp_path).before == Saved(limit=0.4)
 
 
