@@ -10,9 +10,9 @@ if [ $# -gt 0 ]; then
 fi
 node --test tests/web/*/*.test.js
 
-# What no clock judges comes first, in three lanes: the units and the guests compute, the
-# pipes' tests wait, the other real processes do both. A lane's words come when it is
-# through.
+# What no clock judges comes first, in three lanes: the units compute, the pipes' tests
+# wait and after them the guests compute, the other real processes do both. A lane's words
+# come when it is through.
 said=$(mktemp -d)
 declare -A lanes
 trap 'kill "${lanes[@]}" 2>/dev/null && wait "${lanes[@]}"; rm -rf "$said"' EXIT
@@ -30,6 +30,9 @@ if [ "$(id -u)" = 0 ]; then
 fi
 make -s -j2 -C base-station/rdma all storm # two lanes use them
 lane pipes "${apart[@]}" "$python" -m pytest -q -m 'e2e and not guest' tests/rdma
+# shellcheck disable=SC2016 # the inner shell's
+lane guests sh -c 'tail --pid="$0" -f /dev/null; exec "$@"' "${lanes[pipes]}" \
+    "$python" -m pytest -q -m guest tests/rdma tests/guest_sensors
 lane unhurried "$python" -m pytest -q -m unhurried --durations=5 \
     --ignore tests/unit --ignore tests/rdma
 
@@ -37,7 +40,6 @@ failed=0
 # Traced code is slow: not the emulated car, of which no line has to be covered.
 "$python" -m coverage run --omit='pi/fpvcar/bench/*' -m pytest -q -m 'not e2e' ||
     failed=1
-"$python" -m pytest -q -m guest tests/rdma tests/guest_sensors || failed=1
 for name in "${!lanes[@]}"; do
     wait "${lanes[$name]}" || failed=1
     unset "lanes[$name]"
