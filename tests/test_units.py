@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -143,13 +144,35 @@ def test_a_pin_daemon_that_hangs_is_killed_whether_or_not_its_pins_are_free() ->
     assert started_by == "ExecStopPost=-+"
 
 
-def test_where_no_pin_daemon_is_wheels_is_killed() -> None:
-    """Its lines are let go of by the kernel then, on a Pi 5, too."""
+@pytest.mark.parametrize("wheels", ["active", "deactivating", "activating", ""])
+@pytest.mark.parametrize("daemon", ["not-found", "loaded"])
+def test_wheels_is_killed_whether_or_not_there_is_a_pin_daemon(
+    tmp_path: Path, daemon: str, wheels: str
+) -> None:
+    """Its lines may be the kernel's though a daemon is installed. One that starts holds
+    nothing on, and would be killed for ever where starting takes long."""
+    calls, fake = tmp_path / "calls", tmp_path / "systemctl"
+    fake.write_text(
+        f"""#!/bin/sh
+        case $* in
+            show*wheels*) echo "{wheels}" ;;
+            show*) echo "{daemon}" ;;
+            *) echo "$@" >>"{calls}" ;;
+        esac
+        [ {daemon} = loaded ]
+        """
+    )
+    fake.chmod(0o755)
     helper = (UNITS / "fpvcar-pins-off@.service").read_text()
-    assert re.search(
-        r"^ExecStopPost=-\+/bin/sh -c '.*LoadState pigpiod.*!= not-found.* \|\| "
-        "systemctl kill --signal=SIGKILL fpvcar-wheels.service'$", helper, re.M,
-    )  # fmt: skip
+    for line in re.findall(r"^ExecStopPost=-\+(.*)$", helper, re.M):
+        words = shlex.split(line.replace("$$", "$"))
+        words[0] = words[0].removeprefix("/usr/bin/")
+        path = f"{tmp_path}:/usr/bin:/bin"
+        subprocess.run(words, env={"PATH": path}, check=False, timeout=10)
+    told = ["kill --kill-whom=main --signal=SIGKILL pigpiod.service"]
+    if wheels != "activating":
+        told.append("kill --signal=SIGKILL fpvcar-wheels.service")
+    assert calls.read_text().splitlines() == told
 
 
 def test_the_helper_program_loads_next_to_nothing(tmp_path: Path) -> None:

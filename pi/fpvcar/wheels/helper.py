@@ -2,8 +2,9 @@
 
 Connecting to its socket is the whole request: systemd (on the bench, its stand-in)
 starts a helper for each, so that one which hangs holds up no other. The helper turns
-the motor pins to inputs with pull-down and has the pin daemon restarted. Which pins
-those are `wheels` writes down before it takes them: devices/linux/pins_off.py reads it.
+the motor pins to inputs with pull-down and has the pin daemon and `wheels` restarted.
+Which pins those are `wheels` writes down before it takes them:
+devices/linux/pins_off.py reads it.
 """
 
 import logging
