@@ -57,5 +57,6 @@ class GpioKernel:
             line.recv(1)  # until it is closed
             with self._lock:
                 for one in gpios:
+                    soc.pin[one].pull = chip.PULL_DOWN
                     soc.pin[one].mode = chip.MODE_INPUT
                     del self.holders[one]

@@ -39,7 +39,7 @@ def _give(runtime: Path) -> None:
         label, lines = "pinctrl-bcm2835", 54
 
         def request(self, gpios, flags, consumer, debounce_us=0):  # type: ignore[no-untyped-def]
-            assert flags == gpiochip.OUTPUT
+            assert flags == gpiochip.OUTPUT | gpiochip.PULL_DOWN
             line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             line.connect(str(runtime / "gpiochip"))
             line.send(json.dumps([list(gpios), consumer]).encode())

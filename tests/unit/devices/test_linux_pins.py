@@ -100,6 +100,15 @@ def test_pins_that_are_claimed_together_switch_by_one_call(chip: FakeChip) -> No
     assert chip.closed and not any(one.open for one in chip.requests)
 
 
+def test_a_line_whose_owner_is_gone_is_pulled_down(chip: FakeChip) -> None:
+    """A request's bias stays when the kernel makes its line an input."""
+    pins = LinuxPins("a test")
+    pins.claim((FORWARD, REVERSE))
+    pins.write(5, 1)
+    gpio.Holding((FORWARD, REVERSE))()
+    assert chip.asked == [(gpiochip.OUTPUT | gpiochip.PULL_DOWN, 0)] * 3
+
+
 def test_all_or_nothing_is_steady(chip: FakeChip) -> None:
     pins = LinuxPins("a test")
     pins.pwm(FORWARD, 1.0)

@@ -18,6 +18,8 @@ from fpvcar.devices.linux.pulses import MOST_HZ, Pulses
 from fpvcar.devices.pins import Edge, MotorDriver, Pins, PinsFault, PinsLost
 
 SERVO_S = 0.02
+DRIVEN = gpiochip.OUTPUT | gpiochip.PULL_DOWN
+"""An output; an input that is pulled down, from when its owner is gone."""
 TICK_MASK = (1 << 32) - 1
 DAEMONS = tuple(f"/usr/{place}/pigpiod" for place in ("bin", "sbin", "local/bin"))
 ROOT = Path("/")
@@ -92,7 +94,7 @@ class LinuxPins:
 
     def claim(self, gpios: Sequence[int]) -> None:
         """Takes pins that are to be switched together; they are low now."""
-        lines = self._chip.request(gpios, gpiochip.OUTPUT, self._consumer)
+        lines = self._chip.request(gpios, DRIVEN, self._consumer)
         self._outputs |= dict.fromkeys(gpios, lines)
 
     def write(self, gpio: int, level: int) -> None:
@@ -194,9 +196,7 @@ class Holding:
         """Takes them, which makes them low."""
         if self._lines is None:
             try:
-                self._lines = self._chip.request(
-                    self._gpios, gpiochip.OUTPUT, "fpvcar guardian"
-                )
+                self._lines = self._chip.request(self._gpios, DRIVEN, "fpvcar guardian")
             except PinsFault:
                 self._chip.close()
                 raise
