@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,8 @@ from fpvstation.store import Store, StoreError
 AT_ONCE = 4
 POLL_S = 5.0
 BACK_OFF_S = (2.0, 5.0, 15.0, 60.0, 300.0)
-"""How long after one fault, and the next ones, a car is tried again."""
+"""How long after a round with a fault, and the next ones without a new segment, a car
+is tried again."""
 EVERYTHING_S = 3600.0
 """How often what has a receipt is compared, too: a store may have lost some."""
 log = logging.getLogger("fpvstation")
@@ -37,8 +39,8 @@ class CarState(msgspec.Struct):
     """Segments since the station started."""
     waiting: int = 0
     bytes: int = 0
-    bad: dict[str, int] = {}
-    """Segments that the car itself does not have whole: bad pieces of each."""
+    bad: dict[str, str] = {}
+    """Segments that did not come whole, and why."""
 
 
 class Keeper:
@@ -84,33 +86,41 @@ class Keeper:
             self._tasks[car] = asyncio.create_task(self._keep(car))
 
     async def _keep(self, car: Car) -> None:
-        state, faults, compared_s = self.states[car.id], 0, -EVERYTHING_S
+        state, faults, compare_s = self.states[car.id], 0, -math.inf
         while True:
-            now_s = time.monotonic()
-            everything = now_s - compared_s >= EVERYTHING_S
+            now_s, stored = time.monotonic(), state.stored
+            everything = now_s >= compare_s
             try:
                 async with self._room:
                     done = await self._round(car, state, everything)
-                compared_s = now_s if everything else compared_s
-                faults, state.bad = 0, done.bad
-                self._say(state, _words(done))
-                await self._sleep(BACK_OFF_S[-1] if done.bad else POLL_S)
             except (CarFault, StoreError, OSError) as fault:
-                self._say(state, str(fault))
-                await self._sleep(BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)])
-                faults += 1
+                failed, words = True, str(fault)
+            else:
+                failed, words = bool(done.bad), _words(done)
+                state.bad = done.bad
+                if everything:
+                    compare_s = now_s + (BACK_OFF_S[-1] if failed else EVERYTHING_S)
+            self._say(state, words)
+            if state.stored > stored:
+                faults = 0
+            wait_s = BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)] if failed else POLL_S
+            faults = faults + 1 if failed else 0
+            await self._sleep(wait_s)
 
     async def _round(self, car: Car, state: CarState, everything: bool) -> Round:
         async with session(car.url, car.fingerprint) as client:
             pull = Pull(HttpCar(car, client), self._store, car.folder, self._act)
             watch = asyncio.create_task(self._watch(pull, state))
             try:
-                return await pull.once(everything)
+                return await pull.once(everything, last=state.bad)
             finally:
                 watch.cancel()
                 await asyncio.gather(watch, return_exceptions=True)
                 state.seen_s = self._utc_s() if pull.heard else state.seen_s
-                state.waiting = pull.round.waiting
+                # Those that fail in one round go last in the next, all of them.
+                state.bad = {**state.bad, **pull.round.bad} if pull.heard else {}
+                if pull.round.waiting is not None:
+                    state.waiting = pull.round.waiting
                 state.stored += len(pull.round.stored)
                 state.bytes += pull.round.bytes
 
@@ -135,5 +145,5 @@ def _words(done: Round) -> str:
     """What a round came to."""
     if not done.bad:
         return "ok"
-    some = next(iter(done.bad))
-    return f"{len(done.bad)} damaged on the car ({some}): kept there, tried again"
+    some, why = next(iter(done.bad.items()))
+    return f"{len(done.bad)} did not come ({some}: {why}): kept there, tried again"

@@ -93,7 +93,7 @@ class Page:
              [one.seen_s or None for one in states]),
             ("station_segments_waiting", "gauge", "On the car, and not here.",
              [one.waiting for one in states]),
-            ("station_segments_damaged", "gauge", "On the car itself.",
+            ("station_segments_failed", "gauge", "Did not come whole.",
              [len(one.bad) for one in states]),
             ("station_segments_total", "counter", "Stored since the start.",
              [one.stored for one in states]),

@@ -7,18 +7,21 @@ Whatever ends it, it is called again, and goes on where the bytes on the disk en
 receipt is said only after the store has the segment for good.
 """
 
+import errno
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fpvcar.recordings import names, sums
 from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
-from fpvstation.store import Store
+from fpvstation.store import Store, StoreError
 
 SIZE_MOST = 4 << 30
 """A minute is 16 MB: what says that it is larger than this lies."""
 SEGMENTS_MOST = 200_000
+FAULTS_MOST = 3
+"""So many segments in a row that fail: it is the car, the link or the disk."""
 Act = Callable[..., Awaitable[Any]]
 """Calls a function that may block: in a thread; in tests at once."""
 
@@ -54,11 +57,11 @@ class Round:
 
     stored: list[str] = field(default_factory=list)
     receipts: int = 0
-    bad: dict[str, int] = field(default_factory=dict)
-    """Segments that did not come whole, and how many pieces were wrong."""
+    bad: dict[str, str] = field(default_factory=dict)
+    """Segments that did not come whole, and why."""
     bytes: int = 0
-    waiting: int = 0
-    """Segments that the car has and we have not, when it was asked last."""
+    waiting: int | None = None
+    """Segments that the car has and we have not; None before it listed them."""
     driven: bool = False
 
 
@@ -71,21 +74,32 @@ class Pull:
         self.heard = False
         """Has the car answered?"""
 
-    async def once(self, everything: bool) -> Round:
+    async def once(self, everything: bool, last: Collection[str] = ()) -> Round:
         """Fetches all that is not here; `everything`: also what has a receipt.
 
-        Raises CarFault, and what the store raises; what was done until then stays.
+        A segment that fails keeps nobody from the next one; those of `last`, which
+        failed before, come after all others. Raises CarFault, and what the store
+        raises, if several fail in a row; what was done until then stays.
         """
         self.round = Round()
         removed = await self._act(self._store.removed)
         segments = await self._segments(everything)
-        self.round.waiting = len(segments)
-        for one in segments:
+        waiting = self.round.waiting = len(segments)
+        faults = 0
+        for one in sorted(segments, key=lambda one: one.name in last):
             try:
-                await self._segment(one, removed)
+                if not await self._here(one):
+                    await self._segment(one, removed)
+                    faults = 0
             except Gone:
                 pass
-            self.round.waiting -= 1
+            except (CarFault, StoreError, OSError) as fault:
+                self.round.bad[one.name] = str(fault)
+                faults += 1
+                if faults == FAULTS_MOST or _full(fault):
+                    raise
+            if one.name not in self.round.bad:
+                waiting = self.round.waiting = waiting - 1
         return self.round
 
     async def _segments(self, everything: bool) -> list[Segment]:
@@ -110,10 +124,12 @@ class Pull:
             more = page.more and bool(page.segments)
         return found
 
-    async def _segment(self, one: Segment, removed: set[str]) -> None:
+    async def _here(self, one: Segment) -> bool:
+        """Is it stored, and does the car know that?"""
         has = await self._act(self._store.has, self._folder, one.name, one.size)
-        if one.fetched and has:
-            return
+        return one.fetched and bool(has)
+
+    async def _segment(self, one: Segment, removed: set[str]) -> None:
         wanted = await self._car.sums(one.name)
         if wanted.size != one.size or not sums.plausible(wanted):
             raise CarFault(f"{one.name}: its sums are of no file of {one.size} bytes")
@@ -147,8 +163,13 @@ class Pull:
             if number <= last:
                 raise CarFault(f"{name}: it ended after {number} of {last + 1} pieces")
         if bad:
-            self.round.bad[name] = bad
+            self.round.bad[name] = f"{bad} of its MiB came damaged"
         return not bad
+
+
+def _full(fault: Exception) -> bool:
+    """Will no other segment find room either?"""
+    return isinstance(fault, OSError) and fault.errno == errno.ENOSPC
 
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -38,6 +39,7 @@ class Played(Keeper):
         one = self._rounds.pop(0)
         if isinstance(one, Exception):
             raise one
+        state.stored += len(one.stored)
         return one
 
     async def one_car(self) -> CarState:
@@ -64,13 +66,31 @@ async def test_all_is_compared_at_first_and_not_each_time(tmp_path: Path) -> Non
     assert keeper.everything == [True, True, False, False]
 
 
-async def test_what_is_damaged_on_the_car_is_told_and_asked_for_rarely(
-    tmp_path: Path,
-) -> None:
-    keeper = Played(tmp_path, [Round(bad={"x.mcap": 1})])
+async def test_what_does_not_come_is_asked_for_ever_more_rarely(tmp_path: Path) -> None:
+    bad = {"x.mcap": "1 of its MiB came damaged"}
+    new = Round(bad=bad, stored=["y.mcap"])
+    keeper = Played(tmp_path, [*[Round(bad=bad)] * 6, new, Round(bad=bad), Round()])
     state = await keeper.one_car()
-    assert keeper.slept == [BACK_OFF_S[-1]]
-    assert state.bad == {"x.mcap": 1} and "damaged on the car" in state.state
+    last = BACK_OFF_S[-1]
+    assert keeper.slept == [*BACK_OFF_S, last, *BACK_OFF_S[:2], POLL_S]
+    assert not state.bad and state.state == "ok"
+
+
+async def test_a_segment_that_does_not_come_is_told(tmp_path: Path) -> None:
+    bad = {"x.mcap": "1 of its MiB came damaged"}
+    state = await Played(tmp_path, [Round(bad=bad)]).one_car()
+    assert state.bad == bad and "x.mcap: 1 of its MiB came damaged" in state.state
+
+
+async def test_what_failed_while_all_was_compared_is_compared_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = iter((0.0, BACK_OFF_S[-1] - 1.0, BACK_OFF_S[-1], 2 * BACK_OFF_S[-1]))
+    clock = SimpleNamespace(monotonic=lambda: next(now_s))
+    monkeypatch.setattr("fpvstation.keep.time", clock)
+    keeper = Played(tmp_path, [Round(bad={"x.mcap": "cut"}), Round(), Round()])
+    await keeper.one_car()
+    assert keeper.everything == [True, False, True, False]
 
 
 async def test_a_fault_that_nobody_thought_of_ends_the_station(tmp_path: Path) -> None:

@@ -96,5 +96,5 @@ def test_figures_and_health(page: Page) -> None:
 
 def test_what_is_damaged_on_a_car_is_a_fault(page: Page) -> None:
     state = page._keeper.states["1"]
-    state.bad, state.state = {NAME: 2}, "1 damaged on the car"
+    state.bad, state.state = {NAME: "2 of its MiB came damaged"}, "1 damaged on the car"
     assert list(page.faults(1e9)) == ["Plague: 1 damaged on the car"]

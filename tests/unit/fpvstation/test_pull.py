@@ -1,0 +1,77 @@
+"""One round, as one segment after the other fails."""
+
+import errno
+from collections.abc import AsyncIterator, Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from fpvcar.wire.station import Listing, Segment, Sums
+from fpvstation.pull import CarFault, Pull
+from fpvstation.store import Store, StoreError
+from tests.rigs.station_world import FakeDisk, sums_of
+
+NAMES = [f"Plague-20261121T193100Z-{number:04d}.mcap" for number in range(1, 7)]
+
+
+class PlayedCar:
+    """A car with six segments, some of which raise what they hold."""
+
+    def __init__(self, faults: dict[str, Exception]) -> None:
+        self.faults, self.receipts = faults, list[str]()
+
+    async def listing(self, after: str, everything: bool) -> Listing:
+        return Listing("Plague", [Segment(name, len(name)) for name in NAMES])
+
+    async def sums(self, name: str) -> Sums:
+        if name in self.faults:
+            raise self.faults[name]
+        return sums_of(name.encode())
+
+    async def pieces(
+        self, name: str, sums: Sums, first: int, last: int
+    ) -> AsyncIterator[bytes]:
+        yield name.encode()
+
+    async def receipt(self, name: str, sha256: str) -> None:
+        self.receipts.append(name)
+
+
+async def act(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def pull_of(car: PlayedCar) -> Pull:
+    store = Store(FakeDisk(Random(1)))
+    store.open("")
+    return Pull(car, store, "Plague", act)
+
+
+@pytest.mark.parametrize(
+    "fault", [CarFault("500"), StoreError("two others"), OSError(errno.EIO, "card")]
+)
+async def test_one_that_fails_keeps_nobody_from_the_next(fault: Exception) -> None:
+    car = PlayedCar({NAMES[0]: fault, NAMES[1]: fault, NAMES[3]: fault})
+    done = await pull_of(car).once(False)
+    assert done.bad == dict.fromkeys(car.faults, str(fault))
+    assert car.receipts == done.stored == [NAMES[2], NAMES[4], NAMES[5]]
+    assert done.waiting == 3
+
+
+async def test_three_in_a_row_are_a_fault_of_the_car() -> None:
+    car = PlayedCar(dict.fromkeys(NAMES[:3], CarFault("cut")))
+    pull = pull_of(car)
+    with pytest.raises(CarFault, match="cut"):
+        await pull.once(False)
+    assert list(pull.round.bad) == NAMES[:3] and not car.receipts
+    with pytest.raises(CarFault):
+        await pull.once(False, last=set(NAMES[:3]))
+    assert car.receipts == NAMES[3:], "those that failed before come last"
+
+
+async def test_a_full_disk_is_told_at_once() -> None:
+    car = PlayedCar({NAMES[0]: OSError(errno.ENOSPC, "full")})
+    with pytest.raises(OSError, match="full"):
+        await pull_of(car).once(False)
+    assert not car.receipts
