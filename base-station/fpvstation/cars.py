@@ -67,7 +67,7 @@ class Cars:
             return msgspec.json.decode(self._path.read_bytes(), type=list[Car])
         except FileNotFoundError:
             return []
-        except (OSError, msgspec.DecodeError) as fault:
+        except (OSError, ValueError, msgspec.DecodeError, RecursionError) as fault:
             raise CarsError(
                 f"{self._path}: {fault}; remove it and pair the cars again"
             ) from None

@@ -194,7 +194,7 @@ async def _read(answer: aiohttp.ClientResponse) -> bytes:
 def _decoded(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
-    except msgspec.DecodeError as fault:
+    except (ValueError, msgspec.DecodeError, RecursionError) as fault:
         raise CarFault(f"its answer is no {kind.__name__}: {fault}") from None
 
 

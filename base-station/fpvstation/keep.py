@@ -75,9 +75,6 @@ class Keeper:
         except CarsError as fault:
             log.error("%s", fault)
             return
-        for task in self._tasks.values():
-            if task.done():  # by a fault that nobody thought of: it ends the station
-                task.result()
         for car in self._tasks.keys() - wanted:
             self._tasks.pop(car).cancel()
             self.states.pop(car.id, None)
@@ -95,6 +92,9 @@ class Keeper:
                     done = await self._round(car, state, everything)
             except (CarFault, StoreError, OSError) as fault:
                 failed, words = True, str(fault)
+            except Exception as fault:  # one car never ends the others
+                failed, words = True, f"a fault of ours: {fault!r}"
+                log.exception("%s", car.folder)
             else:
                 failed, words = bool(done.bad), _words(done)
                 state.bad = done.bad

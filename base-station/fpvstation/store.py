@@ -65,7 +65,7 @@ class Store:
             marker = msgspec.json.decode(self._disk.read(MARKER), type=Marker)
         except FileNotFoundError:
             return self._begin(known)
-        except msgspec.DecodeError as fault:
+        except (ValueError, msgspec.DecodeError, RecursionError) as fault:
             raise StoreError(f"{MARKER}: {fault}; is this folder a store?") from None
         if marker.format != FORMAT:
             raise StoreError(

@@ -88,7 +88,7 @@ def sums_of(path: Path, rest: Callable[[], None] = lambda: None) -> Sums:
     """
     kept = path.with_name(path.name + SUMS)
     size = path.stat().st_size
-    with contextlib.suppress(OSError, msgspec.DecodeError):
+    with contextlib.suppress(OSError, ValueError, msgspec.DecodeError, RecursionError):
         found = msgspec.json.decode(kept.read_bytes(), type=Sums)
         if found.size == size and plausible(found):
             return found

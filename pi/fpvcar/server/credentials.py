@@ -55,7 +55,7 @@ def _saved_codes(path: Path) -> Codes | None:
     try:
         saved = msgspec.json.decode(path.read_bytes(), type=dict[str, str])
         codes = Codes(drive=saved["drive"], grown_up=saved["grown_up"])
-    except (OSError, msgspec.DecodeError, KeyError):
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError, KeyError):
         return None
     good = DRIVE_CODE.fullmatch(codes.drive) and GROWN_UP_CODE.fullmatch(codes.grown_up)
     return codes if good else None

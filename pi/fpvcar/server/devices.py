@@ -168,7 +168,7 @@ def _load(path: Path) -> list[Device]:
         return msgspec.json.decode(path.read_bytes(), type=list[Device])
     except FileNotFoundError:
         return []
-    except (OSError, msgspec.DecodeError) as fault:
+    except (OSError, ValueError, msgspec.DecodeError, RecursionError) as fault:
         log.warning("%s: %s; drivers must say the code again", path, fault)
         return []
 

@@ -75,9 +75,14 @@ def answer_mac(key: bytes, nonce: str, body: bytes) -> str:
 
 def same(one: str, other: str) -> bool:
     """Are two MACs the same? Tells nobody by its time how much of them is."""
-    return hmac.compare_digest(one.encode(), other.encode())
+    return hmac.compare_digest(_bytes(one), _bytes(other))
+
+
+def _bytes(text: str) -> bytes:
+    # Of a request line or a header, where any byte may be.
+    return text.encode(errors="surrogateescape")
 
 
 def _mac(key: bytes, *words: str) -> str:
     # No word has a line end: none can be split otherwise into the same text.
-    return hmac.new(key, "\n".join(words).encode(), "sha256").hexdigest()
+    return hmac.new(key, _bytes("\n".join(words)), "sha256").hexdigest()

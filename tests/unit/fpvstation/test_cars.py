@@ -59,7 +59,10 @@ def test_two_cars_of_one_name_have_a_folder_each(tmp_path: Path) -> None:
         cars.find("Arrow")
 
 
-def test_a_list_that_is_torn_says_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_bytes(b"[{")
+@pytest.mark.parametrize(
+    "rubbish", [b"[{", b'[{"name":"\xff"', b'[{"x":' + b"[" * 5000]
+)
+def test_a_list_that_is_torn_says_what_to_do(tmp_path: Path, rubbish: bytes) -> None:
+    (tmp_path / FILE).write_bytes(rubbish)
     with pytest.raises(CarsError, match="pair the cars again"):
         Cars(tmp_path).all()

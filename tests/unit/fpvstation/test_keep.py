@@ -16,7 +16,7 @@ from fpvstation.store import Store
 PAIRING = Pairing("Plague", "1" * 16, "2" * 32, "33" * 32)
 
 
-class Enough(Exception):
+class Enough(BaseException):
     """The test has seen it."""
 
 
@@ -93,11 +93,14 @@ async def test_what_failed_while_all_was_compared_is_compared_soon(
     assert keeper.everything == [True, False, True, False]
 
 
-async def test_a_fault_that_nobody_thought_of_ends_the_station(tmp_path: Path) -> None:
-    keeper = Played(tmp_path, [])
-    keeper.cars.add(PAIRING, "http://127.0.0.1:1", "")
-    with pytest.raises(Enough):
-        await asyncio.wait_for(keeper.run(), 5.0)
+async def test_a_fault_that_nobody_thought_of_is_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    keeper = Played(tmp_path, [ZeroDivisionError("oh"), LookupError("no"), Round()])
+    state = await keeper.one_car()
+    assert keeper.slept == [*BACK_OFF_S[:2], POLL_S] and state.state == "ok"
+    assert "Plague: a fault of ours: ZeroDivisionError('oh')" in caplog.text
+    assert "Traceback" in caplog.text
 
 
 async def test_cars_that_are_forgotten_are_left_alone(tmp_path: Path) -> None:

@@ -110,7 +110,12 @@ def test_a_disk_that_is_not_mounted_is_no_empty_store(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [(b"", "is this folder a store"), (b'{"format":2,"id":"x"}', "update fpvstation")],
+    [
+        (b"", "is this folder a store"),
+        (b'{"id":"\xff"', "is this folder a store"),
+        (b'{"x":' * 5000, "is this folder a store"),
+        (b'{"format":2,"id":"x"}', "update fpvstation"),
+    ],
 )
 def test_a_marker_of_another_kind_is_refused(
     tmp_path: Path, text: bytes, words: str

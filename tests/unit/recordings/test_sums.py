@@ -39,7 +39,8 @@ def test_they_are_read_once_and_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "kept",
     [
-        b"", b"{", b"[]", b'{"size":11,"sha256":"","pieces":[]}',
+        b"", b"{", b"[]", b'{"sha256":"\xff"', b'{"x":' * 5000,
+        b'{"size":11,"sha256":"","pieces":[]}',
         b'{"size":3,"sha256":"%s","pieces":["%s"]}' % (b"0" * 64, b"0" * 64),
     ],
 )  # fmt: skip

@@ -23,7 +23,8 @@ def test_codes_are_made_once_and_private(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "rubbish",
     [
-        b"", b"{}", b'{"drive": 1}', b"\xff", b'{"drive":"","grown_up":""}',
+        b"", b"{}", b'{"drive": 1}', b"\xff", b'{"drive":"\xff"',
+        b'{"drive":"","grown_up":""}',
         b'{"drive":"123456","grown_up":""}', b'{"drive":"","grown_up":"be3k4tbs"}',
         b'{"drive":"12345","grown_up":"be3k4tbs"}',
         b'{"drive":"123456","grown_up":"1"}',

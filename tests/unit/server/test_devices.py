@@ -124,7 +124,10 @@ def test_of_too_many_the_one_that_was_away_longest_goes(tmp_path: Path) -> None:
     assert first in devices.all() and second not in devices.all()
 
 
-@pytest.mark.parametrize("rubbish", [b"", b"{}", b'[{"id":7}]', b"\xff"])
+@pytest.mark.parametrize(
+    "rubbish",
+    [b"", b"{}", b'[{"id":7}]', b"\xff", b'[{"id":"\xff"', b'[{"x":' + b"[" * 5000],
+)
 def test_a_damaged_list_knows_nobody_and_is_said(
     tmp_path: Path, rubbish: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
