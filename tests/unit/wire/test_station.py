@@ -2,7 +2,6 @@
 
 from fpvcar.wire import station
 
-
 STRANGE = b"\xff".decode(errors="surrogateescape")
 
 
