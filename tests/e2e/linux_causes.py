@@ -5,6 +5,7 @@ go when its owner dies, and a guardian sees to it that one that hangs does die.
 import signal
 from pathlib import Path
 
+from fpvcar.bench.supervisor import PLAYED_PINS
 from tests.e2e import hat_causes
 from tests.e2e.causes import BLOCKABLE, Scene, signalled
 from tests.e2e.gpio_kernel import GpioKernel
@@ -23,7 +24,7 @@ class LinuxBench(RunningBench):
 
     def __init__(self, home: Path, *options: str, env: dict[str, str]) -> None:
         self.kernel = GpioKernel(home / "run")
-        env |= {"PYTHONPATH": str(BLOCKABLE.parent / "gpiochip")}
+        env |= {"PYTHONPATH": str(BLOCKABLE.parent / "gpiochip"), PLAYED_PINS: "1"}
         super().__init__(home, *options, env=env)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:

@@ -47,6 +47,8 @@ STREET = {
 }
 """Networks, with their keys."""
 RADIO_S = 2.0
+PLAYED_PINS = "FPVCAR_BENCH_PLAYED_PINS"
+"""Set by tests that play the kernel's pins, too."""
 log = logging.getLogger("fpvcar.bench")
 
 
@@ -229,8 +231,9 @@ async def _ready(host: str, port: int) -> None:
 
 
 def _emulated(profile: Profile) -> Iterator[str]:
-    """What of a car's profile the bench has in another way: a HAT's bus, a camera."""
-    if profile.pins.backend == "auto":
+    """What of a car's profile the bench has in another way: pins, a HAT's bus, a
+    camera. Never the kernel's pins: on a Pi they are a real car's."""
+    if profile.pins.backend != "pigpio" and PLAYED_PINS not in os.environ:
         yield 'pins.backend = "pigpio"'
     if profile.i2c.backend == "auto" or (
         profile.motors.on_hat and profile.i2c.backend == "linux"

@@ -47,6 +47,23 @@ def test_a_wire_that_is_none_is_refused(wire: str) -> None:
         asyncio.run(supervisor.run(options))
 
 
+@pytest.mark.parametrize("backend", ["auto", "linux", "pigpio"])
+def test_a_bench_on_a_pi_drives_no_real_pins(
+    monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    asked = (f'pins.backend = "{backend}"',)
+    path = paths.HARDWARE / "bench.toml"
+
+    def driven() -> str:
+        emulated = supervisor._emulated(profiles.load(path, asked))
+        return profiles.load(path, (*asked, *emulated)).pins.backend
+
+    monkeypatch.delenv(supervisor.PLAYED_PINS, raising=False)
+    assert driven() == "pigpio"
+    monkeypatch.setenv(supervisor.PLAYED_PINS, "1")
+    assert driven() == backend
+
+
 def test_pigpiod_gets_its_wires_and_its_pipes(tmp_path: Path) -> None:
     profile = profiles.load(paths.HARDWARE / "bench.toml", ())
     options = supervisor.Options(
