@@ -2,8 +2,10 @@
 answers. Over a real gpiochip: tests/guest_sensors/inside_gpio.py."""
 
 import ctypes
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +13,7 @@ from fpvcar import paths
 from fpvcar.config import Profile, profiles
 from fpvcar.devices import backends
 from fpvcar.devices.linux import gpio, gpiochip, strict
+from fpvcar.devices.linux import pulses as linux_pulses
 from fpvcar.devices.linux.gpio import LinuxBoard, LinuxPins
 from fpvcar.devices.linux.pulses import MOST_HZ, Pulses, Schedule
 from fpvcar.devices.pins import PinsLost, PinsRefused
@@ -243,6 +246,64 @@ def test_a_chip_that_goes_ends_the_pulses_and_is_said() -> None:
     pulses._thread.join(5.0)
     with pytest.raises(PinsLost, match="GPIO 17: No such device"):
         pulses.run(FORWARD, 0.01, 0.004)
+    pulses.close()
+
+
+@pytest.mark.parametrize("fault", [KeyError(17), SystemExit()])
+def test_pulses_that_end_for_whatever_reason_are_said(
+    monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda ended: None)
+
+    def put(levels: dict[int, int]) -> None:
+        raise fault
+
+    pulses = Pulses(put)
+    pulses.run(FORWARD, 0.01, 0.004)
+    assert pulses._thread is not None
+    pulses._thread.join(5.0)
+    with pytest.raises(PinsLost, match="GPIO 17: (KeyError.17|nobody makes)"):
+        pulses.run(FORWARD, 0.01, 0.004)
+    pulses.close()
+
+
+@pytest.mark.parametrize("wakes", [False, True])
+def test_pulses_that_stand_still_are_lost(
+    monkeypatch: pytest.MonkeyPatch, wakes: bool
+) -> None:
+    """A thread that was only stopped together with us catches up while we wait."""
+    now_s = [1.0]
+    asleep, woken, caught_up, over = (threading.Event() for _ in range(4))
+
+    def sleep(duration_s: float) -> None:
+        if threading.current_thread().name != "pulses":
+            if wakes:
+                woken.set()
+                assert caught_up.wait(5.0)
+            now_s[0] += duration_s
+        elif not asleep.is_set():
+            asleep.set()
+            woken.wait(5.0)
+        else:
+            caught_up.set()
+            over.wait(5.0)
+
+    clock = SimpleNamespace(monotonic=lambda: now_s[0], sleep=sleep)
+    monkeypatch.setattr(linux_pulses, "time", clock)
+    pulses = Pulses(lambda levels: None)
+    pulses.run(FORWARD, 0.01, 0.004)
+    assert asleep.wait(5.0)
+    now_s[0] += 0.004 + linux_pulses.STALLED_S - 0.01
+    pulses.run(FORWARD, 0.01, 0.004)
+    now_s[0] += 0.02
+    if wakes:
+        pulses.run(FORWARD, 0.01, 0.004)
+    else:
+        with pytest.raises(PinsLost, match="GPIO 17: pulses are 0.13 s late"):
+            pulses.run(FORWARD, 0.01, 0.004)
+    pulses._ending = True
+    woken.set()
+    over.set()
     pulses.close()
 
 

@@ -6,6 +6,7 @@ hence MOST_HZ. It runs as SCHED_FIFO where that is allowed (LimitRTPRIO of the u
 """
 
 import ctypes
+import logging
 import os
 import sys
 import threading
@@ -24,8 +25,13 @@ SWITCH_S = 0.0002
 """How long the other thread may have the interpreter's lock when an edge is due."""
 PR_SET_TIMERSLACK, SLACK_NS = 29, 1000  # <linux/prctl.h>
 END_S = 0.2
+STALLED_S = 0.1
+"""An edge later than this: the thread hangs, and its pin may be high."""
+CATCH_UP_S = 0.02
+"""Who was stopped together with us is late, too, and then comes first."""
 Put = Callable[[dict[int, int]], None]
 """Sets the levels of some outputs. Raises OSError."""
+log = logging.getLogger("fpvcar.wheels")
 
 
 @dataclass
@@ -93,13 +99,12 @@ class Pulses:
         self._put, self._schedule = put, Schedule()
         self._lock, self._wake = threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
-        self._fault: OSError | None = None
+        self._fault = ""
         self._ending = False
 
     def run(self, gpio: int, period_s: float, on_s: float) -> None:
         """High for `on_s` out of every `period_s`, from now on. Raises PinsLost."""
-        if self._fault is not None:
-            raise PinsLost(f"GPIO {gpio}: {self._fault.strerror}")
+        self._refuse_stalled(gpio)
         with self._lock:
             self._schedule.run(gpio, period_s, on_s, time.monotonic())
         if self._thread is None:
@@ -114,6 +119,20 @@ class Pulses:
         with self._lock:
             self._schedule.stop(gpio)
 
+    def _refuse_stalled(self, gpio: int) -> None:
+        dead = self._thread is not None and not self._thread.is_alive()
+        if dead or self._fault:
+            raise PinsLost(f"GPIO {gpio}: {self._fault or 'nobody makes the pulses'}")
+        if self._late_s() > STALLED_S:
+            time.sleep(CATCH_UP_S)
+            if (late_s := self._late_s()) > STALLED_S:
+                raise PinsLost(f"GPIO {gpio}: pulses are {late_s:.2f} s late")
+
+    def _late_s(self) -> float:
+        with self._lock:
+            next_s = self._schedule.next_s
+        return 0.0 if next_s is None else time.monotonic() - next_s
+
     def close(self) -> None:
         """Ends the thread."""
         self._ending = True
@@ -122,16 +141,20 @@ class Pulses:
             self._thread.join(END_S)
 
     def _work(self) -> None:
-        hurry()
+        try:
+            hurry()
+            self._pulse()
+        except OSError as fault:
+            self._fault = fault.strerror or repr(fault)
+        except Exception as fault:
+            self._fault = repr(fault)
+            log.exception("the pulses end")
+
+    def _pulse(self) -> None:
         while not self._ending:
             with self._lock:
-                due = self._schedule.due(time.monotonic())
-                try:
-                    if due:
-                        self._put(due)
-                except OSError as fault:
-                    self._fault = fault
-                    return
+                if due := self._schedule.due(time.monotonic()):
+                    self._put(due)
                 next_s = self._schedule.next_s
             if next_s is None:
                 self._wake.wait()
