@@ -64,8 +64,9 @@ class FakeRadio:
             self._in = next(found, "")
         return Link("network", self._in) if self._in else Link("idle")
 
-    async def networks(self) -> list[Network]:
-        """What is in range; while its own is open, what it heard before."""
+    async def networks(self, anew: bool = True) -> list[Network]:
+        """What is in range, `anew` or not; while its own is open, what it heard
+        before."""
         if self.own is None:
             near = {one: it for one, it in self.around.items() if it.in_range}
             heard = [station.network(ssid) for ssid, station in near.items()]

@@ -3,7 +3,7 @@
 Its terse output is made for programs (nmcli(1), --terse), and it comes with
 NetworkManager: no D-Bus library on the car. A key goes in by a pipe: any user of the
 computer may read the words of a command line. So does who may do this: not root, but
-whom systemd/fpvcar-net.rules names to polkit.
+whom systemd/fpvcar-network.rules names to polkit.
 """
 
 import asyncio
@@ -123,11 +123,12 @@ class NetworkManager:
         )  # fmt: skip
         return [fields(line) for line in lines]
 
-    async def networks(self) -> list[Network]:
+    async def networks(self, anew: bool = True) -> list[Network]:
         """A new look; as an access point it hears only what it heard before."""
         own = (await self.link()).kind == "own"
         found: dict[str, Network] = {}
-        for _, ssid, signal, security in await self._list("no" if own else "yes"):
+        rescan = "yes" if anew and not own else "no"
+        for _, ssid, signal, security in await self._list(rescan):
             if not ssid or (ssid in found and found[ssid].strength >= int(signal)):
                 continue  # hidden, or heard better elsewhere
             found[ssid] = Network(ssid, int(signal), security_of(security))

@@ -21,9 +21,10 @@ class Radio(Protocol):
     async def link(self) -> Link:
         """What it is at."""
 
-    async def networks(self) -> list[Network]:
+    async def networks(self, anew: bool = True) -> list[Network]:
         """What is in range, the strongest first, each name once; [] while it cannot
-        look. Raises RadioFault."""
+        look. Not `anew`: what was heard last, and no packet is late for it. Raises
+        RadioFault."""
 
     async def open(self, ssid: str, key: str) -> None:
         """Opens a network. Raises RadioFault."""

@@ -90,7 +90,9 @@ class Service:
         """Until it is cancelled."""
         changing = asyncio.create_task(self._watch())
         try:
-            await self._look_round()
+            # In a network somebody may drive already: this is a restart, say.
+            idle = (await self._radio.link()).kind == "idle"
+            await self._look_round(anew=idle)
             while True:
                 await self.step()
                 due_s = self._machine.due_s()
@@ -136,9 +138,9 @@ class Service:
             words = f"the car's own network did not open: {fault}"
             self._machine.not_opened(words, self._clock_s())
 
-    async def _look_round(self) -> None:
+    async def _look_round(self, anew: bool = True) -> None:
         with contextlib.suppress(RadioFault):
-            if networks := await self._radio.networks():
+            if networks := await self._radio.networks(anew):
                 self._networks, self._seen_s = tuple(networks), self._clock_s()
 
     async def _look_for_name(self, kind: str) -> None:

@@ -4,8 +4,8 @@
     POST /api/network/look                     list the networks anew
     POST /api/network/join?ssid=S  X-Wifi-Key: leave this network for that one
 
-A car that changes its network stops as for a lost link: so it does only while nobody
-is at the wheel. The service that does it: net/service.py.
+A car that changes its network, or looks for others, stops as for a lost link: so it
+does only while nobody is at the wheel. The service that does it: net/service.py.
 """
 
 from collections.abc import Callable
@@ -68,12 +68,12 @@ class NetworkApi:
 
     async def _look(self, request: web.Request) -> web.Response:
         self._let_in(request)
+        self._refuse_driven()
         return self._send(network.Look())
 
     async def _join(self, request: web.Request) -> web.Response:
         self._let_in(request)
-        if self._driven():
-            raise web.HTTPConflict(text=DRIVEN)
+        self._refuse_driven()
         ssid, key = request.query.get("ssid", ""), request.headers.get(KEY, "")
         wish = network.Join(ssid, key)
         try:  # built by hand it is not looked at
@@ -81,6 +81,11 @@ class NetworkApi:
         except msgspec.ValidationError:
             raise web.HTTPBadRequest(text=_refusal(ssid)) from None
         return self._send(wish)
+
+    def _refuse_driven(self) -> None:
+        """A radio that listens to other channels is deaf on its own."""
+        if self._driven():
+            raise web.HTTPConflict(text=DRIVEN)
 
     def _send(self, wish: network.Wish) -> web.Response:
         if not self._client.wish(wish):

@@ -11,7 +11,7 @@ from fpvcar.net.client import NetworkClient
 from fpvcar.net.core import OWN_S, SEARCH_S, Machine
 from fpvcar.net.fake import FakeRadio, Station
 from fpvcar.net.service import Service, load_key, own_network, serve, wifi_text
-from fpvcar.wire.network import SOCKET, Join, Look, NetworkState, Own
+from fpvcar.wire.network import SOCKET, Join, Look, Network, NetworkState, Own
 from tests.rigs import radio_contract
 from tests.rigs.radio_contract import HOME, HOME_KEY, NETWORK
 
@@ -115,6 +115,28 @@ async def test_it_looks_again_when_asked(rig: Rig) -> None:
     rig.client.wish(Look())
     state = await rig.until(lambda state: len(state.networks) == 3)
     assert state.networks[0].ssid == "New"
+
+
+@pytest.mark.parametrize("known", [False, True])
+async def test_at_its_start_it_listens_around_only_outside_a_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """While a radio listens around it is deaf, and somebody may drive."""
+    rig, looks, looked = Rig(tmp_path / SOCKET), list[bool](), asyncio.Event()
+
+    async def networks(anew: bool = True) -> list[Network]:
+        looks.append(anew)
+        looked.set()
+        return []
+
+    monkeypatch.setattr(rig.radio, "networks", networks)
+    if known:
+        rig.radio.known[HOME] = HOME_KEY
+    running = asyncio.create_task(rig.service.run())
+    await asyncio.wait_for(looked.wait(), 5.0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert looks == [not known]
 
 
 async def test_a_name_that_is_taken_is_said(

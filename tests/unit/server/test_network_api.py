@@ -108,16 +108,21 @@ def test_a_grown_up_joins_and_looks(rig: Rig) -> None:
     rig.ask(act)
 
 
-def test_while_somebody_drives_no_network_is_changed(rig: Rig) -> None:
-    async def act(client: TestClient[Any, Any]) -> None:
+@pytest.mark.parametrize("act", ["look", "join?ssid=Home"])
+def test_while_somebody_drives_no_network_is_changed_or_looked_for(
+    rig: Rig, act: str
+) -> None:
+    path = f"/api/network/{act}"
+
+    async def ask(client: TestClient[Any, Any]) -> None:
         rig.driven = True
         key = {KEY: "home sweet home"}
-        answer = await client.post("/api/network/join?ssid=Home", headers=key)
+        answer = await client.post(path, headers=key)
         assert answer.status == 409
         assert "give the wheel away" in await answer.text()
         assert rig.service.wishes == []
 
-    rig.ask(act)
+    rig.ask(ask)
 
 
 @pytest.mark.parametrize(
