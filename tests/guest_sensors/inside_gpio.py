@@ -96,7 +96,7 @@ def duty(outside: Outside) -> None:
             time.sleep(0.1)
             for gpio, wanted in ((FORWARD, forward), (LEFT, left)):
                 share = outside.mean(gpio, 2.0)
-                assert abs(share - wanted) < 0.12, (gpio, wanted, share)
+                assert abs(share - wanted) < 0.2, (gpio, wanted, share)
         made.write(FORWARD, 0)
         assert not any(outside.level(FORWARD) for _ in range(200))
         made.pwm(LEFT, 1.0)
@@ -136,9 +136,17 @@ def steady(outside: Outside) -> None:
     with pins() as made:
         made.listen(8, 200_000)
         with closing(made.edges((8,))) as heard:
-            outside.pull(8, 0)
-            outside.pull(8, 1)
-            assert heard.read(0.6) == []
+            for _ in range(10):  # this processor may be away for longer than a push
+                begin_s = time.monotonic()
+                outside.pull(8, 0)
+                outside.pull(8, 1)
+                if time.monotonic() - begin_s < 0.2:
+                    assert heard.read(0.6) == []
+                    break
+                while heard.read(0.6):
+                    pass
+            else:
+                raise AssertionError("no push was short enough to be none")
             outside.pull(8, 0)
             assert [(one.gpio, one.level) for one in gathered(heard, 1)] == [(8, 0)]
 
