@@ -84,6 +84,15 @@ def test_each_name_once_the_strongest_first(played: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("anew", "rescan"), [(True, "yes"), (False, "no")])
+def test_it_listens_around_only_where_it_is_asked_to(
+    played: Path, anew: bool, rescan: str
+) -> None:
+    asyncio.run(NetworkManager().networks(anew))
+    argv = (played / "argv").read_text().splitlines()
+    assert argv[-1].endswith(f" --rescan {rescan}")
+
+
 def test_no_key_stands_on_a_command_line(played: Path) -> None:
     radio, key = NetworkManager(), "home: sweet \\ home"
     asyncio.run(radio.join(Network("Home", 80, "key"), key))
