@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from fpvcar.recordings import names, sums
 from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
-from fpvstation.store import Store, StoreError
+from fpvstation.store import Store, StoreError, StoreGone
 
 SIZE_MOST = 4 << 30
 """A minute is 16 MB: what says that it is larger than this lies."""
@@ -82,6 +82,7 @@ class Pull:
         raises, if several fail in a row; what was done until then stays.
         """
         self.round = Round()
+        await self._act(self._store.check)
         removed = await self._act(self._store.removed)
         segments = await self._segments(everything)
         waiting = self.round.waiting = len(segments)
@@ -96,7 +97,7 @@ class Pull:
             except (CarFault, StoreError, OSError) as fault:
                 self.round.bad[one.name] = str(fault)
                 faults += 1
-                if faults == FAULTS_MOST or _full(fault):
+                if faults == FAULTS_MOST or _of_all(fault):
                     raise
             if one.name not in self.round.bad:
                 waiting = self.round.waiting = waiting - 1
@@ -140,6 +141,7 @@ class Pull:
             return
         await self._act(self._store.publish, *mine)
         self.round.stored.append(one.name)
+        await self._act(self._store.check)
         await self._car.receipt(one.name, wanted.sha256)
         self.round.receipts += 1
 
@@ -167,9 +169,10 @@ class Pull:
         return not bad
 
 
-def _full(fault: Exception) -> bool:
-    """Will no other segment find room either?"""
-    return isinstance(fault, OSError) and fault.errno == errno.ENOSPC
+def _of_all(fault: Exception) -> bool:
+    """Will every other segment fail, too?"""
+    full = isinstance(fault, OSError) and fault.errno == errno.ENOSPC
+    return full or isinstance(fault, StoreGone)
 
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:

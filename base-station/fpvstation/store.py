@@ -36,6 +36,10 @@ class StoreError(Exception):
     """Says why a store cannot be used, and what to do."""
 
 
+class StoreGone(StoreError):
+    """Its disk is not here any more: no segment can be stored."""
+
+
 class Marker(msgspec.Struct):
     """What a store says of itself."""
 
@@ -55,6 +59,7 @@ class Store:
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
+        self._id = ""
 
     def open(self, known: str) -> str:
         """Returns the store's id; `known` is the one that it had before, "" for none.
@@ -62,11 +67,10 @@ class Store:
         Raises StoreError: a disk that is not mounted is no empty store.
         """
         try:
-            marker = msgspec.json.decode(self._disk.read(MARKER), type=Marker)
+            marker = self._marker()
         except FileNotFoundError:
-            return self._begin(known)
-        except (ValueError, msgspec.DecodeError, RecursionError) as fault:
-            raise StoreError(f"{MARKER}: {fault}; is this folder a store?") from None
+            self._id = self._begin(known)
+            return self._id
         if marker.format != FORMAT:
             raise StoreError(
                 f"{MARKER}: format {marker.format}, expected {FORMAT}: update "
@@ -78,7 +82,27 @@ class Store:
                 "disk, or say --store-changed"
             )
         self._disk.sync(MARKER)  # a kill may have come before that
+        self._id = marker.id
         return marker.id
+
+    def check(self) -> None:
+        """Raises StoreGone if the disk of this store was unmounted meanwhile: what is
+        written then fills the folder below it, and is not stored."""
+        try:
+            found = self._marker().id
+        except FileNotFoundError:
+            found = ""
+        if found != self._id:
+            raise StoreGone(
+                f"{found or 'no store'} is here, expected the store {self._id}: mount "
+                "its disk"
+            )
+
+    def _marker(self) -> Marker:
+        try:
+            return msgspec.json.decode(self._disk.read(MARKER), type=Marker)
+        except (ValueError, msgspec.DecodeError, RecursionError) as fault:
+            raise StoreError(f"{MARKER}: {fault}; is this folder a store?") from None
 
     def _begin(self, known: str) -> str:
         if known:
@@ -169,15 +193,17 @@ class Store:
         ]  # fmt: skip
 
     def write(self, car: str, name: str, sums: Sums, number: int, data: bytes) -> None:
-        """A piece whose checksum is right has come."""
+        """A piece whose checksum is right has come. Raises StoreGone."""
+        self.check()
         self._disk.write_at(self._part(car, name, sums), start_of(number), data)
 
     def publish(self, car: str, name: str, sums: Sums) -> None:
         """Gives a segment of which all came its place and its line, for good.
 
         One that has them is only synced: a kill may have come before that. Raises
-        StoreError if the disk does not give back what was written.
+        StoreError if the disk does not give back what was written, or is gone.
         """
+        self.check()
         part = self._part(car, name, sums)
         session, there = self._place(car, name, sums)
         path = f"{session}/{name}"

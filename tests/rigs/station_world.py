@@ -16,7 +16,7 @@ from fpvcar.recordings import names
 from fpvcar.recordings.sums import Summing
 from fpvcar.wire.station import Listing, Segment, Sums
 from fpvstation.pull import CarFault, Gone, Pull
-from fpvstation.store import LINE, SUMS_FILE, Store
+from fpvstation.store import LINE, SUMS_FILE, Store, StoreError
 
 STEPS_CHAOS, STEPS_MOST = 600, 30_000
 PIECE = 64
@@ -59,6 +59,7 @@ class FakeDisk:
     def __init__(self, random: Random) -> None:
         self.names_now: dict[str, Inode] = {}
         self.names_synced: dict[str, Inode] = {}
+        self._unmounted: dict[str, Inode] | None = None
         self.kill = self.full = 0.0
         """How likely a call ends the process, or finds no room."""
         self._random = random
@@ -69,8 +70,25 @@ class FakeDisk:
         if self._random.random() < self.full:
             raise OSError(errno.ENOSPC, "No space left on device")
 
+    @property
+    def mounted(self) -> bool:
+        """Is it there?"""
+        return self._unmounted is None
+
+    def unmount(self) -> None:
+        """Programs see the empty folder below it."""
+        if self._unmounted is None:
+            self._unmounted, self.names_now = self.names_now, {}
+
+    def mount(self) -> None:
+        """It is there again, with all that it had."""
+        if self._unmounted is not None:
+            assert not self.names_now, "the folder below the disk got bytes"
+            self.names_now, self._unmounted = self._unmounted, None
+
     def cut_power(self) -> None:
         """What was not synced is there, or not, or half of it."""
+        self.mount()
         for path, inode in list(self.names_now.items()):
             if self.names_synced.get(path) is not inode and self._random.random() < 0.5:
                 self.names_synced[path] = inode
@@ -85,10 +103,11 @@ class FakeDisk:
 
     def durable(self, sha256: str) -> bool:
         """Would a published file of these bytes, and its line, survive a power cut?"""
+        now = self.names_now if self._unmounted is None else self._unmounted
         return any(
             _hash(inode.synced) == sha256 and sha256.encode() in self._sums_beside(path)
             for path, inode in self.names_synced.items()
-            if published(path) and self.names_now.get(path) is inode
+            if published(path) and now.get(path) is inode
         )
 
     def _sums_beside(self, path: str) -> bytes:
@@ -292,9 +311,14 @@ class Station:
             try:
                 done = await pull.once(self._random.random() < 0.3)
                 self.rounds_well = 0 if done.bad else self.rounds_well + 1
-            except (CarFault, OSError):
+            except (CarFault, StoreError, OSError):
                 self.rounds_well = 0
             await Step()
+
+    @property
+    def opened(self) -> bool:
+        """Does it know which store is its own?"""
+        return bool(self._id)
 
     def step(self) -> None:
         """One step; it may be its last."""
@@ -302,7 +326,7 @@ class Station:
             self._running = self._work()
         try:
             self._running.send(None)
-        except (Killed, OSError):
+        except (Killed, StoreError, OSError):
             self.kill()
 
     def kill(self) -> None:
@@ -357,12 +381,17 @@ class World:
             station.kill()
             station.disk.cut_power()
             self.check(station)
+        elif what < 0.15 and station.opened:
+            station.disk.unmount()
+        elif what < 0.20:
+            station.disk.mount()
 
     def _peace(self) -> None:
         self.car.faults = 0.0
         for one in self.stations:
             one.disk.kill = one.disk.full = 0.0
             one.rounds_well = 0
+            one.disk.mount()
 
     def _home(self) -> bool:
         waits = self.car.files.keys() - self.car.fetched

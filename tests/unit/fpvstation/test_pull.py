@@ -9,7 +9,7 @@ import pytest
 
 from fpvcar.wire.station import Listing, Segment, Sums
 from fpvstation.pull import CarFault, Pull
-from fpvstation.store import Store, StoreError
+from fpvstation.store import Store, StoreError, StoreGone
 from tests.rigs.station_world import FakeDisk, sums_of
 
 NAMES = [f"Plague-20261121T193100Z-{number:04d}.mcap" for number in range(1, 7)]
@@ -75,3 +75,36 @@ async def test_a_full_disk_is_told_at_once() -> None:
     with pytest.raises(OSError, match="full"):
         await pull_of(car).once(False)
     assert not car.receipts
+
+
+async def unmounted(at: int) -> bool:
+    """A round whose disk is unmounted at that call; False: it had fewer calls."""
+    disk, car, calls = FakeDisk(Random(1)), PlayedCar({}), list[int]()
+    store = Store(disk)
+    known = store.open("")
+
+    async def unmounting(function: Callable[..., Any], *arguments: Any) -> Any:
+        if len(calls) == at:
+            disk.unmount()
+        calls.append(len(car.receipts))
+        return function(*arguments)
+
+    pull = Pull(car, store, "Plague", unmounting)
+    try:
+        await pull.once(False)
+    except StoreGone as fault:
+        assert known in str(fault) and "mount its disk" in str(fault)
+    if len(calls) <= at:
+        return False
+    assert len(car.receipts) == calls[at], "a receipt without a disk"
+    disk.mount()  # it sees whether anything was written below it
+    await pull.once(False)
+    assert set(car.receipts) == set(NAMES), "all comes when it is back"
+    return True
+
+
+async def test_an_unmounted_disk_gets_no_byte_and_gives_no_receipt() -> None:
+    at = 0
+    while await unmounted(at):
+        at += 1
+    assert at > 4 * len(NAMES)
