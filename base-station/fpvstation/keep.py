@@ -35,6 +35,9 @@ class CarState(msgspec.Struct):
     """"ok", "fetching", or what is wrong."""
     seen_s: float = 0.0
     """When it answered last, UTC; 0: never."""
+    stored_s: float = 0.0
+    """When a segment was stored last, or none waited, UTC; before that, when the
+    station began with this car."""
     stored: int = 0
     """Segments since the station started."""
     waiting: int = 0
@@ -79,7 +82,9 @@ class Keeper:
             self._tasks.pop(car).cancel()
             self.states.pop(car.id, None)
         for car in wanted - self._tasks.keys():
-            self.states[car.id] = CarState(car.name, car.folder, car.url)
+            self.states[car.id] = CarState(
+                car.name, car.folder, car.url, stored_s=self._utc_s()
+            )
             self._tasks[car] = asyncio.create_task(self._keep(car))
 
     async def _keep(self, car: Car) -> None:
@@ -116,18 +121,28 @@ class Keeper:
             finally:
                 watch.cancel()
                 await asyncio.gather(watch, return_exceptions=True)
-                state.seen_s = self._utc_s() if pull.heard else state.seen_s
-                # Those that fail in one round go last in the next, all of them.
-                state.bad = {**state.bad, **pull.round.bad} if pull.heard else {}
-                if pull.round.waiting is not None:
-                    state.waiting = pull.round.waiting
-                state.stored += len(pull.round.stored)
-                state.bytes += pull.round.bytes
+                self._note_round(pull, state)
+
+    def _note_round(self, pull: Pull, state: CarState) -> None:
+        """What a round came to, whatever ended it."""
+        done, now_s = pull.round, self._utc_s()
+        state.seen_s = now_s if pull.heard else state.seen_s
+        # Those that fail in one round go last in the next, all of them.
+        state.bad = {**state.bad, **done.bad} if pull.heard else {}
+        if done.waiting is not None:
+            state.waiting = done.waiting
+        if done.stored or done.waiting == 0:
+            state.stored_s = now_s
+        state.stored += len(done.stored)
+        state.bytes += done.bytes
 
     async def _watch(self, pull: Pull, state: CarState) -> None:
         """Tells what a round is at while it goes on."""
+        stored = 0
         while True:
             await asyncio.sleep(0.5)
+            if len(pull.round.stored) > stored:
+                stored, state.stored_s = len(pull.round.stored), self._utc_s()
             if pull.round.waiting:
                 state.state, state.waiting = "fetching", pull.round.waiting
 

@@ -30,7 +30,7 @@ from fpvstation.keep import Keeper
 from fpvstation.store import Store
 
 OLD_S = 24 * 3600.0
-"""A car with segments that wait is a fault when it was not seen for so long."""
+"""A car with segments that wait is a fault when none was stored for so long."""
 TITLE = "Station"
 
 
@@ -75,9 +75,10 @@ class Page:
         for one in self._keeper.states.values():
             if one.bad:
                 yield f"{one.folder}: {one.state}"
-            elif one.waiting and now_s - one.seen_s > OLD_S:
-                days = (now_s - one.seen_s) / OLD_S
-                yield f"{one.folder}: {one.waiting} wait, not seen for {days:.0f} days"
+            elif one.waiting and now_s - one.stored_s > OLD_S:
+                days = (now_s - one.stored_s) / OLD_S
+                yield (f"{one.folder}: {one.waiting} wait, none stored for {days:.0f} "
+                       f"days ({one.state})")  # fmt: skip
 
     async def _metrics(self, _: web.Request) -> web.Response:
         headers = {**HEADERS, "Content-Type": CONTENT_TYPE}
@@ -91,6 +92,9 @@ class Page:
              [one.state in ("ok", "fetching") for one in states]),
             ("station_car_seen_seconds", "gauge", "When it answered last, UTC.",
              [one.seen_s or None for one in states]),
+            ("station_car_stored_seconds", "gauge",
+             "When a segment was stored last, or none waited, UTC.",
+             [one.stored_s or None for one in states]),
             ("station_segments_waiting", "gauge", "On the car, and not here.",
              [one.waiting for one in states]),
             ("station_segments_failed", "gauge", "Did not come whole.",

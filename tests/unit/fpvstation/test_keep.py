@@ -1,6 +1,7 @@
 """Keeping at it: cars come and go, and what fails is tried again, ever more rarely."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from fpvstation.disk import Folder
 from fpvstation.keep import BACK_OFF_S, POLL_S, CarState, Keeper
 from fpvstation.pull import CarFault, Round
 from fpvstation.store import Store
+from tests.unit.fpvstation.test_pull import NAMES, PlayedCar
 
 PAIRING = Pairing("Plague", "1" * 16, "2" * 32, "33" * 32)
 
@@ -58,6 +60,35 @@ async def test_what_fails_is_tried_again_ever_more_rarely(tmp_path: Path) -> Non
     last = BACK_OFF_S[-1]
     assert keeper.slept == [*BACK_OFF_S, last, last, POLL_S, BACK_OFF_S[0]]
     assert "full" in state.state
+
+
+async def test_what_waits_is_known_while_the_car_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = PlayedCar(dict.fromkeys(NAMES[-2:], CarFault("500")))
+    monkeypatch.setattr("fpvstation.keep.HttpCar", lambda car, client: played)
+    store, now_s = Store(Folder(tmp_path)), 1000.0
+    store.open("")
+    cars = Cars(tmp_path)
+    keeper = Keeper(cars, store, lambda: now_s)
+    car = cars.add(PAIRING, "http://127.0.0.1:1", "")
+    state = CarState(car.name, car.folder, car.url)
+
+    async def asked() -> tuple[float, float, int, list[str]]:
+        with suppress(CarFault):
+            await keeper._round(car, state, False)
+        return state.seen_s, state.stored_s, state.waiting, list(state.bad)
+
+    assert await asked() == (1000.0, 1000.0, 2, NAMES[-2:])
+    now_s = 2000.0
+    assert await asked() == (2000.0, 1000.0, 2, NAMES[-2:])
+    now_s, played.away = 3000.0, True
+    assert await asked() == (2000.0, 1000.0, 2, [])
+    played.away = False
+    played.faults.clear()
+    assert await asked() == (3000.0, 3000.0, 0, [])
+    now_s = 4000.0
+    assert await asked() == (4000.0, 4000.0, 0, []), "nothing waits"
 
 
 async def test_all_is_compared_at_first_and_not_each_time(tmp_path: Path) -> None:

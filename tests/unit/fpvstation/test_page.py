@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from fpvstation.cars import Cars
 from fpvstation.disk import Folder
 from fpvstation.keep import CarState, Keeper
-from fpvstation.page import Page
+from fpvstation.page import OLD_S, Page
 from fpvstation.store import Store
 from tests.rigs.mcaps import McapFile
 from tests.rigs.recordings import NAME, drive_messages
@@ -30,7 +30,9 @@ def page(tmp_path: Path) -> Page:
     for name in (NAME, OTHER):
         put(store, name, data, name.partition("-")[0])
     keeper = Keeper(Cars(tmp_path), store)
-    keeper.states["1"] = CarState("Plague", "Plague", "https://a", "ok", 1e9, 3, 0, 99)
+    keeper.states["1"] = CarState(
+        "Plague", "Plague", "https://a", "ok", 1e9, 1e9, 3, 0, 99
+    )
     return Page(store, tmp_path, keeper)
 
 
@@ -89,9 +91,20 @@ def test_figures_and_health(page: Page) -> None:
         assert (state["folder"], state["stored"]) == ("Plague", 3)
         page._keeper.states["1"].waiting = 2
         answer = await client.get("/healthz")
-        assert answer.status == 503 and "2 wait, not seen" in await answer.text()
+        text = await answer.text()
+        assert answer.status == 503 and "2 wait, none stored for" in text
 
     ask(page, act)
+
+
+def test_a_car_that_answers_and_gives_nothing_is_a_fault(page: Page) -> None:
+    state = page._keeper.states["1"]
+    state.waiting, state.seen_s = 2, 1e9 + 3 * OLD_S
+    assert list(page.faults(1e9 + OLD_S)) == []
+    said = ["Plague: 2 wait, none stored for 3 days (ok)"]
+    assert list(page.faults(1e9 + 3 * OLD_S)) == said
+    state.seen_s, state.stored_s = 1e9, 1e9 + 3 * OLD_S
+    assert list(page.faults(1e9 + 3 * OLD_S)) == [], "it is the storing that counts"
 
 
 def test_what_is_damaged_on_a_car_is_a_fault(page: Page) -> None:

@@ -20,9 +20,13 @@ class PlayedCar:
 
     def __init__(self, faults: dict[str, Exception]) -> None:
         self.faults, self.receipts = faults, list[str]()
+        self.away = False
 
     async def listing(self, after: str, everything: bool) -> Listing:
-        return Listing("Plague", [Segment(name, len(name)) for name in NAMES])
+        if self.away:
+            raise CarFault("away")
+        left = [name for name in NAMES if name not in self.receipts]
+        return Listing("Plague", [Segment(name, len(name)) for name in left])
 
     async def sums(self, name: str) -> Sums:
         if name in self.faults:
