@@ -130,8 +130,8 @@ class Keeper:
         # Those that fail in one round go last in the next, all of them.
         state.bad = {**state.bad, **done.bad} if pull.heard else {}
         if done.waiting is not None:
-            state.waiting = done.waiting
-        if done.stored or done.waiting == 0:
+            self._waits(state, done.waiting)
+        if done.stored:
             state.stored_s = now_s
         state.stored += len(done.stored)
         state.bytes += done.bytes
@@ -144,7 +144,13 @@ class Keeper:
             if len(pull.round.stored) > stored:
                 stored, state.stored_s = len(pull.round.stored), self._utc_s()
             if pull.round.waiting:
-                state.state, state.waiting = "fetching", pull.round.waiting
+                state.state = "fetching"
+                self._waits(state, pull.round.waiting)
+
+    def _waits(self, state: CarState, waiting: int) -> None:
+        if not (waiting and state.waiting):  # a car that comes back has its time, too
+            state.stored_s = self._utc_s()
+        state.waiting = waiting
 
     def _say(self, state: CarState, words: str) -> None:
         if words != state.state and words != "ok":

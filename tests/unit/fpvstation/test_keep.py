@@ -89,6 +89,11 @@ async def test_what_waits_is_known_while_the_car_is_away(
     assert await asked() == (3000.0, 3000.0, 0, [])
     now_s = 4000.0
     assert await asked() == (4000.0, 4000.0, 0, []), "nothing waits"
+    now_s = 9000.0
+    played.faults[NAMES[0]] = CarFault("500")
+    played.receipts.clear()
+    store.remove(next(store.sessions()), ".trash")
+    assert await asked() == (9000.0, 9000.0, 1, NAMES[:1]), "it waits since now"
 
 
 async def test_all_is_compared_at_first_and_not_each_time(tmp_path: Path) -> None:
