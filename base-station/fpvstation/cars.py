@@ -14,7 +14,7 @@ from fpvcar.server.access import is_loopback
 from fpvcar.wire.station import Pairing
 
 FILE = "cars.json"
-PORT, HTTPS_PORT = 8080, 8081
+PORT, HTTPS_PORT, PORT_MOST = 8080, 8081, 65535
 ADDRESS = re.compile(r"(?:(https?)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+)(?::(\d{1,5}))?/?")
 
 
@@ -52,6 +52,8 @@ def url_of(address: str) -> str:
             f"{address}: refused over plain http, by which the key would be seen; "
             f"use https://{host}:{HTTPS_PORT}"
         )
+    if port and not 0 < int(port) <= PORT_MOST:
+        raise CarsError(f"{address}: port {port} refused: 1 to {PORT_MOST}")
     return f"{scheme}://{host}:{port or (PORT if scheme == 'http' else HTTPS_PORT)}"
 
 

@@ -57,7 +57,9 @@ async def pair(url: str, fingerprint: str, code: str, name: str) -> Pairing:
     """Pairs with a car. Raises PairingRefused, CarFault."""
     headers = {wire.CODE: code, wire.NAME: name}
     async with session(url, fingerprint) as client, _faults(url):
-        async with client.post(wire.BASE + "/pair", headers=headers) as answer:
+        async with client.post(
+            wire.BASE + "/pair", headers=headers, allow_redirects=False
+        ) as answer:
             body = await _read(answer)
             if answer.status != 200:
                 said = body.decode(errors="replace").strip()[:200]
@@ -109,7 +111,9 @@ class HttpCar:
         headers["Range"] = f"bytes={begin}-{end - 1}"
         headers["If-Match"] = f'"{sums.sha256}"'
         async with _faults(self._car.url):
-            async with self._client.get(wire.BASE + path, headers=headers) as answer:
+            async with self._client.get(
+                wire.BASE + path, headers=headers, allow_redirects=False
+            ) as answer:
                 await self._check(answer, 206)
                 if answer.content_length != end - begin:
                     raise CarFault(f"{name}: {answer.content_length} bytes promised, "
@@ -127,7 +131,9 @@ class HttpCar:
         headers, _ = self._headers("GET", "/segments?most=1")
         async with _faults(self._car.url):
             path = wire.BASE + "/segments?most=1"
-            async with self._client.get(path, headers=headers) as answer:
+            async with self._client.get(
+                path, headers=headers, allow_redirects=False
+            ) as answer:
                 return answer.status != 401
 
     async def end(self) -> None:
@@ -138,7 +144,9 @@ class HttpCar:
     async def _post(self, path: str) -> None:
         headers, _ = self._headers("POST", path)
         async with _faults(self._car.url):
-            async with self._client.post(wire.BASE + path, headers=headers) as answer:
+            async with self._client.post(
+                wire.BASE + path, headers=headers, allow_redirects=False
+            ) as answer:
                 await self._check(answer, 204)
 
     async def _signed(self, path: str, kind: type[T], most_s: float) -> T:
@@ -148,7 +156,10 @@ class HttpCar:
             # What is silent meanwhile adds up a file: `most_s` alone counts.
             timeout = aiohttp.ClientTimeout(total=most_s, sock_connect=CONNECT_S)
             async with self._client.get(
-                wire.BASE + path, headers=headers, timeout=timeout
+                wire.BASE + path,
+                headers=headers,
+                timeout=timeout,
+                allow_redirects=False,
             ) as answer:
                 await self._check(answer, 200)
                 body = await _read(answer)

@@ -18,7 +18,7 @@ import pytest
 from tests.e2e.harness import STRIP, RunningBench, free_port_from, started, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-COMES_S = 60.0
+COMES_S = 180.0
 
 
 class Station(AbstractContextManager["Station"]):

@@ -30,6 +30,8 @@ def test_addresses(address: str, url: str) -> None:
         ("http://192.168.1.5", "over plain http"),
         ("", "refused: expected"),
         ("a b", "refused: expected"),
+        ("plague.local:99999", "port 99999 refused: 1 to 65535"),
+        ("plague.local:0", "port 0 refused"),
         ("ftp://x", "refused: expected"),
         ("x" * 200 + "/y", "refused: expected"),
     ],

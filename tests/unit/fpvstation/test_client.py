@@ -14,6 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from fpvcar.server import credentials
 from fpvcar.wire import station as wire
+from fpvcar.wire.station import Sums
 from fpvstation import client
 from fpvstation.cars import Car
 from fpvstation.client import HttpCar, PairingRefused
@@ -211,6 +212,34 @@ def test_who_is_not_the_car_or_lies_gets_a_word_and_nothing_is_stored(
     assert sorted(one.name for one in (tmp_path / "store").iterdir()) == [
         ".fpvstation.json"
     ]
+
+
+def test_nobody_is_sent_elsewhere(tmp_path: Path) -> None:
+    asked = list[str]()
+
+    async def elsewhere(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path)
+        return web.Response(status=307, headers={"Location": "/elsewhere"})
+
+    async def run() -> None:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", elsewhere)
+        async with car_at(app) as url:
+            with pytest.raises(PairingRefused, match="307"):
+                await client.pair(url, "", "code", "office")
+            car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
+            async with client.session(url, "") as session:
+                http, sums = HttpCar(car, session), Sums(1, "0" * 64, ["0" * 64])
+                with pytest.raises(CarFault, match="307"):
+                    await http.listing("", False)
+                with pytest.raises(CarFault, match="307"):
+                    await anext(aiter(http.pieces(NAME, sums, 0, 0)))
+                with pytest.raises(CarFault, match="307"):
+                    await http.end()
+                await http.welcome()
+
+    asyncio.run(run())
+    assert len(asked) == 5 and "/elsewhere" not in asked
 
 
 def test_sums_of_no_file_are_refused(tmp_path: Path) -> None:
