@@ -140,7 +140,7 @@ class ChildProcess:
         if data == b"":
             self._close(self._err)
         *lines, self._errors = (self._errors + (data or b"")).split(b"\n")
-        self._errors = self._errors[-LINE_MAX:]
+        self._errors = self._errors[: 4 * LINE_MAX]  # UTF-8
         for line in lines:
             self._note_line(line)
 

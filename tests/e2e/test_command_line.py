@@ -135,7 +135,7 @@ def test_no_egl_is_said_on_the_page_and_nothing_moves(tmp_path: Path) -> None:
         bench.wait_ready()
         with Driver(bench.port) as driver, bench.watch() as watch:
             wait_for(
-                lambda: "libegl1" in driver.state.get("camera", ""), "no reason", 15.0
+                lambda: "libegl1" in driver.state.get("camera", ""), "no reason", 60.0
             )
             driver.drive(1.0, 0.0)
             time.sleep(0.3)

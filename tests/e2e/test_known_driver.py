@@ -123,13 +123,13 @@ def test_an_ended_driver_and_a_locked_grown_up_stay_so_after_a_restart(
         there = {one["name"]: one for one in listed(mum)}
         assert there["number 20"]["you"] and there["number 20"]["grown_up"]
         mum.say(kind="end", id=there["number 21"]["id"])
-        wait_for(lambda: not ann.state["may_drive"], "may drive still")
+        wait_for(lambda: not ann.state.get("may_drive", True), "may drive still")
         told = [one["what"] for one in ann.errors()]
         assert "a grown-up has ended what you may do" in told
         with stranger(house, 20, cookie=hers) as tab:
             wait_for(lambda: bool(tab.state.get("grown_up")), "not known")
             mum.say(kind="lock")
-            wait_for(lambda: not tab.state["grown_up"], "not locked")
+            wait_for(lambda: not tab.state.get("grown_up", True), "not locked")
         wait_for(lambda: kept(house, "number 20", 0.0), "not saved")
     restarted(house)
     with stranger(house, 21, cookie=anns) as ann:
@@ -160,7 +160,7 @@ def test_a_grown_up_on_the_page(
         page.screenshot(path=tmp_path / "who.png")
         assert "this computer" in row.inner_text()
         row.locator("button").click()
-        wait_for(lambda: not ann.state["may_drive"], "may drive still")
+        wait_for(lambda: not ann.state.get("may_drive", True), "may drive still")
         row.wait_for(state="detached")
     page.locator("#lock-again").click()
     until(page, "!window.fpvcar.state.grown_up")

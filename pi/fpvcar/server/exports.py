@@ -181,7 +181,7 @@ async def _wanted(request: web.Request) -> Wanted:
             )  # fmt: skip
     try:
         wanted = msgspec.json.decode(body, type=Wanted)
-    except msgspec.DecodeError as fault:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
         raise web.HTTPBadRequest(text=f"Refused: {fault}.\n") from None
     if not wanted.files or not 0.0 <= wanted.from_ms <= wanted.to_ms:
         raise web.HTTPBadRequest(text="Refused: expected files, and a time in them.\n")

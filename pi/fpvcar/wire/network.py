@@ -84,7 +84,7 @@ def parse_wish(line: bytes) -> Wish:
     """A line of `run`. Raises WireError."""
     try:
         return _wishes.decode(line)
-    except msgspec.DecodeError as fault:  # ValidationError is one
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
         raise WireError("message refused", None, str(fault)) from None
 
 
@@ -92,7 +92,7 @@ def parse_state(line: bytes) -> NetworkState:
     """A line of the service. Raises WireError."""
     try:
         return _states.decode(line)
-    except msgspec.DecodeError as fault:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
         raise WireError("message refused", None, str(fault)) from None
 
 

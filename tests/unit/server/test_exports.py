@@ -203,6 +203,9 @@ def test_what_was_asked_wrongly_is_refused(folder: Path) -> None:
             return answer.status, await answer.text()
 
         assert (await refused(b"{"))[0] == 400
+        assert (await refused(b'{"kind": "film", "files": ["\xff"]}'))[0] == 400
+        deep = b'{"kind": "film", "files": [], "x": ' + b"[" * 5000
+        assert (await refused(deep))[0] == 400
         assert (await refused(b'{"kind": "film", "files": []}'))[0] == 400
         status, said = await refused(b'{"kind": "gif", "files": ["a"]}')
         assert status == 400 and "gif" in said

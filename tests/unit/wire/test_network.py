@@ -1,5 +1,7 @@
 """Between `run` and the service of the network: what goes through, what is refused."""
 
+from collections.abc import Callable
+
 import pytest
 
 from fpvcar.wire.errors import WireError
@@ -52,3 +54,12 @@ def test_another_wish_is_refused(line: bytes) -> None:
 def test_another_state_is_refused() -> None:
     with pytest.raises(WireError, match="message refused"):
         parse_state(b'{"phase":"flying","own":{"ssid":"a","key":"b"}}')
+
+
+@pytest.mark.parametrize("parse", [parse_wish, parse_state])
+def test_no_text_and_what_is_deep_are_refused(
+    parse: Callable[[bytes], object],
+) -> None:
+    for line in (b'{"kind":"\xff"}', b'{"x":' + b"[" * 5000):
+        with pytest.raises(WireError):
+            parse(line)
