@@ -118,8 +118,10 @@ def test_a_stop_brakes_and_then_lets_go(bench: RunningBench, driver: Driver) -> 
         forward(driver, watch)
         driver.drive(0.0, 0.0)
         wait_for(lambda: watch.now.duties == (0, 0, 0, 0), "does not let go")
-        last = [sample.duties[:2] for sample in watch.samples[-3:]]
-    assert last[-2] == (1.0, 1.0), f"no brake before letting go: {last}"
+        last = [sample.duties[:2] for sample in watch.samples[-4:]]
+    # The emulated daemon clears the bits of one command one after the other, and a
+    # sample may fall between them.
+    assert (1.0, 1.0) in last[-3:-1], f"no brake before letting go: {last}"
 
 
 def test_after_silence_one_neutral_wish_goes_on(
