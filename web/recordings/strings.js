@@ -105,7 +105,7 @@ export const STRINGS = {
   },
   refused: (/** @type {string} */ why) => `That did not work: ${why}`,
   empty: 'Nothing is recorded yet. Each drive stands here as soon as somebody has driven: picture, distances, battery, and what the motors did. Take the wheel and drive a little, then come back.',
-  emptyFiles: 'There is nothing to see in these files.',
+  emptyFiles: 'There is nothing to see here yet.',
   failed: (/** @type {string} */ why) => `The list did not come: ${why}. Trying again.`,
   failedDrive: (/** @type {string} */ why) => `This part did not come: ${why}. Trying again.`,
   noPicture: 'No picture was recorded here.',
