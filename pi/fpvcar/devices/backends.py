@@ -150,15 +150,16 @@ def open_computer(disk: Path) -> Computer:
     return Machine(disk=disk)
 
 
-def open_motors(profile: Profile) -> MotorBoard:
-    """The motors, switched off, with their dead man armed. Raises PinsFault."""
+def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
+    """The motors, switched off, with their dead man armed; what they need to remember
+    is in `runtime`. Raises PinsFault."""
     if profile.motors.on_hat:
         from fpvcar.devices.motors.hat_board import HatBoard
 
         return HatBoard(
             profile, lambda: open_i2c(profile, MOTORS_ANSWER_S),
             lambda: open_pins(profile, MOTORS_ANSWER_S),
-            lambda pins: motor_drivers(profile, pins),
+            lambda pins: motor_drivers(profile, pins), runtime / "guardian.lock",
         )  # fmt: skip
     if pins_backend(profile) == "linux":
         from fpvcar.devices.linux.gpio import LinuxBoard

@@ -16,8 +16,12 @@ ends whose chip or kernel keeps the last duty for ever (PCA9685, lgpio, kernel P
 It kills first: a `wheels` that hangs may come back between two of its own writes; one
 that it is about is finished all the same. It is forked, not started: it is there at
 once, and shares its memory with `wheels`.
+
+Where nothing else keeps a guardian from switching off what the next `wheels` already
+drives (a chip on a bus, unlike lines of the kernel, is anybody's), both take turns.
 """
 
+import fcntl
 import gc
 import logging
 import os
@@ -27,6 +31,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 from fpvcar import memory
@@ -42,6 +47,8 @@ AGAIN_S, GIVES_UP_S = 0.01, 30.0
 """How often, and for how long, `off` is tried: a bus that hangs may come back."""
 DIES_S = 0.2
 """A call to the bus, which nothing can interrupt, may take 50 ms (linux/i2c.py)."""
+TURN_S, KILLED_S = 0.2, 0.1
+"""How long the next one waits for a guardian to be done, and then for it to be dead."""
 READY, FEED, REST, END = b"Y", b"F", b"R", b"E"
 SILENT = f"wheels was silent for {PATIENCE_S} s and is killed"
 FIRST_FD, FDS = 3, 65536
@@ -58,10 +65,12 @@ class Guardian:
     """The dead man of a back end that has none."""
 
     def __init__(
-        self, prepare: Callable[[], Off], clock_s: Callable[[], float] = time.monotonic
-    ) -> None:
-        """`prepare()` runs in the guardian, without any file of this process: it opens
-        the chip anew. Raises PinsLost if there is none to guard. Before motors move."""
+        self, prepare: Callable[[], Off], clock_s: Callable[[], float] = time.monotonic,
+        turn: int | None = None,
+    ) -> None:  # fmt: skip
+        """`prepare()` runs in the guardian, without any file of this process but its
+        `turn`: it opens the chip anew. Raises PinsLost if there is none to guard.
+        Before motors move."""
         _left[:] = [pid for pid in _left if not _reaped(pid, os.WNOHANG)]
         self._clock_s, self._ours = clock_s, True
         self._sent = self._answered = 0
@@ -72,8 +81,10 @@ class Guardian:
         parent = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
-            _become(theirs, parent, prepare)
+            _become(theirs, parent, prepare, () if turn is None else (turn,))
         theirs.close()
+        if turn is not None:
+            os.pwrite(turn, str(self.pid).encode(), 0)
         self._line.settimeout(START_S)
         try:
             said = self._line.recv(1024)
@@ -158,7 +169,44 @@ def _reaped(pid: int, options: int = 0) -> bool:
         return True
 
 
-def _become(line: socket.socket, parent: int, prepare: Callable[[], Off]) -> NoReturn:
+def take_turn(path: Path) -> int:
+    """Waits until no guardian has this lock, and takes it: a descriptor, for the next
+    guardian to hold while it lives. Ours is to be closed.
+
+    One that takes too long hangs and is killed: who comes after it switches all off
+    before anything else. Raises PinsLost if it does not even die, or without a lock.
+    """
+    try:
+        turn = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as fault:
+        raise PinsLost(f"{path}: {fault.strerror}") from None
+    if not _locked(turn, TURN_S):
+        before = os.pread(turn, 20, 0).decode()
+        with suppress(ProcessLookupError, ValueError):
+            os.kill(int(before), signal.SIGKILL)
+        if not _locked(turn, KILLED_S):
+            os.close(turn)
+            raise PinsLost(f"the guardian before, process {before}, does not end")
+    os.ftruncate(turn, 0)
+    return turn
+
+
+def _locked(turn: int, within_s: float) -> bool:
+    until_s = time.monotonic() + within_s
+    while True:
+        try:
+            fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until_s:
+                return False
+            time.sleep(AGAIN_S)
+        else:
+            return True
+
+
+def _become(
+    line: socket.socket, parent: int, prepare: Callable[[], Off], kept: tuple[int, ...]
+) -> NoReturn:
     """What the forked process does; nothing of its parent's code runs after it."""
     status = 1
     try:
@@ -168,7 +216,7 @@ def _become(line: socket.socket, parent: int, prepare: Callable[[], Off]) -> NoR
             signal.signal(number, signal.SIG_IGN)  # it ends when wheels does
         wheels = os.pidfd_open(parent)
         if os.getppid() == parent:
-            _close_others(line.fileno(), wheels)
+            _close_others(line.fileno(), wheels, *kept)
             memory.lock()
             _guard(line, wheels, prepare)
         status = 0

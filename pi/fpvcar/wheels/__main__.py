@@ -26,7 +26,7 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
         log.info("memory is not locked: %s", unlocked)
     wheels = Wheels(
         profile,
-        connect=lambda: backends.open_motors(profile),
+        connect=lambda: backends.open_motors(profile, runtime),
         alarm=lambda: ask_helper(runtime / SOCKET),
         free=backends.freeing(profile) if own_pins else lambda: "",
     )

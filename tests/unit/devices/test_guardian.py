@@ -16,9 +16,11 @@ from fpvcar.devices.guardian import (
     ANSWER_S,
     FEED,
     PATIENCE_S,
+    TURN_S,
     Guardian,
     Off,
     _guard,
+    take_turn,
 )
 from fpvcar.devices.pins import PinsLost
 from tests.rigs.wheels import MARGIN_S, START_S, until
@@ -262,3 +264,41 @@ def test_it_holds_no_file_of_its_parent(tmp_path: Path) -> None:
     opened = {os.readlink(one) for one in Path(f"/proc/{guardian.pid}/fd").iterdir()}
     guardian.remove()
     assert str(tmp_path / "lock") not in opened
+
+
+def slow(path: Path, takes_s: float) -> Callable[[], Off]:
+    """What makes an `off` that needs so long, and then makes the file."""
+
+    def off() -> None:
+        time.sleep(takes_s)
+        path.write_text("off")
+
+    return lambda: off
+
+
+def test_the_next_waits_until_the_one_before_is_done(tmp_path: Path) -> None:
+    """It would switch off what the next one drives."""
+    turn = take_turn(tmp_path / "lock")
+    before = Guardian(slow(tmp_path / "off", TURN_S / 2), turn=turn)
+    os.close(turn)
+    before.leave()
+    os.close(take_turn(tmp_path / "lock"))
+    assert (tmp_path / "off").exists()
+
+
+def test_one_that_takes_too_long_is_ended_by_the_next(tmp_path: Path) -> None:
+    turn = take_turn(tmp_path / "lock")
+    before = Guardian(slow(tmp_path / "off", 60.0), turn=turn)
+    os.close(turn)
+    before.leave()
+    os.close(take_turn(tmp_path / "lock"))
+    assert gone(before.pid) and not (tmp_path / "off").exists()
+
+
+def test_a_lock_that_nobody_can_end_is_said(tmp_path: Path) -> None:
+    turn = take_turn(tmp_path / "lock")
+    with pytest.raises(PinsLost, match="the guardian before"):
+        take_turn(tmp_path / "lock")
+    os.close(turn)
+    with pytest.raises(PinsLost, match=r"absent/lock: No such file"):
+        take_turn(tmp_path / "absent" / "lock")

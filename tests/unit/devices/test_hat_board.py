@@ -53,6 +53,7 @@ class Hat:
 
     def __init__(self, folder: Path) -> None:
         self.soc, self.wire = hat(folder)
+        self.lock = folder / "guardian.lock"
 
     @contextmanager
     def buses(self) -> Iterator[Open]:
@@ -117,7 +118,7 @@ def test_with_neither_it_fails_and_is_closed(chip: Hat, oe: bool) -> None:
 
 def test_a_board_without_oes_daemon_has_its_outputs_off(chip: Hat) -> None:
     with pytest.raises(PinsLost, match="no pigpiod"):
-        HatBoard(profile(), chip.buses, no_daemon, lambda pins: [])
+        HatBoard(profile(), chip.buses, no_daemon, lambda pins: [], chip.lock)
     assert not chip.runs() and chip.wire.closed == 1
 
 
@@ -125,12 +126,12 @@ def test_a_chip_that_does_not_answer_is_disabled_by_oe(chip: Hat) -> None:
     pins = OePins()
     chip.wire.failing = 2
     with pytest.raises(PinsLost, match="PCA9685, tried twice"):
-        HatBoard(profile(), chip.buses, lambda: pins, lambda pins: [])
+        HatBoard(profile(), chip.buses, lambda: pins, lambda pins: [], chip.lock)
     assert pins.duty(OE) == DISABLED and chip.runs()
 
 
 def test_oe_is_waited_for_no_longer_than_motors_may(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """`wheels` waits in its loop."""
     given: list[Any] = []
@@ -142,7 +143,7 @@ def test_oe_is_waited_for_no_longer_than_motors_may(
 
     monkeypatch.setattr(hat_board, "HatBoard", lambda *parts: given.extend(parts))
     monkeypatch.setattr(socket, "create_connection", connect)
-    backends.open_motors(profile())
+    backends.open_motors(profile(), tmp_path)
     with pytest.raises(PinsSilent):
         given[2]()
     assert waits == [backends.MOTORS_ANSWER_S]

@@ -248,7 +248,7 @@ def test_the_dead_man_lets_go_of_every_enable(chip: Chip, pins: PigpioPins) -> N
 
 
 def test_a_board_that_cannot_be_made_ends_its_connection(
-    chip: Chip, monkeypatch: pytest.MonkeyPatch
+    chip: Chip, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     bench = profiles.load(paths.HARDWARE / "bench.toml")
     drive, steer = mx1508s(bench)
@@ -266,7 +266,7 @@ def test_a_board_that_cannot_be_made_ends_its_connection(
         dead_man, "PigpioPins", lambda host, port: Noted(host, port, 5.0)
     )
     with pytest.raises(PinsLost, match="GPIO 1: .*permission"):
-        backends.open_motors(profile)
+        backends.open_motors(profile, tmp_path)
     assert len(closed) == 1
 
 

@@ -1,5 +1,6 @@
 """The real wheels process and its guardian on an emulated PCA9685: pull every plug."""
 
+import contextlib
 import os
 import signal
 import time
@@ -78,6 +79,23 @@ def test_guardian_killed_or_hung(rig: Rig, number: signal.Signals) -> None:
     driver.kill()
     driver.wait()
     rig.drive()
+
+
+def test_a_guardian_that_is_late_stops_no_new_wheels(tmp_path: Path) -> None:
+    """It would set OE, and the car would stand for ever while `wheels` drives."""
+    with rig_of(tmp_path, f"pca9685.oe = {OE}") as rig:
+        driver = rig.drive()
+        late = guardian(rig)
+        os.kill(late, signal.SIGSTOP)
+        rig.wheels.kill()
+        rig.wheels.wait(START_S)
+        driver.kill()
+        rig.wheels = rig.start_wheels()
+        rig.drive()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(late, signal.SIGCONT)
+        time.sleep(0.2)
+        assert rig.powered
 
 
 def test_one_error_on_the_bus_is_lived_through(rig: Rig) -> None:

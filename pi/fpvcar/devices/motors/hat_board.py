@@ -1,11 +1,13 @@
 """The motors of a car on a PCA9685: the chip's outputs, their drivers, a guardian."""
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
+from pathlib import Path
 
 from fpvcar.config import Profile
 from fpvcar.devices.chips.pca9685 import Pca9685, all_off
-from fpvcar.devices.guardian import Guardian
+from fpvcar.devices.guardian import Guardian, take_turn
 from fpvcar.devices.i2c import I2cError, Open
 from fpvcar.devices.pins import IoPins, MotorDriver, Pins, PinsFault, PinsLost
 
@@ -69,20 +71,25 @@ class HatBoard:
 
     def __init__(
         self, profile: Profile, buses: Buses, pins: OpenPins,
-        drivers: Callable[[Pins], Sequence[MotorDriver]],
+        drivers: Callable[[Pins], Sequence[MotorDriver]], lock: Path,
     ) -> None:  # fmt: skip
-        """Raises PinsFault. `pins` is asked only where OE is wired."""
-        try:
-            self._switch = Switch(profile, buses, pins)
-        except I2cError as fault:
-            raise PinsLost(f"PCA9685: {fault}") from None
-        try:
-            self.drivers = drivers(self._chip(profile.hat_hz()))
-            self._switch.enable(ENABLED)
-            self.dead_man = Guardian(lambda: Switch(profile, buses, pins))
-        except PinsFault:
-            self._switch.close()
-            raise
+        """Raises PinsFault. `pins` is asked only where OE is wired; `lock` is held by
+        the chip's guardian."""
+        with ExitStack() as opened:
+            turn = take_turn(lock)
+            opened.callback(os.close, turn)
+            try:
+                self._switch = Switch(profile, buses, pins)
+            except I2cError as fault:
+                raise PinsLost(f"PCA9685: {fault}") from None
+            with ExitStack() as failed:
+                failed.callback(self._switch.close)
+                self.drivers = drivers(self._chip(profile.hat_hz()))
+                self._switch.enable(ENABLED)
+                self.dead_man = Guardian(
+                    lambda: Switch(profile, buses, pins), turn=turn
+                )
+                failed.pop_all()
 
     def _chip(self, hz: int) -> Pca9685:
         """With all its outputs off; one that does not answer is disabled by OE."""
