@@ -239,7 +239,8 @@ class Control:
         if (before.reason, before.latches) != (after.reason, after.latches):
             self._count(before, after)
             if not {before.reason, after.reason} <= _MOVING:  # at a wall: many a second
-                self._log(after)
+                if after.words != before.words:
+                    log.info("%s", after.words)
                 self._changed()
 
     def _save_changes(self, hold: Hold | None) -> None:
@@ -280,15 +281,6 @@ class Control:
         self.free = self._guard.look(self._seen, now_s, self.decision.throttle)
         return self.free if self.guard_mode == "limit" else Free()
 
-    def _log(self, decision: Decision) -> None:
-        latches = decision.latches
-        if latches.hold is not None:
-            log.info("stopped: %s %s", latches.hold.cause, latches.hold.by)
-        elif latches.arm not in (None, Cause.HANDOVER):  # the driver may be gone
-            log.info("stopped: %s", latches.arm)
-        else:
-            log.info("%s", decision.reason)
-
     @property
     def due_in_s(self) -> float:
         """How long until the gate is to run again, if no wish comes before."""
@@ -301,3 +293,4 @@ class Control:
             if self.due_in_s <= 0.0:
                 self.step()
             await asyncio.sleep(max(0.0, self.due_in_s))
+

@@ -92,6 +92,15 @@ class Decision:
         """True when the motors are to stand."""
         return self.throttle == 0.0 and self.steer == 0.0
 
+    @property
+    def words(self) -> str:
+        """What log and recording say of it."""
+        if self.latches.hold is not None:
+            return f"stopped: {self.latches.hold.cause} {self.latches.hold.by}".rstrip()
+        if self.latches.arm not in (None, Cause.HANDOVER):  # the driver may be gone
+            return f"stopped: {self.latches.arm}"
+        return self.reason
+
 
 def decide(
     wish: Wish | None, latches: Latches, world: World, now_s: float, limits: config.Gate

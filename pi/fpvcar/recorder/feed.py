@@ -218,14 +218,8 @@ class Feed:
         before, self._last_event = self._last_event, (decision.reason, decision.latches)
         if before == self._last_event or before and _moves(before, self._last_event):
             return
-        latches = decision.latches
-        words: str = decision.reason
-        if latches.hold is not None:
-            words = f"stopped: {latches.hold.cause} {latches.hold.by}".rstrip()
-        elif latches.arm is not None and decision.reason == "stopped":
-            words = f"stopped: {latches.arm}"
         level = messages.WARNING if decision.reason == "stopped" else messages.INFO
-        self._recorder.note(words, level, messages.GATE)
+        self._recorder.note(decision.words, level, messages.GATE)
 
     def _read_ranges(self, ranges: Sequence[Range], now_s: float) -> None:
         for one in ranges:

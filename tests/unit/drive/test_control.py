@@ -59,6 +59,17 @@ def test_a_link_that_is_lost_while_driving_is_logged_as_a_stop(
     assert "stopped: silence" in caplog.text
 
 
+def test_what_holds_the_car_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Drivers who come and go beneath it change nothing that is worth a line."""
+    rig = Rig()
+    with caplog.at_level("INFO", "fpvcar.gate"):
+        rig.control.estop("Bob", grown_up=False)
+        for _ in range(10):
+            rig.control.handover()
+            rig.wish(0.0)
+    assert caplog.messages == ["stopped: estop Bob"]
+
+
 def test_a_link_lost_while_neutral_is_only_a_handover() -> None:
     rig = Rig()
     rig.wish(0.0)
