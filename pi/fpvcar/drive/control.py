@@ -293,4 +293,3 @@ class Control:
             if self.due_in_s <= 0.0:
                 self.step()
             await asyncio.sleep(max(0.0, self.due_in_s))
-
