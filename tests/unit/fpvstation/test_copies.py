@@ -1,0 +1,52 @@
+"""Where the copies of a session are: records that grow stale with the session."""
+
+from pathlib import Path
+
+import pytest
+
+from fpvstation.copies import COPIES, HERE, Copies, Where
+from fpvstation.disk import Folder
+from fpvstation.store import Store, Stored
+
+SESSION = "Plague/2026-11-21/Plague-20261121T193100Z"
+ONE, TWO = (Stored(f"{SESSION}/{number}.mcap", number * 32) for number in ("01", "02"))
+OFFICE, OTHER = "office:/store", "attic:/store"
+
+
+@pytest.fixture
+def copies(tmp_path: Path) -> Copies:
+    return Copies(Folder(tmp_path))
+
+
+def test_what_was_judged_is_known_until_the_session_grows(copies: Copies) -> None:
+    assert copies.where(SESSION, [ONE]) == []
+    copies.note(SESSION, OFFICE, {"01.mcap": ONE.sha256}, 5.0)
+    copies.note(SESSION, HERE, {"01.mcap": ONE.sha256}, 7.0)
+    assert copies.where(SESSION, [ONE]) == [
+        Where(HERE, 7.0, True), Where(OFFICE, 5.0, True)
+    ]  # fmt: skip
+    assert [one.whole for one in copies.where(SESSION, [ONE, TWO])] == [False, False]
+
+
+def test_a_segment_counts_where_its_own_bytes_were_judged(copies: Copies) -> None:
+    copies.note(SESSION, OFFICE, {"01.mcap": ONE.sha256, "02.mcap": "x"}, 5.0)
+    copies.note(SESSION, OTHER, {"01.mcap": ONE.sha256}, 5.0)
+    assert copies.places(ONE, [OFFICE, OTHER, "third:/store"]) == 2
+    assert copies.places(ONE, [OTHER]) == 1
+    assert copies.places(TWO, [OFFICE, OTHER]) == 0, "another one of that name"
+
+
+@pytest.mark.parametrize("text", [b"", b'{"x":', b'{"x":{}}', b'{"x":' * 5000])
+def test_a_record_that_is_damaged_is_none(
+    copies: Copies, tmp_path: Path, text: bytes
+) -> None:
+    copies.note(SESSION, OFFICE, {}, 5.0)
+    (tmp_path / COPIES / f"{SESSION}.json").write_bytes(text)
+    assert copies.of(SESSION) == {} and copies.places(ONE, [OFFICE]) == 0
+    copies.note(SESSION, OFFICE, {"01.mcap": ONE.sha256}, 6.0)
+    assert copies.places(ONE, [OFFICE]) == 1
+
+
+def test_a_store_does_not_take_the_records_for_a_car(tmp_path: Path) -> None:
+    Copies(Folder(tmp_path)).note(SESSION, OFFICE, {}, 5.0)
+    assert list(Store(Folder(tmp_path)).sessions()) == []
