@@ -36,6 +36,7 @@ Brings home what the cars record, and keeps it:
   fpvstation cars                  the cars of this station
   fpvstation forget Plague         fetch from it no more; what is here stays
   fpvstation verify                read the store again: is it all still right?
+  fpvstation rebuild               make the page's list anew from what is stored
   fpvstation rm SESSION            into the trash, and never fetched again
 
 A car lets a recording go only after this station has it, verified and synced
@@ -139,6 +140,15 @@ def _verify(arguments: argparse.Namespace) -> int:
     return 1 if bad else 0
 
 
+def _rebuild(arguments: argparse.Namespace) -> int:
+    began_s = time.monotonic()
+    _opened(arguments.store)
+    count = service.rebuild(arguments.store)
+    took_s = time.monotonic() - began_s
+    print(f"{count} sessions are listed ({count / took_s:.0f} a second)")
+    return 0
+
+
 def _rm(arguments: argparse.Namespace) -> int:
     store, _ = _opened(arguments.store)
     there = list(store.sessions())
@@ -205,6 +215,7 @@ def _parser() -> argparse.ArgumentParser:
     store(check)
     check.add_argument("--rate", type=float, default=50.0, metavar="MB/S",
                        help="reads no faster (default: 50)")  # fmt: skip
+    store(verb("rebuild", _rebuild, "makes the page's list anew from the store"))
     remove = verb("rm", _rm, "moves a session to the trash; it is not fetched again")
     store(remove)
     remove.add_argument("session", help="its name, as the page and the folder have it")

@@ -9,7 +9,6 @@
 import asyncio
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 from aiohttp import web
@@ -26,8 +25,8 @@ from fpvcar.server.pages import (
 )
 from fpvcar.server.recordings_api import Recordings, Shown
 from fpvcar.server.recordings_rights import RecordingRights
+from fpvstation.catalogue import Catalogue
 from fpvstation.keep import Keeper
-from fpvstation.store import Store
 
 OLD_S = 24 * 3600.0
 """A car with segments that wait is a fault when none was stored for so long."""
@@ -37,8 +36,8 @@ TITLE = "Station"
 class Page:
     """The routes. Only this machine may ask."""
 
-    def __init__(self, store: Store, root: Path, keeper: Keeper) -> None:
-        self._store, self._root, self._keeper = store, root, keeper
+    def __init__(self, catalogue: Catalogue, keeper: Keeper) -> None:
+        self._catalogue, self._keeper = catalogue, keeper
 
     def application(self) -> web.Application:
         """Made once."""
@@ -49,17 +48,11 @@ class Page:
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._health)
         recordings = Recordings(
-            self._files, Shown(TITLE, seat=False), RecordingRights(), folder=self._root
+            self._catalogue, Shown(TITLE, seat=False), RecordingRights()
         )
         recordings.add_to(app)
         app.router.add_get("/{path:.*}", _page)
         return app
-
-    def _files(self) -> list[Path]:
-        """All segments; two cars' names never get mixed up, as they begin with the
-        car's."""
-        found = [self._root / one.path for one in self._store.segments()]
-        return sorted(found, key=lambda one: one.name)
 
     async def _status(self, _: web.Request) -> web.Response:
         said = msgspec.json.encode(list(self._keeper.states.values()))

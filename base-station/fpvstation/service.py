@@ -14,6 +14,7 @@ from fpvcar import files, paths, sd_notify
 from fpvcar.server import credentials
 from fpvstation import client
 from fpvstation.cars import Cars
+from fpvstation.catalogue import FILE, Catalogue, follow
 from fpvstation.client import PairingRefused
 from fpvstation.disk import Folder
 from fpvstation.keep import Keeper
@@ -57,12 +58,16 @@ async def run(options: Options) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    with _alone(root):
+    with alone(root):
         store, cars = Store(Folder(root)), Cars(state)
-        _open(store, state, options.store_changed)
+        store_id = _open(store, state, options.store_changed)
         keeper = Keeper(cars, store)
-        runner = await serve(Page(store, root, keeper), options.host, options.port)
-        tasks = [asyncio.create_task(keeper.run())]
+        catalogue = Catalogue(state / FILE, root, store, store_id)
+        await asyncio.to_thread(catalogue.open)
+        runner = await serve(Page(catalogue, keeper), options.host, options.port)
+        tasks = [
+            asyncio.create_task(keeper.run()), asyncio.create_task(follow(catalogue))
+        ]  # fmt: skip
         if options.beside:
             tasks.append(asyncio.create_task(_pair_beside(options.beside, cars)))
         print(f"  The station's page: http://localhost:{options.port}/   "
@@ -80,8 +85,21 @@ async def run(options: Options) -> None:
             await runner.cleanup()
 
 
-def _open(store: Store, state: Path, changed: bool) -> None:
-    """Opens the store that it was the last time. Raises StoreError."""
+def rebuild(root: Path) -> int:
+    """Makes the catalogue anew; returns how many sessions it has. Raises Refused,
+    StoreError, OSError."""
+    state = state_directory()
+    with alone(root):
+        store = Store(Folder(root))
+        catalogue = Catalogue(state / FILE, root, store, _open(store, state, False))
+        catalogue.anew("")
+        count = catalogue.sync()
+        catalogue.close()
+    return count
+
+
+def _open(store: Store, state: Path, changed: bool) -> str:
+    """Opens the store that it was the last time; returns its id. Raises StoreError."""
     known = state / KNOWN
     was = ""
     if not changed:
@@ -90,10 +108,11 @@ def _open(store: Store, state: Path, changed: bool) -> None:
     found = store.open(was)
     if found != was:
         files.write_whole(known, [found.encode()])
+    return found
 
 
 @contextlib.contextmanager
-def _alone(root: Path) -> Iterator[None]:
+def alone(root: Path) -> Iterator[None]:
     """Holds the store, so that two stations never write into one. Raises Refused."""
     lock = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -144,6 +144,10 @@ class Store:
             for day in self._folders(car):
                 yield from self._folders(day)
 
+    def listed(self, session: str) -> list[Stored]:
+        """The segments of one session."""
+        return self._listed(session)
+
     def segments(self) -> Iterator[Stored]:
         """Every segment that is listed."""
         for session in self.sessions():

@@ -92,6 +92,10 @@ class Wanted(NamedTuple):
             and (not self.text or self._says(drive))
         )
 
+    def unhidden(self) -> "Wanted":
+        """The same, with what was parked without a mark."""
+        return self._replace(wheel="") if self.wheel == "driven" else self
+
     def _at_wheel(self, drive: Drive) -> bool:
         if self.wheel == "driven":
             return not drive.parked or any(one.marks for one in drive.parts)

@@ -13,7 +13,7 @@ from fpvcar.recordings import messages, reader, stints
 from fpvcar.recordings.index import Stamp
 from fpvcar.recordings.losses import missing
 from fpvcar.recordings.messages import Stint
-from fpvcar.recordings.overview import Overview, overview_of
+from fpvcar.recordings.overview import Overview, closed_overview, overview_of
 from fpvcar.recordings.reader import Recording
 from fpvcar.units import SECOND_NS
 
@@ -60,8 +60,10 @@ def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
     source = FileSource(path)
     try:
         tail = tail_of(source)
-        brief = overview_of(path) if tail else None
-        if tail is None or brief is None or not brief.closed:
+        if tail is None:
+            return _whole_entry(path, rest)
+        brief = closed_overview(source, tail) or overview_of(path)
+        if not brief.closed:
             return _whole_entry(path, rest)
         said = list(_indexed_messages(source, tail, BRIEF))
     finally:

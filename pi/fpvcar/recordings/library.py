@@ -26,6 +26,8 @@ AGAIN_S = 5.0
 ENTRIES_MAX = 10_000
 UNSAVED_MOST = 16
 """Files that are looked into before the index is written: the card is spared."""
+UNREADABLE = (OSError, ReadError, Damaged, PackageMissing)
+"""What entry_of raises."""
 
 
 def files_in(directory: Path) -> list[Path]:
@@ -78,14 +80,15 @@ class Library:
         self._index = Index(folder, Entry) if folder is not None else None
         self._read, self._unsaved = False, 0
 
-    def path(self, name: str) -> Path | None:
-        """Finds the recording of that name; no other file can be asked for.
+    def paths(self, wanted: Iterable[str]) -> dict[str, Path]:
+        """Finds the recordings of these names; no other file can be asked for.
 
         One that was sealed a moment ago still answers to the name it had before.
         """
-        found = {path.name: path for path in self._files()}
-        before = name.removesuffix(names.OPEN) + names.SEALED
-        return found.get(name) or found.get(before)
+        there = {path.name: path for path in self._files()}
+        sealed = {name: name.removesuffix(names.OPEN) + names.SEALED for name in wanted}
+        found = {name: there.get(name) or there.get(sealed[name]) for name in sealed}
+        return {name: path for name, path in found.items() if path is not None}
 
     def writing(self, path: Path) -> bool:
         """Is this file still being written?"""
@@ -168,9 +171,8 @@ class Library:
             return known[1]
         except FileNotFoundError:  # the ring took it, or it was closed this moment
             return None
-        except (OSError, ReadError, Damaged, PackageMissing) as fault:
-            began_ms, words = stamp.changed_ns / 1e6, _words(path, fault)
-            entry = Entry(path.name, began_ms, 0.0, stamp.size, "damaged", 0, words)
+        except UNREADABLE as fault:
+            entry = unreadable_entry(path, stamp, fault)
             passes = isinstance(fault, OSError | PackageNeeded | PackageMissing)
             return entry if passes else self._note(path, stamp, entry)
 
@@ -209,6 +211,12 @@ class Library:
                 str(path.relative_to(folder)): one
                 for path, one in self._known.items() if path.is_relative_to(folder)
             })  # fmt: skip
+
+
+def unreadable_entry(path: Path, stamp: Stamp, fault: Exception) -> Entry:
+    """Lists a file that cannot be looked into, and why."""
+    began_ms, words = stamp.changed_ns / 1e6, _words(path, fault)
+    return Entry(path.name, began_ms, 0.0, stamp.size, "damaged", 0, words)
 
 
 def _words(path: Path, fault: Exception) -> str:

@@ -29,7 +29,7 @@ def overview_of(path: Path) -> Overview:
     try:
         tail = tail_of(source)
         if tail is not None:
-            found = _of_closed(source, tail)
+            found = closed_overview(source, tail)
             if found is not None:
                 return found
     finally:
@@ -41,7 +41,9 @@ def overview_of(path: Path) -> Overview:
         )  # fmt: skip
 
 
-def _of_closed(source: Source, tail: Tail) -> Overview | None:
+def closed_overview(source: Source, tail: Tail) -> Overview | None:
+    """What the two ends of a closed file say; None where they have no statistics.
+    Raises Damaged, OSError."""
     by = {op: body for op, body in tail.records if op == records.STATISTICS}
     if not by:
         return None

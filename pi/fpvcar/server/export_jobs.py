@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +13,7 @@ from fpvcar.recordings import names, reader
 from fpvcar.recordings.film import Film, Stretch
 from fpvcar.recordings.losses import losses
 from fpvcar.recordings.reader import EVER_NS, ReadError, Recording
+from fpvcar.recordings.shelf import Shelf
 from fpvcar.recordings.zipped import DriveZip
 
 STEP_S = 0.02
@@ -109,14 +110,10 @@ class Job:
 
 
 class Workshop:
-    """Makes jobs of the recordings `files()`. `writing`: does this one still grow?
-    `rest` makes the thread rest."""
+    """Makes jobs of the recordings on a shelf. `rest` makes the thread rest."""
 
-    def __init__(
-        self, files: Callable[[], Iterable[Path]], writing: Callable[[Path], bool],
-        car: str, rest: Callable[[], None],
-    ) -> None:  # fmt: skip
-        self._files, self._writing = files, writing
+    def __init__(self, shelf: Shelf, car: str, rest: Callable[[], None]) -> None:
+        self._shelf, self._writing = shelf, shelf.writing
         self._car, self._rest = car, rest
 
     def job(self, wanted: Wanted, now_s: float) -> Job:
@@ -144,20 +141,15 @@ class Workshop:
             now_s,
         )
 
-    def _paths(self, wanted: Iterable[str]) -> list[Path]:
-        """Finds files; one that was sealed meanwhile by the name that it had. Raises
-        FileNotFoundError."""
-        there = {path.name: path for path in self._files()}
-        found = []
+    def _paths(self, wanted: Sequence[str]) -> list[Path]:
+        """Finds files. Raises FileNotFoundError."""
+        there = self._shelf.paths(wanted)
         for name in wanted:
-            sealed = name.removesuffix(names.OPEN) + names.SEALED
-            path = there.get(name) or there.get(sealed)
-            if path is None:
+            if name not in there:
                 raise FileNotFoundError(f"{name}: is not there any more")
-            found.append(path)
-        return found
+        return [there[name] for name in wanted]
 
-    def _opened(self, wanted: Iterable[str], notes: list[str]) -> Iterator[Recording]:
+    def _opened(self, wanted: Sequence[str], notes: list[str]) -> Iterator[Recording]:
         """Opens one after the other, and notes what it has lost."""
         notes.clear()
         for name in wanted:

@@ -28,6 +28,7 @@ from fpvcar.recordings.cache import RecordingCache
 from fpvcar.recordings.library import Library
 from fpvcar.recordings.pictures import Frame
 from fpvcar.recordings.reader import Recording
+from fpvcar.recordings.shelf import FolderShelf, Shelf
 from fpvcar.recordings.thumbnail import first_picture
 from fpvcar.server.answers import BYTES, JSON, answering, number_of
 from fpvcar.server.downloads import CpuThrottle, Downloads, as_file
@@ -47,28 +48,32 @@ STRETCH_MAX_S = 30.0
 
 
 class Recordings:
-    """The routes. `files()` are the recordings.
+    """The routes. `files()` are the recordings, if it is no shelf that keeps them.
 
     `driven()`: is somebody at the wheel? Then answers take their time.
     """
 
     def __init__(
-        self, files: Callable[[], Iterable[Path]], shown: Shown,
+        self, files: Callable[[], Iterable[Path]] | Shelf, shown: Shown,
         rights: RecordingRights, driven: Callable[[], bool] = lambda: False,
         clock_s: Callable[[], float] = time.monotonic, folder: Path | None = None,
     ) -> None:  # fmt: skip
         """`folder` may keep an index of what is in them."""
         throttle = CpuThrottle(driven)
-        self._library = Library(files, rest=throttle.rest, folder=folder)
+        rest = throttle.rest
+        self._shelf: Shelf
+        if callable(files):
+            library = Library(files, rest=rest, folder=folder)
+            self._shelf = FolderShelf(library, folder, shown.seat, rest)
+        else:
+            self._shelf = files
         self._shown = shown
-        self._cache = RecordingCache(clock_s, throttle.rest)
+        self._cache = RecordingCache(clock_s, rest)
         self.downloads = Downloads(driven, clock_s)
         """Who else sends of this folder shares its thread and its rate."""
         self._rights = rights
-        self._drives = Drives(
-            self._library, self.downloads, rights, shown, folder, throttle.rest
-        )
-        workshop = Workshop(files, self._library.writing, shown.car, throttle.rest)
+        self._drives = Drives(self._shelf, self.downloads, rights, shown)
+        workshop = Workshop(self._shelf, shown.car, rest)
         self._exports = Exports(workshop, self.downloads, rights.let_in, clock_s)
         self._closing: asyncio.TimerHandle | None = None
 
@@ -99,7 +104,7 @@ class Recordings:
         most = int(number_of(request, "most", sys.maxsize, 1, sys.maxsize))
 
         def listed() -> bytes:
-            found, more = self._library.page(before, most)
+            found, more = self._shelf.page(before, most)
             said = {"car": car, "seat": seat, "recordings": found}
             return _json({**said, "more": more} if paged else said)
 
@@ -156,10 +161,10 @@ class Recordings:
         name = request.match_info["name"]
 
         def find() -> tuple[Path, bool]:
-            path = self._library.path(name)
+            path = self._shelf.paths([name]).get(name)
             if path is None:
                 raise web.HTTPNotFound(text="There is no recording of that name.\n")
-            return path, self._library.writing(path)
+            return path, self._shelf.writing(path)
 
         return await self.downloads.in_thread(answering(find))
 

@@ -9,6 +9,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from fpvstation.cars import Cars
+from fpvstation.catalogue import Catalogue
 from fpvstation.disk import Folder
 from fpvstation.keep import CarState, Keeper
 from fpvstation.page import OLD_S, Page
@@ -33,7 +34,11 @@ def page(tmp_path: Path) -> Page:
     keeper.states["1"] = CarState(
         "Plague", "Plague", "https://a", "ok", 1e9, 1e9, 3, 0, 99
     )
-    return Page(store, tmp_path, keeper)
+    catalogue = Catalogue(tmp_path / "catalogue.sqlite", tmp_path, store, "s1")
+    catalogue.open()
+    catalogue.sync()
+    catalogue.close()
+    return Page(catalogue, keeper)
 
 
 def ask(page: Page, act: Callable[[Client], Awaitable[None]]) -> None:
@@ -60,7 +65,7 @@ def test_the_cars_own_page_shows_all_cars(page: Page, tmp_path: Path) -> None:
     ask(page, act)
 
 
-def test_nothing_is_deleted_by_the_page(page: Page) -> None:
+def test_nothing_is_deleted_by_the_page(page: Page, tmp_path: Path) -> None:
     async def act(client: Client) -> None:
         said = await (await client.get("/api/recordings/drives")).json()
         for one in said["drives"]:
@@ -68,7 +73,7 @@ def test_nothing_is_deleted_by_the_page(page: Page) -> None:
             assert (await client.post(path)).status == 401
 
     ask(page, act)
-    assert len(list(page._store.segments())) == 2
+    assert len(list(tmp_path.glob("*/*/*/*.mcap"))) == 2
 
 
 def test_a_name_of_somebody_else_is_refused(page: Page) -> None:

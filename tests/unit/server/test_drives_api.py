@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from fpvcar.drive.gate import Latches
-from fpvcar.recordings import entries, library, messages
+from fpvcar.recordings import entries, library, messages, shelf
 from fpvcar.recordings.library import Library
 from fpvcar.recordings.messages import Stint, Stints, Turn
-from fpvcar.server import drives_api
 from fpvcar.server.access import CodeCheck
 from fpvcar.server.devices import GROWN_UP_S
 from fpvcar.server.recordings_rights import CODE, DeviceRights
@@ -129,7 +128,7 @@ def test_before_all_files_are_known_nothing_is_changed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that nobody looked into may be shared."""
-    monkeypatch.setattr(drives_api, "LOOK_S", 0.0)
+    monkeypatch.setattr(shelf, "LOOK_S", 0.0)
 
     async def act(client: Client) -> None:
         await grow_up(client)

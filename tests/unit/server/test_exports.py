@@ -15,6 +15,8 @@ from aiohttp import ClientError
 
 from fpvcar.recordings import mp4
 from fpvcar.recordings.film import Film
+from fpvcar.recordings.library import Library
+from fpvcar.recordings.shelf import FolderShelf
 from fpvcar.recordings.zipped import DriveZip
 from fpvcar.server import exports
 from fpvcar.server.export_jobs import Wanted, Workshop
@@ -104,9 +106,8 @@ def test_a_plan_leaves_the_interpreter_to_who_drives_to_its_end(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rests, before = list[int](), 0
-    workshop = Workshop(
-        folder.iterdir, lambda _: False, "Plague", lambda: rests.append(1)
-    )
+    shelf = FolderShelf(Library(folder.iterdir), None, False, lambda: None)
+    workshop = Workshop(shelf, "Plague", lambda: rests.append(1))
     film = workshop.job(Wanted("film", NAMES), 0.0).work
     assert isinstance(film, Film)
     monkeypatch.setattr(mp4, "SLICE", 1)

@@ -1,0 +1,333 @@
+"""What the station's page lists: each figure is reckoned once, when a session comes.
+
+    store: CAR/DAY/SESSION/SHA256SUMS    changed? then each of its new segments is
+                                         looked into, and its drives are made anew
+    catalogue.sqlite                     segments, drives, and the words in them
+
+It holds nothing that the store does not: lost, damaged, of another store or of a newer
+fpvstation, it is made anew. It is no part of the store, which may be on a network disk,
+where a write-ahead log does not work.
+"""
+
+import asyncio
+import contextlib
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from fpvcar.recordings.drives import Drive, Wanted, drives_of
+from fpvcar.recordings.entries import Entry
+from fpvcar.recordings.library import Page
+from fpvcar.recordings.shelf import DriveBusy, DriveMissing, Found
+from fpvcar.recordings.titles import Titles
+from fpvstation import search
+from fpvstation.catalogue_schema import MIGRATIONS
+from fpvstation.look import Look, key_of, lookers
+from fpvstation.store import SUMS_FILE, Store, Stored
+
+AT_ONCE = 256
+"""Sessions in one transaction."""
+BUSY_S, PATIENCE_S = 30.0, 2.0
+FILE = "catalogue.sqlite"
+SYNC_S, SYNC_SHARE = 2.0, 50.0
+"""How often the store is looked through; it takes no more than one part in so many."""
+log = logging.getLogger("fpvstation")
+Looks = Callable[[Iterable[Look]], Iterable[Entry]]
+Tell = Callable[[int, int], None]
+"""Hears how many of how many sessions are listed."""
+
+
+class Change(NamedTuple):
+    """A session whose list is not the one that is known; `stamp` None: it is gone."""
+
+    session: str
+    stamp: int | None
+
+
+class Catalogue:
+    """The list of one store, and the shelf that the page asks. Blocks."""
+
+    editable = True
+
+    def __init__(self, path: Path, root: Path, store: Store, store_id: str) -> None:
+        self._path, self._root, self._store = path, root, store
+        self._id = store_id
+        self._titles = Titles(root)
+        self._local = threading.local()
+        self._opening, self._changing = threading.Lock(), threading.RLock()
+        self._damaged = ""
+        self.unread = 0
+        """Sessions that are not looked into yet."""
+        self.why_anew = ""
+        """Why the catalogue was made anew, for people; "" where it was not."""
+
+    # --- the file ---
+
+    def open(self) -> None:
+        """Opens it, or makes it anew and says why."""
+        try:
+            with self._connection() as db:
+                found = db.execute("SELECT store FROM about").fetchone()
+                # Reads all of it: what is damaged is known before somebody searches.
+                (fault,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        except sqlite3.DatabaseError as error:
+            self.anew(str(error))
+            return
+        if fault != "ok":
+            self.anew(str(fault))
+        elif found != (self._id,):
+            self.anew("" if found is None else f"it is of the store {found[0]}")
+
+    def anew(self, why: str) -> None:
+        """Begins an empty one. `why` is for people; "": there was none."""
+        if why:
+            log.warning("%s: made anew from the store: %s", self._path, why)
+            self.why_anew = why
+        self._damaged = ""
+        for end in ("-wal", "-shm", ""):
+            self._path.with_name(self._path.name + end).unlink(missing_ok=True)
+        with self._connection() as db:
+            db.execute("INSERT INTO about VALUES (?)", (self._id,))
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection, in a transaction of its own. One to a file that is
+        not there any more is closed first."""
+        db: sqlite3.Connection | None = getattr(self._local, "db", None)
+        with self._opening:
+            if db is None or self._local.inode != self._inode():
+                self.close()
+                db = self._local.db = _opened(self._path)
+                self._local.inode = self._inode()
+        with db:
+            yield db
+
+    def _inode(self) -> int:
+        with contextlib.suppress(FileNotFoundError):
+            return self._path.stat().st_ino
+        return 0
+
+    def close(self) -> None:
+        """Closes what this thread has open."""
+        db: sqlite3.Connection | None = getattr(self._local, "db", None)
+        self._local.db = None
+        if db is not None:
+            db.close()
+
+    # --- how it follows the store ---
+
+    def sync(self, tell: Tell = lambda done, total: None) -> int:
+        """Looks for what changed in the store, and lists it; returns how many sessions.
+        A catalogue that is damaged or gone is made anew. Raises OSError."""
+        with self._changing:
+            if self._damaged:
+                self.anew(self._damaged)
+            elif not self._path.exists():
+                self.anew("it was removed")
+            try:
+                return self._sync(tell)
+            except sqlite3.OperationalError:
+                raise  # say, the disk is full
+            except sqlite3.DatabaseError as fault:
+                self.anew(str(fault))
+                return self._sync(tell)
+
+    def _sync(self, tell: Tell) -> int:
+        changes = list(self._changes())
+        self.unread = total = len(changes)
+        with lookers(total) as looks:
+            for at in range(0, total, AT_ONCE):
+                tell(at, total)
+                self._take(changes[at : at + AT_ONCE], looks)
+                self.unread = max(0, total - at - AT_ONCE)
+        tell(total, total)
+        return total
+
+    def _changes(self) -> Iterator[Change]:
+        with self._connection() as db:
+            known = dict(db.execute("SELECT path, stamp FROM session"))
+        for session in self._store.sessions():
+            with contextlib.suppress(FileNotFoundError):
+                stamp = (self._root / session / SUMS_FILE).stat().st_mtime_ns
+                if known.pop(session, None) != stamp:
+                    yield Change(session, stamp)
+        for session in known:
+            yield Change(session, None)
+
+    def _take(self, changes: Sequence[Change], looks: Looks) -> None:
+        """Lists some sessions as they are now."""
+        stored = {one.session: list(self._store.listed(one.session)) for one in changes}
+        with self._connection() as db:
+            known = {
+                one: entry for session in stored
+                for one, entry in search.entries_of(db, session)
+            }  # fmt: skip
+        new = [one for some in stored.values() for one in some if one not in known]
+        asked = [Look(self._root / one.path, key_of(one.path)) for one in new]
+        known.update(zip(new, looks(asked), strict=True))
+        with self._connection() as db:
+            for session, stamp in changes:
+                _forget(db, session)
+                if stamp is not None:
+                    self._add(db, session, stamp, stored[session], known)
+
+    def _add(
+        self, db: sqlite3.Connection, session: str, stamp: int,
+        stored: Iterable[Stored], known: dict[Stored, Entry],
+    ) -> None:  # fmt: skip
+        db.execute("INSERT INTO session VALUES (?, ?)", (session, stamp))
+        entries = [known[one] for one in stored]
+        db.executemany(
+            "INSERT INTO segment VALUES (?, ?, ?, ?, ?, ?)",
+            [(known[one].name, one.path, session, one.sha256, known[one].bytes,
+              msgspec.json.encode(known[one])) for one in stored],
+        )  # fmt: skip
+        car = session.partition("/")[0]
+        for drive in self._titles.named(drives_of(entries)):
+            _add_drive(db, session, car, drive)
+
+    # --- what the page asks ---
+
+    def paths(self, wanted: Iterable[str]) -> dict[str, Path]:
+        """See Shelf."""
+        with self._asked() as db:
+            return {
+                name: self._root / path for one in wanted for name, path in db.execute(
+                    "SELECT name, path FROM segment WHERE name = ?", (one,)
+                )
+            }  # fmt: skip
+
+    def writing(self, path: Path) -> bool:
+        """What is in the store is whole."""
+        return False
+
+    def page(self, before: str, most: int) -> Page:
+        """See Shelf."""
+        with self._asked() as db:
+            found = search.last_entries(db, before, most + 1)
+        return Page(found[:most][::-1], len(found) > most)
+
+    def find(self, wanted: Wanted, before_ms: float, most: int) -> Found:
+        """See Shelf."""
+        with self._asked() as db:
+            if wanted.wheel == "driven" and not search.any_driven(db):
+                wanted = wanted.unhidden()
+            found = search.find(db, wanted, before_ms, most + 1)
+            return Found(
+                found[:most], len(found) > most, search.drivers(db), self.unread
+            )
+
+    def name(self, drive: str, title: str) -> None:
+        """Names a drive, in the store: the name outlives the catalogue."""
+        if not self._changing.acquire(timeout=PATIENCE_S):
+            raise DriveBusy("The list is being made: try again in a minute.")
+        try:
+            with self._asked() as db:
+                self._name(db, drive, title)
+        finally:
+            self._changing.release()
+
+    def _name(self, db: sqlite3.Connection, drive: str, title: str) -> None:
+        of = "SELECT session FROM drive WHERE id = ?"
+        row = db.execute(of, (drive,)).fetchone()
+        if row is None:
+            raise DriveMissing("There is no such drive any more: look again.")
+        (session,) = row
+        drives = drives_of(entry for _, entry in search.entries_of(db, session))
+        there = [name for (name,) in db.execute("SELECT name FROM segment")]
+        named = next(one for one in drives if one.id == drive)
+        self._titles.name(named, title, there)
+        _forget_drives(db, session)
+        for one in self._titles.named(drives):
+            _add_drive(db, session, session.partition("/")[0], one)
+
+    @contextlib.contextmanager
+    def _asked(self) -> Iterator[sqlite3.Connection]:
+        """A connection for who asks. Raises OSError if the file is damaged: it is made
+        anew then."""
+        try:
+            with self._connection() as db:
+                yield db
+        except sqlite3.OperationalError as fault:
+            raise OSError(f"the catalogue: {fault}") from None
+        except sqlite3.DatabaseError as fault:
+            self._damaged = str(fault)
+            raise OSError("the catalogue is damaged, and made anew") from None
+
+    def delete(self, drive: str) -> tuple[list[str], list[str]]:
+        """Nobody deletes by the page: it says how."""
+        raise DriveBusy("Nothing is deleted here: use `fpvstation rm SESSION`.")
+
+
+async def follow(catalogue: Catalogue) -> None:
+    """Keeps it as the store is, until it is cancelled."""
+    said = ""
+    while True:
+        began_s = time.monotonic()
+        try:
+            await asyncio.to_thread(catalogue.sync)
+            fault = ""
+        except (OSError, sqlite3.Error) as error:
+            fault = str(error)
+        if fault and fault != said:
+            log.error("the catalogue does not follow the store: %s", fault)
+        said = fault
+        await asyncio.sleep(max(SYNC_S, SYNC_SHARE * (time.monotonic() - began_s)))
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """Opens a catalogue, and brings it to the newest form. Raises DatabaseError."""
+    db = sqlite3.connect(path, timeout=BUSY_S, check_same_thread=False)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")  # what is lost is made anew
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise sqlite3.DatabaseError(
+                f"form {version}, and this fpvstation knows {len(MIGRATIONS)}"
+            )
+        for number in range(version, len(MIGRATIONS)):
+            db.executescript(
+                f"BEGIN; {MIGRATIONS[number]} PRAGMA user_version = {number + 1};"
+                "COMMIT;"
+            )
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _forget(db: sqlite3.Connection, session: str) -> None:
+    db.execute("DELETE FROM session WHERE path = ?", (session,))
+    db.execute("DELETE FROM segment WHERE session = ?", (session,))
+    _forget_drives(db, session)
+
+
+def _forget_drives(db: sqlite3.Connection, session: str) -> None:
+    of = "(SELECT at FROM drive WHERE session = ?)"
+    for table in ("driver", "shown"):
+        db.execute(f"DELETE FROM {table} WHERE at IN {of}", (session,))
+    db.execute("DELETE FROM drive WHERE session = ?", (session,))
+
+
+def _add_drive(db: sqlite3.Connection, session: str, car: str, drive: Drive) -> None:
+    at, free = search.place_of(drive.start_ms), False
+    while not free:  # cars whose clocks were never set may begin in the same ms
+        within = "SELECT max(at) FROM drive WHERE at BETWEEN ? AND ?"
+        (last,) = db.execute(within, (at, at + search.PLACES)).fetchone()
+        at, free = at if last is None else last + 1, last is None
+    db.execute(
+        "INSERT INTO drive VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (at, drive.id, session, drive.parked, not Wanted(wheel="driven").takes(drive),
+         search.words_of(car, drive), search.causes_of(drive.stops)),
+    )  # fmt: skip
+    db.execute("INSERT INTO shown VALUES (?, ?)", (at, msgspec.json.encode(drive)))
+    db.executemany(
+        "INSERT INTO driver VALUES (?, ?)", [(name, at) for name in drive.drivers]
+    )

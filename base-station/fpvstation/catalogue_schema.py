@@ -1,0 +1,42 @@
+"""The tables of the catalogue, as numbered steps: what it has behind it is its
+`PRAGMA user_version`. SQLite keeps that number in the file; a tool for migrations would
+bring a table and a dependency for the same. A step that was released never changes.
+
+A drive's `at` is its start and a number: the order of the table is that of the list, so
+that a page of it is read and sorted by nobody.
+"""
+
+MIGRATIONS = (
+    """
+    CREATE TABLE about (store TEXT NOT NULL);
+    CREATE TABLE session (path TEXT PRIMARY KEY, stamp INTEGER NOT NULL)
+        WITHOUT ROWID;
+    CREATE TABLE segment (
+        name TEXT NOT NULL, path TEXT NOT NULL, session TEXT NOT NULL,
+        sha256 TEXT NOT NULL, bytes INTEGER NOT NULL, entry BLOB NOT NULL);
+    CREATE INDEX segment_name ON segment (name);
+    CREATE INDEX segment_session ON segment (session);
+    CREATE TABLE drive (
+        at INTEGER PRIMARY KEY, id TEXT NOT NULL, session TEXT NOT NULL,
+        parked INTEGER NOT NULL, hidden INTEGER NOT NULL,
+        words TEXT NOT NULL, causes TEXT NOT NULL);
+    CREATE INDEX drive_id ON drive (id);
+    CREATE INDEX drive_session ON drive (session);
+    CREATE INDEX drive_parked ON drive (parked, at);
+    CREATE INDEX drive_hidden ON drive (hidden, at);
+    CREATE TABLE shown (at INTEGER PRIMARY KEY, drive BLOB NOT NULL);
+    CREATE TABLE driver (name TEXT NOT NULL, at INTEGER NOT NULL,
+        PRIMARY KEY (name, at)) WITHOUT ROWID;
+    CREATE INDEX driver_at ON driver (at);
+    CREATE VIRTUAL TABLE said USING fts5 (
+        words, causes, content = 'drive', content_rowid = 'at', tokenize = 'trigram');
+    CREATE TRIGGER drive_added AFTER INSERT ON drive BEGIN
+        INSERT INTO said (rowid, words, causes)
+        VALUES (new.at, new.words, new.causes);
+    END;
+    CREATE TRIGGER drive_gone AFTER DELETE ON drive BEGIN
+        INSERT INTO said (said, rowid, words, causes)
+        VALUES ('delete', old.at, old.words, old.causes);
+    END;
+    """,
+)

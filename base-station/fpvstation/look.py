@@ -1,0 +1,64 @@
+"""Looks into segments: what the catalogue says of each. It runs in other processes,
+too, where many are to be looked into.
+"""
+
+import contextlib
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from fpvcar.recordings.entries import Entry, entry_of
+from fpvcar.recordings.index import Stamp, stamp_of
+from fpvcar.recordings.library import UNREADABLE, unreadable_entry
+
+MANY, CHUNK = 500, 32
+"""From how many on other processes look, and how many each gets at once."""
+
+
+class Look(NamedTuple):
+    """A segment to look into, and the name that it has on the page."""
+
+    path: Path
+    key: str
+
+
+def key_of(path: str) -> str:
+    """The name of a segment on the page, where all cars' segments are: that of the
+    file, with the car's folder in place of its name, which another car may have, too.
+
+    A second one of the same name has its checksum in its session's name.
+    """
+    folder, _, session, name = path.split("/")
+    recording, dot, checksum = session.partition(".")
+    number = name.removeprefix(recording)
+    began = recording.rpartition("-")[2]
+    return f"{folder}-{began}{dot}{checksum}{number}"
+
+
+def look(one: Look) -> Entry:
+    """Lists one segment; one that cannot be read says so."""
+    stamp = Stamp(0, 0, 0)
+    try:
+        stamp = stamp_of(one.path.stat())
+        entry = entry_of(one.path)
+    except UNREADABLE as fault:
+        entry = unreadable_entry(one.path, stamp, fault)
+    return msgspec.structs.replace(entry, name=one.key)
+
+
+@contextlib.contextmanager
+def lookers(count: int) -> Iterator[Callable[[Iterable[Look]], Iterator[Entry]]]:
+    """What looks into `count` segments: many are for a process on each processor."""
+    if count < MANY:
+        yield partial(map, look)
+        return
+    # The station has threads: a forked copy of one that holds a lock would hang.
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(os.cpu_count(), context) as pool:
+        yield partial(pool.map, look, chunksize=CHUNK)

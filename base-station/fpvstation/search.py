@@ -1,0 +1,126 @@
+"""Finds drives in the catalogue: by words, driver, time, cause.
+
+Words are found anywhere in what is said of a drive, as on the car's page: FTS5 keeps an
+index of all three letters that follow each other. What is shorter is looked for in the
+words themselves.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from fpvcar.recordings.drives import Drive, Wanted
+from fpvcar.recordings.entries import Entry
+from fpvstation.store import Stored
+
+PLACES = 1024
+"""Drives that may begin in the same ms."""
+PLACE_MOST = 2**62
+INDEXED = 3
+"""Letters of the shortest word that the index has."""
+_entry = msgspec.json.Decoder(Entry)
+
+
+def place_of(ms: float) -> int:
+    """Where a drive that begins then is in the list."""
+    return int(min(max(ms, 0.0) * PLACES, PLACE_MOST))
+
+
+def words_of(car: str, drive: Drive) -> str:
+    """All that a search looks through, in small letters, one thing a line."""
+    marks = (mark.text for part in drive.parts for mark in part.marks)
+    said = dict.fromkeys((drive.title, car, *drive.drivers, *marks))
+    return "\n".join(one for one in said if one).casefold()
+
+
+def causes_of(causes: Iterable[str]) -> str:
+    """Causes of stops, each between bars: "estop" is not "estop_grown_up"."""
+    return "".join(f"|{one}|" for one in sorted(causes))
+
+
+def find(
+    db: sqlite3.Connection, wanted: Wanted, before_ms: float, most: int
+) -> list[msgspec.Raw]:
+    """The newest drives that a list shows, as JSON."""
+    end, start = place_of(min(wanted.until_ms, before_ms)), place_of(wanted.since_ms)
+    words = wanted.text.casefold().split()
+    indexed = bool(words) and min(map(len, words)) >= INDEXED
+    # What is rarest leads; SQLite would guess.
+    source, at = (
+        ("driver CROSS JOIN drive USING (at)", "driver.at") if wanted.driver
+        else ("said CROSS JOIN drive ON drive.at = said.rowid", "said.rowid") if indexed
+        else ("drive", "drive.at")
+    )  # fmt: skip
+    clauses, values = [f"{at} >= ?", f"{at} < ?"], list[str | int]([start, end])
+    if wanted.driver:
+        clauses.append("driver.name = ?")
+        values.append(wanted.driver)
+    if wanted.wheel:
+        parked = wanted.wheel == "parked"
+        clauses.append("drive.parked = 1" if parked else "drive.hidden = 0")
+    if indexed:
+        found = "drive.at IN (SELECT rowid FROM said WHERE said MATCH ?)"
+        clauses.append(found if wanted.driver else "said MATCH ?")
+        values.append(_match(words, wanted.causes))
+    elif words:
+        within = " AND ".join("instr(words, ?)" for _ in words)
+        of = "".join(" OR instr(causes, ?)" for _ in wanted.causes)
+        clauses.append(f"(({within}){of})")
+        values += [*words, *map(_barred, sorted(wanted.causes))]
+    rows = db.execute(
+        f"SELECT drive FROM shown WHERE at IN (SELECT drive.at FROM {source} "
+        f"WHERE {' AND '.join(clauses)} ORDER BY {at} DESC LIMIT {most}) "
+        "ORDER BY at DESC", values,
+    )  # fmt: skip
+    return [msgspec.Raw(drive) for (drive,) in rows]
+
+
+def _match(words: Iterable[str], causes: Iterable[str]) -> str:
+    """The same question in the language of FTS5; what people typed is only quoted."""
+    said = " AND ".join(f"words : {_quoted(one)}" for one in words)
+    return " OR ".join(
+        [f"({said})", *(f"causes : {_quoted(_barred(one))}" for one in sorted(causes))]
+    )
+
+
+def _quoted(text: str) -> str:
+    doubled = text.replace('"', '""').replace("\0", "")
+    return f'"{doubled}"'
+
+
+def _barred(cause: str) -> str:
+    return f"|{cause}|"
+
+
+def any_driven(db: sqlite3.Connection) -> bool:
+    """Is there a drive that is not hidden?"""
+    found = db.execute("SELECT 1 FROM drive WHERE hidden = 0 LIMIT 1")
+    return found.fetchone() is not None
+
+
+def drivers(db: sqlite3.Connection) -> list[str]:
+    """Names of all drivers: steps from one to the next, however many drives."""
+    rows = db.execute(
+        "WITH RECURSIVE one (name) AS (SELECT min(name) FROM driver UNION ALL "
+        "SELECT (SELECT min(name) FROM driver WHERE name > one.name) FROM one "
+        "WHERE one.name IS NOT NULL) SELECT name FROM one WHERE name IS NOT NULL"
+    )
+    return [name for (name,) in rows]
+
+
+def entries_of(db: sqlite3.Connection, session: str) -> Iterator[tuple[Stored, Entry]]:
+    """What is known of a session's segments."""
+    for path, sha256, entry in db.execute(
+        "SELECT path, sha256, entry FROM segment WHERE session = ?", (session,)
+    ):
+        yield Stored(path, sha256), _entry.decode(entry)
+
+
+def last_entries(db: sqlite3.Connection, before: str, most: int) -> list[Entry]:
+    """The last segments by name, the last one first."""
+    rows = db.execute(
+        "SELECT entry FROM segment WHERE ? = '' OR name < ? ORDER BY name DESC LIMIT ?",
+        (before, before, min(most, PLACE_MOST)),
+    )
+    return [_entry.decode(entry) for (entry,) in rows]

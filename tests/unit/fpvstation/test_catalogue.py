@@ -1,0 +1,242 @@
+"""The catalogue: what is in the store is found, whatever becomes of its file."""
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fpvcar.recordings.drives import Drive, Wanted
+from fpvstation import catalogue_schema, look
+from fpvstation.catalogue import Catalogue
+from fpvstation.disk import Folder
+from fpvstation.search import place_of
+from fpvstation.store import Store
+from tests.rigs.mcaps import McapFile
+from tests.rigs.recordings import NAME, drive_messages
+from tests.unit.fpvstation.test_store import put
+
+FOREVER = float("inf")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("made") / "one.mcap"
+    McapFile(drive_messages()).to(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def store(tmp_path: Path, made: bytes) -> Store:
+    store = Store(Folder(tmp_path / "store"))
+    (tmp_path / "store").mkdir()
+    store.open("")
+    put(store, data=made, name=NAME)
+    return store
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path, store: Store) -> Iterator[Catalogue]:
+    one = opened(tmp_path, store)
+    yield one
+    one.close()
+
+
+def opened(tmp_path: Path, store: Store, store_id: str = "s1") -> Catalogue:
+    path = tmp_path / "catalogue.sqlite"
+    one = Catalogue(path, tmp_path / "store", store, store_id)
+    one.open()
+    one.sync()
+    return one
+
+
+def drives(catalogue: Catalogue, before_ms: float = FOREVER, **wanted: object
+           ) -> list[Drive]:  # fmt: skip
+    """What a list shows."""
+    found = catalogue.find(Wanted(**wanted), before_ms, 50)  # type: ignore[arg-type]
+    return [msgspec.json.decode(msgspec.json.encode(one), type=Drive)
+            for one in found.drives]  # fmt: skip
+
+
+def test_a_drive_of_the_store_is_listed_once(catalogue: Catalogue) -> None:
+    (drive,) = drives(catalogue)
+    assert drive.parts[0].name == NAME and drive.parts[0].pictures == 120
+    assert catalogue.sync() == 0, "nothing changed"
+
+
+def test_two_cars_of_one_name_hide_nothing_of_each_other(
+    catalogue: Catalogue, store: Store, made: bytes
+) -> None:
+    other = made + b"\0"
+    put(store, NAME, other, "Plague-abc123")
+    assert catalogue.sync() == 1
+    assert len(drives(catalogue)) == 2
+    names = {part.name for one in drives(catalogue) for part in one.parts}
+    assert names == {NAME, NAME.replace("Plague-", "Plague-abc123-")}
+    found = catalogue.paths(names)
+    assert found[NAME].read_bytes() == made
+    assert {path.read_bytes() for path in found.values()} == {made, other}
+
+
+def test_a_name_that_a_car_gave_twice_is_listed_twice(
+    catalogue: Catalogue, store: Store, made: bytes
+) -> None:
+    put(store, NAME, made + b"\0")
+    catalogue.sync()
+    assert len({one.id for one in drives(catalogue)}) == 2
+    assert len(catalogue.paths(one.name for one in catalogue.page("", 9).entries)) == 2
+
+
+@pytest.mark.parametrize("harm", [b"", b"no catalogue at all " * 999, None])
+def test_a_catalogue_that_is_lost_or_damaged_is_made_anew_and_says_so(
+    catalogue: Catalogue, tmp_path: Path, store: Store, harm: bytes | None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    before = drives(catalogue)
+    catalogue.close()
+    path = tmp_path / "catalogue.sqlite"
+    if harm is None:
+        data = bytearray(path.read_bytes())
+        data[4096 * 2 :] = b"\xa5" * (len(data) - 4096 * 2)
+        path.write_bytes(data)
+    else:
+        path.write_bytes(harm)
+    with caplog.at_level(logging.WARNING):
+        again = opened(tmp_path, store)
+    assert drives(again) == before
+    assert not harm or "made anew" in caplog.text
+    again.close()
+
+
+def test_one_that_is_removed_while_it_is_open_is_made_anew(
+    catalogue: Catalogue, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = drives(catalogue)
+    for one in tmp_path.glob("catalogue.sqlite*"):
+        one.unlink()
+    with caplog.at_level(logging.WARNING):
+        assert catalogue.sync() == 1
+    assert drives(catalogue) == before and "it was removed" in caplog.text
+
+
+def test_another_store_has_another_catalogue(
+    catalogue: Catalogue, tmp_path: Path, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    catalogue.close()
+    opened(tmp_path, store, "s2").close()
+    assert "it is of the store s1" in caplog.text
+
+
+def test_one_of_a_newer_station_is_made_anew(
+    catalogue: Catalogue, tmp_path: Path, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    catalogue.close()
+    with sqlite3.connect(tmp_path / "catalogue.sqlite") as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    again = opened(tmp_path, store)
+    assert len(drives(again)) == 1 and "form 99" in caplog.text
+    again.close()
+
+
+def test_one_of_an_older_station_is_brought_on(
+    catalogue: Catalogue, tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue.close()
+    more = "CREATE TABLE later (one TEXT); INSERT INTO later VALUES ('here');"
+    steps = (*catalogue_schema.MIGRATIONS, more)
+    monkeypatch.setattr("fpvstation.catalogue.MIGRATIONS", steps)
+    again = opened(tmp_path, store)
+    assert len(drives(again)) == 1 and not again.why_anew
+    with sqlite3.connect(tmp_path / "catalogue.sqlite") as db:
+        assert db.execute("SELECT one FROM later").fetchone() == ("here",)
+    db.close()
+    again.close()
+
+
+def test_what_is_removed_from_the_store_is_not_listed(
+    catalogue: Catalogue, store: Store
+) -> None:
+    (session,) = store.sessions()
+    store.remove(session, ".trash/today")
+    catalogue.sync()
+    assert drives(catalogue) == [] and catalogue.paths([NAME]) == {}
+
+
+def test_a_name_is_found_and_outlives_the_catalogue(
+    catalogue: Catalogue, tmp_path: Path, store: Store
+) -> None:
+    (drive,) = drives(catalogue)
+    catalogue.name(drive.id, "Über die Rampe")
+    assert drives(catalogue, text="rampe")[0].title == "Über die Rampe"
+    catalogue.close()
+    (tmp_path / "catalogue.sqlite").unlink()
+    again = opened(tmp_path, store)
+    assert drives(again, text="ÜBER ramp")[0].title == "Über die Rampe"
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "causes", "found"),
+    [("look here", (), 1), ("LOOK", (), 1), ("here look", (), 1), ("oo", (), 1),
+     ("zz", (), 0), ("nowhere", (), 0), ("plague", (), 1), ('"look', (), 0),
+     ("look OR nowhere", (), 0), ("x*", (), 0), ("\0\0\0", (), 0),
+     ("nowhere", ("estop",), 0), ("zz", ("estop",), 0)],
+)  # fmt: skip
+def test_words_are_looked_for_as_they_are(
+    catalogue: Catalogue, text: str, causes: tuple[str, ...], found: int
+) -> None:
+    some = drives(catalogue, text=text, causes=frozenset(causes))
+    assert len(some) == found
+
+
+def test_the_list_is_that_of_the_car(catalogue: Catalogue) -> None:
+    """The same filters say the same here and there: see recordings/drives.py."""
+    (drive,) = drives(catalogue)
+    for wanted in (
+        Wanted(wheel="parked"), Wanted(wheel="driven"), Wanted(driver="Ada"),
+        Wanted(since_ms=drive.start_ms), Wanted(until_ms=drive.start_ms),
+        Wanted(since_ms=drive.start_ms + 1), Wanted(until_ms=drive.start_ms + 1),
+    ):  # fmt: skip
+        shown = catalogue.find(wanted, FOREVER, 50).drives
+        assert len(shown) == wanted.takes(drive), wanted
+    assert drives(catalogue, drive.start_ms) == []
+
+
+def test_pages_of_files(catalogue: Catalogue, store: Store, made: bytes) -> None:
+    second = NAME.replace("-0001", "-0002")
+    put(store, second, made)
+    catalogue.sync()
+    assert [one.name for one in catalogue.page("", 9).entries] == [NAME, second]
+    page = catalogue.page("", 1)
+    assert [one.name for one in page.entries] == [second] and page.more
+    page = catalogue.page(second, 1)
+    assert [one.name for one in page.entries] == [NAME] and not page.more
+
+
+def test_what_cannot_be_read_is_listed_as_damaged(
+    catalogue: Catalogue, store: Store
+) -> None:
+    put(store, NAME.replace("T2000", "T2100"), b"no recording")
+    catalogue.sync()
+    bad = [one for one in drives(catalogue) if one.state == "damaged"]
+    assert len(bad) == 1 and bad[0].parts[0].lost
+
+
+def test_places_are_in_the_order_of_time() -> None:
+    times = (-1.0, 0.0, 1.0, 1.5, 1.7e12, 1.7e12 + 0.5, FOREVER)
+    places = [place_of(one) for one in times]
+    assert places == sorted(places) and places[-1] < 2**63
+
+
+def test_a_key_is_the_name_in_the_cars_folder() -> None:
+    day = "Plague-abc123/2026-11-21"
+    one = "Plague-20261121T193100Z"
+    assert look.key_of(f"{day}/{one}/{one}-0001.mcap") == (
+        "Plague-abc123-20261121T193100Z-0001.mcap"
+    )
+    assert look.key_of(f"{day}/{one}.1a2b/{one}-0001.mcap") == (
+        "Plague-abc123-20261121T193100Z.1a2b-0001.mcap"
+    )
