@@ -142,7 +142,8 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         threaded("computer", computer),
         Part("control", (control.run,)),
         Part("wheels", (functools.partial(
-            wheels.run, control.wheels_answer, control.wheels_state),)),
+            wheels.run, control.wheels_answer, control.wheels_state,
+            control.wheels_why),)),
         Part("camera", (functools.partial(
             camera.film, stream.publish, feed.picture),)),  # first: nobody waits for it
         Part("depth camera", (depth.run,)),

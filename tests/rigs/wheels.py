@@ -17,7 +17,14 @@ from fpvcar import paths
 from fpvcar.bench import soc as chip
 from fpvcar.bench.world.bridge import Wiring
 from fpvcar.config import profiles
-from fpvcar.wire.wheels import Answer, Setpoint, Status, pack_setpoint, parse_answer
+from fpvcar.wire.wheels import (
+    PACKET_MAX,
+    Answer,
+    Setpoint,
+    Status,
+    pack_setpoint,
+    parse_packet,
+)
 
 MARGIN_S = 0.4
 START_S = 20.0
@@ -178,11 +185,15 @@ class Client:
             return self._socket.connect_ex(path) == 0
 
         until(connects, START_S, "no wheels")
-        self.seq = 0
+        self.seq, self.why = 0, ""
 
     def hear(self) -> Answer | None:
-        packet = self._socket.recv(64)
-        return parse_answer(packet) if packet else None
+        while packet := self._socket.recv(PACKET_MAX):
+            heard = parse_packet(packet)
+            if not isinstance(heard, str):
+                return heard
+            self.why = heard
+        return None
 
     def flood(self, duty: float, packets: int) -> None:
         """Sends and never reads."""

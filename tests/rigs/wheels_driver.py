@@ -26,7 +26,9 @@ async def main(runtime: Path, duty: float) -> None:
             print("driving", flush=True)
 
     client = WheelsClient(runtime / "wheels.sock", lambda: None)
-    reading = asyncio.create_task(client.run(heard, lambda state: None))
+    reading = asyncio.create_task(
+        client.run(heard, lambda state: None, lambda why: None)
+    )
     while not reading.done():
         wanted = duty if driving or applied >= 5 else 0.0
         client.send((wanted, 0.0), time.monotonic_ns())

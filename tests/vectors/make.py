@@ -42,6 +42,7 @@ from fpvcar.wire.wheels import (
     WheelsReason,
     pack_answer,
     pack_setpoint,
+    pack_why,
 )
 
 HERE = Path(__file__).parent
@@ -418,9 +419,21 @@ def answers() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def whys() -> dict[str, Any]:
+    """wheels -> run, too."""
+    good = ["", "I2C bus 1: no such file; enable I2C", "é"]
+    refused = [b"\x01\x03\xff", b"\x02\x03no", b"\x01\x04no"]
+    return {
+        "good": [
+            {"hex": pack_why(one).hex(), "fields": {"words": one}} for one in good
+        ],
+        "refused": [{"hex": one.hex()} for one in refused],
+    }
+
+
 def wheels() -> dict[str, Any]:
     """Both ways of the socket between run and wheels."""
-    return {"setpoint": setpoints(), "answer": answers()}
+    return {"setpoint": setpoints(), "answer": answers(), "why": whys()}
 
 
 FILES = {

@@ -123,7 +123,7 @@ export function sentence(it) {
       return {tone: 'alarm', title: 'Stopped', text: `${why} ${whatNext(it)}`};
     }
     case 'wheels':
-      return {tone: 'alarm', title: 'Wheels do not answer', text: 'The part that turns the wheels does not answer. The car stands until it is back; if that takes longer than a minute, switch the car off and on.'};
+      return {tone: 'alarm', title: 'Wheels do not answer', text: `The part that turns the wheels does not answer${it.words && `: ${it.words}`}. The car stands until it is back; if that takes longer than a minute, switch the car off and on.`};
     case 'camera':
       return {tone: 'warn', title: 'No fresh picture', text: `${it.words && `The camera: ${it.words.replace('lost: ', '')}. `}Do not drive by an old picture.`};
     case 'taken':

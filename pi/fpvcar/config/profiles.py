@@ -29,7 +29,9 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
         for line in overrides:
             _merge(raw, _override(line))
     except OSError as fault:
-        raise ConfigError(f"{path}: {fault.strerror}") from None
+        absent = isinstance(fault, FileNotFoundError)
+        hint = "; `fpvcar profile list` names those that there are" if absent else ""
+        raise ConfigError(f"{path}: {fault.strerror}{hint}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
         raise ConfigError(f"{path}: not TOML: {fault}") from None
     try:

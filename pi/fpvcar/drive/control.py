@@ -26,6 +26,7 @@ IDLE_TICK_S = 0.06
 """The tick with nobody at the wheel: the wheels' lease of 100 ms still never ends."""
 WEAK_LIMIT = 0.5
 """Share of full throttle while the supply is weak: more current kills the computer."""
+NO_PINS = "what switches the motors does not answer"
 log = logging.getLogger("fpvcar.gate")
 
 _PINS = {WheelsReason.PINS_SILENT, WheelsReason.PINS_LOST}
@@ -92,7 +93,7 @@ class Control:
         self.limit = limit_of(self._saved, profile)
         self.guard_mode = guard_of(self._saved, profile)
         self._settings: tuple[float, GuardMode, Hold | None] | None = None
-        self.wheels = "starting"
+        self.wheels, self._why = "starting", ""
         hold = hold_of(self._saved)
         self.decision = Decision(0.0, 0.0, "nobody", Latches(hold=hold))
         self.duties: tuple[float, ...] = (0.0, 0.0)
@@ -190,7 +191,7 @@ class Control:
             self._applied_once = True
             self._set_fault(None, "ok")
         elif answer.reason in _PINS:
-            self._set_fault(Cause.PINS, "what switches the motors does not answer")
+            self._set_fault(Cause.PINS, self._why or NO_PINS)
             self.step()  # now: a fault that is gone by the next tick must hold too
         elif answer.reason == _ZERO_FIRST and not self.decision.neutral:
             # The wheels' lease ran out while the car stood; they wait for a zero.
@@ -201,6 +202,12 @@ class Control:
             log.warning("wheels stopped by itself: %s (seq %d)", reason, answer.seq)
             stop = Hold(Cause.WHEELS_STOPPED, reason)
             self.step(gate.hold(self.decision.latches, stop))
+
+    def wheels_why(self, why: str) -> None:
+        """Takes what is wrong with the pins, in the words of their back end, or ""."""
+        self._why = why
+        if self._fault is Cause.PINS and why:
+            self._set_fault(Cause.PINS, why)
 
     def wheels_state(self, state: str) -> None:
         """Takes the wheels client's state: "ok", "absent" or "hung"."""

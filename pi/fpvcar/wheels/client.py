@@ -16,12 +16,12 @@ from typing import Literal
 
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import (
-    ANSWER,
+    PACKET_MAX,
     Answer,
     Setpoint,
     Status,
     pack_setpoint,
-    parse_answer,
+    parse_packet,
 )
 
 LEASE_NS = 100_000_000
@@ -51,18 +51,19 @@ class WheelsClient:
         """Since when a car that moved has nobody at its wheels."""
 
     async def run(
-        self, on_answer: Callable[[Answer], None], on_state: Callable[[str], None]
-    ) -> None:
+        self, on_answer: Callable[[Answer], None], on_state: Callable[[str], None],
+        on_why: Callable[[str], None],
+    ) -> None:  # fmt: skip
         """Connects, hears answers, connects again; for ever.
 
         `on_answer` is called with every answer, never from within `send`; `on_state`
-        on every change of `state`.
+        on every change of `state`; `on_why` with what is wrong with the pins, or "".
         """
         self._on_state = on_state
         while True:
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
-                await self._serve(connection, on_answer)
+                await self._serve(connection, on_answer, on_why)
             except (OSError, WireError):
                 pass  # closed, refused, not there, or no `wheels` at the other end
             finally:
@@ -72,15 +73,18 @@ class WheelsClient:
             await asyncio.sleep(RETRY_S)
 
     async def _serve(
-        self, connection: socket.socket, on_answer: Callable[[Answer], None]
-    ) -> None:
+        self, connection: socket.socket, on_answer: Callable[[Answer], None],
+        on_why: Callable[[str], None],
+    ) -> None:  # fmt: skip
         loop = asyncio.get_running_loop()
         connection.setblocking(False)
         await loop.sock_connect(connection, str(self._path))
         self._socket, self._unanswered_ns, self._lost_ns = connection, None, None
         ended: asyncio.Future[None] = loop.create_future()
         # One reader for all answers: sock_recv makes one anew for each.
-        loop.add_reader(connection, self._hear, connection, on_answer, ended)
+        loop.add_reader(
+            connection, self._hear, connection, on_answer, on_why, ended
+        )  # fmt: skip
         try:
             await ended
         finally:
@@ -88,14 +92,17 @@ class WheelsClient:
 
     def _hear(
         self, connection: socket.socket, on_answer: Callable[[Answer], None],
-        ended: "asyncio.Future[None]",
+        on_why: Callable[[str], None], ended: "asyncio.Future[None]",
     ) -> None:  # fmt: skip
-        """Takes one answer. What goes wrong with it ends `_serve`."""
+        """Takes one packet. What goes wrong with it ends `_serve`."""
         try:
-            packet = connection.recv(ANSWER.size * 2)
+            packet = connection.recv(PACKET_MAX)
             if not packet:
                 raise ConnectionResetError("closed by the wheels")
-            answer = parse_answer(packet)
+            answer = parse_packet(packet)
+            if isinstance(answer, str):
+                on_why(answer)
+                return
             self._unanswered_ns = None
             at_rest = answer.seq == self._seq and not self._sent_motion
             if at_rest or answer.status == Status.STOPPED:

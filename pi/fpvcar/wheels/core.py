@@ -63,7 +63,8 @@ class Wheels:
         self._connect, self._alarm, self._free = connect, alarm, free
         self._board: MotorBoard | None = None
         self._retry_ns, self._silent_tries = 0, 0
-        self._logged = ""
+        self.why = ""
+        """What the pins' back end said when it failed; "" while there are pins."""
         self._fed_ns = -FED_NS
         self._checked_ns: int | None = None
 
@@ -197,7 +198,7 @@ class Wheels:
         if self._board is not None:
             self._board.close()
         self._board = None
-        self._retry_ns, self._logged = now_ns + RETRY_NS, ""
+        self._retry_ns, self.why = now_ns + RETRY_NS, str(fault)
         self._silent_tries = int(silent)
         reason = WheelsReason.PINS_SILENT if silent else WheelsReason.PINS_LOST
         stopped = self.lease.stop(reason, now_ns)
@@ -215,9 +216,9 @@ class Wheels:
                 self._silent_tries += 1
                 if self._silent_tries <= 2 or self._silent_tries % SILENT_TRIES == 0:
                     self._alarm()
-            if str(fault) != self._logged:
-                self._logged = str(fault)
+            if str(fault) != self.why:
+                self.why = str(fault)
                 log.warning("%s; trying again", fault)
             return
-        self._fed_ns = now_ns - FED_NS
+        self._fed_ns, self.why = now_ns - FED_NS, ""
         log.info("holding the motor pins")

@@ -17,7 +17,7 @@ from types import FrameType, TracebackType
 from typing import Protocol
 
 from fpvcar import sd_notify
-from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer
+from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer, pack_why
 
 PACKETS_MAX = 1024
 """Packets that one round reads; a socket holds some 280."""
@@ -26,6 +26,9 @@ log = logging.getLogger("fpvcar.wheels")
 
 class Core(Protocol):
     """The wheels inside the loop: each call returns the answers for the client."""
+
+    why: str
+    """What is wrong with the pins, or "": told, too, whenever it changes."""
 
     def connected(self, now_ns: int) -> list[Answer]:
         """A client has connected."""
@@ -59,6 +62,7 @@ class Service:
     ) -> None:
         self._wheels, self._clock_ns = wheels, clock_ns
         self._ending = self._hung_up = False
+        self._told = ""
         self._client: socket.socket | None = None
         self._unit = sd_notify.Beat(sd_notify.watchdog_ns())
         self._lock = (runtime / "wheels.lock").open("w")
@@ -142,7 +146,7 @@ class Service:
             self._hung_up = True
             return
         client.setblocking(False)
-        self._client, self._hung_up = client, False
+        self._client, self._hung_up, self._told = client, False, ""
         self._poll.register(client, select.POLLIN)
         self._send(self._wheels.connected(self._clock_ns()))
 
@@ -166,11 +170,14 @@ class Service:
     def _send(self, answers: Sequence[Answer]) -> None:
         if self._client is None:
             return
-        for answer in answers:
-            try:
+        try:
+            for answer in answers:
                 self._client.send(pack_answer(answer))
-            except OSError:
-                return  # full: not our loss; closed: poll will say so
+            if self._told != self._wheels.why:
+                self._client.send(pack_why(self._wheels.why))
+                self._told = self._wheels.why
+        except OSError:
+            return  # full: not our loss; closed: poll will say so
 
     def _drop(self) -> None:
         if self._client is not None:

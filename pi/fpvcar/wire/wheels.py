@@ -8,6 +8,10 @@ answer, 24 bytes:
 
     | version u8 | kind 2 u8 | status u8 | reason u8 | seq u32 | now, ns u64 | 0 u64 |
 
+why there are no pins, 2 bytes and UTF-8; without words when there are:
+
+    | version u8 | kind 3 u8 | words, at most 400 bytes |
+
 Duties are -1..1 in the profile's order of motors; unused ones are 0. A setpoint is
 applied only until its deadline, which is at most 150 ms ahead.
 """
@@ -23,6 +27,10 @@ SETPOINT = struct.Struct("<BBBxIQ4f")
 ANSWER = struct.Struct("<BBBBIQQ")
 KIND_SETPOINT = 1
 KIND_ANSWER = 2
+KIND_WHY = 3
+WHY_MAX = 400
+PACKET_MAX = 2 + WHY_MAX
+"""No packet of `wheels` is longer."""
 
 
 class Status(enum.IntEnum):
@@ -97,6 +105,22 @@ def pack_answer(answer: Answer) -> bytes:
         VERSION, KIND_ANSWER, answer.status, answer.reason,
         answer.seq & 0xFFFFFFFF, answer.now_ns, 0,
     )  # fmt: skip
+
+
+def pack_why(words: str) -> bytes:
+    """What the pins' back end said, as `wheels` sends it on; cut to fit."""
+    fits = words.encode()[:WHY_MAX].decode(errors="ignore")
+    return bytes((VERSION, KIND_WHY)) + fits.encode()
+
+
+def parse_packet(packet: bytes) -> Answer | str:
+    """An answer, or why there are no pins. Raises WireError."""
+    if packet[:2] != bytes((VERSION, KIND_WHY)):
+        return parse_answer(packet)
+    try:
+        return packet[2:].decode()
+    except UnicodeDecodeError as fault:
+        raise WireError("why", packet, str(fault)) from None
 
 
 def parse_answer(packet: bytes) -> Answer:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fpvcar.drive.control import IDLE_TICK_S, TICK_S, Control, Inputs
+from fpvcar.drive.control import IDLE_TICK_S, NO_PINS, TICK_S, Control, Inputs
 from fpvcar.drive.gate import Cause
 from fpvcar.wheels.client import LEASE_NS
 from fpvcar.wire import down
@@ -68,6 +68,20 @@ def test_what_holds_the_car_is_logged_once(caplog: pytest.LogCaptureFixture) -> 
             rig.control.handover()
             rig.wish(0.0)
     assert caplog.messages == ["stopped: estop Bob"]
+
+
+def test_why_there_are_no_pins_is_said_in_the_words_of_their_back_end() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.answer(Status.STOPPED, WheelsReason.PINS_LOST)
+    assert rig.control.wheels == NO_PINS
+    rig.control.wheels_why("PCA9685: enable I2C")
+    assert rig.control.wheels == "PCA9685: enable I2C"
+    rig.answer(Status.REFUSED, WheelsReason.PINS_LOST)
+    assert rig.control.wheels == "PCA9685: enable I2C"
+    rig.control.wheels_why("")
+    rig.answer(Status.APPLIED)
+    assert rig.control.wheels == "ok"
 
 
 def test_a_link_lost_while_neutral_is_only_a_handover() -> None:

@@ -16,7 +16,14 @@ from fpvcar.wheels.client import (
     MUTE_NS,
     WheelsClient,
 )
-from fpvcar.wire.wheels import Answer, Status, WheelsReason, pack_answer, parse_setpoint
+from fpvcar.wire.wheels import (
+    Answer,
+    Status,
+    WheelsReason,
+    pack_answer,
+    pack_why,
+    parse_setpoint,
+)
 
 SOON_S = 5.0
 
@@ -54,6 +61,7 @@ class Observed:
     def __init__(self) -> None:
         self.answers: list[Answer] = []
         self.states: list[str] = []
+        self.whys: list[str] = []
         self.asked = 0
         self._changed = asyncio.Event()
 
@@ -63,6 +71,10 @@ class Observed:
 
     def state(self, state: str) -> None:
         self.states.append(state)
+        self._changed.set()
+
+    def why(self, words: str) -> None:
+        self.whys.append(words)
         self._changed.set()
 
     def ask_helper(self) -> None:
@@ -83,7 +95,9 @@ async def observed() -> Observed:
 @pytest.fixture
 async def client(tmp_path: Path, observed: Observed) -> AsyncIterator[WheelsClient]:
     client = WheelsClient(tmp_path / "wheels.sock", observed.ask_helper)
-    running = asyncio.create_task(client.run(observed.answer, observed.state))
+    running = asyncio.create_task(
+        client.run(observed.answer, observed.state, observed.why)
+    )
     yield client
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -117,6 +131,15 @@ async def test_setpoint_and_answer(
     wheels.answer(1)
     await observed.until(lambda: bool(observed.answers))
     assert observed.answers[0].seq == 1 and observed.states == ["ok"]
+
+
+async def test_why_there_are_no_pins(
+    client: WheelsClient, wheels: Wheels, observed: Observed
+) -> None:
+    peer = await wheels.accept()
+    peer.send(pack_why("enable I2C"))
+    await observed.until(lambda: observed.whys == ["enable I2C"])
+    assert client.state == "absent" and observed.answers == []
 
 
 async def test_unanswered_is_hung_until_answered(

@@ -28,7 +28,9 @@ from fpvcar.wire.wheels import (
     Setpoint,
     pack_answer,
     pack_setpoint,
+    pack_why,
     parse_answer,
+    parse_packet,
     parse_setpoint,
 )
 from tests.vectors import make
@@ -164,6 +166,12 @@ def test_answers() -> None:
             one["fields"]["status"], one["fields"]["reason"],
         )  # fmt: skip
         assert pack_answer(answer).hex() == one["hex"]
+    for one in vectors("wheels")["why"]["good"]:
+        assert parse_packet(bytes.fromhex(one["hex"])) == one["fields"]["words"]
+    for one in vectors("wheels")["why"]["refused"]:
+        with pytest.raises(WireError):
+            parse_packet(bytes.fromhex(one["hex"]))
+    assert parse_packet(pack_why("é" * 300)) == "é" * 200, "cut between two letters"
     for one in vectors("wheels")["answer"]["refused"]:
         with pytest.raises(WireError):
             parse_answer(bytes.fromhex(one["hex"]))
@@ -180,7 +188,7 @@ def test_any_frame_of_a_browser_is_taken_or_refused(frame: bytes | str) -> None:
 
 @given(st.binary(max_size=64))
 def test_any_bytes_on_the_binary_wires(data: bytes) -> None:
-    for parse in (parse_video, parse_setpoint, parse_answer):
+    for parse in (parse_video, parse_setpoint, parse_packet):
         try:
             parse(data)
         except WireError as fault:

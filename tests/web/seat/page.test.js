@@ -36,6 +36,7 @@ test('one situation at a time, the worst first', () => {
   assert.equal(kind({pictureOld: true}), 'camera');
   assert.equal(kind({state: {...driving, camera: 'gone'}}), 'camera');
   assert.equal(kind({state: {...driving, wheels: 'hung', camera: 'gone'}}), 'wheels');
+  assert.match(sentence({kind: 'wheels', words: 'enable I2C'})?.text ?? '', /: enable I2C\. /);
   assert.equal(kind({state: watching}), 'watching');
   assert.equal(kind({state: watching, takenBy: 'Ann'}), 'taken');
   assert.equal(kind({state: {...watching, may_drive: false}}), 'locked');
