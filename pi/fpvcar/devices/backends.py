@@ -63,6 +63,8 @@ def pins_backend(profile: Profile) -> BackEnd:
     the same each time: nobody may change over while a motor runs."""
     if profile.pins.backend != "auto":
         return profile.pins.backend
+    if profile.pins.host not in LOOPBACK:  # a daemon's: this machine has no say in it
+        return "pigpio"
     from fpvcar.devices.linux import gpio
 
     return "linux" if gpio.suits() else "pigpio"

@@ -90,7 +90,7 @@ def share(
     reaction_s = guard.reaction_s + age_s
     room_m = range_m - guard.stop_m
     way_m = speed_mps * reaction_s + speed_mps**2 / (2.0 * guard.brake_mps2)
-    if way_m >= room_m:
+    if not way_m < room_m:  # NaN is no room either
         return 0.0
     # v t + v^2 / 2a = room, for v
     lag_mps = guard.brake_mps2 * reaction_s

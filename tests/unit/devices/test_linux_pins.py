@@ -171,6 +171,7 @@ def test_who_drives_the_pins(monkeypatch: pytest.MonkeyPatch) -> None:
         profile = loaded(f'pins.backend = "{pins}"', f'i2c.backend = "{i2c}"')
         found = backends.pins_backend(profile), backends.i2c_backend(profile)
         assert found == expected
+    assert backends.pins_backend(loaded('pins.host = "far"')) == "pigpio"
     monkeypatch.setattr(gpio, "suits", lambda: False)
     assert backends.pins_backend(loaded()) == "pigpio"
 

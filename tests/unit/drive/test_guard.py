@@ -1,5 +1,7 @@
 """The collision guard: alone, and in the gate."""
 
+import math
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -36,6 +38,14 @@ def test_backwards_is_another_way() -> None:
     assert Guard(LIMITS).look([rear], 1.0) == Free(1.0, 0.0)
     aside = status.Range("left", 90.0, 0.1, 0.02)
     assert Guard(LIMITS).look([aside], 1.0) == Free(1.0, 1.0)
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_what_is_no_number_leaves_nothing(wrong: int) -> None:
+    values = [5.0, 0.0, 0.1]
+    values[wrong] = math.nan
+    range_m, age_s, speed_mps = values
+    assert share(range_m, age_s, speed_mps, LIMITS) == 0.0
 
 
 @pytest.mark.parametrize(
