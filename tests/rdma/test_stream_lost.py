@@ -1,7 +1,10 @@
 """What is lost on the way while the connection goes on: both ends end, in time."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -65,22 +68,39 @@ def through(
     return *ended, took_s
 
 
-@PROTECTED
-@pytest.mark.parametrize("count", [1, 1000])
-def test_bytes_inside_a_record(ends: Ends, how: str, count: int) -> None:
-    """What comes after it fills the gap."""
-    (ends.place / "in").write_bytes(bytes(BYTES))
-    sent, received, took_s = through(ends, lossy(count), how, "cat", "in")
-    assert took_s < SOON_S * SLOWNESS
-    assert sent.status in (1, 3) and received.status == 1, (sent, received)
-    assert not (ends.place / "out").exists()
+Loss = tuple[int, str]
+"""So many bytes, with that protection."""
+LOSSES = [(count, how) for count in (1, 1000) for how in ("--plain", "--encrypt")]
+MORE_THAN_HEARTBEATS_FILL = (5_000, "--plain")
 
 
-def test_so_many_bytes_that_heartbeats_do_not_fill(ends: Ends) -> None:
-    (ends.place / "in").write_bytes(bytes(BYTES))
-    _, received, _ = through(ends, lossy(5_000), "--plain", "cat", "in")
-    late = "lost on the way: a record does not end", "nothing heard from"
-    assert any(words in received.err for words in late), received
+@dataclass
+class Lost:
+    sent: Ended
+    received: Ended
+    took_s: float
+    out: bool
+    """Was the file published?"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def lost(
+    rdma_tools: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[Loss, Future[Lost]]]:
+    """Side by side, and beside the other tests: most wait for a limit of 12 s."""
+
+    def lose(count: int, how: str) -> Lost:
+        ends = Ends(rdma_tools, tmp_path_factory.mktemp("lost"))
+        (ends.place / "in").write_bytes(bytes(BYTES))
+        try:
+            ended = through(ends, lossy(count), how, "cat", "in")
+            return Lost(*ended, (ends.place / "out").exists())
+        finally:
+            ends.close()
+
+    losses = [*LOSSES, MORE_THAN_HEARTBEATS_FILL]
+    with ThreadPoolExecutor(len(losses)) as pool:
+        yield {loss: pool.submit(lose, *loss) for loss in losses}
 
 
 @PROTECTED
@@ -113,3 +133,20 @@ def test_a_confirmation_that_does_not_come(ends: Ends) -> None:
     ended = sender.ended(4)
     assert ended.status == 3 and "--finish-timeout" in ended.err
     assert receiver.ended(4).status == 1
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss[1]}-{loss[0]}")
+def test_bytes_inside_a_record(lost: dict[Loss, Future[Lost]], loss: Loss) -> None:
+    """What comes after it fills the gap."""
+    end = lost[loss].result()
+    assert end.took_s < SOON_S * SLOWNESS
+    assert end.sent.status in (1, 3) and end.received.status == 1, end
+    assert not end.out
+
+
+def test_so_many_bytes_that_heartbeats_do_not_fill(
+    lost: dict[Loss, Future[Lost]],
+) -> None:
+    received = lost[MORE_THAN_HEARTBEATS_FILL].result().received
+    late = "lost on the way: a record does not end", "nothing heard from"
+    assert any(words in received.err for words in late), received
