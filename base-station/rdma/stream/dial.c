@@ -47,7 +47,7 @@ int hello_of_options(struct hello *mine, const struct options *options, int role
         .transport = (uint8_t)transport,
         .protection = PROTECT_ENCRYPT,
         .aes = seal_has_aes(),
-        .checksum = options->checksum ? CHECKSUM_XXH64 : CHECKSUM_NONE,
+        .checksum = (uint8_t)options->checksum,
         .chunk = options->chunk ? options->chunk : tcp ? TCP_CHUNK : RDMA_CHUNK,
         .credits = options->credits ? options->credits : tcp ? tcp_credits : RDMA_CREDITS,
     };

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TIMEOUT_LEAST_S 1.5
-#define LIMIT_LEAST_S 0.001
+#include "key.h"
 
 #define COMMON_USAGE                                                                   \
     "  --key-file FILE, --key-fd N   the shared secret (or RDPIPE_KEY)\n"              \
@@ -23,14 +23,14 @@
     "  --no-progress                 -v without it on a terminal\n"                    \
     "  --help  --version\n"
 
-const char options_usage_send[] =
+static const char usage_send[] =
     "usage: rdsend [options] HOST PORT [FILE | -- CMD...]\n"
     "Sends stdin, a file or a command's output to an rdrecv.\n"
     "  --rate BYTES                  a second, at most\n"
     "  --finish-timeout S (3600)     from the end of the data to its confirmation\n"
     COMMON_USAGE;
 
-const char options_usage_receive[] =
+static const char usage_receive[] =
     "usage: rdrecv [options] PORT [FILE | -- CMD...]\n"
     "       rdrecv --new-key FILE\n"
     "Receives a stream from an rdsend: to stdout, a file or a command.\n"
@@ -38,61 +38,56 @@ const char options_usage_receive[] =
     "  --announce-fd N               where to say port, transports, addresses\n"
     COMMON_USAGE;
 
-enum {
-    OPTION_KEY_FILE = 256,
-    OPTION_KEY_FD,
-    OPTION_NEW_KEY,
-    OPTION_TRANSPORT,
-    OPTION_DEVICE,
-    OPTION_BIND,
-    OPTION_ENCRYPT,
-    OPTION_SIGN,
-    OPTION_PLAIN,
-    OPTION_CHECKSUM,
-    OPTION_CHUNK,
-    OPTION_CREDITS,
-    OPTION_TIMEOUT,
-    OPTION_IDLE,
-    OPTION_CONNECT,
-    OPTION_FINISH,
-    OPTION_RATE,
-    OPTION_SYNC,
-    OPTION_ANNOUNCE,
-    OPTION_JSON,
-    OPTION_NO_PROGRESS,
-    OPTION_HOP,
-    OPTION_HELP,
-    OPTION_VERSION,
+enum kind {
+    SET,
+    COUNT, /* SET, and how often */
+    TEXT,
+    WORD, /* of `words`: its number */
+    BYTES,
+    NUMBER,
+    SECONDS, /* 0 or the least to the most, in ms */
 };
 
-static const struct option table[] = {
-    {"key-file", required_argument, NULL, OPTION_KEY_FILE},
-    {"key-fd", required_argument, NULL, OPTION_KEY_FD},
-    {"new-key", required_argument, NULL, OPTION_NEW_KEY},
-    {"transport", required_argument, NULL, OPTION_TRANSPORT},
-    {"device", required_argument, NULL, OPTION_DEVICE},
-    {"bind", required_argument, NULL, OPTION_BIND},
-    {"encrypt", no_argument, NULL, OPTION_ENCRYPT},
-    {"sign", no_argument, NULL, OPTION_SIGN},
-    {"plain", no_argument, NULL, OPTION_PLAIN},
-    {"checksum", required_argument, NULL, OPTION_CHECKSUM},
-    {"chunk", required_argument, NULL, OPTION_CHUNK},
-    {"credits", required_argument, NULL, OPTION_CREDITS},
-    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
-    {"idle-timeout", required_argument, NULL, OPTION_IDLE},
-    {"connect-timeout", required_argument, NULL, OPTION_CONNECT},
-    {"finish-timeout", required_argument, NULL, OPTION_FINISH},
-    {"rate", required_argument, NULL, OPTION_RATE},
-    {"sync", no_argument, NULL, OPTION_SYNC},
-    {"announce-fd", required_argument, NULL, OPTION_ANNOUNCE},
-    {"verbose", no_argument, NULL, 'v'},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"no-progress", no_argument, NULL, OPTION_NO_PROGRESS},
-    {"hop", required_argument, NULL, OPTION_HOP}, /* a leash gives it */
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {NULL, 0, NULL, 0},
+enum { LIMIT_MOST_MS = 1000000000 };
+#define TO(field) offsetof(struct options, field)
+
+static const struct row {
+    const char *name;
+    enum kind kind;
+    size_t field;
+    int64_t least, most; /* of SET and COUNT: what is set */
+    const char *only;    /* the tool that has it; NULL = both */
+    const char *words;
+} table[] = {
+    {"verbose", SET, TO(verbose), true, 0, NULL, NULL}, /* and -v */
+    {"help", SET, TO(help), true, 0, NULL, NULL},
+    {"version", SET, TO(version), true, 0, NULL, NULL},
+    {"json", SET, TO(json), true, 0, NULL, NULL},
+    {"no-progress", SET, TO(progress), false, 0, NULL, NULL},
+    {"encrypt", SET, TO(protection), PROTECT_ENCRYPT, 0, NULL, NULL},
+    {"sign", SET, TO(protection), PROTECT_SIGN, 0, NULL, NULL},
+    {"plain", COUNT, TO(protection), PROTECT_NOT, 0, NULL, NULL},
+    {"transport", WORD, TO(transport), 0, 2, NULL, "auto|rdma|tcp"},
+    {"checksum", WORD, TO(checksum), 0, 1, NULL, "none|xxh64"},
+    {"device", TEXT, TO(device), 0, 0, NULL, NULL},
+    {"bind", TEXT, TO(bind_to), 0, 0, NULL, NULL},
+    {"hop", TEXT, TO(hop), 0, 0, NULL, NULL}, /* a leash gives it */
+    {"key-file", TEXT, TO(key_file), 0, 0, NULL, NULL},
+    {"key-fd", NUMBER, TO(key_fd), 0, 65535, NULL, NULL},
+    {"chunk", BYTES, TO(chunk), CHUNK_LEAST, CHUNK_MOST, NULL, NULL},
+    {"credits", NUMBER, TO(credits), 1, CREDITS_MOST, NULL, NULL},
+    /* A heartbeat comes every second. */
+    {"timeout", SECONDS, TO(timeout_ms), 1500, LIMIT_MOST_MS, NULL, NULL},
+    {"idle-timeout", SECONDS, TO(idle_ms), 1, LIMIT_MOST_MS, NULL, NULL},
+    {"connect-timeout", SECONDS, TO(connect_ms), 1, LIMIT_MOST_MS, NULL, NULL},
+    {"finish-timeout", SECONDS, TO(finish_ms), 1, LIMIT_MOST_MS, NULL, NULL},
+    {"rate", BYTES, TO(rate), 1, INT64_MAX, "rdsend", NULL},
+    {"sync", SET, TO(sync), true, 0, "rdrecv", NULL},
+    {"new-key", TEXT, TO(new_key), 0, 0, "rdrecv", NULL},
+    {"announce-fd", NUMBER, TO(announce_fd), 0, 65535, "rdrecv", NULL},
 };
+
+enum { ROWS = sizeof table / sizeof *table, ROW_FIRST = 256 };
 
 int64_t options_bytes(const char *text)
 {
@@ -110,14 +105,6 @@ int64_t options_bytes(const char *text)
     return value < 9e18 ? (int64_t)value : -1;
 }
 
-static int refuse(struct trouble *trouble, const char *what, const char *text,
-                  const char *expected)
-{
-    char safe[80];
-    shown(safe, sizeof safe, text, (uint32_t)strlen(text));
-    return troubled(trouble, EXIT_USAGE, "%s \"%s\": expected %s", what, safe, expected);
-}
-
 /* Digits and nothing else; -1: it is no such number. */
 static int64_t digits(const char *text)
 {
@@ -127,125 +114,84 @@ static int64_t digits(const char *text)
     return text[0] >= '0' && text[0] <= '9' && !*rest && !errno ? value : -1;
 }
 
-static int check_number(const char *name, const char *text, int64_t value, int64_t least,
-                        int64_t most, struct trouble *trouble)
+static int64_t milliseconds(const char *text)
 {
-    if (value >= least && value <= most)
-        return 0;
+    char *rest;
+    double ms = strtod(text, &rest) * 1000;
+    bool good = rest != text && !*rest && (ms == 0 || (ms >= 1 && ms < 9e18));
+    return good ? (int64_t)ms : -1;
+}
+
+static int64_t word(const char *words, const char *text)
+{
+    for (int64_t number = 0; *words; number++) {
+        size_t length = strcspn(words, "|");
+        if (strlen(text) == length && strncmp(text, words, length) == 0)
+            return number;
+        words += length + (words[length] == '|');
+    }
+    return -1;
+}
+
+static int refuse(struct trouble *trouble, const char *what, const char *text,
+                  const char *expected)
+{
     char safe[80];
     shown(safe, sizeof safe, text, (uint32_t)strlen(text));
-    return troubled(trouble, EXIT_USAGE, "--%s \"%s\": expected %lld to %lld", name, safe,
-                    (long long)least, (long long)most);
+    return troubled(trouble, EXIT_USAGE, "%s \"%s\": expected %s", what, safe, expected);
 }
 
-static int take_seconds(const char *name, const char *text, double least,
-                        int64_t *into_ms, struct trouble *trouble)
+static int take_value(struct options *options, const struct row *row, const char *text,
+                      struct trouble *trouble)
 {
-    char *rest, what[40] = "--";
-    double value = strtod(text, &rest);
-    strncat(what, name, sizeof what - 3);
-    if (rest == text || *rest || !(value >= 0 && value <= 1e6))
-        return refuse(trouble, what, text, "seconds, at most 1000000");
-    if (value > 0 && value < least)
-        return refuse(trouble, what, text,
-                      least == TIMEOUT_LEAST_S
-                          ? "0, or at least 1.5: a heartbeat comes every second"
-                          : "0, or at least 0.001");
-    *into_ms = (int64_t)(value * 1000);
-    return 0;
-}
-
-static int take_transport(struct options *options, const char *text,
-                          struct trouble *trouble)
-{
-    static const char *const names[] = {"auto", "rdma", "tcp"};
-    for (int i = 0; i < 3; i++)
-        if (strcmp(text, names[i]) == 0) {
-            options->transport = (enum wanted_transport)i;
-            return 0;
-        }
-    return refuse(trouble, "--transport", text, "auto, rdma or tcp");
-}
-
-static int take_checksum(struct options *options, const char *text,
-                         struct trouble *trouble)
-{
-    options->checksum = strcmp(text, "xxh64") == 0;
-    if (options->checksum || strcmp(text, "none") == 0)
+    char what[40], expected[80];
+    bool seconds = row->kind == SECONDS;
+    int64_t value = seconds                ? milliseconds(text)
+                    : row->kind == WORD  ? word(row->words, text)
+                    : row->kind == BYTES ? options_bytes(text)
+                                         : digits(text);
+    if ((value >= row->least && value <= row->most) || (seconds && value == 0)) {
+        *(int64_t *)((char *)options + row->field) = value;
         return 0;
-    return refuse(trouble, "--checksum", text, "xxh64 or none");
+    }
+    snprintf(expected, sizeof expected,
+             seconds ? "0, or at least %g, at most %.0f s" : "%.0f to %.0f",
+             (double)row->least / (seconds ? 1000 : 1),
+             (double)row->most / (seconds ? 1000 : 1));
+    snprintf(what, sizeof what, "--%s", row->name);
+    return refuse(trouble, what, text, row->words ? row->words : expected);
 }
 
-static int take_size(struct options *options, int option, const char *name,
-                     struct trouble *trouble)
-{
-    bool bytes = option == OPTION_CHUNK || option == OPTION_RATE;
-    int64_t value = bytes ? options_bytes(optarg) : digits(optarg);
-    int64_t least = 0, most = 65535;
-    if (option == OPTION_CHUNK) {
-        least = CHUNK_LEAST;
-        most = CHUNK_MOST;
-    } else if (option == OPTION_CREDITS) {
-        least = 1;
-        most = CREDITS_MOST;
-    } else if (option == OPTION_RATE) {
-        least = 1;
-        most = INT64_MAX;
-    }
-    if (check_number(name, optarg, value, least, most, trouble) < 0)
-        return -1;
-    switch (option) {
-    case OPTION_CHUNK: options->chunk = (uint32_t)value; break;
-    case OPTION_CREDITS: options->credits = (uint32_t)value; break;
-    case OPTION_RATE: options->rate = (uint64_t)value; break;
-    case OPTION_KEY_FD: options->key_fd = (int)value; break;
-    default: options->announce_fd = (int)value; break;
-    }
-    return 0;
-}
-
-static int take_option(struct options *options, int option, const char *name,
+static int take_option(struct options *options, const struct row *row, const char *text,
                        struct trouble *trouble)
 {
-    switch (option) {
-    case OPTION_KEY_FILE: options->key_file = optarg; return 0;
-    case OPTION_NEW_KEY: options->new_key = optarg; return 0;
-    case OPTION_DEVICE: options->device = optarg; return 0;
-    case OPTION_BIND: options->bind_to = optarg; return 0;
-    case OPTION_ENCRYPT: options->protection = PROTECT_ENCRYPT; return 0;
-    case OPTION_SIGN: options->protection = PROTECT_SIGN; return 0;
-    case OPTION_PLAIN:
-        options->protection = PROTECT_NOT;
-        options->plain++;
-        return 0;
-    case OPTION_SYNC: options->sync = true; return 0;
-    case OPTION_JSON: options->json = true; return 0;
-    case OPTION_NO_PROGRESS: options->progress = false; return 0;
-    case OPTION_HOP: options->hop = optarg; return 0;
-    case OPTION_HELP: options->help = true; return 0;
-    case OPTION_VERSION: options->version = true; return 0;
-    case 'v': options->verbose = true; return 0;
-    case OPTION_TRANSPORT: return take_transport(options, optarg, trouble);
-    case OPTION_CHECKSUM: return take_checksum(options, optarg, trouble);
-    case OPTION_TIMEOUT:
-        return take_seconds(name, optarg, TIMEOUT_LEAST_S, &options->timeout_ms, trouble);
-    case OPTION_IDLE:
-        return take_seconds(name, optarg, LIMIT_LEAST_S, &options->idle_ms, trouble);
-    case OPTION_FINISH:
-        return take_seconds(name, optarg, LIMIT_LEAST_S, &options->finish_ms, trouble);
-    case OPTION_CONNECT:
-        return take_seconds(name, optarg, LIMIT_LEAST_S, &options->connect_ms, trouble);
-    default: return take_size(options, option, name, trouble);
-    }
+    void *into = (char *)options + row->field;
+    const char *tool = options->sends ? "rdsend" : "rdrecv";
+    if (row->only && strcmp(row->only, tool) != 0)
+        return troubled(trouble, EXIT_USAGE, "--%s is an option of %s", row->name,
+                        row->only);
+    if (row->kind > TEXT)
+        return take_value(options, row, text, trouble);
+    if (row->kind == TEXT)
+        *(const char **)into = text;
+    else
+        *(int *)into = (int)row->least;
+    options->plain += row->kind == COUNT;
+    return 0;
 }
 
 static int take_options(struct options *options, int argc, char **argv,
                         struct trouble *trouble)
 {
-    int option, index = 0;
+    struct option rows[ROWS + 1] = {{0}};
+    for (int i = 0; i < ROWS; i++)
+        rows[i] = (struct option){table[i].name,
+                                  table[i].kind > COUNT ? required_argument : no_argument,
+                                  NULL, ROW_FIRST + i};
+    int option;
     opterr = 0;
     optind = 1;
-    while ((option = getopt_long(argc, argv, "+:v", table, &index)) >= 0) {
+    while ((option = getopt_long(argc, argv, "+:v", rows, NULL)) >= 0) {
         const char *last = argv[optind - 1];
         const char letter[] = {'-', (char)optopt, '\0'};
         if (option == ':')
@@ -254,16 +200,10 @@ static int take_options(struct options *options, int argc, char **argv,
             return refuse(trouble, "option", optopt > 0 && optopt < 256 ? letter : last,
                           "one that --help names (a file name that begins with \"-\" "
                           "is written ./-name)");
-        const char *name = option == 'v' ? "verbose" : table[index].name;
-        if (take_option(options, option, name, trouble) < 0)
+        const struct row *row = &table[option == 'v' ? 0 : option - ROW_FIRST];
+        if (take_option(options, row, optarg, trouble) < 0)
             return -1;
     }
-    bool receives = options->sync || options->new_key || options->announce_fd >= 0;
-    if (options->sends && receives)
-        return troubled(trouble, EXIT_USAGE,
-                        "--sync, --new-key and --announce-fd are rdrecv's options");
-    if (!options->sends && options->rate)
-        return troubled(trouble, EXIT_USAGE, "--rate is an option of rdsend");
     return 0;
 }
 
@@ -318,4 +258,23 @@ int options_read(struct options *options, bool sends, int argc, char **argv,
     if (options->help || options->version || options->new_key)
         return 0;
     return take_rest(options, argv + optind, trouble);
+}
+
+int options_main(bool sends, int argc, char **argv, int (*run)(const struct options *))
+{
+    struct options options;
+    struct trouble trouble = {0};
+    if (options_read(&options, sends, argc, argv, &trouble) == 0) {
+        if (options.help)
+            fputs(sends ? usage_send : usage_receive, stdout);
+        else if (options.version)
+            printf("%s " RDPIPE_VERSION "\n", sends ? "rdsend" : "rdrecv");
+        else if (!options.new_key)
+            return run(&options);
+        else
+            key_make(options.new_key, &trouble);
+    }
+    if (trouble.status)
+        say("%s", trouble.text);
+    return trouble.status;
 }

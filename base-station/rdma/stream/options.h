@@ -13,15 +13,16 @@ enum wanted_transport { WANT_AUTO, WANT_RDMA, WANT_TCP };
 struct options {
     bool sends;
     const char *key_file, *new_key, *bind_to, *device;
-    int key_fd, announce_fd; /* -1 = not given */
-    enum wanted_transport transport;
-    enum protection protection;
-    int plain; /* how often --plain was given */
-    bool checksum, sync, verbose, json, progress, help, version;
+    int64_t key_fd, announce_fd; /* -1 = not given */
+    int64_t transport;           /* enum wanted_transport */
+    int64_t checksum;            /* CHECKSUM_ ... */
+    int protection;              /* enum protection */
+    int plain;                   /* how often it was given */
+    int sync, verbose, json, progress, help, version; /* as bool */
     const char *hop; /* of a chain, in which everyone who is at fault says so; NULL */
     int64_t timeout_ms, idle_ms, connect_ms, finish_ms; /* 0 = no limit */
-    uint64_t rate;                           /* bytes a second; 0 = no limit */
-    uint32_t chunk, credits;                 /* 0 = as the transport likes it */
+    int64_t rate;           /* bytes a second; 0 = no limit */
+    int64_t chunk, credits; /* 0 = as the transport likes it */
     const char *host, *port;
     const char *file; /* NULL: stdin or stdout, or a command */
     char **command;   /* NULL, or ended by NULL */
@@ -42,7 +43,8 @@ int options_read(struct options *options, bool sends, int argc, char **argv,
 /* "1.5G" as a number of bytes (K, M, G, T are powers of 1024). -1: it is none. */
 int64_t options_bytes(const char *text);
 
-extern const char options_usage_send[], options_usage_receive[];
+/* What main() does: reads them and runs what was asked for. Returns the exit status. */
+int options_main(bool sends, int argc, char **argv, int (*run)(const struct options *));
 
 #define RDPIPE_VERSION "1.0"
 
