@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from benchmarks import (
     draw,
     firefox,
     links,
+    links_loss,
     load,
     memory,
     pipes,
@@ -42,7 +44,7 @@ PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
     "firefox": firefox.rows,
     "control": control.rows,
     "buttons": buttons.rows,
-    "links": links.rows,
+    "links": lambda given: chain(links.rows(given), links_loss.rows(given)),
     "load": load.rows,
     "memory": memory.rows,
     "start": start.rows,

@@ -1,7 +1,8 @@
 """Two hosts and a cable between them, whose loss and rate a test sets. Needs root.
 
-The kernel need not filter or emulate anything: loss is a wrong hardware address on the
-way, a narrow link is a token bucket on this side.
+The kernel need not emulate anything: full loss is a wrong hardware address on the way,
+loss of some packets a receiver that drops them at random (nftables), a narrow link a
+token bucket on this side.
 """
 
 import ctypes
@@ -57,6 +58,7 @@ class Lan(AbstractContextManager["Lan"]):
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         # At once; what ends with the host is only gone some time later.
+        self._undrop()
         subprocess.run(["ip", "link", "del", self._near], capture_output=True)
         self._host.kill()
         self._host.wait()
@@ -105,6 +107,21 @@ class Lan(AbstractContextManager["Lan"]):
     def find(self) -> None:
         """Packets arrive again."""
         self._neighbours(NEAR_MAC, FAR_MAC)
+
+    def drop(self, share: float) -> None:
+        """From now on this share of what arrives is dropped, at either end."""
+        self._undrop()
+        for enter, device in (([], self._near), (self.enter, self._far)):
+            chance = f"numgen random mod 10000 < {round(share * 10_000)}"
+            hook = "type filter hook input priority 0;"
+            rule = f"iifname {device} {chance} drop"
+            rules = f"table inet {self._near} {{\nchain lossy {{ {hook}\n{rule}\n}}\n}}"
+            _run(*enter, "nft", rules)
+
+    def _undrop(self) -> None:
+        for enter in ([], self.enter):
+            words = [*enter, "nft", "delete", "table", "inet", self._near]
+            subprocess.run(words, capture_output=True)
 
     def narrow(
         self, bits_per_s: int, queue_bytes: int, burst_bytes: int = BURST_BYTES,

@@ -28,6 +28,12 @@ READ_BYTES = 4096
 """asyncio reads 256 kB at once; as empty fragments they would hold the loop up."""
 STUCK_MS = 15_000
 """What a peer leaves unread or unacknowledged for so long ends its connection."""
+LOSSY = (
+    (socket.IPPROTO_TCP, 16, 1),  # TCP_THIN_LINEAR_TIMEOUTS, of every kernel
+    (socket.IPPROTO_TCP, 45, 20_000),  # TCP_RTO_MIN_US, of Linux 6.15 and later
+)
+"""Where packets are lost (linux/tcp.h): few bytes under way are sent again at the same
+pace, not ever more slowly, and after 20 ms more than a round trip instead of 200."""
 NO_SUCH_NETWORK = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 """Errors of one address of several: without IPv6, "localhost" is 127.0.0.1 alone."""
 log = logging.getLogger("fpvcar.access")
@@ -157,6 +163,9 @@ class Listener:
         except OSError:  # it has gone again
             connection.close()
             return
+        for level, option, value in LOSSY:
+            with contextlib.suppress(OSError):  # a kernel without it
+                connection.setsockopt(level, option, value)
         self._start(self._serve(connection, context))
 
     async def _serve(

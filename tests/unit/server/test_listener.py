@@ -141,6 +141,28 @@ async def test_a_flood_is_read_in_bites_and_then_at_its_pace(
     await door.close()
 
 
+async def test_what_is_lost_is_sent_again_soon_and_steadily(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unknown = (socket.IPPROTO_TCP, 9999, 1)
+    monkeypatch.setattr(listener, "LOSSY", (*listener.LOSSY, unknown))
+    found: list[int] = []
+
+    class Noted(Echo):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            peer = transport.get_extra_info("socket")
+            with contextlib.suppress(OSError):  # a kernel before 6.15
+                found.extend(peer.getsockopt(*one[:2]) for one in listener.LOSSY[:2])
+
+    port = free_port()
+    door = Listener(Places(2, 2), Noted)
+    await door.open("127.0.0.1", port)
+    assert await said(port) == b"x", "an option that the kernel lacks ends nothing"
+    assert found in ([1], [1, 20_000])
+    await door.close()
+
+
 async def test_a_busy_port_is_named() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
