@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import threading
 from pathlib import Path
 
 import msgspec
@@ -116,6 +117,25 @@ def test_a_folder_that_was_never_made_lists_nothing(tmp_path: Path) -> None:
 
     assert station_api._entries(tmp_path / "none") == []
     ask_car(tmp_path, act)
+
+
+def test_the_loop_signs_no_list(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of 500 segments costs a Zero W milliseconds in which nobody drives."""
+    signers, real = list[threading.Thread](), wire.answer_mac
+
+    def mac(key: bytes, nonce: str, body: bytes) -> str:
+        signers.append(threading.current_thread())
+        return real(key, nonce, body)
+
+    monkeypatch.setattr(wire, "answer_mac", mac)
+
+    async def act(client: Client) -> None:
+        pairing = await paired(client)
+        for path in ("/segments", f"/sums/{NAME}"):
+            assert (await signed(client, pairing, "GET", path)).status == 200
+
+    ask_car(folder, act)
+    assert len(signers) == 2 and threading.main_thread() not in signers
 
 
 def test_it_sends_bytes_and_sums(folder: Path) -> None:
