@@ -20,7 +20,7 @@ help:
 	@echo "make run        a drivable car in your browser; HOST=0.0.0.0 for phones on the LAN"
 	@echo "                PORT=8080 PIGPIO_PORT=8888 CAMERA='program ...' BROWSER=0 SEED=1"
 	@echo "                RECORDINGS=DIR where it records (~/.local/state/fpvcar/recordings)"
-	@echo "                STATION=0 without a base station; STATION_PORT=8100 STORE=DIR (~/fpvstation)"
+	@echo "                STATION=0 without a base station; STATION_PORT=8100 STORE=DIR (~/fpvstation) STORE_GB=10"
 	@echo "                WIRE='22,27 5,6' pins that are wired; PIPE_DIR=DIR pigpio's pipes"
 	@echo "make test       every test: units, processes, a real browser (20 minutes on two cores)"
 	@echo "make check      format, lint, types: Python, page, shell, C"

@@ -118,10 +118,10 @@ def test_mcap_imports_the_standard_library_only() -> None:
 
 STATION = PACKAGE.parents[1] / "base-station" / "fpvstation"
 STATION_MAY = (
-    "recordings", "mcap", "config", "wire.station", "wire.video", "files", "units",
-    "paths", "sd_notify", "server.access", "server.answers", "server.credentials",
-    "server.downloads", "server.exposition", "server.pages", "server.recordings_api",
-    "server.recordings_rights",
+    "recordings", "mcap", "config", "wire.station", "wire.video", "files", "leash",
+    "units", "paths", "sd_notify", "server.access", "server.answers",
+    "server.credentials", "server.downloads", "server.exposition", "server.pages",
+    "server.recordings_api", "server.recordings_rights",
 )  # fmt: skip
 """What a base station may import of the car: what reads and serves recordings."""
 

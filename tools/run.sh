@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Starts the bench as `make run` asks: HOST, PORT, PIGPIO_PORT, CAMERA, BROWSER, SEED,
-# RECORDINGS, WIRE, PIPE_DIR; beside it a base station: STATION, STATION_PORT, STORE.
+# RECORDINGS, WIRE, PIPE_DIR; beside it a base station: STATION, STATION_PORT, STORE,
+# STORE_GB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,6 +34,7 @@ case "${STATION:-1} ${HOST:-127.0.0.1}" in
     # It ends with the bench, whatever ends that: `exec` below keeps this process.
     setpriv --pdeathsig=TERM .venv/bin/python -m fpvstation run \
         --store "${STORE:-$HOME/fpvstation}" --port "${STATION_PORT:-8100}" \
+        --most-gb "${STORE_GB:-10}" \
         --beside "http://127.0.0.1:${PORT:-8080}" &
     ;;
 esac

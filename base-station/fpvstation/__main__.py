@@ -15,16 +15,19 @@ from pathlib import Path
 import msgspec
 
 from fpvcar import __version__
+from fpvcar.config import ConfigError
 from fpvcar.server.access import is_loopback
 from fpvcar.units import MB
-from fpvstation import client, service
+from fpvstation import client, service, settings
 from fpvstation.cars import Car, Cars, CarsError, url_of
 from fpvstation.client import PairingRefused
 from fpvstation.disk import Folder
+from fpvstation.identity import StoreError
 from fpvstation.keep import CarState
 from fpvstation.pull import CarFault
+from fpvstation.relay import OfficeFault
 from fpvstation.service import Options, Refused, state_directory
-from fpvstation.store import Store, StoreError
+from fpvstation.store import TRASH, Store
 from fpvstation.verify import verify
 
 ABOUT = """\
@@ -43,6 +46,10 @@ A car lets a recording go only after this station has it, verified and synced
 (`station = true` in its profile).
 """
 STORE = Path.home() / "fpvstation"
+KNOWN = (
+    CarsError, CarFault, ConfigError, OfficeFault, PairingRefused, StoreError, Refused
+)  # fmt: skip
+"""Faults that say what was refused, and what to do."""
 
 
 def _pair(arguments: argparse.Namespace) -> int:
@@ -96,7 +103,8 @@ def _run(arguments: argparse.Namespace) -> int:
         return 2
     options = Options(
         arguments.store, arguments.host, arguments.port, arguments.beside,
-        arguments.store_changed,
+        arguments.store_changed, settings.load(arguments.config),
+        int(arguments.most_gb * 1000 * MB),
     )  # fmt: skip
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(service.run(options))
@@ -158,7 +166,7 @@ def _rm(arguments: argparse.Namespace) -> int:
         print(f'fpvstation: "{arguments.session}" names {len(found)} sessions; the '
               f"last ones are: {last}", file=sys.stderr)  # fmt: skip
         return 1
-    trash = f".trash/{time.strftime('%Y-%m-%d')}"
+    trash = f"{TRASH}/{time.strftime('%Y-%m-%d')}"
     gone = store.remove(found[0], trash)
     print(f"{len(gone)} segments are in {arguments.store / trash} now")
     return 0
@@ -191,6 +199,11 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("--store", type=Path, default=STORE, metavar="DIR",
                           help=f"folder of the store (default: {STORE})")  # fmt: skip
 
+    def config(made: argparse.ArgumentParser) -> None:
+        made.add_argument("--config", type=Path, default=settings.usual_path(),
+                          metavar="FILE", help="its offices; see the documentation "
+                          "(default: %(default)s)")  # fmt: skip
+
     def port(made: argparse.ArgumentParser) -> None:
         made.add_argument("--port", type=int, default=8100, help="of the page")
 
@@ -200,6 +213,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--host", default="127.0.0.1", help="address to listen on")
     run.add_argument("--beside", metavar="URL", default="",
                      help="pair with the car on this machine by itself")  # fmt: skip
+    config(run)
+    run.add_argument("--most-gb", type=float, default=0.0, metavar="GB",
+                     help="deletes the oldest sessions above that")  # fmt: skip
     run.add_argument("--store-changed", action="store_true",
                      help="it is another store than last time, on purpose")  # fmt: skip
     pair = verb("pair", _pair, "pairs with a car, by its grown-ups' code")
@@ -229,7 +245,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status: int = arguments.act(arguments)
         return status
-    except (CarsError, CarFault, PairingRefused, StoreError, Refused) as fault:
+    except (
+        CarsError,
+        CarFault,
+        ConfigError,
+        OfficeFault,
+        PairingRefused,
+        StoreError,
+        Refused,
+    ) as fault:
         print(f"fpvstation: {fault}", file=sys.stderr)
     except OSError as fault:
         print(f"fpvstation: {fault.filename or ''} {fault.strerror or fault}".strip(),

@@ -6,7 +6,7 @@ import hashlib
 import re
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -23,6 +23,8 @@ from fpvstation.pull import CarFault, Gone
 CONNECT_S, SILENT_S, WHOLE_S = 10.0, 20.0, 60.0
 SUMS_S = 300.0
 """A car that never added up a file reads it first, slowly beside a driver."""
+PIECE_S = 300.0
+"""A MiB, however little of it comes at a time."""
 ANSWER_MOST = 4 * MB
 FORM = re.compile("[0-9a-f]{16,64}")
 T = TypeVar("T")
@@ -103,7 +105,7 @@ class HttpCar:
 
     async def pieces(
         self, name: str, sums: Sums, first: int, last: int
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         """One request for all of them. Raises CarFault, Gone."""
         begin, end = start_of(first), min(start_of(last + 1), sums.size)
         path = f"/segments/{name}"
@@ -120,7 +122,9 @@ class HttpCar:
                                    f"expected {end - begin}")  # fmt: skip
                 for number in range(first, last + 1):
                     size = min(start_of(number + 1), sums.size) - start_of(number)
-                    yield await answer.content.readexactly(size)
+                    async with asyncio.timeout(PIECE_S):
+                        data = await answer.content.readexactly(size)
+                    yield data
 
     async def receipt(self, name: str, sha256: str) -> None:
         """Raises CarFault, Gone."""

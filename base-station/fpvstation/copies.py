@@ -7,7 +7,7 @@ So a session that grows, or is mended, is not whole there until it is judged aga
 record that is lost or damaged costs another judgement, and no recording.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from fpvstation.disk import Disk
 from fpvstation.store import Stored
 
-COPIES = ".copies"
+COPIES, SUFFIX = ".copies", ".json"
 HERE = ""
 """The place of this store's own copy: judged when each segment is stored, and by
 `fpvstation verify`."""
@@ -52,6 +52,14 @@ class Copies:
         except (FileNotFoundError, ValueError, msgspec.DecodeError, RecursionError):
             return {}
 
+    def sessions(self) -> Iterator[str]:
+        """All of which there is a record."""
+        for car in self._disk.names(COPIES):
+            for day in self._disk.names(f"{COPIES}/{car}"):
+                for name in self._disk.names(f"{COPIES}/{car}/{day}"):
+                    if name.endswith(SUFFIX) and not name.startswith("."):
+                        yield f"{car}/{day}/{name.removesuffix(SUFFIX)}"
+
     def where(self, session: str, listed: Iterable[Stored]) -> list[Where]:
         """Each place that has some of a session; `listed`: what is in the store now.
         This store is not among them before `verify` has read the session."""
@@ -85,4 +93,4 @@ def segments_of(stored: Iterable[Stored]) -> dict[str, str]:
 
 
 def _path(session: str) -> str:
-    return f"{COPIES}/{session}.json"
+    return f"{COPIES}/{session}{SUFFIX}"

@@ -47,6 +47,9 @@ class Disk(Protocol):
     def remove(self, path: str) -> None:
         """Removes a file; absent is fine."""
 
+    def prune(self, path: str) -> None:
+        """Removes a folder, and those above it, as far as they are empty."""
+
     def names(self, path: str) -> list[str]:
         """What is in a folder, in order; nothing if there is none."""
 
@@ -105,6 +108,14 @@ class Folder:
     def remove(self, path: str) -> None:
         """Not synced: what comes back goes again."""
         (self.root / path).unlink(missing_ok=True)
+
+    def prune(self, path: str) -> None:
+        """Not synced: what comes back is empty."""
+        folder = self.root / path
+        with contextlib.suppress(OSError):
+            while folder != self.root:
+                folder.rmdir()
+                folder = folder.parent
 
     def names(self, path: str) -> list[str]:
         """Of files and folders."""

@@ -12,10 +12,11 @@ import msgspec
 
 from fpvstation.cars import Car, Cars, CarsError
 from fpvstation.client import HttpCar, session
+from fpvstation.identity import StoreError
 from fpvstation.pull import CarFault, Pull, Round
-from fpvstation.store import Store, StoreError
+from fpvstation.store import Store, Stored
+from fpvstation.turns import AT_ONCE, Turns
 
-AT_ONCE = 4
 POLL_S = 5.0
 BACK_OFF_S = (2.0, 5.0, 15.0, 60.0, 300.0)
 """How long after a round with a fault, and the next ones without a new segment, a car
@@ -44,19 +45,25 @@ class CarState(msgspec.Struct):
     bytes: int = 0
     bad: dict[str, str] = {}
     """Segments that did not come whole, and why."""
+    held: int = 0
+    """Segments that are here and wait for more copies before the car may forget."""
+    removed: int = 0
+    """Segments that people removed here before their receipt: the car keeps them."""
 
 
 class Keeper:
     """Fetches from all cars of the list."""
 
     def __init__(
-        self, cars: Cars, store: Store, utc_s: Callable[[], float] = time.time,
+        self, cars: Cars, store: Store,
+        safe: Callable[[Stored], bool] = lambda stored: True,
+        utc_s: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:  # fmt: skip
         self.states: dict[str, CarState] = {}
-        self._cars, self._store = cars, store
+        self._cars, self._store, self._safe = cars, store, safe
         self._utc_s, self._sleep = utc_s, sleep
-        self._room = asyncio.Semaphore(AT_ONCE)
+        self._turns = Turns()
         self._disk = ThreadPoolExecutor(AT_ONCE, "store")
         self._tasks: dict[Car, asyncio.Task[None]] = {}
 
@@ -93,8 +100,7 @@ class Keeper:
             now_s, stored = time.monotonic(), state.stored
             everything = now_s >= compare_s
             try:
-                async with self._room:
-                    done = await self._round(car, state, everything)
+                done = await self._round(car, state, everything)
             except (CarFault, StoreError, OSError) as fault:
                 failed, words = True, str(fault)
             except Exception as fault:  # one car never ends the others
@@ -114,7 +120,10 @@ class Keeper:
 
     async def _round(self, car: Car, state: CarState, everything: bool) -> Round:
         async with session(car.url, car.fingerprint) as client:
-            pull = Pull(HttpCar(car, client), self._store, car.folder, self._act)
+            pull = Pull(
+                HttpCar(car, client), self._store, car.folder, self._act, self._turns,
+                self._safe,
+            )  # fmt: skip
             watch = asyncio.create_task(self._watch(pull, state))
             try:
                 return await pull.once(everything, last=state.bad)
@@ -135,6 +144,14 @@ class Keeper:
             state.stored_s = now_s
         state.stored += len(done.stored)
         state.bytes += done.bytes
+        if done.removed and len(done.removed) != state.removed:
+            log.warning(
+                "%s: %d segments were removed here before the car had their receipt "
+                "(%s): it keeps them until they are deleted on its page",
+                state.folder, len(done.removed), done.removed[0],
+            )  # fmt: skip
+        if pull.heard:
+            state.held, state.removed = done.held, len(done.removed)
 
     async def _watch(self, pull: Pull, state: CarState) -> None:
         """Tells what a round is at while it goes on."""

@@ -10,12 +10,15 @@ receipt is said only after the store has the segment for good.
 import errno
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fpvcar.recordings import names, sums
 from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
-from fpvstation.store import Store, StoreError, StoreGone
+from fpvstation.identity import StoreError, StoreGone
+from fpvstation.store import Store, Stored
+from fpvstation.turns import Turn, Turns
 
 SIZE_MOST = 4 << 30
 """A minute is 16 MB: what says that it is larger than this lies."""
@@ -34,6 +37,15 @@ class Gone(Exception):
     """The car has this segment no more, or another one of that name."""
 
 
+class Pieces(Protocol):
+    """They come one after the other, until somebody closes them."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    async def aclose(self) -> None:
+        """No more of them is wanted."""
+
+
 class RemoteCar(Protocol):
     """A car as a station asks it. Every call may raise CarFault."""
 
@@ -43,8 +55,7 @@ class RemoteCar(Protocol):
     async def sums(self, name: str) -> Sums:
         """Checksums of a segment. Raises Gone."""
 
-    def pieces(self, name: str, sums: Sums, first: int, last: int
-               ) -> AsyncIterator[bytes]:  # fmt: skip
+    def pieces(self, name: str, sums: Sums, first: int, last: int) -> Pieces:
         """The pieces `first` to `last`, in order. Raises Gone."""
 
     async def receipt(self, name: str, sha256: str) -> None:
@@ -63,13 +74,22 @@ class Round:
     waiting: int | None = None
     """Segments that the car has and we have not; None before it listed them."""
     driven: bool = False
+    held: int = 0
+    """Segments that are here and wait for more copies before the car may forget."""
+    removed: list[str] = field(default_factory=list)
+    """Segments that people removed here before their receipt: the car keeps them."""
 
 
 class Pull:
     """One car, and its folder in the store."""
 
-    def __init__(self, car: RemoteCar, store: Store, folder: str, act: Act) -> None:
+    def __init__(
+        self, car: RemoteCar, store: Store, folder: str, act: Act, turns: Turns,
+        safe: Callable[[Stored], bool] = lambda stored: True,
+    ) -> None:  # fmt: skip
+        """`safe`: are there so many copies that the car may forget it? It may block."""
         self._car, self._store, self._folder, self._act = car, store, folder, act
+        self._turns, self._safe = turns, safe
         self.round = Round()
         self.heard = False
         """Has the car answered?"""
@@ -90,7 +110,7 @@ class Pull:
         for one in sorted(segments, key=lambda one: one.name in last):
             try:
                 if not await self._here(one):
-                    await self._segment(one, removed)
+                    await self._in_turns(one, removed)
                     faults = 0
             except Gone:
                 pass
@@ -126,47 +146,69 @@ class Pull:
         return found
 
     async def _here(self, one: Segment) -> bool:
-        """Is it stored, and does the car know that?"""
-        has = await self._act(self._store.has, self._folder, one.name, one.size)
-        return one.fetched and bool(has)
+        """Is it stored, and does the car know that, or has to wait for it?"""
+        there = await self._act(self._store.find, self._folder, one.name, one.size)
+        if there is None or one.fetched:
+            return there is not None
+        if await self._act(self._safe, there):
+            return False
+        self.round.held += 1
+        return True
 
-    async def _segment(self, one: Segment, removed: set[str]) -> None:
+    async def _in_turns(self, one: Segment, removed: set[str]) -> None:
+        done = False
+        while not done:
+            async with self._turns.turn() as turn:
+                done = await self._segment(one, removed, turn)
+
+    async def _segment(self, one: Segment, removed: set[str], turn: Turn) -> bool:
+        """False: the turn was over first."""
         wanted = await self._car.sums(one.name)
         if wanted.size != one.size or not sums.plausible(wanted):
             raise CarFault(f"{one.name}: its sums are of no file of {one.size} bytes")
         mine = (self._folder, one.name, wanted)
         if wanted.sha256 in removed:  # by people: no receipt without its bytes
-            return
-        if not await self._fetch(one.name, wanted):
-            return
-        await self._act(self._store.publish, *mine)
+            self.round.removed.append(one.name)
+            return True
+        if not await self._fetch(one.name, wanted, turn):
+            return one.name in self.round.bad
+        stored = await self._act(self._store.publish, *mine)
         self.round.stored.append(one.name)
+        if not await self._act(self._safe, stored):
+            self.round.held += 1
+            return True
         await self._act(self._store.check)
         await self._car.receipt(one.name, wanted.sha256)
         self.round.receipts += 1
+        return True
 
-    async def _fetch(self, name: str, wanted: Sums) -> bool:
-        """Fetches what is missing; is all of it good?"""
+    async def _fetch(self, name: str, wanted: Sums, turn: Turn) -> bool:
+        """Fetches what is missing; is all of it here, and good?"""
         missing = await self._act(self._store.missing, self._folder, name, wanted)
         bad = 0
         for first, last in _runs(missing):
             number = first
-            async for data in self._car.pieces(name, wanted, first, last):
-                if number > last:
-                    raise CarFault(f"{name}: it sends more than was asked for")
-                if hashlib.sha256(data).hexdigest() == wanted.pieces[number]:
-                    await self._act(
-                        self._store.write, self._folder, name, wanted, number, data
-                    )
-                    self.round.bytes += len(data)
-                else:
-                    bad += 1
-                number += 1
+            async with aclosing(self._car.pieces(name, wanted, first, last)) as pieces:
+                async for data in pieces:
+                    if number > last:
+                        raise CarFault(f"{name}: it sends more than was asked for")
+                    bad += not await self._piece(name, wanted, number, data)
+                    number += 1
+                    if turn.over and number <= last:
+                        return False
             if number <= last:
                 raise CarFault(f"{name}: it ended after {number} of {last + 1} pieces")
         if bad:
             self.round.bad[name] = f"{bad} of its MiB came damaged"
         return not bad
+
+    async def _piece(self, name: str, wanted: Sums, number: int, data: bytes) -> bool:
+        """Keeps a piece, if it is good."""
+        if hashlib.sha256(data).hexdigest() != wanted.pieces[number]:
+            return False
+        await self._act(self._store.write, self._folder, name, wanted, number, data)
+        self.round.bytes += len(data)
+        return True
 
 
 def _of_all(fault: Exception) -> bool:

@@ -6,7 +6,7 @@ import fcntl
 import logging
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,14 +15,18 @@ from fpvcar.server import credentials
 from fpvstation import client
 from fpvstation.cars import Cars
 from fpvstation.catalogue import FILE, Catalogue, follow
-from fpvstation.client import PairingRefused
+from fpvstation.chores import keep_tidy
+from fpvstation.copies import Copies
 from fpvstation.disk import Folder
 from fpvstation.keep import Keeper
+from fpvstation.office import Rdcp
+from fpvstation.offices import Offices
 from fpvstation.page import Page, serve
 from fpvstation.pull import CarFault
+from fpvstation.settings import Settings
 from fpvstation.store import Store
 
-AGAIN_S = 2.0
+AGAIN_S, REFUSED_S = 2.0, 60.0
 KNOWN, LOCK = "store", ".lock"
 BESIDE = "this computer"
 log = logging.getLogger("fpvstation")
@@ -33,13 +37,16 @@ class Refused(Exception):
 
 
 class Options(NamedTuple):
-    """What the command line said. `beside`: the URL of a car on this machine."""
+    """What the command line said. `beside`: the URL of a car on this machine; `most`:
+    bytes of all segments, 0 for no bound."""
 
     store: Path
     host: str
     port: int
     beside: str = ""
     store_changed: bool = False
+    settings: Settings = Settings()
+    most: int = 0
 
 
 def state_directory() -> Path:
@@ -59,15 +66,22 @@ async def run(options: Options) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with alone(root):
-        store, cars = Store(Folder(root)), Cars(state)
+        disk, cars, office = Folder(root), Cars(state), options.settings.office
+        places = [Rdcp(one, root, office.options) for one in office.targets]
+        offices = Offices(places, office.copies_required, Copies(disk))
+        store = Store(disk, offices.tell)
         store_id = _open(store, state, options.store_changed)
-        keeper = Keeper(cars, store)
+        offices.open(store, asyncio.to_thread)
+        keeper = Keeper(cars, store, offices.safe)
         catalogue = Catalogue(state / FILE, root, store, store_id)
         await asyncio.to_thread(catalogue.open)
         runner = await serve(Page(catalogue, keeper), options.host, options.port)
         tasks = [
-            asyncio.create_task(keeper.run()), asyncio.create_task(follow(catalogue))
+            asyncio.create_task(keeper.run()), asyncio.create_task(follow(catalogue)),
+            asyncio.create_task(keep_tidy(store, root, options.most)),
         ]  # fmt: skip
+        if places:
+            tasks.append(asyncio.create_task(offices.run()))
         if options.beside:
             tasks.append(asyncio.create_task(_pair_beside(options.beside, cars)))
         print(f"  The station's page: http://localhost:{options.port}/   "
@@ -128,8 +142,11 @@ def alone(root: Path) -> Iterator[None]:
         os.close(lock)
 
 
-async def _pair_beside(url: str, cars: Cars) -> None:
+async def _pair_beside(
+    url: str, cars: Cars, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> None:
     """Pairs with a car of this machine and user, whose code can be read here."""
+    said = ""
     while True:
         try:
             # Each time anew: another car, or one whose state was removed, may be there.
@@ -139,8 +156,13 @@ async def _pair_beside(url: str, cars: Cars) -> None:
                 cars.add(made, url, "")
                 log.info("paired with %s", made.car)
             return
-        except (CarFault, PairingRefused):
-            await asyncio.sleep(AGAIN_S)
+        except CarFault:
+            wait_s = AGAIN_S
+        except Exception as fault:  # another try costs somebody a try of the code
+            wait_s = REFUSED_S
+            if said != (said := str(fault) or repr(fault)):
+                log.warning("not paired with %s, tried again: %s", url, said)
+        await sleep(wait_s)
 
 
 async def _knows(url: str, cars: Cars) -> bool:

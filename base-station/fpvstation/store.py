@@ -5,46 +5,33 @@
     .removed                                 checksums of what people removed
     CAR/2026-11-21/SESSION/NAME.mcap         published whole, synced, never replaced
     CAR/2026-11-21/SESSION/SHA256SUMS        its line comes after it
+    .copies/                                 where else it is: copies.py
+    .bad/, .trash/2026-11-22/                what bent, and what people removed
 
 There is no journal: what was fetched is read again and compared, piece by piece. A
 journal can be wrong about a disk that lost power; the bytes cannot.
 """
 
 import contextlib
+import errno
 import logging
 import re
-import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
-
-import msgspec
 
 from fpvcar.recordings import names
 from fpvcar.recordings.sums import start_of
 from fpvcar.wire.station import SHA256, Sums
 from fpvstation.disk import Disk
+from fpvstation.identity import Identity, StoreError
 
-MARKER, REMOVED = ".fpvstation.json", ".removed"
-INCOMING, SUMS_FILE, BAD = ".incoming", "SHA256SUMS", ".bad"
+REMOVED = ".removed"
+INCOMING, SUMS_FILE, BAD, TRASH = ".incoming", "SHA256SUMS", ".bad", ".trash"
 LINE = re.compile(r"([0-9a-f]{64})  ([^/\n]+)")
 FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,40}")
-FORMAT = 1
+UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
+"""What a disk, or its file system, says of bytes that it has lost."""
 log = logging.getLogger("fpvstation")
-
-
-class StoreError(Exception):
-    """Says why a store cannot be used, and what to do."""
-
-
-class StoreGone(StoreError):
-    """Its disk is not here any more: no segment can be stored."""
-
-
-class Marker(msgspec.Struct):
-    """What a store says of itself."""
-
-    format: int
-    id: str
 
 
 class Stored(NamedTuple):
@@ -57,79 +44,32 @@ class Stored(NamedTuple):
 class Store:
     """One store. Every call may block, and raise OSError."""
 
-    def __init__(self, disk: Disk) -> None:
-        self._disk = disk
-        self._id = ""
+    def __init__(
+        self, disk: Disk, told: Callable[[str], None] = lambda session: None
+    ) -> None:
+        """`told` hears of each session that got a segment, in whose thread it may."""
+        self._disk, self._told = disk, told
+        self._identity = Identity(disk)
 
     def open(self, known: str) -> str:
-        """Returns the store's id; `known` is the one that it had before, "" for none.
-
-        Raises StoreError: a disk that is not mounted is no empty store.
-        """
-        try:
-            marker = self._marker()
-        except FileNotFoundError:
-            self._id = self._begin(known)
-            return self._id
-        if marker.format != FORMAT:
-            raise StoreError(
-                f"{MARKER}: format {marker.format}, expected {FORMAT}: update "
-                "fpvstation"
-            )
-        if known and marker.id != known:
-            raise StoreError(
-                f"this is the store {marker.id}, expected {known}: mount the right "
-                "disk, or say --store-changed"
-            )
-        self._disk.sync(MARKER)  # a kill may have come before that
-        self._id = marker.id
-        return marker.id
+        """As Identity.open."""
+        return self._identity.open(known)
 
     def check(self) -> None:
-        """Raises StoreGone if the disk of this store was unmounted meanwhile: what is
-        written then fills the folder below it, and is not stored."""
-        try:
-            found = self._marker().id
-        except FileNotFoundError:
-            found = ""
-        if found != self._id:
-            raise StoreGone(
-                f"{found or 'no store'} is here, expected the store {self._id}: mount "
-                "its disk"
-            )
-
-    def _marker(self) -> Marker:
-        try:
-            return msgspec.json.decode(self._disk.read(MARKER), type=Marker)
-        except (ValueError, msgspec.DecodeError, RecursionError) as fault:
-            raise StoreError(f"{MARKER}: {fault}; is this folder a store?") from None
-
-    def _begin(self, known: str) -> str:
-        if known:
-            raise StoreError(
-                f"no {MARKER} here, expected the store {known}: mount its disk, or say "
-                "--store-changed"
-            )
-        own = ("lost+found", ".lock", ".changing")
-        strangers = [one for one in self._disk.names("") if one not in own]
-        if strangers:
-            raise StoreError(
-                f"{strangers[0]} is here and no {MARKER}: give the store a folder of "
-                "its own"
-            )
-        made = Marker(FORMAT, secrets.token_hex(8))
-        self._disk.replace(MARKER, msgspec.json.encode(made))
-        return made.id
+        """As Identity.check."""
+        self._identity.check()
 
     # --- what is there ---
 
-    def has(self, car: str, name: str, size: int) -> bool:
-        """Is a segment of that name and size here, and meant to be?"""
-        return any(
-            self._disk.size(one.path) == size
+    def find(self, car: str, name: str, size: int) -> Stored | None:
+        """A segment of that name and size that is here, and meant to be."""
+        there = (
+            one
             for session in self._sessions(car, name)
-            for one in self._listed(session) if one.path.endswith(f"/{name}")
+            for one in self.listed(session) if one.path.endswith(f"/{name}")
+            and self._disk.size(one.path) == size
         )  # fmt: skip
+        return next(there, None)
 
     def removed(self) -> set[str]:
         """Checksums of what people removed: nobody fetches it again."""
@@ -144,14 +84,36 @@ class Store:
             for day in self._folders(car):
                 yield from self._folders(day)
 
-    def listed(self, session: str) -> list[Stored]:
-        """The segments of one session."""
-        return self._listed(session)
-
     def segments(self) -> Iterator[Stored]:
         """Every segment that is listed."""
         for session in self.sessions():
-            yield from self._listed(session)
+            yield from self.listed(session)
+
+    def judge(self, one: Stored) -> str:
+        """Reads a segment again; "" if it is right, else what is wrong with it, and
+        it is set aside. Raises StoreGone, and OSError of what may be right."""
+        self.check()
+        fault = self._fault(one)
+        if fault:
+            self.set_aside(one)
+        return fault
+
+    def sums(self, path: str) -> Sums:
+        """Of a file of this store's disk."""
+        return self._disk.sums(path)
+
+    def _fault(self, one: Stored) -> str:
+        try:
+            found = self._disk.sums(one.path).sha256
+        except FileNotFoundError:
+            return "it is gone"
+        except OSError as fault:
+            if fault.errno not in UNREADABLE:
+                raise
+            return f"it cannot be read: {fault.strerror}"
+        if found == one.sha256:
+            return ""
+        return f"it is {found[:16]}..., expected {one.sha256[:16]}..."
 
     def _folders(self, path: str) -> list[str]:
         inside = self._disk.names(path)
@@ -173,7 +135,8 @@ class Store:
         ]  # fmt: skip
         return [own, *later]
 
-    def _listed(self, session: str) -> list[Stored]:
+    def listed(self, session: str) -> list[Stored]:
+        """What a session has to have."""
         try:
             text = self._disk.read(f"{session}/{SUMS_FILE}").decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError):
@@ -201,7 +164,7 @@ class Store:
         self.check()
         self._disk.write_at(self._part(car, name, sums), start_of(number), data)
 
-    def publish(self, car: str, name: str, sums: Sums) -> None:
+    def publish(self, car: str, name: str, sums: Sums) -> Stored:
         """Gives a segment of which all came its place and its line, for good.
 
         One that has them is only synced: a kill may have come before that. Raises
@@ -210,13 +173,33 @@ class Store:
         self.check()
         part = self._part(car, name, sums)
         session, there = self._place(car, name, sums)
-        path = f"{session}/{name}"
+        return self._settle(session, name, part, sums, there)
+
+    def adopt(self, session: str, name: str, part: str, sums: Sums) -> Stored:
+        """Takes a file of this store's disk, whose sums somebody judged, for a segment
+        of a session. Raises StoreError, as `publish` does."""
+        self.check()
+        one = Stored(f"{session}/{name}", sums.sha256)
+        size = self._disk.size(one.path)
+        if size is not None and self._disk.sums(one.path) != sums:
+            if one not in self.listed(session):
+                raise StoreError(f"{one.path}: another one has this name; look at it")
+            self.set_aside(one)
+            size = None
+        return self._settle(session, name, part, sums, size is not None)
+
+    def _settle(
+        self, session: str, name: str, part: str, sums: Sums, there: bool
+    ) -> Stored:
+        stored = Stored(f"{session}/{name}", sums.sha256)
         if not there:
             self._check(part, sums)
-            self._disk.publish(part, path)
-        self._disk.sync(path)
-        self._list(session, Stored(path, sums.sha256))
+            self._disk.publish(part, stored.path)
+        self._disk.sync(stored.path)
+        self._list(session, stored)
         self._disk.remove(part)
+        self._told(session)
+        return stored
 
     def _place(self, car: str, name: str, sums: Sums) -> tuple[str, bool]:
         """The folder for a segment, and is it there already?
@@ -232,7 +215,7 @@ class Store:
                 return session, False
             if size == sums.size and self._disk.sums(wanted.path) == sums:
                 return session, True
-            if wanted in self._listed(session):
+            if wanted in self.listed(session):
                 self.set_aside(wanted)
                 return session, False
         raise StoreError(f"{own}/{name}: two others have this name; look at them")
@@ -245,7 +228,7 @@ class Store:
 
     def _list(self, session: str, new: Stored) -> None:
         with self._disk.changing():
-            there = self._listed(session)
+            there = self.listed(session)
             if new in there:
                 self._disk.sync(f"{session}/{SUMS_FILE}")
                 return
@@ -258,6 +241,9 @@ class Store:
             f"{one.sha256}  {one.path.rpartition('/')[2]}\n" for one in sorted(stored)
         ]
         self._disk.replace(f"{session}/{SUMS_FILE}", "".join(lines).encode())
+        if not lines:  # `sha256sum -c` takes an empty list for a fault
+            self._disk.remove(f"{session}/{SUMS_FILE}")
+            self._disk.prune(session)
 
     def _part(self, car: str, name: str, sums: Sums) -> str:
         assert SHA256.fullmatch(sums.sha256)  # plausible() looked
@@ -266,26 +252,40 @@ class Store:
     # --- what goes ---
 
     def set_aside(self, one: Stored) -> None:
-        """Takes a bad file off the list, and keeps it in .bad: it is fetched again."""
-        session = one.path.rpartition("/")[0]
-        with contextlib.suppress(FileNotFoundError, FileExistsError):
-            self._disk.publish(one.path, f"{BAD}/{one.path}")
-        self._disk.remove(one.path)
+        """Takes a bad file off the list, and keeps it in .bad: it is fetched again.
+        What somebody else has mended meanwhile stays. Raises StoreGone."""
+        self.check()
         with self._disk.changing():
-            others = [it for it in self._listed(session) if it != one]
-            self._write_list(session, others)
+            session = one.path.rpartition("/")[0]
+            there = self.listed(session)
+            if one not in there or not self._fault(one):
+                return
+            with contextlib.suppress(FileNotFoundError, FileExistsError):
+                self._disk.publish(one.path, f"{BAD}/{one.path}")
+            self._disk.remove(one.path)
+            self._write_list(session, [it for it in there if it != one])
 
-    def remove(self, session: str, to: str) -> list[Stored]:
-        """Moves a session's segments to the folder `to`; they are not fetched again."""
+    def remove(self, session: str, to: str = "") -> list[Stored]:
+        """Moves a session's segments to the folder `to`; "" deletes them. They are not
+        fetched again."""
         with self._disk.changing():
-            return self._remove(session, to)
+            gone = self.listed(session)
+            self._say_removed(self.removed() | {one.sha256 for one in gone})
+            for one in gone:
+                if to:
+                    with contextlib.suppress(FileNotFoundError):
+                        self._disk.publish(one.path, f"{to}/{one.path}")
+                self._disk.remove(one.path)
+            self._write_list(session, [])
+            return gone
 
-    def _remove(self, session: str, to: str) -> list[Stored]:
-        gone = self._listed(session)
-        said = sorted(self.removed() | {one.sha256 for one in gone})
-        self._disk.replace(REMOVED, "".join(f"{one}\n" for one in said).encode())
-        for one in gone:
-            with contextlib.suppress(FileNotFoundError):
-                self._disk.publish(one.path, f"{to}/{one.path}")
-        self._write_list(session, [])
-        return gone
+    def want_again(self, sha256: set[str]) -> None:
+        """What people removed may be here again."""
+        with self._disk.changing():
+            removed = self.removed()
+            if removed & sha256:
+                self._say_removed(removed - sha256)
+
+    def _say_removed(self, sha256: set[str]) -> None:
+        text = "".join(f"{one}\n" for one in sorted(sha256))
+        self._disk.replace(REMOVED, text.encode())

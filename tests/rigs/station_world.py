@@ -15,8 +15,10 @@ from typing import Any
 from fpvcar.recordings import names
 from fpvcar.recordings.sums import Summing
 from fpvcar.wire.station import Listing, Segment, Sums
+from fpvstation.identity import StoreError
 from fpvstation.pull import CarFault, Gone, Pull
-from fpvstation.store import LINE, SUMS_FILE, Store, StoreError
+from fpvstation.store import LINE, SUMS_FILE, Store
+from fpvstation.turns import Turns
 
 STEPS_CHAOS, STEPS_MOST = 600, 30_000
 PIECE = 64
@@ -161,6 +163,9 @@ class FakeDisk:
         self._fault()
         self.names_now.pop(path, None)
 
+    def prune(self, path: str) -> None:
+        """It has no folders."""
+
     def names(self, path: str) -> list[str]:
         head = f"{path}/" if path else ""
         inside = [one for one in self.names_now if one.startswith(head)]
@@ -280,6 +285,9 @@ class Pieces:
     def __aiter__(self) -> "Pieces":
         return self
 
+    async def aclose(self) -> None:
+        pass
+
     async def __anext__(self) -> bytes:
         if self.number > self.last:
             raise StopAsyncIteration
@@ -307,7 +315,7 @@ class Station:
         store = Store(self.disk)
         self._id = store.open(self._id)
         while True:
-            pull = Pull(Link(self._car, self.disk), store, "Plague", act)
+            pull = Pull(Link(self._car, self.disk), store, "Plague", act, Turns())
             try:
                 done = await pull.once(self._random.random() < 0.3)
                 self.rounds_well = 0 if done.bad else self.rounds_well + 1

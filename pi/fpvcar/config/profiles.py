@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -17,6 +17,8 @@ from fpvcar.config.base import ConfigError, Section
 from fpvcar.config.motors import DEFAULT_DRIVER
 from fpvcar.config.schema import Profile
 
+T = TypeVar("T", bound=Section)
+
 
 def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
     """Reads a profile. Raises ConfigError, which names the file and what is wrong.
@@ -24,20 +26,25 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
     Each override is a line of TOML with a dotted key: 'pins.port = 8889'. An empty
     table takes all away that is in it: 'sensors.tof = {}'.
     """
+    raw = read_toml(path)
+    for line in overrides:
+        _merge(raw, _override(line))
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        for line in overrides:
-            _merge(raw, _override(line))
+        return parse(raw)
+    except ConfigError as fault:
+        raise ConfigError(f"{path}: {fault}") from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Raises ConfigError."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as fault:
         absent = isinstance(fault, FileNotFoundError)
         hint = "; `fpvcar profile list` names those that there are" if absent else ""
         raise ConfigError(f"{path}: {fault.strerror}{hint}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
         raise ConfigError(f"{path}: not TOML: {fault}") from None
-    try:
-        return parse(raw)
-    except ConfigError as fault:
-        raise ConfigError(f"{path}: {fault}") from None
 
 
 def _override(line: str) -> dict[str, Any]:
@@ -60,15 +67,19 @@ def _merge(base: dict[str, Any], more: dict[str, Any]) -> None:
 
 def parse(raw: dict[str, Any]) -> Profile:
     """A profile from decoded TOML. Raises ConfigError."""
-    raw = _with_drivers(raw)
-    for refusal in _refusals(raw, Profile, ""):
-        raise ConfigError(refusal)
-    try:
-        profile = msgspec.convert(raw, Profile)
-    except msgspec.ValidationError as fault:
-        raise ConfigError(str(fault)) from None
+    profile = converted(_with_drivers(raw), Profile)
     checks.refuse_clashes(profile)
     return profile
+
+
+def converted(raw: dict[str, Any], kind: type[T]) -> T:
+    """A section from decoded TOML. Raises ConfigError."""
+    for refusal in _refusals(raw, kind, ""):
+        raise ConfigError(refusal)
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as fault:
+        raise ConfigError(str(fault)) from None
 
 
 def _with_drivers(raw: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from fpvstation.client import HttpCar, PairingRefused
 from fpvstation.disk import Folder
 from fpvstation.pull import CarFault, Gone, Pull, Round
 from fpvstation.store import Store
+from fpvstation.turns import Turns
 from tests.rigs.station import car_application, stations_of
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
@@ -68,7 +69,7 @@ def store_in(root: Path) -> Store:
 async def pull(car: Car, root: Path, everything: bool = False) -> Round:
     store = store_in(root)
     async with client.session(car.url, car.fingerprint) as session:
-        pull = Pull(HttpCar(car, session), store, car.folder, act)
+        pull = Pull(HttpCar(car, session), store, car.folder, act, Turns())
         return await pull.once(everything)
 
 
@@ -289,3 +290,28 @@ def test_a_car_that_knows_no_stations_is_named(tmp_path: Path) -> None:
                     await HttpCar(car, session).end()
 
     asyncio.run(run())
+
+
+async def test_a_piece_that_drips_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is never silent, and would never be whole."""
+    monkeypatch.setattr(client, "PIECE_S", 0.2)
+
+    async def drip(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(status=206)
+        answer.content_length = len(DATA)
+        await answer.prepare(request)
+        with suppress(ConnectionError):
+            while True:
+                await answer.write(b"x")
+                await asyncio.sleep(0.01)
+        return answer
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", drip)
+    async with car_at(app) as url:
+        car = Car("Plague", "1" * 16, url, "", "2" * 32, "33" * 32, "Plague")
+        async with client.session(url, "") as session, asyncio.timeout(20.0):
+            sums = Sums(len(DATA), "0" * 64, ["0" * 64] * 3)
+            with pytest.raises(CarFault, match="no answer in time"):
+                async for _ in HttpCar(car, session).pieces(NAME, sums, 0, 2):
+                    raise AssertionError("no piece is whole")

@@ -70,7 +70,7 @@ async def test_what_waits_is_known_while_the_car_is_away(
     store, now_s = Store(Folder(tmp_path)), 1000.0
     store.open("")
     cars = Cars(tmp_path)
-    keeper = Keeper(cars, store, lambda: now_s)
+    keeper = Keeper(cars, store, utc_s=lambda: now_s)
     car = cars.add(PAIRING, "http://127.0.0.1:1", "")
     state = CarState(car.name, car.folder, car.url)
 

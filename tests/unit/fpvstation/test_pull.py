@@ -1,15 +1,19 @@
 """One round, as one segment after the other fails."""
 
+import asyncio
 import errno
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from random import Random
 from typing import Any
 
 import pytest
 
+from fpvcar.units import MIB
 from fpvcar.wire.station import Listing, Segment, Sums
-from fpvstation.pull import CarFault, Pull
-from fpvstation.store import Store, StoreError, StoreGone
+from fpvstation.identity import StoreError, StoreGone
+from fpvstation.pull import CarFault, Pull, Round
+from fpvstation.store import Store
+from fpvstation.turns import TURN_S, Turns
 from tests.rigs.station_world import FakeDisk, sums_of
 
 NAMES = [f"Plague-20261121T193100Z-{number:04d}.mcap" for number in range(1, 7)]
@@ -35,7 +39,7 @@ class PlayedCar:
 
     async def pieces(
         self, name: str, sums: Sums, first: int, last: int
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         yield name.encode()
 
     async def receipt(self, name: str, sha256: str) -> None:
@@ -49,7 +53,7 @@ async def act(function: Callable[..., Any], *arguments: Any) -> Any:
 def pull_of(car: PlayedCar) -> Pull:
     store = Store(FakeDisk(Random(1)))
     store.open("")
-    return Pull(car, store, "Plague", act)
+    return Pull(car, store, "Plague", act, Turns())
 
 
 @pytest.mark.parametrize(
@@ -93,7 +97,7 @@ async def unmounted(at: int) -> bool:
         calls.append(len(car.receipts))
         return function(*arguments)
 
-    pull = Pull(car, store, "Plague", unmounting)
+    pull = Pull(car, store, "Plague", unmounting, Turns())
     try:
         await pull.once(False)
     except StoreGone as fault:
@@ -112,3 +116,80 @@ async def test_an_unmounted_disk_gets_no_byte_and_gives_no_receipt() -> None:
     while await unmounted(at):
         at += 1
     assert at > 4 * len(NAMES)
+
+
+async def test_what_waits_for_more_copies_gets_no_receipt_and_is_not_read_again() -> (
+    None
+):
+    car, disk = PlayedCar({}), FakeDisk(Random(1))
+    store, safe = Store(disk), set[str]()
+    store.open("")
+
+    async def pulled() -> Round:
+        enough = lambda stored: stored.path.rpartition("/")[2] in safe  # noqa: E731
+        return await Pull(car, store, "Plague", act, Turns(), enough).once(False)
+
+    first = await pulled()
+    assert (first.stored, first.receipts, first.held) == (NAMES, 0, 6)
+    car.faults = dict.fromkeys(NAMES[1:], CarFault("asked for its sums"))
+    safe.add(NAMES[0])
+    second = await pulled()
+    assert not second.bad and (second.held, second.waiting) == (5, 0)
+    assert car.receipts == NAMES[:1]
+
+
+async def test_what_people_removed_before_its_receipt_is_told() -> None:
+    car = PlayedCar({})
+    pull = pull_of(car)
+    await pull.once(False)
+    for session in list(pull._store.sessions()):
+        pull._store.remove(session)
+    car.receipts.clear()
+    done = await pull.once(False)
+    assert done.removed == NAMES and not car.receipts and not done.stored
+
+
+class SlowCar(PlayedCar):
+    """Each piece of it takes longer than a turn."""
+
+    def __init__(self, data: bytes, now_s: list[float]) -> None:
+        super().__init__({})
+        self.data, self.now_s, self.asked = data, now_s, list[tuple[int, int]]()
+
+    async def listing(self, after: str, everything: bool) -> Listing:
+        return Listing("Slow", [Segment(NAMES[0], len(self.data))])
+
+    async def sums(self, name: str) -> Sums:
+        return sums_of(self.data)
+
+    async def pieces(
+        self, name: str, sums: Sums, first: int, last: int
+    ) -> AsyncGenerator[bytes, None]:
+        self.asked.append((first, last))
+        for number in range(first, last + 1):
+            await asyncio.sleep(0)
+            self.now_s[0] += TURN_S + 1.0
+            yield self.data[number * MIB : (number + 1) * MIB]
+
+
+async def test_a_slow_car_does_not_keep_its_place() -> None:
+    now_s = [0.0]
+    turns = Turns(lambda: now_s[0], places=1)
+    slow, quick = SlowCar(bytes(3 * MIB), now_s), PlayedCar({})
+    store = Store(FakeDisk(Random(1)))
+    store.open("")
+    slowly = asyncio.create_task(Pull(slow, store, "Slow", act, turns).once(False))
+    await asyncio.sleep(0)
+    await Pull(quick, store, "Plague", act, turns).once(False)
+    assert (await slowly).stored == [NAMES[0]] and quick.receipts == NAMES
+    assert slow.asked == [(0, 2), (1, 2), (2, 2)], "each MiB in a turn of its own"
+
+
+async def test_who_is_alone_keeps_its_place() -> None:
+    now_s = [0.0]
+    slow = SlowCar(bytes(3 * MIB), now_s)
+    store = Store(FakeDisk(Random(1)))
+    store.open("")
+    turns = Turns(lambda: now_s[0], places=1)
+    await Pull(slow, store, "Slow", act, turns).once(False)
+    assert slow.asked == [(0, 2)]

@@ -1,5 +1,6 @@
 """The store on a real disk: which one it is, its list, its trash, and the scrub."""
 
+import errno
 import hashlib
 import shutil
 import subprocess
@@ -13,7 +14,8 @@ from fpvcar.recordings import sums
 from fpvcar.units import MIB
 from fpvcar.wire.station import Sums
 from fpvstation.disk import Folder
-from fpvstation.store import MARKER, Store, StoreError
+from fpvstation.identity import MARKER, StoreError, StoreGone
+from fpvstation.store import Store
 from fpvstation.verify import verify
 
 CAR, SESSION = "Plague", "Plague/2026-11-21/Plague-20261121T193100Z"
@@ -71,7 +73,7 @@ def test_what_came_is_not_asked_for_again(store: Store, tmp_path: Path) -> None:
         store.publish(CAR, NAME, made)
     assert not (tmp_path / SESSION / NAME).exists()
     put(store)
-    assert store.has(CAR, NAME, len(DATA)) and not store.has(CAR, NAME, 7)
+    assert store.find(CAR, NAME, len(DATA)) and not store.find(CAR, NAME, 7)
     assert store.missing(CAR, NAME, made) == []
 
 
@@ -80,11 +82,11 @@ def test_a_line_that_a_kill_left_out_is_written_later(
 ) -> None:
     put(store)
     (tmp_path / SESSION / "SHA256SUMS").unlink()
-    assert not store.has(CAR, NAME, len(DATA)) and not list(store.segments())
+    assert not store.find(CAR, NAME, len(DATA)) and not list(store.segments())
     made = sums_of(DATA)
     assert store.missing(CAR, NAME, made) == []
     store.publish(CAR, NAME, made)
-    assert store.has(CAR, NAME, len(DATA))
+    assert store.find(CAR, NAME, len(DATA))
 
 
 def test_a_clock_that_gives_a_name_twice_costs_neither(
@@ -94,7 +96,7 @@ def test_a_clock_that_gives_a_name_twice_costs_neither(
     found = {stored.sha256: stored.path for stored in store.segments()}
     assert found.keys() == {one.sha256, other.sha256}
     assert found[other.sha256] == f"{SESSION}.{other.sha256[:8]}/{NAME}"
-    assert store.has(CAR, NAME, one.size) and store.has(CAR, NAME, other.size)
+    assert store.find(CAR, NAME, one.size) and store.find(CAR, NAME, other.size)
 
 
 def test_a_disk_that_is_not_mounted_is_no_empty_store(tmp_path: Path) -> None:
@@ -169,7 +171,7 @@ def test_the_scrub_finds_what_bent_and_what_is_gone(
     said = list(faults(store, tmp_path))
     assert hashlib.sha256(bent).hexdigest()[:16] in said[0] and said[1] == "it is gone"
     assert (tmp_path / ".bad" / SESSION / NAME).read_bytes() == bent
-    assert not store.has(CAR, NAME, len(DATA)), "it is fetched again"
+    assert not store.find(CAR, NAME, len(DATA)), "it is fetched again"
     put(store)
     assert list(faults(store, tmp_path)) == [""]
 
@@ -186,6 +188,86 @@ def test_two_processes_never_lose_a_line_of_each_other(
             assert not list(store.segments())
         waits.result(10.0)
     assert len(list(store.segments())) == 1
+
+
+def test_a_segment_that_cannot_be_read_ends_no_scrub(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second, third = (NAME.replace("0001", number) for number in ("0002", "0003"))
+    for name in (NAME, second, third):
+        put(store, name)
+    real = sums.read
+
+    def read(path: Path) -> Sums:
+        if path.name in (NAME, second):
+            raise OSError(errno.EIO if path.name == NAME else errno.EACCES, "no")
+        return real(path)
+
+    monkeypatch.setattr(sums, "read", read)
+    assert list(faults(store, tmp_path)) == ["it cannot be read: no", "no", ""]
+    left = [one.path.rpartition("/")[2] for one in store.segments()]
+    assert left == [second, third], "what this user may not read is not bad"
+
+
+def test_a_scrub_of_a_disk_that_was_unmounted_takes_nothing_off(
+    store: Store, tmp_path: Path
+) -> None:
+    put(store)
+    (tmp_path / MARKER).rename(tmp_path / "away")
+    (tmp_path / SESSION / NAME).unlink()
+    with pytest.raises(StoreGone):
+        list(faults(store, tmp_path))
+    assert len(list(store.segments())) == 1
+
+
+def test_what_somebody_mended_meanwhile_is_not_set_aside(
+    store: Store, tmp_path: Path
+) -> None:
+    """The scrub has read it bent; the station fetched it again; now the scrub acts."""
+    put(store)
+    (stored,) = store.segments()
+    path = tmp_path / SESSION / NAME
+    path.write_bytes(bytes(len(DATA)))
+    put(store)
+    store.set_aside(stored)
+    assert path.read_bytes() == DATA and list(store.segments()) == [stored]
+
+
+def test_a_session_without_segments_leaves_no_list(
+    store: Store, tmp_path: Path
+) -> None:
+    """`sha256sum -c` exits with 1 for an empty one."""
+    put(store)
+    store.remove(SESSION, ".trash/2026-11-22")
+    assert not list(tmp_path.glob("[!.]*"))
+    put(store, data=b"bent")
+    (tmp_path / SESSION / NAME).write_bytes(b"not")
+    assert list(faults(store, tmp_path))[0] and not list(tmp_path.glob("[!.]*"))
+
+
+def test_what_was_removed_may_be_wanted_again(store: Store) -> None:
+    made = put(store)
+    store.remove(SESSION)
+    assert store.removed() == {made.sha256}
+    store.want_again({made.sha256})
+    assert store.removed() == set()
+
+
+def test_a_file_that_comes_back_is_taken_for_its_session(
+    store: Store, tmp_path: Path
+) -> None:
+    made = sums_of(DATA)
+    for was in (None, DATA, b"bent"):
+        (tmp_path / "came").write_bytes(DATA)
+        if was is not None:
+            (tmp_path / SESSION / NAME).write_bytes(was)
+        stored = store.adopt(SESSION, NAME, "came", made)
+        assert list(store.segments()) == [stored]
+        assert (tmp_path / SESSION / NAME).read_bytes() == DATA
+        assert not (tmp_path / "came").exists()
+    (tmp_path / "came").write_bytes(b"another")
+    with pytest.raises(StoreError, match="another one has this name"):
+        store.adopt(SESSION, NAME, "came", sums_of(b"another"))
 
 
 def test_the_scrub_is_slow_on_purpose(store: Store, tmp_path: Path) -> None:

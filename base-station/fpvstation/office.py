@@ -1,0 +1,132 @@
+"""An office's file server as `rdcp` reaches it: over RDMA where both have it, else TCP.
+
+.outgoing/PLACE/CAR/DAY/SESSION/...      links to what is sent, as rdcp merges trees
+.incoming/office/PLACE/...               what comes back, until it was judged
+"""
+
+import asyncio
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fpvcar import files
+from fpvcar.leash import leashed
+from fpvstation.relay import OfficeFault
+from fpvstation.store import INCOMING, SUMS_FILE, Stored
+
+OUTGOING = ".outgoing"
+SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20"
+"""Nobody is there to type a password."""
+LONGEST_S = 24 * 3600.0
+NOT_LISTED = "is not in the manifest"
+WORD = re.compile(r"rdcp: (.*): ([^:]*)")
+
+
+class Rdcp:
+    """A RemoteOffice over rdcp, whose own sums judge what it moves."""
+
+    def __init__(self, target: str, root: Path, options: Sequence[str] = ()) -> None:
+        """`root`: of this store. `options`: more of rdcp's own."""
+        self.place, self._root = target, root
+        self._argv = ["rdcp", "--ssh", SSH, *options]
+        self._key = hashlib.sha256(target.encode()).hexdigest()[:8]
+
+    async def send(self, session: str, listed: list[Stored], anew: bool) -> None:
+        """Raises OfficeFault, OSError."""
+        outgoing = self._root / OUTGOING / self._key
+        await asyncio.to_thread(self._link, outgoing / session, listed)
+        try:
+            more = ["--checksum"] if anew else []
+            status, words = await self._run("-r", *more, f"{outgoing}/.", self.place)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, outgoing, ignore_errors=True)
+        if status:
+            raise self._fault(status, words)
+
+    def _link(self, folder: Path, listed: list[Stored]) -> None:
+        shutil.rmtree(self._root / OUTGOING / self._key, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for one in listed:
+            _link(self._root / one.path, folder / one.path.rpartition("/")[2])
+        (folder / SUMS_FILE).write_bytes(_lines(listed))
+
+    async def check(self, session: str, listed: list[Stored]) -> list[str]:
+        """Raises OfficeFault, OSError."""
+        wanted = {one.path.rpartition("/")[2] for one in listed}
+        manifest = self._root / OUTGOING / f"{self._key}.sums"
+        manifest.parent.mkdir(exist_ok=True)
+        await asyncio.to_thread(files.write_whole, manifest, [_lines(listed)])
+        try:
+            tree = f"{self.place.rstrip('/')}/{session}"
+            status, words = await self._run("--check", str(manifest), tree)
+        finally:
+            manifest.unlink(missing_ok=True)
+        if not status:
+            return []
+        found = [WORD.fullmatch(line) for line in words]
+        said = [(one[1], one[2]) for one in found if one]
+        strange = [name for name, word in said if name not in wanted
+                   and word != NOT_LISTED]  # fmt: skip
+        if status != 1 or strange or len(said) != len(words):
+            raise self._fault(status, words)
+        return [name for name, word in said if word != NOT_LISTED]
+
+    async def fetch(self, session: str) -> Mapping[str, str]:
+        """Raises OfficeFault, OSError."""
+        into = f"{INCOMING}/office/{self._key}/{session}"
+        folder = self._root / into
+        await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+        tree = f"{self.place.rstrip('/')}/{session}/."
+        status, words = await self._run("-r", tree, str(folder))
+        there = {
+            one.name: f"{into}/{one.name}" for one in sorted(folder.iterdir())
+            if one.is_file() and not one.is_symlink() and one.name[0] != "."
+        }  # fmt: skip
+        if status and not there:
+            raise self._fault(status, words)
+        return there
+
+    async def _run(self, *words: str) -> tuple[int, list[str]]:
+        """Its exit status, and its lines on stderr."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *leashed([*self._argv, *words]),
+                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+        except FileNotFoundError as fault:
+            raise OfficeFault(f"{fault.filename} is missing: install rdpipe") from None
+        try:
+            async with asyncio.timeout(LONGEST_S):
+                _, errors = await process.communicate()
+        except TimeoutError:
+            raise OfficeFault(f"{self.place}: rdcp took over a day") from None
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.terminate()  # it ends what it began on other machines
+                await process.wait()
+        return process.returncode or 0, errors.decode(errors="replace").splitlines()
+
+    def _fault(self, status: int, words: list[str]) -> OfficeFault:
+        last = words[-1][:300] if words else "it said nothing"
+        return OfficeFault(f"{self.place}: exit status {status}: {last}")
+
+
+def _lines(listed: list[Stored]) -> bytes:
+    rows = (f"{one.sha256}  {one.path.rpartition('/')[2]}\n" for one in sorted(listed))
+    return "".join(rows).encode()
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError as fault:  # a file system without them
+        if fault.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK):
+            raise
+        shutil.copy2(source, target)

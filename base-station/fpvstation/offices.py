@@ -1,0 +1,83 @@
+"""The offices of a station: each is relayed to for itself, backing off from faults."""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from fpvstation.copies import Copies
+from fpvstation.identity import StoreError
+from fpvstation.pull import Act
+from fpvstation.relay import OfficeFault, OfficeState, Relay, RemoteOffice
+from fpvstation.store import Store, Stored
+
+POLL_S = 10.0
+BACK_OFF_S = (5.0, 15.0, 60.0, 300.0, 900.0)
+"""How long after a fault, and the next ones, an office is tried again; for ever."""
+EVERYTHING_S = 3600.0
+"""How often the whole store is looked through: for what bent, and what was missed."""
+log = logging.getLogger("fpvstation")
+
+
+class Offices:
+    """Relays to all of them; none is fine."""
+
+    def __init__(
+        self, offices: Sequence[RemoteOffice], required: int, copies: Copies,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        """`required`: copies before a car may forget, the store's own among them."""
+        self._offices, self._required, self._copies = offices, required, copies
+        self._sleep, self._clock_s = sleep, clock_s
+        self._relays: list[Relay] = []
+
+    @property
+    def states(self) -> list[OfficeState]:
+        """What each is at."""
+        return [one.state for one in self._relays]
+
+    def tell(self, session: str) -> None:
+        """It got a segment. From any thread."""
+        for one in self._relays:
+            one.tell(session)
+
+    def safe(self, stored: Stored) -> bool:
+        """May the car forget this segment? May block."""
+        places = [one.place for one in self._offices]
+        most = self._required - 1
+        return most <= 0 or self._copies.places(stored, places) >= most
+
+    def open(self, store: Store, act: Act) -> None:
+        """Gives them the store whose sessions they get."""
+        self._relays = [
+            Relay(one, store, self._copies, act, self._clock_s) for one in self._offices
+        ]
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        await asyncio.gather(*(self._keep(one) for one in self._relays))
+
+    async def _keep(self, relay: Relay) -> None:
+        faults, looked_s = 0, -math.inf
+        while True:
+            everything = self._clock_s() - looked_s >= EVERYTHING_S
+            words = ""
+            try:
+                await relay.once(everything)
+            except (OfficeFault, StoreError, OSError) as fault:
+                words = str(fault)
+            except Exception as fault:  # one office never ends the others
+                words = f"a fault of ours: {fault!r}"
+                log.exception("%s", relay.state.place)
+            else:
+                looked_s = self._clock_s() if everything else looked_s
+                for session, why in relay.state.bad.items():
+                    words = f"{session}: {why}"
+            if words and words != relay.state.state:
+                log.warning("%s", words)
+            relay.state.state = words or "ok"
+            wait_s = BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)] if words else POLL_S
+            faults = faults + 1 if words else 0
+            await self._sleep(wait_s)

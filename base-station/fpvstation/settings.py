@@ -1,0 +1,68 @@
+"""What may be set of a station: a TOML file, which may be absent.
+
+[office]
+target = "nas:/srv/drives"       # as rdcp has it: HOST:DIR, or a folder
+second = "attic:/srv/drives"     # another one
+copies_required = 2              # before a car may forget; the store's own is one
+options = ["--rate", "5M"]       # more options of rdcp
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from fpvcar.config import ConfigError, Section
+from fpvcar.config.profiles import converted, read_toml
+
+FILE = "station.toml"
+
+
+class Office(Section, frozen=True):
+    """Where finished sessions go on to."""
+
+    target: str = ""
+    second: str = ""
+    copies_required: Annotated[int, Meta(ge=1, le=3)] = 1
+    options: tuple[str, ...] = ()
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """All that are set."""
+        return tuple(one for one in (self.target, self.second) if one)
+
+
+class Settings(Section, frozen=True):
+    """The whole file."""
+
+    office: Office = Office()
+
+
+def usual_path() -> Path:
+    """$CONFIGURATION_DIRECTORY (set by systemd), else ~/.config/fpvstation."""
+    given, base = (
+        os.environ.get("CONFIGURATION_DIRECTORY"), os.environ.get("XDG_CONFIG_HOME"),
+    )  # fmt: skip
+    usual = (Path(base) if base else Path.home() / ".config") / "fpvstation"
+    return (Path(given) if given else usual) / FILE
+
+
+def load(path: Path) -> Settings:
+    """Reads the file; one that is absent sets nothing. Raises ConfigError."""
+    if not path.exists():
+        return Settings()
+    try:
+        found = converted(read_toml(path), Settings)
+    except ConfigError as fault:
+        raise ConfigError(f"{path}: {fault}") from None
+    office = found.office
+    if office.copies_required > 1 + len(office.targets):
+        raise ConfigError(
+            f"{path}: office.copies_required = {office.copies_required}, and with the "
+            f"store's own there are {1 + len(office.targets)}: name another office, or "
+            "no car may ever forget"
+        )
+    if office.target == office.second != "":
+        raise ConfigError(f"{path}: office.second is office.target: one copy, not two")
+    return found

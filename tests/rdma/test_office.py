@@ -1,0 +1,164 @@
+"""A store's sessions go to an office and come back, by rdcp and a real sshd."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fpvcar.units import MIB
+from fpvstation.copies import Copies, Where
+from fpvstation.disk import Folder
+from fpvstation.office import Rdcp
+from fpvstation.relay import OfficeFault, Relay
+from fpvstation.store import Store
+from tests.rdma.running import Tools
+from tests.rdma.sshd import Sshd
+from tests.unit.fpvstation.test_store import NAME, SESSION, put
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+SECOND = NAME.replace("0001", "0002")
+
+
+class Rig:
+    """A store, and an office over SSH on this machine."""
+
+    def __init__(self, tools: Tools, place: Path) -> None:
+        self.root, self.there = place / "store", place / "office"
+        self.root.mkdir()
+        self.there.mkdir()
+        self.far = ["--ssh", tools.ssh, "--remote-path", str(tools.folder)]
+        disk = Folder(self.root)
+        self.store, self.copies = Store(disk), Copies(disk)
+        self.store.open("")
+
+    def office(self, *more: str) -> Rdcp:
+        return Rdcp(f"host1:{self.there}", self.root, [*self.far, *more])
+
+    async def relayed(self, *more: str) -> dict[str, str]:
+        """What did not get there, and why."""
+        relay = Relay(self.office(*more), self.store, self.copies, act)
+        await relay.once(True)
+        return relay.state.bad
+
+    def where(self) -> list[Where]:
+        return self.copies.where(SESSION, self.store.listed(SESSION))[1:]
+
+
+async def act(function: Callable[..., Any], *arguments: Any) -> Any:
+    return await asyncio.to_thread(function, *arguments)
+
+
+def ran(*argv: str, cwd: Path | None = None) -> None:
+    subprocess.run(argv, cwd=cwd, check=True, timeout=30)
+
+
+async def seen(look: Callable[[], bool]) -> None:
+    for _ in range(1500):
+        if look():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("it was never seen")
+
+
+@pytest.fixture
+def rig(tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    monkeypatch.setenv("PATH", f"{tools.folder}:{os.environ['PATH']}")
+    made = Rig(tools, tmp_path)
+    put(made.store)
+    yield made
+    assert not list(made.root.glob(".outgoing/*")), "litter"
+
+
+async def test_a_session_gets_there_whole_and_comes_back(rig: Rig) -> None:
+    put(rig.store, SECOND, b"second")
+    assert await rig.relayed() == {}
+    (where,) = rig.where()
+    assert where.whole and where.verified_s > time.time() - 60.0
+    argv = ["sha256sum", "--quiet", "--strict", "-c", "SHA256SUMS"]
+    ran(*argv, cwd=rig.there / SESSION)
+    for name in (NAME, SECOND):
+        mine, theirs = (one / SESSION / name for one in (rig.root, rig.there))
+        assert mine.read_bytes() == theirs.read_bytes()
+        mine.write_bytes(b"bent")
+    for one in list(rig.store.segments()):
+        assert rig.store.judge(one)
+    assert await rig.relayed() == {}
+    assert len(list(rig.store.segments())) == 2
+    ran(*argv, cwd=rig.root / SESSION)
+    assert not list(rig.root.glob(f".incoming/office/*/{SESSION}/*.mcap"))
+
+
+async def test_what_bent_there_is_seen_and_mended(rig: Rig) -> None:
+    assert await rig.relayed() == {}
+    office, listed = rig.office(), rig.store.listed(SESSION)
+    theirs = rig.there / SESSION / NAME
+    whole, was = theirs.read_bytes(), theirs.stat()
+    (rig.there / SESSION / "stranger").touch()
+    assert await office.check(SESSION, listed) == []
+    theirs.write_bytes(b"?" + whole[1:])
+    os.utime(theirs, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert await office.check(SESSION, listed) == [NAME]
+    await office.send(SESSION, listed, anew=False)
+    assert await office.check(SESSION, listed) == [NAME], "its time says it is the same"
+    await office.send(SESSION, listed, anew=True)
+    assert await office.check(SESSION, listed) == []
+    theirs.unlink()
+    assert await office.check(SESSION, listed) == [NAME]
+
+
+async def test_an_office_that_is_away_is_named(rig: Rig, sshd: Sshd) -> None:
+    closed = sshd.command + " -p 1"
+    bad = await rig.relayed("--ssh", closed)
+    assert f"host1:{rig.there}: exit status" in bad[SESSION]
+    assert rig.where() == [] and list(rig.there.iterdir()) == []
+    rig.there.rmdir()
+    rig.there.with_name("other").mkdir()
+    office = Rdcp(f"host1:{rig.there}/deep", rig.root, rig.far)
+    with pytest.raises(OfficeFault, match="No such file"):
+        await office.send(SESSION, rig.store.listed(SESSION), anew=False)
+
+
+async def test_what_is_killed_midway_goes_on(rig: Rig, tools: Tools) -> None:
+    put(rig.store, SECOND, os.urandom(6 * MIB))
+    relaying = asyncio.create_task(rig.relayed("--rate", "2M"))
+    part = rig.there / SESSION / f".{SECOND}.rdcp-part"
+    await seen(lambda: part.exists() and part.stat().st_size > MIB)
+    for pid in tools.ours():  # those of the office
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    assert SESSION in await relaying
+    assert rig.where() == []
+    assert await rig.relayed() == {}
+    assert rig.where()[0].whole
+
+
+async def test_a_relay_that_ends_leaves_nothing_running(rig: Rig, tools: Tools) -> None:
+    put(rig.store, SECOND, os.urandom(6 * MIB))
+    relaying = asyncio.create_task(rig.relayed("--rate", "1M"))
+    await seen(lambda: bool(list(rig.there.glob(f"{SESSION}/.*"))))
+    relaying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await relaying
+    await asyncio.to_thread(tools.none_left)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk")
+async def test_a_full_office_gets_no_word_of_a_copy(rig: Rig) -> None:
+    ran("mount", "-t", "tmpfs", "-o", "size=4m", "none", str(rig.there))
+    try:
+        put(rig.store, SECOND, os.urandom(6 * MIB))
+        bad = await rig.relayed()
+        assert "make room and start the copy again" in bad[SESSION]
+        assert rig.where() == []
+        ran("mount", "-o", "remount,size=20m", str(rig.there))
+        assert await rig.relayed() == {}
+        assert rig.where()[0].whole
+    finally:
+        ran("umount", "-l", str(rig.there))

@@ -1,0 +1,263 @@
+"""On to the office: what goes, when, what is noted, and what comes back."""
+
+import errno
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fpvstation.copies import HERE, Copies, segments_of
+from fpvstation.disk import Folder
+from fpvstation.identity import StoreGone
+from fpvstation.offices import BACK_OFF_S, POLL_S, Offices
+from fpvstation.relay import LATEST_S, SETTLED_S, OfficeFault, Relay
+from fpvstation.store import Store, Stored
+from tests.unit.fpvstation.test_store import CAR, DATA, NAME, SESSION, put
+
+PLACE = "office:/store"
+SECOND = NAME.replace("0001", "0002")
+LATER = NAME.replace("20261121", "20261122")
+
+
+async def act(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+class PlayedOffice:
+    """An office in memory; `faults` are raised one after the other."""
+
+    place = PLACE
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.there = root, dict[str, bytes]()
+        self.sent, self.faults = list[tuple[str, bool]](), list[Exception]()
+
+    def _fault(self) -> None:
+        if self.faults:
+            raise self.faults.pop(0)
+
+    async def send(self, session: str, listed: list[Stored], anew: bool) -> None:
+        self._fault()
+        self.sent.append((session, anew))
+        for one in listed:
+            if anew or one.path not in self.there:
+                self.there[one.path] = (self.root / one.path).read_bytes()
+
+    async def check(self, session: str, listed: list[Stored]) -> list[str]:
+        self._fault()
+        return [
+            one.path.rpartition("/")[2] for one in listed
+            if self.there.get(one.path) != (self.root / one.path).read_bytes()
+        ]  # fmt: skip
+
+    async def fetch(self, session: str) -> Mapping[str, str]:
+        self._fault()
+        found = {}
+        for path, data in self.there.items():
+            if path.startswith(session):
+                name = path.rpartition("/")[2]
+                (self.root / "came").mkdir(exist_ok=True)
+                (self.root / "came" / name).write_bytes(data)
+                found[name] = f"came/{name}"
+        return found
+
+
+class Rig:
+    """A store, its records, and the office."""
+
+    def __init__(self, root: Path) -> None:
+        self.now_s = 1000.0
+        self.root, disk = root, Folder(root)
+        self.copies, self.office = Copies(disk), PlayedOffice(root)
+        self.store = Store(disk, lambda session: self.relay.tell(session))
+        self.store.open("")
+        self.relay = Relay(
+            self.office, self.store, self.copies, act, self._clock_s, lambda: 5.0
+        )
+
+    def _clock_s(self) -> float:
+        return self.now_s
+
+    async def later(self) -> None:
+        """A round when all is due."""
+        self.now_s += LATEST_S
+        await self.relay.once(True)
+
+    def bend(self, name: str = NAME) -> None:
+        """The disk here loses a byte."""
+        (self.root / SESSION / name).write_bytes(b"?" + DATA[1:])
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return Rig(tmp_path)
+
+
+async def test_a_session_goes_when_it_is_finished(rig: Rig) -> None:
+    put(rig.store)
+    await rig.relay.once(False)
+    assert rig.office.sent == []
+    rig.now_s += SETTLED_S
+    await rig.relay.once(False)
+    await rig.later()
+    assert rig.office.sent == [(SESSION, False)], "once, and never again"
+    where = rig.copies.where(SESSION, rig.store.listed(SESSION))
+    assert [(one.place, one.verified_s, one.whole) for one in where] == [
+        (HERE, 5.0, True), (PLACE, 5.0, True)
+    ]  # fmt: skip
+    assert (rig.relay.state.sent, rig.relay.state.waiting) == (1, 0)
+
+
+async def test_a_session_that_does_not_end_goes_all_the_same(rig: Rig) -> None:
+    began_s = rig.now_s
+    for number in range(1, 30):
+        put(rig.store, NAME.replace("0001", f"{number:04d}"), b"a minute")
+        await rig.relay.once(False)
+        if rig.office.sent:
+            break
+        rig.now_s += SETTLED_S - 1.0
+    assert rig.now_s - began_s >= LATEST_S and rig.office.sent
+
+
+async def test_what_was_missed_is_found(rig: Rig) -> None:
+    put(rig.store, LATER)
+    fresh = Relay(rig.office, rig.store, rig.copies, act)
+    await fresh.once(False)
+    assert rig.office.sent == []
+    await fresh.once(True)
+    assert len(rig.office.sent) == 1
+
+
+async def test_what_the_office_has_bent_is_sent_anew(rig: Rig) -> None:
+    put(rig.store)
+    rig.office.there[f"{SESSION}/{NAME}"] = b"bent"
+    await rig.later()
+    assert rig.office.sent == [(SESSION, False), (SESSION, True)]
+    assert rig.office.there[f"{SESSION}/{NAME}"] == DATA
+
+
+async def test_what_is_not_judged_well_is_not_noted(rig: Rig) -> None:
+    put(rig.store)
+    rig.office.check = never_good  # type: ignore[method-assign]
+    await rig.later()
+    assert "are not what was sent" in rig.relay.state.bad[SESSION]
+    assert PLACE not in rig.copies.of(SESSION) and rig.relay.state.waiting == 1
+
+
+async def never_good(session: str, listed: list[Stored]) -> list[str]:
+    return [NAME]
+
+
+async def test_what_bent_here_replaces_no_good_copy_and_comes_back(rig: Rig) -> None:
+    put(rig.store)
+    await rig.later()
+    rig.bend()
+    assert rig.store.judge(rig.store.listed(SESSION)[0])
+    assert rig.store.listed(SESSION) == []
+    await rig.later()
+    assert (rig.root / SESSION / NAME).read_bytes() == DATA
+    assert len(list(rig.store.segments())) == 1
+
+
+async def test_what_bends_before_it_goes_is_not_sent(rig: Rig) -> None:
+    put(rig.store)
+    rig.bend()
+    put(rig.store, SECOND, b"second")
+    await rig.later()
+    assert list(rig.office.there) == [f"{SESSION}/{SECOND}"]
+    assert len(list(rig.root.glob(f".bad/{SESSION}/*"))) == 1
+
+
+async def test_what_the_office_has_lost_too_is_asked_for_once(rig: Rig) -> None:
+    put(rig.store)
+    await rig.later()
+    rig.bend()
+    rig.office.there[f"{SESSION}/{NAME}"] = b"bent there, too"
+    rig.store.judge(rig.store.listed(SESSION)[0])
+    await rig.later()
+    assert rig.copies.of(SESSION)[PLACE].segments == {}
+    rig.office.faults = [OfficeFault("asked again")]
+    await rig.later()
+    assert rig.office.faults and not rig.relay.state.bad
+
+
+async def test_what_people_removed_does_not_come_back(rig: Rig) -> None:
+    put(rig.store)
+    await rig.later()
+    rig.store.remove(SESSION, ".trash/2026-11-23")
+    rig.office.faults = [OfficeFault("it was asked")]
+    await rig.later()
+    assert rig.office.faults and list(rig.store.segments()) == []
+
+
+async def test_one_session_that_fails_keeps_nobody_from_the_next(rig: Rig) -> None:
+    put(rig.store)
+    put(rig.store, LATER)
+    rig.office.faults = [OfficeFault("its disk is full")]
+    await rig.later()
+    assert rig.relay.state.bad == {SESSION: "its disk is full"}
+    assert rig.relay.state.sent == 1 and rig.relay.state.waiting == 1
+    await rig.relay.once(False)
+    assert not rig.relay.state.bad and rig.relay.state.sent == 2
+
+
+async def test_three_in_a_row_are_a_fault_of_the_office(rig: Rig) -> None:
+    for day in range(21, 26):
+        put(rig.store, NAME.replace("20261121", f"202611{day}"))
+    rig.office.faults = [OfficeFault("away")] * 4
+    with pytest.raises(OfficeFault, match="away"):
+        await rig.later()
+    assert len(rig.office.faults) == 1 and rig.relay.state.waiting == 5
+
+
+async def test_an_unmounted_store_gets_no_record(rig: Rig) -> None:
+    put(rig.store)
+    away = rig.root.with_name("away")
+
+    async def check(session: str, listed: list[Stored]) -> list[str]:
+        rig.root.rename(away)
+        rig.root.mkdir()
+        return []
+
+    rig.office.check = check  # type: ignore[method-assign]
+    await rig.later()
+    assert "mount its disk" in rig.relay.state.bad[SESSION]
+    assert list(rig.root.iterdir()) == []
+
+
+async def test_the_car_may_forget_when_so_many_have_it(rig: Rig) -> None:
+    put(rig.store)
+    (stored,) = rig.store.segments()
+    alone, two = (Offices([rig.office], most, rig.copies) for most in (1, 2))
+    assert alone.safe(stored) and not two.safe(stored)
+    await rig.later()
+    assert two.safe(stored)
+    assert not two.safe(Stored(stored.path, "0" * 64)), "another one of that name"
+    assert not Offices([rig.office], 3, rig.copies).safe(stored)
+
+
+class Enough(BaseException):
+    """The test has seen it."""
+
+
+async def test_an_office_that_is_away_is_tried_ever_more_rarely(rig: Rig) -> None:
+    put(rig.store)
+    slept = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if seconds == POLL_S:
+            raise Enough
+
+    offices = Offices([rig.office], 2, rig.copies, sleep)
+    offices.open(rig.store, act)
+    rig.office.faults = [
+        OfficeFault("away"), OSError(errno.EIO, "disk"), StoreGone("no store"),
+        *[ZeroDivisionError("oh")] * 4,
+    ]  # fmt: skip
+    with pytest.raises(Enough):
+        await offices.run()
+    assert slept == [*BACK_OFF_S, BACK_OFF_S[-1], BACK_OFF_S[-1], POLL_S]
+    assert offices.states[0].state == "ok" and offices.states[0].sent == 1
+    assert segments_of(rig.store.segments()).keys() == {NAME} and CAR in SESSION

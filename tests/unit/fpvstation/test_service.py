@@ -1,0 +1,43 @@
+"""The wiring's own part: pairing with the car beside, which tries on."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fpvcar.wire.station import Pairing
+from fpvstation import client, service
+from fpvstation.cars import Cars
+from fpvstation.client import PairingRefused
+from fpvstation.pull import CarFault
+
+URL = "http://127.0.0.1:1"
+
+
+async def test_pairing_beside_goes_on_whatever_fails_and_leaves_tries_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    faults: list[Exception] = [
+        CarFault("not up yet"), PairingRefused("That is not the grown-ups' code."),
+        OSError(13, "codes cannot be read"), LookupError("nobody thought of it"),
+    ]  # fmt: skip
+    slept = list[float]()
+
+    async def pair(*_: str) -> Pairing:
+        if faults:
+            raise faults.pop(0)
+        return Pairing("Plague", "1" * 16, "2" * 32, "33" * 32)
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(client, "pair", pair)
+    cars = Cars(tmp_path)
+    await asyncio.wait_for(service._pair_beside(URL, cars, sleep), 20.0)
+    refused_s = service.REFUSED_S
+    assert slept == [service.AGAIN_S, refused_s, refused_s, refused_s]
+    assert 60.0 / refused_s < 5.0, "tries of the code a minute, which others need"
+    assert [car.name for car in cars.all()] == ["Plague"]
+    for words in ("grown-ups' code", "cannot be read", "nobody thought of it"):
+        assert words in caplog.text
