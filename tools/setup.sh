@@ -89,7 +89,7 @@ node_packages() {
 
 # The pipe tools in C are built, tested over an sshd of the tests' own, and fuzzed.
 pipes=(gcc make libssl-dev libxxhash-dev librdmacm-dev libibverbs-dev openssh-server
-    clang libclang-rt-dev groff-base)
+    nftables clang libclang-rt-dev groff-base)
 # Debian packages of the car, and of the pipes.
 debs=(dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all
     python3-hatchling mmdebstrap debian-archive-keyring)

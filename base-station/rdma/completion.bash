@@ -17,11 +17,13 @@ _rdpipe_tools() {
     case ${1##*/} in
     rdsend) common+=(--key-file --key-fd --bind --rate --finish-timeout --no-progress) ;;
     rdrecv) common+=(--key-file --key-fd --new-key --bind --sync --announce-fd
-        --no-progress) ;;
-    rdpipe) common+=(--ssh --remote-path --via --rate --finish-timeout --sync) ;;
-    rdcp) common+=(--ssh --remote-path --via --rate -r --recursive --archive --verify
-        --no-sync -H --hard-links -X --xattrs -A --acls --hash --manifest --check --exclude
-        --delete --yes --dry-run --retry --bwlimit) ;;
+        --port --no-progress) ;;
+    rdpipe) common+=(--ssh --remote-path --via --port --dial-back --via-ssh --rate
+        --finish-timeout --sync) ;;
+    rdcp) common+=(--ssh --remote-path --via --port --dial-back --via-ssh --rate
+        -r --recursive --archive --verify --no-sync -H --hard-links -X --xattrs -A
+        --acls --hash --manifest --check --exclude --delete --yes --dry-run --retry
+        --bwlimit) ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "${common[*]}" -- "$word")

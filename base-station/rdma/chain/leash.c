@@ -17,6 +17,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@
 #include "quote.h"
 #include "reap.h"
 #include "trouble.h"
+#include "way.h"
 
 enum { GRACE_MS = 500, LOCK_MS = 50 };
 
@@ -42,11 +44,13 @@ struct leash_run {
 struct leash {
     struct leash_work work;
     struct leash_run run;
+    struct way way;
     struct bytes input;
     int signal_fd;
     int64_t heard_ms, beaten_ms;
     int status; /* of the outermost tool, -1 while it runs */
     bool over;  /* nothing more is expected from rdpipe, or it left */
+    bool reached; /* the way of the hop out of it is found */
 };
 
 static bool is_fifo(const char *path)
@@ -153,9 +157,13 @@ static void run_child(struct handed *handed, size_t count, char **words)
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-static int spawn(struct leash_run *run, const struct leash_work *work, char **words,
-                 int announce, int status)
+static int spawn(struct leash_run *run, const struct leash_work *work, struct way *way,
+                 char **words, int announce, int status)
 {
+    int guests[2] = {-1, -1};
+    if (work->has_in && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, guests) < 0)
+        return -1;
+    way->guests_fd = guests[1];
     int out = run->append_fd >= 0 ? run->append_fd : run->stdout_fd;
     struct handed handed[] = {
         {run->stdin_fd, 0},
@@ -164,12 +172,15 @@ static int spawn(struct leash_run *run, const struct leash_work *work, char **wo
         {announce, LEASH_ANNOUNCE_FD},
         {work->has_out ? key_pipe(work->key_out) : -1, LEASH_KEY_OUT_FD},
         {status, LEASH_STATUS_FD},
+        {guests[0], LEASH_GUESTS_FD},
+        {way->socket_fd, LEASH_SOCKET_FD},
     };
     size_t count = sizeof handed / sizeof *handed;
     run->root = fork();
     if (run->root == 0)
         run_child(handed, count, words);
     int error = errno;
+    way->socket_fd = -1; /* closed with the others */
     for (size_t i = 2; i < count; i++)
         if (handed[i].from >= 0)
             close(handed[i].from);
@@ -183,7 +194,8 @@ static int spawn(struct leash_run *run, const struct leash_work *work, char **wo
 }
 
 /* Starts the segment in a process group of its own. 0, or -1 with errno. */
-static int run_open(struct leash_run *run, const struct leash_work *work)
+static int run_open(struct leash_run *run, const struct leash_work *work,
+                    struct way *way)
 {
     char self[PATH_MAX];
     if (leash_work_self(self) < 0)
@@ -200,7 +212,7 @@ static int run_open(struct leash_run *run, const struct leash_work *work)
     struct words words;
     int result = leash_work_open(&words, work, self);
     if (result == 0)
-        result = spawn(run, work, words.word, announce[1], status[1]);
+        result = spawn(run, work, way, words.word, announce[1], status[1]);
     words_close(&words);
     return result;
 }
@@ -232,9 +244,8 @@ static int run_close(struct leash_run *run, bool whole)
 static void tell(const char *verb, const char *text)
 {
     struct bytes line = {0};
-    if (bytes_format(&line, text ? "%s %s\n" : "%s\n", verb, text) == 0 &&
-        write(STDOUT_FILENO, line.data, line.length) < 0)
-        errno = 0; /* a reader that left shows as an end of stdin too */
+    if (bytes_format(&line, text ? "%s %s\n" : "%s\n", verb, text) == 0)
+        leash_say(&line);
     bytes_close(&line);
 }
 
@@ -255,6 +266,21 @@ static void fail(struct leash *leash, const char *what, const char *why)
     leash->over = true;
 }
 
+/* The hop into it, of which rdpipe found out. */
+static void look_in(struct leash *leash)
+{
+    struct leash_work *work = &leash->work;
+    bool asked = work->dial.token || work->tunnel;
+    if (!asked || leash->over || !leash->run.root)
+        return;
+    if (work->dial.token ? way_dial(&leash->way, &work->dial, STDIN_FILENO) < 0
+                         : way_tunnel(&leash->way, work->tunnel) < 0)
+        tell("unreached", "in");
+    leash_dial_close(&work->dial);
+    free(work->tunnel);
+    work->tunnel = NULL;
+}
+
 static void take_input(struct leash *leash)
 {
     if (bytes_reserve(&leash->input, 65536) < 0) {
@@ -271,13 +297,24 @@ static void take_input(struct leash *leash)
     leash->input.length += (size_t)got;
     leash->input.data[leash->input.length] = '\0';
     leash->heard_ms = now_ms();
+    struct leash_frame frame;
+    int framed = 0;
     char *line;
-    while (!leash->over && (line = bytes_line(&leash->input))) {
-        const char *why;
-        if (leash_take(&leash->work, line, &why) < 0)
-            fail(leash, "refused what rdpipe sent", why);
-        free(line);
+    while (!leash->over && (framed = leash_frame(&leash->input, &frame)) >= 0) {
+        const char *why = "more than it may send";
+        if (framed) {
+            if (tunnel_take(&leash->way, &frame) < 0)
+                fail(leash, "refused what rdpipe sent", why);
+            bytes_drop(&leash->input, frame.whole);
+        } else if ((line = bytes_line(&leash->input))) {
+            if (leash_take(&leash->work, line, &why) < 0)
+                fail(leash, "refused what rdpipe sent", why);
+            free(line);
+        } else {
+            break;
+        }
     }
+    look_in(leash);
     if (leash->input.length > LEASH_LINE_BYTES)
         fail(leash, "refused what rdpipe sent", "a line too long");
 }
@@ -327,10 +364,24 @@ static void take_signal(struct leash *leash)
 static void start(struct leash *leash)
 {
     char *why = NULL;
+    int found = way_find(&leash->way, &leash->work, STDIN_FILENO);
+    if (found < 0 && leash->work.way == LEASH_THROUGH_SSH) {
+        fail(leash, "cannot start", strerror(errno));
+        return;
+    }
+    if (found < 0) {
+        leash->work.complete = false; /* until rdpipe says how else */
+        tell("unreached", "out");
+    }
+    if (found <= 0)
+        return;
+    if (leash->work.way == LEASH_BACK && !leash->reached)
+        tell("reached", "out");
+    leash->reached = true;
     int locked = run_lock(&leash->run, &leash->work, &why);
     if (locked < 0)
         fail(leash, "cannot append", why ? why : "out of memory");
-    else if (locked == 0 && run_open(&leash->run, &leash->work) < 0)
+    else if (locked == 0 && run_open(&leash->run, &leash->work, &leash->way) < 0)
         fail(leash, "cannot start", strerror(errno));
     free(why);
 }
@@ -358,8 +409,10 @@ static void attend(struct leash *leash)
             {leash->signal_fd, POLLIN, 0},
             {leash->run.announce_fd, POLLIN, 0},
             {leash->run.status_fd, POLLIN, 0},
+            tunnel_watched(&leash->way.in),
+            tunnel_watched(&leash->way.out),
         };
-        if (leash->over || (poll(polled, 4, wait_ms) < 0 && errno != EINTR))
+        if (leash->over || (poll(polled, 6, wait_ms) < 0 && errno != EINTR))
             break;
         if (polled[2].revents)
             pass_line(&leash->run.announce_fd, "announce");
@@ -369,6 +422,8 @@ static void attend(struct leash *leash)
             take_input(leash);
         if (polled[1].revents)
             take_signal(leash);
+        tunnel_pump(&leash->way.in, "in", false);
+        tunnel_pump(&leash->way.out, "out", false);
         if (!leash->over && leash->work.complete && !leash->run.root)
             start(leash);
     }
@@ -379,6 +434,8 @@ static void leash_close(struct leash *leash)
     /* rdrecv ends its target's temporary file on SIGTERM; a command's reader is told
      * before rdrecv, which holds the pipe that must not end before it. */
     bool file = leash->work.middle == LEASH_WRITE;
+    tunnel_pump(&leash->way.in, "in", leash->status >= 0); /* what its tool said last */
+    tunnel_pump(&leash->way.out, "out", leash->status >= 0);
     if (leash->run.status_fd >= 0) /* before the command is ended from here */
         pass_line(&leash->run.status_fd, "status");
     pid_t left = reap_all(file ? 0 : leash_work_tools(&leash->work) + 1, GRACE_MS);
@@ -389,6 +446,7 @@ static void leash_close(struct leash *leash)
     close(leash->signal_fd);
     bytes_close(&leash->input);
     leash_work_close(&leash->work);
+    way_close(&leash->way);
 }
 
 static int leash_serve(int in, int out)
@@ -400,6 +458,7 @@ static int leash_serve(int in, int out)
         .heard_ms = now_ms(),
     };
     sigset_t set;
+    way_init(&leash.way);
     sigprocmask(SIG_BLOCK, NULL, &set); /* as the guard blocked them */
     leash.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (leash.signal_fd < 0 || reap_adopt() < 0)

@@ -1,6 +1,7 @@
 /* What a leash is told, and the command line that it makes of it: see leash_work.h. */
 #include "leash_work.h"
 
+#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static int take_key(const char *word, unsigned char *key, bool *has)
 static int take_greeting(struct leash_work *work, char **rest)
 {
     const char *version = strsep(rest, " ");
-    if (!version || strcmp(version, "2") != 0)
+    if (!version || strcmp(version, "3") != 0)
         return -1;
     if (take_key(strsep(rest, " "), work->key_in, &work->has_in) < 0 ||
         take_key(strsep(rest, " "), work->key_out, &work->has_out) < 0 || *rest)
@@ -107,6 +108,41 @@ static int take_to(struct leash_work *work, char **rest)
     return work->port && work->transports && work->addresses && !*rest ? 0 : -1;
 }
 
+static int take_way(struct leash_work *work, char **rest)
+{
+    const char *way = strsep(rest, " ");
+    work->way = LEASH_STRAIGHT;
+    if (way && strcmp(way, "ssh") == 0)
+        work->way = LEASH_THROUGH_SSH;
+    else if (way && strcmp(way, "back") == 0)
+        work->way = LEASH_BACK;
+    else if (way)
+        return -1;
+    if (work->way == LEASH_BACK && !work->token) {
+        work->token = take_field(rest);
+        work->ports = take_field(rest);
+    }
+    return *rest || (work->way == LEASH_BACK &&
+                     (!work->token || strlen(work->token) != LEASH_TOKEN || !work->ports))
+               ? -1 : 0;
+}
+
+/* Of the hop into a segment that waits for it. */
+static int take_in(struct leash_work *work, const char *verb, char **rest)
+{
+    struct leash_dial *dial = &work->dial;
+    if (!work->has_in || dial->token || work->tunnel)
+        return -1;
+    if (strcmp(verb, "tunnel") == 0)
+        return (work->tunnel = take_field(rest)) && !*rest ? 0 : -1;
+    dial->token = take_field(rest);
+    dial->port = take_field(rest);
+    dial->addresses = take_field(rest);
+    return dial->token && strlen(dial->token) == LEASH_TOKEN && dial->port &&
+                   dial->addresses && !*rest
+               ? 0 : -1;
+}
+
 /* Is the segment one that can be run with the hops it has? */
 static bool fits(const struct leash_work *work)
 {
@@ -139,7 +175,9 @@ int leash_take(struct leash_work *work, char *line, const char **why)
     *why = "a line that this version does not know";
     if (strcmp(verb, "beat") == 0)
         return rest ? -1 : 0;
-    if (work->complete)
+    if (work->complete && (strcmp(verb, "dial") == 0 || strcmp(verb, "tunnel") == 0))
+        return take_in(work, verb, &rest);
+    if (work->complete && strcmp(verb, "run") != 0)
         return -1;
     if (strcmp(verb, "leash") == 0) {
         *why = "a greeting of another version";
@@ -160,12 +198,24 @@ int leash_take(struct leash_work *work, char *line, const char **why)
         if (strcmp(verb, middles[i].name) == 0)
             return take_middle(work, middles[i].middle, &rest);
     *why = "a segment that does not fit its hops";
-    work->complete = strcmp(verb, "run") == 0 && !rest && fits(work);
+    work->complete = strcmp(verb, "run") == 0 && fits(work) && take_way(work, &rest) == 0;
     return work->complete ? 0 : -1;
+}
+
+void leash_dial_close(struct leash_dial *dial)
+{
+    free(dial->addresses);
+    free(dial->port);
+    free(dial->token);
+    *dial = (struct leash_dial){0};
 }
 
 void leash_work_close(struct leash_work *work)
 {
+    leash_dial_close(&work->dial);
+    free(work->tunnel);
+    free(work->ports);
+    free(work->token);
     free(work->addresses);
     free(work->transports);
     free(work->port);
@@ -173,6 +223,40 @@ void leash_work_close(struct leash_work *work)
     words_close(&work->out_options);
     words_close(&work->in_options);
     explicit_bzero(work, sizeof *work);
+}
+
+int leash_frame(const struct bytes *input, struct leash_frame *frame)
+{
+    char text[32] = "", verb[5], hop[4], end;
+    const char *newline = input->length
+                              ? memchr(input->data, '\n', input->length < sizeof text
+                                                              ? input->length : sizeof text)
+                              : NULL;
+    if (!newline)
+        return 0;
+    memcpy(text, input->data, (size_t)(newline - input->data));
+    if (sscanf(text, "%4s %3s %9zu%c", verb, hop, &frame->length, &end) != 3)
+        return 0;
+    frame->took = strcmp(verb, "took") == 0;
+    frame->out = strcmp(hop, "out") == 0;
+    if ((!frame->took && strcmp(verb, "flow") != 0) ||
+        (!frame->out && strcmp(hop, "in") != 0) ||
+        frame->length > (frame->took ? LEASH_WINDOW : LEASH_FRAME))
+        return 0;
+    frame->bytes = newline + 1;
+    size_t line = (size_t)(newline + 1 - input->data);
+    frame->whole = line + (frame->took ? 0 : frame->length);
+    return input->length < frame->whole ? -1 : 1;
+}
+
+void leash_say(const struct bytes *text)
+{
+    size_t said = 0;
+    ssize_t put;
+    while (said < text->length &&
+           ((put = write(STDOUT_FILENO, text->data + said, text->length - said)) >= 0 ||
+            errno == EINTR))
+        said += put > 0 ? (size_t)put : 0;
 }
 
 char *leash_field(const char *line, const char *name)
@@ -250,7 +334,8 @@ static int add_receiver(struct words *words, const struct leash_work *work,
     if (add_sibling(words, self, "rdrecv") < 0 ||
         add_all(words, &work->in_options) < 0 ||
         add_number(words, "--key-fd", LEASH_KEY_IN_FD) < 0 ||
-        add_number(words, "--announce-fd", LEASH_ANNOUNCE_FD) < 0)
+        add_number(words, "--announce-fd", LEASH_ANNOUNCE_FD) < 0 ||
+        add_number(words, "--guests-fd", LEASH_GUESTS_FD) < 0)
         return -1;
     return words_add(words, "0");
 }
@@ -261,6 +346,8 @@ static int add_sender(struct words *words, const struct leash_work *work,
     if (add_sibling(words, self, "rdsend") < 0 ||
         add_all(words, &work->out_options) < 0 ||
         add_number(words, "--key-fd", LEASH_KEY_OUT_FD) < 0 ||
+        (work->way != LEASH_STRAIGHT &&
+         add_number(words, "--socket-fd", LEASH_SOCKET_FD) < 0) ||
         words_add(words, work->addresses) < 0)
         return -1;
     return words_add(words, work->port);

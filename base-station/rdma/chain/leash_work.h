@@ -1,7 +1,7 @@
 /* What rdpipe and a leash say to each other over an SSH session: lines of ASCII.
  *
  *   rdpipe -> leash (stdin)
- *     leash 2 KEY_IN KEY_OUT       32 bytes in hex for the hop into this segment and
+ *     leash 3 KEY_IN KEY_OUT       32 bytes in hex for the hop into this segment and
  *                                  the one out of it, "-" where there is none
  *     in OPTION | out OPTION       one option for the receiver or for the sender, hex
  *     exec WORD...                 the segment is a command: its words, hex
@@ -9,15 +9,27 @@
  *     read FILE | write FILE | append FILE        it is a file, hex
  *     pass                         it is this end's own stdin or stdout
  *     to PORT TRANSPORTS ADDRESS,...              where the hop out of it goes
- *     run                          that was all
+ *     run                          that was all; to where it goes straight
+ *     run back TOKEN PORTS         the hop out of it: its other end dials, see way.h
+ *     run ssh                      it goes through the sessions
+ *     dial TOKEN PORT ADDRESS,...  the hop into it: connect to there for rdrecv
+ *     tunnel PORT                  it goes through the sessions; PORT is rdrecv's
  *     beat                         once a second
  *   leash -> rdpipe (stdout; before the first line there may be a login shell's noise)
- *     rdpipe-leash 2
+ *     rdpipe-leash 3
  *     announce port=N transports=T,... addresses=A,...
+ *     await port=N addresses=A,... for the other end to dial
+ *     reached out                  it did
+ *     unreached out|in             nobody answers there: `run` and `dial` as another says
  *     status N                     the segment's command ended by itself
  *     note TEXT                    for a person
  *     beat
  *     exit N                       nothing of this segment is left; 128 + a signal
+ *
+ *   either
+ *     flow out|in N                followed by N bytes of the hop out of the segment, or
+ *                                  of the one into it; 0: its end
+ *     took out|in N                so many went on: as many more may come
  *
  * End of file, or 10 s without a line, ends everything below the leash.
  */
@@ -28,17 +40,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define LEASH_GREETING "rdpipe-leash 2"
+#include "bytes.h"
+
+#define LEASH_GREETING "rdpipe-leash 3"
 #define LEASH_GREETING_NAME 13 /* bytes of it before its version */
 #define LEASH_SILENCE_MS 10000
 #define LEASH_BEAT_MS 1000
 #define LEASH_KEY_BYTES 32
 #define LEASH_LINE_BYTES (1 << 20) /* more than execve takes in one argument, in hex */
 #define LEASH_WORDS 65536
+#define LEASH_TOKEN 32 /* characters */
+#define LEASH_FRAME (32 << 10) /* most bytes of one `flow` */
+#define LEASH_WINDOW (2 << 20) /* that may be on their way */
 #define LEASH_LET_GO 75 /* exit status: rdpipe left before the segment had ended */
 
 enum leash_middle { LEASH_NOTHING, LEASH_EXEC, LEASH_READ, LEASH_WRITE, LEASH_APPEND,
                     LEASH_PASS };
+
+enum leash_way { LEASH_STRAIGHT, LEASH_BACK, LEASH_THROUGH_SSH };
 
 /* Words to hand to execv: always ended by NULL, each owned. */
 struct words {
@@ -49,6 +68,10 @@ struct words {
 int words_add(struct words *words, const char *text);
 void words_close(struct words *words);
 
+struct leash_dial {
+    char *token, *port, *addresses;
+};
+
 struct leash_work {
     bool greeted, has_in, has_out, complete;
     unsigned char key_in[LEASH_KEY_BYTES], key_out[LEASH_KEY_BYTES];
@@ -56,11 +79,29 @@ struct leash_work {
     enum leash_middle middle;
     struct words middle_words; /* the command, or the one file name */
     char *port, *transports, *addresses;
+    enum leash_way way; /* of the hop out of it */
+    char *token, *ports;
+    struct leash_dial dial; /* of the one into it: asked for, NULLs: not, or done */
+    char *tunnel;           /* the same */
 };
 
 /* Takes one line from rdpipe (which it may cut up). Returns 0, or -1 with a reason. */
 int leash_take(struct leash_work *work, char *line, const char **why);
 void leash_work_close(struct leash_work *work);
+
+void leash_dial_close(struct leash_dial *dial);
+
+struct leash_frame {
+    bool out, took; /* of the hop out of the segment; it is a `took`, without bytes */
+    const char *bytes;
+    size_t length, whole; /* of the bytes; with the line before them */
+};
+
+/* Is at the beginning of `input` a frame? 1: yes, 0: no, -1: it is not all there yet. */
+int leash_frame(const struct bytes *input, struct leash_frame *frame);
+
+/* Writes it to rdpipe, which shows as an end of stdin where it has left. */
+void leash_say(const struct bytes *text);
 
 /* The value of NAME=VALUE in an announcement; to free, NULL if absent or
  * if it holds anything but letters, digits and "._:%,-". */
@@ -69,7 +110,8 @@ char *leash_field(const char *line, const char *name);
 /* --- the command line that runs one segment: the tools around what was asked for --- */
 
 /* Descriptors that the tools inherit, by number. */
-enum { LEASH_KEY_IN_FD = 10, LEASH_ANNOUNCE_FD, LEASH_KEY_OUT_FD, LEASH_STATUS_FD };
+enum { LEASH_KEY_IN_FD = 10, LEASH_ANNOUNCE_FD, LEASH_KEY_OUT_FD, LEASH_STATUS_FD,
+       LEASH_GUESTS_FD, LEASH_SOCKET_FD };
 
 /* Builds it into `words`; `self` is the path of this binary, whose folder has the others.
  *   rdrecv ... 0 -- rdsend ... HOST PORT -- SELF --leash-run FD COMMAND...

@@ -39,6 +39,7 @@ struct pipe_run {
     bool terminal; /* there is one at which an ssh may ask */
     int caught;    /* the signal that ended it */
     int faults;   /* ends that failed so far */
+    char token[LEASH_TOKEN + 1]; /* that who dials back says */
     int64_t beaten_ms, fault_ms, let_go_ms; /* 0 = not yet */
 };
 
@@ -68,6 +69,18 @@ static void add_end(struct pipe_run *run, const struct pipe_segment *segment, in
         .status = -1,
         .heard_ms = now_ms(),
     };
+}
+
+static int make_token(struct pipe_run *run)
+{
+    unsigned char random[LEASH_TOKEN / 2];
+    struct bytes text = {0};
+    if (getrandom(random, sizeof random, 0) != sizeof random ||
+        hex_add(&text, random, sizeof random) < 0)
+        return -1;
+    memcpy(run->token, text.data, sizeof run->token);
+    bytes_close(&text);
+    return 0;
 }
 
 /* A hop between each two ends, each with a key of its own. */
@@ -101,7 +114,7 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     if ((last->host && !file && run->settings->own_stdout) ||
         (last->middle == LEASH_READ))
         add_end(run, NULL, 0);
-    return join(run);
+    return make_token(run) < 0 ? -1 : join(run);
 }
 
 static int open_stdin(struct pipe_run *run, const struct pipe_segment *first)
@@ -165,11 +178,12 @@ static bool same_host(const struct pipe_end *one, const struct pipe_end *other)
                                     : one->host == other->host;
 }
 
+/* Where `from` reaches `to`, which said where it listens. */
 static char *addresses_of(const struct pipe_run *run, const struct pipe_end *from,
-                          const struct pipe_end *to)
+                          const struct pipe_end *to, const char *said)
 {
     char *given = via(run->settings, to->host);
-    char *announced = given ? given : leash_field(to->announcement, "addresses");
+    char *announced = given ? given : leash_field(said, "addresses");
     if (given || !announced || !same_host(from, to))
         return announced;
     char *nearest = NULL;
@@ -205,6 +219,55 @@ static void open_ends(struct pipe_run *run)
     }
 }
 
+/* The line that says which way it is, where it is not straight. */
+static void tell_way(const struct pipe_run *run, const struct pipe_end *end)
+{
+    const char *from = end->host ? end->host : "here";
+    const char *to = end[1].host ? end[1].host : "here";
+    bool back = end->way == LEASH_BACK;
+    fprintf(stderr, "%s: from %s to %s: %s%s\n", run->settings->program, from, to,
+            back ? "the data's connection is dialed back"
+                 : "the data goes through the SSH session, which is slower",
+            run->settings->way == end->way
+                ? "" : " (no port is reached: --port names those that a firewall lets in)");
+}
+
+static int try_way(struct pipe_run *run, struct pipe_end *end, enum leash_way way)
+{
+    if (pipe_end_try(end, way, run->token, run->settings->ports) < 0)
+        return -1;
+    if (way != LEASH_THROUGH_SSH)
+        return 0;
+    tell_way(run, end);
+    return pipe_end_tunnel(end + 1);
+}
+
+/* Straight, else dialed back, else through the sessions. */
+static void mind_ways(struct pipe_run *run)
+{
+    for (size_t i = 0; i + 1 < run->count; i++) {
+        struct pipe_end *end = &run->ends[i], *next = end + 1;
+        int result = 0;
+        if (end->unreached_out && end->way != LEASH_THROUGH_SSH)
+            result = try_way(run, end, end->way + 1);
+        else if (next->unreached_in && end->way == LEASH_BACK)
+            result = try_way(run, end, LEASH_THROUGH_SSH);
+        end->unreached_out = next->unreached_in = false;
+        if (end->awaits) {
+            char *addresses = addresses_of(run, next, end, end->awaits);
+            result |= pipe_end_dial(next, run->token, end->awaits, addresses);
+            free(addresses);
+            free(end->awaits);
+            end->awaits = NULL;
+        }
+        if (end->reached)
+            tell_way(run, end);
+        end->reached = false;
+        if (result < 0)
+            pipe_end_let_go(end);
+    }
+}
+
 /* Runs each end whose next one listens. */
 static void run_ready(struct pipe_run *run)
 {
@@ -219,9 +282,12 @@ static void run_ready(struct pipe_run *run)
         }
         char *port = leash_field(next->announcement, "port");
         char *transports = leash_field(next->announcement, "transports");
-        char *addresses = addresses_of(run, end, next);
+        char *addresses = addresses_of(run, end, next, next->announcement);
+        bool direct = same_host(end, next) || (transports && !strcmp(transports, "rdma"));
+        enum leash_way way = direct ? LEASH_STRAIGHT : run->settings->way;
         if (!port || !transports || !addresses ||
-            pipe_end_run(end, port, transports, addresses) < 0)
+            pipe_end_run(end, port, transports, addresses) < 0 ||
+            try_way(run, end, way) < 0)
             pipe_end_let_go(end);
         free(addresses);
         free(transports);
@@ -318,6 +384,7 @@ static void attend(struct pipe_run *run, struct pollfd *polled)
     while (!over(run, now_ms())) {
         open_ends(run);
         run_ready(run);
+        mind_ways(run);
         start_typist(run);
         for (size_t i = 0; i < run->count; i++) {
             struct pipe_end *end = &run->ends[i];
@@ -403,6 +470,7 @@ static void pipe_run_close(struct pipe_run *run)
     typist_close(&run->typist);
     for (size_t i = 0; i < run->count; i++) {
         free(run->ends[i].announcement);
+        free(run->ends[i].awaits);
         free(run->ends[i].note);
     }
     free(run->ends);

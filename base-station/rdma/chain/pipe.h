@@ -17,6 +17,8 @@ struct pipe_settings {
     struct words out_options;   /* for each sender */
     bool sync;                  /* the file that is written at the end, if it is one */
     bool own_stdin, own_stdout; /* is this process's stdin (stdout) part of the chain? */
+    enum leash_way way;         /* the first that is tried */
+    const char *ports;          /* to listen on, "0" = any */
     int says_why; /* commands that end with 1 to this have said all there is to say */
 };
 

@@ -19,7 +19,8 @@
 #include "trouble.h"
 
 enum {
-    NOISE_BYTES = 1 << 16, /* what a login shell may say before the leash speaks */
+    READ_BYTES = 1 << 16,
+    NOISE_BYTES = 1 << 18, /* what a login shell may say before the leash speaks */
     TERM_MS = 2000, /* from SIGTERM to SIGKILL, and from there to giving up */
     KILL_MS = 1000,
 };
@@ -56,7 +57,7 @@ static int queue_first(struct pipe_end *end, const struct pipe_settings *setting
     static const char *const verbs[] = {NULL,    "exec",   "read",
                                         "write", "append", "pass"};
     struct bytes *into = &end->control;
-    if (bytes_text(into, "leash 2") < 0 || add_key(into, end->key_in, end->has_in) < 0 ||
+    if (bytes_text(into, "leash 3") < 0 || add_key(into, end->key_in, end->has_in) < 0 ||
         add_key(into, end->key_out, end->has_out) < 0 || bytes_text(into, "\n") < 0)
         return -1;
     if (settings->in_options.count &&
@@ -159,10 +160,36 @@ int pipe_end_run(struct pipe_end *end, const char *port, const char *transports,
                  const char *addresses)
 {
     end->running = true;
-    if (port &&
-        bytes_format(&end->control, "to %s %s %s\n", port, transports, addresses) < 0)
-        return -1;
-    return bytes_text(&end->control, "run\n");
+    return !port ? bytes_text(&end->control, "run\n")
+                 : bytes_format(&end->control, "to %s %s %s\n", port, transports, addresses);
+}
+
+int pipe_end_try(struct pipe_end *end, enum leash_way way, const char *token,
+                 const char *ports)
+{
+    end->way = way;
+    if (way == LEASH_BACK)
+        return bytes_format(&end->control, "run back %s %s\n", token, ports);
+    return bytes_text(&end->control, way == LEASH_STRAIGHT ? "run\n" : "run ssh\n");
+}
+
+int pipe_end_dial(struct pipe_end *end, const char *token, const char *awaits,
+                  const char *addresses)
+{
+    char *port = leash_field(awaits, "port");
+    int result = port && addresses
+                     ? bytes_format(&end->control, "dial %s %s %s\n", token, port, addresses)
+                     : -1;
+    free(port);
+    return result;
+}
+
+int pipe_end_tunnel(struct pipe_end *end)
+{
+    char *port = leash_field(end->announcement, "port");
+    int result = port ? bytes_format(&end->control, "tunnel %s\n", port) : -1;
+    free(port);
+    return result;
 }
 
 void pipe_end_beat(struct pipe_end *end)
@@ -212,6 +239,14 @@ static void take(struct pipe_end *end, const char *line)
     const char *rest = space ? space + 1 : "";
     if (verb == 8 && !strncmp(line, "announce", verb) && !end->announcement)
         keep(&end->announcement, rest);
+    else if (verb == 5 && !strncmp(line, "await", verb) && !end->awaits)
+        keep(&end->awaits, rest);
+    else if (strcmp(line, "reached out") == 0)
+        end->reached = true;
+    else if (strcmp(line, "unreached out") == 0)
+        end->unreached_out = true;
+    else if (strcmp(line, "unreached in") == 0)
+        end->unreached_in = true;
     else if (verb == 6 && !strncmp(line, "status", verb))
         end->command_status = number_in(rest);
     else if (verb == 4 && !strncmp(line, "note", verb))
@@ -220,11 +255,26 @@ static void take(struct pipe_end *end, const char *line)
         end->status = number_in(rest);
 }
 
+/* A frame of the hop goes to its other end. */
+static int pass_on(struct pipe_end *end, const struct leash_frame *frame)
+{
+    struct pipe_end *to = frame->out ? end + 1 : end - 1;
+    if (!(frame->out ? end->has_out : end->has_in) ||
+        to->control.length > 2 * LEASH_WINDOW)
+        return -1;
+    if (to->control_fd < 0)
+        return 0;
+    if (bytes_format(&to->control, "%s %s %zu\n", frame->took ? "took" : "flow",
+                     frame->out ? "in" : "out", frame->length) < 0)
+        return -1;
+    return frame->took ? 0 : bytes_add(&to->control, frame->bytes, frame->length);
+}
+
 void pipe_end_listen(struct pipe_end *end, int64_t now_ms)
 {
     ssize_t got = -1;
-    if (bytes_reserve(&end->answers, 16384) == 0)
-        got = read(end->answer_fd, end->answers.data + end->answers.length, 16384);
+    if (bytes_reserve(&end->answers, READ_BYTES) == 0)
+        got = read(end->answer_fd, end->answers.data + end->answers.length, READ_BYTES);
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (got > 0) {
@@ -232,8 +282,18 @@ void pipe_end_listen(struct pipe_end *end, int64_t now_ms)
         end->answers.data[end->answers.length] = '\0';
         end->heard_ms = now_ms;
     }
+    struct leash_frame frame;
+    int framed = 0;
     char *line;
-    while ((line = bytes_line(&end->answers))) {
+    while ((framed = end->greeted ? leash_frame(&end->answers, &frame) : 0) >= 0) {
+        if (framed && pass_on(end, &frame) < 0)
+            got = -1;
+        if (framed) {
+            bytes_drop(&end->answers, frame.whole);
+            continue;
+        }
+        if (!(line = bytes_line(&end->answers)))
+            break;
         take(end, line);
         free(line);
     }

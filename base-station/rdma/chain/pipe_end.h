@@ -31,6 +31,9 @@ struct pipe_end {
 
     /* What it said. */
     char *announcement, *note;
+    char *awaits;    /* an announcement, until it was passed on */
+    bool unreached_in, unreached_out, reached;
+    enum leash_way way;  /* of the hop out of it */
     int command_status, status; /* -1 = not known */
     int order;                  /* among the ends that failed, from 1; 0 = did not */
 };
@@ -45,9 +48,17 @@ int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
 int pipe_end_run(struct pipe_end *end, const char *port, const char *transports,
                  const char *addresses);
 
+/* Queues what else is known of the way of the hop between two ends. */
+int pipe_end_try(struct pipe_end *end, enum leash_way way, const char *token,
+                 const char *ports);
+int pipe_end_dial(struct pipe_end *end, const char *token, const char *awaits,
+                  const char *addresses);
+int pipe_end_tunnel(struct pipe_end *end);
+
 void pipe_end_beat(struct pipe_end *end);
 void pipe_end_flush(struct pipe_end *end);           /* sends what is queued */
-void pipe_end_listen(struct pipe_end *end, int64_t now_ms); /* reads what came */
+/* Reads what came; what is for the ends beside it in the row is queued for them. */
+void pipe_end_listen(struct pipe_end *end, int64_t now_ms);
 void pipe_end_let_go(struct pipe_end *end);          /* its leash ends everything */
 
 /* SIGTERM, if it goes on: a leash ends what is below it, and an ssh that asks for a

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum who { OWN, BOTH, SENDER };
+#include "net.h"
+
+enum who { OWN, BOTH, SENDER, RECEIVER };
 
 static const struct {
     const char *name;
@@ -31,10 +33,14 @@ static const struct {
     {"json", no_argument, BOTH},
     {"rate", required_argument, SENDER},
     {"finish-timeout", required_argument, SENDER},
+    {"port", required_argument, RECEIVER},
+    {"dial-back", no_argument, OWN},
+    {"via-ssh", no_argument, OWN},
 };
 
 enum { ROW_SSH, ROW_REMOTE_PATH, ROW_VIA, ROW_SYNC };
-enum { ROWS = sizeof table / sizeof *table };
+enum { ROWS = sizeof table / sizeof *table, ROW_VIA_SSH = ROWS - 1,
+       ROW_DIAL_BACK = ROWS - 2, ROW_PORT = ROWS - 3 };
 
 size_t pipe_options(struct option *rows)
 {
@@ -49,9 +55,9 @@ static int pass_on(struct pipe_settings *settings, int row, const char *value)
     char *word = NULL;
     int result = value ? asprintf(&word, "--%s=%s", table[row].name, value)
                        : asprintf(&word, "--%s", table[row].name);
-    if (result >= 0)
+    if (result >= 0 && table[row].who != RECEIVER)
         result = words_add(&settings->out_options, word);
-    if (result >= 0 && table[row].who == BOTH)
+    if (result >= 0 && table[row].who != SENDER)
         result = words_add(&settings->in_options, word);
     free(word);
     return result < 0 ? -1 : 1;
@@ -70,11 +76,24 @@ static int take_via(struct pipe_settings *settings, const char *value)
     return words_add(&settings->via, value) < 0 ? -1 : 1;
 }
 
+static bool take_ports(struct pipe_settings *settings, const char *value)
+{
+    uint16_t least, most;
+    settings->ports = value;
+    if (net_ports(value, &least, &most) && least)
+        return true;
+    fprintf(stderr, "%s: --port \"%s\": not a port or two, as in 7471-7479\n",
+            settings->program, value);
+    return false;
+}
+
 int pipe_option(struct pipe_settings *settings, int code, const char *value)
 {
     int row = (code == 'v' ? PIPE_OPTION_VERBOSE : code) - PIPE_OPTION_FIRST;
     if (row < 0 || row >= ROWS)
         return 0;
+    if (row == ROW_PORT && !take_ports(settings, value))
+        return -1;
     if (table[row].who != OWN)
         return pass_on(settings, row, value);
     switch (row) {
@@ -83,6 +102,12 @@ int pipe_option(struct pipe_settings *settings, int code, const char *value)
         return 1;
     case ROW_REMOTE_PATH:
         settings->remote_path = value;
+        return 1;
+    case ROW_DIAL_BACK:
+        settings->way = LEASH_BACK;
+        return 1;
+    case ROW_VIA_SSH:
+        settings->way = LEASH_THROUGH_SSH;
         return 1;
     case ROW_SYNC:
         settings->sync = true;
@@ -95,7 +120,7 @@ int pipe_option(struct pipe_settings *settings, int code, const char *value)
 void pipe_settings_open(struct pipe_settings *settings, const char *program)
 {
     *settings = (struct pipe_settings){
-        .program = program, .ssh = "ssh", .own_stdin = true, .own_stdout = true};
+        .program = program, .ssh = "ssh", .ports = "0", .own_stdin = true, .own_stdout = true};
 }
 
 void pipe_settings_close(struct pipe_settings *settings)

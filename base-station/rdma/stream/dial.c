@@ -2,6 +2,7 @@
 #include "dial.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -316,7 +317,13 @@ struct transport *dial(const struct options *options, const struct key *key,
         .limit_ms = limit_ms,
         .end_ms = now_ms() + limit_ms,
     };
-    struct transport *transport = dial_all(&dialing, trouble);
+    struct transport *transport = NULL;
+    if (options->socket_fd < 0)
+        transport = dial_all(&dialing, trouble);
+    else if (fcntl((int)options->socket_fd, F_SETFL, O_NONBLOCK) == 0 &&
+             fcntl((int)options->socket_fd, F_SETFD, FD_CLOEXEC) == 0 &&
+             (transport = tcp_open((int)options->socket_fd, trouble)))
+        transport = meet(&dialing, transport, false, trouble);
     if (!transport && dialing.unproven.status && !signalled(trouble))
         *trouble = dialing.unproven;
     return transport;

@@ -2,6 +2,7 @@
 #include "lobby.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,10 +61,11 @@ static struct verbs_listener *listen_over_rdma(const struct lobby *lobby,
 static int listen_on_both(struct lobby *lobby, struct trouble *trouble)
 {
     const struct options *options = lobby->options;
-    uint16_t port = (uint16_t)atoi(options->port);
+    const char *ports = options->ports ? options->ports : options->port;
+    bool fixed = strcmp(ports, "0") != 0;
     for (int left = PORT_TRIES;; left--) {
         struct trouble why = {0};
-        lobby->listen_fd = net_listen(options->bind_to, port, &lobby->bound,
+        lobby->listen_fd = net_listen(options->bind_to, ports, &lobby->bound,
                                       &lobby->bound_length, trouble);
         if (lobby->listen_fd < 0)
             return -1;
@@ -72,7 +74,7 @@ static int listen_on_both(struct lobby *lobby, struct trouble *trouble)
         if (!rdma)
             return 0;
         lobby->verbs = listen_over_rdma(lobby, &why);
-        if (lobby->verbs || options->transport == WANT_RDMA || left == 0 || port ||
+        if (lobby->verbs || options->transport == WANT_RDMA || left == 0 || fixed ||
             errno != EADDRINUSE) {
             if (!lobby->verbs && options->transport == WANT_RDMA)
                 return troubled(trouble, why.status, "cannot listen over RDMA: %s",
@@ -90,6 +92,8 @@ int lobby_open(struct lobby *lobby, const struct options *options, const struct 
 {
     *lobby = (struct lobby){
         .options = options, .key = key, .listen_fd = -1, .signal_fd = signal_fd};
+    if (options->guests_fd >= 0)
+        fcntl((int)options->guests_fd, F_SETFD, FD_CLOEXEC);
     if (listen_on_both(lobby, trouble) < 0)
         return -1;
     if (options->transport == WANT_RDMA) {
@@ -137,6 +141,25 @@ static void seat(struct lobby *lobby, struct guest *guest, struct transport *tra
     guest_close(guest);
 }
 
+/* A connection that the leash of this tool made, whichever side dialed. */
+static int take_guest(int from_fd)
+{
+    char dot;
+    struct iovec one = {&dot, 1};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1,
+                             .msg_control = control.room,
+                             .msg_controllen = sizeof control.room};
+    int fd = -1;
+    if (from_fd >= 0 && recvmsg(from_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == 1 &&
+        CMSG_FIRSTHDR(&message))
+        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
+    return fd;
+}
+
 static void let_in(struct lobby *lobby)
 {
     struct guest *guest;
@@ -145,8 +168,11 @@ static void let_in(struct lobby *lobby)
         struct transport *transport = NULL;
         if (lobby->verbs)
             transport = verbs_accept(lobby->verbs);
+        int fd = transport ? -1 : take_guest((int)lobby->options->guests_fd);
+        if (fd >= 0)
+            transport = tcp_open(fd, &why);
         if (!transport && lobby->listen_fd >= 0) {
-            int fd = accept4(lobby->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+            fd = accept4(lobby->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
             transport = fd >= 0 ? tcp_open(fd, &why) : NULL;
             if (fd < 0 && (errno == EMFILE || errno == ENFILE))
                 poll(NULL, 0, FULL_MS); /* who knocks stays to be seen by poll */
@@ -205,7 +231,7 @@ static bool attend(const struct lobby *lobby, struct guest *guest)
 }
 
 struct watch {
-    struct pollfd polled[4 + LOBBY_SEATS * TRANSPORT_FDS];
+    struct pollfd polled[5 + LOBBY_SEATS * TRANSPORT_FDS];
     int count;
     int64_t wait_ms;
 };
@@ -219,7 +245,8 @@ static void watch(struct lobby *lobby, int out_fd, int64_t end_ms, struct watch 
     polled[2] = (struct pollfd){room ? lobby->listen_fd : -1, POLLIN, 0};
     polled[3] = (struct pollfd){
         lobby->verbs && room ? verbs_listener_fd(lobby->verbs) : -1, POLLIN, 0};
-    watch_->count = 4;
+    polled[4] = (struct pollfd){room ? (int)lobby->options->guests_fd : -1, POLLIN, 0};
+    watch_->count = 5;
     int64_t until_ms = end_ms;
     for (int i = 0; i < LOBBY_SEATS; i++) {
         struct guest *guest = &lobby->guests[i];
@@ -281,6 +308,8 @@ void lobby_close(struct lobby *lobby)
         verbs_listener_close(lobby->verbs);
     if (lobby->listen_fd >= 0)
         close(lobby->listen_fd);
+    if (lobby->options && lobby->options->guests_fd >= 0)
+        close((int)lobby->options->guests_fd);
     lobby->verbs = NULL;
     lobby->listen_fd = -1;
 }

@@ -226,25 +226,48 @@ static int listen_on(const struct sockaddr *address, socklen_t length)
     return -1;
 }
 
-int net_listen(const char *bind_to, uint16_t port, struct sockaddr_storage *bound,
+bool net_ports(const char *text, uint16_t *least, uint16_t *most)
+{
+    int first = -1, last, length = 0;
+    if (sscanf(text, "%5d%n-%5d%n", &first, &length, &last, &length) < 2)
+        last = first;
+    if (text[strspn(text, "0123456789-")] || text[length] || first < 0 || last < first ||
+        last > UINT16_MAX)
+        return false;
+    *least = (uint16_t)first;
+    *most = (uint16_t)last;
+    return true;
+}
+
+static int listen_at(const struct addrinfo *at, uint16_t port)
+{
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
+    if (at) {
+        net_set_port(at->ai_addr, port);
+        return listen_on(at->ai_addr, at->ai_addrlen);
+    }
+    int fd = listen_on((struct sockaddr *)&six, sizeof six);
+    if (fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL))
+        fd = listen_on((struct sockaddr *)&four, sizeof four);
+    return fd;
+}
+
+int net_listen(const char *bind_to, const char *ports, struct sockaddr_storage *bound,
                socklen_t *bound_length, struct trouble *trouble)
 {
-    int fd;
-    if (bind_to) {
-        char text[8];
-        snprintf(text, sizeof text, "%u", (unsigned)port);
-        struct addrinfo *found = net_resolve(bind_to, text, BIND_LIMIT_MS, trouble);
-        if (!found)
-            return -1;
-        fd = listen_on(found->ai_addr, found->ai_addrlen);
-        freeaddrinfo(found);
-    } else {
-        struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-        struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
-        fd = listen_on((struct sockaddr *)&six, sizeof six);
-        if (fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL))
-            fd = listen_on((struct sockaddr *)&four, sizeof four);
-    }
+    struct addrinfo *at = NULL;
+    uint16_t port, last;
+    int fd = -1;
+    if (!net_ports(ports, &port, &last))
+        return troubled(trouble, EXIT_USAGE, "port \"%s\": expected one or two up to 65535, as "
+                        "in 7471-7479", ports);
+    if (bind_to && !(at = net_resolve(bind_to, "0", BIND_LIMIT_MS, trouble)))
+        return -1;
+    while ((fd = listen_at(at, port)) < 0 && errno == EADDRINUSE && port < last)
+        port++;
+    if (at)
+        freeaddrinfo(at);
     *bound_length = sizeof *bound;
     if (fd >= 0 && getsockname(fd, (struct sockaddr *)bound, bound_length) == 0)
         return fd;
@@ -255,7 +278,7 @@ int net_listen(const char *bind_to, uint16_t port, struct sockaddr_storage *boun
         why = "not allowed: ports below 1024 are root's";
     else if (errno == EADDRNOTAVAIL)
         why = net_advice(errno);
-    troubled(trouble, EXIT_FAULT, "cannot listen on port %u: %s", (unsigned)port, why);
+    troubled(trouble, EXIT_FAULT, "cannot listen on port %s: %s", ports, why);
     if (fd >= 0)
         close(fd);
     return -1;

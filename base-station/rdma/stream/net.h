@@ -28,9 +28,13 @@ void net_set_port(struct sockaddr *address, uint16_t port);
 struct addrinfo *net_resolve(const char *host, const char *port, int64_t limit_ms,
                              struct trouble *trouble);
 
+/* "7471" or "7471-7479". False: it is neither. */
+bool net_ports(const char *text, uint16_t *least, uint16_t *most);
+
 /* Listens on every address (both families on one socket where IPv6 is there), or on
- * `bind_to` only. The address it got is in `*bound`. The descriptor, or -1. */
-int net_listen(const char *bind_to, uint16_t port, struct sockaddr_storage *bound,
+ * `bind_to` only, on the first of `ports` that is free. The address it got is in
+ * `*bound`. The descriptor, or -1. */
+int net_listen(const char *bind_to, const char *ports, struct sockaddr_storage *bound,
                socklen_t *bound_length, struct trouble *trouble);
 
 /* The addresses under which this machine may be reached, with commas: those of its

@@ -36,6 +36,7 @@ static const char usage_receive[] =
     "Receives a stream from an rdsend: to stdout, a file or a command.\n"
     "  --sync                        sync the file and its folder\n"
     "  --announce-fd N               where to say port, transports, addresses\n"
+    "  --port LOW-HIGH               one of these, for PORT 0\n"
     COMMON_USAGE;
 
 enum kind {
@@ -71,7 +72,9 @@ static const struct row {
     {"checksum", WORD, TO(checksum), 0, 1, NULL, "none|xxh64"},
     {"device", TEXT, TO(device), 0, 0, NULL, NULL},
     {"bind", TEXT, TO(bind_to), 0, 0, NULL, NULL},
-    {"hop", TEXT, TO(hop), 0, 0, NULL, NULL}, /* a leash gives it */
+    {"hop", TEXT, TO(hop), 0, 0, NULL, NULL}, /* a leash gives these */
+    {"guests-fd", NUMBER, TO(guests_fd), 0, 65535, "rdrecv", NULL},
+    {"socket-fd", NUMBER, TO(socket_fd), 0, 65535, "rdsend", NULL},
     {"key-file", TEXT, TO(key_file), 0, 0, NULL, NULL},
     {"key-fd", NUMBER, TO(key_fd), 0, 65535, NULL, NULL},
     {"chunk", BYTES, TO(chunk), CHUNK_LEAST, CHUNK_MOST, NULL, NULL},
@@ -85,6 +88,7 @@ static const struct row {
     {"sync", SET, TO(sync), true, 0, "rdrecv", NULL},
     {"new-key", TEXT, TO(new_key), 0, 0, "rdrecv", NULL},
     {"announce-fd", NUMBER, TO(announce_fd), 0, 65535, "rdrecv", NULL},
+    {"port", TEXT, TO(ports), 0, 0, "rdrecv", NULL},
 };
 
 enum { ROWS = sizeof table / sizeof *table, ROW_FIRST = 256 };
@@ -244,6 +248,8 @@ int options_read(struct options *options, bool sends, int argc, char **argv,
         .sends = sends,
         .key_fd = -1,
         .announce_fd = -1,
+        .guests_fd = -1,
+        .socket_fd = -1,
         .protection = PROTECT_DEFAULT,
         .checksum = true,
         .progress = true,

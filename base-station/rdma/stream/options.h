@@ -14,6 +14,8 @@ struct options {
     bool sends;
     const char *key_file, *new_key, *bind_to, *device;
     int64_t key_fd, announce_fd; /* -1 = not given */
+    int64_t guests_fd, socket_fd; /* of a leash: where connections come from; one */
+    const char *ports;           /* one of these, for port 0; NULL = any */
     int64_t transport;           /* enum wanted_transport */
     int64_t checksum;            /* CHECKSUM_ ... */
     int protection;              /* enum protection */

@@ -1,0 +1,284 @@
+/* How the data of a hop gets through a firewall, at one leash: see way.h. */
+#include "way.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net.h"
+#include "trouble.h"
+
+enum { TRIES_MOST = 32, TOKEN_MS = 1000 };
+
+static void shut(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+void way_init(struct way *way)
+{
+    *way = (struct way){.guests_fd = -1, .listener_fd = -1, .socket_fd = -1,
+                        .in = {.fd = -1}, .out = {.fd = -1}};
+}
+
+void way_close(struct way *way)
+{
+    shut(&way->guests_fd);
+    shut(&way->listener_fd);
+    shut(&way->socket_fd);
+    shut(&way->in.fd);
+    shut(&way->out.fd);
+    bytes_close(&way->in.late);
+    bytes_close(&way->out.late);
+}
+
+/* Begins to connect to each of them. */
+static nfds_t begin(struct pollfd *tries, const char *addresses, const char *port,
+                    int64_t end_ms)
+{
+    nfds_t count = 0;
+    char *hosts = strdup(addresses), *rest = hosts, *host;
+    while ((host = strsep(&rest, ",")) && now_ms() < end_ms) {
+        struct trouble why = {0};
+        struct addrinfo *found = net_resolve(host, port, end_ms - now_ms(), &why);
+        for (struct addrinfo *one = found; one && count < TRIES_MOST; one = one->ai_next) {
+            int fd = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+            if (fd >= 0 && connect(fd, one->ai_addr, one->ai_addrlen) < 0 &&
+                errno != EINPROGRESS)
+                shut(&fd);
+            tries[count++] = (struct pollfd){fd, POLLOUT, 0};
+        }
+        if (found)
+            freeaddrinfo(found);
+    }
+    free(hosts);
+    return count;
+}
+
+int way_reach(const char *addresses, const char *port, int stop_fd)
+{
+    struct pollfd polled[TRIES_MOST + 1];
+    int64_t end_ms = now_ms() + WAY_REACH_MS, left_ms;
+    nfds_t count = begin(polled, addresses, port, end_ms);
+    int found = -1;
+    polled[count] = (struct pollfd){stop_fd, 0, 0}; /* POLLHUP: rdpipe left */
+    while (found < 0 && !polled[count].revents && (left_ms = end_ms - now_ms()) > 0) {
+        bool open = false;
+        for (nfds_t i = 0; i < count; i++)
+            open |= polled[i].fd >= 0;
+        if (!open || (poll(polled, count + 1, (int)left_ms) < 0 && errno != EINTR))
+            break;
+        for (nfds_t i = 0; i < count && found < 0; i++) {
+            int error = 0;
+            socklen_t length = sizeof error;
+            if (polled[i].fd < 0 || !polled[i].revents)
+                continue;
+            getsockopt(polled[i].fd, SOL_SOCKET, SO_ERROR, &error, &length);
+            if (error) {
+                shut(&polled[i].fd);
+            } else {
+                found = polled[i].fd;
+                polled[i].fd = -1;
+            }
+        }
+    }
+    for (nfds_t i = 0; i < count; i++)
+        shut(&polled[i].fd);
+    return found;
+}
+
+static int await(struct way *way, const char *ports)
+{
+    struct sockaddr_storage bound;
+    socklen_t length;
+    struct trouble why = {0};
+    struct bytes line = {0};
+    char addresses[2048];
+    way->listener_fd = net_listen(NULL, ports, &bound, &length, &why);
+    if (way->listener_fd < 0)
+        return -1;
+    net_addresses((struct sockaddr *)&bound, addresses, sizeof addresses, NULL);
+    int result = bytes_format(&line, "await port=%u addresses=%s\n",
+                              (unsigned)net_port((struct sockaddr *)&bound), addresses);
+    if (result == 0)
+        leash_say(&line);
+    bytes_close(&line);
+    return result;
+}
+
+/* Has whoever dials the token? It is sent at once. */
+static bool is_expected(int fd, const char *token)
+{
+    char said[LEASH_TOKEN];
+    struct pollfd polled = {fd, POLLIN, 0};
+    return poll(&polled, 1, TOKEN_MS) == 1 &&
+           recv(fd, said, sizeof said, 0) == LEASH_TOKEN &&
+           memcmp(said, token, LEASH_TOKEN) == 0;
+}
+
+/* A connection of this machine with itself, of which nobody else has an end. */
+static int pair(int ends[2])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in own, peer = {0};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ends[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ends[1] = -1;
+    if (listener >= 0 && bind(listener, (struct sockaddr *)&address, length) == 0 &&
+        listen(listener, 4) == 0 &&
+        getsockname(listener, (struct sockaddr *)&address, &length) == 0 &&
+        connect(ends[0], (struct sockaddr *)&address, length) == 0 &&
+        getsockname(ends[0], (struct sockaddr *)&own, &length) == 0)
+        while ((ends[1] < 0 || peer.sin_port != own.sin_port) && listener >= 0) {
+            shut(&ends[1]);
+            ends[1] = accept4(listener, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC);
+            if (ends[1] < 0)
+                break;
+        }
+    shut(&listener);
+    if (ends[1] < 0)
+        shut(&ends[0]);
+    return ends[1] < 0 ? -1 : 0;
+}
+
+static void tunnel_open(struct tunnel *tunnel, int fd)
+{
+    *tunnel = (struct tunnel){.fd = fd, .may = LEASH_WINDOW};
+}
+
+int way_find(struct way *way, const struct leash_work *work, int stop_fd)
+{
+    int ends[2];
+    if (!work->has_out || way->socket_fd >= 0)
+        return 1;
+    if (work->way == LEASH_STRAIGHT) {
+        bool near = strncmp(work->addresses, "127.0.0.1,", 10) == 0;
+        int fd = near || strcmp(work->transports, "rdma") == 0
+                     ? 0 : way_reach(work->addresses, work->port, stop_fd);
+        if (fd > 0)
+            close(fd);
+        return fd < 0 ? -1 : 1;
+    }
+    if (work->way == LEASH_THROUGH_SSH) {
+        shut(&way->listener_fd);
+        if (pair(ends) < 0)
+            return -1;
+        way->socket_fd = ends[0];
+        tunnel_open(&way->out, ends[1]);
+        return 1;
+    }
+    if (way->listener_fd < 0)
+        return await(way, work->ports);
+    way->socket_fd = accept4(way->listener_fd, NULL, NULL, SOCK_CLOEXEC);
+    if (way->socket_fd < 0 || !is_expected(way->socket_fd, work->token)) {
+        shut(&way->socket_fd);
+        return 0;
+    }
+    shut(&way->listener_fd);
+    return 1;
+}
+
+int way_dial(struct way *way, const struct leash_dial *to, int stop_fd)
+{
+    int fd = way_reach(to->addresses, to->port, stop_fd);
+    char dot = '.';
+    struct iovec one = {&dot, 1};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof fd)];
+    } control = {.room = {0}};
+    struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1,
+                             .msg_control = control.room,
+                             .msg_controllen = sizeof control.room};
+    control.header = (struct cmsghdr){
+        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
+    memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+    int result = fd >= 0 && send(fd, to->token, LEASH_TOKEN, MSG_NOSIGNAL) == LEASH_TOKEN &&
+                         sendmsg(way->guests_fd, &message, MSG_NOSIGNAL) == 1
+                     ? 0 : -1;
+    shut(&fd);
+    return result;
+}
+
+int way_tunnel(struct way *way, const char *port)
+{
+    int fd = way_reach("127.0.0.1", port, -1);
+    tunnel_open(&way->in, fd);
+    return fd < 0 ? -1 : 0;
+}
+
+struct pollfd tunnel_watched(const struct tunnel *tunnel)
+{
+    bool reads = tunnel->may && !tunnel->ended;
+    short events = (short)((reads ? POLLIN : 0) | (tunnel->late.length ? POLLOUT : 0));
+    return (struct pollfd){events ? tunnel->fd : -1, events, 0};
+}
+
+int tunnel_take(struct way *way, const struct leash_frame *frame)
+{
+    struct tunnel *tunnel = frame->out ? &way->out : &way->in;
+    if (frame->took) {
+        tunnel->may += frame->length;
+        return tunnel->may > LEASH_WINDOW ? -1 : 0;
+    }
+    if (tunnel->fd < 0) /* its tool has ended */
+        return 0;
+    tunnel->ending |= !frame->length;
+    if (tunnel->late.length + frame->length > LEASH_WINDOW)
+        return -1;
+    return bytes_add(&tunnel->late, frame->bytes, frame->length);
+}
+
+static void give(struct tunnel *tunnel, const char *name)
+{
+    ssize_t sent = 1;
+    struct bytes line = {0};
+    while (tunnel->late.length && sent > 0) {
+        sent = send(tunnel->fd, tunnel->late.data, tunnel->late.length,
+                    MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR)
+            sent = (ssize_t)tunnel->late.length; /* nobody reads it any more */
+        bytes_drop(&tunnel->late, sent > 0 ? (size_t)sent : 0);
+        tunnel->took += sent > 0 ? (size_t)sent : 0;
+    }
+    if (tunnel->took >= LEASH_WINDOW / 4 || (tunnel->took && !tunnel->late.length)) {
+        if (bytes_format(&line, "took %s %zu\n", name, tunnel->took) == 0)
+            leash_say(&line);
+        tunnel->took = 0;
+        bytes_close(&line);
+    }
+    if (tunnel->ending && !tunnel->late.length) {
+        shutdown(tunnel->fd, SHUT_WR);
+        tunnel->ending = false;
+    }
+}
+
+void tunnel_pump(struct tunnel *tunnel, const char *name, bool end)
+{
+    static char piece[LEASH_FRAME];
+    if (tunnel->fd < 0)
+        return;
+    give(tunnel, name);
+    while ((tunnel->may || end) && !tunnel->ended) {
+        struct bytes line = {0};
+        size_t most = end || tunnel->may > sizeof piece ? sizeof piece : tunnel->may;
+        ssize_t got = recv(tunnel->fd, piece, most, MSG_DONTWAIT);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR) && !end)
+            return;
+        got = got < 0 ? 0 : got;
+        if (bytes_format(&line, "flow %s %zd\n", name, got) == 0 &&
+            bytes_add(&line, piece, (size_t)got) == 0)
+            leash_say(&line);
+        bytes_close(&line);
+        tunnel->ended = !got;
+        tunnel->may -= (size_t)got < tunnel->may ? (size_t)got : tunnel->may;
+    }
+}

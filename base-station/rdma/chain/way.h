@@ -1,0 +1,58 @@
+/* How the data of a hop gets through a firewall, at one leash:
+ *
+ *   straight       rdsend dials rdrecv: looked for first, and no more if it is there
+ *   back           the leash of rdrecv dials that of rdsend, and says a token
+ *   through SSH    the leashes pass it on in their sessions, and rdpipe between them
+ *
+ * A leash makes the connection of the last two, and hands it to its tool. */
+#ifndef WAY_H
+#define WAY_H
+
+#include <poll.h>
+
+#include "bytes.h"
+#include "leash_work.h"
+
+enum { WAY_REACH_MS = 3500 }; /* a lost SYN is sent again after 1 s and after 3 */
+
+/* The end of one hop that goes through SSH. */
+struct tunnel {
+    int fd; /* -1: it does not, or has ended */
+    struct bytes late; /* what the socket has not taken yet */
+    size_t may, took;  /* bytes that may be sent; that are taken and not told of */
+    bool ending;       /* what is late is the last */
+    bool ended;        /* its tool has said all */
+};
+
+struct way {
+    int guests_fd;   /* our end of where rdrecv gets connections; -1 */
+    int listener_fd; /* for the one who dials back; -1 */
+    int socket_fd;   /* that rdsend gets; -1 */
+    struct tunnel in, out;
+};
+
+void way_init(struct way *way);
+void way_close(struct way *way);
+
+/* A connection to the first of these that answers in time, -1: none does. What `stop_fd`
+ * shows ends the wait. */
+int way_reach(const char *addresses, const char *port, int stop_fd);
+
+/* Is the connection there on which `work` says its hop goes? Looks, and does not wait for
+ * long. 0: not yet; 1: yes; -1: no, and none will be. */
+int way_find(struct way *way, const struct leash_work *work, int stop_fd);
+
+/* What rdpipe told of the hop into this segment. -1: it cannot be done. */
+int way_dial(struct way *way, const struct leash_dial *to, int stop_fd);
+int way_tunnel(struct way *way, const char *port);
+
+/* What to wait for on it. */
+struct pollfd tunnel_watched(const struct tunnel *tunnel);
+
+/* Takes `frame` from rdpipe. -1: nobody sends such a thing. */
+int tunnel_take(struct way *way, const struct leash_frame *frame);
+
+/* Passes on what there is, to rdpipe too; at its `end` all of it. */
+void tunnel_pump(struct tunnel *tunnel, const char *name, bool end);
+
+#endif

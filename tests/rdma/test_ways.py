@@ -1,0 +1,124 @@
+"""rdcp and rdpipe to a host whose firewall, or ours, lets no data port in."""
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.near import NearSsh
+from tests.rdma.running import Tools
+from tests.rigs.lan import Lan
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+]
+SIZE = 5_000_000
+"""More than what may be on its way through SSH at once."""
+BACK, THROUGH = b"connection is dialed back", b"goes through the SSH session"
+
+
+@pytest.fixture
+def lan() -> Iterator[Lan]:
+    with Lan() as made:
+        yield made
+
+
+@pytest.fixture
+def apart(rdma_tools: Path, tmp_path: Path, lan: Lan) -> Iterator[Tools]:
+    """`far:` is the far host; its sshd is none, and needs no port."""
+    ssh = NearSsh(tmp_path, f'set -- "$1" "exec {" ".join(lan.enter)} sh -c \'$2\'"\n')
+    running = Tools(rdma_tools, ssh, tmp_path)
+    yield running
+    running.close()
+
+
+def close(lan: Lan, far: str = "", near: str = "", how: str = "reject") -> None:
+    """To these ports of the far host, and of this one, the other cannot connect."""
+    rules = "table inet wall {"
+    for hook, ports in (("input", far), ("output", near)):
+        rules += f"chain {hook} {{ type filter hook {hook} priority 0;"
+        if ports:
+            way = "iif" if hook == "input" else "oif"
+            rules += f"{way} != lo tcp flags syn / syn,ack tcp dport {ports} {how}\n"
+        rules += "}\n"
+    words = [*lan.enter, "nft", "-f", "-"]
+    try:
+        subprocess.run(words, input=f"{rules}}}".encode(), check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no nftables")
+
+
+ALL, BUT_NINE = "1-65535", "{ 1-7470, 7480-65535 }"
+
+
+@pytest.mark.parametrize(
+    ("far", "near", "options", "says"),
+    [
+        (ALL, "", [], BACK),
+        (ALL, ALL, [], THROUGH),
+        ("", "", ["--dial-back"], BACK),
+        ("", "", ["--via-ssh"], THROUGH),
+        (BUT_NINE, BUT_NINE, ["--port", "7471-7479"], None),
+        (ALL, ALL, ["--port", "7471-7479"], THROUGH),
+    ],
+)
+def test_a_copy_there_and_back(
+    apart: Tools, lan: Lan, tmp_path: Path,
+    far: str, near: str, options: list[str], says: bytes | None,
+    soaking: bool,
+) -> None:  # fmt: skip
+    """The way is found in its order, and a line says which."""
+    (tmp_path / "a").write_bytes(data := os.urandom(SIZE))
+    close(lan, far, near, "drop" if soaking else "reject")
+    for source, target in (("a", f"far:{tmp_path}/b"), (f"far:{tmp_path}/b", "c")):
+        ended = apart.run("rdcp", *options, source, target, within_s=60)
+        assert ended.returncode == 0, ended.stderr
+        if says is None:
+            assert ended.stderr == b""
+        elif len(options) == 1 or far == near:
+            assert ended.stderr.count(says) == 2, ended.stderr  # and the way back
+        else:
+            assert ended.stderr.count(says) == 1, ended.stderr
+    assert (tmp_path / "c").read_bytes() == data
+
+
+def test_a_pipe_through_ssh_keeps_its_endings(apart: Tools, lan: Lan) -> None:
+    """What a command says and how it ends arrives as over a port of its own."""
+    close(lan, ALL, ALL)
+    ended = apart.run("rdpipe", "far:cat; echo end", stdin=b"x" * SIZE)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == b"x" * SIZE + b"end\n"
+    ended = apart.run("rdpipe", "far:cat; exit 7", stdin=b"x" * SIZE)
+    assert ended.returncode == 7, ended.stderr
+    ended = apart.run("rdpipe", "far:yes", "head -c 3000000")
+    assert len(ended.stdout) == 3_000_000, ended.stderr
+
+
+def test_a_stranger_at_the_port_dialed_back_to_is_not_taken(
+    apart: Tools, lan: Lan
+) -> None:
+    """Who connects without the token is let go of, and the right one is awaited."""
+    close(lan, near="7471", how="drop")  # until the stranger is there
+    process = apart.start("rdpipe", "--dial-back", "--port", "7471", "far:cat")
+    assert process.stdin
+    process.stdin.write(b"hello")
+    with socket.socket() as stranger:
+        while stranger.connect_ex(("127.0.0.1", 7471)):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.02)
+        stranger.sendall(b"GET / HTTP/1.0\r\n\r\n" + b"?" * 64)
+        subprocess.run([*lan.enter, "nft", "flush", "ruleset"], check=True)
+        output, said = process.communicate(timeout=60)
+    assert (process.returncode, output) == (0, b"hello"), said
+
+
+def test_no_port_is_refused_with_its_form(apart: Tools) -> None:
+    for ports in ("0", "70000", "9-8", "a", "1-2-3", "-5"):
+        ended = apart.run("rdcp", "--port", ports, "a", "far:b")
+        assert ended.returncode == 2, ended.stderr
+        assert b"7471-7479" in ended.stderr
