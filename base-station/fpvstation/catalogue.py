@@ -12,6 +12,7 @@ where a write-ahead log does not work.
 import asyncio
 import contextlib
 import logging
+import shutil
 import sqlite3
 import threading
 import time
@@ -24,10 +25,12 @@ import msgspec
 from fpvcar.recordings.drives import Drive, Wanted, drives_of
 from fpvcar.recordings.entries import Entry
 from fpvcar.recordings.library import Page
-from fpvcar.recordings.shelf import DriveBusy, DriveMissing, Found
+from fpvcar.recordings.shelf import Copy, DriveBusy, DriveMissing, Found
 from fpvcar.recordings.titles import Titles
 from fpvstation import search
 from fpvstation.catalogue_schema import MIGRATIONS
+from fpvstation.copies import HERE, Copies, Where
+from fpvstation.disk import Folder
 from fpvstation.look import Look, key_of, lookers
 from fpvstation.store import SUMS_FILE, Store, Stored
 
@@ -50,6 +53,17 @@ class Change(NamedTuple):
     stamp: int | None
 
 
+class Held(msgspec.Struct):
+    """How much a store holds: bytes of its segments, and of its disk."""
+
+    path: str
+    sessions: int
+    segments: int
+    bytes: int
+    free: int
+    total: int
+
+
 class Catalogue:
     """The list of one store, and the shelf that the page asks. Blocks."""
 
@@ -58,7 +72,7 @@ class Catalogue:
     def __init__(self, path: Path, root: Path, store: Store, store_id: str) -> None:
         self._path, self._root, self._store = path, root, store
         self._id = store_id
-        self._titles = Titles(root)
+        self._titles, self._copies = Titles(root), Copies(Folder(root))
         self._local = threading.local()
         self._opening, self._changing = threading.Lock(), threading.RLock()
         self._damaged = ""
@@ -219,9 +233,32 @@ class Catalogue:
             if wanted.wheel == "driven" and not search.any_driven(db):
                 wanted = wanted.unhidden()
             found = search.find(db, wanted, before_ms, most + 1)
-            return Found(
-                found[:most], len(found) > most, search.drivers(db), self.unread
-            )
+            drivers = search.drivers(db)
+        shown = found[:most]
+        of = {session: self._copies_of(session) for _, session, _ in shown}
+        return Found(
+            [drive for _, _, drive in shown], len(found) > most, drivers, self.unread,
+            {one: of[session] for one, session, _ in shown},
+        )  # fmt: skip
+
+    def _copies_of(self, session: str) -> list[Copy]:
+        """Where a session is. What is here was judged when it came, or since then."""
+        listed = self._store.listed(session)
+        found = self._copies.where(session, listed)
+        if all(one.place != HERE for one in found):
+            with contextlib.suppress(FileNotFoundError):
+                came_s = (self._root / session / SUMS_FILE).stat().st_mtime
+                found.insert(0, Where(HERE, came_s, True))
+        return [Copy(*one) for one in found]
+
+    def held(self) -> Held:
+        """How much is here, and how full the disk is. Raises OSError."""
+        with self._asked() as db:
+            (sessions,) = db.execute("SELECT count(*) FROM session").fetchone()
+            all_of = "SELECT count(*), coalesce(sum(bytes), 0) FROM segment"
+            segments, size = db.execute(all_of).fetchone()
+        disk = shutil.disk_usage(self._root)
+        return Held(str(self._root), sessions, segments, size, disk.free, disk.total)
 
     def name(self, drive: str, title: str) -> None:
         """Names a drive, in the store: the name outlives the catalogue."""

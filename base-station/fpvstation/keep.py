@@ -43,6 +43,11 @@ class CarState(msgspec.Struct):
     """Segments since the station started."""
     waiting: int = 0
     bytes: int = 0
+    """Fetched since the station started."""
+    waiting_bytes: int = 0
+    card_free: int = 0
+    card_total: int = 0
+    """Bytes of the car's card; 0: it did not say."""
     bad: dict[str, str] = {}
     """Segments that did not come whole, and why."""
     held: int = 0
@@ -124,13 +129,15 @@ class Keeper:
                 HttpCar(car, client), self._store, car.folder, self._act, self._turns,
                 self._safe,
             )  # fmt: skip
-            watch = asyncio.create_task(self._watch(pull, state))
+            begun = state.bytes
+            watch = asyncio.create_task(self._watch(pull, state, begun))
             try:
                 return await pull.once(everything, last=state.bad)
             finally:
                 watch.cancel()
                 await asyncio.gather(watch, return_exceptions=True)
                 self._note_round(pull, state)
+                _note_bytes(pull.round, state, begun)
 
     def _note_round(self, pull: Pull, state: CarState) -> None:
         """What a round came to, whatever ended it."""
@@ -143,7 +150,6 @@ class Keeper:
         if done.stored:
             state.stored_s = now_s
         state.stored += len(done.stored)
-        state.bytes += done.bytes
         if done.removed and len(done.removed) != state.removed:
             log.warning(
                 "%s: %d segments were removed here before the car had their receipt "
@@ -153,11 +159,12 @@ class Keeper:
         if pull.heard:
             state.held, state.removed = done.held, len(done.removed)
 
-    async def _watch(self, pull: Pull, state: CarState) -> None:
+    async def _watch(self, pull: Pull, state: CarState, begun: int) -> None:
         """Tells what a round is at while it goes on."""
         stored = 0
         while True:
             await asyncio.sleep(0.5)
+            _note_bytes(pull.round, state, begun)
             if len(pull.round.stored) > stored:
                 stored, state.stored_s = len(pull.round.stored), self._utc_s()
             if pull.round.waiting:
@@ -177,6 +184,13 @@ class Keeper:
     async def _act(self, function: Callable[..., Any], *arguments: Any) -> Any:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._disk, function, *arguments)
+
+
+def _note_bytes(done: Round, state: CarState, begun: int) -> None:
+    """How much came in this round, which began at so many bytes, and what waits."""
+    state.bytes, state.waiting_bytes = begun + done.bytes, done.waiting_bytes
+    if done.card[1]:
+        state.card_free, state.card_total = done.card
 
 
 def _words(done: Round) -> str:

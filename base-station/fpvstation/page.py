@@ -3,6 +3,7 @@
 /                   recordings.html of the car, the same modules
 /api/recordings...  as on the car: server/recordings_api.py
 /api/status         each car, and what waits
+/api/storage        the same, how full the store is, and the catalogue
 /metrics /healthz   for Prometheus, and for who watches over it
 """
 
@@ -45,10 +46,11 @@ class Page:
             middlewares=[errors_as_pages, _only_here], client_max_size=64 * 1024
         )
         app.router.add_get("/api/status", self._status)
+        app.router.add_get("/api/storage", self._storage)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._health)
         recordings = Recordings(
-            self._catalogue, Shown(TITLE, seat=False), RecordingRights()
+            self._catalogue, Shown(TITLE, seat=False, station=True), RecordingRights()
         )
         recordings.add_to(app)
         app.router.add_get("/{path:.*}", _page)
@@ -57,6 +59,14 @@ class Page:
     async def _status(self, _: web.Request) -> web.Response:
         said = msgspec.json.encode(list(self._keeper.states.values()))
         return web.Response(body=said, headers=JSON)
+
+    async def _storage(self, _: web.Request) -> web.Response:
+        held = await asyncio.to_thread(self._catalogue.held)
+        said = {
+            "store": held, "cars": list(self._keeper.states.values()),
+            "unread": self._catalogue.unread, "why_anew": self._catalogue.why_anew,
+        }  # fmt: skip
+        return web.Response(body=msgspec.json.encode(said), headers=JSON)
 
     async def _health(self, _: web.Request) -> web.Response:
         faults = list(self.faults(time.time()))

@@ -73,6 +73,9 @@ class Round:
     bytes: int = 0
     waiting: int | None = None
     """Segments that the car has and we have not; None before it listed them."""
+    waiting_bytes: int = 0
+    card: tuple[int, int] = 0, 0
+    """Bytes that are free on the car's card, and in all."""
     driven: bool = False
     held: int = 0
     """Segments that are here and wait for more copies before the car may forget."""
@@ -106,6 +109,7 @@ class Pull:
         removed = await self._act(self._store.removed)
         segments = await self._segments(everything)
         waiting = self.round.waiting = len(segments)
+        self.round.waiting_bytes = sum(one.size for one in segments)
         faults = 0
         for one in sorted(segments, key=lambda one: one.name in last):
             try:
@@ -121,6 +125,7 @@ class Pull:
                     raise
             if one.name not in self.round.bad:
                 waiting = self.round.waiting = waiting - 1
+                self.round.waiting_bytes -= one.size
         return self.round
 
     async def _segments(self, everything: bool) -> list[Segment]:
@@ -141,7 +146,7 @@ class Pull:
                     )
                 after = one.name
             found += page.segments
-            self.round.driven = page.driven
+            self.round.driven, self.round.card = page.driven, (page.free, page.total)
             more = page.more and bool(page.segments)
         return found
 

@@ -41,8 +41,8 @@ def causes_of(causes: Iterable[str]) -> str:
 
 def find(
     db: sqlite3.Connection, wanted: Wanted, before_ms: float, most: int
-) -> list[msgspec.Raw]:
-    """The newest drives that a list shows, as JSON."""
+) -> list[tuple[str, str, msgspec.Raw]]:
+    """The newest drives that a list shows: id, session, and JSON."""
     end, start = place_of(min(wanted.until_ms, before_ms)), place_of(wanted.since_ms)
     words = wanted.text.casefold().split()
     indexed = bool(words) and min(map(len, words)) >= INDEXED
@@ -69,11 +69,11 @@ def find(
         clauses.append(f"(({within}){of})")
         values += [*words, *map(_barred, sorted(wanted.causes))]
     rows = db.execute(
-        f"SELECT drive FROM shown WHERE at IN (SELECT drive.at FROM {source} "
-        f"WHERE {' AND '.join(clauses)} ORDER BY {at} DESC LIMIT {most}) "
-        "ORDER BY at DESC", values,
+        "SELECT id, session, shown.drive FROM shown JOIN drive USING (at) WHERE at IN "
+        f"(SELECT drive.at FROM {source} WHERE {' AND '.join(clauses)} "
+        f"ORDER BY {at} DESC LIMIT {most}) ORDER BY at DESC", values,
     )  # fmt: skip
-    return [msgspec.Raw(drive) for (drive,) in rows]
+    return [(one, session, msgspec.Raw(drive)) for one, session, drive in rows]
 
 
 def _match(words: Iterable[str], causes: Iterable[str]) -> str:

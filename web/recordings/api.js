@@ -1,6 +1,6 @@
 /** The page's requests to the car: see server/recordings_api.py. */
 
-/** @import {Export, ExportWanted, Listing, Table} from './types.js' */
+/** @import {Export, ExportWanted, Listing, Storage, Table} from './types.js' */
 
 /** The car wants the drive code first. */
 export class Locked extends Error {}
@@ -49,6 +49,11 @@ export const API = {
   /** @param {string} name @param {number} [fromS] */
   thumbnail: async (name, fromS = 0) =>
     (await ask(`${of(name)}/thumbnail?from=${fromS}`)).arrayBuffer(),
+  /** @param {string} name @param {number} fromS @param {number} seconds */
+  sheet: async (name, fromS, seconds) =>
+    (await ask(`${of(name)}/sheet?from=${fromS}&seconds=${seconds}`)).arrayBuffer(),
+  /** A base station's figures. @returns {Promise<Storage>} */
+  storage: async () => (await ask('api/storage')).json(),
   file: of,
   /** @param {ExportWanted} wanted @returns {Promise<Export>} */
   begin: async (wanted) => (await ask(EXPORTS, {

@@ -1,10 +1,13 @@
 /** Drives: ranges of time over files, as the car lists them. Pure. */
 
-/** @import {Drive, FoundDrive, FoundPart, Part, Table, Wanted} from './types.js' */
+/** @import {Copy, Drive, FoundDrive, FoundPart, Part, Table, Wanted} from './types.js' */
 
-/** A drive as the page uses it. @param {FoundDrive} found @returns {Drive} */
-export function driveOf({start_ms: startMs, parts, ...rest}) {
-  return {...rest, startMs, parts: parts.map((part) => placed(part, startMs))};
+/**
+ * A drive as the page uses it.
+ * @param {FoundDrive} found @param {Copy[]} [copies] @returns {Drive}
+ */
+export function driveOf({start_ms: startMs, parts, ...rest}, copies = []) {
+  return {...rest, startMs, copies, parts: parts.map((part) => placed(part, startMs))};
 }
 
 /** @param {FoundPart} part @param {number} startMs @returns {Part} */
@@ -74,7 +77,7 @@ export function bucketOf(drive) {
  * @param {Drive} drive
  */
 export function carOf({parts}) {
-  return /^([A-Za-z0-9-]{1,24})-\d{8}T\d{6}Z-\d{4,8}\.mcap/.exec(parts[0].name)?.[1] ?? '';
+  return /^([A-Za-z0-9-]{1,41})-\d{8}T\d{6}Z-\d{4,8}\.mcap/.exec(parts[0].name)?.[1] ?? '';
 }
 
 /** A file's name without the ending that it loses when it is closed. @param {string} name */

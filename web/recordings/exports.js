@@ -12,6 +12,7 @@ const ASK_EVERY_MS = 500;
 /** The rate is that of the last few seconds. */
 const RATE_OVER_MS = 5000;
 const STOPPED_LOOKS = 6;
+const KINDS = /** @type {const} */ (['film', 'zip', 'csv', 'parquet']);
 const WORKING = ['planning', 'ready', 'sending'];
 
 /**
@@ -56,7 +57,7 @@ export class Exports {
     this.rate = new Rate();
     /** Counts what was begun: an answer to what was before is of no use. */
     this.turn = 0;
-    for (const kind of /** @type {const} */ (['film', 'zip'])) {
+    for (const kind of KINDS) {
       button(`export-${kind}`).addEventListener('click', () => void this.begin(kind));
     }
     button('export-cancel').addEventListener('click', () => void this.cancel());
@@ -73,7 +74,7 @@ export class Exports {
     show(button('export-film'), hasPictures);
   }
 
-  /** @param {'film' | 'zip'} kind */
+  /** @param {typeof KINDS[number]} kind */
   async begin(kind) {
     const {drive} = this;
     if (!drive) return;
@@ -82,8 +83,7 @@ export class Exports {
     this.rate = new Rate();
     this.say(SAYS.asking);
     this.missing([]);
-    setAttr(button('export-film'), 'disabled', '');
-    setAttr(button('export-zip'), 'disabled', '');
+    for (const one of KINDS) setAttr(button(`export-${one}`), 'disabled', '');
     try {
       await this.follow(turn, await this.api.begin({
         kind, files: drive.parts.map(({name}) => name),
@@ -135,8 +135,7 @@ export class Exports {
 
   idle() {
     this.now = null;
-    button('export-film').removeAttribute('disabled');
-    button('export-zip').removeAttribute('disabled');
+    for (const kind of KINDS) button(`export-${kind}`).removeAttribute('disabled');
     show(byId('export-bar'), false);
     show(button('export-cancel'), false);
   }

@@ -43,13 +43,20 @@ export class DriveList {
   /** @param {Listing} listing @param {boolean} filtered */
   update(listing, filtered) {
     this.say(listing, filtered);
-    const text = JSON.stringify([listing.drives, listing.editable, listing.car]);
+    const text = JSON.stringify([listing.drives, listing.copies, listing.editable, listing.car]);
     if (text === this.drawn) return;
     this.drawn = text;
-    this.drives = listing.drives.map(driveOf);
+    this.drives = listing.drives.map((one) => driveOf(one, listing.copies[one.id]));
     const {activeElement} = document;
     const active = this.list.contains(activeElement) ? activeElement?.id : null;
-    this.list.replaceChildren(...this.drives.map((drive) => this.row(drive, listing)));
+    let day = '';
+    this.list.replaceChildren(...this.drives.map((drive) => {
+      const row = this.row(drive, listing);
+      const its = STRINGS.day(drive.startMs);
+      if (its !== day) row.prepend(make('h3', its));
+      day = its;
+      return row;
+    }));
     if (active) document.getElementById(active)?.focus();
     show(byId('list'), this.drives.length > 0);
   }
@@ -99,6 +106,7 @@ export class DriveList {
     const recordedBy = carOf(drive);
     if (recordedBy && recordedBy !== car) words.append(make('span', recordedBy));
     for (const line of factsOf(drive)) words.append(make('span', line));
+    if (drive.copies.length) words.append(make('span', STRINGS.copies(drive.copies)));
     if (drive.state !== 'closed') {
       const state = make('em', STRINGS.state[drive.state]);
       state.dataset.state = drive.state;
@@ -107,9 +115,11 @@ export class DriveList {
     // The camera may have started later than the recorder.
     const seen = drive.parts.find(({pictures}) => pictures > 0);
     link.append(this.frame(seen ?? drive.parts[0], drive.id), words);
+    const card = make('div', '');
+    card.append(link);
+    if (editable) card.append(this.editButton(drive));
     const row = document.createElement('li');
-    row.append(link);
-    if (editable) row.append(this.editButton(drive));
+    row.append(card);
     return row;
   }
 

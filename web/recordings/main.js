@@ -24,6 +24,7 @@ const viewer = new Viewer();
 let opened = '';
 let grownUp = false;
 let most = PAGE;
+let stationBegun = false;
 let timer = 0;
 let asked = 0;
 
@@ -57,9 +58,19 @@ function update(listing) {
   show(byId('filter'), listing.drives.length > 0 || filter.active);
   show(byId('more'), listing.more);
   grownUp = listing.grown_up;
+  show(button('export-parquet'), listing.parquet);
+  if (listing.station) void station();
   filter.update(listing.drivers);
   list.update(listing, filter.active);
   route();
+}
+
+/** A base station has more to show. */
+async function station() {
+  if (stationBegun) return;
+  stationBegun = true;
+  const {Station} = await import('./station.js');
+  new Station();
 }
 
 /** Shows nothing until a code is said; the drive in the address opens again then. */

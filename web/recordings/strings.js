@@ -1,5 +1,7 @@
 /** The strings on the recordings page, in one place, so that they can be translated. */
 
+/** @import {Copy} from './types.js' */
+
 /** Strings that recordings.html names by `data-t` (text) and `data-t-label`. */
 export const MARKUP_STRINGS = {
   seat: 'Drive',
@@ -37,6 +39,16 @@ export const MARKUP_STRINGS = {
   exports: 'Take it with you',
   exportFilm: 'Film (mp4)',
   exportZip: 'Whole drive (zip)',
+  exportCsv: 'Tables (CSV)',
+  exportParquet: 'Tables (Parquet)',
+  sheetOpen: 'Contact sheet',
+  sheetLabel: 'A picture of each second',
+  storage: 'Storage',
+  storageDisk: 'How full the disk is',
+  storageNobody: 'No car yet. On this computer: fpvstation pair ADDRESS',
+  elsewhere: 'Open elsewhere',
+  elsewhereHint: 'Rerun: download the files below, and where they are, say:',
+  copy: 'Copy',
   exportCancel: 'Cancel',
   exportBar: 'How far it is',
   exportMissing: 'What is missing in it:',
@@ -48,6 +60,10 @@ const WHEN = new Intl.DateTimeFormat('en-GB', {
   weekday: 'short', day: 'numeric', month: 'short', year: 'numeric',
   hour: '2-digit', minute: '2-digit',
 });
+const DAY = new Intl.DateTimeFormat('en-GB', {
+  weekday: 'long', day: 'numeric', month: 'long', year: 'numeric',
+});
+const DAY_SHORT = new Intl.DateTimeFormat('en-GB', {day: 'numeric', month: 'short'});
 const CLOCK = new Intl.DateTimeFormat('en-GB', {
   hour: '2-digit', minute: '2-digit', second: '2-digit',
 });
@@ -116,6 +132,15 @@ export const STRINGS = {
   /** @param {number} ms */
   when: (ms) => WHEN.format(new Date(ms)),
   /** @param {number} ms */
+  day: (ms) => DAY.format(new Date(ms)),
+  /** Where a drive is besides. @param {Copy[]} copies */
+  copies: (copies) => copies.map(({place, verified_s: seconds, whole}) => {
+    if (place === 'station') return whole ? 'fetched by the station' : 'partly fetched';
+    const where = place || 'stored here';
+    if (!whole) return `${where}: not whole yet`;
+    return seconds ? `${where}, verified ${DAY_SHORT.format(new Date(seconds * 1000))}` : where;
+  }).join(' · '),
+  /** @param {number} ms */
   clock: (ms) => CLOCK.format(new Date(ms)),
   /** @param {number} seconds */
   length: (seconds) => {
@@ -158,6 +183,9 @@ export const STRINGS = {
   /** @param {string} name */
   download: (name) => `Download ${name}`,
   openFile: 'still being written',
+  foxglove: 'Foxglove',
+  openFoxglove: (/** @type {string} */ name) => `Open ${name} in Foxglove`,
+  copied: 'Copied',
   /** @param {number} at @param {string} text */
   mark: (at, text) => `${STRINGS.length(at)} ${text || 'mark'}`,
   /** @param {number} at @param {number} whole */

@@ -24,8 +24,24 @@ export interface FoundDrive {
  * are not looked into yet.
  */
 export interface Listing {
-  car: string; seat: boolean; grown_up: boolean; editable: boolean; drivers: string[];
-  drives: FoundDrive[]; more: boolean; unread: number;
+  car: string; seat: boolean; station: boolean; parquet: boolean; grown_up: boolean;
+  editable: boolean; drivers: string[]; drives: FoundDrive[]; more: boolean;
+  unread: number; copies: Record<string, Copy[]>;
+}
+/** A copy of a drive: see recordings/shelf.py. */
+export interface Copy { place: string; verified_s: number; whole: boolean }
+/** A car as a base station knows it: see fpvstation/keep.py. */
+export interface CarState {
+  name: string; folder: string; url: string; state: string; waiting: number;
+  bytes: number; waiting_bytes: number; card_free: number; card_total: number;
+}
+/** What /api/storage of a base station answers. */
+export interface Storage {
+  store: {
+    path: string; sessions: number; segments: number; bytes: number; free: number;
+    total: number;
+  };
+  cars: CarState[]; unread: number; why_anew: string;
 }
 /** What the list is filtered by; `day` is a local date, as <input type=date> gives it. */
 export interface Wanted { driver: string; parked: boolean; day: string; text: string }
@@ -48,7 +64,7 @@ export interface Part extends FoundPart { startS: number; endS: number }
 export interface Drive {
   id: string; startMs: number; seconds: number; bytes: number; parts: Part[];
   state: State; title: string; parked: boolean; drivers: string[];
-  stops: Record<string, number>; metres: number | null;
+  stops: Record<string, number>; metres: number | null; copies: Copy[];
 }
 /** A unit with its place in the drive. */
 export interface Unit { timeS: number; key: boolean; unit: Uint8Array<ArrayBuffer> }
@@ -62,7 +78,7 @@ export interface Export {
   missing: string[]; fault: string;
 }
 export interface ExportWanted {
-  kind: 'film' | 'zip'; files: string[]; from_ms: number; to_ms: number;
+  kind: 'film' | 'zip' | 'csv' | 'parquet'; files: string[]; from_ms: number; to_ms: number;
 }
 /** What exports.js asks of the car. */
 export interface ExportApi {

@@ -9,7 +9,7 @@ import {Measured} from './measured.js';
 import {Picture} from './picture.js';
 import {Player, SPEEDS} from './player.js';
 import {Plots} from './plots.js';
-import {STRINGS} from './strings.js';
+import {MARKUP_STRINGS, STRINGS} from './strings.js';
 import {UnitCache} from './units.js';
 
 /** @import {Drive} from './types.js' */
@@ -48,6 +48,8 @@ export class Viewer {
     this.fault = '';
     /** A drive was opened, and whether there is a picture is not known yet. */
     this.looking = false;
+    /** @type {Promise<() => void> | null} */
+    this.toggleSheet = null;
     this.waitingMs = 0;
     this.wire();
   }
@@ -63,6 +65,11 @@ export class Viewer {
     button('zoom-in').addEventListener('click', () => this.plots.zoom('in'));
     button('zoom-out').addEventListener('click', () => this.plots.zoom('out'));
     button('zoom-all').addEventListener('click', () => this.plots.all());
+    button('sheet-toggle').addEventListener('click', () => void this.openSheet());
+    button('rerun-copy').addEventListener('click', async () => {
+      await navigator.clipboard?.writeText(byId('rerun').textContent ?? '');
+      setText(button('rerun-copy'), STRINGS.copied);
+    });
     byId('stage').addEventListener('click', () => this.player?.toggle());
     addEventListener('keydown', (event) => this.key(event));
     const paint = (/** @type {number} */ nowMs) => {
@@ -92,6 +99,7 @@ export class Viewer {
     setText(byId('viewer-title'), drive.title || STRINGS.when(drive.startMs));
     this.listMarks(drive);
     this.listFiles(drive);
+    this.listElsewhere(drive);
     this.exports.open(drive);
     this.updateTransport();
     this.looking = true;
@@ -112,6 +120,7 @@ export class Viewer {
   }
 
   close() {
+    if (button('sheet-toggle').getAttribute('aria-expanded') === 'true') void this.openSheet();
     this.player?.pause();
     this.units?.close();
     this.picture.clear();
@@ -158,11 +167,28 @@ export class Viewer {
         link.download = part.name;
         link.textContent = part.name;
         link.setAttribute('aria-label', STRINGS.download(part.name));
-        row.append(link);
+        row.append(link, foxglove(part.name));
       }
       row.append(make('span', more.join(' · ')));
       return row;
     }));
+  }
+
+  /** What is open elsewhere, and how. @param {Drive} drive */
+  listElsewhere(drive) {
+    const names = drive.parts.filter(({state}) => state !== 'open').map(({name}) => name);
+    setText(byId('rerun'), `rerun ${names.join(' ')}`);
+    setText(button('rerun-copy'), MARKUP_STRINGS.copy);
+  }
+
+  /** The contact sheet comes when somebody wants it. */
+  async openSheet() {
+    this.toggleSheet ??= import('./sheet.js').then(({sheetButton}) =>
+      sheetButton(() => this.drive, (timeS) => {
+        this.seek(timeS);
+        byId('stage').scrollIntoView({block: 'nearest'});
+      }));
+    (await this.toggleSheet)();
   }
 
   /** Updates the controls after play, pause or another speed. */
@@ -253,4 +279,16 @@ export class Viewer {
     const next = marks.find(({t}) => t > timeS + 0.01) ?? marks[0];
     if (next) this.seek(next.t);
   }
+}
+
+/** A link by which Foxglove on this computer opens a file. @param {string} name */
+function foxglove(name) {
+  const link = document.createElement('a');
+  const query = new URLSearchParams({
+    ds: 'remote-file', 'ds.url': new URL(API.file(name), location.href).href,
+  });
+  link.href = `foxglove://open?${query}`;
+  link.textContent = STRINGS.foxglove;
+  link.setAttribute('aria-label', STRINGS.openFoxglove(name));
+  return link;
 }

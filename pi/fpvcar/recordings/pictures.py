@@ -72,6 +72,19 @@ def stretch(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:
     return found
 
 
+def each_second(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:
+    """Returns the first key frame that was captured in each second from `start_ns` to
+    before `end_ns`. Raises OSError, and ReadError where that is too much."""
+    found, size = dict[int, Frame](), 0
+    for frame in frames(recording, start_ns, end_ns + LATE_NS):
+        second = (frame.capture_ns - start_ns) // SECOND_NS
+        if frame.key and start_ns <= frame.capture_ns < end_ns and second not in found:
+            found[second] = frame
+            size += len(frame.unit)
+            _refuse_more(size)
+    return list(found.values())
+
+
 def _leading_up(some: Iterable[Frame], start_ns: int, end_ns: int) -> list[Frame]:
     found, size = list[Frame](), 0
     for frame in some:
@@ -81,9 +94,13 @@ def _leading_up(some: Iterable[Frame], start_ns: int, end_ns: int) -> list[Frame
             found, size = [], 0
         found.append(frame)
         size += len(frame.unit)
-        if size > STRETCH_MOST:
-            raise ReadError(
-                f"more than {STRETCH_MOST // MIB} MiB of pictures at once: "
-                "ask for fewer seconds, or export the film"
-            )
+        _refuse_more(size)
     return found
+
+
+def _refuse_more(size: int) -> None:
+    if size > STRETCH_MOST:
+        raise ReadError(
+            f"more than {STRETCH_MOST // MIB} MiB of pictures at once: ask for fewer "
+            "seconds, or export the film"
+        )

@@ -1,7 +1,7 @@
 """Writes tables: in files, as CSV or Parquet, or held in memory to be sent."""
 
 import csv
-import importlib
+import importlib.util
 import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +24,11 @@ ROWS_HELD = 20_000
 """Rows of Parquet that are held before they are written."""
 TEXT_HELD = 64 * 1024
 """Letters of CSV that are held before they are packed."""
+
+
+def has_parquet() -> bool:
+    """Is there what writes Parquet? A car has it not."""
+    return importlib.util.find_spec("pyarrow") is not None
 
 
 class Sheet(Protocol):
@@ -100,7 +105,7 @@ class ParquetFile:
 
     suffix = ".parquet"
 
-    def __init__(self, path: Path, columns: Columns) -> None:
+    def __init__(self, path: Path | io.BytesIO, columns: Columns) -> None:
         self._arrow: Any = importlib.import_module("pyarrow")
         parquet: Any = importlib.import_module("pyarrow.parquet")
         kinds = {
@@ -140,6 +145,8 @@ class ParquetFile:
 class PackedCsv:
     """One table as CSV, packed in memory: some twentieth of its size."""
 
+    suffix = CsvFile.suffix
+
     def __init__(self, columns: Columns) -> None:
         self._text = io.StringIO(newline="")
         self._writer = csv.writer(self._text)
@@ -172,6 +179,23 @@ class PackedCsv:
         unpacker = zlib.decompressobj()
         for packed in self._packed:
             yield unpacker.decompress(packed)
+
+
+class PackedParquet(ParquetFile):
+    """One table as Parquet, in memory."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._held = io.BytesIO()
+        super().__init__(self._held, columns)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds, nearly."""
+        return self._held.tell()
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yields the file of a table that is whole."""
+        yield self._held.getvalue()
 
 
 class Written(NamedTuple):

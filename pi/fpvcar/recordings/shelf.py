@@ -5,6 +5,7 @@ A base station has another shelf, for the drives of many cars.
 
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -19,6 +20,8 @@ from fpvcar.recordings.titles import Titles
 
 LOOK_S = 1.5
 """How long a list looks into files that nobody looked into before."""
+STATION = "station"
+"""The place of what a base station fetched."""
 log = logging.getLogger("fpvcar.recordings")
 
 
@@ -30,14 +33,24 @@ class DriveBusy(Exception):
     """It cannot be changed now; says when it can."""
 
 
+class Copy(msgspec.Struct, frozen=True):
+    """A copy of a drive elsewhere, "" in a station's own store: when it was judged, UTC
+    (0 if nobody knows), and whether nothing of the drive is missing there."""
+
+    place: str
+    verified_s: float
+    whole: bool
+
+
 class Found(NamedTuple):
     """Drives of a list, the newest first; are there more of them? `drivers` are of all
-    drives; `unread` files are not looked into yet."""
+    drives; `unread` files are not looked into yet; `copies` are by drive."""
 
     drives: Sequence[Drive | msgspec.Raw]
     more: bool
     drivers: Sequence[str]
     unread: int
+    copies: dict[str, list[Copy]] = {}
 
 
 class Shelf(Protocol):
@@ -76,7 +89,8 @@ class FolderShelf:
     ) -> None:  # fmt: skip
         """`rest` is called before each drive: somebody may be at the wheel."""
         self._library, self._rest = library, rest
-        self._hides_parked, self.editable = hides_parked, folder is not None
+        self._folder, self._hides_parked = folder, hides_parked
+        self.editable = folder is not None
         self._titles = Titles(folder) if folder is not None else None
         self._deleted = Deleted(folder) if folder is not None else None
         self.writing, self.page = library.writing, library.page
@@ -91,7 +105,24 @@ class FolderShelf:
         found = [one for one in drives if wanted.takes(one)]
         found = [one for one in found if one.start_ms < before_ms]
         drivers = sorted({name for one in drives for name in one.drivers})
-        return Found(found[:most], len(found) > most, drivers, unread)
+        more, found = len(found) > most, found[:most]
+        return Found(found, more, drivers, unread, self._copies(found))
+
+    def _copies(self, drives: Iterable[Drive]) -> dict[str, list[Copy]]:
+        """What a base station has: its receipts lie beside the files."""
+        if self._folder is None:
+            return {}
+        with contextlib.suppress(OSError):
+            there = set(os.listdir(self._folder))
+            fetched = {
+                one.id: [part.name + names.ACKNOWLEDGED in there for part in one.parts]
+                for one in drives
+            }
+            return {
+                drive: [Copy(STATION, 0.0, all(parts))]
+                for drive, parts in fetched.items() if any(parts)
+            }  # fmt: skip
+        return {}
 
     def name(self, drive: str, title: str) -> None:
         """See Shelf."""

@@ -17,7 +17,7 @@ from fpvcar.mcap.parsing import PackageMissing
 from fpvcar.recordings import reader
 from fpvcar.recordings.losses import losses
 from fpvcar.recordings.reader import ReadError
-from fpvcar.recordings.sheets import PackedCsv, Sheets
+from fpvcar.recordings.sheets import PackedCsv, PackedParquet, Sheets
 from fpvcar.recordings.tables import Columns
 from fpvcar.units import MIB
 
@@ -28,11 +28,13 @@ ROWS_AT_ONCE = 100
 README = """\
 A drive of {car}, as the car recorded it.
 
-*.mcap          all of it: open them in Foxglove, Lichtblick or Rerun, or with the
-                mcap libraries; fpvcar plays, checks and exports them
-tables/*.csv    what was measured, one table for each topic, units in the names
+{files}tables/*{suffix:<9}what was measured, a table for each topic, units in the names
 
 {missing}
+"""
+FILES = """\
+*.mcap          all of it: open them in Foxglove, Lichtblick or Rerun, or with the
+                mcap libraries; fpvcar plays, checks and exports them
 """
 
 
@@ -64,12 +66,15 @@ class DriveZip:
     """
 
     def __init__(
-        self, car: str, paths: Iterable[Path], rest: Callable[[], None] = lambda: None
-    ) -> None:
+        self, car: str, paths: Iterable[Path], rest: Callable[[], None] = lambda: None,
+        kind: type[PackedCsv] | type[PackedParquet] = PackedCsv, files: bool = True,
+    ) -> None:  # fmt: skip
+        """`kind` is of its tables; without `files` there are only those in it."""
         self._car, self._paths, self._rest = car, list(paths), rest
+        self._kind, self._files = kind, files
         self.missing: list[str] = []
         self._sheets = Sheets(self._begin)
-        self._held: dict[str, PackedCsv] = {}
+        self._held: dict[str, PackedCsv | PackedParquet] = {}
         self._rounds = 0
 
     def pieces(self) -> Iterator[bytes]:
@@ -88,12 +93,16 @@ class DriveZip:
                 )
             said = "\n".join(self.missing) or "Nothing is missing."
             info = _entry("README.txt", time.time(), zipfile.ZIP_DEFLATED)
-            made.writestr(info, README.format(car=self._car, missing=said))
+            made.writestr(info, README.format(
+                car=self._car, missing=said, files=FILES if self._files else "",
+                suffix=self._kind.suffix,
+            ))  # fmt: skip
         yield out.take()
 
     def _file(self, made: zipfile.ZipFile, path: Path) -> Iterator[None]:
         try:
-            yield from self._bytes(made, path)
+            if self._files:
+                yield from self._bytes(made, path)
             yield from self._rows(path)
         except FileNotFoundError:
             self.missing.append(f"{path.name}: has just gone")
@@ -124,8 +133,8 @@ class DriveZip:
                 if number % ROWS_AT_ONCE == 0:
                     yield
 
-    def _begin(self, name: str, columns: Columns) -> PackedCsv:
-        self._held[name] = PackedCsv(columns)
+    def _begin(self, name: str, columns: Columns) -> PackedCsv | PackedParquet:
+        self._held[name] = self._kind(columns)
         return self._held[name]
 
     def _put_tables(self, made: zipfile.ZipFile) -> Iterator[None]:
@@ -133,7 +142,9 @@ class DriveZip:
         self._rounds += 1
         folder = "tables" if self._rounds == 1 else f"tables-{self._rounds}"
         for name, one in sorted(self._held.items()):
-            entry = _entry(f"{folder}/{name}.csv", time.time(), zipfile.ZIP_DEFLATED)
+            entry = _entry(
+                f"{folder}/{name}{self._kind.suffix}", time.time(), zipfile.ZIP_DEFLATED
+            )
             with made.open(entry, "w") as inside:
                 for piece in one.pieces():
                     self._rest()

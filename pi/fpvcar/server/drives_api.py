@@ -22,6 +22,7 @@ from aiohttp import web
 
 from fpvcar.config import PLAIN
 from fpvcar.recordings.drives import Wanted
+from fpvcar.recordings.sheets import has_parquet
 from fpvcar.recordings.shelf import DriveBusy, DriveMissing, Shelf
 from fpvcar.recordings.titles import TITLE_MOST
 from fpvcar.server.answers import JSON, answering, number_of, quoted
@@ -39,6 +40,8 @@ class Shown(NamedTuple):
 
     car: str
     seat: bool
+    station: bool = False
+    """Is it a base station? Then the page asks it for more: see fpvstation/page.py."""
 
 
 class Drives:
@@ -67,7 +70,7 @@ class Drives:
         def listed() -> bytes:
             return msgspec.json.encode({
                 **self._shown._asdict(), "grown_up": grown_up,
-                "editable": self._shelf.editable,
+                "editable": self._shelf.editable, "parquet": has_parquet(),
                 **self._shelf.find(wanted, before_ms, most)._asdict(),
             })  # fmt: skip
 

@@ -13,18 +13,25 @@ from fpvcar.recordings import names, reader
 from fpvcar.recordings.film import Film, Stretch
 from fpvcar.recordings.losses import losses
 from fpvcar.recordings.reader import EVER_NS, ReadError, Recording
+from fpvcar.recordings.sheets import PackedCsv, PackedParquet, has_parquet
 from fpvcar.recordings.shelf import Shelf
 from fpvcar.recordings.zipped import DriveZip
 
 STEP_S = 0.02
+TABLES_SHARE = 20
+"""A recording is so many times as large as its tables, about: the rest is pictures."""
 MISSING_MAX = 50
-TYPES = {"film": ("video/mp4", ".mp4"), "zip": ("application/zip", ".zip")}
+ZIP = "application/zip"
+TYPES = {
+    "film": ("video/mp4", ".mp4"), "zip": (ZIP, ".zip"), "csv": (ZIP, "-csv.zip"),
+    "parquet": (ZIP, "-parquet.zip"),
+}  # fmt: skip
 
 
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
     """What is to be exported: these files, the film of them within this time (UTC)."""
 
-    kind: Literal["film", "zip"]
+    kind: Literal["film", "zip", "csv", "parquet"]
     files: list[str]
     from_ms: float = 0.0
     to_ms: float = EVER_NS / 1e6
@@ -118,8 +125,12 @@ class Workshop:
 
     def job(self, wanted: Wanted, now_s: float) -> Job:
         """Makes one of what was asked for. Raises FileNotFoundError, OSError."""
+        if wanted.kind == "parquet" and not has_parquet():
+            raise FileNotFoundError("Parquet needs pyarrow, which is not here: use CSV")
         paths = self._paths(wanted.files)
         total = sum(path.stat().st_size for path in paths)
+        if wanted.kind in ("csv", "parquet"):
+            total //= TABLES_SHARE
         name = _name(self._car, wanted) + TYPES[wanted.kind][1]
         shown = Export(
             secrets.token_urlsafe(12), wanted.kind, name, "ready", 0, total, False, []
@@ -135,7 +146,11 @@ class Workshop:
         return Job(
             shown,
             lambda: DriveZip(
-                self._car, (p for p in paths if p not in growing), self._rest
+                self._car,
+                (p for p in paths if p not in growing),
+                self._rest,
+                PackedParquet if wanted.kind == "parquet" else PackedCsv,
+                wanted.kind == "zip",
             ),
             [f"{path.name}: {words}" for path in paths if path in growing],
             now_s,

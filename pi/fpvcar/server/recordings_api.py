@@ -3,6 +3,7 @@
     GET  /api/recordings                   the files, JSON; drives: drives_api.py
     GET  /api/recordings/NAME              the file, with Range and ETag
     GET  /api/recordings/NAME/units?from=S&seconds=S    pictures, as on /ws/video
+    GET  /api/recordings/NAME/sheet?from=S&seconds=S    a key frame of each second
     GET  /api/recordings/NAME/thumbnail?from=S    the first key frame, the same way
     GET  /api/recordings/NAME/table        lines for plots, JSON
     /api/recordings/exports                films and zips: exports.py
@@ -45,6 +46,8 @@ PAGED = ("most", "before")
 """What asks for a part of the list: the last `most` whose names are before one."""
 STRETCH_MAX_S = 30.0
 """Seconds of pictures at once; some 8 MB."""
+SHEET_MAX_S = 60.0
+"""Seconds of a contact sheet at once: a picture of each."""
 
 
 class Recordings:
@@ -86,6 +89,7 @@ class Recordings:
         self._exports.add_to(app)
         app.router.add_get(base + "/{name}", self._file)
         app.router.add_get(base + "/{name}/units", self._units)
+        app.router.add_get(base + "/{name}/sheet", self._sheet)
         app.router.add_get(base + "/{name}/thumbnail", self._thumbnail)
         app.router.add_get(base + "/{name}/table", self._table)
         app.on_cleanup.append(self._end)
@@ -99,7 +103,8 @@ class Recordings:
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         self._rights.let_in(request)
-        (car, seat), query = self._shown, request.query
+        car, seat = self._shown[:2]
+        query = request.query
         before, paged = query.get("before", ""), not query.keys().isdisjoint(PAGED)
         most = int(number_of(request, "most", sys.maxsize, 1, sys.maxsize))
 
@@ -131,6 +136,18 @@ class Recordings:
             start_ns = from_s and found.start_ns + round(from_s * SECOND_NS)
             end_ns = found.start_ns + round((from_s + seconds) * SECOND_NS)
             return _pictures(pictures.stretch(found, int(start_ns), end_ns))
+
+        return await self._reading(request, BYTES, frames)
+
+    async def _sheet(self, request: web.Request) -> web.StreamResponse:
+        self._rights.let_in(request)
+        from_s = number_of(request, "from", 0.0, 0.0, 1e9)
+        seconds = number_of(request, "seconds", SHEET_MAX_S, 0.0, SHEET_MAX_S)
+
+        def frames(found: Recording) -> bytes:
+            start_ns = found.start_ns + round(from_s * SECOND_NS)
+            end_ns = start_ns + round(seconds * SECOND_NS)
+            return _pictures(pictures.each_second(found, start_ns, end_ns))
 
         return await self._reading(request, BYTES, frames)
 

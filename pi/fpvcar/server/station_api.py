@@ -7,6 +7,7 @@ let go by the ring after a receipt whose checksum is the file's own, not before.
 import logging
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable
 from functools import partial
@@ -118,7 +119,10 @@ class StationApi:
             ]  # fmt: skip
             found.sort(key=lambda one: one.name)
             more = len(found) > most
-            return wire.Listing(self._car, found[:most], more, self._driven())
+            card = shutil.disk_usage(self._folder)
+            return wire.Listing(
+                self._car, found[:most], more, self._driven(), card.free, card.total
+            )
 
         return await self._signed(request, asking, listed)
 

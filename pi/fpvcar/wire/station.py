@@ -47,12 +47,15 @@ class Listing(Struct, frozen=True):
     """Segments in the order of their names; are there more after them?
 
     `driven`: somebody is at the wheel, so a station asks for one thing at a time.
+    `free`, `total`: bytes of the card, 0 of a car that does not say.
     """
 
     car: str
     segments: list[Segment]
     more: bool = False
     driven: bool = False
+    free: int = 0
+    total: int = 0
 
 
 class Sums(Struct, frozen=True):

@@ -116,3 +116,18 @@ def test_what_is_damaged_on_a_car_is_a_fault(page: Page) -> None:
     state = page._keeper.states["1"]
     state.bad, state.state = {NAME: "2 of its MiB came damaged"}, "1 damaged on the car"
     assert list(page.faults(1e9)) == ["Plague: 1 damaged on the car"]
+
+
+def test_storage_says_how_full_it_is_and_what_waits(page: Page) -> None:
+    async def act(client: Client) -> None:
+        said = await (await client.get("/api/storage")).json()
+        store, (car,) = said["store"], said["cars"]
+        assert (store["sessions"], store["segments"]) == (2, 2)
+        assert 0 < store["bytes"] and 0 < store["free"] <= store["total"]
+        assert car["folder"] == "Plague" and car["waiting_bytes"] == 0
+        said = await (await client.get("/api/recordings/drives")).json()
+        assert said["station"] and len(said["copies"]) == 2
+        for (copy,) in said["copies"].values():
+            assert copy["place"] == "" and copy["whole"] and copy["verified_s"] > 1e9
+
+    ask(page, act)

@@ -1,0 +1,82 @@
+"""What the recordings page offers besides: contact sheets, tables, what was fetched."""
+
+import importlib
+import importlib.util
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.rigs.recordings import NAME, Client, ask, one_drive, units
+
+BASE = "/api/recordings"
+
+
+def test_a_contact_sheet_has_a_key_frame_of_each_second(tmp_path: Path) -> None:
+    async def act(client: Client) -> None:
+        answer = await client.get(f"{BASE}/{NAME}/sheet?from=1&seconds=2")
+        assert answer.status == 200, await answer.text()
+        found = units(await answer.read())
+        assert len(found) == 2 and all(header.key for header, _ in found)
+        first, second = (header.capture_us for header, _ in found)
+        assert 0.6e6 < second - first < 1.4e6
+        answer = await client.get(f"{BASE}/{NAME}/sheet?seconds=61")
+        assert answer.status == 400 and "0 to 60" in await answer.text()
+
+    ask(one_drive(tmp_path), act)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_alone_are_made_while_they_are_sent(tmp_path: Path, kind: str) -> None:
+    async def act(client: Client) -> None:
+        wanted = {"kind": kind, "files": [NAME]}
+        answer = await client.post(BASE + "/exports", json=wanted)
+        one = await answer.json()
+        assert one["name"].endswith(f"-{kind}.zip")
+        answer = await client.get(f"{BASE}/exports/{one['id']}/file")
+        with zipfile.ZipFile(io.BytesIO(await answer.read())) as made:
+            assert made.testzip() is None
+            inside = set(made.namelist())
+            assert f"tables/battery.{kind}" in inside
+            assert not any(name.endswith(".mcap") for name in inside)
+            assert "*.mcap" not in made.read("README.txt").decode()
+            table = made.read(f"tables/range-front.{kind}")
+        rows = (
+            len(table.splitlines()) - 1 if kind == "csv"
+            else importlib.import_module("pyarrow.parquet")
+            .read_table(io.BytesIO(table)).num_rows
+        )  # fmt: skip
+        assert rows == 40
+
+    ask(one_drive(tmp_path), act)
+
+
+def test_without_what_writes_parquet_none_is_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+
+    async def act(client: Client) -> None:
+        assert not (await (await client.get(BASE + "/drives")).json())["parquet"]
+        wanted = {"kind": "parquet", "files": [NAME]}
+        answer = await client.post(BASE + "/exports", json=wanted)
+        assert answer.status == 404 and "use CSV" in await answer.text()
+
+    ask(one_drive(tmp_path), act)
+
+
+def test_the_cars_list_says_what_a_station_has(tmp_path: Path) -> None:
+    folder = one_drive(tmp_path)
+
+    async def act(client: Client) -> None:
+        said = await (await client.get(BASE + "/drives")).json()
+        assert said["copies"] == {}
+        (folder / f"{NAME}.ack").touch()
+        said = await (await client.get(BASE + "/drives")).json()
+        (drive,) = said["drives"]
+        assert said["copies"] == {
+            drive["id"]: [{"place": "station", "verified_s": 0.0, "whole": True}]
+        }
+
+    ask(folder, act)

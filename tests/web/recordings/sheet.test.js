@@ -1,0 +1,33 @@
+// The contact sheet's requests, and what a base station's figures say.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import {framesOf, stretchesOf} from '../../../web/recordings/sheet.js';
+import {STATION_STRINGS} from '../../../web/recordings/station-strings.js';
+
+/** @param {object} fields */
+const part = (fields) => ({
+  name: 'a', pictures: 1, startS: 0, from_s: 0, to_s: 60, ...fields,
+});
+
+test('a request is for a minute of one file at most', () => {
+  const drive = /** @type {any} */ ({parts: [
+    part({to_s: 130}), part({name: 'dark', pictures: 0}), part({name: 'b', from_s: 5, startS: 130}),
+  ]});
+  const found = stretchesOf(drive).map(({part: {name}, fromS, seconds, atS}) =>
+    [name, fromS, seconds, atS]);
+  assert.deepEqual(found, [
+    ['a', 0, 60, 0], ['a', 60, 60, 60], ['a', 120, 10, 120], ['b', 5, 55, 135],
+  ]);
+});
+
+test('an answer without pictures has no frames', () => {
+  assert.deepEqual(framesOf(new ArrayBuffer(0)), []);
+});
+
+test('what waits is said with rate and time to go', () => {
+  const car = /** @type {any} */ ({state: 'fetching', waiting: 2, waiting_bytes: 32e6});
+  assert.equal(STATION_STRINGS.car(car, 4e6, 8), 'fetching: 2 files wait, 32 MB, 4.0 MB/s, 8 seconds to go');
+  assert.equal(STATION_STRINGS.car(car, null, null), 'fetching: 2 files wait, 32 MB');
+  assert.equal(STATION_STRINGS.car({...car, waiting: 0, state: 'ok'}, null, null), 'all of it is here');
+});
