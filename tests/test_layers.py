@@ -120,8 +120,9 @@ STATION = PACKAGE.parents[1] / "base-station" / "fpvstation"
 STATION_MAY = (
     "recordings", "mcap", "config", "wire.station", "wire.video", "files", "leash",
     "units", "paths", "sd_notify", "server.access", "server.answers",
-    "server.credentials", "server.downloads", "server.exposition", "server.pages",
-    "server.recordings_api", "server.recordings_rights",
+    "server.credentials", "server.devices", "server.downloads", "server.exposition",
+    "server.limits", "server.pages", "server.recordings_api",
+    "server.recordings_rights", "server.site",
 )  # fmt: skip
 """What a base station may import of the car: what reads and serves recordings."""
 

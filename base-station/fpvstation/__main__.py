@@ -10,20 +10,21 @@ import sys
 import time
 import urllib.request
 from collections.abc import Sequence
+from getpass import getpass
 from pathlib import Path
 
 import msgspec
 
 from fpvcar import __version__
 from fpvcar.config import ConfigError
-from fpvcar.server.access import is_loopback
 from fpvcar.units import MB
-from fpvstation import client, service, settings
+from fpvstation import client, password, service, settings
 from fpvstation.cars import Car, Cars, CarsError, url_of
 from fpvstation.client import PairingRefused
 from fpvstation.disk import Folder
 from fpvstation.identity import StoreError
 from fpvstation.keep import CarState
+from fpvstation.password import PasswordRefused
 from fpvstation.pull import CarFault
 from fpvstation.relay import OfficeFault
 from fpvstation.service import Options, Refused, state_directory
@@ -36,6 +37,7 @@ Brings home what the cars record, and keeps it:
   fpvstation pair 192.168.1.5      with the grown-ups' code: fetch from this car
   fpvstation run                   fetch, from now on; the page is on localhost:8100
   fpvstation status                what each car is at, and what waits
+  fpvstation passwd                a password, to see the page from other machines
   fpvstation cars                  the cars of this station
   fpvstation forget Plague         fetch from it no more; what is here stays
   fpvstation verify                read the store again: is it all still right?
@@ -47,7 +49,8 @@ A car lets a recording go only after this station has it, verified and synced
 """
 STORE = Path.home() / "fpvstation"
 KNOWN = (
-    CarsError, CarFault, ConfigError, OfficeFault, PairingRefused, StoreError, Refused
+    CarsError, CarFault, ConfigError, OfficeFault, PairingRefused, PasswordRefused,
+    StoreError, Refused,
 )  # fmt: skip
 """Faults that say what was refused, and what to do."""
 
@@ -97,10 +100,6 @@ async def _end(car: Car) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if not is_loopback(arguments.host):
-        print(f"fpvstation: --host {arguments.host} refused: the page has no password "
-              "yet, so only this machine may see it", file=sys.stderr)  # fmt: skip
-        return 2
     options = Options(
         arguments.store, arguments.host, arguments.port, arguments.beside,
         arguments.store_changed, settings.load(arguments.config),
@@ -108,6 +107,14 @@ def _run(arguments: argparse.Namespace) -> int:
     )  # fmt: skip
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(service.run(options))
+    return 0
+
+
+def _passwd(arguments: argparse.Namespace) -> int:
+    given = os.environ.get("FPVSTATION_PASSWORD") or getpass("Password of the page: ")
+    password.save(state_directory(), given)
+    print("The password is set. A station that runs takes it at its next start; then "
+          "`fpvstation run --host 0.0.0.0` serves the LAN")  # fmt: skip
     return 0
 
 
@@ -221,6 +228,7 @@ def _parser() -> argparse.ArgumentParser:
     pair = verb("pair", _pair, "pairs with a car, by its grown-ups' code")
     pair.add_argument("address", help="192.168.1.5, plague.local, https://HOST:8081")
     pair.add_argument("--fingerprint", help="SHA-256 that its certificate must have")
+    verb("passwd", _passwd, "sets the password of the page for other machines")
     verb("cars", _cars, "lists the cars of this station")
     forget = verb("forget", _forget, "ends a pairing, here and on the car")
     forget.add_argument("car", help="its name or folder")
@@ -245,15 +253,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status: int = arguments.act(arguments)
         return status
-    except (
-        CarsError,
-        CarFault,
-        ConfigError,
-        OfficeFault,
-        PairingRefused,
-        StoreError,
-        Refused,
-    ) as fault:
+    except KNOWN as fault:
         print(f"fpvstation: {fault}", file=sys.stderr)
     except OSError as fault:
         print(f"fpvstation: {fault.filename or ''} {fault.strerror or fault}".strip(),

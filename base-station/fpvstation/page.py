@@ -8,6 +8,7 @@
 """
 
 import asyncio
+import socket
 import time
 from collections.abc import Iterator
 
@@ -32,35 +33,43 @@ from fpvstation.keep import Keeper
 OLD_S = 24 * 3600.0
 """A car with segments that wait is a fault when none was stored for so long."""
 TITLE = "Station"
+LOCKED = "What the cars recorded is for those who have the station's password."
 
 
 class Page:
-    """The routes. Only this machine may ask."""
+    """The routes. Only this machine may ask, and who has said the password."""
 
-    def __init__(self, catalogue: Catalogue, keeper: Keeper) -> None:
+    def __init__(
+        self, catalogue: Catalogue, keeper: Keeper,
+        rights: RecordingRights | None = None,
+    ) -> None:  # fmt: skip
         self._catalogue, self._keeper = catalogue, keeper
+        self._rights = rights or RecordingRights()
+        self._rights.locked = LOCKED
 
     def application(self) -> web.Application:
         """Made once."""
         app = web.Application(
-            middlewares=[errors_as_pages, _only_here], client_max_size=64 * 1024
+            middlewares=[errors_as_pages, _own_pages], client_max_size=64 * 1024
         )
         app.router.add_get("/api/status", self._status)
         app.router.add_get("/api/storage", self._storage)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._health)
         recordings = Recordings(
-            self._catalogue, Shown(TITLE, seat=False, station=True), RecordingRights()
+            self._catalogue, Shown(TITLE, seat=False, station=True), self._rights
         )
         recordings.add_to(app)
         app.router.add_get("/{path:.*}", _page)
         return app
 
-    async def _status(self, _: web.Request) -> web.Response:
+    async def _status(self, request: web.Request) -> web.Response:
+        self._rights.let_in(request)
         said = msgspec.json.encode(list(self._keeper.states.values()))
         return web.Response(body=said, headers=JSON)
 
-    async def _storage(self, _: web.Request) -> web.Response:
+    async def _storage(self, request: web.Request) -> web.Response:
+        self._rights.let_in(request)
         held = await asyncio.to_thread(self._catalogue.held)
         said = {
             "store": held, "cars": list(self._keeper.states.values()),
@@ -112,23 +121,12 @@ class Page:
 
 
 @web.middleware
-async def _only_here(request: web.Request, handler: Handler) -> web.StreamResponse:
-    refuse_foreign(request, "localhost", 'Host "{}" refused: open it as localhost.')
+async def _own_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
+    words = 'Host "{}" refused: open it by its address or its name.'
+    refuse_foreign(request, socket.gethostname(), words)
     return await handler(request)
 
 
 async def _page(request: web.Request) -> web.StreamResponse:
     name = request.match_info["path"] or "recordings.html"
     return page_response(paths.WEB.resolve(), name)
-
-
-async def serve(page: Page, host: str, port: int) -> web.AppRunner:
-    """Listens; whoever calls it cleans up. Raises OSError."""
-    runner = web.AppRunner(page.application(), access_log=None, shutdown_timeout=0.5)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, host, port).start()
-    except BaseException:
-        await asyncio.shield(runner.cleanup())
-        raise
-    return runner

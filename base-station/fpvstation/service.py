@@ -6,13 +6,21 @@ import fcntl
 import logging
 import os
 import signal
+import socket
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from fpvcar import files, paths, sd_notify
+from fpvcar import files, paths
 from fpvcar.server import credentials
-from fpvstation import client
+from fpvcar.server.access import is_loopback, lan_address
+from fpvcar.server.devices import FILE as DEVICES
+from fpvcar.server.devices import Devices
+from fpvcar.server.limits import Places
+from fpvcar.server.recordings_rights import DeviceRights, RecordingRights
+from fpvcar.server.site import Site, address
+from fpvstation import client, password
 from fpvstation.cars import Cars
 from fpvstation.catalogue import FILE, Catalogue, follow
 from fpvstation.chores import keep_tidy
@@ -21,12 +29,14 @@ from fpvstation.disk import Folder
 from fpvstation.keep import Keeper
 from fpvstation.office import Rdcp
 from fpvstation.offices import Offices
-from fpvstation.page import Page, serve
+from fpvstation.page import Page
+from fpvstation.password import PasswordCheck
 from fpvstation.pull import CarFault
 from fpvstation.settings import Settings
 from fpvstation.store import Store
 
 AGAIN_S, REFUSED_S = 2.0, 60.0
+CONNECTIONS = 64
 KNOWN, LOCK = "store", ".lock"
 BESIDE = "this computer"
 log = logging.getLogger("fpvstation")
@@ -75,28 +85,56 @@ async def run(options: Options) -> None:
         keeper = Keeper(cars, store, offices.safe)
         catalogue = Catalogue(state / FILE, root, store, store_id)
         await asyncio.to_thread(catalogue.open)
-        runner = await serve(Page(catalogue, keeper), options.host, options.port)
+        page = Page(catalogue, keeper, _rights(options.host, state))
+        site = Site(
+            page.application, Places(CONNECTIONS, CONNECTIONS),
+            address(options.host, options.port, state, socket.gethostname()),
+            partial(_greet, options, root),
+        )  # fmt: skip
         tasks = [
-            asyncio.create_task(keeper.run()), asyncio.create_task(follow(catalogue)),
+            asyncio.create_task(keeper.run()), asyncio.create_task(site.run()),
+            asyncio.create_task(follow(catalogue)),
             asyncio.create_task(keep_tidy(store, root, options.most)),
         ]  # fmt: skip
         if places:
             tasks.append(asyncio.create_task(offices.run()))
         if options.beside:
             tasks.append(asyncio.create_task(_pair_beside(options.beside, cars)))
-        print(f"  The station's page: http://localhost:{options.port}/   "
-              f"(it stores in {root})", flush=True)  # fmt: skip
-        sd_notify.notify("READY=1")
         waiting = asyncio.create_task(stop.wait())
         try:
-            await asyncio.wait([waiting, tasks[0]], return_when="FIRST_COMPLETED")
-            if tasks[0].done():
-                tasks[0].result()
+            # Neither the one that fetches nor the page ends by itself.
+            ends: list[asyncio.Task[Any]] = [waiting, *tasks[:2]]
+            await asyncio.wait(ends, return_when="FIRST_COMPLETED")
+            for one in tasks[:2]:
+                if one.done():
+                    one.result()
         finally:
             for task in (*tasks, waiting):
                 task.cancel()
             await asyncio.gather(*tasks, waiting, return_exceptions=True)
-            await runner.cleanup()
+
+
+def _rights(host: str, state: Path) -> RecordingRights:
+    """Who may see the page: at a loopback address who can reach it, elsewhere who has
+    the password. Raises Refused, PasswordRefused."""
+    if is_loopback(host):
+        return RecordingRights()
+    saved = password.load(state)
+    if saved is None:
+        raise Refused(
+            f"--host {host} refused: other machines would see all recordings; set a "
+            "password first: fpvstation passwd"
+        )
+    known = Devices(
+        credentials.load_key(state), password.codes_of(saved), state / DEVICES
+    )
+    return DeviceRights(PasswordCheck(saved), known)
+
+
+def _greet(options: Options, root: Path) -> None:
+    host = "localhost" if is_loopback(options.host) else lan_address()
+    print(f"  The station's page: http://{host}:{options.port}/   "
+          f"(it stores in {root})", flush=True)  # fmt: skip
 
 
 def rebuild(root: Path) -> int:

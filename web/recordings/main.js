@@ -73,13 +73,20 @@ async function station() {
   new Station();
 }
 
-/** Shows nothing until a code is said; the drive in the address opens again then. */
-function lock() {
+/**
+ * Shows nothing until a code is said; the drive in the address opens again then.
+ * @param {string} why of a base station: it has a password in place of a code
+ */
+function lock(why) {
   list.clear();
   viewer.close();
   route();
   for (const id of ['filter', 'more']) show(byId(id), false);
   show(byId('unlock'), true);
+  if (!why.includes('password')) return;
+  setText(byId('unlock-hint'), why);
+  setText(byId('unlock-label'), STRINGS.password);
+  Object.assign(input('code'), {type: 'password', inputMode: 'text', autocomplete: 'current-password'});
 }
 
 /** Fetches the list now, and again and again. */
@@ -97,7 +104,7 @@ async function refresh() {
   } catch (fault) {
     if (mine !== asked) return;
     if (fault instanceof Locked) {
-      lock();
+      lock(fault.message);
       return;
     }
     waitMs = AGAIN_MS;

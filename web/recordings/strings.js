@@ -126,6 +126,7 @@ export const STRINGS = {
   failedDrive: (/** @type {string} */ why) => `This part did not come: ${why}. Trying again.`,
   noPicture: 'No picture was recorded here.',
   unsupported: 'This browser cannot play the recording. Download the film, or open this page in a newer browser.',
+  password: 'Password of the station',
   wrongCode: 'That is not the code.',
   play: 'Play',
   pause: 'Pause',

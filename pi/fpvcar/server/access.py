@@ -76,6 +76,13 @@ class CodeCheck:
             del self._wrong[address]
         return wrong[0] + TRIES_WINDOW_S - now_s if len(wrong) >= TRIES else 0.0
 
+    def rights(self, code: str) -> Rights | None:
+        """What a code is for; None if it is wrong. Its time tells nothing of it."""
+        given = code.encode(errors="surrogatepass")
+        grown_up = hmac.compare_digest(given, self._codes.grown_up.encode())
+        drive = hmac.compare_digest(given, self._codes.drive.encode())
+        return Rights(drive=True, grown_up=grown_up) if grown_up or drive else None
+
     def unlock(self, code: str, address: str, now_s: float) -> Rights | None:
         """The rights that a code gives; None if it is wrong (and is counted).
 
@@ -84,16 +91,14 @@ class CodeCheck:
         if self.wait_s(address, now_s) > 0.0:
             return None
         address = network_of(address)
-        given = code.strip().encode(errors="surrogatepass")
-        grown_up = hmac.compare_digest(given, self._codes.grown_up.encode())
-        drive = hmac.compare_digest(given, self._codes.drive.encode())
-        if grown_up or drive:
+        rights = self.rights(code.strip())
+        if rights is not None:
             self._wrong.pop(address, None)
             self._known.pop(address, None)
             self._known[address] = None
             if len(self._known) > KNOWN_MAX:
                 self._known.pop(next(iter(self._known)))
-            return Rights(drive=True, grown_up=grown_up)
+            return rights
         if len(self._wrong) >= ADDRESSES_MAX and address not in self._wrong:
             self._wrong.pop(next(iter(self._wrong)))
         self._wrong.setdefault(address, deque()).append(now_s)

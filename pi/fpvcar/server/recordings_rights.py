@@ -24,6 +24,9 @@ NAME = "recordings page"
 class RecordingRights:
     """Looks who asks: only this machine may see, and nobody may delete."""
 
+    locked = "Recordings are for those who may drive: enter the drive code."
+    """What who may not see is answered."""
+
     def add_to(self, app: web.Application) -> None:
         """Adds the route, where there is one."""
 
@@ -31,9 +34,7 @@ class RecordingRights:
         """Raises HTTPForbidden, HTTPUnauthorized for who may not see."""
         refuse_other_sites(request)
         if self.device(request) is None and not is_loopback(request.remote or ""):
-            raise _unauthorized(
-                "Recordings are for those who may drive: enter the drive code."
-            )
+            raise _unauthorized(self.locked)
 
     def let_change(self, request: web.Request) -> None:
         """Raises as let_in, also for who is no page of ours and said no code."""

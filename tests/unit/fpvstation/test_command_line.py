@@ -76,9 +76,12 @@ def test_cars_are_listed_and_forgotten_though_they_are_away(
     assert Cars(state).all() == []
 
 
-def test_the_page_is_for_this_machine_only(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--host", "0.0.0.0"]) == 2
-    assert "the page has no password yet" in capsys.readouterr().err
+def test_without_a_password_the_page_is_for_this_machine_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], state: Path
+) -> None:
+    store = tmp_path / "store"
+    assert main(["run", "--host", "0.0.0.0", f"--store={store}"]) == 1
+    assert "set a password first: fpvstation passwd" in capsys.readouterr().err
 
 
 def test_nobody_runs_is_said_with_the_next_step(

@@ -1,0 +1,96 @@
+"""The station's password: what opens its page from another machine.
+
+    fpvstation passwd -> password.json: salt and scrypt of it, readable by us alone
+    unlock on the page -> Password, in the place of the car's codes: server/access.py
+
+Cookies, wrong tries and their limits are those of the car. A new password ends all
+cookies of the old one.
+"""
+
+import hashlib
+import hmac
+import secrets
+from pathlib import Path
+
+import msgspec
+
+from fpvcar import files
+from fpvcar.server.access import CodeCheck, Codes, Rights
+
+FILE = "password.json"
+LEAST, MOST = 8, 64
+N, R, P = 1 << 14, 8, 5
+"""Cost of scrypt: 16 MiB and 0.2 s a try, OWASP's second choice where 128 MiB are too
+much: the station may be a small computer."""
+
+
+class PasswordRefused(Exception):
+    """Says what is wrong with a password, or with its file."""
+
+
+class Saved(msgspec.Struct):
+    """What is kept of a password; bytes in hex. The cost is kept, so that another one
+    can come later."""
+
+    salt: str
+    hash: str
+    n: int = N
+    r: int = R
+    p: int = P
+
+    def of(self, password: str) -> str:
+        """Scrypt of a password."""
+        given = password.encode(errors="surrogatepass")
+        return hashlib.scrypt(
+            given, salt=bytes.fromhex(self.salt), n=self.n, r=self.r, p=self.p,
+            maxmem=256 * self.n * self.r, dklen=32,
+        ).hex()  # fmt: skip
+
+
+def save(directory: Path, password: str) -> None:
+    """Sets it. Raises PasswordRefused, OSError."""
+    # It comes in a header, which holds no others, and whose ends are stripped.
+    plain = (
+        password.isascii() and password.isprintable() and password == password.strip()
+    )
+    if not LEAST <= len(password) <= MOST or not plain:
+        raise PasswordRefused(
+            f"a password of {len(password)} characters refused: expected {LEAST} to "
+            f"{MOST} letters, digits and signs of ASCII, no space at its ends"
+        )
+    made = Saved(secrets.token_hex(16), "")
+    made.hash = made.of(password)
+    files.write_whole(directory / FILE, [msgspec.json.encode(made)])
+
+
+def load(directory: Path) -> Saved | None:
+    """The one that is set; None if none is. Raises PasswordRefused, OSError."""
+    path = directory / FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Saved)
+    except FileNotFoundError:
+        return None
+    except (ValueError, msgspec.DecodeError, RecursionError) as fault:
+        raise PasswordRefused(
+            f"{path}: {fault}: set it anew: fpvstation passwd"
+        ) from None
+
+
+def codes_of(saved: Saved) -> Codes:
+    """What a device's cookie is bound to: with another password it opens nothing."""
+    return Codes(saved.hash, saved.hash)
+
+
+class PasswordCheck(CodeCheck):
+    """Takes the password in the place of the car's codes, by the same rules."""
+
+    def __init__(self, saved: Saved) -> None:
+        super().__init__(codes_of(saved))
+        self._saved = saved
+
+    def rights(self, code: str) -> Rights | None:
+        """Who has the password may see and name; nobody deletes by the page."""
+        right = len(code) <= MOST and hmac.compare_digest(
+            self._saved.of(code), self._saved.hash
+        )
+        return Rights(drive=True) if right else None
