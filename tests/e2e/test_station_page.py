@@ -49,10 +49,10 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 LOOKS = [("phone", "dark"), ("wide", "light")]
 
 
-@pytest.fixture(params=LOOKS, ids=lambda one: "-".join(one))  # fmt: skip
+@pytest.fixture
 def page(browser: Browser, station: str, request: pytest.FixtureRequest
          ) -> Iterator[Page]:  # fmt: skip
-    size, scheme = request.param
+    size, scheme = getattr(request, "param", LOOKS[1])
     width, height = SIZES[size]
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme
@@ -73,6 +73,7 @@ def shot(page: Page, name: str) -> None:
         page.screenshot(path=Path(folder) / f"{name}-{size['width']}-{by}.png")
 
 
+@pytest.mark.parametrize("page", LOOKS, indirect=True)
 def test_it_is_good_to_look_at_and_to_hear(page: Page) -> None:
     until(page, "document.querySelectorAll('#list canvas[data-drawn]').length === 2")
     rows = page.locator("#list a").all_inner_texts()
