@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -46,7 +47,7 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert running.wait(20.0) == 0, (home / "log").read_text()
 
 
-LOOKS = [("phone", "dark"), ("wide", "light")]
+LOOKS: list[tuple[str, Any]] = [("phone", "dark"), ("wide", "light")]
 
 
 @pytest.fixture
