@@ -22,6 +22,7 @@ from tests.e2e.conftest import chromium
 from benchmarks import (
     buttons,
     control,
+    copies,
     draw,
     firefox,
     links,
@@ -52,6 +53,7 @@ PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
     "recording": recording.rows,
     "stop": stops.rows,
     "pipes": pipes.rows,
+    "copies": copies.rows,
 }
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 INTERRUPTED = 130

@@ -3,6 +3,7 @@
     bench-latency.svg    how old a picture is on the glass, beside the baselines
     bench-stops.svg      from each failure to motors off, and the design's limit
     bench-recovery.svg   courses over time: a link that stalls, loses, or is narrow
+    bench-copies.svg     rdcp beside rsync and rclone, on the same tree
 
 On white, so that they can be read on a dark page too. The same figures give the same
 bytes.
@@ -145,10 +146,32 @@ def recovery(figure: Figure, figures: Figures) -> bool:
     return True
 
 
+def copies(figure: Figure, figures: Figures) -> bool:
+    """A bar for each way to copy a tree, first and again. False if there are none."""
+    panels: dict[str, list[Figures]] = {}
+    for one in figures["rows"]:
+        if one["part"] == "copies" and one["unit"] == "s":
+            panels.setdefault(one["name"].partition(":")[0], []).append(one)
+    if not panels:
+        return False
+    figure.set_size_inches(WIDE_IN, 0.9 + 2.2 * len(panels))
+    grid: Any = figure.subplots(len(panels), squeeze=False)
+    for axes, (what, rows) in zip(grid[:, 0], panels.items(), strict=True):
+        names = [one["name"].partition(": ")[2] for one in rows]
+        colours = [OURS[0] if name.startswith("rdcp") else THEIRS[0] for name in names]
+        bars = axes.barh(names, [one["median"] for one in rows], color=colours)
+        axes.bar_label(bars, fmt="%.1f", padding=3)
+        axes.invert_yaxis()
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel(f"{what}: seconds, median")
+    return True
+
+
 PICTURES: dict[str, tuple[str, Callable[[Figure, Figures], bool]]] = {
     "bench-latency.svg": ("How old a picture is on the glass", latency),
     "bench-stops.svg": ("How soon the motors are off", stops),
     "bench-recovery.svg": ("What a bad link does to the picture", recovery),
+    "bench-copies.svg": ("How long a tree takes to another machine", copies),
 }
 
 

@@ -109,8 +109,8 @@ test | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${roots[@]}" \
         "${cards[@]}" \
         "${debs[@]}" chromium iproute2 ffmpeg systemd
-    # Firefox decodes H.264 with the system's libavcodec.  iperf3: beside the pipes.
-    [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3
+    # Firefox decodes H.264 with the system's libavcodec.  The others: beside the pipes.
+    [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3 rsync rclone
     environment requirements-dev.lock
     picamera2
     # A reader of recordings that is not ours.

@@ -24,6 +24,7 @@ def results() -> list[Result]:
     found: list[Result] = [row("video", name, "ms", ages) for name in paths]
     found.append(row("video", "path, longest freeze", "ms", [70.0], Aim(worst=150)))
     found.append(row("video", "ours / aiortc", "x", [0.4], Aim(median=0.45)))
+    found.append(row("copies", "9 files, first: rdcp", "s", [1.0, 2.0]))
     for at in range(12):
         times = [at * 20 + number * 11 % 30 for number in range(200)]
         found.append(row("stop", f"cause {at}", "ms", times, Aim(worst=300)))
