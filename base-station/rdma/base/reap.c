@@ -19,12 +19,12 @@ enum { VAIN_MS = 700 };
 
 struct process {
     pid_t pid, parent;
-    int depth; /* 0 = not known to be below us */
 };
 
 struct processes {
     struct process *row;
     size_t count;
+    pid_t left; /* of another user; 0 = none */
 };
 
 int reap_adopt(void)
@@ -69,52 +69,31 @@ static void processes_open(struct processes *all)
         closedir(folder);
 }
 
-/* Gives each descendant its depth; returns the greatest. */
-static int processes_descend(struct processes *all)
+/* To all below `pid` that lies deeper than `depth`; a child before its parent: a reader is
+ * told before the end of what it reads. Returns how many were told. */
+static int signal_below(struct processes *all, pid_t pid, int number, int depth)
 {
-    int deepest = 0;
-    for (int found = 1; found;) {
-        found = 0;
-        for (size_t i = 0; i < all->count; i++) {
-            struct process *one = &all->row[i];
-            if (one->depth)
-                continue;
-            int depth = one->parent == getpid() ? 1 : 0;
-            for (size_t j = 0; !depth && j < all->count; j++)
-                if (all->row[j].pid == one->parent && all->row[j].depth)
-                    depth = all->row[j].depth + 1;
-            one->depth = depth;
-            found |= depth > 0;
-            deepest = depth > deepest ? depth : deepest;
-        }
+    int told = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        pid_t one = all->row[i].pid;
+        if (all->row[i].parent != pid)
+            continue;
+        all->row[i].parent = 0; /* each once: the rows are not of one moment */
+        told += signal_below(all, one, number, depth - 1);
+        if (kill(one, 0) < 0 && errno == EPERM)
+            all->left = one;
+        else if (depth <= 0 && kill(one, number) == 0)
+            told++;
     }
-    return deepest;
+    return told;
 }
 
-/* A descendant that this user may not signal; 0 = there is none. */
-static pid_t another_users(const struct processes *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        if (all->row[i].depth && kill(all->row[i].pid, 0) < 0 && errno == EPERM)
-            return all->row[i].pid;
-    return 0;
-}
-
-/* Sends `number` to every descendant that lies deeper than `depth`, the deepest first: a
- * reader is told before the end of what it reads. Returns how many were told. */
 static int reap_signal(int number, int depth, pid_t *left)
 {
     struct processes all;
-    int told = 0;
     processes_open(&all);
-    int level = processes_descend(&all);
-    *left = another_users(&all);
-    for (; level > depth; level--)
-        for (size_t i = 0; i < all.count; i++) {
-            const struct process *one = &all.row[i];
-            if (one->depth == level && kill(one->pid, number) == 0)
-                told++;
-        }
+    int told = signal_below(&all, getpid(), number, depth);
+    *left = all.left;
     free(all.row);
     return told;
 }
