@@ -35,6 +35,12 @@ void net_set_port(struct sockaddr *address, uint16_t port)
         ((struct sockaddr_in *)(void *)address)->sin_port = htons(port);
 }
 
+socklen_t net_length(const struct sockaddr *address)
+{
+    return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                          : sizeof(struct sockaddr_in);
+}
+
 void net_name(const struct sockaddr *address, socklen_t length, char *into, size_t room)
 {
     char host[64];
@@ -293,8 +299,7 @@ static void add_address(struct address_list *list, const struct sockaddr *addres
 {
     char name[80];
     struct sockaddr_storage bare = {0};
-    socklen_t length = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                                      : sizeof(struct sockaddr_in);
+    socklen_t length = net_length(address);
     memcpy(&bare, address, length);
     net_set_port((struct sockaddr *)&bare, 0);
     net_name((struct sockaddr *)&bare, length, name, sizeof name);

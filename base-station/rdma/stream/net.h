@@ -19,6 +19,7 @@ bool net_is_loopback(const struct sockaddr *address);
 /* Is it an address outside of loopback, link-local and private networks (RFC 1918, 4193,
  * 6598)? */
 bool net_is_foreign(const struct sockaddr *address);
+socklen_t net_length(const struct sockaddr *address);
 uint16_t net_port(const struct sockaddr *address);
 void net_set_port(struct sockaddr *address, uint16_t port);
 

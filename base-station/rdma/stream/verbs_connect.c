@@ -75,13 +75,20 @@ static int post_first(struct verbs *verbs, struct trouble *trouble)
     return 0;
 }
 
+static void close_id(struct rdma_cm_id *id, struct rdma_event_channel *events)
+{
+    if (id)
+        rdma_destroy_id(id);
+    if (events)
+        rdma_destroy_event_channel(events);
+}
+
 struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *id,
                          bool receives, uint32_t credits, struct trouble *trouble)
 {
     struct verbs *verbs = calloc(1, sizeof *verbs);
     if (!verbs) {
-        rdma_destroy_id(id);
-        rdma_destroy_event_channel(events);
+        close_id(id, events);
         troubled(trouble, EXIT_FAULT, "no memory");
         return NULL;
     }
@@ -139,17 +146,12 @@ bool verbs_has(const struct sockaddr *address)
 {
     struct sockaddr_storage copy = {0};
     struct rdma_cm_id *id = NULL;
-    memcpy(&copy, address,
-           address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                          : sizeof(struct sockaddr_in));
+    memcpy(&copy, address, net_length(address));
     net_set_port((struct sockaddr *)&copy, 0);
     struct rdma_event_channel *events = rdma_create_event_channel();
     bool has = events && rdma_create_id(events, &id, NULL, RDMA_PS_TCP) == 0 &&
                rdma_bind_addr(id, (struct sockaddr *)&copy) == 0 && id->verbs;
-    if (id)
-        rdma_destroy_id(id);
-    if (events)
-        rdma_destroy_event_channel(events);
+    close_id(id, events);
     return has;
 }
 
@@ -219,21 +221,27 @@ static void set_ack_timeout(struct rdma_cm_id *id, const struct options *options
                     sizeof value);
 }
 
+static void know_peer(struct verbs *verbs, const struct sockaddr *peer,
+                      const struct options *options)
+{
+    struct transport *base = &verbs->base;
+    net_name(peer, net_length(peer), base->peer, sizeof base->peer);
+    base->foreign = net_is_foreign(peer);
+    name_device(verbs->id, base->device, sizeof base->device);
+    set_ack_timeout(verbs->id, options);
+}
+
 static int resolve(struct rdma_event_channel *events, struct rdma_cm_id *id,
                    const struct sockaddr *address, const struct sockaddr *from,
                    const struct options *options, int64_t end_ms, struct trouble *trouble)
 {
     struct sockaddr_storage to = {0};
     int limit_ms = (int)(end_ms - now_ms());
-    memcpy(&to, address,
-           address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                          : sizeof(struct sockaddr_in));
+    memcpy(&to, address, net_length(address));
     /* rdma_resolve_addr does not write to `from`; its type is older than const. */
     struct sockaddr_storage source = {0};
     if (from)
-        memcpy(&source, from,
-               from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                           : sizeof(struct sockaddr_in));
+        memcpy(&source, from, net_length(from));
     if (rdma_resolve_addr(id, from ? (struct sockaddr *)&source : NULL,
                           (struct sockaddr *)&to, limit_ms) < 0)
         return troubled(trouble, EXIT_FAULT, "no route to it by an RDMA device: %s",
@@ -271,22 +279,14 @@ struct transport *verbs_dial(const struct sockaddr *address, const struct sockad
                  strerror(errno));
     if (trouble->status ||
         resolve(events, id, address, from, options, end_ms, trouble) < 0) {
-        if (id)
-            rdma_destroy_id(id);
-        if (events)
-            rdma_destroy_event_channel(events);
+        close_id(id, events);
         return NULL;
     }
     struct verbs *verbs = verbs_open(events, id, false, credits, trouble);
     if (!verbs)
         return NULL;
     struct rdma_conn_param wanted = parameters();
-    set_ack_timeout(id, options);
-    socklen_t length = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                                      : sizeof(struct sockaddr_in);
-    net_name(address, length, verbs->base.peer, sizeof verbs->base.peer);
-    verbs->base.foreign = net_is_foreign(address);
-    name_device(id, verbs->base.device, sizeof verbs->base.device);
+    know_peer(verbs, address, options);
     if (rdma_connect(id, &wanted) < 0)
         troubled(trouble, EXIT_FAULT, "rdma_connect: %s", strerror(errno));
     else if (verbs_expect(events, RDMA_CM_EVENT_ESTABLISHED, end_ms, trouble) == 0)
@@ -305,9 +305,7 @@ struct verbs_listener *verbs_listen(const struct sockaddr *bound,
         troubled(trouble, EXIT_FAULT, "no memory");
         return NULL;
     }
-    memcpy(&address, bound,
-           bound->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                        : sizeof(struct sockaddr_in));
+    memcpy(&address, bound, net_length(bound));
     listener->options = options;
     listener->credits = credits;
     if (!device_here(options, trouble)) {
@@ -347,20 +345,12 @@ static struct transport *accept_request(struct verbs_listener *listener,
         say("an RDMA connection came to nothing: it came by another device");
     if (!right || !events || rdma_migrate_id(id, events) < 0) {
         rdma_reject(id, NULL, 0);
-        rdma_destroy_id(id);
-        if (events)
-            rdma_destroy_event_channel(events);
+        close_id(id, events);
         return NULL;
     }
     verbs = verbs_open(events, id, true, listener->credits, &why);
     if (verbs) {
-        struct sockaddr *peer = rdma_get_peer_addr(id);
-        socklen_t length = peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                                       : sizeof(struct sockaddr_in);
-        net_name(peer, length, verbs->base.peer, sizeof verbs->base.peer);
-        verbs->base.foreign = net_is_foreign(peer);
-        name_device(id, verbs->base.device, sizeof verbs->base.device);
-        set_ack_timeout(id, listener->options);
+        know_peer(verbs, rdma_get_peer_addr(id), listener->options);
         if (rdma_accept(id, &wanted) == 0)
             return &verbs->base;
         troubled(&why, EXIT_FAULT, "rdma_accept: %s", strerror(errno));
@@ -388,9 +378,6 @@ void verbs_listener_close(struct verbs_listener *listener)
 {
     if (!listener)
         return;
-    if (listener->id)
-        rdma_destroy_id(listener->id);
-    if (listener->events)
-        rdma_destroy_event_channel(listener->events);
+    close_id(listener->id, listener->events);
     free(listener);
 }
