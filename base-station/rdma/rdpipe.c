@@ -37,36 +37,17 @@ static int refuse(const char *text, const char *why)
     return -1;
 }
 
-static const enum leash_middle middles[] = {
-    [SEGMENT_COMMAND] = LEASH_EXEC,
-    [SEGMENT_READ] = LEASH_READ,
-    [SEGMENT_WRITE] = LEASH_WRITE,
-    [SEGMENT_APPEND] = LEASH_APPEND,
-};
-
-static int fill(struct pipe_segment *into, const struct segment *parsed,
-                const char *label)
-{
-    *into = (struct pipe_segment){
-        .host = parsed->host, .label = label, .middle = middles[parsed->kind]};
-    into->shell = parsed->kind == SEGMENT_COMMAND;
-    return words_add(&into->words, parsed->text);
-}
-
-static int read_segments(struct segment *parsed, struct pipe_segment *segments,
-                         char **texts, size_t count)
+static int read_segments(struct pipe_segment *segments, char **texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const char *why;
-        if (segment_open(&parsed[i], texts[i], &why) < 0)
+        if (segment_open(&segments[i], texts[i], &why) < 0)
             return refuse(texts[i], why);
-        if (parsed[i].kind == SEGMENT_READ && i > 0)
+        enum leash_middle middle = segments[i].middle;
+        if (middle == LEASH_READ && i > 0)
             return refuse(texts[i], "only the first segment can read a file");
-        if (parsed[i].kind != SEGMENT_COMMAND && parsed[i].kind != SEGMENT_READ &&
-            i + 1 < count)
+        if (middle != LEASH_EXEC && middle != LEASH_READ && i + 1 < count)
             return refuse(texts[i], "only the last segment can write a file");
-        if (fill(&segments[i], &parsed[i], texts[i]) < 0)
-            return refuse(texts[i], "out of memory");
     }
     return 0;
 }
@@ -81,18 +62,14 @@ static int check_sync(const struct pipe_settings *settings, enum leash_middle la
 
 static int run(const struct pipe_settings *settings, char **texts, size_t count)
 {
-    struct segment *parsed = calloc(count, sizeof *parsed);
     struct pipe_segment *segments = calloc(count, sizeof *segments);
     int status = 2, caught;
-    if (parsed && segments && read_segments(parsed, segments, texts, count) == 0 &&
+    if (segments && read_segments(segments, texts, count) == 0 &&
         check_sync(settings, segments[count - 1].middle, texts[count - 1]) == 0)
         status = pipe_run(settings, segments, count, &caught);
-    for (size_t i = 0; i < count && parsed && segments; i++) {
-        words_close(&segments[i].words);
-        segment_close(&parsed[i]);
-    }
+    for (size_t i = 0; i < count && segments; i++)
+        segment_close(&segments[i]);
     free(segments);
-    free(parsed);
     return status;
 }
 

@@ -42,10 +42,15 @@ HOST = re.compile(
 
 
 class Segment(ctypes.Structure):
+    """A pipe_segment of one word."""
+
     _fields_ = [
         ("host", ctypes.c_char_p),
+        ("label", ctypes.c_char_p),
         ("kind", ctypes.c_int),
-        ("text", ctypes.c_char_p),
+        ("shell", ctypes.c_bool),
+        ("text", ctypes.POINTER(ctypes.c_char_p)),
+        ("count", ctypes.c_size_t),
     ]
 
 
@@ -82,7 +87,7 @@ def pure(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return loaded
 
 
-COMMAND, READ, WRITE, APPEND = range(4)
+COMMAND, READ, WRITE, APPEND = range(1, 5)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +117,8 @@ def test_segments(
 ) -> None:
     segment, why = Segment(), ctypes.c_char_p()
     assert pure.segment_open(ctypes.byref(segment), text, ctypes.byref(why)) == 0
-    assert (segment.host, segment.kind, segment.text) == (host, kind, rest)
+    assert (segment.host, segment.kind, segment.text[0]) == (host, kind, rest)
+    assert (segment.count, segment.shell) == (1, kind == COMMAND)
     pure.segment_close(ctypes.byref(segment))
 
 

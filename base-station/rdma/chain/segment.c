@@ -41,46 +41,33 @@ int segment_is_option(const char *text)
     return text[0] == '-' || (at && at[1] == '-');
 }
 
-static const char *segment_kind(struct segment *segment, const char *rest)
+int segment_open(struct pipe_segment *segment, const char *text, const char **why)
 {
-    segment->kind = SEGMENT_COMMAND;
-    if (rest[0] == '<') {
-        segment->kind = SEGMENT_READ;
-        return rest + 1;
-    }
-    if (rest[0] != '>')
-        return rest;
-    segment->kind = rest[1] == '>' ? SEGMENT_APPEND : SEGMENT_WRITE;
-    return rest + (segment->kind == SEGMENT_APPEND ? 2 : 1);
-}
-
-int segment_open(struct segment *segment, const char *text, const char **why)
-{
-    *segment = (struct segment){0};
-    *why = "out of memory";
-    const char *rest = text;
-    int length = segment_host_length(text);
-    if (length > 0) {
-        segment->host = segment_host(text, length);
-        if (!segment->host)
-            return -1;
-        rest += length;
-    } else if (text[0] == ':') {
-        rest++;
-    } else if (segment_is_option(text)) {
+    int length = segment_host_length(text), sign = 0;
+    const char *rest = text + length + (!length && text[0] == ':');
+    *segment = (struct pipe_segment){.label = text, .middle = LEASH_EXEC};
+    if (rest == text && segment_is_option(text)) {
         *why = "a host name cannot begin with \"-\" (a leading \":\" makes it local)";
         return -1;
     }
-    segment->text = strdup(segment_kind(segment, rest));
-    if (!segment->text)
+    if (rest[0] == '<' || rest[0] == '>')
+        sign = rest[0] == rest[1] && rest[0] == '>' ? 2 : 1;
+    if (sign)
+        segment->middle = rest[0] == '<' ? LEASH_READ
+                          : sign == 1    ? LEASH_WRITE
+                                         : LEASH_APPEND;
+    segment->shell = !sign;
+    *why = sign ? "no file name in it" : "no command in it";
+    if (!rest[sign])
         return -1;
-    *why = segment->kind == SEGMENT_COMMAND ? "no command in it" : "no file name in it";
-    return segment->text[0] ? 0 : -1;
+    *why = "out of memory";
+    if (length && !(segment->host = segment_host(text, length)))
+        return -1;
+    return words_add(&segment->words, rest + sign);
 }
 
-void segment_close(struct segment *segment)
+void segment_close(struct pipe_segment *segment)
 {
-    free(segment->text);
-    free(segment->host);
-    *segment = (struct segment){0};
+    words_close(&segment->words);
+    free((char *)segment->host);
 }

@@ -2,18 +2,7 @@
 #ifndef SEGMENT_H
 #define SEGMENT_H
 
-enum segment_kind {
-    SEGMENT_COMMAND,
-    SEGMENT_READ,   /* <file */
-    SEGMENT_WRITE,  /* >file */
-    SEGMENT_APPEND, /* >>file */
-};
-
-struct segment {
-    char *host; /* as ssh takes it: [user@]host without brackets; NULL if local */
-    enum segment_kind kind;
-    char *text; /* the command, or one file name */
-};
+#include "pipe.h"
 
 /* The length of the "[user@]host:" with which `text` begins, 0 if it is local.
  * rdcp's arguments follow the same rule. */
@@ -21,8 +10,8 @@ int segment_host_length(const char *text);
 
 /* Reads one argument. Returns 0, or -1 with a reason that quotes nothing in `*why`.
  * A half-made segment may be closed. */
-int segment_open(struct segment *segment, const char *text, const char **why);
-void segment_close(struct segment *segment);
+int segment_open(struct pipe_segment *segment, const char *text, const char **why);
+void segment_close(struct pipe_segment *segment);
 
 /* "user@[fe80::1]:" of this length as ssh takes it: "user@fe80::1"; to free. */
 char *segment_host(const char *text, int length);
