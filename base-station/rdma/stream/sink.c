@@ -29,10 +29,11 @@ static int retry(struct sink *sink)
         poll(&polled, 1, -1);
         return 0;
     }
+    struct trouble *trouble = &sink->worker->trouble;
     if (errno == EPIPE)
-        return troubled(&sink->trouble, EXIT_FAULT,
-                        "the reader of %s left before the end", name_of(sink));
-    return troubled(&sink->trouble, EXIT_FAULT, "cannot write %s: %s", name_of(sink),
+        return troubled(trouble, EXIT_FAULT, "the reader of %s left before the end",
+                        name_of(sink));
+    return troubled(trouble, EXIT_FAULT, "cannot write %s: %s", name_of(sink),
                     strerror(errno));
 }
 
@@ -56,35 +57,37 @@ static int write_all(struct sink *sink, const uint8_t *from, size_t length)
 
 static int take(struct sink *sink, struct slot *slot, XXH64_state_t *hash)
 {
+    struct worker *worker = sink->worker;
     uint8_t *payload = slot->bytes + RECORD_BYTES;
     uint32_t length = slot->length;
-    if (sink->seal) {
-        if (length <= SEAL_BYTES || seal_open_record(sink->seal, slot->bytes, sink->count++) < 0)
-            return troubled(&sink->trouble, EXIT_FAULT,
+    if (worker->seal) {
+        if (length <= SEAL_BYTES ||
+            seal_open_record(worker->seal, slot->bytes, worker->count++) < 0)
+            return troubled(&worker->trouble, EXIT_FAULT,
                             "somebody changed the stream on its way");
         length -= SEAL_BYTES;
     }
-    if (sink->checksummed)
+    if (worker->checksummed)
         XXH64_update(hash, payload, length);
     int64_t since_us = now_us();
     if (write_all(sink, payload, length) < 0)
         return -1;
-    sink->write_us += now_us() - since_us;
-    atomic_fetch_add(&sink->total, length);
+    worker->stream_us += now_us() - since_us;
+    atomic_fetch_add(&worker->total, length);
     return 0;
 }
 
 static int judge(struct sink *sink, uint64_t checksum)
 {
-    uint64_t total = atomic_load(&sink->total);
+    uint64_t total = atomic_load(&sink->worker->total);
     if (!sink->end_known)
-        return troubled(&sink->trouble, EXIT_FAULT, "stopped");
+        return troubled(&sink->worker->trouble, EXIT_FAULT, "stopped");
     if (sink->end.total != total)
-        return troubled(&sink->trouble, EXIT_FAULT,
+        return troubled(&sink->worker->trouble, EXIT_FAULT,
                         "%llu bytes came of the %llu that were sent",
                         (unsigned long long)total, (unsigned long long)sink->end.total);
-    if (sink->checksummed && sink->end.value != checksum)
-        return troubled(&sink->trouble, EXIT_FAULT,
+    if (sink->worker->checksummed && sink->end.value != checksum)
+        return troubled(&sink->worker->trouble, EXIT_FAULT,
                         "the checksum is %016llx, sent was %016llx: the network or the "
                         "memory of a machine is faulty",
                         (unsigned long long)checksum,
@@ -101,27 +104,28 @@ static bool settle(struct sink *sink, int fate)
 
 static int work(struct sink *sink)
 {
+    struct ring *ring = sink->worker->ring;
     struct slot *slot;
     XXH64_state_t hash;
     XXH64_reset(&hash, 0);
-    if (target_open(sink->target, &sink->trouble) < 0)
+    if (target_open(sink->target, &sink->worker->trouble) < 0)
         return -1;
     fcntl(sink->target->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
     atomic_store(&sink->fd, sink->target->fd);
-    while ((slot = ring_wait(sink->ring, &sink->ring->full, &sink->network_us))) {
+    while ((slot = ring_wait(ring, &ring->full, &sink->worker->network_us))) {
         if (take(sink, slot, &hash) < 0)
             return -1;
-        ring_put(sink->ring, &sink->ring->free, slot);
-        ring_wake(sink->ring);
+        ring_put(ring, &ring->free, slot);
+        ring_wake(ring);
     }
     if (judge(sink, XXH64_digest(&hash)) < 0)
         return -1;
     atomic_store(&sink->fd, -1);
-    if (target_sync(sink->target, &sink->trouble) < 0)
+    if (target_sync(sink->target, &sink->worker->trouble) < 0)
         return -1;
     if (!settle(sink, FATE_PUBLISHED))
-        return troubled(&sink->trouble, EXIT_FAULT, "stopped");
-    return target_publish(sink->target, &sink->trouble);
+        return troubled(&sink->worker->trouble, EXIT_FAULT, "stopped");
+    return target_publish(sink->target, &sink->worker->trouble);
 }
 
 bool sink_give_up(struct sink *sink)
@@ -133,30 +137,19 @@ static void *sink_main(void *argument)
 {
     struct sink *sink = argument;
     work(sink);
-    atomic_store(&sink->over, true);
-    ring_wake(sink->ring);
+    worker_over(sink->worker);
     return NULL;
 }
 
 int sink_start(struct sink *sink, struct trouble *trouble)
 {
     atomic_store(&sink->fd, -1);
-    int error = pthread_create(&sink->thread, NULL, sink_main, sink);
-    if (error)
-        return troubled(trouble, EXIT_FAULT, "no thread: %s", strerror(error));
-    sink->started = true;
-    return 0;
+    return worker_start(sink->worker, sink_main, sink, trouble);
 }
 
 void sink_finish(struct sink *sink, const struct ending *end)
 {
     sink->end = *end;
     sink->end_known = true;
-    ring_end(sink->ring);
-}
-
-void sink_close(struct sink *sink)
-{
-    if (sink->started)
-        pthread_join(sink->thread, NULL);
+    ring_end(sink->worker->ring);
 }

@@ -32,7 +32,7 @@ static ssize_t read_some(struct source *source, uint8_t *into, size_t room)
         if (errno == EAGAIN || errno == EWOULDBLOCK)
             readable(source, -1);
         else if (errno != EINTR)
-            return troubled(&source->trouble, EXIT_FAULT, "cannot read %s: %s",
+            return troubled(&source->worker->trouble, EXIT_FAULT, "cannot read %s: %s",
                             source->name, strerror(errno));
     }
 }
@@ -56,17 +56,18 @@ static ssize_t fill(struct source *source, struct slot *slot, size_t room)
         if (now_us() - first_us > FILL_MOST_MS * 1000 || !readable(source, PAUSE_MS))
             break;
     }
-    source->read_us += now_us() - since_us;
+    source->worker->stream_us += now_us() - since_us;
     return (ssize_t)have;
 }
 
 static int make_record(struct source *source, struct slot *slot, size_t length)
 {
-    slot->length = (uint32_t)length + (source->seal ? SEAL_BYTES : 0);
-    record_put(slot->bytes, &(struct record){RECORD_DATA, slot->length, source->count});
-    source->count++;
-    if (source->seal && seal_close_record(source->seal, slot->bytes, source->count - 1) < 0)
-        return troubled(&source->trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
+    struct worker *worker = source->worker;
+    uint64_t number = worker->count++;
+    slot->length = (uint32_t)length + (worker->seal ? SEAL_BYTES : 0);
+    record_put(slot->bytes, &(struct record){RECORD_DATA, slot->length, number});
+    if (worker->seal && seal_close_record(worker->seal, slot->bytes, number) < 0)
+        return troubled(&worker->trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
     return 0;
 }
 
@@ -86,7 +87,7 @@ static void keep_rate(struct source *source, size_t length)
 
 static size_t room_of(const struct source *source)
 {
-    size_t room = source->ring->chunk;
+    size_t room = source->worker->ring->chunk;
     if (source->rate && source->rate / 10 < room)
         room = source->rate / 10 ? source->rate / 10 : 1;
     return room;
@@ -111,11 +112,11 @@ static bool another_size(const struct source *source, uint64_t total,
 static int check(struct source *source)
 {
     struct stat now;
-    uint64_t total = atomic_load(&source->total);
+    uint64_t total = atomic_load(&source->worker->total);
     if (source->size < 0 || fstat(source->fd, &now) < 0)
         return 0;
     if (source->whole && another_size(source, total, &now))
-        return troubled(&source->trouble, EXIT_FAULT,
+        return troubled(&source->worker->trouble, EXIT_FAULT,
                         "%s changed while it was read: it had %lld bytes, %llu were "
                         "read, it has %lld now",
                         source->name, (long long)source->size, (unsigned long long)total,
@@ -125,23 +126,25 @@ static int check(struct source *source)
 
 static int pass_on(struct source *source, XXH64_state_t *hash)
 {
+    struct worker *worker = source->worker;
+    struct ring *ring = worker->ring;
     struct slot *slot;
     source->due_us = (double)now_us();
-    while ((slot = ring_wait(source->ring, &source->ring->free, &source->network_us))) {
+    while ((slot = ring_wait(ring, &ring->free, &worker->network_us))) {
         ssize_t length = fill(source, slot, room_of(source));
         if (length <= 0)
             return length < 0 ? -1 : check(source);
-        if (source->checksummed)
+        if (worker->checksummed)
             XXH64_update(hash, slot->bytes + RECORD_BYTES, (size_t)length);
         if (make_record(source, slot, (size_t)length) < 0)
             return -1;
-        atomic_fetch_add(&source->total, (uint64_t)length);
-        ring_put(source->ring, &source->ring->full, slot);
-        ring_wake(source->ring);
+        atomic_fetch_add(&worker->total, (uint64_t)length);
+        ring_put(ring, &ring->full, slot);
+        ring_wake(ring);
         if (source->rate)
             keep_rate(source, (size_t)length);
     }
-    return troubled(&source->trouble, EXIT_FAULT, "stopped");
+    return troubled(&worker->trouble, EXIT_FAULT, "stopped");
 }
 
 static void *source_main(void *argument)
@@ -150,10 +153,9 @@ static void *source_main(void *argument)
     XXH64_state_t hash;
     XXH64_reset(&hash, 0);
     pass_on(source, &hash);
-    source->checksum = source->checksummed ? XXH64_digest(&hash) : 0;
-    ring_end(source->ring);
-    atomic_store(&source->over, true);
-    ring_wake(source->ring);
+    source->checksum = source->worker->checksummed ? XXH64_digest(&hash) : 0;
+    ring_end(source->worker->ring);
+    worker_over(source->worker);
     return NULL;
 }
 
@@ -163,21 +165,5 @@ int source_start(struct source *source, struct trouble *trouble)
     fcntl(source->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
     fstat(source->fd, &state);
     source->written = state.st_mtim;
-    int error = pthread_create(&source->thread, NULL, source_main, source);
-    if (error)
-        return troubled(trouble, EXIT_FAULT, "no thread: %s", strerror(error));
-    source->started = true;
-    return 0;
-}
-
-bool source_join(struct source *source)
-{
-    if (!source->started)
-        return false;
-    if (!atomic_load(&source->over)) {
-        pthread_detach(source->thread);
-        return false;
-    }
-    pthread_join(source->thread, NULL);
-    return true;
+    return worker_start(source->worker, source_main, source, trouble);
 }

@@ -9,20 +9,24 @@
 
 void stats_init(struct stats *stats, const struct options *options)
 {
-    *stats = (struct stats){.json = options->json, .start_us = now_us(), .size = -1};
+    *stats = (struct stats){.options = options, .start_us = now_us(), .size = -1};
 }
 
-void stats_open(struct stats *stats, const struct options *options, int64_t size)
+void stats_open(struct stats *stats, int64_t size, const struct transport *transport,
+                const struct meeting *meeting)
 {
-    int64_t now = now_us();
-    *stats = (struct stats){
-        .verbose = options->verbose,
-        .json = options->json,
-        .terminal = options->progress && isatty(STDERR_FILENO),
-        .start_us = now,
-        .shown_us = now,
-        .size = size,
-    };
+    const struct options *options = stats->options;
+    const char *seal = seal_name(meeting);
+    stats->verbose = options->verbose;
+    stats->terminal = options->progress && isatty(STDERR_FILENO);
+    stats->start_us = stats->shown_us = now_us();
+    stats->size = size;
+    if (stats->verbose)
+        say("%s %s over %s%s%s, chunks of %u bytes%s%s%s",
+            options->sends ? "sending to" : "receiving from", transport->peer,
+            transport->kind->name, transport->device[0] ? " on " : "", transport->device,
+            (unsigned)meeting_chunk(meeting), *seal ? ", " : "", seal,
+            meeting_checksum(meeting) ? ", XXH64" : "");
 }
 
 static const char *amount(double bytes, char *into, size_t room)
@@ -59,22 +63,16 @@ void stats_progress(struct stats *stats, uint64_t bytes)
     stats_show(bytes, bytes, stats->size, now - stats->start_us);
 }
 
-void stats_say(const struct stats *stats, const char *what,
-               const struct transport *transport, const struct meeting *meeting)
+void stats_close(struct stats *stats, const struct transport *transport,
+                 const struct worker *worker, const struct trouble *trouble)
 {
-    const char *seal = seal_name(meeting);
-    if (stats->verbose)
-        say("%s %s over %s%s%s, chunks of %u bytes%s%s%s", what, transport->peer,
-            transport->kind->name, transport->device[0] ? " on " : "", transport->device,
-            (unsigned)meeting_chunk(meeting), *seal ? ", " : "", seal,
-            meeting_checksum(meeting) ? ", XXH64" : "");
-}
-
-void stats_close(struct stats *stats, const struct transport *transport, uint64_t bytes,
-                 const struct waits *waits, const struct trouble *trouble)
-{
+    bool over = atomic_load(&worker->over), sends = stats->options->sends;
+    uint64_t bytes = atomic_load(&worker->total);
     double seconds = (double)(now_us() - stats->start_us) / 1e6;
     double rate = seconds > 0 ? (double)bytes / seconds : 0;
+    double stream_s = over ? (double)worker->stream_us / 1e6 : 0;
+    double network_s = over ? (double)worker->network_us / 1e6 : 0;
+    double read_s = sends ? stream_s : 0, write_s = sends ? 0 : stream_s;
     const char *name = transport ? transport->kind->name : "none";
     if (stats->terminal && stats->verbose)
         fputs(STATS_CLEAR, stderr);
@@ -84,10 +82,9 @@ void stats_close(struct stats *stats, const struct transport *transport, uint64_
             "for the network, %.3f s to write",
             amount(rate, speed, sizeof speed), amount((double)bytes, done, sizeof done),
             seconds, name, transport && transport->device[0] ? " on " : "",
-            transport ? transport->device : "", (double)waits->read_us / 1e6,
-            (double)waits->network_us / 1e6, (double)waits->write_us / 1e6);
+            transport ? transport->device : "", read_s, network_s, write_s);
     }
-    if (!stats->json)
+    if (!stats->options->json)
         return;
     char error[sizeof trouble->text];
     shown(error, sizeof error, trouble->text, (uint32_t)strlen(trouble->text));
@@ -101,6 +98,5 @@ void stats_close(struct stats *stats, const struct transport *transport, uint64_
             "\"status\": %d, \"error\": \"%s\"}\n",
             (unsigned long long)bytes, seconds, rate, name,
             transport ? transport->device : "", transport ? transport->peer : "",
-            (double)waits->read_us / 1e6, (double)waits->network_us / 1e6,
-            (double)waits->write_us / 1e6, trouble->status, error);
+            read_s, network_s, write_s, trouble->status, error);
 }

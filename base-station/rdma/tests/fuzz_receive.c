@@ -1,5 +1,6 @@
 /* libFuzzer: what a sender may say once it is proven: the records of a stream, in any
- * order, whole or broken, to rdrecv's dispatch and its sink. Only a stream that is whole ends well, and then all of it is there. */
+ * order, whole or broken, to rdrecv's dispatch and its sink. Only a stream that is whole
+ * ends well, and then all of it is there. */
 #include "../stream/receive.c"
 
 #define XXH_INLINE_ALL
@@ -68,7 +69,7 @@ static int open_target(struct receiver *receiver)
 {
     int fd = memfd_create("out", MFD_CLOEXEC);
     if (fd < 0 ||
-        target_find(&receiver->target, NULL, fd, false, &receiver->trouble) < 0)
+        target_find(&receiver->target, NULL, fd, false, &receiver->end.trouble) < 0)
         abort();
     return fd;
 }
@@ -95,19 +96,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&said, 0, sizeof said);
     memset(&receiver, 0, sizeof receiver);
     put_together(&peer, &said, &input);
-    child_init(&receiver.child);
-    receiver.options = &options;
-    receiver.signal_fd = -1;
-    receiver.meeting = (struct meeting){.mine = hello, .theirs = hello};
+    child_init(&receiver.end.child);
+    receiver.end.options = receiver.end.stats.options = &options;
+    receiver.end.signal_fd = -1;
+    receiver.end.meeting = (struct meeting){.mine = hello, .theirs = hello};
     int out = open_target(&receiver);
-    receiver.transport = tcp_open(fuzz_peer_start(&peer), &receiver.trouble);
-    if (!receiver.transport || begin(&receiver) < 0)
+    receiver.end.transport = tcp_open(fuzz_peer_start(&peer), &receiver.end.trouble);
+    if (!receiver.end.transport || begin(&receiver) < 0)
         abort();
     bool good = receive_all(&receiver) == 0;
-    ring_end(&receiver.ring);
-    sink_close(&receiver.sink);
-    transport_close(receiver.transport);
-    ring_close(&receiver.ring);
+    ring_end(&receiver.end.ring);
+    pthread_join(receiver.end.worker.thread, NULL);
+    transport_close(receiver.end.transport);
+    ring_close(&receiver.end.ring);
     fuzz_peer_end(&peer);
     if (!said.broken && !peer.late && said.ended != good)
         abort();

@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct fuzz_peer peer;
     static struct sender sender;
-    struct options options = {.checksum = true, .file = "memory"};
+    struct options options = {.sends = true, .checksum = true, .file = "memory"};
     struct fuzz_input input = {data, data + size};
     struct said said = {.credits = 0};
     unsigned how = fuzz_byte(&input);
@@ -65,23 +65,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_peer_open(&peer);
     memset(&sender, 0, sizeof sender);
     put_together(&peer, &said, chunks, length, &input);
-    child_init(&sender.child);
-    sender.options = &options;
-    sender.signal_fd = -1;
+    child_init(&sender.end.child);
+    sender.end.options = sender.end.stats.options = &options;
+    sender.end.signal_fd = -1;
     sender.input_fd = open_file(length);
     sender.source.size = (int64_t)length;
     sender.source.whole = true;
-    sender.meeting = (struct meeting){.mine = hello, .theirs = hello};
-    sender.transport = tcp_open(fuzz_peer_start(&peer), &sender.trouble);
-    if (!sender.transport || begin(&sender) < 0)
+    sender.end.meeting = (struct meeting){.mine = hello, .theirs = hello};
+    sender.end.transport = tcp_open(fuzz_peer_start(&peer), &sender.end.trouble);
+    if (!sender.end.transport || begin(&sender) < 0)
         abort();
     bool good = send_all(&sender) == 0;
     if (good && (!sender.end_ms || sender.posted != chunks))
         abort();
-    ring_end(&sender.ring);
-    pthread_join(sender.source.thread, NULL);
-    transport_close(sender.transport);
-    ring_close(&sender.ring);
+    ring_end(&sender.end.ring);
+    pthread_join(sender.end.worker.thread, NULL);
+    transport_close(sender.end.transport);
+    ring_close(&sender.end.ring);
     close(sender.input_fd);
     fuzz_peer_end(&peer);
     bool whole = said.done && said.credits >= chunks;
