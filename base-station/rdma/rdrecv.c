@@ -1,6 +1,5 @@
-/* rdrecv: see receive.h, and rdrecv.1. */
-#include "receive.h"
-
+/* rdrecv: see stream/receive.c, and rdrecv.1. */
+#include "end.h"
 #include "leash.h"
 #include "standard.h"
 

@@ -1,6 +1,5 @@
-/* rdsend: see send.h, and rdsend.1. */
-#include "send.h"
-
+/* rdsend: see stream/send.c, and rdsend.1. */
+#include "end.h"
 #include "leash.h"
 #include "standard.h"
 

@@ -45,4 +45,8 @@ void end_settle(struct end *end);
  * does not end may use stays. */
 int end_close(struct end *end);
 
+/* rdsend and rdrecv: the exit status; what went wrong was said. */
+int send_stream(const struct options *options);
+int receive_stream(const struct options *options);
+
 #endif

@@ -1,11 +1,9 @@
-/* rdrecv: see receive.h.
+/* rdrecv: takes a stream from one sender and writes it.
  *
  * The peer's thread (here) always takes what it gave credits for, however slow the
  * output is; the sink's thread writes it. Nothing is published, and no command sees an
  * end of file, before the end record came and agreed with what was written.
  */
-#include "receive.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

@@ -1,11 +1,9 @@
-/* rdsend: see send.h.
+/* rdsend: reads a stream and sends it to one receiver.
  *
  * The peer's thread (here) sends what the source's thread made ready, as far as the
  * receiver has given credits. The end record goes out only when the input ended well:
  * at the end of a file or of stdin, or when the producer has exited with 0.
  */
-#include "send.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
