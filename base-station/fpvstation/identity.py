@@ -58,6 +58,11 @@ class Identity:
         self._id = marker.id
         return marker.id
 
+    @property
+    def id(self) -> str:
+        """Of the store that is open."""
+        return self._id
+
     def check(self) -> None:
         """Raises StoreGone if the disk of this store was unmounted meanwhile: what is
         written then fills the folder below it, and is not stored."""

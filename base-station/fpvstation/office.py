@@ -16,6 +16,7 @@ from pathlib import Path
 
 from fpvcar import files
 from fpvcar.leash import leashed
+from fpvstation.identity import MARKER
 from fpvstation.relay import OfficeFault
 from fpvstation.store import INCOMING, SUMS_FILE, Stored
 
@@ -35,6 +36,33 @@ class Rdcp:
         self.place, self._root = target, root
         self._argv = ["rdcp", "--ssh", SSH, *options]
         self._key = hashlib.sha256(target.encode()).hexdigest()[:8]
+
+    async def claim(self, store: str, known: bool) -> None:
+        """By the store's marker, which stands at the office, too. Raises OfficeFault,
+        OSError."""
+        came = self._root / OUTGOING / f"{self._key}.marker"
+        came.parent.mkdir(exist_ok=True)
+        came.unlink(missing_ok=True)
+        theirs = f"{self.place.rstrip('/')}/{MARKER}"
+        status, words = await self._run(theirs, str(came))
+        if not status:
+            found = came.read_bytes()
+            came.unlink()
+            if found != (self._root / MARKER).read_bytes():
+                raise OfficeFault(
+                    f"{self.place} has the sessions of another store than {store}: "
+                    "give each a folder of its own"
+                )
+            return
+        if not any(line.endswith("No such file or directory") for line in words):
+            raise self._fault(status, words)
+        if known:
+            raise OfficeFault(
+                f"{self.place}: no {MARKER} there any more: mount its disk"
+            )
+        status, words = await self._run(str(self._root / MARKER), theirs)
+        if status:
+            raise self._fault(status, words)
 
     async def send(self, session: str, listed: list[Stored], anew: bool) -> None:
         """Raises OfficeFault, OSError."""
@@ -83,13 +111,12 @@ class Rdcp:
         await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
         tree = f"{self.place.rstrip('/')}/{session}/."
         status, words = await self._run("-r", tree, str(folder))
-        there = {
+        if status:  # what came goes on from there
+            raise self._fault(status, words)
+        return {
             one.name: f"{into}/{one.name}" for one in sorted(folder.iterdir())
             if one.is_file() and not one.is_symlink() and one.name[0] != "."
         }  # fmt: skip
-        if status and not there:
-            raise self._fault(status, words)
-        return there
 
     async def _run(self, *words: str) -> tuple[int, list[str]]:
         """Its exit status, and its lines on stderr."""

@@ -36,6 +36,10 @@ class RemoteOffice(Protocol):
     def place(self) -> str:
         """Its name in copies.py."""
 
+    async def claim(self, store: str, known: bool) -> None:
+        """Is it this store's own? A new one becomes that; `known`: it was before, so
+        one without a marker is a disk that is not mounted."""
+
     async def send(self, session: str, listed: list[Stored], anew: bool) -> None:
         """Copies what is not there; `anew`: compares contents, not sizes and times."""
 
@@ -74,6 +78,8 @@ class Relay:
         self._act, self._clock_s, self._utc_s = act, clock_s, utc_s
         self._due_s: dict[str, float] = {}
         self._first_s: dict[str, float] = {}
+        self._known = False
+        """Has it ever judged a session of this store?"""
 
     def tell(self, session: str) -> None:
         """It got a segment. From any thread."""
@@ -91,9 +97,12 @@ class Relay:
         if everything:
             for session in await self._act(self._behind):
                 self._due_s.setdefault(session, -math.inf)
+        ready = self._ready()
+        if ready:
+            await self._office.claim(self._store.id, self._known)
         state, faults, last = self.state, 0, self.state.bad
         state.bad = {}
-        for session in sorted(self._ready(), key=lambda one: one in last):
+        for session in sorted(ready, key=lambda one: one in last):
             state.state, state.waiting = "sending", len(self._due_s)
             self._first_s.pop(session, None)
             due_s = self._due_s.pop(session)
@@ -126,6 +135,7 @@ class Relay:
     def _same(self, session: str, removed: set[str]) -> bool:
         here = set(segments_of(self._store.listed(session)).items())
         there = set(self._there(session).items())
+        self._known = self._known or bool(there)
         return here <= there and {one[1] for one in there - here} <= removed
 
     def _there(self, session: str) -> dict[str, str]:
@@ -133,10 +143,18 @@ class Relay:
         return copy.segments if copy else {}
 
     async def _session(self, session: str) -> None:
-        await self._mend(session)
         listed = await self._judged_here(session)
-        if not listed:
-            return
+        there = self._there(session)
+        wanted = segments_of(listed)
+        if not wanted.items() <= there.items():
+            await self._send(session, listed)
+            # What is only there is not forgotten: it may have to come back.
+            await self._note(session, self._office.place, {**there, **wanted})
+            self.state.sent += 1
+            self.state.verified_s = self._utc_s()
+        await self._mend(session)
+
+    async def _send(self, session: str, listed: list[Stored]) -> None:
         office = self._office
         await office.send(session, listed, anew=False)
         if await office.check(session, listed):
@@ -147,9 +165,6 @@ class Relay:
                     f"{office.place}: {len(bad)} files of {session} are not what was "
                     f"sent ({bad[0]})"
                 )
-        await self._note(session, office.place, segments_of(listed))
-        self.state.sent += 1
-        self.state.verified_s = self._utc_s()
 
     async def _judged_here(self, session: str) -> list[Stored]:
         """What is right in this store; what is not is set aside, so that no good copy
@@ -163,9 +178,11 @@ class Relay:
     async def _note(
         self, session: str, place: str, segments: Mapping[str, str]
     ) -> None:
-        # Not below a disk that was unmounted meanwhile.
-        await self._act(self._store.check)
-        await self._act(self._copies.note, session, place, segments, self._utc_s())
+        def noted() -> None:
+            self._store.check()  # not below a disk that was unmounted meanwhile
+            self._copies.note(session, place, segments, self._utc_s())
+
+        await self._act(noted)
 
     async def _mend(self, session: str) -> None:
         """Brings back what this office has and the store has lost."""
@@ -191,6 +208,7 @@ async def restore(
     """Brings segments back from an office, each judged by its checksum; returns those
     that came. Raises OfficeFault, StoreError, OSError."""
     came = []
+    await act(store.check)
     for name, path in (await office.fetch(session)).items():
         if name in wanted:
             sums = await act(store.sums, path)

@@ -55,6 +55,11 @@ class Store:
         """As Identity.open."""
         return self._identity.open(known)
 
+    @property
+    def id(self) -> str:
+        """Which store this is, once it is open."""
+        return self._identity.id
+
     def check(self) -> None:
         """As Identity.check."""
         self._identity.check()
@@ -179,14 +184,26 @@ class Store:
         """Takes a file of this store's disk, whose sums somebody judged, for a segment
         of a session. Raises StoreError, as `publish` does."""
         self.check()
-        one = Stored(f"{session}/{name}", sums.sha256)
-        size = self._disk.size(one.path)
-        if size is not None and self._disk.sums(one.path) != sums:
-            if one not in self.listed(session):
+        path = f"{session}/{name}"
+        there = self._disk.size(path) is not None
+        if there and self._disk.sums(path) != sums:
+            self._make_way(Stored(path, sums.sha256))
+            there = False
+        return self._settle(session, name, part, sums, there)
+
+    def _make_way(self, one: Stored) -> None:
+        """For what should stand here. What has no line has no receipt either."""
+        with self._disk.changing():
+            lines = {it.sha256 for it in self.listed(one.path.rpartition("/")[0])
+                     if it.path == one.path}  # fmt: skip
+            if lines - {one.sha256}:
                 raise StoreError(f"{one.path}: another one has this name; look at it")
-            self.set_aside(one)
-            size = None
-        return self._settle(session, name, part, sums, size is not None)
+            self._put_aside(one.path)
+
+    def _put_aside(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError, FileExistsError):
+            self._disk.publish(path, f"{BAD}/{path}")
+        self._disk.remove(path)
 
     def _settle(
         self, session: str, name: str, part: str, sums: Sums, there: bool
@@ -260,9 +277,7 @@ class Store:
             there = self.listed(session)
             if one not in there or not self._fault(one):
                 return
-            with contextlib.suppress(FileNotFoundError, FileExistsError):
-                self._disk.publish(one.path, f"{BAD}/{one.path}")
-            self._disk.remove(one.path)
+            self._put_aside(one.path)
             self._write_list(session, [it for it in there if it != one])
 
     def remove(self, session: str, to: str = "") -> list[Stored]:

@@ -71,6 +71,11 @@ class Station(AbstractContextManager["Station"]):
             return json.load(answer)
 
 
+def drives_of(station: Station) -> Any:
+    """What its page lists."""
+    return station.ask("/api/recordings/drives")["drives"]
+
+
 def fetched(folder: Path) -> list[str]:
     """The car's segments that have a receipt."""
     return sorted(one.name.removesuffix(".ack") for one in folder.glob("*.ack"))
@@ -94,8 +99,8 @@ def test_drives_come_home_whatever_is_killed(tmp_path: Path) -> None:
         wait_for(lambda: len(fetched(recordings)) > there, "no receipts", COMES_S)
         (state,) = station.ask("/api/status")
         assert state["folder"] == "Plague" and not state["bad"]
-        drives = station.ask("/api/recordings/drives")["drives"]
-        assert drives and drives[-1]["parts"]
+        wait_for(lambda: bool(drives_of(station)), "not in the catalogue", COMES_S)
+        assert drives_of(station)[-1]["parts"]
         status = subprocess.run(
             [sys.executable, "-m", "fpvstation", "status", f"--port={station.port}"],
             capture_output=True, text=True,

@@ -15,6 +15,7 @@ import pytest
 from fpvcar.units import MIB
 from fpvstation.copies import Copies, Where
 from fpvstation.disk import Folder
+from fpvstation.identity import MARKER
 from fpvstation.office import Rdcp
 from fpvstation.relay import OfficeFault, Relay
 from fpvstation.store import Store
@@ -115,14 +116,29 @@ async def test_what_bent_there_is_seen_and_mended(rig: Rig) -> None:
 
 async def test_an_office_that_is_away_is_named(rig: Rig, sshd: Sshd) -> None:
     closed = sshd.command + " -p 1"
-    bad = await rig.relayed("--ssh", closed)
-    assert f"host1:{rig.there}: exit status" in bad[SESSION]
+    with pytest.raises(OfficeFault) as away:
+        await rig.relayed("--ssh", closed)
+    bad = str(away.value)
+    assert f"host1:{rig.there}: exit status" in bad
     assert rig.where() == [] and list(rig.there.iterdir()) == []
     rig.there.rmdir()
-    rig.there.with_name("other").mkdir()
     office = Rdcp(f"host1:{rig.there}/deep", rig.root, rig.far)
     with pytest.raises(OfficeFault, match="No such file"):
         await office.send(SESSION, rig.store.listed(SESSION), anew=False)
+
+
+async def test_an_office_that_is_not_mounted_or_anothers_gets_nothing(rig: Rig) -> None:
+    office, store = rig.office(), rig.store.id
+    await office.claim(store, known=False)
+    marker = rig.there / MARKER
+    mine = marker.read_bytes()
+    assert mine == (rig.root / MARKER).read_bytes()
+    marker.unlink()
+    with pytest.raises(OfficeFault, match="mount its disk"):
+        await office.claim(store, known=True)
+    marker.write_bytes(mine.replace(b'"id":"', b'"id":"0'))
+    with pytest.raises(OfficeFault, match="of another store"):
+        await office.claim(store, known=True)
 
 
 async def test_what_is_killed_midway_goes_on(rig: Rig, tools: Tools) -> None:

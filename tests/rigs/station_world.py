@@ -1,4 +1,4 @@
-"""A car, two stations and all that fails between them, step by step from a seed.
+"""A car, two stations, an office and all that fails between them, from a seed.
 
 Nothing runs by itself: `World.run` lets one station after the other take one step, and
 between steps kills it, cuts its power, fills its disk, or lets the car's ring work.
@@ -15,9 +15,12 @@ from typing import Any
 from fpvcar.recordings import names
 from fpvcar.recordings.sums import Summing
 from fpvcar.wire.station import Listing, Segment, Sums
+from fpvstation.copies import COPIES, SUFFIX, Copies
 from fpvstation.identity import StoreError
+from fpvstation.offices import Offices
 from fpvstation.pull import CarFault, Gone, Pull
-from fpvstation.store import LINE, SUMS_FILE, Store
+from fpvstation.relay import SETTLED_S, OfficeFault, Relay
+from fpvstation.store import LINE, SUMS_FILE, Store, Stored
 from fpvstation.turns import Turns
 
 STEPS_CHAOS, STEPS_MOST = 600, 30_000
@@ -196,6 +199,7 @@ class FakeCar:
     fetched: set[str] = field(default_factory=set)
     recorded: set[str] = field(default_factory=set)
     """Checksums of all that was ever recorded."""
+    copies_required: int = 1
 
     def record(self) -> None:
         """Another minute; a clock that jumps may give it a name that was used."""
@@ -214,11 +218,28 @@ class FakeCar:
             del self.files[name]
 
 
+OFFICE = "office:/store"
+
+
+@dataclass
+class FakeOffice:
+    """A file server that has each file whole or not, as rdcp leaves it."""
+
+    random: Random
+    faults: float = 0.0
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def has(self, sha256: str) -> bool:
+        """Are these bytes there?"""
+        return any(_hash(data) == sha256 for data in self.files.values())
+
+
 class Link:
     """The car as one station sees it, over a link that fails."""
 
-    def __init__(self, car: FakeCar, disk: FakeDisk) -> None:
+    def __init__(self, car: FakeCar, disk: FakeDisk, office: FakeOffice) -> None:
         self._car, self._disk, self._random = car, disk, car.random
+        self._office = office
 
     async def _way(self) -> None:
         await Step()
@@ -251,6 +272,8 @@ class Link:
         if _hash(self._data(name)) != sha256:
             raise Gone
         assert self._disk.durable(sha256), f"a receipt for {name} without its bytes"
+        if self._car.copies_required > 1:
+            assert self._office.has(sha256), f"a receipt for {name} without a copy"
         self._car.fetched.add(name)
         await self._way()  # it was taken, and the answer is lost
 
@@ -295,6 +318,54 @@ class Pieces:
         return await self.link.piece(self.name, self.sums, self.number - 1)
 
 
+class OfficeLink:
+    """The office as one station sees it: cut, full, or killed midway."""
+
+    place = OFFICE
+
+    def __init__(self, office: FakeOffice, disk: FakeDisk) -> None:
+        self._office, self._disk = office, disk
+
+    async def _way(self) -> None:
+        await Step()
+        if self._office.random.random() < self._office.faults:
+            raise OfficeFault("it is full, or away")
+
+    async def claim(self, store: str, known: bool) -> None:
+        await self._way()
+        self._home = f"{store}/"  # each store has a folder of its own
+
+    async def send(self, session: str, listed: list[Stored], anew: bool) -> None:
+        for one in listed:
+            await self._way()
+            path = self._home + one.path
+            if anew or path not in self._office.files:
+                self._office.files[path] = self._disk.read(one.path)
+        await self._way()
+
+    async def check(self, session: str, listed: list[Stored]) -> list[str]:
+        await self._way()
+        there = self._office.files
+        return [
+            one.path for one in listed
+            if _hash(there.get(self._home + one.path, b"?")) != one.sha256
+        ]  # fmt: skip
+
+    async def fetch(self, session: str) -> dict[str, str]:
+        found = {}
+        for path, data in list(self._office.files.items()):
+            if path.startswith(f"{self._home}{session}/"):
+                await self._way()
+                name = path.rpartition("/")[2]
+                found[name] = f".incoming/office/{name}"
+                if not self._disk.mounted:  # a disk that is busy stays, but this one
+                    raise OfficeFault("the disk is gone")
+                self._disk.remove(found[name])
+                self._disk.write_at(found[name], 0, data)
+        await self._way()
+        return found
+
+
 async def act(function: Callable[..., Any], *arguments: Any) -> Any:
     """Calls what would block in a thread."""
     await Step()
@@ -304,24 +375,67 @@ async def act(function: Callable[..., Any], *arguments: Any) -> Any:
 class Station:
     """A station that is started again whatever ends it."""
 
-    def __init__(self, car: FakeCar, random: Random) -> None:
+    def __init__(self, car: FakeCar, office: FakeOffice, random: Random) -> None:
         self.disk, self._random = FakeDisk(random), random
-        self._car, self._id = car, ""
+        self._car, self._office, self._id = car, office, ""
         self._running: Coroutine[Any, Any, None] | None = None
         self.rounds_well = 0
         """How many rounds in a row nothing failed."""
+        self.rotten = set[str]()
+        """Checksums of what its disk lost after the office had it."""
+        self.bent = set[str]()
+        """What they became: a power cut may bring it back, without its line."""
+        self._now_s = 0.0
+
+    def _clock_s(self) -> float:
+        self._now_s += SETTLED_S / 2
+        return self._now_s
 
     async def _work(self) -> None:
-        store = Store(self.disk)
+        way, copies = OfficeLink(self._office, self.disk), Copies(self.disk)
+        offices = Offices([way], self._car.copies_required, copies)
+        store = Store(self.disk, lambda session: relay.tell(session))
+        relay = Relay(way, store, copies, act, self._clock_s)
         self._id = store.open(self._id)
+        link = Link(self._car, self.disk, self._office)
         while True:
-            pull = Pull(Link(self._car, self.disk), store, "Plague", act, Turns())
+            pull = Pull(link, store, "Plague", act, Turns(), offices.safe)
+            everything = self._random.random() < 0.3
             try:
-                done = await pull.once(self._random.random() < 0.3)
-                self.rounds_well = 0 if done.bad else self.rounds_well + 1
-            except (CarFault, StoreError, OSError):
+                done = await pull.once(everything)
+                await relay.once(everything)
+                well = everything and not (done.bad or done.held or relay.state.waiting)
+                self.rounds_well += well
+                if done.bad or relay.state.bad:
+                    self.rounds_well = 0
+            except (CarFault, OfficeFault, StoreError, OSError):
                 self.rounds_well = 0
             await Step()
+
+    def rot(self) -> None:
+        """The disk bends a segment that the office has, and a scrub finds it."""
+        store, copies = Store(self.disk), Copies(self.disk)
+        store.open(self._id)
+        for one in store.segments():
+            record = f"{COPIES}/{one.path.rpartition('/')[0]}{SUFFIX}"
+            kept = self.disk.names_synced.get(record)
+            inode = self.disk.names_now[one.path]
+            if (
+                copies.places(one, [OFFICE]) and inode.data
+                and kept is self.disk.names_now[record]
+            ):  # fmt: skip
+                inode.data[0] ^= 1
+                inode.synced = bytes(inode.data)
+                self.bent.add(_hash(inode.data))
+                assert store.judge(one)
+                self.rotten.add(one.sha256)
+                self.rounds_well = 0
+                return
+
+    @property
+    def store_id(self) -> str:
+        """Which store is its own."""
+        return self._id
 
     @property
     def opened(self) -> bool:
@@ -353,23 +467,42 @@ class World:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.car = FakeCar(self.random)
-        self.stations = [Station(self.car, self.random) for _ in range(2)]
+        self.car.copies_required = self.random.choice([1, 2])
+        self.office = FakeOffice(self.random)
+        self.stations = [
+            Station(self.car, self.office, self.random) for _ in range(2)
+        ]  # fmt: skip
 
     def run(self) -> None:
-        """Chaos; then peace, in which all has to come home."""
+        """Chaos; then peace, in which all has to come home, and once more what rots."""
         for _ in range(STEPS_CHAOS):
             self._happens()
             self.random.choice(self.stations).step()
             self.check_nothing_lost()
+        self._until_home()
+        for station in self.stations:
+            station.kill()
+            station.rot()
+        self._until_home()
+        for station in self.stations:
+            self.check(station)
+            self.check_office(station)
+
+    def _until_home(self) -> None:
         self._peace()
         for _ in range(STEPS_MOST):
             if self._home():
-                break
+                return
             self.random.choice(self.stations).step()
-        else:
-            raise AssertionError("it does not end")
-        for station in self.stations:
-            self.check(station)
+        raise AssertionError("it does not end")
+
+    def check_office(self, station: Station) -> None:
+        """All that is stored got there, and what rotted is back."""
+        for one in Store(station.disk).segments():
+            path = f"{station.store_id}/{one.path}"
+            assert _hash(self.office.files[path]) == one.sha256, path
+        for sha256 in station.rotten:
+            assert station.disk.durable(sha256), f"{sha256[:8]} did not come back"
 
     def _happens(self) -> None:
         """Something that nobody asked for."""
@@ -377,6 +510,7 @@ class World:
         for one in self.stations:
             one.disk.kill, one.disk.full = 0.004, random.choice([0.0, 0.0, 0.02])
         self.car.faults = random.choice([0.0, 0.02, 0.2])
+        self.office.faults = random.choice([0.0, 0.02, 1.0])
         what = random.random()
         if what < 0.06:
             self.car.record()
@@ -393,9 +527,13 @@ class World:
             station.disk.unmount()
         elif what < 0.20:
             station.disk.mount()
+        elif what < 0.24 and station.opened and station.disk.mounted:
+            station.kill()
+            station.disk.kill = station.disk.full = 0.0
+            station.rot()
 
     def _peace(self) -> None:
-        self.car.faults = 0.0
+        self.car.faults = self.office.faults = 0.0
         for one in self.stations:
             one.disk.kill = one.disk.full = 0.0
             one.rounds_well = 0
@@ -411,7 +549,8 @@ class World:
         """Every segment is on the car, or in a store that survives a power cut."""
         there = {_hash(one) for one in self.car.files.values()}
         for sha256 in self.car.recorded - there:
-            assert any(one.disk.durable(sha256) for one in self.stations), "lost"
+            stored = any(one.disk.durable(sha256) for one in self.stations)
+            assert stored or self.office.has(sha256), "lost"
 
     def check(self, station: Station) -> None:
         """What is published is right, once, and listed with its own checksum."""
@@ -420,7 +559,8 @@ class World:
             if published(path):
                 name, sha256 = path.rpartition("/")[2], _hash(inode.data)
                 seen.append((name, sha256))
-                assert sha256 in self.car.recorded, f"{path} is wrong"
+                if sha256 not in station.bent:
+                    assert sha256 in self.car.recorded, f"{path} is wrong"
         assert len(seen) == len(set(seen)), "a segment is in the store twice"
         for path, inode in disk.names_now.items():
             if path.endswith(f"/{SUMS_FILE}"):

@@ -32,10 +32,15 @@ class PlayedOffice:
     def __init__(self, root: Path) -> None:
         self.root, self.there = root, dict[str, bytes]()
         self.sent, self.faults = list[tuple[str, bool]](), list[Exception]()
+        self.known = list[bool]()
 
     def _fault(self) -> None:
         if self.faults:
             raise self.faults.pop(0)
+
+    async def claim(self, store: str, known: bool) -> None:
+        assert store
+        self.known.append(known)
 
     async def send(self, session: str, listed: list[Stored], anew: bool) -> None:
         self._fault()
@@ -107,6 +112,13 @@ async def test_a_session_goes_when_it_is_finished(rig: Rig) -> None:
         (HERE, 5.0, True), (PLACE, 5.0, True)
     ]  # fmt: skip
     assert (rig.relay.state.sent, rig.relay.state.waiting) == (1, 0)
+
+
+async def test_an_office_is_known_once_it_has_judged(rig: Rig) -> None:
+    for name in (NAME, SECOND):
+        put(rig.store, name)
+        await rig.later()
+    assert rig.office.known == [False, True]
 
 
 async def test_a_session_that_does_not_end_goes_all_the_same(rig: Rig) -> None:
