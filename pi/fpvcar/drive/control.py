@@ -191,8 +191,10 @@ class Control:
             self._applied_once = True
             self._set_fault(None, "ok")
         elif answer.reason in _PINS:
+            new = self._fault is not Cause.PINS
             self._set_fault(Cause.PINS, self._why or NO_PINS)
-            self.step()  # now: a fault that is gone by the next tick must hold too
+            if new:  # now: a fault that is gone by the next tick must hold too
+                self.step()  # once: it sends a setpoint, and each is answered
         elif answer.reason == _ZERO_FIRST and not self.decision.neutral:
             # The wheels' lease ran out while the car stood; they wait for a zero.
             latches = self.decision.latches

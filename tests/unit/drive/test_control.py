@@ -84,6 +84,21 @@ def test_why_there_are_no_pins_is_said_in_the_words_of_their_back_end() -> None:
     assert rig.control.wheels == "ok"
 
 
+def test_pins_that_stay_lost_are_answered_once() -> None:
+    """Each setpoint is answered: one for each answer would never end."""
+    rig = Rig()
+    rig.drive_off()
+    rig.answer(Status.STOPPED, WheelsReason.PINS_LOST)
+    sent = len(rig.sent)
+    for _ in range(3):
+        rig.answer(Status.REFUSED, WheelsReason.PINS_LOST)
+    assert len(rig.sent) == sent and rig.cause is Cause.PINS
+    rig.answer(Status.APPLIED)
+    rig.control.resume(grown_up=False)
+    rig.answer(Status.REFUSED, WheelsReason.PINS_LOST)
+    assert rig.cause is Cause.PINS
+
+
 def test_a_link_lost_while_neutral_is_only_a_handover() -> None:
     rig = Rig()
     rig.wish(0.0)
