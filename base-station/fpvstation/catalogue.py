@@ -38,8 +38,9 @@ AT_ONCE = 256
 """Sessions in one transaction."""
 BUSY_S, PATIENCE_S = 30.0, 2.0
 FILE = "catalogue.sqlite"
-SYNC_S, SYNC_SHARE = 2.0, 50.0
-"""How often the store is looked through; it takes no more than one part in so many."""
+SYNC_S, SYNC_MOST_S, SYNC_SHARE = 2.0, 20.0, 50.0
+"""How long after a look through the store the next one begins: so many times what it
+took, within these bounds. What came is on the page within a minute."""
 log = logging.getLogger("fpvstation")
 Looks = Callable[[Iterable[Look]], Iterable[Entry]]
 Tell = Callable[[int, int], None]
@@ -315,7 +316,8 @@ async def follow(catalogue: Catalogue) -> None:
         if fault and fault != said:
             log.error("the catalogue does not follow the store: %s", fault)
         said = fault
-        await asyncio.sleep(max(SYNC_S, SYNC_SHARE * (time.monotonic() - began_s)))
+        wait_s = SYNC_SHARE * (time.monotonic() - began_s)
+        await asyncio.sleep(min(SYNC_MOST_S, max(SYNC_S, wait_s)))
 
 
 def _opened(path: Path) -> sqlite3.Connection:
