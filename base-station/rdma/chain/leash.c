@@ -274,7 +274,7 @@ static void look_in(struct leash *leash)
     if (!asked || leash->over || !leash->run.root)
         return;
     if (work->dial.token ? way_dial(&leash->way, &work->dial, STDIN_FILENO) < 0
-                         : way_tunnel(&leash->way, work->tunnel) < 0)
+                         : way_tunnel(&leash->way) < 0)
         tell("unreached", "in");
     leash_dial_close(&work->dial);
     free(work->tunnel);
@@ -310,11 +310,11 @@ static void take_input(struct leash *leash)
             if (leash_take(&leash->work, line, &why) < 0)
                 fail(leash, "refused what rdpipe sent", why);
             free(line);
+            look_in(leash); /* before a frame of it, which may be here, too */
         } else {
             break;
         }
     }
-    look_in(leash);
     if (leash->input.length > LEASH_LINE_BYTES)
         fail(leash, "refused what rdpipe sent", "a line too long");
 }

@@ -2,6 +2,7 @@
 #include "way.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,9 +187,9 @@ int way_find(struct way *way, const struct leash_work *work, int stop_fd)
     return 1;
 }
 
-int way_dial(struct way *way, const struct leash_dial *to, int stop_fd)
+/* Gives rdrecv a connection, which it takes for one of somebody who is expected. */
+static int hand(const struct way *way, int fd)
 {
-    int fd = way_reach(to->addresses, to->port, stop_fd);
     char dot = '.';
     struct iovec one = {&dot, 1};
     union {
@@ -201,18 +202,27 @@ int way_dial(struct way *way, const struct leash_dial *to, int stop_fd)
     control.header = (struct cmsghdr){
         .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
     memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
-    int result = fd >= 0 && send(fd, to->token, LEASH_TOKEN, MSG_NOSIGNAL) == LEASH_TOKEN &&
-                         sendmsg(way->guests_fd, &message, MSG_NOSIGNAL) == 1
-                     ? 0 : -1;
+    return sendmsg(way->guests_fd, &message, MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
+int way_dial(struct way *way, const struct leash_dial *to, int stop_fd)
+{
+    int fd = way_reach(to->addresses, to->port, stop_fd);
+    int result = fd >= 0 && send(fd, to->token, LEASH_TOKEN, MSG_NOSIGNAL) == LEASH_TOKEN
+                     ? hand(way, fd) : -1;
     shut(&fd);
     return result;
 }
 
-int way_tunnel(struct way *way, const char *port)
+int way_tunnel(struct way *way)
 {
-    int fd = way_reach("127.0.0.1", port, -1);
-    tunnel_open(&way->in, fd);
-    return fd < 0 ? -1 : 0;
+    int ends[2];
+    if (pair(ends) < 0)
+        return -1;
+    tunnel_open(&way->in, ends[1]);
+    int result = fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? -1 : hand(way, ends[0]);
+    shut(&ends[0]);
+    return result;
 }
 
 struct pollfd tunnel_watched(const struct tunnel *tunnel)

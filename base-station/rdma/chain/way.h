@@ -44,7 +44,7 @@ int way_find(struct way *way, const struct leash_work *work, int stop_fd);
 
 /* What rdpipe told of the hop into this segment. -1: it cannot be done. */
 int way_dial(struct way *way, const struct leash_dial *to, int stop_fd);
-int way_tunnel(struct way *way, const char *port);
+int way_tunnel(struct way *way);
 
 /* What to wait for on it. */
 struct pollfd tunnel_watched(const struct tunnel *tunnel);

@@ -14,7 +14,8 @@
 #include "signals.h"
 #include "transport_tcp.h"
 
-enum { PORT_TRIES = 16, LEAVE_MS = 500, FULL_MS = 100 };
+enum { PORT_TRIES = 16, LEAVE_MS = 500, FULL_MS = 100,
+       EXPECTED_MS = 86400000 }; /* whose rdsend may wait for the hop before it */
 
 static bool reachable_by_rdma(const struct sockaddr *address)
 {
@@ -169,7 +170,8 @@ static void let_in(struct lobby *lobby)
         if (lobby->verbs)
             transport = verbs_accept(lobby->verbs);
         int fd = transport ? -1 : take_guest((int)lobby->options->guests_fd);
-        if (fd >= 0)
+        bool expected = fd >= 0;
+        if (expected)
             transport = tcp_open(fd, &why);
         if (!transport && lobby->listen_fd >= 0) {
             fd = accept4(lobby->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -180,6 +182,8 @@ static void let_in(struct lobby *lobby)
         if (!transport)
             return;
         seat(lobby, guest, transport);
+        if (expected && guest->transport)
+            guest->until_ms = now_ms() + EXPECTED_MS;
     }
 }
 
