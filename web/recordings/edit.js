@@ -29,8 +29,11 @@ export class Edit {
     }
   }
 
-  /** @param {Drive} drive @param {boolean} grownUp did somebody say their code? */
-  open(drive, grownUp) {
+  /**
+   * @param {Drive} drive @param {boolean} grownUp did somebody say their code?
+   * @param {boolean} removable not at a base station: `fpvstation rm` keeps a trash
+   */
+  open(drive, grownUp, removable) {
     this.drive = drive;
     this.grownUp = grownUp;
     setText(byId('edit-when'), STRINGS.when(drive.startMs));
@@ -39,8 +42,8 @@ export class Edit {
     this.say('');
     show(byId('edit-sure'), false);
     const open = drive.state === 'open';
-    show(button('edit-remove'), !open);
-    setText(byId('edit-open'), open ? STRINGS.stillOpen : '');
+    show(button('edit-remove'), removable && !open);
+    setText(byId('edit-open'), removable && open ? STRINGS.stillOpen : '');
     this.dialog.showModal();
   }
 

@@ -18,11 +18,12 @@ fillStrings(document, MARKUP_STRINGS);
 const filter = new Filter(() => void refresh());
 const edit = new Edit(() => void refresh());
 const list = new DriveList({
-  thumbnail: API.thumbnail, edit: (drive) => edit.open(drive, grownUp),
+  thumbnail: API.thumbnail, edit: (drive) => edit.open(drive, grownUp, !atStation),
 });
 const viewer = new Viewer();
 let opened = '';
 let grownUp = false;
+let atStation = false;
 let most = PAGE;
 let stationBegun = false;
 let timer = 0;
@@ -58,6 +59,7 @@ function update(listing) {
   show(byId('filter'), listing.drives.length > 0 || filter.active);
   show(byId('more'), listing.more);
   grownUp = listing.grown_up;
+  atStation = listing.station;
   show(button('export-parquet'), listing.parquet);
   if (listing.station) void station();
   filter.update(listing.drivers);
