@@ -42,6 +42,8 @@ KINDS = (
     Kind("v4l2 h264 without requests", WEBCAM, keys=False, rates=False,
          env={"WEBCAM_FORMATS": "H264", "WEBCAM_GOP": "20"}),
 )  # fmt: skip
+SOON_PICTURES = 10
+"""A third of the way to the next key frame that comes by itself."""
 Start = Callable[..., Camera]
 
 
@@ -89,9 +91,12 @@ def test_a_key_frame_comes_soon_after_it_is_asked_for(start: Start, kind: Kind) 
     camera = start(kind)
     for _ in range(5):
         camera.record()
+    asked_us = time.monotonic_ns() // 1000
     camera.ask("key")
-    keys = [camera.record().key for _ in range(5)]
-    assert sum(keys) == 1
+    since = 0  # pictures; those from before wait in the pipe where we are late
+    while not (record := camera.record()).key:
+        since += record.capture_us > asked_us
+        assert since < SOON_PICTURES
 
 
 @some("rates")
