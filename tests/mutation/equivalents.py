@@ -6,7 +6,7 @@ The run over all mutants fails if one of these is killed or is no mutant any mor
 EQUIVALENTS: dict[str, str] = {
     "gate: constant 2 -> 3": "of ranks only the order counts",
     "gate.decide: wish.throttle > 0.0: > -> >=": "of nothing no part is taken",
-    "guard.share: way_m >= room_m: >= -> >": "what just fits leaves no share",
+    "guard.share: way_m < room_m: < -> <=": "what just fits leaves no share",
     "guard.share: most < LEAST_SHARE: < -> <=": "at the least share either will do",
     "guard.looks: one.bearing_deg - bearing_deg + 180.0: + -> -": "mod 360",
     "guard.looks: one.bearing_deg - bearing_deg: - -> +": "of 0 and 180, mod 360",

@@ -220,5 +220,6 @@ class Wheels:
                 self.why = str(fault)
                 log.warning("%s; trying again", fault)
             return
-        self._fed_ns, self.why = now_ns - FED_NS, ""
+        self._fed_ns = now_ns - FED_NS
+        self.why = ""
         log.info("holding the motor pins")

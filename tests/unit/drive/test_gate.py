@@ -271,3 +271,16 @@ class TestFreshness:
         fresh = Freshness(0.15, 0.4)
         assert fresh.accept(1, 0.0, us(99.0), 100.0) == "late"
         assert fresh.accept(2, 40.0, us(100.2), 100.2) == "stale"
+
+
+@pytest.mark.parametrize(
+    ("latches", "words"),
+    [
+        (Latches(None), "driving"), (Latches(Cause.HANDOVER), "driving"),
+        (Latches(Cause.SILENCE), "stopped: silence"),
+        (Latches(Cause.SILENCE, Hold(Cause.ESTOP, "Bob")), "stopped: estop Bob"),
+        (Latches(None, Hold(Cause.PINS)), "stopped: pins"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_decision(latches: Latches, words: str) -> None:
+    assert gate.Decision(0.5, 0.0, "driving", latches).words == words

@@ -26,6 +26,16 @@ def measured(
 # --- the pure part ---
 
 
+def test_who_sees_nothing_knows_of_no_speed() -> None:
+    approach = Approach()
+    assert approach.speed_mps() == 0.0
+    for number in range(4):
+        approach.add(1.0 - number * 0.1, number * 0.1)
+    assert approach.speed_mps() > 0.0
+    approach.add(None, 0.4)
+    assert approach.speed_mps() == 0.0
+
+
 def test_far_is_free_and_near_is_not() -> None:
     guard = Guard(LIMITS)
     assert guard.look([measured(None)], 1.0) == Free(1.0, 1.0)

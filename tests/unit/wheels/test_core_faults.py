@@ -59,9 +59,11 @@ def test_lost_pins_are_said_and_connected_to_again(silent: bool) -> None:
     assert car.board and car.board.closed
     car.wait(1000)
     assert why(car.drive(0.0)) == (Status.REFUSED, WheelsReason.PINS_LOST)
+    assert car.wheels.why == "connection refused"
     car.refuse = None
     car.wait(RETRY_NS / MS + 1)
     assert not car.powered
+    assert car.wheels.why == ""
     assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
     car.driving()
 
