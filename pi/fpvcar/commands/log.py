@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fpvcar.recorder import folder
 from fpvcar.recordings import losses, names, reader, salvage, verify
 from fpvcar.recordings.library import Library
 from fpvcar.recordings.reader import ReadError, Recording
@@ -116,7 +117,8 @@ def _release(path: Path) -> bool:
 
 
 def _verify(path: Path) -> bool:
-    """Checks every CRC and every index; False where anything was lost."""
+    """Checks every CRC and every index; False where anything was lost. What is being
+    recorded is well as far as it goes."""
     with reader.read(path) as recording:
         size = f"{recording.size / MB:.1f} MB"
         good = f"{len(recording.chunks)} chunks, {sum(recording.counts.values())}"
@@ -126,6 +128,9 @@ def _verify(path: Path) -> bool:
         if mended and not recording.gaps:
             print(f"{path}: whole: {good} messages, {size}, every CRC holds")
             return True
+        if _going_on(path, recording):
+            print(f"{path}: being recorded: so far {good} messages, {size}, all hold")
+            return True
         print(f"{path}: {_verdict(recording, bool(astray), bool(doubts), good)}")
         for one in [*doubts, *astray][:DAMAGE_SHOWN]:
             print(f"  {one}")
@@ -133,6 +138,13 @@ def _verify(path: Path) -> bool:
     if not mended:
         print(f"  a clean file: fpvcar log recover {path}")
     return False
+
+
+def _going_on(path: Path, recording: Recording) -> bool:
+    """Is this the file that a recorder writes now, with nothing wrong in it?"""
+    unclosed = path.name.endswith((names.OPEN, names.ROLLING))
+    sound = not (recording.was_closed or recording.gaps or recording.damage)
+    return unclosed and sound and folder.recorded_into(path.parent)
 
 
 def _verdict(recording: Recording, astray: bool, doubts: bool, good: str) -> str:

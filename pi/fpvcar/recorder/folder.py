@@ -15,6 +15,21 @@ PIECES_MOST = 512
 LOCK = ".lock"
 
 
+def recorded_into(path: Path) -> bool:
+    """Does a recorder have this folder now? No wherever that cannot be asked."""
+    try:
+        lock = os.open(path / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as fault:
+        return fault.errno == errno.EWOULDBLOCK
+    finally:
+        os.close(lock)
+    return False
+
+
 class FolderLike(Protocol):
     """A folder as the recorder uses it. Every call may raise OSError."""
 

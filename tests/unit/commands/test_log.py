@@ -13,6 +13,7 @@ import pytest
 from fpvcar import __main__
 from fpvcar.commands import log
 from fpvcar.mcap import records
+from fpvcar.recorder.folder import Folder
 from fpvcar.recordings import entries, reader, verify
 from tests.rigs.recording import (
     file,
@@ -76,6 +77,24 @@ def test_verify_says_where_and_what_to_do(
     open_file.write_bytes(file(2, closed=False))
     assert run("verify", open_file) == 1
     assert "never closed, but nothing is damaged" in capsys.readouterr().out
+
+
+def test_what_is_being_recorded_is_well_so_far(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live, recorder = tmp_path / f"{NAME}.part", Folder(tmp_path)
+    live.write_bytes(file(2, closed=False))
+    recorder.enter()
+    assert run("verify", tmp_path) == 0
+    assert "being recorded: so far 2 chunks" in capsys.readouterr().out
+    whole = live.read_bytes()
+    with reader.read(live) as made:
+        live.write_bytes(flipped(whole, made.chunks[0].at + 100, 1))
+    assert run("verify", tmp_path) == 1, "damage is damage"
+    live.write_bytes(whole)
+    recorder.leave()
+    assert run("verify", tmp_path) == 1, "nobody will close it"
+    assert "never closed" in capsys.readouterr().out
 
 
 def test_an_index_that_leads_astray_is_found(
