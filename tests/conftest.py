@@ -1,6 +1,8 @@
 """What all tests share: how long they run (`make soak` gives --soak), and a guest."""
 
+import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +29,11 @@ def pytest_configure(config: pytest.Config) -> None:
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+    # A child that is killed leaves its temporary files: they go with these tests.
+    tempfile.gettempdir()  # pytest's own folders stay where they are
+    scratch = tempfile.TemporaryDirectory(prefix="tests-", ignore_cleanup_errors=True)
+    os.environ["TMPDIR"] = scratch.name
+    config.add_cleanup(scratch.cleanup)
     settings.load_profile("soak" if config.getoption("--soak") else "steady")
 
 
