@@ -17,13 +17,14 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 from fpvcar import files
 from fpvcar.recordings import names, reader
 from fpvcar.recordings.film import PAUSE_MOST_NS, ExportError, Film
 from fpvcar.recordings.losses import losses
 from fpvcar.recordings.overview import overview_of
+from fpvcar.recordings.progress import Progress
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.recordings.sheets import CsvFile, ParquetFile, write_tables
 from fpvcar.units import SECOND_NS
@@ -47,38 +48,6 @@ class Input(NamedTuple):
 
     path: Path
     recording: Recording
-
-
-class Progress:
-    """A progress bar on a terminal, nothing elsewhere. Time is an argument of `to`."""
-
-    WIDTH = 30
-
-    def __init__(self, stream: TextIO, whole: int, now_s: float) -> None:
-        self._stream, self._whole = stream, max(whole, 1)
-        self._began_s, self._drawn_s = now_s, -1.0
-        self._shown = stream.isatty()
-
-    def to(self, done: int, now_s: float) -> None:
-        """So much of the whole is done; draws at most ten times a second."""
-        if not self._shown or now_s - self._drawn_s < 0.1 and done < self._whole:
-            return
-        self._drawn_s, share = now_s, min(done / self._whole, 1.0)
-        left_s = (now_s - self._began_s) * (1.0 / share - 1.0) if share else 0.0
-        bar = ("#" * round(share * self.WIDTH)).ljust(self.WIDTH, ".")
-        self._stream.write(f"\r  [{bar}] {share:4.0%}  {left_s:3.0f} s left ")
-        self._stream.flush()
-
-    def say(self, words: str) -> None:
-        """Prints a line above the bar."""
-        self.end()
-        print(words, file=self._stream)
-
-    def end(self) -> None:
-        """Clears the bar."""
-        if self._shown:
-            self._stream.write("\r" + " " * (self.WIDTH + 24) + "\r")
-            self._stream.flush()
 
 
 def in_order(paths: Sequence[Path], say: Callable[[str], None]) -> list[File]:

@@ -3,12 +3,10 @@
 import csv
 import errno
 import importlib
-import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ import pytest
 
 from fpvcar import files
 from fpvcar.recordings import export, messages
-from fpvcar.recordings.export import Progress
 from fpvcar.recordings.film import ExportError
 from tests.rigs import mcaps
 from tests.rigs.mcaps import BEGAN_NS, FRAME_NS, Drive, Logged, McapFile
@@ -365,26 +362,3 @@ def test_an_export_that_fails_leaves_nothing(
     assert export.run("csv", tmp_path / "no" / "out", [mcap_file], False) == 1
     assert "make it first" in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == [mcap_file, stranger]
-
-
-class Terminal(io.StringIO):
-    """Somebody looks."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def told(stream: io.StringIO, done: Iterable[int]) -> str:
-    progress = Progress(stream, 200, 10.0)
-    for number, size in enumerate(done):
-        progress.to(size, 10.0 + number)
-    progress.end()
-    return stream.getvalue()
-
-
-def test_a_terminal_sees_how_far_it_is() -> None:
-    seen = told(Terminal(), [50, 100, 200])
-    assert "[########......................]  25%" in seen
-    assert "50%    1 s left" in seen and "100%    0 s left" in seen
-    assert seen.endswith("\r")
-    assert told(io.StringIO(), [50, 100, 200]) == ""
