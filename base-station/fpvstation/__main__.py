@@ -7,29 +7,21 @@ import logging
 import os
 import socket
 import sys
-import time
-import urllib.request
 from collections.abc import Sequence
 from getpass import getpass
 from pathlib import Path
 
-import msgspec
-
 from fpvcar import __version__
 from fpvcar.config import ConfigError
 from fpvcar.units import MB
-from fpvstation import client, password, service, settings
+from fpvstation import client, password, service, settings, status, verbs
 from fpvstation.cars import Car, Cars, CarsError, url_of
 from fpvstation.client import PairingRefused
-from fpvstation.disk import Folder
 from fpvstation.identity import StoreError
-from fpvstation.keep import CarState
 from fpvstation.password import PasswordRefused
 from fpvstation.pull import CarFault
 from fpvstation.relay import OfficeFault
 from fpvstation.service import Options, Refused, state_directory
-from fpvstation.store import TRASH, Store
-from fpvstation.verify import verify
 
 ABOUT = """\
 Brings home what the cars record, and keeps it:
@@ -43,6 +35,7 @@ Brings home what the cars record, and keeps it:
   fpvstation verify                read the store again: is it all still right?
   fpvstation rebuild               make the page's list anew from what is stored
   fpvstation rm SESSION            into the trash, and never fetched again
+  fpvstation restore SESSION       back from the trash, or from an office
 
 A car lets a recording go only after this station has it, verified and synced
 (`station = true` in its profile).
@@ -118,87 +111,16 @@ def _passwd(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _status(arguments: argparse.Namespace) -> int:
-    url = f"http://localhost:{arguments.port}/api/status"
-    try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            body = answer.read()
-    except OSError as fault:
-        print(f"fpvstation: no station runs on port {arguments.port} ({fault}): "
-              "fpvstation run", file=sys.stderr)  # fmt: skip
-        return 1
-    if arguments.json:
-        print(body.decode())
-        return 0
-    states = msgspec.json.decode(body, type=list[CarState])
-    for one in states:
-        ago = f"{time.time() - one.seen_s:.0f} s ago" if one.seen_s else "never"
-        print(f"{one.folder}: {one.state}; seen {ago}; {one.waiting} wait, "
-              f"{one.stored} stored ({one.bytes / MB:.0f} MB)")  # fmt: skip
-    if not states:
-        print("no car yet: fpvstation pair ADDRESS")
-    return 0
-
-
-def _verify(arguments: argparse.Namespace) -> int:
-    store, disk = _opened(arguments.store)
-    good = bad = size = 0
-    for one in verify(store, disk, arguments.rate):
-        size += one.size
-        if one.fault:
-            bad += 1
-            print(f"{one.stored.path}: {one.fault}; set aside, fetched again while "
-                  "the car has it", file=sys.stderr)  # fmt: skip
-        else:
-            good += 1
-    print(f"{good} segments are right ({size / MB:.0f} MB), {bad} are not")
-    return 1 if bad else 0
-
-
-def _rebuild(arguments: argparse.Namespace) -> int:
-    began_s = time.monotonic()
-    _opened(arguments.store)
-    count = service.rebuild(arguments.store)
-    took_s = time.monotonic() - began_s
-    print(f"{count} sessions are listed ({count / took_s:.0f} a second)")
-    return 0
-
-
-def _rm(arguments: argparse.Namespace) -> int:
-    store, _ = _opened(arguments.store)
-    there = list(store.sessions())
-    found = [one for one in there if arguments.session in (one, one.split("/")[-1])]
-    if len(found) != 1:
-        last = ", ".join(one.split("/")[-1] for one in there[-3:]) or "none"
-        print(f'fpvstation: "{arguments.session}" names {len(found)} sessions; the '
-              f"last ones are: {last}", file=sys.stderr)  # fmt: skip
-        return 1
-    trash = f"{TRASH}/{time.strftime('%Y-%m-%d')}"
-    gone = store.remove(found[0], trash)
-    print(f"{len(gone)} segments are in {arguments.store / trash} now")
-    return 0
-
-
-def _opened(root: Path) -> tuple[Store, Folder]:
-    """A store that is there. Raises StoreError."""
-    disk = Folder(root)
-    if disk.size(".fpvstation.json") is None:
-        raise StoreError(f"{root} is no store: say which one with --store DIR")
-    store = Store(disk)
-    store.open("")
-    return store, disk
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "fpvstation", description=ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=__version__)
-    verbs = parser.add_subparsers(metavar="VERB", required=True)
+    each = parser.add_subparsers(metavar="VERB", required=True)
 
     def verb(name: str, act: object, words: str) -> argparse.ArgumentParser:
-        made = verbs.add_parser(name, help=words, description=words)
+        made = each.add_parser(name, help=words, description=words)
         made.set_defaults(act=act)
         return made
 
@@ -232,17 +154,29 @@ def _parser() -> argparse.ArgumentParser:
     verb("cars", _cars, "lists the cars of this station")
     forget = verb("forget", _forget, "ends a pairing, here and on the car")
     forget.add_argument("car", help="its name or folder")
-    status = verb("status", _status, "says what each car is at")
-    port(status)
-    status.add_argument("--json", action="store_true", help="for programs")
-    check = verb("verify", _verify, "reads the whole store again; exits with 1 if bad")
+    said = verb("status", status.run, "says what each car is at, and each office")
+    port(said)
+    said.add_argument("--json", action="store_true", help="for programs")
+    said.add_argument("--follow", action="store_true",
+                      help="shows how far it is until nothing waits")  # fmt: skip
+    check = verb(
+        "verify", verbs.verify, "reads the whole store again; exits with 1 if bad"
+    )
     store(check)
     check.add_argument("--rate", type=float, default=50.0, metavar="MB/S",
                        help="reads no faster (default: 50)")  # fmt: skip
-    store(verb("rebuild", _rebuild, "makes the page's list anew from the store"))
-    remove = verb("rm", _rm, "moves a session to the trash; it is not fetched again")
+    store(verb("rebuild", verbs.rebuild, "makes the page's list anew from the store"))
+    remove = verb(
+        "rm", verbs.rm, "moves a session to the trash; it is not fetched again"
+    )
     store(remove)
-    remove.add_argument("session", help="its name, as the page and the folder have it")
+    back = verb("restore", verbs.restore, "brings a session back: trash, then offices")
+    for made in (remove, back):
+        made.add_argument(
+            "session", help="its name, as the page and the folder have it"
+        )
+    store(back)
+    config(back)
     return parser
 
 
@@ -251,8 +185,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
     try:
-        status: int = arguments.act(arguments)
-        return status
+        code: int = arguments.act(arguments)
+        return code
     except KNOWN as fault:
         print(f"fpvstation: {fault}", file=sys.stderr)
     except OSError as fault:

@@ -27,6 +27,9 @@ class Disk(Protocol):
     def size(self, path: str) -> int | None:
         """Of a file, in bytes; None if there is none."""
 
+    def changed_s(self, path: str) -> float:
+        """When a file was written last, UTC; 0 if there is none."""
+
     def sums(self, path: str) -> Sums:
         """Reads a whole file. Raises FileNotFoundError."""
 
@@ -72,6 +75,12 @@ class Folder:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return (self.root / path).lstat().st_size
         return None
+
+    def changed_s(self, path: str) -> float:
+        """By the file system."""
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            return (self.root / path).lstat().st_mtime
+        return 0.0
 
     def sums(self, path: str) -> Sums:
         """Reads it in pieces."""

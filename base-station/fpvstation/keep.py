@@ -14,6 +14,7 @@ from fpvstation.cars import Car, Cars, CarsError
 from fpvstation.client import HttpCar, session
 from fpvstation.identity import StoreError
 from fpvstation.pull import CarFault, Pull, Round
+from fpvstation.rate import Rate
 from fpvstation.store import Store, Stored
 from fpvstation.turns import AT_ONCE, Turns
 
@@ -45,6 +46,11 @@ class CarState(msgspec.Struct):
     bytes: int = 0
     """Fetched since the station started."""
     waiting_bytes: int = 0
+    rate: float = 0.0
+    """Bytes a second, while it is fetched from."""
+    last_fault: str = ""
+    fault_s: float = 0.0
+    """When that was, UTC."""
     card_free: int = 0
     card_total: int = 0
     """Bytes of the car's card; 0: it did not say."""
@@ -143,6 +149,7 @@ class Keeper:
         """What a round came to, whatever ended it."""
         done, now_s = pull.round, self._utc_s()
         state.seen_s = now_s if pull.heard else state.seen_s
+        state.rate = 0.0
         # Those that fail in one round go last in the next, all of them.
         state.bad = {**state.bad, **done.bad} if pull.heard else {}
         if done.waiting is not None:
@@ -161,10 +168,11 @@ class Keeper:
 
     async def _watch(self, pull: Pull, state: CarState, begun: int) -> None:
         """Tells what a round is at while it goes on."""
-        stored = 0
+        stored, rate = 0, Rate()
         while True:
             await asyncio.sleep(0.5)
             _note_bytes(pull.round, state, begun)
+            state.rate = rate.add(state.bytes, time.monotonic())
             if len(pull.round.stored) > stored:
                 stored, state.stored_s = len(pull.round.stored), self._utc_s()
             if pull.round.waiting:
@@ -177,8 +185,10 @@ class Keeper:
         state.waiting = waiting
 
     def _say(self, state: CarState, words: str) -> None:
-        if words != state.state and words != "ok":
-            log.warning("%s: %s", state.folder, words)
+        if words != "ok":
+            if words != state.last_fault:
+                log.warning("%s: %s", state.folder, words)
+            state.last_fault, state.fault_s = words, self._utc_s()
         state.state = words
 
     async def _act(self, function: Callable[..., Any], *arguments: Any) -> Any:

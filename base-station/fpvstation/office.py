@@ -11,19 +11,24 @@ import hashlib
 import os
 import re
 import shutil
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import msgspec
 
 from fpvcar import files
 from fpvcar.leash import leashed
 from fpvstation.identity import MARKER
-from fpvstation.relay import OfficeFault
+from fpvstation.relay import Moved, OfficeFault, Tell, quiet
 from fpvstation.store import INCOMING, SUMS_FILE, Stored
 
 OUTGOING = ".outgoing"
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20"
 """Nobody is there to type a password."""
 LONGEST_S = 24 * 3600.0
+LINES_MOST = 2000
+"""A session has fewer files."""
 NOT_LISTED = "is not in the manifest"
 WORD = re.compile(r"rdcp: (.*): ([^:]*)")
 
@@ -31,10 +36,15 @@ WORD = re.compile(r"rdcp: (.*): ([^:]*)")
 class Rdcp:
     """A RemoteOffice over rdcp, whose own sums judge what it moves."""
 
-    def __init__(self, target: str, root: Path, options: Sequence[str] = ()) -> None:
-        """`root`: of this store. `options`: more of rdcp's own."""
+    def __init__(
+        self, target: str, root: Path, options: Sequence[str] = (),
+        incoming: str = "office",
+    ) -> None:  # fmt: skip
+        """`root`: of this store. `options`: more of rdcp's own. `incoming`: where what
+        comes back lies meanwhile; each process has its own."""
         self.place, self._root = target, root
-        self._argv = ["rdcp", "--ssh", SSH, *options]
+        self._incoming = f"{INCOMING}/{incoming}"
+        self._argv = ["rdcp", "--ssh", SSH, "--json", *options]
         self._key = hashlib.sha256(target.encode()).hexdigest()[:8]
 
     async def claim(self, store: str, known: bool) -> None:
@@ -64,13 +74,17 @@ class Rdcp:
         if status:
             raise self._fault(status, words)
 
-    async def send(self, session: str, listed: list[Stored], anew: bool) -> None:
+    async def send(
+        self, session: str, listed: list[Stored], anew: bool, tell: Tell = quiet
+    ) -> None:
         """Raises OfficeFault, OSError."""
         outgoing = self._root / OUTGOING / self._key
         await asyncio.to_thread(self._link, outgoing / session, listed)
         try:
             more = ["--checksum"] if anew else []
-            status, words = await self._run("-r", *more, f"{outgoing}/.", self.place)
+            status, words = await self._run(
+                "-r", *more, f"{outgoing}/.", self.place, tell=tell
+            )
         finally:
             await asyncio.to_thread(shutil.rmtree, outgoing, ignore_errors=True)
         if status:
@@ -104,13 +118,13 @@ class Rdcp:
             raise self._fault(status, words)
         return [name for name, word in said if word != NOT_LISTED]
 
-    async def fetch(self, session: str) -> Mapping[str, str]:
+    async def fetch(self, session: str, tell: Tell = quiet) -> Mapping[str, str]:
         """Raises OfficeFault, OSError."""
-        into = f"{INCOMING}/office/{self._key}/{session}"
+        into = f"{self._incoming}/{self._key}/{session}"
         folder = self._root / into
         await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
         tree = f"{self.place.rstrip('/')}/{session}/."
-        status, words = await self._run("-r", tree, str(folder))
+        status, words = await self._run("-r", tree, str(folder), tell=tell)
         if status:  # what came goes on from there
             raise self._fault(status, words)
         return {
@@ -118,19 +132,20 @@ class Rdcp:
             if one.is_file() and not one.is_symlink() and one.name[0] != "."
         }  # fmt: skip
 
-    async def _run(self, *words: str) -> tuple[int, list[str]]:
-        """Its exit status, and its lines on stderr."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *leashed([*self._argv, *words]),
-                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
-            )  # fmt: skip
-        except FileNotFoundError as fault:
-            raise OfficeFault(f"{fault.filename} is missing: install rdpipe") from None
+    async def _run(self, *words: str, tell: Tell = quiet) -> tuple[int, list[str]]:
+        """Its exit status, and its lines on stderr but for how far it is."""
+        if shutil.which("rdcp") is None:
+            raise OfficeFault("rdcp is missing: install rdpipe")
+        process = await asyncio.create_subprocess_exec(
+            *leashed([*self._argv, *words]),
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert process.stderr
         try:
             async with asyncio.timeout(LONGEST_S):
-                _, errors = await process.communicate()
+                said = await _heard(process.stderr, tell)
+                await process.wait()
         except TimeoutError:
             raise OfficeFault(f"{self.place}: rdcp took over a day") from None
         finally:
@@ -138,11 +153,30 @@ class Rdcp:
                 with contextlib.suppress(ProcessLookupError):
                     process.terminate()  # it ends what it began on other machines
                 await process.wait()
-        return process.returncode or 0, errors.decode(errors="replace").splitlines()
+        return process.returncode or 0, said
 
     def _fault(self, status: int, words: list[str]) -> OfficeFault:
         last = words[-1][:300] if words else "it said nothing"
         return OfficeFault(f"{self.place}: exit status {status}: {last}")
+
+
+async def _heard(stream: asyncio.StreamReader, tell: Tell) -> list[str]:
+    """What people should read of rdcp's lines; the others tell how far it is."""
+    said = deque[str](maxlen=LINES_MOST)
+    async for line in stream:
+        moved = _moved(line)
+        if moved is not None:
+            tell(moved)
+        elif not line.startswith(b"{"):  # its last line, in figures
+            said.append(line.decode(errors="replace").rstrip("\n"))
+    return list(said)
+
+
+def _moved(line: bytes) -> Moved | None:
+    try:
+        return msgspec.json.decode(line, type=Moved)
+    except (ValueError, msgspec.DecodeError, RecursionError):
+        return None
 
 
 def _lines(listed: list[Stored]) -> bytes:

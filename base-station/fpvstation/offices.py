@@ -27,16 +27,25 @@ class Offices:
         self, offices: Sequence[RemoteOffice], required: int, copies: Copies,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock_s: Callable[[], float] = time.monotonic,
+        utc_s: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
         """`required`: copies before a car may forget, the store's own among them."""
         self._offices, self._required, self._copies = offices, required, copies
-        self._sleep, self._clock_s = sleep, clock_s
+        self._sleep, self._clock_s, self._utc_s = sleep, clock_s, utc_s
         self._relays: list[Relay] = []
 
     @property
     def states(self) -> list[OfficeState]:
         """What each is at."""
         return [one.state for one in self._relays]
+
+    def alone(self) -> tuple[int, float]:
+        """How many sessions no office has, and when the oldest of them got its last
+        segment, UTC; none where there is no office."""
+        waiting = [one.due.waiting() for one in self._relays]
+        nowhere = set[str]().union(*waiting).intersection(*waiting)
+        came_s = [waiting[0][one].came_s for one in nowhere]
+        return len(came_s), min(came_s, default=0.0)
 
     def tell(self, session: str) -> None:
         """It got a segment. From any thread."""
@@ -75,8 +84,10 @@ class Offices:
                 looked_s = self._clock_s() if everything else looked_s
                 for session, why in relay.state.bad.items():
                     words = f"{session}: {why}"
-            if words and words != relay.state.state:
-                log.warning("%s", words)
+            if words:
+                if words != relay.state.last_fault:
+                    log.warning("%s", words)
+                relay.state.last_fault, relay.state.fault_s = words, self._utc_s()
             relay.state.state = words or "ok"
             wait_s = BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)] if words else POLL_S
             faults = faults + 1 if words else 0

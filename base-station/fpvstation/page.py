@@ -2,22 +2,20 @@
 
 /                   recordings.html of the car, the same modules
 /api/recordings...  as on the car: server/recordings_api.py
-/api/status         each car, and what waits
-/api/storage        the same, how full the store is, and the catalogue
+/api/status         each car and office, what waits, how full the store is
 /metrics /healthz   for Prometheus, and for who watches over it
 """
 
 import asyncio
 import socket
 import time
-from collections.abc import Iterator
 
 import msgspec
 from aiohttp import web
 
 from fpvcar import paths
 from fpvcar.server.answers import JSON
-from fpvcar.server.exposition import CONTENT_TYPE, Metric, exposition
+from fpvcar.server.exposition import CONTENT_TYPE, exposition
 from fpvcar.server.pages import (
     HEADERS,
     Handler,
@@ -29,9 +27,9 @@ from fpvcar.server.recordings_api import Recordings, Shown
 from fpvcar.server.recordings_rights import RecordingRights
 from fpvstation.catalogue import Catalogue
 from fpvstation.keep import Keeper
+from fpvstation.offices import Offices
+from fpvstation.standing import Standing
 
-OLD_S = 24 * 3600.0
-"""A car with segments that wait is a fault when none was stored for so long."""
 TITLE = "Station"
 LOCKED = "What the cars recorded is for those who have the station's password."
 
@@ -40,10 +38,10 @@ class Page:
     """The routes. Only this machine may ask, and who has said the password."""
 
     def __init__(
-        self, catalogue: Catalogue, keeper: Keeper,
+        self, catalogue: Catalogue, keeper: Keeper, offices: Offices,
         rights: RecordingRights | None = None,
     ) -> None:  # fmt: skip
-        self._catalogue, self._keeper = catalogue, keeper
+        self._catalogue, self._keeper, self._offices = catalogue, keeper, offices
         self._rights = rights or RecordingRights()
         self._rights.locked = LOCKED
 
@@ -53,7 +51,6 @@ class Page:
             middlewares=[errors_as_pages, _own_pages], client_max_size=64 * 1024
         )
         app.router.add_get("/api/status", self._status)
-        app.router.add_get("/api/storage", self._storage)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._health)
         recordings = Recordings(
@@ -65,59 +62,26 @@ class Page:
 
     async def _status(self, request: web.Request) -> web.Response:
         self._rights.let_in(request)
-        said = msgspec.json.encode(list(self._keeper.states.values()))
+        said = msgspec.json.encode(await self.standing())
         return web.Response(body=said, headers=JSON)
 
-    async def _storage(self, request: web.Request) -> web.Response:
-        self._rights.let_in(request)
+    async def standing(self) -> Standing:
+        """How it stands now."""
         held = await asyncio.to_thread(self._catalogue.held)
-        said = {
-            "store": held, "cars": list(self._keeper.states.values()),
-            "unread": self._catalogue.unread, "why_anew": self._catalogue.why_anew,
-        }  # fmt: skip
-        return web.Response(body=msgspec.json.encode(said), headers=JSON)
+        return Standing(
+            held, list(self._keeper.states.values()), self._offices.states,
+            *self._offices.alone(), self._catalogue.unread, self._catalogue.why_anew,
+        )  # fmt: skip
 
     async def _health(self, _: web.Request) -> web.Response:
-        faults = list(self.faults(time.time()))
+        faults = list((await self.standing()).faults(time.time()))
         text = "".join(f"{one}\n" for one in faults) or "ok\n"
         return web.Response(status=503 if faults else 200, text=text, headers=HEADERS)
 
-    def faults(self, now_s: float) -> Iterator[str]:
-        """What somebody should look at."""
-        for one in self._keeper.states.values():
-            if one.bad:
-                yield f"{one.folder}: {one.state}"
-            elif one.waiting and now_s - one.stored_s > OLD_S:
-                days = (now_s - one.stored_s) / OLD_S
-                yield (f"{one.folder}: {one.waiting} wait, none stored for {days:.0f} "
-                       f"days ({one.state})")  # fmt: skip
-
     async def _metrics(self, _: web.Request) -> web.Response:
         headers = {**HEADERS, "Content-Type": CONTENT_TYPE}
-        text = exposition(self._figures())
+        text = exposition((await self.standing()).figures())
         return web.Response(body=text.encode(), headers=headers)
-
-    def _figures(self) -> Iterator[Metric]:
-        states = list(self._keeper.states.values())
-        for name, kind, words, figure in (
-            ("station_car_up", "gauge", "1 while it answers.",
-             [one.state in ("ok", "fetching") for one in states]),
-            ("station_car_seen_seconds", "gauge", "When it answered last, UTC.",
-             [one.seen_s or None for one in states]),
-            ("station_car_stored_seconds", "gauge",
-             "When a segment was stored last, or none waited, UTC.",
-             [one.stored_s or None for one in states]),
-            ("station_segments_waiting", "gauge", "On the car, and not here.",
-             [one.waiting for one in states]),
-            ("station_segments_failed", "gauge", "Did not come whole.",
-             [len(one.bad) for one in states]),
-            ("station_segments_total", "counter", "Stored since the start.",
-             [one.stored for one in states]),
-            ("station_bytes_total", "counter", "Fetched since the start.",
-             [one.bytes for one in states]),
-        ):  # fmt: skip
-            labels = [{"car": one.folder} for one in states]
-            yield Metric(name, kind, words, list(zip(labels, figure, strict=True)))
 
 
 @web.middleware

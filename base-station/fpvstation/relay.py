@@ -7,7 +7,6 @@ Pure but for the store and the office that it is given. Whatever ends it, it is 
 again: what the office judged is noted, and nothing that was is sent again.
 """
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -15,18 +14,35 @@ from typing import Protocol
 import msgspec
 
 from fpvstation.copies import HERE, Copies, segments_of
+from fpvstation.due import Due, Waits
 from fpvstation.identity import StoreError
 from fpvstation.pull import Act
+from fpvstation.rate import Rate
 from fpvstation.store import Store, Stored
 
-SETTLED_S, LATEST_S = 60.0, 600.0
-"""A session goes when it got no segment for so long, or its first one waited longer."""
 FAULTS_MOST = 3
 """So many sessions in a row that fail: it is the office, or the way to it."""
 
 
 class OfficeFault(Exception):
     """The office, or the way to it, fails: try again later."""
+
+
+class Moved(msgspec.Struct):
+    """How far a copy is, in bytes. `done` counts what was there before, too; `total`
+    None: it is not counted yet."""
+
+    moved: int
+    done: int
+    total: int | None = None
+
+
+Tell = Callable[[Moved], None]
+"""Hears how far a copy is, now and then."""
+
+
+def quiet(moved: Moved) -> None:
+    """A Tell for nobody."""
 
 
 class RemoteOffice(Protocol):
@@ -40,14 +56,16 @@ class RemoteOffice(Protocol):
         """Is it this store's own? A new one becomes that; `known`: it was before, so
         one without a marker is a disk that is not mounted."""
 
-    async def send(self, session: str, listed: list[Stored], anew: bool) -> None:
+    async def send(
+        self, session: str, listed: list[Stored], anew: bool, tell: Tell
+    ) -> None:
         """Copies what is not there; `anew`: compares contents, not sizes and times."""
 
     async def check(self, session: str, listed: list[Stored]) -> list[str]:
         """Judges the copy there; returns the names of what is bad or absent."""
 
-    async def fetch(self, session: str) -> Mapping[str, str]:
-        """Brings a session into this store's disk: path there of each segment."""
+    async def fetch(self, session: str, tell: Tell) -> Mapping[str, str]:
+        """Brings a session into this store's disk: path there of each file."""
 
 
 class OfficeState(msgspec.Struct):
@@ -61,8 +79,16 @@ class OfficeState(msgspec.Struct):
     sent: int = 0
     """Sessions since the station started."""
     waiting: int = 0
+    waiting_bytes: int = 0
+    bytes: int = 0
+    """Moved since the station started."""
+    rate: float = 0.0
+    """Bytes a second, while a session is sent."""
     bad: dict[str, str] = {}
     """Sessions that did not get there, and why."""
+    last_fault: str = ""
+    fault_s: float = 0.0
+    """When that was, UTC."""
 
 
 class Relay:
@@ -76,16 +102,13 @@ class Relay:
         self.state = OfficeState(office.place)
         self._office, self._store, self._copies = office, store, copies
         self._act, self._clock_s, self._utc_s = act, clock_s, utc_s
-        self._due_s: dict[str, float] = {}
-        self._first_s: dict[str, float] = {}
+        self.due = Due(clock_s)
         self._known = False
         """Has it ever judged a session of this store?"""
 
     def tell(self, session: str) -> None:
         """It got a segment. From any thread."""
-        now_s = self._clock_s()
-        first_s = self._first_s.setdefault(session, now_s)
-        self._due_s[session] = min(now_s + SETTLED_S, first_s + LATEST_S)
+        self.due.tell(session)
 
     async def once(self, everything: bool) -> None:
         """Sends what is due; `everything`: looks through the whole store for it.
@@ -96,32 +119,49 @@ class Relay:
         await self._act(self._store.check)
         if everything:
             for session in await self._act(self._behind):
-                self._due_s.setdefault(session, -math.inf)
-        ready = self._ready()
+                self.due.found(session)
+        ready = self.due.ready()
+        await self._measure()
         if ready:
             await self._office.claim(self._store.id, self._known)
         state, faults, last = self.state, 0, self.state.bad
         state.bad = {}
         for session in sorted(ready, key=lambda one: one in last):
-            state.state, state.waiting = "sending", len(self._due_s)
-            self._first_s.pop(session, None)
-            due_s = self._due_s.pop(session)
+            state.state = "sending"
+            due_s = self.due.take(session)
+            self._waits(session)
             try:
                 await self._session(session)
                 faults = 0
             except BaseException as fault:
-                self._due_s.setdefault(session, due_s)
+                self.due.back(session, due_s)
                 if not isinstance(fault, OfficeFault | StoreError | OSError):
                     raise
                 state.bad[session] = str(fault)
                 faults += 1
                 if faults == FAULTS_MOST:
                     raise
-        state.waiting = len(self._due_s)
+            finally:
+                self._waits()
+        self._waits()
 
-    def _ready(self) -> list[str]:
-        now_s = self._clock_s()
-        return [one for one, due_s in list(self._due_s.items()) if due_s <= now_s]
+    async def _measure(self) -> None:
+        """Finds out how much waits."""
+        new = self.due.unmeasured()
+        self.due.measured(await self._act(self._sizes, new))
+        self._waits()
+
+    def _sizes(self, sessions: list[str]) -> list[tuple[str, Waits]]:
+        return [(one, Waits(*self._store.extent(one))) for one in sessions]
+
+    def _waits(self, sending: str = "") -> None:
+        state = self.state
+        state.waiting, state.rate = len(self.due) + bool(sending), 0.0
+        state.waiting_bytes = self._others() + self.due.bytes_of(sending)
+
+    def _others(self) -> int:
+        """Bytes of all sessions that wait, but for the one that goes now."""
+        return sum(one.bytes for one in self.due.waiting().values())
 
     def _behind(self) -> list[str]:
         """Sessions of which this office has not all, or has what is not here."""
@@ -156,15 +196,28 @@ class Relay:
 
     async def _send(self, session: str, listed: list[Stored]) -> None:
         office = self._office
-        await office.send(session, listed, anew=False)
+        await office.send(session, listed, False, self._moves())
         if await office.check(session, listed):
-            await office.send(session, listed, anew=True)
+            await office.send(session, listed, True, self._moves())
             bad = await office.check(session, listed)
             if bad:
                 raise OfficeFault(
                     f"{office.place}: {len(bad)} files of {session} are not what was "
                     f"sent ({bad[0]})"
                 )
+
+    def _moves(self) -> Tell:
+        """What one session's copy tells of itself."""
+        state, begun, rate = self.state, self.state.bytes, Rate()
+        others = self._others()
+
+        def tell(now: Moved) -> None:
+            state.bytes = begun + now.moved
+            state.rate = rate.add(now.moved, self._clock_s())
+            left = 0 if now.total is None else max(now.total - now.done, 0)
+            state.waiting_bytes = others + left
+
+        return tell
 
     async def _judged_here(self, session: str) -> list[Stored]:
         """What is right in this store; what is not is set aside, so that no good copy
@@ -194,22 +247,25 @@ class Relay:
         }  # fmt: skip
         if not wanted:
             return
-        came = await restore(self._office, self._store, session, wanted, self._act)
+        found = await self._office.fetch(session, self._moves())
+        came = await take(self._store, session, found, wanted, self._act)
+        await self._act(self._store.clear, found.values())
         lost = wanted.keys() - segments_of(came).keys()
         if lost:  # it is not asked for these again
             left = {k: v for k, v in self._there(session).items() if k not in lost}
             await self._note(session, self._office.place, left)
 
 
-async def restore(
-    office: RemoteOffice, store: Store, session: str, wanted: Mapping[str, str],
+async def take(
+    store: Store, session: str, found: Mapping[str, str], wanted: Mapping[str, str],
     act: Act,
 ) -> list[Stored]:  # fmt: skip
-    """Brings segments back from an office, each judged by its checksum; returns those
-    that came. Raises OfficeFault, StoreError, OSError."""
+    """Takes files of this store's disk, path by name, for segments of a session: each
+    is judged by the checksum that is wanted; returns those that came. Raises
+    StoreError, OSError."""
     came = []
     await act(store.check)
-    for name, path in (await office.fetch(session)).items():
+    for name, path in found.items():
         if name in wanted:
             sums = await act(store.sums, path)
             if sums.sha256 == wanted[name]:

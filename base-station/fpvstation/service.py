@@ -22,7 +22,7 @@ from fpvcar.server.recordings_rights import DeviceRights, RecordingRights
 from fpvcar.server.site import Site, address
 from fpvstation import client, password
 from fpvstation.cars import Cars
-from fpvstation.catalogue import FILE, Catalogue, follow
+from fpvstation.catalogue import FILE, Catalogue, Tell, follow
 from fpvstation.chores import keep_tidy
 from fpvstation.copies import Copies
 from fpvstation.disk import Folder
@@ -85,7 +85,7 @@ async def run(options: Options) -> None:
         keeper = Keeper(cars, store, offices.safe)
         catalogue = Catalogue(state / FILE, root, store, store_id)
         await asyncio.to_thread(catalogue.open)
-        page = Page(catalogue, keeper, _rights(options.host, state))
+        page = Page(catalogue, keeper, offices, _rights(options.host, state))
         site = Site(
             page.application, Places(CONNECTIONS, CONNECTIONS),
             address(options.host, options.port, state, socket.gethostname()),
@@ -137,7 +137,7 @@ def _greet(options: Options, root: Path) -> None:
           f"(it stores in {root})", flush=True)  # fmt: skip
 
 
-def rebuild(root: Path) -> int:
+def rebuild(root: Path, tell: Tell) -> int:
     """Makes the catalogue anew; returns how many sessions it has. Raises Refused,
     StoreError, OSError."""
     state = state_directory()
@@ -145,7 +145,7 @@ def rebuild(root: Path) -> int:
         store = Store(Folder(root))
         catalogue = Catalogue(state / FILE, root, store, _open(store, state, False))
         catalogue.anew("")
-        count = catalogue.sync()
+        count = catalogue.sync(tell)
         catalogue.close()
     return count
 

@@ -16,7 +16,7 @@ import contextlib
 import errno
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from fpvcar.recordings import names
@@ -106,6 +106,12 @@ class Store:
     def sums(self, path: str) -> Sums:
         """Of a file of this store's disk."""
         return self._disk.sums(path)
+
+    def extent(self, session: str) -> tuple[int, float]:
+        """Bytes of a session's segments, and when its list changed last, UTC; 0 where
+        there is none."""
+        size = sum(self._disk.size(one.path) or 0 for one in self.listed(session))
+        return size, self._disk.changed_s(f"{session}/{SUMS_FILE}")
 
     def _fault(self, one: Stored) -> str:
         try:
@@ -267,6 +273,12 @@ class Store:
         return f"{INCOMING}/{car}/{name}.{sums.sha256}"
 
     # --- what goes ---
+
+    def clear(self, paths: Iterable[str]) -> None:
+        """Removes files that are on their way, and the folders that this empties."""
+        for path in paths:
+            self._disk.remove(path)
+            self._disk.prune(path.rpartition("/")[0])
 
     def set_aside(self, one: Stored) -> None:
         """Takes a bad file off the list, and keeps it in .bad: it is fetched again.

@@ -97,7 +97,7 @@ def test_drives_come_home_whatever_is_killed(tmp_path: Path) -> None:
         there = len(station.segments())
         wait_for(lambda: len(station.segments()) > there + 1, "no more came", COMES_S)
         wait_for(lambda: len(fetched(recordings)) > there, "no receipts", COMES_S)
-        (state,) = station.ask("/api/status")
+        (state,) = station.ask("/api/status")["cars"]
         assert state["folder"] == "Plague" and not state["bad"]
         wait_for(lambda: bool(drives_of(station)), "not in the catalogue", COMES_S)
         assert drives_of(station)[-1]["parts"]

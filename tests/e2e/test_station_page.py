@@ -34,8 +34,10 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     made = McapFile(drive_messages()).to(home / "made.mcap").read_bytes()
     for car in ("Plague", "Plague-abc123"):
         put(store, NAME, made, car)
+    config = home / "station.toml"
+    config.write_text(f'[office]\ntarget = "{home}/office"\n')
     argv = [sys.executable, "-m", "fpvstation", "run", f"--store={root}",
-            f"--port={port}"]  # fmt: skip
+            f"--port={port}", f"--config={config}"]  # fmt: skip
     env = {**os.environ, "XDG_STATE_HOME": str(home)}
     with (home / "log").open("wb") as log:
         running = subprocess.Popen(argv, env=env, stdout=log, stderr=log)
@@ -87,6 +89,7 @@ def test_it_is_good_to_look_at_and_to_hear(page: Page) -> None:
     until(
         page, "document.getElementById('storage-path').textContent.includes('2 sess')"
     )
+    until(page, "document.querySelectorAll('#storage-offices li').length === 1", 20.0)
     shot(page, "storage")
     found = violations(page)
     page.locator("#storage summary").click()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -17,8 +18,9 @@ from fpvstation.copies import Copies, Where
 from fpvstation.disk import Folder
 from fpvstation.identity import MARKER
 from fpvstation.office import Rdcp
-from fpvstation.relay import OfficeFault, Relay
-from fpvstation.store import Store
+from fpvstation.relay import Moved, OfficeFault, Relay
+from fpvstation.restore import Restore, session_of
+from fpvstation.store import SUMS_FILE, Store
 from tests.rdma.running import Tools
 from tests.rdma.sshd import Sshd
 from tests.unit.fpvstation.test_store import NAME, SESSION, put
@@ -93,7 +95,37 @@ async def test_a_session_gets_there_whole_and_comes_back(rig: Rig) -> None:
     assert await rig.relayed() == {}
     assert len(list(rig.store.segments())) == 2
     ran(*argv, cwd=rig.root / SESSION)
-    assert not list(rig.root.glob(f".incoming/office/*/{SESSION}/*.mcap"))
+    assert not list(rig.root.glob(".incoming/office")), "not even empty folders"
+
+
+async def test_it_tells_how_far_it_is(rig: Rig) -> None:
+    put(rig.store, SECOND, os.urandom(6 * MIB))
+    told = list[Moved]()
+    listed = rig.store.listed(SESSION)
+    size, _ = rig.store.extent(SESSION)
+    await rig.office("--rate", "2M").send(SESSION, listed, False, told.append)
+    whole = size + (rig.there / SESSION / SUMS_FILE).stat().st_size
+    assert len(told) >= 2 and told[-1] == Moved(whole, whole, whole)
+    assert [one.moved for one in told] == sorted(one.moved for one in told)
+
+
+async def test_a_session_whose_store_is_lost_is_restored_by_its_name(rig: Rig) -> None:
+    put(rig.store, SECOND, b"second")
+    assert await rig.relayed() == {}
+    shutil.rmtree(rig.root)
+    rig.root.mkdir()
+    disk = Folder(rig.root)
+    store = Store(disk)
+    store.open("")
+    name = SESSION.rpartition("/")[2]
+    session = session_of(name, store, disk, Copies(disk))
+    assert session == SESSION
+    office = rig.office()
+    work = Restore(session, store, disk, Copies(disk), act, lambda what, now: None)
+    done = await work.run([office])
+    assert (done.here, done.came, done.missing) == (0, {office.place: 2}, [])
+    ran("sha256sum", "--quiet", "-c", SUMS_FILE, cwd=rig.root / SESSION)
+    assert not list(rig.root.glob(".incoming/*"))
 
 
 async def test_what_bent_there_is_seen_and_mended(rig: Rig) -> None:

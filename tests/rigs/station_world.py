@@ -16,10 +16,11 @@ from fpvcar.recordings import names
 from fpvcar.recordings.sums import Summing
 from fpvcar.wire.station import Listing, Segment, Sums
 from fpvstation.copies import COPIES, SUFFIX, Copies
+from fpvstation.due import SETTLED_S
 from fpvstation.identity import StoreError
 from fpvstation.offices import Offices
 from fpvstation.pull import CarFault, Gone, Pull
-from fpvstation.relay import SETTLED_S, OfficeFault, Relay
+from fpvstation.relay import OfficeFault, Relay, Tell
 from fpvstation.store import LINE, SUMS_FILE, Store, Stored
 from fpvstation.turns import Turns
 
@@ -127,6 +128,9 @@ class FakeDisk:
     def size(self, path: str) -> int | None:
         inode = self.names_now.get(path)
         return None if inode is None else len(inode.data)
+
+    def changed_s(self, path: str) -> float:
+        return 0.0
 
     def sums(self, path: str) -> Sums:
         self._fault()
@@ -335,7 +339,9 @@ class OfficeLink:
         await self._way()
         self._home = f"{store}/"  # each store has a folder of its own
 
-    async def send(self, session: str, listed: list[Stored], anew: bool) -> None:
+    async def send(
+        self, session: str, listed: list[Stored], anew: bool, tell: Tell
+    ) -> None:
         for one in listed:
             await self._way()
             path = self._home + one.path
@@ -351,7 +357,7 @@ class OfficeLink:
             if _hash(there.get(self._home + one.path, b"?")) != one.sha256
         ]  # fmt: skip
 
-    async def fetch(self, session: str) -> dict[str, str]:
+    async def fetch(self, session: str, tell: Tell) -> dict[str, str]:
         found = {}
         for path, data in list(self._office.files.items()):
             if path.startswith(f"{self._home}{session}/"):

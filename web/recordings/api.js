@@ -53,7 +53,7 @@ export const API = {
   sheet: async (name, fromS, seconds) =>
     (await ask(`${of(name)}/sheet?from=${fromS}&seconds=${seconds}`)).arrayBuffer(),
   /** A base station's figures. @returns {Promise<Storage>} */
-  storage: async () => (await ask('api/storage')).json(),
+  storage: async () => (await ask('api/status')).json(),
   file: of,
   /** @param {ExportWanted} wanted @returns {Promise<Export>} */
   begin: async (wanted) => (await ask(EXPORTS, {

@@ -2,9 +2,15 @@
 
 import {STRINGS} from './strings.js';
 
-/** @import {CarState, Storage} from './types.js' */
+/** @import {CarState, OfficeState, Storage} from './types.js' */
 
 const {size} = STRINGS;
+
+/** How much waits, how fast it goes, and how long that takes. @param {CarState | OfficeState} one */
+function moving({waiting_bytes: bytes, rate}) {
+  const left = rate ? `, ${size(rate)}/s, ${STRINGS.spoken(Math.ceil(bytes / rate))} to go` : '';
+  return `, ${size(bytes)}${left}`;
+}
 
 export const STATION_STRINGS = {
   /** @param {Storage['store']} store @param {number} waits */
@@ -18,17 +24,21 @@ export const STATION_STRINGS = {
     unread ? `${unread} sessions are not listed yet.` : '',
     why ? `The list was made anew: ${why}.` : '',
   ].filter(Boolean).join(' '),
-  /** @param {CarState} car @param {number | null} rate @param {number | null} leftS */
-  car: ({state, waiting, waiting_bytes: bytes}, rate, leftS) => {
-    if (!waiting) return state === 'ok' ? 'all of it is here' : state;
-    const speed = rate === null ? '' : `, ${size(rate)}/s`;
-    const left = leftS === null ? '' : `, ${STRINGS.spoken(Math.ceil(leftS))} to go`;
-    return `${state}: ${STRINGS.files(waiting)} wait, ${size(bytes)}${speed}${left}`;
-  },
+  /** @param {CarState} car */
+  car: (car) => car.waiting ? `${car.state}: ${STRINGS.files(car.waiting)} wait${moving(car)}`
+    : car.state === 'ok' ? 'all of it is here' : car.state,
+  /** @param {OfficeState} office */
+  office: (office) => office.waiting
+    ? `${office.state}: ${office.waiting} sessions wait${moving(office)}`
+    : office.state === 'ok' ? 'all of it is there' : office.state,
+  /** @param {OfficeState} office */
+  fault: ({last_fault: fault, fault_s: seconds, state}) => fault && fault !== state
+    ? `${new Date(seconds * 1000).toLocaleString()}: ${fault}` : '',
   /** @param {CarState} car */
   card: ({card_free: free, card_total: total}) =>
     total ? `its card: ${size(free)} of ${size(total)} are free` : '',
   pulling: (/** @type {string} */ car) => `How much of ${car} is here`,
+  sending: (/** @type {string} */ office) => `How much of it is at ${office}`,
   cardOf: (/** @type {string} */ car) => `How full the card of ${car} is`,
   failed: (/** @type {string} */ why) => `The figures did not come: ${why}. Trying again.`,
 };

@@ -2,17 +2,28 @@
 
 import {byId, make, setText, show} from '../lib/dom.js';
 import {API} from './api.js';
-import {Rate} from './exports.js';
 import {STATION_STRINGS as SAYS} from './station-strings.js';
 
-/** @import {CarState, Storage} from './types.js' */
+/** @import {Storage} from './types.js' */
+
+/**
+ * One line of the panel: a car whose recordings come, or an office that they go to.
+ * @typedef {object} Row
+ * @property {string} name
+ * @property {string} says
+ * @property {number} there bytes
+ * @property {number} waits bytes
+ * @property {string} moving what the bar shows
+ * @property {string} full
+ * @property {number} used of the card, bytes
+ * @property {number} total of the card, bytes; 0: nobody knows
+ * @property {string} card what its bar shows
+ */
 
 const EVERY_MS = 2000;
 
 export class Station {
   constructor() {
-    /** The rate at which each car's recordings come. @type {Map<string, Rate>} */
-    this.rates = new Map();
     this.timer = 0;
     show(byId('storage'), true);
     document.addEventListener('visibilitychange', () => {
@@ -25,7 +36,7 @@ export class Station {
   async refresh() {
     clearTimeout(this.timer);
     try {
-      this.draw(await API.storage(), performance.now());
+      this.draw(await API.storage());
       setText(byId('storage-fault'), '');
     } catch (fault) {
       setText(byId('storage-fault'), SAYS.failed(fault instanceof Error ? fault.message : String(fault)));
@@ -33,47 +44,56 @@ export class Station {
     this.timer = Number(setTimeout(() => void this.refresh(), EVERY_MS));
   }
 
-  /** @param {Storage} found @param {number} nowMs */
-  draw({store, cars, unread, why_anew: whyAnew}, nowMs) {
-    const waits = cars.reduce((sum, one) => sum + one.waiting_bytes, 0);
+  /** @param {Storage} found */
+  draw({store, cars, offices, unread, why_anew: whyAnew}) {
+    const waits = [...cars, ...offices].reduce((sum, one) => sum + one.waiting_bytes, 0);
     setText(byId('storage-brief'), SAYS.brief(store, waits));
     setText(byId('storage-path'), SAYS.store(store));
     setText(byId('storage-catalogue'), SAYS.catalogue(unread, whyAnew));
     bar('storage-disk', store.total - store.free, store.total);
-    const list = byId('storage-cars');
-    while (list.childElementCount > cars.length) list.lastElementChild?.remove();
-    cars.forEach((car, index) => {
-      const row = list.children[index] ?? list.appendChild(rowOf(index));
-      this.car(row, car, nowMs);
-    });
+    rows('storage-cars', cars.map((car) => ({
+      name: car.folder, says: SAYS.car(car), there: car.bytes, waits: car.waiting_bytes,
+      moving: SAYS.pulling(car.folder), full: SAYS.card(car), card: SAYS.cardOf(car.folder),
+      used: car.card_total - car.card_free, total: car.card_total,
+    })));
+    rows('storage-offices', offices.map((office) => ({
+      name: office.place, says: SAYS.office(office), there: office.bytes,
+      waits: office.waiting_bytes, moving: SAYS.sending(office.place),
+      full: SAYS.fault(office), card: '', used: 0, total: 0,
+    })));
     show(byId('storage-nobody'), !cars.length);
-  }
-
-  /** @param {Element} row @param {CarState} car @param {number} nowMs */
-  car(row, car, nowMs) {
-    const rate = this.rates.get(car.url) ?? new Rate();
-    this.rates.set(car.url, rate);
-    rate.add(nowMs, car.bytes);
-    const [name, says, full] = row.querySelectorAll('strong, span');
-    const [pull, card] = row.querySelectorAll('progress');
-    setText(name, car.folder);
-    setText(says, SAYS.car(car, rate.bytesS, rate.leftS(car.bytes + car.waiting_bytes)));
-    setText(full, SAYS.card(car));
-    show(pull, car.waiting_bytes > 0);
-    pull.max = car.bytes + car.waiting_bytes || 1;
-    pull.value = car.bytes;
-    pull.setAttribute('aria-label', SAYS.pulling(car.folder));
-    show(card, car.card_total > 0);
-    card.max = car.card_total || 1;
-    card.value = car.card_total - car.card_free;
-    card.setAttribute('aria-label', SAYS.cardOf(car.folder));
   }
 }
 
-/** @param {number} index */
-function rowOf(index) {
+/** @param {string} id @param {Row[]} wanted */
+function rows(id, wanted) {
+  const list = byId(id);
+  while (list.childElementCount > wanted.length) list.lastElementChild?.remove();
+  wanted.forEach((one, index) => {
+    const row = list.children[index] ?? list.appendChild(rowOf(`${id}-${index}`));
+    const [name, says, full] = row.querySelectorAll('strong, span');
+    const [moving, card] = row.querySelectorAll('progress');
+    setText(name, one.name);
+    setText(says, one.says);
+    setText(full, one.full);
+    fill(moving, one.there, one.waits && one.there + one.waits, one.moving);
+    fill(card, one.used, one.total, one.card);
+  });
+}
+
+/** @param {HTMLProgressElement} found @param {number} value @param {number} max
+ * @param {string} label */
+function fill(found, value, max, label) {
+  show(found, max > 0);
+  found.max = max || 1;
+  found.value = value;
+  found.setAttribute('aria-label', label);
+}
+
+/** @param {string} id */
+function rowOf(id) {
   const row = make('li', '');
-  row.id = `storage-car-${index}`;
+  row.id = id;
   const bars = [1, 2].map(() => document.createElement('progress'));
   row.append(make('strong', ''), make('span', ''), bars[0], make('span', ''), bars[1]);
   return row;

@@ -33,15 +33,20 @@ export interface Copy { place: string; verified_s: number; whole: boolean }
 /** A car as a base station knows it: see fpvstation/keep.py. */
 export interface CarState {
   name: string; folder: string; url: string; state: string; waiting: number;
-  bytes: number; waiting_bytes: number; card_free: number; card_total: number;
+  bytes: number; waiting_bytes: number; rate: number; card_free: number;
+  card_total: number;
 }
-/** What /api/storage of a base station answers. */
+export interface OfficeState {
+  place: string; state: string; waiting: number; bytes: number; waiting_bytes: number;
+  rate: number; last_fault: string; fault_s: number;
+}
+/** What /api/status of a base station answers. */
 export interface Storage {
   store: {
     path: string; sessions: number; segments: number; bytes: number; free: number;
     total: number;
   };
-  cars: CarState[]; unread: number; why_anew: string;
+  cars: CarState[]; offices: OfficeState[]; unread: number; why_anew: string;
 }
 /** What the list is filtered by; `day` is a local date, as <input type=date> gives it. */
 export interface Wanted { driver: string; parked: boolean; day: string; text: string }

@@ -102,3 +102,21 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     assert "fpvstation pair 192.168.1.5" in capsys.readouterr().out
+
+
+def test_restore_brings_back_what_rm_took(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session, none = SESSION.rpartition("/")[2], f"--config={tmp_path / 'none'}"
+    argv = ["restore", f"--store={root}", none, session]
+    assert main(argv) == 0
+    assert f"{SESSION}: 1 segments were here, and right" in capsys.readouterr().out
+    assert main(["rm", f"--store={root}", session]) == 0
+    assert main(argv) == 0
+    assert "1 segments are back from the trash, and right" in capsys.readouterr().out
+    assert (root / SESSION / NAME).read_bytes() == DATA
+    (root / SESSION / NAME).unlink()
+    assert main(argv) == 1
+    assert "no good copy in trash or offices" in capsys.readouterr().err
+    assert main([*argv[:-1], "Arrow-20261122T100000Z"]) == 1
+    assert "nothing is known of Arrow/2026-11-22/Arrow" in capsys.readouterr().err

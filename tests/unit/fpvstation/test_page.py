@@ -10,9 +10,12 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from fpvstation.cars import Cars
 from fpvstation.catalogue import Catalogue
+from fpvstation.copies import Copies
 from fpvstation.disk import Folder
 from fpvstation.keep import CarState, Keeper
-from fpvstation.page import OLD_S, Page
+from fpvstation.offices import Offices
+from fpvstation.page import Page
+from fpvstation.standing import OLD_S
 from fpvstation.store import Store
 from tests.rigs.mcaps import McapFile
 from tests.rigs.recordings import NAME, drive_messages
@@ -38,7 +41,7 @@ def page(tmp_path: Path) -> Page:
     catalogue.open()
     catalogue.sync()
     catalogue.close()
-    return Page(catalogue, keeper)
+    return Page(catalogue, keeper, Offices([], 1, Copies(Folder(tmp_path))))
 
 
 def ask(page: Page, act: Callable[[Client], Awaitable[None]]) -> None:
@@ -47,6 +50,10 @@ def ask(page: Page, act: Callable[[Client], Awaitable[None]]) -> None:
             await act(client)
 
     asyncio.run(run())
+
+
+def faults(page: Page, now_s: float) -> list[str]:
+    return list(asyncio.run(page.standing()).faults(now_s))
 
 
 def test_the_cars_own_page_shows_all_cars(page: Page, tmp_path: Path) -> None:
@@ -92,7 +99,7 @@ def test_figures_and_health(page: Page) -> None:
         assert 'fpvcar_station_car_up{car="Plague"} 1' in text
         assert 'fpvcar_station_bytes_total{car="Plague"} 99' in text
         assert (await client.get("/healthz")).status == 200
-        (state,) = await (await client.get("/api/status")).json()
+        (state,) = (await (await client.get("/api/status")).json())["cars"]
         assert (state["folder"], state["stored"]) == ("Plague", 3)
         page._keeper.states["1"].waiting = 2
         answer = await client.get("/healthz")
@@ -105,22 +112,22 @@ def test_figures_and_health(page: Page) -> None:
 def test_a_car_that_answers_and_gives_nothing_is_a_fault(page: Page) -> None:
     state = page._keeper.states["1"]
     state.waiting, state.seen_s = 2, 1e9 + 3 * OLD_S
-    assert list(page.faults(1e9 + OLD_S)) == []
+    assert faults(page, 1e9 + OLD_S) == []
     said = ["Plague: 2 wait, none stored for 3 days (ok)"]
-    assert list(page.faults(1e9 + 3 * OLD_S)) == said
+    assert faults(page, 1e9 + 3 * OLD_S) == said
     state.seen_s, state.stored_s = 1e9, 1e9 + 3 * OLD_S
-    assert list(page.faults(1e9 + 3 * OLD_S)) == [], "it is the storing that counts"
+    assert faults(page, 1e9 + 3 * OLD_S) == [], "it is the storing that counts"
 
 
 def test_what_is_damaged_on_a_car_is_a_fault(page: Page) -> None:
     state = page._keeper.states["1"]
     state.bad, state.state = {NAME: "2 of its MiB came damaged"}, "1 damaged on the car"
-    assert list(page.faults(1e9)) == ["Plague: 1 damaged on the car"]
+    assert faults(page, 1e9) == ["Plague: 1 damaged on the car"]
 
 
 def test_storage_says_how_full_it_is_and_what_waits(page: Page) -> None:
     async def act(client: Client) -> None:
-        said = await (await client.get("/api/storage")).json()
+        said = await (await client.get("/api/status")).json()
         store, (car,) = said["store"], said["cars"]
         assert (store["sessions"], store["segments"]) == (2, 2)
         assert 0 < store["bytes"] and 0 < store["free"] <= store["total"]

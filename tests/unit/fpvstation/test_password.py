@@ -18,7 +18,7 @@ from tests.unit.fpvstation.test_page import page
 
 __all__ = ["page"]
 RIGHT = "open sesame, now"
-PRIVATE = ("/api/recordings/drives", "/api/status", "/api/storage")
+PRIVATE = ("/api/recordings/drives", "/api/status")
 Client = TestClient[Any, Any]
 
 

@@ -9,9 +9,11 @@ import pytest
 
 from fpvstation.copies import HERE, Copies, segments_of
 from fpvstation.disk import Folder
+from fpvstation.due import LATEST_S, SETTLED_S
 from fpvstation.identity import StoreGone
+from fpvstation.office import Rdcp
 from fpvstation.offices import BACK_OFF_S, POLL_S, Offices
-from fpvstation.relay import LATEST_S, SETTLED_S, OfficeFault, Relay
+from fpvstation.relay import Moved, OfficeFault, Relay, Tell
 from fpvstation.store import Store, Stored
 from tests.unit.fpvstation.test_store import CAR, DATA, NAME, SESSION, put
 
@@ -42,7 +44,9 @@ class PlayedOffice:
         assert store
         self.known.append(known)
 
-    async def send(self, session: str, listed: list[Stored], anew: bool) -> None:
+    async def send(
+        self, session: str, listed: list[Stored], anew: bool, tell: Tell
+    ) -> None:
         self._fault()
         self.sent.append((session, anew))
         for one in listed:
@@ -56,7 +60,7 @@ class PlayedOffice:
             if self.there.get(one.path) != (self.root / one.path).read_bytes()
         ]  # fmt: skip
 
-    async def fetch(self, session: str) -> Mapping[str, str]:
+    async def fetch(self, session: str, tell: Tell) -> Mapping[str, str]:
         self._fault()
         found = {}
         for path, data in self.there.items():
@@ -273,3 +277,52 @@ async def test_an_office_that_is_away_is_tried_ever_more_rarely(rig: Rig) -> Non
     assert slept == [*BACK_OFF_S, BACK_OFF_S[-1], BACK_OFF_S[-1], POLL_S]
     assert offices.states[0].state == "ok" and offices.states[0].sent == 1
     assert segments_of(rig.store.segments()).keys() == {NAME} and CAR in SESSION
+
+
+async def test_what_waits_and_since_when_is_known(rig: Rig) -> None:
+    put(rig.store)
+    put(rig.store, LATER)
+    offices = Offices([rig.office], 1, rig.copies, clock_s=rig._clock_s)
+    assert offices.alone() == (0, 0.0), "before it looked"
+    offices.open(rig.store, act)
+    (relay,) = offices._relays
+    rig.office.faults = [OfficeFault("its disk is full")] * 2
+    await relay.once(True)
+    assert relay.state.waiting == 2 and relay.state.waiting_bytes == 2 * len(DATA)
+    came_s = (rig.root / SESSION / "SHA256SUMS").stat().st_mtime
+    assert offices.alone() == (2, came_s)
+    rig.now_s += SETTLED_S
+    await relay.once(False)
+    assert (relay.state.waiting, relay.state.waiting_bytes) == (0, 0)
+    assert offices.alone() == (0, 0.0)
+
+
+async def test_how_far_a_session_is_is_known_while_it_goes(rig: Rig) -> None:
+    put(rig.store)
+    seen = list[tuple[int, int, float]]()
+    state, size = rig.relay.state, len(DATA)
+
+    async def send(session: str, listed: list[Stored], anew: bool, tell: Tell) -> None:
+        for moved in (0, size // 2, size):
+            tell(Moved(moved, moved, size))
+            seen.append((state.bytes, state.waiting_bytes, state.rate))
+            rig.now_s += 1.0
+
+    rig.office.send = send  # type: ignore[method-assign]
+    rig.office.check = never_bad  # type: ignore[method-assign]
+    await rig.later()
+    half = size // 2
+    assert seen == [(0, size, 0.0), (half, size - half, half), (size, 0, size / 2)]
+    assert (state.waiting, state.waiting_bytes, state.rate) == (0, 0, 0.0)
+
+
+async def never_bad(session: str, listed: list[Stored]) -> list[str]:
+    return []
+
+
+async def test_a_missing_rdcp_is_named(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(OfficeFault, match="rdcp is missing: install rdpipe"):
+        await Rdcp("nas:/srv", tmp_path).fetch(SESSION)

@@ -27,7 +27,12 @@ test('an answer without pictures has no frames', () => {
 
 test('what waits is said with rate and time to go', () => {
   const car = /** @type {any} */ ({state: 'fetching', waiting: 2, waiting_bytes: 32e6});
-  assert.equal(STATION_STRINGS.car(car, 4e6, 8), 'fetching: 2 files wait, 32 MB, 4.0 MB/s, 8 seconds to go');
-  assert.equal(STATION_STRINGS.car(car, null, null), 'fetching: 2 files wait, 32 MB');
-  assert.equal(STATION_STRINGS.car({...car, waiting: 0, state: 'ok'}, null, null), 'all of it is here');
+  assert.equal(STATION_STRINGS.car({...car, rate: 4e6}),
+    'fetching: 2 files wait, 32 MB, 4.0 MB/s, 8 seconds to go');
+  assert.equal(STATION_STRINGS.car({...car, rate: 0}), 'fetching: 2 files wait, 32 MB');
+  assert.equal(STATION_STRINGS.car({...car, waiting: 0, state: 'ok'}), 'all of it is here');
+  const office = {...car, rate: 4e6, state: 'sending', last_fault: 'full', fault_s: 1e9};
+  assert.equal(STATION_STRINGS.office(office), 'sending: 2 sessions wait, 32 MB, 4.0 MB/s, 8 seconds to go');
+  assert.match(STATION_STRINGS.fault(office), /2001.*: full/);
+  assert.equal(STATION_STRINGS.fault({...office, state: 'full'}), '');
 });

@@ -1,0 +1,20 @@
+"""How many bytes a second something moves: over the last seconds, not since ever."""
+
+from collections import deque
+
+WINDOW_S = 10.0
+
+
+class Rate:
+    """A count that grows. Time is an argument."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def add(self, count: int, now_s: float) -> float:
+        """So many by now; returns how many a second, 0 before there are two times."""
+        self._seen.append((now_s, count))
+        while len(self._seen) > 2 and self._seen[1][0] <= now_s - WINDOW_S:
+            self._seen.popleft()
+        then_s, then = self._seen[0]
+        return (count - then) / (now_s - then_s) if now_s > then_s else 0.0

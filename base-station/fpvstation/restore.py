@@ -1,0 +1,164 @@
+"""Brings a session back from the nearest good copy: the trash here, then the offices.
+
+    what is here, judged again -> what is missing -> the trash -> each office in turn
+            -> judged, published, listed, and read once more
+
+What is here and right stays as it is. What every segment has to be is known by the
+records of copies.py, by the offices' own lists, and of the trash by what was removed.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fpvcar.recordings import names
+from fpvstation.copies import Copies, segments_of
+from fpvstation.disk import Disk
+from fpvstation.identity import StoreError
+from fpvstation.pull import Act
+from fpvstation.relay import Moved, OfficeFault, RemoteOffice, take
+from fpvstation.store import FOLDER, LINE, SUMS_FILE, TRASH, Store, Stored
+
+SESSION = re.compile(r"([^/]+)/(\d{4}-\d\d-\d\d)/([^/]+?)(\.[0-9a-f]{8})?")
+Tell = Callable[[str, Moved], None]
+"""Hears where something comes from, and how far it is."""
+
+
+@dataclass
+class Restored:
+    """What came of it."""
+
+    here: int = 0
+    """Segments that were here, and right."""
+    came: dict[str, int] = field(default_factory=dict)
+    """How many came from where."""
+    missing: list[str] = field(default_factory=list)
+    """Segments that should be here, and of which no good copy was found."""
+    faults: list[str] = field(default_factory=list)
+    """What some place said."""
+
+
+def session_of(word: str, store: Store, disk: Disk, copies: Copies) -> str:
+    """The session of that name or folder; of one that nobody here knows, where it
+    would be. Raises StoreError."""
+    trashed = set(_trashed(disk))
+    known = {*store.sessions(), *copies.sessions(), *trashed}
+    found = sorted(one for one in known if word in (one, one.rpartition("/")[2]))
+    if not found:
+        name = names.parse(f"{word}-0001{names.SEALED}")
+        path = word
+        if name is not None:
+            day = f"{name.began[:4]}-{name.began[4:6]}-{name.began[6:8]}"
+            path = f"{name.car}/{day}/{word}"
+        parts = SESSION.fullmatch(path)
+        if parts and FOLDER.fullmatch(parts[1]) and _named(parts[3]):
+            return path
+    if len(found) != 1:
+        which = ", ".join(found[:5]) or "none here; say CAR/DAY/SESSION"
+        raise StoreError(f'"{word[:80]}" names {len(found)} sessions: {which}')
+    return found[0]
+
+
+def _named(session: str) -> bool:
+    return names.parse(f"{session}-0001{names.SEALED}") is not None
+
+
+def _trashed(disk: Disk) -> Iterator[str]:
+    """Sessions of which something is in the trash."""
+    for day in disk.names(TRASH):
+        for car in disk.names(f"{TRASH}/{day}"):
+            for began in disk.names(f"{TRASH}/{day}/{car}"):
+                for one in disk.names(f"{TRASH}/{day}/{car}/{began}"):
+                    yield f"{car}/{began}/{one}"
+
+
+class Restore:
+    """One session of one store."""
+
+    def __init__(
+        self, session: str, store: Store, disk: Disk, copies: Copies, act: Act,
+        tell: Tell,
+    ) -> None:  # fmt: skip
+        self.done = Restored()
+        self._session, self._store, self._disk = session, store, disk
+        self._copies, self._act, self._tell = copies, act, tell
+        self._wanted: dict[str, str] = {}
+
+    async def run(self, offices: Sequence[RemoteOffice]) -> Restored:
+        """Raises StoreError, OSError; what came until then stays."""
+        await self._act(self._store.check)
+        for copy in (await self._act(self._copies.of, self._session)).values():
+            self._wanted.update(copy.segments)
+        self.done.here = len(await self._judged("what is here"))
+        await self._from_trash()
+        for office in offices:
+            if self._missing() or not self._wanted:
+                await self._from_office(office)
+        self.done.missing = sorted(self._missing())
+        if self.done.came:
+            await self._judged("what came")
+            self.done.missing = sorted(self._missing())
+        return self.done
+
+    async def _judged(self, what: str) -> list[Stored]:
+        """Those here that are right; what is not is set aside."""
+        listed: list[Stored] = await self._act(self._store.listed, self._session)
+        sizes = [await self._act(self._disk.size, one.path) or 0 for one in listed]
+        done, right = 0, []
+        for one, size in zip(listed, sizes, strict=True):
+            self._wanted[one.path.rpartition("/")[2]] = one.sha256
+            if not await self._act(self._store.judge, one):
+                right.append(one)
+            done += size
+            self._tell(what, Moved(done, done, sum(sizes)))
+        return right
+
+    def _missing(self) -> dict[str, str]:
+        here = segments_of(self._store.listed(self._session))
+        return {k: v for k, v in self._wanted.items() if here.get(k) != v}
+
+    async def _from_trash(self) -> None:
+        removed = await self._act(self._store.removed)
+        days = reversed(self._disk.names(TRASH))
+        folders = [f"{TRASH}/{day}/{self._session}" for day in days]
+        for folder in folders:
+            paths = {one: f"{folder}/{one}" for one in self._disk.names(folder)}
+            found = {}
+            for name, path in paths.items():
+                sha256 = (await self._act(self._store.sums, path)).sha256
+                if sha256 in removed:
+                    self._wanted.setdefault(name, sha256)
+                if self._wanted.get(name) == sha256:
+                    found[name] = sha256
+            await self._take("the trash", paths, found)
+            if paths:
+                await self._act(self._disk.prune, folder)
+
+    async def _from_office(self, office: RemoteOffice) -> None:
+        try:
+            paths = dict(
+                await office.fetch(
+                    self._session, lambda moved: self._tell(office.place, moved)
+                )
+            )
+        except OfficeFault as fault:
+            self.done.faults.append(str(fault))
+            return
+        if SUMS_FILE in paths:
+            text = await self._act(self._disk.read, paths[SUMS_FILE])
+            for line in text.decode(errors="replace").splitlines():
+                found = LINE.fullmatch(line)
+                if found and names.parse(found[2]):
+                    self._wanted.setdefault(found[2], found[1])
+        await self._take(office.place, paths, self._missing())
+        await self._act(self._store.clear, paths.values())
+
+    async def _take(
+        self, place: str, paths: dict[str, str], wanted: dict[str, str]
+    ) -> None:
+        await self._act(self._store.want_again, set(wanted.values()))
+        missing = self._missing()
+        wanted = {k: v for k, v in wanted.items() if missing.get(k) == v}
+        came = await take(self._store, self._session, paths, wanted, self._act)
+        if came:
+            self.done.came[place] = self.done.came.get(place, 0) + len(came)

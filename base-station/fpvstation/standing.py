@@ -1,0 +1,105 @@
+"""How a station stands: its cars, its offices, its store; and what is wrong there."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from fpvcar.server.exposition import Metric, gauge
+from fpvstation.catalogue import Held
+from fpvstation.keep import CarState
+from fpvstation.relay import OfficeState
+
+OLD_S = 24 * 3600.0
+"""A car with segments that wait is a fault when none was stored for so long, and so is
+a session that no office has for so long."""
+
+
+class Standing(msgspec.Struct):
+    """What /api/status answers."""
+
+    store: Held
+    cars: list[CarState]
+    offices: list[OfficeState]
+    alone: int
+    """Sessions that no office has, where there are offices."""
+    alone_s: float
+    """When the oldest of them got its last segment, UTC; 0: there is none."""
+    unread: int
+    why_anew: str
+
+    def faults(self, now_s: float) -> Iterator[str]:
+        """What somebody should look at."""
+        for one in self.cars:
+            if one.bad:
+                yield f"{one.folder}: {one.state}"
+            elif one.waiting and now_s - one.stored_s > OLD_S:
+                days = (now_s - one.stored_s) / OLD_S
+                yield (f"{one.folder}: {one.waiting} wait, none stored for {days:.0f} "
+                       f"days ({one.state})")  # fmt: skip
+        if self.alone and now_s - self.alone_s > OLD_S:
+            days = (now_s - self.alone_s) / OLD_S
+            said = "; ".join(f"{one.place}: {one.state}" for one in self.offices)
+            yield (f"{self.alone} sessions have no second copy, one for {days:.0f} "
+                   f"days ({said})")  # fmt: skip
+
+    def figures(self) -> Iterator[Metric]:
+        """For Prometheus."""
+        yield from self._cars()
+        yield from self._offices()
+        store = self.store
+        yield gauge("station_store_sessions", "In the store.", store.sessions)
+        yield gauge("station_store_segments", "In the store.", store.segments)
+        yield gauge("station_store_bytes", "Of all segments.", store.bytes)
+        yield gauge("station_disk_free_bytes", "Of the store's disk.", store.free)
+        yield gauge("station_disk_bytes", "Of the store's disk.", store.total)
+        yield gauge("station_sessions_unread", "Not listed yet.", self.unread)
+        yield gauge("station_sessions_alone", "Without a second copy.", self.alone)
+        yield gauge("station_alone_seconds",
+                    "When the oldest of these got its last segment, UTC.",
+                    self.alone_s or None)  # fmt: skip
+
+    def _cars(self) -> Iterator[Metric]:
+        cars = self.cars
+        labels = [{"car": one.folder} for one in cars]
+        for name, kind, words, figure in (
+            ("station_car_up", "gauge", "1 while it answers.",
+             [one.state in ("ok", "fetching") for one in cars]),
+            ("station_car_seen_seconds", "gauge", "When it answered last, UTC.",
+             [one.seen_s or None for one in cars]),
+            ("station_car_stored_seconds", "gauge",
+             "When a segment was stored last, or none waited, UTC.",
+             [one.stored_s or None for one in cars]),
+            ("station_car_card_free_bytes", "gauge", "On its card.",
+             [one.card_free if one.card_total else None for one in cars]),
+            ("station_segments_waiting", "gauge", "On the car, and not here.",
+             [one.waiting for one in cars]),
+            ("station_segments_held", "gauge", "Here, and their receipt waits.",
+             [one.held for one in cars]),
+            ("station_segments_failed", "gauge", "Did not come whole.",
+             [len(one.bad) for one in cars]),
+            ("station_segments_total", "counter", "Stored since the start.",
+             [one.stored for one in cars]),
+            ("station_bytes_total", "counter", "Fetched since the start.",
+             [one.bytes for one in cars]),
+        ):  # fmt: skip
+            yield Metric(name, kind, words, list(zip(labels, figure, strict=True)))
+
+    def _offices(self) -> Iterator[Metric]:
+        offices = self.offices
+        labels = [{"office": one.place} for one in offices]
+        for name, kind, words, figure in (
+            ("station_office_up", "gauge", "1 while it takes what it gets.",
+             [one.state in ("ok", "sending") for one in offices]),
+            ("station_office_verified_seconds", "gauge",
+             "When it judged a session last, UTC.",
+             [one.verified_s or None for one in offices]),
+            ("station_office_sessions_waiting", "gauge", "Not there yet.",
+             [one.waiting for one in offices]),
+            ("station_office_bytes_waiting", "gauge", "Not there yet.",
+             [one.waiting_bytes for one in offices]),
+            ("station_office_sessions_total", "counter", "Sent since the start.",
+             [one.sent for one in offices]),
+            ("station_office_bytes_total", "counter", "Moved since the start.",
+             [one.bytes for one in offices]),
+        ):  # fmt: skip
+            yield Metric(name, kind, words, list(zip(labels, figure, strict=True)))

@@ -1,0 +1,115 @@
+"""`fpvstation status`: what a station that runs says of itself, once or as it goes."""
+
+import argparse
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import TextIO
+
+import msgspec
+
+from fpvcar.recordings.progress import ELSEWHERE_S, bar_of, span, words_of
+from fpvcar.units import MB
+from fpvstation.keep import CarState
+from fpvstation.relay import OfficeState
+from fpvstation.standing import Standing
+
+EVERY_S = 1.0
+Ask = Callable[[], bytes]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Returns the exit status; 1 where no station answers."""
+    url = f"http://localhost:{arguments.port}/api/status"
+
+    def ask() -> bytes:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            found: bytes = answer.read()
+            return found
+
+    try:
+        if arguments.json:
+            print(ask().decode())
+        elif arguments.follow:
+            follow(ask, sys.stdout)
+        else:
+            for line in lines_of(_decoded(ask()), time.time()):
+                print(line)
+    except KeyboardInterrupt:
+        print()
+    except (OSError, ValueError, msgspec.DecodeError) as fault:
+        print(f"fpvstation: no station runs on port {arguments.port} ({fault}): "
+              "fpvstation run", file=sys.stderr)  # fmt: skip
+        return 1
+    return 0
+
+
+def _decoded(body: bytes) -> Standing:
+    return msgspec.json.decode(body, type=Standing)
+
+
+def lines_of(now: Standing, now_s: float) -> Iterator[str]:
+    """One of each car and office, then the store's."""
+    for car in now.cars:
+        ago = f"{span(now_s - car.seen_s)} ago" if car.seen_s else "never"
+        yield (f"{car.folder}: {car.state}; seen {ago}; {_waits(car)}, {car.stored} "
+               f"stored ({car.bytes / MB:.0f} MB){_fault(car, now_s)}")  # fmt: skip
+    for one in now.offices:
+        yield (f"{one.place}: {one.state}; {_waits(one)}, {one.sent} sent "
+               f"({one.bytes / MB:.0f} MB){_fault(one, now_s)}")  # fmt: skip
+    if not now.cars:
+        yield "no car yet: fpvstation pair ADDRESS"
+    store = now.store
+    yield (f"{store.path}: {store.sessions} sessions, {store.segments} segments, "
+           f"{store.bytes / MB:.0f} MB; {store.free / MB:.0f} of "
+           f"{store.total / MB:.0f} MB are free")  # fmt: skip
+    for fault in now.faults(now_s):
+        yield f"look at this: {fault}"
+
+
+def _waits(one: CarState | OfficeState) -> str:
+    if not one.waiting:
+        return "nothing waits"
+    rate = f", {one.rate / MB:.1f} MB/s" if one.rate else ""
+    left = f", {span(one.waiting_bytes / one.rate)} left" if one.rate else ""
+    return f"{one.waiting} wait ({one.waiting_bytes / MB:.0f} MB{rate}{left})"
+
+
+def _fault(one: CarState | OfficeState, now_s: float) -> str:
+    if not one.last_fault or one.last_fault == one.state:
+        return ""
+    return f"; {span(now_s - one.fault_s)} ago: {one.last_fault}"
+
+
+def follow(
+    ask: Ask, out: TextIO, sleep: Callable[[float], None] = time.sleep,
+) -> None:  # fmt: skip
+    """A bar of each car and office until nothing waits; in a log a line now and then.
+    Raises what `ask` does."""
+    terminal, drawn = out.isatty(), 0
+    first = _decoded(ask())
+    whole = {one: left for one, left, _ in _moving(first)}
+    now = first
+    while True:
+        rows = []
+        for one, left, rate in _moving(now):
+            most = whole[one] = max(whole.get(one, left), left, 1)
+            words = words_of(most - left, most, rate) if left else "all of it is there"
+            rows.append(f"{one}: {bar_of(most - left, most)} {words}")
+        if terminal and drawn:
+            out.write(f"\x1b[{drawn}A")
+        clear = "\x1b[K" if terminal else ""
+        out.write("".join(f"{row}{clear}\n" for row in rows))
+        out.flush()
+        drawn = len(rows)
+        if not any(left for _, left, _ in _moving(now)):
+            return
+        sleep(EVERY_S if terminal else ELSEWHERE_S)
+        now = _decoded(ask())
+
+
+def _moving(now: Standing) -> list[tuple[str, int, float]]:
+    """Name, bytes that wait, and bytes a second."""
+    cars = [(one.folder, one.waiting_bytes, one.rate) for one in now.cars]
+    return cars + [(one.place, one.waiting_bytes, one.rate) for one in now.offices]

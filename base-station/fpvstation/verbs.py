@@ -1,0 +1,133 @@
+"""The verbs of `fpvstation` that work on a store, whether or not a station runs."""
+
+import argparse
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+from fpvcar.recordings.progress import Progress
+from fpvcar.units import MB
+from fpvstation import service, settings
+from fpvstation.copies import Copies
+from fpvstation.disk import Folder
+from fpvstation.identity import StoreError
+from fpvstation.office import Rdcp
+from fpvstation.relay import Moved
+from fpvstation.restore import Restore, session_of
+from fpvstation.store import TRASH, Store
+from fpvstation.verify import verify as judged
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    """Reads the whole store again; 1 if anything is bad."""
+    store, disk = opened(arguments.store)
+    whole = sum(disk.size(one.path) or 0 for one in store.segments())
+    shown = Progress(sys.stderr, whole, time.monotonic())
+    good = bad = size = 0
+    for one in judged(store, disk, arguments.rate):
+        size += one.size
+        shown.to(size, time.monotonic())
+        if one.fault:
+            bad += 1
+            shown.say(f"{one.stored.path}: {one.fault}; set aside, fetched again while "
+                      "the car has it")  # fmt: skip
+        else:
+            good += 1
+    shown.end()
+    print(f"{good} segments are right ({size / MB:.0f} MB), {bad} are not")
+    return 1 if bad else 0
+
+
+def rebuild(arguments: argparse.Namespace) -> int:
+    """Makes the page's list anew."""
+    began_s = time.monotonic()
+    opened(arguments.store)
+    shown: list[Progress] = []
+
+    def tell(done: int, total: int) -> None:
+        if not shown:
+            shown.append(Progress(sys.stderr, total, began_s, "sessions"))
+        shown[0].to(done, time.monotonic())
+
+    count = service.rebuild(arguments.store, tell)
+    for one in shown:
+        one.end()
+    took_s = time.monotonic() - began_s
+    print(f"{count} sessions are listed ({count / took_s:.0f} a second)")
+    return 0
+
+
+def rm(arguments: argparse.Namespace) -> int:
+    """Moves a session to the trash."""
+    store, _ = opened(arguments.store)
+    there = list(store.sessions())
+    found = [one for one in there if arguments.session in (one, one.split("/")[-1])]
+    if len(found) != 1:
+        last = ", ".join(one.split("/")[-1] for one in there[-3:]) or "none"
+        print(f'fpvstation: "{arguments.session}" names {len(found)} sessions; the '
+              f"last ones are: {last}", file=sys.stderr)  # fmt: skip
+        return 1
+    trash = f"{TRASH}/{time.strftime('%Y-%m-%d')}"
+    gone = store.remove(found[0], trash)
+    print(f"{len(gone)} segments are in {arguments.store / trash} now")
+    return 0
+
+
+def restore(arguments: argparse.Namespace) -> int:
+    """Brings a session back; 1 if some of it is nowhere."""
+    store, disk = opened(arguments.store)
+    copies, office = Copies(disk), settings.load(arguments.config).office
+    session = session_of(arguments.session, store, disk, copies)
+    root = arguments.store.expanduser().absolute()
+    offices = [Rdcp(one, root, office.options, "restore") for one in office.targets]
+    shown = _Phases()
+    work = Restore(session, store, disk, copies, asyncio.to_thread, shown.tell)
+    try:
+        done = asyncio.run(work.run(offices))
+    finally:
+        shown.end()
+    for fault in done.faults:
+        print(f"fpvstation: {fault}", file=sys.stderr)
+    for place, count in done.came.items():
+        print(f"{session}: {count} segments are back from {place}, and right")
+    if done.here:
+        print(f"{session}: {done.here} segments were here, and right")
+    for name in done.missing:
+        print(f"fpvstation: {name}: no good copy in trash or offices; a station that "
+              "runs fetches it while its car has it", file=sys.stderr)  # fmt: skip
+    if not (done.here or done.came or done.missing):
+        print(f"fpvstation: nothing is known of {session}, here or at the offices of "
+              f"{arguments.config}", file=sys.stderr)  # fmt: skip
+    return 0 if (done.here or done.came) and not done.missing else 1
+
+
+class _Phases:
+    """A bar for each place that something comes from."""
+
+    def __init__(self) -> None:
+        self._what, self._shown = "", Progress(sys.stderr, 1, 0.0)
+
+    def tell(self, what: str, now: Moved) -> None:
+        """Hears how far it is."""
+        now_s = time.monotonic()
+        if now.total is not None:
+            if what != self._what:
+                self._shown.end()
+                self._what = what
+                self._shown = Progress(sys.stderr, now.total, now_s)
+            self._shown.to(now.done, now_s)
+
+    def end(self) -> None:
+        """Clears it."""
+        self._shown.end()
+
+
+def opened(root: Path) -> tuple[Store, Folder]:
+    """A store that is there. Raises StoreError."""
+    disk = Folder(root)
+    if disk.size(".fpvstation.json") is None:
+        raise StoreError(f"{root} is no store: say which one with --store DIR")
+    store = Store(disk)
+    store.open("")
+    return store, disk

@@ -1,0 +1,120 @@
+"""A session comes back from the trash or an office, and never over what is good."""
+
+from pathlib import Path
+
+import pytest
+
+from fpvstation.copies import Copies
+from fpvstation.disk import Folder
+from fpvstation.identity import StoreError
+from fpvstation.relay import Moved, OfficeFault
+from fpvstation.restore import Restore, Restored, session_of
+from tests.unit.fpvstation.test_relay import PLACE, SECOND, PlayedOffice, Rig, act
+from tests.unit.fpvstation.test_store import DATA, NAME, SESSION, put
+
+TRASH = ".trash/2026-11-23"
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    made = Rig(tmp_path)
+    put(made.store)
+    put(made.store, SECOND, b"second")
+    return made
+
+
+class Told(list[tuple[str, Moved]]):
+    def tell(self, what: str, now: Moved) -> None:
+        self.append((what, now))
+
+
+async def restored(
+    rig: Rig, *offices: PlayedOffice, told: Told | None = None
+) -> Restored:
+    tell = (told if told is not None else Told()).tell
+    work = Restore(SESSION, rig.store, Folder(rig.root), rig.copies, act, tell)
+    return await work.run(offices)
+
+
+def names_here(rig: Rig) -> set[str]:
+    return {one.path.rpartition("/")[2] for one in rig.store.listed(SESSION)}
+
+
+async def test_what_is_right_stays_and_is_said(rig: Rig) -> None:
+    before = (rig.root / SESSION / NAME).stat().st_ino
+    told = Told()
+    done = await restored(rig, rig.office, told=told)
+    assert (done.here, done.came, done.missing) == (2, {}, [])
+    assert (rig.root / SESSION / NAME).stat().st_ino == before
+    whole = len(DATA) + len(b"second")
+    assert told[-1] == ("what is here", Moved(whole, whole, whole))
+
+
+async def test_what_people_removed_comes_back_from_the_trash(rig: Rig) -> None:
+    rig.store.remove(SESSION, TRASH)
+    done = await restored(rig)
+    assert (done.came, done.missing) == ({"the trash": 2}, [])
+    assert names_here(rig) == {NAME, SECOND} and rig.store.removed() == set()
+    assert not (rig.root / ".trash").exists(), "no empty folders"
+
+
+async def test_what_bent_in_the_trash_comes_from_the_office(rig: Rig) -> None:
+    await rig.later()
+    rig.store.remove(SESSION, TRASH)
+    (rig.root / TRASH / SESSION / NAME).write_bytes(b"bent")
+    done = await restored(rig, rig.office)
+    assert done.came == {"the trash": 1, PLACE: 1} and not done.missing
+    assert (rig.root / SESSION / NAME).read_bytes() == DATA
+    assert (rig.root / TRASH / SESSION / NAME).read_bytes() == b"bent", "not deleted"
+
+
+async def test_what_bent_here_is_found_and_mended(rig: Rig) -> None:
+    await rig.later()
+    rig.bend()
+    done = await restored(rig, rig.office)
+    assert (done.here, done.came, done.missing) == (1, {PLACE: 1}, [])
+    assert (rig.root / SESSION / NAME).read_bytes() == DATA
+    assert not (rig.root / "came").exists()
+
+
+async def test_what_is_nowhere_is_named_and_what_an_office_says(rig: Rig) -> None:
+    rig.bend()
+    rig.office.faults = [OfficeFault("away")]
+    done = await restored(rig, rig.office)
+    assert (done.here, done.missing, done.faults) == (1, [NAME], ["away"])
+
+
+async def test_the_next_office_has_it(rig: Rig) -> None:
+    await rig.later()
+    rig.bend()
+    first = PlayedOffice(rig.root)
+    first.there = {f"{SESSION}/{NAME}": b"bent, too"}
+    done = await restored(rig, first, rig.office)
+    assert done.came == {PLACE: 1} and done.missing == []
+
+
+def test_a_session_is_found_by_its_name_wherever_it_is(rig: Rig) -> None:
+    name, disk = SESSION.rpartition("/")[2], Folder(rig.root)
+
+    def found(word: str) -> str:
+        return session_of(word, rig.store, disk, rig.copies)
+
+    assert found(name) == found(SESSION) == SESSION
+    put(rig.store, NAME, DATA, "Arrow")
+    with pytest.raises(StoreError, match="names 2 sessions: Arrow"):
+        found(name)
+    rig.store.remove(SESSION, TRASH)
+    assert found(SESSION) == SESSION
+
+
+@pytest.mark.parametrize("word", ["", "x", "../../etc", f"../{SESSION}", "a/b/c"])
+def test_what_is_no_session_is_refused(rig: Rig, word: str) -> None:
+    with pytest.raises(StoreError, match="names 0 sessions: none here; say CAR/DAY"):
+        session_of(word, rig.store, Folder(rig.root), Copies(Folder(rig.root)))
+
+
+def test_one_that_nobody_knows_is_looked_for_where_it_would_be(rig: Rig) -> None:
+    disk = Folder(rig.root)
+    for word in ("Arrow-20261122T100000Z", "Arrow/2026-11-22/Arrow-20261122T100000Z"):
+        found = session_of(word, rig.store, disk, rig.copies)
+        assert found == "Arrow/2026-11-22/Arrow-20261122T100000Z"

@@ -1,0 +1,108 @@
+"""How a station stands: faults, figures, and what `fpvstation status` prints of it."""
+
+import io
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from fpvcar.server.exposition import exposition
+from fpvstation.catalogue import Held
+from fpvstation.keep import CarState
+from fpvstation.rate import WINDOW_S, Rate
+from fpvstation.relay import OfficeState
+from fpvstation.standing import OLD_S, Standing
+from fpvstation.status import follow, lines_of
+from tests.unit.recordings.test_progress import Terminal
+
+NOW_S = 1e9
+
+
+def standing(**more: object) -> Standing:
+    car = CarState(
+        "Plague", "Plague", "https://a", "fetching", NOW_S - 3, NOW_S, 7, 2, 5_000_000,
+        10_000_000, 2e6,
+    )  # fmt: skip
+    office = OfficeState("nas:/srv", "sending", 0.0, 3, 4, 90_000_000, 30_000_000, 1e6)
+    made = Standing(
+        Held("/store", 12, 340, 5_100_000_000, 10**11, 2 * 10**11), [car], [office],
+        0, 0.0, 0, "",
+    )  # fmt: skip
+    return msgspec.structs.replace(made, **more)
+
+
+def test_what_waits_how_fast_and_how_long_yet_is_said() -> None:
+    car, office, store = lines_of(standing(), NOW_S)
+    assert car == ("Plague: fetching; seen 3 s ago; 2 wait (10 MB, 2.0 MB/s, 5 s "
+                   "left), 7 stored (5 MB)")  # fmt: skip
+    assert office == ("nas:/srv: sending; 4 wait (90 MB, 1.0 MB/s, 1:30 min left)"
+                      ", 3 sent (30 MB)")  # fmt: skip
+    assert store == ("/store: 12 sessions, 340 segments, 5100 MB; 100000 of 200000 MB "
+                     "are free")  # fmt: skip
+
+
+def test_the_last_fault_is_said_after_it_is_over() -> None:
+    (office,) = standing().offices
+    office.last_fault, office.fault_s = "nas:/srv: it is full", NOW_S - 120
+    said = list(lines_of(standing(offices=[office]), NOW_S))
+    assert said[1].endswith("; 2:00 min ago: nas:/srv: it is full")
+    office.state = office.last_fault
+    said = list(lines_of(standing(offices=[office]), NOW_S))
+    assert said[1].count("it is full") == 1
+
+
+def test_a_session_without_a_second_copy_for_a_day_is_a_fault() -> None:
+    young = standing(alone=2, alone_s=NOW_S - OLD_S)
+    assert list(young.faults(NOW_S)) == []
+    old = standing(alone=2, alone_s=NOW_S - 2 * OLD_S)
+    (fault,) = old.faults(NOW_S)
+    assert fault == ("2 sessions have no second copy, one for 2 days "
+                     "(nas:/srv: sending)")  # fmt: skip
+    assert f"look at this: {fault}" in list(lines_of(old, NOW_S))
+
+
+def test_every_figure_is_for_prometheus() -> None:
+    text = exposition(standing(alone=2, alone_s=NOW_S).figures())
+    for line in (
+        'station_office_up{office="nas:/srv"} 1',
+        'station_office_bytes_waiting{office="nas:/srv"} 90000000',
+        "station_disk_free_bytes 100000000000", "station_sessions_alone 2",
+        "station_alone_seconds 1000000000",
+    ):  # fmt: skip
+        assert f"fpvcar_{line}" in text, line
+
+
+def played(*states: Standing) -> Callable[[], bytes]:
+    left = iter(states)
+    return lambda: msgspec.json.encode(next(left))
+
+
+def gone() -> Standing:
+    made = standing()
+    made.cars[0].waiting_bytes = made.offices[0].waiting_bytes = 0
+    return made
+
+
+def half() -> Standing:
+    made = standing()
+    made.cars[0].waiting_bytes = 5_000_000
+    return made
+
+
+@pytest.mark.parametrize("out", [Terminal(), io.StringIO()])
+def test_it_is_followed_until_nothing_waits(out: io.StringIO) -> None:
+    follow(played(standing(), half(), gone()), out, lambda seconds: None)
+    seen = out.getvalue()
+    assert "Plague: [###############...............]  50%  2.0 MB/s, 2 s left" in seen
+    assert seen.rpartition("nas")[2].startswith(f":/srv: [{'#' * 30}] all of it")
+    assert ("\x1b[2A" in seen) == out.isatty()
+
+
+def test_a_rate_is_of_the_last_seconds() -> None:
+    rate = Rate()
+    assert rate.add(0, 0.0) == 0.0
+    assert rate.add(100, 1.0) == 100.0
+    for second in range(2, 30):
+        last = rate.add(100 + second, float(second))
+    assert last == pytest.approx(1.0)
+    assert rate.add(129, 30.0 + 2 * WINDOW_S) < 0.1
