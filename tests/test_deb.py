@@ -91,8 +91,28 @@ def test_byte_code_is_made_where_it_is_installed(debs: Path, tmp_path: Path) -> 
 
 def test_no_file_is_in_two_packages(debs: Path) -> None:
     files: list[str] = []
-    for package in ("fpvcar", "fpvcar-bench"):
+    for package in ("fpvcar", "fpvcar-bench", "fpvstation"):
         listed = output("dpkg-deb", "--contents", deb(debs, package)).splitlines()
         files += [line.split()[5] for line in listed if not line.startswith("d")]
     assert len(files) == len(set(files)) and len(files) > 200
     assert sum("/fpvcar/bench/" in name for name in files) > 40
+
+
+def test_the_station_brings_its_program_units_and_user(
+    debs: Path, unpacked: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "root"
+    output("dpkg-deb", "--extract", deb(debs, "fpvstation"), root)
+    for name in ("fpvstation.service", "fpvstation-verify.service",
+                 "fpvstation-verify.timer"):  # fmt: skip
+        assert (root / "lib/systemd/system" / name).is_file(), name
+        assert not (unpacked / "lib/systemd/system" / name).exists()
+    assert (root / "usr/lib/sysusers.d/fpvstation.conf").is_file()
+    assert (root / "usr/bin/fpvstation").read_text().startswith("#!/usr/bin/python3")
+    places = [one / "usr/lib/python3/dist-packages" for one in (root, unpacked)]
+    env = {"PYTHONPATH": ":".join(map(str, places))}
+    said = output(sys.executable, "-m", "fpvstation", "--help", env=env)
+    assert "fpvstation restore SESSION" in said
+    output("dpkg-deb", "--control", deb(debs, "fpvstation"), tmp_path / "control")
+    started = (tmp_path / "control/postinst").read_text()
+    assert "fpvstation.service" in started and "fpvstation-verify.timer" in started

@@ -10,12 +10,15 @@ import pytest
 
 from fpvcar.devices.linux import pins_off
 from fpvcar.wheels.helper import MOTOR_PINS
+from fpvstation.__main__ import command_line
 
 UNITS = Path(__file__).resolve().parent.parent / "systemd"
 OURS = (
     "fpvcar.service", "fpvcar-wheels.service", "fpvcar-pins-off@.service",
     "fpvcar-network.service",
 )  # fmt: skip
+STATION = ("fpvstation.service", "fpvstation-verify.service")
+KINDS = ("service", "socket", "timer")
 NEWER = ("RestartSteps=", "RestartMaxDelaySec=")
 """Bookworm's systemd 252 logs that it does not know them, and restarts without."""
 STOCK = """\
@@ -29,13 +32,13 @@ Type=forking
 WantedBy=multi-user.target
 """
 """pigpiod.service of Debian Bookworm."""
-EXPOSED_MOST = {**dict.fromkeys(OURS, 2.0), "pigpiod.service": 3.0}
+EXPOSED_MOST = {**dict.fromkeys((*OURS, *STATION), 2.0), "pigpiod.service": 3.0}
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """The units, whole, with programs that are there."""
-    for path in (*UNITS.glob("*.service"), *UNITS.glob("*.socket")):
+    for path in (one for kind in KINDS for one in UNITS.glob(f"*.{kind}")):
         (tmp_path / path.name).write_text(_known(path.read_text()))
     drop_in = (UNITS / "pigpiod.service.d" / "fpvcar.conf").read_text()
     (tmp_path / "pigpiod.service").write_text(_known(f"{STOCK}\n{drop_in}"))
@@ -44,7 +47,9 @@ def tree(tmp_path: Path) -> Path:
 
 def _known(text: str) -> str:
     lines = [line for line in text.splitlines() if not line.startswith(NEWER)]
-    for program in ("/usr/bin/fpvcar", "/usr/bin/pigpiod", "pigpiod"):
+    for program in (
+        "/usr/bin/fpvcar", "/usr/bin/fpvstation", "/usr/bin/pigpiod", "pigpiod",
+    ):  # fmt: skip
         lines = [line.replace(f"={program} ", "=/bin/true ") for line in lines]
     return "\n".join(lines) + "\n"
 
@@ -56,8 +61,9 @@ def analyze(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_systemd_understands_every_line(tree: Path) -> None:
-    units = [tree / "pigpiod.service", *(tree / one for one in OURS)]
-    done = analyze("verify", "--man=no", *units, tree / "fpvcar-pins-off.socket")
+    units = [tree / "pigpiod.service", *(tree / one for one in (*OURS, *STATION))]
+    others = [tree / "fpvcar-pins-off.socket", tree / "fpvstation-verify.timer"]
+    done = analyze("verify", "--man=no", *units, *others)
     ours = [line for line in done.stderr.splitlines() if str(tree) in line]
     assert ours == [] and done.returncode == 0, done.stderr
 
@@ -213,3 +219,31 @@ def test_every_user_and_directory_of_a_unit_is_made(tree: Path) -> None:
     )
     assert made == ["d", "/run/fpvcar", "2750", "fpvcar-wheels", "fpvcar", "-"]
     assert Path(pins_off.PINS).parent == Path(made[1])
+
+
+def test_the_station_has_a_user_whose_home_is_what_the_unit_keeps(
+    tmp_path: Path,
+) -> None:
+    """So that `sudo -Hu fpvstation fpvstation pair` works on the same files."""
+    (tmp_path / "etc").mkdir()
+    subprocess.run(
+        ["systemd-sysusers", f"--root={tmp_path}", UNITS / "fpvstation.sysusers"],
+        capture_output=True, check=True,
+    )  # fmt: skip
+    (user,) = (tmp_path / "etc" / "passwd").read_text().splitlines()
+    name, _, _, _, _, home, _ = user.split(":")
+    for unit in STATION:
+        text = (UNITS / unit).read_text()
+        assert f"\nUser={name}\n" in text and f"\nStateDirectory={name}\n" in text
+        assert home == f"/var/lib/{name}" and f"=STORE={home}/fpvstation" in text
+        assert "\nUnsetEnvironment=STATE_DIRECTORY\n" in text
+
+
+def test_what_the_stations_units_start_is_a_command_line_of_it() -> None:
+    for unit in STATION:
+        (line,) = re.findall("^ExecStart=(.*)$", (UNITS / unit).read_text(), re.M)
+        program, *words = (
+            line.replace("${STORE}", "/srv").replace("$OPTIONS", "").split()
+        )
+        assert program == "/usr/bin/fpvstation"
+        assert command_line().parse_args(words).store == Path("/srv")

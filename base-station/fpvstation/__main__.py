@@ -111,7 +111,8 @@ def _passwd(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
+    """What it understands."""
     parser = argparse.ArgumentParser(
         "fpvstation", description=ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -182,7 +183,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one verb; returns the exit status."""
-    arguments = _parser().parse_args(argv)
+    arguments = command_line().parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
     try:
         code: int = arguments.act(arguments)

@@ -7,12 +7,13 @@ import logging
 import os
 import signal
 import socket
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fpvcar import files, paths
+from fpvcar import files, paths, sd_notify
 from fpvcar.server import credentials
 from fpvcar.server.access import is_loopback, lan_address
 from fpvcar.server.devices import FILE as DEVICES
@@ -95,6 +96,7 @@ async def run(options: Options) -> None:
             asyncio.create_task(keeper.run()), asyncio.create_task(site.run()),
             asyncio.create_task(follow(catalogue)),
             asyncio.create_task(keep_tidy(store, root, options.most)),
+            asyncio.create_task(_feed_watchdog()),
         ]  # fmt: skip
         if places:
             tasks.append(asyncio.create_task(offices.run()))
@@ -135,6 +137,14 @@ def _greet(options: Options, root: Path) -> None:
     host = "localhost" if is_loopback(options.host) else lan_address()
     print(f"  The station's page: http://{host}:{options.port}/   "
           f"(it stores in {root})", flush=True)  # fmt: skip
+
+
+async def _feed_watchdog() -> None:
+    """That of the unit, where there is one, as long as the loop goes round."""
+    beat = sd_notify.Beat(sd_notify.watchdog_ns())
+    while beat.due_ns is not None:
+        beat.beat(time.monotonic_ns())
+        await asyncio.sleep(1.0)
 
 
 def rebuild(root: Path, tell: Tell) -> int:

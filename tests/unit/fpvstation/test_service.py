@@ -1,6 +1,7 @@
 """The wiring's own part: pairing with the car beside, which tries on."""
 
 import asyncio
+import socket
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,19 @@ async def test_pairing_beside_goes_on_whatever_fails_and_leaves_tries_to_others(
     assert [car.name for car in cars.all()] == ["Plague"]
     for words in ("grown-ups' code", "cannot be read", "nobody thought of it"):
         assert words in caplog.text
+
+
+async def test_the_units_watchdog_is_fed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
+        heard.bind(str(tmp_path / "notify"))
+        heard.settimeout(5.0)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        monkeypatch.setenv("WATCHDOG_USEC", "100")
+        feeding = asyncio.create_task(service._feed_watchdog())
+        said = await asyncio.to_thread(heard.recv, 100)
+        feeding.cancel()
+    assert said == b"WATCHDOG=1"
+    monkeypatch.delenv("WATCHDOG_USEC")
+    await service._feed_watchdog()
