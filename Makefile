@@ -28,7 +28,7 @@ help:
 	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
 	@echo "make deb        builds the Debian packages into build/deb"
 	@echo "make pictures   takes the README's screenshots anew"
-	@echo "make docs       writes docs/profile.md, every key of a profile, from the schema"
+	@echo "make docs       docs/profile.md from the schema, hardware/pictures from the profiles"
 	@echo "make lock       brings the pinned Python packages up to date"
 	@echo "make clean      removes what the targets made here"
 
@@ -84,6 +84,7 @@ pictures:
 docs:
 	@tools/setup.sh run
 	@$(BIN)/python -m tools.profile_docs
+	@$(BIN)/python -m tools.wiring_docs
 
 lock:
 	@tools/lock.sh

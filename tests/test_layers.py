@@ -20,7 +20,7 @@ FLOORS = (
     ("server", "recorder"),
     ("recordings", "wheels", "net"),
     ("drive", "video", "sensors", "buttons"),
-    ("devices", "wire"),
+    ("devices", "wire", "wiring"),
     ("config", "mcap", "status", "threads", "child", "noise", "memory", "parts",
      "paths", "watchdog"),
     ("clock", "units", "files", "leash", "sd_notify"),

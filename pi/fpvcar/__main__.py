@@ -22,6 +22,7 @@ Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated o
   fpvcar wheels --profile my-car.toml     beside it: switches the motors
   fpvcar profile list                     and: show, check, propose (for this board)
   sudo fpvcar setup                       makes a Raspberry Pi a car
+  fpvcar wiring my-car.toml               which wire goes where, as a drawing
 
 and what it recorded:
 
@@ -172,6 +173,14 @@ def _log(arguments: argparse.Namespace) -> int:
     )
 
 
+def _wiring(arguments: argparse.Namespace) -> int:
+    from fpvcar.commands import pipes, wiring
+
+    return pipes.quietly(
+        lambda: wiring.run(arguments.name, arguments.form, arguments.out)
+    )
+
+
 def _network(arguments: argparse.Namespace) -> int:
     from fpvcar.commands import network
 
@@ -186,7 +195,23 @@ def _setup(arguments: argparse.Namespace) -> int:
 
 
 def _setups(verb: Verb) -> None:
-    """What is done once, on the Raspberry Pi of a car."""
+    """What is done once: the wires, and on the Raspberry Pi of a car its files."""
+    wiring = verb("wiring", _wiring, "which wire goes where, from a profile")
+    wiring.epilog = (
+        "Draws the Pi's header, the parts and each wire with its colour, as SVG: open "
+        "it in a browser, or print it. fpvcar wiring mx1508 --out mx1508.svg"
+    )
+    wiring.add_argument("name", metavar="PROFILE", help="a file, or one that ships")
+    forms = wiring.add_mutually_exclusive_group()
+    for form, words in (
+        ("pins", "the 40 pins as they lie, as text"),
+        ("table", "the wires, one a line, as text"),
+    ):
+        forms.add_argument(
+            f"--{form}", dest="form", action="store_const", const=form,
+            default="drawing", help=words,
+        )  # fmt: skip
+    wiring.add_argument("--out", type=Path, metavar="FILE", help="instead of stdout")
     setup = verb("setup", _setup, "makes this Raspberry Pi a car (needs root)")
     setup.epilog = (
         "Writes /etc/fpvcar/car.toml from the board's profile, switches I2C, camera "

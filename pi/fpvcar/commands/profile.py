@@ -11,18 +11,13 @@ from typing import NamedTuple
 
 from fpvcar import paths
 from fpvcar.config import ConfigError, checks, profiles
+from fpvcar.wiring.header import USED_BY_THE_IMAGE
 
 HATS = (0x60, 0x6F)
 """Where a PCA9685 is on motor HATs: Adafruit's, its clones'."""
 METERS = (0x40, 0x41, 0x44, 0x45)
 """Where an INA219 is, by its two jumpers."""
 MODEL = "proc/device-tree/model"
-USED_BY_THE_IMAGE = {
-    7: "SPI (spi=on drives it high)", 8: "SPI (spi=on drives it high)",
-    14: "the serial console (UART)", 15: "the serial console (UART)",
-    18: "sound, if it is on", 19: "sound, if it is on",
-}  # fmt: skip
-"""GPIO that Raspberry Pi OS may use for something else."""
 Probe = Callable[[int, Sequence[int]], Collection[int]]
 """(bus, addresses) -> those at which something answers."""
 

@@ -1,0 +1,199 @@
+"""A plan as SVG: the header as it lies, the parts beside it, a line for each wire.
+
+Written by hand: the same plan gives the same bytes, and a car needs nothing for it.
+"""
+
+import textwrap
+from collections.abc import Iterator
+from xml.sax.saxutils import escape, quoteattr
+
+from fpvcar.wiring import layout, tables
+from fpvcar.wiring.header import PINS, Pin
+from fpvcar.wiring.layout import (
+    MARGIN,
+    PILL_H,
+    PILL_W,
+    PITCH,
+    VIA_W,
+    Box,
+    Layout,
+    Spot,
+    Track,
+)  # fmt: skip
+from fpvcar.wiring.plan import (
+    FIVE_V,
+    GROUND,
+    MOVES,
+    PI,
+    THREE_V,
+    USES,
+    End,
+    Plan,
+    Terminal,
+    Use,
+)  # fmt: skip
+
+INK, PALE, PAPER = "#202020", "#f0f0f0", "#ffffff"
+FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
+RAILS = {"3V3": THREE_V, "5V": FIVE_V, "GND": GROUND}
+DARK = ("black", "brown", "blue", "violet", "green", "red")
+"""Colours under white letters."""
+FOOT_LINE, CHARACTER_W = 17, 6.2
+UNTRIED = "Not tried on metal yet: look twice before the battery goes on."
+
+
+def svg(plan: Plan) -> str:
+    """The drawing."""
+    places = layout.lay_out(plan)
+    foot, height = _foot(plan, places)
+    size = f'width="{places.width}" height="{height}"'
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" '
+        f'viewBox="0 0 {places.width} {height}" font-family={quoteattr(FONT)}>',
+        f"<title>{escape(plan.title)}: which wire goes where</title>",
+        f'<rect {size} fill="{PAPER}"/>',
+        _text(MARGIN, 28, plan.title, 18, bold=True),
+        _text(MARGIN, 48, "The Pi's 40 pins as they lie, its USB sockets below.", 12),
+        *_header(plan),
+        *(line for track in places.tracks for line in _track(track, places.spots)),
+        *(line for box in places.boxes for line in _box(box, tables.numbered(plan))),
+        *foot,
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _text(
+    x: int, y: int, words: str, size: int, *, bold: bool = False, anchor: str = "start",
+    fill: str = INK,
+) -> str:  # fmt: skip
+    weight = ' font-weight="bold"' if bold else ""
+    where = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    return (
+        f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{weight}{where}>'
+        f"{escape(words)}</text>"
+    )
+
+
+def _header(plan: Plan) -> Iterator[str]:
+    """Each pin as a field in the colour of its wire; a free supply has an edge."""
+    uses = {wire.start: wire.use for wire in plan.wires()}
+    for pin in PINS:
+        use = uses.get(End(PI, str(pin.number)))
+        x, y = layout.pill(pin.number)
+        fill = PALE if use is None else use.rgb
+        ink = PAPER if use is not None and use.colour in DARK else INK
+        even = pin.number % 2 == 0
+        yield f'<g class="pin" data-pin="{pin.number}">'
+        yield _rect(x, y, PILL_W, PILL_H, fill, _border(pin, use))
+        yield _text(
+            x + 8 if even else x + PILL_W - 8, y + 14, str(pin.number), 12,
+            bold=use is not None, anchor="start" if even else "end", fill=ink,
+        )  # fmt: skip
+        yield _text(
+            x + PILL_W - 8 if even else x + 8, y + 14, pin.name, 12,
+            bold=use is not None, anchor="end" if even else "start", fill=ink,
+        )  # fmt: skip
+        yield "</g>"
+
+
+def _border(pin: Pin, use: Use | None) -> str:
+    rail = RAILS.get(pin.name)
+    return INK if rail is None or use is not None else rail.rgb
+
+
+def _rect(x: int, y: int, width: int, height: int, fill: str, line: str) -> str:
+    return (
+        f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="4" '
+        f'fill="{fill}" stroke="{line}"/>'
+    )
+
+
+def _track(track: Track, spots: dict[End, Spot]) -> Iterator[str]:
+    """A line with a dark edge: so white is seen, and what crosses what."""
+    ends = [spots[track.start], *(spots[wire.end] for wire in track.wires)]
+    use = track.wires[0].use
+    heavy = track.start.part != PI and use is not MOVES
+    width = 5 if heavy else 3
+    ys = sorted(spot.line for spot in ends)
+    way = " ".join([f"M{track.x} {ys[0]}V{ys[-1]}", *(
+        f"M{spot.x} {spot.y}" + (f"V{spot.line}" if spot.line != spot.y else "")
+        + f"H{track.x}" for spot in ends
+    )])  # fmt: skip
+    names = ", ".join(str(wire.end) for wire in track.wires)
+    yield '<g class="wire" fill="none" stroke-linejoin="round" stroke-linecap="square">'
+    yield f"<title>{escape(f'{use.colour}: {track.start} to {names}')}</title>"
+    yield f'<path d="{way}" stroke="{INK}" stroke-width="{width + 2}"/>'
+    yield f'<path d="{way}" stroke="{use.rgb}" stroke-width="{width}"/>'
+    for spot in ends:
+        if ys[0] < spot.line < ys[-1] and len(ends) > 2:
+            yield (
+                f'<circle cx="{track.x}" cy="{spot.line}" r="4" fill="{use.rgb}" '
+                f'stroke="{INK}"/>'
+            )
+    yield "</g>"
+
+
+def _box(box: Box, notes: dict[str, int]) -> Iterator[str]:
+    """A part: its name, and its terminals at the edge where the wires are."""
+    yield '<g class="part">'
+    yield _rect(box.x, box.y, box.width, box.height, PALE, INK)
+    yield _text(box.x + 10, box.y + 17, box.part.name, 14, bold=True)
+    if box.part.about:
+        right = box.x + box.width - 10
+        yield _text(right, box.y + 17, box.part.about, 12, anchor="end")
+    for row, terminal in enumerate(box.part.terminals):
+        yield from _terminal(box.spot(row), box.width, terminal, notes)
+    yield "</g>"
+
+
+def _terminal(
+    spot: Spot, width: int, terminal: Terminal, notes: dict[str, int]
+) -> Iterator[str]:
+    """Its name beside the wire; at the other side where the wire comes from."""
+    inwards, near, far = (1, "start", "end") if spot.right else (-1, "end", "start")
+    use = terminal.use
+    yield f'<circle cx="{spot.x}" cy="{spot.y}" r="4" fill="{PAPER}" stroke="{INK}"/>'
+    yield _text(
+        spot.x + 10 * inwards, spot.y + 5, terminal.name, 13, bold=True, anchor=near
+    )
+    if terminal.source is None:
+        return
+    marks = "".join(f" ({notes[note]})" for note in terminal.notes)
+    yield _text(
+        spot.x + (width - 8) * inwards, spot.y + 4,
+        f"{_from(terminal.source)} · {use.colour}{marks}", 11, anchor=far,
+    )  # fmt: skip
+    if terminal.via:
+        x = spot.x - VIA_W + 4
+        yield _rect(x, spot.y - 9, VIA_W - 12, 18, PAPER, INK)
+        yield _text(
+            x + (VIA_W - 12) // 2, spot.y + 4, terminal.via, 11, anchor="middle"
+        )
+
+
+def _from(end: End) -> str:
+    if end.part != PI:
+        return str(end)
+    pin = PINS[int(end.terminal) - 1]
+    return f"{pin.number} · {pin.name}"
+
+
+def _foot(plan: Plan, places: Layout) -> tuple[list[str], int]:
+    """What the colours mean, the notes, and where the drawing ends."""
+    used = {wire.use for wire in plan.wires()}
+    y = places.bottom + PITCH
+    lines: list[str] = []
+    for use in (one for one in USES if one in used):
+        lines.append(_rect(MARGIN, y - 9, 30, 8, use.rgb, INK))
+        lines.append(_text(MARGIN + 38, y, f"{use.colour}: {use.meaning}", 12))
+        y += FOOT_LINE
+    y += FOOT_LINE // 2
+    room = int((places.width - 2 * MARGIN - 24) / CHARACTER_W)
+    for note, number in tables.numbered(plan).items():
+        lines.append(_text(MARGIN, y, f"({number})", 12, bold=True))
+        for words in textwrap.wrap(note, room):
+            lines.append(_text(MARGIN + 24, y, words, 12))
+            y += FOOT_LINE
+    lines.append(_text(MARGIN, y + 8, UNTRIED, 12, bold=True))
+    return lines, y + 8 + MARGIN

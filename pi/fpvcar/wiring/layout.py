@@ -1,0 +1,143 @@
+"""A plan -> where everything stands in its drawing, in pixels. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fpvcar.wiring.header import PINS, ROWS
+from fpvcar.wiring.plan import PI, End, Part, Plan, Wire
+from fpvcar.wiring.routes import Net, tracks
+
+MARGIN = 14
+TOP = 64
+"""Below the title."""
+PITCH = 24
+"""From one terminal to the next; a wire of an odd pin runs between two even ones."""
+PILL_W, PILL_H, PILL_GAP = 100, 19, 6
+LEFT_W, RIGHT_W = 2 * PILL_W + PILL_GAP, 250
+VIA_W = 62
+"""Room before the right column for what is in a wire."""
+TRACK = 9
+RIGHT_SHIFT = 6
+"""Terminals on the right are that much lower: no two wires run on one line."""
+
+
+class Spot(NamedTuple):
+    """Where a wire ends: at a pin or a terminal."""
+
+    x: int
+    y: int
+    line: int
+    """The height at which it runs to its track."""
+    right: bool
+
+
+class Box(NamedTuple):
+    """A part in one of the columns."""
+
+    part: Part
+    x: int
+    y: int
+    width: int
+    right: bool
+
+    @property
+    def height(self) -> int:
+        """Its title and its terminals."""
+        return PITCH * (len(self.part.terminals) + 1) + 4
+
+    def spot(self, row: int) -> Spot:
+        """Where the wire of a terminal ends."""
+        y = self.y + PITCH * (row + 1) + PITCH // 2
+        return Spot(self.x if self.right else self.x + self.width, y, y, self.right)
+
+
+class Track(NamedTuple):
+    """All that hangs on one pin or terminal."""
+
+    start: End
+    wires: tuple[Wire, ...]
+    x: int
+
+
+class Layout(NamedTuple):
+    """Everything with its place."""
+
+    boxes: tuple[Box, ...]
+    spots: dict[End, Spot]
+    tracks: tuple[Track, ...]
+    bottom: int
+    width: int
+
+
+def pill(number: int) -> tuple[int, int]:
+    """The upper left corner of a pin."""
+    row, even = divmod(number - 1, 2)
+    return MARGIN + even * (PILL_W + PILL_GAP), TOP + row * PITCH
+
+
+def lay_out(plan: Plan) -> Layout:
+    """Places parts in two columns, and a track for each wire between these."""
+    nets: dict[End, list[Wire]] = defaultdict(list)
+    for wire in plan.wires():
+        nets[wire.start].append(wire)
+    gap = TRACK * (len(nets) + 2)
+    if any(wire.via for wire in plan.wires()):
+        gap += VIA_W
+    right_x = MARGIN + LEFT_W + gap
+    boxes, bottom = _columns(plan, right_x)
+    spots = {
+        End(box.part.name, terminal.name): box.spot(row)
+        for box in boxes
+        for row, terminal in enumerate(box.part.terminals)
+    }
+    spots |= {End(PI, str(pin.number)): _pin_spot(pin.number) for pin in PINS}
+    return Layout(
+        tuple(boxes), spots, _tracks(nets, spots), bottom, right_x + RIGHT_W + MARGIN
+    )
+
+
+def _pin_spot(number: int) -> Spot:
+    """An even pin's wire leaves at its side, an odd one's below it."""
+    x, y = pill(number)
+    if number % 2 == 0:
+        middle = y + PILL_H // 2
+        return Spot(x + PILL_W, middle, middle, False)
+    return Spot(x + PILL_W - 10, y + PILL_H, y + PILL_H // 2 + PITCH // 2, False)
+
+
+def _columns(plan: Plan, right_x: int) -> tuple[list[Box], int]:
+    """The Pi's supply below its header, parts beside it, motors where there is room."""
+    heights = {False: TOP + PITCH * (ROWS + 1), True: TOP + RIGHT_SHIFT}
+    boxes: list[Box] = []
+
+    def place(parts: Iterable[Part], right: bool | None) -> None:
+        for part in parts:
+            side = heights[True] <= heights[False] if right is None else right
+            x, width = (right_x, RIGHT_W) if side else (MARGIN, LEFT_W)
+            box = Box(part, x, heights[side], width, side)
+            boxes.append(box)
+            rows = box.height // PITCH + 1  # on the grid of the pins
+            heights[side] += PITCH * rows
+
+    place(plan.supply, False)
+    place(plan.parts, True)
+    place(plan.motors, None)
+    return boxes, max(heights.values())
+
+
+def _tracks(nets: dict[End, list[Wire]], spots: dict[End, Spot]) -> tuple[Track, ...]:
+    lines = []
+    for start, wires in nets.items():
+        ends = [spots[start], *(spots[wire.end] for wire in wires)]
+        lines.append(Net(
+            tuple(spot.line for spot in ends if not spot.right),
+            tuple(spot.line for spot in ends if spot.right),
+        ))  # fmt: skip
+    starts = list(nets)
+    return tuple(
+        Track(
+            starts[net], tuple(nets[starts[net]]), MARGIN + LEFT_W + TRACK * (place + 2)
+        )
+        for place, net in enumerate(tracks(lines))
+    )

@@ -1,0 +1,284 @@
+"""A profile -> the parts of the car and their wires. Pure: nothing is asked or read."""
+
+from collections.abc import Iterator
+
+from fpvcar.config import (
+    AnyMotor,
+    DcMotor,
+    HatServo,
+    L298n,
+    MotorHat,
+    Mx1508,
+    Profile,
+    Servo,
+)  # fmt: skip
+from fpvcar.config.checks import LOWEST_DOWN
+from fpvcar.wiring import plan
+from fpvcar.wiring.header import USED_BY_THE_IMAGE
+from fpvcar.wiring.plan import PI_3V3, PI_5V, PI_GND, End, Part, Plan, Terminal, Use
+
+BATTERY, FUSE, METER = "Battery", "Fuse, switch", "INA219"
+REGULATOR, SERVO_REGULATOR = "5 V regulator", "5 V for the servo"
+MX1508, L298N, PCA9685 = "MX1508", "L298N", "PCA9685"
+BATTERY_MINUS = End(BATTERY, "-")
+PULLED_UP = (
+    f"GPIO 0 to {LOWEST_DOWN - 1} are pulled up until the program runs: 10 kΩ from "
+    f"this input to ground, or take GPIO {LOWEST_DOWN} to 27."
+)
+DIVIDER = (
+    "Divider: 1 kΩ from Echo to the GPIO, 2 kΩ from the GPIO to ground. Echo is 5 V, "
+    "and a GPIO bears 3.3 V."
+)
+OWN_5V = "A servo's 5 V come from a regulator of its own, never from the Pi."
+ONE_TERMINAL = "One terminal: the ground of the Pi meets the battery's here."
+SOCKET = "The regulator's USB plug goes into the Pi's power socket."
+JUMPERS = "Take the jumpers off ENA and ENB."
+LOGIC_JUMPER = (
+    "The L298N makes 5 V for itself (its 5V jumper stays): that terminal goes nowhere."
+)
+ON_HEADER = "A HAT sits on all 40 pins: these are the ones it uses."
+OE_UP = "10 kΩ from OE to 3.3 V: the outputs are off until the program runs."
+IN_LEAD = "In the battery's lead, before the driver and the regulator."
+
+
+def plan_of(profile: Profile, title: str) -> Plan:
+    """The whole plan."""
+    motors = dict(zip(_names(profile), profile.motors.pair, strict=True))
+    parts = (
+        *_drivers(profile, motors), *_meter(profile), *_ranges(profile),
+        *_buttons(profile), *_lights(profile), *_cameras(profile),
+    )  # fmt: skip
+    supply = (*_supply(profile, motors), *_other_buses(profile))
+    return Plan(title, supply, parts, tuple(_turning(motors)))
+
+
+def _names(profile: Profile) -> tuple[str, str]:
+    if profile.motors.differential:
+        return "Left motor", "Right motor"
+    return "Drive motor", "Steering"
+
+
+def _gpio(
+    name: str, number: int, use: Use, via: str = "", notes: tuple[str, ...] = ()
+) -> Terminal:
+    """A terminal on a GPIO, with what else may use that pin."""
+    other = USED_BY_THE_IMAGE.get(number)
+    care = () if other is None else (f"Raspberry Pi OS may use it, too: {other}.",)
+    return Terminal(name, plan.gpio(number), use, via, (*notes, *care))
+
+
+def _ground(name: str = "GND", notes: tuple[str, ...] = ()) -> Terminal:
+    return Terminal(name, PI_GND, plan.GROUND, "", notes)
+
+
+def _fed(profile: Profile) -> End:
+    """Where the battery's + comes from, after fuse, switch and meter."""
+    metered = profile.battery.address is not None
+    return End(METER, "VIN-") if metered else End(FUSE, "out")
+
+
+def _power(profile: Profile, plus: str, minus: str) -> tuple[Terminal, Terminal]:
+    """The two terminals of what the battery feeds."""
+    return (
+        Terminal(plus, _fed(profile), plan.BATTERY),
+        Terminal(minus, BATTERY_MINUS),
+    )
+
+
+def _supply(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
+    """Battery to regulators."""
+    yield Part(BATTERY, (Terminal("+"), Terminal("-")))
+    yield Part(FUSE, (Terminal("in", End(BATTERY, "+"), plan.BATTERY), Terminal("out")))
+    yield Part(REGULATOR, (*_power(profile, "IN +", "IN -"), Terminal("USB")))
+    plug = Terminal("USB", End(REGULATOR, "USB"), plan.FIVE_V, "", (SOCKET,))
+    yield Part("Pi's power socket", (plug,))
+    if any(isinstance(one, Servo | HatServo) for one in motors.values()):
+        outputs = Terminal("OUT +"), Terminal("OUT -")
+        yield Part(SERVO_REGULATOR, (*_power(profile, "IN +", "IN -"), *outputs))
+
+
+def _meter(profile: Profile) -> Iterator[Part]:
+    battery = profile.battery
+    if battery.address is not None:
+        lead = Terminal("VIN+", End(FUSE, "out"), plan.BATTERY, "", (IN_LEAD,))
+        terminals = (*_i2c(battery.bus), lead, Terminal("VIN-"))
+        yield Part(METER, terminals, f"{battery.address:#x}")
+
+
+def _i2c(bus: int, supply: str = "VCC") -> tuple[Terminal, ...]:
+    """Supply and bus of a chip."""
+    if bus == 1:
+        data, clock = plan.gpio(2), plan.gpio(3)
+    else:
+        data, clock = (End(f"I2C bus {bus}", wire) for wire in ("SDA", "SCL"))
+    return (
+        Terminal(supply, PI_3V3, plan.THREE_V),
+        _ground(),
+        Terminal("SDA", data, plan.SDA),
+        Terminal("SCL", clock, plan.SCL),
+    )
+
+
+def _other_buses(profile: Profile) -> Iterator[Part]:
+    """Buses whose pins an overlay chooses."""
+    used = {tof.bus for tof in profile.sensors.tof.values()}
+    if profile.battery.address is not None:
+        used.add(profile.battery.bus)
+    if profile.motors.on_hat:
+        used.add(profile.pca9685.bus)
+    for bus in sorted(used - {1}):
+        yield Part(
+            f"I2C bus {bus}", (Terminal("SDA"), Terminal("SCL")), "pins: its overlay's"
+        )
+
+
+def _drivers(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
+    """Each board that switches motors, once."""
+    halves = [one for one in motors.values() if isinstance(one, Mx1508)]
+    if halves:
+        yield Part(MX1508, (*_mx1508(halves), *_power(profile, "+", "-")))
+    enabled = [one for one in motors.values() if isinstance(one, L298n)]
+    if enabled:
+        yield Part(L298N, (*_l298n(enabled), *_power(profile, "12V", "GND")))
+    if profile.motors.on_hat:
+        yield _hat(profile, list(motors.values()))
+
+
+def _mx1508(halves: list[Mx1508]) -> Iterator[Terminal]:
+    inputs = iter(range(1, 5))
+    for half in halves:
+        for number in (half.forward, half.reverse):
+            notes = (PULLED_UP,) if number < LOWEST_DOWN else ()
+            yield _gpio(f"IN{next(inputs)}", number, plan.MOVES, "", notes)
+    yield _ground("- (Pi)", (ONE_TERMINAL,))
+    for letter, _ in zip("AB", halves, strict=False):
+        yield from (Terminal(f"MOTOR-{letter} {lead}") for lead in (1, 2))
+
+
+def _l298n(halves: list[L298n]) -> Iterator[Terminal]:
+    inputs = iter(range(1, 5))
+    for letter, half in zip("AB", halves, strict=False):
+        yield _gpio(f"EN{letter}", half.enable, plan.MOVES, "", (JUMPERS,))
+        for number in (half.forward, half.reverse):
+            yield _gpio(f"IN{next(inputs)}", number, plan.MOVES)
+    yield _ground("GND (Pi)", (ONE_TERMINAL, LOGIC_JUMPER))
+    for output in range(1, 2 * len(halves) + 1):
+        yield Terminal(f"OUT{output}")
+
+
+def _hat(profile: Profile, motors: list[AnyMotor]) -> Part:
+    """A motor HAT or a servo board, with what hangs on it."""
+    chip = profile.pca9685
+    dc = [one for one in motors if isinstance(one, MotorHat)]
+    first, *bus = _i2c(chip.bus)
+    terminals = [first._replace(notes=(ON_HEADER,) if dc else ()), *bus]
+    if chip.oe is not None:
+        terminals.append(_gpio("OE", chip.oe, plan.MOVES, "", (OE_UP,)))
+    if dc:
+        terminals += _power(profile, "motor +", "motor -")
+    for motor in dc:
+        terminals += [Terminal(f"M{motor.port} {lead}") for lead in (1, 2)]
+    for servo in (one for one in motors if isinstance(one, HatServo)):
+        feed = End(SERVO_REGULATOR, "OUT +"), End(SERVO_REGULATOR, "OUT -")
+        terminals += [
+            Terminal("V+", feed[0], plan.FIVE_V, "", (OWN_5V,)),
+            Terminal("V-", feed[1]),
+            Terminal(f"channel {servo.channel}"),
+        ]
+    kind = "motor HAT" if dc else "servo board"
+    return Part(PCA9685, tuple(terminals), f"{kind}, {chip.address:#x}")
+
+
+def _turning(motors: dict[str, AnyMotor]) -> Iterator[Part]:
+    """Motors and servos; each lead begins at what drives it."""
+    mx1508, l298n = iter("AB"), iter((1, 3))
+    for name, motor in motors.items():
+        match motor:
+            case Mx1508():
+                letter = next(mx1508)
+                starts = [End(MX1508, f"MOTOR-{letter} {lead}") for lead in (1, 2)]
+            case L298n():
+                output = next(l298n)
+                starts = [End(L298N, f"OUT{output + lead}") for lead in (0, 1)]
+            case MotorHat():
+                starts = [End(PCA9685, f"M{motor.port} {lead}") for lead in (1, 2)]
+            case _:
+                yield Part(f"{name} servo", _servo(motor))
+                continue
+        notes = (_bears(motor),)
+        yield Part(name, (
+            Terminal("1", starts[0], plan.BATTERY, "", notes),
+            Terminal("2", starts[1], plan.BATTERY, "", notes),
+        ))  # fmt: skip
+
+
+def _bears(motor: DcMotor) -> str:
+    return (
+        f"A motor of {motor.max_volts:g} V, 100 nF across its terminals. It turns the "
+        "wrong way: swap its leads, or invert = true."
+    )
+
+
+def _servo(motor: AnyMotor) -> tuple[Terminal, ...]:
+    if isinstance(motor, Servo):
+        plus, minus = (End(SERVO_REGULATOR, f"OUT {sign}") for sign in "+-")
+        return (
+            _gpio("signal", motor.signal, plan.MOVES),
+            Terminal("+", plus, plan.FIVE_V, "", (OWN_5V,)),
+            Terminal("-", minus),
+            _ground("- (Pi)", (ONE_TERMINAL,)),
+        )
+    assert isinstance(motor, HatServo)
+    channel = End(PCA9685, f"channel {motor.channel}")
+    return (Terminal("plug of 3", channel, plan.MOVES),)
+
+
+def _ranges(profile: Profile) -> Iterator[Part]:
+    for name, tof in profile.sensors.tof.items():
+        shut = () if tof.power is None else (_gpio("XSHUT", tof.power, plan.ASKS),)
+        yield Part(
+            f"VL53L0X {name}", (*_i2c(tof.bus, "VIN"), *shut), f"{tof.address:#x}"
+        )
+    for name, sonar in profile.sensors.ultrasound.items():
+        yield Part(f"HC-SR04 {name}", (
+            Terminal("VCC", PI_5V, plan.FIVE_V),
+            _gpio("Trig", sonar.trigger, plan.ASKS),
+            _gpio("Echo", sonar.echo, plan.HEARS, "divider", (DIVIDER,)),
+            _ground(),
+        ))  # fmt: skip
+
+
+def _buttons(profile: Profile) -> Iterator[Part]:
+    terminals: list[Terminal] = []
+    for name, button in profile.buttons.items():
+        if button.button is not None:
+            terminals.append(_gpio(name, button.button, plan.HEARS))
+        if button.led is not None:
+            terminals.append(_gpio(f"{name} LED", button.led, plan.LIGHTS, "330 Ω"))
+    if terminals:
+        yield Part("Buttons", (*terminals, _ground("all, other leg")))
+
+
+def _lights(profile: Profile) -> Iterator[Part]:
+    lights = profile.lights
+    lists = {
+        "head": lights.head, "rear": lights.rear, "left": lights.indicator_left,
+        "right": lights.indicator_right, "recorder": lights.recorder,
+    }  # fmt: skip
+    terminals = [
+        _gpio(f"{name} {i}" if len(leds) > 1 else name, led, plan.LIGHTS, "330 Ω")
+        for name, leds in lists.items()
+        for i, led in enumerate(leds, 1)
+    ]
+    if terminals:
+        yield Part("Lights", (*terminals, _ground("all, short leg")))
+
+
+def _cameras(profile: Profile) -> Iterator[Part]:
+    source = profile.camera.source
+    if not profile.camera.command and source in ("picamera2", "rpicam"):
+        yield Part("Camera", about="ribbon, CAM socket")
+    elif not profile.camera.command and source == "v4l2":
+        yield Part("Webcam", about="USB of the Pi")
+    if profile.depth.source == "v4l2":
+        yield Part("Depth camera", about="USB, powered hub")

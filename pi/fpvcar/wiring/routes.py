@@ -1,0 +1,49 @@
+"""Where wires run between two columns: a vertical track each, few crossings. Pure."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Net(NamedTuple):
+    """The heights at which a wire, or a rail, leaves the column on either side."""
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The two ends of its track."""
+        ys = (*self.left, *self.right)
+        return min(ys), max(ys)
+
+
+def crossings(first: Net, second: Net) -> int:
+    """How often two nets cross, with the first one's track on the left."""
+    (low, high), (under, over) = first.span, second.span
+    return sum(under <= y <= over for y in first.right) + sum(
+        low <= y <= high for y in second.left
+    )
+
+
+def tracks(nets: Sequence[Net]) -> list[int]:
+    """The order of tracks from left to right, as indices of `nets`.
+
+    Whether two nets cross depends on the order of these two only: nets are moved, one
+    at a time, to where they cross least, until no move is for the better.
+    """
+    cost = [[crossings(one, other) for other in nets] for one in nets]
+    order = list(range(len(nets)))
+    better = True
+    while better:
+        better = False
+        for net in range(len(nets)):
+            at = order.index(net)
+            rest = [one for one in order if one != net]
+            prices = [sum(cost[net][one] for one in rest)]
+            for one in rest:  # past one more of them
+                prices.append(prices[-1] - cost[net][one] + cost[one][net])
+            best = min(range(len(prices)), key=prices.__getitem__)
+            if prices[best] < prices[at]:
+                order = [*rest[:best], net, *rest[best:]]
+                better = True
+    return order

@@ -1,0 +1,70 @@
+"""A plan as text: the header as it lies, and the wires as a list."""
+
+from collections import defaultdict
+
+from fpvcar.wiring.header import PINS, ROWS, Pin
+from fpvcar.wiring.plan import PI, Plan, Wire
+
+SIDE = 38
+"""Columns beside the two rows of pins."""
+
+
+def pins(plan: Plan) -> str:
+    """The 40 pins, two a line, as one looks at the board with its USB sockets below."""
+    wires: dict[str, list[Wire]] = defaultdict(list)
+    for wire in plan.wires():
+        if wire.start.part == PI:
+            wires[wire.start.terminal].append(wire)
+    lines = [
+        f"{plan.title}: the header of the Pi, its USB sockets below.",
+        "A number in brackets has a wire.",
+        "",
+    ]
+    for row in range(ROWS):
+        odd, even = PINS[2 * row], PINS[2 * row + 1]
+        left = _goes_to(odd, wires[str(odd.number)])
+        right = _goes_to(even, wires[str(even.number)])
+        marks = [
+            f"[{pin.number:2}]" if wires[str(pin.number)] else f" {pin.number:2} "
+            for pin in (odd, even)
+        ]
+        line = (
+            f"{left:>{SIDE}} {odd.name:>7} {marks[0]}{marks[1]} {even.name:7} {right}"
+        )
+        lines.append(line.rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _goes_to(pin: Pin, wires: list[Wire]) -> str:
+    """Colour, and the terminal; a rail, where several parts hang on it."""
+    if not wires:
+        return ""
+    colour, first = wires[0].use.colour, wires[0].end
+    if len(wires) > 1:
+        return f"{colour}, rail of {len(wires)} parts"
+    return f"{colour}, {first}"
+
+
+def wires(plan: Plan) -> str:
+    """One wire a line: from, to, colour, what is in it; then what is to be heeded."""
+    notes = numbered(plan)
+    rows = [("from", "to", "colour", "in line", "note")]
+    for wire in plan.wires():
+        marks = ", ".join(str(notes[note]) for note in wire.notes)
+        rows.append((str(wire.start), str(wire.end), wire.use.colour, wire.via, marks))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    lines = [
+        "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+    lines += ["", *(f"{number}. {note}" for note, number in notes.items())]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def numbered(plan: Plan) -> dict[str, int]:
+    """Every note once, in the order of the wires -> its number."""
+    found: dict[str, int] = {}
+    for wire in plan.wires():
+        for note in wire.notes:
+            found.setdefault(note, len(found) + 1)
+    return found

@@ -1,0 +1,48 @@
+"""`fpvcar wiring`: a profile that ships, or a file, drawn or as text."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar import paths
+from fpvcar.__main__ import main
+
+MX1508 = str(paths.HARDWARE / "mx1508.toml")
+
+
+@pytest.fixture(autouse=True)
+def mask() -> Iterator[None]:
+    """`main` sets that of its process."""
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+def test_a_name_and_its_file_are_drawn_alike(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["wiring", "mx1508"]) == 0
+    drawn = capsys.readouterr().out
+    assert drawn.startswith("<svg ") and drawn.endswith("</svg>\n")
+    assert main(["wiring", MX1508]) == 0
+    assert capsys.readouterr().out == drawn
+
+
+def test_pins_and_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["wiring", "mx1508", "--pins"]) == 0
+    assert "green, MX1508 IN1 GPIO 17 [11]" in capsys.readouterr().out
+    assert main(["wiring", "mx1508", "--table"]) == 0
+    assert "pin 11 (GPIO 17)   MX1508 IN1" in capsys.readouterr().out
+
+
+def test_it_writes_a_file(tmp_path: Path) -> None:
+    out = tmp_path / "car.svg"
+    assert main(["wiring", "l298n", "--out", str(out)]) == 0
+    assert "L298N" in out.read_text(encoding="utf-8")
+
+
+def test_what_is_no_profile_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["wiring", "mx1509"]) == 2
+    assert "`fpvcar profile list` names" in capsys.readouterr().err

@@ -1,0 +1,211 @@
+"""The drawings, read as a person reads them: a line is followed from end to end.
+
+Nothing is taken from the program but the committed file: where a line begins and ends,
+which pin's field or which part's terminal is there, and what is written beside it.
+"""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tools import wiring_docs
+
+from fpvcar import paths
+from fpvcar.wiring import drawing, parts
+from fpvcar.wiring.header import PINS
+from fpvcar.wiring.plan import PI, USES, Plan
+from tests.unit.wiring.cars import CARS
+
+SVG = "{http://www.w3.org/2000/svg}"
+SHIPPED = [path.stem for path in sorted(paths.HARDWARE.glob("*.toml"))]
+COLOUR_OF = {use.rgb: use.colour for use in USES}
+Point = tuple[int, int]
+Line = tuple[Point, Point]
+
+
+class Seen(NamedTuple):
+    """A line: its colour, all that it touches, its pieces."""
+
+    colour: str
+    ends: frozenset[str]
+    pieces: tuple[Line, ...]
+
+
+def number(element: ET.Element, key: str) -> int:
+    return int(element.attrib[key])
+
+
+def groups(root: ET.Element, kind: str) -> Iterator[ET.Element]:
+    return (one for one in root.iter(f"{SVG}g") if one.get("class") == kind)
+
+
+def words(group: ET.Element) -> list[ET.Element]:
+    return list(group.iter(f"{SVG}text"))
+
+
+def said(group: ET.Element) -> list[str]:
+    return [one.text or "" for one in words(group)]
+
+
+def terminals(root: ET.Element) -> dict[Point, str]:
+    """Where a part's wires end -> "MX1508 IN1"."""
+    found = {}
+    for part in groups(root, "part"):
+        name = said(part)[0]
+        for circle in part.iter(f"{SVG}circle"):
+            x, y = number(circle, "cx"), number(circle, "cy")
+            beside = min(
+                (one for one in words(part) if abs(number(one, "y") - y) < 8),
+                key=lambda one: abs(number(one, "x") - x),
+            )
+            found[x, y] = f"{name} {beside.text}"
+    return found
+
+
+def pin_at(root: ET.Element, point: Point) -> str | None:
+    """The pin on whose edge a line begins: "pin 11 (GPIO 17)"."""
+    x, y = point
+    for pin in groups(root, "pin"):
+        (field,) = pin.iter(f"{SVG}rect")
+        left, top = number(field, "x"), number(field, "y")
+        right, bottom = left + number(field, "width"), top + number(field, "height")
+        on_edge = x in (left, right) or y in (top, bottom)
+        if left <= x <= right and top <= y <= bottom and on_edge:
+            return "pin {} ({})".format(*said(pin))
+    return None
+
+
+def pieces(way: str) -> list[tuple[Point, list[Line]]]:
+    """Each stroke of a path: where it begins, and its straight pieces."""
+    strokes = []
+    for stroke in way.split(" M"):
+        x, y = (int(one) for one in re.match(r"M?(\d+) (\d+)", stroke).groups())  # type: ignore[union-attr]
+        start, lines = (x, y), []
+        for axis, value in re.findall(r"([HV])(\d+)", stroke):
+            to = (int(value), y) if axis == "H" else (x, int(value))
+            lines.append(((x, y), to))
+            x, y = to
+        strokes.append((start, lines))
+    return strokes
+
+
+def lines_of(root: ET.Element) -> list[Seen]:
+    """Every line, with what it touches."""
+    places, found = terminals(root), []
+    for wire in groups(root, "wire"):
+        edge, colour = wire.iter(f"{SVG}path")
+        assert edge.attrib["d"] == colour.attrib["d"]
+        (_, (trunk,)), *taps = pieces(colour.attrib["d"])
+        ends = set()
+        for start, way in taps:
+            end = places.get(start) or pin_at(root, start)
+            assert end is not None, f"a line ends at {start}, where nothing is"
+            (track_x, low), (_, high) = trunk
+            assert way[-1][1][0] == track_x and low <= way[-1][1][1] <= high
+            ends.add(end)
+        strokes = [line for _, way in taps for line in way]
+        rgb = colour.attrib["stroke"]
+        found.append(Seen(COLOUR_OF[rgb], frozenset(ends), (trunk, *strokes)))
+    return found
+
+
+def wanted(plan: Plan) -> set[tuple[str, frozenset[str]]]:
+    """What the lines of a plan are: colour, and all ends."""
+    nets: dict[str, set[str]] = {}
+    colours = {}
+    for wire in plan.wires():
+        nets.setdefault(str(wire.start), {str(wire.start)}).add(str(wire.end))
+        colours[str(wire.start)] = wire.use.colour
+    return {(colours[start], frozenset(ends)) for start, ends in nets.items()}
+
+
+def read(path: Path) -> ET.Element:
+    return ET.fromstring(path.read_text(encoding="utf-8"))
+
+
+def test_each_profile_that_ships_has_a_drawing_and_nothing_else_has() -> None:
+    drawn = {path.stem for path in wiring_docs.PICTURES.glob("*.svg")}
+    assert drawn == set(SHIPPED) and "bench" in drawn
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_lines_of_the_committed_drawing_are_the_profiles_wires(name: str) -> None:
+    root = read(wiring_docs.PICTURES / f"{name}.svg")
+    seen = {(line.colour, line.ends) for line in lines_of(root)}
+    assert seen == wanted(parts.plan_of(CARS[name], name)), "stale: make docs"
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_committed_drawing_is_what_make_docs_writes(name: str) -> None:
+    committed = (wiring_docs.PICTURES / f"{name}.svg").read_text(encoding="utf-8")
+    assert committed == wiring_docs.drawings()[name], "stale: make docs"
+
+
+@pytest.mark.parametrize("name", CARS)
+def test_every_terminal_says_in_letters_where_its_wire_comes_from(name: str) -> None:
+    """A print in black and white is enough."""
+    plan = parts.plan_of(CARS[name], name)
+    root = ET.fromstring(drawing.svg(plan))
+    assert {(one.colour, one.ends) for one in lines_of(root)} == wanted(plan)
+    text = [words for part in groups(root, "part") for words in said(part)]
+    for wire in plan.wires():
+        pin = None if wire.start.part != PI else PINS[int(wire.start.terminal) - 1]
+        start = str(wire.start) if pin is None else f"{pin.number} · {pin.name}"
+        assert any(one.startswith(f"{start} · {wire.use.colour}") for one in text)
+
+
+@pytest.mark.parametrize("name", CARS)
+def test_a_pin_has_the_colour_of_its_wire(name: str) -> None:
+    plan = parts.plan_of(CARS[name], name)
+    root = ET.fromstring(drawing.svg(plan))
+    uses = {str(wire.start): wire.use.rgb for wire in plan.wires()}
+    assert len(list(groups(root, "pin"))) == 40
+    for pin in groups(root, "pin"):
+        (field,) = pin.iter(f"{SVG}rect")
+        name_of_pin = "pin {} ({})".format(*said(pin))
+        assert field.attrib["fill"] == uses.get(name_of_pin, drawing.PALE)
+
+
+def overlap(one: Line, other: Line) -> bool:
+    """Do two lines run on top of one another?"""
+    for across in (0, 1):
+        same = {point[across] for point in (*one, *other)}
+        if len(same) == 1:
+            along = 1 - across
+            (a, b), (c, d) = (sorted(p[along] for p in line) for line in (one, other))
+            return max(a, c) < min(b, d)
+    return False
+
+
+@pytest.mark.parametrize("name", CARS)
+def test_no_two_wires_run_on_one_line(name: str) -> None:
+    root = ET.fromstring(drawing.svg(parts.plan_of(CARS[name], name)))
+    for one, other in combinations(lines_of(root), 2):
+        for line in one.pieces:
+            assert not any(overlap(line, more) for more in other.pieces), (
+                one.ends,
+                other.ends,
+            )
+
+
+def boxes(root: ET.Element) -> list[tuple[int, int, int, int]]:
+    found = []
+    for kind in ("part", "pin"):
+        for group in groups(root, kind):
+            box = next(group.iter(f"{SVG}rect"))
+            found.append(tuple(number(box, k) for k in ("x", "y", "width", "height")))
+    return found  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("name", CARS)
+def test_no_part_lies_on_another_nor_outside(name: str) -> None:
+    root = ET.fromstring(drawing.svg(parts.plan_of(CARS[name], name)))
+    width, height = number(root, "width"), number(root, "height")
+    for x, y, w, h in boxes(root):
+        assert x >= 0 and y >= 0 and x + w <= width and y + h <= height
+    for (x, y, w, h), (u, v, r, s) in combinations(boxes(root), 2):
+        assert x + w <= u or u + r <= x or y + h <= v or v + s <= y

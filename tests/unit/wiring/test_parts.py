@@ -1,0 +1,131 @@
+"""A profile's wires: each GPIO once, nothing of the battery's on the Pi, one colour a
+use."""
+
+from collections import Counter
+
+import pytest
+
+from fpvcar.config import checks
+from fpvcar.wiring import parts
+from fpvcar.wiring.plan import PI, USES, End, Plan, Wire, gpio
+from tests.unit.wiring.cars import CARS
+
+COLOURS = {
+    "forward": "green", "reverse": "green", "enable": "green", "signal": "green",
+    "oe": "green", "trigger": "violet", "power": "violet", "echo": "grey",
+    "button": "grey", "led": "white",
+}  # fmt: skip
+"""The last word of a profile's key -> the colour of its wire; lights are white."""
+
+
+def plan(name: str) -> Plan:
+    return parts.plan_of(CARS[name], name)
+
+
+def ends(name: str) -> dict[str, Wire]:
+    """ "MX1508 IN1" -> its wire."""
+    return {str(wire.end): wire for wire in plan(name).wires()}
+
+
+def ways(name: str, part: str) -> dict[str, str]:
+    """Terminal of a part -> where its wire comes from."""
+    wires = [wire for wire in plan(name).wires() if wire.end.part == part]
+    return {wire.end.terminal: str(wire.start) for wire in wires}
+
+
+@pytest.mark.parametrize("name", CARS)
+def test_each_gpio_of_a_profile_has_one_wire_in_its_colour(name: str) -> None:
+    wires = list(plan(name).wires())
+    for number, key in checks.used_pins(CARS[name], ""):
+        (wire,) = (one for one in wires if one.start == gpio(number))
+        assert wire.use.colour == COLOURS.get(key.rpartition(".")[2], "white"), key
+
+
+@pytest.mark.parametrize("name", CARS)
+def test_no_other_pin_has_a_wire_but_supplies_and_the_bus(name: str) -> None:
+    used = {str(gpio(number)) for number, _ in checks.used_pins(CARS[name], "")}
+    rails = {
+        "pin 1 (3V3)": "orange", "pin 2 (5V)": "red", "pin 6 (GND)": "black",
+        "pin 3 (GPIO 2)": "blue", "pin 5 (GPIO 3)": "yellow",
+    }  # fmt: skip
+    for wire in plan(name).wires():
+        if wire.start.part == PI and str(wire.start) not in used:
+            assert rails[str(wire.start)] == wire.use.colour
+
+
+@pytest.mark.parametrize("name", CARS)
+def test_each_wire_begins_and_ends_at_a_terminal_that_is_there_once(name: str) -> None:
+    made = Counter(
+        End(part.name, terminal.name)
+        for part in plan(name).all()
+        for terminal in part.terminals
+    )
+    assert set(made.values()) == {1}
+    for wire in plan(name).wires():
+        assert wire.start.part == PI or wire.start in made
+        assert wire.end in made and wire.start != wire.end
+
+
+@pytest.mark.parametrize("name", CARS)
+def test_what_the_battery_feeds_is_never_a_pin(name: str) -> None:
+    for wire in plan(name).wires():
+        assert wire.end.part != PI
+        if wire.use.colour == "brown":
+            assert wire.start.part != PI
+    assert ways(name, "5 V regulator")["IN -"] == "Battery -"
+
+
+def test_a_colour_means_one_thing() -> None:
+    assert len({use.colour for use in USES}) == len({use.rgb for use in USES}) == 10
+
+
+def test_motors_hang_on_their_half() -> None:
+    assert ways("mx1508", "Steering") == {
+        "1": "MX1508 MOTOR-B 1", "2": "MX1508 MOTOR-B 2"
+    }  # fmt: skip
+    assert ways("l298n", "Steering") == {"1": "L298N OUT3", "2": "L298N OUT4"}
+    assert ways("differential", "Right motor")["1"] == "MX1508 MOTOR-B 1"
+    assert ways("two-boards", "Drive motor")["2"] == "L298N OUT2"
+    assert ways("two-boards", "Steering")["2"] == "MX1508 MOTOR-A 2"
+    assert ways("hat-servo", "Drive motor")["1"] == "PCA9685 M3 1"
+
+
+def test_a_servo_has_five_volts_of_its_own() -> None:
+    assert ways("mx1508-servo", "Steering servo") == {
+        "signal": "pin 12 (GPIO 18)", "+": "5 V for the servo OUT +",
+        "-": "5 V for the servo OUT -", "- (Pi)": "pin 6 (GND)",
+    }  # fmt: skip
+    assert ways("hat-servo", "PCA9685")["V+"] == "5 V for the servo OUT +"
+    assert ways("hat-servo", "Steering servo") == {"plug of 3": "PCA9685 channel 14"}
+
+
+def test_an_echo_goes_through_a_divider_and_an_led_through_a_resistor() -> None:
+    echo = ends("bench")["HC-SR04 rear Echo"]
+    assert echo.via == "divider" and "2 kΩ" in echo.notes[0]
+    assert ends("bench")["Buttons red LED"].via == "330 Ω"
+    assert ends("bench")["Buttons red"].via == ""
+
+
+def test_what_measures_the_battery_is_before_what_it_feeds() -> None:
+    assert ways("bench", "INA219")["VIN+"] == "Fuse, switch out"
+    assert ways("bench", "MX1508")["+"] == "INA219 VIN-"
+    assert ways("mx1508", "MX1508")["+"] == "Fuse, switch out"
+
+
+def test_a_bus_that_an_overlay_makes_has_no_pins_of_ours() -> None:
+    assert ways("hat-servo", "PCA9685")["SDA"] == "I2C bus 3 SDA"
+    assert ways("sensors", "VL53L0X front")["SCL"] == "I2C bus 3 SCL"
+    assert ways("sensors", "VL53L0X left")["SCL"] == "pin 5 (GPIO 3)"
+
+
+def test_inputs_that_are_pulled_up_and_pins_of_the_image_have_a_note() -> None:
+    wires = ends("low-pins")
+    assert "10 kΩ" in wires["MX1508 IN1"].notes[0] and not wires["MX1508 IN2"].notes
+    assert any("SPI" in note for note in ends("bench")["Buttons red"].notes)
+    assert any("10 kΩ" in note for note in ends("hat-servo")["PCA9685 OE"].notes)
+
+
+def test_cameras_are_named() -> None:
+    names = [part.name for part in plan("low-pins").all()]
+    assert "Webcam" in names and "Depth camera" in names
+    assert "Camera" in [part.name for part in plan("mx1508").all()]

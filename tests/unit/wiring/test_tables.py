@@ -1,0 +1,58 @@
+"""The pin table as the header lies, and the list of wires."""
+
+import re
+
+import pytest
+
+from fpvcar.wiring import parts, tables
+from fpvcar.wiring.header import PINS
+from fpvcar.wiring.plan import PI
+from tests.unit.wiring.cars import CARS
+
+LINE = re.compile(r"^(.*?) *(GPIO \d+|3V3|5V|GND) (.{4})(.{4}) (GPIO \d+|3V3|5V|GND) *")
+"""What hangs on the odd pin, its name, the two numbers, the even pin's name."""
+
+
+@pytest.mark.parametrize("name", CARS)
+def test_the_pins_lie_as_on_the_board_and_say_their_wires(name: str) -> None:
+    plan = parts.plan_of(CARS[name], name)
+    lines = tables.pins(plan).splitlines()[3:]
+    used = {wire.start.terminal for wire in plan.wires() if wire.start.part == PI}
+    assert len(lines) == 20
+    for row, line in enumerate(lines):
+        found = LINE.match(line)
+        assert found is not None, line
+        left, odd_name, odd, even, even_name = found.groups()
+        for pin, pin_name, mark, words in zip(
+            PINS[2 * row :], (odd_name, even_name), (odd, even),
+            (left, line[found.end() :]), strict=False,
+        ):  # fmt: skip
+            wired = str(pin.number) in used
+            assert pin_name == pin.name and bool(words) == wired
+            assert mark == (f"[{pin.number:2}]" if wired else f" {pin.number:2} ")
+
+
+def test_a_pin_says_colour_and_terminal_a_rail_how_many() -> None:
+    text = tables.pins(parts.plan_of(CARS["bench"], "bench"))
+    assert "green, MX1508 IN1 GPIO 17 [11]" in text
+    assert "[38] GPIO 20 violet, HC-SR04 rear Trig" in text
+    assert "[ 6] GND     black, rail of 6 parts" in text
+
+
+@pytest.mark.parametrize("name", CARS)
+def test_the_list_has_every_wire_and_every_note(name: str) -> None:
+    plan = parts.plan_of(CARS[name], name)
+    text = tables.wires(plan)
+    lines = text.splitlines()
+    columns = [lines[0].index(head) for head in ("from", "to ", "col", "in l", "note")]
+    rows = [
+        [line[a:b].strip() for a, b in zip(columns, [*columns[1:], None], strict=True)]
+        for line in lines[1:]
+    ]
+    numbers = tables.numbered(plan)
+    for note, number in numbers.items():
+        assert f"{number}. {note}" in lines
+    for wire in plan.wires():
+        marks = ", ".join(str(numbers[note]) for note in wire.notes)
+        row = [str(wire.start), str(wire.end), wire.use.colour, wire.via, marks]
+        assert row in rows
