@@ -22,13 +22,14 @@ if [ -d /run/systemd/system ]; then running=1; else running=; fi
 # The folder's and the file's name of each file that is ours, after where it comes from.
 files() {
     local path
-    for path in systemd/*.service systemd/*.socket systemd/*.service.d/*.conf; do
+    for path in systemd/fpvcar*.service systemd/fpvcar*.socket systemd/*.service.d/*.conf; do
         printf '%s %s\n' "$path" "$units/${path#systemd/}"
     done
     printf '%s %s\n' systemd/fpvcar.sysusers /etc/sysusers.d/fpvcar.conf \
         systemd/fpvcar.tmpfiles /etc/tmpfiles.d/fpvcar.conf \
         systemd/fpvcar.udev /etc/udev/rules.d/60-fpvcar.rules \
-        systemd/system.conf.d/fpvcar.conf /etc/systemd/system.conf.d/fpvcar.conf
+        systemd/system.conf.d/fpvcar.conf /etc/systemd/system.conf.d/fpvcar.conf \
+        systemd/avahi/fpvcar.service /etc/avahi/services/fpvcar.service
 }
 
 remove() {

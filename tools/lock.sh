@@ -11,11 +11,12 @@ lock() {
         --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
         --allow-unsafe --extra build "$@" pyproject.toml
 }
-lock --extra bench --extra dev --upgrade --output-file requirements-dev.lock
+lock --extra bench --extra dev --extra station --upgrade --output-file requirements-dev.lock
 # It loses their markers: the others of them have nothing to install there.
 sed -i -E "s/^(atheris|rerun-sdk)(==[^ ]+) /\1\2 ; platform_machine == 'x86_64' /" \
     requirements-dev.lock
 # requirements-picamera2.lock is written by hand: `pip hash` of two wheels.
-lock --extra bench --constraint requirements-dev.lock --output-file requirements-bench.lock
+lock --extra bench --extra station --constraint requirements-dev.lock \
+    --output-file requirements-bench.lock
 # tools/install.sh
 lock --constraint requirements-dev.lock --output-file requirements-car.lock

@@ -10,11 +10,12 @@ import sys
 from collections.abc import Sequence
 from getpass import getpass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from fpvcar import __version__
 from fpvcar.config import ConfigError
 from fpvcar.units import MB
-from fpvstation import client, password, service, settings, status, verbs
+from fpvstation import client, discover, password, service, settings, status, verbs
 from fpvstation.cars import Car, Cars, CarsError, url_of
 from fpvstation.client import PairingRefused
 from fpvstation.identity import StoreError
@@ -30,7 +31,7 @@ Brings home what the cars record, and keeps it:
   fpvstation run                   fetch, from now on; the page is on localhost:8100
   fpvstation status                what each car is at, and what waits
   fpvstation passwd                a password, to see the page from other machines
-  fpvstation cars                  the cars of this station
+  fpvstation cars                  the cars of this station, and who else is there
   fpvstation forget Plague         fetch from it no more; what is here stays
   fpvstation verify                read the store again: is it all still right?
   fpvstation rebuild               make the page's list anew from what is stored
@@ -69,9 +70,33 @@ def _grouped(pin: str) -> str:
 
 
 def _cars(arguments: argparse.Namespace) -> int:
-    for one in Cars(state_directory()).all():
+    known = Cars(state_directory()).all()
+    for one in known:
         print(f"{one.folder}  {one.url}  {one.fingerprint[:16] or 'this computer'}")
+    return _others([urlsplit(one.url).hostname or "" for one in known], arguments)
+
+
+def _others(known: Sequence[str], arguments: argparse.Namespace) -> int:
+    """Who else says that it is there; `known`: hosts of those that are paired."""
+    if arguments.seconds <= 0.0:
+        return 0
+    try:
+        found = asyncio.run(discover.look(arguments.seconds, arguments.interface))
+    except (discover.Lacking, OSError) as fault:
+        print(f"fpvstation: {fault}", file=sys.stderr)
+        return 0
+    for one in found:
+        paired = any(map(one.at, known))
+        next_step = "paired" if paired else f"fpvstation pair {one.url}"
+        print(f"{shown(one.name)} is there: {next_step}")
+    if not found:
+        print("nobody else is heard on this network")
     return 0
+
+
+def shown(text: str) -> str:
+    """What a stranger says of itself, without what a terminal would obey."""
+    return "".join(one if one.isprintable() else "?" for one in text)[:63]
 
 
 def _forget(arguments: argparse.Namespace) -> int:
@@ -152,7 +177,11 @@ def command_line() -> argparse.ArgumentParser:
     pair.add_argument("address", help="192.168.1.5, plague.local, https://HOST:8081")
     pair.add_argument("--fingerprint", help="SHA-256 that its certificate must have")
     verb("passwd", _passwd, "sets the password of the page for other machines")
-    verb("cars", _cars, "lists the cars of this station")
+    cars = verb("cars", _cars, "lists the cars of this station, and who else is there")
+    cars.add_argument("--seconds", type=float, default=2.0, metavar="S",
+                      help="listens so long for others (default: 2)")  # fmt: skip
+    cars.add_argument("--interface", action="append", default=[], metavar="ADDRESS",
+                      help="listens at this address of ours only")  # fmt: skip
     forget = verb("forget", _forget, "ends a pairing, here and on the car")
     forget.add_argument("car", help="its name or folder")
     said = verb("status", status.run, "says what each car is at, and each office")

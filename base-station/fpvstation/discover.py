@@ -1,0 +1,68 @@
+"""Who announces itself as a car on this network, by mDNS (RFC 6762, RFC 6763).
+
+A car's avahi does that: /etc/avahi/services/fpvcar.service.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+TYPE = "_fpvcar._tcp.local."
+ANSWER_MS = 1000
+LACKING = "who else is there is not known without zeroconf: pip install zeroconf"
+
+
+class Lacking(Exception):
+    """The library is not installed; says so."""
+
+
+class Found(NamedTuple):
+    """A car that says it is there. `host` is its name, with ".local"."""
+
+    name: str
+    host: str
+    addresses: tuple[str, ...]
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Where `fpvstation pair` finds it."""
+        host = self.addresses[0] if self.addresses else self.host
+        return f"https://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    def at(self, host: str) -> bool:
+        """Is that a name or an address of it?"""
+        return host.lower() in (self.host.lower(), *self.addresses)
+
+
+async def look(seconds: float, interfaces: Sequence[str] = ()) -> list[Found]:
+    """Listens for so long; `interfaces`: addresses of this machine's, none for all.
+    Raises Lacking, OSError."""
+    try:
+        from zeroconf import InterfaceChoice
+        from zeroconf.asyncio import (
+            AsyncServiceBrowser,
+            AsyncServiceInfo,
+            AsyncZeroconf,
+        )
+    except ImportError:
+        raise Lacking(LACKING) from None
+    names = set[str]()
+    chosen = list(interfaces) or InterfaceChoice.Default
+    async with AsyncZeroconf(interfaces=chosen) as here:
+
+        def heard(name: str, **_: object) -> None:
+            names.add(name)
+
+        browser = AsyncServiceBrowser(here.zeroconf, TYPE, handlers=[heard])
+        await asyncio.sleep(seconds)
+        await browser.async_cancel()
+        found = []
+        for name in sorted(names):
+            info = AsyncServiceInfo(TYPE, name)
+            if await info.async_request(here.zeroconf, ANSWER_MS):
+                addresses = tuple(info.parsed_scoped_addresses())
+                host = (info.server or "").rstrip(".")
+                label = name.removesuffix(f".{TYPE}")
+                found.append(Found(label, host, addresses, info.port or 0))
+    return found

@@ -1,0 +1,78 @@
+"""Cars that announce themselves: over real multicast, on this machine's loopback."""
+
+import asyncio
+import socket
+import sys
+import xml.etree.ElementTree
+from pathlib import Path
+
+import pytest
+from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
+
+from fpvstation.__main__ import main
+from fpvstation.cars import HTTPS_PORT
+from fpvstation.discover import LACKING, TYPE, Found, look
+
+LOOPBACK = "127.0.0.1"
+ANNOUNCED = (
+    Path(__file__).parents[3] / "systemd" / "avahi" / "fpvcar.service"
+).read_text()
+PORT = 8081
+
+
+async def announced(name: str) -> AsyncZeroconf:
+    """A car of that name, as its avahi says it."""
+    car = AsyncZeroconf(interfaces=[LOOPBACK])
+    info = AsyncServiceInfo(
+        TYPE, f"{name}.{TYPE}", PORT, server=f"{name}.local.",
+        addresses=[socket.inet_aton("192.0.2.5")],
+    )  # fmt: skip
+    await (await car.async_register_service(info, cooperating_responders=True))
+    return car
+
+
+async def test_a_car_is_heard_and_one_that_left_is_not() -> None:
+    name = "Plague-of-the-test"
+    car = await announced(name)
+    try:
+        for _ in range(10):
+            found = [one for one in await look(0.5, [LOOPBACK]) if one.name == name]
+            if found:
+                break
+    finally:
+        await car.async_close()
+    assert found == [Found(name, f"{name}.local", ("192.0.2.5",), PORT)]
+    assert found[0].url == f"https://192.0.2.5:{PORT}"
+    assert found[0].at(f"{name}.LOCAL") and not found[0].at("192.0.2.6")
+    assert not [one for one in await look(0.5, [LOOPBACK]) if one.name == name]
+
+
+def test_the_list_says_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    loop = asyncio.new_event_loop()
+    car = loop.run_until_complete(announced("Arrow-of-the-test"))
+    try:
+        asked = loop.run_in_executor(
+            None, main, ["cars", f"--interface={LOOPBACK}", "--seconds=2"]
+        )
+        assert loop.run_until_complete(asked) == 0
+        loop.run_until_complete(car.async_close())
+    finally:
+        loop.close()
+    line = f"Arrow-of-the-test is there: fpvstation pair https://192.0.2.5:{PORT}"
+    assert line in capsys.readouterr().out
+
+
+async def test_what_is_lacking_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zeroconf", None)
+    with pytest.raises(Exception, match=LACKING.partition(":")[0]):
+        await look(0.0)
+
+
+def test_the_cars_avahi_announces_what_is_looked_for() -> None:
+    service = xml.etree.ElementTree.fromstring(ANNOUNCED).find("service")
+    assert service is not None
+    assert f"{service.findtext('type')}.local." == TYPE
+    assert int(service.findtext("port") or 0) == HTTPS_PORT == PORT
