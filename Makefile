@@ -28,7 +28,7 @@ help:
 	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
 	@echo "make deb        builds the Debian packages into build/deb"
 	@echo "make pictures   takes the README's screenshots anew"
-	@echo "make docs       docs/profile.md from the schema, hardware/pictures from the profiles"
+	@echo "make docs       docs/profile.md, docs/doctor.md, hardware/pictures, from the program"
 	@echo "make lock       brings the pinned Python packages up to date"
 	@echo "make clean      removes what the targets made here"
 
@@ -85,6 +85,7 @@ docs:
 	@tools/setup.sh run
 	@$(BIN)/python -m tools.profile_docs
 	@$(BIN)/python -m tools.wiring_docs
+	@$(BIN)/python -m tools.doctor_docs
 
 lock:
 	@tools/lock.sh

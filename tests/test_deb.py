@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.commands.setup import UNITS
+from fpvcar.system import UNITS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 ROOT = Path(__file__).resolve().parent.parent

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tools import profile_docs
+from tools import doctor_docs, profile_docs
 
 from fpvcar import paths
 from fpvcar.__main__ import main, parser
@@ -298,3 +298,8 @@ def test_what_is_shown_of_a_profile_is_a_part_of_one(page: Path) -> None:
 def test_the_page_of_profile_keys_is_up_to_date() -> None:
     written = profile_docs.PAGE.read_text(encoding="utf-8")
     assert written == profile_docs.page(), "stale: make docs"
+
+
+def test_the_page_of_what_doctor_finds_is_up_to_date() -> None:
+    written = doctor_docs.PAGE.read_text(encoding="utf-8")
+    assert written == doctor_docs.page(), "stale: make docs"

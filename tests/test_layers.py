@@ -17,12 +17,12 @@ PACKAGE = Path(__file__).resolve().parents[1] / "pi" / "fpvcar"
 FLOORS = (
     ("__main__",),
     ("commands", "bench", "app"),
-    ("server", "recorder"),
+    ("server", "recorder", "doctor"),
     ("recordings", "wheels", "net"),
     ("drive", "video", "sensors", "buttons"),
     ("devices", "wire", "wiring"),
     ("config", "mcap", "status", "threads", "child", "noise", "memory", "parts",
-     "paths", "watchdog"),
+     "paths", "watchdog", "system"),
     ("clock", "units", "files", "leash", "sd_notify"),
 )  # fmt: skip
 """From the roof down; `__main__` parses the command line and imports verbs lazily."""

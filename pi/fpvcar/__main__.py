@@ -23,6 +23,7 @@ Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated o
   fpvcar profile list                     and: show, check, propose (for this board)
   sudo fpvcar setup                       makes a Raspberry Pi a car
   fpvcar wiring my-car.toml               which wire goes where, as a drawing
+  sudo fpvcar doctor                      what is wrong with it, and what mends it
 
 and what it recorded:
 
@@ -194,6 +195,33 @@ def _setup(arguments: argparse.Namespace) -> int:
     return setup.main(arguments)
 
 
+def _doctor(arguments: argparse.Namespace) -> int:
+    from fpvcar.commands import doctor
+
+    return doctor.run(arguments)
+
+
+def _doctors(verb: Verb) -> None:
+    doctor = verb("doctor", _doctor, "what is wrong with this car, and what mends it")
+    doctor.epilog = (
+        "Nothing moves: the dead man is fed, and then not, while the motors stand. As "
+        "root it sees more: sudo fpvcar doctor. Exit status: 0 nothing worse than a "
+        "note; 3 a warning, 4 a fault; 1 or 2 doctor itself could not."
+    )
+    _profile(doctor)
+    doctor.set_defaults(profile=None)
+    doctor.add_argument("--json", action="store_true", help="for programs")
+    doctor.add_argument(
+        "--move", action="store_true",
+        help="turn each motor, forward and back: only with the wheels in the air",
+    )  # fmt: skip
+    doctor.add_argument("--port", type=int, default=8080, help="of `fpvcar run`")
+    doctor.add_argument(
+        "--root", type=Path, default=Path("/"), metavar="DIR",
+        help="read files below DIR: a card that does not run is not asked more",
+    )  # fmt: skip
+
+
 def _setups(verb: Verb) -> None:
     """What is done once: the wires, and on the Raspberry Pi of a car its files."""
     wiring = verb("wiring", _wiring, "which wire goes where, from a profile")
@@ -342,6 +370,7 @@ def parser() -> argparse.ArgumentParser:
     network.add_argument("what", choices=["serve", "show"])
     _profile(network)
     _profile(verb("stop", _stop, "stops the motors past every daemon"))
+    _doctors(verb)
     _recordings(verb)
     _setups(verb)
     return top

@@ -11,10 +11,15 @@ def sane(utc_s: float) -> bool:
     return utc_s >= EARLIEST_S
 
 
+def shown(utc_s: float) -> str:
+    """As people read it, UTC."""
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(max(0.0, utc_s)))
+
+
 def wrong(utc_s: float) -> str:
     """What is wrong with it, and what to do."""
-    shown = time.strftime("%Y-%m-%d %H:%M", time.gmtime(max(0.0, utc_s)))
     return (
-        f"the clock is wrong, {shown} UTC: bring the car into a network with internet, "
-        'or sudo date -s "2026-12-31 12:00"; then sudo systemctl restart fpvcar'
+        f"the clock is wrong, {shown(utc_s)} UTC: bring the car into a network with "
+        'internet, or sudo date -s "2026-12-31 12:00"; then sudo systemctl restart '
+        "fpvcar"
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.commands.setup import UNITS
+from fpvcar.system import UNITS
 from tests.roots.root import Root, root
 
 pytestmark = [

@@ -11,13 +11,9 @@ from typing import NamedTuple
 
 from fpvcar import paths
 from fpvcar.config import ConfigError, checks, profiles
+from fpvcar.system import HATS, METERS, MODEL
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
 
-HATS = (0x60, 0x6F)
-"""Where a PCA9685 is on motor HATs: Adafruit's, its clones'."""
-METERS = (0x40, 0x41, 0x44, 0x45)
-"""Where an INA219 is, by its two jumpers."""
-MODEL = "proc/device-tree/model"
 Probe = Callable[[int, Sequence[int]], Collection[int]]
 """(bus, addresses) -> those at which something answers."""
 

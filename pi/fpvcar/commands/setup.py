@@ -21,10 +21,8 @@ from fpvcar import files, paths
 from fpvcar.config import ConfigError, profiles
 from fpvcar.devices import backends
 from fpvcar.net.radio import OWN
+from fpvcar.system import CONFIG_TXT, PIN_DAEMON, PROFILE, UNITS
 
-PROFILE = "etc/fpvcar/car.toml"
-CONFIG_TXT = ("boot/firmware/config.txt", "boot/config.txt")
-"""Newest first; the other one is where images before Bookworm have it."""
 BEGIN, END = "# fpvcar: begin", "# fpvcar: end"
 BLOCK = f"""\
 {BEGIN}
@@ -45,11 +43,6 @@ OWN_FILES = {
 }
 """Files of ours in folders of others."""
 HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,22}[A-Za-z0-9])?")
-UNITS = (
-    "fpvcar-pins-off.socket", "fpvcar-wheels.service", "fpvcar.service",
-    "fpvcar-network.socket", "fpvcar-network.service",
-)  # fmt: skip
-PIN_DAEMON = "pigpiod.service"
 
 
 class Run(Protocol):

@@ -214,8 +214,7 @@ def _refuse_weak_supply(profile: Profile) -> None:
 
 
 def _named(motors: Motors) -> list[tuple[str, AnyMotor]]:
-    names = ("left", "right") if motors.differential else ("drive", "steer")
-    return list(zip(names, motors.pair, strict=True))
+    return list(zip(motors.names, motors.pair, strict=True))
 
 
 def _refuse_other_motors(profile: Profile) -> None:

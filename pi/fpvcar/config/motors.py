@@ -170,6 +170,11 @@ class Motors(Section, frozen=True):
         return first, second
 
     @property
+    def names(self) -> tuple[str, str]:
+        """Of the two, as the profile has them."""
+        return ("left", "right") if self.differential else ("drive", "steer")
+
+    @property
     def on_hat(self) -> bool:
         """They hang on a PCA9685, not on GPIO."""
         return any(isinstance(one, MotorHat | HatServo) for one in self.pair)

@@ -27,7 +27,14 @@ from fpvcar.devices.motors.l298n import L298nBridge
 from fpvcar.devices.motors.motor_hat import MotorHatBridge
 from fpvcar.devices.motors.mx1508 import Mx1508Bridge
 from fpvcar.devices.motors.servo import ServoDriver
-from fpvcar.devices.pins import IoPins, MotorBoard, MotorDriver, OpenEdges, Pins
+from fpvcar.devices.pins import (
+    DeadMan,
+    IoPins,
+    MotorBoard,
+    MotorDriver,
+    OpenEdges,
+    Pins,
+)
 
 DRIVERS: dict[type[Motor], Callable[[Any, Pins], MotorDriver]] = {
     Mx1508: Mx1508Bridge,
@@ -68,6 +75,15 @@ def pins_backend(profile: Profile) -> BackEnd:
     from fpvcar.devices.linux import gpio
 
     return "linux" if gpio.suits() else "pigpio"
+
+
+def backend_of(profile: Profile, root: Path) -> BackEnd:
+    """The same of a card that does not run, by its files."""
+    if profile.pins.backend != "auto":
+        return profile.pins.backend
+    from fpvcar.devices.linux import gpio
+
+    return "pigpio" if gpio.daemon_below(root) else "linux"
 
 
 def i2c_backend(profile: Profile) -> BackEnd:
@@ -145,11 +161,33 @@ def open_pi_camera(wanted: Camera) -> EncodedSource:
     return PiCamera(wanted)
 
 
-def open_computer(disk: Path) -> Computer:
+def open_computer(disk: Path, root: Path = Path("/")) -> Computer:
     """What this computer says of itself; `disk` is on the card that is to have room."""
     from fpvcar.devices.linux.computer import Machine
 
-    return Machine(disk=disk)
+    return Machine(root, disk)
+
+
+def wifi_power_save(interface: str) -> bool | None:
+    """Whether a Wi-Fi rests between packets; None: its driver does not say."""
+    from fpvcar.devices.linux.computer import power_save
+
+    return power_save(interface)
+
+
+def pin_holders(gpios: Sequence[int]) -> dict[int, str]:
+    """Who has each pin, as the kernel names it; "" nobody. Raises PinsLost."""
+    from fpvcar.devices.linux import gpiochip
+
+    with contextlib.closing(gpiochip.find()) as chip:
+        return {gpio: chip.holder(gpio) for gpio in gpios}
+
+
+def why_loose(root: Path) -> str:
+    """Why the kernel would keep a pin as it was whose owner dies; "": it lets go."""
+    from fpvcar.devices.linux import strict
+
+    return strict.why_loose(root)
 
 
 def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
@@ -170,6 +208,21 @@ def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
     from fpvcar.devices.pigpio.dead_man import PigpioBoard
 
     return PigpioBoard(profile, lambda pins: motor_drivers(profile, pins))
+
+
+def open_dead_man(profile: Profile) -> DeadMan:
+    """A dead man of the kind that the motors have, over no pins, beside theirs: to
+    prove that this machine has what he needs. Raises PinsFault."""
+    if profile.motors.on_hat or pins_backend(profile) == "linux":
+        from fpvcar.devices.guardian import Guardian
+
+        return Guardian(lambda: lambda: None)
+    from fpvcar.devices.pigpio.dead_man import PROOF, ScriptDeadMan
+    from fpvcar.devices.pigpio.pins import PigpioPins
+
+    return ScriptDeadMan(
+        PigpioPins(profile.pins.host, profile.pins.port), (), PROOF
+    )  # fmt: skip
 
 
 def motor_drivers(profile: Profile, pins: Pins) -> list[MotorDriver]:

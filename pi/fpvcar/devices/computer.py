@@ -8,7 +8,7 @@ class Found(NamedTuple):
 
     `wireless` is /proc/net/wireless, `bit_rate` bit/s, `disk_b` what is free, bytes, in
     the folder `disk`; `life_times` and `ends` are life_time and pre_eol_info of each
-    card, `mounts` is /proc/self/mounts.
+    card, `mounts` is /proc/self/mounts; `interface` is the Wi-Fi's name.
     """
 
     throttled: str | None = None
@@ -25,6 +25,7 @@ class Found(NamedTuple):
     mounts: str | None = None
     disk: str = ""
     utc_s: float | None = None
+    interface: str | None = None
 
 
 class Computer(Protocol):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar import system
 from fpvcar.__main__ import parser
 from fpvcar.commands import setup
 from fpvcar.config import ConfigError, L298n, profiles
@@ -36,13 +37,13 @@ def test_one_command_makes_a_car(card: Path) -> None:
     assert setup.main(setting_up(card, "--board=l298n", "--name=Rusty")) == 0
     made = all_files(card)
     assert set(made) == {
-        "boot/firmware/config.txt", setup.PROFILE, setup.MODULES, setup.WIFI,
+        "boot/firmware/config.txt", system.PROFILE, setup.MODULES, setup.WIFI,
     }  # fmt: skip
-    profile = profiles.load(card / setup.PROFILE)
+    profile = profiles.load(card / system.PROFILE)
     assert profile.car.name == "Rusty"
     shipped = profiles.load(setup.boards()["l298n"])
     assert profile.motors == shipped.motors
-    assert "# ENA" in made[setup.PROFILE], "comments stay"
+    assert "# ENA" in made[system.PROFILE], "comments stay"
     config = made["boot/firmware/config.txt"]
     assert config.startswith(CONFIG_TXT.rstrip())
     for line in ("dtparam=i2c_arm=on", "camera_auto_detect=1", "dtparam=watchdog=on"):
@@ -66,7 +67,7 @@ def test_a_second_time_nothing_is_written(
 
 def test_a_profile_that_is_there_stays_but_for_its_name(card: Path) -> None:
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
-    path = card / setup.PROFILE
+    path = card / system.PROFILE
     path.write_text(path.read_text().replace("brake_s = 0.2", "brake_s = 0.1"))
     setup.main(setting_up(card))
     assert profiles.load(path).car.name == "Rusty"
@@ -87,9 +88,9 @@ def test_undo_leaves_the_profile_only(card: Path) -> None:
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
     assert setup.main(setting_up(card, "--undo"), run) == 0
     left = all_files(card)
-    assert left.pop(setup.PROFILE) and left == {"boot/firmware/config.txt": CONFIG_TXT}
+    assert left.pop(system.PROFILE) and left == {"boot/firmware/config.txt": CONFIG_TXT}
     assert ran == [
-        ("systemctl", "disable", "--quiet", "--now", *setup.UNITS),
+        ("systemctl", "disable", "--quiet", "--now", *system.UNITS),
         ("nmcli", "connection", "delete", "id", "fpvcar-own"),
     ]
 
@@ -148,13 +149,13 @@ def test_where_the_kernel_has_the_pins_no_daemon_is_asked_for(
 
     def run(*argv: str) -> bool:
         ran.append(argv)
-        return setup.PIN_DAEMON not in argv
+        return system.PIN_DAEMON not in argv
 
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
     monkeypatch.setattr(backends, "pins_backend", lambda profile: "linux")
     setup.start(setup.Answers("l298n", "Rusty"), card, run)
     assert ("modprobe", "i2c-dev") in ran
-    assert not any(setup.PIN_DAEMON in argv for argv in ran)
+    assert not any(system.PIN_DAEMON in argv for argv in ran)
     assert "no pin daemon" not in capsys.readouterr().out
 
 
@@ -172,7 +173,7 @@ def test_it_starts_what_there_is(
     capsys.readouterr()
     setup.start(setup.Answers("l298n", "Rusty"), card, run)
     assert ("hostnamectl", "set-hostname", "rusty") in ran
-    assert ("systemctl", "restart", *setup.UNITS) in ran
+    assert ("systemctl", "restart", *system.UNITS) in ran
     said = capsys.readouterr().out
     assert ("no pin daemon here" in said) is not there
     assert ("systemctl status fpvcar" in said) is not there

@@ -17,7 +17,8 @@ from fpvcar.devices.computer import Found
 
 VCGENCMD_S = 1.0
 SIOCGIWRATE = 0x8B21  # <linux/wireless.h>, struct iw_param: s32 value, bit/s
-IFREQ = struct.Struct("16si12x")
+SIOCGIWPOWER = 0x8B2D  # the same; "disabled" is the byte after "fixed"
+IFREQ = struct.Struct("16siBB10x")
 
 
 class Machine:
@@ -33,12 +34,13 @@ class Machine:
     def read(self) -> Found:
         """What they all say now; some 1 ms."""
         wireless = self._text("proc/net/wireless")
+        name = interface(wireless)
         return Found(
             throttled=self._throttled_now(),
             alarm=_read(self._alarm),
             milli_c=self._text("sys/class/thermal/thermal_zone0/temp"),
             wireless=wireless,
-            bit_rate=bit_rate(interface(wireless)),
+            bit_rate=bit_rate(name),
             meminfo=self._text("proc/meminfo"),
             loadavg=self._text("proc/loadavg"),
             uptime=self._text("proc/uptime"),
@@ -48,6 +50,7 @@ class Machine:
             mounts=self._text("proc/self/mounts"),
             disk=str(self._disk),
             utc_s=time.time(),
+            interface=name,
         )
 
     def _text(self, name: str) -> str | None:
@@ -108,14 +111,26 @@ def interface(wireless: str | None) -> str | None:
 
 def bit_rate(interface: str | None) -> int | None:
     """What the driver sends at, bit/s: the ioctl of `iwconfig`, where there is one."""
+    said = _wireless(interface, SIOCGIWRATE)
+    return None if said is None else said[0]
+
+
+def power_save(interface: str | None) -> bool | None:
+    """Whether it rests between packets: what `iwconfig` calls Power Management."""
+    said = _wireless(interface, SIOCGIWPOWER)
+    return None if said is None else not said[1]
+
+
+def _wireless(interface: str | None, request: int) -> tuple[int, int] | None:
+    """Value and "disabled" of a struct iw_param."""
     if not interface:
         return None
-    asked = IFREQ.pack(interface.encode()[:15], 0)
+    asked = IFREQ.pack(interface.encode()[:15], 0, 0, 0)
     with contextlib.suppress(OSError):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-            answer = fcntl.ioctl(any_socket, SIOCGIWRATE, asked)
-        _, value = IFREQ.unpack(answer)
-        return int(value)
+            answer = fcntl.ioctl(any_socket, request, asked)
+        _, value, _, disabled = IFREQ.unpack(answer)
+        return value, disabled
     return None
 
 

@@ -38,6 +38,11 @@ def suits(daemons: Sequence[str] = DAEMONS, model: Path = MODEL) -> bool:
     return chip.label == "pinctrl-rp1" or not installed
 
 
+def daemon_below(root: Path) -> bool:
+    """Is pigpiod installed on a card, whose board may not even be known?"""
+    return any((root / one.lstrip("/")).exists() for one in DAEMONS)
+
+
 class LinuxEdges:
     """Changes of some inputs, with the kernel's time stamps."""
 

@@ -14,6 +14,7 @@ MODULES = {
     "pinctrl-rp1": "pinctrl_rp1",
 }  # fmt: skip
 """A chip's label -> the module whose parameter says so."""
+LABEL = "pinctrl-bcm2835"
 PARAMETER = "sys/module/{}/parameters/persist_gpio_outputs"
 ADVICE = (
     "add the line dtparam=strict_gpiod to /boot/firmware/config.txt (sudo fpvcar setup "
@@ -33,3 +34,16 @@ def refuse_loose(label: str, root: Path = Path("/")) -> None:
         ) from None
     if says not in ("N", "0"):
         raise PinsLost(f"a motor would run on when its process dies: {ADVICE}")
+
+
+def why_loose(root: Path) -> str:
+    """The same of whichever chip this is, in words; "": it lets go."""
+    there = (
+        label for label, module in MODULES.items()
+        if (root / "sys/module" / module).exists()
+    )  # fmt: skip
+    try:
+        refuse_loose(next(there, LABEL), root)
+    except PinsLost as fault:
+        return str(fault)
+    return ""

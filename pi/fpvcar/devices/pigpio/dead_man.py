@@ -18,6 +18,7 @@ from fpvcar.devices.pins import MotorDriver, Pins, PinsFault, PinsLost
 
 TICK_MS, PATIENCE_TICKS = 20, 9  # trips 200-220 ms after the last heartbeat
 MAGIC = 0x57484C53  # "WHLS": ours, among the 32 scripts that a daemon can hold
+PROOF = 0x50524F46  # "PROF": over no pins, to prove that the daemon runs such a script
 RUNNING = 2
 START_S = 0.5
 _SLOTS = 32
@@ -38,15 +39,17 @@ def script(gpios: Sequence[int]) -> str:
 class ScriptDeadMan:
     """The script in its slot. Only one process may hold it: `wheels` has a lock."""
 
-    def __init__(self, pins: PigpioPins, gpios: Sequence[int]) -> None:
+    def __init__(
+        self, pins: PigpioPins, gpios: Sequence[int], magic: int = MAGIC
+    ) -> None:
         """Stores and starts it, in place of any that a former process left."""
-        self._pins, self._client = pins, pins.client
+        self._pins, self._client, self._magic = pins, pins.client, magic
         self._beat = 0
         self._remove_old()
         text = script(gpios)
         self._id = self._call("store", self._client.store_script, text)
         self._started(lambda status: status != _INITIALISING)
-        start = [0, PATIENCE_TICKS, 0, 0, 0, 0, 0, MAGIC, 1]
+        start = [0, PATIENCE_TICKS, 0, 0, 0, 0, 0, magic, 1]
         self._call("start", self._client.run_script, self._id, start)
         self._started(lambda status: status == RUNNING)
 
@@ -80,7 +83,7 @@ class ScriptDeadMan:
     def _remove_old(self) -> None:
         for slot in range(_SLOTS):
             status, values = self._status(slot)
-            if status >= 0 and len(values) > 7 and values[7] == MAGIC:
+            if status >= 0 and len(values) > 7 and values[7] == self._magic:
                 self._call("remove", self._client.delete_script, slot)
 
     def _started(self, reached: Callable[[int], bool]) -> None:

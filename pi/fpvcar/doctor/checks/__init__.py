@@ -1,0 +1,38 @@
+"""Facts in, findings out. Each part of the car has a function here."""
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+
+from fpvcar.doctor.checks import board, computer, network, pins, sensors, units
+from fpvcar.doctor.facts import Facts
+from fpvcar.doctor.report import Kind, Report, Said, report_of
+
+MODULES: tuple[ModuleType, ...] = (board, pins, sensors, network, computer, units)
+PARTS: tuple[tuple[str, Callable[[Facts], Said]], ...] = (
+    ("board", board.board), ("system", board.system), ("packages", board.packages),
+    ("profile", board.profile), ("pins", pins.back_end),
+    ("who has the pins", pins.holders), ("pulls", pins.pulls),
+    ("dead man", pins.dead_man), ("motors", pins.motors), ("I2C", sensors.i2c),
+    ("the running car", sensors.said), ("camera", sensors.camera),
+    ("Wi-Fi", network.wifi), ("name", network.name), ("TCP", network.tcp),
+    ("supply", computer.power), ("heat", computer.heat), ("memory", computer.memory),
+    ("card", computer.card_room), ("wear", computer.card_life),
+    ("card's speed", computer.card_speed), ("clock", computer.clock),
+    ("certificate", computer.certificate), ("units", units.units),
+    ("watchdog", units.watchdog), ("version", board.version),
+)  # fmt: skip
+
+
+def kinds() -> Iterator[Kind]:
+    """Every finding that there may be."""
+    for module in MODULES:
+        yield from (one for one in vars(module).values() if isinstance(one, Kind))
+
+
+def examine(facts: Facts) -> Report:
+    """All parts, one after the other."""
+    profile = facts.profile
+    car = "A car" if isinstance(profile, str) else profile.car.name
+    board = facts.model or "a computer that is no Raspberry Pi"
+    about = f"{car}, on {board}, {facts.os.name}; fpvcar {facts.version}"
+    return report_of(about, ((part, act(facts)) for part, act in PARTS))

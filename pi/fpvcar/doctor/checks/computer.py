@@ -1,0 +1,202 @@
+"""The computer in the car: supply, heat, memory, card, clock, certificate.
+
+What it says of itself is understood by sensors/computer.py, as for the page.
+"""
+
+from fpvcar import clock as wall
+from fpvcar.doctor.facts import Facts
+from fpvcar.doctor.report import Kind, Said, Severity, Unasked
+from fpvcar.sensors import card, computer
+
+NO_ROOM_MB = 8.0
+"""With less, codes and certificate may not be written."""
+SLOW_MB_PER_S = 1.0
+"""A drive is 0.3 MB/s; the rest of the card's time is the system's."""
+STALL_S = 1.0
+"""A pulled battery may cost a second; a write that takes longer costs more."""
+NO_FIRMWARE = "no firmware of a Raspberry Pi answers here"
+
+LOW = Kind(
+    "under-voltage", Severity.FAULT, "It stops by itself",
+    "under-voltage now",
+    "The battery or its cable is weak: the car has half its throttle, and may restart.",
+    "charge the battery; a regulator of 3 A and more, with short thick wires",
+)  # fmt: skip
+WAS_LOW = Kind(
+    "under-voltage-earlier", Severity.WARNING, "It stops by itself",
+    "there was under-voltage since the start",
+    "It comes with the motors' starts: the next dip may restart the computer.",
+    "charge the battery; a regulator of 3 A and more; 470 µF at the motor driver",
+)  # fmt: skip
+SLOWED = Kind(
+    "throttled", Severity.WARNING, "No picture, or a late one",
+    "the processor is slowed down now",
+    "Pictures and commands are late while it is.",
+    "let it cool, and give it air; charge the battery",
+)  # fmt: skip
+HOT = Kind(
+    "hot", Severity.WARNING, "No picture, or a late one",
+    "the processor has {celsius:.0f} degrees",
+    "From {most:.0f} on every Raspberry Pi slows down.",
+    "a heat sink, and holes in the body above it; a lower camera.fps",
+)  # fmt: skip
+SHORT = Kind(
+    "memory", Severity.WARNING, "It stops by itself",
+    "memory is nearly full: {free:.0f} MB left",
+    "The kernel ends programs when nothing is left.",
+    "close other programs; Raspberry Pi OS Lite has no desktop",
+)  # fmt: skip
+FULL = Kind(
+    "card-full", Severity.WARNING, "Nothing is recorded",
+    "the card is nearly full: {free:.0f} MB left where {place} is",
+    "Recording stops when there is no room.",
+    "bring recordings home, or delete some on the page; sudo journalctl "
+    "--vacuum-size=50M; sudo apt clean",
+)  # fmt: skip
+NO_ROOM = Kind(
+    "card-no-room", Severity.FAULT, "The car does not start",
+    "the card is full: {free:.0f} MB left where {place} is",
+    "The car cannot write its codes and its certificate, and does not start.",
+    "sudo journalctl --vacuum-size=50M; sudo apt clean; then recordings in {place}",
+)  # fmt: skip
+READ_ONLY = Kind(
+    "card-read-only", Severity.FAULT, "Nothing is recorded",
+    "the card is read-only where {place} is",
+    "The kernel met errors on it, or it is mounted so: nothing is kept.",
+    "dmesg says why; fetch the recordings, then sudo fsck it, or replace it",
+)  # fmt: skip
+NOT_WRITABLE = Kind(
+    "state", Severity.FAULT, "The car does not start",
+    "nothing can be written in {place}: {words}",
+    "The car keeps its codes, its certificate and its recordings there.",
+    "sudo apt install --reinstall fpvcar (it sets the owner); df -h {place}",
+)  # fmt: skip
+WORN = Kind(
+    "card-worn", Severity.WARNING, "Nothing is recorded",
+    "the card is worn: {used:.0%} of its life, by its own count",
+    "It may fail at any time, with all that is on it.",
+    "fetch the recordings and replace the card",
+)  # fmt: skip
+SLOW = Kind(
+    "card-slow", Severity.WARNING, "Nothing is recorded",
+    "the card is slow: {mb_per_s:.1f} MB/s, and up to {longest_s:.1f} s for a write",
+    "Parts of a drive may be missing in its recording.",
+    "a card of class A1 or A2, or a USB stick: recording.directory in {path}",
+)  # fmt: skip
+CLOCK = Kind(
+    "clock", Severity.WARNING, "No page, or a slow one",
+    "the clock is wrong: {shown} UTC",
+    "No certificate can be made, so https is off; recordings get this date.",
+    'a network with internet, or sudo date -s "2026-12-31 12:00"; then sudo systemctl '
+    "restart fpvcar",
+)  # fmt: skip
+OLD_RECORDINGS = Kind(
+    "recordings-clock", Severity.NOTE, "Nothing is recorded",
+    "recordings that were made while the clock was wrong: {count}",
+    "They are whole, but their date is not, and as the oldest they are the first to "
+    "go when room is needed.",
+    "bring them home now: the page Recordings, Film (mp4), or a base station",
+)  # fmt: skip
+ENDED = Kind(
+    "certificate", Severity.WARNING, "No page, or a slow one",
+    "the certificate of https ended {days:.0f} days ago",
+    "Browsers refuse https with it.",
+    "sudo systemctl restart fpvcar (it makes a new one)",
+)  # fmt: skip
+
+
+def power(facts: Facts) -> Said:
+    """Under-voltage now and since the start."""
+    bits = computer.judge(facts.computer).throttled
+    if bits is None:
+        yield Unasked(NO_FIRMWARE)
+        return
+    if bits & computer.UNDER_VOLTAGE:
+        yield LOW.found()
+    elif bits & computer.UNDER_VOLTAGE << computer.SINCE:
+        yield WAS_LOW.found()
+
+
+def heat(facts: Facts) -> Said:
+    """Temperature, and what the firmware does about it."""
+    health = computer.judge(facts.computer)
+    if health.celsius is None:
+        yield Unasked("this computer does not say its temperature")
+    elif health.celsius >= computer.HOT_C:
+        yield HOT.found(celsius=health.celsius, most=computer.HOT_C)
+        return
+    bits = health.throttled or 0
+    slowed = bits & (computer.THROTTLED | computer.CAPPED)
+    if slowed and not bits & computer.UNDER_VOLTAGE:  # which is why, and is said
+        yield SLOWED.found()
+
+
+def memory(facts: Facts) -> Said:
+    """What a program could still get."""
+    free = computer.judge(facts.computer).memory_free_mb
+    if free is None:
+        yield Unasked("this computer does not say how much is free")
+    elif free < computer.SHORT_MB:
+        yield SHORT.found(free=free)
+
+
+def card_room(facts: Facts) -> Said:
+    """Room, and whether anything can be written."""
+    found, place = card.card_of(facts.computer), facts.state
+    if found.read_only:
+        yield READ_ONLY.found(place=place)
+        return
+    free = computer.judge(facts.computer).disk_free_mb
+    if free is None:
+        yield Unasked(f"{place}: not there, or not allowed")
+    elif free < NO_ROOM_MB:
+        yield NO_ROOM.found(free=free, place=place)
+        return
+    elif free < computer.FULL_MB:
+        yield FULL.found(free=free, place=place)
+    if isinstance(facts.writable, Unasked):
+        yield facts.writable
+    elif facts.writable:
+        yield NOT_WRITABLE.found(place=place, words=facts.writable)
+
+
+def card_life(facts: Facts) -> Said:
+    """Wear, where the card counts it."""
+    used = card.card_of(facts.computer).used
+    if used is None:
+        yield Unasked("this card does not count its wear (few SD cards do)")
+    elif used >= card.WORN:
+        yield WORN.found(used=min(used, 1.0))
+
+
+def card_speed(facts: Facts) -> Said:
+    """What a few MB took."""
+    speed = facts.speed
+    if isinstance(speed, Unasked):
+        yield speed
+    elif speed.mb_per_s < SLOW_MB_PER_S or speed.longest_s > STALL_S:
+        yield SLOW.found(
+            mb_per_s=speed.mb_per_s, longest_s=speed.longest_s, path=facts.profile_path
+        )
+
+
+def clock(facts: Facts) -> Said:
+    """Is it to be believed, and was it when recordings began?"""
+    utc_s = facts.computer.utc_s
+    if utc_s is None:
+        yield Unasked("this computer has no clock")
+    elif not wall.sane(utc_s):
+        yield CLOCK.found(shown=wall.shown(utc_s))
+    if isinstance(facts.old_recordings, Unasked):
+        yield facts.old_recordings
+    elif facts.old_recordings:
+        yield OLD_RECORDINGS.found(count=facts.old_recordings)
+
+
+def certificate(facts: Facts) -> Said:
+    """Is it still good? `run` renews it when it starts."""
+    days = facts.certificate_days
+    if isinstance(days, Unasked):
+        yield days
+    elif days < 0.0:
+        yield ENDED.found(days=-days)

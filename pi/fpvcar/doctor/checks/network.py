@@ -1,0 +1,97 @@
+"""The Wi-Fi, the car's name in the network, and TCP's patience."""
+
+from fpvcar.config import Profile
+from fpvcar.doctor.facts import Facts
+from fpvcar.doctor.report import Kind, Said, Severity, Unasked
+from fpvcar.sensors import computer
+
+RIVALS_MOST = 4
+TIMEOUT_US = 50_000
+"""Longer than this, and a packet that is lost twice is a freeze that everybody sees."""
+NO_WIFI = "there is no Wi-Fi on this computer"
+
+SAVES_POWER = Kind(
+    "wifi-power-save", Severity.WARNING, "No picture, or a late one",
+    "Wi-Fi power save is on ({interface})",
+    "With it a command or a picture takes a second and more, now and then.",
+    "sudo fpvcar setup, then sudo reboot; until then: sudo iw dev {interface} set "
+    "power_save off",
+)  # fmt: skip
+WEAK = Kind(
+    "wifi-weak", Severity.WARNING, "No picture, or a late one",
+    "weak Wi-Fi: {dbm:.0f} dBm",
+    "Below {least:.0f} packets are lost: the picture stands, the car stops.",
+    "drive nearer to the router, or let the car open its own network: docs/install.md",
+)  # fmt: skip
+CROWDED = Kind(
+    "wifi-channel", Severity.NOTE, "No picture, or a late one",
+    "{rivals} other networks are heard well on channel {channel} of the car's Wi-Fi",
+    "Who shares a channel waits for the others: the picture is late now and then.",
+    "set the router to another channel (1, 6 or 11), or to 5 GHz where the Pi has it",
+)  # fmt: skip
+TAKEN = Kind(
+    "name", Severity.WARNING, "No page, or a slow one",
+    "the network knows the car as {name}, not as {wanted}",
+    "Another computer has that name: who opens it gets that one, or nothing.",
+    "open http://{name}:8080/, or another name: sudo fpvcar setup --name NAME",
+)  # fmt: skip
+PATIENT = Kind(
+    "tcp", Severity.NOTE, "No picture, or a late one",
+    "TCP waits {ms:.0f} ms at least until it repeats a packet that was lost",
+    "Where Wi-Fi is weak, pictures that could be there sooner are late.",
+    "echo net.ipv4.tcp_rto_min_us=30000 | sudo tee /etc/sysctl.d/90-fpvcar.conf; "
+    "sudo sysctl --system",
+)  # fmt: skip
+FIXED = Kind(
+    "tcp-kernel", Severity.NOTE, "No picture, or a late one",
+    "TCP's least time to repeat a lost packet cannot be set: kernel {kernel} is older "
+    "than 6.11",
+    "It is 200 ms: where Wi-Fi is weak, pictures that could be there sooner are late.",
+    "sudo apt full-upgrade, then sudo reboot; Raspberry Pi OS Trixie has a newer one",
+)  # fmt: skip
+
+
+def wifi(facts: Facts) -> Said:
+    """Power save, strength, and who else is on the channel."""
+    if facts.wifi is None:
+        yield Unasked(NO_WIFI)
+        return
+    if isinstance(facts.power_save, Unasked):
+        yield facts.power_save
+    elif facts.power_save:
+        yield SAVES_POWER.found(interface=facts.wifi)
+    dbm = computer.judge(facts.computer).wifi_dbm
+    if dbm is None:
+        yield Unasked("its strength: the car is in no network, or opens one")
+    elif dbm < computer.WEAK_DBM:
+        yield WEAK.found(dbm=dbm, least=computer.WEAK_DBM)
+    if isinstance(facts.air, Unasked):
+        yield facts.air
+    elif facts.air.rivals > RIVALS_MOST:
+        yield CROWDED.found(rivals=facts.air.rivals, channel=facts.air.channel)
+
+
+def wanted(profile: Profile) -> str:
+    """The car's name in a network that has no other of the name."""
+    return f"{profile.car.name.lower()}.local"
+
+
+def name(facts: Facts) -> Said:
+    """Is the car found where its profile says?"""
+    if isinstance(facts.profile, str):
+        yield Unasked("the profile is refused")
+    elif isinstance(facts.name, Unasked):
+        yield facts.name
+    elif facts.name.lower() != wanted(facts.profile):
+        yield TAKEN.found(name=facts.name, wanted=wanted(facts.profile))
+
+
+def tcp(facts: Facts) -> Said:
+    """Can it be made less patient, and is it?"""
+    least_us = facts.least_timeout_us
+    if facts.model is None:
+        yield Unasked("this is no Raspberry Pi")
+    elif least_us is None:
+        yield FIXED.found(kernel=facts.os.kernel)
+    elif least_us > TIMEOUT_US:
+        yield PATIENT.found(ms=least_us / 1000.0)

@@ -1,0 +1,258 @@
+"""Reads a root folder, and asks the machine that runs: facts for the checks.
+
+/proc /sys /etc /boot /dev /var below a root ----+
+systemctl, nmcli, pinctrl, busctl, openssl ------+--> Facts
+pins, I2C, dead man, camera, card, the car: live +
+"""
+
+import importlib.util
+import os
+import re
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from fpvcar import __version__, clock
+from fpvcar import system as image
+from fpvcar.config import ConfigError, Profile, profiles
+from fpvcar.config.checks import used_pins
+from fpvcar.devices import backends
+from fpvcar.devices.backends import BackEnd
+from fpvcar.devices.i2c import ENABLE
+from fpvcar.doctor import programs
+from fpvcar.doctor.checks import sensors
+from fpvcar.doctor.facts import CardSpeed, Facts, Os, Pin, Running, Trip, Turned
+from fpvcar.doctor.report import Unasked
+from fpvcar.recordings import names
+
+LEAST_TIMEOUT = "proc/sys/net/ipv4/tcp_rto_min_us"
+CERTIFICATE = "https.crt"
+NO_PINS = Unasked("nobody drives the pins")
+REFUSED = Unasked("the profile is refused")
+NO_PI = Unasked("this is no Raspberry Pi")
+STAND_STILL = Unasked("nothing moves without --move")
+
+
+class Machine(Protocol):
+    """What runs, or what a test plays: live.py."""
+
+    def command(self, *argv: str) -> str | Unasked: ...
+    def backend(self, profile: Profile) -> BackEnd: ...
+    def pins(self, profile: Profile) -> str | Unasked: ...
+    def holders(self, gpios: Sequence[int]) -> dict[int, str] | Unasked: ...
+    def answering(
+        self, profile: Profile, places: Collection[tuple[int, int]]
+    ) -> frozenset[tuple[int, int]] | Unasked: ...
+    def running(self) -> Running | Unasked: ...
+    def trip(self) -> Trip | Unasked: ...
+    def turn(self, profile: Profile) -> tuple[Turned, ...] | Unasked: ...
+    def camera(self, profile: Profile) -> str | Unasked: ...
+    def speed(self, directory: Path) -> CardSpeed | Unasked: ...
+    def power_save(self, interface: str) -> bool | Unasked: ...
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which car: its root, its profile, where it keeps what it writes."""
+
+    root: Path
+    profile: Path
+    overrides: tuple[str, ...]
+    state: Path
+    move: bool = False
+
+
+def facts(where: Where, machine: Machine) -> Facts:
+    """All that can be known now; it takes some seconds."""
+    root = where.root
+    profile = _profile(where)
+    known = profile if isinstance(profile, Profile) else None
+    model = _text(root / image.MODEL)
+    pins = machine.pins(known) if known else REFUSED
+    computer = backends.open_computer(_nearest(where.state), root).read()
+    running = machine.running()
+    gpios = sorted({gpio for gpio, _ in used_pins(profile, "")}) if known else []
+    recordings = _recordings(where, profile)
+    return Facts(
+        version=__version__,
+        model=model.rstrip("\0\n") if model is not None else None,
+        os=_os(root),
+        profile=profile,
+        profile_path=str(where.profile),
+        packages=_packages(root) if model is not None else NO_PI,
+        modules_missing=_modules_missing(profile, machine),
+        config_lines=_config_lines(root) if model is not None else NO_PI,
+        backend=machine.backend(known) if known else "pigpio",
+        pins=pins,
+        loose=backends.why_loose(root) if model is not None else NO_PI,
+        holders=machine.holders(gpios) if known else REFUSED,
+        levels=_levels(machine, profile),
+        trip=machine.trip() if pins == "" else NO_PINS,
+        turned=_turned(where, machine, profile),
+        buses=_buses(root, profile, machine),
+        answering=_answering(machine, profile),
+        camera=_camera(machine, profile, running),
+        computer=computer._replace(utc_s=time.time()),
+        state=str(where.state),
+        writable=_writable(where.state),
+        speed=machine.speed(_nearest(recordings)),
+        old_recordings=_old_recordings(recordings),
+        certificate_days=programs.certificate_days(
+            machine.command, where.state / CERTIFICATE, time.time()
+        ),
+        wifi=computer.interface,
+        power_save=(
+            machine.power_save(computer.interface)
+            if computer.interface else Unasked("there is no Wi-Fi")
+        ),
+        air=programs.air(machine.command),
+        name=programs.host_name(machine.command),
+        least_timeout_us=_number(root / LEAST_TIMEOUT),
+        units=programs.units(machine.command) if model is not None else NO_PI,
+        watchdog=programs.watchdog(machine.command) if model is not None else NO_PI,
+        running=running,
+    )  # fmt: skip
+
+
+def _profile(where: Where) -> Profile | str:
+    try:
+        return profiles.load(where.profile, where.overrides)
+    except ConfigError as fault:
+        return str(fault)
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+
+
+def _number(path: Path) -> int | None:
+    text = (_text(path) or "").strip()
+    return int(text) if text.isdecimal() else None
+
+
+def _os(root: Path) -> Os:
+    text = _text(root / "etc/os-release") or ""
+    pairs = dict(re.findall(r'(?m)^(\w+)="?([^"\n]*)', text))
+    kernel = (_text(root / "proc/sys/kernel/osrelease") or "").strip()
+    return Os(
+        pairs.get("PRETTY_NAME", ""), pairs.get("VERSION_CODENAME", ""), kernel
+    )  # fmt: skip
+
+
+def _packages(root: Path) -> frozenset[str] | Unasked:
+    text = _text(root / "var/lib/dpkg/status")
+    if text is None:
+        return Unasked("there is no dpkg here")
+    found = re.findall(r"(?m)^Package: (\S+)\nStatus: \S+ ok installed$", text)
+    return frozenset(found)
+
+
+def _modules_missing(profile: Profile | str, machine: Machine) -> tuple[str, ...]:
+    wanted = ["aiohttp", "segno"]
+    if isinstance(profile, Profile):
+        daemon = machine.backend(profile) == "pigpio"
+        buses = any(True for _ in sensors.devices(profile))
+        wanted += ["pigpio"] if daemon else ["smbus2"] if buses else []
+    return tuple(one for one in wanted if importlib.util.find_spec(one) is None)
+
+
+def _config_lines(root: Path) -> frozenset[str] | Unasked:
+    for name in image.CONFIG_TXT:
+        text = _text(root / name)
+        if text is None:
+            continue
+        kernel = _text((root / name).with_name("cmdline.txt")) or ""
+        lines = (line.partition("#")[0].strip() for line in text.splitlines())
+        return frozenset({*lines, *kernel.split()} - {""})
+    return Unasked("there is no config.txt here, or it may not be read")
+
+
+def _levels(machine: Machine, profile: Profile | str) -> dict[int, Pin] | Unasked:
+    if isinstance(profile, str):
+        return REFUSED
+    return programs.levels(machine.command, profile.motor_pins())
+
+
+def _turned(
+    where: Where, machine: Machine, profile: Profile | str
+) -> tuple[Turned, ...] | Unasked:
+    if isinstance(profile, str):
+        return REFUSED
+    return machine.turn(profile) if where.move else STAND_STILL
+
+
+def _buses(root: Path, profile: Profile | str, machine: Machine) -> dict[int, str]:
+    if isinstance(profile, str):
+        return {}
+    used = sorted({bus for bus, _, _, _ in sensors.devices(profile)})
+    if isinstance(machine.answering(profile, ()), Unasked):
+        return dict.fromkeys(used, "")
+    if not (root / image.MODEL).exists():  # the bench's, behind its pin daemon
+        return dict.fromkeys(used, "")
+    return {
+        bus: "" if (root / f"dev/i2c-{bus}").exists() else f"no such bus: {ENABLE}"
+        for bus in used
+    }  # fmt: skip
+
+
+def _answering(
+    machine: Machine, profile: Profile | str
+) -> frozenset[tuple[int, int]] | Unasked:
+    if isinstance(profile, str):
+        return REFUSED
+    places = sensors.to_ask(profile)
+    return machine.answering(profile, sorted(places)) if places else frozenset()
+
+
+def _camera(
+    machine: Machine, profile: Profile | str, running: Running | Unasked
+) -> str | Unasked:
+    """The running car has it, and says how it is."""
+    if isinstance(running, Running):
+        if running.camera == "none":
+            return Unasked("the profile has none")
+        return running.camera
+    return REFUSED if isinstance(profile, str) else machine.camera(profile)
+
+
+def _recordings(where: Where, profile: Profile | str) -> Path:
+    chosen = "" if isinstance(profile, str) else profile.recording.directory
+    return Path(chosen).expanduser() if chosen else where.state / "recordings"
+
+
+def _nearest(path: Path) -> Path:
+    """The folder, or what there is above it."""
+    while not path.is_dir() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def _writable(state: Path) -> str | Unasked:
+    if not os.access(state.parent, os.X_OK) or not state.exists():
+        return Unasked(f"{state}: not there yet, or not allowed (sudo fpvcar doctor)")
+    path = state / f".doctor-{os.getpid()}"
+    try:
+        path.touch(exist_ok=False)
+        path.unlink()
+    except PermissionError:
+        return Unasked(f"{state}: not allowed: sudo fpvcar doctor")
+    except OSError as fault:
+        return fault.strerror or str(fault)
+    return ""
+
+
+def _old_recordings(directory: Path) -> int | Unasked:
+    before = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(clock.EARLIEST_S))
+    try:
+        inside = [(one, 0) for one in os.listdir(directory)]
+    except FileNotFoundError:
+        return 0
+    except OSError as fault:
+        return Unasked(f"{directory}: {fault.strerror}: sudo fpvcar doctor")
+    found = names.files_of(inside)
+    return len({one.name.recording for one in found if one.name.began < before})

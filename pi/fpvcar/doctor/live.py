@@ -1,0 +1,252 @@
+"""What is asked of the machine that runs: programs, pins, buses, camera, card, car.
+
+Each answer is a value, or an `Unasked` that says why nobody could look.
+"""
+
+import asyncio
+import contextlib
+import grp
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import msgspec
+
+from fpvcar.config import ConfigError, Profile
+from fpvcar.devices import backends
+from fpvcar.devices.backends import BackEnd
+from fpvcar.devices.i2c import I2cError
+from fpvcar.devices.pins import PinsFault
+from fpvcar.doctor.facts import CardSpeed, Running, Trip, Turned
+from fpvcar.doctor.report import Unasked
+from fpvcar.units import MB
+from fpvcar.video import camera as filming
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.wheels import trip as tripping
+
+COMMAND_S, RUNNING_S, TRIP_S = 5.0, 3.0, 15.0
+CAMERA_S = filming.START_S + 2.0
+PIECE, PIECES = bytes(256 * 1024), 16
+LEAST_FREE_B = 50_000_000
+"""With less on the card nothing is written to see how fast it is."""
+TURN_S = 0.4
+GROUPS = ("gpio", "i2c")
+
+
+class Live:
+    """This machine. `words`: the options that say which profile it is; `runtimes`:
+    where `wheels` runs, then where else one might."""
+
+    def __init__(
+        self, words: Sequence[str], runtimes: Sequence[Path], port: int
+    ) -> None:
+        self._words, self._runtimes, self._port = words, runtimes, port
+
+    def command(self, *argv: str) -> str | Unasked:
+        """What a program prints."""
+        program = shutil.which(argv[0])
+        if program is None:
+            return Unasked(f"there is no {argv[0]} here")
+        try:
+            done = subprocess.run(
+                [program, *argv[1:]], capture_output=True, text=True, errors="replace",
+                timeout=COMMAND_S, stdin=subprocess.DEVNULL,
+                env={**os.environ, "LC_ALL": "C.UTF-8"},
+            )  # fmt: skip
+        except (OSError, subprocess.SubprocessError) as fault:
+            return Unasked(f"{argv[0]}: {fault}")
+        if done.returncode:
+            last = done.stderr.strip().splitlines()[-1:] or [f"{done.returncode}"]
+            return Unasked(f"{argv[0]}: {last[0]}")
+        return done.stdout
+
+    def backend(self, profile: Profile) -> BackEnd:
+        """Who drives the pins here."""
+        return backends.pins_backend(profile)
+
+    def pins(self, profile: Profile) -> str | Unasked:
+        """ "" where they answer."""
+        try:
+            with contextlib.closing(backends.open_pins(profile)) as pins:
+                pins.check()
+        except PinsFault as fault:
+            return str(fault)
+        except ImportError as fault:
+            return Unasked(f"{fault.name} is missing")
+        return ""
+
+    def holders(self, gpios: Sequence[int]) -> dict[int, str] | Unasked:
+        """Who has each."""
+        try:
+            return backends.pin_holders(gpios)
+        except (PinsFault, OSError) as fault:
+            return Unasked(str(fault))
+
+    def answering(
+        self, profile: Profile, places: Collection[tuple[int, int]]
+    ) -> frozenset[tuple[int, int]] | Unasked:
+        """Those (bus, address) at which something answers one byte."""
+        found = set()
+        try:
+            with backends.open_i2c(profile) as opens:
+                for place in places:
+                    with contextlib.suppress(I2cError):
+                        with contextlib.closing(opens(*place)) as device:
+                            device.read(0, 1)
+                        found.add(place)
+        except PinsFault as fault:
+            return Unasked(str(fault))
+        except ImportError as fault:
+            return Unasked(f"{fault.name} is missing")
+        return frozenset(found)
+
+    def running(self) -> Running | Unasked:
+        """What the car says of itself."""
+        where = f"http://127.0.0.1:{self._port}"
+        try:
+            status = msgspec.json.decode(_get(f"{where}/api/status"))
+            words = _get(f"{where}/healthz").decode(errors="replace")
+            version, camera = status["version"], status["camera"]
+        except (OSError, msgspec.DecodeError, KeyError, TypeError):
+            return Unasked(f"fpvcar run does not answer at {where}/")
+        faults = () if words == "ok\n" else tuple(words.splitlines())
+        return Running(str(version), str(camera), faults)
+
+    def trip(self) -> Trip | Unasked:
+        """Feeds the dead man and then does not; nothing moves."""
+        start_s = time.monotonic()
+        fed_s, whole, after_s = None, False, None
+        with self._wheels_process() as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                word, _, rest = line.strip().partition(" ")
+                whole = whole or word == tripping.WHOLE
+                if word == tripping.FED:
+                    fed_s = time.monotonic()
+                elif word == tripping.TRIPPED:
+                    after_s = float(rest)
+            killed = process.wait() < 0
+            assert process.stderr is not None
+            words = process.stderr.read().strip()
+        if fed_s is None:
+            late = time.monotonic() - start_s > TRIP_S
+            return Trip(
+                None, whole, words or ("no answer" if late else "it never woke")
+            )
+        if killed and after_s is None:  # a guardian's trip
+            after_s = time.monotonic() - fed_s
+        return Trip(after_s, whole, words if after_s is None else "")
+
+    def turn(self, profile: Profile) -> tuple[Turned, ...] | Unasked:
+        """Turns each motor."""
+        with self._wheels_process(f"--turn={TURN_S}") as process:
+            out, err = process.communicate()
+        lines = [line.split(" ", 2) for line in out.splitlines()]
+        done = {one[1]: one[2] for one in lines if one[0] == tripping.TURNED}
+        if not done and err:
+            return Unasked(err.strip().splitlines()[-1])
+        return tuple(
+            Turned(name, done.get(name, "it was not asked"))
+            for name in profile.motors.names
+        )
+
+    def _wheels_process(self, *more: str) -> "subprocess.Popen[str]":
+        """As the user who has the motors: what root leaves there would shut it out."""
+        argv = [sys.executable, "-m", tripping.__name__, *self._words, *more]
+        argv += [f"--runtime={one}" for one in self._runtimes]
+        owner = self._runtimes[0].stat()
+        other = os.geteuid() == 0 and owner.st_uid != 0
+        return subprocess.Popen(
+            argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL, text=True,
+            user=owner.st_uid if other else None,
+            group=owner.st_gid if other else None,
+            extra_groups=_groups() if other else None,
+        )  # fmt: skip
+
+    def camera(self, profile: Profile) -> str | Unasked:
+        """ "ok" as soon as its process has made a picture."""
+        try:
+            argv, framed = filming.argv_of(profile, None)
+        except ConfigError as fault:
+            return Unasked(str(fault))
+        if not argv:
+            return Unasked("the profile has none")
+        return asyncio.run(_one_picture(filming.Camera(argv, framed)))
+
+    def speed(self, directory: Path) -> CardSpeed | Unasked:
+        """Writes 4 MB, each piece until it is on the card."""
+        path = directory / f".doctor-{os.getpid()}"
+        try:
+            if (
+                os.statvfs(directory).f_bavail * os.statvfs(directory).f_frsize
+                < LEAST_FREE_B
+            ):
+                return Unasked("too little room to write anything only to see how fast")
+            with path.open("xb", buffering=0) as file:
+                took_s = [_written_s(file.fileno()) for _ in range(PIECES)]
+        except OSError as fault:
+            return Unasked(f"{directory}: {fault.strerror}")
+        finally:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        return CardSpeed(len(PIECE) * PIECES / MB / sum(took_s), max(took_s))
+
+    def power_save(self, interface: str) -> bool | Unasked:
+        """Whether the Wi-Fi rests."""
+        said = backends.wifi_power_save(interface)
+        return (
+            Unasked("the Wi-Fi's driver does not say whether it rests")
+            if said is None
+            else said
+        )
+
+
+def _groups() -> list[int]:
+    """Those of the units."""
+    return [one.gr_gid for one in grp.getgrall() if one.gr_name in GROUPS]
+
+
+def _get(url: str) -> bytes:
+    """A page; of /healthz the faults, too. Raises OSError."""
+    try:
+        with urllib.request.urlopen(url, timeout=RUNNING_S) as answer:
+            body: bytes = answer.read()
+    except urllib.error.HTTPError as fault:
+        if fault.code != 503:
+            raise
+        return fault.read()
+    return body
+
+
+def _written_s(file: int) -> float:
+    start_s = time.monotonic()
+    os.write(file, PIECE)
+    os.fdatasync(file)
+    return time.monotonic() - start_s
+
+
+async def _one_picture(camera: filming.Camera) -> str:
+    """Films until there is a picture, or a reason why not."""
+    seen: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def take(unit: AccessUnit) -> None:
+        if not seen.done():
+            seen.set_result(None)
+
+    job = asyncio.create_task(camera.film(take))
+    until_s = time.monotonic() + CAMERA_S
+    while not seen.done() and not camera.state.startswith("lost"):
+        if time.monotonic() > until_s:
+            break
+        await asyncio.wait([seen, job], timeout=0.1, return_when="FIRST_COMPLETED")
+    words = "ok" if seen.done() else camera.state
+    job.cancel()
+    await asyncio.gather(job, return_exceptions=True)
+    return words

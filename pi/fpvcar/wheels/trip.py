@@ -1,0 +1,180 @@
+"""Proves the dead man of a car and moves nothing: python -m fpvcar.wheels.trip
+
+    feed, until it is awake -> "fed" -> silence ... -> "tripped", or the guardian kills
+
+The motors stand all the while: no duty is ever set. With --turn each motor turns, first
+forward, then back, for as long as the person who types it has asked for.
+
+Where `wheels` runs, its pins and its dead man are its own: another dead man of the same
+kind, over no pins, shows that this machine does what such a one needs ("beside").
+"""
+
+import argparse
+import contextlib
+import fcntl
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fpvcar import config
+from fpvcar.config import profiles
+from fpvcar.devices import backends
+from fpvcar.devices.pins import DeadMan, PinsFault
+from fpvcar.drive import mixing
+from fpvcar.wheels.core import Wheels
+from fpvcar.wire.wheels import Answer, Setpoint, Status, pack_setpoint
+
+AWAKE_S, TRIPPED_S = 1.0, 2.0
+LOOK_S, FEED_S = 0.005, 0.02
+WHOLE, BESIDE, FED, TRIPPED = "whole", "beside", "fed", "tripped"
+TURNED = "turned"
+SHARE = 0.5
+"""How fast a motor turns, from its dead band to its limit."""
+STAND_S = 0.3
+TRIES = 3
+"""A machine that is busy misses a deadline, and the wheels stop."""
+LEASE_NS = 100_000_000
+
+
+def say(words: str) -> None:
+    """One line for whoever started us: a death is the next thing that may happen."""
+    print(words, flush=True)
+
+
+@contextlib.contextmanager
+def taken(runtimes: Sequence[Path]) -> Iterator[bool]:
+    """Whether nobody else has wheels; nobody takes them meanwhile. False, too, where
+    that cannot be known: somebody else's lock. Raises OSError."""
+    with contextlib.ExitStack() as stack:
+        try:
+            for runtime in runtimes:
+                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+                lock = os.open(runtime / "wheels.lock", flags, 0o600)
+                stack.callback(os.close, lock)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            yield False
+        else:
+            yield True
+
+
+def prove(dead_man: DeadMan) -> None:
+    """Raises PinsFault. A guardian ends this process: that is the proof."""
+    until_s = time.monotonic() + AWAKE_S
+    dead_man.feed()
+    while not dead_man.awake():
+        if time.monotonic() > until_s:
+            return
+        time.sleep(LOOK_S)
+        dead_man.feed()
+    say(FED)
+    fed_s = time.monotonic()
+    while time.monotonic() - fed_s < TRIPPED_S:
+        if not dead_man.awake():
+            say(f"{TRIPPED} {time.monotonic() - fed_s:.3f}")
+            return
+        time.sleep(LOOK_S)
+
+
+def trip(profile: config.Profile, runtimes: Sequence[Path]) -> None:
+    """The proof, with the motors' own dead man where nobody else has it. Raises
+    PinsFault, OSError."""
+    with taken(runtimes) as free:
+        say(WHOLE if free else BESIDE)
+        if not free:
+            beside = backends.open_dead_man(profile)
+            prove(beside)
+            beside.remove()
+            return
+        board = backends.open_motors(profile, runtimes[0])
+        try:
+            prove(board.dead_man)
+            board.dead_man.remove()
+        finally:
+            board.close()
+
+
+def turn(profile: config.Profile, runtimes: Sequence[Path], turn_s: float) -> None:
+    """Turns one motor after the other, as a drive would: by setpoints with a deadline,
+    through the lease. Raises OSError where `wheels` runs."""
+    with taken(runtimes) as free:
+        if not free:
+            raise OSError(
+                "`fpvcar wheels` has the wheels: sudo systemctl stop fpvcar-wheels"
+            )
+        wheels = Wheels(
+            profile, lambda: backends.open_motors(profile, runtimes[0]), lambda: None
+        )
+        wheels.tick(time.monotonic_ns())
+        try:
+            for index, name in enumerate(profile.motors.names):
+                motor, full_v = profile.motors.pair[index], profile.battery.full_v
+                duty = mixing.duty(SHARE, motor, full_v)
+                for _ in range(TRIES):
+                    words = _both_ways(wheels, index, duty, turn_s)
+                    if not words:
+                        break
+                say(f"{TURNED} {name} {words}")
+        finally:
+            wheels.close()
+
+
+def _both_ways(wheels: Wheels, index: int, duty: float, turn_s: float) -> str:
+    """Forward, then back; "" or why not."""
+    for one in (0.0, duty, 0.0, -duty, 0.0):
+        words = _held(wheels, index, one, turn_s if one else STAND_S)
+        if words:
+            return words
+    return ""
+
+
+def _held(wheels: Wheels, index: int, duty: float, hold_s: float) -> str:
+    """One motor has a duty for so long; "" or why not."""
+    end_s, words = time.monotonic() + hold_s, ""
+    duties = (duty, 0.0) if index == 0 else (0.0, duty)
+    while time.monotonic() < end_s:
+        now_ns = time.monotonic_ns()
+        setpoint = Setpoint(now_ns // 1_000_000 & 0xFFFFFFFF, now_ns + LEASE_NS, duties)
+        words = _refusal(wheels, wheels.receive([pack_setpoint(setpoint)], now_ns))
+        if words and duty:
+            return words
+        time.sleep(FEED_S)
+    return words
+
+
+def _refusal(wheels: Wheels, answers: list[Answer]) -> str:
+    last = answers[-1]
+    if last.status == Status.APPLIED:
+        return ""
+    return wheels.why or last.reason.name.lower()
+
+
+def main() -> int:
+    """Runs it; faults go to stderr."""
+    parser = argparse.ArgumentParser(
+        "python -m fpvcar.wheels.trip", description=__doc__
+    )
+    parser.add_argument("--profile", type=Path, required=True)
+    parser.add_argument(
+        "--runtime", type=Path, required=True, action="append", metavar="DIR",
+        help="where `wheels` has its lock; the others where it may have it, too",
+    )  # fmt: skip
+    parser.add_argument("--set", action="append", default=[], dest="overrides")
+    parser.add_argument("--turn", type=float, default=0.0, metavar="SECONDS")
+    given = parser.parse_args()
+    try:
+        profile = profiles.load(given.profile, given.overrides)
+        if given.turn > 0.0:
+            turn(profile, given.runtime, given.turn)
+        else:
+            trip(profile, given.runtime)
+    except (config.ConfigError, OSError, PinsFault) as fault:
+        print(fault, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,248 @@
+"""Doctor on cars that are ill in one way each, and on one that is well.
+
+Each is a folder with the files of a card, whose machine is played: exactly its own
+finding comes of it, in words without a gap.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fpvcar import __version__, system
+from fpvcar.devices.linux import computer as linux_computer
+from fpvcar.doctor import checks
+from fpvcar.doctor.facts import CardSpeed, Running, Trip, Turned
+from fpvcar.doctor.report import Severity, Unasked
+from tests.rigs import doctor as rig
+from tests.rigs.doctor import GONE, PlayedMachine, change, examined, healthy, put
+
+Ill = Callable[[Path, PlayedMachine], object]
+
+
+def a_file(name: str, text: str) -> Ill:
+    return lambda root, machine: put(root, name, text)
+
+
+def in_profile(old: str, new: str) -> Ill:
+    return lambda root, machine: change(root, old, new)
+
+
+def a_word(start: str, old: str, new: str) -> Ill:
+    """A program says something else."""
+
+    def ill(root: Path, machine: PlayedMachine) -> None:
+        words = machine.said[start]
+        assert isinstance(words, str) and old in words
+        machine.said[start] = words.replace(old, new)
+
+    return ill
+
+
+def an_answer(**values: Any) -> Ill:
+    def ill(root: Path, machine: PlayedMachine) -> None:
+        for name, value in values.items():
+            assert hasattr(machine, name)
+            setattr(machine, name, value)
+
+    return ill
+
+
+def says(*faults: str, camera: str = "ok") -> Ill:
+    return an_answer(car=Running(__version__, camera, faults))
+
+
+def both(*ills: Ill) -> Ill:
+    def ill(root: Path, machine: PlayedMachine) -> None:
+        for one in ills:
+            one(root, machine)
+
+    return ill
+
+
+def recorded_in_1970(root: Path, machine: PlayedMachine) -> None:
+    for number in (1, 2):
+        name = f"Rusty-19700101T000142Z-{number:04d}.mcap"
+        put(root, f"var/lib/fpvcar/recordings/{name}", "x")
+    put(root, "var/lib/fpvcar/recordings/Rusty-20260511T100000Z-0001.mcap", "x")
+
+
+CONFIG = "boot/firmware/config.txt"
+MODEL = system.MODEL
+HOT, WORN = "sys/class/thermal/thermal_zone0/temp", "sys/block/mmcblk0/device/life_time"
+UNITS = "systemctl show --property=Id"
+FPVCAR = rig.UNIT.format("fpvcar.service")
+ILL: list[tuple[str, Ill]] = [
+    ("board", a_file(MODEL, "Banana Pi M2\0")),
+    ("board-daemon", both(a_file(MODEL, "Raspberry Pi 5 Model B Rev 1.0\0"),
+                          an_answer(back_end="pigpio"))),
+    ("board-slow", a_file(MODEL, "Raspberry Pi Zero W Rev 1.1\0")),
+    ("system", a_file("etc/os-release", "VERSION_CODENAME=buster\n")),
+    ("package", a_file("var/lib/dpkg/status", rig.FILES["var/lib/dpkg/status"].replace(
+        "picamera2", "picture"))),
+    ("profile-care", both(in_profile("forward = 17 ", "forward = 4 "),
+                          a_word("pinctrl", "17: ip", "4: ip"))),
+    ("pin-shared", both(a_file("boot/firmware/cmdline.txt", "console=serial0,115200\n"),
+                        in_profile("trigger = 5", "trigger = 14"))),
+    ("version", an_answer(car=Running("0.0.9", "ok"))),
+    ("strict", both(a_file(rig.PERSIST, "Y\n"), a_file(CONFIG, "dtparam=spi=on\n"))),
+    ("strict-reboot", a_file(rig.PERSIST, "Y\n")),
+    ("unsafe", both(a_file(rig.PERSIST, "Y\n"),
+                    in_profile("[battery]", "[pins]\nunsafe = true\n\n[battery]"))),
+    ("pins", an_answer(why_no_pins="pigpiod at 127.0.0.1 port 8888: refused")),
+    ("pin-held", an_answer(held={24: "spi0 CS0"})),
+    ("pull-up", a_word("pinctrl", "24: ip    pd", "24: ip    pu")),
+    ("pull-none", a_word("pinctrl", "24: ip    pd", "24: ip    pn")),
+    ("dead-man", an_answer(tripped=Trip(None, True, "no guardian for the motors"))),
+    ("dead-man-sleeps", an_answer(tripped=Trip(None, True))),
+    ("dead-man-late", an_answer(tripped=Trip(0.9, True))),
+    ("i2c-bus", a_file("dev/i2c-1", GONE)),
+    ("i2c-missing", an_answer(present={(1, 0x29)})),
+    ("i2c-stranger", an_answer(present={(1, 0x29), (1, 0x40), (1, 0x60)})),
+    ("sensor", says("sensor rear: does not answer (2.1 s ago)")),
+    ("battery", says("battery: no INA219: config 0x0 (never measured)")),
+    ("wheels", says("wheels: absent")),
+    ("recorder", says("nothing is recorded: the folder was replaced by another one")),
+    ("running", says("pins: nobody hears the buttons")),
+    ("camera", says("camera: lost: it is silent", camera="lost: it is silent")),
+    ("wifi-power-save", an_answer(rests=True)),
+    ("wifi-weak", a_file("proc/net/wireless", rig.WIRELESS.format(dbm=-84))),
+    ("wifi-channel", an_answer(said=rig.SAID | {"nmcli": "*:6:80\n" + " :7:55\n" * 5})),
+    ("name", a_word("busctl", "rusty.local", "rusty-2.local")),
+    ("tcp", a_file("proc/sys/net/ipv4/tcp_rto_min_us", "200000\n")),
+    ("tcp-kernel", a_file("proc/sys/net/ipv4/tcp_rto_min_us", GONE)),
+    ("under-voltage", a_file(rig.THROTTLED, "50005\n")),
+    ("under-voltage-earlier", a_file(rig.THROTTLED, "50000\n")),
+    ("throttled", a_file(rig.THROTTLED, "2\n")),
+    ("hot", a_file(HOT, "83100\n")),
+    ("memory", a_file("proc/meminfo", "MemAvailable: 12000 kB\n")),
+    ("card-read-only", a_file("proc/self/mounts", "/dev/mmcblk0p2 / ext4 ro 0 0\n")),
+    ("card-worn", a_file(WORN, "0x0a 0x0b\n")),
+    ("card-slow", an_answer(card=CardSpeed(0.4, 0.7))),
+    ("recordings-clock", recorded_in_1970),
+    ("certificate", a_word("openssl", "2099", "2025")),
+    ("unit-absent", a_word(UNITS, FPVCAR, FPVCAR.replace("=loaded", "=not-found"))),
+    ("unit-down", a_word(UNITS, FPVCAR, FPVCAR.replace("=active", "=failed"))),
+    ("unit-restarts", a_word(UNITS, FPVCAR, FPVCAR.replace("rts=0", "rts=7"))),
+    ("unit-watchdog", a_word(UNITS, FPVCAR, FPVCAR.replace("5s", "infinity"))),
+    ("watchdog", a_word("systemctl show --property=RuntimeWatchdogUSec", "15s", "0")),
+]  # fmt: skip
+ELSEWHERE = {
+    "module", "profile", "motor", "card-full", "card-no-room", "state", "clock",
+}  # fmt: skip
+"""Kinds that tests of their own bring about, below."""
+
+
+def keys(root: Path, machine: PlayedMachine, *words: str) -> list[str]:
+    report = examined(root, machine, *words)
+    for one in report.findings:
+        assert one.what and one.why and one.mend
+        assert not re.search(r"[{}]", one.what + one.why + one.mend), one
+    return [one.key for one in report.findings]
+
+
+def test_a_car_that_is_well_has_no_finding_and_all_is_asked(tmp_path: Path) -> None:
+    report = examined(healthy(tmp_path), PlayedMachine(), "--move")
+    assert report.findings == () and report.worst is Severity.OK
+    assert report.not_asked == ()
+    assert report.well == tuple(part for part, _ in checks.PARTS)
+
+
+@pytest.mark.parametrize(("key", "ill"), ILL, ids=[key for key, _ in ILL])
+def test_each_illness_gives_exactly_its_finding(
+    key: str, ill: Ill, tmp_path: Path
+) -> None:
+    machine = PlayedMachine()
+    ill(healthy(tmp_path), machine)
+    assert keys(tmp_path, machine) == [key]
+
+
+def test_there_is_an_ill_car_for_every_kind_of_finding() -> None:
+    kinds = [one.key for one in checks.kinds()]
+    assert len(kinds) == len(set(kinds))
+    assert set(kinds) == {key for key, _ in ILL} | ELSEWHERE
+
+
+def test_a_profile_that_is_refused_hides_nothing_else(tmp_path: Path) -> None:
+    change(healthy(tmp_path), "reverse = 27", "reverse = 17")
+    put(tmp_path, HOT, "90000\n")
+    report = examined(tmp_path, PlayedMachine())
+    assert [one.key for one in report.findings] == ["profile", "hot"]
+    assert "17 is already used by" in report.findings[0].what
+    assert "dead man" in [one.part for one in report.not_asked]
+
+
+def test_motors_turn_only_when_asked_to(tmp_path: Path) -> None:
+    machine = PlayedMachine()
+    machine.turning = (Turned("drive", "pins_lost"), Turned("steer"))
+    assert keys(healthy(tmp_path), machine) == []
+    assert keys(tmp_path, machine, "--move") == ["motor"]
+
+
+@pytest.mark.parametrize(
+    ("free_mb", "key"), [(120.0, "card-full"), (0.0, "card-no-room")]
+)
+def test_a_card_without_room(
+    free_mb: float, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        linux_computer.Machine, "_free_b", lambda self: round(free_mb * 1e6)
+    )
+    assert keys(healthy(tmp_path), PlayedMachine()) == [key]
+
+
+def test_a_folder_that_takes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, *words: object, **more: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    healthy(tmp_path)
+    monkeypatch.setattr(Path, "touch", refuse)
+    assert keys(tmp_path, PlayedMachine()) == ["state"]
+
+
+def test_a_clock_in_1970(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: 90.0)
+    report = examined(healthy(tmp_path), PlayedMachine())
+    assert [one.key for one in report.findings] == ["clock"]
+    assert "1970-01-01 00:01" in report.findings[0].what
+
+
+def test_a_library_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    healthy(tmp_path)
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: name != "segno" or None
+    )
+    assert keys(tmp_path, PlayedMachine()) == ["module"]
+
+
+def test_what_was_not_asked_is_not_called_well(tmp_path: Path) -> None:
+    put(healthy(tmp_path), rig.THROTTLED, GONE)
+    put(tmp_path, WORN, GONE)
+    put(tmp_path, "sys/block/mmcblk0/device/pre_eol_info", GONE)
+    machine = PlayedMachine()
+    machine.said["nmcli"] = Unasked("there is no nmcli here")
+    report = examined(tmp_path, machine)
+    assert report.findings == ()
+    assert {one.part for one in report.not_asked} == {
+        "supply",
+        "wear",
+        "Wi-Fi",
+        "motors",
+    }
+    assert not {"supply", "wear", "Wi-Fi", "motors"} & set(report.well)
+
+
+def test_a_sensor_that_sleeps_is_not_missing(tmp_path: Path) -> None:
+    change(healthy(tmp_path), "[sensors.tof.front]", "[sensors.tof.front]\npower = 16")
+    machine = PlayedMachine()
+    machine.present = {(1, 0x40)}
+    assert keys(tmp_path, machine) == ["i2c-missing"]
+    machine.car = Unasked("it does not run")
+    assert keys(tmp_path, machine) == []

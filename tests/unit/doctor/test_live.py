@@ -1,0 +1,159 @@
+"""What doctor asks of a machine that runs: an emulated pin daemon, real processes."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar.bench.world.bridge import Wiring
+from fpvcar.config import Profile, profiles
+from fpvcar.doctor.facts import Running, Trip, Turned
+from fpvcar.doctor.live import Live
+from fpvcar.doctor.report import Unasked
+from fpvcar.video import h264
+from fpvcar.wire.camera import pack_record
+from tests.e2e.harness import PinWatch
+from tests.rigs.video_source import encode
+from tests.rigs.wheels import BENCH, Chip, Client, Rig
+from tests.unit.wheels.test_hat import HAT
+
+HAT_CHIP = "--i2c=1:0x60:pca9685"
+FAKE = str(Path(__file__).parents[2] / "rigs" / "fake_camera.py")
+SOON_S = 0.15
+"""The dead man's patience is 0.2 s; a loaded machine needs as long as it likes."""
+
+
+def overrides(chip: Chip) -> list[str]:
+    return [f"pins.port = {chip.port}", 'i2c.backend = "pigpio"']
+
+
+def live(chip: Chip, profile: Path) -> Live:
+    words = [f"--profile={profile}", *(f"--set={one}" for one in overrides(chip))]
+    return Live(words, [chip.runtime], 1)
+
+
+@pytest.fixture
+def chip(tmp_path: Path) -> Iterator[Chip]:
+    with Chip(tmp_path, HAT_CHIP) as chip:
+        yield chip
+
+
+def on(chip: Chip, profile: Path = BENCH) -> Profile:
+    return profiles.load(profile, overrides(chip))
+
+
+def tripped(trip: Trip | Unasked, whole: bool) -> None:
+    assert isinstance(trip, Trip) and trip.whole is whole and trip.words == ""
+    assert trip.after_s is not None and trip.after_s > SOON_S
+
+
+def test_the_dead_man_lets_go_and_no_pin_ever_drives(chip: Chip) -> None:
+    pins = on(chip).motor_pins()
+    with PinWatch(chip.soc, pins) as watch:
+        tripped(live(chip, BENCH).trip(), whole=True)
+    assert {sample.duties for sample in watch.samples} == {(0.0,) * len(pins)}
+
+
+def test_the_guardian_of_a_hat_kills_who_is_silent(chip: Chip) -> None:
+    tripped(live(chip, HAT).trip(), whole=True)
+    drive, steer, *_ = Wiring(on(chip, HAT).motors, None).bridges(chip.soc)
+    assert not drive.drive and not steer.drive
+
+
+def test_beside_a_wheels_that_runs_nothing_of_it_is_touched(tmp_path: Path) -> None:
+    with Rig(tmp_path) as rig:
+        client = Client(rig.runtime)
+        client.send(0.0)
+        tripped(live(rig, BENCH).trip(), whole=False)
+        answer = client.send(0.0)
+        assert answer is not None and client.why == ""
+        client.close()
+
+
+def test_a_lock_of_somebody_else_is_not_taken(chip: Chip, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    with Rig(other) as rig:
+        Client(rig.runtime).close()
+        words = [f"--profile={BENCH}", f"--set=pins.port = {chip.port}"]
+        tripped(Live(words, [chip.runtime, other], 1).trip(), whole=False)
+
+
+def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
+    chip.stop_pigpiod()
+    trip = live(chip, BENCH).trip()
+    assert isinstance(trip, Trip) and trip.after_s is None and trip.words
+    assert "does not answer" in str(live(chip, BENCH).pins(on(chip)))
+    chip.continue_pigpiod()
+    assert live(chip, BENCH).pins(on(chip)) == ""
+
+
+def test_each_motor_turns_both_ways_when_it_is_to(chip: Chip) -> None:
+    profile = on(chip)
+    with PinWatch(chip.soc, profile.motor_pins()) as watch:
+        turned = live(chip, BENCH).turn(profile)
+    assert turned == (Turned("drive"), Turned("steer"))
+    driven = {
+        pin for sample in watch.samples for pin, duty in enumerate(sample.duties)
+        if 0.0 < duty < 1.0 and sample.driving
+    }  # fmt: skip
+    assert driven == {0, 1, 2, 3} and not watch.now.driving
+
+
+def test_motors_that_somebody_has_are_not_turned(tmp_path: Path) -> None:
+    with Rig(tmp_path) as rig:
+        Client(rig.runtime).close()
+        turned = live(rig, BENCH).turn(rig.profile)
+    assert isinstance(turned, Unasked) and "stop fpvcar-wheels" in turned.why
+
+
+def test_who_answers_on_the_bus(chip: Chip) -> None:
+    places = {(1, 0x60), (1, 0x40)}
+    found = live(chip, HAT).answering(on(chip, HAT), places)
+    assert found == frozenset({(1, 0x60)})
+
+
+def test_a_picture_is_a_picture(tmp_path: Path) -> None:
+    units = encode(frames=10, slices=4)
+    film = tmp_path / "film"
+    film.write_bytes(b"".join(pack_record(h264.is_key(u), 0, u) for u in units))
+    argv = [sys.executable, "-I", "-S", FAKE, str(film), "plain"]
+    profile = profiles.load(BENCH, [f"camera.command = {argv}".replace("'", '"')])
+    asked = Live([], [tmp_path], 1)
+    assert asked.camera(profile) == "ok"
+    broken = profiles.load(BENCH, ['camera.command = ["false"]'])
+    assert "ended with status 1" in str(asked.camera(broken))
+
+
+def test_a_bench_camera_and_no_camera_are_not_asked(tmp_path: Path) -> None:
+    asked = Live([], [tmp_path], 1)
+    assert isinstance(asked.camera(profiles.load(BENCH)), Unasked)
+    none = ['camera.source = "none"', 'gate.blind = "ignore"']
+    assert isinstance(asked.camera(profiles.load(BENCH, none)), Unasked)
+
+
+def test_a_small_write_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Live([], [tmp_path], 1)
+    speed = asked.speed(tmp_path)
+    assert not isinstance(speed, Unasked) and speed.mb_per_s > 0.0 < speed.longest_s
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr("fpvcar.doctor.live.LEAST_FREE_B", 1 << 62)
+    assert isinstance(asked.speed(tmp_path), Unasked)
+    assert isinstance(asked.speed(tmp_path / "gone"), Unasked)
+
+
+def test_a_program_that_is_missing_or_fails_is_no_answer(tmp_path: Path) -> None:
+    asked = Live([], [tmp_path], 1)
+    assert asked.command("echo", "so") == "so\n"
+    assert asked.command("no-such-program") == Unasked(
+        "there is no no-such-program here"
+    )
+    failed = asked.command("sh", "-c", "echo why >&2; exit 3")
+    assert failed == Unasked("sh: why")
+
+
+def test_nobody_at_the_port(tmp_path: Path) -> None:
+    assert not isinstance(Live([], [tmp_path], 1).running(), Running)
