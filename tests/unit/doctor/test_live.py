@@ -89,7 +89,10 @@ def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
     assert live(chip, BENCH).pins(on(chip)) == ""
 
 
-def test_each_motor_turns_both_ways_when_it_is_to(chip: Chip) -> None:
+def test_each_motor_turns_both_ways_when_it_is_to(
+    chip: Chip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fpvcar.doctor.live.TURN_S", 0.15)
     profile = on(chip)
     with PinWatch(chip.soc, profile.motor_pins()) as watch:
         turned = live(chip, BENCH).turn(profile)
