@@ -28,7 +28,11 @@ from tests.rigs.mcaps import Drive, McapFile
 from tests.test_layers import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "hardware").glob("*.md")),
+)
 README_LINES = 150
 LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 MARK = re.compile(r"\b(needs|takes) ")
@@ -246,8 +250,20 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_readme_leads_to_every_page_and_stays_short() -> None:
     text = PAGES[0].read_text(encoding="utf-8")
     assert len(text.splitlines()) <= README_LINES
-    for page in PAGES[1:]:
+    for page in (ROOT / "docs").glob("*.md"):
         assert f"(docs/{page.name})" in text, page.name
+    building = ROOT / "hardware/README.md"
+    assert "(hardware/README.md)" in text
+    for page in (ROOT / "hardware").iterdir():
+        assert page == building or f"({page.name}" in building.read_text(), page.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_each_source_that_a_page_cites_is_named_below_it(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"^\[\^(\w+)\]: ", text, re.M)
+    cited = set(re.findall(r"\[\^(\w+)\](?!: )", text))
+    assert sorted(cited) == sorted(named)
 
 
 def test_the_floors_are_those_that_a_test_holds() -> None:
