@@ -14,8 +14,10 @@ from urllib.parse import urlsplit
 
 from fpvcar import __version__
 from fpvcar.config import ConfigError
+from fpvcar.recordings.film import ExportError
+from fpvcar.recordings.reader import ReadError
 from fpvcar.units import MB
-from fpvstation import client, discover, password, service, settings, status, verbs
+from fpvstation import client, discover, password, raw, service, settings, status, verbs
 from fpvstation.cars import Car, Cars, CarsError, url_of
 from fpvstation.client import PairingRefused
 from fpvstation.identity import StoreError
@@ -36,6 +38,7 @@ Brings home what the cars record, and keeps it:
   fpvstation verify                read the store again: is it all still right?
   fpvstation rebuild               make the page's list anew from what is stored
   fpvstation rm SESSION            into the trash, and never fetched again
+  fpvstation raw SESSION | rdpipe host:'ffplay -f rawvideo -video_size 640x480 -'
   fpvstation restore SESSION       back from the trash, or from an office
 
 A car lets a recording go only after this station has it, verified and synced
@@ -43,8 +46,8 @@ A car lets a recording go only after this station has it, verified and synced
 """
 STORE = Path.home() / "fpvstation"
 KNOWN = (
-    CarsError, CarFault, ConfigError, OfficeFault, PairingRefused, PasswordRefused,
-    StoreError, Refused,
+    CarsError, CarFault, ConfigError, ExportError, OfficeFault, PairingRefused,
+    PasswordRefused, ReadError, Refused, StoreError,
 )  # fmt: skip
 """Faults that say what was refused, and what to do."""
 
@@ -200,8 +203,12 @@ def command_line() -> argparse.ArgumentParser:
         "rm", verbs.rm, "moves a session to the trash; it is not fetched again"
     )
     store(remove)
+    pictures = verb("raw", raw.run, "writes a session's pictures, decoded, to stdout")
+    store(pictures)
+    pictures.add_argument("--fast", action="store_true",
+                          help="as fast as the pipe takes them")  # fmt: skip
     back = verb("restore", verbs.restore, "brings a session back: trash, then offices")
-    for made in (remove, back):
+    for made in (remove, back, pictures):
         made.add_argument(
             "session", help="its name, as the page and the folder have it"
         )

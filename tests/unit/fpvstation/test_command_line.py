@@ -120,3 +120,14 @@ def test_restore_brings_back_what_rm_took(
     assert "no good copy in trash or offices" in capsys.readouterr().err
     assert main([*argv[:-1], "Arrow-20261122T100000Z"]) == 1
     assert "nothing is known of Arrow/2026-11-22/Arrow" in capsys.readouterr().err
+
+
+def test_raw_pictures_are_not_for_a_terminal_and_need_a_session_that_is_here(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["raw", f"--store={root}", "Arrow-20261122T100000Z"]
+    assert main(argv) == 1
+    assert "is not here: fpvstation restore Arrow/2026-11-22" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(argv) == 1
+    assert "refused on a terminal: pipe them" in capsys.readouterr().err

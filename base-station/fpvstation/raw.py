@@ -1,0 +1,132 @@
+"""`fpvstation raw`: a session's pictures, decoded, on stdout: for a pipe to a screen.
+
+    fpvstation raw SESSION | rdpipe host:'ffplay -f rawvideo -video_size 640x480 -'
+
+Planar YUV 4:2:0, one frame after the other, each at its time after the first.
+"""
+
+import argparse
+import itertools
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from fpvcar.recordings import pictures
+from fpvcar.recordings.export import in_order, one_by_one, require
+from fpvcar.recordings.pictures import Frame
+from fpvcar.units import SECOND_NS
+from fpvstation.copies import Copies
+from fpvstation.identity import StoreError
+from fpvstation.restore import session_of
+from fpvstation.verbs import opened
+
+FORM = "yuv420p"
+LOW_DELAY = 1 << 19
+"""AV_CODEC_FLAG_LOW_DELAY: a picture comes with its unit, not with the next."""
+PAUSE_MOST_NS = 5 * SECOND_NS
+"""Nobody looks at the pause between two stretches of a session for longer."""
+Say = Callable[[str], None]
+
+
+class Picture(NamedTuple):
+    """A decoded frame. `at_ns` counts from the first one."""
+
+    at_ns: int
+    width: int
+    height: int
+    data: bytes
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Returns the exit status. Raises StoreError, ReadError, OSError, ExportError."""
+    if sys.stdout.isatty():
+        print("fpvstation: raw pictures refused on a terminal: pipe them, as in\n"
+              "  fpvstation raw SESSION | rdpipe host:'ffplay -f rawvideo ...'",
+              file=sys.stderr)  # fmt: skip
+        return 1
+    require("av", "pip install av", "raw")
+    store, disk = opened(arguments.store)
+    session = session_of(arguments.session, store, disk, Copies(disk))
+    paths = [arguments.store / one.path for one in store.listed(session)]
+    if not paths:
+        raise StoreError(f"{session} is not here: fpvstation restore {session}")
+    try:
+        count = write(sys.stdout.buffer, paths, _say, not arguments.fast)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say("whoever read it has gone")
+        return 1
+    _say(f"{count} pictures")
+    return 0 if count else 1
+
+
+def _say(words: str) -> None:
+    print(f"fpvstation: {words}", file=sys.stderr)
+
+
+def write(
+    out: BinaryIO, paths: Sequence[Path], say: Say, true_rate: bool
+) -> int:  # fmt: skip
+    """Writes all pictures of these files; returns how many. Raises OSError."""
+    files = one_by_one(in_order(paths, say), say)
+    shown = decoded(each for one in files for each in pictures.frames(one.recording))
+    count = 0
+    for one in paced(shown) if true_rate else shown:
+        if not count:
+            say(
+                f"-f rawvideo -pixel_format {FORM} -video_size {one.width}x{one.height}"
+            )
+        out.write(one.data)
+        out.flush()
+        count += 1
+    return count
+
+
+def decoded(frames: Iterable[Frame]) -> Iterator[Picture]:
+    """All have the size of the first, as raw video says of itself nothing. A unit that
+    cannot be decoded is left out, and a pause is shortened."""
+    import av  # only this verb needs it: Debian's package only suggests it
+
+    codec: Any = av.CodecContext.create("h264", "r")
+    codec.flags |= LOW_DELAY
+    clock, width, height = _Clock(), 0, 0
+    for frame in itertools.chain(frames, [None]):  # the last: what it still holds
+        at_ns = clock.at(frame.capture_ns) if frame else clock.now_ns
+        try:
+            found = codec.decode(av.Packet(frame.unit) if frame else None)
+        except av.error.InvalidDataError:
+            continue
+        for picture in found:
+            width, height = width or picture.width, height or picture.height
+            same = picture.reformat(width, height, FORM)
+            yield Picture(at_ns, width, height, same.to_ndarray().tobytes())
+
+
+class _Clock:
+    """Time since the first picture, without the long pauses."""
+
+    def __init__(self) -> None:
+        self._last_ns: int | None = None
+        self.now_ns = 0
+
+    def at(self, capture_ns: int) -> int:
+        last_ns = capture_ns if self._last_ns is None else self._last_ns
+        self.now_ns += min(max(capture_ns - last_ns, 0), PAUSE_MOST_NS)
+        self._last_ns = max(capture_ns, last_ns)
+        return self.now_ns
+
+
+def paced(
+    shown: Iterable[Picture], clock_ns: Callable[[], int] = time.monotonic_ns,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[Picture]:  # fmt: skip
+    """Each when it is its time; what is late is not waited for."""
+    began_ns = clock_ns()
+    for one in shown:
+        ahead_ns = one.at_ns - (clock_ns() - began_ns)
+        if ahead_ns > 0:
+            sleep(ahead_ns / SECOND_NS)
+        yield one

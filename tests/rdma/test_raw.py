@@ -1,0 +1,58 @@
+"""The raw stream of a session, over rdpipe, to what stands in for a screen."""
+
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fpvstation import raw
+from fpvstation.disk import Folder
+from fpvstation.store import Store
+from tests.rdma.ends import SLOWNESS
+from tests.rdma.running import Tools
+from tests.rigs.mcaps import McapFile
+from tests.rigs.recordings import NAME, SECONDS, drive_messages
+from tests.unit.fpvstation.test_store import put
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+
+
+def streamed(tools: Tools, store: Path, *more: str) -> tuple[str, float]:
+    """The checksum of what came, and how long it took."""
+    session = NAME.rpartition("-")[0]
+    station = f"{sys.executable} -m fpvstation raw --store '{store}' {session}"
+    far = f"--ssh \"{tools.ssh}\" --remote-path '{tools.folder}'"
+    line = (
+        f"set -o pipefail; {station} {' '.join(more)} | '{tools.folder}/rdpipe' {far} "
+    )
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    began_s = time.monotonic()
+    ended = subprocess.run(
+        ["bash", "-c", line + "host1:sha256sum"], capture_output=True, text=True,
+        timeout=60 * SLOWNESS, env=env,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert "-f rawvideo -pixel_format yuv420p" in ended.stderr
+    return ended.stdout.split()[0], time.monotonic() - began_s
+
+
+def test_what_was_recorded_is_seen_on_another_machine(
+    tools: Tools, tmp_path: Path
+) -> None:
+    root = tmp_path / "store"
+    root.mkdir()
+    store = Store(Folder(root))
+    store.open("")
+    made = McapFile(drive_messages()).to(tmp_path / NAME)
+    put(store, NAME, made.read_bytes())
+    whole = io.BytesIO()
+    assert raw.write(whole, [made], lambda words: None, False) > 0
+    wanted = hashlib.sha256(whole.getvalue()).hexdigest()
+    assert streamed(tools, root, "--fast")[0] == wanted
+    came, took_s = streamed(tools, root)
+    assert came == wanted and took_s >= SECONDS * 0.9

@@ -1,0 +1,78 @@
+"""The pictures of a session, decoded: which, when, and what damage does to them."""
+
+import io
+from pathlib import Path
+
+import av
+import pytest
+
+from fpvcar.recordings import export
+from fpvcar.recordings.pictures import Frame
+from fpvcar.units import SECOND_NS
+from fpvstation import raw
+from fpvstation.raw import PAUSE_MOST_NS, Picture
+from tests.rigs import mcaps
+from tests.rigs.mcaps import McapFile
+from tests.rigs.recordings import NAME
+from tests.rigs.video_source import encode
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    """Two minutes of a session, a second each."""
+    made = []
+    for number in (1, 2):
+        begins_ns = mcaps.BEGAN_NS + number * SECOND_NS
+        path = tmp_path / NAME.replace("0001", f"{number:04d}")
+        made.append(McapFile([*mcaps.pictures(1.0, begins_ns)]).to(path))
+    return made
+
+
+def of_the_film(files: list[Path], out: Path) -> bytes:
+    """The same pictures by another way: the exported film, as PyAV reads it."""
+    assert export.run("mp4", out, files, False) == 0
+    with av.open(str(out)) as film:
+        return b"".join(
+            one.reformat(format=raw.FORM).to_ndarray().tobytes()
+            for one in film.decode(video=0)
+        )
+
+
+def test_they_are_those_of_the_film(files: list[Path], tmp_path: Path) -> None:
+    out, said = io.BytesIO(), list[str]()
+    count = raw.write(out, files, said.append, False)
+    assert count == 2 * mcaps.FPS
+    assert out.getvalue() == of_the_film(files, tmp_path / "film.mp4")
+    assert said == [f"-f rawvideo -pixel_format {raw.FORM} -video_size 160x128"]
+
+
+def test_what_cannot_be_decoded_is_left_out() -> None:
+    units = encode(10)
+    whole = [Frame(n * SECOND_NS, n == 0, one) for n, one in enumerate(units)]
+    bad = [*whole[:5], Frame(5 * SECOND_NS, False, b"\0\0\0\1\x41\xff"), *whole[5:]]
+    assert len(list(raw.decoded(bad))) == len(list(raw.decoded(whole))) == 10
+    assert list(raw.decoded([])) == []
+
+
+def test_a_long_pause_is_shortened_and_a_clock_that_jumps_back_is_none() -> None:
+    unit = encode(1)[0]
+    at_s = (100, 101, 5000, 3, 5001)
+    shown = raw.decoded(Frame(one * SECOND_NS, True, unit) for one in at_s)
+    second, most = SECOND_NS, PAUSE_MOST_NS
+    assert [one.at_ns for one in shown] == [
+        0, second, second + most, second + most, 2 * second + most
+    ]  # fmt: skip
+
+
+def test_each_is_shown_at_its_time_and_late_ones_at_once() -> None:
+    now_ns, slept = [7 * SECOND_NS], list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now_ns[0] += round(seconds * SECOND_NS)
+
+    shown = [Picture(at * SECOND_NS // 2, 0, 0, b"") for at in range(5)]
+    for number, _ in enumerate(raw.paced(shown, lambda: now_ns[0], sleep)):
+        if number == 1:  # whoever reads it stands still
+            now_ns[0] += SECOND_NS
+    assert slept == [0.5, 0.5]
