@@ -66,7 +66,7 @@ class Drive:
         for lit in (True, False, True):
             self.feed.panel(View(), (True, False, False, lit))
         report = up.Report("webcodecs", 12.5, 4.25, 29.9, 0)
-        self.feed.latency("Ann", True, report)
+        self.feed.latency("Ann", True, report, None)
         self.feed._second(lambda: messages.Health("ok", "ok", "ok", 2))
 
     def _tick(self, tick: int) -> None:

@@ -57,7 +57,7 @@ export interface State {
   throttle: number; steer: number; reason: string; stop: Stop | null; limit: number;
   head_lights: boolean; viewers: number; battery?: Battery | null; ranges?: Range[];
   wheels?: string; camera?: string; guard?: Guarding | null; health?: Health | null;
-  recording?: Recording | null;
+  recording?: Recording | null; lost?: number | null;
 }
 export interface Pong { kind: 'pong'; seq: number; t: number; clock_us: number }
 export interface CarError {

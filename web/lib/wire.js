@@ -149,6 +149,7 @@ export const DOWN = {
     battery: maybe(orNull(object(BATTERY))), ranges: maybe(list(RANGE)),
     wheels: maybe(words), camera: maybe(words), guard: maybe(orNull(object(GUARD))),
     health: maybe(orNull(object({}))), recording: maybe(orNull(object({}))),
+    lost: maybe(orNull(any)),
   },
   pong: {seq: count, t: any, clock_us: count},
   pass: {ticket: words},

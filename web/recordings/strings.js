@@ -71,7 +71,7 @@ const CLOCK = new Intl.DateTimeFormat('en-GB', {
 /** Titles of the plots. */
 const GROUPS = /** @type {Record<string, string>} */ ({
   range: 'Distances', battery: 'Battery', current: 'Current', setpoint: 'Asked for, and done',
-  duty: 'Duty of the motors', latency: 'Latency',
+  duty: 'Duty of the motors', latency: 'Latency', lost: 'Packets sent again',
 });
 
 const REASONS = /** @type {Record<string, string>} */ ({

@@ -24,6 +24,7 @@ export const MARKUP_STRINGS = {
   car: 'Car',
   sensorFaults: 'Sensors that measure nothing',
   linkUnit: 'link',
+  lostUnit: 'lost, up to 20 %',
   pictureUnit: 'picture',
   lastMinute: 'The last minute',
   nameLabel: 'Your name',
@@ -126,9 +127,12 @@ export const DRAWER_STRINGS = {
   upTo: (/** @type {number} */ value) => `0–${Math.round(value)} ms`,
   details: {
     picture: 'Picture, capture to glass', link: 'Link, there and back', wheels: 'Wheels', fps: 'Pictures a second',
-    rate: 'Bit rate', dropped: 'Dropped', path: 'Path', size: 'Size', pages: 'Pages open',
+    lost: 'Packets sent again', rate: 'Bit rate', dropped: 'Dropped', path: 'Path', size: 'Size', pages: 'Pages open',
     car: 'Car software',
   },
+  share: (/** @type {number | null} */ value) => (value === null ? '–' : `${(value * 100).toFixed(1)} %`),
+  weak: (/** @type {number} */ lost) =>
+    `Weak Wi-Fi: ${Math.round(lost * 100)} of 100 packets are lost. Drive slowly, and go nearer to the car.`,
   paths: {webcodecs: 'WebCodecs', mse: 'MSE (plain http)', none: 'none'},
   depth: 'What the depth camera sees: red is near, blue is far, black is unknown',
   battery: 'Battery',

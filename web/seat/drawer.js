@@ -11,12 +11,12 @@ import {
 } from './drawer-strings.js';
 import {Help, fillKeys} from './help.js';
 import {Tilt} from './input/tilt.js';
+import {Minute} from './minute.js';
 import {Pace} from './pace.js';
 import {PictureSettings} from './picture-settings.js';
 import {Ranges, rangeFaults} from './ranges.js';
 import {RecorderPanel} from './recorder.js';
 import {Secure} from './secure.js';
-import {sparkline} from './sparkline.js';
 import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 import {Unlock} from './unlock.js';
@@ -24,7 +24,6 @@ import {Who} from './who.js';
 
 /** @import {State, Upward, Welcome} from '../lib/types.js' */
 
-const MINUTE = 60;
 const TOAST_AGAIN_MS = 60_000;
 
 /** Loads style and markup. Throws TypeError if they do not arrive, as import() does. */
@@ -63,10 +62,7 @@ export class Drawer {
    */
   constructor(parts) {
     this.pace = new Pace();
-    /** One a second. @type {(number | null)[]} */
-    this.pictures = [];
-    /** @type {(number | null)[]} */
-    this.links = [];
+    this.minute = new Minute();
     this.limit = input('limit');
     /** A grown-up's choice of what the guard does. */
     this.guard = byId('guard', HTMLSelectElement);
@@ -218,20 +214,11 @@ export class Drawer {
 
   /** Takes the figures of another second. @param {Figures} figures */
   second(figures) {
-    for (const [row, value] of /** @type {const} */ ([
-      [this.pictures, figures.pictureMs], [this.links, figures.linkMs],
-    ])) {
-      row.push(value);
-      if (row.length > MINUTE) row.shift();
-    }
+    this.minute.second(figures.pictureMs, figures.linkMs, this.last?.lost ?? null);
     this.showPace(figures);
     this.who.second(!byId('menu').hidden && this.last?.grown_up === true);
     if (byId('menu').hidden) return;
-    const high = Math.max(50, ...this.pictures.map(Number), ...this.links.map(Number));
-    const box = {width: 300, height: 68, high};
-    setAttr(drawing('minute-picture'), 'd', sparkline(this.pictures, MINUTE, box));
-    setAttr(drawing('minute-link'), 'd', sparkline(this.links, MINUTE, box));
-    setText(byId('minute-top'), DRAWER_STRINGS.upTo(high));
+    this.minute.draw();
     setText(byId('link-says'), STRINGS.chip(figures.grade, figures.pictureMs, figures.linkMs));
     fill(byId('facts'), this.figureRows(figures));
     this.showDepth();
@@ -256,6 +243,7 @@ export class Drawer {
     return [
       [details.picture, STRINGS.ms(figures.pictureMs)], [details.link, STRINGS.ms(figures.linkMs)],
       [details.fps, figures.fps.toFixed(0)],
+      [details.lost, DRAWER_STRINGS.share(this.last?.lost ?? null)],
       [details.rate, DRAWER_STRINGS.rate(figures.bitsPerS)],
       [details.dropped, String(figures.dropped)],
       [details.path, DRAWER_STRINGS.paths[figures.path]],

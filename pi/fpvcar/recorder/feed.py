@@ -142,11 +142,13 @@ class Feed:
                 self._put_lasting(topic, said)
 
     @harmless
-    def latency(self, name: str, drives: bool, report: up.Report) -> None:
+    def latency(
+        self, name: str, drives: bool, report: up.Report, lost: float | None
+    ) -> None:
         """Records what a page measured."""
         latency = messages.Latency(
             name, drives, report.path, report.picture_ms, report.link_ms, report.fps,
-            report.dropped,
+            report.dropped, lost,
         )  # fmt: skip
         self._recorder.put(messages.LATENCY, latency)
 

@@ -241,7 +241,8 @@ def health_of(
 
 
 class Latency(Struct, frozen=True):
-    """What a page measured over the last second: ms, pictures a second."""
+    """What a page measured over the last second: ms, pictures a second. `lost` is the
+    share of its packets that the car had to send again."""
 
     name: str
     drives: bool
@@ -250,6 +251,7 @@ class Latency(Struct, frozen=True):
     link_ms: float | None = None
     fps: float = 0.0
     dropped: int = 0
+    lost: float | None = None
 
 
 class Stint(Struct, frozen=True):

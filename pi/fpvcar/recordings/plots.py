@@ -84,6 +84,8 @@ def values(topic: str, message: messages.Message) -> Iterator[Value]:
     elif isinstance(message, messages.Latency) and message.drives:
         yield Line("latency", "picture", "ms"), message.picture_ms
         yield Line("latency", "link", "ms"), message.link_ms
+        percent = None if message.lost is None else 100.0 * message.lost
+        yield Line("lost", "lost", "%"), percent
 
 
 def thinned(

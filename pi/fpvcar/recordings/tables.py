@@ -106,10 +106,11 @@ TABLES: dict[str, Table] = {
         {
             "name": str, "drives": bool, "path": str, "picture_ms": float,
             "link_ms": float, "pictures_per_s": float, "dropped": int,
+            "share_lost": float,
         },
         lambda one: (
             one.name, one.drives, one.path, one.picture_ms, one.link_ms, one.fps,
-            one.dropped,
+            one.dropped, one.lost,
         ),
     ),
     messages.EVENT: _LOG,

@@ -51,6 +51,8 @@ class Session(TextSession[up.Upward]):
         self.meter = Meter(MESSAGES_PER_S, MESSAGES_PER_S)
         self.patience = Meter(FLOOD_PER_S, FLOOD_BURST)
         self.report: up.Report | None = None
+        self.lost: float | None = None
+        """The share of the packets of its pictures that was sent again lately."""
         self._denied_s: dict[str, float] = {}
 
     def may_drive(self, what: str, now_s: float) -> bool:

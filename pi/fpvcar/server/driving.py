@@ -163,7 +163,7 @@ class Driving:
         session.report = report
         drives = self.seat.holds(session.client)
         if drives or self._others.allow(now_s):
-            self._recorder.latency(session.name, drives, report)
+            self._recorder.latency(session.name, drives, report, session.lost)
 
     def handlers(self) -> dict[type, Callable[..., None]]:
         """The method for each kind of message."""

@@ -114,6 +114,12 @@ class Hub:
         """The page that this video id was given to, while it is here."""
         return next((one for one in self.sessions if one.video == video), None)
 
+    def lost(self, video: str, share: float | None) -> None:
+        """Takes which share of the packets of a page's pictures was sent again."""
+        page = self.page_of(video)
+        if page is not None:
+            page.lost = share
+
     def may_drive(self, session: Session) -> bool:
         """Has this page the wheel, or may it ask for it?"""
         return session.rights.drive or self._seat.holds(session.client)
@@ -209,8 +215,7 @@ class Hub:
             for session in self.sessions
         ]
 
-    def driver_report(self) -> up.Report | None:
-        """What the driver's page measured last."""
+    def driver(self) -> Session | None:
+        """The page at the wheel, while it is here."""
         holder = self._seat.holder
-        session = self._session_of(holder.client) if holder else None
-        return session.report if session else None
+        return self._session_of(holder.client) if holder else None

@@ -80,11 +80,14 @@ class Metrics:
         yield gauge("camera_up", "1 while it films.", camera.state == "ok")
         yield counter("camera_restarts_total", "Of its program.", camera.restarts)
         yield gauge("pages", "Open pages.", len(self._hub.sessions))
-        report = self._hub.driver_report()
+        page = self._hub.driver()
+        report = page.report if page else None
         yield gauge("driver_link_seconds", "There and back, by the driver's page.",
                     _seconds(report.link_ms if report else None))  # fmt: skip
         yield gauge("driver_picture_seconds", "Capture to glass, by the same.",
                     _seconds(report.picture_ms if report else None))  # fmt: skip
+        yield gauge("driver_lost_ratio", "Packets of its pictures sent again, of all.",
+                    page.lost if page else None)  # fmt: skip
 
     def status(self) -> dict[str, object]:
         """What /api/status says."""

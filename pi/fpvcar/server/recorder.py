@@ -15,7 +15,9 @@ class Recorder(Protocol):
     def turn(self, name: str | None, why: str) -> None:
         """`name` has the wheel now; None: nobody has."""
 
-    def latency(self, name: str, drives: bool, report: up.Report) -> None:
+    def latency(
+        self, name: str, drives: bool, report: up.Report, lost: float | None
+    ) -> None:
         """A page has measured."""
 
     def switch(self, on: bool, name: str) -> None:
@@ -40,7 +42,9 @@ class NoRecorder:
     def turn(self, name: str | None, why: str) -> None:
         """Is dropped."""
 
-    def latency(self, name: str, drives: bool, report: up.Report) -> None:
+    def latency(
+        self, name: str, drives: bool, report: up.Report, lost: float | None
+    ) -> None:
         """Is dropped."""
 
     def switch(self, on: bool, name: str) -> None:

@@ -203,8 +203,9 @@ class Server:
             self._promote(request, rank)
         try:
             return await video_socket.serve_viewer(
-                request, self._stream, lambda: self._hub.drives(video)
-            )
+                request, self._stream, lambda: self._hub.drives(video),
+                lambda lost: self._hub.lost(video, lost),
+            )  # fmt: skip
         finally:
             self._viewers.leave(place)
 

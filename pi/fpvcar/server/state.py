@@ -101,6 +101,7 @@ class CarState:
             guard=self._control.guarding(),
             health=self._senses.health(now_s),
             recording=self._recorder.status(),
+            lost=session.lost,
         )
 
     def stop(self) -> down.Stop | None:

@@ -21,6 +21,7 @@ from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
 from fpvcar.server.limits import Meter
 from fpvcar.video.bitrate import LinkMeter
+from fpvcar.video.losses import LossMeter
 from fpvcar.video.stream import DRIVER_AGAIN_S, Stream, Viewer
 
 SEND_BUFFER_BYTES = 32768
@@ -37,9 +38,10 @@ HEARTBEAT_S = 10.0
 log = logging.getLogger("fpvcar.video")
 
 # include/uapi/linux/tcp.h, struct tcp_info: tcpi_bytes_acked (u64) at byte 120,
-# tcpi_min_rtt (u32, us) at byte 148. Linux 4.6 and later.
-TCP_INFO_BYTES = 152
-BYTES_ACKED_AT, MIN_RTT_AT = 120, 148
+# tcpi_min_rtt (u32, us) at byte 148; tcpi_total_retrans (u32) at byte 100,
+# tcpi_data_segs_out (u32) at byte 156. Linux 4.6 and later.
+TCP_INFO_BYTES = 160
+BYTES_ACKED_AT, MIN_RTT_AT, AGAIN_AT, SENT_AT = 120, 148, 100, 156
 NO_RTT = 0xFFFFFFFF  # nothing was acknowledged yet
 
 
@@ -68,6 +70,15 @@ class Link:
         answer = fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, b"\0" * 4)
         (unacked,) = struct.unpack("=i", answer)
         return acked, unacked, 0.0 if rtt_us == NO_RTT else rtt_us / 1e6
+
+    def packets(self) -> tuple[int, int]:
+        """(packets sent so far, how many of these were sent again)."""
+        info = self._socket.getsockopt(
+            socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES
+        )
+        (sent,) = struct.unpack_from("=I", info, SENT_AT)
+        (again,) = struct.unpack_from("=I", info, AGAIN_AT)
+        return sent, again
 
     def write(self, taken: int, framed: bytes) -> None:
         """Writes a whole WebSocket frame; the kernel has taken `taken` so far.
@@ -98,8 +109,12 @@ class _Sender:
     No task: a unit goes to the kernel in the very callback in which it came.
     """
 
-    def __init__(self, link: Link, viewer: Viewer, stream: Stream) -> None:
+    def __init__(
+        self, link: Link, viewer: Viewer, stream: Stream,
+        tell_lost: Callable[[float | None], None],
+    ) -> None:  # fmt: skip
         self._link, self._viewer, self._stream = link, viewer, stream
+        self._losses, self._tell_lost = LossMeter(), tell_lost
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         now_s = time.monotonic()
@@ -142,6 +157,9 @@ class _Sender:
             room = self._link.empty(acked + unacked)
             room = room and unacked < self._meter.limit_bytes
             self._report(now_s, room)
+            if now_s >= self._losses.due_s:
+                self._losses.sample(now_s, *self._link.packets())
+                self._tell_lost(self._losses.share)
             frame = self._viewer.next(room, now_s)
             if frame is None:
                 return self._pause_s(now_s, room, unacked)
@@ -178,9 +196,13 @@ class _Sender:
 
 
 async def serve_viewer(
-    request: web.Request, stream: Stream, is_driver: Callable[[], bool]
-) -> web.WebSocketResponse:
-    """Runs one /ws/video socket until it ends. See wire/video.py for what passes."""
+    request: web.Request, stream: Stream, is_driver: Callable[[], bool],
+    tell_lost: Callable[[float | None], None],
+) -> web.WebSocketResponse:  # fmt: skip
+    """Runs one /ws/video socket until it ends. See wire/video.py for what passes.
+
+    `tell_lost` hears once a second which share of the packets was sent again.
+    """
     ws = web.WebSocketResponse(
         compress=False,
         max_msg_size=TEXT_MAX_BYTES,
@@ -194,7 +216,7 @@ async def serve_viewer(
     link = Link(request.transport)
     viewer = stream.add_viewer(is_driver)
     try:
-        sender = _Sender(link, viewer, stream)
+        sender = _Sender(link, viewer, stream, tell_lost)
         sender.look()
         try:
             refusal = await _listen(ws, viewer)

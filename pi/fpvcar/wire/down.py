@@ -45,7 +45,8 @@ class Stop(Struct, frozen=True):
 class State(Down, tag="state", frozen=True):
     """The car as one page sees it, 10 times a second and on change.
 
-    `role` is "driver" or "watching".
+    `role` is "driver" or "watching"; `lost` the share of the packets of its pictures
+    that had to be sent again lately, None while nothing can be said.
     """
 
     seq: int
@@ -69,6 +70,7 @@ class State(Down, tag="state", frozen=True):
     guard: Guarding | None = None
     health: Health | None = None
     recording: Recording | None = None
+    lost: float | None = None
 
 
 class Pong(Down, tag="pong", frozen=True):

@@ -134,9 +134,13 @@ def test_a_profile_says_what_it_starts_with() -> None:
 
 def test_what_the_drivers_page_measured() -> None:
     house = House()
-    assert house.hub.driver_report() is None
+    assert house.hub.driver() is None
     ann = house.visitor("Ann")
-    assert house.hub.driver_report() is None
+    driver = house.hub.driver()
+    assert driver is ann.session and driver.report is None
     ann.say(up.Report("mse", 20.0, 3.0))
     house.visitor("Bob").say(up.Report("webcodecs"))
-    assert house.hub.driver_report() == up.Report("mse", 20.0, 3.0)
+    assert driver.report == up.Report("mse", 20.0, 3.0)
+    house.hub.lost(driver.video, 0.08)
+    house.hub.lost("nobody's", 0.5)
+    assert ann.state.lost == 0.08

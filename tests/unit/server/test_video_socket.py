@@ -33,6 +33,7 @@ class Car:
         self.key = True
         self.asked = 0
         self.late_s: list[float] = []
+        self.lost: list[float | None] = []
         self._filming: asyncio.Task[None] | None = None
 
     def request_key(self) -> bool:
@@ -64,7 +65,9 @@ class Car:
 
     async def handle(self, request: web.Request) -> web.WebSocketResponse:
         drives = request.query.get("driver") == "1"
-        return await serve_viewer(request, self.stream, lambda: drives)
+        return await serve_viewer(
+            request, self.stream, lambda: drives, self.lost.append
+        )
 
     @asynccontextmanager
     async def serving(self, tls: ssl.SSLContext | None = None) -> AsyncIterator["Car"]:
@@ -319,6 +322,9 @@ class OpenLink:
     def read(self) -> tuple[int, int, float]:
         return 0, self.written, 0.001
 
+    def packets(self) -> tuple[int, int]:
+        return 0, 0
+
     def empty(self, taken: int) -> bool:
         return True
 
@@ -333,10 +339,12 @@ async def test_a_link_is_looked_at_between_units_only_if_it_matters() -> None:
     """At the full bitrate a unit that went off needs no second look."""
     stream = Car().stream
     viewer = stream.add_viewer(lambda: True)
-    sender = video_socket._Sender(cast(video_socket.Link, OpenLink()), viewer, stream)
+    link, told = cast(video_socket.Link, OpenLink()), list[float | None]()
+    sender = video_socket._Sender(link, viewer, stream, told.append)
     stream.publish(AccessUnit(True, 0, b"key"))
     assert viewer.frames == 1 and sender._timer is None
     stream.bitrate.wanted = 1_000_000
     stream.publish(AccessUnit(False, 1, b"unit"))
     assert viewer.frames == 2 and sender._timer is not None, "may it have more?"
+    assert told == [None], "once a second, and nothing is known yet"
     sender.close()

@@ -1,0 +1,33 @@
+"""Which share of the packets is sent again: counts and seconds in."""
+
+from fpvcar.video.losses import EVERY_S, LossMeter
+
+
+def test_the_share_is_of_the_last_five_seconds() -> None:
+    meter = LossMeter()
+    assert meter.due_s < 0.0 and meter.share is None
+    shares: list[float | None] = []
+    for second in range(12):
+        lost = 10 * min(second, 4)  # 4 seconds of 10 of 100, and no more
+        meter.sample(float(second), 100 * second, lost)
+        shares.append(meter.share)
+    assert meter.due_s == 11.0 + EVERY_S
+    assert shares[:6] == [None, 0.1, 0.1, 0.1, 0.1, 0.08]
+    assert shares[9:] == [0.0, 0.0, 0.0]
+
+
+def test_of_few_packets_nothing_is_said() -> None:
+    meter = LossMeter()
+    meter.sample(0.0, 0, 0)
+    meter.sample(1.0, 49, 20)
+    assert meter.share is None
+    meter.sample(2.0, 50, 20)
+    assert meter.share == 0.4
+
+
+def test_more_than_all_cannot_be_lost() -> None:
+    """The kernel counts what it sends again when it goes, both figures not at once."""
+    meter = LossMeter()
+    meter.sample(0.0, 0, 0)
+    meter.sample(1.0, 60, 61)
+    assert meter.share == 1.0
