@@ -19,11 +19,11 @@ from fpvcar.wiring.layout import (
     Layout,
     Spot,
     Track,
-)  # fmt: skip
+)
 from fpvcar.wiring.plan import (
+    BATTERY,
     FIVE_V,
     GROUND,
-    MOVES,
     PI,
     THREE_V,
     USES,
@@ -31,14 +31,16 @@ from fpvcar.wiring.plan import (
     Plan,
     Terminal,
     Use,
-)  # fmt: skip
+)
 
 INK, PALE, PAPER = "#202020", "#f0f0f0", "#ffffff"
 FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 RAILS = {"3V3": THREE_V, "5V": FIVE_V, "GND": GROUND}
 DARK = ("black", "brown", "blue", "violet", "green", "red")
 """Colours under white letters."""
-FOOT_LINE, CHARACTER_W = 17, 6.2
+FOOT_LINE = 17
+TITLE_W, NAME_W, ABOUT_W, LABEL_W, NOTE_W = 9.0, 8.0, 7.0, 6.0, 6.2
+"""Of a character on average, in pixels, in the widest font that a browser may take."""
 UNTRIED = "Not tried on metal yet: look twice before the battery goes on."
 
 
@@ -50,7 +52,7 @@ def svg(plan: Plan) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" '
         f'viewBox="0 0 {places.width} {height}" font-family={quoteattr(FONT)}>',
-        f"<title>{escape(plan.title)}: which wire goes where</title>",
+        f"<title>{_safe(plan.title)}: which wire goes where</title>",
         f'<rect {size} fill="{PAPER}"/>',
         _text(MARGIN, 28, plan.title, 18, bold=True),
         _text(MARGIN, 48, "The Pi's 40 pins as they lie, its USB sockets below.", 12),
@@ -71,8 +73,13 @@ def _text(
     where = "" if anchor == "start" else f' text-anchor="{anchor}"'
     return (
         f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{weight}{where}>'
-        f"{escape(words)}</text>"
+        f"{_safe(words)}</text>"
     )
+
+
+def _safe(words: str) -> str:
+    """As XML bears it: it knows no control characters."""
+    return escape("".join(one if one.isprintable() else "?" for one in words))
 
 
 def _header(plan: Plan) -> Iterator[str]:
@@ -113,7 +120,7 @@ def _track(track: Track, spots: dict[End, Spot]) -> Iterator[str]:
     """A line with a dark edge: so white is seen, and what crosses what."""
     ends = [spots[track.start], *(spots[wire.end] for wire in track.wires)]
     use = track.wires[0].use
-    heavy = track.start.part != PI and use is not MOVES
+    heavy = track.start.part != PI and use in (BATTERY, GROUND, FIVE_V)
     width = 5 if heavy else 3
     ys = sorted(spot.line for spot in ends)
     way = " ".join([f"M{track.x} {ys[0]}V{ys[-1]}", *(
@@ -122,7 +129,7 @@ def _track(track: Track, spots: dict[End, Spot]) -> Iterator[str]:
     )])  # fmt: skip
     names = ", ".join(str(wire.end) for wire in track.wires)
     yield '<g class="wire" fill="none" stroke-linejoin="round" stroke-linecap="square">'
-    yield f"<title>{escape(f'{use.colour}: {track.start} to {names}')}</title>"
+    yield f"<title>{_safe(f'{use.colour}: {track.start} to {names}')}</title>"
     yield f'<path d="{way}" stroke="{INK}" stroke-width="{width + 2}"/>'
     yield f'<path d="{way}" stroke="{use.rgb}" stroke-width="{width}"/>'
     for spot in ends:
@@ -138,7 +145,9 @@ def _box(box: Box, notes: dict[str, int]) -> Iterator[str]:
     """A part: its name, and its terminals at the edge where the wires are."""
     yield '<g class="part">'
     yield _rect(box.x, box.y, box.width, box.height, PALE, INK)
-    yield _text(box.x + 10, box.y + 17, box.part.name, 14, bold=True)
+    room = box.width - 28 - ABOUT_W * len(box.part.about)
+    name = _cut(box.part.name, room / TITLE_W)
+    yield _text(box.x + 10, box.y + 17, name, 14, bold=True)
     if box.part.about:
         right = box.x + box.width - 10
         yield _text(right, box.y + 17, box.part.about, 12, anchor="end")
@@ -152,18 +161,12 @@ def _terminal(
 ) -> Iterator[str]:
     """Its name beside the wire; at the other side where the wire comes from."""
     inwards, near, far = (1, "start", "end") if spot.right else (-1, "end", "start")
-    use = terminal.use
+    label = _label(terminal, notes)
+    name = _cut(terminal.name, (width - 24 - LABEL_W * len(label)) / NAME_W)
     yield f'<circle cx="{spot.x}" cy="{spot.y}" r="4" fill="{PAPER}" stroke="{INK}"/>'
-    yield _text(
-        spot.x + 10 * inwards, spot.y + 5, terminal.name, 13, bold=True, anchor=near
-    )
-    if terminal.source is None:
-        return
-    marks = "".join(f" ({notes[note]})" for note in terminal.notes)
-    yield _text(
-        spot.x + (width - 8) * inwards, spot.y + 4,
-        f"{_from(terminal.source)} · {use.colour}{marks}", 11, anchor=far,
-    )  # fmt: skip
+    yield _text(spot.x + 10 * inwards, spot.y + 5, name, 13, bold=True, anchor=near)
+    if label:
+        yield _text(spot.x + (width - 8) * inwards, spot.y + 4, label, 11, anchor=far)
     if terminal.via:
         x = spot.x - VIA_W + 4
         yield _rect(x, spot.y - 9, VIA_W - 12, 18, PAPER, INK)
@@ -172,11 +175,21 @@ def _terminal(
         )
 
 
-def _from(end: End) -> str:
-    if end.part != PI:
-        return str(end)
-    pin = PINS[int(end.terminal) - 1]
-    return f"{pin.number} · {pin.name}"
+def _label(terminal: Terminal, notes: dict[str, int]) -> str:
+    """Where the wire comes from, and its colour, in letters: "11 · GPIO 17 · green"."""
+    if terminal.source is None:
+        return ""
+    start = str(terminal.source)
+    if terminal.source.part == PI:
+        pin = PINS[int(terminal.source.terminal) - 1]
+        start = f"{pin.number} · {pin.name}"
+    marks = "".join(f" ({notes[note]})" for note in terminal.notes)
+    return f"{start} · {terminal.use.colour}{marks}"
+
+
+def _cut(words: str, most: float) -> str:
+    """A name that somebody chose, no longer than there is room."""
+    return words if len(words) <= most else words[: int(most) - 1] + "…"
 
 
 def _foot(plan: Plan, places: Layout) -> tuple[list[str], int]:
@@ -189,7 +202,7 @@ def _foot(plan: Plan, places: Layout) -> tuple[list[str], int]:
         lines.append(_text(MARGIN + 38, y, f"{use.colour}: {use.meaning}", 12))
         y += FOOT_LINE
     y += FOOT_LINE // 2
-    room = int((places.width - 2 * MARGIN - 24) / CHARACTER_W)
+    room = int((places.width - 2 * MARGIN - 24) / NOTE_W)
     for note, number in tables.numbered(plan).items():
         lines.append(_text(MARGIN, y, f"({number})", 12, bold=True))
         for words in textwrap.wrap(note, room):

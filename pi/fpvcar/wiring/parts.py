@@ -11,7 +11,7 @@ from fpvcar.config import (
     Mx1508,
     Profile,
     Servo,
-)  # fmt: skip
+)
 from fpvcar.config.checks import LOWEST_DOWN
 from fpvcar.wiring import plan
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
@@ -127,9 +127,7 @@ def _other_buses(profile: Profile) -> Iterator[Part]:
     if profile.motors.on_hat:
         used.add(profile.pca9685.bus)
     for bus in sorted(used - {1}):
-        yield Part(
-            f"I2C bus {bus}", (Terminal("SDA"), Terminal("SCL")), "pins: its overlay's"
-        )
+        yield Part(f"I2C bus {bus}", (Terminal("SDA"), Terminal("SCL")), "by overlay")
 
 
 def _drivers(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
@@ -230,7 +228,7 @@ def _servo(motor: AnyMotor) -> tuple[Terminal, ...]:
         )
     assert isinstance(motor, HatServo)
     channel = End(PCA9685, f"channel {motor.channel}")
-    return (Terminal("plug of 3", channel, plan.MOVES),)
+    return (Terminal("plug", channel, plan.MOVES),)
 
 
 def _ranges(profile: Profile) -> Iterator[Part]:

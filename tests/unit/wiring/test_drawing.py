@@ -5,16 +5,18 @@ which pin's field or which part's terminal is there, and what is written beside 
 """
 
 import re
+import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import pytest
 from tools import wiring_docs
 
 from fpvcar import paths
+from fpvcar.config import Colour, Shape, profiles
 from fpvcar.wiring import drawing, parts
 from fpvcar.wiring.header import PINS
 from fpvcar.wiring.plan import PI, USES, Plan
@@ -190,6 +192,31 @@ def test_no_two_wires_run_on_one_line(name: str) -> None:
                 one.ends,
                 other.ends,
             )
+
+
+def test_long_and_strange_names_are_cut_not_drawn_over_others() -> None:
+    text = """
+        car.name = "A"
+        motors.left = {forward = 17, reverse = 27}
+        motors.right = {forward = 24, reverse = 23}
+        sensors.tof.front-left-of-the-bumper = {power = 4}
+    """
+    buttons = {
+        f"<{colour}> & the\a longest name": {
+            "button": pin, "led": pin + 6, "colour": colour, "shape": shape
+        }
+        for pin, (colour, shape) in enumerate(
+            zip(get_args(Colour)[:4], get_args(Shape)[:4], strict=True), start=5
+        )
+    }  # fmt: skip
+    plan = parts.plan_of(profiles.parse(tomllib.loads(text) | {"buttons": buttons}), "")
+    root = ET.fromstring(drawing.svg(plan))
+    names = [said(part)[0] for part in groups(root, "part")]
+    assert "VL53L0X front-left-o…" in names
+    lines = [words for part in groups(root, "part") for words in said(part)]
+    assert [one for one in lines if one.startswith("<red> & t") and one.endswith("…")]
+    assert not any("\a" in one for one in lines)
+    assert "11 · GPIO 17 · green" in lines
 
 
 def boxes(root: ET.Element) -> list[tuple[int, int, int, int]]:

@@ -96,7 +96,7 @@ def test_a_servo_has_five_volts_of_its_own() -> None:
         "-": "5 V for the servo OUT -", "- (Pi)": "pin 6 (GND)",
     }  # fmt: skip
     assert ways("hat-servo", "PCA9685")["V+"] == "5 V for the servo OUT +"
-    assert ways("hat-servo", "Steering servo") == {"plug of 3": "PCA9685 channel 14"}
+    assert ways("hat-servo", "Steering servo") == {"plug": "PCA9685 channel 14"}
 
 
 def test_an_echo_goes_through_a_divider_and_an_led_through_a_resistor() -> None:
