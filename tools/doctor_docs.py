@@ -23,7 +23,8 @@ HEAD = """\
 looks at the whole car and says what is wrong, why that matters, and the line that
 mends it; the worst comes first. Nothing moves: the dead man is proved by feeding him,
 and then not, while the motors stand. Without `sudo` it sees less, and says so: what
-could not be asked is never called well.
+could not be asked is never called well. On the page a grown-up has the same list while
+the car stands: the menu, *Look for faults*.
 
 | option | what it does |
 |---|---|

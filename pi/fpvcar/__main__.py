@@ -88,8 +88,11 @@ def _run(arguments: argparse.Namespace) -> int:
     for words in checks.warnings(profile):
         logging.getLogger("fpvcar.profile").warning("%s", words)
     options = app.Options(
-        arguments.host, arguments.port, paths.runtime_directory(), arguments.soc
-    )
+        arguments.host, arguments.port, paths.runtime_directory(), arguments.soc,
+        (sys.executable, "-m", __package__, "doctor", "--json",
+         f"--port={arguments.port}", f"--profile={arguments.profile}",
+         *(f"--set={one}" for one in arguments.overrides)),
+    )  # fmt: skip
     return asyncio.run(app.run(profile, options))
 
 

@@ -32,6 +32,7 @@ from fpvcar.sensors.suite import SensorSuite
 from fpvcar.server import credentials, site
 from fpvcar.server.access import CodeCheck
 from fpvcar.server.devices import FILE, Devices
+from fpvcar.server.doctor_api import DoctorApi
 from fpvcar.server.greeting import greeting
 from fpvcar.server.hub import Hub
 from fpvcar.server.limits import connection_places
@@ -57,12 +58,16 @@ SWITCH_S = 0.001
 
 @dataclass(frozen=True)
 class Options:
-    """Where `run` listens, and what the bench tells it. `soc`: the emulated chip."""
+    """Where `run` listens, and what the bench tells it. `soc`: the emulated chip.
+
+    `doctor`: the command line that lists what is wrong with this car.
+    """
 
     host: str
     port: int
     runtime: Path
     soc: Path | None = None
+    doctor: tuple[str, ...] = ()
 
 
 def build(profile: Profile, options: Options) -> tuple[Part, ...]:
@@ -131,6 +136,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         profile, hub, devices, stream, paths.WEB, metrics, connections, panel,
         recordings, depth, picture, station,
         NetworkApi(network, rights, control.driven),
+        DoctorApi(options.doctor, rights, lambda: any(control.duties)),
     )  # fmt: skip
     return (
         Part("recorder", (functools.partial(feed.run, metrics.health),),

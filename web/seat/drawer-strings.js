@@ -46,6 +46,7 @@ export const MARKUP_STRINGS = {
   buttonsHint: 'Coloured lights and a memory game. Nothing there moves the car.',
   openButtons: 'Open the buttons',
   openNetwork: 'Wi-Fi of the car',
+  lookForFaults: 'Look for faults',
   figures: 'Figures for engineers',
   beeps: 'Beep while reversing (a long beep: nothing is measured)',
   guard: 'Collision guard',

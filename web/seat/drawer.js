@@ -115,6 +115,9 @@ export class Drawer {
     });
     button('show-keys').addEventListener('click', () => this.panels.open('keys'));
     this.guard.addEventListener('change', () => parts.guard(this.guard.value));
+    const asks = button('look-for-faults');
+    asks.addEventListener('click', async () =>
+      (await import('./doctor.js')).look(asks, byId('doctor')));
     // On unless somebody switched it off.
     this.beeping.checked = saved.get('beeps') !== 'no';
     this.beeping.addEventListener('change', () =>

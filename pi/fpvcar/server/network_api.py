@@ -48,11 +48,9 @@ class NetworkApi:
         return self._client.hosts()
 
     def _let_in(self, request: web.Request) -> None:
-        self._rights.let_change(request)
-        if not self._rights.grown_up(request):
-            raise web.HTTPUnauthorized(
-                text="Only a grown-up sets the network: enter the grown-ups' code.\n"
-            )
+        self._rights.let_grown_up(
+            request, "Only a grown-up sets the network: enter the grown-ups' code."
+        )
 
     async def _status(self, request: web.Request) -> web.Response:
         self._let_in(request)

@@ -44,9 +44,15 @@ class RecordingRights:
 
     def let_delete(self, request: web.Request) -> None:
         """Raises as let_change, and for who is no grown-up."""
+        self.let_grown_up(
+            request, "Only a grown-up deletes: enter the grown-ups' code."
+        )
+
+    def let_grown_up(self, request: web.Request, locked: str) -> None:
+        """Raises as let_change, and with `locked` for who is no grown-up."""
         self.let_change(request)
         if not self.grown_up(request):
-            raise _unauthorized("Only a grown-up deletes: enter the grown-ups' code.")
+            raise _unauthorized(locked)
 
     def grown_up(self, request: web.Request) -> bool:
         """Has who asks grown-ups' rights?"""

@@ -14,6 +14,7 @@ from fpvcar.sensors.depth_camera import DepthCamera
 from fpvcar.server import access, buttons_socket, drive_socket, video_socket
 from fpvcar.server.access import Rights
 from fpvcar.server.devices import Device, Devices
+from fpvcar.server.doctor_api import DoctorApi
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.exports import EXPORTS
 from fpvcar.server.exposition import CONTENT_TYPE
@@ -69,12 +70,12 @@ class Server:
         panel: Panel | None = None,
         recordings: Recordings | None = None, eye: DepthCamera | None = None,
         picture: PictureSettings | None = None, station: StationApi | None = None,
-        network: NetworkApi | None = None,
+        network: NetworkApi | None = None, doctor: DoctorApi | None = None,
     ) -> None:  # fmt: skip
         """`connections` hears which of them are a page's, or a driver's."""
         self._figures, self._panel = figures, panel
         self._recordings, self._eye, self._picture = recordings, eye, picture
-        self._station, self._network = station, network
+        self._station, self._network, self._doctor = station, network, doctor
         self._profile, self._hub, self._stream = profile, hub, stream
         self._web_root, self._devices = web_root.resolve(), devices
         most = profile.server.max_viewers
@@ -108,6 +109,8 @@ class Server:
             self._station.add_to(app)
         if self._network is not None:
             self._network.add_to(app)
+        if self._doctor is not None:
+            self._doctor.add_to(app)
         app.router.add_get("/{path:.*}", self._page)
         return app
 

@@ -1,0 +1,76 @@
+"""POST /api/doctor: what is wrong with the car, JSON as `fpvcar doctor --json` says it.
+
+A grown-up only, and while the car stands. It is a process of its own: a card or a bus
+that hangs holds up that one, and its memory is given back. Who asks meanwhile gets the
+same answer.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+
+from aiohttp import web
+
+from fpvcar.doctor.report import STATUSES
+from fpvcar.leash import leashed
+from fpvcar.server.answers import JSON
+from fpvcar.server.recordings_rights import RecordingRights
+
+WITHIN_S = 60.0
+GROWN_UP = "Only a grown-up looks for faults: enter the grown-ups' code."
+MOVES = "The car moves: let it stand, then look again.\n"
+
+
+class DoctorApi:
+    """The route. `moves()`: does the car move?"""
+
+    def __init__(
+        self, argv: Sequence[str], rights: RecordingRights, moves: Callable[[], bool],
+        within_s: float = WITHIN_S,
+    ) -> None:  # fmt: skip
+        """`argv`: the command line that writes the list."""
+        self._argv, self._rights, self._moves = leashed(argv), rights, moves
+        self._within_s = within_s
+        self._looking: asyncio.Task[bytes] | None = None
+
+    def add_to(self, app: web.Application) -> None:
+        """Adds the route; before any that catches all."""
+        app.router.add_post("/api/doctor", self._look)
+
+    async def _look(self, request: web.Request) -> web.Response:
+        self._rights.let_grown_up(request, GROWN_UP)
+        if self._moves():
+            raise web.HTTPConflict(text=MOVES)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._said())
+        return web.Response(body=await asyncio.shield(self._looking), headers=JSON)
+
+    async def _said(self) -> bytes:
+        """What the process writes. Raises HTTPServiceUnavailable."""
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._argv, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe
+            )
+        except OSError as fault:
+            raise _failed(str(fault)) from None
+        try:
+            async with asyncio.timeout(self._within_s):
+                out, err = await process.communicate()
+        except TimeoutError:
+            raise _failed(f"no answer within {self._within_s:.0f} s") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
+        if process.returncode not in STATUSES.values():
+            last = err.decode(errors="replace").strip().splitlines()[-1:]
+            raise _failed(" ".join(last) or f"exit status {process.returncode}")
+        return out
+
+
+def _failed(why: str) -> web.HTTPServiceUnavailable:
+    return web.HTTPServiceUnavailable(
+        text=f"Nobody could look: {why}. By hand: sudo fpvcar doctor\n"
+    )

@@ -1,0 +1,101 @@
+"""/api/doctor: a grown-up only, while the car stands; whatever the process does."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from fpvcar.server.access import CodeCheck
+from fpvcar.server.devices import Devices
+from fpvcar.server.doctor_api import DoctorApi
+from fpvcar.server.recordings_rights import CODE, DeviceRights
+from tests.rigs.hub import CODES, PROFILE, House, server_of
+
+Act = Callable[[TestClient[Any, Any]], Awaitable[None]]
+
+
+class Rig:
+    """The route, over a program of the test's own."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.moves, self.within_s = False, 30.0
+        self.devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
+        self.rights = DeviceRights(CodeCheck(CODES), self.devices)
+
+    def ask(self, program: str, act: Act, code: str = CODES.grown_up) -> None:
+        argv = [sys.executable, "-c", program]
+        api = DoctorApi(argv, self.rights, lambda: self.moves, self.within_s)
+        server = server_of(
+            PROFILE, House().hub, SimpleNamespace(), devices=self.devices,
+            doctor=api, recordings=self.rights,
+        )  # fmt: skip
+
+        async def run() -> None:
+            async with TestClient(TestServer(server.application())) as client:
+                if code:
+                    unlock = "/api/recordings/unlock"
+                    said = await client.post(unlock, headers={CODE: code})
+                    assert said.status == 204
+                await act(client)
+
+        asyncio.run(run())
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return Rig(tmp_path)
+
+
+def answers(status: int, words: str, asks: int = 1) -> Act:
+    async def act(client: TestClient[Any, Any]) -> None:
+        found = [client.post("/api/doctor") for _ in range(asks)]
+        for answer in await asyncio.gather(*found):
+            assert answer.status == status
+            assert words in await answer.text()
+            assert status > 401 or answer.headers["Cache-Control"] == "no-store"
+
+    return act
+
+
+@pytest.mark.parametrize("code", ["", CODES.drive])
+def test_only_a_grown_up_looks(rig: Rig, code: str, tmp_path: Path) -> None:
+    touched = tmp_path / "touched"
+    program = f"open({str(touched)!r}, 'w')"
+    rig.ask(program, answers(401, "code"), code)
+    assert not touched.exists()
+
+
+@pytest.mark.parametrize("status", [0, 3, 4])
+def test_what_the_process_writes_is_the_answer(rig: Rig, status: int) -> None:
+    program = f"print('{{\"findings\": []}}'); raise SystemExit({status})"
+    rig.ask(program, answers(200, '{"findings": []}\n'))
+
+
+def test_two_who_ask_at_once_get_one_answer(rig: Rig, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    program = f"import time; open({str(log)!r}, 'a').write('x'); time.sleep(0.3)"
+    rig.ask(program, answers(200, "", asks=3))
+    assert log.read_text() == "x"
+
+
+def test_a_car_that_moves_is_left_alone(rig: Rig) -> None:
+    rig.moves = True
+    rig.ask("", answers(409, "let it stand"))
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("import sys; sys.exit('no such profile')", "no such profile"),
+        ("raise SystemExit(2)", "exit status 2"),
+        ("import time; time.sleep(60)", "no answer within 1 s"),
+    ],
+)
+def test_a_process_that_fails_is_said(rig: Rig, program: str, words: str) -> None:
+    rig.within_s = 1.0
+    rig.ask(program, answers(503, words))

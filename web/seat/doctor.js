@@ -1,0 +1,77 @@
+/** What is wrong with the car, why it matters, and what mends it: a grown-up's list. It
+ * loads when somebody asks for it; the car looks by `fpvcar doctor`. */
+
+import {make} from '../lib/dom.js';
+import {STRINGS} from './doctor-strings.js';
+
+/**
+ * @typedef {{key: string, severity: 'note' | 'warning' | 'fault', what: string,
+ *   why: string, mend: string}} Finding
+ * @typedef {{about: string, findings: Finding[], well: string[],
+ *   not_asked: {part: string, why: string}[]}} Report
+ */
+
+/** The car's answer. Throws an Error with its words. @returns {Promise<Report>} */
+async function ask() {
+  let answer;
+  try {
+    answer = await fetch('/api/doctor', {method: 'POST'});
+  } catch {
+    throw new Error(STRINGS.silent);
+  }
+  if (!answer.ok) throw new Error((await answer.text()).trim() || STRINGS.silent);
+  return answer.json();
+}
+
+/** Lists it below the button that asked. @param {HTMLButtonElement} asked @param {HTMLElement} place */
+export async function look(asked, place) {
+  asked.disabled = true;
+  const says = make('p', STRINGS.looking);
+  says.setAttribute('role', 'status');
+  place.replaceChildren(says);
+  try {
+    const report = await ask();
+    says.textContent = STRINGS.found(report.findings.length);
+    place.append(...parts(report));
+  } catch (fault) {
+    says.textContent = fault instanceof Error ? fault.message : String(fault);
+    says.className = 'fault';
+  }
+  asked.disabled = false;
+}
+
+/** @param {Report} report */
+function parts({about, findings, well, not_asked: notAsked}) {
+  const made = findings.map(finding);
+  made.push(hint(about));
+  if (well.length) made.push(hint(STRINGS.well(well)));
+  if (notAsked.length) {
+    const more = document.createElement('details');
+    const list = make('ul', '');
+    list.append(...notAsked.map(({part, why}) => make('li', `${part}: ${why}`)));
+    more.append(make('summary', STRINGS.notAsked(notAsked.length)), list);
+    made.push(more);
+  }
+  return made;
+}
+
+/** @param {Finding} one @returns {HTMLElement} */
+function finding({severity, what, why, mend}) {
+  const made = make('article', '');
+  made.className = 'finding';
+  made.dataset.severity = severity;
+  const title = make('h4', '');
+  title.append(make('span', STRINGS.levels[severity]), ` ${what}`);
+  const steps = make('p', '');
+  steps.className = 'mend';
+  steps.append(make('b', STRINGS.mend), ` ${mend}`);
+  made.append(title, make('p', why), steps);
+  return made;
+}
+
+/** @param {string} words */
+function hint(words) {
+  const made = make('p', words);
+  made.className = 'hint';
+  return made;
+}
