@@ -17,7 +17,8 @@ PACKAGE = Path(__file__).resolve().parents[1] / "pi" / "fpvcar"
 FLOORS = (
     ("__main__",),
     ("commands", "bench", "app"),
-    ("server", "recorder", "doctor"),
+    ("server", "recorder"),
+    ("doctor",),
     ("recordings", "wheels", "net"),
     ("drive", "video", "sensors", "buttons"),
     ("devices", "wire", "wiring"),
