@@ -3,6 +3,7 @@
  * does so. `make storm` puts such tools into build/storm/. */
 #include <dirent.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -10,10 +11,22 @@
 #include <unistd.h>
 
 enum { PAUSE_NS = 500000 };
+static sem_t begun;
 
 static void heard(int number)
 {
     (void)number;
+}
+
+static void interrupt_each(DIR *threads, pid_t process, pid_t self)
+{
+    struct dirent *entry;
+    rewinddir(threads);
+    while ((entry = readdir(threads))) {
+        pid_t thread = (pid_t)atoi(entry->d_name);
+        if (thread > 0 && thread != self)
+            syscall(SYS_tgkill, process, thread, SIGUSR1);
+    }
 }
 
 static void *bombard(void *argument)
@@ -21,18 +34,15 @@ static void *bombard(void *argument)
     DIR *threads = argument;
     pid_t process = getpid(), self = (pid_t)syscall(SYS_gettid);
     const struct timespec pause = {0, PAUSE_NS};
-    for (;; nanosleep(&pause, NULL)) {
-        struct dirent *entry;
-        rewinddir(threads);
-        while ((entry = readdir(threads))) {
-            pid_t thread = (pid_t)atoi(entry->d_name);
-            if (thread > 0 && thread != self)
-                syscall(SYS_tgkill, process, thread, SIGUSR1);
-        }
-    }
+    interrupt_each(threads, process, self);
+    sem_post(&begun);
+    for (;; nanosleep(&pause, NULL))
+        interrupt_each(threads, process, self);
     return NULL;
 }
 
+/* Returns only when the thread is at work: while it starts it has locks of the
+ * sanitizer's, and a tool that forked then would have a child that waits for them. */
 __attribute__((constructor)) static void begin(void)
 {
     struct sigaction caught = {.sa_handler = heard};
@@ -42,7 +52,8 @@ __attribute__((constructor)) static void begin(void)
     sigfillset(&all);
     sigaction(SIGUSR1, &caught, NULL);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the tool's signals are the tool's */
-    if (!threads || pthread_create(&thread, NULL, bombard, threads))
+    if (!threads || sem_init(&begun, 0, 0) ||
+        pthread_create(&thread, NULL, bombard, threads) || sem_wait(&begun))
         abort();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
