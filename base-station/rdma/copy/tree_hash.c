@@ -9,7 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { PIECE = 256 << 10 };
+enum { PIECE = 256 << 10, PAGE = 4096 };
 
 int tree_hash_open(struct tree_hash *hash, bool sha256)
 {
@@ -68,8 +68,13 @@ void tree_hash_end(struct tree_hash *hash, uint8_t into[TREE_HASH_BYTES])
 
 int tree_extent(int fd, uint64_t *at, uint64_t end, uint64_t *hole)
 {
+    *hole = end;
+    if (*at >= end)
+        return 0;
+    if (end <= PAGE) /* it would not pay to ask */
+        return 1;
     off_t data = lseek(fd, (off_t)*at, SEEK_DATA);
-    if (*at >= end || (data < 0 && errno == ENXIO) || data >= (off_t)end)
+    if ((data < 0 && errno == ENXIO) || data >= (off_t)end)
         return 0;
     if (data >= 0)
         *at = (uint64_t)data; /* else a file system that knows no holes */

@@ -190,6 +190,18 @@ int part_open(int folder, const char *name, const struct tree_attributes *of,
     return -1;
 }
 
+int part_nameless(int folder)
+{
+    return openat(folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+}
+
+int part_name_it(int fd, int folder, const char *name)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, path, folder, name, AT_SYMLINK_FOLLOW);
+}
+
 int part_publish(int folder, const char *name, uint64_t size)
 {
     char path[PART_NAME];

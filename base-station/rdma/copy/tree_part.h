@@ -28,6 +28,13 @@ int part_resume(int folder, const char *name, const struct tree_attributes *of,
 int part_open(int folder, const char *name, const struct tree_attributes *of,
               uint64_t size, char **why);
 
+/* Opens a file without a name: if the process dies, nothing is left of it. -1 where the
+ * file system knows none (NFS, vfat). */
+int part_nameless(int folder);
+
+/* Names it, if nothing has that name. -1 with errno. */
+int part_name_it(int fd, int folder, const char *name);
+
 /* Gives it its own name, and removes the note. -1 with errno. */
 int part_publish(int folder, const char *name, uint64_t size);
 

@@ -24,6 +24,7 @@
 #include "tree_part.h"
 #include "tree_xattr.h"
 
+static const char TAKEN[] = "its name was taken meanwhile";
 enum { HELD_MOST = 64 }; /* parts that are open from the answer to their body */
 
 struct job { /* a file that was asked for */
@@ -33,6 +34,8 @@ struct job { /* a file that was asked for */
     struct tree_xattr *xattrs;
     int fd; /* of its part, locked; -1: not yet, or given up */
     int tries;
+    bool replaces; /* something had its name */
+    bool nameless; /* what is at `fd` is no part: it has no name yet */
     bool sum; /* not its body, but its sum is to come */
     char name[TREE_NAME_MOST + 1];
 };
@@ -329,6 +332,7 @@ static int ask(struct sink *sink, struct job *job, const struct stat *state,
 {
     struct tree_attributes is;
     tree_attributes_of(&is, state);
+    job->replaces = state->st_ino;
     if (S_ISREG(state->st_mode) && (uint64_t)state->st_size == job->size) {
         job->sum = sink->options->checksum;
         if (!job->sum && is.mtime_ns == job->attributes.mtime_ns)
@@ -410,11 +414,31 @@ static void give_up(struct sink *sink, const char *why)
     struct job *job = sink->body;
     if (why)
         complain(sink, job->folder, job->name, why);
-    if (job->fd >= 0) {
+    if (job->fd >= 0 && !job->nameless)
         part_drop(job->folder->fd, job->name);
+    if (job->fd >= 0)
         close(job->fd);
-    }
     job->fd = -1;
+}
+
+/* A small file that replaces nothing, nor a part that was left, needs none to go on from:
+ * it gets its name at once. */
+static int open_body(struct sink *sink, struct job *job, const struct tree_record *record)
+{
+    char *why = NULL;
+    if (job->fd >= 0) /* it is another file by now, or came damaged */
+        close(job->fd);
+    job->fd = -1;
+    if (!job->replaces && !job->folder->had_parts && record->body_size < PART_LEAST)
+        job->fd = part_nameless(job->folder->fd);
+    job->nameless = job->fd >= 0;
+    if (job->fd < 0)
+        job->fd = part_open(job->folder->fd, job->name, &record->attributes,
+                            record->body_size, &why);
+    if (job->fd < 0)
+        complain(sink, job->folder, job->name, why);
+    free(why);
+    return job->fd;
 }
 
 static int take_body(struct sink *sink, const struct tree_record *record)
@@ -423,23 +447,15 @@ static int take_body(struct sink *sink, const struct tree_record *record)
     if (!job || job->number != record->body_number || job->sum || sink->options->dry_run ||
         (record->body_from && (record->body_from != job->from || job->fd < 0)))
         return refuse("a body that was not asked for");
-    char *why = NULL;
     sink->body = job;
     sink->body_size = record->body_size;
     sink->held -= job->fd >= 0 && !job->tries;
     tree_hash_begin(&sink->hash);
-    if (!record->body_from) {
-        if (job->fd >= 0) /* it is another file by now, or came damaged */
-            close(job->fd);
-        job->fd = part_open(job->folder->fd, job->name, &record->attributes,
-                            record->body_size, &why);
-        if (job->fd < 0)
-            complain(sink, job->folder, job->name, why);
-    } else if (tree_hash_file(&sink->hash, job->fd, record->body_from) < 0) {
+    if (!record->body_from)
+        open_body(sink, job, record);
+    else if (tree_hash_file(&sink->hash, job->fd, record->body_from) < 0)
         give_up(sink, strerror(errno));
-    }
     job->attributes = record->attributes;
-    free(why);
     return 0;
 }
 
@@ -478,21 +494,26 @@ static bool verified(struct sink *sink, const struct job *job, const uint8_t *ha
     return memcmp(own, hash, sizeof own) == 0;
 }
 
-/* Gives the file its name. NULL, or why not. */
+/* Gives the file its name. NULL, or why not: TAKEN if something has got it meanwhile. */
 static const char *place(struct sink *sink, struct job *job, struct stat *state)
 {
-    const char *why =
-        in_the_way(sink, job->folder, job->name, &job->attributes, NULL, state);
+    const char *why = NULL;
+    int folder = job->folder->fd, result;
+    if (!job->nameless)
+        why = in_the_way(sink, job->folder, job->name, &job->attributes, NULL, state);
     if (!why && !sink->options->no_sync && sink->body_size >= PART_LEAST &&
         fsync(job->fd) < 0)
         why = strerror(errno);
     if (why)
         return why;
     set_attributes(sink, job->fd, job->folder, job->name, &job->attributes, job->xattrs);
-    if (part_publish(job->folder->fd, job->name, sink->body_size) < 0 ||
-        fstat(job->fd, state) < 0)
-        return strerror(errno);
-    return NULL;
+    result = job->nameless ? part_name_it(job->fd, folder, job->name)
+                           : part_publish(folder, job->name, sink->body_size);
+    if (result < 0 && errno == EEXIST && job->nameless) {
+        why = in_the_way(sink, job->folder, job->name, &job->attributes, NULL, state);
+        return why ? why : TAKEN;
+    }
+    return result < 0 || fstat(job->fd, state) < 0 ? strerror(errno) : NULL;
 }
 
 static int once_more(struct sink *sink, struct job *job)
@@ -532,9 +553,14 @@ static int take_whole(struct sink *sink, const struct tree_record *record)
         return result;
     }
     const char *why = job->fd >= 0 ? place(sink, job, &state) : NULL;
-    if (why)
+    if (why && why != TAKEN)
         give_up(sink, why);
     sink->body = NULL;
+    if (why == TAKEN) { /* as a part it takes the place of what has the name */
+        job->replaces = true;
+        job->tries++;
+        return answer(sink, job->number, TREE_AGAIN, 0);
+    }
     sink->files += job->fd >= 0;
     return settle(sink, job, job->fd >= 0 ? TREE_PLACED : TREE_REFUSED,
                   job->fd >= 0 ? &state : NULL);
@@ -628,7 +654,7 @@ static int find_base(struct sink *sink, bool folder)
         complain(sink, NULL, "", strerror(errno));
         return -1;
     }
-    sink->top = (struct tree_folder){.fd = sink->base.fd, .uses = 1};
+    sink->top = (struct tree_folder){.fd = sink->base.fd, .uses = 1, .had_parts = true};
     if (sink->base.rename && folder) /* its paths are from DST, which is its copy */
         sink->manifest.skip = strlen(sink->base.rename);
     return 0;
@@ -699,7 +725,7 @@ static void drop_jobs(struct sink *sink)
         struct job *job = sink->jobs[i];
         if (!job)
             continue;
-        if (job->fd >= 0 && job == sink->body && sink->body_size < PART_LEAST)
+        if (job->fd >= 0 && job == sink->body && !job->nameless && sink->body_size < PART_LEAST)
             part_drop(job->folder->fd, job->name);
         settle(sink, job, TREE_REFUSED, NULL);
     }

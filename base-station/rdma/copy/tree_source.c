@@ -208,7 +208,7 @@ static void send_body(struct source *source, struct job *job, const struct wish 
     put(source, &body);
     struct tree_record whole = {.kind = TREE_WHOLE};
     tree_hash_begin(&source->hash);
-    if (!why)
+    if (!why && body.body_size > TREE_DATA_MOST)
         posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     if (!why && tree_hash_file(&source->hash, fd, body.body_from) < 0)
         why = strerror(errno);

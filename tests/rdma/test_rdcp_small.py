@@ -1,0 +1,108 @@
+"""Small files that replace nothing: no part, and no name before they are judged."""
+
+import os
+import select
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.running import Tools
+from tests.rdma.test_rdcp_rules import SOME_FAILED, sink
+from tests.rdma.tree import (
+    AGAIN,
+    LEAVE,
+    PLACED,
+    REFUSED,
+    SEND,
+    answers,
+    body_of,
+    end,
+    enter,
+    file_of,
+    record,
+    start,
+)
+
+pytestmark = pytest.mark.e2e
+DATA = b"small" * 200
+BODY = body_of(DATA)
+JUDGED = BODY[:-1]
+"""All but the last byte of its hash."""
+BEGUN = start() + enter(b"d") + file_of(len(DATA))
+OVER = record(LEAVE) + end()
+
+
+class Sink:
+    """One that is fed piece by piece."""
+
+    def __init__(self, tools: Tools) -> None:
+        self.process = tools.start("rdcp", "--serve-sink", "--no-sync", ".")
+        self.said = b""
+
+    def feed(self, stream: bytes) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(stream)
+        self.process.stdin.flush()
+
+    def await_answer(self, verdict: int) -> None:
+        """Returns when the last answer is that."""
+        assert self.process.stdout
+        while [row[2] for row in answers(self.said)][-1:] != [verdict]:
+            assert select.select([self.process.stdout], [], [], 20)[0], self.said
+            some = os.read(self.process.stdout.fileno(), 1 << 16)
+            assert some, self.process.communicate()
+            self.said += some
+
+    def nameless(self) -> list[int]:
+        """The sizes of files without a name that it has open."""
+        sizes = []
+        for link in Path(f"/proc/{self.process.pid}/fd").iterdir():
+            if os.readlink(link).endswith(" (deleted)"):
+                sizes.append(link.stat().st_size)
+        return sizes
+
+    def ended(self) -> int:
+        self.process.communicate(timeout=20)
+        return self.process.returncode
+
+
+def test_of_one_that_is_killed_nothing_is_left(tools: Tools) -> None:
+    try:
+        os.close(os.open(tools.place, os.O_RDWR | os.O_TMPFILE))
+    except OSError:
+        pytest.skip("a file system where each file has a name")
+    killed = Sink(tools)
+    killed.feed(BEGUN + JUDGED)
+    until = time.monotonic() + 20
+    while killed.nameless() != [len(DATA)]:
+        assert time.monotonic() < until, os.listdir(tools.place / "d")
+        time.sleep(0.01)
+    killed.process.kill()
+    killed.ended()
+    assert os.listdir(tools.place / "d") == []
+
+
+def test_a_name_that_was_taken_meanwhile(tools: Tools) -> None:
+    """What another has put there is replaced, as if it had been there before."""
+    late = Sink(tools)
+    late.feed(BEGUN)
+    late.await_answer(SEND)
+    (tools.place / "d" / "f").write_bytes(b"another's")
+    late.feed(BODY)
+    late.await_answer(AGAIN)
+    assert (tools.place / "d" / "f").read_bytes() == b"another's"
+    late.feed(BODY + OVER)
+    late.await_answer(PLACED)
+    assert late.ended() == 0
+    assert (tools.place / "d" / "f").read_bytes() == DATA
+    assert os.listdir(tools.place / "d") == ["f"]
+
+
+def test_the_second_of_one_name_is_refused(tools: Tools) -> None:
+    stream = BEGUN + file_of(5) + BODY + body_of(b"other", 1) + OVER
+    ended = sink(tools, stream)
+    assert ended.returncode == SOME_FAILED
+    assert b"d/f: another source had that name: it is not replaced" in ended.stderr
+    assert [row[2] for row in answers(ended.stdout)][-2:] == [PLACED, REFUSED]
+    assert (tools.place / "d" / "f").read_bytes() == DATA
