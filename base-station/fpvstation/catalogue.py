@@ -32,7 +32,7 @@ from fpvstation.catalogue_schema import MIGRATIONS
 from fpvstation.copies import HERE, Copies, Where
 from fpvstation.disk import Folder
 from fpvstation.look import Look, key_of, lookers
-from fpvstation.store import SUMS_FILE, Store, Stored
+from fpvstation.store import SUMS_FILE, Store, Stored, trash_of
 
 AT_ONCE = 256
 """Sessions in one transaction."""
@@ -263,27 +263,14 @@ class Catalogue:
 
     def name(self, drive: str, title: str) -> None:
         """Names a drive, in the store: the name outlives the catalogue."""
-        if not self._changing.acquire(timeout=PATIENCE_S):
-            raise DriveBusy("The list is being made: try again in a minute.")
-        try:
-            with self._asked() as db:
-                self._name(db, drive, title)
-        finally:
-            self._changing.release()
-
-    def _name(self, db: sqlite3.Connection, drive: str, title: str) -> None:
-        of = "SELECT session FROM drive WHERE id = ?"
-        row = db.execute(of, (drive,)).fetchone()
-        if row is None:
-            raise DriveMissing("There is no such drive any more: look again.")
-        (session,) = row
-        drives = drives_of(entry for _, entry in search.entries_of(db, session))
-        there = [name for (name,) in db.execute("SELECT name FROM segment")]
-        named = next(one for one in drives if one.id == drive)
-        self._titles.name(named, title, there)
-        _forget_drives(db, session)
-        for one in self._titles.named(drives):
-            _add_drive(db, session, session.partition("/")[0], one)
+        with self._alone(), self._asked() as db:
+            session, drives = self._found(db, drive)
+            there = [name for (name,) in db.execute("SELECT name FROM segment")]
+            named = next(one for one in drives if one.id == drive)
+            self._titles.name(named, title, there)
+            _forget_drives(db, session)
+            for one in self._titles.named(drives):
+                _add_drive(db, session, session.partition("/")[0], one)
 
     @contextlib.contextmanager
     def _asked(self) -> Iterator[sqlite3.Connection]:
@@ -299,8 +286,40 @@ class Catalogue:
             raise OSError("the catalogue is damaged, and made anew") from None
 
     def delete(self, drive: str) -> tuple[list[str], list[str]]:
-        """Nobody deletes by the page: it says how."""
-        raise DriveBusy("Nothing is deleted here: use `fpvstation rm SESSION`.")
+        """Moves the session of a drive to the trash; one with other drives stays."""
+        with self._alone():
+            with self._asked() as db:
+                session, _ = self._found(db, drive)
+                of = "SELECT count(*) FROM drive WHERE session = ? AND parked = 0 "
+                (others,) = db.execute(f"{of} AND id != ?", (session, drive)).fetchone()
+            if others:
+                name = session.rpartition("/")[2]
+                raise DriveBusy(
+                    f"{others} more of its session would go with it. If they should: "
+                    f"fpvstation rm {name}"
+                )
+            gone = self._store.remove(session, trash_of(time.time()))
+            self._take([Change(session, None)], lambda looks: [])
+        return [one.path.rpartition("/")[2] for one in gone], []
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else changes the list. Raises DriveBusy."""
+        if not self._changing.acquire(timeout=PATIENCE_S):
+            raise DriveBusy("The list is being made: try again in a minute.")
+        try:
+            yield
+        finally:
+            self._changing.release()
+
+    def _found(self, db: sqlite3.Connection, drive: str) -> tuple[str, list[Drive]]:
+        """The session of a drive, and all drives of that. Raises DriveMissing."""
+        of = "SELECT session FROM drive WHERE id = ?"
+        row = db.execute(of, (drive,)).fetchone()
+        if row is None:
+            raise DriveMissing("There is no such drive any more: look again.")
+        (session,) = row
+        return session, drives_of(entry for _, entry in search.entries_of(db, session))
 
 
 async def follow(catalogue: Catalogue) -> None:

@@ -89,8 +89,8 @@ class PasswordCheck(CodeCheck):
         self._saved = saved
 
     def rights(self, code: str) -> Rights | None:
-        """Who has the password may see and name; nobody deletes by the page."""
+        """Who has the password is a grown-up: may see, name, and move to the trash."""
         right = len(code) <= MOST and hmac.compare_digest(
             self._saved.of(code), self._saved.hash
         )
-        return Rights(drive=True) if right else None
+        return Rights(drive=True, grown_up=True) if right else None

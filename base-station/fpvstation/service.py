@@ -118,10 +118,10 @@ async def run(options: Options) -> None:
 
 def _rights(host: str, state: Path) -> RecordingRights:
     """Who may see the page: at a loopback address who can reach it, elsewhere who has
-    the password. Raises Refused, PasswordRefused."""
-    if is_loopback(host):
-        return RecordingRights()
+    the password; it also lets remove. Raises Refused, PasswordRefused."""
     saved = password.load(state)
+    if saved is None and is_loopback(host):
+        return RecordingRights()
     if saved is None:
         raise Refused(
             f"--host {host} refused: other machines would see all recordings; set a "

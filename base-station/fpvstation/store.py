@@ -16,6 +16,7 @@ import contextlib
 import errno
 import logging
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -39,6 +40,11 @@ class Stored(NamedTuple):
 
     path: str
     sha256: str
+
+
+def trash_of(now_s: float) -> str:
+    """The folder in the trash for what goes now, UTC: chores.py empties it by that."""
+    return f"{TRASH}/{time.strftime('%Y-%m-%d', time.gmtime(now_s))}"
 
 
 class Store:

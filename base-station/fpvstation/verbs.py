@@ -15,7 +15,7 @@ from fpvstation.identity import StoreError
 from fpvstation.office import Rdcp
 from fpvstation.relay import Moved
 from fpvstation.restore import Restore, session_of
-from fpvstation.store import TRASH, Store
+from fpvstation.store import Store, trash_of
 from fpvstation.verify import verify as judged
 
 
@@ -68,7 +68,7 @@ def rm(arguments: argparse.Namespace) -> int:
         print(f'fpvstation: "{arguments.session}" names {len(found)} sessions; the '
               f"last ones are: {last}", file=sys.stderr)  # fmt: skip
         return 1
-    trash = f"{TRASH}/{time.strftime('%Y-%m-%d')}"
+    trash = trash_of(time.time())
     gone = store.remove(found[0], trash)
     print(f"{len(gone)} segments are in {arguments.store / trash} now")
     return 0

@@ -1,5 +1,6 @@
 """The station's page in a browser: list, storage, contact sheet, by hand and by key."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from fpvcar.server.access import is_loopback, lan_address
+from fpvstation import password
 from fpvstation.disk import Folder
 from fpvstation.store import Store
 from tests.e2e.harness import free_port_from, wait_for
@@ -23,10 +26,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 SIZES = {"phone": (390, 844), "wide": (1920, 1080)}
 
 
-@pytest.fixture(scope="module")
-def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A station that has a drive of each of two cars of one name."""
-    home = tmp_path_factory.mktemp("station")
+@contextlib.contextmanager
+def running(home: Path, *more: str) -> Iterator[int]:
+    """A station that has a drive of each of two cars of one name; its port."""
     root, port = home / "store", free_port_from(8700)
     root.mkdir()
     store = Store(Folder(root))
@@ -37,16 +39,22 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     config = home / "station.toml"
     config.write_text(f'[office]\ntarget = "{home}/office"\n')
     argv = [sys.executable, "-m", "fpvstation", "run", f"--store={root}",
-            f"--port={port}", f"--config={config}"]  # fmt: skip
+            f"--port={port}", f"--config={config}", *more]  # fmt: skip
     env = {**os.environ, "XDG_STATE_HOME": str(home)}
     with (home / "log").open("wb") as log:
-        running = subprocess.Popen(argv, env=env, stdout=log, stderr=log)
+        process = subprocess.Popen(argv, env=env, stdout=log, stderr=log)
     try:
         wait_for(lambda: "page" in (home / "log").read_text(), "no station", 30.0)
-        yield f"http://localhost:{port}/"
+        yield port
     finally:
-        running.send_signal(signal.SIGTERM)
-        assert running.wait(20.0) == 0, (home / "log").read_text()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20.0) == 0, (home / "log").read_text()
+
+
+@pytest.fixture(scope="module")
+def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running(tmp_path_factory.mktemp("station")) as port:
+        yield f"http://localhost:{port}/"
 
 
 LOOKS: list[tuple[str, Any]] = [("phone", "dark"), ("wide", "light")]
@@ -141,3 +149,37 @@ def test_tables_are_downloaded(page: Page) -> None:
             page.locator(f"#export-{kind}").click()
         assert coming.value.suggested_filename.endswith(f"-{kind}.zip")
         until(page, "!document.getElementById('export-csv').disabled", 20.0)
+
+
+PASSWORD = "open sesame, now"
+
+
+def test_another_machine_says_the_password_sees_and_removes(
+    browser: Browser, tmp_path: Path
+) -> None:
+    host = lan_address()
+    if is_loopback(host):
+        pytest.skip("this machine has no address but its own")
+    (tmp_path / "fpvstation").mkdir(mode=0o700)
+    password.save(tmp_path / "fpvstation", PASSWORD)
+    with running(tmp_path, "--host=0.0.0.0") as port:
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        page.goto(f"http://{host}:{port}/")
+        page.get_by_label("Password of the station").first.wait_for()
+        shot(page, "password")
+        assert violations(page) == []
+        page.locator("#code").fill("open sesame")
+        page.keyboard.press("Enter")
+        until(page, "document.getElementById('unlock-fault').textContent !== ''")
+        page.locator("#code").fill(PASSWORD)
+        page.keyboard.press("Enter")
+        until(page, "window.recordings?.drives === 2", 30.0)
+        page.locator("#list button").first.click()
+        page.locator("#edit-remove").click()
+        says = page.locator("#edit-sure-says").inner_text()
+        assert "goes to the trash" in says and "30 days" in says
+        shot(page, "trash")
+        page.locator("#edit-delete").click()
+        until(page, "window.recordings.drives === 1", 20.0)
+        page.close()
+    assert len(list((tmp_path / "store").glob(".trash/*/*/*/*/*.mcap"))) == 1

@@ -13,6 +13,7 @@ export class Edit {
     this.dialog = byId('edit', HTMLDialogElement);
     this.changed = changed;
     this.grownUp = false;
+    this.trash = false;
     /** @type {Drive | null} */
     this.drive = null;
     byId('edit-name').addEventListener('submit', (event) => {
@@ -31,9 +32,10 @@ export class Edit {
 
   /**
    * @param {Drive} drive @param {boolean} grownUp did somebody say their code?
-   * @param {boolean} removable not at a base station: `fpvstation rm` keeps a trash
+   * @param {{removable: boolean, trash: boolean}} here can somebody become a grown-up
+   * here; a base station has a trash, and a password in place of the code
    */
-  open(drive, grownUp, removable) {
+  open(drive, grownUp, {removable, trash}) {
     this.drive = drive;
     this.grownUp = grownUp;
     setText(byId('edit-when'), STRINGS.when(drive.startMs));
@@ -41,6 +43,9 @@ export class Edit {
     input('edit-code').value = '';
     this.say('');
     show(byId('edit-sure'), false);
+    this.trash = trash;
+    setText(button('edit-delete'), trash ? STRINGS.intoTrash : STRINGS.removeSure);
+    setText(byId('edit-code-label'), trash ? STRINGS.password : STRINGS.grownUpCode);
     const open = drive.state === 'open';
     show(button('edit-remove'), removable && !open);
     setText(byId('edit-open'), removable && open ? STRINGS.stillOpen : '');
@@ -54,7 +59,8 @@ export class Edit {
     const gone = drive.parts.filter(({shared}) => !shared);
     const bytes = gone.reduce((sum, part) => sum + part.bytes, 0);
     const stay = drive.parts.length - gone.length;
-    setText(byId('edit-sure-says'), STRINGS.sure(gone.length, STRINGS.size(bytes), stay));
+    setText(byId('edit-sure-says'), this.trash ? STRINGS.sureTrash(STRINGS.size(bytes))
+      : STRINGS.sure(gone.length, STRINGS.size(bytes), stay));
     show(byId('edit-code-part'), !this.grownUp);
     input('edit-code').required = !this.grownUp;
     show(button('edit-remove'), false);

@@ -18,12 +18,13 @@ fillStrings(document, MARKUP_STRINGS);
 const filter = new Filter(() => void refresh());
 const edit = new Edit(() => void refresh());
 const list = new DriveList({
-  thumbnail: API.thumbnail, edit: (drive) => edit.open(drive, grownUp, !atStation),
+  thumbnail: API.thumbnail, edit: (drive) => edit.open(drive, grownUp, {removable, trash: atStation}),
 });
 const viewer = new Viewer();
 let opened = '';
 let grownUp = false;
 let atStation = false;
+let removable = false;
 let most = PAGE;
 let stationBegun = false;
 let timer = 0;
@@ -60,6 +61,7 @@ function update(listing) {
   show(byId('more'), listing.more);
   grownUp = listing.grown_up;
   atStation = listing.station;
+  removable = listing.removable;
   show(button('export-parquet'), listing.parquet);
   if (listing.station) void station();
   filter.update(listing.drivers);

@@ -19,10 +19,8 @@ export const MARKUP_STRINGS = {
   titleLabel: 'Name',
   save: 'Save the name',
   remove: 'Delete this drive …',
-  removeSure: 'Delete for good',
   cancel: 'Cancel',
   close: 'Close',
-  grownUpCode: 'Grown-ups’ code',
   onlyGrownUps: 'Only a grown-up deletes.',
   back: 'All drives',
   pictureLabel: 'What the car saw',
@@ -119,6 +117,11 @@ export const STRINGS = {
     const stays = stay ? `${many(stay, 'file belongs', 'files belong')} to another drive, too, and ${stay === 1 ? 'stays' : 'stay'}: what is in ${stay === 1 ? 'it' : 'them'} of this drive is not listed any more, and goes with that one.` : '';
     return [goes, stays].filter(Boolean).join(' ');
   },
+  removeSure: 'Delete for good',
+  grownUpCode: 'Grown-ups’ code',
+  intoTrash: 'Into the trash',
+  /** Of a base station. @param {string} size */
+  sureTrash: (size) => `Its session goes to the trash, ${size}, and after 30 days for good. Until then: fpvstation restore.`,
   refused: (/** @type {string} */ why) => `That did not work: ${why}`,
   empty: 'Nothing is recorded yet. Each drive stands here as soon as somebody has driven: picture, distances, battery, and what the motors did. Take the wheel and drive a little, then come back.',
   emptyFiles: 'There is nothing to see here yet.',

@@ -25,7 +25,7 @@ export interface FoundDrive {
  */
 export interface Listing {
   car: string; seat: boolean; station: boolean; parquet: boolean; grown_up: boolean;
-  editable: boolean; drivers: string[]; drives: FoundDrive[]; more: boolean;
+  removable: boolean; editable: boolean; drivers: string[]; drives: FoundDrive[]; more: boolean;
   unread: number; copies: Record<string, Copy[]>;
 }
 /** A copy of a drive: see recordings/shelf.py. */

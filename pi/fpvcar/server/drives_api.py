@@ -70,6 +70,7 @@ class Drives:
         def listed() -> bytes:
             return msgspec.json.encode({
                 **self._shown._asdict(), "grown_up": grown_up,
+                "removable": self._rights.takes_codes,
                 "editable": self._shelf.editable, "parquet": has_parquet(),
                 **self._shelf.find(wanted, before_ms, most)._asdict(),
             })  # fmt: skip

@@ -242,6 +242,9 @@ def _recorder(recording: status.Recording | None) -> Iterator[Metric]:
                 recording.state == "ok")  # fmt: skip
     yield gauge("recording_free_bytes", "Room until something must go.",
                 _million(recording.free_mb))  # fmt: skip
+    full = recording.station and recording.state != "ok" and recording.free_mb == 0
+    yield gauge("recording_waits_for_station",
+                "1 while the card is full of what no station fetched.", full)  # fmt: skip
     yield counter("recording_dropped_total", "Messages that it did not take.",
                   recording.dropped)  # fmt: skip
 

@@ -26,6 +26,8 @@ class RecordingRights:
 
     locked = "Recordings are for those who may drive: enter the drive code."
     """What who may not see is answered."""
+    takes_codes = False
+    """Can somebody become a grown-up here?"""
 
     def add_to(self, app: web.Application) -> None:
         """Adds the route, where there is one."""
@@ -65,6 +67,8 @@ class RecordingRights:
 
 class DeviceRights(RecordingRights):
     """Lets in whose device the car knows, too, and takes codes. Clocks in s."""
+
+    takes_codes = True
 
     def __init__(
         self, codes: CodeCheck, known: Devices,

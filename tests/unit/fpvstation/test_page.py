@@ -72,9 +72,10 @@ def test_the_cars_own_page_shows_all_cars(page: Page, tmp_path: Path) -> None:
     ask(page, act)
 
 
-def test_nothing_is_deleted_by_the_page(page: Page, tmp_path: Path) -> None:
+def test_without_a_password_nobody_deletes(page: Page, tmp_path: Path) -> None:
     async def act(client: Client) -> None:
         said = await (await client.get("/api/recordings/drives")).json()
+        assert not said["removable"]
         for one in said["drives"]:
             path = f"/api/recordings/drives/{one['id']}/delete"
             assert (await client.post(path)).status == 401

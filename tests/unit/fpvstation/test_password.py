@@ -67,8 +67,8 @@ def test_another_machine_says_the_password_once(
     ask(page, act)
 
 
-def test_whoever_said_it_sees_and_deletes_nothing(
-    page: Page, rights: DeviceRights
+def test_whoever_said_it_sees_and_moves_to_the_trash(
+    page: Page, rights: DeviceRights, tmp_path: Path
 ) -> None:
     page._rights = rights
 
@@ -77,11 +77,20 @@ def test_whoever_said_it_sees_and_deletes_nothing(
         assert answer.status == 204
         for path in PRIVATE:
             assert (await client.get(path)).status == 200, path
-        (one, _) = (await (await client.get(PRIVATE[0])).json())["drives"]
-        answer = await client.post(f"{PRIVATE[0]}/{one['id']}/delete")
-        assert answer.status == 401
+        listing = await (await client.get(PRIVATE[0])).json()
+        assert listing["removable"] and listing["grown_up"]
+        one, other = listing["drives"]
+        origin = {"Origin": str(client.make_url("/")).rstrip("/")}
+        path = f"{PRIVATE[0]}/{one['id']}/delete"
+        answer = await client.post(path, headers=origin)
+        assert answer.status == 200, await answer.text()
+        assert len((await answer.json())["gone"]) == 1
+        (left,) = (await (await client.get(PRIVATE[0])).json())["drives"]
+        assert left["id"] == other["id"]
+        assert (await client.post(path, headers=origin)).status == 404
 
     ask(page, act)
+    assert len(list(tmp_path.glob(".trash/*/*/*/*/*.mcap"))) == 1
 
 
 def test_it_is_kept_as_scrypt_and_a_new_one_ends_all_cookies(tmp_path: Path) -> None:

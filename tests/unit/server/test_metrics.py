@@ -193,6 +193,10 @@ def test_figures_and_faults_of_the_recorder() -> None:
     assert one(found, "recording_free_bytes") == 120_000_000
     assert one(found, "recording_dropped_total") == 7
     assert car.metrics.faults() == []
+    assert one(found, "recording_waits_for_station") == 0
+    full = status.Recording(True, "0 MB free, and none may go", 3.0, 0.0, station=True)
+    car.recorder.recording = full
+    assert one(car.read(), "recording_waits_for_station") == 1
     car.recorder.recording = status.Recording(True, "Read-only file system", 3.0)
     assert "fpvcar_recording_free_bytes" not in car.read()
     words = "nothing is recorded: Read-only file system"
