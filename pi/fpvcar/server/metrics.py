@@ -244,7 +244,7 @@ def _recorder(recording: status.Recording | None) -> Iterator[Metric]:
                 _million(recording.free_mb))  # fmt: skip
     full = recording.station and recording.state != "ok" and recording.free_mb == 0
     yield gauge("recording_waits_for_station",
-                "1 while the card is full of what no station fetched.", full)  # fmt: skip
+                "1 while it is full of what no station fetched.", full)  # fmt: skip
     yield counter("recording_dropped_total", "Messages that it did not take.",
                   recording.dropped)  # fmt: skip
 
