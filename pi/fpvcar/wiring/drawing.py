@@ -45,12 +45,12 @@ UNTRIED = "Not tried on metal yet: look twice before the battery goes on."
 
 
 def svg(plan: Plan) -> str:
-    """The drawing."""
+    """The drawing. It names no size: a browser fits it on a screen, or on one page."""
     places = layout.lay_out(plan)
     foot, height = _foot(plan, places)
     size = f'width="{places.width}" height="{height}"'
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" '
+        '<svg xmlns="http://www.w3.org/2000/svg" role="img" '
         f'viewBox="0 0 {places.width} {height}" font-family={quoteattr(FONT)}>',
         f"<title>{_safe(plan.title)}: which wire goes where</title>",
         f'<rect {size} fill="{PAPER}"/>',
