@@ -130,10 +130,13 @@ def stalls(
 
 
 @contextmanager
-def far_away(given: Given, path: str = "") -> Iterator[tuple[Lan, RunningBench, Page]]:
-    """A page at the wheel on another host, with the reader in it."""
+def far_away(
+    given: Given, path: str = "", over: Lan | None = None
+) -> Iterator[tuple[Lan, RunningBench, Page]]:
+    """A page at the wheel on another host, with the reader in it; `over` is the
+    caller's own Lan."""
     with ExitStack() as stack:
-        lan = stack.enter_context(Lan())
+        lan = over or stack.enter_context(Lan())
         camera = source("strip", FPS)
         bench = stack.enter_context(running("--host=0.0.0.0", *camera))
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))

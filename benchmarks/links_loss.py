@@ -2,13 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
-from benchmarks.links import Shown, course, far_away, now_ms, shown
+from tests.e2e.seat import holds
+from tests.rigs.air import Air, Weather
+
+from benchmarks.links import Shown, course, far_away, now_ms, recovery_ms, shown
+from benchmarks.links_control import presses
 from benchmarks.rig import Given, say
 from benchmarks.rows import Aim, Result, row
 
 SETTLES_MS = 2000
 LOSSY_MS = 25_000
 FREEZE_MS = 150.0
+BURSTS, DRIVES_MS = 12, 60_000
+SILENCE = "fpvcar.gate: stopped: silence"
 SAMPLE_MS = 10.0
 AIMS = {
     0.0: (Aim(p99=28, worst=120), 0), 0.01: (Aim(p99=28, worst=120), 0),
@@ -54,7 +60,61 @@ def lossy(given: Given, share: float) -> Iterator[Result]:
     yield course(f"{name}: age", pictures, begin_ms)
 
 
+def bursts(given: Given) -> Iterator[Result]:
+    """Half of all packets are lost for 300 ms, every 5 s."""
+    name, times = "300 ms of 50 % lost every 5 s", min(given.runs, BURSTS)
+    say(f"links: {name}")
+    weather = Weather(burst_loss=0.5, burst_s=0.3, every_s=5.0)
+    with Air() as air, far_away(given, over=air) as (_, _, page):
+        page.wait_for_timeout(SETTLES_MS)
+        shown(page)
+        air.set(weather)
+        begin_ms = now_ms()
+        page.wait_for_timeout(times * weather.every_s * 1000)
+        pictures = shown(page)
+    ends_ms = [
+        begin_ms + (number * weather.every_s + weather.burst_s) * 1000
+        for number in range(times)
+    ]
+    values = [recovery_ms(pictures, end_ms) for end_ms in ends_ms]
+    yield row("links", f"current after {name}", "ms", values, Aim(p99=250))
+    yield course(f"{name}: age", pictures, begin_ms)
+
+
+def far_and_near(given: Given) -> Iterator[Result]:
+    """A long way, with jitter and some loss."""
+    name = "20 ms and up to 10 ms of jitter, 2 % lost, each way"
+    say(f"links: {name}")
+    with Air() as air, far_away(given, over=air) as (_, _, page):
+        page.wait_for_timeout(SETTLES_MS)
+        air.set(Weather(delay_s=0.020, jitter_s=0.010, loss=0.02))
+        page.wait_for_timeout(SETTLES_MS)
+        shown(page)
+        page.wait_for_timeout(LOSSY_MS)
+        ages = [one.age_ms for one in shown(page)]
+    yield row("links", f"{name}: capture to glass", "ms", ages, Aim(p99=90))
+
+
+def at_the_wheel(given: Given) -> Iterator[Result]:
+    """Key to pin, and a minute of driving, with 10 % lost each way."""
+    name = "10% lost each way"
+    with far_away(given) as (lan, bench, page):
+        lan.drop(0.10)
+        page.wait_for_timeout(SETTLES_MS)
+        yield from presses(page, bench, name, Aim(p99=120), "guard off")
+        with bench.watch() as watch:
+            holds(page, watch, "ArrowUp")
+            before = bench.log().count(SILENCE)
+            page.wait_for_timeout(DRIVES_MS)
+            stops = bench.log().count(SILENCE) - before
+            page.keyboard.up("ArrowUp")
+    yield row("links", f"{name}: stops in a minute", "", [float(stops)], Aim(worst=0))
+
+
 def rows(given: Given) -> Iterator[Result]:
     """As the link gets worse."""
     for share in AIMS:
         yield from lossy(given, share)
+    yield from bursts(given)
+    yield from far_and_near(given)
+    yield from at_the_wheel(given)

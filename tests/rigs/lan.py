@@ -11,9 +11,9 @@ import socket
 import subprocess
 import threading
 import time
-from contextlib import AbstractContextManager
 from itertools import count
 from types import TracebackType
+from typing import Self
 
 NEAR_MAC, FAR_MAC, NOBODY = (f"02:00:00:00:4f:{last:02x}" for last in (1, 2, 3))
 BURST_BYTES = 4000
@@ -29,7 +29,7 @@ def _run(*words: str) -> None:
         raise OSError(f"{' '.join(words)}: {done.stderr.strip()}")
 
 
-class Lan(AbstractContextManager["Lan"]):
+class Lan:
     """This host is `near`, the other one `far`. Each Lan has addresses of its own."""
 
     def __init__(self) -> None:
@@ -52,6 +52,9 @@ class Lan(AbstractContextManager["Lan"]):
         except BaseException:
             self.__exit__(None, None, None)
             raise
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None,

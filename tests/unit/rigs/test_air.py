@@ -1,0 +1,48 @@
+"""The air between two hosts: what the router's channel does to packets."""
+
+from tests.rigs.air import Channel, Weather
+
+
+def flight(weather: Weather, count: int = 10_000) -> list[float | None]:
+    """How long each of many packets takes, one sent each ms."""
+    channel = Channel(seed=1)
+    channel.set(weather, 0.0)
+    sent = [number / 1000 for number in range(count)]
+    return [
+        None if at_s is None else at_s - now_s
+        for now_s, at_s in ((now_s, channel.arrival(now_s)) for now_s in sent)
+    ]
+
+
+def test_still_air_carries_all_at_once() -> None:
+    assert set(flight(Weather())) == {0.0}
+
+
+def test_delay_and_jitter_keep_the_order() -> None:
+    times = [one for one in flight(Weather(delay_s=0.02, jitter_s=0.01)) if one]
+    assert len(times) == 10_000
+    assert min(times) >= 0.02 and 0.029 < max(times) <= 0.0301
+    arrivals = [number / 1000 + one for number, one in enumerate(times)]
+    assert arrivals == sorted(arrivals)
+
+
+def test_some_overtake_if_asked() -> None:
+    times = flight(Weather(jitter_s=0.01, reordered=0.1))
+    arrivals = [number / 1000 + (one or 0.0) for number, one in enumerate(times)]
+    overtakers = sum(b < a for a, b in zip(arrivals, arrivals[1:], strict=False))
+    assert 300 < overtakers < 1500
+
+
+def test_loss_is_as_often_as_said_and_the_same_each_time() -> None:
+    lost = flight(Weather(loss=0.1)).count(None)
+    assert 900 < lost < 1100
+    assert flight(Weather(loss=0.1)) == flight(Weather(loss=0.1))
+
+
+def test_bursts_come_at_their_time() -> None:
+    weather = Weather(burst_loss=0.5, burst_s=0.3, every_s=5.0)
+    times = flight(weather)
+    lost = [number for number, one in enumerate(times) if one is None]
+    assert all(number % 5000 <= 300 for number in lost)
+    assert min(lost) < 10 and min(one for one in lost if one > 300) < 5010
+    assert 240 < len(lost) < 360
