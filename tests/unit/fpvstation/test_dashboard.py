@@ -1,0 +1,78 @@
+"""The Grafana dashboard: every figure that it asks for is there, with its labels."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from fpvcar import status
+from fpvcar.server.exposition import exposition
+from fpvcar.wire import up
+from tests.unit.fpvstation.test_standing import NOW_S, standing
+from tests.unit.server.test_metrics import Car
+
+ROOT = Path(__file__).resolve().parents[3]
+DASHBOARD = json.loads((ROOT / "base-station" / "grafana.json").read_text())
+PANELS = [one for one in DASHBOARD["panels"] if one["type"] != "row"]
+SCRAPED = {"instance", "job"}
+"""Labels that Prometheus gives."""
+
+
+@pytest.fixture(scope="module")
+def labels() -> dict[str, set[str]]:
+    """Of every figure that car and station show when all is known of them."""
+    car = Car()
+    ann = car.house.visitor("Ann")
+    ann.drive(0.0)
+    ann.drive(1.0)
+    ann.say(up.Report("webcodecs", 12.5, 4.0))
+    ann.say(up.Estop())
+    car.recorder.recording = status.Recording(True, "ok", 3.0, 120.0)
+    found = {
+        name: {key for sample in samples for key, _ in sample}
+        for name, samples in car.read().items()
+    }
+    now = standing(alone=1, alone_s=NOW_S)
+    now.cars[0].card_total = now.cars[0].card_free = 1
+    now.offices[0].verified_s = NOW_S
+    for family in text_string_to_metric_families(exposition(now.figures())):
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+    return found
+
+
+def targets() -> Iterator[tuple[str, Any]]:
+    for panel in PANELS:
+        for one in panel["targets"]:
+            yield panel["title"], one
+
+
+def test_every_figure_is_there_with_its_labels(labels: dict[str, set[str]]) -> None:
+    asked = set()
+    for title, one in targets():
+        names = set(re.findall(r"\bfpvcar_\w+", one["expr"]))
+        assert names and names <= labels.keys(), (title, names - labels.keys())
+        for label in re.findall(r"{{(\w+)}}", one["legendFormat"]):
+            assert label in SCRAPED or all(label in labels[name] for name in names), (
+                title, label
+            )  # fmt: skip
+        asked |= names
+    assert any("station" in one for one in asked) and "fpvcar_wheels_up" in asked
+    assert "fpvcar_wheel_up" not in labels, "one that is misspelt would be seen"
+
+
+def test_no_panel_covers_another() -> None:
+    taken = set[tuple[int, int]]()
+    for panel in DASHBOARD["panels"]:
+        at = panel["gridPos"]
+        cells = {
+            (x, y) for x in range(at["x"], at["x"] + at["w"])
+            for y in range(at["y"], at["y"] + at["h"])
+        }  # fmt: skip
+        assert not cells & taken and max(x for x, _ in cells) < 24, panel["title"]
+        taken |= cells
+    assert len({one["id"] for one in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
