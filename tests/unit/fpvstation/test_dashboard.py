@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -31,6 +32,7 @@ def labels() -> dict[str, set[str]]:
     ann.drive(1.0)
     ann.say(up.Report("webcodecs", 12.5, 4.0))
     ann.say(up.Estop())
+    car.senses.computer = msgspec.structs.replace(car.senses.computer, celsius=48.0)
     car.recorder.recording = status.Recording(True, "ok", 3.0, 120.0)
     found = {
         name: {key for sample in samples for key, _ in sample}
