@@ -8,8 +8,10 @@ import contextlib
 import grp
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -30,7 +32,7 @@ from fpvcar.video import camera as filming
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wheels import trip as tripping
 
-COMMAND_S, RUNNING_S, TRIP_S = 5.0, 3.0, 15.0
+COMMAND_S, RUNNING_S, TRIP_S = 5.0, 3.0, 20.0
 CAMERA_S = filming.START_S + 2.0
 PIECE, PIECES = bytes(256 * 1024), 16
 LEAST_FREE_B = 50_000_000
@@ -120,33 +122,21 @@ class Live:
 
     def trip(self) -> Trip | Unasked:
         """Feeds the dead man and then does not; nothing moves."""
-        start_s = time.monotonic()
-        fed_s, whole, after_s = None, False, None
         with self._wheels_process() as process:
-            assert process.stdout is not None
-            for line in process.stdout:
-                word, _, rest = line.strip().partition(" ")
-                whole = whole or word == tripping.WHOLE
-                if word == tripping.FED:
-                    fed_s = time.monotonic()
-                elif word == tripping.TRIPPED:
-                    after_s = float(rest)
-            killed = process.wait() < 0
-            assert process.stderr is not None
-            words = process.stderr.read().strip()
-        if fed_s is None:
-            late = time.monotonic() - start_s > TRIP_S
-            return Trip(
-                None, whole, words or ("no answer" if late else "it never woke")
-            )
-        if killed and after_s is None:  # a guardian's trip
-            after_s = time.monotonic() - fed_s
-        return Trip(after_s, whole, words if after_s is None else "")
+            late = threading.Timer(TRIP_S, process.terminate)
+            late.start()
+            try:
+                return _tripped(process)
+            finally:
+                late.cancel()
 
     def turn(self, profile: Profile) -> tuple[Turned, ...] | Unasked:
         """Turns each motor."""
         with self._wheels_process(f"--turn={TURN_S}") as process:
+            late = threading.Timer(TRIP_S, process.terminate)
+            late.start()
             out, err = process.communicate()
+            late.cancel()
         lines = [line.split(" ", 2) for line in out.splitlines()]
         done = {one[1]: one[2] for one in lines if one[0] == tripping.TURNED}
         if not done and err:
@@ -206,6 +196,27 @@ class Live:
             if said is None
             else said
         )
+
+
+def _tripped(process: "subprocess.Popen[str]") -> Trip:
+    """What the process of the proof says; a guardian's proof is that it is killed."""
+    fed_s, whole, after_s = None, False, None
+    assert process.stdout is not None and process.stderr is not None
+    for line in process.stdout:
+        word, _, rest = line.strip().partition(" ")
+        whole = whole or word == tripping.WHOLE
+        if word == tripping.FED:
+            fed_s = time.monotonic()
+        elif word == tripping.TRIPPED:
+            after_s = float(rest)
+    ended, words = process.wait(), process.stderr.read().strip()
+    if ended == -signal.SIGTERM:
+        return Trip(None, whole, f"no answer within {TRIP_S:.0f} s")
+    if fed_s is None:
+        return Trip(None, whole, words or "it never woke")
+    if ended == -signal.SIGKILL:
+        return Trip(time.monotonic() - fed_s, whole)
+    return Trip(after_s, whole, "" if after_s is not None else words)
 
 
 def _groups() -> list[int]:

@@ -26,7 +26,7 @@ from fpvcar.drive import mixing
 from fpvcar.wheels.core import Wheels
 from fpvcar.wire.wheels import Answer, Setpoint, Status, pack_setpoint
 
-AWAKE_S, TRIPPED_S = 1.0, 2.0
+AWAKE_S, TRIPPED_S = 3.0, 5.0
 LOOK_S, FEED_S = 0.005, 0.02
 WHOLE, BESIDE, FED, TRIPPED = "whole", "beside", "fed", "tripped"
 TURNED = "turned"

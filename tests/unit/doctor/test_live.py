@@ -89,10 +89,19 @@ def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
     assert live(chip, BENCH).pins(on(chip)) == ""
 
 
+def test_a_proof_that_hangs_is_ended(
+    chip: Chip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fpvcar.doctor.live.TRIP_S", 0.0)
+    trip = live(chip, BENCH).trip()
+    assert isinstance(trip, Trip) and trip.after_s is None
+    assert trip.words == "no answer within 0 s"
+
+
 def test_each_motor_turns_both_ways_when_it_is_to(
     chip: Chip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fpvcar.doctor.live.TURN_S", 0.15)
+    monkeypatch.setattr("fpvcar.doctor.live.TURN_S", 0.3)
     profile = on(chip)
     with PinWatch(chip.soc, profile.motor_pins()) as watch:
         turned = live(chip, BENCH).turn(profile)
