@@ -40,6 +40,15 @@ CAMERAS = {
 }
 """Camera -> the module of its process: no other one is imported."""
 AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+ROOM = (
+    "make room (sudo journalctl --vacuum-size=50M; sudo apt clean; recordings), then "
+    "again; sudo fpvcar doctor says where it is full"
+)
+NEXT_STEP = {
+    errno.ENOSPC: ROOM, errno.EDQUOT: ROOM,
+    errno.EROFS: "nothing can be kept there: dmesg says why; sudo fpvcar doctor",
+}  # fmt: skip
+"""What to do about a fault of the card that ended a verb."""
 Act = Callable[[argparse.Namespace], int]
 Verb = Callable[[str, Act, str], argparse.ArgumentParser]
 
@@ -392,7 +401,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except OSError as fault:
         where = f"{fault.filename}: " if fault.filename else ""
-        print(f"fpvcar: {where}{fault.strerror or fault}", file=sys.stderr)
+        after = f"; {NEXT_STEP[fault.errno]}" if fault.errno in NEXT_STEP else ""
+        print(f"fpvcar: {where}{fault.strerror or fault}{after}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -1,12 +1,15 @@
 """Cards that are full, read-only or silent stop the recorder and nothing else."""
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from fpvcar.recordings import reader
-from tests.e2e.harness import wait_for
+from tests.e2e.harness import free_port, wait_for
 from tests.e2e.recording import (
     Writing,
     files,
@@ -68,3 +71,36 @@ def test_a_card_that_is_read_only_or_silent_is_said_and_tried_again(
         times = step_times(card / "rec")
         gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
         assert max(gaps) < 500_000_000, "what waited was written"
+
+
+def test_a_card_that_is_full_at_the_first_start_is_said_by_run_and_doctor(
+    tmp_path: Path,
+) -> None:
+    small = image(
+        tmp_path / "small.img", 4, "mkfs.ext4", "-q", "-F", "-O", "^has_journal"
+    )
+    with mounted(small, tmp_path / "card") as card:
+        state = card / "state"
+        state.mkdir()
+        with pytest.raises(OSError), (card / "filled").open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        env = {
+            **os.environ, "STATE_DIRECTORY": str(state),
+            "RUNTIME_DIRECTORY": str(tmp_path / "run"),
+        }  # fmt: skip
+
+        def fpvcar(*words: str) -> "subprocess.CompletedProcess[str]":
+            return subprocess.run(
+                [sys.executable, "-m", "fpvcar", *words], env=env, text=True,
+                capture_output=True, timeout=60,
+            )  # fmt: skip
+
+        none = ("--set=camera.source = 'none'", "--set=gate.blind = 'ignore'")
+        done = fpvcar("run", f"--port={free_port()}", *none)
+        assert done.returncode == 1 and "No space left" in done.stderr
+        assert "make room (sudo journalctl" in done.stderr.splitlines()[-1]
+        doctor = fpvcar("doctor", "--json")
+        found = {one["key"]: one for one in json.loads(doctor.stdout)["findings"]}
+        assert doctor.returncode == 4
+        assert str(state) in found["card-no-room"]["what"]

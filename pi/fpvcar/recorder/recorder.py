@@ -8,7 +8,7 @@ frame, then everything; both are counted and told.
 
 import logging
 
-from fpvcar import config
+from fpvcar import clock, config
 from fpvcar.recorder.encoder import SIZE, Begin, Message, Noted
 from fpvcar.recorder.handover import ALL_MOST, VIDEO_MOST, Handover
 from fpvcar.recorder.thread import ENDED, Clock, RecorderThread
@@ -148,6 +148,7 @@ class Recorder:
 
     def _begin(self) -> None:
         self.offset_ns, self._began_ns = self._offset_now(), self._clock.monotonic_ns()
+        self._say_if_old((self._began_ns + self.offset_ns) / SECOND_NS)
         name = names.recording_name(self._about.car, self._began_ns + self.offset_ns)
         about = messages.About(
             self._about.car, self._about.version, name, 0, self.offset_ns,
@@ -156,6 +157,16 @@ class Recorder:
         self._handover.begin(Begin(about, not self.on, self.idle))
         self.begun += 1
         self._to_key = True
+
+    def _say_if_old(self, utc_s: float) -> None:
+        """A clock in 1970, say: the ring removes by date."""
+        if self.idle or clock.sane(utc_s):
+            return
+        log.warning(
+            "this recording gets a wrong date, and is among the first to go when room "
+            "is needed: bring it home soon (the page Recordings). A new one begins as "
+            "soon as the clock is right: %s", clock.wrong(utc_s),
+        )  # fmt: skip
 
     def _offset_now(self) -> int:
         return self._clock.utc_ns() - self._clock.monotonic_ns()

@@ -195,3 +195,22 @@ def test_a_clock_that_is_set_moves_no_message_backwards(by_s: float) -> None:
         times = [one.log_ns for one in made.messages()]
         assert times == sorted(times)
     assert len(rig.events()) == (0 if by_s == 1.0 else 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"), [({}, True), ({"on": False, "minute": False}, False)]
+)
+def test_a_recording_of_1970_is_said_with_what_to_do(
+    settings: dict[str, bool], said: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig = Rig(**settings)
+    assert caplog.text == ""
+    rig.utc_ns = 90 * SECOND_NS
+    rig.recorder.second()
+    assert ("first to go" in caplog.text) is said
+    assert ("sudo date -s" in caplog.text) is said
+    assert ("1970-01-01 00:01 UTC" in caplog.text) is said
+    caplog.clear()
+    rig.utc_ns = UTC_NS
+    rig.recorder.second()
+    assert "wrong date" not in caplog.text

@@ -1,0 +1,48 @@
+"""What ends a verb is said with the next step."""
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar.__main__ import main
+
+
+@pytest.fixture(autouse=True)
+def umask() -> Iterator[None]:
+    """`main` sets it for its process."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "No space left on device; make room (sudo journalctl"),
+        (errno.EDQUOT, "Disk quota exceeded; make room"),
+        (errno.EROFS, "Read-only file system; nothing can be kept there: dmesg"),
+    ],
+)
+def test_a_card_that_takes_no_codes_at_the_first_start(
+    number: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def full(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), str(tmp_path / "codes.json"))
+
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path / "run"))
+    monkeypatch.setattr("fpvcar.files.write_whole", full)
+    none = ["--set=camera.source = 'none'", "--set=gate.blind = 'ignore'"]
+    assert main(["run", "--port", "0", *none]) == 1
+    said = capsys.readouterr().err
+    assert f"fpvcar: {tmp_path / 'codes.json'}: {words}" in said
+    assert "sudo fpvcar doctor" in said
+
+
+def test_another_fault_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--csv", "/tmp/nowhere", "/nope"]) == 1
+    assert "doctor" not in capsys.readouterr().err
