@@ -18,7 +18,7 @@ from tests.e2e.double_faults import (
 from tests.e2e.harness import STRIP
 
 pytestmark = pytest.mark.e2e
-DRAWN = 5
+DRAWN = 2
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tests.e2e.seat import grown_up, opened, until
 from tests.e2e.test_hostile import start
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-HOLD_S = 25.0
+HOLD_S = 18.0
 NEWCOMER_S = 3.0
 
 

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 OPTIONS = ("--host=0.0.0.0", STRIP)
-LOOK_S = 4.0
+LOOK_S = 3.0
 LEAST_FPS = {0.03: 20, 0.10: 15}
 """The aim is 27 with 10 of 100 lost; without what the car does for it 12 came."""
 NEAR_LOST = (0.3, 3.0)

@@ -111,6 +111,15 @@ class Lan:
         """Packets arrive again."""
         self._neighbours(NEAR_MAC, FAR_MAC)
 
+    def roam(self) -> None:
+        """The far host has another address from now on, as in another Wi-Fi."""
+        old, self.far = self.far, f"10.80{self.far.removeprefix('10.79')}"
+        _run(*self.enter, "ip", "addr", "del", f"{old}/30", "dev", self._far)
+        _run("ip", "route", "add", self.far, "dev", self._near)
+        _run(*self.enter, "ip", "addr", "add", self.far, "dev", self._far)
+        _run(*self.enter, "ip", "route", "add", self.near, "dev", self._far)
+        self.find()
+
     def drop(self, share: float) -> None:
         """From now on this share of what arrives is dropped, at either end."""
         self._undrop()

@@ -84,7 +84,7 @@ def drive(glass: Glass, number: int) -> bool:
 
 
 def test_video_for_an_hour(tmp_path: Path, soaking: bool) -> None:
-    lasts_s = float(os.environ.get("SOAK_S", "3600")) if soaking else 30.0
+    lasts_s = float(os.environ.get("SOAK_S", "3600")) if soaking else 24.0
     window_s = min(10.0, lasts_s / 12)
     with started(tmp_path, *SOURCE) as bench:
         soak(bench, lasts_s, window_s)
