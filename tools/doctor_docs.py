@@ -26,6 +26,13 @@ and then not, while the motors stand. Without `sudo` it sees less, and says so: 
 could not be asked is never called well. On the page a grown-up has the same list while
 the car stands: the menu, *Look for faults*.
 
+While the car runs its dead man is its own: one beside it, over no pins, shows that the
+machine does what such a one needs. The whole proof takes the car out of service:
+
+    sudo systemctl stop fpvcar-wheels               # needs a Pi
+    sudo fpvcar doctor                              # needs a Pi
+    sudo systemctl start fpvcar-wheels              # needs a Pi
+
 | option | what it does |
 |---|---|
 | `--json` | the same for programs |

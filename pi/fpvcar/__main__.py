@@ -208,9 +208,9 @@ def _setup(arguments: argparse.Namespace) -> int:
 
 
 def _doctor(arguments: argparse.Namespace) -> int:
-    from fpvcar.commands import doctor
+    from fpvcar.commands import doctor, pipes
 
-    return doctor.run(arguments)
+    return pipes.quietly(lambda: doctor.run(arguments))
 
 
 def _doctors(verb: Verb) -> None:

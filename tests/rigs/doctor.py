@@ -90,6 +90,7 @@ class PlayedMachine:
         self.turning = (Turned("drive"), Turned("steer"))
         self.filming: str | Unasked = "ok"
         self.card: CardSpeed | Unasked = CardSpeed(9.0, 0.1)
+        self.why_not_written, self.clock_s = "", 1_800_000_000.0
         self.rests: bool | Unasked = False
 
     def command(self, *argv: str) -> str | Unasked:
@@ -126,6 +127,12 @@ class PlayedMachine:
 
     def speed(self, directory: Path) -> CardSpeed | Unasked:
         return self.card
+
+    def writable(self, state: Path) -> str:
+        return self.why_not_written
+
+    def utc_s(self) -> float:
+        return self.clock_s
 
     def power_save(self, interface: str) -> bool | Unasked:
         return self.rests

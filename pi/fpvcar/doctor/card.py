@@ -58,6 +58,13 @@ class Card:
         """Not here."""
         return self._why
 
+    def writable(self, state: Path) -> Unasked:
+        """Not here: its files are left as they are."""
+        return self._why
+
+    def utc_s(self) -> None:
+        """Its clock stands."""
+
     def power_save(self, interface: str) -> Unasked:
         """Not here."""
         return self._why

@@ -51,6 +51,8 @@ class Machine(Protocol):
     def camera(self, profile: Profile) -> str | Unasked: ...
     def speed(self, directory: Path) -> CardSpeed | Unasked: ...
     def power_save(self, interface: str) -> bool | Unasked: ...
+    def writable(self, state: Path) -> str | Unasked: ...
+    def utc_s(self) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ def facts(where: Where, machine: Machine) -> Facts:
     pins = machine.pins(known) if known else REFUSED
     computer = backends.open_computer(_nearest(where.state), root).read()
     running = machine.running()
+    loose = backends.why_loose(root) if model is not None else NO_PI
+    answering = _answering(machine, profile)
     gpios = sorted({gpio for gpio, _ in used_pins(profile, "")}) if known else []
     recordings = _recordings(where, profile)
     return Facts(
@@ -86,17 +90,17 @@ def facts(where: Where, machine: Machine) -> Facts:
         config_lines=_config_lines(root) if model is not None else NO_PI,
         backend=machine.backend(known) if known else "pigpio",
         pins=pins,
-        loose=backends.why_loose(root) if model is not None else NO_PI,
+        loose=loose,
         holders=machine.holders(gpios) if known else REFUSED,
         levels=_levels(machine, profile),
-        trip=machine.trip() if pins == "" else NO_PINS,
+        trip=_trip(machine, profile, pins, loose, answering),
         turned=_turned(where, machine, profile),
         buses=_buses(root, profile, machine),
-        answering=_answering(machine, profile),
+        answering=answering,
         camera=_camera(machine, profile, running),
-        computer=computer._replace(utc_s=time.time()),
+        computer=computer._replace(utc_s=machine.utc_s()),
         state=str(where.state),
-        writable=_writable(where.state),
+        writable=machine.writable(where.state),
         speed=machine.speed(_nearest(recordings)),
         old_recordings=_old_recordings(recordings),
         certificate_days=programs.certificate_days(
@@ -178,6 +182,26 @@ def _levels(machine: Machine, profile: Profile | str) -> dict[int, Pin] | Unaske
     return programs.levels(machine.command, profile.motor_pins())
 
 
+def _trip(
+    machine: Machine, profile: Profile | str, pins: str | Unasked,
+    loose: str | Unasked, answering: frozenset[tuple[int, int]] | Unasked,
+) -> Trip | Unasked:  # fmt: skip
+    """The proof, unless what it needs is ill, which is said elsewhere."""
+    if isinstance(profile, str):
+        return REFUSED
+    if profile.motors.on_hat:
+        if not isinstance(answering, Unasked):
+            if not set(profile.stop_chips()) <= answering:
+                return NO_PINS
+        return machine.trip()
+    if pins != "":
+        return NO_PINS
+    strict = machine.backend(profile) == "linux" and not profile.pins.unsafe
+    if strict and isinstance(loose, str) and loose:
+        return Unasked("the kernel does not let go of pins")
+    return machine.trip()
+
+
 def _turned(
     where: Where, machine: Machine, profile: Profile | str
 ) -> tuple[Turned, ...] | Unasked:
@@ -230,20 +254,6 @@ def _nearest(path: Path) -> Path:
     while not path.is_dir() and path != path.parent:
         path = path.parent
     return path
-
-
-def _writable(state: Path) -> str | Unasked:
-    if not os.access(state.parent, os.X_OK) or not state.exists():
-        return Unasked(f"{state}: not there yet, or not allowed (sudo fpvcar doctor)")
-    path = state / f".doctor-{os.getpid()}"
-    try:
-        path.touch(exist_ok=False)
-        path.unlink()
-    except PermissionError:
-        return Unasked(f"{state}: not allowed: sudo fpvcar doctor")
-    except OSError as fault:
-        return fault.strerror or str(fault)
-    return ""
 
 
 def _old_recordings(directory: Path) -> int | Unasked:

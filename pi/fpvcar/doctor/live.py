@@ -188,6 +188,24 @@ class Live:
                 path.unlink()
         return CardSpeed(len(PIECE) * PIECES / MB / sum(took_s), max(took_s))
 
+    def writable(self, state: Path) -> str | Unasked:
+        """ "" where the car's folder takes a file."""
+        path = state / f".doctor-{os.getpid()}"
+        try:
+            path.touch(exist_ok=False)
+            path.unlink()
+        except (FileNotFoundError, PermissionError):
+            return Unasked(
+                f"{state}: not there yet, or not allowed: sudo fpvcar doctor"
+            )
+        except OSError as fault:
+            return fault.strerror or str(fault)
+        return ""
+
+    def utc_s(self) -> float:
+        """As its clock says."""
+        return time.time()
+
     def power_save(self, interface: str) -> bool | Unasked:
         """Whether the Wi-Fi rests."""
         said = backends.wifi_power_save(interface)

@@ -102,7 +102,8 @@ def turn(profile: config.Profile, runtimes: Sequence[Path], turn_s: float) -> No
     with taken(runtimes) as free:
         if not free:
             raise OSError(
-                "`fpvcar wheels` has the wheels: sudo systemctl stop fpvcar-wheels"
+                "`fpvcar wheels` has the wheels, or they are root's to take: sudo "
+                "systemctl stop fpvcar-wheels; sudo fpvcar doctor --move"
             )
         wheels = Wheels(
             profile, lambda: backends.open_motors(profile, runtimes[0]), lambda: None

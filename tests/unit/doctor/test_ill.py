@@ -4,8 +4,8 @@ Each is a folder with the files of a card, whose machine is played: exactly its 
 finding comes of it, in words without a gap.
 """
 
+import json
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,13 @@ from typing import Any
 import pytest
 
 from fpvcar import __version__, system
+from fpvcar.__main__ import parser
+from fpvcar.commands import doctor
 from fpvcar.devices.linux import computer as linux_computer
 from fpvcar.doctor import checks
 from fpvcar.doctor.facts import CardSpeed, Running, Trip, Turned
 from fpvcar.doctor.report import Severity, Unasked
+from fpvcar.paths import HARDWARE
 from tests.rigs import doctor as rig
 from tests.rigs.doctor import GONE, PlayedMachine, change, examined, healthy, put
 
@@ -121,6 +124,8 @@ ILL: list[tuple[str, Ill]] = [
     ("memory", a_file("proc/meminfo", "MemAvailable: 12000 kB\n")),
     ("card-read-only", a_file("proc/self/mounts", "/dev/mmcblk0p2 / ext4 ro 0 0\n")),
     ("card-worn", a_file(WORN, "0x0a 0x0b\n")),
+    ("state", an_answer(why_not_written="Input/output error")),
+    ("clock", an_answer(clock_s=90.0)),
     ("card-slow", an_answer(card=CardSpeed(0.4, 0.7))),
     ("recordings-clock", recorded_in_1970),
     ("certificate", a_word("openssl", "2099", "2025")),
@@ -131,7 +136,7 @@ ILL: list[tuple[str, Ill]] = [
     ("watchdog", a_word("systemctl show --property=RuntimeWatchdogUSec", "15s", "0")),
 ]  # fmt: skip
 ELSEWHERE = {
-    "module", "profile", "motor", "card-full", "card-no-room", "state", "clock",
+    "module", "profile", "motor", "card-full", "card-no-room",
 }  # fmt: skip
 """Kinds that tests of their own bring about, below."""
 
@@ -194,24 +199,6 @@ def test_a_card_without_room(
     assert keys(healthy(tmp_path), PlayedMachine()) == [key]
 
 
-def test_a_folder_that_takes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(self: Path, *words: object, **more: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    healthy(tmp_path)
-    monkeypatch.setattr(Path, "touch", refuse)
-    assert keys(tmp_path, PlayedMachine()) == ["state"]
-
-
-def test_a_clock_in_1970(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "time", lambda: 90.0)
-    report = examined(healthy(tmp_path), PlayedMachine())
-    assert [one.key for one in report.findings] == ["clock"]
-    assert "1970-01-01 00:01" in report.findings[0].what
-
-
 def test_a_library_that_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,3 +233,49 @@ def test_a_sensor_that_sleeps_is_not_missing(tmp_path: Path) -> None:
     assert keys(tmp_path, machine) == ["i2c-missing"]
     machine.car = Unasked("it does not run")
     assert keys(tmp_path, machine) == []
+
+
+@pytest.mark.parametrize(
+    "ill",
+    [
+        an_answer(why_no_pins="pigpiod at 127.0.0.1 port 8888: refused"),
+        a_file(rig.PERSIST, "Y\n"),
+        an_answer(tripped=Trip(0.2, False)),
+    ],
+)
+def test_a_dead_man_that_was_not_proved_whole_is_not_called_well(
+    ill: Ill, tmp_path: Path
+) -> None:
+    machine = PlayedMachine()
+    ill(healthy(tmp_path), machine)
+    report = examined(tmp_path, machine)
+    assert "dead man" in [one.part for one in report.not_asked]
+    assert "dead man" not in report.well
+
+
+def test_a_hat_that_is_missing_is_one_finding(tmp_path: Path) -> None:
+    hat = (HARDWARE / "motor-hat.toml").read_text()
+    put(healthy(tmp_path), system.PROFILE, hat)
+    machine = PlayedMachine()
+    machine.said["busctl"] = Unasked("it is not there")
+    machine.tripped = Trip(None, True, "nobody acknowledges the write")
+    machine.present = set()
+    assert keys(tmp_path, machine) == ["i2c-missing"]
+    machine.present = {(1, 0x60)}
+    assert keys(tmp_path, machine) == ["dead-man"]
+
+
+def test_a_card_that_does_not_run_is_read_and_not_touched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(healthy(tmp_path), rig.PERSIST, "Y\n")
+    before = sorted(tmp_path.rglob("*"))
+    words = ["doctor", "--json", "--root", str(tmp_path)]
+    capsys.readouterr()
+    assert doctor.run(parser().parse_args(words)) == 4
+    said = json.loads(capsys.readouterr().out)
+    assert [one["key"] for one in said["findings"]] == ["strict-reboot"]
+    assert {"camera", "clock", "dead man", "units"} <= {
+        one["part"] for one in said["not_asked"]
+    }
+    assert sorted(tmp_path.rglob("*")) == before

@@ -184,7 +184,7 @@ def clock(facts: Facts) -> Said:
     """Is it to be believed, and was it when recordings began?"""
     utc_s = facts.computer.utc_s
     if utc_s is None:
-        yield Unasked("this computer has no clock")
+        yield Unasked("no clock runs there")
     elif not wall.sane(utc_s):
         yield CLOCK.found(shown=wall.shown(utc_s))
     if isinstance(facts.old_recordings, Unasked):

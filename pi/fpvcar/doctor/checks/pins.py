@@ -9,6 +9,11 @@ OURS = "fpvcar"
 """How `wheels`, `run` and the guardian begin when they tell the kernel who they are."""
 TRIP_S = 0.4
 """The dead man's patience is 0.2 s; so late is a machine that was busy, more is not."""
+BESIDE = (
+    "the car's own, as `fpvcar wheels` has it; one beside it let go after "
+    "{after_s:.2f} s. The whole proof: sudo systemctl stop fpvcar-wheels; sudo fpvcar "
+    "doctor; sudo systemctl start fpvcar-wheels"
+)
 INPUT, UP, FLOATING = "ip", "pu", "pn"
 
 SILENT = Kind(
@@ -150,6 +155,8 @@ def dead_man(facts: Facts) -> Said:
         yield NO_TRIP.found()
     elif trip.after_s > TRIP_S:
         yield LATE_TRIP.found(after_s=trip.after_s, most_s=TRIP_S)
+    elif not trip.whole:
+        yield Unasked(BESIDE.format(after_s=trip.after_s))
 
 
 def motors(facts: Facts) -> Said:
