@@ -9,7 +9,6 @@ fpvstation, it is made anew. It is no part of the store, which may be on a netwo
 where a write-ahead log does not work.
 """
 
-import asyncio
 import contextlib
 import logging
 import shutil
@@ -28,7 +27,8 @@ from fpvcar.recordings.library import Page
 from fpvcar.recordings.shelf import Copy, DriveBusy, DriveMissing, Found
 from fpvcar.recordings.titles import Titles
 from fpvstation import search
-from fpvstation.catalogue_schema import MIGRATIONS
+from fpvstation.catalogue_rows import add_drive, forget, forget_drives
+from fpvstation.catalogue_schema import opened
 from fpvstation.copies import HERE, Copies, Where
 from fpvstation.disk import Folder
 from fpvstation.look import Look, key_of, lookers
@@ -36,11 +36,8 @@ from fpvstation.store import SUMS_FILE, Store, Stored, trash_of
 
 AT_ONCE = 256
 """Sessions in one transaction."""
-BUSY_S, PATIENCE_S = 30.0, 2.0
+PATIENCE_S = 2.0
 FILE = "catalogue.sqlite"
-SYNC_S, SYNC_MOST_S, SYNC_SHARE = 2.0, 20.0, 50.0
-"""How long after a look through the store the next one begins: so many times what it
-took, within these bounds. What came is on the page within a minute."""
 log = logging.getLogger("fpvstation")
 Looks = Callable[[Iterable[Look]], Iterable[Entry]]
 Tell = Callable[[int, int], None]
@@ -118,7 +115,7 @@ class Catalogue:
         with self._opening:
             if db is None or self._local.inode != self._inode():
                 self.close()
-                db = self._local.db = _opened(self._path)
+                db = self._local.db = opened(self._path)
                 self._local.inode = self._inode()
         with db:
             yield db
@@ -188,7 +185,7 @@ class Catalogue:
         known.update(zip(new, looks(asked), strict=True))
         with self._connection() as db:
             for session, stamp in changes:
-                _forget(db, session)
+                forget(db, session)
                 if stamp is not None:
                     self._add(db, session, stamp, stored[session], known)
 
@@ -205,7 +202,7 @@ class Catalogue:
         )  # fmt: skip
         car = session.partition("/")[0]
         for drive in self._titles.named(drives_of(entries)):
-            _add_drive(db, session, car, drive)
+            add_drive(db, session, car, drive)
 
     # --- what the page asks ---
 
@@ -268,9 +265,9 @@ class Catalogue:
             there = [name for (name,) in db.execute("SELECT name FROM segment")]
             named = next(one for one in drives if one.id == drive)
             self._titles.name(named, title, there)
-            _forget_drives(db, session)
+            forget_drives(db, session)
             for one in self._titles.named(drives):
-                _add_drive(db, session, session.partition("/")[0], one)
+                add_drive(db, session, session.partition("/")[0], one)
 
     @contextlib.contextmanager
     def _asked(self) -> Iterator[sqlite3.Connection]:
@@ -320,72 +317,3 @@ class Catalogue:
             raise DriveMissing("There is no such drive any more: look again.")
         (session,) = row
         return session, drives_of(entry for _, entry in search.entries_of(db, session))
-
-
-async def follow(catalogue: Catalogue) -> None:
-    """Keeps it as the store is, until it is cancelled."""
-    said = ""
-    while True:
-        began_s = time.monotonic()
-        try:
-            await asyncio.to_thread(catalogue.sync)
-            fault = ""
-        except (OSError, sqlite3.Error) as error:
-            fault = str(error)
-        if fault and fault != said:
-            log.error("the catalogue does not follow the store: %s", fault)
-        said = fault
-        wait_s = SYNC_SHARE * (time.monotonic() - began_s)
-        await asyncio.sleep(min(SYNC_MOST_S, max(SYNC_S, wait_s)))
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    """Opens a catalogue, and brings it to the newest form. Raises DatabaseError."""
-    db = sqlite3.connect(path, timeout=BUSY_S, check_same_thread=False)
-    try:
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = NORMAL")  # what is lost is made anew
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version > len(MIGRATIONS):
-            raise sqlite3.DatabaseError(
-                f"form {version}, and this fpvstation knows {len(MIGRATIONS)}"
-            )
-        for number in range(version, len(MIGRATIONS)):
-            db.executescript(
-                f"BEGIN; {MIGRATIONS[number]} PRAGMA user_version = {number + 1};"
-                "COMMIT;"
-            )
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _forget(db: sqlite3.Connection, session: str) -> None:
-    db.execute("DELETE FROM session WHERE path = ?", (session,))
-    db.execute("DELETE FROM segment WHERE session = ?", (session,))
-    _forget_drives(db, session)
-
-
-def _forget_drives(db: sqlite3.Connection, session: str) -> None:
-    of = "(SELECT at FROM drive WHERE session = ?)"
-    for table in ("driver", "shown"):
-        db.execute(f"DELETE FROM {table} WHERE at IN {of}", (session,))
-    db.execute("DELETE FROM drive WHERE session = ?", (session,))
-
-
-def _add_drive(db: sqlite3.Connection, session: str, car: str, drive: Drive) -> None:
-    at, free = search.place_of(drive.start_ms), False
-    while not free:  # cars whose clocks were never set may begin in the same ms
-        within = "SELECT max(at) FROM drive WHERE at BETWEEN ? AND ?"
-        (last,) = db.execute(within, (at, at + search.PLACES)).fetchone()
-        at, free = at if last is None else last + 1, last is None
-    db.execute(
-        "INSERT INTO drive VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (at, drive.id, session, drive.parked, not Wanted(wheel="driven").takes(drive),
-         search.words_of(car, drive), search.causes_of(drive.stops)),
-    )  # fmt: skip
-    db.execute("INSERT INTO shown VALUES (?, ?)", (at, msgspec.json.encode(drive)))
-    db.executemany(
-        "INSERT INTO driver VALUES (?, ?)", [(name, at) for name in drive.drivers]
-    )

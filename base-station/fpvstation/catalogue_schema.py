@@ -6,6 +6,10 @@ A drive's `at` is its start and a number: the order of the table is that of the 
 that a page of it is read and sorted by nobody.
 """
 
+import sqlite3
+from pathlib import Path
+
+BUSY_S = 30.0
 MIGRATIONS = (
     """
     CREATE TABLE about (store TEXT NOT NULL);
@@ -40,3 +44,25 @@ MIGRATIONS = (
     END;
     """,
 )
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """Opens a catalogue, and brings it to the newest form. Raises DatabaseError."""
+    db = sqlite3.connect(path, timeout=BUSY_S, check_same_thread=False)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")  # what is lost is made anew
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise sqlite3.DatabaseError(
+                f"form {version}, and this fpvstation knows {len(MIGRATIONS)}"
+            )
+        for number in range(version, len(MIGRATIONS)):
+            db.executescript(
+                f"BEGIN; {MIGRATIONS[number]} PRAGMA user_version = {number + 1};"
+                "COMMIT;"
+            )
+    except BaseException:
+        db.close()
+        raise
+    return db

@@ -1,19 +1,26 @@
-"""What a store does by itself now and then: what is old goes, and a bound is kept."""
+"""What a store does by itself now and then: what is old goes, a bound is kept, and the
+catalogue follows."""
 
 import asyncio
 import datetime
 import logging
 import os
 import shutil
+import sqlite3
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from fpvstation.catalogue import Catalogue
 from fpvstation.identity import StoreError
 from fpvstation.store import INCOMING, TRASH, Store
 
 EVERY_S = 3600.0
 KEPT = datetime.timedelta(days=30)
 """What people removed, and what came in part and never whole, stays so long."""
+SYNC_S, SYNC_MOST_S, SYNC_SHARE = 2.0, 20.0, 50.0
+"""How long after a look through the store the next one begins: so many times what it
+took, within these bounds. What came is on the page within a minute."""
 log = logging.getLogger("fpvstation")
 
 
@@ -74,3 +81,20 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
+
+
+async def follow(catalogue: Catalogue) -> None:
+    """Keeps it as the store is, until it is cancelled."""
+    said = ""
+    while True:
+        began_s = time.monotonic()
+        try:
+            await asyncio.to_thread(catalogue.sync)
+            fault = ""
+        except (OSError, sqlite3.Error) as error:
+            fault = str(error)
+        if fault and fault != said:
+            log.error("the catalogue does not follow the store: %s", fault)
+        said = fault
+        wait_s = SYNC_SHARE * (time.monotonic() - began_s)
+        await asyncio.sleep(min(SYNC_MOST_S, max(SYNC_S, wait_s)))

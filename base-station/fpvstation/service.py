@@ -23,8 +23,8 @@ from fpvcar.server.recordings_rights import DeviceRights, RecordingRights
 from fpvcar.server.site import Site, address
 from fpvstation import client, password
 from fpvstation.cars import Cars
-from fpvstation.catalogue import FILE, Catalogue, Tell, follow
-from fpvstation.chores import keep_tidy
+from fpvstation.catalogue import FILE, Catalogue, Tell
+from fpvstation.chores import follow, keep_tidy
 from fpvstation.copies import Copies
 from fpvstation.disk import Folder
 from fpvstation.keep import Keeper

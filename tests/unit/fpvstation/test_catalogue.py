@@ -147,7 +147,7 @@ def test_one_of_an_older_station_is_brought_on(
     catalogue.close()
     more = "CREATE TABLE later (one TEXT); INSERT INTO later VALUES ('here');"
     steps = (*catalogue_schema.MIGRATIONS, more)
-    monkeypatch.setattr("fpvstation.catalogue.MIGRATIONS", steps)
+    monkeypatch.setattr("fpvstation.catalogue_schema.MIGRATIONS", steps)
     again = opened(tmp_path, store)
     assert len(drives(again)) == 1 and not again.why_anew
     with sqlite3.connect(tmp_path / "catalogue.sqlite") as db:

@@ -14,7 +14,7 @@ from fpvstation.identity import StoreError, StoreGone
 from fpvstation.pull import CarFault, Pull, Round
 from fpvstation.store import Store
 from fpvstation.turns import TURN_S, Turns
-from tests.rigs.station_world import FakeDisk, sums_of
+from tests.rigs.station_disk import FakeDisk, sums_of
 
 NAMES = [f"Plague-20261121T193100Z-{number:04d}.mcap" for number in range(1, 7)]
 

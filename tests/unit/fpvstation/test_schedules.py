@@ -4,7 +4,8 @@ lost, nothing is twice in a store, nothing is wrong, and all of it comes home.""
 import pytest
 
 from fpvcar.recordings import sums
-from tests.rigs.station_world import PIECE, World
+from tests.rigs.station_links import PIECE
+from tests.rigs.station_world import World
 
 SEEDS, SEEDS_SOAK, BATCHES = 50, 1000, 10
 

@@ -1,0 +1,41 @@
+"""What is written into the catalogue, and taken out again."""
+
+import sqlite3
+
+import msgspec
+
+from fpvcar.recordings.drives import Drive, Wanted
+from fpvstation import search
+
+
+def forget(db: sqlite3.Connection, session: str) -> None:
+    """A session, its segments and its drives."""
+    db.execute("DELETE FROM session WHERE path = ?", (session,))
+    db.execute("DELETE FROM segment WHERE session = ?", (session,))
+    forget_drives(db, session)
+
+
+def forget_drives(db: sqlite3.Connection, session: str) -> None:
+    """Those of a session."""
+    of = "(SELECT at FROM drive WHERE session = ?)"
+    for table in ("driver", "shown"):
+        db.execute(f"DELETE FROM {table} WHERE at IN {of}", (session,))
+    db.execute("DELETE FROM drive WHERE session = ?", (session,))
+
+
+def add_drive(db: sqlite3.Connection, session: str, car: str, drive: Drive) -> None:
+    """Lists a drive, with what a search finds it by."""
+    at, free = search.place_of(drive.start_ms), False
+    while not free:  # cars whose clocks were never set may begin in the same ms
+        within = "SELECT max(at) FROM drive WHERE at BETWEEN ? AND ?"
+        (last,) = db.execute(within, (at, at + search.PLACES)).fetchone()
+        at, free = at if last is None else last + 1, last is None
+    db.execute(
+        "INSERT INTO drive VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (at, drive.id, session, drive.parked, not Wanted(wheel="driven").takes(drive),
+         search.words_of(car, drive), search.causes_of(drive.stops)),
+    )  # fmt: skip
+    db.execute("INSERT INTO shown VALUES (?, ?)", (at, msgspec.json.encode(drive)))
+    db.executemany(
+        "INSERT INTO driver VALUES (?, ?)", [(name, at) for name in drive.drivers]
+    )

@@ -1,0 +1,171 @@
+"""A disk that forgets what was not synced, fills up, and is killed at any call."""
+
+import errno
+import hashlib
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from random import Random
+
+from fpvcar.recordings import names
+from fpvcar.recordings.sums import Summing
+from fpvcar.wire.station import Sums
+from fpvstation.store import SUMS_FILE
+
+
+class Killed(BaseException):
+    """The process ends here, whatever it was about to do."""
+
+
+def hash_of(data: bytes | bytearray) -> str:
+    """SHA-256, in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def sums_of(data: bytes) -> Sums:
+    """Checksums of these bytes."""
+    summing = Summing()
+    summing.add(data)
+    return summing.sums()
+
+
+@dataclass
+class Inode:
+    """A file: as programs see it, and as a power cut leaves it."""
+
+    data: bytearray = field(default_factory=bytearray)
+    synced: bytes = b""
+
+
+class FakeDisk:
+    """A disk that forgets what was not synced, fills up, and is killed at any call."""
+
+    def __init__(self, random: Random) -> None:
+        self.names_now: dict[str, Inode] = {}
+        self.names_synced: dict[str, Inode] = {}
+        self._unmounted: dict[str, Inode] | None = None
+        self.kill = self.full = 0.0
+        """How likely a call ends the process, or finds no room."""
+        self._random = random
+
+    def _fault(self) -> None:
+        if self._random.random() < self.kill:
+            raise Killed
+        if self._random.random() < self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    @property
+    def mounted(self) -> bool:
+        """Is it there?"""
+        return self._unmounted is None
+
+    def unmount(self) -> None:
+        """Programs see the empty folder below it."""
+        if self._unmounted is None:
+            self._unmounted, self.names_now = self.names_now, {}
+
+    def mount(self) -> None:
+        """It is there again, with all that it had."""
+        if self._unmounted is not None:
+            assert not self.names_now, "the folder below the disk got bytes"
+            self.names_now, self._unmounted = self._unmounted, None
+
+    def cut_power(self) -> None:
+        """What was not synced is there, or not, or half of it."""
+        self.mount()
+        for path, inode in list(self.names_now.items()):
+            if self.names_synced.get(path) is not inode and self._random.random() < 0.5:
+                self.names_synced[path] = inode
+        self.names_now = dict(self.names_synced)
+        for inode in self.names_now.values():
+            if bytes(inode.data) != inode.synced:
+                left = bytearray(inode.data[: self._random.randint(0, len(inode.data))])
+                if left and self._random.random() < 0.5:
+                    left[self._random.randrange(len(left))] = 0
+                inode.data = self._random.choice([bytearray(inode.synced), left])
+            inode.synced = bytes(inode.data)
+
+    def durable(self, sha256: str) -> bool:
+        """Would a published file of these bytes, and its line, survive a power cut?"""
+        now = self.names_now if self._unmounted is None else self._unmounted
+        return any(
+            hash_of(inode.synced) == sha256
+            and sha256.encode() in self._sums_beside(path)
+            for path, inode in self.names_synced.items()
+            if published(path) and now.get(path) is inode
+        )
+
+    def _sums_beside(self, path: str) -> bytes:
+        beside = f"{path.rpartition('/')[0]}/{SUMS_FILE}"
+        return self.names_synced.get(beside, Inode()).synced
+
+    # --- Disk ---
+
+    def read(self, path: str) -> bytes:
+        return bytes(self._inode(path).data)
+
+    def size(self, path: str) -> int | None:
+        inode = self.names_now.get(path)
+        return None if inode is None else len(inode.data)
+
+    def changed_s(self, path: str) -> float:
+        return 0.0
+
+    def sums(self, path: str) -> Sums:
+        self._fault()
+        return sums_of(bytes(self._inode(path).data))
+
+    def write_at(self, path: str, at: int, data: bytes) -> None:
+        inode = self.names_now.setdefault(path, Inode())
+        inode.data.extend(bytes(max(0, at - len(inode.data))))
+        half = self._random.randint(0, len(data))
+        inode.data[at : at + half] = data[:half]
+        self._fault()
+        inode.data[at : at + len(data)] = data
+
+    def sync(self, path: str) -> None:
+        self._fault()
+        inode = self._inode(path)
+        inode.synced = bytes(inode.data)
+        self._fault()
+        self.names_synced[path] = inode
+
+    def publish(self, old: str, new: str) -> None:
+        self._fault()
+        if new in self.names_now:
+            raise FileExistsError(errno.EEXIST, "File exists", new)
+        self.names_now[new] = self._inode(old)
+        self._fault()
+        del self.names_now[old]
+
+    def replace(self, path: str, data: bytes) -> None:
+        self._fault()
+        inode = Inode(bytearray(data), data)
+        self.names_now[path] = inode
+        self._fault()
+        self.names_synced[path] = inode
+
+    def remove(self, path: str) -> None:
+        self._fault()
+        self.names_now.pop(path, None)
+
+    def prune(self, path: str) -> None:
+        """It has no folders."""
+
+    def names(self, path: str) -> list[str]:
+        head = f"{path}/" if path else ""
+        inside = [one for one in self.names_now if one.startswith(head)]
+        return sorted({one[len(head) :].partition("/")[0] for one in inside})
+
+    def changing(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def _inode(self, path: str) -> Inode:
+        try:
+            return self.names_now[path]
+        except KeyError:
+            raise FileNotFoundError(errno.ENOENT, "No such file", path) from None
+
+
+def published(path: str) -> bool:
+    """Is this a segment that has its place?"""
+    return not path.startswith(".") and path.endswith(names.SEALED)
