@@ -33,6 +33,7 @@ from benchmarks import (
     recording,
     sensors,
     start,
+    station,
     stops,
     video,
 )
@@ -54,6 +55,7 @@ PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
     "stop": stops.rows,
     "pipes": pipes.rows,
     "copies": copies.rows,
+    "station": station.rows,
 }
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 INTERRUPTED = 130
