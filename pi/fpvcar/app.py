@@ -146,7 +146,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         threaded("ranges", ranges),
         threaded("battery", battery),
         threaded("computer", computer),
-        Part("control", (control.run,)),
+        Part("control", (functools.partial(control.run, wheels.hear),)),
         Part("wheels", (functools.partial(
             wheels.run, control.wheels_answer, control.wheels_state,
             control.wheels_why),)),

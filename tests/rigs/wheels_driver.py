@@ -30,6 +30,7 @@ async def main(runtime: Path, duty: float) -> None:
         client.run(heard, lambda state: None, lambda why: None)
     )
     while not reading.done():
+        client.hear()
         wanted = duty if driving or applied >= 5 else 0.0
         client.send((wanted, 0.0), time.monotonic_ns())
         await asyncio.sleep(0.02)

@@ -31,6 +31,8 @@ MUTE_NS = 300_000_000
 MUTE_AGAIN_NS = 1_000_000_000
 """When the helper is asked again: it may hang, but a daemon needs time to start."""
 RETRY_S = 0.1
+HEAR_MOST = 64
+"""Answers taken at once: two or three wait, unless the loop was late."""
 State = Literal["ok", "absent", "hung"]
 
 
@@ -43,6 +45,9 @@ class WheelsClient:
         self._path = path
         self._on_state: Callable[[str], None] = lambda state: None
         self._socket: socket.socket | None = None
+        self._on_answer: Callable[[Answer], None] = lambda answer: None
+        self._on_why: Callable[[str], None] = lambda words: None
+        self._ended: asyncio.Future[None] | None = None
         self._seq = 0
         self._unanswered_ns: int | None = None
         self._ask_helper, self._asked_ns = ask_helper, -MUTE_AGAIN_NS
@@ -54,16 +59,16 @@ class WheelsClient:
         self, on_answer: Callable[[Answer], None], on_state: Callable[[str], None],
         on_why: Callable[[str], None],
     ) -> None:  # fmt: skip
-        """Connects, hears answers, connects again; for ever.
+        """Connects, and connects again; for ever.
 
-        `on_answer` is called with every answer, never from within `send`; `on_state`
-        on every change of `state`; `on_why` with what is wrong with the pins, or "".
+        `on_answer` is called with every answer, by `hear`; `on_state` on every change
+        of `state`; `on_why` with what is wrong with the pins, or "", by `hear`.
         """
-        self._on_state = on_state
+        self._on_answer, self._on_state, self._on_why = on_answer, on_state, on_why
         while True:
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
-                await self._serve(connection, on_answer, on_why)
+                await self._serve(connection)
             except (OSError, WireError):
                 pass  # closed, refused, not there, or no `wheels` at the other end
             finally:
@@ -72,48 +77,45 @@ class WheelsClient:
             self._set("absent")
             await asyncio.sleep(RETRY_S)
 
-    async def _serve(
-        self, connection: socket.socket, on_answer: Callable[[Answer], None],
-        on_why: Callable[[str], None],
-    ) -> None:  # fmt: skip
+    async def _serve(self, connection: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         connection.setblocking(False)
         await loop.sock_connect(connection, str(self._path))
+        self._ended = loop.create_future()
         self._socket, self._unanswered_ns, self._lost_ns = connection, None, None
-        ended: asyncio.Future[None] = loop.create_future()
-        # One reader for all answers: sock_recv makes one anew for each.
-        loop.add_reader(
-            connection, self._hear, connection, on_answer, on_why, ended
-        )  # fmt: skip
-        try:
-            await ended
-        finally:
-            loop.remove_reader(connection)
+        await self._ended
 
-    def _hear(
-        self, connection: socket.socket, on_answer: Callable[[Answer], None],
-        on_why: Callable[[str], None], ended: "asyncio.Future[None]",
-    ) -> None:  # fmt: skip
-        """Takes one packet. What goes wrong with it ends `_serve`."""
-        try:
-            packet = connection.recv(PACKET_MAX)
-            if not packet:
-                raise ConnectionResetError("closed by the wheels")
-            answer = parse_packet(packet)
-            if isinstance(answer, str):
-                on_why(answer)
-                return
-            self._unanswered_ns = None
-            at_rest = answer.seq == self._seq and not self._sent_motion
-            if at_rest or answer.status == Status.STOPPED:
-                self._moves = False
-            self._set("ok")
-            on_answer(answer)
-        except BlockingIOError:
+    def hear(self) -> None:
+        """Takes the answers that have come; whoever sends calls it as often.
+
+        The loop does not wake for each of them: fifty times a second that cost more
+        than all that they say. No stop waits for it: `wheels` has stopped by then, and
+        takes no motion before a zero. What goes wrong here ends `_serve`.
+        """
+        connection, ended = self._socket, self._ended
+        if connection is None or ended is None or ended.done():
             return
+        try:
+            for _ in range(HEAR_MOST):
+                self._take(connection.recv(PACKET_MAX))
+        except BlockingIOError:
+            pass
         except Exception as fault:
-            if not ended.done():
-                ended.set_exception(fault)
+            ended.set_exception(fault)
+
+    def _take(self, packet: bytes) -> None:
+        if not packet:
+            raise ConnectionResetError("closed by the wheels")
+        answer = parse_packet(packet)
+        if isinstance(answer, str):
+            self._on_why(answer)
+            return
+        self._unanswered_ns = None
+        at_rest = answer.seq == self._seq and not self._sent_motion
+        if at_rest or answer.status == Status.STOPPED:
+            self._moves = False
+        self._set("ok")
+        self._on_answer(answer)
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
         """Sends a setpoint that is good until now + 100 ms. False if it could not."""

@@ -95,13 +95,22 @@ async def observed() -> Observed:
 @pytest.fixture
 async def client(tmp_path: Path, observed: Observed) -> AsyncIterator[WheelsClient]:
     client = WheelsClient(tmp_path / "wheels.sock", observed.ask_helper)
-    running = asyncio.create_task(
-        client.run(observed.answer, observed.state, observed.why)
-    )
+    jobs = [
+        asyncio.create_task(client.run(observed.answer, observed.state, observed.why)),
+        asyncio.create_task(_hear(client)),
+    ]
     yield client
-    running.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await running
+    for job in jobs:
+        job.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await job
+
+
+async def _hear(client: WheelsClient) -> None:
+    """As the gate's owner does at each tick."""
+    while True:
+        client.hear()
+        await asyncio.sleep(0.001)
 
 
 @pytest.fixture
