@@ -50,7 +50,7 @@ async def serve(request: web.Request, panel: Panel) -> web.WebSocketResponse:
     )  # fmt: skip
     await ws.prepare(request)
     session = Session(request.remote or "")
-    await session.run(ws, _listen(ws, session, panel), log)
+    await session.run(ws, request.transport, _listen(ws, session, panel), log)
     return ws
 
 

@@ -4,10 +4,11 @@ What each message may do is for hub.py.
 """
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable
 
-from aiohttp import WSMessage, WSMsgType, web
+from aiohttp import WSMsgType, web
 
 from fpvcar import config
 from fpvcar.drive.gate import Freshness
@@ -15,6 +16,7 @@ from fpvcar.server.access import Rights
 from fpvcar.server.devices import Device
 from fpvcar.server.limits import Meter
 from fpvcar.server.session import CLOSE_S, Closing, TextSession
+from fpvcar.server.shortcut import Shortcut
 from fpvcar.wire import down, up
 from fpvcar.wire.json_text import DRIVE_MAX_BYTES
 
@@ -88,8 +90,35 @@ async def serve(
         timeout=CLOSE_S, autoping=False,
     )  # fmt: skip
     await ws.prepare(request)
-    await session.run(ws, _listen(ws, session, receive, clock_s), log)
+    transport = request.transport
+    if transport is None:  # gone meanwhile
+        return ws
+    behind = transport.get_protocol()
+    assert isinstance(behind, asyncio.Protocol)
+    direct = functools.partial(_direct, session, receive, clock_s)
+    shortcut = Shortcut(behind, direct)
+    transport.set_protocol(shortcut)
+    listening = _listen(ws, session, receive, clock_s, shortcut)
+    await session.run(ws, transport, listening, log)
     return ws
+
+
+def _direct(
+    session: Session,
+    receive: Callable[[Session, up.Upward], None],
+    clock_s: Callable[[], float],
+    text: str,
+) -> bool:
+    """Acts on a message in the callback that read it. False: it is for `_listen`, as a
+    hello is, what is too much, and whatever ends the session."""
+    if not session.client or session.closing or not session.meter.allow(clock_s()):
+        return False
+    try:
+        _take(session, WSMsgType.TEXT, text, receive)
+    except Closing as reason:
+        session.closing = str(reason)
+        return False
+    return True
 
 
 async def _listen(
@@ -97,11 +126,16 @@ async def _listen(
     session: Session,
     receive: Callable[[Session, up.Upward], None],
     clock_s: Callable[[], float],
+    shortcut: Shortcut,
 ) -> None:
     """Hears the browser until it goes. Raises Closing."""
     try:
         async with asyncio.timeout(HELLO_S) as waiting:
             async for message in ws:
+                if message.type is WSMsgType.TEXT:
+                    shortcut.heard()
+                if session.closing:
+                    raise Closing(session.closing)
                 now_s = clock_s()
                 allowed = session.meter.allow(now_s) or message.data == ESTOP
                 pause_s = 0.0
@@ -111,7 +145,7 @@ async def _listen(
                 elif message.type is WSMsgType.PING:
                     await ws.pong(message.data)
                 elif message.type is not WSMsgType.PONG:
-                    _take(session, message, receive)
+                    _take(session, message.type, message.data, receive)
                 if session.client:
                     waiting.reschedule(None)
                 # Frames that wait already are read without a pause: let others in.
@@ -121,9 +155,9 @@ async def _listen(
 
 
 def _take(
-    session: Session, message: WSMessage,
+    session: Session, kind: WSMsgType, data: str | bytes,
     receive: Callable[[Session, up.Upward], None],
 ) -> None:  # fmt: skip
-    heard = session.read(message.type, message.data, up.parse_upward)
+    heard = session.read(kind, data, up.parse_upward)
     if heard is not None:
         receive(session, heard)

@@ -2,7 +2,8 @@
 
     frame -> parse -> malformed: an error; the third in a row closes
                    -> unknown: counted      -> good: for the session's owner
-    send -> outbox, send_newest -> one slot -> send_all (a task of its own)
+    send, send_newest -> at once, where nothing waits before it
+                      -> else outbox, or one slot -> send_all (a task of its own)
 
 A peer that reads slowly waits alone: nothing here waits for it but its own sender.
 """
@@ -15,9 +16,10 @@ from typing import Any, Generic, TypeVar
 
 from aiohttp import WSMsgType, web
 
+from fpvcar.video.stream import TEXT, framed
 from fpvcar.wire.down import Error
 from fpvcar.wire.errors import WireError
-from fpvcar.wire.json_text import Down, encode_downward
+from fpvcar.wire.json_text import Down, encode_downward, encoded
 
 STRIKES = 3
 OUTBOX_MAX = 32
@@ -43,6 +45,8 @@ class TextSession(Generic[Message]):
         self._newest: Down | str | None = None
         self._outbox: deque[Down] = deque(maxlen=OUTBOX_MAX)
         self._wake = asyncio.Event()
+        self._ws: web.WebSocketResponse | None = None
+        self._transport: asyncio.Transport | None = None
 
     # --- what it hears ---
 
@@ -75,14 +79,30 @@ class TextSession(Generic[Message]):
     # --- what it is sent ---
 
     def send(self, message: Down) -> None:
-        """Queues a message; when too many wait, the oldest is dropped."""
-        self._outbox.append(message)
-        self._wake.set()
+        """Sends it, or queues it; when too many wait, the oldest is dropped."""
+        if not self._written(message):
+            self._outbox.append(message)
+            self._wake.set()
 
     def send_newest(self, message: Down | str) -> None:
         """Sends it behind the queue, unless a newer one comes first; a str as it is."""
-        self._newest = message
-        self._wake.set()
+        if not self._written(message):
+            self._newest = message
+            self._wake.set()
+
+    def _written(self, message: Down | str) -> bool:
+        """Writes it now, if all before it is with the kernel: in this callback, past a
+        task that would wait for it, and aiohttp's writer."""
+        ws, transport = self._ws, self._transport
+        if ws is None or ws.closed or self._outbox or self._newest is not None:
+            return False
+        if transport is None or transport.is_closing() or self.closing:
+            return False
+        if transport.get_write_buffer_size():
+            return False
+        text = message.encode() if isinstance(message, str) else encoded(message)
+        transport.write(framed(text, TEXT))
+        return True
 
     def close(self, reason: str) -> None:
         """Ends the session from outside; the reason goes out behind all that waits."""
@@ -92,10 +112,11 @@ class TextSession(Generic[Message]):
     # --- its life ---
 
     async def run(
-        self, ws: web.WebSocketResponse, listening: Coroutine[Any, Any, None],
-        log: logging.Logger,
+        self, ws: web.WebSocketResponse, transport: asyncio.Transport | None,
+        listening: Coroutine[Any, Any, None], log: logging.Logger,
     ) -> None:  # fmt: skip
         """Sends while `listening` hears, until that ends or raises Closing."""
+        self._ws, self._transport = ws, transport
         sender = asyncio.create_task(self._send_all(ws))
         try:
             await listening

@@ -31,8 +31,8 @@ WATCHER_AGAIN_S = 2.0
 """How long a viewer waits for a key frame before it asks again."""
 NO_DRIVER_S = 3.0
 """Without a report of a driver's link for this long the full bitrate is due."""
-BINARY = 0x82
-"""First byte of a WebSocket frame: FIN, and the opcode of a binary message."""
+TEXT, BINARY = 0x81, 0x82
+"""First byte of a WebSocket frame: FIN, and the opcode of such a message."""
 
 
 class Source(Protocol):
@@ -55,14 +55,14 @@ class Frame(NamedTuple):
     framed: bytes
 
 
-def framed(packet: bytes) -> bytes:
-    """A binary message in one unmasked frame, as a server sends it (RFC 6455, 5.2)."""
+def framed(packet: bytes, kind: int = BINARY) -> bytes:
+    """A message in one unmasked frame, as a server sends it (RFC 6455, 5.2)."""
     size = len(packet)
     if size < 126:
-        return struct.pack(">BB", BINARY, size) + packet
+        return struct.pack(">BB", kind, size) + packet
     if size < 1 << 16:
-        return struct.pack(">BBH", BINARY, 126, size) + packet
-    return struct.pack(">BBQ", BINARY, 127, size) + packet
+        return struct.pack(">BBH", kind, 126, size) + packet
+    return struct.pack(">BBQ", kind, 127, size) + packet
 
 
 class ViewerStats(NamedTuple):

@@ -78,4 +78,9 @@ def _text_of(frame: str | bytes) -> str:
 
 def encode_downward(message: Down) -> str:
     """The text frame of a message to the browser."""
-    return _encoder.encode(message).decode()
+    return encoded(message).decode()
+
+
+def encoded(message: Down) -> bytes:
+    """The same in UTF-8."""
+    return _encoder.encode(message)

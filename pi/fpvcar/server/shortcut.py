@@ -1,0 +1,99 @@
+"""Whole text frames of a browser, acted on in the callback that read them.
+
+    socket -> Shortcut -> take(text)           an act, at once
+                       -> aiohttp's protocol   every other frame, and what take declines
+
+aiohttp hands each frame to a task that waits for it, which costs two more turns of the
+loop: for a command as much as the command itself. Frames stay in order: while one that
+was handed on is not `heard`, those behind it are handed on as well.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+TEXT, CLOSE, PING, PONG = 0x81, 0x88, 0x89, 0x8A
+"""First byte of a frame that is a whole message (RFC 6455, 5.2)."""
+WHOLE = (TEXT, CLOSE, PING, PONG)
+MASKED = 0x80
+MASK_BYTES = 4
+LONGEST = 4096
+AT_ONCE = 4
+"""Frames in one read; a page that drives sends two at most."""
+
+
+class Shortcut(asyncio.Protocol):
+    """Stands before `behind`, the protocol of a WebSocket whose handshake is done.
+
+    `take` acts on a text and returns True, or False: it takes the long way.
+    """
+
+    def __init__(self, behind: asyncio.Protocol, take: Callable[[str], bool]) -> None:
+        self._behind, self._take = behind, take
+        self._rest = b""
+        self._on_their_way = 0
+        self._odd = False
+        self.pause_writing = behind.pause_writing  # type: ignore[method-assign]
+        self.resume_writing = behind.resume_writing  # type: ignore[method-assign]
+        self.eof_received = behind.eof_received  # type: ignore[method-assign]
+        self.connection_lost = behind.connection_lost  # type: ignore[method-assign]
+
+    def heard(self) -> None:
+        """A text that was handed on has been acted on."""
+        self._on_their_way -= 1
+
+    def data_received(self, data: bytes) -> None:
+        """Cuts frames. From the first one on that is not as a page sends them, in one
+        piece and few at once, everything is handed on as it comes: to cut what a flood
+        sends would hold the loop up."""
+        if self._odd:
+            self._behind.data_received(data)
+            return
+        data, at, frames = self._rest + data, 0, 0
+        self._rest = b""
+        while at < len(data):
+            begin, end = frame(data, at)
+            frames += 1
+            if end < 0 or frames > AT_ONCE:
+                self._odd = True
+                self._behind.data_received(data[at:])
+                return
+            if end > len(data) or not end:
+                self._rest = data[at:]
+                return
+            if data[at] == TEXT:
+                if not self._on_their_way and self._acts(data, begin, end):
+                    at = end
+                    continue
+                self._on_their_way += 1
+            self._behind.data_received(data[at:end])
+            at = end
+
+    def _acts(self, data: bytes, begin: int, end: int) -> bool:
+        try:
+            text = unmasked(data, begin, end).decode()
+        except UnicodeDecodeError:  # aiohttp knows what to answer
+            return False
+        return self._take(text)
+
+
+def frame(data: bytes, at: int) -> tuple[int, int]:
+    """(begin of the mask, end) of the frame at `at`; the end may lie beyond `data`. End
+    0: more is needed to know; -1: it is none of a whole, short, masked message."""
+    if len(data) - at < 2:
+        return 0, 0
+    size, begin = data[at + 1] - MASKED, at + 2
+    if data[at] not in WHOLE or not 0 <= size < 127:
+        return 0, -1
+    if size == 126:
+        if len(data) - begin < 2:
+            return 0, 0
+        size, begin = int.from_bytes(data[begin : begin + 2]), begin + 2
+    return begin, begin + MASK_BYTES + size if size <= LONGEST else -1
+
+
+def unmasked(data: bytes, begin: int, end: int) -> bytes:
+    """The payload of a frame whose mask is at `begin` (RFC 6455, 5.3)."""
+    size = end - begin - MASK_BYTES
+    mask = data[begin : begin + MASK_BYTES] * (size // MASK_BYTES + 1)
+    payload = int.from_bytes(data[begin + MASK_BYTES : end])
+    return (payload ^ int.from_bytes(mask[:size])).to_bytes(size)
