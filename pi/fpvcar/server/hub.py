@@ -9,7 +9,6 @@
 """
 
 import asyncio
-import contextlib
 import functools
 import logging
 import secrets
@@ -174,15 +173,17 @@ class Hub:
 
     async def run(self) -> None:
         """Sends states 10 times a second, and at once when `changed` is set."""
+        loop = asyncio.get_running_loop()
         while True:
             pause_s = STATE_S if self.sessions else STATE_NOBODY_S
-            with contextlib.suppress(TimeoutError):  # the time has come all the same
-                async with asyncio.timeout(pause_s):
-                    await self.changed.wait()
-            changed = self.changed.is_set()
+            due_s = loop.time() + pause_s
+            # Not asyncio.timeout, which tells by three exceptions that it is time.
+            timer = loop.call_at(due_s, self.changed.set)
+            await self.changed.wait()
+            timer.cancel()
             self.changed.clear()
             self.broadcast()
-            if changed:
+            if loop.time() < due_s:
                 await asyncio.sleep(STATE_AGAIN_S)
 
     def broadcast(self) -> None:

@@ -35,22 +35,22 @@ class Records:
 
     def __init__(self) -> None:
         self.idle_s: float | None = None
-        self._buffer = bytearray()
+        self._rest = b""
         self._sets = h264.ParameterSets()
 
     def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:
         """Cuts whole records. No stamp lies in the future: the page's clock is ours."""
-        self._buffer += data
+        data, at, head = self._rest + data, 0, RECORD_HEADER.size
         units = []
-        head = RECORD_HEADER.size
-        while len(self._buffer) >= head:
-            length, key, capture_us = parse_record_header(bytes(self._buffer[:head]))
-            if len(self._buffer) < head + length:
+        while len(data) - at >= head:
+            length, key, capture_us = parse_record_header(data[at : at + head])
+            end = at + head + length
+            if len(data) < end:
                 break
-            unit = bytes(self._buffer[head : head + length])
-            del self._buffer[: head + length]
+            unit, at = data[at + head : end], end
             unit = self._sets.ahead_of(unit) if key else unit
             units.append(AccessUnit(key, min(capture_us, now_us), unit))
+        self._rest = data[at:]
         return units
 
     def idle(self) -> list[AccessUnit]:
