@@ -38,8 +38,9 @@ class Shortcut(asyncio.Protocol):
         self.connection_lost = behind.connection_lost  # type: ignore[method-assign]
 
     def heard(self) -> None:
-        """A text that was handed on has been acted on."""
-        self._on_their_way -= 1
+        """A text that was handed on has been acted on; or one from before this stood
+        here, of a peer that did not await the handshake."""
+        self._on_their_way = max(0, self._on_their_way - 1)
 
     def data_received(self, data: bytes) -> None:
         """Cuts frames. From the first one on that is not as a page sends them, in one

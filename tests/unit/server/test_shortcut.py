@@ -77,6 +77,13 @@ def test_what_is_declined_goes_on_and_what_follows_waits_for_it() -> None:
     assert rig.taken == ["c"]
 
 
+def test_a_text_from_before_it_is_none_of_those_that_were_handed_on() -> None:
+    rig = Rig()
+    rig.shortcut.heard()
+    rig.send(frame(b"no") + frame(b"a"))
+    assert rig.behind.got == [frame(b"no"), frame(b"a")] and not rig.taken
+
+
 def test_control_frames_are_nobodys_turn() -> None:
     rig = Rig()
     rig.send(frame(b"", PING) + frame(b"a") + frame(b"", CLOSE))
