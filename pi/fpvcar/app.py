@@ -104,6 +104,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         profile, wheels.send,
         Inputs(camera.age_s, battery.volts, ranges.status, senses.weak),
         changed.set, saved=saver.before, save=saver.put, watcher=feed.step,
+        hear=wheels.hear,
     )  # fmt: skip
 
     codes, key = credentials.load_codes(state), credentials.load_key(state)
@@ -146,7 +147,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         threaded("ranges", ranges),
         threaded("battery", battery),
         threaded("computer", computer),
-        Part("control", (functools.partial(control.run, wheels.hear),)),
+        Part("control", (functools.partial(parts.by_timer, control.tick),)),
         Part("wheels", (functools.partial(
             wheels.run, control.wheels_answer, control.wheels_state,
             control.wheels_why),)),

@@ -49,6 +49,28 @@ def threaded(name: str, thread: Thread, *loops: Loop) -> Part:
     return Part(name, (thread.watch, *loops), thread.start, thread.stop)
 
 
+async def by_timer(turn: Callable[[], float]) -> None:
+    """Calls `turn` for ever, each time after as many seconds as it returned last.
+    Raises what it raises. A task that sleeps takes two turns of the loop."""
+    loop = asyncio.get_running_loop()
+    failed: asyncio.Future[None] = loop.create_future()
+    timer: asyncio.TimerHandle | None = None
+
+    def act() -> None:
+        nonlocal timer
+        try:
+            timer = loop.call_later(turn(), act)
+        except Exception as fault:
+            failed.set_exception(fault)
+
+    act()
+    try:
+        await failed
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
 async def run(parts: Sequence[Part]) -> int:
     """Until SIGTERM or SIGINT (0), or until a part ends (1), which is said."""
     loop, asked = asyncio.get_running_loop(), asyncio.Event()

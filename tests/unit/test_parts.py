@@ -93,3 +93,38 @@ async def test_a_thread_that_dies_ends_all(caplog: pytest.LogCaptureFixture) -> 
     assert await parts.run([parts.threaded("battery", Thread())]) == 1
     assert service.events == ["starts", "stops"]
     assert "the thread of battery has failed" in caplog.text
+
+
+async def test_a_turn_by_timer_says_when_the_next_one_is_due() -> None:
+    turns: list[float] = []
+    loop = asyncio.get_running_loop()
+
+    def turn() -> float:
+        turns.append(loop.time())
+        if len(turns) == 3:
+            raise RuntimeError("a bug")
+        return 0.01
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        await asyncio.wait_for(parts.by_timer(turn), 5.0)
+    assert len(turns) == 3 and turns[1] - turns[0] > 0.009
+
+
+async def test_a_turn_by_timer_ends_with_its_task() -> None:
+    turns, twice = list[int](), asyncio.Event()
+
+    def turn() -> float:
+        turns.append(0)
+        if len(turns) == 2:
+            twice.set()
+        return 0.0
+
+    running = asyncio.create_task(parts.by_timer(turn))
+    await asyncio.wait_for(twice.wait(), 5.0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    done = len(turns)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert len(turns) == done

@@ -4,7 +4,6 @@ It holds the driver's last fresh wish and the latches, runs the gate on every wi
 and at most 20 ms after the last run, mixes, and sends. It opens and closes nothing.
 """
 
-import asyncio
 import logging
 import math
 import time
@@ -75,10 +74,10 @@ class Control:
 
     `reasons` and `stops` count how often the gate came to which.
 
-    `send(duties, now_ns)` hands a setpoint to the wheels; `changed()` is called
-    whenever the reason or a latch changes, `watcher` after each run of the gate, `save`
-    when what must outlive this process has changed; `saved` is what the one before
-    saved last. None of them may wait or raise.
+    `send(duties, now_ns)` hands a setpoint to the wheels; `hear()` has their answers
+    that have come taken; `changed()` is called whenever the reason or a latch changes,
+    `watcher` after each run of the gate, `save` when what must outlive this process has
+    changed; `saved` is what the one before saved last. None of them may wait or raise.
     """
 
     def __init__(
@@ -91,6 +90,7 @@ class Control:
         saved: Saved | None = None,
         save: Callable[[Saved], None] = lambda saved: None,
         watcher: Callable[[Stepped], None] | None = None,
+        hear: Callable[[], None] = lambda: None,
     ) -> None:
         self._saved = saved or Saved()
         self.limit = limit_of(self._saved, profile)
@@ -106,6 +106,7 @@ class Control:
         self._profile, self._send, self._clock_ns = profile, send, clock_ns
         self._inputs, self._changed, self._save = inputs, changed, save
         self._watcher, self._guard = watcher, Guard(profile.guard)
+        self._hear = hear
         self._seen: Sequence[Range] = ()
         self._wish: Wish | None = None
         self._fault: Cause | None = Cause.WHEELS_LOST
@@ -117,6 +118,7 @@ class Control:
 
     def wish(self, throttle: float, steer: float, now_s: float) -> None:
         """The driver's fresh wish, applied at once."""
+        self._hear()  # what the wheels stopped for counts before what is wished
         self._wish = Wish(throttle, steer, now_s)
         self.step()
 
@@ -299,29 +301,10 @@ class Control:
         tick_s = IDLE_TICK_S if self.decision.reason == "nobody" else TICK_S
         return tick_s - (self._clock_ns() - self._stepped_ns) / 1e9
 
-    async def run(self, hear: Callable[[], None] = lambda: None) -> None:
-        """Runs the gate at least every 20 ms, for ever; a wish counts as a run.
-
-        `hear` takes what the wheels have answered, as often. A timer, not a task that
-        sleeps: that takes two turns of the loop.
-        """
-        loop = asyncio.get_running_loop()
-        failed: asyncio.Future[None] = loop.create_future()
-        timer: asyncio.TimerHandle | None = None
-
-        def tick() -> None:
-            nonlocal timer
-            try:
-                hear()
-                if self.due_in_s <= EARLY_S:
-                    self.step()
-                timer = loop.call_later(self.due_in_s, tick)
-            except Exception as fault:
-                failed.set_exception(fault)
-
-        tick()
-        try:
-            await failed
-        finally:
-            if timer is not None:
-                timer.cancel()
+    def tick(self) -> float:
+        """Hears the wheels, and runs the gate if it is due: every 20 ms, or sooner by a
+        wish. Returns when to tick again."""
+        self._hear()
+        if self.due_in_s <= EARLY_S:
+            self.step()
+        return self.due_in_s

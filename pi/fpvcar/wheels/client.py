@@ -89,8 +89,9 @@ class WheelsClient:
         """Takes the answers that have come; whoever sends calls it as often.
 
         The loop does not wake for each of them: fifty times a second that cost more
-        than all that they say. No stop waits for it: `wheels` has stopped by then, and
-        takes no motion before a zero. What goes wrong here ends `_serve`.
+        than all that they say. No stop waits for it: `wheels` stands before it answers
+        that it has stopped, and no motion is decided on while an answer is unheard.
+        What goes wrong here ends `_serve`.
         """
         connection, ended = self._socket, self._ended
         if connection is None or ended is None or ended.done():
@@ -101,6 +102,8 @@ class WheelsClient:
         except BlockingIOError:
             pass
         except Exception as fault:
+            self._socket = None  # now: whoever hears goes on to decide and to send
+            self._set("absent")
             ended.set_exception(fault)
 
     def _take(self, packet: bytes) -> None:

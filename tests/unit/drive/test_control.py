@@ -8,7 +8,7 @@ from fpvcar.drive.control import IDLE_TICK_S, NO_PINS, TICK_S, Control, Inputs
 from fpvcar.drive.gate import Cause
 from fpvcar.wheels.client import LEASE_NS
 from fpvcar.wire import down
-from fpvcar.wire.wheels import Status, WheelsReason
+from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.rigs.control import PROFILE, Rig
 from tests.rigs.profiles import mx1508s
 
@@ -97,6 +97,41 @@ def test_pins_that_stay_lost_are_answered_once() -> None:
     rig.control.resume(grown_up=False)
     rig.answer(Status.REFUSED, WheelsReason.PINS_LOST)
     assert rig.cause is Cause.PINS
+
+
+def test_a_stop_that_the_wheels_have_answered_counts_before_a_wish() -> None:
+    rig = Rig()
+    waiting = [Answer(Status.STOPPED, WheelsReason.BAD_MESSAGE, 1, 0)]
+
+    def hear() -> None:
+        while waiting:
+            rig.control.wheels_answer(waiting.pop())
+
+    rig.control = Control(
+        PROFILE, rig.send, rig.inputs, rig.changed, lambda: rig.now_ns, hear=hear
+    )
+    rig.answer(Status.APPLIED)
+    rig.wish(0.0)
+    assert not waiting and rig.cause is Cause.WHEELS_STOPPED
+    rig.control.resume(grown_up=False)
+    rig.drive_off()
+    waiting.append(Answer(Status.STOPPED, WheelsReason.DEADLINE, 2, 0))
+    rig.wish(0.9)
+    assert not rig.moving and rig.cause is Cause.WHEELS_STOPPED
+
+
+def test_a_tick_hears_the_wheels_and_runs_the_gate_when_it_is_due() -> None:
+    rig, heard = Rig(), list[int]()
+    control = Control(
+        PROFILE, rig.send, rig.inputs, rig.changed, lambda: rig.now_ns,
+        hear=lambda: heard.append(len(rig.sent)),
+    )  # fmt: skip
+    assert control.tick() == IDLE_TICK_S and heard == [0] and len(rig.sent) == 1
+    rig.now_ns += 30_000_000
+    assert control.tick() == pytest.approx(0.03) and heard == [0, 1]
+    assert len(rig.sent) == 1, "it is not due"
+    rig.now_ns += 28_500_000
+    assert control.tick() == IDLE_TICK_S and len(rig.sent) == 2, "nearly due is due"
 
 
 def test_a_link_lost_while_neutral_is_only_a_handover() -> None:

@@ -209,6 +209,23 @@ async def test_wheels_that_went_in_the_middle_of_a_drive(
     assert observed.asked == asked
 
 
+async def test_they_are_lost_from_the_send_on_after_which_nobody_was_heard(
+    client: WheelsClient, wheels: Wheels, observed: Observed
+) -> None:
+    """Whoever sends hears first; the loop need not turn in between."""
+    await wheels.accept()
+    client.send((0.3, 0.0), 0)
+    wheels.answer(1)
+    await observed.until(lambda: len(observed.answers) == 1)
+    wheels.close()
+    client.hear()
+    for now_ns in (2, MUTE_NS + 1):
+        assert not client.send((0.0, 0.0), now_ns)
+    assert observed.asked == 0
+    client.send((0.0, 0.0), MUTE_NS + 2)
+    assert observed.asked == 1
+
+
 async def test_late_loop_of_our_own_is_no_hang(
     client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
