@@ -58,7 +58,7 @@ check:
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	npm run --silent check
-	shellcheck tools/*.sh tests/guest/*.sh tests/roots/*.sh systemd/upgrade debian/*inst debian/*rm base-station/rdma/tests/*.sh .ci/run
+	shellcheck tools/*.sh tests/guest*/*.sh tests/roots/*.sh systemd/upgrade debian/*inst debian/*rm base-station/rdma/tests/*.sh .ci/run
 	@$(MAKE) -s -C base-station/rdma check-static
 
 benchmark:

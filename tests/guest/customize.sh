@@ -1,8 +1,10 @@
 #!/bin/sh
-# Called by tests/guest/image.py:  customize.sh ROOT INIT OUT
+# Called by tests/guest/image.py:  customize.sh ROOT FOLDER OUT
+# FOLDER/system.sh says what the guest starts.
 # Makes vmlinuz, initrd and root.ext4 in OUT from a fresh root.
 set -eu
-root=$1 init=$2 out=$3
+root=$1 out=$3 system=$2/system.sh
+export folder="$2"
 version=$(ls "$root/lib/modules")
 modules=$root/lib/modules/$version
 
@@ -41,24 +43,11 @@ chmod +x "$initrd/init"
 rm -r "$initrd"
 cp "$root/boot/vmlinuz-$version" "$out/vmlinuz"
 
-# No systemd, no udev: busybox starts one script and sshd, and buries orphans.
-ln -sf /bin/busybox "$root/sbin/init"
-cp "$init" "$root/etc/guest-init"
-chmod +x "$root/etc/guest-init"
-cat >"$root/etc/inittab" <<'TAB'
-::sysinit:/etc/guest-init
-::respawn:/usr/sbin/sshd -D -e -f /etc/ssh/guest_config
-TAB
-cat >"$root/etc/ssh/guest_config" <<'CONFIG'
-HostKey /etc/ssh/guest_host_key
-UsePAM no
-UseDNS no
-PermitRootLogin yes
-MaxStartups 100
-MaxSessions 100
-CONFIG
-cp "$out/host_key" "$root/etc/ssh/guest_host_key"
-chmod 600 "$root/etc/ssh/guest_host_key"
+# What it starts, and who may come in.
+features=
+# shellcheck source=/dev/null
+. "$system"
+install -D -m 600 "$out/host_key" "$root/etc/ssh/guest_host_key"
 mkdir -p "$root/root/.ssh" "$root/share"
 cp "$out/user_key.pub" "$root/root/.ssh/authorized_keys"
 # The guests of a pair reach each other as the tests reach them.
@@ -71,6 +60,7 @@ rm -rf "${root:?}/boot"
 # What is mounted in the root (/proc, /sys, /dev) stays out: a plain bind shows none of it.
 mkdir "$out/plain"
 mount --bind "$root" "$out/plain"
-mke2fs -q -t ext4 -O ^has_journal -m 0 -d "$out/plain" "$out/root.ext4" 1200M
+# shellcheck disable=SC2086
+mke2fs -q -t ext4 $features -m 0 -d "$out/plain" "$out/root.ext4" 1200M
 umount "$out/plain"
 rmdir "$out/plain"

@@ -1,7 +1,7 @@
 """Builds the guest's image, once; `python -m tests.guest.image` does it by hand.
 
 The image lies in the user's cache folder, below a name that follows from the recipe: a
-changed recipe makes a new one, and the old ones are deleted.
+changed recipe makes a new one, and the old one is deleted when nobody uses it.
 """
 
 import fcntl
@@ -16,8 +16,39 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
-RECIPE = (HERE / "packages.txt", HERE / "customize.sh", HERE / "init.sh")
 BUILD_S = 900.0
+KEPT_S = 7 * 24 * 3600.0
+"""An image that nobody used for so long is deleted: its recipe has changed."""
+
+
+def host_release() -> str:
+    """What the host runs."""
+    words = dict(
+        line.split("=", 1)
+        for line in Path("/etc/os-release").read_text().splitlines()
+        if "=" in line
+    )
+    return words["VERSION_CODENAME"].strip('"')
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """packages.txt and system.sh, with what that needs, of a folder; and a release."""
+
+    folder: Path
+    release: str
+
+    def name(self) -> str:
+        """Changes with all that an image is made of."""
+        digest = hashlib.sha256(self.release.encode())
+        parts = [self.folder / "packages.txt", HERE / "customize.sh"]
+        for part in (*parts, *sorted(self.folder.glob("*.sh"))):
+            digest.update(part.read_bytes())
+        return digest.hexdigest()[:16]
+
+
+PIPES = Recipe(HERE, host_release())
+"""It runs programs of the host, so it is of the host's release."""
 
 
 @dataclass(frozen=True)
@@ -58,39 +89,27 @@ def cache() -> Path:
     return Path(home) / "fpvcar" / "guest"
 
 
-def release() -> str:
-    """The guest runs the host's programs, so it is of the host's release."""
-    words = dict(
-        line.split("=", 1)
-        for line in Path("/etc/os-release").read_text().splitlines()
-        if "=" in line
-    )
-    return words["VERSION_CODENAME"].strip('"')
-
-
-def image() -> Image:
-    """The image of this recipe; built, with a line that says so, where it is not."""
-    recipe = hashlib.sha256(release().encode())
-    for part in RECIPE:
-        recipe.update(part.read_bytes())
-    folder = cache() / recipe.hexdigest()[:16]
+def image(recipe: Recipe = PIPES) -> Image:
+    """The image of a recipe; built, with a line that says so, where it is not."""
+    folder = cache() / recipe.name()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():
-            for old in folder.parent.iterdir():
-                if old.is_dir():
-                    shutil.rmtree(old)
-            _build(folder)
+            _build(recipe, folder)
+        os.utime(folder)
+        for old in folder.parent.iterdir():
+            if old.is_dir() and time.time() - old.stat().st_mtime > KEPT_S:
+                shutil.rmtree(old)
     return Image(folder)
 
 
-def _build(folder: Path) -> None:
+def _build(recipe: Recipe, folder: Path) -> None:
     begin_s = time.monotonic()
     print(
         f"  guest: building the image, 1 to 3 minutes, into {folder}", file=sys.stderr
     )
-    packages = (HERE / "packages.txt").read_text().split("\n")
+    packages = (recipe.folder / "packages.txt").read_text().split("\n")
     names = [line.strip() for line in packages if line.strip() and line[0] != "#"]
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         made = Path(temporary) / "image"
@@ -100,12 +119,12 @@ def _build(folder: Path) -> None:
                 ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", made / key],
                 check=True,
             )
-        hook = f'sh "{HERE}/customize.sh" "$1" "{HERE}/init.sh" "{made}"'
+        hook = f'sh "{HERE}/customize.sh" "$1" "{recipe.folder}" "{made}"'
         done = subprocess.run(
             [
                 "mmdebstrap", "--quiet", "--variant=essential", "--format=null",
                 f"--include={','.join(names)}", f"--customize-hook={hook}",
-                release(), "/dev/null",
+                recipe.release, "/dev/null",
             ],
             env={**os.environ, "INITRD": "No"},
             capture_output=True, text=True, timeout=BUILD_S,

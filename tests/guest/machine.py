@@ -13,10 +13,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from tests.guest.image import image
+from tests.guest.image import PIPES, Image, Recipe, image
 
-BOOT_S = 120.0
+BOOT_S = 400.0
 COMMAND_S = 120.0
+FAST = ("-accel", "tcg,thread=multi")
+STEADY = ("-accel", "tcg,thread=single", "-icount", "shift=0")
+"""The guest's clock counts instructions, a nanosecond each: what it measures is the
+same on a busy host. Only where it has nothing to do its time is the host's."""
 MEMORY_MB = 1024
 
 
@@ -30,15 +34,17 @@ class Guest(AbstractContextManager["Guest"]):
     """Boots from when it is made; gone, with all it wrote, when it is left.
 
     `share` is what the guest sees as /share, read and written; `cable` the two sockets
-    of a pair's cable, ours first; `address` is that of its data interface eth1.
+    of a pair's cable, ours first; `address` is that of its data interface eth1. What is
+    written to `disk`, a copy of the image's root, outlives the guest.
     """
 
     def __init__(
         self, share: Path, address: str = "10.0.0.1", cpus: int = 2,
-        cable: tuple[Path, Path] | None = None,
+        cable: tuple[Path, Path] | None = None, recipe: Recipe = PIPES,
+        disk: Path | None = None, steady: bool = False,
     ) -> None:  # fmt: skip
         self.address = address
-        files = image()
+        files = image(recipe)
         self._home = tempfile.TemporaryDirectory(prefix="guest-")
         home = Path(self._home.name)
         self.console = home / "console"
@@ -50,7 +56,9 @@ class Guest(AbstractContextManager["Guest"]):
                 f"remote.type=unix,remote.path={cable[1]}"
             )
         with (home / "qemu").open("wb") as said:
-            self._process = self._boot(share, port, data, cpus, said)
+            self._process = self._boot(
+                files, disk, share, port, data, cpus, steady, said
+            )
         (home / "ssh_config").write_text(
             f"Host guest\n  HostName 127.0.0.1\n  Port {port}\n  User root\n"
             f"  IdentityFile {files.key}\n  IdentitiesOnly yes\n"
@@ -62,22 +70,25 @@ class Guest(AbstractContextManager["Guest"]):
         self.ssh = ["ssh", "-F", str(home / "ssh_config"), "guest"]
 
     def _boot(
-        self, share: Path, port: int, data: str, cpus: int, said: IO[bytes]
-    ) -> "subprocess.Popen[bytes]":
-        files = image()
+        self, files: Image, disk: Path | None, share: Path, port: int, data: str,
+        cpus: int, steady: bool, said: IO[bytes],
+    ) -> "subprocess.Popen[bytes]":  # fmt: skip
+        root = disk or files.root
+        snapshot = "off" if disk else "on"
         return subprocess.Popen(
             [
                 "setpriv", "--pdeathsig=KILL", "qemu-system-x86_64",
-                "-accel", "tcg,thread=multi",
+                *(STEADY if steady else FAST),
                 # TCG runs `rep movsb` byte by byte: memcpy is 8 times faster without.
                 "-cpu", "max,erms=off,fsrm=off",
                 "-smp", str(cpus), "-m", str(MEMORY_MB),
-                "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                "-nodefaults", "-no-user-config", "-display", "none",
+                *([] if disk else ["-no-reboot"]),
                 "-serial", f"file:{self.console}",
                 "-kernel", str(files.kernel), "-initrd", str(files.initrd),
                 "-append", "console=ttyS0 quiet panic=-1 mitigations=off "
                 f"random.trust_cpu=on data={self.address}/24",
-                "-drive", f"file={files.root},if=virtio,format=raw,snapshot=on",
+                "-drive", f"file={root},if=virtio,format=raw,snapshot={snapshot}",
                 "-device", "virtio-rng-pci",
                 "-netdev", f"user,id=ssh,hostfwd=tcp:127.0.0.1:{port}-:22",
                 "-device", "virtio-net-pci,netdev=ssh,romfile=",

@@ -1,0 +1,19 @@
+# shellcheck shell=sh disable=SC2154,SC2034
+# Sourced by customize.sh. No systemd, no udev: busybox starts one script and sshd, and
+# buries orphans.
+features='-O ^has_journal' # nothing it writes outlives it
+ln -sf /bin/busybox "$root/sbin/init"
+cp "$folder/init.sh" "$root/etc/guest-init"
+chmod +x "$root/etc/guest-init"
+cat >"$root/etc/inittab" <<'TAB'
+::sysinit:/etc/guest-init
+::respawn:/usr/sbin/sshd -D -e -f /etc/ssh/guest_config
+TAB
+cat >"$root/etc/ssh/guest_config" <<'CONFIG'
+HostKey /etc/ssh/guest_host_key
+UsePAM no
+UseDNS no
+PermitRootLogin yes
+MaxStartups 100
+MaxSessions 100
+CONFIG

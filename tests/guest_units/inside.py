@@ -1,0 +1,142 @@
+"""Runs in the guest: drives the car, makes a unit fail, and reads the motor pins.
+
+    inside.py "wheels killed"  -->  {"cause": ..., "off_s": 0.2, "whole_s": 1.9}
+
+When the motors were off, and when the car drove again, after the cause.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fpvcar.bench import soc as chip
+from fpvcar.config import profiles
+from tests.e2e.driver import Driver, free, sit_down
+from tests.e2e.harness import PinWatch, wait_for
+
+PORT = 8080
+SOC = Path("/dev/shm/soc")
+PINS = profiles.load(Path("/etc/fpvcar/car.toml")).motor_pins()
+WHOLE_S = 60.0
+CLIENT = "0" * 32
+"""Who comes back has the seat still; to a stranger it is free after 10 s."""
+
+
+def systemctl(*words: str) -> str:
+    done = subprocess.run(["systemctl", *words], capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def signalled(unit: str, number: signal.Signals) -> Callable[[], int]:
+    """The unit's main process gets a signal."""
+    pid = int(systemctl("show", "--property=MainPID", "--value", unit))
+    assert pid, f"{unit} does not run"
+
+    def act() -> int:
+        now_ns = time.monotonic_ns()
+        os.kill(pid, number)
+        return now_ns
+
+    return act
+
+
+def told(*words: str) -> Callable[[], int]:
+    """systemd is told something. It begins to act a moment later."""
+
+    def act() -> int:
+        now_ns = time.monotonic_ns()
+        systemctl(*words)
+        return now_ns
+
+    return act
+
+
+UNITS = {"run": "fpvcar", "wheels": "fpvcar-wheels", "pigpiod": "pigpiod"}
+
+
+def acting(cause: str) -> Callable[[], int]:
+    """What makes a cause such as "wheels killed" happen."""
+    part, how = cause.split()
+    unit = UNITS[part]
+    if how == "restarted":
+        return told("restart", "--no-block", unit)
+    number = {"killed": signal.SIGKILL, "hung": signal.SIGSTOP}[how]
+    return signalled(unit, number)
+
+
+def seated() -> Driver:
+    """A driver who may drive at once; waits until the car is whole."""
+    until_s = time.monotonic() + WHOLE_S
+    while True:
+        try:
+            driver = Driver(PORT, client=CLIENT, name="Ann", host="localhost")
+            break
+        except OSError:
+            assert time.monotonic() < until_s, "nobody listens"
+            time.sleep(0.1)
+    try:
+        wait_for(lambda: bool(driver.state), "no state", WHOLE_S)
+        sit_down(driver)
+        free(driver)
+    except BaseException:
+        driver.__exit__(None, None, None)
+        raise
+    return driver
+
+
+def whole() -> Driver:
+    """One who drives, however often it takes."""
+    until_s = time.monotonic() + WHOLE_S
+    while True:
+        try:
+            return seated()
+        except Exception:
+            if time.monotonic() > until_s:
+                raise
+
+
+def run(driver: Driver, watch: PinWatch) -> None:
+    """Until the motors run."""
+    driver.drive(0.6, 0.0)
+    wait_for(lambda: watch.now.driving, "does not drive", 5.0, every_s=0.002)
+    time.sleep(0.3)
+    assert watch.now.driving, f"it stopped by itself: {driver.state.get('stop')}"
+
+
+def stop(cause: str) -> dict[str, object]:
+    """One stop; then the car has to come back by itself."""
+    soc = chip.attach(SOC)
+    for attempt in range(3):
+        driver = whole()
+        with driver, PinWatch(soc, PINS) as watch:
+            act = acting(cause)
+            try:
+                run(driver, watch)
+            except AssertionError:
+                if attempt == 2:
+                    raise
+                continue  # by emulation a wish may be late
+            since_ns = act()
+            deadline_s = time.monotonic() + 3.0
+            while watch.now.driving and time.monotonic() < deadline_s:
+                time.sleep(0.002)
+            time.sleep(0.5)
+            off_s = watch.stopped_after_s(since_ns)
+            break
+    with whole() as driver, PinWatch(soc, PINS) as watch:
+        run(driver, watch)
+        whole_s = (time.monotonic_ns() - since_ns) / 1e9
+        driver.drive(0.0, 0.0)
+    return {"cause": cause, "off_s": off_s, "whole_s": whole_s}
+
+
+if __name__ == "__main__":
+    try:
+        print(json.dumps(stop(sys.argv[1])))
+    except Exception as fault:
+        print(json.dumps({"cause": sys.argv[1], "fault": repr(fault)}))
