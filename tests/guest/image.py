@@ -41,9 +41,10 @@ class Recipe:
     def name(self) -> str:
         """Changes with all that an image is made of."""
         digest = hashlib.sha256(self.release.encode())
-        parts = [self.folder / "packages.txt", HERE / "customize.sh"]
-        for part in (*parts, *sorted(self.folder.glob("*.sh"))):
-            digest.update(part.read_bytes())
+        for name in ("packages.txt", "system.sh", "init.sh"):
+            if (part := self.folder / name).exists():
+                digest.update(part.read_bytes())
+        digest.update((HERE / "customize.sh").read_bytes())
         return digest.hexdigest()[:16]
 
 

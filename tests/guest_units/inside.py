@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fpvcar.bench import soc as chip
 from fpvcar.config import profiles
 from tests.e2e.driver import Driver, free, sit_down
 from tests.e2e.harness import PinWatch, wait_for
+from tests.guest_units import registers
 
 PORT = 8080
 SOC = Path("/dev/shm/soc")
@@ -110,7 +110,7 @@ def run(driver: Driver, watch: PinWatch) -> None:
 
 def stop(cause: str) -> dict[str, object]:
     """One stop; then the car has to come back by itself."""
-    soc = chip.attach(SOC)
+    soc = registers.attach(SOC)
     for attempt in range(3):
         driver = whole()
         with driver, PinWatch(soc, PINS) as watch:

@@ -1,10 +1,19 @@
 #!/bin/sh
 # Run in the guest: what a Pi has and the guest has not. /share has the parts.
 set -eu
+cp /share/pictures.h264 /share/tests/guest_units/camera.py \
+    /share/tests/guest_units/registers.py /opt
 # The pin daemon: the bench's emulator, over a chip that is a file.
+cat >/opt/pigpiod.py <<'PROGRAM'
+import runpy
+
+import registers  # first
+
+runpy.run_module("fpvcar.bench.pigpiod", run_name="__main__", alter_sys=True)
+PROGRAM
 cat >/usr/bin/pigpiod <<'DAEMON'
 #!/bin/sh
-exec python3 -m fpvcar.bench.pigpiod --soc /dev/shm/soc --host 127.0.0.1 --port 8888 \
+exec python3 /opt/pigpiod.py --soc /dev/shm/soc --host 127.0.0.1 --port 8888 \
     --pipe-dir /run/pigpio
 DAEMON
 chmod 755 /usr/bin/pigpiod
@@ -18,34 +27,34 @@ Type=forking
 [Install]
 WantedBy=multi-user.target
 UNIT
-# The chip is there after each boot; whoever may write the registers may write the file.
+# Chip, registers and the model are there after each boot; who may write the real
+# registers may write these.
+printf 'raspberrypi,3-model-b\0brcm,bcm2837\0' >/opt/compatible
+truncate --size=4096 /opt/gpiomem
 cat >/etc/tmpfiles.d/chip.conf <<'CHIP'
 d /run/pigpio 0755 root root -
 C /dev/shm/soc 0660 root gpio - /opt/soc
+C /dev/gpiomem 0660 root gpio - /opt/gpiomem
 CHIP
-# Who lets go of the pins does so on that chip, instead of on registers.
-ln -sf /opt/pins_off.py /usr/lib/fpvcar/pins-off
-cat >/opt/pins_off.py <<'PROGRAM'
-import sys
-from pathlib import Path
-
-sys.path.append("/usr/lib/python3/dist-packages")
-from fpvcar.bench import soc
-from fpvcar.devices.linux import pins_off
-
-
-def let_go(pins):
-    chip = soc.attach(Path("/dev/shm/soc"))
-    for gpio in pins:
-        chip.pin[gpio].pull, chip.pin[gpio].mode = soc.PULL_DOWN, soc.MODE_INPUT
-
-
-pins_off.let_go = let_go
-sys.exit(pins_off.main())
-PROGRAM
-# The camera: pictures that were made before.
-cp /share/pictures.h264 /share/camera.py /opt
+cat >/etc/systemd/system/sys-firmware.mount <<'MOUNT'
+[Mount]
+What=tmpfs
+Where=/sys/firmware
+Type=tmpfs
+MOUNT
+cat >/etc/systemd/system/model.service <<'MODEL'
+[Unit]
+RequiresMountsFor=/sys/firmware
+Before=pigpiod.service
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/sh -c 'mkdir -p /sys/firmware/devicetree/base; cp /opt/compatible /sys/firmware/devicetree/base'
+[Install]
+WantedBy=multi-user.target
+MODEL
 python3 -c 'from pathlib import Path; from fpvcar.bench import soc; soc.create(Path("/opt/soc"))'
 chmod -R a+rX /opt
 systemd-tmpfiles --create chip.conf
 systemctl daemon-reload
+systemctl enable --now model.service

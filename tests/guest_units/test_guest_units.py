@@ -56,7 +56,7 @@ def bring(share: Path) -> None:
     shutil.copytree(there, share / "websockets", ignore=ignore)
     units = encode(frames=45, aud=True, gop=15, noise=20)
     (share / "pictures.h264").write_bytes(b"".join(units))
-    for name in ("stand_ins.sh", "camera.py"):
+    for name in ("stand_ins.sh",):
         shutil.copy(HERE / name, share)
 
 
