@@ -46,6 +46,10 @@ LIMITS_S = {
 }
 """The design's, for each cause; systemd itself needs some time to begin a restart."""
 RECORDINGS = "/var/lib/fpvcar/recordings"
+WHOLE = (
+    f"systemctl stop fpvcar && fpvcar log verify {RECORDINGS} && systemctl start fpvcar"
+)
+"""No file is being written while they are judged."""
 BOOT = "cat /proc/sys/kernel/random/boot_id"
 ENDS = """\
 import sys
@@ -167,7 +171,7 @@ def test_a_reboot_stops_the_wheels_before_their_pins_and_drives_again(car: Car) 
     wheels, pins = "Stopped fpvcar-wheels.service", "Stopping pigpiod.service"
     assert before.rindex(wheels) < before.rindex(pins)
     assert car.stops("run killed") <= LIMITS_S["run killed"]
-    car.check(f"fpvcar log verify {RECORDINGS}")
+    car.check(WHOLE)
 
 
 def test_a_power_cut_costs_a_second_of_recording_and_nothing_else(car: Car) -> None:
@@ -180,7 +184,7 @@ def test_a_power_cut_costs_a_second_of_recording_and_nothing_else(car: Car) -> N
         car.cut()
     assert car.check(keeps) == kept
     assert car.stops("run killed") <= LIMITS_S["run killed"]
-    car.check(f"fpvcar log verify {RECORDINGS}")
+    car.check(WHOLE)
     end_ns = int(car.check(f"python3 -c '{ENDS}' {part.removesuffix('.part')}"))
     assert end_ns >= cut_ns - 2 * SECOND_NS
 
