@@ -6,6 +6,7 @@
 When the motors were off, and when the car drove again, after the cause.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -24,6 +25,7 @@ PORT = 8080
 SOC = Path("/dev/shm/soc")
 PINS = profiles.load(Path("/etc/fpvcar/car.toml")).motor_pins()
 WHOLE_S = 60.0
+HELPERS = Path("/sys/fs/cgroup/system.slice/system-fpvcar\\x2dpins\\x2doff.slice")
 CLIENT = "0" * 32
 """Who comes back has the seat still; to a stranger it is free after 10 s."""
 
@@ -57,11 +59,47 @@ def told(*words: str) -> Callable[[], int]:
     return act
 
 
+def killed_camera() -> Callable[[], int]:
+    """The camera's process ends, and not its unit, which is that of `run`."""
+    words = ["pgrep", "--full", "/opt/camera.py"]
+    (pid,) = subprocess.check_output(words, text=True).split()
+
+    def act() -> int:
+        now_ns = time.monotonic_ns()
+        os.kill(int(pid), signal.SIGKILL)
+        return now_ns
+
+    return act
+
+
+def hung_helper() -> Callable[[], int]:
+    """The pin daemon hangs, and so does the first helper that is asked for."""
+    hang = signalled(UNITS["pigpiod"], signal.SIGSTOP)
+
+    def hung() -> bool:
+        for path in HELPERS.glob("*/cgroup.procs"):
+            with contextlib.suppress(OSError):  # it has ended already
+                for pid in path.read_text().split():
+                    os.kill(int(pid), signal.SIGSTOP)
+                    return True
+        return False
+
+    def act() -> int:
+        now_ns = hang()
+        wait_for(hung, "nobody asked for a helper", 3.0, every_s=0.005)
+        return now_ns
+
+    return act
+
+
 UNITS = {"run": "fpvcar", "wheels": "fpvcar-wheels", "pigpiod": "pigpiod"}
+ODD = {"camera killed": killed_camera, "helper hung": hung_helper}
 
 
 def acting(cause: str) -> Callable[[], int]:
     """What makes a cause such as "wheels killed" happen."""
+    if cause in ODD:
+        return ODD[cause]()
     part, how = cause.split()
     unit = UNITS[part]
     if how in ("restarted", "stopped"):

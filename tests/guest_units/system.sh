@@ -12,9 +12,10 @@ MaxStartups 100
 MaxSessions 100
 CONFIG
 rm -f "$root"/etc/ssh/ssh_host_*
+# QEMU's own address: the first card's, behind which the tests are.
 cat >"$root/etc/systemd/network/ssh.network" <<'NETWORK'
 [Match]
-Name=en* eth*
+MACAddress=52:54:00:12:34:56
 [Network]
 Address=10.0.2.15/24
 LinkLocalAddressing=no

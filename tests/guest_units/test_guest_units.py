@@ -43,6 +43,8 @@ LIMITS_S = {
     "run stopped": 0.30,
     "wheels stopped": 0.30,
     "pigpiod stopped": 0.50,
+    "helper hung": 1.00,
+    "camera killed": 0.30,
 }
 """The design's, for each cause; systemd itself needs some time to begin a restart."""
 RECORDINGS = "/var/lib/fpvcar/recordings"
