@@ -15,7 +15,8 @@ from typing import IO
 
 from tests.guest.image import PIPES, Image, Recipe, image
 
-BOOT_S = 400.0
+BOOT_S = 1500.0
+"""A steady guest needs three minutes on half a core; who waits judges nothing."""
 COMMAND_S = 120.0
 FAST = ("-accel", "tcg,thread=multi")
 STEADY = ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off")
@@ -117,7 +118,7 @@ class Guest(AbstractContextManager["Guest"]):
         while time.monotonic() < until and self._process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 done = subprocess.run(
-                    [*self.ssh, "true"], timeout=20, stdin=subprocess.DEVNULL,
+                    [*self.ssh, "true"], timeout=COMMAND_S, stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 )  # fmt: skip
                 if done.returncode == 0:
