@@ -228,10 +228,8 @@ async def serve(service: Service, where: Path | socket.socket) -> None:
     """Runs it, at a path or at a socket that listens already, until cancelled."""
     if isinstance(where, Path):
         server = await asyncio.start_unix_server(service.serve, where, limit=LINE_MAX)
-    else:
-        server = await asyncio.start_unix_server(
-            service.serve, sock=where, limit=LINE_MAX
-        )
+    else:  # not start_unix_server: of Python 3.13 it looks for the path, to delete it
+        server = await asyncio.start_server(service.serve, sock=where, limit=LINE_MAX)
     sd_notify.notify("READY=1")
     try:
         await service.run()

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -57,6 +58,22 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+async def test_a_socket_that_was_given_outlives_the_service(tmp_path: Path) -> None:
+    """It is systemd's: whoever asks meanwhile waits there for the next service."""
+    rig = Rig(tmp_path / SOCKET)
+    with socket.socket(socket.AF_UNIX) as given:
+        given.bind(str(rig.path))
+        given.listen()
+        serving = asyncio.create_task(serve(rig.service, given.dup()))
+        listening = asyncio.create_task(rig.client.run())
+        await rig.phase("searching")
+        for task in (listening, serving):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        assert rig.path.exists()
 
 
 async def opened(rig: Rig) -> None:
