@@ -1,0 +1,139 @@
+"""A guest that is a car: the packages are installed, what plays the hardware runs."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import websockets
+
+from tests.guest.image import Recipe, image
+from tests.guest.machine import Guest
+from tests.rigs.video_source import encode
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+TRIXIE = Recipe(HERE, "trixie")
+LONG_S = 900.0
+"""What takes a guest seconds may take its busy host minutes."""
+LIMITS_S = {
+    "run killed": 0.05,
+    "run hung": 0.15,
+    "run restarted": 0.30,
+    "wheels killed": 0.30,
+    "wheels hung": 0.30,
+    "wheels restarted": 0.30,
+    "pigpiod killed": 0.50,
+    "pigpiod hung": 0.50,
+    "pigpiod restarted": 0.50,
+    "run stopped": 0.30,
+    "wheels stopped": 0.30,
+    "pigpiod stopped": 0.50,
+    "helper hung": 1.00,
+    "camera killed": 0.30,
+}
+"""The design's, for each cause; systemd itself needs some time to begin a restart."""
+BOOT = "cat /proc/sys/kernel/random/boot_id"
+INSIDE = "cd /share && PYTHONPATH=/share python3 -m tests.guest_units.inside"
+
+
+def build(out: Path, tree: Path = ROOT) -> None:
+    subprocess.run(
+        [tree / "tools" / "deb.sh", out], check=True, capture_output=True,
+        env={**os.environ, "BUILD": "all"},
+    )  # fmt: skip
+
+
+def bring(share: Path) -> None:
+    """Packages, the tests' driver, and what plays the hardware."""
+    ignore = shutil.ignore_patterns("__pycache__", "*.so")
+    build(share)
+    shutil.copytree(ROOT / "tests", share / "tests", ignore=ignore)
+    there = Path(websockets.__file__).parent
+    shutil.copytree(there, share / "websockets", ignore=ignore)
+    units = encode(frames=45, aud=True, gop=15, noise=20)
+    (share / "pictures.h264").write_bytes(b"".join(units))
+
+
+@dataclass(frozen=True)
+class Stop:
+    """After a cause: the motors are off; the car drives again, by itself."""
+
+    cause: str
+    off_s: float
+    whole_s: float
+
+    @property
+    def limit_s(self) -> float:
+        """The motors are off by then."""
+        return LIMITS_S[self.cause]
+
+
+class Car:
+    """A guest in which the packages are installed and set up as install.md says."""
+
+    def __init__(self, share: Path, disk: Path, recipe: Recipe = TRIXIE) -> None:
+        self.share, self.disk, self.recipe = share, disk, recipe
+        shutil.copyfile(image(recipe).root, disk)
+        self.guest = self._boot()
+
+    def _boot(self) -> Guest:
+        recipe, disk = self.recipe, self.disk
+        guest = Guest(self.share, cpus=1, recipe=recipe, disk=disk, steady=True)
+        return guest.__enter__()
+
+    def install(self) -> None:
+        self.check("dpkg -i /share/fpvcar*.deb")
+        self.check("sh /share/tests/guest_units/stand_ins.sh")
+        self.check("fpvcar setup --board mx1508 --name Elbow")
+
+    def check(self, command: str) -> str:
+        return self.guest.check(command, LONG_S)
+
+    def cut(self) -> None:
+        """The power goes, and comes again."""
+        self.guest.close()
+        self.guest = self._boot()
+
+    def reboot(self) -> None:
+        before = self.check(BOOT)
+        self.guest.run("systemctl reboot", LONG_S)
+        until_s = time.monotonic() + LONG_S
+        while self.guest.run(BOOT, LONG_S).stdout in ("", before):
+            assert time.monotonic() < until_s
+            time.sleep(1)
+
+    @contextmanager
+    def driven(self) -> Iterator[None]:
+        """Somebody drives in the meantime."""
+        with self.guest.start("sh", "-c", f"{INSIDE} drive") as driver:
+            assert driver.stdout is not None
+            assert driver.stdout.readline() == b"drives\n"
+            yield
+            driver.kill()
+
+    def stop(self, cause: str) -> Stop:
+        """Makes it stop by a cause, while it is driven; then it drives again."""
+        told = json.loads(self.check(f"{INSIDE} {cause!r}"))
+        assert "fault" not in told, told["fault"]
+        return Stop(cause, told["off_s"], told["whole_s"])
+
+
+@contextmanager
+def booted(made: pytest.TempPathFactory, recipe: Recipe = TRIXIE) -> Iterator[Car]:
+    """For a module's fixture; nothing is installed yet."""
+    share = made.mktemp("car-share")
+    bring(share)
+    disk = share.parent / f"{share.name}.ext4"
+    car = Car(share, disk, recipe)
+    try:
+        yield car
+    finally:
+        car.guest.close()
+        disk.unlink()
