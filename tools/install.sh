@@ -69,7 +69,9 @@ environment() {
     say "Python packages from requirements-car.lock, into $new"
     python3 -m venv --system-site-packages "$new"
     "$new/bin/python" -m pip install --quiet --disable-pip-version-check \
-        --require-hashes -r requirements-car.lock
+        --require-hashes -r requirements-car.lock ||
+        fail "pip refuses requirements-car.lock, and says why above: nothing is" \
+            "changed; with the network and files of one version, call $0 again"
     # Its build writes into the folder it is in: not into that of whoever called us.
     mkdir -p "$new/source/base-station"
     cp -R pyproject.toml README.md LICENSE pi web hardware "$new/source"
@@ -91,8 +93,9 @@ install_files() {
 }
 
 switch() {
-    local old
+    local old was=
     old=$(readlink "$here" || true)
+    [ -z "$old" ] || was=$("$old/bin/fpvcar" --version || true)
     ln -s "$("$new/bin/python" -c \
         'import fpvcar.devices.linux.pins_off as helper; print(helper.__file__)')" \
         "$new/pins-off"
@@ -109,6 +112,7 @@ switch() {
         systemctl try-restart 'pigpiod*.service' 'fpvcar*.service'
     fi
     [ -z "$old" ] || rm -rf "$old"
+    say "$("$program" --version) is installed${was:+, in place of $was}"
 }
 
 [ "$(id -u)" = 0 ] || fail "it writes system files: sudo $0 $*"

@@ -1,4 +1,4 @@
-"""tools/install.sh in a Debian Bookworm: it installs, setup follows, it removes."""
+"""tools/install.sh in a Debian Bookworm: installs, again, setup, removes."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root installs"),
 ]
 PACKAGES = ("ca-certificates", "python3-venv", "systemd", "udev")
-INSTALL_S = 1200.0
+INSTALL_S = 2400.0
 LIST = "find /etc /opt /usr/local -newer /tmp/before | sort"
 INSTALLED = f"""
 touch /tmp/before
@@ -27,6 +27,22 @@ systemd-analyze verify /etc/systemd/system/fpvcar*.service
 getent passwd fpvcar fpvcar-wheels fpvcar-pins-off
 stat --format '%a %U %G' /run/fpvcar
 {LIST}
+"""
+AGAIN = """
+/mnt/tools/install.sh
+first=$(readlink /opt/fpvcar)
+/mnt/tools/install.sh
+[ "$(readlink /opt/fpvcar)" != "$first" ]
+[ ! -e "$first" ]
+before=$(readlink /opt/fpvcar)
+cp -R /mnt /tmp/other
+sed -i 's/sha256:./sha256:0/' /tmp/other/requirements-car.lock
+status=0
+/tmp/other/tools/install.sh || status=$?
+[ "$status" = 1 ]
+[ "$(readlink /opt/fpvcar)" = "$before" ]
+ls -d /opt/fpvcar*
+fpvcar --version
 """
 REMOVED = f"""
 touch /tmp/before
@@ -50,6 +66,7 @@ def installed(bookworm: Root, tree: Path, script: str) -> list[str]:
 
 def test_it_installs_what_the_package_does(bookworm: Root, tree: Path) -> None:
     lines = installed(bookworm, tree, INSTALLED)
+    assert "  install: next, sudo fpvcar setup" in lines
     assert "2750 fpvcar-wheels fpvcar" in lines
     for unit in UNITS:
         assert f"/etc/systemd/system/{unit}" in lines
@@ -60,7 +77,26 @@ def test_it_installs_what_the_package_does(bookworm: Root, tree: Path) -> None:
     assert all("Unknown key 'Restart" in line for line in said), said
 
 
+def test_again_it_replaces_itself_and_a_wrong_hash_changes_nothing(
+    bookworm: Root, tree: Path
+) -> None:
+    lines = installed(bookworm, tree, AGAIN)
+    version = lines[-1]
+    assert lines.count(f"  install: {version} is installed") == 1
+    again = f"  install: {version} is installed, in place of {version}"
+    assert lines.count(again) == 1
+    assert any("DO NOT MATCH THE HASHES" in line for line in lines), "pip says why"
+    (refused,) = (line for line in lines if "pip refuses" in line)
+    assert refused.startswith("  install: pip refuses requirements-car.lock")
+    assert lines.index(refused) > lines.index(again)
+    assert "nothing is changed" in refused and refused.endswith(
+        "call /tmp/other/tools/install.sh again"
+    )
+    assert len([line for line in lines if line.startswith("/opt/fpvcar")]) == 2, lines
+
+
 def test_removed_it_leaves_profile_and_users(bookworm: Root, tree: Path) -> None:
     lines = installed(bookworm, tree, REMOVED)
-    left = [line for line in lines if "fpvcar" in line and line.startswith("/")]
+    left = [line for line in lines if line.startswith("/") and "fpvcar" in line]
+    left = [path for path in left if ": " not in path]  # what systemd-sysusers says
     assert left == ["/etc/fpvcar", "/etc/fpvcar/car.toml"]
