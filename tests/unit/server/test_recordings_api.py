@@ -169,7 +169,7 @@ def test_the_table_has_the_courses(folder: Path) -> None:
         assert front["unit"] == "m" and len(front["t"]) == len(front["v"]) == 40
         assert front["v"][:5] == [1.0, 1.01, 1.02, None, 1.04]
         assert {group for group, _ in lines} == {
-            "range", "battery", "current", "latency",
+            "range", "battery", "current", "latency", "lost",
         }  # fmt: skip
         assert said["marks"] == [{"t": 2.0, "text": "look here"}]
         thin = await (
