@@ -151,7 +151,7 @@ STATE = down.State(
     health=status.Health(("weak Wi-Fi: -84 dBm",), 48.3, 0, -84.0, 72.2, 9000.0, 210.5,
                        0.35, 3600.0, 0.8),
     recording=status.Recording(True, "ok", 61.5, 11_000.0, 1, 0, True),
-    lost=0.08,
+    lost=0.004,
 )  # fmt: skip
 STOPPED = down.State(
     seq=42, clock_us=90_000_223_456, role="watching", may_drive=False, grown_up=False,
