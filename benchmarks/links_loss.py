@@ -5,7 +5,15 @@ from collections.abc import Iterator, Sequence
 from tests.e2e.seat import holds
 from tests.rigs.air import Air, Weather
 
-from benchmarks.links import Shown, course, far_away, now_ms, recovery_ms, shown
+from benchmarks.links import (
+    Shown,
+    course,
+    far_away,
+    now_ms,
+    recovered,
+    recovery_ms,
+    shown,
+)
 from benchmarks.links_control import presses
 from benchmarks.rig import Given, say
 from benchmarks.rows import Aim, Result, row
@@ -14,6 +22,7 @@ SETTLES_MS = 2000
 LOSSY_MS = 25_000
 FREEZE_MS = 150.0
 BURSTS, DRIVES_MS = 12, 60_000
+ROAMS, ROAMED_MS = 3, 1000
 SILENCE = "fpvcar.gate: stopped: silence"
 SAMPLE_MS = 10.0
 AIMS = {
@@ -111,6 +120,20 @@ def at_the_wheel(given: Given) -> Iterator[Result]:
     yield row("links", f"{name}: stops in a minute", "", [float(stops)], Aim(worst=0))
 
 
+def roaming(given: Given) -> Iterator[Result]:
+    """The page's host has another address at once."""
+    values = []
+    for _ in range(min(given.runs, ROAMS)):
+        say("links: another Wi-Fi")
+        with far_away(given) as (lan, _, page):
+            page.wait_for_timeout(SETTLES_MS)
+            shown(page)
+            lan.roam()
+            end_ms = now_ms()
+            values.append(recovered(page, end_ms, ROAMED_MS)[1])
+    yield row("links", "current with another address", "ms", values, Aim(worst=1000))
+
+
 def rows(given: Given) -> Iterator[Result]:
     """As the link gets worse."""
     for share in AIMS:
@@ -118,3 +141,4 @@ def rows(given: Given) -> Iterator[Result]:
     yield from bursts(given)
     yield from far_and_near(given)
     yield from at_the_wheel(given)
+    yield from roaming(given)
