@@ -49,6 +49,18 @@ def test_nothing_lies_over_anything(
     assert not {size: wrong for size, wrong in found.items() if wrong}
 
 
+def test_a_toast_moves_nothing(seat: tuple[Page, dict[str, tuple[int, int]]]) -> None:
+    page, sizes = seat
+    show(page, LOOKS[next(iter(LOOKS))])
+    for size, (width, height) in sizes.items():
+        page.set_viewport_size({"width": width, "height": height})
+        settled(page)
+        page.evaluate("import('./seat/toast.js').then((it) => it.toast('new', 'warn'))")
+        page.wait_for_timeout(200)
+        seen = page.locator(".windscreen").bounding_box()
+        assert seen and seen["width"] == width, f"{size}: {seen}"
+
+
 OVER = """() => {
   const box = document.createElement('button');
   box.id = 'box';

@@ -1,4 +1,4 @@
-"""Every parser under its guided fuzzer: five seconds each, minutes in a soak."""
+"""Every parser under its guided fuzzer: three seconds each, minutes in a soak."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ from tests.fuzz import oracles
 pytestmark = pytest.mark.soak
 
 AT_ONCE = 2
-SHORT_S, LONG_S = 5, 120
+SHORT_S, LONG_S = 3, 120
 EXECUTIONS = re.compile(r"(?:number_of_executed_units: +|executions=)(\d+)")
 NEW = re.compile(r"stat::new_units_added: +(\d+)")
 COVERED = re.compile(r"DONE +cov: (\d+)")
