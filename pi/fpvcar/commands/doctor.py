@@ -20,6 +20,10 @@ WIDTH_MOST = 88
 
 def run(arguments: Namespace, machine: Machine | None = None) -> int:
     """The verb; the exit status says how bad the worst is. Raises OSError."""
+    if not arguments.root.is_dir():
+        raise NotADirectoryError(
+            f"{arguments.root} is no folder: --root takes the root of a card"
+        )
     where = where_of(arguments)
     words = [f"--profile={where.profile}"]
     words += [f"--set={one}" for one in where.overrides]

@@ -81,7 +81,9 @@ def prove(dead_man: DeadMan) -> None:
 def trip(profile: config.Profile, runtimes: Sequence[Path]) -> None:
     """The proof, with the motors' own dead man where nobody else has it. Raises
     PinsFault, OSError."""
-    with taken(runtimes) as free:
+    # Without the lock of a `wheels` that once ran, one may run that has it elsewhere.
+    known = any((runtime / "wheels.lock").exists() for runtime in runtimes)
+    with taken(runtimes) if known else contextlib.nullcontext(False) as free:
         say(WHOLE if free else BESIDE)
         if not free:
             beside = backends.open_dead_man(profile)

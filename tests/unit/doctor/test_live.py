@@ -50,12 +50,14 @@ def tripped(trip: Trip | Unasked, whole: bool) -> None:
 
 def test_the_dead_man_lets_go_and_no_pin_ever_drives(chip: Chip) -> None:
     pins = on(chip).motor_pins()
+    (chip.runtime / "wheels.lock").touch()  # a `wheels` ran here once
     with PinWatch(chip.soc, pins) as watch:
         tripped(live(chip, BENCH).trip(), whole=True)
     assert {sample.duties for sample in watch.samples} == {(0.0,) * len(pins)}
 
 
 def test_the_guardian_of_a_hat_kills_who_is_silent(chip: Chip) -> None:
+    (chip.runtime / "wheels.lock").touch()
     tripped(live(chip, HAT).trip(), whole=True)
     drive, steer, *_ = Wiring(on(chip, HAT).motors, None).bridges(chip.soc)
     assert not drive.drive and not steer.drive
@@ -66,6 +68,20 @@ def test_beside_a_wheels_that_runs_nothing_of_it_is_touched(tmp_path: Path) -> N
         client = Client(rig.runtime)
         client.send(0.0)
         tripped(live(rig, BENCH).trip(), whole=False)
+        answer = client.send(0.0)
+        assert answer is not None and client.why == ""
+        client.close()
+
+
+def test_a_wheels_that_has_its_lock_elsewhere_is_not_touched(tmp_path: Path) -> None:
+    """As the bench's, when somebody types `fpvcar doctor` beside it."""
+    with Rig(tmp_path) as rig:
+        client, nobodys = Client(rig.runtime), tmp_path / "nobodys"
+        nobodys.mkdir()
+        client.send(0.0)
+        words = [f"--profile={BENCH}", *(f"--set={one}" for one in overrides(rig))]
+        for _ in range(2):  # the first leaves no lock to be taken for a car's
+            tripped(Live(words, [nobodys], 1).trip(), whole=False)
         answer = client.send(0.0)
         assert answer is not None and client.why == ""
         client.close()
