@@ -19,7 +19,7 @@ _rdpipe_tools() {
     rdrecv) common+=(--key-file --key-fd --new-key --bind --sync --announce-fd
         --port --no-progress) ;;
     rdpipe) common+=(--ssh --remote-path --via --port --dial-back --via-ssh --rate
-        --finish-timeout --sync) ;;
+        --finish-timeout --sync --wait) ;;
     rdcp) common+=(--ssh --remote-path --via --port --dial-back --via-ssh --rate
         -r --recursive --archive --verify --no-sync -H --hard-links -X --xattrs -A
         --acls --hash --manifest --check --exclude --delete --yes --dry-run --retry

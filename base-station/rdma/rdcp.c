@@ -24,6 +24,7 @@
 #include "quote.h"
 #include "segment.h"
 #include "standard.h"
+#include "tee.h"
 #include "tree_manifest.h"
 #include "tree_name.h"
 #include "tree_sides.h"
@@ -31,6 +32,7 @@
 
 static const char usage[] =
     "usage: rdcp [-r] [OPTION...] [[USER@]HOST:]SRC... [[USER@]HOST:]DST\n"
+    "       DST may be several: 'HOST1:DST|HOST2:DST', each gets all of it\n"
     "       rdcp --check MANIFEST [[USER@]HOST:]TREE\n"
     "  -r          directories, with all that is in them; links stay links\n"
     "  --archive   owners and set-id bits too (and -r)\n"
@@ -555,12 +557,60 @@ static int copy_with_manifest(struct pipe_settings *settings,
     return status;
 }
 
+struct copying { /* to one target of several */
+    const struct pipe_settings *settings;
+    const struct rdcp_options *options;
+    const struct asked *asked;
+    char **texts;
+    size_t count;
+};
+
+static int copy_one(void *argument)
+{
+    const struct copying *one = argument;
+    return copy(one->settings, one->options, one->asked, one->texts, one->count);
+}
+
+/* A process for each target: what the first one reads the others find in memory, and
+ * none waits for another. */
+static int copy_to_each(struct copying *copying, const struct words *targets)
+{
+    if (copying->asked->manifest)
+        return refuse(copying->texts[copying->count - 1], NULL,
+                      "--manifest is of one target");
+    struct tee_target *each = calloc(targets->count, sizeof *each);
+    char **target = &copying->texts[copying->count - 1], *all = *target;
+    for (size_t i = 0; i < targets->count && each; i++) {
+        *target = targets->word[i];
+        each[i] = (struct tee_target){.label = *target, .fd = -1,
+                                      .pid = tee_start(copy_one, copying)};
+        if (each[i].pid < 0) {
+            refuse(*target, NULL, strerror(errno));
+            each[i].status = 1;
+        }
+    }
+    *target = all;
+    int status = each ? tee_wait(each, targets->count) : 1;
+    if (each)
+        tee_tell("rdcp", each, targets->count);
+    free(each);
+    return status;
+}
+
 static int run(struct pipe_settings *settings, struct rdcp_options *options,
                const struct asked *asked, char **texts, size_t count)
 {
     if (asked->check)
         return check(settings, asked->check, texts[0]);
+    struct words targets = {0};
+    struct copying copying = {settings, options, asked, texts, count};
     options->many |= count > 2;
+    if (tee_split(&targets, texts[count - 1], false) > 1) {
+        int status = copy_to_each(&copying, &targets);
+        words_close(&targets);
+        return status < 0 ? 2 : status;
+    }
+    words_close(&targets);
     options->progress = options->verbose && !options->json && isatty(STDERR_FILENO);
     if (options->progress && show_once(settings) < 0)
         return 1;

@@ -1,0 +1,338 @@
+/* Several targets: see tee.h. */
+#include "tee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "quote.h"
+#include "segment.h"
+#include "signals.h"
+
+enum { WINDOW = 64 << 20, PIECE = 1 << 20 };
+
+struct tee {
+    struct tee_target *targets;
+    size_t count;
+    uint8_t *window;
+    uint64_t got;
+    int from;    /* what is read; -1: its end was seen */
+    pid_t source; /* 0: there is none, this process's stdin is read */
+    bool waits;
+    const char *program;
+};
+
+struct chain {
+    const struct tee *tee;
+    const struct pipe_settings *settings;
+    const struct pipe_segment *segments;
+    size_t count;
+    bool source; /* its output is what is read; else it is a target */
+    int ours, theirs; /* ends of the pipe */
+};
+
+size_t tee_split(struct words *into, const char *text, bool shell)
+{
+    const char *from = text;
+    char quote = 0;
+    for (const char *at = text; *at; at++) {
+        if (shell && *at == '\\' && at[1] && quote != '\'')
+            at++;
+        else if (shell && (*at == '\'' || *at == '"') && (!quote || quote == *at))
+            quote = quote ? 0 : *at;
+        else if (*at == '|' && !quote && segment_host_length(at + 1) && at > from) {
+            char *one = strndup(from, (size_t)(at - from));
+            int result = one ? words_add(into, one) : -1;
+            free(one);
+            if (result < 0)
+                return 0;
+            from = at + 1;
+        }
+    }
+    return words_add(into, from) < 0 ? 0 : into->count;
+}
+
+pid_t tee_start(int (*run)(void *argument), void *argument)
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    int status = run(argument);
+    fflush(NULL);
+    _exit(status);
+}
+
+static int status_of(int state)
+{
+    return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+}
+
+/* Into one that is ended the pipe stays open, to the end of this process: it would take
+ * its end for that of the input, and pass on what was cut as whole. */
+static void let_go(struct tee_target *target, bool killed)
+{
+    if (killed && target->pid > 0)
+        kill(target->pid, SIGTERM);
+    else if (target->fd >= 0)
+        close(target->fd);
+    target->fd = -1;
+}
+
+/* Signals that end a program, as a descriptor. */
+static int open_signals(void)
+{
+    const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        signals_add(&set, numbers[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* The number of the one that came; 0: none. */
+static int take_signal(int fd)
+{
+    struct signalfd_siginfo info;
+    while (read(fd, &info, sizeof info) == sizeof info)
+        if (info.ssi_signo != SIGCHLD)
+            return (int)info.ssi_signo;
+    return 0;
+}
+
+static void tell(const char *program, const struct tee_target *target)
+{
+    struct bytes line = {0};
+    bytes_format(&line, "%s: ", program);
+    quote_shown(&line, target->label);
+    if (line.data && target->slow)
+        fprintf(stderr, "%s: was let go: %d MiB behind the others (--wait keeps it)\n",
+                line.data, WINDOW >> 20);
+    else if (line.data && target->status)
+        fprintf(stderr, "%s: failed, status %d\n", line.data, target->status);
+    else if (line.data)
+        fprintf(stderr, "%s: all of it arrived\n", line.data);
+    bytes_close(&line);
+}
+
+void tee_tell(const char *program, const struct tee_target *targets, size_t count)
+{
+    bool failed = false;
+    for (size_t i = 0; i < count; i++)
+        failed |= targets[i].status;
+    for (size_t i = 0; i < count && failed; i++)
+        tell(program, &targets[i]);
+}
+
+int tee_wait(struct tee_target *targets, size_t count)
+{
+    struct pollfd polled = {open_signals(), POLLIN, 0};
+    int worst = 0, caught = 0;
+    for (size_t left = count; left;) {
+        left = 0;
+        for (size_t i = 0; i < count; i++) {
+            int state, gone = targets[i].pid > 0 ? waitpid(targets[i].pid, &state, WNOHANG) : 0;
+            left += targets[i].pid > 0 && !gone;
+            if (!gone)
+                continue;
+            targets[i].pid = 0;
+            targets[i].status = targets[i].slow ? 1 : status_of(state);
+        }
+        int number = take_signal(polled.fd);
+        caught = number ? number : caught;
+        for (size_t i = 0; i < count && number; i++)
+            let_go(&targets[i], true);
+        if (left)
+            poll(&polled, 1, 200);
+    }
+    close(polled.fd);
+    for (size_t i = 0; i < count; i++)
+        worst = targets[i].status > worst ? targets[i].status : worst;
+    return caught ? 128 + caught : worst;
+}
+
+/* The one that has least, of those that still get something; NULL: none does. */
+static struct tee_target *slowest(const struct tee *tee)
+{
+    struct tee_target *least = NULL;
+    for (size_t i = 0; i < tee->count; i++)
+        if (tee->targets[i].fd >= 0 && (!least || tee->targets[i].sent < least->sent))
+            least = &tee->targets[i];
+    return least;
+}
+
+/* One that had everything waits for a window that another keeps full. */
+static void mind_slowest(struct tee *tee)
+{
+    struct tee_target *last = slowest(tee);
+    bool full = last && tee->got - last->sent == WINDOW, idle = false;
+    for (size_t i = 0; i < tee->count; i++)
+        idle |= tee->targets[i].fd >= 0 && tee->targets[i].sent == tee->got;
+    if (!full || !idle || tee->waits || tee->from < 0)
+        return;
+    last->slow = true;
+    let_go(last, true);
+}
+
+static void take(struct tee *tee, uint64_t room)
+{
+    size_t at = (size_t)(tee->got % WINDOW), most = WINDOW - at;
+    most = room < most ? (size_t)room : most;
+    ssize_t got = read(tee->from, tee->window + at, most < PIECE ? most : PIECE);
+    if (got > 0)
+        tee->got += (uint64_t)got;
+    else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
+        close(tee->from);
+        tee->from = -1;
+    }
+}
+
+static void give(struct tee *tee, struct tee_target *target)
+{
+    size_t at = (size_t)(target->sent % WINDOW), most = WINDOW - at;
+    uint64_t has = tee->got - target->sent;
+    ssize_t sent = write(target->fd, tee->window + at, has < most ? (size_t)has : most);
+    if (sent > 0)
+        target->sent += (uint64_t)sent;
+    else if (errno != EAGAIN && errno != EINTR)
+        let_go(target, false); /* it left: its status says why */
+}
+
+/* Passes on all that comes. 0; a signal that came. */
+static int pass_on(struct tee *tee, struct pollfd *polled, int signals)
+{
+    for (;;) {
+        mind_slowest(tee);
+        struct tee_target *last = slowest(tee);
+        if (!last || (tee->from < 0 && last->sent == tee->got))
+            return 0;
+        uint64_t room = WINDOW - (tee->got - last->sent);
+        for (size_t i = 0; i < tee->count; i++) {
+            struct tee_target *target = &tee->targets[i];
+            short events = target->sent < tee->got ? POLLOUT : 0; /* an error shows always */
+            polled[i] = (struct pollfd){target->fd, events, 0};
+        }
+        polled[tee->count] = (struct pollfd){room ? tee->from : -1, POLLIN, 0};
+        polled[tee->count + 1] = (struct pollfd){signals, POLLIN, 0};
+        poll(polled, tee->count + 2, -1);
+        int number = take_signal(signals);
+        if (number)
+            return number;
+        for (size_t i = 0; i < tee->count; i++)
+            if (polled[i].revents & POLLOUT)
+                give(tee, &tee->targets[i]);
+            else if (polled[i].revents)
+                let_go(&tee->targets[i], false);
+        if (polled[tee->count].revents)
+            take(tee, room);
+    }
+}
+
+/* In its own process. What it kept open of the others would never end. */
+static int run_chain(void *argument)
+{
+    const struct chain *chain = argument;
+    const struct tee *tee = chain->tee;
+    int caught;
+    if (dup2(chain->theirs, chain->source ? STDOUT_FILENO : STDIN_FILENO) < 0)
+        return 1;
+    close(chain->theirs);
+    close(chain->ours);
+    for (size_t i = 0; i < tee->count; i++)
+        if (tee->targets[i].fd >= 0)
+            close(tee->targets[i].fd);
+    if (tee->from > STDERR_FILENO)
+        close(tee->from);
+    return pipe_run(chain->settings, chain->segments, chain->count, &caught);
+}
+
+/* Its stdin, or its stdout, is a pipe; `*fd` becomes our end of that. */
+static pid_t start(struct chain *chain, int *fd)
+{
+    int pair[2];
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return -1;
+    chain->ours = pair[chain->source ? 0 : 1];
+    chain->theirs = pair[chain->source ? 1 : 0];
+    pid_t pid = tee_start(run_chain, chain);
+    close(chain->theirs);
+    fcntl(chain->ours, F_SETFL, O_NONBLOCK);
+    *fd = chain->ours;
+    return pid;
+}
+
+static int start_all(struct tee *tee, const struct pipe_settings *settings,
+                     const struct pipe_segment *before, size_t before_count,
+                     const struct pipe_segment *targets)
+{
+    struct chain chain = {tee, settings, before, before_count, true, -1, -1};
+    tee->source = before_count ? start(&chain, &tee->from) : 0;
+    chain.count = 1;
+    chain.source = false;
+    for (size_t i = 0; i < tee->count && tee->source >= 0; i++) {
+        chain.segments = &targets[i];
+        tee->targets[i].label = targets[i].label;
+        tee->targets[i].pid = start(&chain, &tee->targets[i].fd);
+        if (tee->targets[i].pid < 0)
+            return -1;
+    }
+    return tee->source < 0 ? -1 : 0;
+}
+
+/* Only what came whole ends as an end of input does. */
+static int conclude(struct tee *tee, int caught)
+{
+    struct tee_target source = {.pid = tee->source, .fd = -1};
+    bool whole = tee->from < 0;
+    if (!whole)
+        let_go(&source, true);
+    int status = tee->source ? tee_wait(&source, 1) : 0;
+    status = caught ? 128 + caught : whole ? status : 0;
+    if (tee->from > STDERR_FILENO)
+        close(tee->from);
+    for (size_t i = 0; i < tee->count; i++)
+        let_go(&tee->targets[i], status);
+    int worst = tee_wait(tee->targets, tee->count);
+    if (!status)
+        tee_tell(tee->program, tee->targets, tee->count);
+    return status ? status : worst;
+}
+
+int tee_run(const struct pipe_settings *settings, const struct pipe_segment *before,
+            size_t before_count, const struct pipe_segment *targets, size_t count,
+            bool waits)
+{
+    struct tee tee = {.targets = calloc(count, sizeof *tee.targets), .count = count,
+                      .window = malloc(WINDOW), .from = STDIN_FILENO, .waits = waits,
+                      .program = settings->program};
+    struct pollfd *polled = calloc(count + 2, sizeof *polled);
+    int status = 1, signals = -1;
+    for (size_t i = 0; i < count && tee.targets; i++)
+        tee.targets[i].fd = -1;
+    signal(SIGPIPE, SIG_IGN);
+    if (tee.targets && tee.window && polled &&
+        start_all(&tee, settings, before, before_count, targets) == 0 &&
+        (signals = open_signals()) >= 0) {
+        status = conclude(&tee, pass_on(&tee, polled, signals));
+    } else {
+        fprintf(stderr, "%s: cannot start: %s\n", settings->program, strerror(errno));
+        conclude(&tee, SIGTERM);
+    }
+    if (signals >= 0)
+        close(signals);
+    free(polled);
+    free(tee.window);
+    free(tee.targets);
+    return status;
+}

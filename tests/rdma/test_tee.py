@@ -1,0 +1,120 @@
+"""Several targets of one pipe, and of one copy: each gets all of it, or is told of."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.near import NearSsh
+from tests.rdma.running import Tools
+from tests.rdma.test_rdcp import copied, facts, make_tree
+
+pytestmark = pytest.mark.e2e
+SIZE = 5_000_000
+MORE = 100_000_000
+"""More than a window and what pipes and sockets hold."""
+
+
+@pytest.fixture
+def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
+    (tmp_path / "place").mkdir()
+    running = Tools(rdma_tools, NearSsh(tmp_path), tmp_path / "place")
+    yield running
+    running.close()
+
+
+@pytest.mark.parametrize("first", [[], ["host1:cat"], ["host1:cat", "cat"]])
+def test_each_target_gets_all_of_it(tools: Tools, first: list[str]) -> None:
+    data = os.urandom(SIZE)
+    ended = tools.run("rdpipe", *first, "b:>one|c:cat >two|d:cat >three", stdin=data)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    for name in ("one", "two", "three"):
+        assert (tools.place / name).read_bytes() == data
+
+
+def test_what_is_before_them_runs_once(tools: Tools) -> None:
+    ended = tools.run("rdpipe", "a:echo x >>ran; echo y", "b:cat|c:cat")
+    assert (ended.returncode, ended.stdout) == (0, b"y\ny\n"), ended.stderr
+    assert (tools.place / "ran").read_bytes() == b"x\n"
+
+
+def test_one_that_fails_is_told_from_one_that_does_not(tools: Tools) -> None:
+    ended = tools.run("rdpipe", "b:cat >/dev/null; exit 5|c:wc -c", stdin=b"x" * SIZE)
+    assert (ended.returncode, int(ended.stdout)) == (5, SIZE)
+    assert b"b:cat >/dev/null; exit 5: failed, status 5\n" in ended.stderr
+    assert b"c:wc -c: all of it arrived\n" in ended.stderr
+
+
+def test_one_that_has_enough_is_let_go(tools: Tools) -> None:
+    ended = tools.run("rdpipe", "b:head -c 1|c:wc -c", stdin=b"x" * SIZE)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.replace(b"x", b"").strip() == b"%d" % SIZE
+
+
+def test_what_was_cut_looks_whole_to_none(tools: Tools) -> None:
+    """A producer that failed ends the targets; none sees an end of its input."""
+    ended = tools.run(
+        "rdpipe", "a:echo x; exit 3", "b:cat && echo >one|c:cat && echo >two"
+    )
+    assert ended.returncode == 3
+    assert os.listdir(tools.place) == []
+
+
+def test_one_that_lies_behind_is_let_go(tools: Tools) -> None:
+    slow = "c:exec sleep 1000|b:wc -c"
+    ended = tools.run("rdpipe", f"a:head -c {MORE} /dev/zero", slow, within_s=60)
+    assert (ended.returncode, int(ended.stdout)) == (1, MORE)
+    assert b"c:exec sleep 1000: was let go: 64 MiB behind" in ended.stderr
+
+
+def test_they_wait_for_it_if_asked(tools: Tools) -> None:
+    slow = (
+        "c:while [ ! -e go ]; do sleep 0.05; done; wc -c|b:head -c 1; echo >go; wc -c"
+    )
+    words = ["--wait", f"a:head -c {MORE} /dev/zero", slow]
+    ended = tools.run("rdpipe", *words, within_s=60)
+    assert ended.returncode == 0, ended.stderr
+    assert sum(map(int, ended.stdout.strip(b"\0").split())) == 2 * MORE - 1
+
+
+@pytest.mark.parametrize(
+    "command", ["grep -cE 'x|b:x'", 'grep -cE "x|b:x"', "grep -cE x\\|b:x"]
+)
+def test_within_quotes_there_is_no_target(tools: Tools, command: str) -> None:
+    ended = tools.run("rdpipe", f"a:{command}", stdin=b"x\nb:x\ny\n")
+    assert (ended.returncode, ended.stdout) == (0, b"2\n"), ended.stderr
+
+
+def test_nothing_is_left_when_it_is_ended(tools: Tools) -> None:
+    process = tools.start("rdpipe", "a:cat", "b:sleep 1001|c:sleep 1002")
+    for seconds in ("1001", "1002"):
+        tools.await_words("sleep", seconds)
+    process.terminate()
+    process.communicate(timeout=20)
+    assert process.returncode == 128 + 15
+    tools.none_left()
+
+
+def test_a_copy_to_each(tools: Tools) -> None:
+    make_tree(tools.place / "tree")
+    where = f"b:{tools.place}/one|c:{tools.place}/two"
+    copied(tools.run("rdcp", "-r", "tree", where))
+    assert facts(tools.place / "one") == facts(tools.place / "tree")
+    assert facts(tools.place / "two") == facts(tools.place / "tree")
+
+
+def test_a_copy_that_fails_beside_one_that_does_not(tools: Tools) -> None:
+    (tools.place / "a").write_bytes(b"a")
+    good, bad = f"b:{tools.place}/one", f"c:{tools.place}/none/two"
+    ended = tools.run("rdcp", "a", f"{good}|{bad}")
+    assert ended.returncode == 1
+    assert f"{good}: all of it arrived\n".encode() in ended.stderr
+    assert f"{bad}: failed, status 1\n".encode() in ended.stderr
+    assert (tools.place / "one").read_bytes() == b"a"
+
+
+def test_a_manifest_is_of_one_target(tools: Tools) -> None:
+    ended = tools.run("rdcp", "--manifest", "-", "a", "b:one|c:two")
+    assert ended.returncode == 2
+    assert b"--manifest is of one target" in ended.stderr
