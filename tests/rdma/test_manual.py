@@ -1,0 +1,111 @@
+"""The examples of the manual pages, typed as they stand there.
+
+Hosts are this machine, by an ssh that runs here what it is told; folders at the root of
+a host are below one of the test's own.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rdma.ends import SLOWNESS
+from tests.rdma.near import NearSsh
+from tests.rdma.test_rdcp import facts, make_tree
+
+pytestmark = pytest.mark.e2e
+PAGES = Path(__file__).parents[2] / "base-station" / "rdma"
+BLOCK = re.compile(r"^\.nf\n(.*?)^\.fi$", re.MULTILINE | re.DOTALL)
+ESCAPED = {r"\-": "-", r"\(aq": "'"}
+OF_A_HOST = re.compile(r"(?<=[ :'<>])/(?=(home|scratch|store|cellar|plague)\b)")
+
+
+def examples(tool: str) -> list[str]:
+    """The lines that a page tells its reader to type."""
+    text = (PAGES / f"{tool}.1").read_text()
+    for escape, means in ESCAPED.items():
+        text = text.replace(escape, means)
+    lines = [line for block in BLOCK.findall(text) for line in block.splitlines()]
+    return [line for line in lines if re.search(r"\brd(send|recv|pipe|cp)\b", line)]
+
+
+class Shell:
+    """Types lines in a folder in which a reader would have the files that they name."""
+
+    def __init__(self, tools: Path, place: Path) -> None:
+        self.place = place
+        self.started: list[subprocess.Popen[bytes]] = []
+        programs = place / "bin"
+        for folder in (programs, place / "home", place / "scratch", place / "plague"):
+            folder.mkdir()
+        (place / "home" / "letter").write_bytes(b"dear")
+        (place / "scratch" / "zeroes").write_bytes(bytes(100_000))
+        make_tree(place / "a")
+        make_tree(place / "recordings")
+        NearSsh(programs).command  # noqa: B018 (it is written when it is asked for)
+        zfs = programs / "zfs"
+        zfs.write_text('#!/bin/sh\n[ "$1" = send ] && echo "$@" || cat >received\n')
+        zfs.chmod(0o755)
+        self.environment = {
+            **os.environ, "PATH": f"{programs}:{tools}:{os.environ['PATH']}",
+        }  # fmt: skip
+
+    def start(self, line: str) -> "subprocess.Popen[bytes]":
+        """On each host its `/a` is another folder than the `a` that it comes from."""
+        line = re.sub(r"(\w+):/a\b", r"\1:/\1", line).replace(" host ", " 127.0.0.1 ")
+        line = OF_A_HOST.sub(f"{self.place}/", line)
+        process = subprocess.Popen(
+            ["bash", "-c", line], cwd=self.place, env=self.environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self.started.append(process)
+        return process
+
+    def types(self, line: str) -> bytes:
+        return said(self.start(line), line)
+
+
+def said(process: "subprocess.Popen[bytes]", line: str) -> bytes:
+    """What one that ended well printed."""
+    out, err = process.communicate(timeout=30 * SLOWNESS)
+    assert process.returncode == 0, (line, err)
+    return out
+
+
+@pytest.fixture
+def shell(rdma_tools: Path, tmp_path: Path) -> Iterator[Shell]:
+    shell = Shell(rdma_tools, tmp_path)
+    yield shell
+    for process in shell.started:
+        process.kill()  # bash has become the one program of its line
+        process.communicate()
+
+
+def test_rdsend_and_rdrecv(shell: Shell) -> None:
+    new_key, takes, sends = examples("rdsend")
+    shell.types(new_key)
+    taking = shell.start(takes)
+    shell.types(sends)
+    said(taking, takes)
+    listed = subprocess.check_output(["tar", "-tf", shell.place / "backup.tar"])
+    assert listed.strip().endswith(b"/home/letter")
+
+
+def test_rdpipe(shell: Shell) -> None:
+    lines = examples("rdpipe")
+    here = Path("/etc/hostname").read_bytes()
+    expected = (b"OLLEH\n", b"", here, here + here, b"")
+    assert [shell.types(line) for line in lines] == list(expected)
+    received = (shell.place / "received").read_bytes()
+    assert received == b"send -I tank@a tank@b\n"
+
+
+def test_rdcp(shell: Shell) -> None:
+    for line in examples("rdcp"):
+        shell.types(line)
+    for host in ("store", "cellar"):
+        assert facts(shell.place / host) == facts(shell.place / "a")
+    assert facts(shell.place / "plague") == facts(shell.place / "recordings")
