@@ -28,7 +28,8 @@ MOVES = "The car moves: let it stand, then look again.\n"
 
 
 def looked(page: Page) -> None:
-    """The list is there, or why not."""
+    """The list is there, or why not; the one of before is gone."""
+    page.evaluate("document.getElementById('doctor').replaceChildren()")
     page.locator("#look-for-faults").click()
     until(page, f"!{SAYS}?.startsWith('The car looks') && {SAYS} !== undefined", LONG_S)
 

@@ -131,7 +131,8 @@ def test_it_says_how_far_it_is_and_can_be_cancelled(page: Page) -> None:
     page.keyboard.press("Enter")
     page.get_by_text("Cancelled. What your browser has of it is not whole.").wait_for()
     until(page, "document.getElementById('export-bar').hidden")
-    assert asked[0] == "POST" and asked[-1] == "DELETE"
+    # A question of how far it is may be under way beside.
+    assert asked[0] == "POST" and asked.count("DELETE") == 1
     assert page.locator("#export-film").is_enabled()
 
 
