@@ -2,48 +2,28 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.test_utils import TestClient
 
-from fpvcar.server.access import CodeCheck
-from fpvcar.server.devices import Devices
 from fpvcar.server.doctor_api import DoctorApi
-from fpvcar.server.recordings_rights import CODE, DeviceRights
-from tests.rigs.hub import CODES, PROFILE, House, server_of
-
-Act = Callable[[TestClient[Any, Any]], Awaitable[None]]
+from tests.rigs.grown_up import Act, GrownUpsApi
+from tests.rigs.hub import CODES
 
 
-class Rig:
+class Rig(GrownUpsApi):
     """The route, over a program of the test's own."""
 
     def __init__(self, tmp_path: Path) -> None:
+        super().__init__(tmp_path)
         self.moves, self.within_s = False, 30.0
-        self.devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
-        self.rights = DeviceRights(CodeCheck(CODES), self.devices)
 
     def ask(self, program: str, act: Act, code: str = CODES.grown_up) -> None:
         argv = [sys.executable, "-c", program]
         api = DoctorApi(argv, self.rights, lambda: self.moves, self.within_s)
-        server = server_of(
-            PROFILE, House().hub, SimpleNamespace(), devices=self.devices,
-            doctor=api, recordings=self.rights,
-        )  # fmt: skip
-
-        async def run() -> None:
-            async with TestClient(TestServer(server.application())) as client:
-                if code:
-                    unlock = "/api/recordings/unlock"
-                    said = await client.post(unlock, headers={CODE: code})
-                    assert said.status == 204
-                await act(client)
-
-        asyncio.run(run())
+        self.serve(act, code, doctor=api)
 
 
 @pytest.fixture

@@ -1,21 +1,16 @@
 """/api/network: a grown-up only, and not while somebody drives."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.test_utils import TestClient
 
 from fpvcar.net.client import NetworkClient
-from fpvcar.server.access import CodeCheck
-from fpvcar.server.devices import Devices
 from fpvcar.server.network_api import KEY, NetworkApi
-from fpvcar.server.recordings_rights import CODE, DeviceRights
 from fpvcar.wire.network import Join, Look, Network, NetworkState, Own, Wish
-from tests.rigs.hub import CODES, PROFILE, House, server_of
+from tests.rigs.grown_up import Act, GrownUpsApi
+from tests.rigs.hub import CODES
 
 OWN = Own("Rusty", "twelve chars", ("101", "010"))
 STATE = NetworkState(
@@ -35,34 +30,16 @@ class PlayedService(NetworkClient):
         return self.state is not None
 
 
-class Rig:
-    """The routes, with a client that a grown-up has unlocked."""
+class Rig(GrownUpsApi):
+    """The routes, over a service that is played."""
 
     def __init__(self, tmp_path: Path) -> None:
+        super().__init__(tmp_path)
         self.service, self.driven = PlayedService(), False
-        self.devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
-        self.rights = DeviceRights(CodeCheck(CODES), self.devices)
 
-    def ask(
-        self, act: Callable[[TestClient[Any, Any]], Awaitable[None]],
-        code: str = CODES.grown_up,
-    ) -> None:  # fmt: skip
+    def ask(self, act: Act, code: str = CODES.grown_up) -> None:
         api = NetworkApi(self.service, self.rights, lambda: self.driven)
-        server = server_of(
-            PROFILE, House().hub, SimpleNamespace(), devices=self.devices, network=api,
-            recordings=self.rights,
-        )  # fmt: skip
-        app = server.application()
-
-        async def run() -> None:
-            async with TestClient(TestServer(app)) as client:
-                if code:
-                    unlock = "/api/recordings/unlock"
-                    said = await client.post(unlock, headers={CODE: code})
-                    assert said.status == 204
-                await act(client)
-
-        asyncio.run(run())
+        self.serve(act, code, network=api)
 
 
 @pytest.fixture

@@ -1,0 +1,42 @@
+"""A client of the car's API: a grown-up's, a driver's or a stranger's device."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from aiohttp.test_utils import TestClient, TestServer
+
+from fpvcar.server.access import CodeCheck
+from fpvcar.server.devices import Devices
+from fpvcar.server.recordings_rights import CODE, DeviceRights
+from tests.rigs.hub import CODES, PROFILE, House, server_of
+
+Act = Callable[[TestClient[Any, Any]], Awaitable[None]]
+
+
+class GrownUpsApi:
+    """A route of grown-ups: `rights` is for what serves it."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
+        self.rights = DeviceRights(CodeCheck(CODES), self.devices)
+
+    def serve(self, act: Act, code: str, **api: object) -> None:
+        """Runs `act` with a client that gave this code, "" for none; `api` is the
+        parameter of `Server` that the route is given by."""
+        server = server_of(
+            PROFILE, House().hub, SimpleNamespace(), devices=self.devices,
+            recordings=self.rights, **api,
+        )  # fmt: skip
+
+        async def run() -> None:
+            async with TestClient(TestServer(server.application())) as client:
+                if code:
+                    unlock = "/api/recordings/unlock"
+                    said = await client.post(unlock, headers={CODE: code})
+                    assert said.status == 204
+                await act(client)
+
+        asyncio.run(run())
