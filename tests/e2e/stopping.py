@@ -69,8 +69,7 @@ def one_stop(
             if cause.deaf:
                 cause.mend(scene)
             _shown(bench, cause)
-            words = f"no log: {cause.logged}"
-            wait_for(lambda: cause.logged in bench.log()[said:], words)
+            _logged(bench, cause, said)
         except AssertionError:
             with suppress(Exception):  # for the next run; the first fault counts
                 cause.mend(scene)
@@ -116,6 +115,17 @@ def _shown(bench: RunningBench, cause: Cause[Any]) -> None:
         if last in BUSY:
             raise Busy(words, last) from fault
         raise AssertionError(words) from fault
+
+
+def _logged(bench: RunningBench, cause: Cause[Any], since: int) -> None:
+    words = f"no log: {cause.logged}"
+    try:
+        wait_for(lambda: cause.logged in bench.log()[since:], words)
+    except AssertionError as fault:
+        others = [one for one in BUSY if f"stopped: {one}" in bench.log()[since:]]
+        if others:
+            raise Busy(f"{words}, but {others[0]}", others[0]) from fault
+        raise
 
 
 @dataclass(frozen=True)

@@ -82,22 +82,24 @@ def test_a_sleeping_page_wakes_to_a_current_picture(
     wait_for(lambda: viewers(page) == 0, "video goes on to a hidden page")
     page.wait_for_timeout(1500)
     asleep = probe(page, "video.shown")
-    hide(page, False)
-    assert page.evaluate("document.body.dataset.picture") == "old"
+    assert hide(page, False) == "old", "as long as no picture has come"
     until(page, f"window.fpvcar.video.shown > {asleep}", 2.0)
     goes_on(page)
     assert probe(page, "video.latencyMs.at(-1)") < 200
     context.close()
 
 
-def hide(page: Page, hidden: bool) -> None:
-    """A headless page is always seen: what the browser would say is said for it."""
+def hide(page: Page, hidden: bool) -> str:
+    """A headless page is always seen: what the browser would say is said for it. What
+    the page says of its picture at that moment."""
     state = "hidden" if hidden else "visible"
-    page.evaluate(
+    said: str = page.evaluate(
         f"Object.defineProperty(document, 'visibilityState', "
         f"{{value: '{state}', configurable: true}});"
-        "document.dispatchEvent(new Event('visibilitychange'))"
+        "document.dispatchEvent(new Event('visibilitychange'));"
+        "document.body.dataset.picture"
     )
+    return said
 
 
 def viewers(page: Page) -> int:
