@@ -1,18 +1,19 @@
 #!/bin/sh
-# Called by tests/guest/image.py:  customize.sh ROOT FOLDER OUT
-# FOLDER/system.sh says what the guest starts.
+# Called by tests/guest/image.py:  customize.sh ROOT OUT FOLDER..
+# Each FOLDER/system.sh says what the guest starts.
 # Makes vmlinuz, initrd and root.ext4 in OUT from a fresh root.
 set -eu
-root=$1 out=$3 system=$2/system.sh
-export folder="$2"
+root=$1 out=$2
+shift 2
 version=$(ls "$root/lib/modules")
 modules=$root/lib/modules/$version
 
 # What no test of ours loads is most of the kernel.
-for part in gpu net/wireless net/ethernet scsi iio staging hid input ata usb mmc md \
+for part in gpu net/ethernet scsi iio staging hid input ata usb mmc md \
     isdn platform message target thunderbolt bluetooth mtd power infiniband/hw; do
     rm -rf "$modules/kernel/drivers/$part"
 done
+rm -rf "$modules"/kernel/drivers/net/wireless/[!v]* # but the virtual ones
 rm -rf "$modules/kernel/sound" "$root/usr/share/doc" "$root/usr/share/locale" \
     "$root/var/cache/apt" "$root/var/lib/apt/lists"
 depmod -b "$root" "$version"
@@ -45,8 +46,10 @@ cp "$root/boot/vmlinuz-$version" "$out/vmlinuz"
 
 # What it starts, and who may come in.
 features=
-# shellcheck source=/dev/null
-. "$system"
+for folder; do
+    # shellcheck source=/dev/null
+    . "$folder/system.sh"
+done
 install -D -m 600 "$out/host_key" "$root/etc/ssh/guest_host_key"
 mkdir -p "$root/root/.ssh" "$root/share"
 cp "$out/user_key.pub" "$root/root/.ssh/authorized_keys"

@@ -33,14 +33,30 @@ def host_release() -> str:
 
 @dataclass(frozen=True)
 class Recipe:
-    """packages.txt and system.sh, with what that needs, of a folder; and a release."""
+    """packages.txt and system.sh, with what that needs, of a folder; and a release.
+
+    Both go on where those of `base` end, if there is one: its system.sh runs first.
+    """
 
     folder: Path
     release: str
+    base: "Recipe | None" = None
+
+    def packages(self) -> list[str]:
+        """Their names."""
+        lines = (self.folder / "packages.txt").read_text().splitlines()
+        names = [line for line in lines if line and line[0] != "#"]
+        return (self.base.packages() if self.base else []) + names
+
+    def folders(self) -> list[Path]:
+        """Those of its base, then its own."""
+        return [*(self.base.folders() if self.base else ()), self.folder]
 
     def name(self) -> str:
         """Changes with all that an image is made of."""
         digest = hashlib.sha256(self.release.encode())
+        if self.base:
+            digest.update(self.base.name().encode())
         for name in ("packages.txt", "system.sh", "init.sh"):
             if (part := self.folder / name).exists():
                 digest.update(part.read_bytes())
@@ -110,8 +126,6 @@ def _build(recipe: Recipe, folder: Path) -> None:
     print(
         f"  guest: building the image, 1 to 3 minutes, into {folder}", file=sys.stderr
     )
-    packages = (recipe.folder / "packages.txt").read_text().split("\n")
-    names = [line.strip() for line in packages if line.strip() and line[0] != "#"]
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         made = Path(temporary) / "image"
         made.mkdir()
@@ -120,11 +134,13 @@ def _build(recipe: Recipe, folder: Path) -> None:
                 ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", made / key],
                 check=True,
             )
-        hook = f'sh "{HERE}/customize.sh" "$1" "{recipe.folder}" "{made}"'
+        hook = f'sh "{HERE}/customize.sh" "$1" "{made}"'
+        for part in recipe.folders():
+            hook += f' "{part}"'
         done = subprocess.run(
             [
                 "mmdebstrap", "--quiet", "--variant=essential", "--format=null",
-                f"--include={','.join(names)}", f"--customize-hook={hook}",
+                f"--include={','.join(recipe.packages())}", f"--customize-hook={hook}",
                 recipe.release, "/dev/null",
             ],
             env={**os.environ, "INITRD": "No"},

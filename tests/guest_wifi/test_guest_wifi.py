@@ -1,0 +1,100 @@
+"""A car that knows no network opens its own, and is led into another from there."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.guest.image import Recipe
+from tests.guest_units.car import LONG_S, TRIXIE, Car, booted
+
+pytestmark = [
+    pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long,
+]  # fmt: skip
+WIFI = Recipe(Path(__file__).parent, "trixie", TRIXIE)
+HERE = "/share/tests/guest_wifi"
+HOME_KEY = "home sweet home"
+NO_CAMERA = """\
+sed -i 's/^source = .*/source = "none"/' /etc/fpvcar/car.toml
+printf '[gate]\\nblind = "ignore"\\n' >>/etc/fpvcar/car.toml"""
+OPENS_S = 120
+"""30 s of looking, and what NetworkManager takes."""
+LOOK_S = 10
+
+
+@pytest.fixture(scope="module")
+def car(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Car]:
+    """It has no camera: nobody looks."""
+    with booted(tmp_path_factory, WIFI) as made:
+        made.check(f"sh {HERE}/street.sh")
+        made.install()
+        made.check(NO_CAMERA)
+        made.check("systemctl restart fpvcar")
+        yield made
+
+
+def shown(car: Car, words: str) -> str:
+    """What the car's owner is told, once it has these words in it."""
+    return car.check(
+        f"for n in $(seq 0 {LOOK_S} {OPENS_S}); do fpvcar network show >/tmp/shown;"
+        f" grep -qF {shlex.quote(words)} /tmp/shown && break; sleep {LOOK_S}; done;"
+        f" cat /tmp/shown; grep -qF {shlex.quote(words)} /tmp/shown"
+    )
+
+
+def phone(car: Car, *words: str) -> str:
+    """What the phone is told by the car."""
+    return car.check(f"ip netns exec phone python3 {HERE}/phone.py {shlex.join(words)}")
+
+
+def joined(car: Car, key: str) -> dict[str, Any]:
+    """Its owner sends the car into Home, by the phone."""
+    codes = json.loads(car.check("cat /var/lib/fpvcar/codes.json"))
+    return dict(json.loads(phone(car, "join", codes["grown_up"], key)))
+
+
+def test_where_it_knows_no_network_it_opens_its_own(car: Car) -> None:
+    said = shown(car, "The car has a network of its own, Elbow.")
+    found = re.search(r"Elbow, key (\S+)", said)
+    assert found, said
+    heard = car.check("ip netns exec phone iw dev wlan2 scan")
+    assert {"SSID: Elbow", "SSID: Home"} <= {line.strip() for line in heard.split("\n")}
+    car.check(f"sh {HERE}/phone.sh Elbow {found.group(1)}")
+    assert "10.42.0." in car.check("ip netns exec phone ip address show wlan2")
+
+
+def test_a_phone_that_has_joined_it_gets_the_page(car: Car) -> None:
+    assert "<title>fpvcar: Wi-Fi</title>" in phone(car, "page")
+
+
+def test_a_wrong_key_is_said_in_the_cars_own_network(car: Car) -> None:
+    said = joined(car, "not the right key")
+    assert (said["phase"], said["ssid"]) == ("own", "Home")
+    assert said["reason"].startswith("wrong key")
+
+
+def test_with_the_right_one_the_car_is_in_it(car: Car) -> None:
+    assert joined(car, HOME_KEY) == {"phase": "gone"}
+    shown(car, "The car is in the network Home.")
+    address = car.check("cut -d' ' -f3 /run/router.leases").strip()
+    pages = f"http://{address}:8080/network"
+    ask = f"import urllib.request; urllib.request.urlopen({pages!r}, timeout=9)"
+    car.check(f"ip netns exec router python3 -c {shlex.quote(ask)}")
+
+
+def test_when_it_goes_the_car_has_its_own_again(car: Car) -> None:
+    car.check("kill $(cat /run/hostapd.pid)")
+    shown(car, "The car has a network of its own, Elbow.")
+
+
+def test_nobody_else_sets_the_network(car: Car) -> None:
+    """What polkit lets the service's user do it lets no other one of the car's."""
+    add = "nmcli connection add type wifi ssid Other con-name other"
+    refused = car.guest.run(f"runuser -u fpvcar -- {add}", LONG_S)
+    assert refused.returncode and "nsufficient privileges" in refused.stderr
+    said = car.check("journalctl --boot --output=cat --unit=fpvcar-network")
+    assert [line for line in said.splitlines() if "ermi" in line] == []
