@@ -19,7 +19,7 @@ FLOORS = (
     ("commands", "bench", "app"),
     ("server", "recorder"),
     ("doctor",),
-    ("recordings", "wheels", "net"),
+    ("recordings", "calibration", "wheels", "net"),
     ("drive", "video", "sensors", "buttons"),
     ("devices", "wire", "wiring"),
     ("config", "mcap", "status", "threads", "child", "noise", "memory", "parts",

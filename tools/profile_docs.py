@@ -55,7 +55,7 @@ UNITS = {
     "_hz": "Hz", "_per_s": "1/s", "_s": "s", "_v": "V", "_volts": "V", "_ohm": "Ω",
     "_deg": "°", "_mps": "m/s", "_mps2": "m/s²", "_m": "m", "_mb": "MB",
     "celsius": "°C", "fps": "1/s", "bitrate": "bit/s", "width": "pixels",
-    "height": "pixels", "trim": "share",
+    "height": "pixels", "trim": "share", "balance": "share",
 }  # fmt: skip
 """The end of a key -> its unit."""
 TYPES = {int: "integer", float: "number", bool: "true or false", str: "text"}
@@ -123,7 +123,9 @@ def type_cell(kind: Any) -> str:
     """The word for a type."""
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
-        return "list of GPIO" if item == Gpio else "list of text"
+        return {Gpio: "list of GPIO", Share: "list of numbers"}.get(
+            item, "list of text"
+        )
     return "text" if get_origin(kind) is Literal else TYPES[kind]
 
 

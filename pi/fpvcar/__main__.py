@@ -100,7 +100,7 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.host, arguments.port, paths.runtime_directory(), arguments.soc,
         (sys.executable, "-m", __package__, "doctor", "--json",
          f"--port={arguments.port}", f"--profile={arguments.profile}",
-         *(f"--set={one}" for one in arguments.overrides)),
+         *(f"--set={one}" for one in arguments.overrides)), arguments.profile,
     )  # fmt: skip
     return asyncio.run(app.run(profile, options))
 

@@ -14,6 +14,9 @@ from pathlib import Path
 
 from fpvcar import parts, paths, watchdog
 from fpvcar.buttons.panel import Panel, buttons_of
+from fpvcar.calibration import kept
+from fpvcar.calibration.servo import OwnServo
+from fpvcar.calibration.tuner import Tuner
 from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.drive.control import Control, Inputs
@@ -31,6 +34,7 @@ from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.suite import SensorSuite
 from fpvcar.server import credentials, site
 from fpvcar.server.access import CodeCheck
+from fpvcar.server.calibration_api import CalibrationApi, apply_to
 from fpvcar.server.devices import FILE, Devices
 from fpvcar.server.doctor_api import DoctorApi
 from fpvcar.server.greeting import greeting
@@ -60,7 +64,8 @@ SWITCH_S = 0.001
 class Options:
     """Where `run` listens, and what the bench tells it. `soc`: the emulated chip.
 
-    `doctor`: the command line that lists what is wrong with this car.
+    `doctor`: the command line that lists what is wrong with this car; `profile`: the
+    file of its profile.
     """
 
     host: str
@@ -68,6 +73,7 @@ class Options:
     runtime: Path
     soc: Path | None = None
     doctor: tuple[str, ...] = ()
+    profile: Path | None = None
 
 
 def build(profile: Profile, options: Options) -> tuple[Part, ...]:
@@ -81,6 +87,8 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
 
     saver, changed = Saver(state), asyncio.Event()
     own, profile = profile, with_picture(profile, saver.before.picture)
+    tuner = Tuner(profile, kept.load(state / kept.FILE))
+    profile = tuner.profile
     camera = Camera(*argv_of(profile, options.soc))
     picture = PictureSettings(
         own, saver.before.picture, options.soc, camera, saver.put_picture
@@ -100,8 +108,9 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
 
     helper = functools.partial(ask_helper, options.runtime / SOCKET)
     wheels = WheelsClient(options.runtime / "wheels.sock", helper)
+    servo = OwnServo(own, profile, wheels.send)
     control = Control(
-        profile, wheels.send,
+        profile, servo.send,
         Inputs(camera.age_s, battery.volts, ranges.status, senses.weak),
         changed.set, saved=saver.before, save=saver.put, watcher=feed.step,
         hear=wheels.hear,
@@ -128,6 +137,12 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         profile.car.name, directory, stations, check, recordings.downloads,
         control.driven,
     )  # fmt: skip
+    tuner.apply = apply_to(
+        control.tune, servo.tune, ranges.tune, battery.tune, recorder.tune
+    )
+    calibration = CalibrationApi(
+        tuner, control, senses, rights, state / kept.FILE, options.profile
+    )
     network = NetworkClient(options.runtime / NETWORK, lambda: bool(hub.sessions))
     greet = functools.partial(_greet, profile, options)
     connections = connection_places(
@@ -137,7 +152,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         profile, hub, devices, stream, paths.WEB, metrics, connections, panel,
         recordings, depth, picture, station,
         NetworkApi(network, rights, control.driven),
-        DoctorApi(options.doctor, rights, lambda: any(control.duties)),
+        DoctorApi(options.doctor, rights, lambda: any(control.duties)), calibration,
     )  # fmt: skip
     return (
         Part("recorder", (functools.partial(feed.run, metrics.health),),

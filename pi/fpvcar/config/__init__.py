@@ -49,6 +49,7 @@ from fpvcar.config.schema import (
     Sensors as Sensors,
     Server as Server,
     Shape as Shape,
+    Speeds as Speeds,
     Tof as Tof,
     Ultrasound as Ultrasound,
 )

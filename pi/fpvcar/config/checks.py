@@ -200,6 +200,11 @@ def _refuse_volts_out_of_order(battery: Battery) -> None:
             f"battery.nominal_v = {battery.nominal_v}: expected {low} to {high}, "
             "empty_v to full_v"
         )
+    curve = battery.curve
+    if curve[:1] != (0.0,) or curve[-1:] != (1.0,) or list(curve) != sorted(curve):
+        raise ConfigError(
+            f"battery.curve = {list(curve)}: expected shares that rise from 0 to 1"
+        )
 
 
 def _refuse_weak_supply(profile: Profile) -> None:

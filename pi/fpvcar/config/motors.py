@@ -154,6 +154,9 @@ class Motors(Section, frozen=True):
     turn: Share = 0.5
     """With a motor a side: how fast the wheels turn against each other at most, as a
     share of full throttle."""
+    balance: Annotated[float, Meta(ge=-0.5, le=0.5)] = 0.0
+    """With a motor a side: by how much of its duty the stronger one is slowed; + is the
+    left one, - the right."""
 
     @property
     def differential(self) -> bool:

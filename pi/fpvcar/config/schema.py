@@ -23,6 +23,7 @@ FramesPerS = Annotated[float, Meta(ge=1, le=120)]
 NIGHT_S = 0.1
 """Longest exposure at night. A picture may be no older than `gate.blind_s`."""
 Brightness = Annotated[float, Meta(ge=-1, le=1)]
+OffsetM = Annotated[float, Meta(ge=-0.5, le=0.5)]
 TURN_S = 0.032
 """Between two triggers, whichever the HC-SR04: 4 m and back take 23 ms."""
 CYCLE_S = 0.06
@@ -62,6 +63,9 @@ class Battery(Section, frozen=True):
     """I2C address of the INA219; without it nothing measures the pack."""
     shunt_ohm: Positive = 0.1
     """Resistance of the INA219's shunt."""
+    curve: tuple[Share, ...] = (0.0, 1.0)
+    """How full the pack is at even steps of voltage from `empty_v` to `full_v`; a
+    straight line unless said."""
 
 
 class I2c(Section, frozen=True):
@@ -114,6 +118,8 @@ class Ultrasound(Section, frozen=True):
     """Input from the sensor's Echo: 5 V, so through a divider."""
     bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
     """Where the sensor looks: 0 is ahead, 90 left, 180 back."""
+    offset_m: OffsetM = 0.0
+    """Added to what it measures: by how much it reads too short."""
 
 
 class Tof(Section, frozen=True):
@@ -132,6 +138,8 @@ class Tof(Section, frozen=True):
     """Output to the sensor's XSHUT; needed with more than one on a bus."""
     bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
     """Where the sensor looks: 0 is ahead, 90 left, 180 back."""
+    offset_m: OffsetM = 0.0
+    """Added to what it measures: by how much it reads too short."""
 
 
 class Sensors(Section, frozen=True):
@@ -259,6 +267,17 @@ class Guard(Section, frozen=True):
     """Most throttle towards where a sensor looks and says nothing; 0 stops."""
 
 
+class Speeds(Section, frozen=True):
+    """Speeds that a grown-up chooses among; the third is `gate.limit`."""
+
+    least_mps: Annotated[float, Meta(ge=0, le=10)] = 0.2
+    """Speed of the car at the least throttle, just over its dead band."""
+    small_child_mps: Annotated[float, Meta(gt=0, le=10)] = 0.4
+    """Top speed for a small child."""
+    child_mps: Annotated[float, Meta(gt=0, le=10)] = 0.8
+    """Top speed for a child."""
+
+
 class Recording(Section, frozen=True):
     """What happens is recorded, a minute a file."""
 
@@ -328,6 +347,7 @@ class Profile(Section, frozen=True):
     depth: Depth = Depth()
     gate: Gate = Gate()
     guard: Guard = Guard()
+    speeds: Speeds = Speeds()
     recording: Recording = Recording()
     server: Server = Server()
     network: Network = Network()

@@ -6,7 +6,8 @@ The order, for each motor:
 
 Slew counts in shares of full throttle, the rest in shares of the battery's voltage. A
 servo takes trim and slew, and knows the rest itself. With a motor a side the slew is
-that of throttle and turn; each side is trimmed when they are mixed.
+that of throttle and turn; each side is trimmed when they are mixed, and the stronger
+side slowed in the end, by a share of its voltage: that is straight at any throttle.
 """
 
 import math
@@ -50,7 +51,11 @@ def mix(
     if motors.differential:
         sides = by_sides(one, other, motors.turn)
         one, other = trimmed(sides[0], first), trimmed(sides[1], second)
-    return (duty(one, first, volts), duty(other, second, volts)), after
+    slower = motors.balance if motors.differential else 0.0
+    return (
+        duty(one, first, volts) * (1.0 - max(slower, 0.0)),
+        duty(other, second, volts) * (1.0 + min(slower, 0.0)),
+    ), after
 
 
 def by_sides(throttle: float, steer: float, turn: float) -> tuple[float, float]:

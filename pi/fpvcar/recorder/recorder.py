@@ -8,6 +8,8 @@ frame, then everything; both are counted and told.
 
 import logging
 
+import msgspec
+
 from fpvcar import clock, config
 from fpvcar.recorder.encoder import SIZE, Begin, Message, Noted
 from fpvcar.recorder.handover import ALL_MOST, VIDEO_MOST, Handover
@@ -110,6 +112,13 @@ class Recorder:
         """Turns recording on or off; off, the last minute is still there to be kept."""
         if on != self.on:
             self.on = on
+            self._begin()
+
+    def tune(self, profile: config.Profile) -> None:
+        """Begins another recording, if the car drives by another profile now."""
+        new = msgspec.to_builtins(profile)
+        if new != self._about.profile:
+            self._about = msgspec.structs.replace(self._about, profile=new)
             self._begin()
 
     def keep(self) -> None:

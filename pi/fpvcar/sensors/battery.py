@@ -3,7 +3,7 @@
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fpvcar import config, status
@@ -59,9 +59,16 @@ class Gauge:
         self._steady_v += (reading.volts - self._steady_v) * min(max(weight, 0.0), 1.0)
         self._at_s = now_s
         span_v = self._battery.full_v - self._battery.empty_v
-        share = (self._steady_v - self._battery.empty_v) / span_v
-        share = min(max(share, 0.0), 1.0)
+        at = (self._steady_v - self._battery.empty_v) / span_v
+        share = on_curve(self._battery.curve, min(max(at, 0.0), 1.0))
         return Charge(reading.volts, reading.amps, share, share <= LOW_SHARE)
+
+
+def on_curve(curve: Sequence[float], at: float) -> float:
+    """The value at 0..1 of the way along a curve of even steps."""
+    step, part = divmod(at * (len(curve) - 1), 1.0)
+    low, high = curve[int(step)], curve[min(int(step) + 1, len(curve) - 1)]
+    return low + (high - low) * part
 
 
 class BatterySensor(Worker):
@@ -80,6 +87,10 @@ class BatterySensor(Worker):
         self._gauge, self._noise = Gauge(profile.battery), NoiseFilter(JUMP_V)
         self._last: tuple[Charge, float] | None = None
         self._weak_s = -math.inf
+
+    def tune(self, profile: config.Profile) -> None:
+        """Judges the charge by this profile, of the same car, from now on."""
+        self._profile, self._gauge = profile, Gauge(profile.battery)
 
     def status(self, now_s: float) -> status.Battery | None:
         """The last reading and its age; None for a car without such a sensor."""

@@ -39,6 +39,15 @@ class Ranges:
             self._threads.append(
                 UltrasonicThread("sonar", profile, ultrasonics, clock_s)
             )
+        self.tune(profile)
+
+    def tune(self, profile: config.Profile) -> None:
+        """Measures with the offsets of this profile, of the same car, from now on."""
+        tofs, sonars = profile.sensors.tof, profile.sensors.ultrasound
+        offsets = {name: one.offset_m for name, one in tofs.items()}
+        offsets |= {name: one.offset_m for name, one in sonars.items()}
+        for reading in self._readings:
+            reading.offset_m = offsets.get(reading.name, 0.0)
 
     def start(self) -> None:
         """Starts the threads."""

@@ -23,17 +23,23 @@ class LastReading:
     at_s: float = NEVER_S
     state: str = "starting"
     readings: int = 0
+    offset_m: float = 0.0
+    """Added to each range."""
 
     def update(self, range_m: float | None, state: str, now_s: float) -> None:
         """Takes a measurement; only an "ok" one sets the range and its age."""
         self.state = state
         if state == "ok":
-            self.range_m, self.at_s = range_m, now_s
+            self.range_m = (
+                None if range_m is None else max(0.0, range_m + self.offset_m)
+            )
+            self.at_s = now_s
             self.readings += 1
 
     def noisy(self, nearest: float | None) -> None:
         """Keeps the nearest of readings that jump; its age goes on."""
-        self.state, self.range_m = NOISY, nearest
+        self.state = NOISY
+        self.range_m = None if nearest is None else max(0.0, nearest + self.offset_m)
 
     def status(self, now_s: float) -> status.Range:
         """Range and age; `age_s` is None before the first measurement."""

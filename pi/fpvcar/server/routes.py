@@ -13,6 +13,7 @@ from fpvcar.config import Profile
 from fpvcar.sensors.depth_camera import DepthCamera
 from fpvcar.server import access, buttons_socket, drive_socket, video_socket
 from fpvcar.server.access import Rights
+from fpvcar.server.calibration_api import CalibrationApi
 from fpvcar.server.devices import Device, Devices
 from fpvcar.server.doctor_api import DoctorApi
 from fpvcar.server.drive_socket import Session
@@ -71,11 +72,13 @@ class Server:
         recordings: Recordings | None = None, eye: DepthCamera | None = None,
         picture: PictureSettings | None = None, station: StationApi | None = None,
         network: NetworkApi | None = None, doctor: DoctorApi | None = None,
+        calibration: CalibrationApi | None = None,
     ) -> None:  # fmt: skip
         """`connections` hears which of them are a page's, or a driver's."""
         self._figures, self._panel = figures, panel
         self._recordings, self._eye, self._picture = recordings, eye, picture
         self._station, self._network, self._doctor = station, network, doctor
+        self._calibration = calibration
         self._profile, self._hub, self._stream = profile, hub, stream
         self._web_root, self._devices = web_root.resolve(), devices
         most = profile.server.max_viewers
@@ -111,6 +114,8 @@ class Server:
             self._network.add_to(app)
         if self._doctor is not None:
             self._doctor.add_to(app)
+        if self._calibration is not None:
+            self._calibration.add_to(app)
         app.router.add_get("/{path:.*}", self._page)
         return app
 

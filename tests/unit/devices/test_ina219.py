@@ -1,5 +1,6 @@
 """The battery's sensor on a register map, and what is left in the battery."""
 
+import msgspec
 import pytest
 
 from fpvcar.config import Battery
@@ -128,3 +129,12 @@ def test_a_spurt_does_not_empty_the_battery() -> None:
     for tenth in range(2, 200):
         sagging = gauge.add(Reading(5.5, 6.0), tenth / 10)
     assert sagging.low
+
+
+def test_a_curve_says_how_full_a_pack_is_between() -> None:
+    pack = msgspec.structs.replace(PACK, curve=(0.0, 0.1, 1.0))
+    volts = (pack.empty_v, (pack.empty_v + pack.full_v) / 2, pack.full_v)
+    shares = [Gauge(pack).add(Reading(one, 0.1), 1.0).share for one in volts]
+    assert shares == pytest.approx([0.0, 0.1, 1.0])
+    quarter = pack.empty_v + (pack.full_v - pack.empty_v) / 4
+    assert Gauge(pack).add(Reading(quarter, 0.1), 1.0).share == pytest.approx(0.05)

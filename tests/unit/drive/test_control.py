@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from fpvcar import paths, status
+from fpvcar.config import profiles
 from fpvcar.drive.control import IDLE_TICK_S, NO_PINS, TICK_S, Control, Inputs
 from fpvcar.drive.gate import Cause
 from fpvcar.wheels.client import LEASE_NS
@@ -331,3 +333,17 @@ def test_a_weak_supply_halves_the_throttle_while_it_lasts() -> None:
     rig.control.limit, rig.weak = 1.0, False
     rig.wish(1.0)
     assert rig.control.decision.throttle == 1.0
+
+
+def test_a_calibrated_profile_counts_from_now_on() -> None:
+    rig = Rig()
+    rig.drive_off()
+    overrides = ["motors.drive.invert = true", "guard.top_mps = 3.0"]
+    rig.control.tune(profiles.load(paths.HARDWARE / "bench.toml", overrides))
+    assert rig.sent[-1][0] < -0.13
+    rig.control.guard_mode = "limit"
+    rig.seen = (status.Range("front", 0.0, 0.5, 0.0),)
+    rig.tick()
+    fast = rig.control.free.ahead
+    rig.control.tune(PROFILE)
+    assert rig.control.free.ahead > fast

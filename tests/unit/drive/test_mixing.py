@@ -171,3 +171,19 @@ def test_a_motor_a_side_goes_straight_and_turns() -> None:
     left, _ = mixing.mix(0.0, 0.5, motors, 7.5, rest, 1.0)
     assert left == pytest.approx((-0.25, 0.2))
     assert mixing.mix(0.0, 0.0, motors, 7.5, after, 2.0)[0] == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("throttle", [0.2, 1.0, -1.0])
+def test_the_stronger_side_is_slowed_by_a_share_of_its_duty(throttle: float) -> None:
+    even, _ = mixing.mix(throttle, 0.0, Motors(left=MOTOR, right=MOTOR), 7.5, Slew(), 1)
+    for balance in (0.1, -0.1):
+        motors = Motors(left=MOTOR, right=MOTOR, balance=balance)
+        (left, right), _ = mixing.mix(throttle, 0.0, motors, 7.5, Slew(), 1)
+        slow, full = (left, right) if balance > 0.0 else (right, left)
+        assert slow == pytest.approx(0.9 * even[0]) and full == even[1]
+
+
+def test_only_sides_have_a_balance() -> None:
+    plain, _ = mixing.mix(0.5, 0.5, CAR, 7.5, Slew(), 1.0)
+    odd, _ = mixing.mix(0.5, 0.5, Motors(MOTOR, STEER, balance=0.5), 7.5, Slew(), 1.0)
+    assert odd == plain

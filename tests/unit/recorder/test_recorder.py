@@ -1,9 +1,11 @@
 """The recorder: what goes into which file, on and off, and the minute that is kept."""
 
+import msgspec
 import pytest
 
 from fpvcar.recordings import messages
 from fpvcar.units import SECOND_NS
+from tests.rigs.hub import PROFILE
 from tests.rigs.recorder import Rig
 from tests.rigs.recording import KEY, UTC_NS, step
 
@@ -76,6 +78,29 @@ def test_off_and_on_begins_another_recording() -> None:
     ]
     rig.rotation.close()
     assert rig.disk.names == [names[0], names[2].removesuffix(".part")]
+
+
+def test_a_car_that_drives_by_another_profile_begins_another_recording() -> None:
+    rig = Rig()
+    rig.drive(2)
+    begun = rig.recorder.begun
+    for mps in (2.0, 2.0):
+        guard = msgspec.structs.replace(PROFILE.guard, top_mps=mps)
+        rig.recorder.tune(msgspec.structs.replace(PROFILE, guard=guard))
+        rig.drive(2)
+    assert rig.recorder.begun == begun + 1
+    rig.thread.turn()
+    about = [
+        messages.decode(one.topic, one.data)
+        for one in rig.messages()
+        if one.topic == messages.ABOUT
+    ]
+    tops = [
+        one.profile["guard"]["top_mps"]
+        for one in about
+        if isinstance(one, messages.About)
+    ]
+    assert list(dict.fromkeys(tops)) == [PROFILE.guard.top_mps, 2.0]
 
 
 def test_two_recordings_that_begin_in_one_second_are_two_files() -> None:

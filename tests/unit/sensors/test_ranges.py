@@ -265,3 +265,26 @@ def test_what_is_open_is_closed_when_the_daemon_fails(
     with pytest.raises(PinsSilent):
         thread.live()
     assert bus.closed == 1
+
+
+def test_an_offset_is_added_from_the_moment_it_is_known() -> None:
+    bench = profiles.load(paths.HARDWARE / "bench.toml")
+    ranges = Ranges(bench)
+    front = ranges._readings[0]
+    front.update(0.5, "ok", 1.0)
+    assert front.range_m == 0.5
+    ranges.tune(
+        profiles.load(
+            paths.HARDWARE / "bench.toml", ["sensors.tof.front.offset_m = -0.05"]
+        )
+    )
+    front.update(0.5, "ok", 2.0)
+    assert front.range_m == pytest.approx(0.45)
+    front.update(0.02, "ok", 3.0)
+    assert front.range_m == 0.0
+    front.update(None, "ok", 4.0)
+    assert front.range_m is None
+    front.noisy(0.3)
+    assert front.range_m == pytest.approx(0.25)
+    front.noisy(None)
+    assert front.range_m is None

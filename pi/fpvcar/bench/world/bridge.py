@@ -96,7 +96,7 @@ CHIPS: dict[type[DcMotor], Chip] = {
 
 class Wiring:
     """Which outputs feed which bridge, by the profile; `invert` swaps a motor's
-    leads."""
+    leads, and `balance` is by how much one side is weaker than the other."""
 
     def __init__(
         self, motors: Motors, oe: int | None = None, hat_hz: int = 1526
@@ -104,6 +104,7 @@ class Wiring:
         """`oe` is the GPIO at the OE of a PCA9685, `hat_hz` its frequency."""
         self._motors, self._oe, self._hat_hz = motors.pair, oe, hat_hz
         self._differential = motors.differential
+        self._weaker = max(-motors.balance, 0.0), max(motors.balance, 0.0)
 
     @property
     def losses(self) -> tuple[Losses, Losses]:
@@ -123,10 +124,12 @@ class Wiring:
         if isinstance(second, Servo | HatServo):
             turned = self._turned(second, soc)
             return Bridges(self._bridge(first, soc), servo=turned)
-        return Bridges(
-            self._bridge(first, soc), self._bridge(second, soc),
-            differential=self._differential,
-        )  # fmt: skip
+        one, other = self._bridge(first, soc), self._bridge(second, soc)
+        if self._differential:
+            left, right = self._weaker
+            one = one._replace(drive=one.drive * (1.0 - left))
+            other = other._replace(drive=other.drive * (1.0 - right))
+        return Bridges(one, other, differential=self._differential)
 
     def _bridge(self, motor: AnyMotor, soc: Soc) -> Bridge:
         assert isinstance(motor, DcMotor)

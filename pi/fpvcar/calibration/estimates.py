@@ -1,0 +1,147 @@
+"""From what sensors and people say to values: fits, in pure figures."""
+
+import math
+import statistics
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fpvcar.status import Range
+
+FRESH_S = 0.2
+MOVED_M = 0.012
+"""A range that shrinks or grows by less, beside its noise, is no motion."""
+WINDOW_S = 1.2
+NEWEST = 3
+LEAST_RUN_S, LEAST_WAY_M, LEAST_SAMPLES = 0.6, 0.1, 8
+TAUS_S = tuple(0.1 * 1.15**n for n in range(24))
+"""Time constants that are tried: 0.1 s to 2.5 s."""
+TRACK_M, WHEELBASE_M = 0.13, 0.16
+"""Of a small car: only for the first guess of a correction."""
+
+
+def good(one: Range) -> bool:
+    """Has it measured something just now?"""
+    return (
+        one.state == "ok" and one.range_m is not None
+        and one.age_s is not None and one.age_s <= FRESH_S
+    )  # fmt: skip
+
+
+class Motion:
+    """Tells by the range sensors when a car that stood begins to move."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, deque[tuple[float, float]]] = {}
+
+    def reset(self) -> None:
+        """The car stands again, wherever it is now."""
+        self._seen.clear()
+
+    def moved(self, ranges: Sequence[Range], now_s: float) -> bool:
+        """Takes what they say; True as soon as one of them is sure."""
+        return any([self._one(one, now_s) for one in ranges if good(one)])
+
+    def _one(self, one: Range, now_s: float) -> bool:
+        assert one.range_m is not None and one.age_s is not None
+        at_s = now_s - one.age_s
+        seen = self._seen.setdefault(one.name, deque())
+        if seen and at_s <= seen[-1][0] + 1e-4:
+            return False
+        seen.append((at_s, one.range_m))
+        while seen[0][0] < at_s - WINDOW_S:
+            seen.popleft()
+        ranges_m = [range_m for _, range_m in seen]
+        before, after = ranges_m[: len(seen) // 2], ranges_m[-NEWEST:]
+        if len(before) < NEWEST:
+            return False
+        noise_m = statistics.pstdev(before)
+        by_m = abs(statistics.median(after) - statistics.median(before))
+        return by_m > MOVED_M + 3.0 * noise_m
+
+
+class Run(NamedTuple):
+    """One run at a throttle: the speed that it would reach in the end."""
+
+    throttle: float
+    speed_mps: float
+
+
+def end_speed_mps(samples: Sequence[tuple[float, float]]) -> float | None:
+    """The speed towards which a run tends, from (s, m) of one sensor since its start.
+
+    A motor behind a gear follows x = x0 + v (t - tau (1 - e^(-t/tau))): the tau of
+    least squares among TAUS_S, v of a straight line for each. None for a run that was
+    too short to tell.
+    """
+    if len(samples) < LEAST_SAMPLES:
+        return None
+    start_s = samples[0][0]
+    span_s, way_m = samples[-1][0] - start_s, abs(samples[-1][1] - samples[0][1])
+    if span_s < LEAST_RUN_S or way_m < LEAST_WAY_M:
+        return None
+    best: tuple[float, float] | None = None
+    for tau_s in TAUS_S:
+        if tau_s > span_s:  # it would be a guess
+            break
+        points = [
+            (t_s - tau_s * -math.expm1(-t_s / tau_s), range_m)
+            for t_s, range_m in ((at_s - start_s, range_m) for at_s, range_m in samples)
+        ]
+        slope, error = _line(points)
+        if best is None or error < best[1]:
+            best = slope, error
+    return abs(best[0]) if best else None
+
+
+def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Slope and mean squared error of a straight line through points."""
+    slope, start = statistics.linear_regression(*zip(*points, strict=True))
+    error = statistics.fmean((y - start - slope * x) ** 2 for x, y in points)
+    return slope, error
+
+
+def speed_line(runs: Sequence[Run]) -> tuple[float, float] | None:
+    """(speed just over the dead band, speed at full throttle), by a straight line
+    through all runs; None while these are at one throttle."""
+    points = [(abs(one.throttle), one.speed_mps) for one in runs]
+    if len({round(throttle, 2) for throttle, _ in points}) < 2:
+        return None
+    slope, start = statistics.linear_regression(*zip(*points, strict=True))
+    return max(0.0, start), start + slope
+
+
+def share_of(speed_mps: float, least_mps: float, top_mps: float) -> float:
+    """The share of full throttle that gives a speed; 0..1."""
+    if top_mps <= least_mps:
+        return 1.0
+    return min(max((speed_mps - least_mps) / (top_mps - least_mps), 0.0), 1.0)
+
+
+class Aside(NamedTuple):
+    """A straight run with a setting: where it ended, + aside is left."""
+
+    setting: float
+    way_m: float
+    aside_m: float
+
+    @property
+    def bend(self) -> float:
+        """1/radius in 1/m, + to the left: aside = way^2 / 2 radius, for small ones."""
+        return 2.0 * self.aside_m / (self.way_m**2 + self.aside_m**2)
+
+
+def straight_setting(runs: Sequence[Aside], first_gain: float) -> float:
+    """The setting with which the car would run straight on.
+
+    After one run by `first_gain` (setting per bend), after more by the line through
+    the two that bent least.
+    """
+    best = sorted(runs, key=lambda one: abs(one.bend))
+    one = best[0]
+    for other in best[1:]:
+        bend = other.bend - one.bend
+        if abs(other.setting - one.setting) > 1e-6 and abs(bend) > 1e-6:
+            gain = (other.setting - one.setting) / bend
+            return one.setting - gain * one.bend
+    return one.setting - first_gain * one.bend

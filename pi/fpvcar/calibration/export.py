@@ -1,0 +1,38 @@
+"""A profile's text with calibrated values in it; comments stay. Pure."""
+
+import re
+
+from fpvcar.calibration.values import Value, Values
+
+
+def written(toml: str, values: Values) -> str:
+    """The same profile in which these values stand. Of a section that it has not got
+    one is added at its end."""
+    for key, value in sorted(values.items()):
+        section, _, name = key.rpartition(".")
+        toml = _with(toml, section, f"{name} = {_text(value)}")
+    return toml
+
+
+def _with(toml: str, section: str, line: str) -> str:
+    name = line.partition(" ")[0]
+    head = re.search(rf"(?m)^\[{re.escape(section)}\][ \t]*(#.*)?$", toml)
+    if head is None:
+        return f"{toml.rstrip()}\n\n[{section}]\n{line}\n"
+    after = re.search(r"(?m)^\[", toml[head.end() :])
+    end = head.end() + after.start() if after else len(toml)
+    inside = toml[head.end() : end]
+    old = re.search(rf"(?m)^{name}[ \t]*=[ \t]*(\[[^\]]*\]|[^\s#]+)", inside)
+    if old is None:
+        inside = f"\n{line}{inside}"
+    else:
+        inside = inside[: old.start()] + line + inside[old.end() :]
+    return toml[: head.end()] + inside + toml[end:]
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(_text(one) for one in value)}]"
+    return repr(round(value, 4))

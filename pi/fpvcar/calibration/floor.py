@@ -1,0 +1,262 @@
+"""Steps on the floor: straight on, how far it steers, how fast it goes. Pure."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from fpvcar.calibration.estimates import (
+    TRACK_M,
+    WHEELBASE_M,
+    Aside,
+    Run,
+    end_speed_mps,
+    good,
+    share_of,
+    speed_line,
+    straight_setting,
+)
+from fpvcar.calibration.steps import Held, Refused, Seen, Wish
+from fpvcar.calibration.values import Value
+from fpvcar.config import Profile, ServoMotor
+
+STRAIGHT_SHARE = 0.35
+STRAIGHT_BEND = 0.06
+"""1/m: 3 cm aside after a metre are straight enough."""
+WAY_M, ASIDE_CM = (0.2, 5.0), 200.0
+SERVO_STEP_DEG, SERVO_STEP_US = 1.0, 10.0
+SPEED_SHARES = (0.1, 1.0)
+BETWEEN_DEG = 30.0
+"""A sensor that looks further aside measures no speed."""
+RAMP_S = 0.15
+"""The soft start of a run, which tells nothing of its speed."""
+
+
+def _figures(given: Sequence[float], count: int, expected: str) -> Sequence[float]:
+    if len(given) != count or not all(map(math.isfinite, given)):
+        raise Refused(f"{len(given)} figures refused: expected {expected}")
+    return given
+
+
+class Straight:
+    """Drives straight on; a person says how far aside the car came. Sets what there
+    is: the balance of two sides, or a servo's centre."""
+
+    def __init__(self, profile: Profile) -> None:
+        motors, self.found = profile.motors, dict[str, Value]()
+        self.phase = "hold"
+        if motors.differential:
+            self._key, self._setting = "motors.balance", motors.balance
+            # a left side that is slower by b bends by b / track to the left
+            self._gain, self._limit = TRACK_M, 0.5
+        elif isinstance(motors.pair[1], ServoMotor):
+            servo = motors.pair[1]
+            self._key, self._setting = "motors.steer.centre_us", servo.centre_us
+            us_per_rad = math.degrees(1.0) * servo.us_per_deg
+            sign = -1.0 if servo.invert else 1.0
+            self._gain, self._limit = sign * us_per_rad * WHEELBASE_M, math.inf
+        else:
+            raise Refused(
+                "straight on refused: a motor steers, and its spring centres it; "
+                "bend that, or its linkage"
+            )
+        self.trial: dict[str, Value] = {}
+        self._runs: list[Aside] = []
+        self._held, self._drove = Held(), False
+
+    def wish(self, limit: float, volts: float) -> Wish:
+        """Forward, not fast."""
+        return Wish(min(1.0, STRAIGHT_SHARE / max(limit, 0.01)))
+
+    def see(self, seen: Seen) -> None:
+        """Takes what the car does."""
+        self._held.see(seen)
+        if seen.moves:
+            self._drove, self.phase = True, "drives"
+        elif self.phase == "drives":
+            self.phase = "asks"
+
+    def say(self, word: str, figures: Sequence[float]) -> None:
+        """aside: after so many metres so many centimetres to the left (-: right)."""
+        if word != "aside" or not self._drove:
+            raise Refused(f'"{word[:20]}" refused: drive, then say how far aside')
+        way_m, aside_cm = _figures(figures, 2, "metres ahead, cm to the left")
+        if not WAY_M[0] <= way_m <= WAY_M[1] or abs(aside_cm) > ASIDE_CM:
+            raise Refused(
+                f"{way_m:g} m, {aside_cm:g} cm refused: expected {WAY_M[0]:g} to "
+                f"{WAY_M[1]:g} m and at most {ASIDE_CM:g} cm"
+            )
+        self._drove = False
+        self._runs.append(Aside(self._setting, way_m, aside_cm / 100.0))
+        new = straight_setting(self._runs, self._gain)
+        self._setting = min(max(new, -self._limit), self._limit)
+        digits = 1 if self._key.endswith("_us") else 4
+        self.found = {self._key: round(self._setting, digits)}
+        self.trial = dict(self.found)
+        straight = abs(self._runs[-1].bend) <= STRAIGHT_BEND
+        self.phase = "done" if straight else "again"
+
+    def figures(self) -> dict[str, Any]:
+        """All runs so far."""
+        return {
+            "runs": [
+                {"way_m": one.way_m, "aside_cm": round(100.0 * one.aside_m, 1)}
+                for one in self._runs
+            ],
+            "setting": self._setting,
+        }
+
+
+class Ends:
+    """Turns a servo as far as it may, one way; a person moves that end, or the
+    centre, by small steps."""
+
+    def __init__(self, profile: Profile) -> None:
+        servo = profile.motors.pair[1]
+        if profile.motors.differential or not isinstance(servo, ServoMotor):
+            raise Refused("ends refused: no servo steers this car")
+        self.phase, self.found = "hold", dict[str, Value]()
+        self.trial: dict[str, Value] = {}
+        self._side = "left"
+        self._now = {
+            "centre_us": servo.centre_us, "left_deg": servo.left_deg,
+            "right_deg": servo.right_deg,
+        }  # fmt: skip
+        self._us = -SERVO_STEP_US if servo.invert else SERVO_STEP_US
+
+    def wish(self, limit: float, volts: float) -> Wish:
+        """To the side that is looked at; a trace of it, for the centre."""
+        return Wish(0.0, {"left": 1.0, "right": -1.0, "centre": 0.001}[self._side])
+
+    def see(self, seen: Seen) -> None:
+        """Nothing of the car's own tells where a wheel points."""
+
+    def say(self, word: str, figures: Sequence[float]) -> None:
+        """left, right, centre: look there; more, less: that far (of the centre: more
+        to the left, to the right)."""
+        if word in ("left", "right", "centre"):
+            self._side = word
+            return
+        if word not in ("more", "less"):
+            expected = "left, right, centre, more, less"
+            raise Refused(f'"{word[:20]}" refused: expected one of {expected}')
+        sign = 1.0 if word == "more" else -1.0
+        if self._side == "centre":
+            key, step = "centre_us", self._us
+        else:
+            key, step = f"{self._side}_deg", SERVO_STEP_DEG
+        self._now[key] = max(0.0, self._now[key] + sign * step)
+        self.found[f"motors.steer.{key}"] = self._now[key]
+        self.trial = dict(self.found)
+
+    def figures(self) -> dict[str, Any]:
+        """What is looked at, and how it is set."""
+        return {"side": self._side, **self._now}
+
+
+class Speed:
+    """Runs at a throttle, forward or back, along what a range sensor sees. From two
+    runs at different throttles on: how fast the car is at any."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.trial, self.found = dict[str, Value](), dict[str, Value]()
+        self.phase = "hold"
+        self._throttle = 0.35
+        self._runs: list[Run] = []
+        self._samples: dict[str, list[tuple[float, float]]] = {}
+        self._now: float | None = None
+        self._began_s = 0.0
+        self._speeds = profile.speeds
+
+    def wish(self, limit: float, volts: float) -> Wish:
+        """The throttle that was chosen, if the speed limit lets it through."""
+        return Wish(min(max(self._throttle / max(limit, 0.01), -1.0), 1.0))
+
+    def see(self, seen: Seen) -> None:
+        """Takes what the sensors say while the throttle is as chosen."""
+        if seen.throttle and self._now is None:
+            self._now, self._began_s = seen.throttle, seen.now_s
+            self._samples = {}
+            self.phase = "drives"
+        if self._now is None:
+            return
+        if abs(seen.throttle - self._now) < 0.01:
+            if seen.now_s - self._began_s >= RAMP_S:
+                self._add(seen)
+        elif not seen.moves:
+            self._end()
+            self._now = None
+
+    def _add(self, seen: Seen) -> None:
+        for one in seen.ranges:
+            off_deg = abs(abs(one.bearing_deg) - 90.0)  # 90: ahead or back
+            if not good(one) or off_deg < 90.0 - BETWEEN_DEG:
+                continue
+            assert one.range_m is not None and one.age_s is not None
+            at_s, samples = seen.now_s - one.age_s, self._samples
+            line = samples.setdefault(one.name, [])
+            if not line or at_s > line[-1][0] + 1e-4:
+                line.append((at_s, one.range_m))
+
+    def _end(self) -> None:
+        found = [
+            (len(samples), speed)
+            for samples in self._samples.values()
+            if (speed := end_speed_mps(samples)) is not None
+        ]
+        if not found or self._now is None:
+            self.phase = "short"
+            return
+        self._runs.append(Run(self._now, max(found)[1]))
+        self._judge()
+
+    def _judge(self) -> None:
+        line = speed_line(self._runs)
+        self.phase = "again" if line is None else "done"
+        self.found = {}
+        if line is not None:
+            least, top = line
+            self.found = {
+                "guard.top_mps": round(top, 3), "speeds.least_mps": round(least, 3),
+            }  # fmt: skip
+
+    def say(self, word: str, figures: Sequence[float]) -> None:
+        """throttle: the next run's, -1..1; forget: the last run; measured: metres and
+        seconds of the last run, where no sensor can tell."""
+        if word == "forget":
+            self._runs = self._runs[:-1]
+            self._judge()
+        elif word == "throttle":
+            (throttle,) = _figures(figures, 1, "a throttle")
+            low, high = SPEED_SHARES
+            if not low <= abs(throttle) <= high:
+                raise Refused(
+                    f"throttle {throttle:g} refused: expected {low:g} to {high:g}, "
+                    "or as much backward"
+                )
+            self._throttle = throttle
+        elif word == "measured":
+            way_m, took_s = _figures(figures, 2, "metres, seconds")
+            if not 0.1 <= way_m <= 100.0 or not 0.1 <= took_s <= 100.0:
+                raise Refused(
+                    f"{way_m:g} m in {took_s:g} s refused: expected 0.1 to 100 each"
+                )
+            self._runs.append(Run(self._throttle, way_m / took_s))
+            self._judge()
+        else:
+            expected = "throttle, forget, measured"
+            raise Refused(f'"{word[:20]}" refused: expected one of {expected}')
+
+    def figures(self) -> dict[str, Any]:
+        """All runs, and the presets by them."""
+        line, speeds = speed_line(self._runs), self._speeds
+        wanted = {"small_child": speeds.small_child_mps, "child": speeds.child_mps}
+        return {
+            "throttle": self._throttle,
+            "runs": [
+                {"throttle": one.throttle, "mps": round(one.speed_mps, 3)}
+                for one in self._runs
+            ],
+            "shares": {
+                name: round(share_of(mps, *line), 3) for name, mps in wanted.items()
+            } if line else {},
+        }  # fmt: skip

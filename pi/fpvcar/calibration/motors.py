@@ -1,0 +1,153 @@
+"""Steps for one motor: which way it turns, and from which duty on. Pure."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fpvcar.calibration.estimates import Motion
+from fpvcar.calibration.steps import Held, Refused, Seen, Wish, dc, wish_for
+from fpvcar.calibration.values import Value
+from fpvcar.config import Motors
+from fpvcar.drive.mixing import top_duty
+
+LEAST_SHARE, RAMP_PER_S, MOST_SHARE = 0.15, 0.2, 0.6
+COARSE, COARSE_S = 0.01, 0.4
+FINE, FINE_S = 0.002, 0.6
+BACK = 0.018
+"""So far below the coarse find the fine steps begin."""
+LATE_S = {"turns": 0.35, "moves": 0.15}
+"""How late a person says that it turns, and how late the page's camera."""
+FIRST_DUTY, MOST_DUTY = 0.02, 0.6
+REST_S = 1.0
+TRIES = ("coarse", "fine")
+"""The phases in which the motor is tried."""
+
+
+class Direction:
+    """Turns a motor, gently and then harder, until the finger lifts; a person says
+    which way it went."""
+
+    def __init__(self, motors: Motors, name: str) -> None:
+        self.found: dict[str, Value] = {}
+        self.phase = "hold"
+        self._motors, self._name, self._held = motors, name, Held()
+        self._inverted = dict(zip(motors.names, motors.pair, strict=True))[name].invert
+        _, self.trial = wish_for(motors, name, 0.0, 1.0)
+        self._share = LEAST_SHARE
+        self._words = ("left", "right") if name == "steer" else ("forward", "backward")
+
+    def wish(self, limit: float, volts: float) -> Wish:
+        """More the longer it is held."""
+        return wish_for(self._motors, self._name, self._share, limit)[0]
+
+    def see(self, seen: Seen) -> None:
+        """Takes what the car does."""
+        self._held.see(seen)
+        more = LEAST_SHARE + RAMP_PER_S * self._held.held_s
+        self._share = min(more, 1.0 if self._name == "steer" else MOST_SHARE)
+        if seen.moves:
+            self.phase = "turns"
+        elif self.phase == "turns":
+            self.phase = "asks"
+
+    def say(self, word: str, figures: Sequence[float]) -> None:
+        """forward, backward; of steering left, right; or nothing: it did not turn."""
+        if word == "nothing":
+            self.phase, self.found = "hold", {}
+            return
+        if word not in self._words:
+            expected = ", ".join((*self._words, "nothing"))
+            raise Refused(f'"{word[:20]}" refused: expected one of {expected}')
+        if self.phase == "hold":
+            raise Refused(f'"{word}" refused: hold the button first, and look')
+        wrong = word == self._words[1]
+        self.phase = "turn_round" if wrong else "right"
+        inverted = self._inverted != wrong
+        self.found = {f"motors.{self._name}.invert": inverted} if wrong else {}
+
+    def figures(self) -> dict[str, Any]:
+        """What may be said."""
+        return {"words": (*self._words, "nothing")}
+
+
+class DeadBand:
+    """Raises the duty of a motor by small steps until it turns, twice: coarse, then
+    fine. A person says when, or the range sensors, or the page's camera."""
+
+    def __init__(self, motors: Motors, name: str) -> None:
+        self._motor, self.found = dc(motors, name), dict[str, Value]()
+        self.phase, self.level = "coarse", FIRST_DUTY
+        self._motors, self._name, self._by = motors, name, ""
+        own = f"motors.{name}"
+        _, also = wish_for(motors, name, 0.0, 1.0)
+        self.trial = {f"{own}.dead_band": 0.0, f"{own}.trim": 0.0, **also}
+        if motors.differential:
+            self.trial["motors.balance"] = 0.0
+        self._index = motors.names.index(name)
+        self._held, self._motion = Held(), Motion()
+        self._levels: list[tuple[float, float]] = []
+        """Since when each duty of this phase was tried."""
+        self._since_s: float | None = None
+        self._now_s = 0.0
+        self._reached = True
+
+    def wish(self, limit: float, volts: float) -> Wish:
+        """What gives the duty of now; nothing while the car is to come to rest."""
+        if self.phase not in TRIES:
+            return Wish()
+        share = min(1.0, self.level / top_duty(self._motor, volts))
+        return wish_for(self._motors, self._name, share, limit)[0]
+
+    def see(self, seen: Seen) -> None:
+        """Takes what the car does: a level that turns nothing for long enough is
+        followed by the next."""
+        self._held.see(seen)
+        self._now_s = seen.now_s
+        if self.phase == "rest" and self._held.rest_s >= REST_S:
+            self.phase = "fine"
+        if not seen.moves or self.phase not in TRIES:
+            self._since_s = None
+            self._motion.reset()
+            return
+        self._reached = abs(seen.duties[self._index]) >= 0.9 * self.level
+        if self._motion.moved(seen.ranges, seen.now_s):
+            self._turned(0.0, "sensor")
+        elif self._reached:
+            self._climb(seen.now_s)
+        else:
+            self._since_s = None
+
+    def _climb(self, now_s: float) -> None:
+        step, dwell_s = (FINE, FINE_S) if self.phase == "fine" else (COARSE, COARSE_S)
+        if self._since_s is None:
+            self._since_s = now_s
+        elif now_s - self._since_s >= dwell_s:
+            self.level, self._since_s = round(self.level + step, 4), now_s
+            if self.level > MOST_DUTY:
+                self.phase = "never"
+        if not self._levels or self._levels[-1][1] != self.level:
+            self._levels.append((now_s, self.level))
+
+    def say(self, word: str, figures: Sequence[float]) -> None:
+        """turns: it does, as a person sees it; moves: as the page's camera does."""
+        if word not in LATE_S:
+            raise Refused(f'"{word[:20]}" refused: expected {", ".join(LATE_S)}')
+        if self.phase not in TRIES or not self._levels:
+            raise Refused(f'"{word}" refused: hold the button first, and look')
+        self._turned(LATE_S[word], "person" if word == "turns" else "camera")
+
+    def _turned(self, late_s: float, by: str) -> None:
+        """It turned so long ago."""
+        at_s, self._by = self._now_s - late_s, by
+        before = [level for since_s, level in self._levels if since_s <= at_s]
+        level = before[-1] if before else self._levels[0][1]
+        first = level == self._levels[0][1] and level > FIRST_DUTY
+        self._levels.clear()
+        if self.phase == "coarse" or first:
+            self.level, self.phase = max(FIRST_DUTY, round(level - BACK, 4)), "rest"
+        else:
+            self.phase = "done"
+            self.found = {f"motors.{self._name}.dead_band": round(level, 3)}
+
+    def figures(self) -> dict[str, Any]:
+        """The duty of now, whether the pins have it, and who said that it turned."""
+        return {"duty": self.level, "reached": self._reached, "by": self._by}

@@ -1,0 +1,167 @@
+"""One car's calibration: what is kept, the step that goes on, the profile by both.
+
+begin -> see ... say ... see -> keep   the step's finds lie over the profile
+                             -> end    the car is as before
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fpvcar.calibration import floor, kept, still
+from fpvcar.calibration.kept import Kept
+from fpvcar.calibration.motors import DeadBand, Direction
+from fpvcar.calibration.steps import Refused, Seen, Step, Wish
+from fpvcar.calibration.values import Value, fitting, known, over, with_new
+from fpvcar.config import DcMotor, Profile, ServoMotor
+
+AWAY_S = 3.0
+"""A page that does not ask for so long has gone: its step ends."""
+
+
+class Tuner:
+    """`own` is the profile as it is written, `profile` the one with what is kept;
+    `apply` makes the car drive by another."""
+
+    def __init__(self, own: Profile, before: Kept) -> None:
+        self.own, self.kept = own, before
+        self.apply: Callable[[Profile], None] = lambda profile: None
+        self.step: Step | None = None
+        self._kind = self._of = ""
+        self._asked_s = 0.0
+        self.profile = over(own, fitting(own, before.values))
+
+    # --- steps ---
+
+    def offered(self) -> Iterator[tuple[str, str]]:
+        """(kind, of what) of each step that this car has."""
+        motors = self.own.motors
+        pairs = tuple(zip(motors.names, motors.pair, strict=True))
+        for name, _ in pairs:
+            yield "direction", name
+        for name, motor in pairs:
+            if isinstance(motor, DcMotor):
+                yield "dead_band", name
+        servo = not motors.differential and isinstance(motors.pair[1], ServoMotor)
+        if servo:
+            yield "ends", "steer"
+        if servo or motors.differential:
+            yield "straight", ""
+        yield "speed", ""
+        for name in (*self.own.sensors.tof, *self.own.sensors.ultrasound):
+            yield "distance", name
+        if self.own.battery.address is not None:
+            yield "battery", ""
+
+    def begin(self, kind: str, of: str, now_s: float) -> None:
+        """Begins a step; another one ends. Raises Refused."""
+        if (kind, of) not in self.offered():
+            has = ", ".join(sorted({one for one, _ in self.offered()}))
+            raise Refused(f'step "{kind[:20]} {of[:20]}": this car has {has}')
+        self.end()
+        self.step = self._made(kind, of)
+        self._kind, self._of, self._asked_s = kind, of, now_s
+        self._tune()
+
+    def _made(self, kind: str, of: str) -> Step:
+        profile = self.profile
+        makers: dict[str, Callable[[], Step]] = {
+            "direction": lambda: Direction(profile.motors, of),
+            "dead_band": lambda: DeadBand(profile.motors, of),
+            "ends": lambda: floor.Ends(profile),
+            "straight": lambda: floor.Straight(profile),
+            "speed": lambda: floor.Speed(profile),
+            "distance": lambda: still.Distance(profile, of),
+            "battery": lambda: still.Pack(profile),
+        }
+        return makers[kind]()
+
+    def see(self, seen: Seen) -> None:
+        """Takes what the car does; a page that went away ends its step."""
+        if self.step is None:
+            return
+        self.step.see(seen)
+        if seen.now_s - self._asked_s > AWAY_S and not seen.moves:
+            self.end()
+
+    def say(self, word: str, figures: list[float]) -> None:
+        """A person's word for the step. Raises Refused, ConfigError."""
+        step = self._going_on()
+        before = dict(step.trial)
+        step.say(word, figures)
+        try:
+            self._tune()
+        except ValueError:
+            step.trial = before
+            raise
+
+    def end(self) -> None:
+        """Ends the step; the car is as it is kept."""
+        if self.step is not None:
+            self.step = None
+            self._tune()
+
+    def asked(self, limit: float, volts: float, now_s: float) -> dict[str, Any] | None:
+        """The step for its page, which is there."""
+        self._asked_s = now_s
+        step = self.step
+        if step is None:
+            return None
+        wish: Wish = step.wish(limit, volts)
+        return {
+            "kind": self._kind, "of": self._of, "phase": step.phase,
+            "wish": wish._asdict(), "found": step.found, **step.figures(),
+        }  # fmt: skip
+
+    def _going_on(self) -> Step:
+        if self.step is None:
+            raise Refused("no step goes on: it ended, as the page was away; begin anew")
+        return self.step
+
+    # --- what is kept ---
+
+    def keep(self, utc_s: float) -> None:
+        """Keeps what the step found, and ends it. Raises Refused, ConfigError."""
+        step = self._going_on()
+        if not step.found:
+            raise Refused("nothing to keep: the step has found nothing yet")
+        self._change(f"{self._kind} {self._of}".rstrip(), step.found, utc_s)
+
+    def set(self, key: str, value: Value, utc_s: float) -> None:
+        """Keeps one value that a person says. Raises ConfigError."""
+        self._change(key, {key: value}, utc_s)
+
+    def undo(self) -> None:
+        """Goes back to what held before the last change that holds."""
+        self._hold(self.kept.undone())
+
+    def _change(self, what: str, values: dict[str, Value], utc_s: float) -> None:
+        with_new(self.own, fitting(self.own, self.kept.values), values)
+        self._hold(self.kept.changed(what, values, utc_s))
+
+    def _hold(self, new: Kept) -> None:
+        self.kept, self.step = new, None
+        self.profile = over(self.own, fitting(self.own, new.values))
+        self._tune()
+
+    def _tune(self) -> None:
+        trial = self.step.trial if self.step is not None else {}
+        holding = fitting(self.own, self.kept.values)
+        self.apply(with_new(self.own, holding, trial))
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, for the page."""
+        own, now = known(self.own), known(self.profile)
+        return {
+            "values": [
+                {"key": key, "value": one.value, "own": own[key].value,
+                 "least": one.least, "most": one.most}
+                for key, one in now.items()
+            ],
+            "steps": [{"kind": kind, "of": of} for kind, of in self.offered()],
+            "changes": [
+                {"utc_s": one.utc_s, "what": one.what,
+                 "values": one.values, "before": one.before}
+                for one in self.kept.changes
+            ],
+            "now": self.kept.now, "undoable": self.kept.now != kept.OWN,
+        }  # fmt: skip

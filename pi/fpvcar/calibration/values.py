@@ -1,0 +1,145 @@
+"""Which values of a profile calibration may set, and a profile with them in it. Pure.
+
+A value is named as in the profile: "motors.drive.dead_band".
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from fpvcar.config import (
+    ConfigError,
+    DcMotor,
+    Profile,
+    Section,
+    ServoMotor,
+    profiles,
+)
+
+Value = bool | float | tuple[float, ...]
+Values = Mapping[str, Value]
+log = logging.getLogger("fpvcar.calibration")
+
+
+class Known(NamedTuple):
+    """A value that can be set: as it is now, and its bounds, where it has any."""
+
+    value: Value
+    least: float | None = None
+    most: float | None = None
+
+
+def known(profile: Profile) -> dict[str, Known]:
+    """Everything of this car that calibration may set."""
+    return dict(_known(profile))
+
+
+def _known(profile: Profile) -> Iterator[tuple[str, Known]]:
+    motors = profile.motors
+    for name, motor in zip(motors.names, motors.pair, strict=True):
+        keys: tuple[str, ...] = ("invert", "trim")
+        if isinstance(motor, DcMotor):
+            keys = ("invert", "dead_band", "trim")
+        elif isinstance(motor, ServoMotor):
+            keys = ("invert", "trim", "centre_us", "left_deg", "right_deg")
+        yield from _of(motor, f"motors.{name}", keys)
+    if motors.differential:
+        yield from _of(motors, "motors", ("turn", "balance"))
+    yield from _of(profile.guard, "guard", ("top_mps",))
+    yield from _of(
+        profile.speeds, "speeds", ("least_mps", "small_child_mps", "child_mps")
+    )
+    if profile.battery.address is not None:
+        yield from _of(
+            profile.battery, "battery", ("full_v", "nominal_v", "empty_v", "curve")
+        )
+    for name, tof in profile.sensors.tof.items():
+        yield from _of(tof, f"sensors.tof.{name}", ("offset_m",))
+    for name, sonar in profile.sensors.ultrasound.items():
+        yield from _of(sonar, f"sensors.ultrasound.{name}", ("offset_m",))
+
+
+def _of(
+    section: Section, where: str, keys: tuple[str, ...]
+) -> Iterator[tuple[str, Known]]:
+    hints = get_type_hints(type(section), include_extras=True)
+    for key in keys:
+        meta = Meta()
+        if get_origin(hints[key]) is Annotated:
+            meta = next(one for one in get_args(hints[key]) if isinstance(one, Meta))
+        least = meta.ge if meta.gt is None else meta.gt
+        yield (
+            f"{where}.{key}",
+            Known(getattr(section, key), least, meta.le),
+        )
+
+
+def over(profile: Profile, values: Values) -> Profile:
+    """The profile with these values in it. Raises ConfigError: a key that no
+    calibration sets, a value beyond its bounds, values that clash."""
+    if not values:
+        return profile
+    allowed, raw = known(profile), msgspec.to_builtins(profile)
+    for key, value in values.items():
+        if key not in allowed:
+            raise ConfigError(f"{key}: calibration sets no such value of this car")
+        *path, last = key.split(".")
+        place: dict[str, Any] = raw
+        for name in path:
+            place = place[name]
+        place[last] = value
+    return _narrowed(profile, profiles.parse(raw))
+
+
+def _narrowed(own: Profile, tuned: Profile) -> Profile:
+    """With a servo's ends within those of its own profile, whatever its centre is:
+    `wheels`, which holds its pin, knows no others."""
+    mine, servo = own.motors.pair[1], tuned.motors.pair[1]
+    if not isinstance(mine, ServoMotor) or not isinstance(servo, ServoMotor):
+        return tuned
+    left_deg = servo.deg(mine.pulse_us(1.0))
+    right_deg = -servo.deg(mine.pulse_us(-1.0))
+    if servo.invert != mine.invert:
+        left_deg, right_deg = -right_deg, -left_deg
+    narrow = msgspec.structs.replace(
+        servo, left_deg=min(servo.left_deg, max(0.0, round(left_deg, 2))),
+        right_deg=min(servo.right_deg, max(0.0, round(right_deg, 2))),
+    )  # fmt: skip
+    motors = msgspec.structs.replace(tuned.motors, steer=narrow)
+    return msgspec.structs.replace(tuned, motors=motors)
+
+
+def with_new(profile: Profile, holding: Values, new: Values) -> Profile:
+    """The profile with what holds and, exactly, what is new. Raises ConfigError."""
+    tuned = over(profile, {**holding, **new})
+    now = known(tuned)
+    for key, value in new.items():
+        if now[key].value != value:
+            raise ConfigError(
+                f"{key} = {value:g}: expected at most {now[key].value:g}, where the "
+                "servo's pulse ends in the profile; widen it there, and start again"
+            )
+    return tuned
+
+
+def differing(own: Profile, tuned: Profile) -> dict[str, Value]:
+    """The values that are not as in the own profile."""
+    before = known(own)
+    return {key: one.value for key, one in known(tuned).items() if one != before[key]}
+
+
+def fitting(profile: Profile, values: Values) -> dict[str, Value]:
+    """Those of the values that this profile, changed since perhaps, still has."""
+    allowed = known(profile)
+    found = {key: value for key, value in values.items() if key in allowed}
+    if gone := sorted(set(values) - set(found)):
+        log.warning("calibrated, but not in the profile any more: %s", ", ".join(gone))
+    try:
+        over(profile, found)
+    except ConfigError as fault:
+        log.warning("the profile's own values hold: %s", fault)
+        return {}
+    return found

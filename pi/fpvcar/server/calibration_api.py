@@ -1,0 +1,227 @@
+"""/api/calibration: what the car is like, found on the car, for a grown-up.
+
+    GET  /api/calibration                       values, steps, changes
+    GET  /api/calibration/step                  the step that goes on, asked often
+    POST /api/calibration/begin?step=S&of=O     begins one
+    POST /api/calibration/say?word=W&figure=N   a person's word for it
+    POST /api/calibration/keep | end | undo     keeps its finds; ends it; back a change
+    POST /api/calibration/set?key=K&value=JSON  keeps a value
+    GET  /api/calibration/profile               the profile with all of that in it
+
+Nothing here moves the car: the page sends what the step wishes as it sends any wish,
+while a finger is down, through seat, gate and wheels.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+from aiohttp import web
+
+from fpvcar.calibration.export import written
+from fpvcar.calibration.kept import Kept, write
+from fpvcar.calibration.steps import Refused, Seen
+from fpvcar.calibration.tuner import Tuner
+from fpvcar.calibration.values import Value, differing
+from fpvcar.config import Profile
+from fpvcar.drive import mixing
+from fpvcar.drive.control import Control
+from fpvcar.server.answers import JSON, PRIVATE, quoted
+from fpvcar.server.recordings_rights import RecordingRights
+from fpvcar.server.state import Senses
+
+BASE = "/api/calibration"
+SEE_S = 0.02
+WORDS_MOST = 8
+GROWN_UP = "Only a grown-up calibrates: enter the grown-ups' code."
+MOVES = "The car moves: let go of the button, then try again.\n"
+
+
+class CalibrationApi:
+    """The routes. `file` is where it is kept, `profile` the file of the car's own."""
+
+    def __init__(
+        self, tuner: Tuner, control: Control, senses: Senses, rights: RecordingRights,
+        file: Path, profile: Path | None = None,
+        clock_s: Callable[[], float] = time.monotonic,
+        utc_s: Callable[[], float] = time.time,
+    ) -> None:  # fmt: skip
+        self._tuner, self._control, self._senses = tuner, control, senses
+        self._rights, self._file, self._profile = rights, file, profile
+        self._clock_s, self._utc_s = clock_s, utc_s
+        self._watching: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
+
+    def add_to(self, app: web.Application) -> None:
+        """Adds the routes; before any that catches all."""
+        app.router.add_get(BASE, self._all)
+        app.router.add_get(f"{BASE}/step", self._step)
+        app.router.add_get(f"{BASE}/profile", self._written)
+        for name, act in (
+            ("begin", self._begin), ("say", self._say), ("keep", self._keep),
+            ("end", self._end), ("undo", self._undo), ("set", self._set),
+        ):  # fmt: skip
+            app.router.add_post(f"{BASE}/{name}", act)
+        app.on_cleanup.append(self._stop)
+
+    async def _stop(self, _: web.Application) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watching
+
+    # --- what the page sees ---
+
+    async def _all(self, request: web.Request) -> web.Response:
+        self._rights.let_grown_up(request, GROWN_UP)
+        return _said(self._tuner.as_json())
+
+    async def _step(self, request: web.Request) -> web.Response:
+        self._rights.let_grown_up(request, GROWN_UP)
+        return self._now()
+
+    def _now(self) -> web.Response:
+        now_s = self._clock_s()
+        battery = self._tuner.profile.battery
+        volts = mixing.supply_v(self._volts(now_s), battery)
+        return _said(self._tuner.asked(self._control.limit, volts, now_s))
+
+    async def _written(self, request: web.Request) -> web.Response:
+        self._rights.let_grown_up(request, GROWN_UP)
+        if self._profile is None:
+            raise web.HTTPNotFound(text="This car was started without a file.\n")
+        try:
+            toml = await asyncio.to_thread(self._profile.read_text, "utf-8")
+        except (OSError, UnicodeDecodeError) as fault:
+            raise web.HTTPServiceUnavailable(text=f"{fault}\n") from None
+        values = differing(self._tuner.own, self._tuner.profile)
+        headers = {
+            **PRIVATE, "Content-Type": "application/toml; charset=utf-8",
+            "Content-Disposition": 'attachment; filename="car.toml"',
+        }  # fmt: skip
+        return web.Response(body=written(toml, values).encode(), headers=headers)
+
+    # --- what it does ---
+
+    async def _begin(self, request: web.Request) -> web.Response:
+        self._let_change(request)
+        step, of = request.query.get("step", ""), request.query.get("of", "")
+        with _refusals():
+            self._tuner.begin(step, of, self._clock_s())
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch())
+        return self._now()
+
+    async def _say(self, request: web.Request) -> web.Response:
+        self._rights.let_grown_up(request, GROWN_UP)  # also while it moves: "it turns"
+        texts = request.query.getall("figure", [])
+        if len(texts) > WORDS_MOST:
+            raise web.HTTPBadRequest(text=f"{len(texts)} figures refused.\n")
+        with _refusals():
+            figures = [_number(text) for text in texts]
+            self._tuner.say(request.query.get("word", ""), figures)
+        return self._now()
+
+    async def _keep(self, request: web.Request) -> web.Response:
+        self._let_change(request)
+        with _refusals():
+            self._tuner.keep(self._utc_s())
+        return await self._wrote()
+
+    async def _set(self, request: web.Request) -> web.Response:
+        self._let_change(request)
+        key, text = request.query.get("key", ""), request.query.get("value", "")
+        try:
+            value: Value = msgspec.json.decode(
+                text, type=bool | float | tuple[float, ...]
+            )
+        except msgspec.DecodeError:
+            raise web.HTTPBadRequest(
+                text=f'"{quoted(text)}" refused: expected a number, true or false.\n'
+            ) from None
+        with _refusals():
+            self._tuner.set(key, value, self._utc_s())
+        return await self._wrote()
+
+    async def _undo(self, request: web.Request) -> web.Response:
+        self._let_change(request)
+        self._tuner.undo()
+        return await self._wrote()
+
+    async def _end(self, request: web.Request) -> web.Response:
+        self._let_change(request)
+        self._tuner.end()
+        return self._now()
+
+    def _let_change(self, request: web.Request) -> None:
+        """Raises HTTPUnauthorized, HTTPForbidden, HTTPConflict."""
+        self._rights.let_grown_up(request, GROWN_UP)
+        if any(self._control.duties):
+            raise web.HTTPConflict(text=MOVES)
+
+    async def _wrote(self) -> web.Response:
+        """Writes what holds now. Raises HTTPInsufficientStorage."""
+        async with self._writing:  # an older one never writes over a newer
+            kept: Kept = self._tuner.kept
+            try:
+                await asyncio.to_thread(write, self._file, kept)
+            except OSError as fault:
+                raise web.HTTPInsufficientStorage(
+                    text=f"It holds until the car starts again, but is not kept: "
+                    f"{fault}\n"
+                ) from None
+        return _said(self._tuner.as_json())
+
+    # --- what the step sees ---
+
+    async def _watch(self) -> None:
+        """Shows the car to the step, while there is one."""
+        while self._tuner.step is not None:
+            self._tuner.see(self._seen())
+            await asyncio.sleep(SEE_S)
+
+    def _seen(self) -> Seen:
+        now_s, control = self._clock_s(), self._control
+        decision = control.decision
+        return Seen(
+            now_s, decision.throttle, decision.steer, control.duties,
+            self._senses.ranges(now_s), self._volts(now_s),
+        )  # fmt: skip
+
+    def _volts(self, now_s: float) -> float | None:
+        battery = self._senses.battery(now_s)
+        return battery.volts if battery is not None and battery.state == "ok" else None
+
+
+def _number(text: str) -> float:
+    """Raises Refused."""
+    try:
+        return float(text)
+    except ValueError:
+        raise Refused(f'"{quoted(text)}" refused: expected a number') from None
+
+
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """Turns what is refused into an answer."""
+    try:
+        yield
+    except ValueError as fault:  # Refused, ConfigError
+        raise web.HTTPBadRequest(text=f"{fault}\n") from None
+
+
+def _said(what: object) -> web.Response:
+    return web.Response(body=msgspec.json.encode(what), headers=JSON)
+
+
+def apply_to(*tuned: Callable[[Profile], None]) -> Callable[[Profile], None]:
+    """Hands a profile to each part that drives or measures by it."""
+
+    def apply(profile: Profile) -> None:
+        for one in tuned:
+            one(profile)
+
+    return apply

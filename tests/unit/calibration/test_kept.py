@@ -1,0 +1,211 @@
+"""What is kept over a profile: bounds, undo, dates, files, a servo's pulses."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fpvcar import paths
+from fpvcar.calibration import kept
+from fpvcar.calibration.export import written
+from fpvcar.calibration.kept import CHANGES_MOST, OWN, Change, Kept
+from fpvcar.calibration.servo import OwnServo, retold
+from fpvcar.calibration.steps import Refused, Seen
+from fpvcar.calibration.tuner import AWAY_S, Tuner
+from fpvcar.calibration.values import Value, fitting, known, over, with_new
+from fpvcar.config import ConfigError, Profile, ServoMotor, profiles
+from tests.rigs.calibrated import profile_of
+
+BENCH, SERVO = profile_of("bench"), profile_of("mx1508-servo")
+DEAD = "motors.drive.dead_band"
+
+
+def test_values_lie_over_the_profile_within_its_bounds() -> None:
+    tuned = over(BENCH, {DEAD: 0.2, "guard.top_mps": 2.0, "battery.curve": (0.0, 1.0)})
+    assert known(tuned)[DEAD].value == 0.2 and tuned.guard.top_mps == 2.0
+    assert over(BENCH, {}) is BENCH
+    for key, value, words in (
+        (DEAD, 1.5, "dead_band"), ("motors.drive.forward", 5.0, "no such value"),
+        ("battery.full_v", 5.0, "full_v"), ("battery.curve", (0.5, 1.0), "rise"),
+        ("motors.drive.invert", 0.5, "invert"),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match=words):
+            over(BENCH, {key: value})
+
+
+def test_every_value_that_can_be_set_is_taken_as_it_is() -> None:
+    for name in ("bench", "differential", "mx1508-servo", "motor-hat"):
+        profile = profile_of(name)
+        now = {key: one.value for key, one in known(profile).items()}
+        assert over(profile, now) == profile
+        assert profiles.parse(tomllib.loads(written(text_of(name), now))) == profile
+
+
+def text_of(name: str) -> str:
+    return (paths.HARDWARE / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def test_an_exported_profile_has_the_values_and_its_comments() -> None:
+    values: dict[str, Value] = {
+        DEAD: 0.123456, "motors.drive.invert": True, "speeds.child_mps": 0.7,
+        "battery.curve": (0.0, 0.5, 1.0),
+    }  # fmt: skip
+    text = written(text_of("bench"), values)
+    assert "# FA-130 type" in text and "dead_band = 0.1235        #" in text
+    profile = profiles.parse(tomllib.loads(text))
+    tuned = over(BENCH, {**values, DEAD: 0.1235})
+    assert profile == tuned
+
+
+def test_a_servo_is_not_sent_beyond_the_ends_of_the_profile() -> None:
+    own: Any = SERVO.motors.pair[1]
+    for centre_us in (1400.0, 1500.0, 1600.0):
+        for invert in (False, True):
+            values = {
+                "motors.steer.centre_us": centre_us, "motors.steer.invert": invert,
+            }  # fmt: skip
+            tuned: Any = over(SERVO, values).motors.pair[1]
+            low, high = sorted(map(own.pulse_us, (-1.0, 1.0)))
+            for way in (-1.0, 1.0):
+                assert low <= tuned.pulse_us(way) <= high
+    assert with_new(SERVO, {}, {"motors.steer.left_deg": 20.0}) != SERVO
+    with pytest.raises(ConfigError, match="left_deg = 50: expected at most 25"):
+        with_new(SERVO, {}, {"motors.steer.left_deg": 50.0})
+
+
+def test_wheels_makes_the_pulse_that_was_calibrated() -> None:
+    tuned = over(
+        SERVO, {"motors.steer.centre_us": 1540.0, "motors.steer.left_deg": 20.0}
+    )
+    mine, other = SERVO.motors.pair[1], tuned.motors.pair[1]
+    assert isinstance(mine, ServoMotor) and isinstance(other, ServoMotor)
+    for steer in (-1.0, -0.3, 0.0, 0.5, 1.0):
+        _, told = retold(mine, other, (0.2, steer))
+        assert mine.pulse_us(told) == pytest.approx(other.pulse_us(steer))
+    assert retold(mine, other, (0.0, 0.0)) == (0.0, 0.0)
+    sent: list[tuple[float, ...]] = []
+
+    def send(duties: tuple[float, ...], now_ns: int) -> bool:
+        sent.append(duties)
+        return True
+
+    own = OwnServo(SERVO, SERVO, send)
+    own.send((0.2, 0.0), 1)
+    own.tune(tuned)
+    assert own.send((0.2, 0.0), 2)
+    assert sent[0] == (0.2, 0.0) and sent[1][1] > 0.0
+
+
+def test_each_step_can_be_undone_and_stays_in_the_list() -> None:
+    changes = Kept().changed("one", {DEAD: 0.1}, 1.0).changed("two", {DEAD: 0.2}, 2.0)
+    back = changes.undone()
+    assert back.values == {DEAD: 0.1} and len(back.changes) == 2
+    assert back.undone().values == {} and back.undone().undone().now == OWN
+    again = back.changed("three", {"guard.top_mps": 2.0}, 3.0)
+    assert again.values == {DEAD: 0.1, "guard.top_mps": 2.0}
+    assert again.undone().values == {DEAD: 0.1}
+    assert [one.what for one in again.changes] == ["one", "two", "three"]
+    for number in range(CHANGES_MOST):
+        again = again.changed(str(number), {DEAD: number / 1000}, 4.0 + number)
+    assert len(again.changes) == CHANGES_MOST
+    for _ in range(CHANGES_MOST):
+        again = again.undone()
+    assert again.now == OWN
+
+
+def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / kept.FILE
+    assert kept.load(path) == Kept()
+    here = Kept().changed("battery", {"battery.curve": (0.0, 1.0), DEAD: 0.2}, 5.0)
+    here = here.changed("direction", {"motors.drive.invert": True}, 6.0)
+    kept.write(path, here)
+    assert kept.load(path) == here
+    assert fitting(BENCH, kept.load(path).values)["motors.drive.invert"] is True
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", '{"now": 3}', '{"now": 0, "changes": [{"utc_s": 1, "what": "", '
+             '"values": {}, "before": 0}]}', '{"other": 1}'],
+)  # fmt: skip
+def test_a_damaged_file_leaves_the_profile_as_it_is(tmp_path: Path, text: str) -> None:
+    path = tmp_path / kept.FILE
+    path.write_text(text)
+    assert kept.load(path) == Kept()
+
+
+def test_a_changed_profile_takes_what_still_fits() -> None:
+    assert fitting(BENCH, {DEAD: 0.2, "motors.left.dead_band": 0.1}) == {DEAD: 0.2}
+    assert fitting(BENCH, {DEAD: 2.0}) == {}
+    before = Kept((Change(1.0, "x", {"motors.left.trim": 0.1}),), 0)
+    assert Tuner(BENCH, before).profile == BENCH
+
+
+class Applied:
+    """A tuner, and the profile that the car drives by."""
+
+    def __init__(self, profile: Profile = BENCH) -> None:
+        self.tuner, self.profile = Tuner(profile, Kept()), profile
+        self.tuner.apply = self.apply
+
+    def apply(self, profile: Profile) -> None:
+        self.profile = profile
+
+    @property
+    def dead_band(self) -> object:
+        return known(self.profile)[DEAD].value
+
+
+def test_a_step_is_tried_while_it_lasts() -> None:
+    car = Applied()
+    car.tuner.begin("dead_band", "drive", 1.0)
+    assert car.dead_band == 0.0
+    assert car.tuner.asked(1.0, 7.5, 1.0) is not None
+    with pytest.raises(Refused, match="nothing to keep"):
+        car.tuner.keep(1.0)
+    car.tuner.end()
+    assert car.dead_band == 0.14 and car.tuner.asked(1.0, 7.5, 1.0) is None
+    with pytest.raises(Refused, match="no step goes on"):
+        car.tuner.keep(1.0)
+    with pytest.raises(Refused, match="this car has"):
+        car.tuner.begin("ends", "steer", 1.0)
+
+
+def test_a_step_whose_page_went_away_ends() -> None:
+    car = Applied()
+    car.tuner.begin("dead_band", "drive", 1.0)
+    drives, rests = (0.2, 0.0), (0.0, 0.0)
+    car.tuner.see(Seen(1.0 + AWAY_S + 0.1, 0.1, 0.0, drives))
+    assert car.tuner.step is not None
+    car.tuner.see(Seen(1.0 + AWAY_S + 0.2, 0.0, 0.0, rests))
+    assert car.tuner.step is None and car.dead_band == 0.14
+    car.tuner.see(Seen(9.0, 0.0, 0.0, rests))
+
+
+def test_what_is_kept_holds_until_it_is_undone() -> None:
+    car = Applied()
+    car.tuner.begin("speed", "", 1.0)
+    for share, took_s in ((0.3, 2.0), (0.8, 1.0)):
+        car.tuner.say("throttle", [share])
+        car.tuner.say("measured", [1.0, took_s])
+    car.tuner.keep(7.0)
+    assert car.profile.guard.top_mps == 1.2 and car.tuner.step is None
+    car.tuner.set(DEAD, 0.2, 8.0)
+    assert car.dead_band == 0.2
+    with pytest.raises(ConfigError):
+        car.tuner.set(DEAD, 2.0, 9.0)
+    said = car.tuner.as_json()
+    assert [one["what"] for one in said["changes"]] == ["speed", DEAD]
+    assert said["undoable"] and {"kind": "battery", "of": ""} in said["steps"]
+    car.tuner.undo()
+    assert car.dead_band == 0.14 and car.profile.guard.top_mps == 1.2
+    car.tuner.undo()
+    assert car.profile == BENCH
+
+
+def test_a_word_that_the_profile_refuses_changes_nothing() -> None:
+    car = Applied(SERVO)
+    car.tuner.begin("ends", "steer", 1.0)
+    with pytest.raises(ConfigError, match="the servo's pulse ends"):
+        car.tuner.say("more", [])
+    assert car.profile == SERVO

@@ -1,0 +1,194 @@
+"""/api/calibration: a grown-up only, while the car stands; what is kept is kept."""
+
+import asyncio
+import tomllib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from fpvcar import config, paths
+from fpvcar.calibration import kept
+from fpvcar.calibration.kept import Kept
+from fpvcar.calibration.tuner import Tuner
+from fpvcar.config import profiles
+from fpvcar.server.access import CodeCheck
+from fpvcar.server.calibration_api import BASE, CalibrationApi, apply_to
+from fpvcar.server.devices import Devices
+from fpvcar.server.recordings_rights import CODE, DeviceRights
+from tests.rigs.hub import CODES, PROFILE, FakeSenses, House, server_of
+
+Client = TestClient[Any, Any]
+Act = Callable[[Client], Awaitable[None]]
+
+
+class Rig:
+    """The routes over a house."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.file, self.house = tmp_path / kept.FILE, House()
+        self.profile: config.Profile = PROFILE
+        self.tuner = Tuner(PROFILE, kept.load(self.file))
+        self.tuner.apply = apply_to(self.house.control.tune, self._tune)
+        devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
+        self.rights = DeviceRights(CodeCheck(CODES), devices)
+        self.api = CalibrationApi(
+            self.tuner, self.house.control, FakeSenses(), self.rights, self.file,
+            paths.HARDWARE / "bench.toml", lambda: self.house.now_s, lambda: 7.0,
+        )  # fmt: skip
+        self.server = server_of(
+            PROFILE, self.house.hub, SimpleNamespace(), devices=devices,
+            calibration=self.api, recordings=self.rights,
+        )  # fmt: skip
+
+    def _tune(self, profile: config.Profile) -> None:
+        self.profile = profile
+
+    def ask(self, act: Act, code: str = CODES.grown_up) -> None:
+        async def run() -> None:
+            async with TestClient(TestServer(self.server.application())) as client:
+                if code:
+                    unlock = "/api/recordings/unlock"
+                    said = await client.post(unlock, headers={CODE: code})
+                    assert said.status == 204
+                await act(client)
+
+        asyncio.run(run())
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return Rig(tmp_path)
+
+
+async def said(client: Client, path: str, status: int = 200) -> Any:
+    """What it answers to a POST."""
+    answer = await client.post(f"{BASE}/{path}")
+    text = await answer.text()
+    assert answer.status == status, text
+    assert status != 200 or answer.headers["Cache-Control"] == "no-store"
+    return await answer.json() if status == 200 else text
+
+
+@pytest.mark.parametrize("code", ["", CODES.drive])
+def test_only_a_grown_up_calibrates(rig: Rig, code: str) -> None:
+    async def act(client: Client) -> None:
+        for path in ("", "/step", "/profile"):
+            assert (await client.get(BASE + path)).status == 401
+        for path in ("begin", "say", "keep", "end", "undo", "set"):
+            await said(client, path, 401)
+
+    rig.ask(act, code)
+    assert rig.tuner.step is None and not rig.file.exists()
+
+
+def test_a_car_that_moves_is_not_changed_but_may_be_spoken_of(rig: Rig) -> None:
+    async def act(client: Client) -> None:
+        await said(client, "begin?step=dead_band&of=drive")
+        rig.house.control.duties = (0.1, 0.0)
+        await asyncio.sleep(0.05)
+        for path in ("begin?step=speed", "keep", "end", "undo", "set?key=a&value=1"):
+            assert "let go" in await said(client, path, 409)
+        assert (await said(client, "say?word=turns"))["phase"] == "rest"
+
+    rig.ask(act)
+
+
+def test_a_step_goes_from_its_beginning_to_what_is_kept(rig: Rig) -> None:
+    async def act(client: Client) -> None:
+        begun = await said(client, "begin?step=speed")
+        assert begun["wish"]["throttle"] > 0.0 and begun["phase"] == "hold"
+        for share, took_s in ((0.3, 2.0), (0.8, 1.0)):
+            await said(client, f"say?word=throttle&figure={share}")
+            step = await said(client, f"say?word=measured&figure=1&figure={took_s}")
+        assert step["found"]["guard.top_mps"] == 1.2
+        assert await (await client.get(f"{BASE}/step")).json() == step
+        now = await said(client, "keep")
+        assert now["changes"][-1]["utc_s"] == 7.0 and now["undoable"]
+        assert rig.profile.guard.top_mps == 1.2
+        assert await (await client.get(f"{BASE}/step")).json() is None
+        assert kept.load(rig.file).values["guard.top_mps"] == 1.2
+        text = await (await client.get(f"{BASE}/profile")).text()
+        assert profiles.parse(tomllib.loads(text)) == rig.profile
+        await said(client, "undo")
+        assert kept.load(rig.file).values == {} and rig.profile == PROFILE
+
+    rig.ask(act)
+
+
+def test_values_are_set_by_hand(rig: Rig) -> None:
+    async def act(client: Client) -> None:
+        await said(client, "set?key=motors.drive.invert&value=true")
+        await said(client, "set?key=motors.steer.trim&value=0.1")
+        await said(client, "set?key=battery.curve&value=[0,0.4,1]")
+        words = await said(client, "set?key=motors.drive.trim&value=3", 400)
+        assert "0.5" in words
+        assert "expected a number" in await said(client, "set?key=a&value=x", 400)
+        await said(client, "set?key=motors.drive.forward&value=5", 400)
+
+    rig.ask(act)
+    assert rig.profile.motors.pair[0].invert and rig.profile.motors.pair[1].trim == 0.1
+    again = Tuner(PROFILE, kept.load(rig.file))
+    assert again.profile == rig.profile and again.profile != PROFILE
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [("begin?step=fly", "this car has"), ("say?word=turns", "no step goes on"),
+     ("keep", "no step goes on"), ("say?word=x&figure=y", "expected a number"),
+     ("say?" + "figure=1&" * 9, "9 figures")],
+)  # fmt: skip
+def test_what_is_refused_is_said(rig: Rig, path: str, words: str) -> None:
+    async def act(client: Client) -> None:
+        assert words in await said(client, path, 400)
+
+    rig.ask(act)
+
+
+def test_a_card_that_fails_is_said_and_the_value_holds(rig: Rig) -> None:
+    rig.file.mkdir()
+
+    async def act(client: Client) -> None:
+        words = await said(client, "set?key=motors.drive.trim&value=0.1", 507)
+        assert "until the car starts again" in words
+
+    rig.ask(act)
+    assert rig.profile.motors.pair[0].trim == 0.1
+
+
+def test_without_the_file_of_its_profile_none_is_exported(rig: Rig) -> None:
+    async def act(client: Client) -> None:
+        rig.api._profile = None
+        assert (await client.get(f"{BASE}/profile")).status == 404
+        rig.api._profile = Path("/nowhere/car.toml")
+        assert (await client.get(f"{BASE}/profile")).status == 503
+
+    rig.ask(act)
+    assert rig.tuner.kept == Kept()
+
+
+def test_a_wish_of_a_step_moves_the_car_only_through_its_gate(rig: Rig) -> None:
+    """A step alone moves nothing; what its page sends is a wish as any other."""
+
+    async def act(client: Client) -> None:
+        step = await said(client, "begin?step=dead_band&of=drive")
+        wish = step["wish"]["throttle"]
+        await asyncio.sleep(0.1)
+        assert not any(rig.house.duties)
+        page = rig.house.visitor("Ann")
+        page.drive(wish)
+        assert not any(rig.house.duties)  # nobody sits at the wheel
+        rig.house.hub._seat.take("client-Ann", "Ann", False, 0.0)
+        page.drive(0.0)
+        for _ in range(5):
+            rig.house.now_s += 0.04
+            page.drive(wish)
+        assert rig.house.duties[0] == pytest.approx(0.02, rel=0.05)
+        rig.house.now_s += 0.3
+        rig.house.control.step()
+        assert not any(rig.house.duties)
+
+    rig.ask(act)
