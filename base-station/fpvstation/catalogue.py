@@ -72,6 +72,7 @@ class Catalogue:
         self._id = store_id
         self._titles, self._copies = Titles(root), Copies(Folder(root))
         self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
         self._opening, self._changing = threading.Lock(), threading.RLock()
         self._damaged = ""
         self.unread = 0
@@ -111,12 +112,16 @@ class Catalogue:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         """This thread's connection, in a transaction of its own. One to a file that is
         not there any more is closed first."""
-        db: sqlite3.Connection | None = getattr(self._local, "db", None)
         with self._opening:
+            db: sqlite3.Connection | None = getattr(self._local, "db", None)
             if db is None or self._local.inode != self._inode():
-                self.close()
+                if db is not None:
+                    self._connections.remove(db)
+                    self._local.db = None
+                    db.close()
                 db = self._local.db = opened(self._path)
                 self._local.inode = self._inode()
+                self._connections.append(db)
         with db:
             yield db
 
@@ -126,11 +131,11 @@ class Catalogue:
         return 0
 
     def close(self) -> None:
-        """Closes what this thread has open."""
-        db: sqlite3.Connection | None = getattr(self._local, "db", None)
-        self._local.db = None
-        if db is not None:
-            db.close()
+        """Closes what any thread has open; none uses it meanwhile."""
+        with self._opening:
+            self._local = threading.local()
+            while self._connections:
+                self._connections.pop().close()
 
     # --- how it follows the store ---
 

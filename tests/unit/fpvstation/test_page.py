@@ -1,7 +1,7 @@
 """The station's page and figures, over a store with drives of two cars."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ Client = TestClient[Any, Any]
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Page:
+def page(tmp_path: Path) -> Iterator[Page]:
     store = Store(Folder(tmp_path))
     store.open("")
     McapFile(drive_messages()).to(tmp_path / ".made")
@@ -40,8 +40,8 @@ def page(tmp_path: Path) -> Page:
     catalogue = Catalogue(tmp_path / "catalogue.sqlite", tmp_path, store, "s1")
     catalogue.open()
     catalogue.sync()
+    yield Page(catalogue, keeper, Offices([], 1, Copies(Folder(tmp_path))))
     catalogue.close()
-    return Page(catalogue, keeper, Offices([], 1, Copies(Folder(tmp_path))))
 
 
 def ask(page: Page, act: Callable[[Client], Awaitable[None]]) -> None:
