@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.guest.machine import Guest
 
 # No example is timed: the machine is shared. `make test` tries the same ones each time,
 # so that it is red for a reason in the change; `make soak` looks for new ones.
-settings.register_profile("steady", deadline=None, derandomize=True)
-settings.register_profile("soak", deadline=None)
+untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("steady", untimed, derandomize=True)
+settings.register_profile("soak", untimed)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
