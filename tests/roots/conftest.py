@@ -1,24 +1,38 @@
 """What the tests in roots share."""
 
+import shutil
 import subprocess
+from importlib.metadata import files
 from pathlib import Path
 
 import pytest
 
 from tests.roots.root import TREE
 
+REFEREES = (
+    "iniconfig", "mcap", "packaging", "picamera2", "pluggy", "pygments", "pytest",
+    "pytest-asyncio", "videodev2",
+)  # fmt: skip
+"""Pure Python that tests bring along: what judges, and what Debian has not."""
+
 
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the tree, with what is in no commit yet: tests may write there."""
     copy = tmp_path_factory.mktemp("tree")
-    files = subprocess.run(
+    names = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=TREE, check=True, capture_output=True,
     ).stdout  # fmt: skip
     packed = subprocess.run(
         ["tar", "-c", "--null", "-T", "-"],
-        cwd=TREE, input=files, check=True, stdout=subprocess.PIPE,
+        cwd=TREE, input=names, check=True, stdout=subprocess.PIPE,
     ).stdout  # fmt: skip
     subprocess.run(["tar", "-x"], cwd=copy, input=packed, check=True)
+    for name in REFEREES:
+        for file in files(name) or ():
+            if ".." not in file.parts and file.suffix != ".pyc":
+                to = copy / "referees" / file
+                to.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(file.locate(), to)
     return copy

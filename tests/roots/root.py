@@ -84,18 +84,26 @@ def depends(package: str) -> str:
     return ", ".join(one for one in every if not one.startswith("${"))
 
 
+def place(
+    architecture: str, depends: str, beside: Sequence[str] = (),
+    release: str = "trixie", variant: str = "extract",
+) -> Path:  # fmt: skip
+    """Where root() has it, if it is made."""
+    recipe = "\n".join([architecture, depends, *BASE, *beside, release, variant])
+    name = hashlib.sha256(recipe.encode()).hexdigest()[:16]
+    return cache().parent / "roots" / name
+
+
 def root(
     architecture: str, depends: str, beside: Sequence[str] = (),
     release: str = "trixie", variant: str = "extract",
 ) -> Root:  # fmt: skip
     """The root with just these dependencies, and `beside`; made if it is not there."""
-    recipe = "\n".join([architecture, depends, *BASE, *beside, release, variant])
-    name = hashlib.sha256(recipe.encode()).hexdigest()[:16]
-    roots = cache().parent / "roots"
+    folder = place(architecture, depends, beside, release, variant)
+    roots = folder.parent
     roots.mkdir(parents=True, exist_ok=True)
     with (roots / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        folder = roots / name
         if not folder.is_dir():
             made = sorted(
                 (one for one in roots.iterdir() if one.is_dir()),

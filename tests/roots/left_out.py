@@ -1,0 +1,39 @@
+"""Which unit tests do not run in a root, and why: by name, here alone."""
+
+NO_MUJOCO = "the emulated car needs MuJoCo, which Debian has not"
+NO_PYARROW = "Debian has no pyarrow: a car without it offers CSV"
+NO_SCHEMAS = "Foxglove's own schemas want a newer protobuf than Debian's"
+ELSEWHERE = {
+    "bench": NO_MUJOCO,
+    "benchmarks": "figures of this computer",
+    "drive/test_guard_walls.py": NO_MUJOCO,
+    "recordings/test_stints.py": NO_MUJOCO,
+    "sensors/test_depth_camera.py": NO_MUJOCO,
+    "recordings/test_foreign.py": NO_SCHEMAS,
+    "recordings/test_messages.py": NO_SCHEMAS,
+    "recordings/test_export.py::test_parquet_says_the_same_as_csv": NO_PYARROW,
+    "server/test_recordings_offers.py"
+    "::test_tables_alone_are_made_while_they_are_sent[parquet]": NO_PYARROW,
+}
+"""Folders, files and tests of tests/unit: in every root."""
+THREADS = "QEMU's own threads live on for a moment after the first, which ends"
+EMULATED = {
+    "devices/test_guardian.py::test_one_that_takes_too_long_is_ended_by_the_next": (
+        THREADS
+    ),
+    "devices/test_guardian.py::test_one_that_was_left_is_reaped_by_the_next": THREADS,
+    "devices/test_linux_pins.py::test_no_chip_is_said_with_what_there_is": (
+        "QEMU refuses an ioctl that it does not know: ENOSYS, not ENOTTY"
+    ),
+    "fpvstation/test_many_sessions.py::test_very_many_sessions": "judges a clock",
+}
+"""Where the processor is QEMU's user mode, too."""
+
+
+def options(emulated: bool) -> list[str]:
+    """Those of pytest that leave them out."""
+    names = ELSEWHERE | (EMULATED if emulated else {})
+    return [
+        f"--{'deselect' if '::' in name else 'ignore'}=tests/unit/{name}"
+        for name in names
+    ]
