@@ -1,19 +1,30 @@
 """Resident memory while somebody drives and watches; no heavy library in it."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.e2e.harness import GUARD
+from tests.rigs.camera import Camera
 
 from benchmarks.rig import Given, opened, running
-from benchmarks.rows import Aim, Result, row
+from benchmarks.rows import Aim, Result, Row, row
 
 
 def resident_mb(pid: int) -> float:
     """VmRSS of a process."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError(f"process {pid} has no memory")
+
+
+def share_mb(pid: int) -> float:
+    """Pss of a process: what it shares with others is divided among them."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
             return int(line.split()[1]) / 1024
     raise RuntimeError(f"process {pid} has no memory")
 
@@ -27,8 +38,54 @@ def heavy(pid: int) -> list[str]:
     return [name for name in HEAVY if name in maps]
 
 
+GUARDED = """
+import sys
+import fpvcar.wheels.__main__
+from fpvcar import memory
+from fpvcar.devices.guardian import Guardian
+from fpvcar.devices.linux import gpio
+memory.lock()
+guardian = Guardian(lambda: lambda: None)
+print(guardian.pid, flush=True)
+sys.stdin.read()
+guardian.remove()
+"""
+"""What `wheels` has imported where it needs a guardian."""
+UNITS = 90
+"""Of a camera: three seconds of pictures."""
+
+
+def guardian() -> Row:
+    """Forked from a process as large as `wheels`, and the two alone."""
+    with subprocess.Popen(
+        [sys.executable, "-c", GUARDED],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as wheels:  # fmt: skip
+        assert wheels.stdin is not None and wheels.stdout is not None
+        share = [share_mb(int(wheels.stdout.readline()))]
+        wheels.stdin.close()
+    return row("memory", "guardian, its share", "MB", share, Aim(worst=8.0))
+
+
+def camera(board: str, name: str) -> Row:
+    """The real picamera2 over a stand-in of libcamera."""
+    source = Camera(
+        "--width=640", "--height=480", program="tests.rigs.fake_picamera",
+        PICAMERA_BOARD=board,
+    )  # fmt: skip
+    try:
+        for _ in range(UNITS):
+            source.record()
+        resident = [resident_mb(source.process.pid)]
+    finally:
+        source.close()
+    return row("memory", f"camera picamera2, {name}, resident", "MB", resident)
+
+
 def rows(given: Given) -> Iterator[Result]:
-    """`run` and `wheels` with one driver who watches."""
+    """`run` and `wheels` with one driver who watches; then their helpers alone."""
+    yield guardian()
+    yield camera("pi5", "libx264")
     with (
         given.chromium() as browser,
         running(GUARD) as bench,
