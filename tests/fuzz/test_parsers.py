@@ -13,7 +13,7 @@ from tests.fuzz import oracles
 pytestmark = pytest.mark.soak
 
 AT_ONCE = 2
-SHORT_S, LONG_S = 3, 120
+SHORT_S, LONG_S = 2, 120
 EXECUTIONS = re.compile(r"(?:number_of_executed_units: +|executions=)(\d+)")
 NEW = re.compile(r"stat::new_units_added: +(\d+)")
 COVERED = re.compile(r"DONE +cov: (\d+)")

@@ -9,7 +9,7 @@ import pytest
 from tests.mutation.mutants import Mutant, mutants
 from tests.mutation.run import Broken, Verdict, verdict
 
-SAMPLE = 60
+SAMPLE = 40
 
 CORE = """
 LIMIT = 10
