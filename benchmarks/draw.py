@@ -32,7 +32,8 @@ THEIRS = ("#d55e00", "#e69f00", "#8c510a", "#7f7f7f")
 LIMIT = "#c00000"
 STYLE: Any = {
     "svg.hashsalt": "fpvcar", "font.size": 10, "axes.spines.top": False,
-    "axes.spines.right": False, "axes.grid": True, "grid.color": "#e4e4e4",
+    "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
     "figure.facecolor": "white", "font.family": "DejaVu Sans",
 }  # fmt: skip
 STEPS = 200
