@@ -47,17 +47,15 @@ def main() -> int:
     try:
         import atheris  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
-        from tests.fuzz import oracles
+        from tests.fuzz import oracles, seeds
 
         target = oracles.PARSERS[given.target]
-        return blindly(
-            target, oracles.seeds(given.target), given.seconds, given.crashes
-        )
+        return blindly(target, seeds.seeds(given.target), given.seconds, given.crashes)
     with atheris.instrument_imports(include=["fpvcar"]):
-        from tests.fuzz import oracles
+        from tests.fuzz import oracles, seeds
     target = oracles.PARSERS[given.target]
     with tempfile.TemporaryDirectory() as corpus:
-        for number, seed in enumerate(oracles.seeds(given.target)):
+        for number, seed in enumerate(seeds.seeds(given.target)):
             (Path(corpus) / f"seed-{number:04d}").write_bytes(seed)
         options = {
             "max_total_time": given.seconds, "max_len": MAX_BYTES, "timeout": 10,

@@ -4,34 +4,17 @@ Not only "it does not crash": what is taken is in range and comes back the same,
 is refused says why, and nothing depends on how the bytes were cut.
 """
 
-import contextlib
 import ipaddress
 import json
 import math
-import random
 import re
-import tempfile
 import tomllib
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import msgspec
 
-from fpvcar import paths
-from fpvcar.bench.chips.mcp3008 import Mcp3008, fixed_inputs
-from fpvcar.bench.pigpiod import command_text
-from fpvcar.bench.pigpiod.protocol import (
-    REQUEST,
-    Cmd,
-    Outcome,
-    Oversize,
-    Parser,
-    Request,
-    Wait,
-    encode_reply,
-)
 from fpvcar.config import ConfigError, profiles
 from fpvcar.mcap.chunks import BytesSource
 from fpvcar.mcap.parsing import take_chunk
@@ -54,31 +37,19 @@ from fpvcar.wire.video import pack_video, parse_video
 from fpvcar.wire.wheels import (
     ANSWER,
     SETPOINT,
-    Setpoint,
     pack_answer,
     pack_setpoint,
     parse_answer,
     parse_setpoint,
 )
+from tests.fuzz.emulator import pieces, pigpiod, pipe
 from tests.fuzz.panel import buttons
 from tests.rigs.hub import CODES, House
-from tests.rigs.pigpiod import Core, make_core
-from tests.rigs.recording import small_files
 from tests.rigs.wheels_car import PINS, Car
 
 NOW_NS = 10**12
 NOW_US = 2**62
 SECRETS = (CODES.drive, CODES.grown_up)
-
-
-def pieces(data: bytes) -> list[bytes]:
-    """The same bytes, cut by themselves: every input has cuts of its own."""
-    dice, parts = random.Random(data), []
-    while data:
-        size = dice.choice((1, 2, 3, 7, 16, 64, 4096))
-        parts.append(data[:size])
-        data = data[size:]
-    return parts
 
 
 def drive_up(data: bytes) -> None:
@@ -269,73 +240,6 @@ def names(data: bytes) -> None:
     access.network_of(host)
 
 
-_folder = tempfile.TemporaryDirectory()
-
-
-def pigpiod(data: bytes) -> None:
-    """The emulator's port: cuts do not matter, every request has a whole answer."""
-    seen: list[list[Request | str]] = []
-    for parts in ([data], pieces(data)):
-        parser, found = Parser(), list[Request | str]()
-        try:
-            for part in parts:
-                parser.feed(part)
-                found += parser.requests()
-        except Oversize as fault:
-            found = [str(fault)]
-        seen.append(found)
-    assert seen[0] == seen[1]
-    core = _daemon()
-    for request in seen[0][:40]:
-        if isinstance(request, str):
-            assert "at most" in request
-            break
-        outcome = _executed(core, request)
-        if not isinstance(outcome, Wait):
-            reply = encode_reply(request, outcome)
-            assert len(reply) == 16 + (
-                len(outcome) if isinstance(outcome, bytes) else 0
-            )
-    _bounds_hold(core)
-
-
-def pipe(data: bytes) -> None:
-    """The emulator's command pipe: every command of a line has its answer."""
-    core = _daemon()
-    for line in data.decode("latin-1").split("\n")[:20]:
-        try:
-            for request in command_text.commands(line):
-                outcome = _executed(core, request)
-                if not isinstance(outcome, Wait):
-                    said = command_text.answer(request, outcome)
-                    assert said.endswith("\n") or request.cmd == Cmd.BSCX
-        except command_text.BadCommand:
-            assert command_text.refusal() == "-29\n"
-    _bounds_hold(core)
-
-
-def _daemon() -> Core:
-    """An emulator with something at its pins."""
-    adc = Mcp3008(fixed_inputs([0.5]))
-    return make_core(Path(_folder.name), wires=[(22, 27), (9, 10)], spi={7: adc})
-
-
-def _executed(core: Core, request: Request) -> Outcome:
-    """The outcome of a request, after a few waits and 2 ms more."""
-    outcome = core.start(request.cmd, request.p1, request.p2, request.ext)
-    for _ in range(3):
-        if isinstance(outcome, Wait):
-            core.run(max(0, min(outcome.until_us - core.now_us, 100_000)))
-            outcome = outcome.finish(outcome.until_us)
-    core.run(2000)
-    return outcome
-
-
-def _bounds_hold(core: Core) -> None:
-    for gpio in (0, 1, *range(28, 54)):
-        assert core.soc.pin[gpio].mode == 0, "a pin that no client may have"
-
-
 def recording(data: bytes) -> None:
     """A recording: nothing comes out that its CRC does not vouch for, what is damaged
     is said, and a clean copy holds the same."""
@@ -374,80 +278,3 @@ PARSERS: dict[str, Callable[[bytes], None]] = {
         pigpiod, pipe,
     )
 }  # fmt: skip
-
-
-PIPE_LINES = (
-    "w 4 1 wvag 16 0 50 0 16 70 wvcre wvtx 0 wvtat wvsm 0 wvbsy wvhlt wvdel 0",
-    "wvas 27 9600 8 2 0 65 66 wvcap 50 wvtxr 0 wvcha 255 0 0 255 1 3 0 255 2 9 0 0",
-    "wvag 8 0 1 wvcre wvag 0 8 2 wvcre wvtxm 0 1 wvtxm 1 3 wvcha 255 0 0 1 255 3",
-    "slro 22 4800 8 m 27 w wvas 27 4800 8 2 0 7 wvcre wvtx 0\nslr 22 9 slri 22 1",
-    "bi2co 5 6 100000 pud 5 u bi2cz 5 4 83 2 7 1 50 3 0 bi2cc 5\nbi2co 5 6 50",
-    "bspio 8 9 10 11 50000 3 bspix 8 1 2 255 bspic 8 spio 1 50000 0 spix 0 1 128 0",
-    "fg 22 100 fn 22 100 200 wdog 22 5 trig 27 10 1\nhelp\nfrob\nprocp 0 bscx 773 1",
-    "proc tag 0 wvbsy jnz 0 w 4 1 mils 5 jmp 0\nprocr 0 1 2\nprocp 0 procu 0 3 procd 0",
-)
-"""Waves, bit banging, SPI and filters, as somebody would type them."""
-
-
-def socket(lines: str) -> bytes:
-    """The same commands for the emulator's port."""
-    found: list[Request] = []
-    for line in lines.split("\n"):
-        with contextlib.suppress(command_text.BadCommand):
-            found.extend(command_text.commands(line))
-    return b"".join(
-        REQUEST.pack(one.cmd, one.p1, one.p2, len(one.ext)) + one.ext for one in found
-    )
-
-
-def seeds(name: str) -> list[bytes]:
-    """Inputs to begin with: the golden vectors, good and refused ones."""
-    vectors = Path(__file__).parents[1] / "vectors"
-
-    def read(file: str, *keys: str) -> list[dict[str, str]]:
-        found = json.loads((vectors / file).read_text(encoding="utf-8"))
-        for key in keys:
-            found = found[key]
-        return [*found["good"], *found["refused"]]
-
-    def binary(*where: str) -> list[bytes]:
-        return [bytes.fromhex(one["hex"]) for one in read(*where) if one.get("hex")]
-
-    texts = [one["text"].encode() for one in read("drive_up.json") if "text" in one]
-    pushes = [one["text"].encode() for one in read("buttons_up.json") if "text" in one]
-    nal = b"\0\0\0\1"
-    key = nal + b"\x67\x42\xe0\x1e\x88" + nal + b"\x68\xce\x3c" + nal + b"\x65\xb8\4"
-    frames = key + nal + b"\x41\x9a\1" + nal + b"\x09\x10" + key + nal + b"\x01\xc0"
-    command = (
-        b"%c\0\0\0\x11\0\0\0%c\0\0\0\0\0\0\0" % (n % 119, n % 7) for n in range(130)
-    )
-    script = b"tag 1 w p0 1 mils 20 dcr p1 jnz 1 halt"
-    drive = b"".join(
-        pack_setpoint(Setpoint(seq, AHEAD_MAX_NS // 2, (duty, -duty)))
-        for seq, duty in enumerate((0.3, 0.0, 0.3, 0.3, 0.0, -0.3, 0.3, 0.3))
-    )
-    run = b"\x26\0\0\0" + bytes(8) + len(script).to_bytes(4, "little") + script
-    return {
-        "drive_up": texts,
-        "hub": [b"\n".join(texts), b"\n\n".join(texts), *texts],
-        "buttons": [b"\n".join(pushes), b"\n\0\x82a\n".join(pushes),
-                    *pushes, b"\0\x80\n\0\0\xff\n" * 9],
-        "wheels": [one for half in ("setpoint", "answer")
-                   for one in binary("wheels.json", half)] + [drive],
-        "records": [*binary("camera_record.json"), *binary("video.json"),
-                    pack_record(True, 5, key) * 3],
-        "annexb": [frames, key * 4, frames[7:]],
-        "camera_commands": [b"key\n", b"bitrate 500000\nkey\n", b"bitrate 9\n"],
-        "profile": [file.read_bytes() for file in paths.HARDWARE.glob("*.toml")],
-        "names": [b"localhost:80\nhttp://localhost:80", b"[::1]\nhttps://[::1]",
-                  b"10.0.0.1\nnull", b"plague.local\nhttp://evil"],
-        "recording": small_files(),
-        "pigpiod": [*command, run + b"\x28\0\0\0" + bytes(12),
-                    *map(socket, PIPE_LINES)],
-        "pipe": [line.encode() for line in PIPE_LINES],
-    }[name]  # fmt: skip
-
-
-def crashes(name: str) -> list[Path]:
-    """Inputs that once broke an oracle: now regression tests."""
-    return sorted((Path(__file__).parent / "crashes").glob(f"{name}-*"))

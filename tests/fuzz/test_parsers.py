@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import oracles
+from tests.fuzz import oracles, seeds
 
 pytestmark = pytest.mark.soak
 
@@ -65,8 +65,8 @@ def test_no_input_breaks_a_parser(
 
 @pytest.mark.parametrize("name", oracles.PARSERS)
 def test_seeds_and_former_crashes_pass(name: str) -> None:
-    former = [path.read_bytes() for path in oracles.crashes(name)]
-    inputs = [*oracles.seeds(name), *former]
+    former = [path.read_bytes() for path in seeds.crashes(name)]
+    inputs = [*seeds.seeds(name), *former]
     assert inputs
     for data in [b"", *inputs]:
         oracles.PARSERS[name](data)
