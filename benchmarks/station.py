@@ -119,7 +119,7 @@ def beside_curl() -> Iterator[Row]:
                 theirs.append(size / curled_s(home, car["url"], names))
                 forget_receipts(home)
                 ours.append(size / pulled_s(home, SEGMENTS))
-    note = "loopback; hashes, sync, read back"
+    note = "loopback; hashes, sync"
     mine = row(PART, "pull", "MB/s", ours, note=note)
     curl = row(PART, "curl of the same bytes", "MB/s", theirs, note="no sync")
     yield from (mine, curl, ratio(PART, "pull / curl", mine, curl, Aim(least=0.6)))

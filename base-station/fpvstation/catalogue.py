@@ -32,7 +32,8 @@ from fpvstation.catalogue_schema import opened
 from fpvstation.copies import HERE, Copies, Where
 from fpvstation.disk import Folder
 from fpvstation.look import Look, key_of, lookers
-from fpvstation.store import SUMS_FILE, Store, Stored, trash_of
+from fpvstation.store import Store, trash_of
+from fpvstation.sums_file import SUMS_FILE, Stored
 
 AT_ONCE = 256
 """Sessions in one transaction."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from fpvstation.disk import Disk
-from fpvstation.store import Stored
+from fpvstation.sums_file import Stored
 
 COPIES, SUFFIX = ".copies", ".json"
 HERE = ""

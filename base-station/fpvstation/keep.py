@@ -15,7 +15,8 @@ from fpvstation.client import HttpCar, session
 from fpvstation.identity import StoreError
 from fpvstation.pull import CarFault, Pull, Round
 from fpvstation.rate import Rate
-from fpvstation.store import Store, Stored
+from fpvstation.store import Store
+from fpvstation.sums_file import Stored
 from fpvstation.turns import AT_ONCE, Turns
 
 POLL_S = 5.0
@@ -75,7 +76,7 @@ class Keeper:
         self._cars, self._store, self._safe = cars, store, safe
         self._utc_s, self._sleep = utc_s, sleep
         self._turns = Turns()
-        self._disk = ThreadPoolExecutor(AT_ONCE, "store")
+        self._disk = ThreadPoolExecutor(2 * AT_ONCE, "store")
         self._tasks: dict[Car, asyncio.Task[None]] = {}
 
     async def run(self) -> None:

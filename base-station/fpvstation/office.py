@@ -21,7 +21,8 @@ from fpvcar import files
 from fpvcar.leash import leashed
 from fpvstation.identity import MARKER
 from fpvstation.relay import Moved, OfficeFault, Tell, quiet
-from fpvstation.store import INCOMING, SUMS_FILE, Stored
+from fpvstation.store import INCOMING
+from fpvstation.sums_file import SUMS_FILE, Stored, text_of
 
 OUTGOING = ".outgoing"
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20"
@@ -95,14 +96,14 @@ class Rdcp:
         folder.mkdir(parents=True)
         for one in listed:
             _link(self._root / one.path, folder / one.path.rpartition("/")[2])
-        (folder / SUMS_FILE).write_bytes(_lines(listed))
+        (folder / SUMS_FILE).write_bytes(text_of(listed))
 
     async def check(self, session: str, listed: list[Stored]) -> list[str]:
         """Raises OfficeFault, OSError."""
         wanted = {one.path.rpartition("/")[2] for one in listed}
         manifest = self._root / OUTGOING / f"{self._key}.sums"
         manifest.parent.mkdir(exist_ok=True)
-        await asyncio.to_thread(files.write_whole, manifest, [_lines(listed)])
+        await asyncio.to_thread(files.write_whole, manifest, [text_of(listed)])
         try:
             tree = f"{self.place.rstrip('/')}/{session}"
             status, words = await self._run("--check", str(manifest), tree)
@@ -177,11 +178,6 @@ def _moved(line: bytes) -> Moved | None:
         return msgspec.json.decode(line, type=Moved)
     except (ValueError, msgspec.DecodeError, RecursionError):
         return None
-
-
-def _lines(listed: list[Stored]) -> bytes:
-    rows = (f"{one.sha256}  {one.path.rpartition('/')[2]}\n" for one in sorted(listed))
-    return "".join(rows).encode()
 
 
 def _link(source: Path, target: Path) -> None:

@@ -10,7 +10,8 @@ from fpvstation.copies import Copies
 from fpvstation.identity import StoreError
 from fpvstation.pull import Act
 from fpvstation.relay import OfficeFault, OfficeState, Relay, RemoteOffice
-from fpvstation.store import Store, Stored
+from fpvstation.store import Store
+from fpvstation.sums_file import Stored
 
 POLL_S = 10.0
 BACK_OFF_S = (5.0, 15.0, 60.0, 300.0, 900.0)

@@ -1,14 +1,15 @@
 """Brings home what one car has: pure but for the car and the store that it is given.
 
-    listing -> for each segment: sums -> what is missing -> pieces, each judged
-            -> published, synced, listed -> receipt
+    listing -> for each segment: sums -> what is missing -> pieces, each judged while
+                                                            the next one comes
+            -> synced, published, listed -> receipt, while the next segment comes
 
 Whatever ends it, it is called again, and goes on where the bytes on the disk end. A
 receipt is said only after the store has the segment for good.
 """
 
+import asyncio
 import errno
-import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -16,8 +17,11 @@ from typing import Any, Protocol
 
 from fpvcar.recordings import names, sums
 from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
+from fpvstation.arrival import Arrival
+from fpvstation.beside import Begin, Beside
 from fpvstation.identity import StoreError, StoreGone
-from fpvstation.store import Store, Stored
+from fpvstation.store import Store
+from fpvstation.sums_file import Stored
 from fpvstation.turns import Turn, Turns
 
 SIZE_MOST = 4 << 30
@@ -35,6 +39,10 @@ class CarFault(Exception):
 
 class Gone(Exception):
     """The car has this segment no more, or another one of that name."""
+
+
+FAULTS = (Gone, CarFault, StoreError, OSError)
+"""What may come of one segment."""
 
 
 class Pieces(Protocol):
@@ -89,44 +97,61 @@ class Pull:
     def __init__(
         self, car: RemoteCar, store: Store, folder: str, act: Act, turns: Turns,
         safe: Callable[[Stored], bool] = lambda stored: True,
+        begin: Begin = asyncio.create_task,
     ) -> None:  # fmt: skip
         """`safe`: are there so many copies that the car may forget it? It may block."""
         self._car, self._store, self._folder, self._act = car, store, folder, act
-        self._turns, self._safe = turns, safe
-        self.round = Round()
+        self._turns, self._safe, self._begin = turns, safe, begin
+        self.round, self._faults = Round(), 0
         self.heard = False
         """Has the car answered?"""
 
     async def once(self, everything: bool, last: Collection[str] = ()) -> Round:
         """Fetches all that is not here; `everything`: also what has a receipt.
 
-        A segment that fails keeps nobody from the next one; those of `last`, which
-        failed before, come after all others. Raises CarFault, and what the store
-        raises, if several fail in a row; what was done until then stays.
+        While one is synced and published, the next one comes. A segment that fails
+        keeps nobody from the next one; those of `last`, which failed before, come
+        after all others. Raises CarFault, and what the store raises, if several fail in
+        a row; what was done until then stays.
         """
-        self.round = Round()
+        self.round, self._faults = Round(), 0
         await self._act(self._store.check)
         removed = await self._act(self._store.removed)
         segments = await self._segments(everything)
-        waiting = self.round.waiting = len(segments)
+        self.round.waiting = len(segments)
         self.round.waiting_bytes = sum(one.size for one in segments)
-        faults = 0
-        for one in sorted(segments, key=lambda one: one.name in last):
-            try:
-                if not await self._here(one):
-                    await self._in_turns(one, removed)
-                    faults = 0
-            except Gone:
-                pass
-            except (CarFault, StoreError, OSError) as fault:
-                self.round.bad[one.name] = str(fault)
-                faults += 1
-                if faults == FAULTS_MOST or _of_all(fault):
-                    raise
-            if one.name not in self.round.bad:
-                waiting = self.round.waiting = waiting - 1
-                self.round.waiting_bytes -= one.size
+        async with Beside(self._begin) as settling:
+            for one in sorted(segments, key=lambda one: one.name in last):
+                try:
+                    arrival = await self._bring(one, removed)
+                except FAULTS as fault:
+                    await settling.end()
+                    self._note(one, fault)
+                else:
+                    await settling.then(self._settle, one, arrival)
         return self.round
+
+    async def _settle(self, one: Segment, arrival: Arrival | None) -> None:
+        """What came gets its place and its receipt."""
+        try:
+            if arrival is not None:
+                await self._publish(one, arrival)
+                self._faults = 0
+        except FAULTS as fault:
+            self._note(one, fault)
+        else:
+            self._note(one)
+
+    def _note(self, one: Segment, fault: Exception | None = None) -> None:
+        """What came of a segment. Raises the fault if it ends the round."""
+        if fault is not None and not isinstance(fault, Gone):
+            self.round.bad[one.name] = str(fault)
+            self._faults += 1
+            if self._faults == FAULTS_MOST or _of_all(fault):
+                raise fault
+        if one.name not in self.round.bad and self.round.waiting:
+            self.round.waiting -= 1
+            self.round.waiting_bytes -= one.size
 
     async def _segments(self, everything: bool) -> list[Segment]:
         found: list[Segment] = []
@@ -160,60 +185,62 @@ class Pull:
         self.round.held += 1
         return True
 
-    async def _in_turns(self, one: Segment, removed: set[str]) -> None:
-        done = False
-        while not done:
+    async def _bring(self, one: Segment, removed: set[str]) -> Arrival | None:
+        """Fetches a segment, in turns; None: there is nothing to publish."""
+        if await self._here(one):
+            return None
+        arrival, came = None, False
+        while not came:
             async with self._turns.turn() as turn:
-                done = await self._segment(one, removed, turn)
+                arrival = arrival or await self._arrival(one)
+                if arrival.sums.sha256 in removed:  # no receipt without its bytes
+                    self.round.removed.append(one.name)
+                    return None
+                came = await self._fetch(one.name, arrival, turn)
+        assert arrival is not None
+        bad = await self._act(arrival.missing)
+        if bad:
+            self.round.bad[one.name] = f"{len(bad)} of its MiB came damaged"
+        return None if bad else arrival
 
-    async def _segment(self, one: Segment, removed: set[str], turn: Turn) -> bool:
-        """False: the turn was over first."""
+    async def _arrival(self, one: Segment) -> Arrival:
         wanted = await self._car.sums(one.name)
         if wanted.size != one.size or not sums.plausible(wanted):
             raise CarFault(f"{one.name}: its sums are of no file of {one.size} bytes")
-        mine = (self._folder, one.name, wanted)
-        if wanted.sha256 in removed:  # by people: no receipt without its bytes
-            self.round.removed.append(one.name)
-            return True
-        if not await self._fetch(one.name, wanted, turn):
-            return one.name in self.round.bad
-        stored = await self._act(self._store.publish, *mine)
-        self.round.stored.append(one.name)
-        if not await self._act(self._safe, stored):
-            self.round.held += 1
-            return True
-        await self._act(self._store.check)
-        await self._car.receipt(one.name, wanted.sha256)
-        self.round.receipts += 1
-        return True
+        return Arrival(self._store, self._folder, one.name, wanted)
 
-    async def _fetch(self, name: str, wanted: Sums, turn: Turn) -> bool:
-        """Fetches what is missing; is all of it here, and good?"""
-        missing = await self._act(self._store.missing, self._folder, name, wanted)
-        bad = 0
-        for first, last in _runs(missing):
+    async def _fetch(self, name: str, arrival: Arrival, turn: Turn) -> bool:
+        """Asks once for all that is missing; False: the turn was over first."""
+        for first, last in _runs(await self._act(arrival.missing)):
             number = first
-            async with aclosing(self._car.pieces(name, wanted, first, last)) as pieces:
+            async with (
+                aclosing(self._car.pieces(name, arrival.sums, first, last)) as pieces,
+                Beside(self._begin) as judging,
+            ):
                 async for data in pieces:
                     if number > last:
                         raise CarFault(f"{name}: it sends more than was asked for")
-                    bad += not await self._piece(name, wanted, number, data)
+                    await judging.then(self._take, arrival, number, data)
                     number += 1
                     if turn.over and number <= last:
                         return False
             if number <= last:
                 raise CarFault(f"{name}: it ended after {number} of {last + 1} pieces")
-        if bad:
-            self.round.bad[name] = f"{bad} of its MiB came damaged"
-        return not bad
-
-    async def _piece(self, name: str, wanted: Sums, number: int, data: bytes) -> bool:
-        """Keeps a piece, if it is good."""
-        if hashlib.sha256(data).hexdigest() != wanted.pieces[number]:
-            return False
-        await self._act(self._store.write, self._folder, name, wanted, number, data)
-        self.round.bytes += len(data)
         return True
+
+    async def _take(self, arrival: Arrival, number: int, data: bytes) -> None:
+        if await self._act(arrival.take, number, data):
+            self.round.bytes += len(data)
+
+    async def _publish(self, one: Segment, arrival: Arrival) -> None:
+        stored = await self._act(arrival.publish)
+        self.round.stored.append(one.name)
+        if not await self._act(self._safe, stored):
+            self.round.held += 1
+            return
+        await self._act(self._store.check)
+        await self._car.receipt(one.name, stored.sha256)
+        self.round.receipts += 1
 
 
 def _of_all(fault: Exception) -> bool:

@@ -18,7 +18,8 @@ from fpvstation.due import Due, Waits
 from fpvstation.identity import StoreError
 from fpvstation.pull import Act
 from fpvstation.rate import Rate
-from fpvstation.store import Store, Stored
+from fpvstation.store import Store
+from fpvstation.sums_file import Stored
 
 FAULTS_MOST = 3
 """So many sessions in a row that fail: it is the office, or the way to it."""

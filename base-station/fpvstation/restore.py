@@ -17,7 +17,8 @@ from fpvstation.disk import Disk
 from fpvstation.identity import StoreError
 from fpvstation.pull import Act
 from fpvstation.relay import Moved, OfficeFault, RemoteOffice, take
-from fpvstation.store import FOLDER, LINE, SUMS_FILE, TRASH, Store, Stored
+from fpvstation.store import FOLDER, TRASH, Store
+from fpvstation.sums_file import SUMS_FILE, Stored, stored_in
 
 SESSION = re.compile(r"([^/]+)/(\d{4}-\d\d-\d\d)/([^/]+?)(\.[0-9a-f]{8})?")
 Tell = Callable[[str, Moved], None]
@@ -146,10 +147,9 @@ class Restore:
             return
         if SUMS_FILE in paths:
             text = await self._act(self._disk.read, paths[SUMS_FILE])
-            for line in text.decode(errors="replace").splitlines():
-                found = LINE.fullmatch(line)
-                if found and names.parse(found[2]):
-                    self._wanted.setdefault(found[2], found[1])
+            for name, sha256 in segments_of(stored_in(self._session, text)).items():
+                if names.parse(name):
+                    self._wanted.setdefault(name, sha256)
         await self._take(office.place, paths, self._missing())
         await self._act(self._store.clear, paths.values())
 

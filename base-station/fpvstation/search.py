@@ -12,7 +12,7 @@ import msgspec
 
 from fpvcar.recordings.drives import Drive, Wanted
 from fpvcar.recordings.entries import Entry
-from fpvstation.store import Stored
+from fpvstation.sums_file import Stored
 
 PLACES = 1024
 """Drives that may begin in the same ms."""

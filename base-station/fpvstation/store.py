@@ -18,28 +18,21 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 from fpvcar.recordings import names
 from fpvcar.recordings.sums import start_of
 from fpvcar.wire.station import SHA256, Sums
+from fpvstation.copies import Copies
 from fpvstation.disk import Disk
 from fpvstation.identity import Identity, StoreError
+from fpvstation.sums_file import SUMS_FILE, Stored, stored_in, text_of
 
 REMOVED = ".removed"
-INCOMING, SUMS_FILE, BAD, TRASH = ".incoming", "SHA256SUMS", ".bad", ".trash"
-LINE = re.compile(r"([0-9a-f]{64})  ([^/\n]+)")
+INCOMING, BAD, TRASH = ".incoming", ".bad", ".trash"
 FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,40}")
 UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
 """What a disk, or its file system, says of bytes that it has lost."""
 log = logging.getLogger("fpvstation")
-
-
-class Stored(NamedTuple):
-    """A segment in the store: where, and what it has to be."""
-
-    path: str
-    sha256: str
 
 
 def trash_of(now_s: float) -> str:
@@ -54,7 +47,7 @@ class Store:
         self, disk: Disk, told: Callable[[str], None] = lambda session: None
     ) -> None:
         """`told` hears of each session that got a segment, in whose thread it may."""
-        self._disk, self._told = disk, told
+        self._disk, self._told, self._copies = disk, told, Copies(disk)
         self._identity = Identity(disk)
 
     def open(self, known: str) -> str:
@@ -155,11 +148,9 @@ class Store:
     def listed(self, session: str) -> list[Stored]:
         """What a session has to have."""
         try:
-            text = self._disk.read(f"{session}/{SUMS_FILE}").decode("utf-8", "replace")
+            return stored_in(session, self._disk.read(f"{session}/{SUMS_FILE}"))
         except (FileNotFoundError, NotADirectoryError):
             return []
-        found = map(LINE.fullmatch, text.splitlines())
-        return [Stored(f"{session}/{one[2]}", one[1]) for one in found if one]
 
     # --- how it comes ---
 
@@ -176,20 +167,33 @@ class Store:
             if number >= len(here) or here[number] != one
         ]  # fmt: skip
 
-    def write(self, car: str, name: str, sums: Sums, number: int, data: bytes) -> None:
-        """A piece whose checksum is right has come. Raises StoreGone."""
+    def write(
+        self, car: str, name: str, sums: Sums, number: int, data: bytes,
+        anew: bool = False,
+    ) -> None:  # fmt: skip
+        """A piece has come, and is right; or it is the first one of a new file, whose
+        pieces are judged later: a kill within `publish` leaves the old one two names,
+        and one of them may be the published one. Raises StoreGone."""
         self.check()
-        self._disk.write_at(self._part(car, name, sums), start_of(number), data)
+        part = self._part(car, name, sums)
+        if anew:
+            self._disk.remove(part)
+        self._disk.write_at(part, start_of(number), data)
 
-    def publish(self, car: str, name: str, sums: Sums) -> Stored:
+    def publish(
+        self, car: str, name: str, sums: Sums, read_back: bool = True
+    ) -> Stored:
         """Gives a segment of which all came its place and its line, for good.
 
         One that has them is only synced: a kill may have come before that. Raises
-        StoreError if the disk does not give back what was written, or is gone.
+        StoreError if the disk is gone, or does not give back what was written: where
+        that was not hashed on its way, it is read again.
         """
         self.check()
         part = self._part(car, name, sums)
         session, there = self._place(car, name, sums)
+        if not there:
+            self._check(part, sums, read_back)
         return self._settle(session, name, part, sums, there)
 
     def adopt(self, session: str, name: str, part: str, sums: Sums) -> Stored:
@@ -201,6 +205,8 @@ class Store:
         if there and self._disk.sums(path) != sums:
             self._make_way(Stored(path, sums.sha256))
             there = False
+        if not there:
+            self._check(part, sums)
         return self._settle(session, name, part, sums, there)
 
     def _make_way(self, one: Stored) -> None:
@@ -222,7 +228,6 @@ class Store:
     ) -> Stored:
         stored = Stored(f"{session}/{name}", sums.sha256)
         if not there:
-            self._check(part, sums)
             self._disk.publish(part, stored.path)
         self._disk.sync(stored.path)
         self._list(session, stored)
@@ -233,26 +238,36 @@ class Store:
     def _place(self, car: str, name: str, sums: Sums) -> tuple[str, bool]:
         """The folder for a segment, and is it there already?
 
-        Another one of that name may be there, too. What should be this one and is not
-        any more is set aside.
+        Another one of that name may be there, too, or gone from here and still at an
+        office, whose copy must not be replaced. What should be this one and is not any
+        more is set aside.
         """
-        own = self._sessions(car, name)[0]
+        own, free = self._sessions(car, name)[0], ""
         for session in (own, f"{own}.{sums.sha256[:8]}"):
             wanted = Stored(f"{session}/{name}", sums.sha256)
             size = self._disk.size(wanted.path)
             if size is None:
-                return session, False
-            if size == sums.size and self._disk.sums(wanted.path) == sums:
+                if not free and not self._promised(session, name, sums.sha256):
+                    free = session
+            elif size == sums.size and self._disk.sums(wanted.path) == sums:
                 return session, True
-            if wanted in self.listed(session):
+            elif wanted in self.listed(session):
                 self.set_aside(wanted)
                 return session, False
-        raise StoreError(f"{own}/{name}: two others have this name; look at them")
+        if not free:
+            raise StoreError(f"{own}/{name}: two others have this name; look at them")
+        return free, False
 
-    def _check(self, part: str, sums: Sums) -> None:
+    def _promised(self, session: str, name: str, sha256: str) -> bool:
+        """Did another one have this name when a copy was judged?"""
+        copies = self._copies.of(session).values()
+        return any(one.segments.get(name, sha256) != sha256 for one in copies)
+
+    def _check(self, part: str, sums: Sums, read_back: bool = True) -> None:
         self._disk.write_at(part, 0, b"")  # an empty segment has no pieces
         self._disk.sync(part)
-        if self._disk.sums(part) != sums:
+        size = self._disk.size(part)
+        if size != sums.size or (read_back and self._disk.sums(part) != sums):
             raise StoreError(f"{part}: the disk does not give back what was written")
 
     def _list(self, session: str, new: Stored) -> None:
@@ -266,11 +281,8 @@ class Store:
         log.info("%s stored", new.path.rpartition("/")[2])
 
     def _write_list(self, session: str, stored: list[Stored]) -> None:
-        lines = [
-            f"{one.sha256}  {one.path.rpartition('/')[2]}\n" for one in sorted(stored)
-        ]
-        self._disk.replace(f"{session}/{SUMS_FILE}", "".join(lines).encode())
-        if not lines:  # `sha256sum -c` takes an empty list for a fault
+        self._disk.replace(f"{session}/{SUMS_FILE}", text_of(stored))
+        if not stored:  # `sha256sum -c` takes an empty list for a fault
             self._disk.remove(f"{session}/{SUMS_FILE}")
             self._disk.prune(session)
 

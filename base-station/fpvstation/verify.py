@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from fpvcar.units import MB
 from fpvstation.disk import Disk
-from fpvstation.store import Store, Stored
+from fpvstation.store import Store
+from fpvstation.sums_file import Stored
 
 
 class Verdict(NamedTuple):

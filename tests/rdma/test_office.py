@@ -20,7 +20,8 @@ from fpvstation.identity import MARKER
 from fpvstation.office import Rdcp
 from fpvstation.relay import Moved, OfficeFault, Relay
 from fpvstation.restore import Restore, session_of
-from fpvstation.store import SUMS_FILE, Store
+from fpvstation.store import Store
+from fpvstation.sums_file import SUMS_FILE
 from tests.rdma.running import Tools
 from tests.rdma.sshd import Sshd
 from tests.unit.fpvstation.test_store import NAME, SESSION, put

@@ -9,7 +9,7 @@ from random import Random
 from fpvcar.recordings import names
 from fpvcar.recordings.sums import Summing
 from fpvcar.wire.station import Sums
-from fpvstation.store import SUMS_FILE
+from fpvstation.sums_file import SUMS_FILE
 
 
 class Killed(BaseException):

@@ -7,7 +7,7 @@ from random import Random
 from fpvcar.wire.station import Listing, Segment, Sums
 from fpvstation.pull import CarFault, Gone
 from fpvstation.relay import OfficeFault, Tell
-from fpvstation.store import Stored
+from fpvstation.sums_file import Stored
 from tests.rigs.station_disk import FakeDisk, hash_of, sums_of
 
 PIECE = 64

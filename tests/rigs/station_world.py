@@ -4,7 +4,7 @@ Nothing runs by itself: `World.run` lets one station after the other take one st
 between steps kills it, cuts its power, fills its disk, or lets the car's ring work.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -15,7 +15,8 @@ from fpvstation.identity import StoreError
 from fpvstation.offices import Offices
 from fpvstation.pull import CarFault, Pull
 from fpvstation.relay import OfficeFault, Relay
-from fpvstation.store import LINE, SUMS_FILE, Store
+from fpvstation.store import Store
+from fpvstation.sums_file import LINE, SUMS_FILE
 from fpvstation.turns import Turns
 from tests.rigs.station_disk import FakeDisk, Killed, hash_of, published, sums_of
 from tests.rigs.station_links import OFFICE, FakeCar, FakeOffice, Link, OfficeLink, Step
@@ -29,13 +30,43 @@ async def act(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
+class Side:
+    """What a station does beside its round: an asyncio.Task without a loop."""
+
+    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
+        self._work, self.done = work, False
+        self._fault: BaseException | None = None
+
+    def step(self) -> None:
+        """One step; it may be its last. Raises Killed."""
+        try:
+            self._work.send(None)
+        except StopIteration:
+            self.done = True
+        except Exception as fault:
+            self.done, self._fault = True, fault
+
+    def cancel(self) -> None:
+        """It does nothing more."""
+        if not self.done:
+            self.done, self._fault = True, Killed()
+            self._work.close()
+
+    def __await__(self) -> Generator[None, None, None]:
+        while not self.done:
+            yield
+        if self._fault is not None:
+            raise self._fault
+
+
 class Station:
     """A station that is started again whatever ends it."""
 
     def __init__(self, car: FakeCar, office: FakeOffice, random: Random) -> None:
         self.disk, self._random = FakeDisk(random), random
         self._car, self._office, self._id = car, office, ""
-        self._running: Coroutine[Any, Any, None] | None = None
+        self._running: Side | None = None
+        self._sides: list[Side] = []
         self.rounds_well = 0
         """How many rounds in a row nothing failed."""
         self.rotten = set[str]()
@@ -56,7 +87,9 @@ class Station:
         self._id = store.open(self._id)
         link = Link(self._car, self.disk, self._office)
         while True:
-            pull = Pull(link, store, "Plague", act, Turns(), offices.safe)
+            pull = Pull(
+                link, store, "Plague", act, Turns(), offices.safe, self._begin
+            )  # fmt: skip
             everything = self._random.random() < 0.3
             try:
                 done = await pull.once(everything)
@@ -99,23 +132,30 @@ class Station:
         """Does it know which store is its own?"""
         return bool(self._id)
 
+    def _begin(self, work: Coroutine[Any, Any, None]) -> Side:
+        self._sides.append(Side(work))
+        return self._sides[-1]
+
     def step(self) -> None:
-        """One step; it may be its last."""
+        """One step of what it does, or of what it does beside that."""
         if self._running is None:
-            self._running = self._work()
+            self._running = Side(self._work())
+        self._sides = [one for one in self._sides if not one.done]
         try:
-            self._running.send(None)
-        except (Killed, StoreError, OSError):
+            self._random.choice([self._running, *self._sides]).step()
+        except Killed:
+            self.kill()
+        if self._running is not None and self._running.done:
             self.kill()
 
     def kill(self) -> None:
         """kill -9: nothing that it would do at its end is done."""
-        if self._running is not None:
-            disk, self.disk.kill = self.disk, 1.0
+        disk, self.disk.kill = self.disk, 1.0
+        for one in [*self._sides, *filter(None, [self._running])]:
             with suppress(Killed):
-                self._running.close()
-            disk.kill = 0.0
-        self._running, self.rounds_well = None, 0
+                one.cancel()
+        disk.kill = 0.0
+        self._running, self._sides, self.rounds_well = None, [], 0
 
 
 class World:
@@ -132,6 +172,13 @@ class World:
 
     def run(self) -> None:
         """Chaos; then peace, in which all has to come home, and once more what rots."""
+        try:
+            self._run()
+        finally:
+            for one in self.stations:
+                one.kill()
+
+    def _run(self) -> None:
         for _ in range(STEPS_CHAOS):
             self._happens()
             self.random.choice(self.stations).step()

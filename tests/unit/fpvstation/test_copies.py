@@ -6,7 +6,8 @@ import pytest
 
 from fpvstation.copies import COPIES, HERE, Copies, Where
 from fpvstation.disk import Folder
-from fpvstation.store import Store, Stored
+from fpvstation.store import Store
+from fpvstation.sums_file import Stored
 
 SESSION = "Plague/2026-11-21/Plague-20261121T193100Z"
 ONE, TWO = (Stored(f"{SESSION}/{number}.mcap", number * 32) for number in ("01", "02"))

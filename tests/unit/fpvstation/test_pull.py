@@ -149,6 +149,47 @@ async def test_what_people_removed_before_its_receipt_is_told() -> None:
     assert done.removed == NAMES and not car.receipts and not done.stored
 
 
+async def test_the_next_one_comes_while_one_is_published() -> None:
+    car, second = PlayedCar({}), asyncio.Event()
+
+    async def publishing(function: Callable[..., Any], *arguments: Any) -> Any:
+        if function.__name__ == "publish" and not car.receipts:
+            await second.wait()
+        return function(*arguments)
+
+    class Told(PlayedCar):
+        async def sums(self, name: str) -> Sums:
+            if name == NAMES[1]:
+                second.set()
+            return await super().sums(name)
+
+    car = Told({})
+    store = Store(FakeDisk(Random(1)))
+    store.open("")
+    async with asyncio.timeout(10.0):
+        await Pull(car, store, "Plague", publishing, Turns()).once(False)
+    assert car.receipts == NAMES
+
+
+async def test_who_is_cancelled_leaves_nothing_behind() -> None:
+    car, publishing = PlayedCar({}), asyncio.Event()
+
+    async def never(function: Callable[..., Any], *arguments: Any) -> Any:
+        if function.__name__ == "publish":
+            publishing.set()
+            await asyncio.Event().wait()
+        return function(*arguments)
+
+    store = Store(FakeDisk(Random(1)))
+    store.open("")
+    round_ = asyncio.create_task(Pull(car, store, "Plague", never, Turns()).once(False))
+    await publishing.wait()
+    round_.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await round_
+    assert asyncio.all_tasks() == {asyncio.current_task()} and not car.receipts
+
+
 class SlowCar(PlayedCar):
     """Each piece of it takes longer than a turn."""
 

@@ -14,7 +14,8 @@ from fpvstation.identity import StoreGone
 from fpvstation.office import Rdcp
 from fpvstation.offices import BACK_OFF_S, POLL_S, Offices
 from fpvstation.relay import Moved, OfficeFault, Relay, Tell
-from fpvstation.store import Store, Stored
+from fpvstation.store import Store
+from fpvstation.sums_file import Stored
 from tests.unit.fpvstation.test_store import CAR, DATA, NAME, SESSION, put
 
 PLACE = "office:/store"

@@ -1,0 +1,133 @@
+"""A segment on its way: judged as a whole, or MiB by MiB."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fpvcar.units import MIB
+from fpvcar.wire.station import Sums
+from fpvstation.arrival import Arrival
+from fpvstation.copies import Copies
+from fpvstation.disk import Folder
+from fpvstation.identity import StoreError
+from fpvstation.store import Store
+from tests.rigs.station_disk import sums_of
+
+CAR, SESSION = "Plague", "Plague/2026-11-21/Plague-20261121T193100Z"
+NAME = "Plague-20261121T193100Z-0001.mcap"
+DATA = bytes(range(256)) * (5 * MIB // 512)
+PIECES = [DATA[at : at + MIB] for at in range(0, len(DATA), MIB)]
+SUMS = sums_of(DATA)
+
+
+class Reading(Folder):
+    """Counts how often files are read whole."""
+
+    reads = 0
+
+    def sums(self, path: str) -> Sums:
+        self.reads += 1
+        return super().sums(path)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Reading:
+    return Reading(tmp_path)
+
+
+@pytest.fixture
+def store(disk: Reading) -> Store:
+    made = Store(disk)
+    made.open("")
+    return made
+
+
+def arrival_of(store: Store, sums: Sums = SUMS) -> Arrival:
+    return Arrival(store, CAR, NAME, sums)
+
+
+def test_what_comes_in_one_go_is_not_read_again(store: Store, disk: Reading) -> None:
+    coming = arrival_of(store)
+    assert coming.missing() == [0, 1, 2]
+    disk.reads = 0
+    assert all(coming.take(number, data) for number, data in enumerate(PIECES))
+    assert coming.missing() == []
+    coming.publish()
+    assert disk.reads == 0 and disk.read(f"{SESSION}/{NAME}") == DATA
+
+
+def test_a_piece_that_bent_is_asked_for_again(store: Store, disk: Reading) -> None:
+    coming = arrival_of(store)
+    coming.missing()
+    for number, data in enumerate([PIECES[0], bytes(MIB), PIECES[2]]):
+        coming.take(number, data)
+    assert coming.missing() == [1]
+    assert not coming.take(1, bytes(MIB)) and coming.missing() == [1]
+    assert coming.take(1, PIECES[1]) and coming.missing() == []
+    coming.publish()
+    assert disk.read(f"{SESSION}/{NAME}") == DATA
+
+
+def test_it_goes_on_where_another_try_ended(store: Store, disk: Reading) -> None:
+    before = arrival_of(store)
+    before.missing()
+    before.take(0, PIECES[0])
+    coming = arrival_of(store)
+    assert coming.missing() == [1, 2]
+    assert coming.take(1, PIECES[1]) and coming.take(2, PIECES[2])
+    disk.reads = 0
+    coming.publish()
+    assert disk.reads == 1, "nobody hashed all of it on its way"
+
+
+def test_sums_that_contradict_each_other_publish_nothing(
+    store: Store, tmp_path: Path
+) -> None:
+    coming = arrival_of(store, Sums(SUMS.size, "0" * 64, SUMS.pieces))
+    coming.missing()
+    for number, data in enumerate(PIECES):
+        coming.take(number, data)
+    assert coming.missing() == []
+    with pytest.raises(StoreError, match="does not give back"):
+        coming.publish()
+    assert not (tmp_path / SESSION).exists()
+
+
+def test_bytes_that_nobody_judged_never_reach_a_published_file(
+    store: Store, tmp_path: Path
+) -> None:
+    """A kill between link and unlink leaves it the name that it had on its way, too."""
+    coming = arrival_of(store)
+    coming.missing()  # asked while its disk was unmounted, say
+    other = arrival_of(store)
+    other.missing()
+    for number, data in enumerate(PIECES):
+        other.take(number, data)
+    assert other.missing() == []
+    published = tmp_path / other.publish().path
+    part = tmp_path / ".incoming" / CAR / f"{NAME}.{SUMS.sha256}"
+    os.link(published, part)
+    coming.take(0, bytes(MIB))
+    assert published.read_bytes() == DATA
+
+
+def test_an_offices_copy_keeps_its_name(store: Store, tmp_path: Path) -> None:
+    """A clock that gave a name twice, and a disk that lost the first one."""
+    first, other = store_of(store, DATA), store_of(store, b"another minute")
+    assert first == f"{SESSION}/{NAME}" and other != first
+    Copies(Folder(tmp_path)).note(SESSION, "office:/", {NAME: SUMS.sha256}, 5.0)
+    (tmp_path / first).unlink()
+    store.judge(next(one for one in store.segments() if one.path == first))
+    assert store_of(store, b"a third one").startswith(f"{SESSION}.")
+    assert store_of(store, b"another minute") == other, "none is there twice"
+    assert store_of(store, DATA) == first
+
+
+def store_of(store: Store, data: bytes) -> str:
+    """Stores a segment; returns its path."""
+    coming = arrival_of(store, sums_of(data))
+    for number in coming.missing():
+        coming.take(number, data[number * MIB : (number + 1) * MIB])
+    assert coming.missing() == []
+    return coming.publish().path
