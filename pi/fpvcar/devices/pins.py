@@ -56,7 +56,7 @@ class IoPins(Pins, Protocol):
         """Makes the pin an input with pull-down, whose every edge counts."""
 
     def trigger(self, gpio: int, length_us: int) -> None:
-        """Pulls the pin high for so long (1 to 100)."""
+        """Pulls the pin high for so long (1 to 100); a refusal is the next call's."""
 
     def check(self) -> None:
         """Returns if the pins can still be reached."""
@@ -76,8 +76,9 @@ class Edge(NamedTuple):
 class Edges(Protocol):
     """Changes of some input pins. `read` raises PinsFault."""
 
-    def read(self, timeout_s: float) -> Sequence[Edge]:
-        """What has changed; waits so long for the first change, and [] is nothing."""
+    def read(self, timeout_s: float, changes: int = 1) -> Sequence[Edge]:
+        """What has changed; waits so long for so many changes, or, where it cannot, for
+        the first one; [] is nothing."""
 
     def level(self, gpio: int) -> int:
         """The pin's level after the last edge."""

@@ -123,7 +123,7 @@ class BatterySensor(Worker):
             while not self.ending:
                 self.pause(3600.0)
         else:
-            with backends.open_i2c(self._profile) as opens:
+            with backends.open_i2c(self._profile, posts=True) as opens:
                 self._watch(opens, self._profile.battery.address)
 
     def _watch(self, opens: Open, address: int) -> None:

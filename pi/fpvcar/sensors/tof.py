@@ -137,7 +137,7 @@ class TofThread(RangeThread):
             if any(one.power is not None for one in tofs):
                 opened = backends.open_pins(self._profile)
                 pins = stack.enter_context(contextlib.closing(opened))
-            opens = stack.enter_context(backends.open_i2c(self._profile))
+            opens = stack.enter_context(backends.open_i2c(self._profile, posts=True))
             self._turns(pins, opens)
 
     def _turns(self, pins: Pins | None, opens: Open) -> None:

@@ -50,7 +50,7 @@ class Air:
         for after_us, gpio, level in self.answers():
             self.coming.append(Edge(self.now_us + after_us, gpio, level))
 
-    def read(self, timeout_s: float) -> list[Edge]:
+    def read(self, timeout_s: float, changes: int = 1) -> list[Edge]:
         end_us = self.now_us + math.ceil(timeout_s * 1e6)
         due = [edge for edge in self.coming if edge.tick_us <= end_us]
         self.coming = [edge for edge in self.coming if edge.tick_us > end_us]

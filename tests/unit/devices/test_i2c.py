@@ -159,6 +159,27 @@ def test_a_byte_that_is_refused_in_the_middle(opens: Open) -> None:
     device.close()
 
 
+def test_what_was_wrong_with_a_posted_write_its_device_says(tmp_path: Path) -> None:
+    """And no other that hangs on the same connection."""
+    with contextlib.ExitStack() as stack:
+        port = stack.enter_context(pigpiod(tmp_path, Bus(Memory())))
+        given = profile("pigpio", port)
+        opens = stack.enter_context(backends.open_i2c(given, 5.0, posts=True))
+        device, other = opens(1, MEMORY), opens(1, MEMORY)
+        device.write(0x10, b"\x66")
+        assert other.read(0x10, 1) == b"\x66"
+        device.write(0xED, bytes(12))
+        assert other.read(0x10, 1) == b"\x66"
+        with pytest.raises(I2cError, match="0x50"):
+            device.read(0x10, 1)
+        assert device.read(0x10, 1) == b"\x66"
+        device.write(0xED, bytes(12))
+        assert other.read(0x10, 1) == b"\x66"
+        with pytest.raises(I2cError, match="0x50"):
+            device.write(0x10, b"\x67")
+        assert device.read(0x10, 1) == b"\x66"
+
+
 def test_the_profile_chooses() -> None:
     with backends.open_i2c(profile("linux", 8888)) as opens:
         assert opens is SmbusI2c

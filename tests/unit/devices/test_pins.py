@@ -1,6 +1,7 @@
 """One contract for pins: the fake, and the real client on the emulated chip."""
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -15,8 +16,9 @@ from fpvcar.devices import backends
 from fpvcar.devices.fake import FakePins
 from fpvcar.devices.pigpio import dead_man
 from fpvcar.devices.pigpio.dead_man import MAGIC, ScriptDeadMan
+from fpvcar.devices.pigpio.edges import PigpioEdges
 from fpvcar.devices.pigpio.pins import PigpioPins
-from fpvcar.devices.pins import Pins, PinsLost, PinsSilent
+from fpvcar.devices.pins import Pins, PinsLost, PinsRefused, PinsSilent
 from tests.rigs.profiles import mx1508s
 from tests.rigs.wheels import Chip, until
 
@@ -180,6 +182,40 @@ def test_daemon_that_accepts_and_never_answers_is_silent(chip: Chip) -> None:
     chip.stop_pigpiod()
     with pytest.raises(PinsSilent, match="does not answer"):
         PigpioPins("127.0.0.1", chip.port)
+
+
+def test_what_is_wrong_with_a_trigger_the_next_call_says(pins: PigpioPins) -> None:
+    pins.trigger(20, 10)
+    pins.trigger(20, 101)  # pigpiod: 1 to 100 us
+    with pytest.raises(PinsRefused, match="trigger GPIO 20: "):
+        pins.check()
+    pins.check()
+
+
+def test_a_daemon_that_hangs_behind_a_trigger_is_silent(chip: Chip) -> None:
+    pins = PigpioPins("127.0.0.1", chip.port, timeout_s=0.2)
+    chip.stop_pigpiod()
+    pins.trigger(20, 10)
+    with pytest.raises(PinsSilent):
+        pins.trigger(20, 10)
+    pins.close()
+
+
+def test_two_edges_are_waited_for_together(chip: Chip) -> None:
+    """The second one comes though the first was not read: Nagle's algorithm at the
+    daemon waits for the kernel's acknowledgement."""
+    with contextlib.closing(PigpioPins("127.0.0.1", chip.port, 1.0)) as pins:
+        pins.write(21, 0)
+        edges = PigpioEdges("127.0.0.1", chip.port, [21], 1.0)
+        with contextlib.closing(edges):
+            pins.write(21, 1)
+            later = threading.Timer(0.005, pins.write, [21, 0])
+            later.start()
+            assert [edge.level for edge in edges.read(5.0, 2)] == [1, 0]
+            later.join()
+            pins.write(21, 1)
+            assert [edge.level for edge in edges.read(0.05, 2)] == [1], "in vain"
+            assert edges.read(0.05, 2) == edges.read(0.0) == []
 
 
 def test_smallest_duty_is_never_rounded_to_nothing(

@@ -134,7 +134,9 @@ class Stage:
         self.sensor = BatterySensor(profile, lambda: self.now_s)
         self.states: list[str] = []
         self.end_s = 0.0
-        monkeypatch.setattr(backends, "open_i2c", lambda _: nullcontext(self.opened))
+        monkeypatch.setattr(
+            backends, "open_i2c", lambda _, posts: nullcontext(self.opened)
+        )  # fmt: skip
         monkeypatch.setattr(self.sensor, "pause", self.pause)
 
     def opened(self, bus: int, address: int) -> "Stage":

@@ -232,7 +232,7 @@ def tof_thread(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> TofThread:
         paths.HARDWARE / "bench.toml",
         ['i2c.backend = "linux"', "sensors.tof = {}", "sensors.tof.front.bus = 1"],
     )
-    monkeypatch.setattr(backends, "open_i2c", lambda _: nullcontext(bus.open))
+    monkeypatch.setattr(backends, "open_i2c", lambda _, posts: nullcontext(bus.open))
     monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", bus.rig.sleep)
     readings = [LastReading("front", 0.0)]
     thread = TofThread("tof", profile, readings, lambda: bus.rig.now_s)

@@ -122,12 +122,14 @@ class HcSr04:
         silence = Status.STUCK if stuck else Status.ABSENT
         end_s = self._clock_s() + TURN_S
         while (left_s := end_s - self._clock_s()) > 0:
-            for edge in self._edges.read(left_s):
+            # Begin and end in one wake; an end alone where the begin is known.
+            for edge in self._edges.read(left_s, 2 if rose_us is None else 1):
                 if edge.gpio != self._echo:
                     continue
                 if edge.level:
                     rose_us, self._rose_s = edge.tick_us, self._clock_s()
-                    end_s = self._rose_s + TURN_S
+                    if self._rose_s < end_s:
+                        end_s = self._rose_s + TURN_S
                 elif rose_us is not None:
                     sample = from_width((edge.tick_us - rose_us) % TICKS, celsius)
                     if sample.status is not Status.NOISE:

@@ -55,7 +55,7 @@ class LinuxEdges:
         for one in self._lines:
             self._levels |= one.get()
 
-    def read(self, timeout_s: float) -> list[Edge]:
+    def read(self, timeout_s: float, changes: int = 1) -> list[Edge]:
         """What has changed; waits so long for the first change, and [] is nothing."""
         ready = {fd for fd, _ in self._poll.poll(max(0.0, timeout_s))}
         found = []

@@ -4,14 +4,13 @@ pigpiod sends reports of 12 bytes over a connection of their own: u16 sequence, 
 flags, u32 tick in us (wraps), u32 levels of GPIO 0-31 (pigpio.h, gpioReport_t).
 """
 
-import select
 import socket
 import struct
 from collections.abc import Sequence
 
 import pigpio
 
-from fpvcar.devices.pigpio.pins import TIMEOUT_S, PigpioPins
+from fpvcar.devices.pigpio.pins import TIMEOUT_S, PigpioPins, set_timeout
 from fpvcar.devices.pins import Edge, PinsLost
 
 REPORT = struct.Struct("<HHII")
@@ -46,14 +45,19 @@ class PigpioEdges:
         bits = sum(1 << gpio for gpio in self._gpios)
         self._asks.call("notifications", self._asks.client.notify_begin, handle, bits)
         self._levels = self._asks.call("levels", self._asks.client.read_bank_1) & bits
-        self._stream.setblocking(False)
 
-    def read(self, timeout_s: float) -> list[Edge]:
-        """What has changed; waits so long for the first change, and [] is nothing."""
-        if timeout_s > 0.0 and not select.select([self], [], [], timeout_s)[0]:
-            return []
+    def read(self, timeout_s: float, changes: int = 1) -> list[Edge]:
+        """What has changed; waits so long for so many changes, and [] is nothing.
+
+        The kernel waits for all of them: it acknowledges the first report meanwhile, so
+        that pigpiod sends the second one (its Nagle is on), and the thread wakes once.
+        """
+        size, flags = RECEIVE_BYTES, socket.MSG_DONTWAIT
+        if timeout_s > 0.0:
+            size, flags = changes * REPORT.size - len(self._rest), socket.MSG_WAITALL
+            set_timeout(self._stream, timeout_s)
         try:
-            data = self._stream.recv(RECEIVE_BYTES)
+            data = self._stream.recv(size, flags)
         except BlockingIOError:
             return []
         except OSError as fault:

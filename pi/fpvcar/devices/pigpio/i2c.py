@@ -8,10 +8,17 @@ from fpvcar.devices.pins import PinsRefused
 
 
 class PigpioI2c:
-    """A device behind pigpiod. Raises PinsFault too, when the daemon is the matter."""
+    """A device behind pigpiod. Raises PinsFault too, when the daemon is the matter.
 
-    def __init__(self, pins: PigpioPins, bus: int, address: int) -> None:
-        self._pins, self._client = pins, pins.client
+    With `posts` a write returns at once; what is wrong with it the next read or write
+    of the device raises.
+    """
+
+    def __init__(
+        self, pins: PigpioPins, posts: bool, bus: int, address: int
+    ) -> None:  # fmt: skip
+        self._pins, self._client, self._posts = pins, pins.client, posts
+        self._refused = 0
         self._where = f"I2C bus {bus} address {address:#x}"
         try:
             self._handle = pins.call(
@@ -29,6 +36,7 @@ class PigpioI2c:
             )  # fmt: skip
         except PinsRefused as fault:
             raise I2cError(str(fault)) from None
+        self._check_posted()
         if got < 0:
             raise I2cError(f"{self._where}: {pigpio.error_text(got)}")
         if got != size:
@@ -37,6 +45,13 @@ class PigpioI2c:
 
     def write(self, register: int, data: bytes) -> None:
         """Writes bytes from a register on. Raises I2cError."""
+        if self._posts:
+            self._check_posted()
+            self._pins.post(
+                self._where, pigpio._PI_CMD_I2CWI, (self._handle, register), data,
+                self._note,
+            )  # fmt: skip
+            return
         try:
             self._pins.call(
                 self._where, self._client.i2c_write_i2c_block_data,
@@ -44,6 +59,14 @@ class PigpioI2c:
             )  # fmt: skip
         except PinsRefused as fault:
             raise I2cError(str(fault)) from None
+
+    def _note(self, result: int) -> None:
+        self._refused = min(self._refused, result)
+
+    def _check_posted(self) -> None:
+        result, self._refused = self._refused, 0
+        if result < 0:
+            raise I2cError(f"{self._where}: {pigpio.error_text(result)}")
 
     def close(self) -> None:
         """Frees the daemon's handle, which outlives a connection. Raises PinsFault."""

@@ -5,12 +5,16 @@ without a time-out, and starts a notification thread that spins for ever once th
 daemon has died. A daemon that hangs still accepts connections; only an answer counts.
 
 After any fault the stream is out of step: close, and connect anew.
+
+A command may be posted: its answer is read with the next command's, so that a thread
+wakes once less for it. pigpiod takes the commands of a connection one after the other.
 """
 
 import logging
 import socket
 import struct
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -22,6 +26,11 @@ TIMEOUT_S = 0.1
 OTHER_LOOPBACK = {"127.0.0.1": "::1"}
 """pigpiod 79 that is started with -l alone listens at ::1 only, where there is IPv6."""
 RECEIVE_BYTES = 4096
+COMMAND = struct.Struct("<IIII")
+"""Number, two values, length of what follows (pigpio.h, cmdCmd_t)."""
+RESULT = struct.Struct("<12xi")
+_TIME = "ll" if socket.SO_RCVTIMEO == 20 else "qq"
+"""struct timeval; where 32 bits have a time of 64, the option has another number."""
 START = "start it: sudo systemctl enable --now pigpiod"
 log = logging.getLogger("fpvcar.pins")
 Result = TypeVar("Result")
@@ -39,6 +48,16 @@ def _connect(host: str, port: int, timeout_s: float) -> socket.socket:
         raise
     except OSError as fault:  # a kernel without IPv6, too
         raise ConnectionRefusedError from fault
+
+
+def set_timeout(connection: socket.socket, timeout_s: float) -> None:
+    """By the kernel: Python's own asks poll(2) before each call. What takes longer is
+    a BlockingIOError."""
+    connection.setblocking(True)
+    us = max(1, round(timeout_s * 1e6))
+    time = struct.pack(_TIME, *divmod(us, 1_000_000))
+    for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+        connection.setsockopt(socket.SOL_SOCKET, option, time)
 
 
 class _Socket:
@@ -60,6 +79,14 @@ class _Socket:
                 raise ConnectionResetError("closed by pigpiod")
         data, self._ahead = self._ahead[:size], self._ahead[size:]
         return data
+
+    def result(self) -> int:
+        """What the next answer says. Raises as `recv` does."""
+        data = b""
+        while len(data) < RESULT.size:
+            data += self.recv(RESULT.size - len(data))
+        result: int = RESULT.unpack(data)[0]
+        return result
 
 
 class _Line:
@@ -85,6 +112,7 @@ class PigpioPins:
     def __init__(self, host: str, port: int, timeout_s: float = TIMEOUT_S) -> None:
         """Connects. Raises PinsLost (nobody there) or PinsSilent (it hangs)."""
         self._ranges: dict[int, int] = {}
+        self._posted: deque[tuple[str, Callable[[int], None] | None]] = deque()
         where = f"pigpiod at {host} port {port}"
         try:
             connection = _connect(host, port, timeout_s)
@@ -95,6 +123,7 @@ class PigpioPins:
         except OSError as fault:
             raise PinsLost(f"{where}: {fault.strerror or fault}") from None
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        set_timeout(connection, timeout_s)
         self.connection = connection
         self.client = _Client(connection)
         try:
@@ -108,13 +137,37 @@ class PigpioPins:
         if not self.client.connected:
             raise PinsLost(f"{what}: connection closed")
         try:
+            if self._posted:
+                self._settle()
             return act(*values)
-        except TimeoutError:
+        except (TimeoutError, BlockingIOError):
             raise PinsSilent(what) from None
         except pigpio.error as fault:
             raise PinsRefused(f"{what}: {fault}") from None
         except (OSError, struct.error):  # struct: the answer broke off
             raise PinsLost(f"{what}: connection lost") from None
+
+    def post(
+        self, what: str, number: int, values: tuple[int, int], data: bytes,
+        answered: Callable[[int], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Sends a command; the next one reads its answer and tells `answered`, else
+        raises PinsRefused with `what` for an error. Raises PinsSilent or PinsLost."""
+        command = COMMAND.pack(number, *values, len(data)) + data
+        self.call(what, self.connection.sendall, command)
+        self._posted.append((what, answered))
+
+    def _settle(self) -> None:
+        """Reads the answers to what was posted."""
+        line = self.client.sl.s
+        assert line is not None
+        while self._posted:
+            result = line.result()
+            what, answered = self._posted.popleft()
+            if answered is not None:
+                answered(result)
+            elif result < 0:
+                raise PinsRefused(f"{what}: {pigpio.error_text(result)}")
 
     def write(self, gpio: int, level: int) -> None:
         """Makes the pin a steady output; stops its PWM."""
@@ -165,8 +218,9 @@ class PigpioPins:
         self.call(what, self.client.set_glitch_filter, gpio, 0)
 
     def trigger(self, gpio: int, length_us: int) -> None:
-        """Pulls the pin high for so long (1 to 100)."""
-        self.call(f"trigger GPIO {gpio}", self.client.gpio_trigger, gpio, length_us, 1)
+        """Pulls the pin high for so long (1 to 100); a refusal is the next call's."""
+        values, high = (gpio, length_us), b"\1\0\0\0"
+        self.post(f"trigger GPIO {gpio}", pigpio._PI_CMD_TRIG, values, high)
 
     def check(self) -> None:
         """Asks for the daemon's tick, so as to get an answer."""
