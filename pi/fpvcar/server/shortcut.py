@@ -18,7 +18,9 @@ MASKED = 0x80
 MASK_BYTES = 4
 LONGEST = 4096
 AT_ONCE = 4
-"""Frames in one read; a page that drives sends two at most."""
+"""Frames of one read that are acted on; a page that drives sends two at most."""
+CUT_MOST = 64
+"""Frames of one read that are cut: what a link that stood for a second brings."""
 
 
 class Shortcut(asyncio.Protocol):
@@ -43,9 +45,9 @@ class Shortcut(asyncio.Protocol):
         self._on_their_way = max(0, self._on_their_way - 1)
 
     def data_received(self, data: bytes) -> None:
-        """Cuts frames. From the first one on that is not as a page sends them, in one
-        piece and few at once, everything is handed on as it comes: to cut what a flood
-        sends would hold the loop up."""
+        """Cuts frames; those behind the first few of a read take the long way. From the
+        first one on that is not as a page sends them, in one piece and no flood,
+        everything is handed on as it comes: to cut a flood would hold the loop up."""
         if self._odd:
             self._behind.data_received(data)
             return
@@ -54,7 +56,7 @@ class Shortcut(asyncio.Protocol):
         while at < len(data):
             begin, end = frame(data, at)
             frames += 1
-            if end < 0 or frames > AT_ONCE:
+            if end < 0 or frames > CUT_MOST:
                 self._odd = True
                 self._behind.data_received(data[at:])
                 return
@@ -62,7 +64,8 @@ class Shortcut(asyncio.Protocol):
                 self._rest = data[at:]
                 return
             if data[at] == TEXT:
-                if not self._on_their_way and self._acts(data, begin, end):
+                direct = frames <= AT_ONCE and not self._on_their_way
+                if direct and self._acts(data, begin, end):
                     at = end
                     continue
                 self._on_their_way += 1

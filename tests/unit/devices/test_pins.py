@@ -214,7 +214,7 @@ def test_two_edges_are_waited_for_together(chip: Chip) -> None:
             assert [edge.level for edge in edges.read(5.0, 2)] == [1, 0]
             later.join()
             pins.write(21, 1)
-            assert [edge.level for edge in edges.read(0.05, 2)] == [1], "in vain"
+            assert [edge.level for edge in edges.read(0.3, 2)] == [1], "in vain"
             assert edges.read(0.05, 2) == edges.read(0.0) == []
 
 

@@ -5,7 +5,15 @@ import struct
 
 import pytest
 
-from fpvcar.server.shortcut import AT_ONCE, CLOSE, LONGEST, PING, TEXT, Shortcut
+from fpvcar.server.shortcut import (
+    AT_ONCE,
+    CLOSE,
+    CUT_MOST,
+    LONGEST,
+    PING,
+    TEXT,
+    Shortcut,
+)
 
 MASK = bytes((0x11, 0xFF, 0x00, 0x80))
 BINARY, BEGUN = 0x82, 0x01
@@ -91,12 +99,25 @@ def test_control_frames_are_nobodys_turn() -> None:
     assert rig.behind.got == [frame(b"", PING), frame(b"", CLOSE)]
 
 
-def test_whoever_sends_many_at_once_takes_the_long_way_from_then_on() -> None:
+def test_of_many_at_once_most_take_the_long_way_and_the_next_ones_do_not() -> None:
     rig, one = Rig(), frame(b"a")
-    rig.send(one * (AT_ONCE + 3))
-    assert len(rig.taken) == AT_ONCE and rig.behind.got == [one * 3]
-    rig.send(one)
-    assert rig.behind.got == [one * 3, one]
+    rig.send(one * CUT_MOST)
+    handed_on = CUT_MOST - AT_ONCE
+    assert len(rig.taken) == AT_ONCE and rig.behind.got == [one] * handed_on
+    rig.send(frame(b"b"))
+    assert rig.behind.got == [one] * handed_on + [frame(b"b")], "these are first"
+    for _ in range(handed_on + 1):
+        rig.shortcut.heard()
+    rig.send(frame(b"c"))
+    assert rig.taken[AT_ONCE:] == ["c"]
+
+
+def test_a_flood_takes_the_long_way_from_then_on() -> None:
+    rig, one = Rig(), frame(b"", PING)
+    rig.send(one * (CUT_MOST + 3))
+    assert rig.behind.got == [one] * CUT_MOST + [one * 3]
+    rig.send(frame(b"a"))
+    assert rig.behind.got[-1] == frame(b"a") and not rig.taken
 
 
 @pytest.mark.parametrize(
