@@ -162,7 +162,8 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         threaded("ranges", ranges),
         threaded("battery", battery),
         threaded("computer", computer),
-        Part("control", (functools.partial(parts.by_timer, control.tick),)),
+        Part("control", (functools.partial(
+            parts.by_timer, control.tick, control.timed),)),
         Part("wheels", (functools.partial(
             wheels.run, control.wheels_answer, control.wheels_state,
             control.wheels_why),)),

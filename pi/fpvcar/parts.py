@@ -49,26 +49,41 @@ def threaded(name: str, thread: Thread, *loops: Loop) -> Part:
     return Part(name, (thread.watch, *loops), thread.start, thread.stop)
 
 
-async def by_timer(turn: Callable[[], float]) -> None:
+async def by_timer(
+    turn: Callable[[], float],
+    hand_over: Callable[[Callable[[float], None]], None] = lambda put_off: None,
+) -> None:
     """Calls `turn` for ever, each time after as many seconds as it returned last.
-    Raises what it raises. A task that sleeps takes two turns of the loop."""
+    Raises what it raises. A task that sleeps takes two turns of the loop.
+
+    `hand_over` gets what puts the next call off, to so many seconds from now.
+    """
     loop = asyncio.get_running_loop()
     failed: asyncio.Future[None] = loop.create_future()
     timer: asyncio.TimerHandle | None = None
 
     def act() -> None:
         nonlocal timer
+        timer = None
         try:
             timer = loop.call_later(turn(), act)
         except Exception as fault:
             failed.set_exception(fault)
 
+    def put_off(seconds: float) -> None:
+        nonlocal timer
+        if timer is not None:  # else `act` runs now, or has failed
+            timer.cancel()
+            timer = loop.call_later(seconds, act)
+
+    hand_over(put_off)
     act()
     try:
         await failed
     finally:
         if timer is not None:
             timer.cancel()
+        timer = None
 
 
 async def run(parts: Sequence[Part]) -> int:

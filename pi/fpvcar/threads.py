@@ -17,9 +17,11 @@ from collections.abc import Callable
 
 RETRY_S = 0.5
 STOP_S = 1.0
-WATCH_S = 0.5
 REST_S = 0.5
 """How often a sensor is read while nobody is here."""
+
+
+def _nothing() -> None: ...
 
 
 class Lost(Exception):
@@ -37,10 +39,12 @@ class Runner(ABC):
         self._alarm = threading.Lock()
         self._alarm.acquire()
         self._thread: threading.Thread | None = None
+        self._over, self._tell = False, _nothing
 
     def start(self) -> None:
         """Starts the thread, also again after it ended by itself."""
-        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._over = False
+        thread = threading.Thread(target=self._whole, name=self._name, daemon=True)
         thread.start()
         self._thread = thread
 
@@ -68,6 +72,13 @@ class Runner(ABC):
         """Waits, or until there is something to do."""
         self._alarm.acquire(timeout=max(0.0, seconds))
 
+    def _whole(self) -> None:
+        try:
+            self._run()
+        finally:
+            self._over = True
+            self._tell()
+
     @abstractmethod
     def _run(self) -> None:
         """What the thread does, until `ending`."""
@@ -86,10 +97,18 @@ class Worker(Runner):
         """Raises RuntimeError when the thread has died: no car is half alive."""
         import asyncio  # not above: `wheels` needs `Lost`, and must stay small
 
-        while True:
-            if self.dead:
-                raise RuntimeError(f"the thread of {self._name} has failed")
-            await asyncio.sleep(WATCH_S)
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended before
+                loop.call_soon_threadsafe(ended.set)
+
+        self._tell = tell
+        if not self._over:  # no clock: five threads that are looked at cost much
+            await ended.wait()
+        if self.ending:
+            await asyncio.Event().wait()  # as it was told to
+        raise RuntimeError(f"the thread of {self._name} has failed")
 
     def attend(self, here: bool) -> None:
         """Somebody is here, or nobody: then `rest` takes its time."""

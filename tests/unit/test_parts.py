@@ -10,6 +10,8 @@ import pytest
 from fpvcar import parts
 from fpvcar.parts import Loop, Part
 
+PutOff = Callable[[float], None]
+
 
 class Service:
     """Parts that write down what happens to them."""
@@ -108,6 +110,29 @@ async def test_a_turn_by_timer_says_when_the_next_one_is_due() -> None:
     with pytest.raises(RuntimeError, match="a bug"):
         await asyncio.wait_for(parts.by_timer(turn), 5.0)
     assert len(turns) == 3 and turns[1] - turns[0] > 0.009
+
+
+async def test_a_turn_by_timer_is_put_off() -> None:
+    loop, turns, handed = asyncio.get_running_loop(), list[float](), list[PutOff]()
+
+    def turn() -> float:
+        turns.append(loop.time())
+        handed[0](0.0)  # within a turn what it returns counts
+        return 0.02 if len(turns) == 1 else 60.0
+
+    running = asyncio.create_task(parts.by_timer(turn, handed.append))
+    await asyncio.sleep(0)
+    began_s = loop.time()
+    handed[0](0.1)
+    while len(turns) < 2:
+        assert loop.time() - began_s < 5.0
+        await asyncio.sleep(0.01)
+    assert turns[1] - began_s > 0.099
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    handed[0](0.0)
+    await asyncio.sleep(0.01)
+    assert len(turns) == 2, "it has ended"
 
 
 async def test_a_turn_by_timer_ends_with_its_task() -> None:

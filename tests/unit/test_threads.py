@@ -1,6 +1,9 @@
 """Threads of `run`: they are woken, and rest while nobody is here."""
 
+import asyncio
 import threading
+
+import pytest
 
 from fpvcar.threads import REST_S, Worker
 
@@ -39,6 +42,54 @@ def test_a_wake_ends_a_pause_or_the_next_one() -> None:
         assert waiter._thread is not None
         waiter._thread.join(5.0)
         assert not waiter._thread.is_alive()
+
+
+class Failing(Worker):
+    """Dies when it is woken."""
+
+    def _run(self) -> None:
+        self.pause(60.0)
+        if not self.ending:
+            raise ZeroDivisionError
+
+    def live(self) -> None:
+        """Nothing."""
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("before", [True, False])
+async def test_a_thread_that_dies_is_told_of_at_once(before: bool) -> None:
+    failing = Failing("failing")
+    failing.start()
+    assert failing._thread is not None
+    if before:
+        failing.wake()
+        failing._thread.join(5.0)
+    watching = asyncio.create_task(failing.watch())
+    await asyncio.sleep(0)
+    failing.wake()
+    with pytest.raises(RuntimeError, match="the thread of failing has failed"):
+        await asyncio.wait_for(watching, 5.0)
+
+
+async def test_a_thread_that_is_ended_has_not_died() -> None:
+    failing = Failing("failing")
+    failing.start()
+    watching = asyncio.create_task(failing.watch())
+    await asyncio.sleep(0)
+    await asyncio.to_thread(failing.stop)
+    done, _ = await asyncio.wait([watching], timeout=0.1)
+    assert not done
+    watching.cancel()
+
+
+def test_a_loop_that_has_ended_is_told_nothing() -> None:
+    failing = Failing("failing")
+    failing.start()
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(failing.watch(), 0.01))
+    failing.stop()
+    assert failing._thread is not None and not failing._thread.is_alive()
 
 
 def test_what_woke_is_used_up() -> None:

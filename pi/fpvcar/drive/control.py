@@ -113,6 +113,7 @@ class Control:
         self._applied_once = False
         self._slew = mixing.Slew()
         self._stepped_ns = 0
+        self._put_off: Callable[[float], None] = lambda seconds: None
 
     # --- what drivers and grown-ups do ---
 
@@ -121,6 +122,7 @@ class Control:
         self._hear()  # what the wheels stopped for counts before what is wished
         self._wish = Wish(throttle, steer, now_s)
         self.step()
+        self._put_off(TICK_S)
 
     def let_go(self) -> None:
         """A stale neutral stops the car. It is not fresh: it does not arm the gate."""
@@ -305,6 +307,10 @@ class Control:
         """How long until the gate is to run again, if no wish comes before."""
         tick_s = IDLE_TICK_S if self.decision.reason == "nobody" else TICK_S
         return tick_s - (self._clock_ns() - self._stepped_ns) / 1e9
+
+    def timed(self, put_off: Callable[[float], None]) -> None:
+        """Takes what puts the next tick off: after a wish has run the gate."""
+        self._put_off = put_off
 
     def tick(self) -> float:
         """Hears the wheels, and runs the gate if it is due: every 20 ms, or sooner by a

@@ -23,6 +23,14 @@ def test_a_wish_is_sent_at_once() -> None:
     assert rig.sent[-1] == (0.0, 0.0)
 
 
+def test_a_wish_puts_the_next_tick_off_to_a_tick_after_it() -> None:
+    rig, later = Rig(), list[float]()
+    rig.control.timed(later.append)
+    rig.drive_off()
+    assert later == [TICK_S, TICK_S]
+    assert rig.control.due_in_s == pytest.approx(TICK_S)
+
+
 def test_full_throttle_gives_a_3_v_motor_3_v() -> None:
     rig = Rig()
     rig.drive_off()
