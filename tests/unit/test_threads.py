@@ -70,6 +70,7 @@ async def test_a_thread_that_dies_is_told_of_at_once(before: bool) -> None:
     failing.wake()
     with pytest.raises(RuntimeError, match="the thread of failing has failed"):
         await asyncio.wait_for(watching, 5.0)
+    failing._thread.join(5.0)  # its traceback belongs to this test
 
 
 async def test_a_thread_that_is_ended_has_not_died() -> None:

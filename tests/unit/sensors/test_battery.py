@@ -115,6 +115,8 @@ def test_a_thread_that_fails_ends_the_service(monkeypatch: pytest.MonkeyPatch) -
     sensor.start()
     with pytest.raises(RuntimeError, match="has failed"):
         asyncio.run(asyncio.wait_for(sensor.watch(), 5.0))
+    assert sensor._thread is not None
+    sensor._thread.join(5.0)  # its traceback belongs to this test
 
 
 # --- the thread's body on a chip in hand, with a clock of our own -------------
