@@ -5,6 +5,7 @@ Figures: `make benchmark ONLY=links`.
 
 import os
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page
@@ -24,6 +25,8 @@ LEAST_FPS = {0.03: 20, 0.10: 15}
 """The aim is 27 with 10 of 100 lost; without what the car does for it 12 came."""
 NEAR_LOST = (0.3, 3.0)
 """What the car takes for lost, of what is: it sends some again that only came late."""
+SOCKETS: list[str] = []
+"""Paths of those that the page has opened."""
 SAYS = "document.getElementById('weak-says')"
 
 
@@ -40,7 +43,9 @@ def opened_far(
 ) -> Iterator[Page]:
     """A page on the other host."""
     with on_the_lan(lan, tmp_path_factory.mktemp("far"), bench.port) as browser:
-        yield opened(browser.new_page(), f"http://{lan.near}:{bench.port}/")
+        page = browser.new_page()
+        page.on("websocket", lambda one: SOCKETS.append(urlsplit(one.url).path))
+        yield opened(page, f"http://{lan.near}:{bench.port}/")
 
 
 @pytest.fixture
@@ -60,6 +65,8 @@ def test_the_picture_goes_on_and_the_page_says_what_is_lost(
         lambda: least < (probe(far, "state.lost") or 0.0) < most,
         "the loss is not seen", 15.0, 0.1,
     )  # fmt: skip
+    wait_for(lambda: probe(far, "link.kind") == "up" and "/ws/copies" in SOCKETS,
+             "no second connection")  # fmt: skip
     shown = probe(far, "video.shown")
     far.wait_for_timeout(LOOK_S * 1000)
     assert probe(far, "video.shown") - shown >= LEAST_FPS[share] * LOOK_S

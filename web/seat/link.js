@@ -47,6 +47,8 @@ export class Link {
     this.drive = null;
     /** @type {WebSocket | null} */
     this.video = null;
+    /** Loads after the first screen. @type {import('./copies.js').Copies | null} */
+    this.copies = null;
     /** @type {Map<number, AbortController>} */
     this.probes = new Map();
     this.pingSeq = 0;
@@ -86,9 +88,7 @@ export class Link {
   asleep() {
     for (const timer of this.timers) clearInterval(timer);
     this.timers = [];
-    const video = this.video;
-    this.video = null;
-    video?.close();
+    this.closeVideo();
   }
 
   /** Connects again after the link was parked. */
@@ -113,7 +113,9 @@ export class Link {
     if (!this.up || this.drive?.readyState !== WebSocket.OPEN) return false;
     const moves = message.kind === 'drive' && (message.throttle !== 0 || message.steer !== 0);
     if (moves && this.drive.bufferedAmount > STUCK_BYTES) return false;
-    this.drive.send(encode(message));
+    const text = encode(message);
+    this.drive.send(text);
+    if (message.kind === 'drive') this.copies?.wish(text);
     return true;
   }
 
@@ -203,18 +205,14 @@ export class Link {
 
   /** After /ws/drive: Chromium connects one socket a host at a time. */
   openVideo() {
-    const before = this.video;
-    this.video = null;
-    before?.close();
+    this.closeVideo();
     const socket = new WebSocket(address(`/ws/video?id=${this.videoId}`));
     socket.binaryType = 'arraybuffer';
     this.video = socket;
     this.frameMs = performance.now();
     socket.onmessage = (event) => {
       if (this.video !== socket || !(event.data instanceof ArrayBuffer)) return;
-      this.frameMs = performance.now();
-      this.policy.pictured(this.frameMs);
-      this.on.frame(event.data);
+      this.arrived(event.data, 0);
     };
     socket.onclose = () => {
       if (this.video !== socket) return;
@@ -225,11 +223,26 @@ export class Link {
     };
   }
 
-  closeBoth() {
-    const [drive, video] = [this.drive, this.video];
-    this.drive = this.video = null;
-    drive?.close();
+  /** A picture came, by /ws/video (0) or /ws/copies (1). @param {ArrayBuffer} frame @param {0 | 1} way */
+  arrived(frame, way) {
+    this.frameMs = performance.now();
+    this.policy.pictured(this.frameMs);
+    if (!this.copies) this.on.frame(frame);
+    else for (const next of this.copies.merge.take(frame, way)) this.on.frame(next);
+  }
+
+  closeVideo() {
+    const video = this.video;
+    this.video = null;
     video?.close();
+    this.copies?.close();
+  }
+
+  closeBoth() {
+    const drive = this.drive;
+    this.drive = null;
+    drive?.close();
+    this.closeVideo();
   }
 
   /** @param {string} text */
@@ -251,6 +264,7 @@ export class Link {
     if (message.kind === 'pong' || message.kind === 'state') {
       this.seenUs = Math.max(this.seenUs, message.clock_us);
     }
+    if (message.kind === 'state') this.copies?.state(message, nowMs);
     if (message.kind === 'pong') {
       this.clock.add(message.t, nowMs, message.clock_us);
       this.trips.answered(message.t, nowMs);
@@ -273,7 +287,7 @@ function readOrNull(text) {
 }
 
 /** @param {string} path */
-function address(path) {
+export function address(path) {
   return new URL(path, location.href.replace(/^http/, 'ws')).href;
 }
 

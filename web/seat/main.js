@@ -144,6 +144,16 @@ const drawer = new LazyPart({
   late: () => toast(STRINGS.menuLate, 'warn'),
 });
 
+/** Loads after the first screen, too. */
+const copies = new LazyPart({
+  load: async (tries) => {
+    /** @type {typeof import('./copies.js')} */
+    const {Copies} = await import(`./copies.js${tries ? `?again=${tries}` : ''}`);
+    link.copies = new Copies(link);
+  },
+  late: () => undefined,
+});
+
 controls.releases.push(
   () => keyboard.release(), () => gamepads.release(),
   () => {
@@ -209,4 +219,7 @@ addEventListener('gesturestart', (event) => event.preventDefault());
 link.start();
 updateVisible();
 probe({link, video, page, controls});
-setTimeout(() => drawer.fetch(), DRAWER_AFTER_MS);
+setTimeout(() => {
+  void drawer.fetch();
+  void copies.fetch();
+}, DRAWER_AFTER_MS);

@@ -55,6 +55,8 @@ class Session(TextSession[up.Upward]):
         self.report: up.Report | None = None
         self.lost: float | None = None
         """The share of the packets of its pictures that was sent again lately."""
+        self.copies = 0
+        """Connections by which its wishes come as well: /ws/copies."""
         self._denied_s: dict[str, float] = {}
 
     def may_drive(self, what: str, now_s: float) -> bool:

@@ -80,6 +80,8 @@ class Driving:
     def drive(self, session: Session, drive: up.Drive, now_s: float) -> None:
         """A wish; only a fresh one of whoever has the wheel moves the car."""
         verdict = session.fresh.accept(drive.seq, drive.t, drive.seen, now_s)
+        if verdict == "old" and session.copies:  # its copy was faster
+            return
         if not self.seat.holds(session.client):
             self._refuse_wish(session, drive, now_s)
             return

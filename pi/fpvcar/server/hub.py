@@ -113,6 +113,10 @@ class Hub:
         """The page that this video id was given to, while it is here."""
         return next((one for one in self.sessions if one.video == video), None)
 
+    def page_at_the_wheel(self, client: str) -> Session | None:
+        """The page of this client, if it is here and has the wheel."""
+        return self._session_of(client) if self._seat.holds(client) else None
+
     def lost(self, video: str, share: float | None) -> None:
         """Takes which share of the packets of a page's pictures was sent again."""
         page = self.page_of(video)

@@ -11,7 +11,13 @@ from aiohttp import web
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import Profile
 from fpvcar.sensors.depth_camera import DepthCamera
-from fpvcar.server import access, buttons_socket, drive_socket, video_socket
+from fpvcar.server import (
+    access,
+    buttons_socket,
+    copies_socket,
+    drive_socket,
+    video_socket,
+)
 from fpvcar.server.access import Rights
 from fpvcar.server.calibration_api import CalibrationApi
 from fpvcar.server.devices import Device, Devices
@@ -87,6 +93,8 @@ class Server:
         self._sockets = Places(most + RESERVED, most + RESERVED)
         self._watching, self._pushers = Places(most, most), Places(most, most)
         self._viewers = Places(most, most + RESERVED, RESERVED)
+        self._copiers = Places(RESERVED, RESERVED)
+        self._senders: dict[str, video_socket.Sender] = {}
 
     def application(self) -> web.Application:
         """The aiohttp application; made once per `run`."""
@@ -96,6 +104,7 @@ class Server:
         )
         app.router.add_get("/ws/drive", self._drive)
         app.router.add_get("/ws/video", self._video)
+        app.router.add_get("/ws/copies", self._copies)
         if self._panel is not None:
             app.router.add_get("/ws/buttons", self._buttons)
         app.router.add_post("/api/pass", self._pass)
@@ -212,10 +221,24 @@ class Server:
         try:
             return await video_socket.serve_viewer(
                 request, self._stream, lambda: self._hub.drives(video),
-                lambda lost: self._hub.lost(video, lost),
+                lambda lost: self._hub.lost(video, lost), self._senders,
             )  # fmt: skip
         finally:
             self._viewers.leave(place)
+
+    async def _copies(self, request: web.Request) -> web.StreamResponse:
+        place = self._enter(self._copiers, request, Rank.SILENT, "/ws/copies")
+
+        def promote() -> None:
+            self._copiers.promote(place, Rank.DRIVES)
+            self._promote(request, Rank.DRIVES)
+
+        try:
+            return await copies_socket.serve(
+                request, self._hub, self._senders, promote, time.monotonic
+            )
+        finally:
+            self._copiers.leave(place)
 
     async def _buttons(self, request: web.Request) -> web.StreamResponse:
         assert self._panel is not None  # else there is no such route

@@ -42,13 +42,14 @@ class LinkReport(NamedTuple):
     `delivered` was acknowledged over the last window; `burst` is the rate at
     which the largest unit of the last second was acknowledged: what the link can
     carry, even while it is mostly idle. `blocked_s`: since when units have waited for
-    room. `dropped`: units since the last report.
+    room. `dropped`: units since the last report. `copies`: how often each unit goes.
     """
 
     delivered: float
     burst: float
     blocked_s: float
     dropped: int
+    copies: int = 1
 
 
 class _Train(NamedTuple):
@@ -146,26 +147,31 @@ class Bitrate:
     """Which bitrate to ask the camera for, LEAST_BITRATE .. `most`, in bit/s.
 
     Down at once to what the link delivers; up in steps as far as its bursts show
-    room: from the least to the most in under 3 s after a link recovers.
+    room: from the least to the most in under 3 s after a link recovers. Units that go
+    twice are half as large: a link that loses packets is not loaded with more of them.
     """
 
     def __init__(self, most: int, least: int = LEAST_BITRATE) -> None:
         self.most, self.least = most, min(least, most)
-        self.wanted = most
+        self.wanted = self._top = most
         self._changed_s = self._raised_s = self._trouble_s = float("-inf")
         self._hold_s = HOLD_S
 
     @property
     def at_most(self) -> bool:
         """It cannot go up: what a link's bursts show does not matter."""
-        return self.wanted == self.most
+        return self.wanted == self._top
 
     def full(self) -> int | None:
         """Nobody's link counts: the most; None if that is asked for already."""
-        return self._set(self.most)
+        self._top = self.most
+        return self._set(self._top)
 
     def update(self, now_s: float, link: LinkReport) -> int | None:
         """The bitrate to ask for now; None where it stays."""
+        self._top = max(self.least, self.most // link.copies)
+        if self.wanted > self._top:
+            return self._set(self._top, now_s)
         settled = now_s - self._changed_s >= SETTLE_S
         if link.dropped or link.blocked_s >= BLOCKED_S:
             self._trouble_s = now_s
@@ -183,8 +189,8 @@ class Bitrate:
         step = min(STEP_MOST, SHARE_UP * link.burst / self.wanted)
         if step < STEP_LEAST and now_s - self._changed_s >= BLIND_S:
             step = STEP_BLIND
-        target = min(self.most, int(step * self.wanted))
-        if target < self.most and step < STEP_LEAST:
+        target = min(self._top, int(step * self.wanted))
+        if target < self._top and step < STEP_LEAST:
             return None
         self._raised_s = now_s
         return self._set(target, now_s)

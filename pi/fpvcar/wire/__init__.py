@@ -4,6 +4,7 @@
     run       -> browser /ws/drive   the same                           down.py
     browser  <-> run     /ws/buttons the same                           buttons.py
     run       -> browser /ws/video   binary: header + one access unit   video.py
+    browser  <-> run     /ws/copies  wishes and units, once more        up.py, video.py
     camera    -> run     stdout      binary: header + one access unit   camera.py
     run       -> camera  stdin       text lines: "key", "bitrate N"
     depth     -> run     stdout      binary: header + a small picture   camera.py

@@ -236,6 +236,18 @@ def test_full_when_nobody_drives() -> None:
     assert Bitrate(100_000).least == 100_000
 
 
+def test_units_that_go_twice_are_half_as_large() -> None:
+    control, twice = Bitrate(MOST), report(burst=9e6)._replace(copies=2)
+    assert control.update(1.0, twice) == MOST // 2 and control.at_most
+    assert control.update(1.1, twice) is None
+    assert control.update(2.0, twice._replace(dropped=1, delivered=5e5)) == 400_000
+    assert control.update(5.0, twice) == MOST // 2
+    assert control.update(9.0, report(burst=9e6)) == MOST and control.at_most
+    assert control.update(9.1, twice) == MOST // 2
+    assert control.full() == MOST and control.at_most
+    assert Bitrate(200_000).update(0.0, twice) == LEAST_BITRATE
+
+
 def test_the_meter_forgets() -> None:
     meter = LinkMeter(0.0, 0)
     assert meter.limit_bytes == 8000
@@ -248,7 +260,7 @@ def test_the_meter_forgets() -> None:
     assert meter.rate == pytest.approx(300_000)
     assert meter.limit_bytes == pytest.approx(21_000)
     assert meter.report(0.5, 2) == pytest.approx(
-        (2.4e6, 8 * (30_000 - 1448) / 0.05, 0.5, 2)
+        (2.4e6, 8 * (30_000 - 1448) / 0.05, 0.5, 2, 1)
     )
     for tick in range(2, 14):
         meter.sample(tick * 0.11, 30_000, 0, 0.02)

@@ -1,0 +1,195 @@
+"""/ws/copies: the second connection of the page at the wheel, by a real server."""
+
+import asyncio
+import functools
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from fpvcar.server import copies_socket
+from fpvcar.server.limits import RESERVED
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.stream import Stream
+from fpvcar.wire.video import parse_video
+from tests.rigs.hub import PROFILE, House, server_of
+
+Socket = aiohttp.ClientWebSocketResponse
+
+
+class Deaf:
+    """A camera that can do nothing of what it is asked."""
+
+    def request_key(self) -> bool:
+        return False
+
+    def set_bitrate(self, bitrate: int) -> bool:
+        return False
+
+
+class Page:
+    """The page of one browser, and the car behind it."""
+
+    client: "TestClient[Any, Any]"
+    video: Socket
+
+    def __init__(self) -> None:
+        self.house = House()
+        self.stream = Stream(Deaf())
+        self.seq = 0
+
+    async def sits_down(self) -> Socket:
+        """At the wheel, and watching; the socket of its wishes."""
+        drive = await self.client.ws_connect("/ws/drive")
+        await drive.send_json(self.hello("driver", code="123456"))
+        welcome = await drive.receive_json(timeout=3)
+        await drive.send_json({"kind": "take"})
+        await until(lambda: self.house.hub.page_at_the_wheel("client-driver"))
+        self.video = await self.client.ws_connect(f"/ws/video?id={welcome['video']}")
+        return drive
+
+    async def copies(self, name: str = "driver") -> Socket:
+        ws = await self.client.ws_connect("/ws/copies")
+        await ws.send_json(self.hello(name))
+        return ws
+
+    def hello(self, name: str, **more: Any) -> dict[str, Any]:
+        return {"kind": "hello", "v": 1, "client": f"client-{name}", **more}
+
+    def wish(self, throttle: float) -> dict[str, Any]:
+        self.seq += 1
+        now_s = self.house.now_s
+        return {
+            "kind": "drive", "seq": self.seq, "t": now_s * 1000, "throttle": throttle,
+            "steer": 0.0, "seen": int(now_s * 1e6),
+        }  # fmt: skip
+
+    def publish(self) -> None:
+        self.stream.publish(AccessUnit(True, time.monotonic_ns() // 1000, b"unit"))
+
+
+@asynccontextmanager
+async def a_page() -> AsyncIterator[Page]:
+    page = Page()
+    app = server_of(PROFILE, page.house.hub, page.stream).application()
+    async with TestClient(TestServer(app)) as client:
+        page.client = client
+        yield page
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(5.0):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
+async def number(ws: Socket) -> int:
+    """Of the next unit."""
+    return parse_video(await ws.receive_bytes(timeout=3))[0].sequence
+
+
+async def reason(ws: Socket) -> str:
+    """Why the car ends it."""
+    while True:
+        end = await ws.receive(timeout=3)
+        if end.type is aiohttp.WSMsgType.CLOSE:
+            return str(end.extra)
+
+
+async def test_units_go_by_both_and_a_wish_by_either() -> None:
+    async with a_page() as page:
+        drive = await page.sits_down()
+        copies = await page.copies()
+        await until(lambda: page.house.hub.sessions[0].copies)
+        page.publish()
+        assert await number(page.video) == await number(copies)
+        throttles: list[float] = []
+        page.house.control.wish = (  # type: ignore[method-assign]
+            lambda throttle, *_: throttles.append(throttle)
+        )
+        one, two = page.wish(0.5), page.wish(0.25)
+        for ws, wish in ((copies, one), (drive, one), (drive, two), (copies, two)):
+            await ws.send_json(wish)
+            await until(functools.partial(throttles.__contains__, wish["throttle"]))
+        third = page.wish(0.125)
+        await copies.send_json(third)
+        await until(lambda: 0.125 in throttles)
+        assert throttles == [0.5, 0.25, 0.125], "each once"
+        await copies.close()
+        await until(lambda: not page.house.hub.sessions[0].copies)
+        page.publish()
+        await number(page.video)
+
+
+async def test_only_the_page_at_the_wheel_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(copies_socket, "HELLO_S", 0.1)
+    async with a_page() as page:
+        assert await reason(await page.copies("eve")) == "not at the wheel"
+        silent = await page.client.ws_connect("/ws/copies")
+        assert await reason(silent) == "no hello within 0 s"
+        for first in ("{", '{"kind":"take"}', '{"kind":"later"}'):
+            rude = await page.client.ws_connect("/ws/copies")
+            await rude.send_str(first)
+            assert await reason(rude) == "hello first"
+        await page.sits_down()
+        assert await reason(await page.copies("eve")) == "not at the wheel"
+        await page.video.close()
+        await until(lambda: not page.stream.viewers)
+        assert await reason(await page.copies()) == "/ws/video first"
+
+
+async def test_without_its_page_no_wish_of_it_counts() -> None:
+    """A wish that was under way when the page's own socket ended moves nothing."""
+    async with a_page() as page:
+        drive = await page.sits_down()
+        copies = await page.copies()
+        await drive.close()
+        await until(lambda: not page.house.hub.sessions)
+        await copies.send_json(page.wish(0.0))
+        assert await reason(copies) == "not at the wheel"
+        assert page.house.control.decision.reason == "nobody"
+
+
+async def test_it_takes_wishes_alone_and_not_too_many() -> None:
+    async with a_page() as page:
+        await page.sits_down()
+        for said in (page.hello("driver"), {"kind": "estop"}, {"kind": "later"}):
+            copies = await page.copies()
+            await copies.send_json(said)
+            assert await reason(copies) == "wishes only"
+        copies = await page.copies()
+        await copies.send_bytes(b"{}")
+        assert await reason(copies) == "wishes only"
+        copies = await page.copies()
+        for _ in range(300):
+            await copies.send_json(page.wish(0.0))
+        assert await reason(copies) == "more than 250 messages a second"
+        assert page.house.control.decision.latches.hold is None
+
+
+async def test_strangers_take_no_place_of_it() -> None:
+    async with a_page() as page:
+        await page.sits_down()
+        copies = await page.copies()
+        await until(lambda: page.house.hub.sessions[0].copies)
+        for _ in range(RESERVED - 1):
+            await page.client.ws_connect("/ws/copies")
+        assert (await page.client.get("/ws/copies")).status == 503
+        page.publish()
+        await number(copies)
+
+
+async def test_it_ends_with_the_video_it_copies() -> None:
+    async with a_page() as page:
+        await page.sits_down()
+        copies = await page.copies()
+        await until(lambda: page.house.hub.sessions[0].copies)
+        await page.video.close()
+        end = await copies.receive(timeout=3)
+        assert end.type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSE)
