@@ -121,7 +121,7 @@ def _bench(arguments: argparse.Namespace) -> int:
     options = supervisor.Options(
         arguments.profile, tuple(arguments.overrides), arguments.host, arguments.port,
         arguments.seed, arguments.browser, not arguments.no_stand_in,
-        tuple(arguments.wire), arguments.pipe_dir,
+        tuple(arguments.wire), arguments.pipe_dir, tuple(arguments.really),
     )  # fmt: skip
     return asyncio.run(supervisor.run(options))
 
@@ -358,6 +358,11 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "--pipe-dir", type=Path, metavar="DIR",
         help="where it makes its pipes pigpio and pigout, instead of in /dev",
+    )  # fmt: skip
+    bench.add_argument(
+        "--really", action="append", default=[], metavar="KEY=VALUE",
+        help="what the emulated car has in another way than its profile says, for "
+        "calibration to find: 'motors.drive.invert = true', 'motors.balance = 0.08'",
     )  # fmt: skip
     process = verb("camera", _camera, "films; `run` starts it by itself")
     process.add_argument("source", choices=list(CAMERAS), help="--help after it: more")

@@ -47,6 +47,7 @@ export const MARKUP_STRINGS = {
   openButtons: 'Open the buttons',
   openNetwork: 'Wi-Fi of the car',
   lookForFaults: 'Look for faults',
+  calibrate: 'Calibrate',
   figures: 'Figures for engineers',
   beeps: 'Beep while reversing (a long beep: nothing is measured)',
   guard: 'Collision guard',

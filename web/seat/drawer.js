@@ -55,7 +55,7 @@ async function textOf(name) {
 export class Drawer {
   /**
    * @param {{named: () => void, limit: (share: number) => void, take: () => void,
-   *   panels: import('./panels.js').Panels,
+   *   panels: import('./panels.js').Panels, controls: import('./controls.js').Controls,
    *   guard: (mode: string) => void, reversing: () => boolean,
    *   send: (message: Upward) => void,
    *   tilt: (steer: number) => void}} parts
@@ -74,6 +74,8 @@ export class Drawer {
     this.reversing = parts.reversing;
     /** @type {State | null} */
     this.last = null;
+    /** @type {import('../calibration/panel.js').Calibration | undefined} */
+    this.calibration = undefined;
     /** @type {HTMLImageElement | null} */
     this.depth = null;
     /** When each kind of fault was last toasted. @type {Map<string, number>} */
@@ -118,10 +120,21 @@ export class Drawer {
     const asks = button('look-for-faults');
     asks.addEventListener('click', async () =>
       (await import('./doctor.js')).look(asks, byId('doctor')));
+    button('calibrate').addEventListener('click', () => this.calibrate(parts));
     // On unless somebody switched it off.
     this.beeping.checked = saved.get('beeps') !== 'no';
     this.beeping.addEventListener('change', () =>
       saved.set('beeps', this.beeping.checked ? '' : 'no'));
+  }
+
+  /** Opens the calibration, which loads now. @param {ConstructorParameters<typeof Drawer>[0]} parts */
+  async calibrate({controls, take}) {
+    const {Calibration} = await import('../calibration/panel.js');
+    this.calibration ??= new Calibration(byId('calibration'), {
+      set: (wish) => controls.set('calibration', wish), releases: controls.releases, take,
+      driving: () => controls.driving(), visible: () => this.panels.isOpen('menu'),
+    });
+    await this.calibration.open();
   }
 
   /** @param {(steer: number) => void} set */

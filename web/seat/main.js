@@ -135,7 +135,7 @@ const drawer = new LazyPart({
       send: (message) => link.send(message),
       reversing: () => page.driving && controls.wish.throttle < 0,
       take: () => link.send({kind: 'take'}),
-      panels,
+      panels, controls,
       tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
     });
     if (page.welcome) page.drawer.welcomed(page.welcome);

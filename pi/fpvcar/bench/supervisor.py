@@ -67,6 +67,8 @@ class Options:
     """Pairs of GPIO that are wired together."""
     pipe_dir: Path | None = None
     """Where pigpiod has its pipes; else in `dev` of the run-time directory."""
+    really: tuple[str, ...] = ()
+    """What the emulated car has in another way than its profile says."""
 
 
 class Bench:
@@ -91,8 +93,9 @@ class Bench:
             self._note_pids, ended=self._exec_stop_post, nice=NEAR_PINS,
         )  # fmt: skip
         self.world = unit(
-            "world", "fpvcar.bench.world.process", *soc, *same, f"--seed={options.seed}"
-        )
+            "world", "fpvcar.bench.world.process", *soc, *same,
+            *(f"--set={line}" for line in options.really), f"--seed={options.seed}",
+        )  # fmt: skip
         self.wheels = unit(
             "wheels", "fpvcar", "wheels", *same, "--emulated", nice=NEAR_PINS
         )
@@ -246,6 +249,7 @@ def _emulated(profile: Profile) -> Iterator[str]:
 async def run(options: Options) -> int:
     """Runs the bench until Ctrl-C. Raises ConfigError for what cannot start."""
     profile = profiles.load(options.profile, options.overrides)
+    profiles.load(options.profile, [*options.overrides, *options.really])
     if emulated := tuple(_emulated(profile)):
         options = replace(options, overrides=(*options.overrides, *emulated))
         profile = profiles.load(options.profile, options.overrides)

@@ -11,11 +11,13 @@ from fpvcar.status import Range
 FRESH_S = 0.2
 MOVED_M = 0.012
 """A range that shrinks or grows by less, beside its noise, is no motion."""
-WINDOW_S = 1.2
+WINDOW_S = 1.0
 NEWEST = 3
 LEAST_RUN_S, LEAST_WAY_M, LEAST_SAMPLES = 0.6, 0.1, 8
 TAUS_S = tuple(0.1 * 1.15**n for n in range(24))
 """Time constants that are tried: 0.1 s to 2.5 s."""
+GAINS = 5.0
+"""So far a measured gain may be from the first guess."""
 TRACK_M, WHEELBASE_M = 0.13, 0.16
 """Of a small car: only for the first guess of a correction."""
 
@@ -29,35 +31,35 @@ def good(one: Range) -> bool:
 
 
 class Motion:
-    """Tells by the range sensors when a car that stood begins to move."""
+    """Tells by the range sensors when a car that stood begins to move: they then see
+    something else than in its last second at rest."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, deque[tuple[float, float]]] = {}
+        self._still: dict[str, deque[tuple[float, float]]] = {}
+        self._newest: dict[str, deque[tuple[float, float]]] = {}
 
-    def reset(self) -> None:
-        """The car stands again, wherever it is now."""
-        self._seen.clear()
+    def moved(self, ranges: Sequence[Range], now_s: float, driven: bool) -> bool:
+        """Takes what they say; `driven`: has the motor a duty? True once one of them
+        is sure."""
+        return any([self._one(one, now_s, driven) for one in ranges if good(one)])
 
-    def moved(self, ranges: Sequence[Range], now_s: float) -> bool:
-        """Takes what they say; True as soon as one of them is sure."""
-        return any([self._one(one, now_s) for one in ranges if good(one)])
-
-    def _one(self, one: Range, now_s: float) -> bool:
+    def _one(self, one: Range, now_s: float, driven: bool) -> bool:
         assert one.range_m is not None and one.age_s is not None
         at_s = now_s - one.age_s
-        seen = self._seen.setdefault(one.name, deque())
-        if seen and at_s <= seen[-1][0] + 1e-4:
+        newest = self._newest.setdefault(one.name, deque(maxlen=NEWEST))
+        still = self._still.setdefault(one.name, deque())
+        if newest and at_s <= newest[-1][0] + 1e-4:
             return False
-        seen.append((at_s, one.range_m))
-        while seen[0][0] < at_s - WINDOW_S:
-            seen.popleft()
-        ranges_m = [range_m for _, range_m in seen]
-        before, after = ranges_m[: len(seen) // 2], ranges_m[-NEWEST:]
-        if len(before) < NEWEST:
+        newest.append((at_s, one.range_m))
+        if not driven or len(still) < NEWEST:
+            still.append((at_s, one.range_m))
+            while still[0][0] < at_s - WINDOW_S:
+                still.popleft()
             return False
-        noise_m = statistics.pstdev(before)
-        by_m = abs(statistics.median(after) - statistics.median(before))
-        return by_m > MOVED_M + 3.0 * noise_m
+        before = [range_m for _, range_m in still]
+        by_m = statistics.median(range_m for _, range_m in newest)
+        by_m -= statistics.median(before)
+        return abs(by_m) > MOVED_M + 3.0 * statistics.pstdev(before)
 
 
 class Run(NamedTuple):
@@ -135,7 +137,8 @@ def straight_setting(runs: Sequence[Aside], first_gain: float) -> float:
     """The setting with which the car would run straight on.
 
     After one run by `first_gain` (setting per bend), after more by the line through
-    the two that bent least.
+    the two that bent least, if that is like `first_gain`: a PWM of few steps does not
+    follow each setting.
     """
     best = sorted(runs, key=lambda one: abs(one.bend))
     one = best[0]
@@ -143,5 +146,6 @@ def straight_setting(runs: Sequence[Aside], first_gain: float) -> float:
         bend = other.bend - one.bend
         if abs(other.setting - one.setting) > 1e-6 and abs(bend) > 1e-6:
             gain = (other.setting - one.setting) / bend
-            return one.setting - gain * one.bend
+            if 1.0 / GAINS < gain / first_gain < GAINS:
+                return one.setting - gain * one.bend
     return one.setting - first_gain * one.bend

@@ -11,10 +11,11 @@ from fpvcar.drive.mixing import top_duty
 
 LEAST_SHARE, RAMP_PER_S, MOST_SHARE = 0.15, 0.2, 0.6
 COARSE, COARSE_S = 0.01, 0.4
-FINE, FINE_S = 0.002, 0.6
-BACK = 0.018
+FINE, FINE_S = 0.003, 1.0
+BACK = 0.03
 """So far below the coarse find the fine steps begin."""
-LATE_S = {"turns": 0.35, "moves": 0.15}
+SENSOR_LATE_S = 0.3
+LATE_S = {"turns": 0.35, "moves": 0.3}
 """How late a person says that it turns, and how late the page's camera."""
 FIRST_DUTY, MOST_DUTY = 0.02, 0.6
 REST_S = 1.0
@@ -104,13 +105,13 @@ class DeadBand:
         self._now_s = seen.now_s
         if self.phase == "rest" and self._held.rest_s >= REST_S:
             self.phase = "fine"
+        moved = self._motion.moved(seen.ranges, seen.now_s, seen.moves)
         if not seen.moves or self.phase not in TRIES:
             self._since_s = None
-            self._motion.reset()
             return
         self._reached = abs(seen.duties[self._index]) >= 0.9 * self.level
-        if self._motion.moved(seen.ranges, seen.now_s):
-            self._turned(0.0, "sensor")
+        if moved:
+            self._turned(SENSOR_LATE_S, "sensor")
         elif self._reached:
             self._climb(seen.now_s)
         else:

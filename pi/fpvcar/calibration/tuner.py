@@ -14,7 +14,7 @@ from fpvcar.calibration.steps import Refused, Seen, Step, Wish
 from fpvcar.calibration.values import Value, fitting, known, over, with_new
 from fpvcar.config import DcMotor, Profile, ServoMotor
 
-AWAY_S = 3.0
+AWAY_S = 8.0
 """A page that does not ask for so long has gone: its step ends."""
 
 

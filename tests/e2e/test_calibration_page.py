@@ -1,0 +1,263 @@
+"""Calibration in the drawer: nothing moves but while a finger is down; what it finds is
+what is true on the bench; kept, undone, exported."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from fpvcar import paths
+from fpvcar.bench.world import scene
+from fpvcar.bench.world.bridge import Bridges, Wiring, mx1508
+from fpvcar.bench.world.process import World
+from fpvcar.config import profiles
+from tests.e2e.harness import STRIP, RunningBench, started, wait_for
+from tests.e2e.seat import at_the_wheel, go_on, grown_up, until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+OPTIONS = (STRIP,)
+PLAIN = (
+    STRIP, "--set=camera.width = 320", "--set=camera.height = 240",
+    "--set=camera.fps = 4", '--set=gate.blind = "ignore"',
+    "--set=server.first_takes_wheel = true",
+)  # fmt: skip
+"""A machine that is busy with physics and a browser: pictures do not matter here."""
+STEP = "fetch('/api/calibration/step').then((answer) => answer.json())"
+FINE_PWM = "--set=motors.{}.pwm_hz = 500"
+PIN_STEP = 1 / 400
+"""Of that PWM: pigpio counts it in 5 us; one of 4000 Hz has 50 steps only."""
+EXPORT = "fetch('/api/calibration/profile').then((answer) => answer.text())"
+SAYS = "document.querySelector('[data-testid=calibration-says]')?.textContent"
+
+
+def calibrating(page: Page, bench: RunningBench) -> None:
+    """The list of steps, for a grown-up at the wheel."""
+    at_the_wheel(page, bench.url)
+    grown_up(page, bench)
+    page.locator("#calibrate").click()
+    one(page, "begin-speed").wait_for()
+
+
+def one(page: Page, name: str) -> Any:
+    """A part of the calibration by its test id."""
+    return page.locator(f'#calibration [data-testid="{name}"]')
+
+
+def begun(page: Page, step: str) -> None:
+    """A step is open."""
+    one(page, f"begin-{step}").click()
+    one(page, "calibration-back").wait_for()
+
+
+@contextmanager
+def held(page: Page) -> Iterator[None]:
+    """A finger on the button; a car that something holds goes on first."""
+    go_on(page)
+    button = one(page, "calibration-hold")
+    button.scroll_into_view_if_needed()
+    box = button.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    try:
+        yield
+    finally:
+        page.mouse.up()
+
+
+def broken(page: Page) -> list[str]:
+    """The rules that axe-core finds broken."""
+    found = Axe().run(page, context="#calibration").response["violations"]
+    return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found]
+
+
+def test_a_finger_moves_a_motor_and_its_direction_is_kept_and_undone(
+    page: Page, bench: RunningBench
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    calibrating(page, bench)
+    assert broken(page) == []
+    file = bench.state / "calibration.json"
+    assert not file.exists()
+    begun(page, "direction-steer")
+    assert broken(page) == []
+    with bench.watch() as watch:
+        page.wait_for_timeout(300)
+        assert not any(sample.driving for sample in watch.samples)
+        for _ in range(6):
+            with held(page), suppress(AssertionError):
+                until(page, f"{SAYS}.startsWith('It turns')", 3.0)
+            wait_for(lambda: not watch.now.driving, "it turns on", 1.0)
+            if phase(page) == "asks":
+                break
+    assert any(sample.duties[2] > 0.0 for sample in watch.samples)
+    assert not any(sample.duties[0] or sample.duties[3] for sample in watch.samples)
+    one(page, "say-right").click()
+    one(page, "calibration-keep").click()
+    until(page, f"{SAYS} === 'Kept.'")
+    now = json.loads(file.read_text())
+    assert now["changes"][0]["values"] == {"motors.steer.invert": True}
+    text = page.evaluate(EXPORT)
+    assert profiles.parse(tomllib.loads(text)).motors.pair[1].invert
+    one(page, "calibration-undo").click()
+    until(page, f"{SAYS} === 'Undone.'")
+    assert json.loads(file.read_text())["now"] == -1
+    assert one(page, "calibration-undo").is_disabled()
+    one(page, "calibration-history").locator("summary").click()
+    assert "Which way: steering" in one(page, "calibration-history").inner_text()
+    one(page, "calibration-values").locator("summary").click()
+    one(page, "motors.drive.trim").fill("0.9")
+    one(page, "motors.drive.trim").press("Enter")
+    until(page, "document.querySelector('#calibration .fault') !== null")
+    assert "0.5" in page.locator("#calibration .fault").inner_text()
+
+
+def found(page: Page, key: str) -> float:
+    """What the step has found, as the car says it."""
+    return float(page.evaluate(STEP)["found"][key])
+
+
+def phase(page: Page) -> str:
+    """Of the step that goes on."""
+    return str(page.evaluate(STEP)["phase"])
+
+
+def carried(bench: RunningBench) -> None:
+    """Somebody carries the car back to its start."""
+    before = bench.world().time_ns
+    bench.kill("world")
+    wait_for(
+        lambda: bench.world().tick < 100 and bench.world().time_ns > before + 10**8,
+        "it is not carried", 20.0,
+    )  # fmt: skip
+    assert abs(bench.world().x_m - scene.START_X_M) < 0.01
+
+
+def turned_round(page: Page, bench: RunningBench) -> None:
+    """A motor with its wires the other way round, as a person sees it."""
+    begun(page, "direction-drive")
+    for _ in range(6):
+        with held(page), suppress(AssertionError):
+            wait_for(lambda: bench.world().speed_mps < -0.1, "it does not turn", 3.0)
+        if phase(page) == "asks":
+            break
+    until(page, f"{SAYS} === 'Which way did it turn?'")
+    one(page, "say-backward").click()
+    one(page, "calibration-keep").click()
+    until(page, f"{SAYS} === 'Kept.'")
+
+
+def dead_band(page: Page) -> float:
+    """Found by the range sensor behind the car."""
+    begun(page, "dead_band-drive")
+    for _ in range(20):
+        before = phase(page)
+        if before == "done":
+            break
+        if before == "rest":
+            page.wait_for_timeout(200)
+            continue
+        with held(page), suppress(AssertionError):
+            until(page, f"{STEP}.then(({{phase}}) => phase !== '{before}')", 25.0)
+    value = found(page, "motors.drive.dead_band")
+    one(page, "calibration-keep").click()
+    until(page, f"{SAYS} === 'Kept.'")
+    return value
+
+
+def true_dead_band() -> float:
+    """The least duty on the pin at which the same car leaves its place."""
+    profile = profiles.load(paths.HARDWARE / "bench.toml")
+    losses = Wiring(profile.motors).losses
+    for step in range(40, 100):
+        world = World(1, profile.battery, losses=losses)
+        for _ in range(100):
+            world.step(Bridges(mx1508(step * PIN_STEP, 0.0)))
+        if world.pose[0] - scene.START_X_M > 0.01:
+            return step * PIN_STEP
+    raise AssertionError("it never moves")
+
+
+def runs(page: Page, bench: RunningBench, throttle: float, seconds: float) -> float:
+    """A run at a throttle; the world's speed at its end."""
+    carried(bench)
+    one(page, "throttle").select_option(f"{throttle:g}")
+    count = page.locator("#calibration li").count()
+    for _ in range(8):
+        with held(page):
+            page.wait_for_timeout(seconds * 1000)
+            speed_mps = bench.world().speed_mps
+        page.wait_for_timeout(1200)
+        if page.locator("#calibration li").count() > count:
+            return speed_mps
+        carried(bench)
+    raise AssertionError(f"no run: {phase(page)}")
+
+
+@pytest.mark.soak
+@pytest.mark.long
+def test_a_whole_calibration_finds_what_is_true(
+    browser: Browser, tmp_path: Path
+) -> None:
+    wrong = ("--set=motors.drive.dead_band = 0.05", "--set=guard.top_mps = 0.8")
+    swapped = "--really=motors.drive.invert = true"
+    with started(tmp_path, *PLAIN, *wrong, swapped, FINE_PWM.format("drive")) as bench:
+        page = browser.new_page()
+        calibrating(page, bench)
+        turned_round(page, bench)
+        carried(bench)
+        value = dead_band(page)
+        assert value == pytest.approx(true_dead_band(), rel=0.05)
+        begun(page, "speed")
+        for throttle, seconds in ((0.3, 2.6), (0.6, 1.8)):
+            runs(page, bench, throttle, seconds)
+        top = found(page, "guard.top_mps")
+        least = found(page, "speeds.least_mps")
+        one(page, "calibration-keep").click()
+        until(page, f"{SAYS} === 'Kept.'")
+        print(f"dead band {value}, top {top}, least {least}")
+        begun(page, "speed")
+        true = runs(page, bench, 0.6, 2.2)
+        assert least + 0.6 * (top - least) == pytest.approx(true, rel=0.10)
+        now = profiles.parse(tomllib.loads(page.evaluate(EXPORT)))
+        assert now.motors.pair[0].invert and now.guard.top_mps == top
+
+
+@pytest.mark.soak
+@pytest.mark.long
+def test_uneven_sides_are_balanced(browser: Browser, tmp_path: Path) -> None:
+    true = 0.08
+    alike = [
+        f"--set=motors.{name}.{line}"
+        for name in ("left", "right")
+        for line in ("dead_band = 0.14", "max_volts = 3.0", "pwm_hz = 500")
+    ]
+    profile = f"--profile={paths.HARDWARE / 'differential.toml'}"
+    uneven = f"--really=motors.balance = {true}"
+    with started(tmp_path, *PLAIN, profile, *alike, uneven) as bench:
+        page = browser.new_page()
+        calibrating(page, bench)
+        begun(page, "straight")
+        for _ in range(6):
+            carried(bench)
+            with held(page):
+                page.wait_for_timeout(1800)
+            until(page, f"{SAYS} === 'How far did it come?'")
+            page.wait_for_timeout(1000)
+            world = bench.world()
+            one(page, "way-m").fill(f"{world.x_m - scene.START_X_M:.3f}")
+            one(page, "aside-cm").fill(f"{abs(world.y_m) * 100:.1f}")
+            one(page, "aside-to").select_option("1" if world.y_m > 0.0 else "-1")
+            one(page, "say-aside").click()
+            until(page, f"{SAYS} !== 'How far did it come?'")
+            if phase(page) == "done":
+                break
+        assert found(page, "motors.balance") == pytest.approx(true, rel=0.05)
+        one(page, "calibration-keep").click()
+        until(page, f"{SAYS} === 'Kept.'")

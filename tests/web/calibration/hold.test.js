@@ -1,0 +1,89 @@
+/** The button that moves: while it is held and the car speaks, and not a moment longer. */
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {Hold} from '../../../web/calibration/hold.js';
+import {HEIGHT, Motion, WIDTH, difference} from '../../../web/calibration/motion.js';
+import {STRINGS} from '../../../web/calibration/strings.js';
+
+/** @typedef {{throttle: number, steer: number}} Wish */
+
+function rig() {
+  const clock = {ms: 0};
+  /** @type {Wish[]} */
+  const sent = [];
+  /** @type {boolean[]} */
+  const held = [];
+  const hold = new Hold({
+    set: (wish) => sent.push(wish), changed: (on) => held.push(on), now: () => clock.ms,
+  });
+  return {clock, hold, sent, held, last: () => sent.at(-1)?.throttle};
+}
+
+test('what the car wishes is sent while it is held only', () => {
+  const {hold, sent, held, last} = rig();
+  hold.hear({throttle: 0.2, steer: 0});
+  hold.beat();
+  assert.equal(sent.length, 0);
+  hold.down();
+  assert.equal(last(), 0.2);
+  hold.hear({throttle: 0.3, steer: 0});
+  assert.equal(last(), 0.3);
+  hold.up();
+  assert.equal(last(), 0);
+  const {length} = sent;
+  hold.hear({throttle: 0.4, steer: 0});
+  hold.beat();
+  hold.up();
+  assert.equal(sent.length, length);
+  assert.deepEqual(held, [true, false]);
+});
+
+test('a car that says nothing for half a second is wished nothing', () => {
+  const {clock, hold, last} = rig();
+  hold.hear({throttle: 0.2, steer: 0});
+  hold.down();
+  clock.ms = 499;
+  hold.beat();
+  assert.equal(last(), 0.2);
+  clock.ms = 501;
+  hold.beat();
+  assert.equal(last(), 0);
+  hold.hear({throttle: 0.2, steer: 0});
+  assert.equal(last(), 0.2);
+  hold.up();
+});
+
+/** A picture of one level. @param {number} level */
+const grey = (level) => new Uint8Array(WIDTH * HEIGHT).fill(level);
+
+test('a picture that changes more than while it stood has moved', () => {
+  const motion = new Motion();
+  for (let look = 0; look < 20; look += 1) {
+    assert.equal(motion.look(grey(100 + (look % 2)), false), false);
+  }
+  for (let look = 0; look < 20; look += 1) {
+    assert.equal(motion.look(grey(100 + (look % 2)), true), false, 'its noise is no motion');
+  }
+  assert.equal(motion.look(grey(110), true), false, 'one look may be wrong');
+  assert.equal(motion.look(grey(120), true), true);
+});
+
+test('without a look at rest nothing is said', () => {
+  const motion = new Motion();
+  for (let look = 0; look < 20; look += 1) {
+    assert.equal(motion.look(grey(look * 10), true), false);
+  }
+  assert.equal(difference(grey(1), grey(4)), 3);
+});
+
+test('values and changes have names', () => {
+  assert.equal(STRINGS.name('motors.drive.dead_band'), 'Drive motor: dead band (duty)');
+  assert.equal(STRINGS.name('motors.balance'), 'Balance, + slows the left side');
+  assert.equal(STRINGS.name('sensors.tof.front.offset_m'), 'Sensor “front”: offset (m)');
+  assert.equal(STRINGS.change('dead_band drive'), 'When it begins to turn: drive motor');
+  assert.equal(STRINGS.change('guard.top_mps'), 'Speed at full throttle (m/s)');
+  assert.equal(STRINGS.value(true), 'yes');
+  assert.equal(STRINGS.value([0, 0.5, 1]), '0 %, 50 %, 100 %');
+});

@@ -1,0 +1,48 @@
+/** Requests to the car: see server/calibration_api.py. */
+
+/**
+ * @typedef {boolean | number | number[]} Value
+ * @typedef {{key: string, value: Value, own: Value, least: number | null, most: number | null}} Known
+ * @typedef {{utc_s: number, what: string, values: Record<string, Value>, before: number}} Change
+ * @typedef {{values: Known[], steps: {kind: string, of: string}[], changes: Change[],
+ *   now: number, undoable: boolean}} All
+ * @typedef {{throttle: number, mps: number}} SpeedRun
+ * @typedef {{way_m: number, aside_cm: number}} StraightRun
+ * @typedef {{kind: string, of: string, phase: string, wish: import('../lib/types.js').Wish,
+ *   found: Record<string, Value>, duty?: number, reached?: boolean, by?: string,
+ *   words?: string[], runs?: (SpeedRun | StraightRun)[], setting?: number, side?: string,
+ *   centre_us?: number, left_deg?: number, right_deg?: number, throttle?: number,
+ *   shares?: Record<string, number>, range_m?: number | null, volts?: number | null}} Step
+ */
+
+/** The car says why not. */
+export class Refused extends Error {}
+
+/** @param {string} path @param {string} [method] */
+async function ask(path, method = 'GET') {
+  const answer = await fetch(`/api/calibration${path}`, {method});
+  if (answer.ok) return answer.json();
+  throw new Refused((await answer.text()).trim() || `${answer.status}`);
+}
+
+/** @param {string} path @param {string[][]} [query] */
+const post = (path, query = []) => ask(`/${path}?${new URLSearchParams(query)}`, 'POST');
+
+export const API = {
+  /** @returns {Promise<All>} */
+  all: () => ask(''),
+  /** @returns {Promise<Step | null>} */
+  step: () => ask('/step'),
+  /** @param {string} kind @param {string} of @returns {Promise<Step>} */
+  begin: (kind, of) => post('begin', [['step', kind], ['of', of]]),
+  /** @param {string} word @param {number[]} figures @returns {Promise<Step>} */
+  say: (word, figures) =>
+    post('say', [['word', word], ...figures.map((one) => ['figure', String(one)])]),
+  /** @returns {Promise<All>} */
+  keep: () => post('keep'),
+  end: () => post('end'),
+  /** @returns {Promise<All>} */
+  undo: () => post('undo'),
+  /** @param {string} key @param {Value} value @returns {Promise<All>} */
+  set: (key, value) => post('set', [['key', key], ['value', JSON.stringify(value)]]),
+};

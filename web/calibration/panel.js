@@ -1,0 +1,231 @@
+/** Calibration, for a grown-up: its steps, all values, what was changed. It loads when
+ * somebody asks for it. What moves the car is sent as any other wish. */
+
+import {make, setText} from '../lib/dom.js';
+import {API, Refused} from './api.js';
+import {check, figure, fold, push, row, words} from './fields.js';
+import {Hold} from './hold.js';
+import {Motion, grab} from './motion.js';
+import {StepView} from './step.js';
+import {STRINGS} from './strings.js';
+
+/** @import {All, Known, Step} from './api.js' */
+/** @import {Wish} from '../lib/types.js' */
+
+const ASK_MS = 100;
+/** @type {[keyof typeof STRINGS.groups, string[]][]} */
+const GROUPS = [
+  ['air', ['direction', 'dead_band', 'ends']], ['floor', ['straight', 'speed']],
+  ['still', ['distance', 'battery']],
+];
+
+export class Calibration {
+  /**
+   * @param {HTMLElement} place
+   * @param {{set: (wish: Wish) => void, releases: (() => void)[], take: () => void,
+   *   driving: () => boolean, visible: () => boolean}} parts
+   */
+  constructor(place, parts) {
+    this.place = place;
+    this.parts = parts;
+    this.hold = new Hold({set: parts.set, changed: (held) => this.view?.held(held)});
+    parts.releases.push(() => this.hold.up());
+    /** @type {StepView | null} */
+    this.view = null;
+    this.motion = new Motion();
+    this.looks = false;
+    this.told = false;
+    this.style();
+  }
+
+  style() {
+    const link = document.createElement('link');
+    Object.assign(link, {rel: 'stylesheet', href: new URL('calibration.css', import.meta.url).href});
+    document.head.append(link);
+  }
+
+  /** Shows all that there is; a step that goes on ends. @param {string} [news] */
+  async open(news = '') {
+    this.close();
+    await this.tried(async () => this.list(await API.all(), news));
+    this.place.scrollIntoView({block: 'start'});
+  }
+
+  /** The step's view is gone; the car stands. */
+  close() {
+    this.hold.up();
+    this.view = null;
+  }
+
+  /** Does it, and says what the car refuses. @param {() => Promise<unknown>} act */
+  async tried(act) {
+    try {
+      await act();
+      if (this.view) setText(this.view.fault, '');
+    } catch (fault) {
+      const said = fault instanceof Refused ? fault.message : STRINGS.silent;
+      if (this.view) setText(this.view.fault, said);
+      else this.place.replaceChildren(words(said, 'fault'));
+    }
+  }
+
+  // --- the list ---
+
+  /** @param {All} all @param {string} [news] */
+  list(all, news = '') {
+    const status = words(news || STRINGS.hint);
+    status.setAttribute('role', 'status');
+    status.dataset.testid = 'calibration-says';
+    const groups = GROUPS.flatMap(([group, kinds]) => {
+      const steps = all.steps.filter(({kind}) => kinds.includes(kind));
+      return steps.length ? [make('h4', STRINGS.groups[group]), this.steps(steps, all)] : [];
+    });
+    const link = document.createElement('a');
+    Object.assign(link, {
+      href: 'api/calibration/profile', download: 'car.toml', textContent: STRINGS.export, className: 'button',
+    });
+    const undo = push(STRINGS.undo, () =>
+      this.tried(async () => this.list(await API.undo(), STRINGS.undone)), 'calibration-undo');
+    undo.disabled = !all.undoable;
+    const fields = all.values.map((one) => this.value(one));
+    this.place.replaceChildren(status, ...groups, row([undo]),
+      fold(STRINGS.values, fields, 'calibration-values'),
+      fold(STRINGS.history, [history(all)], 'calibration-history'), row([link]));
+  }
+
+  /** @param {All['steps']} steps @param {All} all */
+  steps(steps, all) {
+    const made = make('ul', '');
+    made.className = 'calibration-steps';
+    for (const {kind, of} of steps) {
+      const what = `${kind} ${of}`.trim();
+      const item = make('li', '');
+      item.append(push(STRINGS.stepTitle(kind, of), () => this.begin(kind, of), `begin-${what.replace(' ', '-')}`));
+      const last = all.changes.filter((one) => one.what === what).at(-1);
+      if (last) item.append(make('small', STRINGS.when(last.utc_s)));
+      made.append(item);
+    }
+    return made;
+  }
+
+  /** A value that may be typed. @param {Known} known */
+  value({key, value, own}) {
+    const set = (/** @type {import('./api.js').Value} */ to) =>
+      this.tried(async () => {
+        await API.set(key, to);
+        const box = this.place.querySelector(`[data-key="${key}"] small`);
+        if (box) setText(box, `${STRINGS.kept} ${STRINGS.own(own)}`);
+      });
+    const made = make('div', '');
+    made.dataset.key = key;
+    if (typeof value === 'boolean') {
+      made.append(check(STRINGS.name(key), value, set, key));
+    } else if (typeof value === 'number') {
+      const {field, label} = figure(STRINGS.name(key), key, Math.round(value * 1e4) / 1e4);
+      field.addEventListener('change', () => set(field.valueAsNumber));
+      made.append(label);
+    } else {
+      made.append(words(`${STRINGS.name(key)}: ${STRINGS.value(value)}`));
+    }
+    made.append(make('small', STRINGS.own(own)));
+    return made;
+  }
+
+  // --- a step ---
+
+  /** @param {string} kind @param {string} of */
+  async begin(kind, of) {
+    await this.tried(async () => {
+      const step = await API.begin(kind, of);
+      const view = new StepView(step, {
+        hold: this.hold, take: this.parts.take,
+        say: (word, figures) => this.tried(async () =>
+          this.heard(view, await API.say(word, figures ?? []))),
+        keep: () => {
+          this.hold.up();
+          void this.tried(async () => {
+            const all = await API.keep();
+            this.close();
+            this.list(all, STRINGS.kept);
+          });
+        },
+        back: () => {
+          this.close();
+          void this.tried(() => API.end()).then(() => this.open());
+        },
+      });
+      this.view = view;
+      this.motion = new Motion();
+      this.looks = this.told = false;
+      if (kind === 'dead_band') {
+        view.element.append(check(STRINGS.camera, false, (on) => { this.looks = on; }, 'calibration-camera'));
+      }
+      this.place.replaceChildren(view.element);
+      view.title.focus();
+      this.heard(view, step);
+      void this.follow(view);
+    });
+  }
+
+  /** Asks the car for its step until it is another, or none. @param {StepView} view */
+  async follow(view) {
+    while (this.view === view) {
+      await new Promise((done) => setTimeout(done, ASK_MS));
+      if (this.view !== view) return;
+      if (document.visibilityState === 'hidden' || !this.parts.visible()) {
+        this.hold.up();
+        continue; // after some seconds the car ends the step
+      }
+      try {
+        const step = await API.step();
+        if (this.view !== view) return;
+        if (step === null) {
+          await this.open(STRINGS.ended);
+          return;
+        }
+        this.heard(view, step);
+        await this.watch(view, step);
+      } catch (fault) {
+        setText(view.fault, fault instanceof Refused ? fault.message : STRINGS.silent);
+      }
+    }
+  }
+
+  /** @param {StepView} view @param {Step} step */
+  heard(view, step) {
+    if (this.view !== view) return;
+    this.hold.hear(step.wish);
+    const driving = this.parts.driving();
+    if (!driving) this.hold.up();
+    view.update(step, driving);
+  }
+
+  /** Looks at the picture, where somebody wants that. @param {StepView} view @param {Step} step */
+  async watch(view, step) {
+    const tries = step.kind === 'dead_band' && ['coarse', 'fine'].includes(step.phase);
+    const grey = this.looks && tries ? grab() : null;
+    if (!grey) return;
+    const {held} = this.hold;
+    if (!held) this.told = false;
+    if (this.motion.look(grey, held) && !this.told) {
+      this.told = true;
+      this.heard(view, await API.say('moves', []));
+    }
+  }
+}
+
+/** @param {All} all */
+function history({changes, now}) {
+  if (changes.length === 0) return words(STRINGS.historyEmpty);
+  const made = make('ol', '');
+  made.className = 'calibration-history';
+  const items = changes.map((one, index) => {
+    const values = Object.entries(one.values).map(([key, value]) => `${STRINGS.name(key)} ${STRINGS.value(value)}`);
+    const item = make('li', '');
+    const title = `${STRINGS.when(one.utc_s)}: ${STRINGS.change(one.what)}`;
+    item.append(make('b', index === now ? `${title} (${STRINGS.holds})` : title), make('p', values.join('; ')));
+    return item;
+  });
+  made.append(...items.reverse());
+  return made;
+}

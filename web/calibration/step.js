@@ -1,0 +1,145 @@
+/** One step on the page: what to do, the button that moves, what a person says, what was
+ * found. It is drawn once; each answer of the car changes words and what is shown. */
+
+import {make, setText, show} from '../lib/dom.js';
+import {choice, figure, push, row, words} from './fields.js';
+import {STRINGS} from './strings.js';
+
+/** @import {Step} from './api.js' */
+/** @typedef {(word: string, figures?: number[]) => void} Say */
+
+/** Steps for which nothing moves. */
+const STILL = ['distance', 'battery'];
+const THROTTLES = [0.3, 0.6, 1, -0.3, -0.6];
+/** Phases in which a person's word is awaited; the others have none. @type {Record<string, string[]>} */
+const ASKS = {
+  direction: ['asks', 'right', 'turn_round'], dead_band: ['coarse', 'fine'],
+  straight: ['asks'], battery: ['asks', 'done'],
+};
+
+export class StepView {
+  /**
+   * @param {Step} step
+   * @param {{say: Say, keep: () => void, back: () => void, hold: import('./hold.js').Hold,
+   *   take: () => void}} parts
+   */
+  constructor(step, {say, keep, back, hold, take}) {
+    this.kind = step.kind;
+    this.element = make('div', '');
+    this.element.className = 'calibration-step';
+    const title = make('h4', STRINGS.stepTitle(step.kind, step.of));
+    title.tabIndex = -1;
+    this.says = words('');
+    this.says.setAttribute('role', 'status');
+    this.says.dataset.testid = 'calibration-says';
+    this.now = words('', 'now');
+    this.now.dataset.testid = 'calibration-now';
+    this.fault = words('', 'fault');
+    this.fault.setAttribute('role', 'alert');
+    this.hold = push(STRINGS.hold, () => {}, 'calibration-hold');
+    this.hold.className = 'hold';
+    hold.listen(this.hold);
+    this.take = row([words(STRINGS.takeFirst), push(STRINGS.take, take)], 'take');
+    this.answers = this.answersOf(step, say);
+    this.runs = make('ul', '');
+    this.found = words('', 'found');
+    this.found.dataset.testid = 'calibration-found';
+    this.keep = push(STRINGS.keep, keep, 'calibration-keep');
+    this.keep.className = 'primary';
+    this.element.append(title, this.says, this.now, this.take, this.hold, this.answers, this.runs,
+      this.found, this.fault, row([this.keep, push(STRINGS.back, back, 'calibration-back')]));
+    this.title = title;
+    this.update(step, true);
+  }
+
+  /** @param {boolean} held */
+  held(held) {
+    setText(this.hold, held ? STRINGS.held : STRINGS.hold);
+    this.hold.classList.toggle('held', held);
+  }
+
+  /** @param {Step} step @param {boolean} driving is this page at the wheel? */
+  update(step, driving) {
+    const still = STILL.includes(step.kind);
+    const asks = ASKS[step.kind];
+    setText(this.says, STRINGS.phase(step));
+    setText(this.now, this.figures(step));
+    show(this.hold, !still && driving);
+    show(this.take, !still && !driving);
+    show(this.answers, !asks || asks.includes(step.phase));
+    const runs = (step.runs ?? []).map((run) => STRINGS.run(run));
+    if (this.runs.dataset.words !== runs.join()) {
+      this.runs.dataset.words = runs.join();
+      this.runs.replaceChildren(...runs.map((run) => make('li', run)));
+    }
+    show(this.runs, runs.length > 0);
+    const found = Object.entries(step.found).map(([key, value]) =>
+      `${STRINGS.name(key)}: ${STRINGS.value(value)}`);
+    setText(this.found, found.join('. '));
+    show(this.found, found.length > 0);
+    show(this.keep, found.length > 0);
+  }
+
+  /** @param {Step} step */
+  figures(step) {
+    switch (step.kind) {
+      case 'dead_band': return STRINGS.duty(step);
+      case 'ends': return STRINGS.servo(step);
+      case 'straight': return STRINGS.setting(step);
+      case 'distance': return STRINGS.sees(step.range_m);
+      case 'battery': return STRINGS.volts(step.volts);
+      case 'speed': {
+        const shares = STRINGS.shares(step.shares ?? {});
+        return shares && `${STRINGS.presets}${shares}.`;
+      }
+      default: return '';
+    }
+  }
+
+  /** @param {Step} step @param {Say} say */
+  answersOf(step, say) {
+    const said = (/** @type {string} */ word, names = STRINGS.words) =>
+      push(names[word] ?? word, () => say(word), `say-${word}`);
+    const many = (/** @type {string[]} */ all) => row(all.map((word) => said(word)), 'row answers');
+    switch (step.kind) {
+      case 'direction': return many(step.words ?? []);
+      case 'dead_band': return many(['turns']);
+      case 'battery': return row([many(['full', 'empty']), words(STRINGS.kind),
+        many(['line', 'lithium', 'nimh'])], 'answers');
+      case 'ends': return row([many(['left', 'centre', 'right']), many(['more', 'less'])], 'answers');
+      case 'straight': return straightAnswers(say);
+      case 'speed': return speedAnswers(step, say);
+      default: return tapeAnswers(say);
+    }
+  }
+}
+
+/** @param {Say} say */
+function straightAnswers(say) {
+  const way = figure(STRINGS.wayM, 'way-m');
+  const aside = figure(STRINGS.asideCm, 'aside-cm');
+  const side = choice('', [['1', STRINGS.toLeft], ['-1', STRINGS.toRight]], 'aside-to');
+  side.field.setAttribute('aria-label', STRINGS.asideCm);
+  const act = () => say('aside', [way.field.valueAsNumber, aside.field.valueAsNumber * Number(side.field.value)]);
+  return row([way.label, aside.label, side.label, push(STRINGS.say, act, 'say-aside')], 'answers');
+}
+
+/** @param {Step} step @param {Say} say */
+function speedAnswers(step, say) {
+  const shares = [...new Set([step.throttle ?? 0.3, ...THROTTLES])];
+  const throttle = choice(STRINGS.throttle, shares.map((share) =>
+    [String(share), STRINGS.throttles(share)]), 'throttle');
+  throttle.field.addEventListener('change', () => say('throttle', [Number(throttle.field.value)]));
+  const way = figure(STRINGS.wayM, 'hand-m');
+  const took = figure(STRINGS.tookS, 'hand-s');
+  const act = () => say('measured', [way.field.valueAsNumber, took.field.valueAsNumber]);
+  const hand = document.createElement('details');
+  hand.append(make('summary', STRINGS.byHand), way.label, took.label, push(STRINGS.say, act, 'say-measured'));
+  return row([throttle.label, push(STRINGS.words.forget ?? '', () => say('forget'), 'say-forget'), hand], 'answers');
+}
+
+/** @param {Say} say */
+function tapeAnswers(say) {
+  const tape = figure(STRINGS.tapeM, 'tape-m', 0.5);
+  return row([tape.label, push(STRINGS.say, () => say('tape', [tape.field.valueAsNumber]), 'say-tape')], 'answers');
+}
