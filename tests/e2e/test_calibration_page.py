@@ -192,7 +192,7 @@ def runs(page: Page, bench: RunningBench, throttle: float, seconds: float) -> fl
     for _ in range(8):
         with held(page):
             page.wait_for_timeout(seconds * 1000)
-            speed_mps = bench.world().speed_mps
+            speed_mps = float(bench.world().speed_mps)
         page.wait_for_timeout(1200)
         if page.locator("#calibration li").count() > count:
             return speed_mps
