@@ -245,23 +245,30 @@ class Store:
         own, free = self._sessions(car, name)[0], ""
         for session in (own, f"{own}.{sums.sha256[:8]}"):
             wanted = Stored(f"{session}/{name}", sums.sha256)
-            size = self._disk.size(wanted.path)
+            size, listed = self._disk.size(wanted.path), self.listed(session)
+            promised = self._promised(wanted)
             if size is None:
-                if not free and not self._promised(session, name, sums.sha256):
+                if not free and promised <= {sums.sha256}:
                     free = session
             elif size == sums.size and self._disk.sums(wanted.path) == sums:
                 return session, True
-            elif wanted in self.listed(session):
+            elif wanted in listed:
                 self.set_aside(wanted)
+                return session, False
+            elif sums.sha256 in promised and all(
+                one.path != wanted.path for one in listed
+            ):
+                self._make_way(wanted)
                 return session, False
         if not free:
             raise StoreError(f"{own}/{name}: two others have this name; look at them")
         return free, False
 
-    def _promised(self, session: str, name: str, sha256: str) -> bool:
-        """Did another one have this name when a copy was judged?"""
+    def _promised(self, one: Stored) -> set[str]:
+        """Checksums of what had this name when a copy was judged."""
+        session, _, name = one.path.rpartition("/")
         copies = self._copies.of(session).values()
-        return any(one.segments.get(name, sha256) != sha256 for one in copies)
+        return {it.segments[name] for it in copies if name in it.segments}
 
     def _check(self, part: str, sums: Sums, read_back: bool = True) -> None:
         self._disk.write_at(part, 0, b"")  # an empty segment has no pieces

@@ -124,6 +124,16 @@ def test_an_offices_copy_keeps_its_name(store: Store, tmp_path: Path) -> None:
     assert store_of(store, DATA) == first
 
 
+def test_what_a_power_cut_brought_back_bent_makes_way(
+    store: Store, tmp_path: Path
+) -> None:
+    first = store_of(store, DATA)
+    Copies(Folder(tmp_path)).note(SESSION, "office:/", {NAME: SUMS.sha256}, 5.0)
+    (tmp_path / first).write_bytes(bytes(len(DATA)))
+    (tmp_path / SESSION / "SHA256SUMS").unlink()
+    assert store_of(store, DATA) == first, "the office's comes back to that place, too"
+
+
 def store_of(store: Store, data: bytes) -> str:
     """Stores a segment; returns its path."""
     coming = arrival_of(store, sums_of(data))
