@@ -10,7 +10,6 @@ where a write-ahead log does not work.
 """
 
 import contextlib
-import logging
 import shutil
 import sqlite3
 import threading
@@ -24,22 +23,20 @@ import msgspec
 from fpvcar.recordings.drives import Drive, Wanted, drives_of
 from fpvcar.recordings.entries import Entry
 from fpvcar.recordings.library import Page
-from fpvcar.recordings.shelf import Copy, DriveBusy, DriveMissing, Found
+from fpvcar.recordings.shelf import DriveBusy, DriveMissing, Found
 from fpvcar.recordings.titles import Titles
 from fpvstation import search
+from fpvstation.catalogue_file import CatalogueFile
 from fpvstation.catalogue_rows import add_drive, forget, forget_drives
-from fpvstation.catalogue_schema import opened
-from fpvstation.copies import HERE, Copies, Where
-from fpvstation.disk import Folder
 from fpvstation.look import Look, key_of, lookers
 from fpvstation.store import Store, trash_of
 from fpvstation.sums_file import SUMS_FILE, Stored
+from fpvstation.whereabouts import OnCars, Whereabouts
 
 AT_ONCE = 256
 """Sessions in one transaction."""
 PATIENCE_S = 2.0
 FILE = "catalogue.sqlite"
-log = logging.getLogger("fpvstation")
 Looks = Callable[[Iterable[Look]], Iterable[Entry]]
 Tell = Callable[[int, int], None]
 """Hears how many of how many sessions are listed."""
@@ -68,75 +65,33 @@ class Catalogue:
 
     editable = True
 
-    def __init__(self, path: Path, root: Path, store: Store, store_id: str) -> None:
-        self._path, self._root, self._store = path, root, store
-        self._id = store_id
-        self._titles, self._copies = Titles(root), Copies(Folder(root))
-        self._local = threading.local()
-        self._connections: list[sqlite3.Connection] = []
-        self._opening, self._changing = threading.Lock(), threading.RLock()
-        self._damaged = ""
+    def __init__(
+        self, path: Path, root: Path, store: Store, store_id: str,
+        cars: OnCars | None = None,
+    ) -> None:  # fmt: skip
+        self._root, self._store = root, store
+        self._file = CatalogueFile(path, store_id)
+        self._titles, self._where = Titles(root), Whereabouts(root, store, cars)
+        self._changing = threading.RLock()
         self.unread = 0
         """Sessions that are not looked into yet."""
-        self.why_anew = ""
-        """Why the catalogue was made anew, for people; "" where it was not."""
-
-    # --- the file ---
 
     def open(self) -> None:
-        """Opens it, or makes it anew and says why."""
-        try:
-            with self._connection() as db:
-                found = db.execute("SELECT store FROM about").fetchone()
-                # Reads all of it: what is damaged is known before somebody searches.
-                (fault,) = db.execute("PRAGMA quick_check(1)").fetchone()
-        except sqlite3.DatabaseError as error:
-            self.anew(str(error))
-            return
-        if fault != "ok":
-            self.anew(str(fault))
-        elif found != (self._id,):
-            self.anew("" if found is None else f"it is of the store {found[0]}")
+        """As CatalogueFile.open."""
+        self._file.open()
 
     def anew(self, why: str) -> None:
-        """Begins an empty one. `why` is for people; "": there was none."""
-        if why:
-            log.warning("%s: made anew from the store: %s", self._path, why)
-            self.why_anew = why
-        self._damaged = ""
-        for end in ("-wal", "-shm", ""):
-            self._path.with_name(self._path.name + end).unlink(missing_ok=True)
-        with self._connection() as db:
-            db.execute("INSERT INTO about VALUES (?)", (self._id,))
-
-    @contextlib.contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection, in a transaction of its own. One to a file that is
-        not there any more is closed first."""
-        with self._opening:
-            db: sqlite3.Connection | None = getattr(self._local, "db", None)
-            if db is None or self._local.inode != self._inode():
-                if db is not None:
-                    self._connections.remove(db)
-                    self._local.db = None
-                    db.close()
-                db = self._local.db = opened(self._path)
-                self._local.inode = self._inode()
-                self._connections.append(db)
-        with db:
-            yield db
-
-    def _inode(self) -> int:
-        with contextlib.suppress(FileNotFoundError):
-            return self._path.stat().st_ino
-        return 0
+        """As CatalogueFile.anew."""
+        self._file.anew(why)
 
     def close(self) -> None:
-        """Closes what any thread has open; none uses it meanwhile."""
-        with self._opening:
-            self._local = threading.local()
-            while self._connections:
-                self._connections.pop().close()
+        """As CatalogueFile.close."""
+        self._file.close()
+
+    @property
+    def why_anew(self) -> str:
+        """As CatalogueFile.why_anew."""
+        return self._file.why_anew
 
     # --- how it follows the store ---
 
@@ -144,10 +99,7 @@ class Catalogue:
         """Looks for what changed in the store, and lists it; returns how many sessions.
         A catalogue that is damaged or gone is made anew. Raises OSError."""
         with self._changing:
-            if self._damaged:
-                self.anew(self._damaged)
-            elif not self._path.exists():
-                self.anew("it was removed")
+            self._file.mend()
             try:
                 return self._sync(tell)
             except sqlite3.OperationalError:
@@ -168,7 +120,7 @@ class Catalogue:
         return total
 
     def _changes(self) -> Iterator[Change]:
-        with self._connection() as db:
+        with self._file.connection() as db:
             known = dict(db.execute("SELECT path, stamp FROM session"))
         for session in self._store.sessions():
             with contextlib.suppress(FileNotFoundError):
@@ -181,7 +133,7 @@ class Catalogue:
     def _take(self, changes: Sequence[Change], looks: Looks) -> None:
         """Lists some sessions as they are now."""
         stored = {one.session: list(self._store.listed(one.session)) for one in changes}
-        with self._connection() as db:
+        with self._file.connection() as db:
             known = {
                 one: entry for session in stored
                 for one, entry in search.entries_of(db, session)
@@ -189,7 +141,7 @@ class Catalogue:
         new = [one for some in stored.values() for one in some if one not in known]
         asked = [Look(self._root / one.path, key_of(one.path)) for one in new]
         known.update(zip(new, looks(asked), strict=True))
-        with self._connection() as db:
+        with self._file.connection() as db:
             for session, stamp in changes:
                 forget(db, session)
                 if stamp is not None:
@@ -214,7 +166,7 @@ class Catalogue:
 
     def paths(self, wanted: Iterable[str]) -> dict[str, Path]:
         """See Shelf."""
-        with self._asked() as db:
+        with self._file.asked() as db:
             return {
                 name: self._root / path for one in wanted for name, path in db.execute(
                     "SELECT name, path FROM segment WHERE name = ?", (one,)
@@ -227,37 +179,27 @@ class Catalogue:
 
     def page(self, before: str, most: int) -> Page:
         """See Shelf."""
-        with self._asked() as db:
+        with self._file.asked() as db:
             found = search.last_entries(db, before, most + 1)
         return Page(found[:most][::-1], len(found) > most)
 
     def find(self, wanted: Wanted, before_ms: float, most: int) -> Found:
         """See Shelf."""
-        with self._asked() as db:
+        with self._file.asked() as db:
             if wanted.wheel == "driven" and not search.any_driven(db):
                 wanted = wanted.unhidden()
             found = search.find(db, wanted, before_ms, most + 1)
             drivers = search.drivers(db)
         shown = found[:most]
-        of = {session: self._copies_of(session) for _, session, _ in shown}
+        of = {session: self._where.of(session) for _, session, _ in shown}
         return Found(
             [drive for _, _, drive in shown], len(found) > most, drivers, self.unread,
             {one: of[session] for one, session, _ in shown},
         )  # fmt: skip
 
-    def _copies_of(self, session: str) -> list[Copy]:
-        """Where a session is. What is here was judged when it came, or since then."""
-        listed = self._store.listed(session)
-        found = self._copies.where(session, listed)
-        if all(one.place != HERE for one in found):
-            with contextlib.suppress(FileNotFoundError):
-                came_s = (self._root / session / SUMS_FILE).stat().st_mtime
-                found.insert(0, Where(HERE, came_s, True))
-        return [Copy(*one) for one in found]
-
     def held(self) -> Held:
         """How much is here, and how full the disk is. Raises OSError."""
-        with self._asked() as db:
+        with self._file.asked() as db:
             (sessions,) = db.execute("SELECT count(*) FROM session").fetchone()
             all_of = "SELECT count(*), coalesce(sum(bytes), 0) FROM segment"
             segments, size = db.execute(all_of).fetchone()
@@ -266,7 +208,7 @@ class Catalogue:
 
     def name(self, drive: str, title: str) -> None:
         """Names a drive, in the store: the name outlives the catalogue."""
-        with self._alone(), self._asked() as db:
+        with self._alone(), self._file.asked() as db:
             session, drives = self._found(db, drive)
             there = [name for (name,) in db.execute("SELECT name FROM segment")]
             named = next(one for one in drives if one.id == drive)
@@ -275,23 +217,10 @@ class Catalogue:
             for one in self._titles.named(drives):
                 add_drive(db, session, session.partition("/")[0], one)
 
-    @contextlib.contextmanager
-    def _asked(self) -> Iterator[sqlite3.Connection]:
-        """A connection for who asks. Raises OSError if the file is damaged: it is made
-        anew then."""
-        try:
-            with self._connection() as db:
-                yield db
-        except sqlite3.OperationalError as fault:
-            raise OSError(f"the catalogue: {fault}") from None
-        except sqlite3.DatabaseError as fault:
-            self._damaged = str(fault)
-            raise OSError("the catalogue is damaged, and made anew") from None
-
     def delete(self, drive: str) -> tuple[list[str], list[str]]:
         """Moves the session of a drive to the trash; one with other drives stays."""
         with self._alone():
-            with self._asked() as db:
+            with self._file.asked() as db:
                 session, _ = self._found(db, drive)
                 of = "SELECT count(*) FROM drive WHERE session = ? AND parked = 0 "
                 (others,) = db.execute(f"{of} AND id != ?", (session, drive)).fetchone()

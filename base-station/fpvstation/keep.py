@@ -18,6 +18,7 @@ from fpvstation.rate import Rate
 from fpvstation.store import Store
 from fpvstation.sums_file import Stored
 from fpvstation.turns import AT_ONCE, Turns
+from fpvstation.whereabouts import OnCars
 
 POLL_S = 5.0
 BACK_OFF_S = (2.0, 5.0, 15.0, 60.0, 300.0)
@@ -73,6 +74,7 @@ class Keeper:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:  # fmt: skip
         self.states: dict[str, CarState] = {}
+        self.on_cars = OnCars()
         self._cars, self._store, self._safe = cars, store, safe
         self._utc_s, self._sleep = utc_s, sleep
         self._turns = Turns()
@@ -100,6 +102,7 @@ class Keeper:
         for car in self._tasks.keys() - wanted:
             self._tasks.pop(car).cancel()
             self.states.pop(car.id, None)
+            self.on_cars.forget(car.folder)
         for car in wanted - self._tasks.keys():
             self.states[car.id] = CarState(
                 car.name, car.folder, car.url, stored_s=self._utc_s()
@@ -144,6 +147,8 @@ class Keeper:
                 watch.cancel()
                 await asyncio.gather(watch, return_exceptions=True)
                 self._note_round(pull, state)
+                if pull.round.listed is not None:
+                    self.on_cars.listed(car.folder, pull.round.listed, everything)
                 _note_bytes(pull.round, state, begun)
 
     def _note_round(self, pull: Pull, state: CarState) -> None:

@@ -82,6 +82,8 @@ class Round:
     waiting: int | None = None
     """Segments that the car has and we have not; None before it listed them."""
     waiting_bytes: int = 0
+    listed: dict[str, int] | None = None
+    """Names and sizes of what the car has: all of it, or what has no receipt."""
     card: tuple[int, int] = 0, 0
     """Bytes that are free on the car's card, and in all."""
     driven: bool = False
@@ -118,6 +120,7 @@ class Pull:
         await self._act(self._store.check)
         removed = await self._act(self._store.removed)
         segments = await self._segments(everything)
+        self.round.listed = {one.name: one.size for one in segments}
         self.round.waiting = len(segments)
         self.round.waiting_bytes = sum(one.size for one in segments)
         async with Beside(self._begin) as settling:

@@ -84,7 +84,7 @@ async def run(options: Options) -> None:
         store_id = _open(store, state, options.store_changed)
         offices.open(store, asyncio.to_thread)
         keeper = Keeper(cars, store, offices.safe)
-        catalogue = Catalogue(state / FILE, root, store, store_id)
+        catalogue = Catalogue(state / FILE, root, store, store_id, keeper.on_cars)
         await asyncio.to_thread(catalogue.open)
         page = Page(catalogue, keeper, offices, _rights(options.host, state))
         site = Site(

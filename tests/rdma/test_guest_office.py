@@ -19,7 +19,8 @@ from fpvstation.copies import Copies
 from fpvstation.disk import Folder
 from fpvstation.office import Rdcp
 from fpvstation.relay import Relay
-from fpvstation.store import SUMS_FILE, Store
+from fpvstation.store import Store
+from fpvstation.sums_file import SUMS_FILE
 from tests.e2e.driver import Driver, free, sit_down
 from tests.e2e.harness import RunningBench, started, wait_for
 from tests.guest.image import PIPES, image

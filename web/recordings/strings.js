@@ -140,7 +140,8 @@ export const STRINGS = {
   /** Where a drive is besides. @param {Copy[]} copies */
   copies: (copies) => copies.map(({place, verified_s: seconds, whole}) => {
     if (place === 'station') return whole ? 'fetched by the station' : 'partly fetched';
-    const where = place || 'stored here';
+    const where = place === 'car' ? 'on the car' : place || 'stored here';
+    if (!whole && place === 'car') return 'partly on the car';
     if (!whole) return `${where}: not whole yet`;
     return seconds ? `${where}, verified ${DAY_SHORT.format(new Date(seconds * 1000))}` : where;
   }).join(' · '),

@@ -28,7 +28,7 @@ export interface Listing {
   removable: boolean; editable: boolean; drivers: string[]; drives: FoundDrive[]; more: boolean;
   unread: number; copies: Record<string, Copy[]>;
 }
-/** A copy of a drive: see recordings/shelf.py. */
+/** A copy of a drive: `place` is "car", "" here, or an office; see recordings/shelf.py. */
 export interface Copy { place: string; verified_s: number; whole: boolean }
 /** A car as a base station knows it: see fpvstation/keep.py. */
 export interface CarState {

@@ -20,8 +20,8 @@ from fpvcar.recordings.titles import Titles
 
 LOOK_S = 1.5
 """How long a list looks into files that nobody looked into before."""
-STATION = "station"
-"""The place of what a base station fetched."""
+CAR, STATION = "car", "station"
+"""The place of what is on its car still, and of what a base station fetched."""
 log = logging.getLogger("fpvcar.recordings")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
+from fpvcar.recordings.drives import Wanted
 from fpvstation.cars import Cars
 from fpvstation.catalogue import Catalogue
 from fpvstation.copies import Copies
@@ -37,7 +38,9 @@ def page(tmp_path: Path) -> Iterator[Page]:
     keeper.states["1"] = CarState(
         "Plague", "Plague", "https://a", "ok", 1e9, 1e9, 3, 0, 99
     )
-    catalogue = Catalogue(tmp_path / "catalogue.sqlite", tmp_path, store, "s1")
+    catalogue = Catalogue(
+        tmp_path / "catalogue.sqlite", tmp_path, store, "s1", keeper.on_cars
+    )
     catalogue.open()
     catalogue.sync()
     yield Page(catalogue, keeper, Offices([], 1, Copies(Folder(tmp_path))))
@@ -124,6 +127,24 @@ def test_what_is_damaged_on_a_car_is_a_fault(page: Page) -> None:
     state = page._keeper.states["1"]
     state.bad, state.state = {NAME: "2 of its MiB came damaged"}, "1 damaged on the car"
     assert faults(page, 1e9) == ["Plague: 1 damaged on the car"]
+
+
+def test_the_copy_on_the_car_stands_first(page: Page, tmp_path: Path) -> None:
+    on_cars, sizes = page._keeper.on_cars, {NAME: (tmp_path / ".made").stat().st_size}
+
+    def places() -> set[tuple[str, bool]]:
+        found = page._catalogue.find(Wanted(), float("inf"), 9).copies.values()
+        assert all(one.verified_s > 1e9 for copies in found for one in copies)
+        return {(copies[0].place, copies[0].whole) for copies in found}
+
+    assert places() == {("", True)}
+    on_cars.listed("Plague", {NAME: 7}, True)
+    assert places() == {("", True)}, "another one of that name"
+    on_cars.listed("Plague", sizes, True)
+    on_cars.listed("Plague", {}, False)
+    assert places() == {("car", True), ("", True)}, "what has its receipt is there, too"
+    on_cars.listed("Plague", {}, True)
+    assert places() == {("", True)}, "the ring let it go"
 
 
 def test_storage_says_how_full_it_is_and_what_waits(page: Page) -> None:

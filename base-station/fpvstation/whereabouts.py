@@ -1,0 +1,57 @@
+"""Where a session is: on its car, in the station's store, at the offices."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from fpvcar.recordings.shelf import CAR, Copy
+from fpvstation.copies import HERE, Copies, Where
+from fpvstation.disk import Folder
+from fpvstation.store import Store
+from fpvstation.sums_file import SUMS_FILE, Stored
+
+
+class OnCars:
+    """Names and sizes of the segments that each car has, as it listed them last. From
+    any thread."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[str, Mapping[str, int]] = {}
+
+    def listed(self, car: str, sizes: Mapping[str, int], everything: bool) -> None:
+        """A car has these; not `everything`: and what it listed before."""
+        before = {} if everything else self._sizes.get(car, {})
+        self._sizes[car] = {**before, **sizes}
+
+    def forget(self, car: str) -> None:
+        """Nobody asks it any more."""
+        self._sizes.pop(car, None)
+
+    def has(self, segments: Iterable[tuple[Stored, int | None]]) -> int:
+        """How many of these segments of one car, with their sizes, it has."""
+        return sum(
+            self._sizes.get(path.partition("/")[0], {}).get(path.rpartition("/")[2])
+            == size
+            for (path, _), size in segments
+        )  # fmt: skip
+
+
+class Whereabouts:
+    """The copies of the sessions of one store. Blocks."""
+
+    def __init__(self, root: Path, store: Store, cars: OnCars | None) -> None:
+        self._store, self._disk, self._cars = store, Folder(root), cars or OnCars()
+        self._copies = Copies(self._disk)
+
+    def of(self, session: str) -> list[Copy]:
+        """That of the car first, then that of the store."""
+        listed = self._store.listed(session)
+        came_s = self._disk.changed_s(f"{session}/{SUMS_FILE}")
+        found = self._copies.where(session, listed)
+        # What is here, and what the car had then, was judged when it came.
+        if came_s and all(one.place != HERE for one in found):
+            found.insert(0, Where(HERE, came_s, True))
+        sizes = [(one, self._disk.size(one.path)) for one in listed]
+        there = self._cars.has(sizes)
+        if there:
+            found.insert(0, Where(CAR, came_s, there == len(listed)))
+        return [Copy(*one) for one in found]

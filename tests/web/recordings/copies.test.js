@@ -1,0 +1,18 @@
+// Where the copies of a drive are, in words.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import {STRINGS} from '../../../web/recordings/strings.js';
+
+/** @param {string} place @param {boolean} whole @param {number} seconds */
+const copy = (place, whole = true, seconds = 0) => ({place, verified_s: seconds, whole});
+
+test('car, station and office are named, each with what is known of it', () => {
+  const said = STRINGS.copies([
+    copy('car', true, 1.8e9), copy('', true, 1.8e9), copy('nas:/srv', false),
+  ]);
+  assert.match(said, /^on the car, verified .* · stored here, verified .* · nas:\/srv: not whole yet$/);
+  assert.equal(STRINGS.copies([copy('car', false, 1.8e9)]), 'partly on the car');
+  assert.equal(STRINGS.copies([copy('station')]), 'fetched by the station');
+});
