@@ -37,7 +37,7 @@ def test_one_command_makes_a_car(card: Path) -> None:
     assert setup.main(setting_up(card, "--board=l298n", "--name=Rusty")) == 0
     made = all_files(card)
     assert set(made) == {
-        "boot/firmware/config.txt", system.PROFILE, setup.MODULES, setup.WIFI,
+        "boot/firmware/config.txt", system.PROFILE, *setup.OWN_FILES,
     }  # fmt: skip
     profile = profiles.load(card / system.PROFILE)
     assert profile.car.name == "Rusty"
@@ -173,6 +173,7 @@ def test_it_starts_what_there_is(
     capsys.readouterr()
     setup.start(setup.Answers("l298n", "Rusty"), card, run)
     assert ("hostnamectl", "set-hostname", "rusty") in ran
+    assert ("sysctl", "--quiet", f"--load={card / setup.SYSCTL}") in ran
     assert ("systemctl", "restart", *system.UNITS) in ran
     said = capsys.readouterr().out
     assert ("no pin daemon here" in said) is not there

@@ -39,8 +39,7 @@ PATIENT = Kind(
     "tcp", Severity.NOTE, "No picture, or a late one",
     "TCP waits {ms:.0f} ms at least until it repeats a packet that was lost",
     "Where Wi-Fi is weak, pictures that could be there sooner are late.",
-    "echo net.ipv4.tcp_rto_min_us=30000 | sudo tee /etc/sysctl.d/90-fpvcar.conf; "
-    "sudo sysctl --system",
+    "sudo fpvcar setup",
 )  # fmt: skip
 FIXED = Kind(
     "tcp-kernel", Severity.NOTE, "No picture, or a late one",
