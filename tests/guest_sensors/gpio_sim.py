@@ -1,6 +1,7 @@
 """In the guest: the kernel's gpio-sim, labelled as a Pi's chip, and what is outside.
 
-It lets go of a line as dtparam=strict_gpiod does: the pull decides.
+It lets go of a line as dtparam=strict_gpiod does: the pull decides. As a program it
+makes the guest a Pi 5 with that line, until it is switched off.
 """
 
 import subprocess
@@ -45,9 +46,13 @@ class Outside:
         chip = (CONFIG / "pi/bank0/chip_name").read_text().strip()
         self._home = Path("/sys/devices/platform") / device / chip
 
+    def place(self, gpio: int) -> Path:
+        """Where the kernel says what a pin does."""
+        return self._home / f"sim_gpio{gpio}/value"
+
     def level(self, gpio: int) -> int:
         """What a pin does."""
-        return int((self._home / f"sim_gpio{gpio}/value").read_text())
+        return int(self.place(gpio).read_text())
 
     def pull(self, gpio: int, level: int) -> None:
         """Drives an input."""
@@ -58,8 +63,7 @@ class Outside:
         """Share of the time for which a pin is high, by the eyes of another process:
         a thread of this one would hold up the one that makes the pulses."""
         done = subprocess.run(
-            [sys.executable, "-c", LOOK, self._home / f"sim_gpio{gpio}/value",
-             str(for_s)],
+            [sys.executable, "-c", LOOK, self.place(gpio), str(for_s)],
             check=True, capture_output=True, text=True,
         )  # fmt: skip
         return float(done.stdout)
@@ -69,9 +73,9 @@ class Outside:
         return any(self.level(gpio) for gpio in MOTORS)
 
 
-def plug() -> Outside:
+def plug(own: str = LABEL) -> Outside:
     """A Pi's chip, and beside it another one that is not."""
-    for name, label in (("other", "fpga"), ("pi", LABEL)):
+    for name, label in (("other", "fpga"), ("pi", own)):
         bank = CONFIG / name / "bank0"
         bank.mkdir(parents=True)
         (bank / "num_lines").write_text(str(LINES))
@@ -80,15 +84,25 @@ def plug() -> Outside:
     return Outside()
 
 
+def say(word: str, label: str = LABEL) -> None:
+    """/sys/module is as on a Pi, its parameter with this value; "": there is none."""
+    subprocess.run(["mount", "-t", "tmpfs", "none", "/sys/module"], check=True)
+    path = Path("/") / strict.PARAMETER.format(strict.MODULES[label])
+    path.parent.mkdir(parents=True)
+    if word:
+        path.write_text(f"{word}\n")
+
+
 @contextmanager
 def kernel_says(word: str) -> Iterator[None]:
-    """/sys/module as on a Pi, its parameter with this value; "": there is none."""
-    subprocess.run(["mount", "-t", "tmpfs", "none", "/sys/module"], check=True)
+    """The same for a while."""
+    say(word)
     try:
-        path = Path("/") / strict.PARAMETER.format(strict.MODULES[LABEL])
-        path.parent.mkdir(parents=True)
-        if word:
-            path.write_text(f"{word}\n")
         yield
     finally:
         subprocess.run(["umount", "/sys/module"], check=True)
+
+
+if __name__ == "__main__":
+    plug("pinctrl-rp1")
+    say("N", "pinctrl-rp1")

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +37,9 @@ LIMITS_S = {
     "pigpiod stopped": 0.50,
     "helper hung": 1.00,
     "camera killed": 0.30,
+    "guardian killed": 0.30,
+    "guardian hung": 0.30,
+    "whole car rebooted": 0.30,
 }
 """The design's, for each cause; systemd itself needs some time to begin a restart."""
 BOOT = "cat /proc/sys/kernel/random/boot_id"
@@ -67,7 +70,8 @@ class Stop:
 
     cause: str
     off_s: float
-    whole_s: float
+    whole_s: float | None
+    pins: str
 
     @property
     def limit_s(self) -> float:
@@ -80,6 +84,7 @@ class Car:
 
     def __init__(self, share: Path, disk: Path, recipe: Recipe = TRIXIE) -> None:
         self.share, self.disk, self.recipe = share, disk, recipe
+        self.pins = ""
         shutil.copyfile(image(recipe).root, disk)
         self.guest = self._boot()
 
@@ -88,9 +93,11 @@ class Car:
         guest = Guest(self.share, cpus=1, recipe=recipe, disk=disk, steady=True)
         return guest.__enter__()
 
-    def install(self) -> None:
+    def install(self, pins: str = "pigpio") -> None:
+        """`pins`: who has them, and the script that plays the hardware."""
+        self.pins = pins
         self.check("dpkg -i /share/fpvcar*.deb")
-        self.check("sh /share/tests/guest_units/stand_ins.sh")
+        self.check(f"sh /share/tests/guest_units/{pins}.sh")
         self.check("fpvcar setup --board mx1508 --name Elbow")
 
     def check(self, command: str) -> str:
@@ -102,8 +109,14 @@ class Car:
         self.guest = self._boot()
 
     def reboot(self) -> None:
+        with self._rebooted():
+            self.guest.run("systemctl reboot", LONG_S)
+
+    @contextmanager
+    def _rebooted(self) -> Iterator[None]:
+        """Until it has been, by whoever does it meanwhile."""
         before = self.check(BOOT)
-        self.guest.run("systemctl reboot", LONG_S)
+        yield
         until_s = time.monotonic() + LONG_S
         while self.guest.run(BOOT, LONG_S).stdout in ("", before):
             assert time.monotonic() < until_s
@@ -120,9 +133,13 @@ class Car:
 
     def stop(self, cause: str) -> Stop:
         """Makes it stop by a cause, while it is driven; then it drives again."""
-        told = json.loads(self.check(f"{INSIDE} {cause!r}"))
+        rebooted = self._rebooted() if "rebooted" in cause else nullcontext()
+        with rebooted:
+            done = self.guest.run(f"{INSIDE} {cause!r}", LONG_S)
+        assert done.stdout, done.stderr
+        told = json.loads(done.stdout)
         assert "fault" not in told, told["fault"]
-        return Stop(cause, told["off_s"], told["whole_s"])
+        return Stop(cause, told["off_s"], told["whole_s"], self.pins)
 
 
 @contextmanager

@@ -19,5 +19,8 @@ def pytest_terminal_summary(
         return
     terminalreporter.section("stops through the units, in the guest's time")
     for stop in stops:
-        words = f"{stop.cause:20} off after {stop.off_s:.3f} s, at most {stop.limit_s}"
-        terminalreporter.write_line(f"{words}; drives again after {stop.whole_s:.1f} s")
+        whole = f"; drives again after {stop.whole_s:.1f} s" if stop.whole_s else ""
+        terminalreporter.write_line(
+            f"{stop.pins:8} {stop.cause:18} off after {stop.off_s:.3f} s, at most "
+            f"{stop.limit_s}{whole}"
+        )

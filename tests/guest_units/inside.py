@@ -19,13 +19,13 @@ from pathlib import Path
 from fpvcar.config import profiles
 from tests.e2e.driver import Driver, free, sit_down
 from tests.e2e.harness import PinWatch, wait_for
-from tests.guest_units import registers
+from tests.guest_units.pins import watch as watched
 
 PORT = 8080
-SOC = Path("/dev/shm/soc")
 PINS = profiles.load(Path("/etc/fpvcar/car.toml")).motor_pins()
 WHOLE_S = 60.0
 HELPERS = Path("/sys/fs/cgroup/system.slice/system-fpvcar\\x2dpins\\x2doff.slice")
+REBOOT = "whole car rebooted"
 CLIENT = "0" * 32
 """Who comes back has the seat still; to a stranger it is free after 10 s."""
 
@@ -35,10 +35,15 @@ def systemctl(*words: str) -> str:
     return done.stdout.strip()
 
 
-def signalled(unit: str, number: signal.Signals) -> Callable[[], int]:
-    """The unit's main process gets a signal."""
+def main_pid(unit: str) -> int:
+    """The process that systemd started."""
     pid = int(systemctl("show", "--property=MainPID", "--value", unit))
     assert pid, f"{unit} does not run"
+    return pid
+
+
+def signalled(pid: int, number: signal.Signals) -> Callable[[], int]:
+    """A process gets a signal."""
 
     def act() -> int:
         now_ns = time.monotonic_ns()
@@ -63,18 +68,12 @@ def killed_camera() -> Callable[[], int]:
     """The camera's process ends, and not its unit, which is that of `run`."""
     words = ["pgrep", "--full", "/opt/camera.py"]
     (pid,) = subprocess.check_output(words, text=True).split()
-
-    def act() -> int:
-        now_ns = time.monotonic_ns()
-        os.kill(int(pid), signal.SIGKILL)
-        return now_ns
-
-    return act
+    return signalled(int(pid), signal.SIGKILL)
 
 
 def hung_helper() -> Callable[[], int]:
     """The pin daemon hangs, and so does the first helper that is asked for."""
-    hang = signalled(UNITS["pigpiod"], signal.SIGSTOP)
+    hang = signalled(main_pid(UNITS["pigpiod"]), signal.SIGSTOP)
 
     def hung() -> bool:
         for path in HELPERS.glob("*/cgroup.procs"):
@@ -92,8 +91,19 @@ def hung_helper() -> Callable[[], int]:
     return act
 
 
+def guardian() -> int:
+    """The only child of wheels."""
+    wheels = main_pid(UNITS["wheels"])
+    (child,) = Path(f"/proc/{wheels}/task/{wheels}/children").read_text().split()
+    return int(child)
+
+
 UNITS = {"run": "fpvcar", "wheels": "fpvcar-wheels", "pigpiod": "pigpiod"}
-ODD = {"camera killed": killed_camera, "helper hung": hung_helper}
+ODD: dict[str, Callable[[], Callable[[], int]]] = {
+    "camera killed": killed_camera, "helper hung": hung_helper,
+    REBOOT: lambda: told("--no-block", "reboot"),
+}  # fmt: skip
+SIGNALS = {"killed": signal.SIGKILL, "hung": signal.SIGSTOP}
 
 
 def acting(cause: str) -> Callable[[], int]:
@@ -101,11 +111,12 @@ def acting(cause: str) -> Callable[[], int]:
     if cause in ODD:
         return ODD[cause]()
     part, how = cause.split()
+    if part == "guardian":
+        return signalled(guardian(), SIGNALS[how])
     unit = UNITS[part]
     if how in ("restarted", "stopped"):
         return told(how.removesuffix("ped").removesuffix("ed"), "--no-block", unit)
-    number = {"killed": signal.SIGKILL, "hung": signal.SIGSTOP}[how]
-    return signalled(unit, number)
+    return signalled(main_pid(unit), SIGNALS[how])
 
 
 def seated() -> Driver:
@@ -148,11 +159,10 @@ def run(driver: Driver, watch: PinWatch) -> None:
 
 
 def stop(cause: str) -> dict[str, object]:
-    """One stop; then the car has to come back by itself."""
-    soc = registers.attach(SOC)
+    """One stop; then the car comes back by itself, after a reboot to somebody else."""
     for attempt in range(3):
         driver = whole()
-        with driver, PinWatch(soc, PINS) as watch:
+        with driver, watched(PINS) as watch:
             act = acting(cause)
             try:
                 run(driver, watch)
@@ -167,9 +177,11 @@ def stop(cause: str) -> dict[str, object]:
             time.sleep(0.5)
             off_s = watch.stopped_after_s(since_ns)
             break
+    if cause == REBOOT:
+        return {"cause": cause, "off_s": off_s, "whole_s": None}
     if cause.endswith(" stopped"):  # it stays so until it is started
         systemctl("start", *UNITS.values())
-    with whole() as driver, PinWatch(soc, PINS) as watch:
+    with whole() as driver, watched(PINS) as watch:
         run(driver, watch)
         whole_s = (time.monotonic_ns() - since_ns) / 1e9
         driver.drive(0.0, 0.0)
@@ -178,7 +190,7 @@ def stop(cause: str) -> dict[str, object]:
 
 def drive() -> None:
     """For whoever cuts the power, reboots or upgrades."""
-    with whole() as driver, PinWatch(registers.attach(SOC), PINS) as watch:
+    with whole() as driver, watched(PINS) as watch:
         run(driver, watch)
         print("drives", flush=True)
         driver.closed.wait()

@@ -16,15 +16,18 @@ ELSEWHERE = {
     "::test_tables_alone_are_made_while_they_are_sent[parquet]": NO_PYARROW,
 }
 """Folders, files and tests of tests/unit: in every root."""
-THREADS = "QEMU's own threads live on for a moment after the first, which ends"
+PROCESSES = "real processes in real time, which a clock judges"
 EMULATED = {
-    "devices/test_guardian.py::test_one_that_takes_too_long_is_ended_by_the_next": (
-        THREADS
-    ),
-    "devices/test_guardian.py::test_one_that_was_left_is_reaped_by_the_next": THREADS,
     "devices/test_linux_pins.py::test_no_chip_is_said_with_what_there_is": (
         "QEMU refuses an ioctl that it does not know: ENOSYS, not ENOTTY"
     ),
+    "devices/test_guardian.py": PROCESSES,
+    "wheels/test_hat.py": PROCESSES,
+    "wheels/test_process.py": PROCESSES,
+    "video/test_cameras.py": PROCESSES,
+    "video/test_pi_camera.py": PROCESSES,
+    "video/test_rpicam.py": PROCESSES,
+    "video/test_webcam.py": PROCESSES,
     "fpvstation/test_many_sessions.py::test_very_many_sessions": "judges a clock",
 }
 """Where the processor is QEMU's user mode, too."""

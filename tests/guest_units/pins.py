@@ -1,0 +1,46 @@
+"""Runs in the guest: reads the motor pins, of the bench's chip or of gpio-sim."""
+
+import os
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from fpvcar.bench import soc
+from tests.e2e.harness import PinWatch, Sample
+from tests.guest_sensors.gpio_sim import CONFIG, Outside
+
+SOC = Path("/dev/shm/soc")
+PULSE_NS = 20_000_000
+"""Two of those that the car's own thread makes."""
+
+
+class PulseWatch(PinWatch):
+    """Levels of pins on which somebody makes pulses: who was high just now drives."""
+
+    def __init__(self, outside: Outside, pins: Sequence[int]) -> None:
+        super().__init__(soc.Soc(), pins)
+        self._files = [os.open(outside.place(gpio), os.O_RDONLY) for gpio in pins]
+
+    def duties(self) -> tuple[float, ...]:
+        return tuple(float(os.pread(file, 1, 0)) for file in self._files)
+
+    @property
+    def now(self) -> Sample:
+        before, last = self.samples[-2:] if len(self.samples) > 1 else self.samples * 2
+        is_low_for_ns = time.monotonic_ns() - last.time_ns
+        return before if is_low_for_ns < PULSE_NS and before.driving else last
+
+
+@cache
+def _chip() -> soc.Soc:
+    from tests.guest_units import registers
+
+    return registers.attach(SOC)
+
+
+def watch(pins: Sequence[int]) -> PinWatch:
+    """Of whatever this guest has."""
+    if CONFIG.exists():
+        return PulseWatch(Outside(), pins)
+    return PinWatch(_chip(), pins)

@@ -1,0 +1,72 @@
+"""The same units on a Pi without a pin daemon: the kernel has the pins, and a guardian.
+
+What that shows and what not: __init__.py, gpiochip.sh, inside.py.
+"""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from tests.guest.modules import gpio_sim
+from tests.guest_units.car import LIMITS_S, TRIXIE, Car, booted
+from tests.guest_units.conftest import STOPS
+
+pytestmark = [
+    pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long,
+]  # fmt: skip
+CAUSES = [
+    cause for cause in LIMITS_S
+    if cause.split()[0] in ("run", "wheels", "guardian", "camera")
+]  # fmt: skip
+WHEELS = "systemctl show --property=MainPID --value fpvcar-wheels"
+OWN_MB = "awk '/^Pss:/ {print $2 / 1024}' /proc/%s/smaps_rollup"
+MOST_MB = {"wheels": 20.0, "guardian": 8.0}
+
+
+@pytest.fixture(scope="module")
+def car(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Car]:
+    with booted(tmp_path_factory) as made:
+        kernel = made.check("uname -r").strip()
+        shutil.copy(gpio_sim(kernel, TRIXIE.release), made.share / "gpio-sim.ko")
+        made.install("gpiochip")
+        made.check("sh /share/tests/guest_units/camera.sh")
+        yield made
+
+
+def assert_stops(car: Car, cause: str, config: pytest.Config) -> None:
+    """And it drives again."""
+    stop = car.stop(cause)
+    config.stash[STOPS].append(stop)
+    assert stop.off_s <= stop.limit_s
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_the_car_stops_in_time_and_comes_back_by_itself(
+    car: Car, cause: str, pytestconfig: pytest.Config
+) -> None:
+    assert_stops(car, cause, pytestconfig)
+
+
+def test_the_kernel_has_the_pins(car: Car) -> None:
+    """Nobody else could have stopped it: there is no register to turn a pin off in."""
+    assert car.guest.run("test -e /dev/gpiomem").returncode
+    assert "Traceback" not in car.check("journalctl --boot --output=cat")
+
+
+def test_who_guards_the_motors_is_small(car: Car) -> None:
+    wheels = car.check(WHEELS).strip()
+    guardian = car.check(f"cat /proc/{wheels}/task/{wheels}/children").strip()
+    for name, pid in (("wheels", wheels), ("guardian", guardian)):
+        own_mb = float(car.check(OWN_MB % pid))
+        print(f"{name}: {own_mb:.1f} MB")
+        assert own_mb <= MOST_MB[name]
+
+
+def test_a_reboot_stops_it_and_it_drives_again(
+    car: Car, pytestconfig: pytest.Config
+) -> None:
+    assert_stops(car, "whole car rebooted", pytestconfig)
+    before = car.check("journalctl --boot=-1 --output=cat")
+    assert "Stopped fpvcar-wheels.service" in before
+    car.stop("run killed")
