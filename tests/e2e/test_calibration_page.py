@@ -18,7 +18,7 @@ from fpvcar.bench.world.bridge import Bridges, Wiring, mx1508
 from fpvcar.bench.world.process import World
 from fpvcar.config import profiles
 from tests.e2e.harness import STRIP, RunningBench, started, wait_for
-from tests.e2e.seat import at_the_wheel, go_on, grown_up, until
+from tests.e2e.seat import GAMEPAD, at_the_wheel, go_on, grown_up, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 OPTIONS = (STRIP,)
@@ -116,6 +116,47 @@ def test_a_finger_moves_a_motor_and_its_direction_is_kept_and_undone(
     one(page, "motors.drive.trim").press("Enter")
     until(page, "document.querySelector('#calibration .fault') !== null")
     assert "0.5" in page.locator("#calibration .fault").inner_text()
+
+
+def test_a_gamepad_is_told_what_does_what_and_the_right_thumb_drives(
+    browser: Browser, bench: RunningBench
+) -> None:
+    context = browser.new_context(
+        viewport={"width": 844, "height": 390}, has_touch=True, is_mobile=True
+    )
+    page = context.new_page()
+    page.add_init_script(GAMEPAD)
+    at_the_wheel(page, bench.url)
+    page.evaluate("plug()")
+    page.locator("#gear").click()
+    page.locator("#show-sticks").click()
+    part = page.locator("#sticks [data-testid=gamepad-says]")
+    until(page, "document.querySelectorAll('#sticks .bars li').length === 25")
+    page.locator("#sticks [data-testid=role-forward]").click()
+    until(page, "!!document.querySelector('#sticks').textContent.match('Now push')")
+    page.wait_for_timeout(200)  # what it looks like at rest
+    page.evaluate("pad.axes[1] = -1")
+    until(page, "!!localStorage['fpvcar.sticks']?.includes('\"forward\":\"a1-\"')")
+    assert page.evaluate("window.fpvcar.wish.throttle") == 0
+    assert "Test Pad" in part.inner_text()
+    page.locator("#sticks [data-testid=left-handed]").check()
+    found = Axe().run(page, context="#sticks").response["violations"]
+    assert [each["id"] for each in found] == []
+    page.evaluate("pad.axes[1] = 0")
+    page.locator("#gear").click()
+    at_the_wheel(page, bench.url)  # it is kept
+    boxes = [page.locator(f"#pad-{name}").bounding_box() for name in ("drive", "steer")]
+    assert boxes[0] and boxes[1] and boxes[0]["x"] > boxes[1]["x"]
+    page.evaluate("plug()")
+    for _ in range(5):
+        page.evaluate("pad.axes[1] = 0")
+        page.wait_for_timeout(100)
+        page.evaluate("pad.axes[1] = -1")
+        with suppress(AssertionError):
+            until(page, "window.fpvcar.wish.throttle === 1", 2.0)
+            break
+    assert page.evaluate("window.fpvcar.wish.throttle") == 1
+    context.close()
 
 
 def found(page: Page, key: str) -> float:

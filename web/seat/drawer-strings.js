@@ -31,6 +31,7 @@ export const MARKUP_STRINGS = {
   nameHint: 'So that others see who drives.',
   showKeys: 'Keys',
   showIntro: 'How to drive',
+  showSticks: 'Sticks and gamepad',
   whole: 'Show the whole picture',
   tilt: 'Steer by tilting',
   tiltCentre: 'This is straight ahead',

@@ -116,6 +116,8 @@ export class Drawer {
       this.help.again();
     });
     button('show-keys').addEventListener('click', () => this.panels.open('keys'));
+    button('show-sticks').addEventListener('click', async () =>
+      (await import('../calibration/sticks.js')).open(byId('sticks')));
     this.guard.addEventListener('change', () => parts.guard(this.guard.value));
     const asks = button('look-for-faults');
     asks.addEventListener('click', async () =>

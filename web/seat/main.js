@@ -9,6 +9,7 @@ import {Card} from './card.js';
 import {Controls} from './controls.js';
 import {FullScreen} from './fullscreen.js';
 import {Hud} from './hud.js';
+import {FEEL, feel} from './input/curves.js';
 import {Gamepads} from './input/gamepad.js';
 import {Keyboard} from './input/keyboard.js';
 import {Pad} from './input/touch.js';
@@ -23,6 +24,8 @@ import {toast} from './toast.js';
 const DRAWER_AFTER_MS = 1000;
 
 fillStrings(document, MARKUP_STRINGS);
+feel(saved.get('sticks'));
+document.body.classList.toggle('left-handed', FEEL.leftHanded);
 document.body.classList.toggle('whole', saved.get('whole') === 'yes');
 const used = (/** @type {string} */ how) => {
   document.body.dataset.input = how;

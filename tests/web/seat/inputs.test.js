@@ -73,7 +73,7 @@ test('a gamepad: A and B count once a push', () => {
   const first = pushes(one, new Set());
   assert.ok(first.stop && !first.lights);
   assert.ok(!pushes(one, first.down).stop);
-  assert.ok(!pushes({buttons: []}, first.down).stop);
+  assert.ok(!pushes({axes: [], buttons: []}, first.down).stop);
 });
 
 test('a gamepad let go rests once, in a window that has the focus, before it drives', () => {

@@ -1,18 +1,42 @@
 /** Response curves: from thumbs, keys and sticks to -1..1. Pure. */
 
+/**
+ * How sticks feel on this device; sticks.js sets it. `expo` is the share of the cubic. What
+ * of a gamepad does what: "b7" is a button, "a0+" the half of an axis. While somebody says
+ * which (`learning`), a gamepad drives nothing.
+ */
+export const FEEL = {
+  expo: 0.55, leftHanded: false, learning: false,
+  pad: {forward: 'b7', back: 'b6', left: 'a0-', right: 'a0+', lights: 'b0', stop: 'b1'},
+};
+
+/** Takes what was saved, as far as it is whole. @param {string} text */
+export function feel(text) {
+  try {
+    const {expo, leftHanded, pad} = JSON.parse(text || '{}');
+    if (expo >= 0 && expo <= 1) FEEL.expo = expo;
+    FEEL.leftHanded = leftHanded === true;
+    for (const role of /** @type {(keyof typeof FEEL.pad)[]} */ (Object.keys(FEEL.pad))) {
+      if (/^(b\d{1,2}|a\d{1,2}[+-])$/.test(pad?.[role])) FEEL.pad[role] = pad[role];
+    }
+  } catch {
+    // Not ours: as it was.
+  }
+}
+
 /** @param {number} value */
 export const clamp = (value) => Math.max(-1, Math.min(1, value));
 
 /**
  * A stick's value: zero in the dead zone, fine control at low speed, 1 at the end.
- * A mix of linear and cubic, so that half way out asks for a third.
+ * A mix of linear and cubic: unless set otherwise half way out asks for a third.
  * @param {number} way -1..1 @param {number} dead size of the dead zone
  */
 export function stick(way, dead = 0.08) {
   const size = Math.min(1, Math.abs(way));
   if (!(size > dead)) return 0;
   const rest = (size - dead) / (1 - dead);
-  return Math.sign(way) * (0.45 * rest + 0.55 * rest ** 3);
+  return Math.sign(way) * ((1 - FEEL.expo) * rest + FEEL.expo * rest ** 3);
 }
 
 /**

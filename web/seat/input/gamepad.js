@@ -1,31 +1,46 @@
-/** The first connected gamepad: triggers drive, the left stick steers, B stops. */
+/** The first connected gamepad: unless set otherwise triggers drive, the left stick steers,
+ * B stops. */
 
-import {clamp, stick} from './curves.js';
+import {FEEL, clamp, stick} from './curves.js';
 
 /** @import {Wish} from '../../lib/types.js' */
 
 const LOOK_MS = 500;
 const POLL_MS = 12;
-const [A, B, LEFT_TRIGGER, RIGHT_TRIGGER] = [0, 1, 6, 7];
+const DOWN = 0.5;
 
 /**
- * The wish of a gamepad in the standard layout; positive steer is left. Pure.
- * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @returns {Wish}
+ * How far a button or the half of an axis is pushed, 0..1. Pure.
+ * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @param {string} of as in FEEL.pad
  */
-export function padWish(pad) {
-  /** @param {number} index */
-  const pushed = (index) => pad.buttons[index]?.value ?? 0;
-  const way = clamp(pushed(RIGHT_TRIGGER) - pushed(LEFT_TRIGGER));
-  return {throttle: stick(way, 0.04), steer: 0 - stick(pad.axes[0] ?? 0, 0.12)};
+export function pushed(pad, of) {
+  const index = parseInt(of.slice(1), 10);
+  if (of[0] === 'b') return pad.buttons[index]?.value ?? 0;
+  const value = pad.axes[index] ?? 0;
+  return Math.max(0, of.endsWith('-') ? -value : value);
 }
 
 /**
- * Which of A and B went down since `before`. Pure.
- * @param {Pick<Gamepad, 'buttons'>} pad @param {ReadonlySet<number>} before
+ * The wish of a gamepad; positive steer is left. Pure.
+ * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @returns {Wish}
+ */
+export function padWish(pad) {
+  const {forward, back, left, right} = FEEL.pad;
+  const way = clamp(pushed(pad, forward) - pushed(pad, back));
+  const aside = clamp(pushed(pad, left) - pushed(pad, right));
+  return {throttle: stick(way, 0.04), steer: stick(aside, 0.12)};
+}
+
+/**
+ * Which of lights and stop went down since `before`. Pure.
+ * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @param {ReadonlySet<string>} before
  */
 export function pushes(pad, before) {
-  const down = new Set([A, B].filter((index) => pad.buttons[index]?.pressed));
-  return {down, lights: down.has(A) && !before.has(A), stop: down.has(B) && !before.has(B)};
+  const {lights, stop} = FEEL.pad;
+  const down = new Set([lights, stop].filter((of) => pushed(pad, of) > DOWN ||
+    (of.startsWith('b') && pad.buttons[Number(of.slice(1))]?.pressed)));
+  const came = (/** @type {string} */ of) => down.has(of) && !before.has(of);
+  return {down, lights: came(lights), stop: came(stop)};
 }
 
 export class Gamepads {
@@ -38,7 +53,7 @@ export class Gamepads {
     this.parts = parts;
     this.focused = parts.focused ?? (() => document.hasFocus());
     this.id = '';
-    /** @type {ReadonlySet<number>} */
+    /** @type {ReadonlySet<string>} */
     this.before = new Set();
     this.timer = 0;
     /** After a stop the sticks must rest once, with the page in focus, before they count. */
@@ -82,11 +97,12 @@ export class Gamepads {
     const {down, lights, stop} = pushes(pad, this.before);
     this.before = down;
     if (stop) this.parts.stop();
-    if (lights) this.parts.lights();
+    if (lights && !FEEL.learning) this.parts.lights();
+    this.mustRest ||= FEEL.learning;
     const wish = padWish(pad);
     const rests = wish.throttle === 0 && wish.steer === 0;
     // Unlike keys, sticks reach a page without focus: somebody plays elsewhere.
-    if (rests) this.mustRest &&= !this.focused();
+    if (rests) this.mustRest &&= FEEL.learning || !this.focused();
     else if (!this.mustRest) this.parts.used();
     this.parts.set(this.mustRest ? {throttle: 0, steer: 0} : wish);
   }

@@ -1,0 +1,82 @@
+/** What of a gamepad does what, and how sticks feel: said by a person, saved, read. */
+
+import assert from 'node:assert/strict';
+import {afterEach, test} from 'node:test';
+
+import {given, meant, parts} from '../../../web/calibration/sticks.js';
+import {FEEL, feel, stick} from '../../../web/seat/input/curves.js';
+import {Gamepads, padWish, pushes} from '../../../web/seat/input/gamepad.js';
+
+const USUAL = structuredClone(FEEL);
+afterEach(() => Object.assign(FEEL, structuredClone(USUAL)));
+
+/** @param {number[]} axes @param {Record<number, number>} [down] */
+const pad = (axes, down = {}) => /** @type {any} */ ({
+  id: 'Pad', axes, buttons: Array.from({length: 17}, (_, index) =>
+    ({pressed: (down[index] ?? 0) > 0.5, value: down[index] ?? 0})),
+});
+
+test('the part that is pushed or moved furthest is meant', () => {
+  const before = parts(pad([0.1, 0]));
+  assert.equal(meant(before, parts(pad([0.3, 0]))), null);
+  assert.equal(meant(before, parts(pad([0.3, -0.9]))), 'a1-');
+  assert.equal(meant(before, parts(pad([0.9, 0]))), 'a0+');
+  assert.equal(meant(before, parts(pad([0.1, 0], {5: 1}))), 'b5');
+  assert.equal(meant(new Map(), new Map()), null);
+});
+
+test('a part has one role: the other role gets what was free', () => {
+  const now = given(FEEL.pad, 'stop', 'b0');
+  assert.deepEqual([now.stop, now.lights], ['b0', 'b1']);
+  assert.equal(given(FEEL.pad, 'forward', 'a1-').forward, 'a1-');
+  assert.deepEqual(given(FEEL.pad, 'stop', 'b1'), FEEL.pad);
+});
+
+test('a gamepad drives by what was said', () => {
+  FEEL.pad = given(given(FEEL.pad, 'forward', 'a1-'), 'stop', 'b9');
+  assert.equal(padWish(pad([0, -1])).throttle, 1);
+  assert.equal(padWish(pad([0, 1])).throttle, 0);
+  assert.ok(pushes(pad([0, 0], {9: 1}), new Set()).stop);
+  assert.ok(!pushes(pad([0, 0], {1: 1}), new Set()).stop);
+});
+
+test('what was saved is taken as far as it is whole', () => {
+  const pads = {...FEEL.pad, forward: 'b99', back: 'boom', left: 'a10-', stop: 7};
+  feel(JSON.stringify({expo: 0.2, leftHanded: true, pad: pads}));
+  assert.deepEqual([FEEL.expo, FEEL.leftHanded], [0.2, true]);
+  assert.deepEqual([FEEL.pad.forward, FEEL.pad.back, FEEL.pad.left, FEEL.pad.stop],
+    ['b99', 'b6', 'a10-', 'b1']);
+  for (const text of ['', '{', 'null', '[]', '{"expo": 7}', '{"expo": "x", "pad": 3}']) feel(text);
+  assert.equal(FEEL.expo, 0.2);
+});
+
+test('more of the cubic makes slow easier, and full stays full', () => {
+  const half = [0, 0.5, 1].map((expo) => {
+    FEEL.expo = expo;
+    assert.equal(stick(1), 1);
+    return stick(0.5);
+  });
+  assert.ok(half[0] > half[1] && half[1] > half[2]);
+});
+
+test('while somebody says what a part does it drives nothing, and STOP stops', () => {
+  let stops = 0;
+  let lights = 0;
+  /** @type {{throttle: number, steer: number}[]} */
+  const wishes = [];
+  const pads = new Gamepads({
+    set: (wish) => wishes.push(wish), stop: () => { stops += 1; }, lights: () => { lights += 1; },
+    came: () => {}, gone: () => {}, used: () => {}, focused: () => true,
+  });
+  pads.read(pad([0, 0]));
+  FEEL.learning = true;
+  pads.read(pad([0, 0], {7: 1, 0: 1, 1: 1}));
+  assert.deepEqual(wishes.at(-1), {throttle: 0, steer: 0});
+  assert.deepEqual([stops, lights], [1, 0]);
+  FEEL.learning = false;
+  pads.read(pad([0, 0], {7: 1}));
+  assert.deepEqual(wishes.at(-1), {throttle: 0, steer: 0}, 'it has to rest first');
+  pads.read(pad([0, 0]));
+  pads.read(pad([0, 0], {7: 1}));
+  assert.equal(wishes.at(-1)?.throttle, 1);
+});

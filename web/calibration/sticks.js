@@ -1,0 +1,155 @@
+/** How sticks and gamepad feel on this device: curve, hands, what of a gamepad does what,
+ * with a live picture of it. It loads when somebody asks for it. */
+
+import {make, setAttr, setText, show, svg} from '../lib/dom.js';
+import {saved} from '../lib/storage.js';
+import {FEEL, stick} from '../seat/input/curves.js';
+import {pushed} from '../seat/input/gamepad.js';
+import {check, labelled, push, row, words} from './fields.js';
+import {STICKS as STRINGS} from './sticks-strings.js';
+
+/** @typedef {keyof typeof FEEL.pad} Role */
+
+const LOOK_MS = 50;
+/** So far an axis, or a button, has to go from where it was to be meant. */
+const MEANT = 0.6;
+const WIDE = 120;
+
+const keep = () => saved.set('sticks', JSON.stringify(
+  {expo: FEEL.expo, leftHanded: FEEL.leftHanded, pad: FEEL.pad}));
+
+/**
+ * All buttons and halves of axes, and how far each is pushed. Pure.
+ * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @returns {Map<string, number>}
+ */
+export function parts(pad) {
+  const names = pad.buttons.map((_, index) => `b${index}`);
+  for (const index of pad.axes.keys()) names.push(`a${index}-`, `a${index}+`);
+  return new Map(names.map((name) => [name, pushed(pad, name)]));
+}
+
+/**
+ * What went furthest since `before`, if that is far enough to be meant. Pure.
+ * @param {Map<string, number>} before @param {Map<string, number>} now
+ */
+export function meant(before, now) {
+  const ways = [...now].map(([name, value]) => ({name, by: value - (before.get(name) ?? 0)}));
+  const most = ways.sort((a, b) => b.by - a.by)[0];
+  return most && most.by >= MEANT ? most.name : null;
+}
+
+/**
+ * Gives a part to a role; the role that had it gets the other's. Pure.
+ * @param {typeof FEEL.pad} pad @param {Role} role @param {string} part
+ */
+export function given(pad, role, part) {
+  const roles = /** @type {Role[]} */ (Object.keys(pad));
+  const had = roles.find((one) => pad[one] === part);
+  return {...pad, ...(had ? {[had]: pad[role]} : {}), [role]: part};
+}
+
+/** @param {HTMLElement} place */
+export function open(place) {
+  if (place.childElementCount > 0) {
+    FEEL.learning = false;
+    place.replaceChildren();
+    return;
+  }
+  place.className = 'sticks';
+  const hand = check(STRINGS.leftHanded, FEEL.leftHanded, (on) => {
+    FEEL.leftHanded = on;
+    document.body.classList.toggle('left-handed', on);
+    keep();
+  }, 'left-handed');
+  place.append(hand, expo(), gamepad());
+}
+
+function expo() {
+  const field = document.createElement('input');
+  Object.assign(field, {type: 'range', min: '0', max: '1', step: '0.05', value: String(FEEL.expo)});
+  field.dataset.testid = 'expo';
+  const curve = svg('path', {class: 'curve picture'});
+  const picture = svg('svg', {viewBox: `0 0 ${WIDE} ${WIDE}`, width: WIDE, height: WIDE, 'aria-hidden': 'true'});
+  picture.append(svg('path', {d: `M0 ${WIDE}H${WIDE}`, class: 'rail'}), curve);
+  const draw = () => {
+    const points = Array.from({length: 25}, (_, index) =>
+      `${(index * WIDE) / 24} ${WIDE - stick(index / 24) * WIDE}`);
+    setAttr(curve, 'd', `M${points.join('L')}`);
+    setAttr(field, 'aria-valuetext', STRINGS.expo(FEEL.expo));
+  };
+  field.addEventListener('input', () => {
+    FEEL.expo = Number(field.value);
+    draw();
+    keep();
+  });
+  draw();
+  return row([labelled(STRINGS.expoLabel, field), picture], 'expo');
+}
+
+function gamepad() {
+  const box = make('div', '');
+  const says = words('');
+  says.setAttribute('role', 'status');
+  says.dataset.testid = 'gamepad-says';
+  const bars = make('ul', '');
+  bars.className = 'bars';
+  /** @type {Role | null} */
+  let wanted = null;
+  /** @type {Map<string, number>} */
+  let before = new Map();
+  let count = -1;
+  const roles = /** @type {Role[]} */ (Object.keys(FEEL.pad)).map((role) => {
+    const said = make('span', '');
+    const ask = push(STRINGS.change, () => {
+      wanted = wanted === role ? null : role;
+      FEEL.learning = wanted !== null;
+      before = new Map();
+    }, `role-${role}`);
+    ask.setAttribute('aria-label', STRINGS.changeOf(role));
+    return {role, said, ask, element: row([said, ask])};
+  });
+  const look = () => {
+    if (!box.isConnected) {
+      clearInterval(timer);
+      return;
+    }
+    if (box.getBoundingClientRect().width === 0) {
+      FEEL.learning = false;  // the menu is closed: a gamepad drives again
+      wanted = null;
+      return;
+    }
+    const pad = [...navigator.getGamepads()].find((one) => one && one.connected !== false);
+    for (const one of [bars, ...roles.map(({element}) => element)]) show(one, Boolean(pad));
+    setText(says, !pad ? STRINGS.none : wanted ? STRINGS.pushNow(wanted) : STRINGS.here(pad.id));
+    for (const {role, said} of roles) setText(said, STRINGS.role(role, FEEL.pad[role]));
+    if (!pad) return;
+    const now = parts(pad);
+    if (now.size !== count) {
+      count = now.size;
+      bars.replaceChildren(...[...now.keys()].map((name) => bar(name)));
+    }
+    for (const item of bars.children) {
+      const value = now.get(/** @type {HTMLElement} */ (item).dataset.part ?? '') ?? 0;
+      /** @type {HTMLElement} */ (item).style.setProperty('--way', value.toFixed(2));
+    }
+    if (!wanted) return;
+    if (before.size === 0) before = now;
+    const part = meant(before, now);
+    if (part === null) return;
+    Object.assign(FEEL.pad, given(FEEL.pad, wanted, part));
+    wanted = null;
+    FEEL.learning = false;
+    keep();
+  };
+  const timer = setInterval(look, LOOK_MS);
+  box.append(says, ...roles.map(({element}) => element), bars);
+  setTimeout(look);
+  return box;
+}
+
+/** @param {string} name */
+function bar(name) {
+  const made = make('li', STRINGS.part(name));
+  made.dataset.part = name;
+  return made;
+}
