@@ -17,12 +17,15 @@ def _answers(url: str) -> bool:
 
 
 @contextmanager
-def serving(module: str, page: str, fps: float) -> Iterator[str]:
+def serving(
+    module: str, page: str, fps: float, host: str = "localhost"
+) -> Iterator[str]:
     """The URL of a page of benchmarks.MODULE, while it is served."""
     port = free_port()
     words = ["-m", f"benchmarks.{module}", f"--port={port}", f"--fps={fps}"]
+    words += [] if host == "localhost" else [f"--host={host}"]
     server = subprocess.Popen([sys.executable, *words], start_new_session=True)
-    url = f"http://localhost:{port}/"
+    url = f"http://{host}:{port}/"
     try:
         wait_for(lambda: _answers(url + page), f"{module} does not serve", 20.0, 0.1)
         yield url + page

@@ -101,13 +101,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--fps", type=float, required=True)
+    parser.add_argument("--host", default="127.0.0.1")
     given = parser.parse_args()
     server, app = Server(given.fps), web.Application()
     for path in ("/vp8", "/h264"):
         app.router.add_get(path, server.page)
         app.router.add_post(path, server.offer)
     app.on_shutdown.append(server.close)
-    web.run_app(app, host="127.0.0.1", port=given.port, print=None)
+    web.run_app(app, host=given.host, port=given.port, print=None)
 
 
 if __name__ == "__main__":

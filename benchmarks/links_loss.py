@@ -1,10 +1,18 @@
 """The edge of the Wi-Fi: some packets are lost at random, in both directions."""
 
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 
+from playwright.sync_api import Page
+from tests.e2e.phone import on_the_lan
 from tests.e2e.seat import holds
 from tests.rigs.air import Air, Weather
+from tests.rigs.lan import Lan
 
+from benchmarks import glass
+from benchmarks.baseline import serving
 from benchmarks.links import (
     Shown,
     course,
@@ -16,7 +24,8 @@ from benchmarks.links import (
 )
 from benchmarks.links_control import presses
 from benchmarks.rig import Given, say
-from benchmarks.rows import Aim, Result, row
+from benchmarks.rows import Aim, Result, Row, row
+from benchmarks.video import CANVAS, FPS, visited
 
 SETTLES_MS = 2000
 LOSSY_MS = 25_000
@@ -41,32 +50,62 @@ def ages_ms(pictures: Sequence[Shown]) -> list[float]:
     return found
 
 
+def watched(page: Page, lan: Lan, share: float) -> tuple[list[Shown], float]:
+    """What a page showed while so much was lost, and the wall clock when it began."""
+    page.wait_for_timeout(SETTLES_MS)
+    lan.drop(share)
+    page.wait_for_timeout(SETTLES_MS)
+    shown(page)
+    begin_ms = now_ms()
+    page.wait_for_timeout(LOSSY_MS)
+    pictures = shown(page)
+    if len(pictures) < 2:
+        raise RuntimeError(f"{len(pictures)} pictures were seen")
+    return pictures, begin_ms
+
+
 def lossy(given: Given, share: float) -> Iterator[Result]:
     """One bench, one page on another host."""
     name = f"{share:.0%} lost each way"
     say(f"links: {name}")
-    aim, freezes_most = AIMS[share]
     with far_away(given) as (lan, _, page):
-        page.wait_for_timeout(SETTLES_MS)
-        lan.drop(share)
-        page.wait_for_timeout(SETTLES_MS)
-        shown(page)
-        begin_ms = now_ms()
-        page.wait_for_timeout(LOSSY_MS)
-        pictures = shown(page)
-    if len(pictures) < 2:
-        raise RuntimeError(f"{name}: {len(pictures)} pictures were seen")
+        pictures, begin_ms = watched(page, lan, share)
+    aim, freezes_most = AIMS[share]
+    yield from judged(name, pictures, (aim, Aim(p95=120), Aim(least=27), freezes_most))
+    yield course(f"{name}: age", pictures, begin_ms)
+
+
+def beside(share: float) -> Iterator[Result]:
+    """aiortc's H.264, with the same camera, browser and reader."""
+    name = f"beside: aiortc, {share:.0%} lost each way"
+    say(f"links: {name}")
+    with ExitStack() as stack:
+        lan = stack.enter_context(Lan())
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        url = stack.enter_context(serving("baseline_webrtc", "h264", FPS, lan.near))
+        browser = stack.enter_context(on_the_lan(lan, home))
+        page = stack.enter_context(visited(browser, url))
+        glass.begin(page, CANVAS)
+        pictures, _ = watched(page, lan, share)
+    yield from judged(name, pictures, (None, None, None, None))
+
+
+def judged(
+    name: str, pictures: Sequence[Shown],
+    aims: tuple[Aim | None, Aim | None, Aim | None, int | None],
+) -> Iterator[Row]:  # fmt: skip
+    """Ages at the paint and on the glass, rate, freezes."""
+    glass_aim, age_aim, rate_aim, freezes_most = aims
     gaps = [b.at_ms - a.at_ms for a, b in zip(pictures, pictures[1:], strict=False)]
     fps = len(gaps) / sum(gaps) * 1000.0
     freezes = sum(gap > FREEZE_MS for gap in gaps)
+    freezes_aim = None if freezes_most is None else Aim(worst=freezes_most)
     yield row("links", f"{name}: capture to glass", "ms",
-              [one.age_ms for one in pictures], aim)  # fmt: skip
-    yield row("links", f"{name}: age on the glass", "ms", ages_ms(pictures),
-              Aim(p95=120))  # fmt: skip
-    yield row("links", f"{name}: rate", "fps", [fps], Aim(least=27))
+              [one.age_ms for one in pictures], glass_aim)  # fmt: skip
+    yield row("links", f"{name}: age on the glass", "ms", ages_ms(pictures), age_aim)
+    yield row("links", f"{name}: rate", "fps", [fps], rate_aim)
     yield row("links", f"{name}: freezes over {FREEZE_MS:g} ms", "", [float(freezes)],
-              Aim(worst=freezes_most))  # fmt: skip
-    yield course(f"{name}: age", pictures, begin_ms)
+              freezes_aim)  # fmt: skip
 
 
 def bursts(given: Given) -> Iterator[Result]:
@@ -138,6 +177,7 @@ def rows(given: Given) -> Iterator[Result]:
     """As the link gets worse."""
     for share in AIMS:
         yield from lossy(given, share)
+        yield from beside(share)
     yield from bursts(given)
     yield from far_and_near(given)
     yield from at_the_wheel(given)
