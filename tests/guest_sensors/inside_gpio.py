@@ -122,11 +122,13 @@ def edges(outside: Outside) -> None:
             before_us = time.monotonic_ns() // 1000
             outside.pull(7, 1)
             outside.pull(8, 0)
+            # For each pin a thread of the kernel reads the level, when it gets to it.
+            seen = gathered(heard, 2)
             outside.pull(7, 0)
-            # A thread of the kernel for each pin: one may be behind the other's.
+            seen += gathered(heard, 1)
             got = sorted(
                 ((one.tick_us - before_us) % (1 << 32), one.gpio, one.level)
-                for one in gathered(heard, 3)
+                for one in seen
             )
             assert [one[1:] for one in got] == [(7, 1), (8, 0), (7, 0)], got
             assert 0 <= got[0][0] < 5e6, got
