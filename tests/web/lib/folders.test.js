@@ -8,8 +8,8 @@ import {test} from 'node:test';
 const ROOT = new URL('../../../web/', import.meta.url);
 /** What a folder may import besides itself. @type {Record<string, string[]>} */
 const BELOW = {
-  lib: [], video: ['lib'],
-  seat: ['lib', 'video'], buttons: ['lib', 'video'], recordings: ['lib', 'video'],
+  lib: [], video: ['lib'], calibration: ['lib'],
+  seat: ['lib', 'video', 'calibration'], buttons: ['lib', 'video'], recordings: ['lib', 'video'],
   network: ['lib'],
 };
 
