@@ -9,7 +9,7 @@ import {Card} from './card.js';
 import {Controls} from './controls.js';
 import {FullScreen} from './fullscreen.js';
 import {Hud} from './hud.js';
-import {FEEL, feel} from './input/curves.js';
+import {FEEL, feel} from '../lib/curves.js';
 import {Gamepads} from './input/gamepad.js';
 import {Keyboard} from './input/keyboard.js';
 import {Pad} from './input/touch.js';

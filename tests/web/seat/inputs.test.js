@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {across, clamp, ramp, steerRamp, stick, throttleRamp, tilt} from '../../../web/seat/input/curves.js';
+import {across, clamp, ramp, steerRamp, stick, throttleRamp, tilt} from '../../../web/lib/curves.js';
 import {Gamepads, padWish, pushes} from '../../../web/seat/input/gamepad.js';
 import {Keyboard} from '../../../web/seat/input/keyboard.js';
 import {LateBar, NEUTRAL, PushedStop, Sender, Wishes, isNeutral} from '../../../web/seat/wish.js';

@@ -1,7 +1,7 @@
 /** The first connected gamepad: unless set otherwise triggers drive, the left stick steers,
  * B stops. */
 
-import {FEEL, clamp, stick} from './curves.js';
+import {FEEL, clamp, stick} from '../../lib/curves.js';
 
 /** @import {Wish} from '../../lib/types.js' */
 

@@ -1,6 +1,6 @@
 /** Arrows and WASD drive; Space and Esc stop, before any focused control gets them. */
 
-import {steerRamp, throttleRamp} from './curves.js';
+import {steerRamp, throttleRamp} from '../../lib/curves.js';
 
 /** @import {Wish} from '../../lib/types.js' */
 

@@ -1,6 +1,6 @@
 /** Steering by tilting the phone, where the browser allows it (https, by permission). */
 
-import {across, tilt} from './curves.js';
+import {across, tilt} from '../../lib/curves.js';
 
 /** iOS asks for permission; others do not have the method. @typedef {{requestPermission?: () => Promise<'granted' | 'denied'>}} Asking */
 

@@ -1,6 +1,6 @@
 /** Two thumbs: one pad drives (up, down), one steers (left, right). Each springs back. */
 
-import {clamp, stick} from './curves.js';
+import {clamp, stick} from '../../lib/curves.js';
 
 /** A thumb's way to full deflection, px. */
 const TRAVEL_PX = 62;
