@@ -3,8 +3,7 @@
 
 import {make, setAttr, setText, show, svg} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
-import {FEEL, stick} from '../lib/curves.js';
-import {pushed} from '../seat/input/gamepad.js';
+import {FEEL, pushed, stick} from '../lib/curves.js';
 import {check, labelled, push, row, words} from './fields.js';
 import {STICKS as STRINGS} from './sticks-strings.js';
 

@@ -24,6 +24,17 @@ export function feel(text) {
   }
 }
 
+/**
+ * How far a button or the half of an axis is pushed, 0..1. Pure.
+ * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @param {string} of as in FEEL.pad
+ */
+export function pushed(pad, of) {
+  const index = parseInt(of.slice(1), 10);
+  if (of[0] === 'b') return pad.buttons[index]?.value ?? 0;
+  const value = pad.axes[index] ?? 0;
+  return Math.max(0, of.endsWith('-') ? -value : value);
+}
+
 /** @param {number} value */
 export const clamp = (value) => Math.max(-1, Math.min(1, value));
 

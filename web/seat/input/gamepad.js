@@ -1,24 +1,13 @@
 /** The first connected gamepad: unless set otherwise triggers drive, the left stick steers,
  * B stops. */
 
-import {FEEL, clamp, stick} from '../../lib/curves.js';
+import {FEEL, clamp, pushed, stick} from '../../lib/curves.js';
 
 /** @import {Wish} from '../../lib/types.js' */
 
 const LOOK_MS = 500;
 const POLL_MS = 12;
 const DOWN = 0.5;
-
-/**
- * How far a button or the half of an axis is pushed, 0..1. Pure.
- * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @param {string} of as in FEEL.pad
- */
-export function pushed(pad, of) {
-  const index = parseInt(of.slice(1), 10);
-  if (of[0] === 'b') return pad.buttons[index]?.value ?? 0;
-  const value = pad.axes[index] ?? 0;
-  return Math.max(0, of.endsWith('-') ? -value : value);
-}
 
 /**
  * The wish of a gamepad; positive steer is left. Pure.
