@@ -27,6 +27,10 @@ class I2cDevice(Protocol):
 class OpenDevice(I2cDevice, Protocol):
     """One that holds something open."""
 
+    def put_off(self, seconds: float) -> float:
+        """Has the bus wait before the next read, which waits for it; returns what is
+        left for the caller to wait: all, where the bus cannot."""
+
     def close(self) -> None:
         """Lets go of it. Raises PinsFault where a daemon is the matter."""
 

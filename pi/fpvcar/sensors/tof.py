@@ -53,6 +53,14 @@ class Tof:
         if self._where.power is not None and self._pins is not None:
             self._pins.write(self._where.power, on)
 
+    def put_off(self) -> float:
+        """How long to wait for its turn, which itself waits where its bus can. Raises
+        PinsFault."""
+        wait_s = self.due_s - self._clock_s()
+        if self._chip is None or self._device is None or wait_s <= 0.0:
+            return wait_s
+        return self._device.put_off(wait_s)
+
     def turn(self) -> None:
         """Sets it up, or takes its newest sample. Raises PinsFault."""
         try:
@@ -151,9 +159,9 @@ class TofThread(RangeThread):
         try:
             while not self.ending:
                 first = min(tofs, key=lambda one: one.due_s)
-                wait_s = first.due_s - self._clock_s()
-                if wait_s > 0:
-                    self.pause(wait_s)
+                left_s = first.put_off()
+                if left_s > 0.0:
+                    self.pause(left_s)
                 else:
                     first.turn()
                     self.rest()

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ from fpvcar.devices.chips.ina219 import Ina219
 from fpvcar.devices.chips.vl53l0x import Vl53l0x
 from fpvcar.devices.i2c import I2cError, Open
 from fpvcar.devices.linux.i2c import SmbusI2c
-from tests.rigs.i2c_contract import CHECKS, MEMORY
+from tests.rigs.i2c_contract import CHECKS, MEMORY, NOBODY
 from tests.unit.bench.test_pigpiod_i2c import Memory
 
 
@@ -178,6 +179,26 @@ def test_what_was_wrong_with_a_posted_write_its_device_says(tmp_path: Path) -> N
         with pytest.raises(I2cError, match="0x50"):
             device.write(0x10, b"\x67")
         assert device.read(0x10, 1) == b"\x66"
+
+
+@pytest.mark.parametrize("posts", [True, False])
+def test_pigpiod_waits_before_a_read_where_it_may(tmp_path: Path, posts: bool) -> None:
+    with contextlib.ExitStack() as stack:
+        port = stack.enter_context(pigpiod(tmp_path, Bus(Memory())))
+        given = profile("pigpio", port)
+        opens = stack.enter_context(backends.open_i2c(given, 5.0, posts=posts))
+        device = opens(1, MEMORY)
+        began_s = time.monotonic()
+        assert device.put_off(0.05) == (0.0 if posts else 0.05)
+        assert time.monotonic() - began_s < 0.05, "it waits itself"
+        assert device.read(0x10, 1) == b"\x10"
+        assert (time.monotonic() - began_s >= 0.05) is posts
+        assert device.put_off(5.0) == 5.0, "longer than pigpiod may be silent"
+        device.put_off(0.01)
+        nobody = opens(1, NOBODY)
+        with pytest.raises(I2cError, match="0x33"):
+            nobody.read(0x10, 1)
+        assert device.read(0x10, 12) == bytes(range(0x10, 0x1C))
 
 
 def test_the_profile_chooses() -> None:

@@ -49,6 +49,9 @@ class Bench:
     def write(self, register: int, data: bytes) -> None:
         self.rig.write(register, data)
 
+    def put_off(self, seconds: float) -> float:
+        return seconds
+
     def close(self) -> None:
         pass
 
@@ -249,6 +252,9 @@ class Never:
 
     def write(self, register: int, data: bytes) -> None:
         pass
+
+    def put_off(self, seconds: float) -> float:
+        return seconds
 
     def close(self) -> None:
         pass

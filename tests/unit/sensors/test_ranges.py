@@ -223,6 +223,9 @@ class Bus:
     def write(self, register: int, data: bytes) -> None:
         self.rig.write(register, data)
 
+    def put_off(self, seconds: float) -> float:
+        return seconds
+
     def close(self) -> None:
         self.closed += 1
 

@@ -75,6 +75,10 @@ class SmbusI2c:
         except OSError as fault:
             raise self._error("write", fault) from None
 
+    def put_off(self, seconds: float) -> float:
+        """Leaves all of it to the caller."""
+        return seconds
+
     def close(self) -> None:
         """Closes the file."""
         self._bus.close()

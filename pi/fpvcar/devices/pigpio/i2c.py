@@ -6,12 +6,18 @@ from fpvcar.devices.i2c import ENABLE, I2cError
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import PinsRefused
 
+MICS = 46
+"""It waits, in microseconds (pigpio.h); the package does not have it."""
+LONGEST_S = 0.1
+"""What pigpiod may wait for us: far less than an answer may take."""
+
 
 class PigpioI2c:
     """A device behind pigpiod. Raises PinsFault too, when the daemon is the matter.
 
     With `posts` a write returns at once; what is wrong with it the next read or write
-    of the device raises.
+    of the device raises. Then pigpiod waits before a read, too: its thread of this
+    connection sleeps, and ours wakes once.
     """
 
     def __init__(
@@ -30,9 +36,9 @@ class PigpioI2c:
     def read(self, register: int, size: int) -> bytes:
         """Reads `size` bytes from a register on. Raises I2cError."""
         try:
-            got, data = self._pins.call(
-                self._where, self._client.i2c_read_i2c_block_data,
-                self._handle, register, size,
+            got, data = self._pins.ask(
+                self._where, pigpio._PI_CMD_I2CRI, (self._handle, register),
+                size.to_bytes(4, "little"),
             )  # fmt: skip
         except PinsRefused as fault:
             raise I2cError(str(fault)) from None
@@ -41,7 +47,7 @@ class PigpioI2c:
             raise I2cError(f"{self._where}: {pigpio.error_text(got)}")
         if got != size:
             raise I2cError(f"{self._where}: {got} bytes, expected {size}")
-        return bytes(data)
+        return data
 
     def write(self, register: int, data: bytes) -> None:
         """Writes bytes from a register on. Raises I2cError."""
@@ -59,6 +65,14 @@ class PigpioI2c:
             )  # fmt: skip
         except PinsRefused as fault:
             raise I2cError(str(fault)) from None
+
+    def put_off(self, seconds: float) -> float:
+        """Leaves none of it to the caller, but where it may not post."""
+        if not self._posts or seconds > LONGEST_S:
+            return seconds
+        values = (max(0, round(seconds * 1e6)), 0)
+        self._pins.post(self._where, MICS, values, b"")
+        return 0.0
 
     def _note(self, result: int) -> None:
         self._refused = min(self._refused, result)

@@ -80,30 +80,43 @@ class _Socket:
         data, self._ahead = self._ahead[:size], self._ahead[size:]
         return data
 
+    def fill(self, size: int) -> None:
+        """Waits in the kernel until so much can be received."""
+        while len(self._ahead) < size:
+            more = size - len(self._ahead)
+            data = self._connection.recv(more, socket.MSG_WAITALL)
+            if not data:
+                raise ConnectionResetError("closed by pigpiod")
+            self._ahead += data
+
+    def exactly(self, size: int) -> bytes:
+        """So many bytes. Raises as `recv` does."""
+        data = b""
+        while len(data) < size:
+            data += self.recv(size - len(data))
+        return data
+
     def result(self) -> int:
         """What the next answer says. Raises as `recv` does."""
-        data = b""
-        while len(data) < RESULT.size:
-            data += self.recv(RESULT.size - len(data))
-        result: int = RESULT.unpack(data)[0]
+        result: int = RESULT.unpack(self.exactly(RESULT.size))[0]
         return result
 
 
 class _Line:
     """What the package keeps of a connection: the socket and its lock."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self.s: _Socket | None = _Socket(connection)
+    def __init__(self, line: _Socket) -> None:
+        self.s: _Socket | None = line
         self.l = threading.Lock()  # noqa: E741
 
 
 class _Client(pigpio.pi):  # type: ignore[misc]  # the package has no types
     """The package's client without its notification thread."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, line: _Socket) -> None:
         # deliberately not super().__init__(): see the head of this file
         self.connected, self._notify = True, None
-        self.sl = _Line(connection)
+        self.sl = _Line(line)
 
 
 class PigpioPins:
@@ -124,8 +137,8 @@ class PigpioPins:
             raise PinsLost(f"{where}: {fault.strerror or fault}") from None
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         set_timeout(connection, timeout_s)
-        self.connection = connection
-        self.client = _Client(connection)
+        self.connection, self._line = connection, _Socket(connection)
+        self.client = _Client(self._line)
         try:
             self.call(f"{where} does not answer", self.client.get_pigpio_version)
         except (PinsSilent, PinsLost):
@@ -134,11 +147,14 @@ class PigpioPins:
 
     def call(self, what: str, act: Callable[..., Result], *values: Any) -> Result:
         """One command. Raises PinsSilent or PinsLost with `what` in the text."""
+        if self._posted:
+            self._try(what, self._settle)
+        return self._try(what, act, *values)
+
+    def _try(self, what: str, act: Callable[..., Result], *values: Any) -> Result:
         if not self.client.connected:
             raise PinsLost(f"{what}: connection closed")
         try:
-            if self._posted:
-                self._settle()
             return act(*values)
         except (TimeoutError, BlockingIOError):
             raise PinsSilent(what) from None
@@ -154,20 +170,44 @@ class PigpioPins:
         """Sends a command; the next one reads its answer and tells `answered`, else
         raises PinsRefused with `what` for an error. Raises PinsSilent or PinsLost."""
         command = COMMAND.pack(number, *values, len(data)) + data
-        self.call(what, self.connection.sendall, command)
+        self._try(what, self.connection.sendall, command)
         self._posted.append((what, answered))
 
+    def ask(
+        self, what: str, number: int, values: tuple[int, int], data: bytes
+    ) -> tuple[int, bytes]:
+        """A command whose result is the length of what it reads, or an error below 0.
+        Its answer, and those to what was posted, come in one wake. Raises PinsFault."""
+        command = COMMAND.pack(number, *values, len(data)) + data
+        return self._try(what, self._ask, command)
+
+    def _ask(self, command: bytes) -> tuple[int, bytes]:
+        self.connection.sendall(command)
+        line = self._line
+        line.fill(RESULT.size * (len(self._posted) + 1))
+        refused: PinsRefused | None = None
+        try:
+            self._settle()
+        except PinsRefused as fault:
+            refused = fault
+        result = line.result()
+        data = line.exactly(max(0, result))
+        if refused is not None:
+            raise refused
+        return result, data
+
     def _settle(self) -> None:
-        """Reads the answers to what was posted."""
-        line = self.client.sl.s
-        assert line is not None
+        """Reads the answers to what was posted; raises the last error behind them."""
+        refused: PinsRefused | None = None
         while self._posted:
-            result = line.result()
+            result = self._line.result()
             what, answered = self._posted.popleft()
             if answered is not None:
                 answered(result)
             elif result < 0:
-                raise PinsRefused(f"{what}: {pigpio.error_text(result)}")
+                refused = PinsRefused(f"{what}: {pigpio.error_text(result)}")
+        if refused is not None:
+            raise refused
 
     def write(self, gpio: int, level: int) -> None:
         """Makes the pin a steady output; stops its PWM."""
