@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from getpass import getpass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -139,6 +139,97 @@ def _passwd(arguments: argparse.Namespace) -> int:
     return 0
 
 
+Act = Callable[[argparse.Namespace], int]
+
+
+class _Verbs:
+    """The verbs of the command line, and the options that some of them share."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._each = parser.add_subparsers(metavar="VERB", required=True)
+
+    def add(self, name: str, act: Act, words: str) -> argparse.ArgumentParser:
+        made: argparse.ArgumentParser = self._each.add_parser(
+            name, help=words, description=words
+        )
+        made.set_defaults(act=act)
+        return made
+
+    def of_store(self, name: str, act: Act, words: str) -> argparse.ArgumentParser:
+        made = self.add(name, act, words)
+        made.add_argument("--store", type=Path, default=STORE, metavar="DIR",
+                          help=f"folder of the store (default: {STORE})")  # fmt: skip
+        return made
+
+    def of_session(self, name: str, act: Act, words: str) -> argparse.ArgumentParser:
+        made = self.of_store(name, act, words)
+        made.add_argument(
+            "session", help="its name, as the page and the folder have it"
+        )
+        return made
+
+
+def _config(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--config", type=Path, default=settings.usual_path(),
+                      metavar="FILE", help="its offices; see the documentation "
+                      "(default: %(default)s)")  # fmt: skip
+
+
+def _port(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--port", type=int, default=8100, help="of the page")
+
+
+def _station_verbs(each: _Verbs) -> None:
+    run = each.of_store("run", _run, "fetches from all cars, and serves the page")
+    _port(run)
+    run.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    run.add_argument("--beside", metavar="URL", default="",
+                     help="pair with the car on this machine by itself")  # fmt: skip
+    _config(run)
+    run.add_argument("--most-gb", type=float, default=0.0, metavar="GB",
+                     help="deletes the oldest sessions above that")  # fmt: skip
+    run.add_argument("--store-changed", action="store_true",
+                     help="it is another store than last time, on purpose")  # fmt: skip
+    each.add("passwd", _passwd, "sets the password of the page for other machines")
+    words = "says what each car is at, and each office"
+    said = each.add("status", status.run, words)
+    _port(said)
+    said.add_argument("--json", action="store_true", help="for programs")
+    said.add_argument("--follow", action="store_true",
+                      help="shows how far it is until nothing waits")  # fmt: skip
+
+
+def _car_verbs(each: _Verbs) -> None:
+    pair = each.add("pair", _pair, "pairs with a car, by its grown-ups' code")
+    pair.add_argument("address", help="192.168.1.5, plague.local, https://HOST:8081")
+    pair.add_argument("--fingerprint", help="SHA-256 that its certificate must have")
+    words = "lists the cars of this station, and who else is there"
+    cars = each.add("cars", _cars, words)
+    cars.add_argument("--seconds", type=float, default=2.0, metavar="S",
+                      help="listens so long for others (default: 2)")  # fmt: skip
+    cars.add_argument("--interface", action="append", default=[], metavar="ADDRESS",
+                      help="listens at this address of ours only")  # fmt: skip
+    forget = each.add("forget", _forget, "ends a pairing, here and on the car")
+    forget.add_argument("car", help="its name or folder")
+
+
+def _store_verbs(each: _Verbs) -> None:
+    words = "reads the whole store again; exits with 1 if bad"
+    check = each.of_store("verify", verbs.verify, words)
+    check.add_argument("--rate", type=float, default=50.0, metavar="MB/S",
+                       help="reads no faster (default: 50)")  # fmt: skip
+    words = "makes the page's list anew from the store"
+    each.of_store("rebuild", verbs.rebuild, words)
+    words = "moves a session to the trash; it is not fetched again"
+    each.of_session("rm", verbs.rm, words)
+    words = "writes a session's pictures, decoded, to stdout"
+    pictures = each.of_session("raw", raw.run, words)
+    pictures.add_argument("--fast", action="store_true",
+                          help="as fast as the pipe takes them")  # fmt: skip
+    words = "brings a session back: trash, then offices"
+    _config(each.of_session("restore", verbs.restore, words))
+
+
 def command_line() -> argparse.ArgumentParser:
     """What it understands."""
     parser = argparse.ArgumentParser(
@@ -146,74 +237,10 @@ def command_line() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=__version__)
-    each = parser.add_subparsers(metavar="VERB", required=True)
-
-    def verb(name: str, act: object, words: str) -> argparse.ArgumentParser:
-        made = each.add_parser(name, help=words, description=words)
-        made.set_defaults(act=act)
-        return made
-
-    def store(made: argparse.ArgumentParser) -> None:
-        made.add_argument("--store", type=Path, default=STORE, metavar="DIR",
-                          help=f"folder of the store (default: {STORE})")  # fmt: skip
-
-    def config(made: argparse.ArgumentParser) -> None:
-        made.add_argument("--config", type=Path, default=settings.usual_path(),
-                          metavar="FILE", help="its offices; see the documentation "
-                          "(default: %(default)s)")  # fmt: skip
-
-    def port(made: argparse.ArgumentParser) -> None:
-        made.add_argument("--port", type=int, default=8100, help="of the page")
-
-    run = verb("run", _run, "fetches from all cars, and serves the page")
-    store(run)
-    port(run)
-    run.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    run.add_argument("--beside", metavar="URL", default="",
-                     help="pair with the car on this machine by itself")  # fmt: skip
-    config(run)
-    run.add_argument("--most-gb", type=float, default=0.0, metavar="GB",
-                     help="deletes the oldest sessions above that")  # fmt: skip
-    run.add_argument("--store-changed", action="store_true",
-                     help="it is another store than last time, on purpose")  # fmt: skip
-    pair = verb("pair", _pair, "pairs with a car, by its grown-ups' code")
-    pair.add_argument("address", help="192.168.1.5, plague.local, https://HOST:8081")
-    pair.add_argument("--fingerprint", help="SHA-256 that its certificate must have")
-    verb("passwd", _passwd, "sets the password of the page for other machines")
-    cars = verb("cars", _cars, "lists the cars of this station, and who else is there")
-    cars.add_argument("--seconds", type=float, default=2.0, metavar="S",
-                      help="listens so long for others (default: 2)")  # fmt: skip
-    cars.add_argument("--interface", action="append", default=[], metavar="ADDRESS",
-                      help="listens at this address of ours only")  # fmt: skip
-    forget = verb("forget", _forget, "ends a pairing, here and on the car")
-    forget.add_argument("car", help="its name or folder")
-    said = verb("status", status.run, "says what each car is at, and each office")
-    port(said)
-    said.add_argument("--json", action="store_true", help="for programs")
-    said.add_argument("--follow", action="store_true",
-                      help="shows how far it is until nothing waits")  # fmt: skip
-    check = verb(
-        "verify", verbs.verify, "reads the whole store again; exits with 1 if bad"
-    )
-    store(check)
-    check.add_argument("--rate", type=float, default=50.0, metavar="MB/S",
-                       help="reads no faster (default: 50)")  # fmt: skip
-    store(verb("rebuild", verbs.rebuild, "makes the page's list anew from the store"))
-    remove = verb(
-        "rm", verbs.rm, "moves a session to the trash; it is not fetched again"
-    )
-    store(remove)
-    pictures = verb("raw", raw.run, "writes a session's pictures, decoded, to stdout")
-    store(pictures)
-    pictures.add_argument("--fast", action="store_true",
-                          help="as fast as the pipe takes them")  # fmt: skip
-    back = verb("restore", verbs.restore, "brings a session back: trash, then offices")
-    for made in (remove, back, pictures):
-        made.add_argument(
-            "session", help="its name, as the page and the folder have it"
-        )
-    store(back)
-    config(back)
+    each = _Verbs(parser)
+    _station_verbs(each)
+    _car_verbs(each)
+    _store_verbs(each)
     return parser
 
 

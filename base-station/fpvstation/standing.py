@@ -1,6 +1,6 @@
 """How a station stands: its cars, its offices, its store; and what is wrong there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -60,8 +60,7 @@ class Standing(msgspec.Struct):
 
     def _cars(self) -> Iterator[Metric]:
         cars = self.cars
-        labels = [{"car": one.folder} for one in cars]
-        for name, kind, words, figure in (
+        yield from _each("car", [one.folder for one in cars], (
             ("station_car_up", "gauge", "1 while it answers.",
              [one.state in ("ok", "fetching") for one in cars]),
             ("station_car_seen_seconds", "gauge", "When it answered last, UTC.",
@@ -81,13 +80,11 @@ class Standing(msgspec.Struct):
              [one.stored for one in cars]),
             ("station_bytes_total", "counter", "Fetched since the start.",
              [one.bytes for one in cars]),
-        ):  # fmt: skip
-            yield Metric(name, kind, words, list(zip(labels, figure, strict=True)))
+        ))  # fmt: skip
 
     def _offices(self) -> Iterator[Metric]:
         offices = self.offices
-        labels = [{"office": one.place} for one in offices]
-        for name, kind, words, figure in (
+        yield from _each("office", [one.place for one in offices], (
             ("station_office_up", "gauge", "1 while it takes what it gets.",
              [one.state in ("ok", "sending") for one in offices]),
             ("station_office_verified_seconds", "gauge",
@@ -101,5 +98,14 @@ class Standing(msgspec.Struct):
              [one.sent for one in offices]),
             ("station_office_bytes_total", "counter", "Moved since the start.",
              [one.bytes for one in offices]),
-        ):  # fmt: skip
-            yield Metric(name, kind, words, list(zip(labels, figure, strict=True)))
+        ))  # fmt: skip
+
+
+def _each(
+    what: str, names: Sequence[str],
+    figures: Iterable[tuple[str, str, str, Sequence[float | None]]],
+) -> Iterator[Metric]:  # fmt: skip
+    """Metrics with a figure for each of these; None is left out."""
+    labels = [{what: one} for one in names]
+    for name, kind, words, each in figures:
+        yield Metric(name, kind, words, list(zip(labels, each, strict=True)))
