@@ -49,6 +49,17 @@ class Change(NamedTuple):
     stamp: int | None
 
 
+class Asked(NamedTuple):
+    """Some changes, and what was asked of them: segments that are known, those that are
+    new, and what is seen in these, in order, as it comes."""
+
+    changes: Sequence[Change]
+    stored: dict[str, list[Stored]]
+    known: dict[Stored, Entry]
+    new: list[Stored]
+    looked: Iterable[Entry]
+
+
 class Held(msgspec.Struct):
     """How much a store holds: bytes of its segments, and of its disk."""
 
@@ -112,11 +123,14 @@ class Catalogue:
         changes = list(self._changes())
         self.unread = total = len(changes)
         with lookers(total) as looks:
-            for at in range(0, total, AT_ONCE):
-                tell(at, total)
-                self._take(changes[at : at + AT_ONCE], looks)
-                self.unread = max(0, total - at - AT_ONCE)
-        tell(total, total)
+            asked: list[Asked] = []
+            for at in range(0, total + AT_ONCE, AT_ONCE):
+                tell(min(at, total), total)
+                # The next ones are looked into while these are written.
+                asked.append(self._ask(changes[at : at + AT_ONCE], looks))
+                if len(asked) > 1:
+                    self._list(asked.pop(0))
+                    self.unread = max(0, total - at)
         return total
 
     def _changes(self) -> Iterator[Change]:
@@ -130,8 +144,8 @@ class Catalogue:
         for session in known:
             yield Change(session, None)
 
-    def _take(self, changes: Sequence[Change], looks: Looks) -> None:
-        """Lists some sessions as they are now."""
+    def _ask(self, changes: Sequence[Change], looks: Looks) -> Asked:
+        """Begins to look into what is new of some sessions."""
         stored = {one.session: list(self._store.listed(one.session)) for one in changes}
         with self._file.connection() as db:
             known = {
@@ -139,13 +153,17 @@ class Catalogue:
                 for one, entry in search.entries_of(db, session)
             }  # fmt: skip
         new = [one for some in stored.values() for one in some if one not in known]
-        asked = [Look(self._root / one.path, key_of(one.path)) for one in new]
-        known.update(zip(new, looks(asked), strict=True))
+        looked = looks([Look(self._root / one.path, key_of(one.path)) for one in new])
+        return Asked(changes, stored, known, new, looked)
+
+    def _list(self, asked: Asked) -> None:
+        """Lists these sessions as they are now."""
+        known = {**asked.known, **dict(zip(asked.new, asked.looked, strict=True))}
         with self._file.connection() as db:
-            for session, stamp in changes:
+            for session, stamp in asked.changes:
                 forget(db, session)
                 if stamp is not None:
-                    self._add(db, session, stamp, stored[session], known)
+                    self._add(db, session, stamp, asked.stored[session], known)
 
     def _add(
         self, db: sqlite3.Connection, session: str, stamp: int,
@@ -231,7 +249,7 @@ class Catalogue:
                     f"fpvstation rm {name}"
                 )
             gone = self._store.remove(session, trash_of(time.time()))
-            self._take([Change(session, None)], lambda looks: [])
+            self._list(self._ask([Change(session, None)], lambda looks: []))
         return [one.path.rpartition("/")[2] for one in gone], []
 
     @contextlib.contextmanager
