@@ -1,6 +1,6 @@
 """A car and an office, and the links to them, which fail by the dice."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from random import Random
 
@@ -32,6 +32,8 @@ class FakeCar:
     recorded: set[str] = field(default_factory=set)
     """Checksums of all that was ever recorded."""
     copies_required: int = 1
+    make: Callable[[Random], bytes] | None = None
+    """What is recorded; None: any bytes."""
 
     def record(self) -> None:
         """Another minute; a clock that jumps may give it a name that was used."""
@@ -39,7 +41,8 @@ class FakeCar:
         number = self.random.randint(1, 9)
         name = f"Plague-197001{day:02d}T000010Z-{number:04d}.mcap"
         if name not in self.files:
-            data = self.random.randbytes(self.random.choice([0, 1, 63, 64, 65, 400]))
+            size = self.random.choice([0, 1, 63, 64, 65, 400])
+            data = (self.make or (lambda dice: dice.randbytes(size)))(self.random)
             self.files[name] = data
             self.recorded.add(hash_of(data))
 

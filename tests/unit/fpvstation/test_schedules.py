@@ -1,13 +1,21 @@
 """Seeded schedules of cuts, stalls, flips, kills, power cuts and full disks: nothing is
 lost, nothing is twice in a store, nothing is wrong, and all of it comes home."""
 
-import pytest
+import subprocess
+from pathlib import Path
+from random import Random
 
-from fpvcar.recordings import sums
+import pytest
+from mcap.reader import make_reader
+
+from fpvcar.recordings import messages, sums
+from fpvstation.sums_file import SUMS_FILE, stored_in
+from tests.rigs.mcaps import BEGAN_NS, Logged, McapFile
 from tests.rigs.station_links import PIECE
 from tests.rigs.station_world import World
 
 SEEDS, SEEDS_SOAK, BATCHES = 50, 1000, 10
+REAL_SEEDS, REAL_SEEDS_SOAK, REAL_PIECE = 1, 50, 8192
 
 
 @pytest.mark.soak
@@ -21,3 +29,41 @@ def test_nothing_is_lost_whatever_fails(
             World(seed).run()
         except AssertionError as fault:
             raise AssertionError(f"seed {seed}: {fault}") from fault
+
+
+def recorded(dice: Random) -> bytes:
+    """A segment with a mark that no other one has."""
+    mark = messages.Event(BEGAN_NS, messages.INFO, f"{dice.random()}", "Ada")
+    said = [Logged(BEGAN_NS, messages.MARK, messages.encode(mark))]
+    return b"".join(McapFile(said).chunks())
+
+
+@pytest.mark.soak
+def test_strangers_can_judge_and_read_what_is_stored(
+    tmp_path: Path, soaking: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`sha256sum -c`, and the MCAP library of Foxglove."""
+    monkeypatch.setattr(sums, "PIECE", REAL_PIECE)
+    monkeypatch.setattr("tests.rigs.station_links.PIECE", REAL_PIECE)
+    read = 0
+    for seed in range(REAL_SEEDS_SOAK if soaking else REAL_SEEDS):
+        world = World(seed)
+        world.car.make = recorded
+        world.run()
+        for number, station in enumerate(world.stations):
+            root = tmp_path / f"{seed}-{number}"
+            for path, inode in station.disk.names_now.items():
+                if not path.startswith("."):
+                    (root / path).parent.mkdir(parents=True, exist_ok=True)
+                    (root / path).write_bytes(inode.data)
+            for listed in root.rglob(SUMS_FILE):
+                argv = ["sha256sum", "--quiet", "-c", SUMS_FILE]
+                subprocess.run(argv, cwd=listed.parent, check=True)
+                for one in stored_in(str(listed.parent), listed.read_bytes()):
+                    with Path(one.path).open("rb") as file:
+                        found = make_reader(file, validate_crcs=True).iter_messages()
+                        topics = [channel.topic for _, channel, _ in found]
+                    assert topics.count(messages.MARK) == 1, one
+                    read += 1
+    print(f"{read} segments of {seed + 1} schedules were read")
+    assert read
