@@ -25,6 +25,7 @@ TUNSETIFF = 0x400454CA  # <linux/if_tun.h>
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
 PACKET_BYTES = 65_536
 SEED = 17
+QUEUE_S = 0.25
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Weather:
     """What the air does to packets, each way.
 
     In the first `burst_s` of every `every_s` `burst_loss` of them are lost, else
-    `loss`. `reordered` of them may overtake those before them, as jitter has it.
+    `loss`. `reordered` of them may overtake those before them, as jitter has it. A rate
+    of 0 is without end; what would wait longer than QUEUE_S is lost.
     """
 
     delay_s: float = 0.0
@@ -42,6 +44,7 @@ class Weather:
     burst_s: float = 0.0
     every_s: float = 1.0
     reordered: float = 0.0
+    bits_per_s: float = 0.0
 
 
 class Channel:
@@ -50,15 +53,20 @@ class Channel:
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
         self._weather = Weather()
-        self._since_s = self._last_s = 0.0
+        self._since_s = self._last_s = self._free_s = 0.0
 
     def set(self, weather: Weather, now_s: float) -> None:
         """Changes the weather; its first burst begins now."""
         self._weather, self._since_s = weather, now_s
 
-    def arrival(self, now_s: float) -> float | None:
-        """When a packet that is sent now arrives; None: never."""
+    def arrival(self, now_s: float, size: int = 0) -> float | None:
+        """When a packet of so many bytes that is sent now arrives; None: never."""
         it = self._weather
+        if it.bits_per_s:
+            begin_s = max(now_s, self._free_s)
+            if begin_s - now_s > QUEUE_S:
+                return None
+            self._free_s = now_s = begin_s + 8 * size / it.bits_per_s
         burst = (now_s - self._since_s) % it.every_s < it.burst_s
         if self._chance.random() < (it.burst_loss if burst else it.loss):
             return None
@@ -144,7 +152,7 @@ def route(names: list[str]) -> None:
             if devices[way] not in ready:
                 continue
             packet, count = os.read(devices[way], PACKET_BYTES), count + 1
-            at_s = channel.arrival(now_s)
+            at_s = channel.arrival(now_s, len(packet))
             if at_s is not None:
                 heapq.heappush(away, (at_s, count, 1 - way, packet))
         while away and away[0][0] <= now_s:

@@ -39,6 +39,18 @@ def test_loss_is_as_often_as_said_and_the_same_each_time() -> None:
     assert flight(Weather(loss=0.1)) == flight(Weather(loss=0.1))
 
 
+def test_a_rate_lets_no_more_through_and_no_queue_grows_for_ever() -> None:
+    channel, size = Channel(seed=1), 1250
+    channel.set(Weather(bits_per_s=1e6), 0.0)
+    arrivals = [channel.arrival(number / 1000, size) for number in range(5000)]
+    times = [one for one in arrivals if one is not None]
+    assert times[0] == 0.01 and times == sorted(times)
+    assert 500 <= len(times) <= 530, "100 a second, and what the queue holds"
+    late_s = [one - at / 1000 for at, one in enumerate(arrivals) if one is not None]
+    assert 0.25 < max(late_s) <= 0.25 + 0.0101
+    assert channel.arrival(9.0, size) == 9.01, "it has emptied"
+
+
 def test_bursts_come_at_their_time() -> None:
     weather = Weather(burst_loss=0.5, burst_s=0.3, every_s=5.0)
     times = flight(weather)
