@@ -18,16 +18,16 @@ from fpvcar.bench.world.bridge import Bridges, Wiring, mx1508
 from fpvcar.bench.world.process import World
 from fpvcar.config import profiles
 from tests.e2e.harness import STRIP, RunningBench, started, wait_for
-from tests.e2e.seat import GAMEPAD, at_the_wheel, go_on, grown_up, until
+from tests.e2e.seat import GAMEPAD, go_on, grown_up, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-OPTIONS = (STRIP,)
-PLAIN = (
+OPTIONS = (
     STRIP, "--set=camera.width = 320", "--set=camera.height = 240",
-    "--set=camera.fps = 4", '--set=gate.blind = "ignore"',
+    "--set=camera.fps = 5", '--set=gate.blind = "ignore"',
     "--set=server.first_takes_wheel = true",
 )  # fmt: skip
-"""A machine that is busy with physics and a browser: pictures do not matter here."""
+"""Physics and a browser are enough for a busy machine: few pictures."""
+LONG_S = 60.0
 STEP = "fetch('/api/calibration/step').then((answer) => answer.json())"
 FINE_PWM = "--set=motors.{}.pwm_hz = 500"
 PIN_STEP = 1 / 400
@@ -36,9 +36,16 @@ EXPORT = "fetch('/api/calibration/profile').then((answer) => answer.text())"
 SAYS = "document.querySelector('[data-testid=calibration-says]')?.textContent"
 
 
+def seated(page: Page, url: str) -> None:
+    """The page at the wheel of a car that nothing holds."""
+    page.goto(url)
+    until(page, "window.fpvcar?.state?.role === 'driver'", LONG_S)
+    go_on(page)
+
+
 def calibrating(page: Page, bench: RunningBench) -> None:
     """The list of steps, for a grown-up at the wheel."""
-    at_the_wheel(page, bench.url)
+    seated(page, bench.url)
     grown_up(page, bench)
     page.locator("#calibrate").click()
     one(page, "begin-speed").wait_for()
@@ -83,6 +90,9 @@ def test_a_finger_moves_a_motor_and_its_direction_is_kept_and_undone(
     page.set_viewport_size({"width": 390, "height": 844})
     calibrating(page, bench)
     assert broken(page) == []
+    for number, limit in ((0, 0.167), (1, 0.5), (2, 1.0)):  # of 0.2 to 1.4 m/s
+        page.locator(f"[data-testid=preset-{number}]").click()
+        until(page, f"window.fpvcar.state.limit === {limit}")
     file = bench.state / "calibration.json"
     assert not file.exists()
     begun(page, "direction-steer")
@@ -114,8 +124,9 @@ def test_a_finger_moves_a_motor_and_its_direction_is_kept_and_undone(
     one(page, "calibration-values").locator("summary").click()
     one(page, "motors.drive.trim").fill("0.9")
     one(page, "motors.drive.trim").press("Enter")
-    until(page, "document.querySelector('#calibration .fault') !== null")
+    until(page, "!!document.querySelector('#calibration .fault')?.textContent")
     assert "0.5" in page.locator("#calibration .fault").inner_text()
+    assert one(page, "begin-speed").is_visible()
 
 
 def test_a_gamepad_is_told_what_does_what_and_the_right_thumb_drives(
@@ -126,7 +137,7 @@ def test_a_gamepad_is_told_what_does_what_and_the_right_thumb_drives(
     )
     page = context.new_page()
     page.add_init_script(GAMEPAD)
-    at_the_wheel(page, bench.url)
+    seated(page, bench.url)
     page.evaluate("plug()")
     page.locator("#gear").click()
     page.locator("#show-sticks").click()
@@ -134,7 +145,6 @@ def test_a_gamepad_is_told_what_does_what_and_the_right_thumb_drives(
     until(page, "document.querySelectorAll('#sticks .bars li').length === 25")
     page.locator("#sticks [data-testid=role-forward]").click()
     until(page, "!!document.querySelector('#sticks').textContent.match('Now push')")
-    page.wait_for_timeout(200)  # what it looks like at rest
     page.evaluate("pad.axes[1] = -1")
     until(page, "!!localStorage['fpvcar.sticks']?.includes('\"forward\":\"a1-\"')")
     assert page.evaluate("window.fpvcar.wish.throttle") == 0
@@ -143,8 +153,8 @@ def test_a_gamepad_is_told_what_does_what_and_the_right_thumb_drives(
     found = Axe().run(page, context="#sticks").response["violations"]
     assert [each["id"] for each in found] == []
     page.evaluate("pad.axes[1] = 0")
-    page.locator("#gear").click()
-    at_the_wheel(page, bench.url)  # it is kept
+    page.reload()  # it is kept
+    until(page, "window.fpvcar?.state?.role === 'driver'", LONG_S)
     boxes = [page.locator(f"#pad-{name}").bounding_box() for name in ("drive", "steer")]
     assert boxes[0] and boxes[1] and boxes[0]["x"] > boxes[1]["x"]
     page.evaluate("plug()")
@@ -248,7 +258,9 @@ def test_a_whole_calibration_finds_what_is_true(
 ) -> None:
     wrong = ("--set=motors.drive.dead_band = 0.05", "--set=guard.top_mps = 0.8")
     swapped = "--really=motors.drive.invert = true"
-    with started(tmp_path, *PLAIN, *wrong, swapped, FINE_PWM.format("drive")) as bench:
+    with started(
+        tmp_path, *OPTIONS, *wrong, swapped, FINE_PWM.format("drive")
+    ) as bench:
         page = browser.new_page()
         calibrating(page, bench)
         turned_round(page, bench)
@@ -281,7 +293,7 @@ def test_uneven_sides_are_balanced(browser: Browser, tmp_path: Path) -> None:
     ]
     profile = f"--profile={paths.HARDWARE / 'differential.toml'}"
     uneven = f"--really=motors.balance = {true}"
-    with started(tmp_path, *PLAIN, profile, *alike, uneven) as bench:
+    with started(tmp_path, *OPTIONS, profile, *alike, uneven) as bench:
         page = browser.new_page()
         calibrating(page, bench)
         begun(page, "straight")

@@ -5,7 +5,7 @@
  * @typedef {{key: string, value: Value, own: Value, least: number | null, most: number | null}} Known
  * @typedef {{utc_s: number, what: string, values: Record<string, Value>, before: number}} Change
  * @typedef {{values: Known[], steps: {kind: string, of: string}[], changes: Change[],
- *   now: number, undoable: boolean}} All
+ *   limit: number, now: number, undoable: boolean}} All
  * @typedef {{throttle: number, mps: number}} SpeedRun
  * @typedef {{way_m: number, aside_cm: number}} StraightRun
  * @typedef {{kind: string, of: string, phase: string, wish: import('../lib/types.js').Wish,

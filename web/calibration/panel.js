@@ -23,7 +23,8 @@ export class Calibration {
   /**
    * @param {HTMLElement} place
    * @param {{set: (wish: Wish) => void, releases: (() => void)[], take: () => void,
-   *   driving: () => boolean, visible: () => boolean}} parts
+   *   driving: () => boolean, visible: () => boolean, kept: () => void}} parts
+   *   `kept` is called when values have changed
    */
   constructor(place, parts) {
     this.place = place;
@@ -32,6 +33,8 @@ export class Calibration {
     parts.releases.push(() => this.hold.up());
     /** @type {StepView | null} */
     this.view = null;
+    this.fault = words('', 'fault');
+    this.fault.setAttribute('role', 'alert');
     this.motion = new Motion();
     this.looks = false;
     this.told = false;
@@ -59,14 +62,15 @@ export class Calibration {
 
   /** Does it, and says what the car refuses. @param {() => Promise<unknown>} act */
   async tried(act) {
+    let said = '';
     try {
       await act();
-      if (this.view) setText(this.view.fault, '');
     } catch (fault) {
-      const said = fault instanceof Refused ? fault.message : STRINGS.silent;
-      if (this.view) setText(this.view.fault, said);
-      else this.place.replaceChildren(words(said, 'fault'));
+      said = fault instanceof Refused ? fault.message : STRINGS.silent;
     }
+    const {fault} = this.view ?? this;
+    if (!fault.isConnected) this.place.replaceChildren(fault);
+    setText(fault, said);
   }
 
   // --- the list ---
@@ -85,10 +89,13 @@ export class Calibration {
       href: 'api/calibration/profile', download: 'car.toml', textContent: STRINGS.export, className: 'button',
     });
     const undo = push(STRINGS.undo, () =>
-      this.tried(async () => this.list(await API.undo(), STRINGS.undone)), 'calibration-undo');
+      this.tried(async () => {
+        this.list(await API.undo(), STRINGS.undone);
+        this.parts.kept();
+      }), 'calibration-undo');
     undo.disabled = !all.undoable;
     const fields = all.values.map((one) => this.value(one));
-    this.place.replaceChildren(status, ...groups, row([undo]),
+    this.place.replaceChildren(status, this.fault, ...groups, row([undo]),
       fold(STRINGS.values, fields, 'calibration-values'),
       fold(STRINGS.history, [history(all)], 'calibration-history'), row([link]));
   }
@@ -113,6 +120,7 @@ export class Calibration {
     const set = (/** @type {import('./api.js').Value} */ to) =>
       this.tried(async () => {
         await API.set(key, to);
+        this.parts.kept();
         const box = this.place.querySelector(`[data-key="${key}"] small`);
         if (box) setText(box, `${STRINGS.kept} ${STRINGS.own(own)}`);
       });
@@ -145,6 +153,7 @@ export class Calibration {
           this.hold.up();
           void this.tried(async () => {
             const all = await API.keep();
+            this.parts.kept();
             this.close();
             this.list(all, STRINGS.kept);
           });

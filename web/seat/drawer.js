@@ -25,6 +25,7 @@ import {Who} from './who.js';
 /** @import {State, Upward, Welcome} from '../lib/types.js' */
 
 const TOAST_AGAIN_MS = 60_000;
+const PRESETS_AGAIN_MS = 1000;
 
 /** Loads style and markup. Throws TypeError if they do not arrive, as import() does. */
 export async function loadMarkup() {
@@ -72,6 +73,7 @@ export class Drawer {
     this.shownFaults = '';
     this.beeps = new Beeps();
     this.reversing = parts.reversing;
+    this.setLimit = parts.limit;
     /** @type {State | null} */
     this.last = null;
     /** @type {import('../calibration/panel.js').Calibration | undefined} */
@@ -135,6 +137,7 @@ export class Drawer {
     this.calibration ??= new Calibration(byId('calibration'), {
       set: (wish) => controls.set('calibration', wish), releases: controls.releases, take,
       driving: () => controls.driving(), visible: () => this.panels.isOpen('menu'),
+      kept: () => void this.loadPresets(),
     });
     await this.calibration.open();
   }
@@ -150,6 +153,16 @@ export class Drawer {
       show(button('tilt-centre'), tilt.on);
     });
     button('tilt-centre').addEventListener('click', () => tilt.centreHere());
+  }
+
+  /** The top speeds, by what the car knows now; without an answer there is the slider. The
+   * cookie that a code gives may still be on its way. */
+  async loadPresets(tries = 3) {
+    try {
+      await (await import('../calibration/presets.js')).open(byId('presets'), this.setLimit);
+    } catch {
+      if (tries > 1) setTimeout(() => this.loadPresets(tries - 1), PRESETS_AGAIN_MS);
+    }
   }
 
   showLimit() {
@@ -195,6 +208,7 @@ export class Drawer {
     fill(byId('car-facts'), this.carRows(state));
     if (document.activeElement !== this.guard) this.guard.value = state.guard?.mode ?? 'off';
     this.guard.disabled = ranges.length === 0;
+    if (state.grown_up && byId('grown-open').hidden) void this.loadPresets();
     show(byId('grown-open'), state.grown_up);
     show(byId('grown-locked'), !state.grown_up);
     if (document.activeElement !== this.limit) this.limit.value = String(state.limit);

@@ -163,5 +163,6 @@ class Tuner:
                  "values": one.values, "before": one.before}
                 for one in self.kept.changes
             ],
+            "limit": self.own.gate.limit,
             "now": self.kept.now, "undoable": self.kept.now != kept.OWN,
         }  # fmt: skip

@@ -1,0 +1,46 @@
+/** Top speeds that a grown-up chooses among, in m/s: the speed limit for each follows from
+ * what the car knows of its speed. They load when the grown-ups' part is open. */
+
+import {make} from '../lib/dom.js';
+import {API} from './api.js';
+import {push, row} from './fields.js';
+
+/** @import {All} from './api.js' */
+
+const STRINGS = {
+  title: 'Top speed',
+  smallChild: (/** @type {number} */ mps) => `Small child: ${mps.toFixed(1)} m/s`,
+  child: (/** @type {number} */ mps) => `Child: ${mps.toFixed(1)} m/s`,
+  grownUp: 'Grown-up: all of it',
+};
+/** Less is no limit but a standstill. */
+const LEAST = 0.05;
+
+/**
+ * The share of full throttle that gives a speed, and no more than the profile's limit. Pure.
+ * @param {number} mps @param {number} least speed just over the dead band
+ * @param {number} top speed at full throttle @param {number} limit
+ */
+export function shareOf(mps, least, top, limit) {
+  const share = top > least ? (mps - least) / (top - least) : 1;
+  return Math.min(limit, Math.max(LEAST, Math.round(share * 1000) / 1000));
+}
+
+/** Label and speed limit of each. Pure. @param {All} all @returns {[string, number][]} */
+export function presets({values, limit}) {
+  const of = (/** @type {string} */ key) => Number(values.find((one) => one.key === key)?.value ?? 0);
+  const [least, top] = [of('speeds.least_mps'), of('guard.top_mps')];
+  const [small, child] = [of('speeds.small_child_mps'), of('speeds.child_mps')];
+  return [
+    [STRINGS.smallChild(small), shareOf(small, least, top, limit)],
+    [STRINGS.child(child), shareOf(child, least, top, limit)], [STRINGS.grownUp, limit],
+  ];
+}
+
+/** @param {HTMLElement} place @param {(share: number) => void} set */
+export async function open(place, set) {
+  const all = await API.all();
+  const buttons = presets(all).map(([label, share], index) =>
+    push(label, () => set(share), `preset-${index}`));
+  place.replaceChildren(make('span', STRINGS.title), row(buttons));
+}
