@@ -28,7 +28,7 @@ class Tuner:
         self.step: Step | None = None
         self._kind = self._of = ""
         self._asked_s = 0.0
-        self.profile = over(own, fitting(own, before.values))
+        self.profile = self._applied = over(own, fitting(own, before.values))
 
     # --- steps ---
 
@@ -146,7 +146,10 @@ class Tuner:
     def _tune(self) -> None:
         trial = self.step.trial if self.step is not None else {}
         holding = fitting(self.own, self.kept.values)
-        self.apply(with_new(self.own, holding, trial))
+        tuned = with_new(self.own, holding, trial)
+        if tuned != self._applied:  # else a word would make the guard forget
+            self._applied = tuned
+            self.apply(tuned)
 
     def as_json(self) -> dict[str, Any]:
         """All of it, for the page."""

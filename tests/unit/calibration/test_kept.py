@@ -209,3 +209,15 @@ def test_a_word_that_the_profile_refuses_changes_nothing() -> None:
     with pytest.raises(ConfigError, match="the servo's pulse ends"):
         car.tuner.say("more", [])
     assert car.profile == SERVO
+
+
+def test_a_word_that_changes_no_value_disturbs_no_part() -> None:
+    car = Applied()
+    car.tuner.begin("dead_band", "drive", 1.0)
+    car.profile = SERVO  # as if it were another's
+    for tick in range(10):
+        car.tuner.see(Seen(1.0 + tick * 0.02, 0.1, 0.0, (0.1, 0.0)))
+    car.tuner.say("turns", [])
+    assert car.profile is SERVO
+    car.tuner.end()
+    assert car.profile == BENCH
