@@ -19,6 +19,7 @@ class CatalogueFile:
         """`store_id`: the store that it lists."""
         self._path, self._id = path, store_id
         self._local, self._opening = threading.local(), threading.Lock()
+        self._connections: list[sqlite3.Connection] = []
         self._damaged = ""
         self.why_anew = ""
         """Why it was made anew, for people; "" where it was not."""
@@ -60,12 +61,16 @@ class CatalogueFile:
     def connection(self) -> Iterator[sqlite3.Connection]:
         """This thread's connection, in a transaction of its own. One to a file that is
         not there any more is closed first."""
-        db: sqlite3.Connection | None = getattr(self._local, "db", None)
         with self._opening:
+            db: sqlite3.Connection | None = getattr(self._local, "db", None)
             if db is None or self._local.inode != self._inode():
-                self.close()
+                if db is not None:
+                    self._connections.remove(db)
+                    self._local.db = None
+                    db.close()
                 db = self._local.db = opened(self._path)
                 self._local.inode = self._inode()
+                self._connections.append(db)
         with db:
             yield db
 
@@ -83,11 +88,11 @@ class CatalogueFile:
             raise OSError("the catalogue is damaged, and made anew") from None
 
     def close(self) -> None:
-        """Closes what this thread has open."""
-        db: sqlite3.Connection | None = getattr(self._local, "db", None)
-        self._local.db = None
-        if db is not None:
-            db.close()
+        """Closes what any thread has open; none uses it meanwhile."""
+        with self._opening:
+            self._local = threading.local()
+            while self._connections:
+                self._connections.pop().close()
 
     def _inode(self) -> int:
         with contextlib.suppress(FileNotFoundError):

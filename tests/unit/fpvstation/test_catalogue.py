@@ -3,6 +3,7 @@
 import logging
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -119,6 +120,19 @@ def test_one_that_is_removed_while_it_is_open_is_made_anew(
     with caplog.at_level(logging.WARNING):
         assert catalogue.sync() == 1
     assert drives(catalogue) == before and "it was removed" in caplog.text
+
+
+def test_closed_it_is_by_every_thread_and_each_may_open_it_again(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    """Whoever is the last to close an SQLite file removes its log."""
+    log = tmp_path / "catalogue.sqlite-wal"
+    with ThreadPoolExecutor(1) as other:
+        for _ in range(2):
+            assert other.submit(drives, catalogue).result() == drives(catalogue)
+            assert log.exists()
+            catalogue.close()
+            assert not log.exists()
 
 
 def test_another_store_has_another_catalogue(
