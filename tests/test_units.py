@@ -150,18 +150,26 @@ def test_a_pin_daemon_that_hangs_is_killed_whether_or_not_its_pins_are_free() ->
     assert started_by == "ExecStopPost=-+"
 
 
+ASKED_US = 5_000_000
+"""When the helper was asked, since the boot."""
+
+
 @pytest.mark.parametrize("wheels", ["active", "deactivating", "activating", ""])
 @pytest.mark.parametrize("daemon", ["not-found", "loaded"])
+@pytest.mark.parametrize("since_us", ["4000000", "6000000", ""])
 def test_wheels_is_killed_whether_or_not_there_is_a_pin_daemon(
-    tmp_path: Path, daemon: str, wheels: str
+    tmp_path: Path, daemon: str, wheels: str, since_us: str
 ) -> None:
     """Its lines may be the kernel's though a daemon is installed. One that starts holds
-    nothing on, and would be killed for ever where starting takes long."""
+    nothing on, and would be killed for ever where starting takes long; one that came
+    after the helper was asked is not the one that hung."""
     calls, fake = tmp_path / "calls", tmp_path / "systemctl"
     fake.write_text(
         f"""#!/bin/sh
         case $* in
-            show*wheels*) echo "{wheels}" ;;
+            *ActiveState*wheels*) echo "{wheels}" ;;
+            *ActiveEnterTimestampMonotonic*wheels*) echo "{since_us}" ;;
+            *InactiveExitTimestampMonotonic*%n) echo {ASKED_US} ;;
             show*) echo "{daemon}" ;;
             *) echo "$@" >>"{calls}" ;;
         esac
@@ -176,7 +184,7 @@ def test_wheels_is_killed_whether_or_not_there_is_a_pin_daemon(
         path = f"{tmp_path}:/usr/bin:/bin"
         subprocess.run(words, env={"PATH": path}, check=False, timeout=10)
     told = ["kill --kill-whom=main --signal=SIGKILL pigpiod.service"]
-    if wheels != "activating":
+    if wheels != "activating" and int(since_us or "0") <= ASKED_US:
         told.append("kill --signal=SIGKILL fpvcar-wheels.service")
     assert calls.read_text().splitlines() == told
 
