@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.harness import wait_for
 from tests.rdma.ends import SLOWNESS
 from tests.rdma.near import NearSsh
 from tests.rdma.test_rdcp import facts, make_tree
@@ -68,6 +69,14 @@ class Shell:
         return said(self.start(line), line)
 
 
+def listens(port: int) -> bool:
+    """Is somebody at this TCP port? (/proc/net/tcp, tcp6: state 0A)"""
+    wanted = re.compile(rf"^ *\d+: [0-9A-F]+:{port:04X} \S+ 0A ", re.MULTILINE)
+    return any(
+        wanted.search(Path(f"/proc/net/{name}").read_text()) for name in ("tcp", "tcp6")
+    )
+
+
 def said(process: "subprocess.Popen[bytes]", line: str) -> bytes:
     """What one that ended well printed."""
     out, err = process.communicate(timeout=30 * SLOWNESS)
@@ -88,6 +97,7 @@ def test_rdsend_and_rdrecv(shell: Shell) -> None:
     new_key, takes, sends = examples("rdsend")
     shell.types(new_key)
     taking = shell.start(takes)
+    wait_for(lambda: listens(7471), "rdrecv does not listen", 10.0 * SLOWNESS)
     shell.types(sends)
     said(taking, takes)
     listed = subprocess.check_output(["tar", "-tf", shell.place / "backup.tar"])

@@ -95,6 +95,7 @@ static void hear_leash(const uint8_t *data, size_t size)
         free(field);
     }
     free(end.announcement);
+    free(end.awaits);
     free(end.note);
     pipe_end_close(&end);
 }
