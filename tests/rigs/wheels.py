@@ -84,8 +84,9 @@ class Chip:
         return process
 
     def stop_pigpiod(self) -> None:
-        """It hangs: accepts, and never answers."""
+        """It hangs: accepts, and never answers. All its threads do by now."""
         os.kill(self.pigpiod.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pigpiod.pid, os.WSTOPPED | os.WNOWAIT)
 
     def continue_pigpiod(self) -> None:
         """It goes on."""

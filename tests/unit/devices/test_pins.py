@@ -194,11 +194,11 @@ def test_what_is_wrong_with_a_trigger_the_next_call_says(pins: PigpioPins) -> No
 
 def test_a_daemon_that_hangs_behind_a_trigger_is_silent(chip: Chip) -> None:
     pins = PigpioPins("127.0.0.1", chip.port, timeout_s=0.2)
-    chip.stop_pigpiod()
-    pins.trigger(20, 10)
-    with pytest.raises(PinsSilent):
+    with contextlib.closing(pins):
+        chip.stop_pigpiod()
         pins.trigger(20, 10)
-    pins.close()
+        with pytest.raises(PinsSilent):
+            pins.trigger(20, 10)
 
 
 def test_two_edges_are_waited_for_together(chip: Chip) -> None:

@@ -259,8 +259,10 @@ class PigpioPins:
 
     def trigger(self, gpio: int, length_us: int) -> None:
         """Pulls the pin high for so long (1 to 100); a refusal is the next call's."""
-        values, high = (gpio, length_us), b"\1\0\0\0"
-        self.post(f"trigger GPIO {gpio}", pigpio._PI_CMD_TRIG, values, high)
+        what, values, high = f"trigger GPIO {gpio}", (gpio, length_us), b"\1\0\0\0"
+        if self._posted:  # the answer to the last one came long ago
+            self._try(what, self._settle)
+        self.post(what, pigpio._PI_CMD_TRIG, values, high)
 
     def check(self) -> None:
         """Asks for the daemon's tick, so as to get an answer."""
