@@ -141,14 +141,13 @@ def test_a_gamepad_is_told_what_does_what_and_the_right_thumb_drives(
     page.evaluate("plug()")
     page.locator("#gear").click()
     page.locator("#show-sticks").click()
-    part = page.locator("#sticks [data-testid=gamepad-says]")
     until(page, "document.querySelectorAll('#sticks .bars li').length === 25")
     page.locator("#sticks [data-testid=role-forward]").click()
     until(page, "!!document.querySelector('#sticks').textContent.match('Now push')")
     page.evaluate("pad.axes[1] = -1")
     until(page, "!!localStorage['fpvcar.sticks']?.includes('\"forward\":\"a1-\"')")
     assert page.evaluate("window.fpvcar.wish.throttle") == 0
-    assert "Test Pad" in part.inner_text()
+    page.locator("#sticks [data-testid=gamepad-says]", has_text="Test Pad").wait_for()
     page.locator("#sticks [data-testid=left-handed]").check()
     found = Axe().run(page, context="#sticks").response["violations"]
     assert [each["id"] for each in found] == []
