@@ -20,6 +20,8 @@ export class DriveList {
     /** @type {Drive[]} */
     this.drives = [];
     this.drawn = '';
+    /** Rows by what they show. @type {Map<string, HTMLElement>} */
+    this.rows = new Map();
     /**
      * Thumbnails by file and drive, so that each is fetched once.
      * @type {Map<string, HTMLCanvasElement>}
@@ -50,11 +52,16 @@ export class DriveList {
     const {activeElement} = document;
     const active = this.list.contains(activeElement) ? activeElement?.id : null;
     let day = '';
+    const before = this.rows;
+    this.rows = new Map();
     this.list.replaceChildren(...this.drives.map((drive) => {
-      const row = this.row(drive, listing);
       const its = STRINGS.day(drive.startMs);
-      if (its !== day) row.prepend(make('h3', its));
+      const title = its === day ? '' : its;
       day = its;
+      const shows = JSON.stringify([drive, title, listing.editable, listing.car]);
+      const row = before.get(shows) ?? this.row(drive, listing);
+      if (title && !before.has(shows)) row.prepend(make('h3', title));
+      this.rows.set(shows, row);
       return row;
     }));
     if (active) document.getElementById(active)?.focus();
@@ -65,6 +72,7 @@ export class DriveList {
   clear() {
     this.drawn = '';
     this.drives = [];
+    this.rows.clear();
     this.pictures.clear();
     this.list.replaceChildren();
     show(this.list, false);

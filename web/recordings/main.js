@@ -11,7 +11,7 @@ import {Viewer} from './viewer.js';
 
 const LOOK_EVERY_MS = 10_000;
 const AGAIN_MS = 2000;
-/** Drives that are shown at first, and at each push more. */
+/** Drives that are shown at first; at each push as many again. */
 const PAGE = 50;
 
 fillStrings(document, MARKUP_STRINGS);
@@ -130,7 +130,7 @@ byId('unlock').addEventListener('submit', async (event) => {
   await refresh();
 });
 button('more').addEventListener('click', () => {
-  most += PAGE;
+  most *= 2;
   void refresh();
 });
 button('back').addEventListener('click', () => {

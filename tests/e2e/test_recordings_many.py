@@ -1,0 +1,89 @@
+"""Thousands of drives in one list: all are reached, and it scrolls.
+
+The answers are made up; how fast a base station lists and finds them is measured in
+tests/unit/fpvstation/test_many_sessions.py.
+"""
+
+import statistics
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, Route
+
+from tests.e2e.harness import STRIP, RunningBench
+from tests.e2e.seat import until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+OPTIONS = (STRIP,)
+COUNT, LAST_MS, EVERY_MS = 3000, 1_763_755_200_000, 7_200_000
+FRAMES = 120
+FRAME_MOST_MS = 50.0
+"""60 a second is the aim, and measured; content-visibility made it 20 a second."""
+SCROLLS = """(count) => new Promise((done) => {
+  const gaps = [];
+  let last = performance.now();
+  const step = (now) => {
+    gaps.push(now - last);
+    last = now;
+    scrollBy(0, 900);
+    if (gaps.length < count) requestAnimationFrame(step);
+    else done(gaps);
+  };
+  requestAnimationFrame(step);
+})"""
+
+
+def drive(number: int) -> dict[str, object]:
+    """The newest has number 0."""
+    start_ms = LAST_MS - number * EVERY_MS
+    part = {
+        "name": f"Rusty-{number:06d}-0001.mcap", "start_ms": start_ms, "seconds": 60.0,
+        "bytes": 9_000_000, "state": "closed", "lost": "", "marks": [], "pictures": 0,
+        "from_s": 0.0, "to_s": 60.0, "shared": False,
+    }  # fmt: skip
+    return {
+        "id": f"Rusty-{number:06d}", "start_ms": start_ms, "seconds": 60.0,
+        "parked": False, "drivers": ["Ann"], "stops": {"estop": 1}, "metres": 12.0,
+        "bytes": 9_000_000, "state": "closed", "parts": [part], "title": "",
+    }  # fmt: skip
+
+
+DRIVES = [drive(number) for number in range(COUNT)]
+
+
+def answer(route: Route) -> None:
+    """As drives_api.py lists: the newest before a time, a thousand at most."""
+    asked = parse_qs(urlsplit(route.request.url).query)
+    most = int(asked["most"][0])
+    assert 1 <= most <= 1000
+    before_ms = float(asked.get("before", ["inf"])[0])
+    older = [one for one in DRIVES if float(str(one["start_ms"])) < before_ms]
+    route.fulfill(json={
+        "car": "Rusty", "seat": False, "station": False, "parquet": False,
+        "grown_up": False, "removable": False, "editable": False, "drivers": ["Ann"],
+        "drives": older[:most], "more": len(older) > most, "unread": 0, "copies": {},
+    })  # fmt: skip
+
+
+def test_thousands_of_drives_are_reached_and_scroll(
+    page: Page, bench: RunningBench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page.route("**/api/recordings/drives?*", answer)
+    page.goto(f"{bench.url}recordings.html")
+    shown = 50
+    while shown < COUNT:
+        until(page, f"window.recordings.drives === {shown}")
+        page.locator("#more").click()
+        shown = min(COUNT, 2 * shown)
+    until(page, f"window.recordings.drives === {COUNT}")
+    assert page.locator("#more").is_hidden()
+    ids = page.evaluate("[...document.querySelectorAll('#list a')].map((a) => a.id)")
+    assert ids == [f"drive {one['id']}" for one in DRIVES]
+    gaps_ms = page.evaluate(SCROLLS, FRAMES)[5:]
+    median_ms = statistics.median(gaps_ms)
+    with capsys.disabled():
+        print(f"\n{COUNT} drives: a frame takes {median_ms:.1f} ms, the slowest "
+              f"{max(gaps_ms):.0f}", end="")  # fmt: skip
+    assert median_ms < FRAME_MOST_MS
+    page.locator("#list a").last.scroll_into_view_if_needed()
+    assert page.locator("#list a").last.is_visible()
