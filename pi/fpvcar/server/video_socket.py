@@ -28,6 +28,8 @@ POLL_DRIVER_MOST_S, POLL_MOST_S = 0.01, 0.05
 """The poll slows down with the stall: a dead viewer must cost nothing."""
 NO_PROGRESS_S = 10.0
 HEARTBEAT_S = 10.0
+LOSSY = 0.01
+"""Of the packets of the last seconds: from here on units that go twice are smaller."""
 log = logging.getLogger("fpvcar.video")
 
 
@@ -148,7 +150,8 @@ class Sender:
             report = self._first.meter.report(blocked_s, dropped)
             if self._copies is not None:
                 copies = self._copies.meter.report(blocked_s, dropped)
-                report = max(report, copies)._replace(copies=2)
+                lossy = self._losses.recent >= LOSSY
+                report = max(report, copies)._replace(copies=2 if lossy else 1)
             self._stream.report(self._viewer, report)
 
     def _pause_s(self, now_s: float, room: bool) -> float | None:

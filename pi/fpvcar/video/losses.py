@@ -10,6 +10,7 @@ from collections import deque
 EVERY_S = 1.0
 SAMPLES = 6
 """One a second: the share is of the last five."""
+RECENT_S = 3
 PACKETS_LEAST = 50
 """Of fewer packets no share is told: one lost of ten says nothing."""
 
@@ -30,3 +31,12 @@ class LossMeter:
         packets = sent - first_sent
         lost = (again - first_again) / max(1, packets)
         self.share = min(1.0, lost) if packets >= PACKETS_LEAST else None
+
+    @property
+    def recent(self) -> float:
+        """The share of the last RECENT_S seconds, of however few packets."""
+        newest = list(self._samples)[-RECENT_S - 1 :]
+        if len(newest) < 2:
+            return 0.0
+        (sent, again), (last_sent, last_again) = newest[0], newest[-1]
+        return min(1.0, (last_again - again) / max(1, last_sent - sent))

@@ -16,6 +16,16 @@ def test_the_share_is_of_the_last_five_seconds() -> None:
     assert shares[9:] == [0.0, 0.0, 0.0]
 
 
+def test_what_is_recent_is_of_three_seconds() -> None:
+    meter = LossMeter()
+    assert meter.recent == 0.0
+    shares: list[float] = []
+    for second in range(7):
+        meter.sample(float(second), 10 * second, min(second, 2))
+        shares.append(meter.recent)
+    assert shares == [0.0, 0.1, 0.1, 2 / 30, 1 / 30, 0.0, 0.0]
+
+
 def test_of_few_packets_nothing_is_said() -> None:
     meter = LossMeter()
     meter.sample(0.0, 0, 0)
