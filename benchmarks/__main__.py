@@ -26,6 +26,7 @@ from benchmarks import (
     draw,
     firefox,
     links,
+    links_edge,
     links_loss,
     load,
     memory,
@@ -46,7 +47,9 @@ PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
     "firefox": firefox.rows,
     "control": control.rows,
     "buttons": buttons.rows,
-    "links": lambda given: chain(links.rows(given), links_loss.rows(given)),
+    "links": lambda given: chain(
+        links.rows(given), links_loss.rows(given), links_edge.rows(given)
+    ),
     "load": load.rows,
     "memory": memory.rows,
     "start": start.rows,

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -131,14 +131,14 @@ def stalls(
 
 @contextmanager
 def far_away(
-    given: Given, path: str = "", over: Lan | None = None
+    given: Given, path: str = "", over: Lan | None = None, options: Sequence[str] = ()
 ) -> Iterator[tuple[Lan, RunningBench, Page]]:
     """A page at the wheel on another host, with the reader in it; `over` is the
-    caller's own Lan."""
+    caller's own Lan, `options` are more of the bench's."""
     with ExitStack() as stack:
         lan = over or stack.enter_context(Lan())
         camera = source("strip", FPS)
-        bench = stack.enter_context(running("--host=0.0.0.0", *camera))
+        bench = stack.enter_context(running("--host=0.0.0.0", *camera, *options))
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         browser = stack.enter_context(on_the_lan(lan, home, bench.port))
         url = f"http://{lan.near}:{bench.port}/{path}"

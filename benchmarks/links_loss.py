@@ -3,13 +3,11 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 from playwright.sync_api import Page
 from tests.e2e.phone import on_the_lan
 from tests.e2e.seat import holds
-from tests.rigs import wifi
 from tests.rigs.air import Air, Weather
 from tests.rigs.lan import Lan
 
@@ -26,7 +24,7 @@ from benchmarks.links import (
 )
 from benchmarks.links_control import presses
 from benchmarks.rig import Given, say
-from benchmarks.rows import Aim, Curve, Result, Row, row
+from benchmarks.rows import Aim, Result, Row, row
 from benchmarks.video import CANVAS, FPS, visited
 
 SETTLES_MS = 2000
@@ -36,8 +34,6 @@ BURSTS, DRIVES_MS = 12, 60_000
 ROAMS, ROAMED_MS = 3, 1000
 SILENCE = "fpvcar.gate: stopped: silence"
 SAMPLE_MS = 10.0
-FROM_M, EDGE_M, PACE_M_PER_S, STEP_MS = 100.0, 128.0, 1.5, 250
-"""By wifi.py nothing is lost at 115 m, 1 % at 125 m, and all at 135 m."""
 AIMS = {
     0.0: (Aim(p99=28, worst=120), 0), 0.01: (Aim(p99=28, worst=120), 0),
     0.03: (Aim(p99=32, worst=120), 0), 0.10: (Aim(p99=80), 3),
@@ -147,30 +143,6 @@ def far_and_near(given: Given) -> Iterator[Result]:
     yield row("links", f"{name}: capture to glass", "ms", ages, Aim(p99=90))
 
 
-def to_the_edge(given: Given) -> Iterator[Result]:
-    """A drive to the edge of the Wi-Fi and back, at a walking pace, by wifi.py."""
-    name = f"a drive to {EDGE_M:g} m and back"
-    say(f"links: {name}")
-    way_s = (EDGE_M - FROM_M) / PACE_M_PER_S
-    course_s: list[tuple[float, float, float]] = []
-    with Air() as air, far_away(given, over=air) as (_, _, page):
-        page.wait_for_timeout(SETTLES_MS)
-        shown(page)
-        begin_ms = now_ms()
-        while (at_s := (now_ms() - begin_ms) / 1000.0) < 2 * way_s:
-            metres = FROM_M + PACE_M_PER_S * min(at_s, 2 * way_s - at_s)
-            rate, lost = wifi.link(metres)
-            air.set(Weather(loss=lost, bits_per_s=rate))
-            course_s.append((at_s, metres, 100.0 * lost))
-            page.wait_for_timeout(STEP_MS)
-        pictures = shown(page)
-    yield row("links", f"{name}: age on the glass", "ms", ages_ms(pictures))
-    yield replace(course(f"{name}: age", pictures, begin_ms), part="edge")
-    times, metres_at, lost_at = zip(*course_s, strict=True)
-    yield Curve("edge", "distance", "m", times, metres_at)
-    yield Curve("edge", "packets lost each way", "%", times, lost_at)
-
-
 def at_the_wheel(given: Given) -> Iterator[Result]:
     """Key to pin, and a minute of driving, with 10 % lost each way."""
     name = "10% lost each way"
@@ -208,6 +180,5 @@ def rows(given: Given) -> Iterator[Result]:
         yield from beside(share)
     yield from bursts(given)
     yield from far_and_near(given)
-    yield from to_the_edge(given)
     yield from at_the_wheel(given)
     yield from roaming(given)
