@@ -99,6 +99,23 @@ def test_neither_driver_nor_viewer_notices(
     bench: RunningBench, driver: Driver, soaking: bool, name: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
+    """Once more if `run` had to wait for a core so long that the wheels stood."""
+    try:
+        attacked(bench, driver, soaking, name, capsys)
+    except AssertionError:
+        if (driver.state.get("stop") or {}).get("cause") != "wheels_stopped":
+            raise
+        with capsys.disabled():
+            print(f"\n{name}: repeated: the wheels stood by themselves", end="")
+        free(driver)
+        attacked(bench, driver, soaking, name, capsys)
+
+
+def attacked(
+    bench: RunningBench, driver: Driver, soaking: bool, name: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Drives and watches during one attack, and judges both."""
     run = bench.pid("run")
     viewer = Viewer(bench.port)
     wait_for(lambda: len(viewer.at_s) > 5, "no pictures")
