@@ -1,4 +1,7 @@
-"""The recorder on the page: seen, switched, the last minute kept, a moment marked."""
+"""The recorder on the page: seen, switched, the last minute kept, a moment marked,
+the picture saved."""
+
+import re
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -6,7 +9,15 @@ from playwright.sync_api import Page, expect
 from fpvcar.recordings import messages, reader
 from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.recording import files
-from tests.e2e.seat import at_the_wheel, grown_up, until, violations
+from tests.e2e.seat import (
+    GAMEPAD,
+    at_the_wheel,
+    grown_up,
+    opened,
+    probe,
+    until,
+    violations,
+)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 OPTIONS = (STRIP,)
@@ -49,3 +60,47 @@ def test_a_driver_records_keeps_and_marks(page: Page, bench: RunningBench) -> No
     until(page, "window.fpvcar.state.recording.on")
     wait_for(lambda: "somebody: it slipped" in texts(bench), f"{texts(bench)}", 5.0)
     assert {path.name for path in (bench.state / "recordings").glob("*.keep")}
+
+
+@pytest.mark.parametrize("path", ["webcodecs", "mse"])
+def test_the_picture_on_the_glass_is_saved(
+    page: Page, bench: RunningBench, path: str
+) -> None:
+    opened(page, f"{bench.url}?path={path}")
+    push = page.locator("#snapshot")
+    push.wait_for(state="visible")  # it comes with the drawer
+    until(page, f"window.fpvcar.video.path === '{path}' && window.fpvcar.video.shown")
+    for key in (False, True):
+        with page.expect_download() as coming:
+            page.keyboard.press("p") if key else push.click()
+        name = coming.value.suggested_filename
+        assert re.fullmatch(r"\w+-\d{8}T\d{6}Z\.jpg", name), name
+        assert size_of(coming.value.path().read_bytes()) == probe(page, "video.size")
+
+
+def test_one_push_marks_the_moment(page: Page, bench: RunningBench) -> None:
+    page.add_init_script(GAMEPAD)
+    at_the_wheel(page, bench.url)
+    push = page.locator("#mark-now")
+    push.wait_for(state="visible")
+    before = texts(bench).count("somebody")
+    push.click()
+    page.get_by_text("Marked.").wait_for()
+    page.keyboard.press("m")
+    page.evaluate("plug()")
+    for value in (1, 0):
+        page.evaluate(f"pad.buttons[3] = {{pressed: {value} > 0, value: {value}}}")
+        page.wait_for_timeout(100)
+    wait_for(
+        lambda: texts(bench).count("somebody") == before + 3, f"{texts(bench)}", 8.0
+    )
+
+
+def size_of(jpeg: bytes) -> list[int]:
+    """Width and height, from the start-of-frame segment (ITU-T T.81, B.2.2)."""
+    assert jpeg[:2] == b"\xff\xd8"
+    at = 2
+    while jpeg[at + 1] not in (0xC0, 0xC2):
+        at += 2 + int.from_bytes(jpeg[at + 2 : at + 4])
+    height, width = (int.from_bytes(jpeg[at + n : at + n + 2]) for n in (5, 7))
+    return [width, height]

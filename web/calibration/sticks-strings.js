@@ -3,6 +3,7 @@
 /** @type {Record<string, string>} */
 const ROLES = {
   forward: 'Forward', back: 'Back', left: 'Left', right: 'Right', lights: 'Lights', stop: 'STOP',
+  snapshot: 'Save the picture', mark: 'Mark',
 };
 
 export const STICKS = {

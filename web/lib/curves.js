@@ -7,7 +7,8 @@
  */
 export const FEEL = {
   expo: 0.55, leftHanded: false, learning: false,
-  pad: {forward: 'b7', back: 'b6', left: 'a0-', right: 'a0+', lights: 'b0', stop: 'b1'},
+  pad: {forward: 'b7', back: 'b6', left: 'a0-', right: 'a0+', lights: 'b0', stop: 'b1',
+    snapshot: 'b2', mark: 'b3'},
 };
 
 /** Takes what was saved, as far as it is whole. @param {string} text */

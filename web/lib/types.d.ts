@@ -93,6 +93,8 @@ export interface VideoFrameIn {
 }
 /** What the driver asks for, -1..1 each; positive steer is left, as on every wire. */
 export interface Wish { throttle: number; steer: number }
+/** What a key or a gamepad's button asks for besides driving and stopping. */
+export type Command = 'lights' | 'full' | 'keys' | 'snapshot' | 'mark';
 /** Called for each picture shown: capture time (car's clock), time on the glass (page's). */
 export type Shown = (captureUs: number, shownMs: number) => void;
 

@@ -126,6 +126,14 @@ export const DRAWER_STRINGS = {
     markLabel: 'Mark this moment (a word, if you like)', mark: 'Mark', marked: 'Marked.',
     tones: {on: 'Recording', off: 'Not recording', bad: 'Recording failed'},
   },
+  moments: {
+    snapshot: 'Save this picture', mark: 'Mark this moment',
+    saved: (/** @type {string} */ name) => `Picture saved: ${name}`,
+    notSaved: 'The picture was not saved: this browser makes no file of it.',
+    locked: 'Not marked: who has the code may mark moments.',
+    noRecorder: 'Not marked: this car records nothing.',
+    noLink: 'Not marked: there is no link to the car.',
+  },
   rate: (/** @type {number} */ bitsPerS) => `${(bitsPerS / 1e6).toFixed(1)} Mbit/s`,
   upTo: (/** @type {number} */ value) => `0–${Math.round(value)} ms`,
   details: {
@@ -167,11 +175,12 @@ export const DRAWER_STRINGS = {
  * @param {Pick<Welcome, 'has_lights' | 'has_horn'>} car @returns {[string, string][]}
  */
 export function keysOf({has_lights: lights, has_horn: horn}) {
-  const pad = `right trigger forward, left trigger back, left stick steers, ${lights ? 'A lights, ' : ''}B stops`;
+  const pad = `right trigger forward, left trigger back, left stick steers, ${lights ? 'A lights, ' : ''}B stops, X saves the picture, Y marks`;
   /** @type {[string, string, boolean][]} */
   const rows = [
     ['↑ ↓ ← → or W S A D', 'drive and steer', true], ['Space, Esc', 'stop', true],
     ['L', 'lights', lights], ['H', 'horn', horn], ['F', 'full screen', true],
+    ['P', 'save the picture', true], ['M', 'mark this moment in the recording', true],
     ['?', 'these keys', true], ['Gamepad', pad, true],
   ];
   return rows.flatMap(([key, does, has]) =>

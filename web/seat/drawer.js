@@ -12,6 +12,7 @@ import {
 import {Help, fillKeys} from './help.js';
 import {Tilt} from './input/tilt.js';
 import {Minute} from './minute.js';
+import {Moments} from './moments.js';
 import {Pace} from './pace.js';
 import {PictureSettings} from './picture-settings.js';
 import {Ranges, rangeFaults} from './ranges.js';
@@ -58,7 +59,7 @@ export class Drawer {
    * @param {{named: () => void, limit: (share: number) => void, take: () => void,
    *   panels: import('./panels.js').Panels, controls: import('./controls.js').Controls,
    *   guard: (mode: string) => void, reversing: () => boolean,
-   *   send: (message: Upward) => void,
+   *   send: (message: Upward) => boolean, video: import('../video/video.js').Video,
    *   tilt: (steer: number) => void}} parts
    */
   constructor(parts) {
@@ -90,6 +91,7 @@ export class Drawer {
     this.listen(parts);
     this.picture = new PictureSettings(byId('picture-settings'), parts.send);
     this.recorder = new RecorderPanel(parts.send);
+    this.moments = new Moments(parts);
     this.secure = new Secure();
     this.listenTilt(parts.tilt);
   }
@@ -191,6 +193,7 @@ export class Drawer {
   welcomed(welcome) {
     this.secure.offer(welcome.https_port);
     fillKeys(welcome);
+    this.moments.car = welcome.car;
   }
 
   /** @param {State} state */
@@ -200,6 +203,7 @@ export class Drawer {
     this.ranges.update(state);
     this.listFaults(rangeFaults(ranges));
     this.recorder.update(state);
+    this.moments.update(state);
     this.picture.update(state);
     const back = this.beeping.checked && this.reversing();
     this.beeps.update(back ? rhythm(behindM(ranges), state.guard?.stop_m ?? 0) : null);

@@ -78,19 +78,21 @@ const full = new FullScreen({
   // A watcher who puts the picture away by the button leaves the driver alone.
   left: (byUs) => (page.driving || !byUs ? stop() : undefined),
 });
+/** @param {import('../lib/types.js').Command} name */
+const command = (name) => {
+  if (name === 'lights') lights();
+  else if (name === 'full') full.toggle();
+  else if (name === 'keys') drawer.push(() => panels.toggle('keys'));
+  else drawer.push(() => page.drawer?.moments[name]());
+};
 const keyboard = new Keyboard({
   set: (wish) => controls.set('keys', wish),
-  stop, horn,
-  command: (key) => {
-    if (key === 'lights') lights();
-    else if (key === 'full') full.toggle();
-    else drawer.push(() => panels.toggle('keys'));
-  },
+  stop, horn, command,
   used: () => used('keys'),
 });
 const gamepads = new Gamepads({
   set: (wish) => controls.set('gamepad', wish),
-  stop, lights,
+  stop, command,
   came: (name) => toast(STRINGS.gamepad(name)),
   gone: () => {
     controls.letGo();
@@ -138,7 +140,7 @@ const drawer = new LazyPart({
       send: (message) => link.send(message),
       reversing: () => page.driving && controls.wish.throttle < 0,
       take: () => link.send({kind: 'take'}),
-      panels, controls,
+      panels, controls, video,
       tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
     });
     if (page.welcome) page.drawer.welcomed(page.welcome);

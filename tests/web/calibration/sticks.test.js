@@ -65,7 +65,7 @@ test('while somebody says what a part does it drives nothing, and STOP stops', (
   /** @type {{throttle: number, steer: number}[]} */
   const wishes = [];
   const pads = new Gamepads({
-    set: (wish) => wishes.push(wish), stop: () => { stops += 1; }, lights: () => { lights += 1; },
+    set: (wish) => wishes.push(wish), stop: () => { stops += 1; }, command: () => { lights += 1; },
     came: () => {}, gone: () => {}, used: () => {}, focused: () => true,
   });
   pads.read(pad([0, 0]));

@@ -67,13 +67,17 @@ test('a gamepad: triggers drive, the left stick steers', () => {
   assert.ok(Object.is(drift.steer, 0), 'a worn stick does not creep');
 });
 
-test('a gamepad: A and B count once a push', () => {
+test('a gamepad: A, B, X and Y count once a push', () => {
   const one = pad({});
   one.buttons[1] = {pressed: true, value: 1};
   const first = pushes(one, new Set());
-  assert.ok(first.stop && !first.lights);
+  assert.ok(first.stop && first.commands.length === 0);
   assert.ok(!pushes(one, first.down).stop);
   assert.ok(!pushes({axes: [], buttons: []}, first.down).stop);
+  for (const index of [0, 2, 3]) one.buttons[index] = {pressed: true, value: 1};
+  const more = pushes(one, first.down);
+  assert.deepEqual([more.stop, more.commands], [false, ['lights', 'snapshot', 'mark']]);
+  assert.deepEqual(pushes(one, more.down).commands, []);
 });
 
 test('a gamepad let go rests once, in a window that has the focus, before it drives', () => {
@@ -81,7 +85,7 @@ test('a gamepad let go rests once, in a window that has the focus, before it dri
   /** @type {number[]} */
   const asked = [];
   const gamepads = new Gamepads({
-    set: ({throttle}) => asked.push(throttle), stop: () => {}, lights: () => {},
+    set: ({throttle}) => asked.push(throttle), stop: () => {}, command: () => {},
     came: () => {}, gone: () => {}, used: () => {}, focused: () => focused,
   });
   /** @param {number} value */
@@ -188,8 +192,10 @@ test('letters belong to fields and to shortcuts of the browser', () => {
   keys.down(event('KeyL'));
   keys.down(event('KeyF'));
   keys.down(event('Slash', {key: '?'}));
+  keys.down(event('KeyP'));
+  keys.down(event('KeyM'));
   keys.down(event('KeyL', {repeat: true}));
-  assert.deepEqual(did.commands, ['lights', 'full', 'keys']);
+  assert.deepEqual(did.commands, ['lights', 'full', 'keys', 'snapshot', 'mark']);
   keys.down(event('KeyH'));
   keys.up(event('KeyH'));
   assert.deepEqual(did.horn, [true, false]);

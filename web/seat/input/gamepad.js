@@ -3,11 +3,12 @@
 
 import {FEEL, clamp, pushed, stick} from '../../lib/curves.js';
 
-/** @import {Wish} from '../../lib/types.js' */
+/** @import {Command, Wish} from '../../lib/types.js' */
 
 const LOOK_MS = 500;
 const POLL_MS = 12;
 const DOWN = 0.5;
+const COMMANDS = /** @type {const} */ (['lights', 'snapshot', 'mark']);
 
 /**
  * The wish of a gamepad; positive steer is left. Pure.
@@ -21,21 +22,22 @@ export function padWish(pad) {
 }
 
 /**
- * Which of lights and stop went down since `before`. Pure.
+ * Whether stop, and which commands, went down since `before`. Pure.
  * @param {Pick<Gamepad, 'axes' | 'buttons'>} pad @param {ReadonlySet<string>} before
  */
 export function pushes(pad, before) {
-  const {lights, stop} = FEEL.pad;
-  const down = new Set([lights, stop].filter((of) => pushed(pad, of) > DOWN ||
+  const {stop} = FEEL.pad;
+  const down = new Set([stop, ...COMMANDS.map((name) => FEEL.pad[name])].filter((of) =>
+    pushed(pad, of) > DOWN ||
     (of.startsWith('b') && pad.buttons[Number(of.slice(1))]?.pressed)));
   const came = (/** @type {string} */ of) => down.has(of) && !before.has(of);
-  return {down, lights: came(lights), stop: came(stop)};
+  return {down, stop: came(stop), commands: COMMANDS.filter((name) => came(FEEL.pad[name]))};
 }
 
 export class Gamepads {
   /**
    * @param {{set: (wish: Wish) => void, stop: () => void,
-   *   lights: () => void, came: (name: string) => void, gone: () => void,
+   *   command: (name: Command) => void, came: (name: string) => void, gone: () => void,
    *   used: () => void, focused?: () => boolean}} parts
    */
   constructor(parts) {
@@ -83,10 +85,10 @@ export class Gamepads {
       this.mustRest = true;
       this.parts.came(pad.id.replace(/\s*\(.*$/, '') || pad.id);
     }
-    const {down, lights, stop} = pushes(pad, this.before);
+    const {down, stop, commands} = pushes(pad, this.before);
     this.before = down;
     if (stop) this.parts.stop();
-    if (lights && !FEEL.learning) this.parts.lights();
+    if (!FEEL.learning) commands.forEach(this.parts.command);
     this.mustRest ||= FEEL.learning;
     const wish = padWish(pad);
     const rests = wish.throttle === 0 && wish.steer === 0;

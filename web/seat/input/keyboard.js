@@ -2,13 +2,16 @@
 
 import {steerRamp, throttleRamp} from '../../lib/curves.js';
 
-/** @import {Wish} from '../../lib/types.js' */
+/** @import {Command, Wish} from '../../lib/types.js' */
 
 const MOVES = /** @type {Record<string, 'up' | 'down' | 'left' | 'right'>} */ ({
   ArrowUp: 'up', KeyW: 'up', ArrowDown: 'down', KeyS: 'down',
   ArrowLeft: 'left', KeyA: 'left', ArrowRight: 'right', KeyD: 'right',
 });
 const STOPS = ['Space', 'Escape'];
+const COMMANDS = /** @type {Record<string, Command>} */ ({
+  KeyL: 'lights', KeyF: 'full', KeyP: 'snapshot', KeyM: 'mark',
+});
 
 /**
  * Does this focused control need arrows and letters for itself?
@@ -20,7 +23,7 @@ const takesKeys = (target) => target instanceof HTMLSelectElement ||
 export class Keyboard {
   /**
    * @param {{set: (wish: Wish) => void, stop: () => void,
-   *   command: (key: 'lights' | 'full' | 'keys') => void, horn: (on: boolean) => void,
+   *   command: (name: Command) => void, horn: (on: boolean) => void,
    *   used: () => void, now?: () => number}} parts
    */
   constructor(parts) {
@@ -67,9 +70,8 @@ export class Keyboard {
   /** @param {KeyboardEvent} event */
   command(event) {
     if (event.key === '?') this.parts.command('keys');
-    else if (event.code === 'KeyL') this.parts.command('lights');
-    else if (event.code === 'KeyF') this.parts.command('full');
     else if (event.code === 'KeyH') this.honk(true);
+    else if (COMMANDS[event.code]) this.parts.command(COMMANDS[event.code]);
   }
 
   /** @param {KeyboardEvent} event */

@@ -1,0 +1,22 @@
+// The picture as a file, and a mark: the file's name, and why there is no mark.
+
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {fileName, whyNoMark} from '../../../web/seat/moments.js';
+
+const CAPTURED = Date.UTC(2026, 10, 23, 9, 5, 7, 250);
+
+test('a picture is named like the recordings: the car, and when it was captured', () => {
+  assert.equal(fileName('Plague', CAPTURED), 'Plague-20261123T090507Z.jpg');
+  assert.equal(fileName('Zoë’s car / 2', CAPTURED), 'Zoë-s-car-2-20261123T090507Z.jpg');
+  assert.equal(fileName('../..', CAPTURED), 'car-20261123T090507Z.jpg');
+});
+
+test('what cannot be marked says why', () => {
+  const state = /** @type {any} */ ({may_drive: true, recording: {on: true}});
+  assert.equal(whyNoMark(state), '');
+  assert.match(whyNoMark(null), /no link/);
+  assert.match(whyNoMark({...state, recording: null}), /records nothing/);
+  assert.match(whyNoMark({...state, may_drive: false}), /code/);
+});

@@ -1,0 +1,119 @@
+/** A moment worth keeping: the picture on the glass as a file on this device, and a mark in
+ * the car's recording. One tap, P and M, or X and Y of a gamepad. Loads with the drawer. */
+
+import {byId, make, setAttr, show, svg} from '../lib/dom.js';
+import {DRAWER_STRINGS} from './drawer-strings.js';
+import {STRINGS} from './strings.js';
+import {toast} from './toast.js';
+
+/** @import {State, Upward} from '../lib/types.js' */
+
+const TYPE = 'image/jpeg';
+const QUALITY = 0.95;
+const CAMERA = 'M4 8h4l2-3h4l2 3h4v11H4ZM12 10a3.2 3.2 0 1 1 0 6.4 3.2 3.2 0 0 1 0-6.4';
+const FLAG = 'M6 21V4M6 5h12l-3 4 3 4H6';
+
+/**
+ * The file of a picture: named like the car's recordings, by when it was captured. Pure.
+ * @param {string} car @param {number} captured ms since 1970
+ */
+export function fileName(car, captured) {
+  const time = new Date(captured).toISOString().replace(/[-:]|\.\d+/g, '');
+  const name = car.replace(/[^\p{L}\p{N}_-]+/gu, '-').replace(/^-+|-+$/g, '') || 'car';
+  return `${name}-${time}.jpg`;
+}
+
+/**
+ * Why a moment cannot be marked now, or ''. Pure.
+ * @param {Pick<State, 'recording' | 'may_drive'> | null} state
+ */
+export function whyNoMark(state) {
+  const words = DRAWER_STRINGS.moments;
+  if (!state) return words.noLink;
+  if (!state.recording) return words.noRecorder;
+  return state.may_drive ? '' : words.locked;
+}
+
+export class Moments {
+  /**
+   * @param {{video: import('../video/video.js').Video,
+   *   send: (message: Upward) => boolean}} parts
+   */
+  constructor({video, send}) {
+    this.video = video;
+    this.send = send;
+    this.car = '';
+    /** @type {State | null} */
+    this.state = null;
+    const words = DRAWER_STRINGS.moments;
+    const box = make('div', '');
+    box.className = 'moments';
+    this.marking = icon('mark-now', words.mark, FLAG, () => this.mark());
+    box.append(this.marking, icon('snapshot', words.snapshot, CAMERA, () => this.snapshot()));
+    byId('stop').before(box);
+  }
+
+  /** @param {State} state */
+  update(state) {
+    this.state = state;
+    show(this.marking, whyNoMark(state) === '');
+  }
+
+  /** Marks this moment in the recording. */
+  mark() {
+    const words = DRAWER_STRINGS;
+    const why = whyNoMark(this.state) ||
+      (this.send({kind: 'mark', text: ''}) ? '' : words.moments.noLink);
+    toast(why || words.recorder.marked, why ? 'warn' : 'calm');
+  }
+
+  /** Saves the picture that is on the glass. */
+  snapshot() {
+    const {video} = this;
+    if (video.count.shown === 0) {
+      toast(STRINGS.noPicture, 'warn');
+      return;
+    }
+    const name = fileName(this.car, Date.now() - (performance.now() - video.capturedMs));
+    this.drawn().toBlob((file) => {
+      if (file) save(file, name);
+      toast(file ? DRAWER_STRINGS.moments.saved(name) : DRAWER_STRINGS.moments.notSaved,
+        file ? 'calm' : 'warn');
+    }, TYPE, QUALITY);
+  }
+
+  /** The canvas with the picture: the page's own, or a copy of its <video>. */
+  drawn() {
+    const {canvas, video} = this.video.parts;
+    if (!canvas.hidden) return canvas;
+    const copy = document.createElement('canvas');
+    copy.width = video.videoWidth;
+    copy.height = video.videoHeight;
+    copy.getContext('2d', {alpha: false})?.drawImage(video, 0, 0);
+    return copy;
+  }
+}
+
+/** @param {Blob} file @param {string} name */
+function save(file, name) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(file);
+  link.download = name;
+  link.click();
+  // The browser reads it after the click.
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** @param {string} id @param {string} label @param {string} path @param {() => void} act */
+function icon(id, label, path, act) {
+  const made = document.createElement('button');
+  made.id = id;
+  made.className = 'plate icon';
+  setAttr(made, 'aria-label', label);
+  setAttr(made, 'title', label);
+  const picture = svg('svg', {viewBox: '0 0 24 24', 'aria-hidden': 'true'});
+  picture.append(svg('path', {d: path}));
+  made.append(picture);
+  made.addEventListener('click', act);
+  return made;
+}
