@@ -15,9 +15,10 @@ from fpvcar.recordings import names
 from fpvstation.copies import Copies, segments_of
 from fpvstation.disk import Disk
 from fpvstation.identity import StoreError
+from fpvstation.lists import FOLDER
 from fpvstation.pull import Act
 from fpvstation.relay import Moved, OfficeFault, RemoteOffice, take
-from fpvstation.store import FOLDER, TRASH, Store
+from fpvstation.store import TRASH, Store
 from fpvstation.sums_file import SUMS_FILE, Stored, stored_in
 
 SESSION = re.compile(r"([^/]+)/(\d{4}-\d\d-\d\d)/([^/]+?)(\.[0-9a-f]{8})?")

@@ -14,25 +14,20 @@ journal can be wrong about a disk that lost power; the bytes cannot.
 
 import contextlib
 import errno
-import logging
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from fpvcar.recordings import names
 from fpvcar.recordings.sums import start_of
 from fpvcar.wire.station import SHA256, Sums
 from fpvstation.copies import Copies
 from fpvstation.disk import Disk
 from fpvstation.identity import Identity, StoreError
-from fpvstation.sums_file import SUMS_FILE, Stored, stored_in, text_of
+from fpvstation.lists import Lists
+from fpvstation.sums_file import SUMS_FILE, Stored
 
-REMOVED = ".removed"
 INCOMING, BAD, TRASH = ".incoming", ".bad", ".trash"
-FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,40}")
 UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
 """What a disk, or its file system, says of bytes that it has lost."""
-log = logging.getLogger("fpvstation")
 
 
 def trash_of(now_s: float) -> str:
@@ -48,7 +43,7 @@ class Store:
     ) -> None:
         """`told` hears of each session that got a segment, in whose thread it may."""
         self._disk, self._told, self._copies = disk, told, Copies(disk)
-        self._identity = Identity(disk)
+        self._identity, self._lists = Identity(disk), Lists(disk)
 
     def open(self, known: str) -> str:
         """As Identity.open."""
@@ -69,24 +64,23 @@ class Store:
         """A segment of that name and size that is here, and meant to be."""
         there = (
             one
-            for session in self._sessions(car, name)
+            for session in self._lists.places(car, name)
             for one in self.listed(session) if one.path.endswith(f"/{name}")
             and self._disk.size(one.path) == size
         )  # fmt: skip
         return next(there, None)
 
-    def removed(self) -> set[str]:
-        """Checksums of what people removed: nobody fetches it again."""
-        try:
-            return set(self._disk.read(REMOVED).decode().split())
-        except FileNotFoundError:
-            return set()
-
     def sessions(self) -> Iterator[str]:
-        """The folder of each session, oldest first within a car."""
-        for car in self._folders(""):
-            for day in self._folders(car):
-                yield from self._folders(day)
+        """As Lists.sessions."""
+        return self._lists.sessions()
+
+    def listed(self, session: str) -> list[Stored]:
+        """As Lists.of."""
+        return self._lists.of(session)
+
+    def removed(self) -> set[str]:
+        """As Lists.removed."""
+        return self._lists.removed()
 
     def segments(self) -> Iterator[Stored]:
         """Every segment that is listed."""
@@ -124,33 +118,6 @@ class Store:
         if found == one.sha256:
             return ""
         return f"it is {found[:16]}..., expected {one.sha256[:16]}..."
-
-    def _folders(self, path: str) -> list[str]:
-        inside = self._disk.names(path)
-        visible = [one for one in inside if not one.startswith((".", "lost+found"))]
-        return [f"{path}/{one}".lstrip("/") for one in visible]
-
-    def _sessions(self, car: str, name: str) -> list[str]:
-        """Folders in which a segment may be. A car whose clock stood wrong may give a
-        name twice: then the second has a folder with its checksum behind the name."""
-        found = names.parse(name)
-        if found is None or not FOLDER.fullmatch(car):
-            raise StoreError(f"{name[:80]!r} of {car[:80]!r} is no segment's name")
-        began = found.began
-        day = f"{car}/{began[:4]}-{began[4:6]}-{began[6:8]}"
-        own = f"{day}/{found.recording}"
-        later = [
-            f"{day}/{one}" for one in self._disk.names(day)
-            if one.startswith(f"{found.recording}.")
-        ]  # fmt: skip
-        return [own, *later]
-
-    def listed(self, session: str) -> list[Stored]:
-        """What a session has to have."""
-        try:
-            return stored_in(session, self._disk.read(f"{session}/{SUMS_FILE}"))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
 
     # --- how it comes ---
 
@@ -230,7 +197,7 @@ class Store:
         if not there:
             self._disk.publish(part, stored.path)
         self._disk.sync(stored.path)
-        self._list(session, stored)
+        self._lists.add(stored)
         self._disk.remove(part)
         self._told(session)
         return stored
@@ -242,7 +209,7 @@ class Store:
         office, whose copy must not be replaced. What should be this one and is not any
         more is set aside.
         """
-        own, free = self._sessions(car, name)[0], ""
+        own, free = self._lists.places(car, name)[0], ""
         for session in (own, f"{own}.{sums.sha256[:8]}"):
             wanted = Stored(f"{session}/{name}", sums.sha256)
             size, listed = self._disk.size(wanted.path), self.listed(session)
@@ -277,22 +244,6 @@ class Store:
         if size != sums.size or (read_back and self._disk.sums(part) != sums):
             raise StoreError(f"{part}: the disk does not give back what was written")
 
-    def _list(self, session: str, new: Stored) -> None:
-        with self._disk.changing():
-            there = self.listed(session)
-            if new in there:
-                self._disk.sync(f"{session}/{SUMS_FILE}")
-                return
-            others = [it for it in there if it.path != new.path]
-            self._write_list(session, [*others, new])
-        log.info("%s stored", new.path.rpartition("/")[2])
-
-    def _write_list(self, session: str, stored: list[Stored]) -> None:
-        self._disk.replace(f"{session}/{SUMS_FILE}", text_of(stored))
-        if not stored:  # `sha256sum -c` takes an empty list for a fault
-            self._disk.remove(f"{session}/{SUMS_FILE}")
-            self._disk.prune(session)
-
     def _part(self, car: str, name: str, sums: Sums) -> str:
         assert SHA256.fullmatch(sums.sha256)  # plausible() looked
         return f"{INCOMING}/{car}/{name}.{sums.sha256}"
@@ -315,20 +266,20 @@ class Store:
             if one not in there or not self._fault(one):
                 return
             self._put_aside(one.path)
-            self._write_list(session, [it for it in there if it != one])
+            self._lists.replace(session, [it for it in there if it != one])
 
     def remove(self, session: str, to: str = "") -> list[Stored]:
         """Moves a session's segments to the folder `to`; "" deletes them. They are not
         fetched again."""
         with self._disk.changing():
             gone = self.listed(session)
-            self._say_removed(self.removed() | {one.sha256 for one in gone})
+            self._lists.say_removed(self.removed() | {one.sha256 for one in gone})
             for one in gone:
                 if to:
                     with contextlib.suppress(FileNotFoundError):
                         self._disk.publish(one.path, f"{to}/{one.path}")
                 self._disk.remove(one.path)
-            self._write_list(session, [])
+            self._lists.replace(session, [])
             return gone
 
     def want_again(self, sha256: set[str]) -> None:
@@ -336,8 +287,4 @@ class Store:
         with self._disk.changing():
             removed = self.removed()
             if removed & sha256:
-                self._say_removed(removed - sha256)
-
-    def _say_removed(self, sha256: set[str]) -> None:
-        text = "".join(f"{one}\n" for one in sorted(sha256))
-        self._disk.replace(REMOVED, text.encode())
+                self._lists.say_removed(removed - sha256)

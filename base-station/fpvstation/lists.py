@@ -1,0 +1,88 @@
+"""The lists of a store: which sessions there are, what each has to have, and what
+people removed. How segments come and go: store.py."""
+
+import logging
+import re
+from collections.abc import Iterator
+
+from fpvcar.recordings import names
+from fpvstation.disk import Disk
+from fpvstation.identity import StoreError
+from fpvstation.sums_file import SUMS_FILE, Stored, stored_in, text_of
+
+REMOVED = ".removed"
+FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,40}")
+"""Of a car."""
+log = logging.getLogger("fpvstation")
+
+
+class Lists:
+    """Those of one store. Every call may block, and raise OSError."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def sessions(self) -> Iterator[str]:
+        """The folder of each session, oldest first within a car."""
+        for car in self._folders(""):
+            for day in self._folders(car):
+                yield from self._folders(day)
+
+    def _folders(self, path: str) -> list[str]:
+        inside = self._disk.names(path)
+        visible = [one for one in inside if not one.startswith((".", "lost+found"))]
+        return [f"{path}/{one}".lstrip("/") for one in visible]
+
+    def places(self, car: str, name: str) -> list[str]:
+        """Folders in which a segment may be, its own first. A car whose clock stood
+        wrong may give a name twice: then the second has a folder with its checksum
+        behind the name."""
+        found = names.parse(name)
+        if found is None or not FOLDER.fullmatch(car):
+            raise StoreError(f"{name[:80]!r} of {car[:80]!r} is no segment's name")
+        began = found.began
+        day = f"{car}/{began[:4]}-{began[4:6]}-{began[6:8]}"
+        own = f"{day}/{found.recording}"
+        later = [
+            f"{day}/{one}" for one in self._disk.names(day)
+            if one.startswith(f"{found.recording}.")
+        ]  # fmt: skip
+        return [own, *later]
+
+    def of(self, session: str) -> list[Stored]:
+        """What a session has to have."""
+        try:
+            return stored_in(session, self._disk.read(f"{session}/{SUMS_FILE}"))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def add(self, new: Stored) -> None:
+        """A segment has its line, and that is synced."""
+        session, _, name = new.path.rpartition("/")
+        with self._disk.changing():
+            there = self.of(session)
+            if new in there:
+                self._disk.sync(f"{session}/{SUMS_FILE}")
+                return
+            others = [it for it in there if it.path != new.path]
+            self.replace(session, [*others, new])
+        log.info("%s stored", name)
+
+    def replace(self, session: str, stored: list[Stored]) -> None:
+        """A session has to have these, and no others; the disk is `changing`."""
+        self._disk.replace(f"{session}/{SUMS_FILE}", text_of(stored))
+        if not stored:  # `sha256sum -c` takes an empty list for a fault
+            self._disk.remove(f"{session}/{SUMS_FILE}")
+            self._disk.prune(session)
+
+    def removed(self) -> set[str]:
+        """Checksums of what people removed: nobody fetches it again."""
+        try:
+            return set(self._disk.read(REMOVED).decode().split())
+        except FileNotFoundError:
+            return set()
+
+    def say_removed(self, sha256: set[str]) -> None:
+        """People removed these, and nothing else; the disk is `changing`."""
+        text = "".join(f"{one}\n" for one in sorted(sha256))
+        self._disk.replace(REMOVED, text.encode())
