@@ -21,7 +21,6 @@ from typing import NamedTuple
 import msgspec
 
 from fpvcar.recordings.drives import Drive, Wanted, drives_of
-from fpvcar.recordings.entries import Entry
 from fpvcar.recordings.library import Page
 from fpvcar.recordings.shelf import DriveBusy, DriveMissing, Found
 from fpvcar.recordings.titles import Titles
@@ -37,7 +36,7 @@ AT_ONCE = 256
 """Sessions in one transaction."""
 PATIENCE_S = 2.0
 FILE = "catalogue.sqlite"
-Looks = Callable[[Iterable[Look]], Iterable[Entry]]
+Looks = Callable[[Iterable[Look]], Iterable[bytes]]
 Tell = Callable[[int, int], None]
 """Hears how many of how many sessions are listed."""
 
@@ -47,17 +46,19 @@ class Change(NamedTuple):
 
     session: str
     stamp: int | None
+    known: bool = True
+    """Is it in the catalogue?"""
 
 
 class Asked(NamedTuple):
     """Some changes, and what was asked of them: segments that are known, those that are
-    new, and what is seen in these, in order, as it comes."""
+    new, and what is seen in these, in order, as it comes: an Entry each, JSON."""
 
     changes: Sequence[Change]
     stored: dict[str, list[Stored]]
-    known: dict[Stored, Entry]
+    known: dict[Stored, bytes]
     new: list[Stored]
-    looked: Iterable[Entry]
+    looked: Iterable[bytes]
 
 
 class Held(msgspec.Struct):
@@ -139,8 +140,9 @@ class Catalogue:
         for session in self._store.sessions():
             with contextlib.suppress(FileNotFoundError):
                 stamp = (self._root / session / SUMS_FILE).stat().st_mtime_ns
-                if known.pop(session, None) != stamp:
-                    yield Change(session, stamp)
+                was = known.pop(session, None)
+                if was != stamp:
+                    yield Change(session, stamp, was is not None)
         for session in known:
             yield Change(session, None)
 
@@ -149,35 +151,36 @@ class Catalogue:
         stored = {one.session: list(self._store.listed(one.session)) for one in changes}
         with self._file.connection() as db:
             known = {
-                one: entry for session in stored
+                one: entry for session, _, known in changes if known
                 for one, entry in search.entries_of(db, session)
             }  # fmt: skip
         new = [one for some in stored.values() for one in some if one not in known]
-        looked = looks([Look(self._root / one.path, key_of(one.path)) for one in new])
-        return Asked(changes, stored, known, new, looked)
+        asked = [Look(f"{self._root}/{one.path}", key_of(one.path)) for one in new]
+        return Asked(changes, stored, known, new, looks(asked))
 
     def _list(self, asked: Asked) -> None:
         """Lists these sessions as they are now."""
         known = {**asked.known, **dict(zip(asked.new, asked.looked, strict=True))}
         with self._file.connection() as db:
-            for session, stamp in asked.changes:
-                forget(db, session)
+            for session, stamp, was_known in asked.changes:
+                if was_known:
+                    forget(db, session)
                 if stamp is not None:
                     self._add(db, session, stamp, asked.stored[session], known)
 
     def _add(
         self, db: sqlite3.Connection, session: str, stamp: int,
-        stored: Iterable[Stored], known: dict[Stored, Entry],
+        stored: Iterable[Stored], known: dict[Stored, bytes],
     ) -> None:  # fmt: skip
         db.execute("INSERT INTO session VALUES (?, ?)", (session, stamp))
-        entries = [known[one] for one in stored]
+        entries = {one: search.entry_in(known[one]) for one in stored}
         db.executemany(
             "INSERT INTO segment VALUES (?, ?, ?, ?, ?, ?)",
-            [(known[one].name, one.path, session, one.sha256, known[one].bytes,
-              msgspec.json.encode(known[one])) for one in stored],
+            [(entry.name, one.path, session, one.sha256, entry.bytes, known[one])
+             for one, entry in entries.items()],
         )  # fmt: skip
         car = session.partition("/")[0]
-        for drive in self._titles.named(drives_of(entries)):
+        for drive in self._titles.named(drives_of(entries.values())):
             add_drive(db, session, car, drive)
 
     # --- what the page asks ---
@@ -269,4 +272,5 @@ class Catalogue:
         if row is None:
             raise DriveMissing("There is no such drive any more: look again.")
         (session,) = row
-        return session, drives_of(entry for _, entry in search.entries_of(db, session))
+        entries = [search.entry_in(one) for _, one in search.entries_of(db, session)]
+        return session, drives_of(entries)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fpvcar.recordings.entries import Entry, entry_of
+from fpvcar.recordings.entries import entry_of
 from fpvcar.recordings.index import Stamp, stamp_of
 from fpvcar.recordings.library import UNREADABLE, unreadable_entry
 
@@ -24,7 +24,7 @@ MANY, CHUNK = 500, 32
 class Look(NamedTuple):
     """A segment to look into, and the name that it has on the page."""
 
-    path: Path
+    path: str
     key: str
 
 
@@ -41,24 +41,26 @@ def key_of(path: str) -> str:
     return f"{folder}-{began}{dot}{checksum}{number}"
 
 
-def look(one: Look) -> Entry:
-    """Lists one segment; one that cannot be read says so."""
-    stamp = Stamp(0, 0, 0)
+def look(one: Look) -> bytes:
+    """What a list shows of one segment, an Entry, as JSON, so that no process makes it
+    twice; one that cannot be read says so."""
+    path, stamp = Path(one.path), Stamp(0, 0, 0)
     try:
-        stamp = stamp_of(one.path.stat())
-        entry = entry_of(one.path)
+        stamp = stamp_of(path.stat())
+        entry = entry_of(path)
     except UNREADABLE as fault:
-        entry = unreadable_entry(one.path, stamp, fault)
-    return msgspec.structs.replace(entry, name=one.key)
+        entry = unreadable_entry(path, stamp, fault)
+    return msgspec.json.encode(msgspec.structs.replace(entry, name=one.key))
 
 
 @contextlib.contextmanager
-def lookers(count: int) -> Iterator[Callable[[Iterable[Look]], Iterator[Entry]]]:
+def lookers(count: int) -> Iterator[Callable[[Iterable[Look]], Iterator[bytes]]]:
     """What looks into `count` segments: many are for a process on each processor."""
     if count < MANY:
         yield partial(map, look)
         return
     # The station has threads: a forked copy of one that holds a lock would hang.
     context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
     with ProcessPoolExecutor(os.cpu_count(), context) as pool:
         yield partial(pool.map, look, chunksize=CHUNK)

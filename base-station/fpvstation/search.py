@@ -19,7 +19,7 @@ PLACES = 1024
 PLACE_MOST = 2**62
 INDEXED = 3
 """Letters of the shortest word that the index has."""
-_entry = msgspec.json.Decoder(Entry)
+entry_in = msgspec.json.Decoder(Entry).decode
 
 
 def place_of(ms: float) -> int:
@@ -109,12 +109,12 @@ def drivers(db: sqlite3.Connection) -> list[str]:
     return [name for (name,) in rows]
 
 
-def entries_of(db: sqlite3.Connection, session: str) -> Iterator[tuple[Stored, Entry]]:
-    """What is known of a session's segments."""
+def entries_of(db: sqlite3.Connection, session: str) -> Iterator[tuple[Stored, bytes]]:
+    """What is known of a session's segments: an Entry each, JSON."""
     for path, sha256, entry in db.execute(
         "SELECT path, sha256, entry FROM segment WHERE session = ?", (session,)
     ):
-        yield Stored(path, sha256), _entry.decode(entry)
+        yield Stored(path, sha256), entry
 
 
 def last_entries(db: sqlite3.Connection, before: str, most: int) -> list[Entry]:
@@ -123,4 +123,4 @@ def last_entries(db: sqlite3.Connection, before: str, most: int) -> list[Entry]:
         "SELECT entry FROM segment WHERE ? = '' OR name < ? ORDER BY name DESC LIMIT ?",
         (before, before, min(most, PLACE_MOST)),
     )
-    return [_entry.decode(entry) for (entry,) in rows]
+    return [entry_in(entry) for (entry,) in rows]

@@ -37,10 +37,11 @@ class Fields:
 
     def take(self, size: int) -> memoryview:
         """Takes so many bytes."""
-        if size > self.left:
+        found = self._body[self.at : self.at + size]
+        if len(found) < size:
             raise Damaged(f"{size} bytes where {self.left} are left")
         self.at += size
-        return self._body[self.at - size : self.at]
+        return found
 
     def number(self, size: int) -> int:
         """Takes an unsigned number of `size` bytes."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import CHUNK_MOST, Source, inner_records
-from fpvcar.mcap.parsing import Damaged
+from fpvcar.mcap.parsing import Channel, Damaged, take_channel
 
 _HEAD = records.HEAD
 _DATA_END_SIZE = _HEAD.size + 4
@@ -13,11 +13,13 @@ _DATA_END_SIZE = _HEAD.size + 4
 
 class Tail(NamedTuple):
     """The end of a closed file: where its data ends, the record that ends it (or what
-    stands there instead), and the summary's records as (opcode, body)."""
+    stands there instead), and the summary's records as (opcode, body); its channels are
+    taken apart, too."""
 
     at: int
     data_end: bytes
     records: list[tuple[int, bytes]]
+    channels: list[Channel]
 
 
 def tail_of(source: Source, at_instead: int | None = None) -> Tail | None:
@@ -47,8 +49,10 @@ def tail_of(source: Source, at_instead: int | None = None) -> Tail | None:
         return None
     try:
         found = [(op, bytes(one)) for op, one in inner_records(memoryview(body))]
+        channels = [take_channel(one) for op, one in found if op == records.CHANNEL]
         for opcode, one in found:
-            parsing.check(opcode, one)
+            if opcode != records.CHANNEL:
+                parsing.check(opcode, one)
     except Damaged:
         return None
-    return Tail(start - _DATA_END_SIZE, data_end, found)
+    return Tail(start - _DATA_END_SIZE, data_end, found, channels)

@@ -139,12 +139,7 @@ def _indexed_messages(
 ) -> Iterable[Said]:
     """Yields the messages on these topics, by the summary's index of chunks. Raises
     Damaged, OSError."""
-    channels = (
-        parsing.take_channel(body)
-        for opcode, body in tail.records
-        if opcode == records.CHANNEL
-    )
-    wanted = {one.number: one.topic for one in channels if one.topic in topics}
+    wanted = {one.number: one.topic for one in tail.channels if one.topic in topics}
     for opcode, body in tail.records:
         if opcode != records.CHUNK_INDEX or not wanted:
             continue

@@ -31,7 +31,7 @@ def overview_of(path: Path) -> Overview:
         if tail is not None:
             found = closed_overview(source, tail)
             if found is not None:
-                return found
+                return found._replace(about=_about(source, tail))
     finally:
         source.close()
     with reader.read(path) as whole:
@@ -42,17 +42,18 @@ def overview_of(path: Path) -> Overview:
 
 
 def closed_overview(source: Source, tail: Tail) -> Overview | None:
-    """What the two ends of a closed file say; None where they have no statistics.
-    Raises Damaged, OSError."""
+    """What the summary of a closed file says, which is nothing of its car; None where
+    it has no statistics. Raises Damaged."""
     by = {op: body for op, body in tail.records if op == records.STATISTICS}
     if not by:
         return None
     counts = parsing.take_counts(by[records.STATISTICS])
-    topics = {}
-    for opcode, body in tail.records:
-        if opcode == records.CHANNEL:
-            channel = parsing.take_channel(body)
-            topics[channel.topic] = counts.messages.get(channel.number, 0)
+    topics = {one.topic: counts.messages.get(one.number, 0) for one in tail.channels}
+    return Overview(counts.start_ns, counts.end_ns, source.size, True, topics, None)
+
+
+def _about(source: Source, tail: Tail) -> messages.About | None:
+    """What stands before the first chunk of a closed file. Raises OSError."""
     texts: dict[str, str] = {}
     for one in Walk(source, min(tail.at, WINDOW)).steps():
         if isinstance(one, Damage) or one.opcode == records.CHUNK:
@@ -60,6 +61,4 @@ def closed_overview(source: Source, tail: Tail) -> Overview | None:
         if one.opcode == records.METADATA:
             name, found = parsing.take_metadata(one.body)
             texts = found if name == messages.METADATA else texts
-    return Overview(
-        counts.start_ns, counts.end_ns, source.size, True, topics, about_of(texts)
-    )
+    return about_of(texts)
