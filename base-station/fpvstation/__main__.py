@@ -214,8 +214,11 @@ def _car_verbs(each: _Verbs) -> None:
 
 
 def _store_verbs(each: _Verbs) -> None:
-    words = "reads the whole store again; exits with 1 if bad"
+    words = "reads what is stored again; exits with 1 if bad"
     check = each.of_store("verify", verbs.verify, words)
+    what = check.add_mutually_exclusive_group()
+    what.add_argument("session", nargs="?", default="", help="only this one")
+    what.add_argument("--all", action="store_true", help="every session (the default)")
     check.add_argument("--rate", type=float, default=50.0, metavar="MB/S",
                        help="reads no faster (default: 50)")  # fmt: skip
     words = "makes the page's list anew from the store"

@@ -20,12 +20,14 @@ from fpvstation.verify import verify as judged
 
 
 def verify(arguments: argparse.Namespace) -> int:
-    """Reads the whole store again; 1 if anything is bad."""
+    """Reads the whole store again, or one session; 1 if anything is bad."""
     store, disk = opened(arguments.store)
-    whole = sum(disk.size(one.path) or 0 for one in store.segments())
+    word = arguments.session
+    wanted = list(store.listed(_named(word, store)) if word else store.segments())
+    whole = sum(disk.size(one.path) or 0 for one in wanted)
     shown = Progress(sys.stderr, whole, time.monotonic())
     good = bad = size = 0
-    for one in judged(store, disk, arguments.rate):
+    for one in judged(store, disk, wanted, arguments.rate):
         size += one.size
         shown.to(size, time.monotonic())
         if one.fault:
@@ -61,17 +63,22 @@ def rebuild(arguments: argparse.Namespace) -> int:
 def rm(arguments: argparse.Namespace) -> int:
     """Moves a session to the trash."""
     store, _ = opened(arguments.store)
-    there = list(store.sessions())
-    found = [one for one in there if arguments.session in (one, one.split("/")[-1])]
-    if len(found) != 1:
-        last = ", ".join(one.split("/")[-1] for one in there[-3:]) or "none"
-        print(f'fpvstation: "{arguments.session}" names {len(found)} sessions; the '
-              f"last ones are: {last}", file=sys.stderr)  # fmt: skip
-        return 1
     trash = trash_of(time.time())
-    gone = store.remove(found[0], trash)
+    gone = store.remove(_named(arguments.session, store), trash)
     print(f"{len(gone)} segments are in {arguments.store / trash} now")
     return 0
+
+
+def _named(word: str, store: Store) -> str:
+    """The session here of that name or folder. Raises StoreError."""
+    there = list(store.sessions())
+    found = [one for one in there if word in (one, one.split("/")[-1])]
+    if len(found) != 1:
+        last = ", ".join(one.split("/")[-1] for one in there[-3:]) or "none"
+        raise StoreError(
+            f'"{word[:80]}" names {len(found)} sessions; the last ones are: {last}'
+        )
+    return found[0]
 
 
 def restore(arguments: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
-"""Reads the whole store again: is each segment what its line says?"""
+"""Reads segments of the store again: is each what its line says?"""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from fpvcar.units import MB
@@ -19,15 +19,15 @@ class Verdict(NamedTuple):
 
 
 def verify(
-    store: Store, disk: Disk, most_mb_s: float,
+    store: Store, disk: Disk, segments: Iterable[Stored], most_mb_s: float,
     clock_s: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Verdict]:  # fmt: skip
-    """Judges every segment that is listed, slowly. What is bad is set aside, so that
+    """Judges segments that are listed, slowly. What is bad is set aside, so that
     it is fetched again while the car or an office has it. What this machine may not
     read is told, and stays. Raises StoreGone."""
     begun_s, read = clock_s(), 0
-    for one in store.segments():
+    for one in segments:
         try:
             size, fault = disk.size(one.path) or 0, store.judge(one)
         except OSError as failed:

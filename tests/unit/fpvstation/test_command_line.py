@@ -40,6 +40,24 @@ def test_verify_says_what_is_right_and_exits_with_1_if_anything_is_not(
     assert "0 segments are right" in said.out and "set aside" in said.err
 
 
+def test_verify_reads_one_session_or_all(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = "Arrow-20261122T100000Z"
+    store = Store(Folder(root))
+    store.open("")
+    put(store, f"{other}-0001.mcap", b"other", "Arrow")
+    assert main(["verify", f"--store={root}", "--all"]) == 0
+    assert "2 segments are right" in capsys.readouterr().out
+    (root / SESSION / NAME).write_bytes(b"bent")
+    assert main(["verify", f"--store={root}", other]) == 0
+    assert "1 segments are right" in capsys.readouterr().out
+    assert main(["verify", f"--store={root}", "Beagle"]) == 1
+    assert '"Beagle" names 0 sessions' in capsys.readouterr().err
+    assert main(["verify", f"--store={root}", SESSION]) == 1
+    assert "0 segments are right" in capsys.readouterr().out
+
+
 def test_rm_takes_a_session_by_its_name(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -151,7 +151,7 @@ def test_what_is_removed_is_in_the_trash_and_not_fetched_again(
 
 
 def faults(store: Store, root: Path) -> Iterator[str]:
-    for one in verify(store, Folder(root), 1e6):
+    for one in verify(store, Folder(root), store.segments(), 1e6):
         yield one.fault
 
 
@@ -273,7 +273,8 @@ def test_a_file_that_comes_back_is_taken_for_its_session(
 def test_the_scrub_is_slow_on_purpose(store: Store, tmp_path: Path) -> None:
     put(store)
     slept: list[float] = []
-    list(verify(store, Folder(tmp_path), 1.0, lambda: 5.0, slept.append))
+    disk, every = Folder(tmp_path), store.segments()
+    list(verify(store, disk, every, 1.0, lambda: 5.0, slept.append))
     assert slept == [pytest.approx(len(DATA) / 1e6)]
 
 
