@@ -2,6 +2,7 @@
 catalogue follows."""
 
 import asyncio
+import contextlib
 import datetime
 import logging
 import os
@@ -18,6 +19,8 @@ from fpvstation.store import INCOMING, TRASH, Store
 EVERY_S = 3600.0
 KEPT = datetime.timedelta(days=30)
 """What people removed, and what came in part and never whole, stays so long."""
+FIRST = datetime.date(2025, 1, 1)
+"""Nobody removed anything before: a clock that says so stands wrong."""
 SYNC_S, SYNC_MOST_S, SYNC_SHARE = 2.0, 20.0, 50.0
 """How long after a look through the store the next one begins: so many times what it
 took, within these bounds. What came is on the page within a minute."""
@@ -49,7 +52,11 @@ def expire(store: Store, root: Path, now: datetime.datetime) -> None:
             removed = datetime.date.fromisoformat(day.name)
         except ValueError:
             continue
-        if now.date() - removed > KEPT:
+        if removed < FIRST:
+            if now.date() >= FIRST:  # its 30 days begin now
+                with contextlib.suppress(OSError):  # today has a folder: tomorrow
+                    day.rename(day.with_name(now.date().isoformat()))
+        elif now.date() - removed > KEPT:
             shutil.rmtree(day)
     oldest_s = (now - KEPT).timestamp()
     for folder, _, files in os.walk(root / INCOMING, topdown=False):

@@ -31,6 +31,22 @@ def test_trash_goes_after_thirty_days(store: Store, tmp_path: Path) -> None:
     assert left == ["2026-11-23", "2026-12-23", "my-own-way"]
 
 
+def test_trash_of_a_clock_in_1970_has_its_thirty_days_too(
+    store: Store, tmp_path: Path
+) -> None:
+    trash = tmp_path / ".trash"
+    (trash / "1970-01-01" / CAR).mkdir(parents=True)
+    (trash / "1970-01-01" / CAR / NAME).write_bytes(DATA)
+    expire(store, tmp_path, datetime.datetime(1970, 3, 1, tzinfo=datetime.UTC))
+    (trash / "2026-12-23").mkdir()
+    (trash / "2026-12-23" / "other").touch()
+    expire(store, tmp_path, NOW)
+    assert (trash / "1970-01-01" / CAR / NAME).exists(), "today has a folder already"
+    for days, there in ((1, True), (31, True), (32, False)):
+        expire(store, tmp_path, NOW + datetime.timedelta(days))
+        assert (trash / "2026-12-24" / CAR / NAME).exists() == there
+
+
 def test_what_never_came_whole_goes_after_thirty_days(
     store: Store, tmp_path: Path
 ) -> None:
