@@ -10,6 +10,7 @@ import pytest
 
 from fpvcar.units import MIB
 from fpvcar.wire.station import Listing, Segment, Sums
+from fpvstation import pull as pull_module
 from fpvstation.identity import StoreError, StoreGone
 from fpvstation.pull import CarFault, Pull, Round
 from fpvstation.store import Store
@@ -83,6 +84,26 @@ async def test_a_full_disk_is_told_at_once() -> None:
     with pytest.raises(OSError, match="full"):
         await pull_of(car).once(False)
     assert not car.receipts
+
+
+async def test_a_list_that_does_not_end_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a million segments not all are kept in memory first."""
+    monkeypatch.setattr(pull_module, "SEGMENTS_MOST", 1500)
+    asked = list[str]()
+
+    class Endless(PlayedCar):
+        async def listing(self, after: str, everything: bool) -> Listing:
+            asked.append(after)
+            first = 500 * len(asked)
+            found = [Segment(NAMES[0].replace("0001", f"{first + at:08d}"), 1)
+                     for at in range(500)]  # fmt: skip
+            return Listing("Plague", found, more=True)
+
+    with pytest.raises(CarFault, match="more than 1500 segments"):
+        await pull_of(Endless({})).once(False)
+    assert len(asked) == 5
 
 
 async def unmounted(at: int) -> bool:
