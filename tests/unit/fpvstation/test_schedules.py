@@ -13,22 +13,30 @@ from fpvstation.sums_file import SUMS_FILE, stored_in
 from tests.rigs.mcaps import BEGAN_NS, Logged, McapFile
 from tests.rigs.station_links import PIECE
 from tests.rigs.station_world import World
+from tests.soak.seeds import chosen
 
 SEEDS, SEEDS_SOAK, BATCHES = 50, 1000, 10
 REAL_SEEDS, REAL_SEEDS_SOAK, REAL_PIECE = 1, 50, 8192
 
 
+@pytest.fixture(scope="module")
+def seeds(soaking: bool) -> range:
+    return chosen(SEEDS_SOAK) if soaking else range(SEEDS)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_nothing_is_lost_whatever_fails(
-    batch: int, soaking: bool, monkeypatch: pytest.MonkeyPatch
+    batch: int, seeds: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sums, "PIECE", PIECE)
-    for seed in range(batch, SEEDS_SOAK if soaking else SEEDS, BATCHES):
+    print(f"seeds {seeds[0]} to {seeds[-1]}, of which each {BATCHES}th")
+    for seed in seeds[batch::BATCHES]:
         try:
             World(seed).run()
-        except AssertionError as fault:
-            raise AssertionError(f"seed {seed}: {fault}") from fault
+        except Exception as fault:
+            again = f"SOAK_SEED={seed} SOAK_SEEDS=1"
+            raise AssertionError(f"seed {seed} ({again}): {fault!r}") from fault
 
 
 def recorded(dice: Random) -> bytes:
@@ -40,13 +48,13 @@ def recorded(dice: Random) -> bytes:
 
 @pytest.mark.soak
 def test_strangers_can_judge_and_read_what_is_stored(
-    tmp_path: Path, soaking: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, soaking: bool, seeds: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`sha256sum -c`, and the MCAP library of Foxglove."""
     monkeypatch.setattr(sums, "PIECE", REAL_PIECE)
     monkeypatch.setattr("tests.rigs.station_links.PIECE", REAL_PIECE)
     read = 0
-    for seed in range(REAL_SEEDS_SOAK if soaking else REAL_SEEDS):
+    for seed in seeds[: REAL_SEEDS_SOAK if soaking else REAL_SEEDS]:
         world = World(seed)
         world.car.make = recorded
         world.run()
@@ -65,5 +73,5 @@ def test_strangers_can_judge_and_read_what_is_stored(
                         topics = [channel.topic for _, channel, _ in found]
                     assert topics.count(messages.MARK) == 1, one
                     read += 1
-    print(f"{read} segments of {seed + 1} schedules were read")
+    print(f"{read} segments of the schedules {seeds[0]} to {seed} were read")
     assert read
