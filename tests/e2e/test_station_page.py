@@ -1,29 +1,68 @@
 """The station's page in a browser: list, storage, contact sheet, by hand and by key."""
 
+import asyncio
 import contextlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+import urllib.request
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from playwright.sync_api import Browser, Page
 
 from fpvcar.server.access import is_loopback, lan_address
+from fpvcar.wire.station import Pairing
 from fpvstation import password
+from fpvstation.cars import Cars
 from fpvstation.disk import Folder
 from fpvstation.store import Store
 from tests.e2e.harness import free_port_from, wait_for
 from tests.e2e.seat import until, violations
 from tests.rigs.mcaps import McapFile
 from tests.rigs.recordings import NAME, drive_messages
+from tests.rigs.station import car_application, stations_of
 from tests.unit.fpvstation.test_store import put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 SIZES = {"phone": (390, 844), "wide": (1920, 1080)}
+
+
+@contextlib.contextmanager
+def paired(home: Path, made: bytes) -> Iterator[None]:
+    """A car that still has what it recorded, and that the station is paired with."""
+    folder, state = home / "car", home / "fpvstation"
+    folder.mkdir()
+    (folder / NAME).write_bytes(made)
+    stations = stations_of(home)
+    known = stations.pair("office", "127.0.0.1", time.time())
+    runner = web.AppRunner(car_application(folder, stations))
+    loop = asyncio.new_event_loop()  # in a thread: Playwright has one in this
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    def do(work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, loop).result(20.0)
+
+    try:
+        do(runner.setup())
+        do(web.TCPSite(runner, "127.0.0.1", 0).start())
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        state.mkdir(mode=0o700, exist_ok=True)
+        key = stations.key_of(known.id).hex()
+        Cars(state).add(Pairing("Plague", stations.car, known.id, key), url, "")
+        yield
+    finally:
+        do(runner.cleanup())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 @contextlib.contextmanager
@@ -41,20 +80,27 @@ def running(home: Path, *more: str) -> Iterator[int]:
     argv = [sys.executable, "-m", "fpvstation", "run", f"--store={root}",
             f"--port={port}", f"--config={config}", *more]  # fmt: skip
     env = {**os.environ, "XDG_STATE_HOME": str(home)}
-    with (home / "log").open("wb") as log:
+    with paired(home, made), (home / "log").open("wb") as log:
         process = subprocess.Popen(argv, env=env, stdout=log, stderr=log)
-    try:
-        wait_for(lambda: "page" in (home / "log").read_text(), "no station", 30.0)
-        yield port
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20.0) == 0, (home / "log").read_text()
+        try:
+            wait_for(lambda: "page" in (home / "log").read_text(), "no station", 30.0)
+            yield port
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20.0) == 0, (home / "log").read_text()
 
 
 @pytest.fixture(scope="module")
 def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with running(tmp_path_factory.mktemp("station")) as port:
-        yield f"http://localhost:{port}/"
+        url = f"http://localhost:{port}/"
+
+        def on_the_car() -> bool:
+            with urllib.request.urlopen(f"{url}api/recordings/drives") as answer:
+                return b'"place":"car"' in answer.read()
+
+        wait_for(on_the_car, "the car was not asked", 60.0)
+        yield url
 
 
 LOOKS: list[tuple[str, Any]] = [("phone", "dark"), ("wide", "light")]
@@ -90,6 +136,7 @@ def test_it_is_good_to_look_at_and_to_hear(page: Page) -> None:
     rows = page.locator("#list a").all_inner_texts()
     assert all("stored here, verified" in one for one in rows)
     assert any("Plague-abc123" in one for one in rows)
+    assert sum("on the car, verified" in one for one in rows) == 1
     (day,) = page.locator("#list h3").all_inner_texts()
     assert "21 November 2025" in day
     shot(page, "list")
@@ -98,6 +145,7 @@ def test_it_is_good_to_look_at_and_to_hear(page: Page) -> None:
         page, "document.getElementById('storage-path').textContent.includes('2 sess')"
     )
     until(page, "document.querySelectorAll('#storage-offices li').length === 1", 20.0)
+    until(page, "document.querySelectorAll('#storage-cars li').length === 1", 20.0)
     shot(page, "storage")
     found = violations(page)
     page.locator("#storage summary").click()

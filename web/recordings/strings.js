@@ -143,7 +143,8 @@ export const STRINGS = {
     const where = place === 'car' ? 'on the car' : place || 'stored here';
     if (!whole && place === 'car') return 'partly on the car';
     if (!whole) return `${where}: not whole yet`;
-    return seconds ? `${where}, verified ${DAY_SHORT.format(new Date(seconds * 1000))}` : where;
+    const day = DAY_SHORT.format(new Date(seconds * 1000)).replace(' ', '\u00a0');  // on one line
+    return seconds ? `${where}, verified ${day}` : where;
   }).join(' · '),
   /** @param {number} ms */
   clock: (ms) => CLOCK.format(new Date(ms)),
