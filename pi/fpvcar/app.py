@@ -39,6 +39,7 @@ from fpvcar.server.devices import FILE, Devices
 from fpvcar.server.doctor_api import DoctorApi
 from fpvcar.server.greeting import greeting
 from fpvcar.server.hub import Hub
+from fpvcar.server.invitations_api import InvitationsApi
 from fpvcar.server.limits import connection_places
 from fpvcar.server.metrics import Metrics
 from fpvcar.server.network_api import NetworkApi
@@ -153,6 +154,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         recordings, depth, picture, station,
         NetworkApi(network, rights, control.driven),
         DoctorApi(options.doctor, rights, lambda: any(control.duties)), calibration,
+        InvitationsApi(devices, rights, address),
     )  # fmt: skip
     return (
         Part("recorder", (functools.partial(feed.run, metrics.health),),

@@ -6,13 +6,14 @@ Source Extensions. Whoever has not entered the code only watches.
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.harness import RunningBench, started
 from tests.e2e.phone import drive_code, on_the_lan, take_wheel
-from tests.e2e.seat import holds, opened, probe, stands, until
+from tests.e2e.seat import grown_up, holds, opened, probe, stands, until, violations
 from tests.rigs.lan import Lan
 
 pytestmark = [
@@ -101,3 +102,37 @@ def test_https_is_offered_and_gives_the_phone_webcodecs(
         phone.locator("#secure-go").click()
     assert phone.url == f"https://{lan.near}:{lan_bench.port + 1}/"
     until(phone, "window.fpvcar?.video.path === 'webcodecs'")
+
+
+def test_a_guest_drives_by_an_invitation_until_a_grown_up_ends_it(
+    phone: Page,
+    phone_browser: Browser,
+    lan: Lan,
+    lan_bench: RunningBench,
+    tmp_path: Path,
+) -> None:
+    page = phone_browser.new_page(viewport={"width": 1920, "height": 1080})
+    opened(page, f"http://{lan.near}:{lan_bench.port}/")
+    grown_up(page, lan_bench)
+    page.locator("#invite").press("Enter")
+    until(page, "document.activeElement.id === 'invite-length'")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    link = page.locator("#invite-link")
+    link.wait_for()
+    until(page, "document.getElementById('invite-qr').naturalWidth > 0")
+    link.scroll_into_view_if_needed()
+    assert violations(page) == []
+    page.screenshot(path=tmp_path / "invitation.png")
+    opened(phone, link.get_attribute("href") or "")
+    until(phone, "window.fpvcar.state.may_drive")
+    until(phone, "document.body.innerText.includes('You may drive until')")
+    phone.screenshot(path=tmp_path / "guest.png")
+    assert phone.evaluate("location.hash") == ""
+    opened(phone, f"http://{lan.near}:{lan_bench.port}/")
+    until(phone, "window.fpvcar.state.may_drive")
+    row = page.locator("#who-may-drive li", has_text="until")
+    row.locator("button").click()
+    until(phone, "!window.fpvcar.state.may_drive")
+    row.wait_for(state="detached")
+    page.close()

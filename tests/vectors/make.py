@@ -173,9 +173,11 @@ DOWN_GOOD: list[down.Downward] = [
     STOPPED,
     down.Pong(3, 99.75, 2**53 - 1),
     down.Pass("EQAQpnLSCLKYxIsXzXTkPHvWhlBmIeqK"),
+    down.Pass("EQAQpnLSCLKYxIsXzXTkPHvWhlBmIeqK", 3599.5),
     down.People((
         down.Person("9f86d081884c7d65", "Mum", "home network", True, False, True),
         down.Person("884c7d659a2feaa0", "Zoë", "elsewhere", False, False, False, 61.5),
+        down.Person("7d659a2feaa0c55a", "Bo", "", False, False, False, 0.0, 60.5),
     )),
     down.People(()),
     down.Error("wrong code", "", "", "look at the screen that started the car"),

@@ -63,11 +63,12 @@ export interface Pong { kind: 'pong'; seq: number; t: number; clock_us: number }
 export interface CarError {
   kind: 'error'; what: string; value?: string; limit?: string; next?: string;
 }
-export interface Pass { kind: 'pass'; ticket: string }
-/** One who may drive; `away_s` is 0 while it is here. */
+/** `left_s`: how long a guest may drive; 0 for others. */
+export interface Pass { kind: 'pass'; ticket: string; left_s?: number }
+/** One who may drive; `away_s` is 0 while it is here, `left_s` for who is no guest. */
 export interface Person {
   id: string; name: string; where: string; grown_up: boolean; drives: boolean;
-  you: boolean; away_s?: number;
+  you: boolean; away_s?: number; left_s?: number;
 }
 export interface People { kind: 'people'; people: Person[] }
 export type Downward = Welcome | State | Pong | CarError | Pass | People;

@@ -152,7 +152,7 @@ export const DOWN = {
     lost: maybe(orNull(any)),
   },
   pong: {seq: count, t: any, clock_us: count},
-  pass: {ticket: words},
+  pass: {ticket: words, left_s: maybe(any)},
   error: {what: words, value: maybe(words), limit: maybe(words), next: maybe(words)},
 };
 

@@ -64,6 +64,8 @@ export const MARKUP_STRINGS = {
 export const DRAWER_STRINGS = {
   wrongCode: 'That is not the code.',
   unlocked: 'Unlocked. You may drive.',
+  guest: (/** @type {string} */ until) => `You may drive until ${until}.`,
+  invitationOver: 'This invitation is over, or somebody used it: ask for another, or enter the code.',
   grownUp: 'Hello, grown-up.',
   metres,
   /**

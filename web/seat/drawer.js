@@ -191,6 +191,7 @@ export class Drawer {
 
   /** @param {Welcome} welcome */
   welcomed(welcome) {
+    this.unlock.welcomed();
     this.secure.offer(welcome.https_port);
     fillKeys(welcome);
     this.moments.car = welcome.car;

@@ -63,7 +63,10 @@ export class Page {
   message(message) {
     if (message.kind === 'welcome') this.welcomed(message);
     else if (message.kind === 'state') this.updated(message);
-    else if (message.kind === 'pass') void keepPass(message.ticket);
+    else if (message.kind === 'pass') {
+      this.drawer?.unlock.passed(message);
+      void keepPass(message.ticket);
+    }
     else if (message.kind === 'people') this.drawer?.who.update(message.people);
     else if (message.kind === 'error') this.refused(message);
   }

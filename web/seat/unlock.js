@@ -3,9 +3,12 @@
 import {byId, input, setText} from '../lib/dom.js';
 import {tidyCode} from '../lib/wire.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
+import {timeIn} from './invite-strings.js';
 import {STRINGS} from './strings.js';
 
-/** @import {CarError, State} from '../lib/types.js' */
+/** @import {CarError, Pass, State} from '../lib/types.js' */
+
+const INVITED = '#invited=';
 
 /** Asks for a code; the car then remembers the device. */
 export class Unlock {
@@ -16,10 +19,17 @@ export class Unlock {
     this.panels = panels;
     this.field = input('code');
     this.tried = '';
+    this.send = send;
+    /** Did a link bring the code? */
+    this.invited = false;
+    /** How long a guest may drive, in s; 0 for others. */
+    this.leftS = 0;
+    addEventListener('hashchange', () => this.welcomed()); // a link, while it is open
     byId('unlock-form').addEventListener('submit', (event) => {
       event.preventDefault();
       this.tried = tidyCode(this.field.value);
       if (!this.tried) return;
+      this.invited = false;
       setText(byId('unlock-fault'), '');
       send(this.tried);
     });
@@ -28,6 +38,21 @@ export class Unlock {
   open() {
     setText(byId('unlock-fault'), '');
     this.panels.open('unlock', this.field);
+  }
+
+  /** Says the code of an invitation, if its link opened this page; once. */
+  welcomed() {
+    if (!location.hash.startsWith(INVITED)) return;
+    this.tried = location.hash.slice(INVITED.length);
+    this.invited = true;
+    // A second visit by the same address says nothing: the cookie opens the car then.
+    history.replaceState(null, '', location.pathname + location.search);
+    this.send(this.tried);
+  }
+
+  /** The car remembers this device. @param {Pass} pass */
+  passed(pass) {
+    this.leftS = pass.left_s ?? 0;
   }
 
   /**
@@ -42,13 +67,16 @@ export class Unlock {
     this.tried = '';
     this.field.value = '';
     this.panels.close('unlock');
-    return now.grown_up && !before.grown_up ? DRAWER_STRINGS.grownUp : DRAWER_STRINGS.unlocked;
+    if (now.grown_up && !before.grown_up) return DRAWER_STRINGS.grownUp;
+    return this.leftS ? DRAWER_STRINGS.guest(timeIn(this.leftS)) : DRAWER_STRINGS.unlocked;
   }
 
   /** Shows an error about codes. @param {CarError} error */
   refused(error) {
     this.tried = '';
-    const words = error.what === 'wrong code' ? DRAWER_STRINGS.wrongCode : '';
+    const wrong = this.invited ? DRAWER_STRINGS.invitationOver : DRAWER_STRINGS.wrongCode;
+    const words = error.what === 'wrong code' ? wrong : '';
+    if (this.invited && !this.panels.isOpen('unlock')) this.open();
     setText(byId('unlock-fault'), words || STRINGS.carError(error));
     if (this.panels.isOpen('unlock')) this.field.select();
   }

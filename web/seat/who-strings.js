@@ -1,5 +1,7 @@
 /** Words of who.js. */
 
+import {timeIn} from './invite-strings.js';
+
 const MINUTE_S = 60;
 const HOUR_S = 3600;
 const DAY_S = 86_400;
@@ -15,11 +17,14 @@ function away(seconds) {
 export const WHO_STRINGS = {
   title: 'Who may drive',
   lock: 'Lock again',
+  invite: 'Invite somebody',
+  unused: 'not used yet',
   end: 'End',
   endOf: (/** @type {string} */ name) => `End what ${name} may do`,
   /** @param {import('../lib/types.js').Person} person */
-  says: ({where, grown_up, drives, you, away_s}) => [
+  says: ({where, grown_up, drives, you, away_s, left_s}) => [
     you ? 'you' : '', grown_up ? 'grown-up' : 'driver', drives ? 'at the wheel' : '',
-    where, away_s ? away(away_s) : '',
+    left_s ? `until ${timeIn(left_s)}` : '', where || WHO_STRINGS.unused,
+    where && away_s ? away(away_s) : '',
   ].filter(Boolean).join(', '),
 };

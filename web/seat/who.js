@@ -1,4 +1,5 @@
-/** Who may drive, for grown-ups: the list, a button that ends each, and "Lock again". */
+/** Who may drive, for grown-ups: the list, a button that ends each, "Invite
+ * somebody", and "Lock again". */
 
 import {make, setAttr} from '../lib/dom.js';
 import {WHO_STRINGS} from './who-strings.js';
@@ -17,7 +18,16 @@ export class Who {
     const lock = make('button', WHO_STRINGS.lock);
     lock.id = 'lock-again';
     lock.addEventListener('click', () => send({kind: 'lock'}));
-    element.replaceChildren(make('h4', WHO_STRINGS.title), this.list, lock);
+    const invite = make('button', WHO_STRINGS.invite);
+    invite.id = 'invite';
+    const invitation = make('div', '');
+    invitation.id = 'invitation';
+    invite.addEventListener('click', async () =>
+      (await import('./invite.js')).open(invitation));
+    const row = make('div', '');
+    row.className = 'row';
+    row.append(lock, invite);
+    element.replaceChildren(make('h4', WHO_STRINGS.title), this.list, row, invitation);
     this.seconds = 0;
     this.shown = '';
   }

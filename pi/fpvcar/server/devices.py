@@ -2,6 +2,7 @@
 
     right code -> `pass` on /ws/drive -> POST /api/pass -> cookie ID.UNTIL.MAC
                -> POST /api/recordings/unlock           -> the same
+    invite -> a token -> unlock {code: token}, once -> a ticket, as above
     a request's cookies -> Devices.of: the car's own MAC, in time, still on the list
 
 So a driver is known after a restart of `run`, before it has said a word. The MAC's key
@@ -36,6 +37,10 @@ GROWN_UP_S = 1800.0
 SAVE_AGAIN_S = 300.0
 """No more often is it saved that grown-ups' rights were used."""
 DEVICES_MAX = 64
+INVITATIONS_MAX = 8
+"""So many wait to be used; of more the oldest go."""
+INVITED = "invitation"
+"""What a device is called that nobody has come with yet."""
 log = logging.getLogger("fpvcar.door")
 
 
@@ -48,6 +53,10 @@ class Device(msgspec.Struct):
     seen_s: float
     until_s: int
     used_s: float = 0.0
+    guest: bool = False
+    """Its rights end at `until_s`, also on pages that are open then."""
+    invitation: str = ""
+    """Of a guest who has not come yet: the MAC of the token that lets one in."""
 
     def rights(self, now_s: float) -> Rights:
         """What whoever has it may do."""
@@ -81,11 +90,63 @@ class Devices:
             secrets.token_hex(16), name, address_class(address), now_s,
             int(now_s) + PASS_S, now_s if rights.grown_up else 0.0,
         )  # fmt: skip
+        self._put(device)
+        return device
+
+    def _put(self, device: Device) -> None:
         self._all[device.id] = device
         while len(self._all) > DEVICES_MAX:
             del self._all[min(self._all, key=lambda one: self._all[one].seen_s)]
         self._changed.set()
-        return device
+
+    def invite(self, minutes: float, now_s: float) -> str:
+        """A code by which one device may drive until then; it works once.
+
+        It stands on the list from now on, and can be ended there; kept is its MAC.
+        """
+        waiting = sorted(self.invitations(), key=lambda one: -one.seen_s)
+        for old in waiting[INVITATIONS_MAX - 1 :]:
+            self.end(old.id)
+        token, until_s = secrets.token_hex(16), int(now_s + minutes * 60)
+        self._put(
+            Device(
+                secrets.token_hex(16), INVITED, "", now_s, until_s,
+                guest=True, invitation=self._token_mac(token),
+            )
+        )  # fmt: skip
+        return token
+
+    def invitations(self) -> list[Device]:
+        """The guests who have not come yet."""
+        return [one for one in self._all.values() if one.invitation]
+
+    def invited(self, token: str, now_s: float) -> Device | None:
+        """The guest of this token; None if it was used, is over, or is none."""
+        given = self._token_mac(token)
+        found = [
+            one for one in self.invitations()
+            if hmac.compare_digest(one.invitation, given) and now_s < one.until_s
+        ]  # fmt: skip
+        return found[0] if found else None
+
+    def arrived(self, guest: Device, name: str, address: str, now_s: float) -> None:
+        """The guest is here: nobody else comes with that token."""
+        guest.invitation, guest.where = "", address_class(address)
+        self.seen(guest, name, now_s)
+        self._changed.set()
+
+    def stay(self, device: Device, now_s: float) -> None:
+        """A guest said a code: it stays as long as others who did."""
+        device.guest, device.until_s = False, int(now_s) + PASS_S
+        self._changed.set()
+
+    def over(self, now_s: float) -> list[Device]:
+        """The guests whose time is over."""
+        return [one for one in self.all() if one.guest and now_s >= one.until_s]
+
+    def _token_mac(self, token: str) -> str:
+        said = b"invitation " + token.encode(errors="surrogatepass")
+        return hmac.new(self._key, said, "sha256").hexdigest()
 
     def cookie(self, device: Device) -> str:
         """What proves that it is this device."""
@@ -150,8 +211,9 @@ class Devices:
         """Answers with its cookie, where no script can read it; the list is saved."""
         await self.save(now_s)
         answer = web.Response(status=204, headers=PRIVATE)
+        age_s = device.until_s - int(now_s) if device.guest else PASS_S
         answer.set_cookie(
-            cookie_name(secure), self.cookie(device), max_age=PASS_S, path="/",
+            cookie_name(secure), self.cookie(device), max_age=age_s, path="/",
             httponly=True, samesite="Strict", secure=secure,
         )  # fmt: skip
         return answer

@@ -120,7 +120,9 @@ class DeviceRights(RecordingRights):
         device = self.device(request)
         if device is None:
             device = self._devices.add(NAME, address, rights, utc_s)
-        elif rights.grown_up:
+        elif device.guest:
+            self._devices.stay(device, utc_s)
+        if rights.grown_up:
             self._devices.used(device, utc_s)
         return await self._devices.remembering(device, utc_s, request.secure)
 

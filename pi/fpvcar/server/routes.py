@@ -26,6 +26,7 @@ from fpvcar.server.drive_socket import Session
 from fpvcar.server.exports import EXPORTS
 from fpvcar.server.exposition import CONTENT_TYPE
 from fpvcar.server.hub import Hub
+from fpvcar.server.invitations_api import InvitationsApi
 from fpvcar.server.limits import RESERVED, Places, Rank
 from fpvcar.server.listener import connection_of
 from fpvcar.server.network_api import NetworkApi
@@ -79,12 +80,12 @@ class Server:
         picture: PictureSettings | None = None, station: StationApi | None = None,
         network: NetworkApi | None = None, doctor: DoctorApi | None = None,
         calibration: CalibrationApi | None = None,
+        invitations: InvitationsApi | None = None,
     ) -> None:  # fmt: skip
         """`connections` hears which of them are a page's, or a driver's."""
         self._figures, self._panel = figures, panel
-        self._recordings, self._eye, self._picture = recordings, eye, picture
-        self._station, self._network, self._doctor = station, network, doctor
-        self._calibration = calibration
+        self._network, self._eye, self._picture = network, eye, picture
+        self._parts = recordings, station, network, doctor, calibration, invitations
         self._profile, self._hub, self._stream = profile, hub, stream
         self._web_root, self._devices = web_root.resolve(), devices
         most = profile.server.max_viewers
@@ -115,16 +116,9 @@ class Server:
         app.router.add_get("/api/depth.png", self._depth)
         if self._picture is not None:
             app.router.add_get("/api/picture", self._picture_settings)
-        if self._recordings is not None:
-            self._recordings.add_to(app)
-        if self._station is not None:
-            self._station.add_to(app)
-        if self._network is not None:
-            self._network.add_to(app)
-        if self._doctor is not None:
-            self._doctor.add_to(app)
-        if self._calibration is not None:
-            self._calibration.add_to(app)
+        for part in self._parts:
+            if part is not None:
+                part.add_to(app)
         app.router.add_get("/{path:.*}", self._page)
         return app
 

@@ -1,6 +1,7 @@
 """Who may do what, and for how long: codes, cookies, Lock, and the list of people.
 
     unlock -> CodeCheck -> rights of the session -> ticket -> POST /api/pass -> Devices
+    unlock -> Devices.invited -> the same, until the guest's time is over
     lock, end, 30 min without use -> rights given back, here and on the device
 
 Each method is one message of one browser, for hub.Hub, which knows who sent it.
@@ -52,6 +53,10 @@ class Unlocking:
                       f"try again in {wait_s:.0f} s")
             )  # fmt: skip
             return
+        guest = self._devices.invited(code, self._utc_s())
+        if guest is not None:
+            self._let_in(session, guest, now_s)
+            return
         rights = self._codes.unlock(code, session.address, now_s)
         if rights is None:
             session.send(
@@ -59,15 +64,35 @@ class Unlocking:
             )
             return
         session.rights, session.used_s = more(session.rights, rights), now_s
-        if session.device is None:
+        if session.device is None or session.device.guest:
             session.ticket = secrets.token_urlsafe(24)
-        elif rights.grown_up:
+        if session.device is not None and session.device.guest:
+            self._devices.stay(session.device, self._utc_s())
+        if session.device is not None and rights.grown_up:
             self._devices.used(session.device, self._utc_s())
+
+    def _let_in(self, session: Session, guest: Device, now_s: float) -> None:
+        """A guest comes with an invitation, which is used by it."""
+        if session.rights.drive:
+            session.send(
+                Error("you may drive already", "", "",
+                      "give the invitation to somebody else")
+            )  # fmt: skip
+            return
+        self._devices.arrived(guest, session.name, session.address, self._utc_s())
+        log.info("%s came by an invitation", session.name)
+        session.rights, session.used_s = Rights(drive=True), now_s
+        session.device, session.ticket = guest, secrets.token_urlsafe(24)
 
     def offer(self, session: Session) -> None:
         """Offers a cookie to who has said a right code and has none."""
         if session.ticket:
-            session.send(down.Pass(session.ticket))
+            session.send(down.Pass(session.ticket, self._left_s(session.device)))
+
+    def _left_s(self, device: Device | None) -> float:
+        """How long a guest may still drive; 0 for others."""
+        guest = device is not None and device.guest
+        return max(0.0, device.until_s - self._utc_s()) if device and guest else 0.0
 
     def claim(self, ticket: str) -> Device | None:
         """Puts the device of a page on the list; None if nobody has this ticket."""
@@ -75,9 +100,10 @@ class Unlocking:
         for session in self._sessions:
             if session.ticket and hmac.compare_digest(session.ticket.encode(), given):
                 session.ticket = ""
-                session.device = self._devices.add(
-                    session.name, session.address, session.rights, self._utc_s()
-                )
+                if session.device is None:
+                    session.device = self._devices.add(
+                        session.name, session.address, session.rights, self._utc_s()
+                    )
                 return session.device
         return None
 
@@ -131,7 +157,12 @@ class Unlocking:
     # --- rights that are given back ---
 
     def tick(self, now_s: float) -> None:
-        """Time passes: a grown-up's rights that nobody uses are given back."""
+        """Time passes: a grown-up's rights that nobody uses are given back, and a
+        guest's end."""
+        for guest in self._devices.over(self._utc_s()):
+            self._devices.end(guest.id)
+            over = Error("your time to drive is over", "", "", "ask for more time")
+            self._end(guest.id, over, now_s)
         for session in self._pages():
             if session.rights.grown_up and self._unused(session, now_s):
                 words = f"{GROWN_UP_S / 60:.0f} min without use"
@@ -177,16 +208,17 @@ class Unlocking:
             return
         for known in self._lists:
             known.end(end.id)
-        for one in [one for one in self._pages() if _id(one) == end.id]:
-            log.info("%s ended what %s may do", session.name, one.name)
-            one.rights, one.device, one.ticket = Rights(), None, ""
-            one.send(
-                Error(
-                    "a grown-up has ended what you may do", "", "", "ask for the code"
-                )
-            )
-            self._driving.release(one, up.Release(), now_s)
+        words = "a grown-up has ended what you may do"
+        self._end(end.id, Error(words, "", "", "ask for the code"), now_s)
         self.who(session, up.Who(), now_s)
+
+    def _end(self, person: str, why: Error, now_s: float) -> None:
+        """Ends the rights of one on the list; who drives lets go, and the car stops."""
+        for one in [one for one in self._pages() if _id(one) == person]:
+            log.info("%s: %s", one.name, why.what)
+            one.rights, one.device, one.ticket = Rights(), None, ""
+            one.send(why)
+            self._driving.release(one, up.Release(), now_s)
         self._changed()
 
     # --- the list ---
@@ -201,7 +233,7 @@ class Unlocking:
         return [
             down.Person(
                 _id(one), one.name, address_class(one.address), one.rights.grown_up,
-                self._holds(one), _id(one) == mine,
+                self._holds(one), _id(one) == mine, left_s=self._left_s(one.device),
             )
             for one in self._sessions if one.rights.drive
         ]  # fmt: skip
@@ -211,7 +243,7 @@ class Unlocking:
         return [
             down.Person(
                 one.id, one.name, one.where, one.rights(now_s).grown_up, False, False,
-                max(0.0, now_s - one.seen_s),
+                max(0.0, now_s - one.seen_s), self._left_s(one),
             )
             for known in self._lists for one in known.all() if one.id not in here
         ]  # fmt: skip

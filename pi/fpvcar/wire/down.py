@@ -93,16 +93,19 @@ class Error(Down, tag="error", frozen=True):
 class Pass(Down, tag="pass", frozen=True):
     """A right code was said: POST /api/pass with it, once, in X-Pass, makes a cookie.
 
-    By that the car knows the device again.
+    By that the car knows the device again. `left_s`: how long a guest may drive, 0 for
+    others.
     """
 
     ticket: str
+    left_s: float = 0.0
 
 
 class Person(Struct, frozen=True):
     """One who may drive: a page that is here, or a device that is remembered.
 
     where: "this computer", "home network", "elsewhere". away_s: 0 while it is here.
+    left_s: how long a guest may still drive, 0 for others.
     """
 
     id: str
@@ -112,6 +115,7 @@ class Person(Struct, frozen=True):
     drives: bool
     you: bool
     away_s: float = 0.0
+    left_s: float = 0.0
 
 
 class People(Down, tag="people", frozen=True):

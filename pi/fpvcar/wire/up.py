@@ -27,7 +27,7 @@ class Hello(Greeting, tag="hello", frozen=True):
 
 
 class Unlock(Up, tag="unlock", frozen=True):
-    """A drive code (6 digits) or the grown-up code."""
+    """A drive code (6 digits), the grown-up code, or an invitation's."""
 
     code: Code
 

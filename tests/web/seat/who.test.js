@@ -66,7 +66,7 @@ test('each is named, and all but oneself can be ended', () => {
   assert.deepEqual(rows().map((/** @type {FakeElement} */ row) => row.text),
     ['Mum you, grown-up, home network', 'Ann driver, at the wheel, elsewhereEnd']);
   rows()[1].children[1].push();
-  element.children[2].push();
+  element.children[2].children[0].push();
   assert.deepEqual(sent, [{kind: 'end', id: ann.id}, {kind: 'lock'}]);
 });
 
@@ -87,4 +87,12 @@ test('how long somebody has been away, in one unit', () => {
   assert.equal(says(90), 'driver, elsewhere, gone for 2 min');
   assert.equal(says(7200), 'driver, elsewhere, gone for 2 h');
   assert.equal(says(200_000), 'driver, elsewhere, gone for 2 days');
+});
+
+test('a guest is listed with the time of the end', () => {
+  const says = WHO_STRINGS.says({...ann, drives: false, left_s: 3600});
+  const until = new Date(Date.now() + 3_600_000).toLocaleTimeString([], {timeStyle: 'short'});
+  assert.equal(says, `driver, until ${until}, elsewhere`);
+  const unused = WHO_STRINGS.says({...ann, drives: false, where: '', away_s: 9, left_s: 3600});
+  assert.equal(unused, `driver, until ${until}, not used yet`);
 });

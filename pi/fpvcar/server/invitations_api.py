@@ -1,0 +1,67 @@
+"""/api/invitations: a grown-up lets somebody drive for a while, by a QR code.
+
+    POST /api/invitations?minutes=60  -> {"link": ..., "qr": an SVG, "left_s": 3600}
+
+The link opens the page, which says its token as a code: unlocking.py. It stands behind
+the "#", which no browser sends: it is in no log, and a preview of the link by a
+messenger does not use it up.
+"""
+
+import io
+import time
+from collections.abc import Callable
+
+import msgspec
+from aiohttp import web
+
+from fpvcar.server import access
+from fpvcar.server.answers import JSON, number_of
+from fpvcar.server.devices import Devices
+from fpvcar.server.greeting import in_url
+from fpvcar.server.recordings_rights import RecordingRights
+from fpvcar.server.site import Address
+
+BASE = "/api/invitations"
+USUAL_MIN, LEAST_MIN, MOST_MIN = 60.0, 5.0, 720.0
+HERE_ONLY = (
+    "Only this computer sees the car, so nobody can follow an invitation: "
+    "start it with --host 0.0.0.0.\n"
+)
+
+
+class InvitationsApi:
+    """The route; `devices` keeps who is invited, `served` is where the pages are."""
+
+    def __init__(
+        self, devices: Devices, rights: RecordingRights, served: Address,
+        utc_s: Callable[[], float] = time.time,
+    ) -> None:  # fmt: skip
+        self._devices, self._rights, self._served = devices, rights, served
+        self._utc_s = utc_s
+
+    def add_to(self, app: web.Application) -> None:
+        """Adds the route; before any that catches all."""
+        app.router.add_post(BASE, self._invite)
+
+    async def _invite(self, request: web.Request) -> web.Response:
+        self._rights.let_grown_up(
+            request, "Only a grown-up invites: enter the grown-ups' code."
+        )
+        minutes = number_of(request, "minutes", USUAL_MIN, LEAST_MIN, MOST_MIN)
+        if access.is_loopback(self._served.host):
+            raise web.HTTPConflict(text=HERE_ONLY)
+        import segno  # here: a car that invites nobody is spared 3 MB
+
+        token = self._devices.invite(minutes, self._utc_s())
+        link = f"{self._page(request)}#invited={token}"
+        picture = io.BytesIO()
+        segno.make(link, error="m").save(picture, kind="svg", light="#fff")
+        qr = picture.getvalue().decode()
+        answer = {"link": link, "qr": qr, "left_s": minutes * 60}
+        return web.Response(body=msgspec.json.encode(answer), headers=JSON)
+
+    def _page(self, request: web.Request) -> str:
+        """The address of the page, as others on the LAN see it."""
+        if access.is_loopback(request.url.host or ""):
+            return f"http://{in_url(access.lan_address())}:{self._served.port}/"
+        return f"{request.scheme}://{request.host}/"

@@ -1,0 +1,256 @@
+"""Invitations: a grown-up's QR code lets one device drive until its hour, no longer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from fpvcar.server import access
+from fpvcar.server.access import TRIES, CodeCheck
+from fpvcar.server.devices import FILE, INVITATIONS_MAX, INVITED, PASS_S, Devices
+from fpvcar.server.invitations_api import BASE, InvitationsApi
+from fpvcar.server.recordings_rights import CODE, DeviceRights
+from fpvcar.server.site import Address
+from fpvcar.wire import down, up
+from tests.rigs.hub import CODES, PROFILE, House, Visitor, server_of
+from tests.unit.server.test_unlocking import again, people, remembered
+
+HOUR_S = 3600.0
+Client = TestClient[Any, Any]
+
+
+@pytest.fixture
+def house() -> House:
+    """One whose day passes as its clock does."""
+    made = House(utc_s=lambda: made.now_s)
+    return made
+
+
+def invited(house: House, name: str = "Bo", minutes: float = 60.0) -> Visitor:
+    """Somebody who came by an invitation."""
+    guest = house.visitor(name, drive=False)
+    guest.say(up.Unlock(house.devices.invite(minutes, house.now_s)))
+    return guest
+
+
+def test_a_guest_drives_until_the_hour_and_then_the_car_stops(house: House) -> None:
+    bo = invited(house)
+    offered = bo.session._outbox[-1]
+    assert isinstance(offered, down.Pass) and offered.left_s == HOUR_S
+    bo.say(up.Take())
+    bo.drive(0.0)
+    bo.drive(0.5)
+    assert bo.state.role == "driver" and house.duties != (0.0, 0.0)
+    house.now_s += HOUR_S - 1.0
+    bo.drive(0.0)
+    bo.drive(0.5)
+    assert bo.state.may_drive and house.duties != (0.0, 0.0)
+    house.now_s += 1.0
+    assert bo.state.role == "watching" and not bo.state.may_drive
+    assert bo.errors()[-1].what == "your time to drive is over"
+    house.control.tick()
+    assert house.duties == (0.0, 0.0) and not house.devices.all()
+
+
+def test_an_invitation_is_for_one_device_and_known_there(house: House) -> None:
+    token = house.devices.invite(60.0, house.now_s)
+    bo, eve = house.visitor("Bo", drive=False), house.visitor("Eve", drive=False)
+    bo.say(up.Unlock(token))
+    eve.say(up.Unlock(token))
+    assert bo.state.may_drive and not eve.state.may_drive
+    assert eve.errors()[-1].what == "wrong code"
+    remembered(house, bo)
+    assert again(house, bo, "Tab").state.may_drive
+    assert [one.name for one in house.devices.all()] == ["Tab"]
+    house.now_s += HOUR_S
+    assert not again(house, bo, "Late").state.may_drive
+
+
+def test_an_invitation_in_the_greeting_lets_in_too(house: House) -> None:
+    bo = house.visitor("Bo", drive=False, code=house.devices.invite(5, house.now_s))
+    assert bo.state.may_drive and not bo.state.grown_up
+
+
+def test_an_invitation_of_yesterday_is_none(house: House) -> None:
+    token = house.devices.invite(5.0, house.now_s)
+    house.now_s += 5 * 60.0
+    bo = house.visitor("Bo", drive=False, code=token)
+    assert not bo.state.may_drive and bo.errors()[-1].what == "wrong code"
+
+
+def test_who_guesses_tokens_waits_as_who_guesses_codes(house: House) -> None:
+    token = house.devices.invite(60.0, house.now_s)
+    eve = house.visitor("Eve", drive=False)
+    for number in range(TRIES):
+        eve.say(up.Unlock(f"{number:032x}"))
+    eve.say(up.Unlock(token))
+    assert eve.errors()[-1].what == "too many wrong codes"
+    assert not eve.state.may_drive
+
+
+def test_who_may_drive_uses_no_invitation_up(house: House) -> None:
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    token = house.devices.invite(60.0, house.now_s)
+    mum.say(up.Unlock(token))
+    assert mum.errors()[-1].what == "you may drive already" and mum.state.grown_up
+    bo = house.visitor("Bo", drive=False, code=token)
+    assert bo.state.may_drive
+
+
+def test_a_grown_up_sees_guests_and_ends_them_and_who_has_not_come(
+    house: House,
+) -> None:
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    bo = invited(house)
+    token = house.devices.invite(30.0, house.now_s)
+    house.now_s += 60.0
+    seen = people(mum)
+    assert seen["Bo"].left_s == HOUR_S - 60.0 and seen["Mum"].left_s == 0.0
+    assert seen[INVITED].left_s == 29 * 60.0 and not seen[INVITED].drives
+    mum.say(up.End(seen["Bo"].id))
+    mum.say(up.End(seen[INVITED].id))
+    assert not bo.state.may_drive
+    assert bo.errors()[-1].what == "a grown-up has ended what you may do"
+    bo.say(up.Unlock(token))
+    assert not bo.state.may_drive and set(people(mum)) == {"Mum"}
+
+
+@pytest.mark.parametrize("code", [CODES.drive, CODES.grown_up])
+def test_a_guest_who_says_a_code_stays(house: House, code: str) -> None:
+    bo = invited(house)
+    remembered(house, bo)
+    bo.say(up.Unlock(code))
+    offered = bo.session._outbox[-1]
+    assert isinstance(offered, down.Pass) and offered.left_s == 0.0
+    assert bo.state.grown_up == (code == CODES.grown_up)
+    remembered(house, bo)
+    house.now_s += HOUR_S
+    assert bo.state.may_drive and len(house.devices.all()) == 1
+    device = bo.session.device
+    assert device and device.until_s - house.now_s > PASS_S - HOUR_S - 1
+
+
+def test_invitations_outlive_a_restart_and_hold_no_token(tmp_path: Path) -> None:
+    devices = Devices(bytes(32), CODES, tmp_path / FILE)
+    token = devices.invite(60.0, 1000.0)
+    asyncio.run(devices.save(1000.0))
+    assert token not in (tmp_path / FILE).read_text()
+    loaded = Devices(bytes(32), CODES, tmp_path / FILE)
+    assert loaded.invited(token, 1000.0) and not loaded.invited("", 1000.0)
+    others = Devices(bytes(32), access.new_codes(), tmp_path / FILE)
+    assert not others.invited(token, 1000.0), "new codes end it"
+
+
+def test_of_too_many_invitations_the_oldest_goes(tmp_path: Path) -> None:
+    devices = Devices(bytes(32), CODES, tmp_path / FILE)
+    tokens = [devices.invite(60.0, 1000.0 + n) for n in range(INVITATIONS_MAX + 2)]
+    good = [bool(devices.invited(token, 1100.0)) for token in tokens]
+    assert good == [False] * 2 + [True] * INVITATIONS_MAX
+
+
+class Rig:
+    """The routes of a car that listens at `host`."""
+
+    def __init__(self, tmp_path: Path, host: str = "0.0.0.0") -> None:
+        self.now_s, self.house = 1000.0, House()
+        self.devices = Devices(bytes(32), CODES, tmp_path / FILE)
+        rights = DeviceRights(CodeCheck(CODES), self.devices, utc_s=lambda: self.now_s)
+        api = InvitationsApi(
+            self.devices, rights, Address(host, 8080, None), lambda: self.now_s
+        )
+        self.server = server_of(
+            PROFILE, self.house.hub, SimpleNamespace(), devices=self.devices,
+            recordings=rights, invitations=api,
+        )  # fmt: skip
+
+    def ask(self, act: Callable[[Client], Awaitable[None]], code: str) -> None:
+        async def run() -> None:
+            async with TestClient(TestServer(self.server.application())) as client:
+                if code:
+                    unlock = "/api/recordings/unlock"
+                    said = await client.post(unlock, headers={CODE: code})
+                    assert said.status == 204
+                await act(client)
+
+        asyncio.run(run())
+
+
+def test_a_grown_up_has_a_link_that_phones_reach_and_its_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "lan_address", lambda: "10.1.2.3")
+    rig = Rig(tmp_path)
+
+    async def act(client: Client) -> None:
+        answer = await client.post(f"{BASE}?minutes=30")
+        assert answer.status == 200 and answer.headers["Cache-Control"] == "no-store"
+        said = await answer.json()
+        page, token = said["link"].split("#invited=")
+        assert page == "http://10.1.2.3:8080/" and said["left_s"] == 1800.0
+        assert rig.devices.invited(token, rig.now_s)
+        assert "<svg xmlns=" in said["qr"] and "#fff" in said["qr"]
+        near = await client.post(BASE, headers={"Host": "10.9.9.9:81"})
+        assert (await near.json())["link"].startswith("http://10.9.9.9:81/#")
+
+    rig.ask(act, CODES.grown_up)
+
+
+@pytest.mark.parametrize("minutes", ["4.9", "721", "nan", "soon"])
+def test_an_invitation_is_for_a_time_that_makes_sense(
+    tmp_path: Path, minutes: str
+) -> None:
+    rig = Rig(tmp_path)
+
+    async def act(client: Client) -> None:
+        answer = await client.post(f"{BASE}?minutes={minutes}")
+        assert answer.status == 400 and "5 to 720" in await answer.text()
+
+    rig.ask(act, CODES.grown_up)
+    assert not rig.devices.invitations()
+
+
+@pytest.mark.parametrize(
+    ("code", "host", "status", "words"),
+    [
+        (CODES.drive, "0.0.0.0", 401, "Only a grown-up invites"),
+        (CODES.grown_up, "127.0.0.1", 409, "--host 0.0.0.0"),
+    ],
+)
+def test_who_cannot_invite_is_told_why(
+    tmp_path: Path, code: str, host: str, status: int, words: str
+) -> None:
+    rig = Rig(tmp_path, host)
+
+    async def act(client: Client) -> None:
+        answer = await client.post(BASE)
+        assert answer.status == status and words in await answer.text()
+
+    rig.ask(act, code)
+    assert not rig.devices.invitations()
+
+
+def test_a_guests_cookie_ends_with_the_guest_until_a_code_is_said(
+    tmp_path: Path,
+) -> None:
+    rig = Rig(tmp_path)
+    token = rig.devices.invite(60.0, rig.now_s)
+    guest = rig.devices.invited(token, rig.now_s)
+    assert guest
+    rig.devices.arrived(guest, "Bo", "10.0.0.1", rig.now_s)
+    answer = asyncio.run(rig.devices.remembering(guest, rig.now_s, False))
+    cookie = answer.cookies["fpvcar-pass"]
+    assert int(cookie["max-age"]) == HOUR_S
+
+    async def act(client: Client) -> None:
+        said = await client.post(
+            "/api/recordings/unlock",
+            headers={CODE: CODES.drive, "Cookie": f"fpvcar-pass={cookie.value}"},
+        )
+        assert said.status == 204
+
+    rig.ask(act, "")
+    assert not guest.guest and guest.until_s == rig.now_s + PASS_S
