@@ -37,15 +37,19 @@ class Root:
         self, share: Path, *words: str, timeout_s: float, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """Runs a program in /mnt, which is `share`, without a network but loopback."""
-        done = subprocess.run(
-            [
-                "unshare", "--user", "--map-root-user", "--mount", "--pid", "--net",
-                "--fork", "--kill-child", "--mount-proc",
-                ENTER, self.folder, share, *words,
-            ],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", timeout=timeout_s,
+        words = (
+            "unshare", "--user", "--map-root-user", "--mount", "--pid", "--net",
+            "--fork", "--kill-child", "--mount-proc",
+            str(ENTER), str(self.folder), str(share), *words,
         )  # fmt: skip
+        try:
+            done = subprocess.run(
+                words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                errors="replace", timeout=timeout_s,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as late:
+            said = (late.output or b"").decode(errors="replace")
+            raise AssertionError(f"{late}, and said\n{said[-8000:]}") from None
         assert not check or done.returncode == 0, done.stdout[-8000:]
         return done
 

@@ -2,8 +2,10 @@
 
 import pytest
 
+from tests.roots import left_out
 from tests.roots.left_out import ELSEWHERE, EMULATED
 from tests.roots.root import TREE
+from tests.roots.test_arm64 import PARTS, TRIPLETS
 
 UNIT = TREE / "tests" / "unit"
 
@@ -14,3 +16,15 @@ def test_what_is_left_out_exists(name: str) -> None:
     assert (UNIT / path).exists()
     function = test.partition("[")[0]
     assert not test or f"def {function}(" in (UNIT / path).read_text()
+
+
+@pytest.mark.parametrize("architecture", TRIPLETS)
+def test_each_file_is_in_one_run_or_left_out(architecture: str) -> None:
+    ran = [one for which, _, files in PARTS if which == architecture for one in files]
+    every = {str(one.relative_to(TREE)) for one in UNIT.rglob("test_*.py")}
+    left = every - set(ran)
+    assert len(ran) == len(set(ran)) and set(ran) <= every
+    names = left_out.names(architecture == "arm64")
+    for one in left:
+        file = one.removeprefix("tests/unit/")
+        assert file in names or file.partition("/")[0] in names
