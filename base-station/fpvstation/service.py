@@ -72,6 +72,7 @@ def state_directory() -> Path:
 async def run(options: Options) -> None:
     """Runs until SIGTERM or SIGINT. Raises Refused, StoreError, OSError."""
     root, state = options.store.expanduser().absolute(), state_directory()
+    rights = _rights(options.host, state)
     root.mkdir(parents=True, exist_ok=True)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -86,7 +87,7 @@ async def run(options: Options) -> None:
         keeper = Keeper(cars, store, offices.safe)
         catalogue = Catalogue(state / FILE, root, store, store_id, keeper.on_cars)
         await asyncio.to_thread(catalogue.open)
-        page = Page(catalogue, keeper, offices, _rights(options.host, state))
+        page = Page(catalogue, keeper, offices, rights)
         site = Site(
             page.application, Places(CONNECTIONS, CONNECTIONS),
             address(options.host, options.port, state, socket.gethostname()),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from fpvcar import config, paths
+from fpvcar import config
 from fpvcar.bench.soc import RANGE_SENSORS
 from fpvcar.bench.world import scene
 from fpvcar.bench.world.bridge import Bridge, Bridges, Turned, Wiring, mx1508
@@ -13,7 +13,6 @@ from fpvcar.bench.world.process import TICK_S, World
 from fpvcar.calibration.kept import Kept
 from fpvcar.calibration.steps import Seen
 from fpvcar.calibration.tuner import Tuner
-from fpvcar.config import profiles
 from fpvcar.drive import mixing
 from fpvcar.status import Range
 
@@ -23,11 +22,6 @@ BENT_US = 40.0
 NOISE_M = 0.004
 EVERY = 6
 """Ticks between two readings of a sensor: 0.06 s."""
-
-
-def profile_of(name: str, *overrides: str) -> config.Profile:
-    """A profile that ships, with lines of one's own."""
-    return profiles.load(paths.HARDWARE / f"{name}.toml", overrides)
 
 
 class PlayedCar:

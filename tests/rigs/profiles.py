@@ -1,8 +1,14 @@
-"""Profiles as tables, to be parsed."""
+"""Profiles that ship, and the least one as a table, to be parsed."""
 
 from typing import Any
 
-from fpvcar.config import Mx1508, Profile
+from fpvcar import paths
+from fpvcar.config import Mx1508, Profile, profiles
+
+
+def profile_of(name: str, *overrides: str) -> Profile:
+    """A profile that ships, with lines of one's own."""
+    return profiles.load(paths.HARDWARE / f"{name}.toml", overrides)
 
 
 def mx1508s(profile: Profile) -> tuple[Mx1508, Mx1508]:

@@ -15,7 +15,7 @@ from fpvcar.calibration.steps import Refused, Seen
 from fpvcar.calibration.tuner import AWAY_S, Tuner
 from fpvcar.calibration.values import Value, fitting, known, over, with_new
 from fpvcar.config import ConfigError, Profile, ServoMotor, profiles
-from tests.rigs.calibrated import profile_of
+from tests.rigs.profiles import profile_of
 
 BENCH, SERVO = profile_of("bench"), profile_of("mx1508-servo")
 DEAD = "motors.drive.dead_band"

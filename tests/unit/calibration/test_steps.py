@@ -11,7 +11,7 @@ from fpvcar.calibration.steps import Refused, Seen, Step, Wish, wish_for
 from fpvcar.calibration.still import CURVES, Distance, Pack
 from fpvcar.drive import mixing
 from fpvcar.status import Range
-from tests.rigs.calibrated import profile_of
+from tests.rigs.profiles import profile_of
 
 BENCH, SIDES = profile_of("bench"), profile_of("differential")
 SERVO = profile_of("mx1508-servo")

@@ -5,7 +5,8 @@ import pytest
 from fpvcar.bench.world import scene
 from fpvcar.bench.world.bridge import Bridges, mx1508
 from fpvcar.calibration.floor import Speed
-from tests.rigs.calibrated import BENT_US, PlayedCar, profile_of
+from tests.rigs.calibrated import BENT_US, PlayedCar
+from tests.rigs.profiles import profile_of
 
 
 @pytest.fixture(scope="module")

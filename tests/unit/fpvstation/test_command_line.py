@@ -100,6 +100,7 @@ def test_without_a_password_the_page_is_for_this_machine_only(
     store = tmp_path / "store"
     assert main(["run", "--host", "0.0.0.0", f"--store={store}"]) == 1
     assert "set a password first: fpvstation passwd" in capsys.readouterr().err
+    assert not store.exists(), "it was refused before anything was opened"
 
 
 def test_nobody_runs_is_said_with_the_next_step(
