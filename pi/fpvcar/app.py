@@ -6,13 +6,12 @@ when it runs: camera, wheels client and recorder's feed.
 
 import asyncio
 import functools
-import gc
 import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from fpvcar import parts, paths, watchdog
+from fpvcar import garbage, parts, paths, watchdog
 from fpvcar.buttons.panel import Panel, buttons_of
 from fpvcar.calibration import kept
 from fpvcar.calibration.servo import OwnServo
@@ -175,6 +174,8 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         Part("hub", (hub.run, devices.run, stations.run)),
         Part("network", (network.run,)),
         Part("site", (Site(server.application, connections, address, greet).run,)),
+        Part("garbage", (functools.partial(
+            garbage.collect_while, lambda: not any(control.duties)),)),
         Part("watchdog", (functools.partial(watchdog.run, watchdog.Watchdog()),)),
     )  # fmt: skip
 
@@ -190,6 +191,5 @@ async def run(profile: Profile, options: Options) -> int:
     """Runs the car until SIGTERM or SIGINT, or until a part of it ends."""
     built = build(profile, options)
     sys.setswitchinterval(SWITCH_S)
-    gc.collect()
-    gc.freeze()  # what lives as long as `run`: to go through it takes a lease's time
+    garbage.hold_back()
     return await parts.run(built)
