@@ -17,10 +17,10 @@ SEND_BUFFER_BYTES = 32768
 NOTSENT_LOWAT_BYTES = 16384
 
 # include/uapi/linux/tcp.h, struct tcp_info: tcpi_bytes_acked (u64) at byte 120,
-# tcpi_min_rtt (u32, us) at byte 148; tcpi_total_retrans (u32) at byte 100,
-# tcpi_data_segs_out (u32) at byte 156. Linux 4.6 and later.
+# tcpi_min_rtt (u32, us) at byte 148; tcpi_rtt (u32, us) at byte 68, tcpi_total_retrans
+# (u32) at byte 100, tcpi_data_segs_out (u32) at byte 156. Linux 4.6 and later.
 TCP_INFO_BYTES = 160
-BYTES_ACKED_AT, MIN_RTT_AT, AGAIN_AT, SENT_AT = 120, 148, 100, 156
+BYTES_ACKED_AT, MIN_RTT_AT, RTT_AT, AGAIN_AT, SENT_AT = 120, 148, 68, 100, 156
 NO_RTT = 0xFFFFFFFF  # nothing was acknowledged yet
 
 
@@ -39,16 +39,20 @@ class Link:
         ):
             self._socket.setsockopt(level, option, value)
 
-    def read(self) -> tuple[int, int, float]:
-        """(bytes acknowledged so far, bytes outstanding, least round trip in s)."""
+    def read(self) -> tuple[int, int, float, float]:
+        """(bytes acknowledged so far, bytes outstanding, least round trip in s, how
+        much longer round trips are now, in s)."""
         info = self._socket.getsockopt(
             socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES
         )
         (acked,) = struct.unpack_from("=Q", info, BYTES_ACKED_AT)
-        (rtt_us,) = struct.unpack_from("=I", info, MIN_RTT_AT)
+        (least_us,) = struct.unpack_from("=I", info, MIN_RTT_AT)
+        (rtt_us,) = struct.unpack_from("=I", info, RTT_AT)
         answer = fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, b"\0" * 4)
         (unacked,) = struct.unpack("=i", answer)
-        return acked, unacked, 0.0 if rtt_us == NO_RTT else rtt_us / 1e6
+        if least_us == NO_RTT:
+            return acked, unacked, 0.0, 0.0
+        return acked, unacked, least_us / 1e6, max(0, rtt_us - least_us) / 1e6
 
     def packets(self) -> tuple[int, int]:
         """(packets sent so far, how many of these were sent again)."""
@@ -94,12 +98,13 @@ class Way:
         self.link = link
         self.meter = LinkMeter(now_s, link.read()[0])
         self.unacked = 0
+        self.queue_s = 0.0
         self.room = False
         self._taken = 0
 
     def look(self, now_s: float) -> None:
         """Asks the kernel."""
-        acked, self.unacked, rtt_s = self.link.read()
+        acked, self.unacked, rtt_s, self.queue_s = self.link.read()
         self.meter.sample(now_s, acked, self.unacked, rtt_s)
         self._taken = acked + self.unacked
         self.room = (

@@ -30,6 +30,9 @@ NO_PROGRESS_S = 10.0
 HEARTBEAT_S = 10.0
 LOSSY = 0.01
 """Of the packets of the last seconds: from here on units that go twice are smaller."""
+QUEUED_S, ALONE_S = 0.06, 3.0
+"""Round trips that take so much longer than the least stand in a queue, which loses
+packets because it is full: copies would fill it more, and stay away for a while."""
 log = logging.getLogger("fpvcar.video")
 
 
@@ -50,6 +53,7 @@ class Sender:
         now_s = time.monotonic()
         self._first = Way(link, now_s)
         self._copies: Way | None = None
+        self._queued_s = float("-inf")
         self._blocked_s: float | None = None
         self._reported_s, self._reported_dropped = now_s, 0
         viewer.wake = self.look
@@ -105,9 +109,11 @@ class Sender:
             if now_s - self._first.meter.progress_s >= NO_PROGRESS_S:
                 log.info("viewer closed: it read nothing for %.0f s", NO_PROGRESS_S)
                 raise ConnectionAbortedError
+            if self._first.queue_s >= QUEUED_S:
+                self._queued_s = now_s
             copies = self._look_at_copies(now_s)
             room = self._first.room or (copies is not None and copies.room)
-            self._report(now_s, room)
+            self._report(now_s, room, copies)
             if now_s >= self._losses.due_s:
                 self._losses.sample(now_s, *self._first.link.packets())
                 self._tell_lost(self._losses.share)
@@ -122,7 +128,8 @@ class Sender:
                 return self._pause_s(now_s, False)
 
     def _look_at_copies(self, now_s: float) -> Way | None:
-        """The second connection, if it is open: its faults are not the viewer's."""
+        """The second connection, if it is open and helps: its faults are not the
+        viewer's."""
         copies = self._copies
         if copies is None:
             return None
@@ -134,9 +141,9 @@ class Sender:
             stands = now_s - copies.meter.progress_s >= NO_PROGRESS_S
             if stands or copies.link.closing:
                 self._end_copies()
-        return self._copies
+        return None if now_s - self._queued_s < ALONE_S else self._copies
 
-    def _report(self, now_s: float, room: bool) -> None:
+    def _report(self, now_s: float, room: bool, copies: Way | None) -> None:
         if room or not self._viewer.wants:
             self._blocked_s = None
         elif self._blocked_s is None:
@@ -148,10 +155,10 @@ class Sender:
             dropped = self._viewer.dropped - self._reported_dropped
             self._reported_s, self._reported_dropped = now_s, self._viewer.dropped
             report = self._first.meter.report(blocked_s, dropped)
-            if self._copies is not None:
-                copies = self._copies.meter.report(blocked_s, dropped)
+            if copies is not None:
+                other = copies.meter.report(blocked_s, dropped)
                 lossy = self._losses.recent >= LOSSY
-                report = max(report, copies)._replace(copies=2 if lossy else 1)
+                report = max(report, other)._replace(copies=2 if lossy else 1)
             self._stream.report(self._viewer, report)
 
     def _pause_s(self, now_s: float, room: bool) -> float | None:

@@ -324,13 +324,13 @@ class OpenLink:
     closing = False
 
     def __init__(self, room: bool = True) -> None:
-        self.written = 0
+        self.written, self.queue_s = 0, 0.0
         self.room, self.gone, self.aborted = room, False, False
 
-    def read(self) -> tuple[int, int, float]:
+    def read(self) -> tuple[int, int, float, float]:
         if self.gone:
             raise OSError("gone")
-        return 0, self.written, 0.001
+        return 0, self.written, 0.001, self.queue_s
 
     def packets(self) -> tuple[int, int]:
         return 0, 0
@@ -407,7 +407,7 @@ async def test_what_fails_on_the_second_connection_is_not_the_viewers(
     start_s = time.monotonic()
     while not dead.copies.aborted:
         assert time.monotonic() - start_s < 5.0
-        dead.first.read = lambda: (dead.first.written, 0, 0.001)  # type: ignore[method-assign]
+        dead.first.read = lambda: (dead.first.written, 0, 0.001, 0.0)  # type: ignore[method-assign]
         dead.publish()
         await asyncio.sleep(0.01)
     for copied in (gone, closing, dead):
@@ -425,6 +425,27 @@ async def test_a_newer_second_connection_ends_the_older() -> None:
     copied.sender.copy_no_more(cast(Link, newer))
     copied.publish()
     assert copied.sender._copies is None
+
+
+async def test_units_go_once_while_a_queue_is_full_and_for_a_while_after(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Twice as much would fill it more: what is lost there is lost for want of room."""
+    monkeypatch.setattr(video_socket, "REPORT_S", 0.0)
+    monkeypatch.setattr(LinkMeter, "settled", lambda *_: True)
+    monkeypatch.setattr(LossMeter, "recent", 0.1)
+    copied = Copied()
+    copied.first.queue_s = video_socket.QUEUED_S
+    copied.publish()
+    copied.first.queue_s = 0.0
+    copied.publish()
+    assert copied.went == (True, False) and {one.copies for one in copied.reports} == {
+        1
+    }
+    copied.sender._queued_s -= video_socket.ALONE_S
+    copied.publish()
+    assert copied.went == (True, True) and copied.reports[-1].copies == 2
+    copied.sender.close()
 
 
 @pytest.mark.parametrize(("recent", "copies"), [(0.02, 2), (0.0, 1)])
