@@ -22,8 +22,8 @@ FLOORS = (
     ("recordings", "calibration", "wheels", "net"),
     ("drive", "video", "sensors", "buttons"),
     ("devices", "wire", "wiring"),
-    ("config", "mcap", "status", "threads", "child", "noise", "memory", "parts",
-     "paths", "watchdog", "system"),
+    ("config", "garbage", "mcap", "status", "threads", "child", "noise", "memory",
+     "parts", "paths", "watchdog", "system"),
     ("clock", "units", "files", "leash", "sd_notify"),
 )  # fmt: skip
 """From the roof down; `__main__` parses the command line and imports verbs lazily."""
