@@ -1,6 +1,7 @@
 """The edge of the Wi-Fi: some packets are lost at random, in both directions."""
 
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,6 +24,7 @@ from benchmarks.links import (
     shown,
 )
 from benchmarks.links_control import presses
+from benchmarks.reference import cpu_s
 from benchmarks.rig import Given, say
 from benchmarks.rows import Aim, Result, Row, row
 from benchmarks.video import CANVAS, FPS, visited
@@ -34,6 +36,8 @@ BURSTS, DRIVES_MS = 12, 60_000
 ROAMS, ROAMED_MS = 3, 1000
 SILENCE = "fpvcar.gate: stopped: silence"
 SAMPLE_MS = 10.0
+CPU_MORE = 0.3
+"""Percent of a core that `run` may take more where packets are lost than where not."""
 AIMS = {
     0.0: (Aim(p99=28, worst=120), 0), 0.01: (Aim(p99=28, worst=120), 0),
     0.03: (Aim(p99=32, worst=120), 0), 0.10: (Aim(p99=80), 3),
@@ -64,12 +68,19 @@ def watched(page: Page, lan: Lan, share: float) -> tuple[list[Shown], float]:
     return pictures, begin_ms
 
 
-def lossy(given: Given, share: float) -> Iterator[Result]:
-    """One bench, one page on another host."""
+def lossy(given: Given, share: float, cpus: list[float]) -> Iterator[Result]:
+    """One bench, one page on another host. `cpus` gets what `run` took, in %; the
+    first is what the others may take with CPU_MORE beyond."""
     name = f"{share:.0%} lost each way"
     say(f"links: {name}")
-    with far_away(given) as (lan, _, page):
+    with far_away(given) as (lan, bench, page):
+        run = bench.pid("run")
+        before_s, begin_s = cpu_s(run), time.monotonic()
         pictures, begin_ms = watched(page, lan, share)
+        took_s = time.monotonic() - begin_s
+        cpus.append(100 * (cpu_s(run) - before_s) / took_s)
+    yield row("links", f"{name}: CPU of run", "%", [cpus[-1]],
+              Aim(worst=cpus[0] + CPU_MORE))  # fmt: skip
     aim, freezes_most = AIMS[share]
     yield from judged(name, pictures, (aim, Aim(p95=120), Aim(least=27), freezes_most))
     yield course(f"{name}: age", pictures, begin_ms)
@@ -175,8 +186,9 @@ def roaming(given: Given) -> Iterator[Result]:
 
 def rows(given: Given) -> Iterator[Result]:
     """As the link gets worse."""
+    cpus: list[float] = []
     for share in AIMS:
-        yield from lossy(given, share)
+        yield from lossy(given, share, cpus)
         yield from beside(share)
     yield from bursts(given)
     yield from far_and_near(given)
