@@ -49,6 +49,7 @@ from fpvcar.server.site import Site
 from fpvcar.server.station_api import StationApi
 from fpvcar.server.stations import FILE as STATIONS
 from fpvcar.server.stations import Stations
+from fpvcar.server.trust_api import TrustApi
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.picture import PictureSettings, with_picture
 from fpvcar.video.stream import Stream
@@ -154,6 +155,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         NetworkApi(network, rights, control.driven),
         DoctorApi(options.doctor, rights, lambda: any(control.duties)), calibration,
         InvitationsApi(devices, rights, address),
+        TrustApi(paths.WEB, state, address, profile.car.name),
     )  # fmt: skip
     return (
         Part("recorder", (functools.partial(feed.run, metrics.health),),

@@ -136,3 +136,23 @@ def test_a_guest_drives_by_an_invitation_until_a_grown_up_ends_it(
     until(phone, "!window.fpvcar.state.may_drive")
     row.wait_for(state="detached")
     page.close()
+
+
+def test_a_page_says_how_to_trust_the_car_and_whether_that_worked(
+    phone: Page, phone_browser: Browser, lan: Lan, lan_bench: RunningBench,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    """The phone takes every certificate; the other one asks the car's authority."""
+    wide = phone_browser.new_page(viewport={"width": 1920, "height": 1080})
+    for page, words in ((phone, "It worked"), (wide, "Not yet")):
+        page.goto(f"http://{lan.near}:{lan_bench.port}/trust")
+        page.locator("#check").press("Enter")
+        until(page, f"document.getElementById('verdict').innerText.includes('{words}')")
+        assert page.locator("details[open]").count() == 1
+        assert violations(page) == []
+        page.screenshot(path=tmp_path / f"{words}.png".replace(" ", "-"))
+    with wide.expect_download() as download:
+        wide.locator("#download").click()
+    root = (lan_bench.state / "root.crt").read_bytes()
+    assert Path(download.value.path()).read_bytes() == root
+    wide.close()

@@ -58,6 +58,7 @@ export const MARKUP_STRINGS = {
   secureTitle: 'Sharper picture, screen stays awake',
   secureHint: 'Open the safe address. The browser warns once, because the car made its certificate itself: choose “Advanced”, then “Proceed”.',
   secureGo: 'Open https',
+  secureTrust: 'Without the warning',
   secureLater: 'Not now',
 };
 

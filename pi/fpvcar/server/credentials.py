@@ -1,4 +1,4 @@
-"""What a car saves between starts: its codes, its key, and a certificate.
+"""What a car saves between starts: its codes, its key, and its certificates.
 
 Both stand in paths.state_directory().
 """
@@ -19,13 +19,22 @@ import msgspec
 from fpvcar import clock, files
 from fpvcar.server.access import Codes, new_codes
 
-CERTIFICATE = "https.crt"
+CERTIFICATE, ROOT = "https.crt", "root.crt"
 CERTIFICATE_DAYS = 825
 """Apple's systems trust no certificate for longer, whoever vouches for it."""
+ROOT_DAYS = 3650
+"""Before 2038, which a 32-bit clock cannot tell; people trust it by hand."""
 RENEW_DAYS = 30
 NAMES_MAX = 16
 KEY_BYTES = 32
 OPENSSL_S = 60.0
+NEAR = (
+    "IP:127.0.0.0/255.0.0.0", "IP:10.0.0.0/255.0.0.0", "IP:172.16.0.0/255.240.0.0",
+    "IP:192.168.0.0/255.255.0.0", "IP:169.254.0.0/255.255.0.0", "DNS:local",
+)  # fmt: skip
+"""What the authority of each car may sign, as openssl writes it."""
+CONFIG = b"[req]\ndistinguished_name=name\n[name]\n"
+"""For openssl: nothing from the system's own, which differs."""
 DRIVE_CODE, GROWN_UP_CODE = re.compile(r"[0-9]{6}"), re.compile(r"[a-z0-9]{8,32}")
 log = logging.getLogger("fpvcar.run")
 
@@ -93,8 +102,9 @@ def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
 
     It is made anew when it cannot be read, when it lacks one of `names` (host names
     and IP addresses), and RENEW_DAYS before its end; the names that it had stay. The
-    `openssl` command makes it: the base image has it, and a library that could do it
-    has no wheel for a Pi Zero W.
+    car's own authority signs it, which is made before the first one. The `openssl`
+    command does it: the base image has it, and a library that could do it has no wheel
+    for a Pi Zero W.
     """
     key, certificate = directory / "https.key", directory / CERTIFICATE
     context = _load(key, certificate)
@@ -103,7 +113,7 @@ def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
     if context is None or had is None or not set(names) <= set(had):
         if not clock.sane(now_s := time.time()):
             raise RuntimeError(f"no certificate: {clock.wrong(now_s)}")
-        _make_certificate(key, certificate, wanted)
+        _make_certificate(directory, key, certificate, wanted)
         context = _load(key, certificate)
     if context is None:
         raise RuntimeError(f"no certificate: {certificate} cannot be read back")
@@ -127,10 +137,9 @@ def _load(key: Path, certificate: Path) -> ssl.SSLContext | None:
 
 def _names_of(certificate: Path) -> list[str] | None:
     """The names that a certificate holds; None if it ends within RENEW_DAYS."""
-    seconds = RENEW_DAYS * 24 * 3600
-    words = ["x509", "-in", str(certificate), "-noout", "-checkend", str(seconds)]
+    words = ["-checkend", str(RENEW_DAYS * 24 * 3600), "-ext", "subjectAltName"]
     try:
-        output = _openssl(*words, "-ext", "subjectAltName")
+        output = _openssl("x509", "-in", str(certificate), "-noout", *words)
     except RuntimeError:
         return None
     found = re.findall(r"(DNS|IP Address):([^,\s]+)", output.decode())
@@ -140,12 +149,79 @@ def _names_of(certificate: Path) -> list[str] | None:
     ]
 
 
-def _make_certificate(key: Path, certificate: Path, names: Iterable[str]) -> None:
-    alternatives = ",".join(f"{_kind(name)}:{name}" for name in names)
+def trusted(directory: Path) -> Path:
+    """The certificate that people have their systems trust.
+
+    Without an authority the car has a certificate of an older version, which vouches
+    for itself, until it is renewed.
+    """
+    root = directory / ROOT
+    return root if root.exists() else directory / CERTIFICATE
+
+
+def _make_certificate(
+    directory: Path, key: Path, certificate: Path, names: list[str]
+) -> None:
+    root, root_key = directory / ROOT, directory / "root.key"
+    if _load(root_key, root) is None or not _outlives(root, CERTIFICATE_DAYS):
+        _make_root(root_key, root, names)
+    extensions = (
+        "basicConstraints=critical,CA:FALSE", "extendedKeyUsage=serverAuth",
+        "keyUsage=critical,digitalSignature", "authorityKeyIdentifier=keyid",
+        f"subjectAltName={','.join(f'{_kind(name)}:{name}' for name in names)}",
+    )  # fmt: skip
+    by = ("-CA", str(root), "-CAkey", str(root_key))
+    for last in (False, True):
+        _make_pair(key, certificate, "fpvcar", CERTIFICATE_DAYS, *extensions, by=by)
+        if last or _vouches(root, certificate):
+            break
+        _make_root(root_key, root, names)  # the car has a name that it may not sign
+
+
+def _outlives(certificate: Path, days: int) -> bool:
+    seconds = str(days * 24 * 3600)
+    words = ["x509", "-in", str(certificate), "-noout", "-checkend", seconds]
+    return _succeeds(*words)
+
+
+def _vouches(root: Path, certificate: Path) -> bool:
+    return _succeeds("verify", "-CAfile", str(root), str(certificate))
+
+
+def _succeeds(*words: str) -> bool:
+    try:
+        _openssl(*words)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _make_root(key: Path, root: Path, names: list[str]) -> None:
+    """An authority for this car alone: whoever has the card cannot vouch for others.
+
+    It may sign addresses of home networks, names below .local, and the car's own.
+    """
+    may = [f"permitted;{one}" for one in (*NEAR, *map(_constraint, names))]
+    hosts = (name for name in names if _kind(name) == "DNS" and name != "localhost")
+    car = re.sub(r"[^\w.-]", "", next(hosts, ""))
+    _make_pair(
+        key, root, f"fpvcar {car}".strip(), ROOT_DAYS,
+        "basicConstraints=critical,CA:TRUE,pathlen:0", "keyUsage=critical,keyCertSign",
+        f"nameConstraints=critical,{','.join(may)}",
+    )  # fmt: skip
+
+
+def _make_pair(
+    key: Path, certificate: Path, name: str, days: int, *extensions: str,
+    by: Iterable[str] = (),
+) -> None:  # fmt: skip
+    """Makes and saves a key and its certificate, signed by itself or `by` another."""
+    added = [word for one in extensions for word in ("-addext", one)]
     made = _openssl(
         "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-        "-nodes", "-days", str(CERTIFICATE_DAYS), "-subj", "/CN=fpvcar",
-        "-addext", f"subjectAltName={alternatives}", "-keyout", "-", "-out", "-",
+        "-nodes", "-days", str(days), "-subj", f"/CN={name}", *by,
+        "-addext", "subjectKeyIdentifier=hash", *added,
+        "-config", "/dev/stdin", "-keyout", "-", "-out", "-",
     )  # fmt: skip
     head, begin, rest = made.partition(b"-----BEGIN CERTIFICATE-----")
     # A power cut between the two leaves a pair that does not fit: it is made anew.
@@ -157,13 +233,21 @@ def _openssl(*words: str) -> bytes:
     """What a command of openssl prints. Raises RuntimeError with its last line."""
     try:
         done = subprocess.run(
-            ["openssl", *words], check=True, capture_output=True, timeout=OPENSSL_S
-        )
+            ["openssl", *words], check=True, capture_output=True, timeout=OPENSSL_S,
+            input=CONFIG,
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as fault:
         output = getattr(fault, "stderr", b"") or b""
         last = output.decode(errors="replace").strip().splitlines()[-1:]
         raise RuntimeError(f"no certificate: {' '.join(last) or fault}") from None
     return done.stdout
+
+
+def _constraint(name: str) -> str:
+    if _kind(name) == "DNS":
+        return f"DNS:{name}"
+    net = ipaddress.ip_network(name)
+    return f"IP:{net.network_address}/{net.netmask}"
 
 
 def _kind(name: str) -> str:

@@ -41,6 +41,7 @@ from fpvcar.server.pages import (
 from fpvcar.server.recordings_api import Recordings
 from fpvcar.server.session import Closing
 from fpvcar.server.station_api import StationApi
+from fpvcar.server.trust_api import TrustApi
 from fpvcar.video.picture import PictureSettings
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
@@ -80,12 +81,14 @@ class Server:
         picture: PictureSettings | None = None, station: StationApi | None = None,
         network: NetworkApi | None = None, doctor: DoctorApi | None = None,
         calibration: CalibrationApi | None = None,
-        invitations: InvitationsApi | None = None,
+        invitations: InvitationsApi | None = None, trust: TrustApi | None = None,
     ) -> None:  # fmt: skip
         """`connections` hears which of them are a page's, or a driver's."""
         self._figures, self._panel = figures, panel
         self._network, self._eye, self._picture = network, eye, picture
-        self._parts = recordings, station, network, doctor, calibration, invitations
+        self._parts = (
+            recordings, station, network, doctor, calibration, invitations, trust
+        )  # fmt: skip
         self._profile, self._hub, self._stream = profile, hub, stream
         self._web_root, self._devices = web_root.resolve(), devices
         most = profile.server.max_viewers

@@ -63,9 +63,10 @@ def test_the_certificate_is_kept_and_names_the_car(tmp_path: Path) -> None:
     context = credentials.server_context(tmp_path, names)
     assert (tmp_path / "https.crt").read_bytes() == before
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
-    client = ssl.create_default_context(cafile=str(tmp_path / "https.crt"))
+    client = ssl.create_default_context(cafile=str(tmp_path / "root.crt"))
     assert len(client.get_ca_certs()) == 1
-    assert stat.S_IMODE((tmp_path / "https.key").stat().st_mode) == 0o600
+    for key in ("https.key", "root.key"):
+        assert stat.S_IMODE((tmp_path / key).stat().st_mode) == 0o600
 
 
 def names_in(directory: Path) -> set[str]:
@@ -151,3 +152,97 @@ def test_a_clock_in_1970_makes_no_certificate(
     with pytest.raises(RuntimeError, match="the clock is wrong, 1970-01-01 00:00"):
         credentials.server_context(tmp_path, ("localhost",))
     assert list(tmp_path.iterdir()) == []
+
+
+def vouches(directory: Path, name: str = "https.crt") -> bool:
+    """Does openssl, strict, say that the car's authority signed it?"""
+    words = ("openssl", "verify", "-x509_strict", "-CAfile", directory / "root.crt")
+    done = subprocess.run((*words, directory / name), capture_output=True)
+    return done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["192.168.1.5", "localhost", "plague", "plague.local"],
+        ["8.8.8.8", "2001:db8::1", "plague"],
+        ["10.0.0.1"],
+    ],
+)
+def test_the_cars_own_authority_vouches_for_it(
+    tmp_path: Path, names: list[str]
+) -> None:
+    credentials.server_context(tmp_path, names)
+    assert vouches(tmp_path)
+    assert credentials.trusted(tmp_path) == tmp_path / "root.crt"
+
+
+def test_what_people_trust_stays_when_the_certificate_is_renewed(
+    tmp_path: Path,
+) -> None:
+    credentials.server_context(tmp_path, ["192.168.1.5", "plague"])
+    root = (tmp_path / "root.crt").read_bytes()
+    for name in ("10.0.0.7", "172.16.3.4", "plague.local"):
+        credentials.server_context(tmp_path, [name, "plague"])
+    assert "172.16.3.4" in names_in(tmp_path) and vouches(tmp_path)
+    assert (tmp_path / "root.crt").read_bytes() == root
+
+
+def test_a_name_that_the_authority_may_not_sign_makes_a_new_one(
+    tmp_path: Path,
+) -> None:
+    credentials.server_context(tmp_path, ["localhost", "plague"])
+    root = (tmp_path / "root.crt").read_bytes()
+    credentials.server_context(tmp_path, ["localhost", "rusty"])
+    assert (tmp_path / "root.crt").read_bytes() != root
+    assert vouches(tmp_path) and {"plague", "rusty"} <= names_in(tmp_path)
+
+
+def test_the_authority_vouches_for_nobody_else(tmp_path: Path) -> None:
+    """Whoever steals the card has its key."""
+    credentials.server_context(tmp_path, ["localhost", "plague"])
+    for name in ("DNS:bank.example", "IP:8.8.8.8", "DNS:plague.example"):
+        credentials._make_pair(
+            tmp_path / "other.key", tmp_path / "other.crt", "other", 9,
+            f"subjectAltName={name}", "authorityKeyIdentifier=keyid",
+            by=("-CA", f"{tmp_path}/root.crt", "-CAkey", f"{tmp_path}/root.key"),
+        )  # fmt: skip
+        assert not vouches(tmp_path, "other.crt")
+
+
+@pytest.mark.parametrize("name", ["root.crt", "root.key"])
+def test_a_torn_authority_is_made_anew(tmp_path: Path, name: str) -> None:
+    credentials.server_context(tmp_path, ["localhost"])
+    (tmp_path / name).write_bytes(b"-----BEGIN")
+    credentials.server_context(tmp_path, ["localhost", "10.0.0.1"])
+    assert (tmp_path / f"{name}.bad").exists() and vouches(tmp_path)
+
+
+def test_an_authority_that_ends_sooner_than_what_it_signs_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = credentials.CERTIFICATE_DAYS - 1
+    monkeypatch.setattr(credentials, "ROOT_DAYS", days)
+    credentials.server_context(tmp_path, ["localhost"])
+    root = (tmp_path / "root.crt").read_bytes()
+    monkeypatch.undo()
+    credentials.server_context(tmp_path, ["localhost"])
+    assert (tmp_path / "root.crt").read_bytes() == root, "nothing is signed"
+    credentials.server_context(tmp_path, ["localhost", "10.0.0.1"])
+    assert (tmp_path / "root.crt").read_bytes() != root and vouches(tmp_path)
+
+
+def test_a_certificate_of_an_older_version_stays_until_it_is_renewed(
+    tmp_path: Path,
+) -> None:
+    """Stations know the car by it."""
+    credentials._make_pair(
+        tmp_path / "https.key", tmp_path / "https.crt", "fpvcar", 825,
+        "basicConstraints=critical,CA:TRUE", "subjectAltName=DNS:localhost",
+    )  # fmt: skip
+    before = (tmp_path / "https.crt").read_bytes()
+    credentials.server_context(tmp_path, ["localhost"])
+    assert (tmp_path / "https.crt").read_bytes() == before
+    assert credentials.trusted(tmp_path) == tmp_path / "https.crt"
+    credentials.server_context(tmp_path, ["localhost", "10.0.0.1"])
+    assert credentials.trusted(tmp_path) == tmp_path / "root.crt" and vouches(tmp_path)

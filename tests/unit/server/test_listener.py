@@ -77,7 +77,7 @@ async def test_a_handshake_is_counted_and_cut(
     await door.open(
         "127.0.0.1", port, credentials.server_context(tmp_path, ["localhost"])
     )
-    trusting = ssl.create_default_context(cafile=tmp_path / "https.crt")
+    trusting = ssl.create_default_context(cafile=tmp_path / "root.crt")
     reader, writer = await asyncio.open_connection(
         "127.0.0.1", port, ssl=trusting, server_hostname="localhost"
     )
@@ -122,7 +122,7 @@ async def test_a_flood_is_read_in_bites_and_then_at_its_pace(
     protocol, port, server, trusting = Gulp(sent), free_port(), None, None
     if secure:
         server = credentials.server_context(tmp_path, ["localhost"])
-        trusting = ssl.create_default_context(cafile=tmp_path / "https.crt")
+        trusting = ssl.create_default_context(cafile=tmp_path / "root.crt")
     door = Listener(Places(3, 3), lambda: protocol)
     await door.open("127.0.0.1", port, server)
     _, writer = await asyncio.open_connection(

@@ -1,0 +1,61 @@
+"""/trust: how a system comes to trust the car's certificate, and whether it does.
+
+GET /trust               the page; it may fetch from the car's https port, too
+GET /api/trust           {"https_port": 8081, "name": ..., "fingerprint": ...}
+GET /api/trust/root.crt  the certificate of the car's own authority
+"""
+
+import hashlib
+import ssl
+from pathlib import Path
+
+from aiohttp import web
+
+from fpvcar.server import credentials
+from fpvcar.server.answers import PRIVATE
+from fpvcar.server.greeting import in_url
+from fpvcar.server.pages import HEADERS, page_response
+from fpvcar.server.site import Address
+
+BASE = "/api/trust"
+POLICY = "Content-Security-Policy"
+ABSENT = "There is no https here, so there is nothing to trust.\n"
+
+
+class TrustApi:
+    """The routes; `state` is where the certificates are kept."""
+
+    def __init__(self, web_root: Path, state: Path, served: Address, car: str) -> None:
+        self._web_root, self._port = web_root.resolve(), served.https_port
+        self._name = f"fpvcar {car.lower()}"
+        self._root = credentials.trusted(state).read_bytes() if served.tls else b""
+
+    def add_to(self, app: web.Application) -> None:
+        """Adds the routes; before any that catches all."""
+        app.router.add_get("/trust", self._page)
+        app.router.add_get("/trust.html", self._page)
+        app.router.add_get(BASE, self._about)
+        app.router.add_get(f"{BASE}/root.crt", self._certificate)
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        page = page_response(self._web_root, "trust.html")
+        other = f"https://{in_url(request.url.host or '')}:{self._port}"
+        own = "connect-src 'self'"
+        page.headers[POLICY] = HEADERS[POLICY].replace(own, f"{own} {other}")
+        return page
+
+    async def _about(self, request: web.Request) -> web.Response:
+        said = {"https_port": self._port, "name": self._name, "fingerprint": ""}
+        if self._root:
+            binary = ssl.PEM_cert_to_DER_cert(self._root.decode())
+            said["fingerprint"] = hashlib.sha256(binary).hexdigest()
+        return web.json_response(said, headers=PRIVATE)
+
+    async def _certificate(self, request: web.Request) -> web.Response:
+        if not self._root:
+            raise web.HTTPNotFound(text=ABSENT)
+        file = f'attachment; filename="{self._name.replace(" ", "-")}.crt"'
+        return web.Response(
+            body=self._root, content_type="application/x-x509-ca-cert",
+            headers={**PRIVATE, "Content-Disposition": file},
+        )  # fmt: skip

@@ -1,0 +1,71 @@
+"""/trust: the certificate to trust, and a page that may look whether it is."""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from fpvcar import paths
+from fpvcar.server import site
+from fpvcar.server.pages import HEADERS
+from fpvcar.server.trust_api import BASE, POLICY, TrustApi
+from tests.rigs.hub import PROFILE, House, server_of
+
+Client = TestClient[Any, Any]
+
+
+def ask(state: Path, host: str, act: Callable[[Client], Awaitable[None]]) -> None:
+    """Speaks to a car that is open to `host`."""
+    api = TrustApi(
+        paths.WEB, state, site.address(host, 8080, state, "Plague"), "Plague"
+    )
+    server = server_of(PROFILE, House().hub, SimpleNamespace(), trust=api)
+
+    async def run() -> None:
+        async with TestClient(TestServer(server.application())) as client:
+            await act(client)
+
+    asyncio.run(run())
+
+
+def test_the_certificate_and_what_it_is_known_by(tmp_path: Path) -> None:
+    async def act(client: Client) -> None:
+        root = await client.get(f"{BASE}/root.crt")
+        assert root.status == 200
+        assert root.headers["Content-Type"] == "application/x-x509-ca-cert"
+        assert 'filename="fpvcar-plague.crt"' in root.headers["Content-Disposition"]
+        text = await root.text()
+        assert text == (tmp_path / "root.crt").read_text() and "PRIVATE" not in text
+        about = await (await client.get(BASE)).json()
+        assert about["https_port"] == 8081 and about["name"] == "fpvcar plague"
+        assert len(about["fingerprint"]) == 64
+        ssl.create_default_context(cadata=text)
+
+    ask(tmp_path, "0.0.0.0", act)
+
+
+@pytest.mark.parametrize("name", ["trust", "trust.html"])
+def test_that_page_alone_may_ask_the_https_port(tmp_path: Path, name: str) -> None:
+    async def act(client: Client) -> None:
+        page = await client.get(f"/{name}", headers={"Host": "[fe80::1]:8080"})
+        assert page.status == 200
+        assert "connect-src 'self' https://[fe80::1]:8081 " in page.headers[POLICY]
+        others = await client.get("/network")
+        assert others.headers[POLICY] == HEADERS[POLICY]
+
+    ask(tmp_path, "0.0.0.0", act)
+
+
+def test_on_this_computer_there_is_nothing_to_trust(tmp_path: Path) -> None:
+    async def act(client: Client) -> None:
+        about = await (await client.get(BASE)).json()
+        assert about["https_port"] == 0 and about["fingerprint"] == ""
+        root = await client.get(f"{BASE}/root.crt")
+        assert root.status == 404 and "nothing to trust" in await root.text()
+
+    ask(tmp_path, "127.0.0.1", act)
