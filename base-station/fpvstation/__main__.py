@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from getpass import getpass
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from fpvcar import __version__
@@ -45,6 +46,7 @@ A car lets a recording go only after this station has it, verified and synced
 (`station = true` in its profile).
 """
 STORE = Path.home() / "fpvstation"
+PORT_MOST = 65534
 KNOWN = (
     CarsError, CarFault, ConfigError, ExportError, OfficeFault, PairingRefused,
     PasswordRefused, ReadError, Refused, StoreError,
@@ -140,6 +142,21 @@ def _passwd(arguments: argparse.Namespace) -> int:
 
 
 Act = Callable[[argparse.Namespace], int]
+T = TypeVar("T", int, float)
+
+
+def _within(kind: Callable[[str], T], least: T, most: T) -> Callable[[str], T]:
+    """What argparse takes for a number's type."""
+
+    def number(text: str) -> T:
+        value = kind(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text} refused: expected {least:g} to {most:g}"
+            )
+        return value
+
+    return number
 
 
 class _Verbs:
@@ -176,7 +193,8 @@ def _config(made: argparse.ArgumentParser) -> None:
 
 
 def _port(made: argparse.ArgumentParser) -> None:
-    made.add_argument("--port", type=int, default=8100, help="of the page")
+    made.add_argument("--port", type=_within(int, 1, PORT_MOST), default=8100,
+                      help="of the page; https has the next one")  # fmt: skip
 
 
 def _station_verbs(each: _Verbs) -> None:
@@ -186,7 +204,8 @@ def _station_verbs(each: _Verbs) -> None:
     run.add_argument("--beside", metavar="URL", default="",
                      help="pair with the car on this machine by itself")  # fmt: skip
     _config(run)
-    run.add_argument("--most-gb", type=float, default=0.0, metavar="GB",
+    run.add_argument("--most-gb", type=_within(float, 0.0, 1e5), default=0.0,
+                     metavar="GB",
                      help="deletes the oldest sessions above that")  # fmt: skip
     run.add_argument("--store-changed", action="store_true",
                      help="it is another store than last time, on purpose")  # fmt: skip
@@ -205,7 +224,8 @@ def _car_verbs(each: _Verbs) -> None:
     pair.add_argument("--fingerprint", help="SHA-256 that its certificate must have")
     words = "lists the cars of this station, and who else is there"
     cars = each.add("cars", _cars, words)
-    cars.add_argument("--seconds", type=float, default=2.0, metavar="S",
+    cars.add_argument("--seconds", type=_within(float, 0.0, 3600.0), default=2.0,
+                      metavar="S",
                       help="listens so long for others (default: 2)")  # fmt: skip
     cars.add_argument("--interface", action="append", default=[], metavar="ADDRESS",
                       help="listens at this address of ours only")  # fmt: skip
@@ -219,7 +239,8 @@ def _store_verbs(each: _Verbs) -> None:
     what = check.add_mutually_exclusive_group()
     what.add_argument("session", nargs="?", default="", help="only this one")
     what.add_argument("--all", action="store_true", help="every session (the default)")
-    check.add_argument("--rate", type=float, default=50.0, metavar="MB/S",
+    check.add_argument("--rate", type=_within(float, 0.1, 1e5), default=50.0,
+                       metavar="MB/S",
                        help="reads no faster (default: 50)")  # fmt: skip
     words = "makes the page's list anew from the store"
     each.of_store("rebuild", verbs.rebuild, words)
@@ -257,8 +278,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KNOWN as fault:
         print(f"fpvstation: {fault}", file=sys.stderr)
     except OSError as fault:
-        print(f"fpvstation: {fault.filename or ''} {fault.strerror or fault}".strip(),
-              file=sys.stderr)  # fmt: skip
+        where = f"{fault.filename}: " if fault.filename else ""
+        print(f"fpvstation: {where}{fault.strerror or fault}", file=sys.stderr)
     return 1
 
 

@@ -73,7 +73,6 @@ async def run(options: Options) -> None:
     """Runs until SIGTERM or SIGINT. Raises Refused, StoreError, OSError."""
     root, state = options.store.expanduser().absolute(), state_directory()
     rights = _rights(options.host, state)
-    root.mkdir(parents=True, exist_ok=True)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -177,7 +176,14 @@ def _open(store: Store, state: Path, changed: bool) -> str:
 @contextlib.contextmanager
 def alone(root: Path) -> Iterator[None]:
     """Holds the store, so that two stations never write into one. Raises Refused."""
-    lock = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        lock = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as fault:
+        raise Refused(
+            f"{root}: {fault.strerror}: expected a folder that this user may write "
+            "into; say which one with --store DIR"
+        ) from None
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -32,8 +32,10 @@ def verify(arguments: argparse.Namespace) -> int:
         shown.to(size, time.monotonic())
         if one.fault:
             bad += 1
-            shown.say(f"{one.stored.path}: {one.fault}; set aside, fetched again while "
-                      "the car has it")  # fmt: skip
+            after = "set aside, fetched again while the car has it"
+            if not one.judged:
+                after = "left where it is: mend that, and verify it again"
+            shown.say(f"{one.stored.path}: {one.fault}; {after}")
         else:
             good += 1
     shown.end()

@@ -11,11 +11,12 @@ from fpvstation.sums_file import Stored
 
 
 class Verdict(NamedTuple):
-    """One segment; `fault` "" is good."""
+    """One segment; `fault` "" is good. `judged`: else nobody knows, and it stays."""
 
     stored: Stored
     size: int
     fault: str
+    judged: bool = True
 
 
 def verify(
@@ -29,11 +30,11 @@ def verify(
     begun_s, read = clock_s(), 0
     for one in segments:
         try:
-            size, fault = disk.size(one.path) or 0, store.judge(one)
+            found = Verdict(one, disk.size(one.path) or 0, store.judge(one))
         except OSError as failed:
-            size, fault = 0, failed.strerror or str(failed)
-        yield Verdict(one, size, fault)
-        read += size
+            found = Verdict(one, 0, failed.strerror or str(failed), False)
+        yield found
+        read += found.size
         ahead_s = read / (most_mb_s * MB) - (clock_s() - begun_s)
         if ahead_s > 0.0:
             sleep(ahead_s)

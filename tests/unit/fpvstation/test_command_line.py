@@ -1,5 +1,6 @@
 """`fpvstation`: what each verb says and does, without a car."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,47 @@ def test_verify_says_what_is_right_and_exits_with_1_if_anything_is_not(
     assert main(["verify", "--store", str(root)]) == 1
     said = capsys.readouterr()
     assert "0 segments are right" in said.out and "set aside" in said.err
+
+
+def test_what_verify_cannot_read_is_not_called_bad(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no(*_: object) -> str:
+        raise OSError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Store, "judge", no)
+    assert main(["verify", "--store", str(root)]) == 1
+    said = capsys.readouterr().err
+    assert "Permission denied; left where it is" in said and "aside" not in said
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["verify", "--rate", "0"], "0 refused: expected 0.1 to 100000"),
+        (["verify", "--rate", "nan"], "nan refused"),
+        (["run", "--port", "99999"], "99999 refused: expected 1 to 65534"),
+        (["run", "--most-gb", "-1"], "-1 refused: expected 0 to 100000"),
+        (["cars", "--seconds", "inf"], "inf refused"),
+    ],
+)
+def test_a_number_that_means_nothing_is_refused(
+    argv: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(argv)
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["run", "rebuild"])
+def test_a_store_that_cannot_be_written_says_what_to_do(
+    verb: str, root: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    (root / ".lock").mkdir()
+    assert main([verb, f"--store={root}"]) == 1
+    said = capsys.readouterr().err
+    assert f"{root}: Is a directory: expected a folder" in said and "--store" in said
 
 
 def test_verify_reads_one_session_or_all(
