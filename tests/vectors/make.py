@@ -178,6 +178,8 @@ DOWN_GOOD: list[down.Downward] = [
         down.Person("9f86d081884c7d65", "Mum", "home network", True, False, True),
         down.Person("884c7d659a2feaa0", "Zoë", "elsewhere", False, False, False, 61.5),
         down.Person("7d659a2feaa0c55a", "Bo", "", False, False, False, 0.0, 60.5),
+        down.Person("2feaa0c55a884c7d", "Eve", "elsewhere", False, False, False, 0.0,
+                    0.0, True),
     )),
     down.People(()),
     down.Error("wrong code", "", "", "look at the screen that started the car"),

@@ -68,7 +68,7 @@ export interface Pass { kind: 'pass'; ticket: string; left_s?: number }
 /** One who may drive; `away_s` is 0 while it is here, `left_s` for who is no guest. */
 export interface Person {
   id: string; name: string; where: string; grown_up: boolean; drives: boolean;
-  you: boolean; away_s?: number; left_s?: number;
+  you: boolean; away_s?: number; left_s?: number; watches?: boolean;
 }
 export interface People { kind: 'people'; people: Person[] }
 export type Downward = Welcome | State | Pong | CarError | Pass | People;

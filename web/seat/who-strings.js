@@ -22,8 +22,9 @@ export const WHO_STRINGS = {
   end: 'End',
   endOf: (/** @type {string} */ name) => `End what ${name} may do`,
   /** @param {import('../lib/types.js').Person} person */
-  says: ({where, grown_up, drives, you, away_s, left_s}) => [
-    you ? 'you' : '', grown_up ? 'grown-up' : 'driver', drives ? 'at the wheel' : '',
+  says: ({where, grown_up, drives, you, away_s, left_s, watches}) => [
+    you ? 'you' : '', grown_up ? 'grown-up' : watches ? 'watches' : 'driver',
+    drives ? 'at the wheel' : '',
     left_s ? `until ${timeIn(left_s)}` : '', where || WHO_STRINGS.unused,
     where && away_s ? away(away_s) : '',
   ].filter(Boolean).join(', '),

@@ -53,7 +53,7 @@ export class Who {
     const words = make('span', '');
     words.append(make('b', person.name), ` ${says}`);
     row.append(words);
-    if (!person.you) {
+    if (!person.you && !person.watches) {
       const end = make('button', WHO_STRINGS.end);
       setAttr(end, 'aria-label', WHO_STRINGS.endOf(person.name));
       end.addEventListener('click', () => this.send({kind: 'end', id: person.id}));

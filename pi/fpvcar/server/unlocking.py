@@ -224,7 +224,7 @@ class Unlocking:
     # --- the list ---
 
     def who(self, session: Session, _: up.Who, now_s: float) -> None:
-        """Tells a grown-up who may drive."""
+        """Tells a grown-up who may drive, and who watches."""
         if session.is_grown_up("who", "sees who may drive", now_s):
             session.send(down.People((*self._here(session), *self._away())))
 
@@ -234,8 +234,9 @@ class Unlocking:
             down.Person(
                 _id(one), one.name, address_class(one.address), one.rights.grown_up,
                 self._holds(one), _id(one) == mine, left_s=self._left_s(one.device),
+                watches=not one.rights.drive,
             )
-            for one in self._sessions if one.rights.drive
+            for one in self._sessions
         ]  # fmt: skip
 
     def _away(self) -> list[down.Person]:

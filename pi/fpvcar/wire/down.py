@@ -102,7 +102,8 @@ class Pass(Down, tag="pass", frozen=True):
 
 
 class Person(Struct, frozen=True):
-    """One who may drive: a page that is here, or a device that is remembered.
+    """One who may drive, a page that is here or a device that is remembered; or one who
+    only watches now.
 
     where: "this computer", "home network", "elsewhere". away_s: 0 while it is here.
     left_s: how long a guest may still drive, 0 for others.
@@ -116,6 +117,7 @@ class Person(Struct, frozen=True):
     you: bool
     away_s: float = 0.0
     left_s: float = 0.0
+    watches: bool = False
 
 
 class People(Down, tag="people", frozen=True):

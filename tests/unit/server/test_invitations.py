@@ -116,7 +116,9 @@ def test_a_grown_up_sees_guests_and_ends_them_and_who_has_not_come(
     assert not bo.state.may_drive
     assert bo.errors()[-1].what == "a grown-up has ended what you may do"
     bo.say(up.Unlock(token))
-    assert not bo.state.may_drive and set(people(mum)) == {"Mum"}
+    assert not bo.state.may_drive
+    seen = people(mum)
+    assert set(seen) == {"Mum", "Bo"} and seen["Bo"].watches
 
 
 @pytest.mark.parametrize("code", [CODES.drive, CODES.grown_up])

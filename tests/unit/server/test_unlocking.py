@@ -133,7 +133,8 @@ def test_a_grown_up_sees_who_may_drive_here_and_away() -> None:
     remembered(house, bob)
     house.hub.leave(bob.session)
     seen = people(mum)
-    assert set(seen) == {"Mum", "Ann", "Bob"}
+    assert set(seen) == {"Mum", "Ann", "Bob", "Eve"}
+    assert [name for name, one in seen.items() if one.watches] == ["Eve"]
     assert seen["Mum"].you and seen["Mum"].grown_up and not seen["Ann"].you
     assert seen["Ann"].drives and not seen["Ann"].grown_up
     assert seen["Ann"].where == "elsewhere" and seen["Ann"].away_s == 0.0
@@ -163,7 +164,8 @@ def test_a_grown_up_ends_a_driver_and_the_device_is_forgotten() -> None:
     for one in (ann, tab):
         assert not one.state.may_drive and one.state.role == "watching"
         assert one.errors()[-1].what == "a grown-up has ended what you may do"
-    assert set(people(mum)) == {"Mum"}
+    seen = people(mum)
+    assert [name for name, one in seen.items() if not one.watches] == ["Mum"]
     assert house.devices.find(house.devices.cookie(device), house.now_s) is None
     late = Visitor(house, waiting)  # its socket was open before
     late.say(up.Hello(1, "client-late", "Late"))

@@ -96,3 +96,10 @@ test('a guest is listed with the time of the end', () => {
   const unused = WHO_STRINGS.says({...ann, drives: false, where: '', away_s: 9, left_s: 3600});
   assert.equal(unused, `driver, until ${until}, not used yet`);
 });
+
+test('who only watches is named, and there is nothing to end', () => {
+  const {who, rows} = listed();
+  who.update([mum, {...ann, drives: false, watches: true}]);
+  assert.deepEqual(rows().map((/** @type {FakeElement} */ row) => row.text),
+    ['Mum you, grown-up, home network', 'Ann watches, elsewhere']);
+});
