@@ -28,7 +28,7 @@ help:
 	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
 	@echo "make deb        builds the Debian packages into build/deb"
 	@echo "make pictures   takes the README's screenshots anew"
-	@echo "make docs       docs/profile.md, docs/doctor.md, hardware/pictures, from the program"
+	@echo "make docs       docs/profile.md, docs/doctor.md, docs/status.md, hardware/pictures, from the program"
 	@echo "make lock       brings the pinned Python packages up to date"
 	@echo "make clean      removes what the targets made here"
 
@@ -86,6 +86,7 @@ docs:
 	@$(BIN)/python -m tools.profile_docs
 	@$(BIN)/python -m tools.wiring_docs
 	@$(BIN)/python -m tools.doctor_docs
+	@$(BIN)/python -m tools.status_docs
 
 lock:
 	@tools/lock.sh

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tools import doctor_docs, profile_docs
+from tools import doctor_docs, profile_docs, status_docs
 
 from fpvcar import paths
 from fpvcar.__main__ import main, parser
@@ -319,3 +319,8 @@ def test_the_page_of_profile_keys_is_up_to_date() -> None:
 def test_the_page_of_what_doctor_finds_is_up_to_date() -> None:
     written = doctor_docs.PAGE.read_text(encoding="utf-8")
     assert written == doctor_docs.page(), "stale: make docs"
+
+
+def test_the_page_of_what_is_confirmed_is_up_to_date() -> None:
+    written = status_docs.PAGE.read_text(encoding="utf-8")
+    assert written == status_docs.page(), "stale: make docs"

@@ -16,6 +16,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "pi" / "fpvcar"
 FLOORS = (
     ("__main__",),
+    ("hil",),
     ("commands", "bench", "app"),
     ("server", "recorder"),
     ("doctor",),

@@ -213,6 +213,54 @@ def _doctor(arguments: argparse.Namespace) -> int:
     return pipes.quietly(lambda: doctor.run(arguments))
 
 
+def _hil(arguments: argparse.Namespace) -> int:
+    from fpvcar.hil import command
+
+    return command.run(arguments)
+
+
+def _hils(verb: Verb) -> None:
+    hil = verb("hil", _hil, "hardware in the loop: measures a car on a bench or a rig")
+    hil.epilog = (
+        "Starts an emulated car of its own and measures that; with --metal the car of "
+        "this computer, wired as hardware/rig.md says. Never with wheels on "
+        "the ground: it drives, and ends the car's processes. Exit status: 0 all "
+        "limits are kept; 3 something was not run; 4 a limit is not kept; 1 or 2 the "
+        "suite itself could not."
+    )
+    _profile(hil)
+    hil.set_defaults(profile=None)
+    hil.add_argument("--list", action="store_true", help="the checks; runs none")
+    hil.add_argument("--only", default="", metavar="NAME[,NAME]", help="some of them")
+    hil.add_argument(
+        "--repeat",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="each so often: --repeat 20",
+    )
+    hil.add_argument(
+        "--report",
+        type=Path,
+        metavar="DIR",
+        help="write report.html, .json "
+        "and .xml (JUnit) there, compared with the report that is there",
+    )
+    hil.add_argument(
+        "--metal", action="store_true", help="this computer's own car, not the bench"
+    )
+    hil.add_argument(
+        "--port", type=int, default=8080, help="of `fpvcar run`, with --metal"
+    )
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 1000:
+        raise argparse.ArgumentTypeError(f"{number}: expected 1 to 1000")
+    return number
+
+
 def _doctors(verb: Verb) -> None:
     doctor = verb("doctor", _doctor, "what is wrong with this car, and what mends it")
     doctor.epilog = (
@@ -388,6 +436,7 @@ def parser() -> argparse.ArgumentParser:
     _profile(network)
     _profile(verb("stop", _stop, "stops the motors past every daemon"))
     _doctors(verb)
+    _hils(verb)
     _recordings(verb)
     _setups(verb)
     return top

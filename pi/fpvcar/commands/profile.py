@@ -104,7 +104,9 @@ def propose(model: str, answering: Collection[int]) -> Proposal:
         reasons.append(f"a PCA9685 answers at {hat:#x}: {name}")
         toml = with_key(toml, "pca9685", "address", f"{hat:#x}")
     else:
-        others = ", ".join(one for one in shipped() if one not in (name, "bench"))
+        others = ", ".join(
+            one for one in shipped() if one not in (name, "bench", "rig")
+        )
         reasons.append(f"no motor HAT answers: {name}; else one of {others}")
     for meter in (one for one in METERS if one in answering):
         reasons.append(f"an INA219 answers at {meter:#x}: it measures the battery")

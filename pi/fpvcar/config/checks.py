@@ -58,6 +58,7 @@ def refuse_clashes(profile: Profile) -> None:
     _refuse_slow_rounds(profile)
     _refuse_exposure(profile.camera)
     _refuse_blind_car(profile)
+    _refuse_loops(profile)
 
 
 def warnings(profile: Profile) -> list[str]:
@@ -284,4 +285,14 @@ def _refuse_blind_car(profile: Profile) -> None:
         raise ConfigError(
             'camera.source = "none": with gate.blind = "stop" the car would never '
             'drive; expected gate.blind = "limit" or "ignore", or a camera'
+        )
+
+
+def _refuse_loops(profile: Profile) -> None:
+    """A rig hears each pin of its motors, or none."""
+    loops, motors = profile.rig.loops, profile.motor_pins()
+    if loops and len(loops) != len(motors):
+        raise ConfigError(
+            f"rig.loops: {len(loops)} of them; expected {len(motors)}, one for each of "
+            f"GPIO {', '.join(map(str, motors))}, or none"
         )

@@ -323,6 +323,28 @@ class Network(Section, frozen=True):
     """Opens a network of the car's name where no known one is in range."""
 
 
+class Rig(Section, frozen=True):
+    """A car on a bench that `fpvcar hil` measures (hardware/rig.md): its own pins,
+    wired to others of them through 1 kΩ. A car that drives leaves it out."""
+
+    loops: tuple[Gpio, ...] = ()
+    """Each hears one pin of the motors, in the order of their sections."""
+    out: Gpio | None = None
+    """Gives levels and pulses that are measured."""
+    back: Gpio | None = None
+    """Hears `out`."""
+    echo: Gpio | None = None
+    """Hears the echo of the first HC-SR04, behind its divider."""
+    contact: Gpio | None = None
+    """Closes the contact of the first button."""
+    led: Gpio | None = None
+    """An LED before the camera."""
+    target_m: Annotated[float, Meta(ge=0.05, le=1.2)] | None = None
+    """How far the target before the first VL53L0X is."""
+    load_a: Annotated[float, Meta(gt=0, le=3)] | None = None
+    """What the load behind the INA219 draws."""
+
+
 class Car(Section, frozen=True):
     """What the car is called."""
 
@@ -351,6 +373,7 @@ class Profile(Section, frozen=True):
     recording: Recording = Recording()
     server: Server = Server()
     network: Network = Network()
+    rig: Rig = Rig()
 
     def motor_pins(self) -> tuple[int, ...]:
         """Every GPIO that can move the car; drive first."""

@@ -13,7 +13,7 @@ from fpvcar.config import (
     Servo,
 )
 from fpvcar.config.checks import LOWEST_DOWN
-from fpvcar.wiring import plan
+from fpvcar.wiring import plan, rig
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
 from fpvcar.wiring.plan import PI_3V3, PI_5V, PI_GND, End, Part, Plan, Terminal, Use
 
@@ -43,6 +43,10 @@ IN_LEAD = "In the battery's lead, before the driver and the regulator."
 
 def plan_of(profile: Profile, title: str) -> Plan:
     """The whole plan."""
+    if profile.rig.loops:
+        sensed = (*_meter(profile), *_ranges(profile), *_buttons(profile))
+        on_rig = (*rig.parts_of(profile, sensed), *_cameras(profile))
+        return Plan(title, (rig.SUPPLY,), on_rig, ())
     motors = dict(zip(_names(profile), profile.motors.pair, strict=True))
     parts = (
         *_drivers(profile, motors), *_meter(profile), *_ranges(profile),
@@ -101,6 +105,8 @@ def _meter(profile: Profile) -> Iterator[Part]:
     battery = profile.battery
     if battery.address is not None:
         lead = Terminal("VIN+", End(FUSE, "out"), plan.BATTERY, "", (IN_LEAD,))
+        if profile.rig.loops:
+            lead = Terminal("VIN+", PI_5V, plan.FIVE_V)
         terminals = (*_i2c(battery.bus), lead, Terminal("VIN-"))
         yield Part(METER, terminals, f"{battery.address:#x}")
 

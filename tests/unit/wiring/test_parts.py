@@ -13,7 +13,8 @@ from tests.unit.wiring.cars import CARS
 COLOURS = {
     "forward": "green", "reverse": "green", "enable": "green", "signal": "green",
     "oe": "green", "trigger": "violet", "power": "violet", "echo": "grey",
-    "button": "grey", "led": "white",
+    "button": "grey", "led": "white", "loops": "grey", "back": "grey",
+    "out": "violet", "contact": "violet",
 }  # fmt: skip
 """The last word of a profile's key -> the colour of its wire; lights are white."""
 
@@ -35,10 +36,13 @@ def ways(name: str, part: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", CARS)
 def test_each_gpio_of_a_profile_has_one_wire_in_its_colour(name: str) -> None:
+    """Of a rig some have two: to a part, and to the pin that hears, or plays, it."""
     wires = list(plan(name).wires())
     for number, key in checks.used_pins(CARS[name], ""):
-        (wire,) = (one for one in wires if one.start == gpio(number))
-        assert wire.use.colour == COLOURS.get(key.rpartition(".")[2], "white"), key
+        here = [one for one in wires if one.start == gpio(number)]
+        assert len(here) == 1 or name == "rig" and len(here) == 2, key
+        colour = COLOURS.get(key.rpartition(".")[2], "white")
+        assert {wire.use.colour for wire in here} == {colour}, key
 
 
 @pytest.mark.parametrize("name", CARS)
@@ -72,7 +76,29 @@ def test_what_the_battery_feeds_is_never_a_pin(name: str) -> None:
         assert wire.end.part != PI
         if wire.use.colour == "brown":
             assert wire.start.part != PI
-    assert ways(name, "5 V regulator")["IN -"] == "Battery -"
+    if name != "rig":
+        assert ways(name, "5 V regulator")["IN -"] == "Battery -"
+
+
+def test_each_resistor_of_a_rig_joins_the_two_pins_that_its_profile_says() -> None:
+    profile = CARS["rig"]
+    rig, sonar = profile.rig, profile.sensors.ultrasound["rear"]
+    wanted = [
+        *zip(profile.motor_pins(), rig.loops, strict=True), (rig.out, rig.back),
+        (sonar.echo, rig.echo), (rig.contact, profile.buttons["red"].button),
+    ]  # fmt: skip
+    found = ways("rig", "1 kΩ each")
+    assert len(found) == 2 * len(wanted)
+    for number, pins in enumerate(wanted, 1):
+        for end, pin in zip("ab", pins, strict=True):
+            assert pin is not None and found[f"R{number} {end}"] == str(gpio(pin))
+
+
+def test_a_rig_has_no_motor_no_driver_and_no_battery() -> None:
+    names = {part.name for part in plan("rig").all()}
+    assert not names & {"MX1508", "Battery", "Drive motor", "Steering"}
+    assert ways("rig", "INA219")["VIN+"] == "pin 2 (5V)"
+    assert ways("rig", "Load 15 Ω") == {"1": "INA219 VIN-", "2": "pin 6 (GND)"}
 
 
 def test_a_colour_means_one_thing() -> None:

@@ -1,0 +1,199 @@
+"""The bench as a rig: its own emulated car, and the emulator's pins beside it.
+
+The car is `fpvcar bench` as anybody starts it, on free ports, with a home of its own;
+pins that a rig wires together the emulator does, too.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fpvcar.bench import soc as chip
+from fpvcar.bench.camera import strip
+from fpvcar.bench.outside import drive
+from fpvcar.config import Profile, profiles
+from fpvcar.hil.driver import wait_for
+from fpvcar.hil.results import Where
+from fpvcar.hil.rig import Flash, NotHere
+from fpvcar.hil.scope import Scope
+from fpvcar.hil.wired import Wired
+from fpvcar.leash import leashed
+
+READY_S, END_S, BACK_S, FOUND_S = 40.0, 15.0, 15.0, 20.0
+TARGET_M, SLOWLY, STANDS_MPS = 0.9, 0.5, 0.001
+LOWEST, HIGHEST = 21000, 31000
+STRIP = 'camera.source = "strip"'
+LACKING = {
+    "radio": "no radio: the bench's driver comes over this computer's loopback",
+    "metal": "only a real Raspberry Pi can confirm it",
+}
+Overrides = tuple[str, ...]
+
+
+def free_ports(count: int) -> list[int]:
+    """Free ports that follow each other: http, https, pigpiod. Raises OSError."""
+    first = LOWEST + os.getpid() % 4000
+    for port in range(first, HIGHEST):
+        try:
+            for one in range(port, port + count):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", one))
+        except OSError:
+            continue
+        return list(range(port, port + count))
+    raise OSError(f"no {count} free ports from {first} to {HIGHEST}")
+
+
+def wires(profile: Profile) -> Iterator[tuple[int, int]]:
+    """Pairs of pins that a rig wires together."""
+    rig = profile.rig
+    yield from zip(profile.motor_pins(), rig.loops, strict=False)
+    if rig.out is not None and rig.back is not None:
+        yield rig.out, rig.back
+    if rig.echo is not None:
+        for sensor in profile.sensors.ultrasound.values():
+            yield sensor.echo, rig.echo
+            break
+
+
+class BenchRig(Wired):
+    """A running bench."""
+
+    where: Where = "bench"
+
+    def __init__(
+        self, profile: Path, overrides: Overrides, runtime: Path, port: int
+    ) -> None:  # fmt: skip
+        super().__init__(profiles.load(profile, overrides), port)
+        self._runtime = runtime
+        self._soc = chip.attach(runtime / "soc")
+
+    def lacks(self, part: str) -> str:
+        """Why a part is not there."""
+        return LACKING.get(part) or self.unwired(part)
+
+    @contextlib.contextmanager
+    def scope(self) -> Iterator[Scope]:
+        """Looks at the emulated chip itself: it outlives every daemon."""
+        pins = [self._soc.pin[gpio] for gpio in self.profile.motor_pins()]
+        with Scope(lambda: tuple(pin.duty() for pin in pins)) as scope:
+            yield scope
+
+    def signal(self, unit: str, number: signal.Signals) -> int:
+        """To a unit; "camera" is a child of `run`."""
+        pids = self._cameras() if unit == "camera" else [self._pid(unit)]
+        now_ns = time.monotonic_ns()
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        return now_ns
+
+    def _pid(self, unit: str) -> int:
+        found: list[int] = []
+
+        def runs() -> bool:
+            pid = json.loads((self._runtime / "units.json").read_bytes())[unit]
+            found[:] = [pid] if pid is not None else []
+            return bool(found)
+
+        wait_for(runs, f"{unit} does not run", BACK_S)
+        return found[0]
+
+    def _cameras(self) -> list[int]:
+        """The camera's process, by its parent."""
+        run = self._pid("run")
+        children = Path(f"/proc/{run}/task/{run}/children").read_text().split()
+        found = []
+        for pid in map(int, children):
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            if b"fpvcar.bench.camera" in command or b"camera\0bench" in command:
+                found.append(pid)
+        if not found:
+            raise NotHere("no camera's process below `run`")
+        return found
+
+    def close_contact(self, closed: bool) -> None:
+        """Plays the world outside the chip."""
+        assert self.contact is not None
+        drive(self._soc, self.contact, 0 if closed else chip.FLOATING)
+
+    def range_m(self, sensor: str) -> float:
+        """By the world; the car first drives to where a wall is a target."""
+        index = chip.nearest_range(self.profile.sensors.tof[sensor].bearing_deg)
+
+        def range_m() -> float:
+            return float(chip.read_world(self._soc).range_m[index])
+
+        if range_m() > TARGET_M:
+            with self.driver() as driver:
+                driver.ready().drive(SLOWLY, 0.0)
+                wait_for(lambda: range_m() < TARGET_M, "no wall ahead", FOUND_S)
+                driver.drive(0.0, 0.0)
+                wait_for(self._stands, "the car rolls on")
+        return range_m()
+
+    def _stands(self) -> bool:
+        return bool(abs(chip.read_world(self._soc).speed_mps) < STANDS_MPS)
+
+    def amps(self) -> float:
+        """By the world."""
+        return float(chip.read_world(self._soc).battery_a)
+
+    def flash(self, before: Any) -> Flash:
+        """The camera films a clock: any time from now on is a flash."""
+        at_ns = time.monotonic_ns()
+
+        def seen(luma: Any) -> bool:
+            clock_ms = strip.read(luma)
+            return clock_ms is not None and clock_ms >= at_ns // 1_000_000 & 0xFFFFFFFF
+
+        return Flash(at_ns, seen)
+
+    def rest(self) -> None:
+        """No contact is held."""
+        if self.contact is not None:
+            self.close_contact(False)
+
+
+@contextlib.contextmanager
+def bench(profile: Path, overrides: Overrides, home: Path) -> Iterator[BenchRig]:
+    """A bench that is ready; it ends behind. Raises OSError with its last words."""
+    port, _, pigpio_port = free_ports(3)
+    runtime, log = home / "run", home / "log"
+    given = (STRIP, f"pins.port = {pigpio_port}", *overrides)
+    wired = [f"--wire={one},{other}" for one, other in wires(profiles.load(profile))]
+    argv = [
+        sys.executable, "-m", "fpvcar", "bench", f"--port={port}",
+        f"--profile={profile}", *(f"--set={one}" for one in given), *wired,
+    ]  # fmt: skip
+    env = {**os.environ, "RUNTIME_DIRECTORY": str(runtime)}
+    env["STATE_DIRECTORY"] = str(home / "state")
+    with log.open("wb") as words:
+        process = subprocess.Popen(
+            leashed(argv), stdout=words, stderr=subprocess.STDOUT, env=env,
+            stdin=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    try:
+        wait_for(
+            lambda: b"is ready" in log.read_bytes() or process.poll() is not None,
+            "the bench did not start", READY_S,
+        )  # fmt: skip
+        if process.poll() is not None:
+            raise OSError(f"the bench ended: {log.read_text(errors='replace')[-500:]}")
+        pigpio = 'pins.backend = "pigpio"'
+        yield BenchRig(profile, (*given, pigpio), runtime, port)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

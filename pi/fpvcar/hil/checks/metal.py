@@ -1,0 +1,131 @@
+"""What only metal can confirm: each statement of the project that no emulator proves.
+
+The bench never runs these. Those without a program are done by hand, and say how.
+"""
+
+import multiprocessing
+import os
+import shutil
+import subprocess
+import time
+from functools import partial
+from pathlib import Path
+from signal import SIGKILL
+
+from fpvcar.devices import backends
+from fpvcar.hil.checks.stops import Cause, stopped
+from fpvcar.hil.results import Limit, Measured
+from fpvcar.hil.rig import Check, Failed, NotHere, Rig
+
+NONE = Limit(0.0, "faults", "the data sheet, or the program's own documentation")
+BUSY_S = 5.0
+CAMERA_MB = 120.0
+
+
+def _burn(until_s: float) -> None:
+    while time.monotonic() < until_s:
+        pass
+
+
+def _loaded(rig: Rig) -> Measured:
+    """The dead man's time while every core computes."""
+    until_s = time.monotonic() + BUSY_S
+    burning = [
+        multiprocessing.Process(target=_burn, args=(until_s,), daemon=True)
+        for _ in range(os.cpu_count() or 1)
+    ]
+    for one in burning:
+        one.start()
+    try:
+        cause = Cause(lambda rig, page: rig.signal("wheels", SIGKILL), ("wheels_lost",))
+        return stopped(cause, rig)
+    finally:
+        for one in burning:
+            one.terminate()
+            one.join()
+
+
+def _throttled(rig: Rig) -> Measured:
+    """Does the firmware's word on under-voltage come, by whichever path?"""
+    if backends.open_computer(Path("/")).read().throttled is None:
+        raise Failed("no get_throttled below /sys/devices, and vcgencmd says nothing")
+    return Measured(0.0)
+
+
+def _pinctrl(rig: Rig) -> Measured:
+    """`pinctrl set N ip pd` is understood, and the pin says so."""
+    program, gpio = shutil.which("pinctrl"), rig.profile.rig.back
+    if program is None:
+        raise NotHere("no program pinctrl (Debian: raspi-utils)")
+    if gpio is None:
+        raise NotHere("no pin rig.back")
+    subprocess.run([program, "set", str(gpio), "ip", "pd"], check=True)
+    said = subprocess.run(
+        [program, "get", str(gpio)], check=True, capture_output=True, text=True
+    ).stdout
+    if not {"ip", "pd"} <= set(said.split()):
+        raise Failed(f"pinctrl set {gpio} ip pd, and then it says: {said.strip()}")
+    return Measured(0.0)
+
+
+def _camera_memory(rig: Rig) -> Measured:
+    """What the camera's process has in memory, in MB."""
+    if rig.profile.camera.source != "picamera2":
+        raise NotHere('no camera by picamera2 (camera.source = "picamera2")')
+    with rig.driver() as driver:
+        driver.look()
+        time.sleep(BUSY_S)
+        for status in Path("/proc").glob("[0-9]*/status"):
+            try:
+                command = (status.parent / "cmdline").read_bytes()
+                lines = status.read_text().splitlines()
+            except OSError:
+                continue
+            if b"fpvcar\0camera" in command or b"fpvcar.video.pi_camera" in command:
+                found = next(one for one in lines if one.startswith("VmRSS"))
+                return Measured(int(found.split()[1]) * 1024 / 1e6)
+    raise Failed("no process of the camera")
+
+
+def _by_hand(name: str, proves: str, steps: str) -> Check:
+    return Check(name, "metal", proves, NONE, ("metal",), metal=True, by_hand=steps)
+
+
+CHECKS = (
+    Check("metal-pigpiod-killed", "metal",
+          "pigpiod, killed, leaves a PWM running, and its unit's ExecStopPost ends it.",
+          Limit(0.50, "s", "docs/safety.md"), ("metal", "loops", "pin daemon"),
+          partial(stopped, Cause(
+              lambda rig, page: rig.signal("pigpiod", SIGKILL),
+              ("pins", "wheels_stopped"),
+          )), metal=True),
+    Check("metal-dead-man-loaded", "metal",
+          "The dead man stops the car while every core of a Zero W computes.",
+          Limit(0.30, "s", "docs/safety.md"), ("metal", "loops", "processes"),
+          _loaded, metal=True),
+    _by_hand("metal-brake", "An MX1508 with both inputs high brakes, and bears its "
+             "motor's stall current.",
+             "A motor on OUT1 and OUT2, an ammeter in its lead: stop from full speed "
+             "with brake_s = 0.2 and with 0, and hold the shaft for a second."),
+    _by_hand("metal-oe", "OE of the HAT is where pca9685.oe says.",
+             "Pull the wire of OE from the Pi while a wheel in the air turns: the "
+             "10 kΩ to 3.3 V stop it."),
+    _by_hand("metal-save-pts", "rpicam-vid on a Pi 5 writes time stamps into a pipe.",
+             "mkfifo pts; cat pts & rpicam-vid -t 2000 --codec libav "
+             "--libav-format h264 --save-pts pts -o /dev/null"),
+    Check("metal-throttled", "metal", "The firmware says when the supply is too weak.",
+          NONE, ("metal",), _throttled, metal=True),
+    _by_hand("metal-depth", "A RealSense D4xx is found by the kernel's name of Z16.",
+             "A D415 or D435 on USB, depth.source = \"v4l2\": fpvcar doctor names it."),
+    Check("metal-camera-memory", "metal", "picamera2 leaves room on a Zero 2 W.",
+          Limit(CAMERA_MB, "MB", "of the 512 MB of a Zero 2 W"), ("metal", "camera"),
+          _camera_memory, metal=True),
+    Check("metal-pinctrl", "metal", "pinctrl takes `set N ip pd`.", NONE, ("metal",),
+          _pinctrl, metal=True),
+    _by_hand("metal-hat-hung", "The guardian switches a PCA9685 off when wheels hang.",
+             "A motor HAT, a wheel in the air: kill -STOP of fpvcar-wheels, and look "
+             "that the wheel stands within 0.3 s."),
+    _by_hand("metal-watchdog", "The SoC's watchdog resets a kernel that hangs.",
+             "Wheels in the air: echo c | sudo tee /proc/sysrq-trigger; the wheels "
+             "stand, and the car comes up stopped."),
+)  # fmt: skip

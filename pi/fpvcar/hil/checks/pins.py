@@ -1,0 +1,215 @@
+"""Pins: what the back end is told, and what a second pin, wired to the first, hears.
+
+The suite drives `rig.out` itself and hears `rig.back`; the motors' pins are driven by
+the car, which is driven by a page, and each is heard by its own of `rig.loops`.
+"""
+
+import time
+
+from fpvcar.config import Profile
+from fpvcar.devices import backends
+from fpvcar.devices.pins import OpenEdges
+from fpvcar.hil.driver import Driver, wait_for
+from fpvcar.hil.results import Limit, Measured
+from fpvcar.hil.rig import Check, Failed, Rig, Spoilt
+from fpvcar.hil.scope import Pulses, Scope, pulses
+
+HEARD_S = 0.25
+"""How long pulses are counted: 200 of them at 800 Hz."""
+SETTLE_S = 0.1
+ANSWER_S = 1.0
+SHARES = (0.1, 0.5, 0.9)
+HZ = 100
+"""Every back end has this frequency."""
+SERVO_US = 1500
+TRIGGER_US = 50
+WHEEL = 0.8
+SAMPLED = "pigpio samples pins every 5 us; a kernel's edge is late by its interrupt"
+
+
+def _pair(profile: Profile) -> tuple[int, int]:
+    rig = profile.rig
+    assert rig.out is not None and rig.back is not None
+    return rig.out, rig.back
+
+
+def _levels(rig: Rig) -> Measured:
+    """A level that is written is heard; the slower of the two."""
+    out, back = _pair(rig.profile)
+    slowest_s = 0.0
+    with rig.pins() as pins:
+        pins.write(out, 0)
+        with rig.edges((back,)) as heard:
+            for level in (1, 0):
+                begin_s = time.monotonic()
+                pins.write(out, level)
+                _hear(heard, back, level)
+                slowest_s = max(slowest_s, time.monotonic() - begin_s)
+    return Measured(slowest_s)
+
+
+def _hear(heard: OpenEdges, gpio: int, level: int) -> None:
+    end_s = time.monotonic() + ANSWER_S
+    while heard.level(gpio) != level:
+        heard.read(0.05)
+        if time.monotonic() > end_s:
+            raise Failed(f"GPIO {gpio} hears nothing of level {level}")
+
+
+def listened(heard: OpenEdges, gpio: int, seconds: float = HEARD_S) -> Pulses:
+    """What a pin did for so long. Raises Failed if it stood still."""
+    heard.read(0.0)
+    found: list[tuple[int, int]] = []
+    end_s = time.monotonic() + seconds
+    while (left_s := end_s - time.monotonic()) > 0.0:
+        read = heard.read(min(left_s, 0.05))
+        found += [(one.tick_us, one.level) for one in read if one.gpio == gpio]
+    seen = pulses(found)
+    if seen is None:
+        raise Failed(f"GPIO {gpio}: {len(found)} edges in {seconds:g} s")
+    return seen
+
+
+def _pwm(rig: Rig, duty: float) -> Pulses:
+    out, back = _pair(rig.profile)
+    with rig.pins() as pins:
+        pins.set_frequency(out, HZ)
+        with rig.edges((back,)) as heard:
+            pins.pwm(out, duty)
+            time.sleep(SETTLE_S)
+            try:
+                return listened(heard, back)
+            finally:
+                pins.write(out, 0)
+
+
+def _duty(rig: Rig) -> Measured:
+    worst = 0.0
+    trace: list[tuple[float, float]] = []
+    for share in SHARES:
+        seen = _pwm(rig, share)
+        worst = max(worst, abs(seen.duty - share))
+        trace += _drawn(seen, len(trace) / 4.0 / HZ)
+    return Measured(100.0 * worst, tuple(trace))
+
+
+def _drawn(seen: Pulses, begin_s: float) -> list[tuple[float, float]]:
+    """Two periods of a pulse train, as a plot."""
+    period_s = 1.0 / seen.hz
+    return [
+        (round(begin_s + at * period_s, 6), level)
+        for whole in (0, 1)
+        for at, level in ((whole, 1.0), (whole + seen.duty, 0.0))
+    ]
+
+
+def _frequency(rig: Rig) -> Measured:
+    return Measured(100.0 * abs(_pwm(rig, 0.5).hz / HZ - 1.0))
+
+
+def _servo(rig: Rig) -> Measured:
+    out, back = _pair(rig.profile)
+    with rig.pins() as pins, rig.edges((back,)) as heard:
+        pins.servo(out, SERVO_US)
+        time.sleep(SETTLE_S)
+        try:
+            widths = listened(heard, back).widths_us
+        finally:
+            pins.write(out, 0)
+    return Measured(max(abs(one - SERVO_US) for one in widths))
+
+
+def _trigger(rig: Rig) -> Measured:
+    """How much longer, or shorter, a trigger's pulse is than it was asked for."""
+    out, back = _pair(rig.profile)
+    with rig.pins() as pins:
+        pins.write(out, 0)
+        with rig.edges((back,)) as heard:
+            found: list[tuple[int, int]] = []
+            for _ in range(2):  # the second rise ends a period
+                pins.trigger(out, TRIGGER_US)
+                end_s = time.monotonic() + SETTLE_S
+                while (left_s := end_s - time.monotonic()) > 0.0:
+                    read = heard.read(left_s)
+                    found += [(one.tick_us, one.level) for one in read]
+    seen = pulses(found)
+    if seen is None:
+        raise Failed(f"GPIO {back} hears no trigger")
+    return Measured(max(abs(one - TRIGGER_US) for one in seen.widths_us))
+
+
+def _motors(rig: Rig) -> Measured:
+    """How many pins do otherwise than the wish says, of four wishes."""
+    wrong = 0
+    with rig.driver() as driver, rig.scope() as scope:
+        for number, wish in enumerate(((1, 0), (-1, 0), (0, 1), (0, -1))):
+            driver.ready()
+            wait_for(lambda: scope.released, "the motors are not let go")
+            on = _driven(driver, scope, (wish[0] * WHEEL, wish[1] * WHEEL))
+            expected = _on(rig.profile, number)
+            motors = rig.profile.motor_pins()
+            wrong += sum(
+                (gpio == expected) != one for gpio, one in zip(motors, on, strict=True)
+            )
+    return Measured(float(wrong))
+
+
+def _driven(
+    driver: Driver, scope: Scope, wish: tuple[float, float]
+) -> list[bool]:  # fmt: skip
+    """Which pins are on at all while somebody drives. Raises Spoilt."""
+    number = len(scope.samples)
+    driver.drive(*wish)
+    try:
+        wait_for(lambda: scope.driving, f"no motor turns for {wish}")
+        time.sleep(SETTLE_S)
+        seen = [one.duties for one in scope.samples[number:]]
+    finally:
+        held = driver.state["stop"]
+        driver.drive(0.0, 0.0)
+        if held:
+            raise Spoilt(f"something else stopped the car: {held['cause']}")
+    return [any(duties) for duties in zip(*seen, strict=True)]
+
+
+def _on(profile: Profile, number: int) -> int:
+    """The pin that is on while the car goes forward, back, left, right."""
+    motor = profile.motors.pair[number // 2]
+    forward, reverse = motor.pins()
+    ways = (reverse, forward) if motor.invert else (forward, reverse)
+    return ways[number % 2]
+
+
+def _motor_frequency(rig: Rig) -> Measured:
+    """The PWM that reaches a driver, by the pin that hears it."""
+    motor = rig.profile.motors.pair[0]
+    wanted = getattr(motor, "pwm_hz", HZ)
+    if backends.pins_backend(rig.profile) == "linux":
+        wanted = min(wanted, HZ)
+    with rig.driver() as driver, rig.edges(rig.profile.rig.loops[:1]) as heard:
+        driver.ready().drive(0.3, 0.0)
+        time.sleep(SETTLE_S + 1.0 / motor.slew_per_s)
+        seen = listened(heard, rig.profile.rig.loops[0])
+        driver.drive(0.0, 0.0)
+    return Measured(100.0 * abs(seen.hz / wanted - 1.0), tuple(_drawn(seen, 0.0)))
+
+
+CHECKS = (
+    Check("pins-levels", "pins", "A level that is written stands on the wire.",
+          Limit(0.1, "s", "an answer of the pins takes 0.1 s at most where motors are"),
+          ("out",), _levels),
+    Check("pins-duty", "pins", "A PWM is high for the share that it was told.",
+          Limit(1.0, "%", f"{SAMPLED}: 5 us of 10 ms, twice"), ("out",), _duty),
+    Check("pins-frequency", "pins", "A PWM has the frequency that it was told.",
+          Limit(1.0, "%", "docs/profile.md: the nearest there is; 100 Hz is one"),
+          ("out",), _frequency),
+    Check("pins-servo", "pins", "A servo's pulse is as long as it was told.",
+          Limit(20.0, "us", f"{SAMPLED}; 20 us are 2 degrees"), ("out",), _servo),
+    Check("pins-trigger", "pins", "A trigger's pulse is as long as it was told.",
+          Limit(20.0, "us", "HC-SR04: 10 us or more start it"), ("out",), _trigger),
+    Check("motor-pins", "pins", "Forward, back, left and right move their own pins.",
+          Limit(0.0, "pins", "the profile"), ("loops",), _motors),
+    Check("motor-frequency", "pins", "The PWM of a motor has the profile's frequency.",
+          Limit(2.0, "%", "docs/profile.md: pwm_hz, the nearest there is"),
+          ("loops",), _motor_frequency),
+)  # fmt: skip

@@ -1,0 +1,121 @@
+"""Sensors and buttons: what the car says beside what is truly there."""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from fpvcar.devices.chips.hcsr04 import from_width
+from fpvcar.hil.checks.pins import listened
+from fpvcar.hil.driver import Driver, TimedOut, wait_for
+from fpvcar.hil.results import Limit, Measured
+from fpvcar.hil.rig import Check, Failed, Rig
+
+ECHO_S = 0.4
+READINGS = 9
+ANSWER_S = 8.0
+AFTER_S = 1.0
+
+
+def _range_of(driver: Driver, name: str) -> dict[str, Any]:
+    """The car's newest word of a sensor that is well. Raises Failed."""
+    found: list[dict[str, Any]] = []
+
+    def said() -> bool:
+        ranges = driver.state.get("ranges", ())
+        found[:] = [one for one in ranges if one["name"] == name]
+        return bool(found) and found[0]["state"] == "ok"
+
+    try:
+        wait_for(said, "", ANSWER_S)
+    except TimedOut:
+        state = found[0]["state"] if found else "the car does not know it"
+        raise Failed(f"{name}: {state}, for {ANSWER_S:g} s") from None
+    return found[0]
+
+
+def _median(read: Callable[[], float | None], what: str) -> float:
+    """Of some readings, a state of the car apart. Raises Failed without a figure."""
+    found = []
+    for _ in range(READINGS):
+        value = read()
+        if value is not None:
+            found.append(value)
+        time.sleep(0.1)
+    if not found:
+        raise Failed(f"{what}: the car gives no figure")
+    return statistics.median(found)
+
+
+def _echo(rig: Rig) -> Measured:
+    """The car's range beside the echo's own length, heard by a pin of the suite."""
+    (name, sensor), *_ = rig.profile.sensors.ultrasound.items()
+    assert rig.profile.rig.echo is not None
+    with rig.driver() as driver:
+        _range_of(driver, name)
+        with rig.edges((rig.profile.rig.echo,)) as heard:
+            widths = listened(heard, rig.profile.rig.echo, ECHO_S).widths_us
+        width_us = statistics.median(widths)
+        sample = from_width(round(width_us), rig.profile.sensors.celsius)
+        if sample.range_m is None:
+            raise Failed(f"{name}: an echo of {width_us:g} us: {sample.status}")
+        true_m = max(sample.range_m + sensor.offset_m, 0.0)
+        said_m = _median(lambda: _range_of(driver, name)["range_m"], name)
+    return Measured(abs(said_m - true_m))
+
+
+def _light(rig: Rig) -> Measured:
+    """The car's range beside the target's, in percent of it."""
+    name = next(iter(rig.profile.sensors.tof))
+    true_m = rig.range_m(name)
+    with rig.driver() as driver:
+        said_m = _median(lambda: _range_of(driver, name)["range_m"], name)
+    return Measured(100.0 * abs(said_m / true_m - 1.0))
+
+
+def _amps(rig: Rig) -> Measured:
+    """The car's current beside the load's."""
+    with rig.driver() as driver:
+
+        def amps() -> float | None:
+            battery = driver.state.get("battery")
+            return battery["amps"] if battery else None
+
+        wait_for(lambda: amps() is not None, "INA219: no current", ANSWER_S)
+        pairs = []
+        for _ in range(READINGS):
+            pairs.append((amps() or 0.0) - rig.amps())
+            time.sleep(0.1)
+    return Measured(abs(statistics.median(pairs)))
+
+
+def _button(rig: Rig) -> Measured:
+    """From the contact to the buttons' page."""
+    with rig.driver() as page:
+        page.see_buttons()
+        wait_for(lambda: not page.glow["lit"], "a button glows before it is pushed")
+        begin_s = time.monotonic()
+        rig.close_contact(True)
+        try:
+            wait_for(lambda: bool(page.glow["lit"] & 1), "no page sees the contact")
+            taken_s = time.monotonic() - begin_s
+        finally:
+            rig.close_contact(False)
+        wait_for(lambda: not page.glow["lit"], "it glows on", ANSWER_S + AFTER_S)
+    return Measured(taken_s)
+
+
+CHECKS = (
+    Check("echo", "sensors", "An HC-SR04's range is what its echo says.",
+          Limit(0.02, "m", "HC-SR04: 3 mm; the newest of three, a turn of 60 ms"),
+          ("echo",), _echo),
+    Check("light", "sensors", "A VL53L0X's range is the target's.",
+          Limit(7.0, "%", "VL53L0X, DS11555, table 12: 4 % on white, 7 % on grey"),
+          ("target",), _light),
+    Check("load", "sensors", "An INA219's current is the load's.",
+          Limit(0.05, "A", "INA219: 10 uV a step and 0.5 %; a shunt of 1 %"),
+          ("load",), _amps),
+    Check("button", "sensors", "A contact that closes glows on the page.",
+          Limit(0.05, "s", "docs/benchmarks.md: 50 ms for 99 of 100 pushes"),
+          ("contact",), _button),
+)  # fmt: skip

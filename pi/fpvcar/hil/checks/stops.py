@@ -1,0 +1,138 @@
+"""Who stops the car, and how soon: each cause that a program can make, at the pins.
+
+The limits are those of docs/safety.md, "What fails, who notices, how soon".
+"""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
+
+from fpvcar.hil.driver import Driver, TimedOut, stop_cause, wait_for
+from fpvcar.hil.results import Limit, Measured
+from fpvcar.hil.rig import Check, Failed, Rig, Spoilt
+
+STAYS_S = 0.12
+"""How long whatever comes back is watched."""
+TICK_S = 0.04
+"""No tick of the suite keeps step with the car's."""
+GONE_S = 3.0
+BUSY = ("blind", "silence", "wheels_stopped", "wheels_lost", "pins")
+"""What a car says whose parts waited for a core longer than they may."""
+SOURCE = "docs/safety.md"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """`fail` returns CLOCK_MONOTONIC in ns just before; `said`: the causes of a stop of
+    which the car then gives one, (None,) where nothing holds it."""
+
+    fail: Callable[[Rig, Driver], int]
+    said: tuple[str | None, ...]
+    mend: Callable[[Rig, Driver], object] = lambda rig, driver: None
+
+
+def _signalled(unit: str, number: Signals) -> Callable[[Rig, Driver], int]:
+    return lambda rig, driver: rig.signal(unit, number)
+
+
+def _told(act: Callable[[Driver], object]) -> Callable[[Rig, Driver], int]:
+    def timed(rig: Rig, driver: Driver) -> int:
+        now_ns = time.monotonic_ns()
+        act(driver)
+        return now_ns
+
+    return timed
+
+
+def _only_pings(driver: Driver) -> None:
+    driver.sending = False
+
+
+def _goes_on(unit: str) -> Callable[[Rig, Driver], object]:
+    return lambda rig, driver: rig.signal(unit, SIGCONT)
+
+
+def stopped(cause: Cause, rig: Rig) -> Measured:
+    """Drives, lets it fail, and looks how soon the motors are off, and that they stay
+    off though the stick is held. Raises Spoilt, Failed."""
+    with rig.driver() as driver, rig.scope() as scope:
+        driver.ready().drive(1.0, 0.0)
+        wait_for(lambda: scope.driving, "the car does not drive")
+        time.sleep(random.random() * TICK_S)
+        at_ns = cause.fail(rig, driver)
+        try:
+            wait_for(lambda: scope.stands, "the car drives on", GONE_S)
+        finally:
+            number = len(scope.samples)
+            cause.mend(rig, driver)
+        if not scope.drove_at(at_ns):
+            raise Spoilt("the car stood before anything failed")
+        time.sleep(STAYS_S)
+        if scope.moved_since(number):
+            raise Failed("a motor turned again, and nobody had let go of the stick")
+        _says(rig, cause)
+        return Measured(scope.stopped_after_s(at_ns), scope.trace(at_ns))
+
+
+def _says(rig: Rig, cause: Cause) -> None:
+    """What the car says to whoever asks, once it can."""
+    said: list[str | None] = []
+
+    def right() -> bool:
+        said[:] = [stop_cause(rig.port)]
+        return said[0] in cause.said
+
+    try:
+        wait_for(right, "")
+    except TimedOut:
+        expected = " or ".join(map(str, cause.said))
+        words = f"the car says {said[0]}, not {expected}"
+        raise (Spoilt if said[0] in BUSY else Failed)(words) from None
+
+
+def _check(
+    name: str, proves: str, limit_s: float, cause: Cause, *needs: str
+) -> Check:  # fmt: skip
+    return Check(
+        name, "stops", proves, Limit(limit_s, "s", SOURCE), ("loops", *needs),
+        partial(stopped, cause),
+    )  # fmt: skip
+
+
+SILENT = ("silence",)
+CHECKS = (
+    _check("stop-finger", "A finger that lifts stops the car.", 0.04,
+           Cause(_told(lambda page: page.drive(0.0, 0.0)), (None,))),
+    _check("stop-silence", "A page that only says it is there stops the car.", 0.30,
+           Cause(_told(_only_pings), SILENT)),
+    _check("stop-wifi-silent", "A link of which nothing more comes stops the car.",
+           0.30, Cause(_told(Driver.fall_silent), SILENT)),
+    _check("stop-link-cut", "A connection that ends stops the car.", 0.30,
+           Cause(_told(Driver.cut), SILENT)),
+    _check("stop-camera-hangs", "A camera that hangs stops a car that is to see.",
+           0.30, Cause(_signalled("camera", SIGSTOP), ("blind", "silence"),
+                       _goes_on("camera")), "processes", "camera"),
+    _check("stop-camera-killed", "A camera that dies stops a car that is to see.",
+           0.30, Cause(_signalled("camera", SIGKILL), ("blind", "silence")),
+           "processes", "camera"),
+    _check("stop-run-killed", "`run` that dies stops the car.", 0.05,
+           Cause(_signalled("run", SIGKILL), ("handover",)), "processes"),
+    _check("stop-run-hangs", "`run` that hangs stops the car.", 0.15,
+           Cause(_signalled("run", SIGSTOP), ("wheels_stopped", "silence"),
+                 _goes_on("run")), "processes"),
+    _check("stop-wheels-killed", "`wheels` that die stop the car: the dead man.", 0.30,
+           Cause(_signalled("wheels", SIGKILL), ("wheels_lost",)), "processes"),
+    _check("stop-wheels-hang", "`wheels` that hang stop the car: the dead man.", 0.30,
+           Cause(_signalled("wheels", SIGSTOP), ("wheels_lost", "wheels_stopped"),
+                 _goes_on("wheels")), "processes"),
+    _check("stop-pigpiod-killed", "pigpiod that dies stops the car.", 0.50,
+           Cause(_signalled("pigpiod", SIGKILL), ("pins", "wheels_stopped")),
+           "processes", "pin daemon"),
+    _check("stop-pigpiod-hangs", "pigpiod that hangs stops the car.", 0.50,
+           Cause(_signalled("pigpiod", SIGSTOP),
+                 ("pins", "wheels_lost", "wheels_stopped")),
+           "processes", "pin daemon"),
+)  # fmt: skip

@@ -1,0 +1,127 @@
+"""A report as one HTML file that needs nothing else, and as JUnit XML. Pure."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from html import escape
+from itertools import groupby
+
+from fpvcar.hil import plots
+from fpvcar.hil.results import Report, Result, again, summary
+
+TITLES = {
+    "pins": "Pins and PWM", "sensors": "Sensors and buttons", "camera": "Camera",
+    "stops": "Who stops the car", "metal": "What only metal can confirm",
+}  # fmt: skip
+WHERE = {
+    "bench": "on the bench: an emulated car. It says nothing of real hardware.",
+    "metal": "on a real car's pins.",
+}
+STYLE = """\
+body { font: 15px/1.4 system-ui, sans-serif; margin: 2em auto; max-width: 75em;
+  padding: 0 1em; color: #202020; background: #fff }
+table { border-collapse: collapse; width: 100%; margin: 0 0 2em; table-layout: fixed }
+th:nth-child(1) { width: 26% } th:nth-child(5) { width: 16% }
+th:nth-child(7) { width: 230px } svg { display: block }
+th, td { text-align: left; vertical-align: top; padding: .4em .6em;
+  border-bottom: 1px solid #d8d8d8 }
+th { font-weight: 600 } th { overflow-wrap: break-word }
+.verdict { font-weight: 600; white-space: nowrap } .passed { color: #0a6b2c }
+.failed { color: #b3200f } .not-run { color: #606060 }
+small { color: #606060 } .worse { color: #b3200f } code { font-size: 13px }"""
+HEADS = ("check", "verdict", "worst", "median", "limit", "last report", "plots")
+
+
+def html(report: Report, last: Report | None = None) -> str:
+    """The whole page, compared with the last report."""
+    before = {one.name: one for one in last.results} if last is not None else {}
+    compared = f"; compared with {escape(last.date)}" if last is not None else ""
+    lines = [
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width">',
+        f"<title>fpvcar hil: {summary(report.results)}</title>",
+        f"<style>{STYLE}</style></head><body>",
+        f"<h1>fpvcar hil: {summary(report.results)}</h1>",
+        f"<p>Measured <strong>{WHERE[report.where]}</strong><br>"
+        f"{escape(report.date)}, fpvcar {escape(report.version)}, "
+        f"{escape(report.machine)}{compared}</p>",
+    ]
+    for group, results in groupby(report.results, lambda one: one.group):
+        lines.append(f"<h2>{TITLES[group]}</h2>")
+        lines += _table(list(results), before)
+    return "\n".join([*lines, "</body></html>"]) + "\n"
+
+
+def _table(results: list[Result], before: dict[str, Result]) -> Iterator[str]:
+    yield "<table><tr>" + "".join(f"<th>{one}</th>" for one in HEADS) + "</tr>"
+    for one in results:
+        yield _row(one, before.get(one.name))
+    yield "</table>"
+
+
+def _row(one: Result, before: Result | None) -> str:
+    shape = one.verdict.replace(" ", "-")
+    notes = [words for words in (one.why, again(one)) if words]
+    why = "".join(f"<br><small>{escape(words)}</small>" for words in notes)
+    cells = [
+        f"<td><code>{one.name}</code><br>{escape(one.proves)}{why}</td>",
+        f'<td class="verdict {shape}">{one.verdict}</td>',
+        _figure(figure(one.worst, one.limit.unit)),
+        _figure(figure(one.median, one.limit.unit)),
+        f'<td class="figure">{escape(str(one.limit))}<br>'
+        f"<small>{escape(one.limit.source)}</small></td>",
+        f'<td class="figure">{_compared(one, before)}</td>',
+        f"<td>{plots.trace(one)}{plots.values(one, before)}</td>",
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _figure(words: str) -> str:
+    return f'<td class="figure">{words}</td>'
+
+
+def figure(value: float | None, unit: str) -> str:
+    """For a cell: seconds below one as ms; "" of none."""
+    if value is None:
+        return ""
+    value = round(value, 9)
+    if unit == "s" and value < 1.0:
+        return f"{1000.0 * value:.3g} ms"
+    return escape(f"{value:.3g} {unit}".rstrip())
+
+
+def _compared(one: Result, before: Result | None) -> str:
+    """The last report's worst, and by how much this one's is another."""
+    if before is None or before.worst is None:
+        return ""
+    words = figure(before.worst, one.limit.unit)
+    if one.worst is None:
+        return words
+    change = one.worst - before.worst
+    sign = "+" if change >= 0.0 else "-"
+    shape = ' class="worse"' if change > 0.1 * one.limit.most else ""
+    return (
+        f"{words}<br><small{shape}>{sign}{figure(abs(change), one.limit.unit)}</small>"
+    )
+
+
+def junit(report: Report) -> bytes:
+    """As continuous integration reads it; times are seconds, where a check has them."""
+    found = [one.verdict for one in report.results]
+    suite = ET.Element(
+        "testsuite", name=f"fpvcar hil ({report.where})", tests=str(len(found)),
+        failures=str(found.count("failed")), skipped=str(found.count("not run")),
+        errors="0", timestamp=f"{report.date}T00:00:00",
+    )  # fmt: skip
+    for one in report.results:
+        seconds = one.worst if one.limit.unit == "s" and one.worst else 0.0
+        case = ET.SubElement(
+            suite, "testcase", name=one.name, time=f"{seconds:.6f}",
+            classname=f"fpvcar.hil.{one.group}",
+        )  # fmt: skip
+        if one.verdict == "failed":
+            ET.SubElement(case, "failure", message=one.why)
+        elif one.verdict == "not run":
+            ET.SubElement(case, "skipped", message=one.why)
+    ET.indent(suite)
+    written: bytes = ET.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"

@@ -1,0 +1,112 @@
+"""Runs checks on a rig, one after the other, and judges what they measure."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from fpvcar.config import ConfigError
+from fpvcar.devices.pins import PinsFault
+from fpvcar.hil.driver import TimedOut
+from fpvcar.hil.results import Measured, Result, Verdict, again
+from fpvcar.hil.rig import Check, Failed, NotHere, Rig, Spoilt
+
+TRIES, AGAIN_S = 3, 1.0
+"""For a measurement that something else spoilt."""
+Say = Callable[[str], object]
+
+
+def chosen(checks: Sequence[Check], only: str) -> tuple[Check, ...]:
+    """Those that are named, NAME[,NAME]; "" is all. Raises ConfigError."""
+    if not only:
+        return tuple(checks)
+    names = [one.strip() for one in only.split(",")]
+    known = [one.name for one in checks]
+    if strangers := [one for one in names if one not in known]:
+        raise ConfigError(
+            f"--only {','.join(strangers)}: no such check; fpvcar hil --list names them"
+        )
+    return tuple(one for one in checks if one.name in names)
+
+
+def run(
+    checks: Iterable[Check], rig: Rig, repeat: int, say: Say
+) -> Iterator[Result]:  # fmt: skip
+    """A result of each check. What a check breaks is that check's."""
+    for check in checks:
+        result = _run(check, rig, repeat)
+        say(line(result))
+        yield result
+
+
+def _run(check: Check, rig: Rig, repeat: int) -> Result:
+    missing = [why for part in check.needs if (why := rig.lacks(part))]
+    if missing:
+        return result_of(check, "not run", why=missing[0])
+    if check.act is None:
+        return result_of(check, "not run", why=f"by hand: {check.by_hand}")
+    found: list[Measured] = []
+    faults: list[str] = []
+    repeated: list[str] = []
+    for _ in range(repeat):
+        try:
+            found.append(_measure(check.act, rig, repeated))
+        except NotHere as fault:
+            return result_of(check, "not run", found, str(fault))
+        except (Failed, Spoilt, TimedOut, PinsFault, OSError) as fault:
+            faults.append(str(fault) or type(fault).__name__)
+    return judged(check, found, faults, repeated)
+
+
+def _measure(
+    act: Callable[[Rig], Measured], rig: Rig, repeated: list[str]
+) -> Measured:  # fmt: skip
+    """Again, twice at most, where something else came between: a machine that is busy
+    lets the car stop itself, and its pins' daemon start anew."""
+    for left in reversed(range(TRIES)):
+        try:
+            return act(rig)
+        except (Spoilt, PinsFault) as fault:
+            if not left:
+                raise
+            repeated.append(str(fault))
+            time.sleep(AGAIN_S)
+        finally:
+            rig.rest()
+    raise AssertionError("unreachable")
+
+
+def judged(
+    check: Check, found: Sequence[Measured], faults: Sequence[str],
+    repeated: Sequence[str] = (),
+) -> Result:  # fmt: skip
+    """Every measurement has to keep the limit."""
+    over = [one.value for one in found if one.value > check.limit.most]
+    why = "; ".join(dict.fromkeys(faults))
+    if over:
+        words = f"{len(over)} of {len(found)} above {check.limit}: {max(over):.4g}"
+        why = "; ".join([words, why]) if why else words
+    return result_of(check, "failed" if why else "passed", found, why, repeated)
+
+
+def result_of(
+    check: Check, verdict: Verdict, found: Sequence[Measured] = (), why: str = "",
+    repeated: Sequence[str] = (),
+) -> Result:  # fmt: skip
+    """A check's result; of the traces the worst one's is kept."""
+    worst = max(found, key=lambda one: one.value, default=Measured(0.0))
+    return Result(
+        check.name, check.group, check.proves, check.limit, verdict,
+        tuple(one.value for one in found), why, worst.trace, check.metal,
+        tuple(repeated),
+    )  # fmt: skip
+
+
+def line(result: Result) -> str:
+    """For a terminal."""
+    head = f"{result.verdict:8} {result.name:22}"
+    if result.worst is None:
+        return f"{head} {result.why}"
+    unit = result.limit.unit
+    count = f", worst of {len(result.values)}" if len(result.values) > 1 else ""
+    figure = f"{result.worst:.4g} {unit}{count} (limit {result.limit})"
+    notes = [one for one in (result.why, again(result)) if one]
+    return ": ".join([f"{head} {figure}", *notes])

@@ -1,0 +1,191 @@
+"""Looks at the motors' pins and keeps each change: from a failure to motors off.
+
+A poll returns the duty of each pin; where it comes from is the rig's: the bench's chip,
+or edges of pins that hear the motors' ones.
+"""
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from itertools import pairwise
+from types import TracebackType
+from typing import NamedTuple
+
+from fpvcar.devices.pins import Edges
+
+EVERY_S = 0.0005
+TRANSIENT_S, SETTLED_S = 0.02, 0.03
+"""Pins of a bank switch one after the other; some back ends take this long."""
+TICKS = 1 << 32
+
+
+class Sample(NamedTuple):
+    """The motors' pins at one moment, by CLOCK_MONOTONIC."""
+
+    time_ns: int
+    duties: tuple[float, ...]
+
+    @property
+    def driving(self) -> bool:
+        """Of the two inputs of a bridge exactly one is on; both of them brake."""
+        pairs = zip(self.duties[::2], self.duties[1::2], strict=True)
+        return any((one > 0.0) != (other > 0.0) for one, other in pairs)
+
+
+class Scope(AbstractContextManager["Scope"]):
+    """A thread that polls until the context ends."""
+
+    def __init__(
+        self, poll: Callable[[], tuple[float, ...]],
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:  # fmt: skip
+        self.samples: list[Sample] = []
+        self._until_ns: list[int] = []
+        """When each sample was seen for the last time."""
+        self._poll, self._clock_ns = poll, clock_ns
+        self._end = threading.Event()
+        self._fault: Exception | None = None
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "Scope":
+        self.note()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self._end.set()
+        self._thread.join()
+
+    def note(self) -> None:
+        """Looks once."""
+        duties, now_ns = self._poll(), self._clock_ns()
+        if not self.samples or self.samples[-1].duties != duties:
+            self.samples.append(Sample(now_ns, duties))
+            self._until_ns.append(now_ns)
+        self._until_ns[-1] = now_ns
+
+    def _watch(self) -> None:
+        try:
+            while not self._end.wait(EVERY_S):
+                self.note()
+        except Exception as fault:  # whoever asks is told
+            self._fault = fault
+
+    @property
+    def driving(self) -> bool:
+        """Now. Raises what the poll raised."""
+        if self._fault is not None:
+            raise self._fault
+        return self.samples[-1].driving
+
+    @property
+    def stands(self) -> bool:
+        """No motor has run for a moment: edges that come late are no stop."""
+        return self._for_a_moment(lambda one: not one.driving)
+
+    @property
+    def released(self) -> bool:
+        """All pins have been off for a moment: no brake either."""
+        return self._for_a_moment(lambda one: not any(one.duties))
+
+    def _for_a_moment(self, holds: Callable[[Sample], bool]) -> bool:
+        if self._fault is not None:
+            raise self._fault
+        since_ns = None
+        for one in reversed(self.samples):
+            if not holds(one):
+                break
+            since_ns = one.time_ns
+        return since_ns is not None and (
+            self._until_ns[-1] - since_ns > SETTLED_S * 1e9
+        )
+
+    def drove_at(self, time_ns: int) -> bool:
+        """Did a motor run at that time?"""
+        before = [one for one in self.samples if one.time_ns <= time_ns]
+        return bool(before) and before[-1].driving
+
+    def stopped_after_s(self, since_ns: int) -> float:
+        """When, after `since_ns`, a motor ran for the last time; it stands now."""
+        last_ns = since_ns
+        for one, after in zip(self.samples, self.samples[1:], strict=False):
+            if one.driving and after.time_ns > since_ns:
+                last_ns = max(last_ns, after.time_ns)
+        return (last_ns - since_ns) / 1e9
+
+    def moved_since(self, number: int) -> bool:
+        """Did a motor run again, after sample `number`, for more than a moment? What
+        only one look saw is none: the thread may have waited for a core behind it."""
+        together = list(zip(self.samples, self._until_ns, strict=False))[number:]
+        return any(
+            one.driving and end_ns - one.time_ns > TRANSIENT_S * 1e9
+            for one, end_ns in together
+        )
+
+    def trace(self, since_ns: int) -> tuple[tuple[float, float], ...]:
+        """(seconds, largest duty of a motor that runs) of each change."""
+        return tuple(
+            (
+                round((one.time_ns - since_ns) / 1e9, 6),
+                round(max(one.duties), 4) if one.driving else 0.0,
+            )
+            for one in self.samples
+        )
+
+
+class EdgeDuties:
+    """Duties of pins, by their edges: 1 or 0 where a pin is steady, else 0.5.
+
+    A PWM is known to be over when no edge came for two of its periods: so much later
+    than it was a stop is seen.
+    """
+
+    def __init__(
+        self, edges: Edges, gpios: Sequence[int], period_s: float,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._edges, self._gpios, self._clock_s = edges, gpios, clock_s
+        self._patience_s = 2.0 * period_s
+        self._last_s = dict.fromkeys(gpios, float("-inf"))
+
+    def __call__(self) -> tuple[float, ...]:
+        """Takes what has come. Raises PinsFault."""
+        now_s = self._clock_s()
+        for edge in self._edges.read(0.0):
+            self._last_s[edge.gpio] = now_s
+        return tuple(self._duty(gpio, now_s) for gpio in self._gpios)
+
+    def _duty(self, gpio: int, now_s: float) -> float:
+        if now_s - self._last_s[gpio] < self._patience_s:
+            return 0.5
+        return float(self._edges.level(gpio))
+
+
+class Pulses(NamedTuple):
+    """What a pin did: the share of the time for which it was high, pulses a second by
+    the median period (a new duty begins a period anew), how long each was."""
+
+    duty: float
+    hz: float
+    widths_us: tuple[int, ...]
+
+
+def pulses(edges: Sequence[tuple[int, int]]) -> Pulses | None:
+    """(tick in us, level) of one pin -> its whole periods; None of fewer than one."""
+    rises = [index for index, (_, level) in enumerate(edges) if level]
+    if len(rises) < 2:
+        return None
+    first, last = rises[0], rises[-1]
+    whole_us = (edges[last][0] - edges[first][0]) % TICKS
+    periods = [
+        (edges[after][0] - edges[one][0]) % TICKS for one, after in pairwise(rises)
+    ]
+    widths = tuple(
+        (edges[index + 1][0] - edges[index][0]) % TICKS for index in rises[:-1]
+    )
+    return Pulses(sum(widths) / whole_us, 1e6 / statistics.median(periods), widths)

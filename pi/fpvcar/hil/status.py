@@ -1,0 +1,78 @@
+"""docs/status.md from a report: what has been confirmed, where, and what has not. Pure.
+
+A report of the bench says "bench", whatever it measured.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from fpvcar.hil.checks import CHECKS
+from fpvcar.hil.page import TITLES, figure
+from fpvcar.hil.results import Report, Result
+from fpvcar.hil.rig import Check
+
+HEAD = """\
+# What has been confirmed, and where
+
+<!-- Written by `make docs` from docs/status.json, a report of `fpvcar hil`. -->
+
+Measured {where}.
+By [`fpvcar hil`](hil.md) of fpvcar {version} on {date}; {machine}:
+{counts}."""
+WHERE = {
+    "bench": "on the bench, an emulated car: it says nothing of real hardware",
+    "metal": "on a real car's pins",
+}
+COLUMNS = "| statement | check | confirmed on | worst | limit |\n|---|---|---|---|---|"
+OPEN = """
+## To be confirmed on metal
+
+No emulator can show these. Who has the part can: on a [rig](../hardware/rig.md), with
+`sudo fpvcar hil --metal`, or by hand.
+
+| statement | check | confirmed on | how |
+|---|---|---|---|"""
+NOT_YET = "not yet confirmed"
+
+
+def page(report: Report, checks: Sequence[Check] = CHECKS) -> str:
+    """The whole page. A check that the report has not, or that did not pass, is not
+    confirmed; one that failed says so."""
+    found = {one.name: one for one in report.results}
+    passed = sum(one.verdict == "passed" for one in report.results)
+    counts = f"{passed} of {len(checks)} statements confirmed"
+    head = HEAD.format(
+        where=WHERE[report.where], date=report.date, version=report.version,
+        machine=report.machine, counts=counts,
+    )  # fmt: skip
+    lines = [head, *_confirmed(report, checks, found), OPEN]
+    for check in (one for one in checks if one.metal):
+        where = _where(report, found.get(check.name))
+        how = check.by_hand or "by itself"
+        lines.append(f"| {check.proves} | `{check.name}` | {where} | {how} |")
+    return "\n".join(lines) + "\n"
+
+
+def _confirmed(
+    report: Report, checks: Sequence[Check], found: dict[str, Result]
+) -> Iterator[str]:  # fmt: skip
+    group = ""
+    for check in (one for one in checks if not one.metal):
+        if check.group != group:
+            group = check.group
+            yield f"\n## {TITLES[group]}\n\n{COLUMNS}"
+        result = found.get(check.name)
+        worst = figure(result.worst, check.limit.unit) if result else ""
+        yield (
+            f"| {check.proves} | `{check.name}` | {_where(report, result)} | {worst} | "
+            f"{check.limit} |"
+        )
+
+
+def _where(report: Report, result: Result | None) -> str:
+    """Where a statement is confirmed; of one that only metal can confirm a bench's word
+    does not count."""
+    if result is None or (result.metal and report.where != "metal"):
+        return NOT_YET
+    if result.verdict == "failed":
+        return f"**failed** on {report.where}"
+    return report.where if result.verdict == "passed" else NOT_YET

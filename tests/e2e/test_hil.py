@@ -1,0 +1,119 @@
+"""`fpvcar hil` as somebody types it, on a bench of its own; and the suite's rig of real
+pins, against a bench that plays the car: its own edges have to see what the chip does.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fpvcar import paths
+from fpvcar.hil import results, runner
+from fpvcar.hil.bench_rig import BenchRig, bench
+from fpvcar.hil.checks import CHECKS
+from fpvcar.hil.metal_rig import MetalRig
+from fpvcar.hil.results import Report, Result
+from tests.e2e.harness import wait_for
+from tests.e2e.test_benchmark_ends import alive
+
+pytestmark = pytest.mark.e2e
+MARK = "FPVCAR_TEST_HIL"
+SHORT = "pins-duty,motor-frequency,button,stop-wheels-killed"
+ON_METAL = "pins-levels,pins-duty,motor-pins,echo,stop-silence,stop-wheels-killed"
+ROOT = os.geteuid() == 0
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "fpvcar", "hil", *words]
+
+
+def report(folder: Path) -> Report:
+    return results.from_json((folder / "report.json").read_bytes())
+
+
+def figures(found: Report | list[Result]) -> str:
+    every = found.results if isinstance(found, Report) else found
+    return "\n".join(map(runner.line, every))
+
+
+def test_it_measures_the_bench_and_writes_its_report(tmp_path: Path) -> None:
+    words = command("--only", SHORT, "--report", str(tmp_path))
+    done = subprocess.run(words, capture_output=True, text=True, timeout=90)
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = report(tmp_path)
+    assert made.where == "bench" and "4 passed." in done.stdout
+    assert {one.name for one in made.results} == set(SHORT.split(","))
+    assert len(ET.parse(tmp_path / "report.xml").getroot()) == 4
+    assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.soak
+@pytest.mark.long
+def test_all_of_it_twenty_times(tmp_path: Path) -> None:
+    words = command("--repeat", "20", "--report", str(tmp_path))
+    done = subprocess.run(words, capture_output=True, text=True, timeout=3600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ran = [one for one in report(tmp_path).results if not one.metal]
+    assert [len(one.values) for one in ran] == [20] * len(ran)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
+    mark = f"{MARK}={os.getpid()}-{number.value}"
+    process = subprocess.Popen(
+        command("--only", "pins-levels", "--repeat", "1000", "--report", str(tmp_path)),
+        env={**os.environ, MARK: mark.partition("=")[2]}, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        wait_for(lambda: len(alive(mark.encode())) > 5, "no bench", 30.0, 0.1)
+        if number == signal.SIGINT:  # a terminal sends it to all
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+        assert process.returncode == 130 and "nothing was written" in said, said
+        wait_for(lambda: not alive(mark.encode()), "something is left", 10.0, 0.1)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BenchRig]:
+    home = tmp_path_factory.mktemp("hil")
+    with bench(paths.HARDWARE / "rig.toml", (), home) as made:
+        yield made
+
+
+def test_a_rig_of_real_pins_measures_by_edges_alone(emulated: BenchRig) -> None:
+    """The same checks; the units of the car are the bench's instead of systemd's. How
+    soon the car stands test_who_stops.py judges: edges that pigpiod sends are later."""
+    rig = MetalRig(emulated.profile, emulated.port, emulated._pid)
+    found = list(runner.run(runner.chosen(CHECKS, ON_METAL), rig, 1, print))
+    stops = [one for one in found if one.group == "stops"]
+    others = {one.verdict for one in found if one.group != "stops"}
+    assert others == {"passed"}, figures(found)
+    for one in stops:
+        if not ROOT and "wheels" in one.name:
+            assert one.verdict == "not run"
+        else:
+            assert one.worst is not None and one.worst < 2 * one.limit.most, one.why
+
+
+def test_a_rig_of_real_pins_says_what_it_lacks(emulated: BenchRig) -> None:
+    rig = MetalRig(emulated.profile, emulated.port, emulated._pid)
+    only = "stop-pigpiod-killed,metal-throttled"
+    found = list(runner.run(runner.chosen(CHECKS, only), rig, 1, print))
+    assert [one.verdict for one in found] == ["not run", "not run"]
+    words = {one.name: one.why for one in found}
+    assert words["metal-throttled"] == "this is no Raspberry Pi"
+    if ROOT:
+        assert "heard through pigpiod" in words["stop-pigpiod-killed"]

@@ -1,0 +1,122 @@
+"""Each check has a verdict of its own, whatever it meets."""
+
+from typing import Any
+
+import pytest
+
+from fpvcar.config import ConfigError
+from fpvcar.devices.pins import PinsLost
+from fpvcar.hil import runner
+from fpvcar.hil.checks import CHECKS
+from fpvcar.hil.driver import TimedOut
+from fpvcar.hil.results import Measured, Result
+from fpvcar.hil.rig import PARTS, Check, Failed, NotHere, Spoilt
+from tests.unit.hil.rigs import PlayedRig, check, values
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "AGAIN_S", 0.0)
+
+
+def ran(one: Check, repeat: int = 1, **lacking: str) -> tuple[Result, str]:
+    said: list[str] = []
+    rig: Any = PlayedRig(**lacking)
+    (result,) = runner.run([one], rig, repeat, said.append)
+    return result, said[0]
+
+
+def raising(*faults: Exception | None) -> Any:
+    left = list(faults)
+
+    def act(rig: Any) -> Measured:
+        fault = left.pop(0)
+        if fault is not None:
+            raise fault
+        return Measured(0.5)
+
+    return act
+
+
+def test_what_keeps_its_limit_passes_the_limit_included() -> None:
+    result, said = ran(check(values(0.25, 1.0, 0.5)), 3)
+    assert (result.verdict, result.values) == ("passed", (0.25, 1.0, 0.5))
+    assert (result.median, result.worst) == (0.5, 1.0)
+    assert said.startswith("passed   one") and "worst of 3 (limit 1 s)" in said
+
+
+def test_one_value_above_the_limit_fails_it() -> None:
+    result, said = ran(check(values(0.25, 1.5, 0.5)), 3)
+    assert result.verdict == "failed"
+    assert result.why == "1 of 3 above 1 s: 1.5" and result.why in said
+
+
+def test_the_trace_that_is_kept_is_the_worst_ones() -> None:
+    result, _ = ran(check(values(0.25, 0.75, 0.5)), 3)
+    assert result.trace == ((0.0, 1.0), (0.5, 0.0))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Failed("no edge"), TimedOut("no car"), PinsLost("gone"), OSError("no bus"),
+     Spoilt("stood before")],
+)  # fmt: skip
+def test_what_breaks_a_check_is_its_failure(fault: Exception) -> None:
+    result, _ = ran(check(raising(fault, fault, fault)))
+    assert (result.verdict, result.why) == ("failed", str(fault))
+
+
+def test_a_failure_among_others_is_told_beside_their_values() -> None:
+    result, _ = ran(check(raising(None, Failed("no edge"), None)), 3)
+    assert (result.verdict, result.why) == ("failed", "no edge")
+    assert result.values == (0.5, 0.5)
+
+
+def test_a_spoilt_measurement_is_repeated_twice() -> None:
+    spoilt = Spoilt("stood before")
+    result, said = ran(check(raising(spoilt, spoilt, None)))
+    assert (result.verdict, result.values) == ("passed", (0.5,))
+    assert result.repeated == ("stood before",) * 2
+    assert "2 repeated: stood before; stood before" in said
+
+
+def test_so_are_pins_that_are_lost_and_come_back() -> None:
+    result, _ = ran(check(raising(PinsLost("gone"), None)))
+    assert (result.verdict, result.repeated) == ("passed", ("gone",))
+
+
+def test_what_is_missing_is_named_and_the_check_not_run() -> None:
+    act = raising(AssertionError("it was run"))
+    result, said = ran(check(act, "loops", "contact"), contact="no relay on pin 9")
+    assert (result.verdict, result.why) == ("not run", "no relay on pin 9")
+    assert said.startswith("not run") and "no relay on pin 9" in said
+    result, _ = ran(check(raising(NotHere("no PyAV"))))
+    assert (result.verdict, result.why) == ("not run", "no PyAV")
+
+
+def test_what_a_person_has_to_do_says_how() -> None:
+    result, _ = ran(check(None, by_hand="Hold the shaft."))
+    assert (result.verdict, result.why) == ("not run", "by hand: Hold the shaft.")
+
+
+def test_the_rig_rests_after_each_measurement_broken_or_not() -> None:
+    rig: Any = PlayedRig()
+    list(runner.run([check(raising(None, Failed("no"), None))], rig, 3, lambda _: None))
+    assert rig.rests == 3
+
+
+def test_only_those_that_are_named_run() -> None:
+    names = [one.name for one in runner.chosen(CHECKS, "stop-silence, echo")]
+    assert names == ["echo", "stop-silence"]
+    assert runner.chosen(CHECKS, "") == CHECKS
+    with pytest.raises(ConfigError, match="--only ecko: no such check.*--list"):
+        runner.chosen(CHECKS, "ecko,echo")
+
+
+def test_checks_have_names_of_their_own_and_need_what_there_is() -> None:
+    assert len({one.name for one in CHECKS}) == len(CHECKS) > 30
+    for one in CHECKS:
+        assert set(one.needs) <= set(PARTS), one.name
+        assert (one.act is None) == bool(one.by_hand), one.name
+        assert one.metal == ("metal" in one.needs), one.name
+        assert one.limit.source and one.proves.endswith("."), one.name

@@ -1,0 +1,101 @@
+"""From a failure to motors off; what a train of pulses is. Clocks are passed in."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from fpvcar.devices.pins import Edge
+from fpvcar.hil.scope import EdgeDuties, Pulses, Sample, Scope, pulses
+
+OFF, FORWARD, BRAKE = (0.0, 0.0, 0.0, 0.0), (0.4, 0.0, 0.0, 0.0), (1.0, 1.0, 0.0, 0.0)
+MS = 1_000_000
+
+
+def seen(*looks: tuple[int, tuple[float, ...]]) -> Scope:
+    """A scope that looked at these times, in ms, and saw this."""
+    clock = iter([at for at, _ in looks])
+    duties = iter([one for _, one in looks])
+    scope = Scope(lambda: next(duties), lambda: next(clock) * MS)
+    for _ in looks:
+        scope.note()
+    return scope
+
+
+def test_one_input_of_a_bridge_drives_both_brake() -> None:
+    assert Sample(0, FORWARD).driving and Sample(0, (0.0, 0.0, 0.0, 1.0)).driving
+    assert not Sample(0, BRAKE).driving and not Sample(0, OFF).driving
+
+
+def test_the_stop_is_the_end_of_the_last_drive_after_the_failure() -> None:
+    scope = seen((0, OFF), (10, FORWARD), (150, BRAKE), (350, OFF))
+    assert scope.drove_at(100 * MS) and not scope.drove_at(5 * MS)
+    assert scope.stopped_after_s(100 * MS) == pytest.approx(0.05)
+    assert scope.trace(100 * MS)[1:3] == ((-0.09, 0.4), (0.05, 0.0))
+
+
+def test_a_stop_before_the_failure_took_no_time() -> None:
+    assert seen((0, FORWARD), (50, OFF)).stopped_after_s(100 * MS) == 0.0
+
+
+def test_a_motor_that_turns_again_is_seen_a_glitch_is_none() -> None:
+    glitch = seen((0, FORWARD), (50, OFF), (100, FORWARD), (120, FORWARD), (121, OFF))
+    assert not glitch.moved_since(1) and glitch.samples[2].driving
+    turned = seen((0, FORWARD), (50, OFF), (100, FORWARD), (121, FORWARD))
+    assert turned.moved_since(1) and not turned.moved_since(3)
+    assert not seen((0, OFF), (50, FORWARD), (90, OFF)).moved_since(0), "one look"
+
+
+def test_it_stands_once_no_motor_has_run_for_a_moment() -> None:
+    stopped = ((0, FORWARD), (10, BRAKE), (35, OFF))
+    assert not seen(*stopped).stands
+    assert seen(*stopped, (45, OFF)).stands
+    assert not seen(*stopped, (45, FORWARD), (60, OFF), (80, OFF)).stands
+    assert not seen((0, OFF), (90, FORWARD)).stands
+    assert not seen(*stopped, (45, OFF)).released
+    assert seen(*stopped, (66, OFF)).released
+
+
+def test_what_breaks_the_poll_is_told_to_whoever_asks() -> None:
+    answers = iter([OFF])
+    with Scope(lambda: next(answers)) as scope:
+        scope._thread.join(5.0)
+        with pytest.raises(StopIteration):
+            assert scope.driving
+
+
+class PlayedEdges:
+    """Edges that come when they are played."""
+
+    def __init__(self) -> None:
+        self.coming: list[Edge] = []
+        self.levels: dict[int, int] = {}
+
+    def read(self, timeout_s: float, changes: int = 1) -> Sequence[Edge]:
+        found, self.coming = self.coming, []
+        self.levels |= {one.gpio: one.level for one in found}
+        return found
+
+    def level(self, gpio: int) -> int:
+        return self.levels.get(gpio, 0)
+
+
+def test_a_pin_with_edges_pulses_and_is_steady_two_periods_after_the_last() -> None:
+    edges, now_s = PlayedEdges(), 10.0
+    duties = EdgeDuties(edges, (5, 6), 0.001, lambda: now_s)
+    assert duties() == (0.0, 0.0)
+    edges.coming = [Edge(0, 5, 1), Edge(300, 5, 0), Edge(1000, 5, 1)]
+    assert duties() == (0.5, 0.0)
+    now_s += 0.0019
+    assert duties() == (0.5, 0.0)
+    now_s += 0.0002
+    assert duties() == (1.0, 0.0)
+
+
+def test_pulses_are_counted_in_whole_periods_over_the_wrap_of_the_tick() -> None:
+    changes = ((0, 1), (250, 0), (1000, 1), (1250, 0), (2000, 1))
+    train = [((2**32 - 500 + at) % 2**32, level) for at, level in changes]
+    assert pulses(train) == Pulses(0.25, 1000.0, (250, 250))
+    assert (
+        pulses([(0, 0), *[(at + 7, level) for at, level in ((0, 1), (9, 0))]]) is None
+    )
+    assert pulses([]) is None
