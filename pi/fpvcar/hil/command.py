@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from fpvcar import __version__, files, paths
-from fpvcar.config import profiles
+from fpvcar.config import ConfigError, profiles
 from fpvcar.hil import page, results, runner
 from fpvcar.hil.checks import CHECKS
 from fpvcar.hil.metal_rig import MetalRig
@@ -87,8 +87,12 @@ def _rig(arguments: Namespace) -> Iterator[Rig]:
         profile = profiles.load(arguments.profile or default, arguments.overrides)
         yield MetalRig(profile, arguments.port)
         return
-    from fpvcar.hil.bench_rig import bench
-
+    try:
+        from fpvcar.hil.bench_rig import bench
+    except ModuleNotFoundError as fault:
+        raise ConfigError(
+            f"no bench here ({fault}): apt install fpvcar-bench, or hil --metal"
+        ) from None
     with tempfile.TemporaryDirectory(prefix="fpvcar-hil-") as home:
         overrides = tuple(arguments.overrides)
         with bench(arguments.profile or rig, overrides, Path(home)) as made:

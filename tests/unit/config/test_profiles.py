@@ -202,3 +202,10 @@ def test_an_absent_file_is_said(tmp_path: Path) -> None:
         profiles.load(tmp_path / "none.toml")
     with pytest.raises(ConfigError, match="expected KEY=VALUE"):
         profiles.load(BENCH, ["pins.port"])
+
+
+def test_a_rig_hears_each_pin_of_its_motors_or_none() -> None:
+    rig = BENCH.with_name("rig.toml")
+    with pytest.raises(ConfigError, match=r"rig.loops: 2 of them; expected 4.*17, 27"):
+        profiles.load(rig, ["rig.loops = [5, 6]"])
+    assert profiles.load(rig, ["rig.loops = []"]).rig.loops == ()

@@ -1,0 +1,57 @@
+"""docs/status.md: a bench confirms what a bench can, and nothing of metal."""
+
+from typing import Any
+
+import pytest
+
+from fpvcar.hil import status
+from fpvcar.hil.results import Limit, Measured, Report, Result, Verdict, Where
+from fpvcar.hil.rig import Check
+
+LIMIT = Limit(0.3, "s", "docs/safety.md")
+
+
+def act(rig: Any) -> Measured:
+    return Measured(0.1)
+
+
+CHECKS = (
+    Check("one", "stops", "It stops.", LIMIT, (), act),
+    Check("two", "metal", "It is so.", LIMIT, ("metal",), act, metal=True),
+    Check("three", "metal", "It bears it.", LIMIT, ("metal",), None, True, "Look."),
+)  # fmt: skip
+
+
+def rows(where: Where, **verdicts: Verdict) -> dict[str, list[str]]:
+    """Name of a check -> the cells of its row."""
+    found = tuple(
+        Result(one.name, one.group, one.proves, LIMIT, verdicts[one.name], (0.1,),
+               metal=one.metal)
+        for one in CHECKS if one.name in verdicts
+    )  # fmt: skip
+    text = status.page(Report(where, "2026-11-23", "0.1", "2 cores", found), CHECKS)
+    cells = [line.split(" | ") for line in text.splitlines() if "| `" in line]
+    return {one[1].strip("`"): one for one in cells}
+
+
+def test_a_bench_confirms_what_passed_there_and_says_bench() -> None:
+    found = rows("bench", one="passed", two="not run")
+    assert found["one"][2:4] == ["bench", "100 ms"]
+    assert found["two"][2] == found["three"][2] == "not yet confirmed"
+    assert found["three"][3] == "Look. |"
+
+
+@pytest.mark.parametrize("verdict", ["passed", "failed"])
+def test_a_bench_says_nothing_of_what_only_metal_can_confirm(verdict: Verdict) -> None:
+    assert rows("bench", two=verdict)["two"][2] == "not yet confirmed"
+
+
+def test_metal_confirms_both() -> None:
+    found = rows("metal", one="passed", two="passed")
+    assert found["one"][2] == found["two"][2] == "metal"
+
+
+def test_what_failed_or_is_not_there_is_not_confirmed() -> None:
+    assert rows("bench", one="failed")["one"][2] == "**failed** on bench"
+    assert rows("bench")["one"][2] == "not yet confirmed"
+    assert rows("bench", one="not run")["one"][2] == "not yet confirmed"
