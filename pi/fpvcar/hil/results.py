@@ -79,7 +79,7 @@ def status(results: Iterable[Result]) -> int:
 
 def as_json(report: Report) -> bytes:
     """For programs, and for the next report to compare with."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
+    return msgspec.json.encode(report) + b"\n"
 
 
 def from_json(data: bytes) -> Report:
