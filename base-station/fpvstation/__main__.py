@@ -63,11 +63,19 @@ def _pair(arguments: argparse.Namespace) -> int:
         print("fpvstation: it is not the one of --fingerprint: not paired",
               file=sys.stderr)  # fmt: skip
         return 1
-    code = os.environ.get("FPVSTATION_CODE") or input("Grown-ups' code of the car: ")
+    code = _said("FPVSTATION_CODE", input, "Grown-ups' code of the car: ")
     made = asyncio.run(client.pair(url, pin, code.strip(), socket.gethostname()[:40]))
     car = cars.add(made, url, pin)
     print(f"{car.name} is paired; what it records goes to the folder {car.folder}")
     return 0
+
+
+def _said(variable: str, ask: Callable[[str], str], prompt: str) -> str:
+    """A secret: of the environment, or of who sits here. Raises Refused."""
+    try:
+        return os.environ.get(variable) or ask(prompt)
+    except EOFError:
+        raise Refused(f"nobody answers here: say it in {variable}") from None
 
 
 def _grouped(pin: str) -> str:
@@ -87,7 +95,7 @@ def _others(known: Sequence[str], arguments: argparse.Namespace) -> int:
         return 0
     try:
         found = asyncio.run(discover.look(arguments.seconds, arguments.interface))
-    except (discover.Lacking, OSError) as fault:
+    except (discover.Lacking, OSError, ValueError) as fault:
         print(f"fpvstation: {fault}", file=sys.stderr)
         return 0
     for one in found:
@@ -134,7 +142,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _passwd(arguments: argparse.Namespace) -> int:
-    given = os.environ.get("FPVSTATION_PASSWORD") or getpass("Password of the page: ")
+    given = _said("FPVSTATION_PASSWORD", getpass, "Password of the page: ")
     password.save(state_directory(), given)
     print("The password is set. A station that runs takes it at its next start; then "
           "`fpvstation run --host 0.0.0.0` serves the LAN")  # fmt: skip
@@ -280,6 +288,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as fault:
         where = f"{fault.filename}: " if fault.filename else ""
         print(f"fpvstation: {where}{fault.strerror or fault}", file=sys.stderr)
+    except KeyboardInterrupt:
+        return 130  # as a shell has it
     return 1
 
 

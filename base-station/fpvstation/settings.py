@@ -52,8 +52,9 @@ def load(path: Path) -> Settings:
     """Reads the file; one that is absent sets nothing. Raises ConfigError."""
     if not path.exists():
         return Settings()
+    said = read_toml(path)
     try:
-        found = converted(read_toml(path), Settings)
+        found = converted(said, Settings)
     except ConfigError as fault:
         raise ConfigError(f"{path}: {fault}") from None
     office = found.office

@@ -71,6 +71,46 @@ def test_a_number_that_means_nothing_is_refused(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("argv", "variable"),
+    [
+        (["pair", "127.0.0.1:8080"], "FPVSTATION_CODE"),
+        (["passwd"], "FPVSTATION_PASSWORD"),
+    ],
+)
+def test_where_nobody_can_be_asked_it_says_so(
+    argv: list[str], variable: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def ends(prompt: str) -> str:
+        raise EOFError
+
+    monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("builtins.input", ends)
+    monkeypatch.setattr("fpvstation.__main__.getpass", ends)
+    assert main(argv) == 1
+    assert f"say it in {variable}" in capsys.readouterr().err
+
+
+def test_no_interface_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cars", "--interface", "300.1.1.1"]) == 0
+    assert "'300.1.1.1' does not appear to be" in capsys.readouterr().err
+
+
+def test_a_file_of_settings_is_named_once(
+    tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "station.toml"
+    for text, words in (
+        (b"\xff", "not TOML"),
+        (b"[office]\ntargt = 1", "office.targt"),
+    ):
+        config.write_bytes(text)
+        assert main(["restore", f"--store={root}", f"--config={config}", "x"]) == 1
+        said = capsys.readouterr().err
+        assert words in said and said.count(str(config)) == 1
+
+
 @pytest.mark.parametrize("verb", ["run", "rebuild"])
 def test_a_store_that_cannot_be_written_says_what_to_do(
     verb: str, root: Path, capsys: pytest.CaptureFixture[str],
