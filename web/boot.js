@@ -9,3 +9,26 @@ addEventListener('error', ({target}) => {
   );
   if (needed) setTimeout(again, 1000);
 }, true);
+
+/** What browsers ask before they install a page; app.js offers it later. */
+addEventListener('beforeinstallprompt', (event) => Object.assign(window, {installing: event}));
+
+/** Chooses the language of a page that has words in lang/, and starts it behind them. */
+{
+  const {part} = /** @type {HTMLScriptElement} */ (document.currentScript).dataset;
+  const known = ['en', 'de', 'fi', 'es', 'fr', 'zh'];
+  let wanted = navigator.languages ?? [];
+  try {
+    wanted = [localStorage.getItem('fpvcar.language') ?? '', ...wanted];
+  } catch {
+    // Storage is switched off.
+  }
+  const language = wanted.map((one) => one.split('-')[0]).find((one) => known.includes(one)) ?? 'en';
+  const add = (/** @type {string} */ src) =>
+    document.head.appendChild(Object.assign(document.createElement('script'), {type: 'module', src}));
+  const whole = new Promise((resolve) => addEventListener('DOMContentLoaded', resolve));
+  if (part) {
+    document.documentElement.lang = language;
+    add(`lang/${language}/${part}.js`).onload = () => whole.then(() => add(`${part}/main.js`));
+  }
+}

@@ -73,7 +73,7 @@ def test_the_first_screen_is_light(page: Page, bench: RunningBench) -> None:
     page.on("response", lambda one: sizes.update({one.url: len(one.body())}))
     opened(page, bench.url)
     # A second later comes what is not on it, also where a second is short.
-    late = [url for url in asked if url.endswith("/drawer.js")]
+    late = [url for url in asked if url.endswith("/seat/drawer.js")]
     first = asked[: asked.index(late[0])] if late else asked
     pages = {url: size for url, size in sizes.items() if url in first}
     assert 0 < sum(pages.values()) <= FIRST_SCREEN_BYTES, pages
@@ -94,7 +94,7 @@ def test_the_menu_opens_with_the_first_push_however_late_it_comes(
         else:
             route.continue_()
 
-    page.route(re.compile(r"/drawer\.js"), refuse_twice)
+    page.route(re.compile(r"/seat/drawer\.js"), refuse_twice)
     opened(page, bench.url)
     page.locator("#gear").click()
     until(page, "document.body.innerText.includes('menu has not come')")
@@ -104,7 +104,7 @@ def test_the_menu_opens_with_the_first_push_however_late_it_comes(
     page.locator("#keys").wait_for(state="visible")
 
 
-@pytest.mark.parametrize("name", ["main.js", "hud.js", "seat.css"])
+@pytest.mark.parametrize("name", ["en/seat.js", "hud.js", "seat.css"])
 def test_a_page_that_did_not_arrive_whole_asks_again(
     page: Page, bench: RunningBench, name: str
 ) -> None:

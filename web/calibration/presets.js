@@ -1,18 +1,13 @@
 /** Top speeds that a grown-up chooses among, in m/s: the speed limit for each follows from
  * what the car knows of its speed. They load when the grown-ups' part is open. */
 
+import {W, fill, number} from '../lang/words.js';
 import {make} from '../lib/dom.js';
 import {API} from './api.js';
 import {push, row} from './fields.js';
 
 /** @import {All} from './api.js' */
 
-const STRINGS = {
-  title: 'Top speed',
-  smallChild: (/** @type {number} */ mps) => `Small child: ${mps.toFixed(1)} m/s`,
-  child: (/** @type {number} */ mps) => `Child: ${mps.toFixed(1)} m/s`,
-  grownUp: 'Grown-up: all of it',
-};
 /** Less is no limit but a standstill. */
 const LEAST = 0.05;
 
@@ -32,8 +27,8 @@ export function presets({values, limit}) {
   const [least, top] = [of('speeds.least_mps'), of('guard.top_mps')];
   const [small, child] = [of('speeds.small_child_mps'), of('speeds.child_mps')];
   return [
-    [STRINGS.smallChild(small), shareOf(small, least, top, limit)],
-    [STRINGS.child(child), shareOf(child, least, top, limit)], [STRINGS.grownUp, limit],
+    [fill(W.presets.smallChild, {mps: number(small, 1)}), shareOf(small, least, top, limit)],
+    [fill(W.presets.child, {mps: number(child, 1)}), shareOf(child, least, top, limit)], [W.presets.grownUp, limit],
   ];
 }
 
@@ -42,5 +37,5 @@ export async function open(place, set) {
   const all = await API.all();
   const buttons = presets(all).map(([label, share], index) =>
     push(label, () => set(share), `preset-${index}`));
-  place.replaceChildren(make('span', STRINGS.title), row(buttons));
+  place.replaceChildren(make('span', W.presets.title), row(buttons));
 }

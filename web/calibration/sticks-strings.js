@@ -1,22 +1,18 @@
-/** The strings of sticks and gamepad. */
+/** What sticks and gamepad are called, in the words of lang/. */
 
-/** @type {Record<string, string>} */
-const ROLES = {
-  forward: 'Forward', back: 'Back', left: 'Left', right: 'Right', lights: 'Lights', stop: 'STOP',
-  snapshot: 'Save the picture', mark: 'Mark',
-};
+import {W, fill, percent} from '../lang/words.js';
+
+/** @typedef {keyof typeof W.sticks.roles} Role */
 
 export const STICKS = {
-  leftHanded: 'Left-handed: the right thumb drives, the left one steers',
-  expoLabel: 'Slow is easier, towards the right',
-  expo: (/** @type {number} */ share) => `${Math.round(share * 100)} % of the curve`,
-  change: 'Change',
-  changeOf: (/** @type {string} */ role) => `Change ${ROLES[role]}`,
-  none: 'No gamepad: connect one, and push a button on it.',
-  here: (/** @type {string} */ id) => `${id.replace(/\s*\(.*$/, '') || id}. Push and move: its picture follows.`,
-  pushNow: (/** @type {string} */ role) =>
-    `Now push, or move, what is to be “${ROLES[role]}”. Meanwhile it drives nothing; STOP stops as before.`,
-  role: (/** @type {string} */ role, /** @type {string} */ part) => `${ROLES[role]}: ${STICKS.part(part)}`,
-  part: (/** @type {string} */ part) => (part.startsWith('b') ? `button ${part.slice(1)}`
-    : `axis ${part.slice(1, -1)} ${part.endsWith('-') ? '−' : '+'}`),
+  expo: (/** @type {number} */ share) => fill(W.sticks.expo, {much: percent(share)}),
+  changeOf: (/** @type {Role} */ role) => fill(W.sticks.changeOf, {role: W.sticks.roles[role]}),
+  here: (/** @type {string} */ id) =>
+    fill(W.sticks.here, {name: id.replace(/\s*\(.*$/, '') || id}),
+  pushNow: (/** @type {Role} */ role) => fill(W.sticks.pushNow, {role: W.sticks.roles[role]}),
+  role: (/** @type {Role} */ role, /** @type {string} */ part) =>
+    `${W.sticks.roles[role]}: ${STICKS.part(part)}`,
+  part: (/** @type {string} */ part) => (part.startsWith('b')
+    ? fill(W.sticks.button, {number: part.slice(1)})
+    : fill(W.sticks.axis, {number: part.slice(1, -1), sign: part.endsWith('-') ? '−' : '+'})),
 };

@@ -1,11 +1,12 @@
 /** How sticks and gamepad feel on this device: curve, hands, what of a gamepad does what,
  * with a live picture of it. It loads when somebody asks for it. */
 
+import {W} from '../lang/words.js';
 import {make, setAttr, setText, show, svg} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
 import {FEEL, pushed, stick} from '../lib/curves.js';
 import {check, labelled, push, row, words} from './fields.js';
-import {STICKS as STRINGS} from './sticks-strings.js';
+import {STICKS} from './sticks-strings.js';
 
 /** @typedef {keyof typeof FEEL.pad} Role */
 
@@ -55,7 +56,7 @@ export function open(place) {
     return;
   }
   place.className = 'sticks';
-  const hand = check(STRINGS.leftHanded, FEEL.leftHanded, (on) => {
+  const hand = check(W.sticks.leftHanded, FEEL.leftHanded, (on) => {
     FEEL.leftHanded = on;
     document.body.classList.toggle('left-handed', on);
     keep();
@@ -74,7 +75,7 @@ function expo() {
     const points = Array.from({length: 25}, (_, index) =>
       `${(index * WIDE) / 24} ${WIDE - stick(index / 24) * WIDE}`);
     setAttr(curve, 'd', `M${points.join('L')}`);
-    setAttr(field, 'aria-valuetext', STRINGS.expo(FEEL.expo));
+    setAttr(field, 'aria-valuetext', STICKS.expo(FEEL.expo));
   };
   field.addEventListener('input', () => {
     FEEL.expo = Number(field.value);
@@ -82,7 +83,7 @@ function expo() {
     keep();
   });
   draw();
-  return row([labelled(STRINGS.expoLabel, field), picture], 'expo');
+  return row([labelled(W.sticks.expoLabel, field), picture], 'expo');
 }
 
 function gamepad() {
@@ -99,12 +100,12 @@ function gamepad() {
   let count = -1;
   const roles = /** @type {Role[]} */ (Object.keys(FEEL.pad)).map((role) => {
     const said = make('span', '');
-    const ask = push(STRINGS.change, () => {
+    const ask = push(W.sticks.change, () => {
       wanted = wanted === role ? null : role;
       FEEL.learning = wanted !== null;
       before = new Map();
     }, `role-${role}`);
-    ask.setAttribute('aria-label', STRINGS.changeOf(role));
+    ask.setAttribute('aria-label', STICKS.changeOf(role));
     return {role, said, ask, element: row([said, ask])};
   });
   const look = () => {
@@ -119,8 +120,8 @@ function gamepad() {
     }
     const pad = [...navigator.getGamepads()].find((one) => one && one.connected !== false);
     for (const one of [bars, ...roles.map(({element}) => element)]) show(one, Boolean(pad));
-    setText(says, !pad ? STRINGS.none : wanted ? STRINGS.pushNow(wanted) : STRINGS.here(pad.id));
-    for (const {role, said} of roles) setText(said, STRINGS.role(role, FEEL.pad[role]));
+    setText(says, !pad ? W.sticks.none : wanted ? STICKS.pushNow(wanted) : STICKS.here(pad.id));
+    for (const {role, said} of roles) setText(said, STICKS.role(role, FEEL.pad[role]));
     if (!pad) return;
     const now = parts(pad);
     if (now.size !== count) {
@@ -148,7 +149,7 @@ function gamepad() {
 
 /** @param {string} name */
 function bar(name) {
-  const made = make('li', STRINGS.part(name));
+  const made = make('li', STICKS.part(name));
   made.dataset.part = name;
   return made;
 }

@@ -54,9 +54,10 @@ export function make(tag, text) {
 
 /**
  * Fills in the strings that the markup names by `data-t` and `data-t-label`.
- * @param {ParentNode} root @param {Record<string, string>} strings
+ * @param {ParentNode} root @param {object} words
  */
-export function fillStrings(root, strings) {
+export function fillStrings(root, words) {
+  const strings = /** @type {Record<string, string>} */ (words);
   for (const element of root.querySelectorAll('[data-t], [data-t-label]')) {
     const {t, tLabel} = /** @type {HTMLElement} */ (element).dataset;
     if (t) element.textContent = strings[t];

@@ -1,7 +1,8 @@
 /** The card that says what is wrong and what to do, with buttons. */
 
+import {W} from '../lang/words.js';
 import {button, byId, setAttr, setText, show} from '../lib/dom.js';
-import {STRINGS, sentence} from './strings.js';
+import {sentence} from './strings.js';
 
 /** @import {Situation} from './state.js' */
 
@@ -30,10 +31,10 @@ export class Card {
       goOn: button('go-on'), take: button('card-take'), code: button('card-code'),
       here: button('card-here'),
     };
-    setText(this.buttons.goOn, STRINGS.goOn);
-    setText(this.buttons.take, STRINGS.take);
-    setText(this.buttons.code, STRINGS.enterCode);
-    setText(this.buttons.here, STRINGS.driveHere);
+    setText(this.buttons.goOn, W.goOn);
+    setText(this.buttons.take, W.take);
+    setText(this.buttons.code, W.enterCode);
+    setText(this.buttons.here, W.driveHere);
     for (const name of /** @type {const} */ (['goOn', 'take', 'code', 'here'])) {
       this.buttons[name].addEventListener('click', (event) => {
         // detail 0: pushed by a key. While a driving key is down that is a slip.

@@ -1,19 +1,21 @@
 /** What loads after the first screen: the distances around the car, the offer of https, and
  * the drawer with the link in figures, the name, help, and the grown-ups' part. */
 
+import {LANGUAGE, W, number} from '../lang/words.js';
+import {Awake} from '../lib/awake.js';
 import {
   button, byId, drawing, fillStrings, input, make, setAttr, setText, show,
 } from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
+import {App} from './app.js';
 import {Beeps, behindM, rhythm} from './beeps.js';
-import {
-  DRAWER_STRINGS, MARKUP_STRINGS, computerSays, healthRows, paceSays,
-} from './drawer-strings.js';
+import {DRAWER_STRINGS, computerSays, healthRows, paceSays} from './drawer-strings.js';
 import {Help, fillKeys} from './help.js';
 import {Tilt} from './input/tilt.js';
-import {Minute} from './minute.js';
+import {Minute, spark} from './minute.js';
 import {Moments} from './moments.js';
 import {Pace} from './pace.js';
+import {Panels} from './panels.js';
 import {PictureSettings} from './picture-settings.js';
 import {Ranges, rangeFaults} from './ranges.js';
 import {RecorderPanel} from './recorder.js';
@@ -28,16 +30,21 @@ import {Who} from './who.js';
 const TOAST_AGAIN_MS = 60_000;
 const PRESETS_AGAIN_MS = 1000;
 
-/** Loads style and markup. Throws TypeError if they do not arrive, as import() does. */
-export async function loadMarkup() {
-  const [style, markup] = await Promise.all(['drawer.css', 'drawer.html'].map(textOf));
+/**
+ * Loads words, style and markup. Throws TypeError if they do not arrive.
+ * @param {number} tries
+ */
+export async function loadMarkup(tries) {
+  const [style, markup] = await Promise.all([
+    textOf('drawer.css'), textOf('drawer.html'),
+    import(`../lang/${LANGUAGE}/drawer.js${tries ? `?again=${tries}` : ''}`),
+  ]);
   const template = document.createElement('template');
   template.innerHTML = markup;
-  fillStrings(template.content, MARKUP_STRINGS);
+  fillStrings(template.content, W);
   document.head.append(make('style', style));
   byId('notes').prepend(...template.content.querySelectorAll('aside'));
-  byId('menu').before(...template.content.querySelectorAll('.dialog'));
-  byId('menu-body').append(template.content);
+  document.body.append(...template.content.querySelectorAll('.panel'));
 }
 
 /** The text of a file beside this module. @param {string} name */
@@ -57,7 +64,7 @@ async function textOf(name) {
 export class Drawer {
   /**
    * @param {{named: () => void, limit: (share: number) => void, take: () => void,
-   *   panels: import('./panels.js').Panels, controls: import('./controls.js').Controls,
+   *   hud: import('./hud.js').Hud, controls: import('./controls.js').Controls,
    *   guard: (mode: string) => void, reversing: () => boolean,
    *   send: (message: Upward) => boolean, video: import('../video/video.js').Video,
    *   tilt: (steer: number) => void}} parts
@@ -83,16 +90,23 @@ export class Drawer {
     this.depth = null;
     /** When each kind of fault was last toasted. @type {Map<string, number>} */
     this.toastedMs = new Map();
-    this.panels = parts.panels;
+    this.panels = new Panels(['menu', 'unlock', 'keys']);
+    parts.hud.spark = spark();
     this.help = new Help();
-    const {panels, send} = parts;
-    this.unlock = new Unlock({panels, send: (code) => send({kind: 'unlock', code})});
+    const {send} = parts;
+    this.unlock = new Unlock({panels: this.panels, send: (code) => send({kind: 'unlock', code})});
     this.who = new Who(byId('who-may-drive'), parts.send);
     this.listen(parts);
     this.picture = new PictureSettings(byId('picture-settings'), parts.send);
     this.recorder = new RecorderPanel(parts.send);
     this.moments = new Moments(parts);
     this.secure = new Secure();
+    this.app = new App();
+    this.awake = new Awake({
+      playing: () => parts.video.path?.name === 'mse',
+      changed: (how) => (how === 'none' && matchMedia('(pointer: coarse)').matches
+        ? toast(W.maySleep, 'warn') : undefined),
+    });
     this.listenTilt(parts.tilt);
   }
 
@@ -218,7 +232,7 @@ export class Drawer {
     show(byId('grown-locked'), !state.grown_up);
     if (document.activeElement !== this.limit) this.limit.value = String(state.limit);
     this.showLimit();
-    const who = state.driver === null ? STRINGS.nobody : STRINGS.drives(state.driver);
+    const who = state.driver === null ? W.nobody : STRINGS.drives(state.driver);
     setText(byId('grown-driver'), `${who}; ${DRAWER_STRINGS.watchers(state.viewers)}`);
     show(button('grown-take'), state.role !== 'driver');
   }
@@ -275,16 +289,16 @@ export class Drawer {
 
   /** Rows for engineers. @param {Figures} figures @returns {[string, string][]} */
   figureRows(figures) {
-    const {details} = DRAWER_STRINGS;
+    const {details} = W;
     const health = this.last?.health;
     return [
       [details.picture, STRINGS.ms(figures.pictureMs)], [details.link, STRINGS.ms(figures.linkMs)],
-      [details.fps, figures.fps.toFixed(0)],
+      [details.fps, number(figures.fps)],
       [details.lost, DRAWER_STRINGS.share(this.last?.lost ?? null)],
       [details.rate, DRAWER_STRINGS.rate(figures.bitsPerS)],
-      [details.dropped, String(figures.dropped)],
-      [details.path, DRAWER_STRINGS.paths[figures.path]],
-      [details.size, figures.size], [details.pages, String(this.last?.viewers ?? 0)],
+      [details.dropped, number(figures.dropped)],
+      [details.path, DRAWER_STRINGS.path(figures.path)],
+      [details.size, figures.size], [details.pages, number(this.last?.viewers ?? 0)],
       [details.wheels, this.last?.wheels ?? 'ok'], [details.car, figures.version],
       ...(health ? healthRows(health) : []),
     ];
@@ -299,7 +313,7 @@ export class Drawer {
       if (!has) return;
       const depth = this.depth = new Image();
       depth.id = 'depth';
-      depth.alt = DRAWER_STRINGS.depth;
+      depth.alt = W.depth;
       depth.onload = () => show(depth, true);
       depth.onerror = () => show(depth, false);
       drawing('minute').parentElement?.after(depth);
@@ -311,8 +325,8 @@ export class Drawer {
   carRows({battery, health}) {
     const computer = health ? computerSays(health) : null;
     /** @type {[string, string][]} */
-    const rows = battery ? [[DRAWER_STRINGS.battery, DRAWER_STRINGS.batterySays(battery)]] : [];
-    return computer ? [...rows, [DRAWER_STRINGS.health.faults, computer]] : rows;
+    const rows = battery ? [[W.batteryName, DRAWER_STRINGS.batterySays(battery)]] : [];
+    return computer ? [...rows, [W.health.faults, computer]] : rows;
   }
 }
 

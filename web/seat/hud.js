@@ -1,12 +1,11 @@
 /** The instruments over the picture: driver, link, battery, lights, gauges, age. */
 
+import {W} from '../lang/words.js';
 import {button, byId, drawing, setAttr, setText, show} from '../lib/dom.js';
-import {sparkline} from './sparkline.js';
 import {STRINGS} from './strings.js';
 
 /** @import {Battery, State, Welcome, Wish} from '../lib/types.js' */
 
-const SPARK_MOST = 60;
 const OLD_S = 1;
 
 export class Hud {
@@ -19,8 +18,8 @@ export class Hud {
     this.battery = byId('battery');
     this.age = byId('age');
     this.noPicture = byId('no-picture');
-    /** @type {(number | null)[]} */
-    this.spark = [];
+    /** Draws the chip's curve, once the drawer has come. @type {(ms: number | null) => void} */
+    this.spark = () => {};
   }
 
   /** @param {Welcome} welcome */
@@ -46,11 +45,11 @@ export class Hud {
   /** @param {State} state */
   state(state) {
     const driving = state.role === 'driver';
-    setText(this.who, driving ? STRINGS.you
-      : state.driver === null ? STRINGS.nobody : STRINGS.drives(state.driver));
-    const [does, long, short] = driving ? ['release', STRINGS.give, STRINGS.giveShort]
-      : state.may_drive ? ['take', STRINGS.take, STRINGS.takeShort]
-        : ['code', STRINGS.enterCode, STRINGS.codeShort];
+    setText(this.who, driving ? W.you
+      : state.driver === null ? W.nobody : STRINGS.drives(state.driver));
+    const [does, long, short] = driving ? ['release', W.give, W.giveShort]
+      : state.may_drive ? ['take', W.take, W.takeShort]
+        : ['code', W.enterCode, W.codeShort];
     setAttr(document.body, 'data-role', state.role);
     setAttr(this.wheel, 'data-does', does);
     setAttr(this.wheel, 'aria-label', long);
@@ -82,14 +81,12 @@ export class Hud {
    */
   link(grade, pictureMs, linkMs) {
     setAttr(document.body, 'data-link', grade);
-    setText(byId('grade-word'), STRINGS.grade[grade]);
+    setText(byId('grade-word'), W.grade[grade]);
     setText(byId('picture-ms'), STRINGS.ms(pictureMs));
     setText(byId('link-ms'), STRINGS.ms(linkMs));
-    setAttr(this.chip, 'title', STRINGS.gradeLong[grade]);
+    setAttr(this.chip, 'title', W.gradeLong[grade]);
     setAttr(this.chip, 'aria-label', STRINGS.chip(grade, pictureMs, linkMs));
-    this.spark.push(pictureMs);
-    if (this.spark.length > SPARK_MOST) this.spark.shift();
-    setAttr(drawing('spark'), 'd', sparkline(this.spark, SPARK_MOST, {width: 72, height: 16, high: 120}));
+    this.spark(pictureMs);
   }
 
   /**

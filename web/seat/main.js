@@ -1,6 +1,6 @@
 /** Wiring only: builds every part and hands each its collaborators. Start reading here. */
 
-import {Awake} from '../lib/awake.js';
+import {W} from '../lang/words.js';
 import {button, byId, fillStrings} from '../lib/dom.js';
 import {clientId, saved} from '../lib/storage.js';
 import {plain} from '../lib/wire.js';
@@ -16,14 +16,13 @@ import {Pad} from './input/touch.js';
 import {LazyPart} from './lazy.js';
 import {Link} from './link.js';
 import {Page} from './page.js';
-import {Panels} from './panels.js';
 import {probe} from './probe.js';
-import {MARKUP_STRINGS, STRINGS} from './strings.js';
+import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
 const DRAWER_AFTER_MS = 1000;
 
-fillStrings(document, MARKUP_STRINGS);
+fillStrings(document, W);
 feel(saved.get('sticks'));
 document.body.classList.toggle('left-handed', FEEL.leftHanded);
 document.body.classList.toggle('whole', saved.get('whole') === 'yes');
@@ -32,7 +31,6 @@ const used = (/** @type {string} */ how) => {
   page.used();
 };
 
-const panels = new Panels(['menu', 'unlock', 'keys']);
 const hud = new Hud();
 /** @type {Link} */
 const link = new Link({
@@ -65,7 +63,7 @@ const controls = new Controls({
   changed: (wish) => hud.wish(wish),
 });
 const stop = () => {
-  panels.closeAll();
+  page.drawer?.panels.closeAll();
   page.stop();
   navigator.vibrate?.(60);
 };
@@ -82,7 +80,7 @@ const full = new FullScreen({
 const command = (name) => {
   if (name === 'lights') lights();
   else if (name === 'full') full.toggle();
-  else if (name === 'keys') drawer.push(() => panels.toggle('keys'));
+  else if (name === 'keys') drawer.push(() => page.drawer?.panels.toggle('keys'));
   else drawer.push(() => page.drawer?.moments[name]());
 };
 const keyboard = new Keyboard({
@@ -96,7 +94,7 @@ const gamepads = new Gamepads({
   came: (name) => toast(STRINGS.gamepad(name)),
   gone: () => {
     controls.letGo();
-    toast(STRINGS.gamepadGone, 'warn');
+    toast(W.gamepadGone, 'warn');
   },
   used: () => used('gamepad'),
 });
@@ -118,13 +116,8 @@ const card = new Card({
   here: () => link.wake(),
   keysBusy: () => keyboard.busy,
 });
-const awake = new Awake({
-  playing: () => video.path?.name === 'mse',
-  changed: (how) => (how === 'none' && matchMedia('(pointer: coarse)').matches
-    ? toast(STRINGS.maySleep, 'warn') : undefined),
-});
 /** @type {Page} */
-const page = new Page({link, video, controls, hud, card, code, awake});
+const page = new Page({link, video, controls, hud, card, code});
 
 /** Loads after the first screen. */
 const drawer = new LazyPart({
@@ -132,7 +125,7 @@ const drawer = new LazyPart({
     // Some browsers remember a module that did not load; by another name they ask anew.
     /** @type {typeof import('./drawer.js')} */
     const {Drawer, loadMarkup} = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
-    await loadMarkup();
+    await loadMarkup(tries);
     page.drawer = new Drawer({
       named: () => link.rename(),
       limit: (throttle) => link.send({kind: 'limit', throttle}),
@@ -140,13 +133,13 @@ const drawer = new LazyPart({
       send: (message) => link.send(message),
       reversing: () => page.driving && controls.wish.throttle < 0,
       take: () => link.send({kind: 'take'}),
-      panels, controls, video,
+      controls, video, hud,
       tilt: (steer) => controls.set('tilt', {throttle: 0, steer}),
     });
     if (page.welcome) page.drawer.welcomed(page.welcome);
     if (page.state) page.drawer.state(page.state);
   },
-  late: () => toast(STRINGS.menuLate, 'warn'),
+  late: () => toast(W.menuLate, 'warn'),
 });
 
 /** Loads after the first screen, too. */
@@ -202,7 +195,7 @@ const goToSleep = () => {
   link.asleep();
   controls.asleep();
   gamepads.asleep();
-  void awake.want(false);
+  void page.drawer?.awake.want(false);
 };
 const updateVisible = () => (document.visibilityState === 'hidden' ? goToSleep() : wakeUp());
 document.addEventListener('visibilitychange', updateVisible);

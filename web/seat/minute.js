@@ -55,3 +55,14 @@ export class Minute {
     setText(byId('minute-top'), DRAWER_STRINGS.upTo(high));
   }
 }
+
+/** The curve of the last seconds on the link's chip: a function that takes the next value. */
+export function spark() {
+  /** @type {(number | null)[]} */
+  const values = [];
+  return (/** @type {number | null} */ ms) => {
+    values.push(ms);
+    if (values.length > SECONDS) values.shift();
+    setAttr(drawing('spark'), 'd', sparkline(values, SECONDS, {width: 72, height: 16, high: 120}));
+  };
+}

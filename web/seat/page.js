@@ -1,5 +1,6 @@
 /** What the car said last, and what follows from it for each part of the page. */
 
+import {W} from '../lang/words.js';
 import {saved} from '../lib/storage.js';
 import {OLD_MS} from '../video/video.js';
 import {aged, gradeOf, situationOf, takenBy} from './state.js';
@@ -12,8 +13,7 @@ export class Page {
   /**
    * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,
    *   controls: import('./controls.js').Controls, hud: import('./hud.js').Hud,
-   *   card: import('./card.js').Card,
-   *   code: () => void, awake: import('../lib/awake.js').Awake}} parts
+   *   card: import('./card.js').Card, code: () => void}} parts
    */
   constructor(parts) {
     this.parts = parts;
@@ -109,7 +109,7 @@ export class Page {
     if (isEstop(before) && !isEstop(state)) this.pushedStop = false;
     const low = state.battery?.low === true;
     // Whoever drives has a card for it.
-    if (low && !this.warnedLow && state.role !== 'driver') toast(STRINGS.batteryLow, 'warn');
+    if (low && !this.warnedLow && state.role !== 'driver') toast(W.batteryLow, 'warn');
     this.warnedLow = low;
     this.refresh();
   }
@@ -132,8 +132,8 @@ export class Page {
     // While the car's clock is unknown nobody can say that it is live.
     const sure = video.ageSure(nowMs);
     hud.picture(ageMs === null ? 'none' : old || !sure ? 'old' : 'live', ageMs, sure,
-      video.unsupported ? STRINGS.noVideo
-        : this.state?.camera === 'none' ? STRINGS.noCamera : STRINGS.noPicture);
+      video.unsupported ? W.noVideo
+        : this.state?.camera === 'none' ? W.noCamera : W.noPicture);
     const {throttle, steer} = controls.wish;
     this.situation = situationOf({
       link: link.state, welcome: this.welcome, state: this.state, lostMs: this.lostMs,
@@ -147,20 +147,20 @@ export class Page {
   /** Shows old measurements as old. @param {number} nowMs */
   showAged(nowMs) {
     if (!this.state) return;
-    const old = aged(this.state, (nowMs - this.stateMs) / 1000, STRINGS.grade.none);
+    const old = aged(this.state, (nowMs - this.stateMs) / 1000, W.grade.none);
     this.parts.hud.showBattery(old.battery ?? null);
     this.drawer?.state(old);
   }
 
   /** Ten times a second. */
   beat() {
-    const {link, video, hud, awake} = this.parts;
+    const {link, video, hud} = this.parts;
     const ageMs = video.ageMs(performance.now());
     const old = ageMs === null || ageMs > OLD_MS;
     this.grade = gradeOf(link.up, old, video.pictureMs, this.linkMs);
     if (ageMs !== null) hud.ratio(...video.size);
     hud.link(this.grade, old ? ageMs : video.pictureMs, this.linkMs);
-    void awake.want(this.driving);
+    void this.drawer?.awake.want(this.driving);
     this.refresh();
   }
 

@@ -1,6 +1,7 @@
 /** The picture's settings, for grown-ups: size, rate, flip, exposure, brightness, night.
  * They load with the drawer; what the camera has not got is not shown. */
 
+import {W} from '../lang/words.js';
 import {make, show} from '../lib/dom.js';
 import {UP} from '../lib/wire.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
@@ -47,6 +48,9 @@ export function withNow(choices, now) {
   return [...choices, now].sort((a, b) => size(a) - size(b));
 }
 
+/** The word for a choice, if there is one. @param {Record<string, string>} words @param {string} choice */
+const named = (words, choice) => words[choice] ?? choice;
+
 /** "640 × 480" -> its numbers. @param {string} size */
 export function sizeOf(size) {
   const [width, height] = size.split(' × ').map(Number);
@@ -60,9 +64,9 @@ export class PictureSettings {
     this.box = document.createElement('details');
     this.box.dataset.testid = 'picture-settings';
     this.fields = document.createElement('div');
-    this.hint = make('p', DRAWER_STRINGS.picture.hint);
+    this.hint = make('p', W.pictureSettings.hint);
     this.hint.className = 'hint';
-    this.box.append(make('summary', DRAWER_STRINGS.picture.title), this.fields, this.hint);
+    this.box.append(make('summary', W.pictureSettings.title), this.fields, this.hint);
     this.box.addEventListener('toggle', () => this.box.open && this.load());
     show(this.box, false);
     place.append(this.box);
@@ -81,7 +85,7 @@ export class PictureSettings {
       if (!answer.ok) throw new TypeError(String(answer.status));
       this.render(/** @type {Settings} */ (await answer.json()));
     } catch {
-      this.fields.replaceChildren(make('p', DRAWER_STRINGS.picture.silent));
+      this.fields.replaceChildren(make('p', W.pictureSettings.silent));
       show(this.hint, false);
     }
   }
@@ -94,18 +98,18 @@ export class PictureSettings {
 
   /** @param {Settings} now */
   render(now) {
-    const words = DRAWER_STRINGS.picture;
+    const words = W.pictureSettings;
     const size = `${now.width} × ${now.height}`;
     /** @type {[string, HTMLElement][]} */
     const rows = [
       ['width', select('size', words.size, withNow(SIZES, size), size, String,
         (value) => this.set(sizeOf(value)))],
-      ['fps', select('rate', words.rate, withNow(RATES, now.fps), now.fps, words.perSecond,
+      ['fps', select('rate', words.rate, withNow(RATES, now.fps), now.fps, DRAWER_STRINGS.perSecond,
         (value) => this.set({fps: Number(value)}))],
-      ['flip', select('flip', words.flip, FLIPS, now.flip, (value) => words.flips[value] ?? value,
+      ['flip', select('flip', words.flip, FLIPS, now.flip, (value) => named(words.flips, value),
         (value) => this.set({flip: value}))],
       ['exposure', select('exposure', words.exposure, EXPOSURES, now.exposure,
-        (value) => words.exposures[value] ?? value, (value) => this.set({exposure: value}))],
+        (value) => named(words.exposures, value), (value) => this.set({exposure: value}))],
       ['brightness', slider(words.brightness, now.brightness,
         (value) => this.set({brightness: value}))],
       ['night', check(words.night, now.night, (on) => this.set({night: on}))],

@@ -1,6 +1,7 @@
 /** The recorder's controls: a dot, on and off (a grown-up's), keep the last minute, a mark.
  * They load with the drawer, after the first screen. */
 
+import {W} from '../lang/words.js';
 import {button, byId, make, setAttr, setText, show} from '../lib/dom.js';
 import {plain} from '../lib/wire.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
@@ -17,14 +18,15 @@ const MARK_MOST = 64;
  * @returns {{tone: 'on' | 'off' | 'bad', text: string, news: string, alarm: boolean}}
  */
 export function recorderSays(now, before) {
-  const words = DRAWER_STRINGS.recorder;
+  const words = W.recorder;
+  const says = DRAWER_STRINGS.recorder;
   const fine = now.state === 'ok';
   const room = now.free_mb === null ? ''
-    : `, ${words.room(DRAWER_STRINGS.room(now.free_mb), now.station)}`;
-  const text = !fine ? words.bad(now.state)
-    : (now.on ? words.on(clock(now.seconds)) : words.off) + room;
+    : `, ${says.room(DRAWER_STRINGS.room(now.free_mb), now.station)}`;
+  const text = !fine ? says.bad(now.state)
+    : (now.on ? says.on(clock(now.seconds)) : words.off) + room;
   const broke = !fine && now.state !== before?.state;
-  const news = broke ? words.bad(now.state)
+  const news = broke ? says.bad(now.state)
     : before && now.kept > before.kept ? words.kept
       : before && fine && before.state !== 'ok' ? words.again : '';
   return {tone: !fine ? 'bad' : now.on ? 'on' : 'off', text, news, alarm: broke};
@@ -39,7 +41,7 @@ export function clock(seconds) {
 export class RecorderPanel {
   /** @param {(message: Upward) => void} send */
   constructor(send) {
-    const words = DRAWER_STRINGS.recorder;
+    const words = W.recorder;
     this.send = send;
     /** @type {Recording | null} */
     this.last = null;
@@ -74,7 +76,7 @@ export class RecorderPanel {
 
   /** The form that marks a moment, with a word or without. */
   makeMarkForm() {
-    const words = DRAWER_STRINGS.recorder;
+    const words = W.recorder;
     const form = document.createElement('form');
     const field = document.createElement('input');
     const label = document.createElement('label');
@@ -103,11 +105,11 @@ export class RecorderPanel {
     if (now === null) return;
     const {tone, text, news, alarm} = recorderSays(now, this.last);
     setAttr(this.dot, 'data-tone', tone);
-    setAttr(this.dot, 'aria-label', DRAWER_STRINGS.recorder.tones[tone]);
-    setAttr(this.dot, 'title', DRAWER_STRINGS.recorder.tones[tone]);
+    setAttr(this.dot, 'aria-label', W.recorder.tones[tone]);
+    setAttr(this.dot, 'title', W.recorder.tones[tone]);
     setText(this.status, text);
     show(this.onOff, state.grown_up);
-    setText(this.onOff, now.on ? DRAWER_STRINGS.recorder.turnOff : DRAWER_STRINGS.recorder.turnOn);
+    setText(this.onOff, now.on ? W.recorder.turnOff : W.recorder.turnOn);
     if (news) toast(news, alarm ? 'warn' : 'calm');
     this.last = now;
   }

@@ -1,8 +1,8 @@
 /** The dialog that asks for a code. It loads with the menu, after the first screen. */
 
+import {W, fill} from '../lang/words.js';
 import {byId, input, setText} from '../lib/dom.js';
 import {tidyCode} from '../lib/wire.js';
-import {DRAWER_STRINGS} from './drawer-strings.js';
 import {timeIn} from './invite-strings.js';
 import {STRINGS} from './strings.js';
 
@@ -67,14 +67,14 @@ export class Unlock {
     this.tried = '';
     this.field.value = '';
     this.panels.close('unlock');
-    if (now.grown_up && !before.grown_up) return DRAWER_STRINGS.grownUp;
-    return this.leftS ? DRAWER_STRINGS.guest(timeIn(this.leftS)) : DRAWER_STRINGS.unlocked;
+    if (now.grown_up && !before.grown_up) return W.grownUp;
+    return this.leftS ? fill(W.guest, {time: timeIn(this.leftS)}) : W.unlocked;
   }
 
   /** Shows an error about codes. @param {CarError} error */
   refused(error) {
     this.tried = '';
-    const wrong = this.invited ? DRAWER_STRINGS.invitationOver : DRAWER_STRINGS.wrongCode;
+    const wrong = this.invited ? W.invitationOver : W.wrongCode;
     const words = error.what === 'wrong code' ? wrong : '';
     if (this.invited && !this.panels.isOpen('unlock')) this.open();
     setText(byId('unlock-fault'), words || STRINGS.carError(error));

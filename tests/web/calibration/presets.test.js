@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
+import '../english.js';
 import {presets, shareOf} from '../../../web/calibration/presets.js';
 
 test('a speed between the least and the top is its share of the way', () => {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {afterEach, test} from 'node:test';
 
+import '../english.js';
 import {given, meant, parts} from '../../../web/calibration/sticks.js';
 import {FEEL, feel, stick} from '../../../web/lib/curves.js';
 import {Gamepads, padWish, pushes} from '../../../web/seat/input/gamepad.js';

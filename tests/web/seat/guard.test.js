@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
+import '../english.js';
 import {Beeps, behindM, due, rhythm} from '../../../web/seat/beeps.js';
 import {DRAWER_STRINGS, computerSays, healthRows, keysOf} from '../../../web/seat/drawer-strings.js';
 import {
@@ -227,7 +228,7 @@ test('an old voltage says its age', () => {
   assert.equal(STRINGS.battery(7.42, true, 12.4), '7.4 V, 12 s ago');
   assert.equal(STRINGS.battery(null, false, 0), '? V');
   const battery = {volts: 7.4, amps: 1.25, share: 0.6, low: false, age_s: 0.1, state: 'ok'};
-  assert.equal(DRAWER_STRINGS.batterySays(battery), '7.40 V, 1.3 A, about 60 %');
+  assert.equal(DRAWER_STRINGS.batterySays(battery), '7.40 V, 1.3 A, about 60%');
   assert.match(DRAWER_STRINGS.batterySays({...battery, state: 'NACK'}), /; NACK$/);
   assert.equal(DRAWER_STRINGS.batterySays({volts: null, amps: null, share: null, low: false, state: 'NACK'}), 'NACK');
 });
@@ -239,12 +240,12 @@ test('of the computer only what is known is said', () => {
   const {good} = JSON.parse(
     readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));
   assert.deepEqual(healthRows(good[1].fields.health), [
-    ['Computer’s temperature', '48 °C'],
+    ['Computer’s temperature', '48°C'],
     ['Its Wi-Fi', '-84 dBm, 72 Mbit/s'], ['Room on its card', '9.0 GB'],
     ['Free memory', '211 MB'], ['Load', '0.35'], ['Up for', '60 min'],
   ]);
   assert.equal(computerSays(good[1].fields.health), 'weak Wi-Fi: -84 dBm');
-  assert.equal(DRAWER_STRINGS.uptime(7200), '2 h');
+  assert.equal(DRAWER_STRINGS.uptime(7200), '2 hr');
   assert.equal(DRAWER_STRINGS.wifi(-60, null), '-60 dBm');
 });
 

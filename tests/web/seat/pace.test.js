@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
+import '../english.js';
 import {paceSays} from '../../../web/seat/drawer-strings.js';
 import {Pace} from '../../../web/seat/pace.js';
 

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
+import '../english.js';
 import {encode} from '../../../web/lib/wire.js';
 import {sizeOf, withNow} from '../../../web/seat/picture-settings.js';
 

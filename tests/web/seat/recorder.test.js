@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
+import '../english.js';
 import {clock, recorderSays} from '../../../web/seat/recorder.js';
 
 /** @param {Partial<import('../../../web/lib/types.js').Recording>} more */

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
+import '../english.js';
 import {STRINGS} from '../../../web/seat/strings.js';
 import {Remedy} from '../../../web/video/remedy.js';
 import {Video} from '../../../web/video/video.js';

@@ -1,0 +1,96 @@
+"""The page in the browser's language, or the one that was chosen; and what a person
+sees where there is no car."""
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
+
+from tests.e2e.harness import STRIP, RunningBench
+from tests.e2e.proxy import Link
+from tests.e2e.seat import opened, until
+from tests.e2e.seat_states import GROWN_UP, STOPPED
+from tests.rigs.played_car import SECURE, play, say
+from tests.rigs.video_source import encode
+
+pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+OPTIONS = (STRIP,)
+PHONE = ViewportSize(width=390, height=844)
+GO_ON = {
+    "de-AT": "Weiter", "en-GB": "Go on", "es-MX": "Seguir", "fi-FI": "Jatka",
+    "fr-FR": "Continuer", "zh-CN": "继续",
+}  # fmt: skip
+CUT = """() => [...document.querySelectorAll('button, .button')]
+  .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth)
+  .map((one) => `${one.id} "${one.textContent.trim()}"`)"""
+STOP_WORD = """() => {
+  const word = document.querySelector('#stop text').getBoundingClientRect();
+  return word.width / document.querySelector('#stop').getBoundingClientRect().width;
+}"""
+
+
+def on_a_phone(browser: Browser, locale: str) -> tuple[BrowserContext, Page]:
+    """The seat of a played car whose emergency stop was pushed."""
+    context = browser.new_context(
+        viewport=PHONE, has_touch=True, is_mobile=True, locale=locale
+    )
+    page = play(context, encode(frames=10, gop=10, width=640, height=480, noise=8))
+    page.goto(SECURE)
+    until(page, "window.fpvcar?.video.shown > 3 && window.fpvcar.state?.role")
+    until(page, "document.getElementById('secure') !== null")  # the menu has come
+    say(page, {**GROWN_UP, **STOPPED})
+    until(page, "document.body.dataset.situation === 'stopped'")
+    return context, page
+
+
+@pytest.mark.parametrize("locale", GO_ON)
+def test_words_of_each_language_fit_their_buttons(
+    browser: Browser, locale: str
+) -> None:
+    context, page = on_a_phone(browser, locale)
+    language = locale[:2]
+    assert page.locator("html").get_attribute("lang") == language
+    assert page.locator("#go-on").inner_text() == GO_ON[locale]
+    page.locator("#intro-ok").click()
+    assert page.evaluate(CUT) == []
+    assert page.evaluate(STOP_WORD) < 0.9, "STOP is within its octagon"
+    page.locator("#gear").click()
+    page.locator("#show-sticks").click()
+    page.locator("#sticks [data-testid=expo]").wait_for()
+    assert page.evaluate(CUT) == []
+    page.locator("#show-keys").click()
+    page.locator("#keys").wait_for(state="visible")
+    assert page.evaluate(CUT) == []
+    context.close()
+
+
+def test_a_language_that_was_chosen_stays(browser: Browser) -> None:
+    context, page = on_a_phone(browser, "sv-SE")
+    assert page.locator("html").get_attribute("lang") == "en", "there is no Swedish"
+    page.locator("#gear").click()
+    with page.expect_navigation():
+        page.locator("#language").select_option("fi")
+    for _ in range(2):
+        until(page, "document.querySelector('#stop text')?.textContent === 'SEIS'")
+        until(page, "document.getElementById('language')?.value === 'fi'", 20.0)
+        page.reload()
+    context.close()
+
+
+def test_where_there_is_no_car_the_page_says_how_to_find_it(
+    browser: Browser, bench: RunningBench
+) -> None:
+    context = browser.new_context(locale="de-DE")
+    with Link(bench.port) as link:
+        here = f"http://localhost:{link.port}/"
+        page = opened(context.new_page(), here)
+        ready = "navigator.serviceWorker.ready.then(() => true)"
+        until(page, f"document.getElementById('language') !== null && {ready}", 20.0)
+        first = "caches.keys().then(([name]) => caches.open(name))"
+        kept = f"{first}.then((one) => one.keys())"
+        names = page.evaluate(f"{kept}.then((all) => all.map((one) => one.url))")
+        assert [name.rpartition("/")[2] for name in names] == ["offline.html"]
+        manifest = context.new_cdp_session(page).send("Page.getAppManifest")
+        assert manifest["url"] and manifest["errors"] == []
+    page.goto(f"{here}recordings.html")  # nobody listens there any more
+    assert page.locator("h1:visible").inner_text() == "Das Auto antwortet nicht"
+    assert page.evaluate("typeof window.fpvcar") == "undefined", "no module is held"
+    context.close()

@@ -1,0 +1,4 @@
+/** The pages' words for tests: English, all of it. */
+
+import '../../web/lang/en/drawer.js';
+import '../../web/lang/en/seat.js';

@@ -1,0 +1,57 @@
+/**
+ * The words of the page in its language, and numbers and units as it writes them.
+ *
+ *   boot.js chooses the language -> lang/de/seat.js says its words -> seat/main.js
+ *   seat/drawer.js                -> lang/de/drawer.js says the drawer's
+ */
+
+/** @typedef {typeof import('./en/seat.js').default} SeatWords */
+/** @typedef {typeof import('./en/drawer.js').default} DrawerWords */
+
+/** Every message by its name; {n} and the like stand for values. */
+export const W = /** @type {SeatWords & DrawerWords} */ ({});
+
+/** "en", "de", ... */
+export const LANGUAGE = globalThis.document?.documentElement.lang || 'en';
+/** The same as this browser has it, say "de-CH": numbers differ. */
+const LOCALE = globalThis.navigator?.languages?.find((one) => one.split('-')[0] === LANGUAGE) ?? LANGUAGE;
+
+/**
+ * Takes the words of a part.
+ * @template {object} T
+ * @param {T} words @returns {T}
+ */
+export function say(words) {
+  Object.assign(W, words);
+  return words;
+}
+
+/**
+ * A message with its values.
+ * @param {string} message @param {Record<string, string | number>} values
+ */
+export const fill = (message, values) =>
+  message.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
+
+/** To make one costs a hundred times what it costs to use it. @type {Map<string, Intl.NumberFormat>} */
+const formats = new Map();
+
+/** @param {number} value @param {number} digits after the point @param {Intl.NumberFormatOptions} [more] */
+function format(value, digits, more = {}) {
+  const key = `${digits} ${more.style} ${more.unit}`;
+  let made = formats.get(key);
+  if (!made) {
+    made = new Intl.NumberFormat(LOCALE, {
+      minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: false, ...more,
+    });
+    formats.set(key, made);
+  }
+  return made.format(value);
+}
+
+/** @param {number} value @param {number} [digits] after the point */
+export const number = (value, digits = 0) => format(value, digits);
+/** @param {number} share 1 is all @param {number} [digits] */
+export const percent = (share, digits = 0) => format(share, digits, {style: 'percent'});
+/** @param {number} value @param {string} name as ECMA-402 has it, say "meter" @param {number} [digits] */
+export const unit = (value, name, digits = 0) => format(value, digits, {style: 'unit', unit: name});

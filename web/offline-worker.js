@@ -1,0 +1,35 @@
+/** The service worker: where the car cannot be reached it shows the offline page, in the
+ * language of its own address. It holds that page and nothing else: what the car serves
+ * always comes from the car. */
+
+/** @typedef {Event & {waitUntil: (until: Promise<unknown>) => void}} Waiting */
+/** @typedef {Event & {request: Request, respondWith: (answer: Promise<Response>) => void}} Fetching */
+
+/** With another page, another name. */
+const HOLDS = 'offline-9e919518';
+const PAGE = '/offline.html';
+const language = new URLSearchParams(location.search).get('language') ?? 'en';
+
+/** Kept as it came, headers and all. */
+const keep = async () => (await caches.open(HOLDS)).add(new Request(PAGE, {cache: 'reload'}));
+
+/** Only the newest version's page stays. */
+async function tidy() {
+  const names = await caches.keys();
+  await Promise.all(names.filter((name) => name !== HOLDS).map((name) => caches.delete(name)));
+}
+
+async function offline() {
+  const kept = await caches.match(PAGE);
+  if (!kept) return Response.error();
+  const text = (await kept.text()).replace('<html lang="en">', `<html lang="${language}">`);
+  return new Response(text, {headers: kept.headers});
+}
+
+addEventListener('install', (event) => /** @type {Waiting} */ (event).waitUntil(keep()));
+addEventListener('activate', (event) => /** @type {Waiting} */ (event).waitUntil(tidy()));
+addEventListener('fetch', (event) => {
+  const {request, respondWith} = /** @type {Fetching} */ (event);
+  // Modules, pictures, APIs: as if there were no service worker.
+  if (request.mode === 'navigate') respondWith.call(event, fetch(request).catch(offline));
+});
