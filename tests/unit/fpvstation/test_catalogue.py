@@ -13,7 +13,7 @@ from fpvcar.recordings.drives import Drive, Wanted
 from fpvstation import catalogue_schema, look
 from fpvstation.catalogue import Catalogue
 from fpvstation.disk import Folder
-from fpvstation.search import place_of
+from fpvstation.search import entry_in, place_of
 from fpvstation.store import Store
 from tests.rigs.mcaps import McapFile
 from tests.rigs.recordings import NAME, drive_messages
@@ -237,6 +237,16 @@ def test_what_cannot_be_read_is_listed_as_damaged(
     catalogue.sync()
     bad = [one for one in drives(catalogue) if one.state == "damaged"]
     assert len(bad) == 1 and bad[0].parts[0].lost
+
+
+def test_a_list_needs_nothing_of_what_a_file_begins_with(
+    tmp_path: Path, made: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which car it was, and its profile: the list of files has the name."""
+    (tmp_path / NAME).write_bytes(made)
+    monkeypatch.setattr("fpvcar.recordings.overview.Walk", None)
+    entry = entry_in(look.look(look.Look(str(tmp_path / NAME), NAME)))
+    assert entry.state == "closed" and entry.pictures == 120 and entry.marks
 
 
 def test_places_are_in_the_order_of_time() -> None:
