@@ -9,6 +9,7 @@ ELSEWHERE = {
     "benchmarks": "figures of this computer",
     "calibration/test_true_values.py": NO_MUJOCO,
     "drive/test_guard_walls.py": NO_MUJOCO,
+    "fpvstation/test_command_line.py::test_no_interface_is_said": NO_ZEROCONF,
     "fpvstation/test_discover.py": NO_ZEROCONF,
     "recordings/test_stints.py": NO_MUJOCO,
     "sensors/test_depth_camera.py": NO_MUJOCO,
