@@ -10,8 +10,8 @@ import pytest
 from tests.roots.root import TREE
 
 REFEREES = (
-    "iniconfig", "mcap", "packaging", "picamera2", "pluggy", "pygments", "pytest",
-    "pytest-asyncio", "videodev2",
+    "colorzero", "gpiozero", "iniconfig", "mcap", "packaging", "picamera2", "pluggy",
+    "pygments", "pytest", "pytest-asyncio", "videodev2",
 )  # fmt: skip
 """Pure Python that tests bring along: what judges, and what Debian has not."""
 
