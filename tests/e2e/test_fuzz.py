@@ -56,7 +56,7 @@ def attacked(bench: RunningBench, seconds: float) -> dict[str, "Counter[str]"]:
     """What each fuzzer counted, all at once. A page gets in meanwhile, both ways."""
     attacks = {name: start(name, bench.port, seconds) for name in EACH}
     attacks[TLS] = start(TLS, bench.port + 1, seconds)
-    context = ssl.create_default_context(cafile=bench.state / "https.crt")
+    context = ssl.create_default_context(cafile=bench.state / "root.crt")
     pages: list[float] = []
     try:
         while any(one.poll() is None for one in attacks.values()):

@@ -41,7 +41,8 @@ class Sshd:
             f"HostKey {folder}/host_key\nAuthorizedKeysFile {folder}/authorized\n"
             "PidFile none\nUsePAM no\nStrictModes no\nPasswordAuthentication no\n"
             "PermitRootLogin prohibit-password\nMaxStartups 100\nPrintMotd no\n"
-            f"SetEnv RDPIPE_TEST={folder}\n"
+            # nobody's .bashrc runs: what it starts may outlive a test, or hang
+            f"SetEnv RDPIPE_TEST={folder} HOME={folder}\n"
         )
         (folder / "ssh_config").write_text(
             "Host *\n  HostName 127.0.0.1\n"

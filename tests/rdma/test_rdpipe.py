@@ -5,12 +5,12 @@ import re
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.rdma.ends import SLOWNESS
 from tests.rdma.running import MARK, Tools, environment
+from tests.rdma.sshd import Sshd
 
 pytestmark = pytest.mark.e2e
 
@@ -67,16 +67,11 @@ def test_file_names_reach_the_file_system_as_typed(tools: Tools, name: str) -> N
     assert target.read_bytes() == b"contentcontent"
 
 
-def test_home_is_the_remote_ends(tools: Tools) -> None:
-    name = f".rdpipe-{os.getpid()}"
-    home = Path.home() / name
-    try:
-        ended = tools.run("rdpipe", "echo x", f"host1:>~/{name}")
-        assert ended.returncode == 0, ended.stderr
-        assert home.read_bytes() == b"x\n"
-        assert tools.run("rdpipe", f"host1:<~/{name}", "cat").stdout == b"x\n"
-    finally:
-        home.unlink(missing_ok=True)
+def test_home_is_the_remote_ends(tools: Tools, sshd: Sshd) -> None:
+    ended = tools.run("rdpipe", "echo x", "host1:>~/said")
+    assert ended.returncode == 0, ended.stderr
+    assert (sshd.folder / "said").read_bytes() == b"x\n"
+    assert tools.run("rdpipe", "host1:<~/said", "cat").stdout == b"x\n"
 
 
 @pytest.mark.parametrize(
