@@ -31,8 +31,9 @@ HEARTBEAT_S = 10.0
 LOSSY = 0.01
 """Of the packets of the last seconds: from here on units that go twice are smaller."""
 QUEUED_S, ALONE_S = 0.06, 3.0
-"""Round trips that take so much longer than the least stand in a queue, which loses
-packets because it is full: copies would fill it more, and stay away for a while."""
+"""Round trips that take so much longer than the least, by both connections, stand in a
+queue, which loses packets because it is full: copies would fill it more, and stay away
+for a while. One alone may stem from a time when the way was shorter."""
 log = logging.getLogger("fpvcar.video")
 
 
@@ -109,8 +110,6 @@ class Sender:
             if now_s - self._first.meter.progress_s >= NO_PROGRESS_S:
                 log.info("viewer closed: it read nothing for %.0f s", NO_PROGRESS_S)
                 raise ConnectionAbortedError
-            if self._first.queue_s >= QUEUED_S:
-                self._queued_s = now_s
             copies = self._look_at_copies(now_s)
             room = self._first.room or (copies is not None and copies.room)
             self._report(now_s, room, copies)
@@ -141,6 +140,8 @@ class Sender:
             stands = now_s - copies.meter.progress_s >= NO_PROGRESS_S
             if stands or copies.link.closing:
                 self._end_copies()
+            if min(self._first.queue_s, copies.queue_s) >= QUEUED_S:
+                self._queued_s = now_s
         return None if now_s - self._queued_s < ALONE_S else self._copies
 
     def _report(self, now_s: float, room: bool, copies: Way | None) -> None:

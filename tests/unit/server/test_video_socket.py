@@ -435,7 +435,7 @@ async def test_units_go_once_while_a_queue_is_full_and_for_a_while_after(
     monkeypatch.setattr(LinkMeter, "settled", lambda *_: True)
     monkeypatch.setattr(LossMeter, "recent", 0.1)
     copied = Copied()
-    copied.first.queue_s = video_socket.QUEUED_S
+    copied.first.queue_s = copied.copies.queue_s = video_socket.QUEUED_S
     copied.publish()
     copied.first.queue_s = 0.0
     copied.publish()
@@ -445,6 +445,15 @@ async def test_units_go_once_while_a_queue_is_full_and_for_a_while_after(
     copied.sender._queued_s -= video_socket.ALONE_S
     copied.publish()
     assert copied.went == (True, True) and copied.reports[-1].copies == 2
+    copied.sender.close()
+
+
+async def test_round_trips_that_are_longer_on_one_connection_are_no_queue() -> None:
+    """Its least is of a time when the way was shorter: the phone has walked away."""
+    copied = Copied()
+    copied.first.queue_s = video_socket.QUEUED_S
+    copied.publish()
+    assert copied.went == (True, True)
     copied.sender.close()
 
 
