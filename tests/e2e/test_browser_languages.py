@@ -1,5 +1,8 @@
-"""The page in the browser's language, or the one that was chosen; and what a person
+"""The pages in the browser's language, or the one that was chosen; and what a person
 sees where there is no car."""
+
+import os
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
@@ -8,19 +11,27 @@ from tests.e2e.harness import STRIP, RunningBench
 from tests.e2e.proxy import Link
 from tests.e2e.seat import opened, until
 from tests.e2e.seat_states import GROWN_UP, STOPPED
+from tests.rigs.played_answers import PEOPLE, PlayedAnswers
 from tests.rigs.played_car import SECURE, play, say
 from tests.rigs.video_source import encode
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 OPTIONS = (STRIP,)
+STEPS = 7
+"""Kinds of steps of the calibration."""
 PHONE = ViewportSize(width=390, height=844)
 GO_ON = {
     "de-AT": "Weiter", "en-GB": "Go on", "es-MX": "Seguir", "fi-FI": "Jatka",
     "fr-FR": "Continuer", "zh-CN": "继续",
 }  # fmt: skip
-CUT = """() => [...document.querySelectorAll('button, .button')]
+CUT = """() => [...document.querySelectorAll(
+    'button, .button, h1:not(.unseen), #menu-body, html')]
   .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth)
-  .map((one) => `${one.id} "${one.textContent.trim()}"`)"""
+  .map((one) => `${one.id} ${one.localName} "${one.textContent.trim()}"`)"""
+"""Words that are wider than their button, and what makes a page wider than a phone."""
+HEARD = """(people) => {
+  for (const socket of played.sockets) socket.hear({kind: 'people', people});
+}"""
 STOP_WORD = """() => {
   const word = document.querySelector('#stop text').getBoundingClientRect();
   return word.width / document.querySelector('#stop').getBoundingClientRect().width;
@@ -59,7 +70,42 @@ def test_words_of_each_language_fit_their_buttons(
     page.locator("#show-keys").click()
     page.locator("#keys").wait_for(state="visible")
     assert page.evaluate(CUT) == []
+    page.locator("#gear").click()
+    grown_ups(page, language)
+    page.goto(f"{SECURE}trust.html")
+    fits(page, "#systems details[open], #systems summary", f"trust-{language}")
     context.close()
+
+
+def fits(page: Page, shown: str, name: str) -> None:
+    """No word is cut once this is there; a picture for people where PICTURES says."""
+    page.locator(shown).first.wait_for()
+    if folder := os.environ.get("PICTURES"):
+        page.screenshot(path=Path(folder) / f"{name}.png")
+    assert page.evaluate(CUT) == [], name
+
+
+def grown_ups(page: Page, language: str) -> None:
+    """What loads when a grown-up asks for it, in the menu."""
+    played = PlayedAnswers(page)
+    say(page, {"role": "driver", "stop": None})
+    page.evaluate(HEARD, PEOPLE)
+    page.locator("#invite").click()
+    page.locator("#invitation button").click()
+    fits(page, "#invite-link", f"who-{language}")
+    page.locator("#look-for-faults").click()
+    fits(page, ".finding", f"doctor-{language}")
+    page.locator("#calibrate").click()
+    fits(page, "[data-testid=calibration-undo]", f"calibration-{language}")
+    steps = dict(played.steps)  # one of each kind
+    assert len(steps) == STEPS
+    for kind, of in steps.items():
+        page.locator(
+            f"[data-testid={'-'.join(filter(None, ('begin', kind, of)))}]"
+        ).click()
+        back = "[data-testid=calibration-back]"
+        fits(page, back, f"calibration-{kind}-{language}")
+        page.locator(back).click()
 
 
 def test_a_language_that_was_chosen_stays(browser: Browser) -> None:

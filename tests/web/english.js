@@ -1,4 +1,6 @@
 /** The pages' words for tests: English, all of it. */
 
+import '../../web/lang/en/calibration.js';
 import '../../web/lang/en/drawer.js';
 import '../../web/lang/en/seat.js';
+import '../../web/lang/en/trust.js';

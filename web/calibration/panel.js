@@ -1,6 +1,7 @@
 /** Calibration, for a grown-up: its steps, all values, what was changed. It loads when
  * somebody asks for it. What moves the car is sent as any other wish. */
 
+import {W} from '../lang/words.js';
 import {make, setText} from '../lib/dom.js';
 import {API, Refused} from './api.js';
 import {check, figure, fold, push, row, words} from './fields.js';
@@ -13,7 +14,7 @@ import {STRINGS} from './strings.js';
 /** @import {Wish} from '../lib/types.js' */
 
 const ASK_MS = 100;
-/** @type {[keyof typeof STRINGS.groups, string[]][]} */
+/** @type {[keyof typeof W.calibration.groups, string[]][]} */
 const GROUPS = [
   ['air', ['direction', 'dead_band', 'ends']], ['floor', ['straight', 'speed']],
   ['still', ['distance', 'battery']],
@@ -66,7 +67,7 @@ export class Calibration {
     try {
       await act();
     } catch (fault) {
-      said = fault instanceof Refused ? fault.message : STRINGS.silent;
+      said = fault instanceof Refused ? fault.message : W.carSilent;
     }
     const {fault} = this.view ?? this;
     if (!fault.isConnected) this.place.replaceChildren(fault);
@@ -77,27 +78,27 @@ export class Calibration {
 
   /** @param {All} all @param {string} [news] */
   list(all, news = '') {
-    const status = words(news || STRINGS.hint);
+    const status = words(news || W.calibration.hint);
     status.setAttribute('role', 'status');
     status.dataset.testid = 'calibration-says';
     const groups = GROUPS.flatMap(([group, kinds]) => {
       const steps = all.steps.filter(({kind}) => kinds.includes(kind));
-      return steps.length ? [make('h4', STRINGS.groups[group]), this.steps(steps, all)] : [];
+      return steps.length ? [make('h4', W.calibration.groups[group]), this.steps(steps, all)] : [];
     });
     const link = document.createElement('a');
     Object.assign(link, {
-      href: 'api/calibration/profile', download: 'car.toml', textContent: STRINGS.export, className: 'button',
+      href: 'api/calibration/profile', download: 'car.toml', textContent: W.calibration.download, className: 'button',
     });
-    const undo = push(STRINGS.undo, () =>
+    const undo = push(W.calibration.undo, () =>
       this.tried(async () => {
-        this.list(await API.undo(), STRINGS.undone);
+        this.list(await API.undo(), W.calibration.undone);
         this.parts.kept();
       }), 'calibration-undo');
     undo.disabled = !all.undoable;
     const fields = all.values.map((one) => this.value(one));
     this.place.replaceChildren(status, this.fault, ...groups, row([undo]),
-      fold(STRINGS.values, fields, 'calibration-values'),
-      fold(STRINGS.history, [history(all)], 'calibration-history'), row([link]));
+      fold(W.calibration.values, fields, 'calibration-values'),
+      fold(W.calibration.history, [history(all)], 'calibration-history'), row([link]));
   }
 
   /** @param {All['steps']} steps @param {All} all */
@@ -122,7 +123,7 @@ export class Calibration {
         await API.set(key, to);
         this.parts.kept();
         const box = this.place.querySelector(`[data-key="${key}"] small`);
-        if (box) setText(box, `${STRINGS.kept} ${STRINGS.own(own)}`);
+        if (box) setText(box, `${W.calibration.kept} ${STRINGS.own(own)}`);
       });
     const made = make('div', '');
     made.dataset.key = key;
@@ -155,7 +156,7 @@ export class Calibration {
             const all = await API.keep();
             this.parts.kept();
             this.close();
-            this.list(all, STRINGS.kept);
+            this.list(all, W.calibration.kept);
           });
         },
         back: () => {
@@ -167,7 +168,7 @@ export class Calibration {
       this.motion = new Motion();
       this.looks = this.told = false;
       if (kind === 'dead_band') {
-        view.element.append(check(STRINGS.camera, false, (on) => { this.looks = on; }, 'calibration-camera'));
+        view.element.append(check(W.calibration.camera, false, (on) => { this.looks = on; }, 'calibration-camera'));
       }
       this.place.replaceChildren(view.element);
       view.title.focus();
@@ -189,13 +190,13 @@ export class Calibration {
         const step = await API.step();
         if (this.view !== view) return;
         if (step === null) {
-          await this.open(STRINGS.ended);
+          await this.open(W.calibration.ended);
           return;
         }
         this.heard(view, step);
         await this.watch(view, step);
       } catch (fault) {
-        setText(view.fault, fault instanceof Refused ? fault.message : STRINGS.silent);
+        setText(view.fault, fault instanceof Refused ? fault.message : W.carSilent);
       }
     }
   }
@@ -225,14 +226,14 @@ export class Calibration {
 
 /** @param {All} all */
 function history({changes, now}) {
-  if (changes.length === 0) return words(STRINGS.historyEmpty);
+  if (changes.length === 0) return words(W.calibration.historyEmpty);
   const made = make('ol', '');
   made.className = 'calibration-history';
   const items = changes.map((one, index) => {
     const values = Object.entries(one.values).map(([key, value]) => `${STRINGS.name(key)} ${STRINGS.value(value)}`);
     const item = make('li', '');
     const title = `${STRINGS.when(one.utc_s)}: ${STRINGS.change(one.what)}`;
-    item.append(make('b', index === now ? `${title} (${STRINGS.holds})` : title), make('p', values.join('; ')));
+    item.append(make('b', index === now ? `${title} (${W.calibration.holds})` : title), make('p', values.join('; ')));
     return item;
   });
   made.append(...items.reverse());

@@ -1,6 +1,7 @@
 /** One step on the page: what to do, the button that moves, what a person says, what was
  * found. It is drawn once; each answer of the car changes words and what is shown. */
 
+import {W} from '../lang/words.js';
 import {make, setText, show} from '../lib/dom.js';
 import {choice, figure, push, row, words} from './fields.js';
 import {STRINGS} from './strings.js';
@@ -36,25 +37,25 @@ export class StepView {
     this.now.dataset.testid = 'calibration-now';
     this.fault = words('', 'fault');
     this.fault.setAttribute('role', 'alert');
-    this.hold = push(STRINGS.hold, () => {}, 'calibration-hold');
+    this.hold = push(W.calibration.hold, () => {}, 'calibration-hold');
     this.hold.className = 'hold';
     hold.listen(this.hold);
-    this.take = row([words(STRINGS.takeFirst), push(STRINGS.take, take)], 'take');
+    this.take = row([words(W.calibration.takeFirst), push(W.take, take)], 'take');
     this.answers = this.answersOf(step, say);
     this.runs = make('ul', '');
     this.found = words('', 'found');
     this.found.dataset.testid = 'calibration-found';
-    this.keep = push(STRINGS.keep, keep, 'calibration-keep');
+    this.keep = push(W.calibration.keep, keep, 'calibration-keep');
     this.keep.className = 'primary';
     this.element.append(title, this.says, this.now, this.take, this.hold, this.answers, this.runs,
-      this.found, this.fault, row([this.keep, push(STRINGS.back, back, 'calibration-back')]));
+      this.found, this.fault, row([this.keep, push(W.calibration.back, back, 'calibration-back')]));
     this.title = title;
     this.update(step, true);
   }
 
   /** @param {boolean} held */
   held(held) {
-    setText(this.hold, held ? STRINGS.held : STRINGS.hold);
+    setText(this.hold, held ? W.calibration.held : W.calibration.hold);
     this.hold.classList.toggle('held', held);
   }
 
@@ -88,23 +89,20 @@ export class StepView {
       case 'straight': return STRINGS.setting(step);
       case 'distance': return STRINGS.sees(step.range_m);
       case 'battery': return STRINGS.volts(step.volts);
-      case 'speed': {
-        const shares = STRINGS.shares(step.shares ?? {});
-        return shares && `${STRINGS.presets}${shares}.`;
-      }
+      case 'speed': return STRINGS.shares(step.shares ?? {});
       default: return '';
     }
   }
 
   /** @param {Step} step @param {Say} say */
   answersOf(step, say) {
-    const said = (/** @type {string} */ word, names = STRINGS.words) =>
-      push(names[word] ?? word, () => say(word), `say-${word}`);
+    const said = (/** @type {string} */ word) =>
+      push(STRINGS.answer(word), () => say(word), `say-${word}`);
     const many = (/** @type {string[]} */ all) => row(all.map((word) => said(word)), 'row answers');
     switch (step.kind) {
       case 'direction': return many(step.words ?? []);
       case 'dead_band': return many(['turns']);
-      case 'battery': return row([many(['full', 'empty']), words(STRINGS.kind),
+      case 'battery': return row([many(['full', 'empty']), words(W.calibration.kind),
         many(['line', 'lithium', 'nimh'])], 'answers');
       case 'ends': return row([many(['left', 'centre', 'right']), many(['more', 'less'])], 'answers');
       case 'straight': return straightAnswers(say);
@@ -116,30 +114,30 @@ export class StepView {
 
 /** @param {Say} say */
 function straightAnswers(say) {
-  const way = figure(STRINGS.wayM, 'way-m');
-  const aside = figure(STRINGS.asideCm, 'aside-cm');
-  const side = choice('', [['1', STRINGS.toLeft], ['-1', STRINGS.toRight]], 'aside-to');
-  side.field.setAttribute('aria-label', STRINGS.asideCm);
+  const way = figure(W.calibration.wayM, 'way-m');
+  const aside = figure(W.calibration.asideCm, 'aside-cm');
+  const side = choice('', [['1', W.calibration.toLeft], ['-1', W.calibration.toRight]], 'aside-to');
+  side.field.setAttribute('aria-label', W.calibration.asideCm);
   const act = () => say('aside', [way.field.valueAsNumber, aside.field.valueAsNumber * Number(side.field.value)]);
-  return row([way.label, aside.label, side.label, push(STRINGS.say, act, 'say-aside')], 'answers');
+  return row([way.label, aside.label, side.label, push(W.calibration.say, act, 'say-aside')], 'answers');
 }
 
 /** @param {Step} step @param {Say} say */
 function speedAnswers(step, say) {
   const shares = [...new Set([step.throttle ?? 0.3, ...THROTTLES])];
-  const throttle = choice(STRINGS.throttle, shares.map((share) =>
-    [String(share), STRINGS.throttles(share)]), 'throttle');
+  const throttle = choice(W.calibration.throttle, shares.map((share) =>
+    [String(share), STRINGS.throttle(share)]), 'throttle');
   throttle.field.addEventListener('change', () => say('throttle', [Number(throttle.field.value)]));
-  const way = figure(STRINGS.wayM, 'hand-m');
-  const took = figure(STRINGS.tookS, 'hand-s');
+  const way = figure(W.calibration.wayM, 'hand-m');
+  const took = figure(W.calibration.tookS, 'hand-s');
   const act = () => say('measured', [way.field.valueAsNumber, took.field.valueAsNumber]);
   const hand = document.createElement('details');
-  hand.append(make('summary', STRINGS.byHand), way.label, took.label, push(STRINGS.say, act, 'say-measured'));
-  return row([throttle.label, push(STRINGS.words.forget ?? '', () => say('forget'), 'say-forget'), hand], 'answers');
+  hand.append(make('summary', W.calibration.byHand), way.label, took.label, push(W.calibration.say, act, 'say-measured'));
+  return row([throttle.label, push(W.calibration.answers.forget, () => say('forget'), 'say-forget'), hand], 'answers');
 }
 
 /** @param {Say} say */
 function tapeAnswers(say) {
-  const tape = figure(STRINGS.tapeM, 'tape-m', 0.5);
-  return row([tape.label, push(STRINGS.say, () => say('tape', [tape.field.valueAsNumber]), 'say-tape')], 'answers');
+  const tape = figure(W.calibration.tapeM, 'tape-m', 0.5);
+  return row([tape.label, push(W.calibration.say, () => say('tape', [tape.field.valueAsNumber]), 'say-tape')], 'answers');
 }

@@ -2,19 +2,16 @@
  * The words of the page in its language, and numbers and units as it writes them.
  *
  *   boot.js chooses the language -> lang/de/seat.js says its words -> seat/main.js
- *   seat/drawer.js                -> lang/de/drawer.js says the drawer's
+ *   seat/drawer.js               -> lang/de/drawer.js says the drawer's
  */
 
-/** @typedef {typeof import('./en/seat.js').default} SeatWords */
-/** @typedef {typeof import('./en/drawer.js').default} DrawerWords */
-
 /** Every message by its name; {n} and the like stand for values. */
-export const W = /** @type {SeatWords & DrawerWords} */ ({});
+export const W = /** @type {import('./types.js').Words} */ ({});
 
 /** "en", "de", ... */
 export const LANGUAGE = globalThis.document?.documentElement.lang || 'en';
 /** The same as this browser has it, say "de-CH": numbers differ. */
-const LOCALE = globalThis.navigator?.languages?.find((one) => one.split('-')[0] === LANGUAGE) ?? LANGUAGE;
+export const LOCALE = globalThis.navigator?.languages?.find((one) => one.split('-')[0] === LANGUAGE) ?? LANGUAGE;
 
 /**
  * Takes the words of a part.

@@ -1,8 +1,9 @@
 /** What is wrong with the car, why it matters, and what mends it: a grown-up's list. It
  * loads when somebody asks for it; the car looks by `fpvcar doctor`. */
 
+import {counted} from '../lang/forms.js';
+import {W, fill, number} from '../lang/words.js';
 import {make} from '../lib/dom.js';
-import {STRINGS} from './doctor-strings.js';
 
 /**
  * @typedef {{key: string, severity: 'note' | 'warning' | 'fault', what: string,
@@ -17,21 +18,21 @@ async function ask() {
   try {
     answer = await fetch('/api/doctor', {method: 'POST'});
   } catch {
-    throw new Error(STRINGS.silent);
+    throw new Error(W.carSilent);
   }
-  if (!answer.ok) throw new Error((await answer.text()).trim() || STRINGS.silent);
+  if (!answer.ok) throw new Error((await answer.text()).trim() || W.carSilent);
   return answer.json();
 }
 
 /** Lists it below the button that asked. @param {HTMLButtonElement} asked @param {HTMLElement} place */
 export async function look(asked, place) {
   asked.disabled = true;
-  const says = make('p', STRINGS.looking);
+  const says = make('p', W.doctor.looking);
   says.setAttribute('role', 'status');
   place.replaceChildren(says);
   try {
     const report = await ask();
-    says.textContent = STRINGS.found(report.findings.length);
+    says.textContent = found(report.findings.length);
     place.append(...parts(report));
   } catch (fault) {
     says.textContent = fault instanceof Error ? fault.message : String(fault);
@@ -40,16 +41,20 @@ export async function look(asked, place) {
   asked.disabled = false;
 }
 
+/** @param {number} count of findings */
+const found = (count) =>
+  (count ? counted(W.doctor.found, count) : W.doctor.foundNone);
+
 /** @param {Report} report */
 function parts({about, findings, well, not_asked: notAsked}) {
   const made = findings.map(finding);
   made.push(hint(about));
-  if (well.length) made.push(hint(STRINGS.well(well)));
+  if (well.length) made.push(hint(fill(W.doctor.well, {parts: well.join(', ')})));
   if (notAsked.length) {
     const more = document.createElement('details');
     const list = make('ul', '');
     list.append(...notAsked.map(({part, why}) => make('li', `${part}: ${why}`)));
-    more.append(make('summary', STRINGS.notAsked(notAsked.length)), list);
+    more.append(make('summary', fill(W.doctor.notAsked, {count: number(notAsked.length)})), list);
     made.push(more);
   }
   return made;
@@ -61,10 +66,10 @@ function finding({severity, what, why, mend}) {
   made.className = 'finding';
   made.dataset.severity = severity;
   const title = make('h4', '');
-  title.append(make('span', STRINGS.levels[severity]), ` ${what}`);
+  title.append(make('span', W.doctor.levels[severity]), ` ${what}`);
   const steps = make('p', '');
   steps.className = 'mend';
-  steps.append(make('b', STRINGS.mend), ` ${mend}`);
+  steps.append(make('b', W.doctor.mend), ` ${mend}`);
   made.append(title, make('p', why), steps);
   return made;
 }

@@ -1,13 +1,9 @@
 /** What the drawer says, in the words of lang/; the first screen's are in strings.js. */
 
-import {LANGUAGE, W, fill, number, percent, unit} from '../lang/words.js';
+import {counted} from '../lang/forms.js';
+import {W, fill, number, percent, unit} from '../lang/words.js';
 
 /** @import {Battery, Health, Welcome} from '../lib/types.js' */
-/** What differs with a count, by the names of Intl.PluralRules. @typedef {Record<string, string>} Forms */
-
-/** The form for this count. @param {Forms} forms @param {number} count */
-export const counted = (forms, count) =>
-  fill(forms[new Intl.PluralRules(LANGUAGE).select(count)] ?? forms.other, {count: number(count)});
 
 const metres = (/** @type {number} */ value) => unit(value, 'meter', 2);
 

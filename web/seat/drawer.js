@@ -149,7 +149,9 @@ export class Drawer {
 
   /** Opens the calibration, which loads now. @param {ConstructorParameters<typeof Drawer>[0]} parts */
   async calibrate({controls, take}) {
-    const {Calibration} = await import('../calibration/panel.js');
+    const [{Calibration}] = await Promise.all([
+      import('../calibration/panel.js'), import(`../lang/${LANGUAGE}/calibration.js`),
+    ]);
     this.calibration ??= new Calibration(byId('calibration'), {
       set: (wish) => controls.set('calibration', wish), releases: controls.releases, take,
       driving: () => controls.driving(), visible: () => this.panels.isOpen('menu'),

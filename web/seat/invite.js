@@ -1,8 +1,16 @@
 /** A grown-up invites somebody to drive for a while: a QR code and a link. It loads when
  * somebody asks for it. */
 
+import {W, fill, unit} from '../lang/words.js';
 import {make} from '../lib/dom.js';
-import {INVITE_STRINGS as STRINGS, timeIn} from './invite-strings.js';
+import {timeIn} from './who-strings.js';
+
+const LENGTHS_MIN = [30, 60, 120, 480];
+const HOUR_MIN = 60;
+
+/** @param {number} minutes */
+const spoken = (minutes) =>
+  (minutes < HOUR_MIN ? unit(minutes, 'minute') : unit(minutes / HOUR_MIN, 'hour'));
 
 /** @typedef {{link: string, qr: string, left_s: number}} Invitation */
 
@@ -12,9 +20,9 @@ async function ask(minutes) {
   try {
     answer = await fetch(`/api/invitations?minutes=${minutes}`, {method: 'POST'});
   } catch {
-    throw new Error(STRINGS.silent);
+    throw new Error(W.carSilent);
   }
-  if (!answer.ok) throw new Error((await answer.text()).trim() || STRINGS.silent);
+  if (!answer.ok) throw new Error((await answer.text()).trim() || W.carSilent);
   return answer.json();
 }
 
@@ -22,13 +30,13 @@ async function ask(minutes) {
 export function open(place) {
   const length = document.createElement('select');
   length.id = 'invite-length';
-  length.append(...STRINGS.lengths.map(([minutes, words]) => new Option(words, String(minutes))));
+  length.append(...LENGTHS_MIN.map((minutes) => new Option(spoken(minutes), String(minutes))));
   length.value = '60';
   const label = document.createElement('label');
   label.htmlFor = length.id;
-  label.textContent = STRINGS.howLong;
+  label.textContent = W.invite.howLong;
   const button = document.createElement('button');
-  button.textContent = STRINGS.invite;
+  button.textContent = W.invite.invite;
   const result = make('div', '');
   result.setAttribute('role', 'status');
   button.addEventListener('click', async () => {
@@ -36,20 +44,20 @@ export function open(place) {
     await invite(length.value, result);
     button.disabled = false;
   });
-  place.replaceChildren(make('h4', STRINGS.title), label, length, button, result);
+  place.replaceChildren(make('h4', W.invite.title), label, length, button, result);
   length.focus();
 }
 
 /** Shows an invitation, or why there is none. @param {string} minutes @param {HTMLElement} result */
 async function invite(minutes, result) {
-  const says = make('p', STRINGS.making);
+  const says = make('p', W.invite.making);
   result.replaceChildren(says);
   try {
     const {link, qr, left_s: leftS} = await ask(minutes);
-    says.textContent = STRINGS.made(timeIn(leftS));
+    says.textContent = fill(W.invite.made, {time: timeIn(leftS)});
     const picture = new Image();
     picture.id = 'invite-qr';
-    picture.alt = STRINGS.qr;
+    picture.alt = W.invite.qr;
     picture.src = `data:image/svg+xml,${encodeURIComponent(qr)}`;
     const words = document.createElement('a');
     words.id = 'invite-link';

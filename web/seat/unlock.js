@@ -3,7 +3,7 @@
 import {W, fill} from '../lang/words.js';
 import {byId, input, setText} from '../lib/dom.js';
 import {tidyCode} from '../lib/wire.js';
-import {timeIn} from './invite-strings.js';
+import {timeIn} from './who-strings.js';
 import {STRINGS} from './strings.js';
 
 /** @import {CarError, Pass, State} from '../lib/types.js' */

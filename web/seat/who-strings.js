@@ -1,31 +1,30 @@
-/** Words of who.js. */
+/** What the list of who may drive says, in the words of lang/. */
 
-import {timeIn} from './invite-strings.js';
+import {ago, dates} from '../lang/forms.js';
+import {W, fill} from '../lang/words.js';
 
-const MINUTE_S = 60;
-const HOUR_S = 3600;
-const DAY_S = 86_400;
+const JUST_S = 60;
+const clock = dates({timeStyle: 'short'});
 
-/** How long somebody has been away, in one unit. @param {number} seconds */
-function away(seconds) {
-  if (seconds < MINUTE_S) return 'gone just now';
-  if (seconds < HOUR_S) return `gone for ${Math.round(seconds / MINUTE_S)} min`;
-  if (seconds < DAY_S) return `gone for ${Math.round(seconds / HOUR_S)} h`;
-  return `gone for ${Math.round(seconds / DAY_S)} days`;
-}
+/** The time of day in so many seconds. @param {number} seconds */
+export const timeIn = (seconds) => clock(Date.now() + seconds * 1000);
+
+/** How long somebody has been away. @param {number} seconds */
+const away = (seconds) =>
+  (seconds < JUST_S ? W.who.gone : fill(W.who.lastHere, {ago: ago(seconds)}));
+
+/** Where somebody is, in the car's own words. @param {string} where */
+const place = (where) =>
+  /** @type {Record<string, string>} */ (W.who.places)[where] ?? where;
 
 export const WHO_STRINGS = {
-  title: 'Who may drive',
-  lock: 'Lock again',
-  invite: 'Invite somebody',
-  unused: 'not used yet',
-  end: 'End',
-  endOf: (/** @type {string} */ name) => `End what ${name} may do`,
+  endOf: (/** @type {string} */ name) => fill(W.who.endOf, {name}),
   /** @param {import('../lib/types.js').Person} person */
   says: ({where, grown_up, drives, you, away_s, left_s, watches}) => [
-    you ? 'you' : '', grown_up ? 'grown-up' : watches ? 'watches' : 'driver',
-    drives ? 'at the wheel' : '',
-    left_s ? `until ${timeIn(left_s)}` : '', where || WHO_STRINGS.unused,
+    you ? W.who.you : '',
+    grown_up ? W.who.grownUp : watches ? W.who.watches : W.who.driver,
+    drives ? W.who.wheel : '',
+    left_s ? fill(W.who.until, {time: timeIn(left_s)}) : '', where ? place(where) : W.who.unused,
     where && away_s ? away(away_s) : '',
   ].filter(Boolean).join(', '),
 };

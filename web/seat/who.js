@@ -1,6 +1,7 @@
 /** Who may drive, for grown-ups: the list, a button that ends each, "Invite
  * somebody", and "Lock again". */
 
+import {W} from '../lang/words.js';
 import {make, setAttr} from '../lib/dom.js';
 import {WHO_STRINGS} from './who-strings.js';
 import './who-wire.js';
@@ -15,10 +16,10 @@ export class Who {
     this.send = send;
     this.list = make('ul', '');
     this.list.className = 'people';
-    const lock = make('button', WHO_STRINGS.lock);
+    const lock = make('button', W.who.lock);
     lock.id = 'lock-again';
     lock.addEventListener('click', () => send({kind: 'lock'}));
-    const invite = make('button', WHO_STRINGS.invite);
+    const invite = make('button', W.who.invite);
     invite.id = 'invite';
     const invitation = make('div', '');
     invitation.id = 'invitation';
@@ -27,7 +28,7 @@ export class Who {
     const row = make('div', '');
     row.className = 'row';
     row.append(lock, invite);
-    element.replaceChildren(make('h4', WHO_STRINGS.title), this.list, row, invitation);
+    element.replaceChildren(make('h4', W.who.title), this.list, row, invitation);
     this.seconds = 0;
     this.shown = '';
   }
@@ -54,7 +55,7 @@ export class Who {
     words.append(make('b', person.name), ` ${says}`);
     row.append(words);
     if (!person.you && !person.watches) {
-      const end = make('button', WHO_STRINGS.end);
+      const end = make('button', W.who.end);
       setAttr(end, 'aria-label', WHO_STRINGS.endOf(person.name));
       end.addEventListener('click', () => this.send({kind: 'end', id: person.id}));
       row.append(end);

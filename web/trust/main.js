@@ -1,18 +1,20 @@
 /** How a system comes to trust the car's certificate, and a look whether it does. */
 
+import {W, fill} from '../lang/words.js';
 import {button, byId, fillStrings, make, setText, show} from '../lib/dom.js';
-import {MARKUP_STRINGS, STRINGS, SYSTEMS, grouped, systemOf} from './strings.js';
+import {SYSTEMS, grouped, systemOf} from './strings.js';
 
 /** @typedef {{https_port: number, name: string, fingerprint: string}} About */
 
 const PATIENCE_MS = 5000;
 
-fillStrings(document, MARKUP_STRINGS);
-setText(byId('says'), STRINGS.asking);
+document.title = W.trust.title;
+fillStrings(document, W.trust);
+setText(byId('says'), W.trust.asking);
 
 /** @param {About} about */
 function update({https_port: port, name, fingerprint}) {
-  setText(byId('says'), port ? '' : STRINGS.needless);
+  setText(byId('says'), port ? '' : W.trust.needless);
   show(byId('steps'), port > 0);
   setText(byId('name'), name);
   setText(byId('fingerprint'), grouped(fingerprint));
@@ -20,7 +22,7 @@ function update({https_port: port, name, fingerprint}) {
   byId('secure', HTMLAnchorElement).href = secure;
   if (location.protocol === 'https:') {
     const plain = `http://${location.hostname}:${port - 1}/trust`;
-    setText(byId('verdict'), STRINGS.secure(plain));
+    setText(byId('verdict'), fill(W.trust.secure, {address: plain}));
     show(button('check'), false);
   } else {
     button('check').addEventListener('click', () => void check(`${secure}api/ping`));
@@ -30,14 +32,14 @@ function update({https_port: port, name, fingerprint}) {
 /** Looks whether the browser takes an answer by https. @param {string} url */
 async function check(url) {
   button('check').disabled = true;
-  setText(byId('verdict'), STRINGS.looking);
+  setText(byId('verdict'), W.trust.looking);
   /** @type {RequestInit} */
   const plain = {mode: 'no-cors', cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS)};
   try {
     await fetch(url, plain);
-    setText(byId('verdict'), STRINGS.trusted);
+    setText(byId('verdict'), W.trust.trusted);
   } catch {
-    setText(byId('verdict'), STRINGS.strange);
+    setText(byId('verdict'), W.trust.strange);
   }
   button('check').disabled = false;
 }
@@ -47,7 +49,7 @@ byId('systems').append(...SYSTEMS.map(({name, steps}, index) => {
   const system = document.createElement('details');
   system.open = index === mine;
   const list = make('ol', '');
-  list.append(...steps.map((step) => make('li', step)));
+  list.append(...steps().map((step) => make('li', step)));
   system.append(make('summary', name), list);
   return system;
 }));
@@ -56,5 +58,5 @@ try {
   if (!answer.ok) throw new Error(`${answer.status}`);
   update(await answer.json());
 } catch {
-  setText(byId('says'), STRINGS.silent);
+  setText(byId('says'), W.trust.silent);
 }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
+import '../english.js';
 import {Hold} from '../../../web/calibration/hold.js';
 import {HEIGHT, Motion, WIDTH, difference} from '../../../web/calibration/motion.js';
 import {STRINGS} from '../../../web/calibration/strings.js';
@@ -85,5 +86,5 @@ test('values and changes have names', () => {
   assert.equal(STRINGS.change('dead_band drive'), 'When it begins to turn: drive motor');
   assert.equal(STRINGS.change('guard.top_mps'), 'Speed at full throttle (m/s)');
   assert.equal(STRINGS.value(true), 'yes');
-  assert.equal(STRINGS.value([0, 0.5, 1]), '0 %, 50 %, 100 %');
+  assert.equal(STRINGS.value([0, 0.5, 1]), '0%, 50%, 100%');
 });

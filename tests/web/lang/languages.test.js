@@ -1,6 +1,5 @@
-// Every language says everything that English says, and only that; each word is used. The
-// driver's seat and its drawer are covered; the grown-ups' tools that load when they are
-// asked for (who may drive, doctor, calibration) and the other pages are in English.
+// Every language says everything that English says, and only that; each message is used. In
+// English alone are the Wi-Fi page, the recordings and the children's page.
 
 import assert from 'node:assert/strict';
 import {createHash} from 'node:crypto';
@@ -10,26 +9,77 @@ import {test} from 'node:test';
 import {LANGUAGES} from '../../../web/seat/app.js';
 import {sentence} from '../../../web/seat/strings.js';
 
+/** @typedef {{[name: string]: string | Messages}} Messages */
+
 const ROOT = new URL('../../../web/', import.meta.url);
-const PARTS = ['seat', 'drawer'];
-/** What shows words of lang/. */
-const COVERED = [
-  'index.html',
-  ...readdirSync(new URL('seat/', ROOT)).filter((name) => /\.(js|html)$/.test(name)).map((name) => `seat/${name}`),
-  'calibration/presets.js', 'calibration/sticks.js', 'calibration/sticks-strings.js',
-];
+const PARTS = readdirSync(new URL('lang/en/', ROOT)).map((name) => name.replace('.js', '')).sort();
+/** The first screen and its drawer share one page, and their words stand side by side. */
+const TOGETHER = ['seat', 'drawer'];
+const COUNTS = [0, 1, 2, 5, 21];
 
 /** @param {string} name */
 const text = (name) => readFileSync(new URL(name, ROOT), 'utf8');
-/** Messages by their path, "causes.blind". @param {object} words @returns {Map<string, string>} */
-const flat = (words, prefix = '') => new Map(Object.entries(words).flatMap(([name, one]) =>
-  (typeof one === 'string' ? [[prefix + name, one]] : [...flat(one, `${prefix}${name}.`)])));
-/** @param {string} language @param {string} part @returns {Promise<Record<string, any>>} */
+const files = readdirSync(ROOT, {recursive: true}).map(String).filter((name) => !name.startsWith('lang'));
+const modules = files.filter((name) => name.endsWith('.js'));
+const source = modules.map(text).join('\n');
+/** @param {string} language @param {string} part @returns {Promise<Messages>} */
 const words = async (language, part) => (await import(`../../../web/lang/${language}/${part}.js`)).default;
+/** @param {string} language @returns {Promise<Messages>} */
+const wordsOf = async (language) =>
+  Object.assign({}, ...await Promise.all(PARTS.map((part) => words(language, part))));
+/** Forms of what is counted. @param {string | Messages} one @returns {one is Record<string, string>} */
+const isForms = (one) => typeof one === 'object' && 'other' in one;
+/**
+ * Messages by their path, "causes.blind"; of what is counted the forms.
+ * @param {Messages} all @returns {Map<string, string | Record<string, string>>}
+ */
+const flat = (all, prefix = '') => new Map(Object.entries(all).flatMap(([name, one]) =>
+  (typeof one === 'string' || isForms(one) ? [[prefix + name, one]] : [...flat(one, `${prefix}${name}.`)])));
 /** @param {string} message */
 const places = (message) => [...message.matchAll(/\{\w*\}?/g)].map(([place]) => place).sort();
-/** Without the forms of what is counted: languages have their own. @param {Map<string, string>} messages */
-const uncounted = (messages) => [...messages.keys()].filter((name) => !/^watchers\./.test(name)).sort();
+
+/**
+ * How a language differs from English: names, values in the messages, empty ones, English ones.
+ * @param {Messages} english @param {Messages} other
+ */
+function differences(english, other) {
+  const [asked, here] = [flat(english), flat(other)];
+  const missing = [...asked.keys()].filter((name) => !here.has(name)).map((name) => `misses ${name}`);
+  const wrong = [...here].flatMap(([name, message]) => {
+    const like = asked.get(name);
+    if (like === undefined) return [`has ${name}, which English has not`];
+    if (isForms(like) !== isForms(message)) return [`${name}: forms in one of them only`];
+    const wanted = isForms(like) ? like.other : like;
+    const all = typeof message === 'string' ? [message] : Object.values(message);
+    return all.flatMap((one) => [
+      places(one).join() === places(wanted).join() ? '' : `${name}: other values: ${one}`,
+      one.trim() === one && one !== '' ? '' : `${name}: "${one}"`,
+      one === wanted && one.length > 20 && english !== other ? `${name} is English: ${one}` : '',
+    ]).filter(Boolean);
+  });
+  return [...missing, ...wrong];
+}
+
+/** What a page's markup names, by path. @param {string} name of an HTML file */
+function named(name) {
+  const part = name.replace('.html', '');
+  const prefix = PARTS.includes(part) && !TOGETHER.includes(part) ? `W.${part}` : 'W';
+  return [...text(name).matchAll(/data-t(?:-label)?="(\w+)"/g)].map(([, one]) => `${prefix}.${one}`);
+}
+/** What pages show words of lang/. */
+const markup = files.filter((name) => name.endsWith('.html') && !['buttons.html', 'network.html', 'offline.html', 'recordings.html'].includes(name));
+
+/**
+ * Messages that nothing names. Of an object that is taken as a whole all are used.
+ * @param {Messages} all @param {string} code @param {Set<string>} marked @returns {string[]}
+ */
+const unused = (all, code, marked, path = 'W') => Object.entries(all).flatMap(([name, one]) => {
+  const here = `${path}.${name}`;
+  const whole = new RegExp(`${here.replaceAll('.', '\\.')}\\b(?!\\.\\w)`).test(code);
+  const taken = path === 'W' && new RegExp(`\\{[^{}]*\\b${name}\\b[^{}]*\\} = W;`).test(code);
+  if (whole || taken || marked.has(here)) return [];
+  return typeof one === 'string' || isForms(one) ? [here] : unused(one, code, marked, here);
+});
 
 test('the languages of the menu, of boot.js and of lang/ are the same', () => {
   const there = readdirSync(new URL('lang/', ROOT)).filter((name) => !name.includes('.')).sort();
@@ -38,42 +88,82 @@ test('the languages of the menu, of boot.js and of lang/ are the same', () => {
   assert.deepEqual(known.match(/\w+/g)?.sort(), there);
   const sections = [...text('offline.html').matchAll(/<section lang="(\w+)"/g)].map(([, one]) => one);
   assert.deepEqual(sections.sort(), there);
+  for (const one of there) {
+    const parts = readdirSync(new URL(`lang/${one}/`, ROOT)).map((name) => name.replace('.js', ''));
+    assert.deepEqual(parts.sort(), PARTS, one);
+  }
+});
+
+test('each page asks for a language, and for words that are there', () => {
+  for (const name of markup.filter((one) => !one.includes('/'))) {
+    const [, part] = /<script src="boot.js" data-part="(\w+)">/.exec(text(name)) ?? [];
+    assert.ok(PARTS.includes(part), name);
+    assert.doesNotMatch(text(name), /<script type="module"/, 'boot.js starts it behind its words');
+  }
 });
 
 test('no language misses a message, has one too many, or other values in it', async () => {
   for (const part of PARTS) {
-    const english = flat(await words('en', part));
+    const english = await words('en', part);
+    if (!TOGETHER.includes(part)) assert.deepEqual(Object.keys(english), [part]);
     for (const language of Object.keys(LANGUAGES)) {
-      const here = flat(await words(language, part));
-      assert.deepEqual(uncounted(here), uncounted(english), `${language}/${part}.js`);
-      for (const [name, message] of here) {
-        const like = english.get(name) ?? english.get('watchers.other') ?? '';
-        assert.deepEqual(places(message), places(like), `${language}/${part}.js: ${name}`);
-        assert.ok(message.trim() === message && message !== '', `${language}/${part}.js: ${name}`);
-      }
+      assert.deepEqual(differences(english, await words(language, part)), [], `${language}/${part}.js`);
     }
   }
 });
 
+test('what differs between languages is found', () => {
+  const english = {a: 'It sees {metres}.', b: {c: 'Yes'}, d: {one: '{count} file', other: '{count} files'}};
+  assert.deepEqual(differences(english, {...english}), []);
+  /** @type {[Messages, RegExp][]} */
+  const wrong = [
+    [{...english, a: 'Er sieht {meter}.'}, /^a: other values/], [{...english, a: 'Er sieht.'}, /^a: other values/],
+    [{...english, a: ' Er sieht {metres}.'}, /^a: " Er/], [{...english, b: {}}, /^misses b\.c/],
+    [{...english, e: 'Mehr'}, /^has e/], [{...english, d: {other: '{n} Dateien'}}, /^d: other values/],
+    [{...english, d: '{count} Dateien'}, /^d: forms/],
+  ];
+  for (const [other, says] of wrong) assert.match(differences(english, other).join(), says);
+});
+
 test('each language has the forms of its own plural', async () => {
   for (const language of Object.keys(LANGUAGES)) {
-    const {watchers} = await words(language, 'drawer');
     const rules = new Intl.PluralRules(language);
-    for (const count of [0, 1, 2, 5, 21]) assert.ok(watchers[rules.select(count)], `${language}: ${count}`);
+    const {pluralCategories: known} = rules.resolvedOptions();
+    for (const [name, forms] of flat(await wordsOf(language))) {
+      if (typeof forms === 'string') continue;
+      for (const count of COUNTS) assert.ok(forms[rules.select(count)], `${language}: ${name}: ${count}`);
+      for (const form of Object.keys(forms)) assert.ok(known.includes(/** @type {any} */ (form)), `${language}: ${name}: ${form}`);
+    }
   }
 });
 
 test('each message is used, and each that is used is there, once', async () => {
-  const source = COVERED.map(text).join('\n');
-  const [seat, drawer] = await Promise.all(PARTS.map((part) => words('en', part)));
+  const all = await wordsOf('en');
+  const marked = new Set(markup.flatMap(named));
+  assert.deepEqual(unused(all, source, marked), []);
+  const there = new Set([...flat(all).keys()].map((name) => `W.${name}`));
+  assert.deepEqual([...marked].filter((name) => !there.has(name)), []);
+  const [seat, drawer] = await Promise.all(TOGETHER.map((part) => words('en', part)));
   assert.deepEqual(Object.keys(seat).filter((name) => name in drawer), []);
-  const all = {...seat, ...drawer};
-  const used = new Set([...source.matchAll(/\bW\.(\w+)|data-t(?:-label)?="(\w+)"/g)].map(([, a, b]) => a ?? b));
-  // {details} = W
-  for (const [, name] of source.matchAll(/\{(\w+)\} = W;/g)) used.add(name);
-  assert.deepEqual([...used].sort(), Object.keys(all).sort());
-  const first = [...text('index.html').matchAll(/data-t(?:-label)?="(\w+)"/g)].map(([, name]) => name);
-  assert.deepEqual(first.filter((name) => !(name in seat)), [], 'the first screen has its own');
+  assert.deepEqual(named('index.html').filter((name) => !(name.slice(2) in seat)), [], 'the first screen has its own');
+});
+
+test('what nothing names is found', () => {
+  /** @type {Messages} */
+  const all = {a: 'A', b: {c: 'C', d: 'D'}, e: {f: 'F'}, g: {one: '1', other: '2'}};
+  assert.deepEqual(unused(all, 'W.a W.b.c W.g', new Set()), ['W.b.d', 'W.e.f']);
+  assert.deepEqual(unused(all, 'W.b[x]; const {e} = W;', new Set(['W.a'])), ['W.g']);
+});
+
+test('a page takes the words that it has, and no other page’s', async () => {
+  for (const name of modules) {
+    const [folder] = name.split('/');
+    const used = new Set([...text(name).matchAll(/\bW\.(\w+)/g)].map(([, one]) => one));
+    const alone = markup.includes(`${folder}.html`);
+    const others = PARTS.filter((part) => !TOGETHER.includes(part) && part !== folder);
+    const strange = [...used].filter((one) => (alone ? one !== folder : others.includes(one)));
+    assert.deepEqual(strange, [], name);
+  }
 });
 
 test('what stopped and what to do is whole in every language', async () => {

@@ -9,8 +9,8 @@ const ROOT = new URL('../../../web/', import.meta.url);
 /** What a folder may import besides itself. @type {Record<string, string[]>} */
 const BELOW = {
   lib: [], lang: [], video: ['lib'], calibration: ['lib', 'lang'],
-  seat: ['lib', 'lang', 'video', 'calibration'], buttons: ['lib', 'video'], recordings: ['lib', 'video'],
-  network: ['lib'], trust: ['lib'],
+  seat: ['lib', 'lang', 'video', 'calibration'], buttons: ['lib', 'video'],
+  recordings: ['lib', 'lang', 'video'], network: ['lib', 'lang'], trust: ['lib', 'lang'],
 };
 
 /** @param {string} name */

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
+import '../english.js';
 import {WHO_STRINGS} from '../../../web/seat/who-strings.js';
 import {Who} from '../../../web/seat/who.js';
 
@@ -84,9 +85,9 @@ test('how long somebody has been away, in one unit', () => {
   const says = (/** @type {number} */ away_s) => WHO_STRINGS.says({...ann, drives: false, away_s});
   assert.equal(says(0), 'driver, elsewhere');
   assert.equal(says(59), 'driver, elsewhere, gone just now');
-  assert.equal(says(90), 'driver, elsewhere, gone for 2 min');
-  assert.equal(says(7200), 'driver, elsewhere, gone for 2 h');
-  assert.equal(says(200_000), 'driver, elsewhere, gone for 2 days');
+  assert.equal(says(90), 'driver, elsewhere, last here 2 minutes ago');
+  assert.equal(says(7200), 'driver, elsewhere, last here 2 hours ago');
+  assert.equal(says(200_000), 'driver, elsewhere, last here 2 days ago');
 });
 
 test('a guest is listed with the time of the end', () => {

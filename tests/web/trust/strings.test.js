@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
+import '../english.js';
 import {SYSTEMS, grouped, systemOf} from '../../../web/trust/strings.js';
 
 const AGENTS = {

@@ -169,4 +169,37 @@ export default say({
     title: 'Höchsttempo', smallChild: 'Kleines Kind: {mps} m/s', child: 'Kind: {mps} m/s',
     grownUp: 'Erwachsene: alles',
   },
+
+  // Who may drive, invitations, what is wrong with the car: for grown-ups.
+  carSilent: 'Das Auto antwortet nicht. Versuch es wieder, wenn die Verbindung zurück ist.',
+  who: {
+    title: 'Wer fahren darf',
+    lock: 'Wieder sperren',
+    invite: 'Jemanden einladen',
+    unused: 'noch nicht benutzt',
+    end: 'Beenden',
+    endOf: 'Beenden, was {name} darf',
+    you: 'du', grownUp: 'erwachsen', driver: 'darf fahren', watches: 'schaut zu', wheel: 'am Steuer',
+    until: 'bis {time}',
+    gone: 'gerade gegangen',
+    lastHere: 'zuletzt hier {ago}',
+    places: {'this computer': 'dieser Computer', 'home network': 'Heimnetz', elsewhere: 'anderswo'},
+  },
+  invite: {
+    title: 'Jemanden zum Fahren einladen',
+    howLong: 'Für wie lange',
+    invite: 'Einladung machen',
+    making: 'Macht eine Einladung …',
+    qr: 'Ein QR-Code der Einladung',
+    made: 'Lass sie das scannen. Ein Handy oder Computer darf damit bis {time} fahren; dann endet es von selbst. Oben lässt es sich früher beenden.',
+  },
+  doctor: {
+    looking: 'Das Auto untersucht sich: Pins, Sensoren, Kamera, Karte, WLAN. Das dauert bis zu einer halben Minute …',
+    levels: {note: 'Hinweis', warning: 'Warnung', fault: 'Fehler'},
+    mend: 'Was zu tun ist',
+    foundNone: 'Was gefragt wurde, ist in Ordnung.',
+    found: {one: '{count} Sache zum Ansehen.', other: '{count} Sachen zum Ansehen, die schlimmste zuerst.'},
+    well: 'In Ordnung: {parts}.',
+    notAsked: 'Nicht gefragt ({count})',
+  },
 });

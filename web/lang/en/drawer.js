@@ -167,4 +167,37 @@ export default say({
     title: 'Top speed', smallChild: 'Small child: {mps} m/s', child: 'Child: {mps} m/s',
     grownUp: 'Grown-up: all of it',
   },
+
+  // Who may drive, invitations, what is wrong with the car: for grown-ups.
+  carSilent: 'The car does not answer. Try again when the link is back.',
+  who: {
+    title: 'Who may drive',
+    lock: 'Lock again',
+    invite: 'Invite somebody',
+    unused: 'not used yet',
+    end: 'End',
+    endOf: 'End what {name} may do',
+    you: 'you', grownUp: 'grown-up', driver: 'driver', watches: 'watches', wheel: 'at the wheel',
+    until: 'until {time}',
+    gone: 'gone just now',
+    lastHere: 'last here {ago}',
+    places: {'this computer': 'this computer', 'home network': 'home network', elsewhere: 'elsewhere'},
+  },
+  invite: {
+    title: 'Invite somebody to drive',
+    howLong: 'For how long',
+    invite: 'Make an invitation',
+    making: 'Making an invitation…',
+    qr: 'A QR code of the invitation',
+    made: 'Let them scan this. One phone or computer may drive with it until {time}; then it ends by itself. Above it can be ended sooner.',
+  },
+  doctor: {
+    looking: 'The car looks at itself: pins, sensors, camera, card, Wi-Fi. It takes up to half a minute …',
+    levels: {note: 'Note', warning: 'Warning', fault: 'Fault'},
+    mend: 'What to do',
+    foundNone: 'Nothing is wrong with what was asked.',
+    found: {one: '{count} thing to look at.', other: '{count} things to look at, the worst first.'},
+    well: 'Well: {parts}.',
+    notAsked: 'Not asked ({count})',
+  },
 });

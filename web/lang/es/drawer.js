@@ -170,4 +170,37 @@ export default say({
     title: 'Velocidad máxima', smallChild: 'Niño pequeño: {mps} m/s', child: 'Niño: {mps} m/s',
     grownUp: 'Adulto: toda',
   },
+
+  // Who may drive, invitations, what is wrong with the car: for grown-ups.
+  carSilent: 'El coche no responde. Inténtalo de nuevo cuando vuelva la conexión.',
+  who: {
+    title: 'Quién puede conducir',
+    lock: 'Volver a bloquear',
+    invite: 'Invitar a alguien',
+    unused: 'aún sin usar',
+    end: 'Terminar',
+    endOf: 'Terminar el permiso de {name}',
+    you: 'tú', grownUp: 'adulto', driver: 'puede conducir', watches: 'mira', wheel: 'al volante',
+    until: 'hasta las {time}',
+    gone: 'acaba de irse',
+    lastHere: 'última vez aquí {ago}',
+    places: {'this computer': 'este ordenador', 'home network': 'red de casa', elsewhere: 'en otro sitio'},
+  },
+  invite: {
+    title: 'Invitar a alguien a conducir',
+    howLong: 'Por cuánto tiempo',
+    invite: 'Crear una invitación',
+    making: 'Creando una invitación…',
+    qr: 'Código QR de la invitación',
+    made: 'Que escaneen esto. Un teléfono u ordenador puede conducir con ello hasta las {time}; luego termina solo. Arriba se puede terminar antes.',
+  },
+  doctor: {
+    looking: 'El coche se examina: pines, sensores, cámara, tarjeta, wifi. Tarda hasta medio minuto…',
+    levels: {note: 'Nota', warning: 'Aviso', fault: 'Fallo'},
+    mend: 'Qué hacer',
+    foundNone: 'Todo lo que se preguntó está bien.',
+    found: {one: '{count} cosa que mirar.', other: '{count} cosas que mirar, la peor primero.'},
+    well: 'Bien: {parts}.',
+    notAsked: 'Sin preguntar ({count})',
+  },
 });

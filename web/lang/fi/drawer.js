@@ -168,4 +168,37 @@ export default say({
     title: 'Huippunopeus', smallChild: 'Pieni lapsi: {mps} m/s', child: 'Lapsi: {mps} m/s',
     grownUp: 'Aikuinen: kaikki',
   },
+
+  // Who may drive, invitations, what is wrong with the car: for grown-ups.
+  carSilent: 'Auto ei vastaa. Yritä uudelleen, kun yhteys on palannut.',
+  who: {
+    title: 'Kuka saa ajaa',
+    lock: 'Lukitse taas',
+    invite: 'Kutsu joku',
+    unused: 'ei vielä käytetty',
+    end: 'Lopeta',
+    endOf: 'Lopeta lupa: {name}',
+    you: 'sinä', grownUp: 'aikuinen', driver: 'saa ajaa', watches: 'katselee', wheel: 'ratissa',
+    until: 'klo {time} asti',
+    gone: 'lähti juuri',
+    lastHere: 'viimeksi täällä {ago}',
+    places: {'this computer': 'tämä tietokone', 'home network': 'kotiverkko', elsewhere: 'muualla'},
+  },
+  invite: {
+    title: 'Kutsu joku ajamaan',
+    howLong: 'Kuinka pitkäksi aikaa',
+    invite: 'Tee kutsu',
+    making: 'Tehdään kutsua…',
+    qr: 'Kutsun QR-koodi',
+    made: 'Anna heidän skannata tämä. Yksi puhelin tai tietokone saa ajaa sillä klo {time} asti; sitten se päättyy itsestään. Yllä sen voi lopettaa aiemmin.',
+  },
+  doctor: {
+    looking: 'Auto tutkii itseään: nastat, anturit, kamera, kortti, Wi-Fi. Se kestää enintään puoli minuuttia…',
+    levels: {note: 'Huomio', warning: 'Varoitus', fault: 'Vika'},
+    mend: 'Mitä tehdä',
+    foundNone: 'Kaikki, mitä kysyttiin, on kunnossa.',
+    found: {one: '{count} asia katsottavana.', other: '{count} asiaa katsottavana, pahin ensin.'},
+    well: 'Kunnossa: {parts}.',
+    notAsked: 'Ei kysytty ({count})',
+  },
 });

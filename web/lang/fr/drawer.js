@@ -169,4 +169,37 @@ export default say({
     title: 'Vitesse maximale', smallChild: 'Petit enfant : {mps} m/s', child: 'Enfant : {mps} m/s',
     grownUp: 'Adulte : toute',
   },
+
+  // Who may drive, invitations, what is wrong with the car: for grown-ups.
+  carSilent: 'La voiture ne répond pas. Réessayez quand la liaison est revenue.',
+  who: {
+    title: 'Qui peut conduire',
+    lock: 'Reverrouiller',
+    invite: 'Inviter quelqu’un',
+    unused: 'pas encore utilisé',
+    end: 'Terminer',
+    endOf: 'Terminer la permission de {name}',
+    you: 'vous', grownUp: 'adulte', driver: 'peut conduire', watches: 'regarde', wheel: 'au volant',
+    until: 'jusqu’à {time}',
+    gone: 'vient de partir',
+    lastHere: 'vu ici {ago}',
+    places: {'this computer': 'cet ordinateur', 'home network': 'réseau de la maison', elsewhere: 'ailleurs'},
+  },
+  invite: {
+    title: 'Inviter quelqu’un à conduire',
+    howLong: 'Pour combien de temps',
+    invite: 'Créer une invitation',
+    making: 'Création d’une invitation…',
+    qr: 'QR code de l’invitation',
+    made: 'Faites scanner ceci. Un téléphone ou un ordinateur peut conduire avec jusqu’à {time} ; puis cela finit tout seul. Plus haut, on peut y mettre fin avant.',
+  },
+  doctor: {
+    looking: 'La voiture s’examine : broches, capteurs, caméra, carte, Wi-Fi. Cela prend jusqu’à une demi-minute…',
+    levels: {note: 'Note', warning: 'Alerte', fault: 'Défaut'},
+    mend: 'Que faire',
+    foundNone: 'Tout ce qui a été demandé va bien.',
+    found: {one: '{count} point à voir.', other: '{count} points à voir, le pire d’abord.'},
+    well: 'Bien : {parts}.',
+    notAsked: 'Non demandé ({count})',
+  },
 });

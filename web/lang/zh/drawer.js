@@ -161,4 +161,37 @@ export default say({
     title: '最高速度', smallChild: '小小孩：{mps} m/s', child: '孩子：{mps} m/s',
     grownUp: '大人：不限',
   },
+
+  // Who may drive, invitations, what is wrong with the car: for grown-ups.
+  carSilent: '小车没有应答。连接恢复后再试。',
+  who: {
+    title: '谁可以开',
+    lock: '重新锁上',
+    invite: '邀请别人',
+    unused: '还没用过',
+    end: '结束',
+    endOf: '结束{name}的权限',
+    you: '你', grownUp: '大人', driver: '可以开', watches: '观看', wheel: '正在开',
+    until: '到 {time}',
+    gone: '刚离开',
+    lastHere: '上次在线：{ago}',
+    places: {'this computer': '本机', 'home network': '家庭网络', elsewhere: '别处'},
+  },
+  invite: {
+    title: '邀请别人来开',
+    howLong: '多长时间',
+    invite: '生成邀请',
+    making: '正在生成邀请……',
+    qr: '邀请的二维码',
+    made: '让对方扫一扫。一部手机或电脑可以用它开到 {time}，之后自动结束。也可以在上面提前结束。',
+  },
+  doctor: {
+    looking: '小车正在自检：引脚、传感器、摄像头、存储卡、Wi-Fi。最多半分钟……',
+    levels: {note: '提示', warning: '警告', fault: '故障'},
+    mend: '怎么办',
+    foundNone: '检查过的都正常。',
+    found: {other: '有 {count} 项要看，最严重的在前。'},
+    well: '正常：{parts}。',
+    notAsked: '没有检查（{count}）',
+  },
 });

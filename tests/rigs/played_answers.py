@@ -1,0 +1,78 @@
+"""What a car that is only played answers over HTTP: every kind of step that calibration
+has, findings, an invitation, its certificate."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Page, Route
+
+from fpvcar import paths
+from fpvcar.calibration.kept import Kept
+from fpvcar.calibration.tuner import Tuner
+from fpvcar.config import profiles
+
+PROFILE = "mx1508-servo.toml"
+MORE = (
+    "sensors.tof.front.address = 0x29", "sensors.tof.front.bearing_deg = 0",
+    "battery.address = 0x40",
+)  # fmt: skip
+"""With these it has all kinds of steps."""
+UTC_S = 1795437000.0
+PEOPLE = [
+    {"id": "a1234567", "name": "Mum", "where": "home network", "grown_up": True,
+     "drives": False, "you": True},
+    {"id": "b1234567", "name": "Ann", "where": "elsewhere", "grown_up": False,
+     "drives": True, "you": False, "left_s": 3600.0},
+    {"id": "c1234567", "name": "Bob", "where": "this computer", "grown_up": False,
+     "drives": False, "you": False, "away_s": 7000.0},
+]  # fmt: skip
+FINDINGS = {
+    "about": "Rusty, Raspberry Pi Zero 2 W",
+    "findings": [
+        {"key": "throttled", "severity": severity, "what": "The supply is weak.",
+         "why": "The car stops in mid-drive.", "mend": "Take a stronger one."}
+        for severity in ("fault", "warning", "note")
+    ],
+    "well": ["profile", "pins"],
+    "not_asked": [{"part": "motors", "why": "nothing moves without --move"}],
+}  # fmt: skip
+INVITATION = {
+    "link": "http://car.local/#invited=abc", "left_s": 3600,
+    "qr": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"/>',
+}  # fmt: skip
+TRUST = {"https_port": 8081, "name": "Rusty's own authority", "fingerprint": "9f" * 32}
+
+
+class PlayedAnswers:
+    """Answers a page of `played_car`."""
+
+    def __init__(self, page: Page) -> None:
+        own = profiles.load(paths.HARDWARE / PROFILE, MORE)
+        self._tuner = Tuner(own, Kept())
+        self._tuner.set("motors.drive.trim", 0.05, UTC_S)
+        self.steps = list(self._tuner.offered())
+        self._answers: dict[str, Callable[[dict[str, list[str]]], Any]] = {
+            "calibration": lambda asked: self._tuner.as_json(),
+            "calibration/begin": self._begin,
+            "calibration/step": lambda asked: self._tuner.asked(1.0, 7.4, 0.0),
+            "calibration/end": lambda asked: self._tuner.end(),
+            "doctor": lambda asked: FINDINGS,
+            "invitations": lambda asked: INVITATION,
+            "trust": lambda asked: TRUST,
+        }
+        page.route("**/api/**", self._answer)
+
+    def _begin(self, asked: dict[str, list[str]]) -> Any:
+        self._tuner.begin(asked["step"][0], asked.get("of", [""])[0], 0.0)
+        return self._tuner.asked(1.0, 7.4, 0.0)
+
+    def _answer(self, route: Route) -> None:
+        url = urlsplit(route.request.url)
+        answer = self._answers.get(url.path.removeprefix("/api/"))
+        if answer is None:
+            route.fulfill(status=404)
+        else:
+            said = answer(parse_qs(url.query))
+            route.fulfill(body=json.dumps(said), content_type="application/json")

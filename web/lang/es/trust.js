@@ -1,0 +1,54 @@
+/** Spanish: the page about trust. */
+
+import {say} from '../words.js';
+
+export default say({
+  trust: {
+    seat: 'Al coche',
+    title: 'Confiar en este coche',
+    first: '1. Obtén el certificado',
+    why: 'El coche responde de sí mismo: con su certificado tu navegador lo reconoce y ya no avisa. Vale para este coche y para direcciones de redes domésticas; no puede responder de ningún otro sitio.',
+    download: 'Obtener el certificado',
+    name: 'Se llama',
+    fingerprint: 'Su SHA-256 es',
+    second: '2. Díselo a tu sistema',
+    undo: 'Para retirarlo, quita el certificado en el mismo lugar.',
+    third: '3. Mira si funcionó',
+    check: 'Mirar',
+    open: 'Abrir el coche por https',
+
+    asking: 'Preguntando al coche…',
+    silent: 'El coche no responde. ¿Está este dispositivo en su red? Entonces carga esta página de nuevo.',
+    needless: 'Aquí el coche solo está abierto para este ordenador, sin https: no hay nada en que confiar.',
+    looking: 'Mirando…',
+    trusted: 'Funcionó: este navegador confía en el coche. (Si hace poco le dijiste que siguiera a pesar del aviso, diría lo mismo.)',
+    strange: 'Todavía no: este navegador no confía en el coche. Haz los pasos de arriba, cierra el navegador, abre esta página de nuevo y mira otra vez.',
+    secure: 'Esta página llegó por https. Si el navegador no avisó, confía en el coche; para mirar mejor, abre {address}.',
+
+    // How each system is told.
+    get: 'Obtén el certificado.',
+    ios: {
+      get: 'Abre esta página en Safari, obtén el certificado y pulsa Permitir.',
+      install: 'Ajustes, General, VPN y gestión de dispositivos: pulsa el certificado, Instalar.',
+      trust: 'Ajustes, General, Información, Ajustes de confianza de certificados: actívalo.',
+    },
+    android: {
+      install: 'Ajustes, Seguridad y privacidad, Más ajustes de seguridad, Cifrado y credenciales, Instalar un certificado, Certificado de CA, Instalar de todos modos: elige el archivo. (Busca «certificado de CA» en los ajustes si los tuyos están en otro orden.)',
+      firefox: 'Solo Firefox: Ajustes, Acerca de Firefox, pulsa el logotipo cinco veces; luego Ajustes, Secret Settings, usar certificados de CA de terceros.',
+    },
+    windows: {
+      get: 'Obtén el certificado y abre el archivo.',
+      install: 'Instalar certificado, Usuario actual, Colocar todos los certificados en el siguiente almacén, Examinar: Entidades de certificación raíz de confianza.',
+      finish: 'Finalizar, y responde Sí a la advertencia.',
+    },
+    macos: {
+      get: 'Obtén el certificado y abre el archivo: Acceso a Llaveros lo añade a «inicio de sesión».',
+      trust: 'Ábrelo en Acceso a Llaveros, luego Confiar, «Al utilizar este certificado»: Confiar siempre.',
+      close: 'Cierra la ventana e introduce tu contraseña.',
+    },
+    linux: {
+      chrome: 'Chrome, Chromium: Configuración, Privacidad y seguridad, Seguridad, Gestionar certificados, Entidades emisoras (o Personalizado, Instalado por ti), Importar: confía en él para sitios web.',
+      firefox: 'Firefox: Ajustes, Privacidad y seguridad, Ver certificados, Autoridades, Importar: confía en él para identificar sitios web.',
+    },
+  },
+});

@@ -1,0 +1,54 @@
+/** Finnish: the page about trust. */
+
+import {say} from '../words.js';
+
+export default say({
+  trust: {
+    seat: 'Autoon',
+    title: 'Luota tähän autoon',
+    first: '1. Hae varmenne',
+    why: 'Auto takaa itse itsensä: varmenteen avulla selaimesi tunnistaa sen eikä enää varoita. Se kelpaa tälle autolle ja kotiverkkojen osoitteille; mitään muuta sivustoa se ei voi taata.',
+    download: 'Hae varmenne',
+    name: 'Sen nimi on',
+    fingerprint: 'Sen SHA-256 on',
+    second: '2. Kerro järjestelmällesi',
+    undo: 'Jos haluat perua sen, poista varmenne samasta paikasta.',
+    third: '3. Katso, onnistuiko se',
+    check: 'Katso',
+    open: 'Avaa auto https:llä',
+
+    asking: 'Kysytään autolta…',
+    silent: 'Auto ei vastaa. Onko tämä laite sen verkossa? Lataa sitten tämä sivu uudelleen.',
+    needless: 'Tässä auto on auki vain tälle tietokoneelle, ilman https:ää: luotettavaa ei ole.',
+    looking: 'Katsotaan…',
+    trusted: 'Se onnistui: tämä selain luottaa autoon. (Jos käskit selaimen hiljattain jatkaa varoituksesta huolimatta, se sanoisi samaa.)',
+    strange: 'Ei vielä: tämä selain ei luota autoon. Tee yllä olevat vaiheet, sulje selain, avaa tämä sivu uudelleen ja katso vielä kerran.',
+    secure: 'Tämä sivu tuli https:llä. Jos selain ei varoittanut, se luottaa autoon; katso tarkemmin avaamalla {address}.',
+
+    // How each system is told.
+    get: 'Hae varmenne.',
+    ios: {
+      get: 'Avaa tämä sivu Safarissa, hae varmenne ja paina Salli.',
+      install: 'Asetukset, Yleiset, VPN ja laitehallinta: paina varmennetta, Asenna.',
+      trust: 'Asetukset, Yleiset, Tietoja, Varmenteiden luottamusasetukset: kytke se päälle.',
+    },
+    android: {
+      install: 'Asetukset, Turvallisuus ja yksityisyys, Lisää turvallisuusasetuksia, Salaus ja kirjautumistiedot, Asenna varmenne, CA-varmenne, Asenna silti: valitse tiedosto. (Etsi asetuksista ”CA-varmenne”, jos järjestys on toinen.)',
+      firefox: 'Vain Firefox: Asetukset, Tietoja Firefoxista, paina logoa viisi kertaa; sitten Asetukset, Secret Settings, kolmannen osapuolen CA-varmenteet käyttöön.',
+    },
+    windows: {
+      get: 'Hae varmenne ja avaa tiedosto.',
+      install: 'Asenna varmenne, Nykyinen käyttäjä, Sijoita kaikki varmenteet seuraavaan säilöön, Selaa: Luotetut varmenteiden päämyöntäjät.',
+      finish: 'Valmis, ja vastaa varoitukseen Kyllä.',
+    },
+    macos: {
+      get: 'Hae varmenne ja avaa tiedosto: Avainnipun käyttö lisää sen kirjautumisnippuun.',
+      trust: 'Avaa se Avainnipun käytössä, sitten Luota, ”Käytettäessä tätä varmennetta”: Luota aina.',
+      close: 'Sulje ikkuna ja anna salasanasi.',
+    },
+    linux: {
+      chrome: 'Chrome, Chromium: Asetukset, Tietosuoja ja turvallisuus, Turvallisuus, Ylläpidä varmenteita, Myöntäjät (tai Muokattu, Itse asennetut), Tuo: luota siihen verkkosivustoilla.',
+      firefox: 'Firefox: Asetukset, Yksityisyys ja turvallisuus, Näytä varmenteet, Varmentajat, Tuo: luota siihen verkkosivustojen tunnistamisessa.',
+    },
+  },
+});

@@ -1,0 +1,32 @@
+/** Plural forms, dates and times, as the page's language writes them: for what loads after
+ * the first screen of the seat. */
+
+import {LANGUAGE, LOCALE, fill, number} from './words.js';
+
+/** @import {Forms} from './types.js' */
+
+const MINUTE_S = 60;
+const HOUR_S = 3600;
+const DAY_S = 86_400;
+
+/**
+ * The form for this count.
+ * @param {Forms} forms @param {number} count @param {Record<string, string>} [values]
+ */
+export const counted = (forms, count, values = {}) =>
+  fill(forms[new Intl.PluralRules(LANGUAGE).select(count)] ?? forms.other, {...values, count: number(count)});
+
+/** Like "3 minutes ago", in one unit. @param {number} seconds */
+export function ago(seconds) {
+  const format = new Intl.RelativeTimeFormat(LOCALE);
+  if (seconds < MINUTE_S) return format.format(-Math.round(seconds), 'second');
+  if (seconds < HOUR_S) return format.format(-Math.round(seconds / MINUTE_S), 'minute');
+  if (seconds < DAY_S) return format.format(-Math.round(seconds / HOUR_S), 'hour');
+  return format.format(-Math.round(seconds / DAY_S), 'day');
+}
+
+/** @param {Intl.DateTimeFormatOptions} options @returns {(ms: number) => string} of a time, UTC */
+export function dates(options) {
+  const format = new Intl.DateTimeFormat(LOCALE, options);
+  return (ms) => format.format(new Date(ms));
+}
