@@ -91,6 +91,12 @@ class Cars:
         self._save([*others, car])
         return car
 
+    def renew(self, car: Car, fingerprint: str) -> None:
+        """A car has a new certificate; one that was forgotten or paired anew meanwhile
+        stays as it is."""
+        new = msgspec.structs.replace(car, fingerprint=fingerprint)
+        self._save([new if one == car else one for one in self.all()])
+
     def find(self, word: str) -> Car:
         """The car of that name, folder, id or URL. Raises CarsError."""
         there = self.all()

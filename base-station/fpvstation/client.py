@@ -16,7 +16,7 @@ import msgspec
 from fpvcar.recordings.sums import start_of
 from fpvcar.units import MB
 from fpvcar.wire import station as wire
-from fpvcar.wire.station import Listing, Pairing, Sums
+from fpvcar.wire.station import Certificate, Listing, Pairing, Sums
 from fpvstation.cars import Car
 from fpvstation.pull import CarFault, Gone
 
@@ -32,6 +32,10 @@ T = TypeVar("T")
 
 class PairingRefused(Exception):
     """Says why a car does not pair."""
+
+
+class OtherCertificate(CarFault):
+    """Another machine is there, or the car has a new one: `certificate_of` tells."""
 
 
 async def fingerprint_of(url: str) -> str:
@@ -71,6 +75,29 @@ async def pair(url: str, fingerprint: str, code: str, name: str) -> Pairing:
     if not well_formed or not re.fullmatch("[A-Za-z0-9-]{1,24}", made.car):
         raise CarFault(f"{url}: its answer is of no car")
     return made
+
+
+async def certificate_of(car: Car) -> str:
+    """Fingerprint of a car's new certificate: it has one for each new name or address.
+
+    It says by the key of the pair which is its own; who passes its words on, to be
+    taken for it, shows another one. Raises CarFault for whoever is not this car.
+    """
+    shown = await fingerprint_of(car.url)
+    try:
+        async with session(car.url, shown) as client:
+            own = await HttpCar(car, client).certificate()
+    except CarFault as fault:
+        raise CarFault(f"{_other(car.url, shown)}; it does not prove that it is "
+                       f"{car.name}: {fault}") from None  # fmt: skip
+    if own != shown:
+        raise CarFault(f"{_other(car.url, shown)}; {car.name} says that its own is "
+                       f"{own[:16]}...: somebody is between")  # fmt: skip
+    return shown
+
+
+def _other(url: str, shown: str) -> str:
+    return f"{url}: its certificate is another one ({shown[:16]}...)"
 
 
 def session(url: str, fingerprint: str) -> aiohttp.ClientSession:
@@ -125,6 +152,11 @@ class HttpCar:
                     async with asyncio.timeout(PIECE_S):
                         data = await answer.content.readexactly(size)
                     yield data
+
+    async def certificate(self) -> str:
+        """SHA-256 of its own, as it signs it. Raises CarFault."""
+        with _knowing_stations(self._car.url):
+            return (await self._signed("/certificate", Certificate, WHOLE_S)).sha256
 
     async def receipt(self, name: str, sha256: str) -> None:
         """Raises CarFault, Gone."""
@@ -219,10 +251,8 @@ async def _faults(url: str) -> AsyncIterator[None]:
     try:
         yield
     except aiohttp.ServerFingerprintMismatch as fault:
-        raise CarFault(
-            f"{url}: its certificate is another one ({fault.got.hex()[:16]}...): "
-            "another machine, or pair it again"
-        ) from None
+        other = _other(url, fault.got.hex())
+        raise OtherCertificate(f"{other}: another machine, or pair it again") from None
     except TimeoutError:
         raise CarFault(f"{url}: no answer in time") from None
     except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as fault:

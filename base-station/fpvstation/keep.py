@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from fpvstation.cars import Car, Cars, CarsError
-from fpvstation.client import HttpCar, session
+from fpvstation.client import HttpCar, OtherCertificate, certificate_of, session
 from fpvstation.identity import StoreError
 from fpvstation.pull import CarFault, Pull, Round
 from fpvstation.rate import Rate
@@ -143,6 +143,11 @@ class Keeper:
             watch = asyncio.create_task(self._watch(pull, state, begun))
             try:
                 return await pull.once(everything, last=state.bad)
+            except OtherCertificate:
+                self._cars.renew(car, await certificate_of(car))  # begins anew with it
+                raise CarFault(
+                    "it has a new certificate, and has proved that it is the same car"
+                ) from None
             finally:
                 watch.cancel()
                 await asyncio.gather(watch, return_exceptions=True)

@@ -121,6 +121,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     check, devices = CodeCheck(codes), Devices(key, codes, state / FILE)
     stations = Stations(key, codes, state / STATIONS)
     address = site.address(options.host, options.port, state, profile.car.name)
+    shown = (state / credentials.CERTIFICATE).read_bytes() if address.tls else b""
     hub = Hub(
         profile, control, check, devices, panel, camera, senses, changed,
         address.https_port, recorder=feed, key=key, picture=picture,
@@ -136,7 +137,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     )  # fmt: skip
     station = StationApi(
         profile.car.name, directory, stations, check, recordings.downloads,
-        control.driven,
+        control.driven, credentials.fingerprint(shown) if shown else "",
     )  # fmt: skip
     tuner.apply = apply_to(
         control.tune, servo.tune, ranges.tune, battery.tune, recorder.tune

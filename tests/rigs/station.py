@@ -28,8 +28,9 @@ def stations_of(state: Path) -> Stations:
 
 
 def car_application(
-    folder: Path, stations: Stations, car: str = "Plague", remote: str = "127.0.0.1"
-) -> web.Application:
+    folder: Path, stations: Stations, car: str = "Plague", remote: str = "127.0.0.1",
+    certificate: str = "",
+) -> web.Application:  # fmt: skip
     """What a car says to stations."""
 
     @web.middleware
@@ -41,7 +42,10 @@ def car_application(
         lambda: library.files_in(folder), Shown(car, True), RecordingRights()
     )
     app = web.Application(middlewares=[elsewhere])
-    api = StationApi(car, folder, stations, CodeCheck(CODES), recordings.downloads)
+    api = StationApi(
+        car, folder, stations, CodeCheck(CODES), recordings.downloads,
+        certificate=certificate,
+    )  # fmt: skip
     recordings.add_to(app)
     api.add_to(app)
     return app

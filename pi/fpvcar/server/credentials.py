@@ -4,6 +4,7 @@ Both stand in paths.state_directory().
 """
 
 import contextlib
+import hashlib
 import ipaddress
 import logging
 import re
@@ -157,6 +158,11 @@ def trusted(directory: Path) -> Path:
     """
     root = directory / ROOT
     return root if root.exists() else directory / CERTIFICATE
+
+
+def fingerprint(pem: bytes) -> str:
+    """SHA-256 of a certificate, in hex."""
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem.decode())).hexdigest()
 
 
 def _make_certificate(

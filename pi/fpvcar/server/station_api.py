@@ -38,12 +38,15 @@ class StationApi:
     def __init__(
         self, car: str, folder: Path, stations: Stations, codes: CodeCheck,
         downloads: Downloads, driven: Callable[[], bool] = lambda: False,
+        certificate: str = "",
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
+        """`certificate`: SHA-256 of the one that the car shows, in hex."""
         self._car, self._folder, self._stations = car, folder, stations
         self._codes, self._downloads, self._driven = codes, downloads, driven
         self._throttle = CpuThrottle(driven)
+        self._certificate = wire.Certificate(certificate)
         self._clock_s, self._utc_s = clock_s, utc_s
 
     def add_to(self, app: web.Application) -> None:
@@ -53,6 +56,7 @@ class StationApi:
         router.add_get(base + "/segments", self._list)
         router.add_get(base + "/segments/{name}", self._file)
         router.add_get(base + "/sums/{name}", self._sums)
+        router.add_get(base + "/certificate", self._own)
         router.add_post(base + "/receipts/{name}", self._receipt)
         router.add_post(base + "/end", self._end)
 
@@ -102,6 +106,10 @@ class StationApi:
         station, nonce = self._stations.asking(request)
         self._stations.seen(station, station.name, self._utc_s())
         return station, nonce
+
+    async def _own(self, request: web.Request) -> web.StreamResponse:
+        asking = self._asking(request)
+        return await self._signed(request, asking, lambda: self._certificate)
 
     # --- what there is ---
 

@@ -5,8 +5,6 @@ GET /api/trust           {"https_port": 8081, "name": ..., "fingerprint": ...}
 GET /api/trust/root.crt  the certificate of the car's own authority
 """
 
-import hashlib
-import ssl
 from pathlib import Path
 
 from aiohttp import web
@@ -47,8 +45,7 @@ class TrustApi:
     async def _about(self, request: web.Request) -> web.Response:
         said = {"https_port": self._port, "name": self._name, "fingerprint": ""}
         if self._root:
-            binary = ssl.PEM_cert_to_DER_cert(self._root.decode())
-            said["fingerprint"] = hashlib.sha256(binary).hexdigest()
+            said["fingerprint"] = credentials.fingerprint(self._root)
         return web.json_response(said, headers=PRIVATE)
 
     async def _certificate(self, request: web.Request) -> web.Response:

@@ -4,12 +4,14 @@
     GET  /api/station/segments        ?after=NAME&most=N&all=1 -> Listing
     GET  /api/station/sums/NAME       -> Sums
     GET  /api/station/segments/NAME   Range, If-Match: "SHA-256" -> the bytes
+    GET  /api/station/certificate     -> Certificate
     POST /api/station/receipts/NAME   ?sha256=HEX: it is stored here -> 204
     POST /api/station/end             this pairing is over -> 204
 
 All but the first carry X-Station, X-Nonce and X-Mac, an HMAC-SHA256 by the key of this
-pair; Listing and Sums are signed in return, over the same nonce: neither an impostor
-nor an answer of yesterday passes. A receipt is a request that carries its MAC.
+pair; Listing, Sums and Certificate are signed in return, over the same nonce: neither
+an impostor nor an answer of yesterday passes. A receipt is a request that carries its
+MAC.
 """
 
 import hmac
@@ -64,6 +66,13 @@ class Sums(Struct, frozen=True):
     size: int
     sha256: str
     pieces: list[str]
+
+
+class Certificate(Struct, frozen=True):
+    """What the car shows over https: SHA-256 in hex, "" without https. Who passes this
+    on for the car, to be taken for it, shows another one."""
+
+    sha256: str
 
 
 def request_mac(key: bytes, nonce: str, method: str, target: str) -> str:
