@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from fpvcar import files, paths
+from fpvcar import files
+from fpvcar.commands.profile import heading, shipped
 from fpvcar.config import ConfigError, profiles
 from fpvcar.devices import backends
 from fpvcar.net.radio import OWN
@@ -64,8 +65,7 @@ class Answers:
 
 def boards() -> dict[str, Path]:
     """The profiles that ship with the program, by name, but for the bench's."""
-    found = {path.stem: path for path in sorted(paths.HARDWARE.glob("*.toml"))}
-    return {name: path for name, path in found.items() if name != "bench"}
+    return {name: path for name, path in shipped().items() if name != "bench"}
 
 
 def ask(board: str, name: str, root: Path, read: Callable[[str], str]) -> Answers:
@@ -75,9 +75,8 @@ def ask(board: str, name: str, root: Path, read: Callable[[str], str]) -> Answer
     """
     known, profile = boards(), root / PROFILE
     if not board and not profile.exists():
-        for path in known.values():
-            heading = path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
-            print(f"  {path.stem:16}{heading}")
+        for one, path in known.items():
+            print(f"  {one:16}{heading(path)}")
         board = read(f"Which board ({', '.join(known)})? ").strip()
     if board and board not in known:
         raise ConfigError(f'board "{board}": expected one of {", ".join(known)}')

@@ -95,7 +95,7 @@ def test_undo_leaves_the_profile_only(card: Path) -> None:
     ]
 
 
-def test_it_asks_two_questions(card: Path) -> None:
+def test_it_asks_two_questions(card: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers = iter(["l298n", "Rusty"])
     asked = []
 
@@ -105,6 +105,8 @@ def test_it_asks_two_questions(card: Path) -> None:
 
     assert setup.ask("", "", card, read) == setup.Answers("l298n", "Rusty")
     assert len(asked) == 2 and "l298n" in asked[0] and "Elbow" in asked[1]
+    says = "  differential    A car with a motor a side and nothing that steers, behind an "
+    assert f"{says}MX1508 module\n" in capsys.readouterr().out, "a whole sentence"
     assert setup.ask("l298n", "", card, lambda question: "").name == "Elbow"
 
 
