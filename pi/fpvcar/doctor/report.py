@@ -18,7 +18,7 @@ Symptom = Literal[
     "A sensor is silent",
     "Nothing is recorded",
 ]
-"""What somebody notices first; in this order in docs/doctor.md."""
+"""What somebody notices first; in this order in docs/troubleshooting.md."""
 
 
 class Severity(enum.StrEnum):

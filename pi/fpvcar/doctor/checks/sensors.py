@@ -56,7 +56,7 @@ RECORDER = Kind(
     "recorder", Severity.WARNING, "Nothing is recorded",
     "nothing is recorded: {words}",
     "Driving goes on, but nobody can see this drive again.",
-    "make room, or check the card; docs/troubleshooting.md, Recording",
+    "make room, or check the card; docs/troubleshooting.md, Nothing is recorded",
 )  # fmt: skip
 OTHER = Kind(
     "running", Severity.WARNING, "It stops by itself",
