@@ -27,8 +27,8 @@ help:
 	@echo "make benchmark  what it does on this machine, in figures; ONLY=video RUNS=30"
 	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
 	@echo "make deb        builds the Debian packages into build/deb"
-	@echo "make pictures   takes the README's screenshots anew"
-	@echo "make docs       docs/profile.md, docs/doctor.md, docs/status.md, hardware/pictures, from the program"
+	@echo "make pictures   takes the pictures of README and docs anew; ONLY='doctor-phone recordings'"
+	@echo "make docs       writes what pages have from the program: profile, findings, status, wiring"
 	@echo "make lock       brings the pinned Python packages up to date"
 	@echo "make clean      removes what the targets made here"
 
@@ -79,13 +79,14 @@ deb:
 
 pictures:
 	@tools/setup.sh test
-	@$(BIN)/python -m tools.pictures
+	@$(BIN)/python -m tools.pictures $(ONLY)
 
 docs:
 	@tools/setup.sh run
 	@$(BIN)/python -m tools.profile_docs
 	@$(BIN)/python -m tools.wiring_docs
 	@$(BIN)/python -m tools.doctor_docs
+	@$(BIN)/python -m tools.build_docs
 	@$(BIN)/python -m tools.status_docs
 
 lock:

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tools import doctor_docs, profile_docs, status_docs
+from tools import build_docs, doctor_docs, pictures, profile_docs, status_docs
+from tools.written import filled
 
 from fpvcar import paths
 from fpvcar.__main__ import main, parser
@@ -34,6 +35,8 @@ PAGES = (
     *sorted((ROOT / "hardware").glob("*.md")),
 )
 README_LINES = 150
+PICTURES_BYTES = 1_000_000
+"""Of all that `make pictures` takes: whoever clones the tree fetches each version."""
 LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 MARK = re.compile(r"\b(needs|takes) ")
 TESTED = {
@@ -266,6 +269,20 @@ def test_each_source_that_a_page_cites_is_named_below_it(page: Path) -> None:
     assert sorted(cited) == sorted(named)
 
 
+def test_each_picture_is_shown_by_a_page_and_small() -> None:
+    shown = set()
+    for page in PAGES:
+        for found in LINK.findall(page.read_text(encoding="utf-8")):
+            shown.add((page.parent / "".join(found)).resolve())
+    there = set(pictures.TARGET.iterdir())
+    assert there <= shown
+    taken = {
+        pictures.TARGET / f"{name}.png" for names in pictures.ALBUM for name in names
+    }
+    assert {one for one in there if one.suffix == ".png"} == taken, "make pictures"
+    assert sum(one.stat().st_size for one in taken) <= PICTURES_BYTES
+
+
 def test_the_floors_are_those_that_a_test_holds() -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     floors = "\n".join(", ".join(rooms) for rooms in FLOORS)
@@ -319,6 +336,22 @@ def test_the_page_of_profile_keys_is_up_to_date() -> None:
 def test_the_page_of_what_doctor_finds_is_up_to_date() -> None:
     written = doctor_docs.PAGE.read_text(encoding="utf-8")
     assert written == doctor_docs.page(), "stale: make docs"
+
+
+def test_the_page_of_what_a_terminal_shows_is_up_to_date() -> None:
+    written = build_docs.PAGE.read_text(encoding="utf-8")
+    assert written == build_docs.page(), "stale: make docs"
+
+
+def test_a_part_is_written_once_and_the_rest_stays() -> None:
+    page = "by hand\n<!-- make docs: one -->\nold\n<!-- end -->\nby hand\n"
+    new = filled(page, {"one": "new\n"})
+    assert new == page.replace("old", "\nnew\n") == filled(new, {"one": "new"})
+    for parts in ({}, {"one": "", "two": ""}, {"two": ""}):
+        with pytest.raises(ValueError, match="the page has the parts"):
+            filled(page, parts)
+    with pytest.raises(ValueError, match="'one', 'one'"):
+        filled(page + page, {"one": ""})
 
 
 def test_the_page_of_what_is_confirmed_is_up_to_date() -> None:

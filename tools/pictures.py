@@ -1,118 +1,296 @@
-"""Takes the README's pictures anew: `make pictures`. A real bench, a real browser."""
+"""Takes the pictures of README and docs anew: a real bench, a real browser.
 
+    python -m tools.pictures                # all of them: make pictures
+    python -m tools.pictures doctor-phone   # this one, and what its bench shows beside
+
+Each line of ALBUM has a bench of its own. What a Raspberry Pi would say (doctor) is
+played, as the bench is none.
+"""
+
+import argparse
+import io
+import re
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-from playwright.sync_api import Browser
+from PIL import Image
+from playwright.sync_api import Browser, FloatRect, Page
 from tests.e2e.conftest import chromium
-from tests.e2e.harness import RunningBench
-from tests.e2e.seat import Thumbs, at_the_wheel, go_on, touching, until
+from tests.e2e.harness import GUARD, RunningBench
+from tests.e2e.phone import take_wheel
+from tests.e2e.seat import (
+    Thumbs,
+    at_the_wheel,
+    go_on,
+    grown_up,
+    opened,
+    touching,
+    until,
+)
+from tests.e2e.test_calibration_page import begun, held, one, phase
+from tests.e2e.test_doctor_page import ROUTE, looked
+from tools.build_docs import fresh_car
+
+from fpvcar.doctor.report import as_json
+from fpvcar.server.access import lan_address
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "pictures"
-SIZES = {
-    "seat-desktop": (1280, 720, False),
-    "seat-phone-landscape": (844, 390, True),
-    "seat-phone-portrait": (390, 844, True),
-}
+PLOTS: FloatRect = {"x": 0, "y": 0, "width": 1280, "height": 1300}
+PHONE, DESKTOP = (390, 844), (1280, 720)
+ANDROID = (
+    "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/140.0.0.0 Mobile Safari/537.36"
+)
+COLOURS = 256
+LONG_S = 90.0
 DRIVES = """document.body.dataset.situation === 'driving' &&
-  document.body.dataset.picture === 'live' &&
-  document.getElementById('toasts').childElementCount === 0"""
-BUTTONS = "buttons-phone"
-RECORDINGS = "recordings"
+  document.body.dataset.picture === 'live'"""
+QUIET = "document.getElementById('toasts').childElementCount === 0"
 
 
-def take(browser: Browser, home: Path, name: str) -> None:
-    """Drives a little way into the room, and keeps what the page then shows."""
-    width, height, phone = SIZES[name]
-    bench = RunningBench(home).wait_ready()
+def keep(page: Page, name: str, taken: bytes = b"") -> None:
+    """What the page shows, or showed, with few colours: as a file a fifth."""
+    picture = Image.open(io.BytesIO(taken or page.screenshot())).convert("RGB")
+    few = picture.quantize(COLOURS, Image.Quantize.FASTOCTREE)  # rare colours stay
+    few.save(TARGET / f"{name}.png", optimize=True)
+    print(f"docs/pictures/{name}.png")
+
+
+@contextmanager
+def started(home: Path, *options: str, make: bool = False) -> Iterator[RunningBench]:
+    """A bench that is ready, and keeps everything in `home`."""
+    own = {"HOME": str(home), "XDG_STATE_HOME": str(home)}
+    bench = RunningBench(home, *options, env=own, make=make)
+    try:
+        yield bench.wait_ready()
+    finally:
+        bench.stop()
+
+
+@contextmanager
+def screen(
+    browser: Browser, size: tuple[int, int] = PHONE, fingers: bool = True
+) -> Iterator[Page]:
+    """A browser of somebody's own, that takes the car's certificate."""
     context = browser.new_context(
-        viewport={"width": width, "height": height}, has_touch=phone, is_mobile=phone,
-        device_scale_factor=2 if phone else 1,
+        viewport={"width": size[0], "height": size[1]}, has_touch=fingers,
+        is_mobile=fingers, ignore_https_errors=True,
+        user_agent=ANDROID if fingers else None,
     )  # fmt: skip
-    page = at_the_wheel(context.new_page(), bench.url)
-    until(page, "document.getElementById('intro-ok') !== null")
-    page.locator("#intro-ok").click()
-    thumbs = Thumbs(context, page) if phone else None
-    for _ in range(20):
-        if thumbs is not None:
-            thumbs.push()
-        else:
-            page.keyboard.down("ArrowUp")
-            page.keyboard.down("ArrowLeft")
-        page.wait_for_timeout(400)
-        fine = bool(page.evaluate(DRIVES))
-        page.screenshot(path=TARGET / f"{name}.png")
-        fine = fine and bool(page.evaluate(DRIVES))
-        if thumbs is not None:
-            thumbs.lift()
-        else:
-            page.keyboard.up("ArrowUp")
-            page.keyboard.up("ArrowLeft")
-        if fine:
-            break
-        go_on(page)  # a machine that was busy has stopped the car
-    if name == "seat-phone-portrait":
-        page.locator("#stop").click()
-        page.wait_for_timeout(800)
-        page.screenshot(path=TARGET / "stopped-phone.png")
+    yield context.new_page()
     context.close()
-    bench.stop()
 
 
-def take_buttons(browser: Browser, home: Path) -> None:
+def seat(
+    name: str, size: tuple[int, int], fingers: bool, browser: Browser, home: Path
+) -> None:
+    """A little way into the room."""
+    with started(home, GUARD) as bench, screen(browser, size, fingers) as page:
+        at_the_wheel(page, bench.url)
+        read(page, "intro-ok")
+        thumbs = Thumbs(page.context, page) if fingers else None
+        for _ in range(20):
+            until(page, QUIET)
+            with driving(page, thumbs):
+                page.wait_for_timeout(400)
+                taken = page.screenshot()
+                fine = page.evaluate(f"{DRIVES} && {QUIET}")
+            if fine:
+                keep(page, name, taken)
+                break
+            go_on(page)  # a machine that was busy has stopped the car
+        else:
+            raise OSError(f"{name}: this machine is too busy to drive")
+        if size == PHONE:
+            page.locator("#stop").click()
+            page.wait_for_timeout(800)
+            keep(page, "stopped-phone")
+
+
+def read(page: Page, button: str) -> None:
+    """Closes what a new page says first."""
+    until(page, f"document.getElementById('{button}') !== null")
+    page.locator(f"#{button}").click()
+
+
+@contextmanager
+def driving(page: Page, thumbs: Thumbs | None) -> Iterator[None]:
+    """Forward, and to the left."""
+    keys = ("ArrowUp", "ArrowLeft")
+    if thumbs is not None:
+        thumbs.push()
+    else:
+        for key in keys:
+            page.keyboard.down(key)
+    yield
+    if thumbs is not None:
+        thumbs.lift()
+    else:
+        for key in keys:
+            page.keyboard.up(key)
+
+
+def access(browser: Browser, home: Path) -> None:
+    """Somebody who has just come, on a phone, and the list that a grown-up sees."""
+    if lan_address() == "127.0.0.1":
+        raise OSError("a phone is played beside this computer, which has no network")
+    with (
+        started(home, GUARD, "--host=0.0.0.0") as bench, screen(browser) as phone,
+        screen(browser) as grown,
+    ):  # fmt: skip
+        lan = f"http://{lan_address()}:{bench.port}/"
+        opened(phone, lan)
+        read(phone, "intro-ok")
+        read(phone, "secure-later")
+        keep(phone, "watching-phone")
+        take_wheel(phone, bench)
+        named(phone, "Ann")
+        opened(grown, bench.url)
+        grown_up(grown, bench)
+        named(grown, "Mum")
+        grown.locator("#who-may-drive li", has_text="Mum").wait_for()
+        grown.locator("#who-may-drive li", has_text="Ann").wait_for()
+        shown(grown, "#who-may-drive")
+        keep(grown, "who-phone")
+        phone.goto(f"{lan}trust")
+        phone.locator("#check").click()
+        until(phone, "document.getElementById('verdict').innerText.includes('worked')")
+        phone.evaluate("scrollTo(0, 0)")
+        keep(phone, "trust-phone")
+
+
+def named(page: Page, name: str) -> None:
+    """Says who this is, in the menu."""
+    if not page.locator("#menu").is_visible():
+        page.locator("#gear").click()
+    page.locator("#name").fill(name)
+    page.locator("#name").press("Enter")
+
+
+def shown(page: Page, part: str) -> None:
+    """Scrolls so far that this is at the top of the screen."""
+    page.locator(part).evaluate("(one) => one.scrollIntoView({block: 'start'})")
+    page.wait_for_timeout(300)
+
+
+def menu(browser: Browser, home: Path) -> None:
+    """What a grown-up does on the first evening."""
+    with started(home, GUARD) as bench, screen(browser) as page:
+        at_the_wheel(page, bench.url)
+        read(page, "intro-ok")
+        grown_up(page, bench)
+        report = as_json(fresh_car())
+        page.route(ROUTE, lambda route: route.fulfill(body=report))
+        looked(page)
+        shown(page, "#doctor")
+        keep(page, "doctor-phone")
+        page.evaluate("document.getElementById('doctor').replaceChildren()")
+        page.locator("#calibrate").click()
+        one(page, "begin-speed").wait_for()
+        shown(page, "#calibration")
+        keep(page, "calibration-phone")
+        begun(page, "direction-drive")
+        for _ in range(6):
+            with held(page):
+                page.wait_for_timeout(900)
+            page.wait_for_timeout(500)
+            if phase(page) == "asks":
+                break
+        shown(page, "#calibration")
+        keep(page, "calibration-step-phone")
+        page.goto(f"{bench.url}network")
+        page.locator("#list button").first.wait_for()
+        keep(page, "network-phone")
+
+
+def buttons(browser: Browser, home: Path) -> None:
     """Two fingers on a phone."""
-    bench = RunningBench(home).wait_ready()
-    context = browser.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True,
-        device_scale_factor=2,
-    )  # fmt: skip
-    page = context.new_page()
-    page.goto(f"{bench.url}buttons")
-    until(page, "window.fpvcar?.link === 'up'")
-    with touching(context, page, (0, 3)):
-        page.wait_for_timeout(500)
-        page.screenshot(path=TARGET / f"{BUTTONS}.png")
-    context.close()
-    bench.stop()
+    with started(home, GUARD) as bench, screen(browser) as page:
+        page.goto(f"{bench.url}buttons")
+        until(page, "window.fpvcar?.link === 'up'")
+        with touching(page.context, page, (0, 3)):
+            page.wait_for_timeout(500)
+            keep(page, "buttons-phone")
 
 
-def take_recordings(browser: Browser, home: Path) -> None:
-    """A drive that has just been driven."""
-    bench = RunningBench(home, "--set=recording.segment_s = 5").wait_ready()
-    context = browser.new_context(viewport={"width": 1280, "height": 1180})
-    page = at_the_wheel(context.new_page(), bench.url)
+def driven(page: Page, url: str) -> None:
+    """A short drive."""
+    at_the_wheel(page, url)
     for key in ("ArrowUp", "ArrowLeft", "ArrowDown", "ArrowRight") * 2:
         page.keyboard.down(key)
         page.wait_for_timeout(700)
         page.keyboard.up(key)
-    page.wait_for_timeout(6000)
-    page.goto(f"{bench.url}recordings")
-    until(page, "document.querySelector('#list canvas[data-drawn]') !== null")
-    page.locator("#list a").first.click()
-    until(page, "window.recordings.lines.length >= 10")
-    at_s = int(float(page.locator("#scrub").get_attribute("max") or "0")) - 8
-    page.locator("#scrub").fill(str(at_s))
-    until(page, f"Math.abs(window.recordings.shownS - {at_s}) < 0.2")
-    page.screenshot(path=TARGET / f"{RECORDINGS}.png")
-    context.close()
-    bench.stop()
 
 
-def main() -> int:
+def recordings(browser: Browser, home: Path) -> None:
+    """A drive that has just been driven."""
+    with (
+        started(home, GUARD, "--set=recording.segment_s = 5") as bench,
+        screen(browser, (1280, 800), fingers=False) as page,
+    ):
+        driven(page, bench.url)
+        page.wait_for_timeout(6000)
+        page.goto(f"{bench.url}recordings")
+        until(page, "document.querySelector('#list canvas[data-drawn]') !== null")
+        page.locator("#list a").first.click()
+        until(page, "window.recordings.lines.length >= 10")
+        at_s = int(float(page.locator("#scrub").get_attribute("max") or "0")) - 8
+        page.locator("#scrub").fill(str(at_s))
+        until(page, f"Math.abs(window.recordings.shownS - {at_s}) < 0.2")
+        plots = page.screenshot(full_page=True, clip=PLOTS)
+        keep(page, "recordings", plots)
+
+
+def station(browser: Browser, home: Path) -> None:
+    """What `make run` has beside the car, when the drive has come home."""
+    with (
+        started(home, make=True) as bench,
+        screen(browser, fingers=False) as page,
+    ):
+        driven(page, bench.url)
+        said = re.search(r"http://localhost:\d+/(?= .*station)", bench.log())
+        assert said is not None, bench.log()
+        page.goto(said.group())
+        until(page, "document.body.innerText.includes('stored here')", LONG_S)
+        until(page, "document.querySelector('#list canvas[data-drawn]') !== null")
+        keep(page, "station-phone")
+
+
+Take = Callable[[Browser, Path], None]
+ALBUM: dict[tuple[str, ...], Take] = {
+    ("seat-desktop",): partial(seat, "seat-desktop", DESKTOP, False),
+    ("seat-phone-landscape",): partial(seat, "seat-phone-landscape", (844, 390), True),
+    ("seat-phone-portrait", "stopped-phone"):
+        partial(seat, "seat-phone-portrait", PHONE, True),
+    ("buttons-phone",): buttons,
+    ("watching-phone", "who-phone", "trust-phone"): access,
+    ("calibration-phone", "calibration-step-phone", "doctor-phone", "network-phone"):
+        menu,
+    ("recordings",): recordings,
+    ("station-phone",): station,
+}  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
     """Writes docs/pictures/*.png."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    known = sorted(name for names in ALBUM for name in names)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
+    asked = parser.parse_args(argv).names
+    if strange := sorted(set(asked) - set(known)):
+        parser.error(f"{', '.join(strange)}: expected some of {', '.join(known)}")
     TARGET.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as home, chromium() as browser:
-        for name in SIZES:
-            own = Path(home) / name
+        for names, take in ALBUM.items():
+            if asked and not set(asked) & set(names):
+                continue
+            own = Path(home) / names[0]
             own.mkdir()
-            take(browser, own, name)
-            print(f"docs/pictures/{name}.png")
-        for name, taken in ((BUTTONS, take_buttons), (RECORDINGS, take_recordings)):
-            own = Path(home) / name
-            own.mkdir()
-            taken(browser, own)
-            print(f"docs/pictures/{name}.png")
+            take(browser, own)
     return 0
 
 

@@ -1,0 +1,77 @@
+"""Writes what a terminal shows into docs/build.md: `make docs`.
+
+Setup and doctor run on a card that is played (tests/rigs/doctor.py).
+"""
+
+import io
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from unittest.mock import Mock, patch
+
+from tests.rigs.doctor import BOOT, THROTTLED, PlayedMachine, examined, healthy, put
+from tools.written import filled
+
+from fpvcar.__main__ import main as fpvcar
+from fpvcar.doctor import report
+from fpvcar.doctor.report import Report
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "build.md"
+WIDTH = 88
+
+
+def printed(*words: str, typed: Sequence[str] = ()) -> str:
+    """What a terminal shows of fpvcar while somebody types these lines."""
+    out, lines = io.StringIO(), iter(typed)
+
+    def answered(question: str) -> str:
+        print(f"{question}{(line := next(lines))}")
+        return line
+
+    terminal = Mock(isatty=Mock(return_value=True))
+    with (
+        redirect_stdout(out), patch("builtins.input", answered),
+        patch.object(sys, "stdin", terminal),
+    ):  # fmt: skip
+        fpvcar(words)
+    return out.getvalue()
+
+
+def setup() -> str:
+    """On a fresh card, with both questions answered."""
+    with tempfile.TemporaryDirectory() as root:
+        put(Path(root), BOOT, "dtparam=audio=on\n")
+        shown = printed("setup", "--root", root, typed=("mx1508", "Rusty"))
+        return shown.replace(root, "")
+
+
+def fresh_car() -> Report:
+    """Of a car on its first evening: a sensor's wire is loose, the cable is thin."""
+    machine = PlayedMachine()
+    machine.present = {(1, 0x40)}
+    with tempfile.TemporaryDirectory() as root, redirect_stdout(io.StringIO()):
+        put(healthy(Path(root)), THROTTLED, "50000\n")
+        return examined(Path(root), machine)
+
+
+def page() -> str:
+    """The whole of docs/build.md."""
+    shown = {
+        "fpvcar wiring mx1508 --pins": printed("wiring", "mx1508", "--pins"),
+        "sudo fpvcar setup": setup(),
+        "sudo fpvcar doctor": report.text(fresh_car(), WIDTH),
+    }
+    parts = {key: f"```text\n{text.rstrip()}\n```" for key, text in shown.items()}
+    return filled(PAGE.read_text(encoding="utf-8"), parts)
+
+
+def main() -> int:
+    """Writes the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
