@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "leash.h"
@@ -78,7 +77,7 @@ enum {
     SERVE_CHECK,
 };
 
-enum { TOKEN_BYTES = 16, NAP_MOST_S = 30, STEADY_MS = 60000 };
+enum { NAP_MOST_S = 30, STEADY_MS = 60000 };
 
 struct asked { /* beside what both sides are told */
     const char *manifest, *check;
@@ -90,17 +89,15 @@ enum { WORDS_MOST = LEASH_WORDS - 64, NAMES_MOST = LEASH_LINE_BYTES / 32 * 15 };
 
 /* A remote path may be empty (the home) and may begin with "~/"; a local one means what
  * it says. */
-static int add_path(struct words *words, const char *path, const char *host)
+static void add_path(struct words *words, const char *path, const char *host)
 {
-    char *text = NULL;
-    int length = asprintf(&text, "%s%s", !host && path[0] == '~' ? "./" : "",
-                          host && !*path ? "." : path);
-    int result = length < 0 ? -1 : words_add(words, text);
+    char *text = text_of("%s%s", !host && path[0] == '~' ? "./" : "",
+                         host && !*path ? "." : path);
+    words_add(words, text);
     free(text);
-    return result;
 }
 
-static int add_mode(struct words *words, const struct rdcp_options *options,
+static void add_mode(struct words *words, const struct rdcp_options *options,
                     const char *mode)
 {
     const struct {
@@ -127,16 +124,18 @@ static int add_mode(struct words *words, const struct rdcp_options *options,
         {options->progress, "--progress"},
         {options->manifest, "--manifest=-"},
     };
-    int result = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && result == 0; i++)
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].wanted)
-            result = words_add(words, rows[i].option);
-    for (size_t i = 0; i < options->exclude.count && result == 0; i++)
-        if ((result = words_add(words, "--exclude")) == 0)
-            result = words_add(words, options->exclude.word[i]);
-    if (result == 0 && options->back && (result = words_add(words, "--back")) == 0)
-        result = words_add(words, options->back);
-    return result == 0 ? words_add(words, "--") : -1;
+            words_add(words, rows[i].option);
+    for (size_t i = 0; i < options->exclude.count; i++) {
+        words_add(words, "--exclude");
+        words_add(words, options->exclude.word[i]);
+    }
+    if (options->back) {
+        words_add(words, "--back");
+        words_add(words, options->back);
+    }
+    words_add(words, "--");
 }
 
 struct place {
@@ -157,8 +156,8 @@ static int refuse(const char *text, const char *other, const char *why)
         bytes_text(&line, "\" and \"");
         quote_shown(&line, other);
     }
-    if (bytes_format(&line, "\": %s\n", why) == 0)
-        fputs(line.data, stderr);
+    bytes_format(&line, "\": %s\n", why);
+    fputs(line.data, stderr);
     bytes_close(&line);
     return -1;
 }
@@ -175,7 +174,7 @@ static int place_open(struct place *place, const char *text)
     place->name = tree_name(place->path);
     if (length)
         place->host = segment_host(text, length);
-    return place->name && (place->host || !length) ? 0 : -1;
+    return 0;
 }
 
 static void place_close(struct place *place)
@@ -223,12 +222,11 @@ static int by_name(const void *one, const void *other)
 /* A sink replaces nothing that it has made itself; of another chain's it knows not. */
 static int refuse_twins(struct place *places, size_t count)
 {
-    struct place **sorted = calloc(count, sizeof *sorted);
-    int result = sorted ? 0 : -1;
-    for (size_t i = 0; i < count && sorted; i++)
+    struct place **sorted = allocated(calloc(count, sizeof *sorted));
+    int result = 0;
+    for (size_t i = 0; i < count; i++)
         sorted[i] = &places[i];
-    if (sorted)
-        qsort(sorted, count, sizeof *sorted, by_name);
+    qsort(sorted, count, sizeof *sorted, by_name);
     for (size_t i = 1; i < count && result == 0; i++) {
         const struct place *one = sorted[i - 1], *other = sorted[i];
         if (*one->name && strcmp(one->name, other->name) == 0 &&
@@ -239,26 +237,13 @@ static int refuse_twins(struct place *places, size_t count)
     return result;
 }
 
-/* Names the way back, as no other copy does. */
-static int name_back(char into[2 * TOKEN_BYTES + 1])
-{
-    unsigned char token[TOKEN_BYTES];
-    struct bytes text = {0};
-    int result = getrandom(token, sizeof token, 0) == sizeof token
-                     ? hex_add(&text, token, sizeof token) : -1;
-    if (result == 0)
-        memcpy(into, text.data, text.length + 1);
-    bytes_close(&text);
-    return result;
-}
-
 /* The sources of one chain, of which `first` is the first. */
 static int copy_from(const struct pipe_settings *settings,
                      const struct rdcp_options *options, const struct place *places,
                      size_t count, size_t first, int *caught)
 {
     const struct place *target = &places[count - 1];
-    char back[2 * TOKEN_BYTES + 1] = "";
+    char back[2 * HEX_RANDOM + 1] = ""; /* the way's name, as no other copy has it */
     struct rdcp_options sink = *options;
     static const struct rdcp_options none;
     struct pipe_segment segments[3] = {
@@ -269,24 +254,16 @@ static int copy_from(const struct pipe_settings *settings,
     sink.back = back;
     for (int i = 0; i < 3; i++)
         segments[i].middle = LEASH_EXEC;
-    int result = name_back(back);
-    if (result == 0)
-        result = add_mode(&segments[0].words, &none, "--serve-back");
-    if (result == 0)
-        result = words_add(&segments[0].words, back);
-    if (result == 0)
-        result = add_mode(&segments[1].words, options, "--serve-source");
-    if (result == 0)
-        result = add_mode(&segments[2].words, &sink, "--serve-sink");
-    if (result == 0)
-        result = add_path(&segments[2].words, target->path, target->host);
-    for (size_t i = first; i + 1 < count && result == 0; i++) {
-        if (places[i].chain != places[first].chain)
-            continue;
-        for (int to = 1; to < 3 && result == 0; to++)
-            result = add_path(&segments[to].words, places[i].path, places[i].host);
-    }
-    int status = result == 0 ? pipe_run(settings, segments, 3, caught) : 1;
+    int status = hex_random(back) < 0;
+    add_mode(&segments[0].words, &none, "--serve-back");
+    words_add(&segments[0].words, back);
+    add_mode(&segments[1].words, options, "--serve-source");
+    add_mode(&segments[2].words, &sink, "--serve-sink");
+    add_path(&segments[2].words, target->path, target->host);
+    for (size_t i = first; i + 1 < count; i++)
+        for (int to = 1; to < 3 && places[i].chain == places[first].chain; to++)
+            add_path(&segments[to].words, places[i].path, places[i].host);
+    status = status ? status : pipe_run(settings, segments, 3, caught);
     for (int i = 0; i < 3; i++)
         words_close(&segments[i].words);
     return status;
@@ -335,8 +312,8 @@ static int copy_again(const struct pipe_settings *settings,
 static int copy(const struct pipe_settings *settings, const struct rdcp_options *options,
                 const struct asked *asked, char **texts, size_t count)
 {
-    struct place *places = calloc(count, sizeof *places);
-    int status = places ? 0 : 1;
+    struct place *places = allocated(calloc(count, sizeof *places));
+    int status = 0;
     for (size_t i = 0; i < count && !status; i++)
         status = place_open(&places[i], texts[i]) < 0 ? 2 : 0;
     size_t chains = status ? 0 : plan(places, count - 1), begun = 0;
@@ -351,7 +328,7 @@ static int copy(const struct pipe_settings *settings, const struct rdcp_options 
         if (one)
             status = caught ? 128 + caught : one == 2 ? 2 : 1;
     }
-    for (size_t i = 0; i < count && places; i++)
+    for (size_t i = 0; i < count; i++)
         place_close(&places[i]);
     free(places);
     return status;
@@ -359,19 +336,15 @@ static int copy(const struct pipe_settings *settings, const struct rdcp_options 
 
 /* Each file is judged by its own hash, and sent again if need be: a stream that failed
  * for one flipped bit would take all the others with it. */
-static int judge_files(struct pipe_settings *settings)
-{
-    return words_add(&settings->in_options, "--checksum=none") < 0
-               ? -1
-               : words_add(&settings->out_options, "--checksum=none");
-}
+static const char FILES_ARE_JUDGED[] = "--checksum=none";
 
 /* The source knows how much there is to copy, and shows it; the hops know what went by. */
-static int show_once(struct pipe_settings *settings)
+static const char SOURCE_SHOWS[] = "--no-progress";
+
+static void tell_hops(struct pipe_settings *settings, const char *option)
 {
-    return words_add(&settings->in_options, "--no-progress") < 0
-               ? -1
-               : words_add(&settings->out_options, "--no-progress");
+    words_add(&settings->in_options, option);
+    words_add(&settings->out_options, option);
 }
 
 /* "30m" in ms. -1: it is none. */
@@ -451,8 +424,7 @@ static bool take_flag(struct rdcp_options *options, int code)
 static int take_own(struct rdcp_options *options, struct asked *asked,
                     struct pipe_settings *settings, int code)
 {
-    char *rate = NULL;
-    int result = 1;
+    char *rate;
     if (code == MANIFEST)
         asked->manifest = optarg;
     if (take_flag(options, code) || (code >= SERVE_BACK && code <= SERVE_CHECK))
@@ -464,16 +436,15 @@ static int take_own(struct rdcp_options *options, struct asked *asked,
             return 1;
         fprintf(stderr, "rdcp: --hash \"%s\": not xxh3 or sha256\n", optarg);
         return -1;
-    case EXCLUDE: return words_add(&options->exclude, optarg) < 0 ? -1 : 1;
+    case EXCLUDE: words_add(&options->exclude, optarg); return 1;
     case CHECK: asked->check = optarg; return 1;
     case BACK: options->back = optarg; return 1;
     case RETRY: return (asked->retry_ms = time_of(optarg)) < 0 ? -1 : 1;
     case BWLIMIT:
-        if (asprintf(&rate, "--rate=%s", optarg) < 0 ||
-            words_add(&settings->out_options, rate) < 0)
-            result = -1;
+        rate = text_of("--rate=%s", optarg);
+        words_add(&settings->out_options, rate);
         free(rate);
-        return result;
+        return 1;
     default: return 0;
     }
 }
@@ -521,9 +492,9 @@ static int check(struct pipe_settings *settings, const char *manifest, const cha
                                        .middle = LEASH_EXEC};
         static const struct rdcp_options none;
         settings->own_stdin = true;
-        if (add_mode(&segment.words, &none, "--serve-check") == 0 &&
-            add_path(&segment.words, place.path, place.host) == 0)
-            status = pipe_run(settings, &segment, 1, &caught);
+        add_mode(&segment.words, &none, "--serve-check");
+        add_path(&segment.words, place.path, place.host);
+        status = pipe_run(settings, &segment, 1, &caught);
         words_close(&segment.words);
     }
     place_close(&place);
@@ -535,11 +506,9 @@ static int copy_with_manifest(struct pipe_settings *settings,
                               const struct rdcp_options *options,
                               const struct asked *asked, char **texts, size_t count)
 {
-    char *part = NULL;
+    char *part = text_of("%s.rdcp-part", asked->manifest);
     bool file = strcmp(asked->manifest, "-") != 0;
     settings->own_stdout = true;
-    if (file && asprintf(&part, "%s.rdcp-part", asked->manifest) < 0)
-        return 1;
     int fd = file ? open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
     if (file && (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)) {
         refuse(asked->manifest, NULL, strerror(errno));
@@ -578,9 +547,9 @@ static int copy_to_each(struct copying *copying, const struct words *targets)
     if (copying->asked->manifest)
         return refuse(copying->texts[copying->count - 1], NULL,
                       "--manifest is of one target");
-    struct tee_target *each = calloc(targets->count, sizeof *each);
+    struct tee_target *each = allocated(calloc(targets->count, sizeof *each));
     char **target = &copying->texts[copying->count - 1], *all = *target;
-    for (size_t i = 0; i < targets->count && each; i++) {
+    for (size_t i = 0; i < targets->count; i++) {
         *target = targets->word[i];
         each[i] = (struct tee_target){.label = *target, .fd = -1,
                                       .pid = tee_start(copy_one, copying)};
@@ -590,9 +559,8 @@ static int copy_to_each(struct copying *copying, const struct words *targets)
         }
     }
     *target = all;
-    int status = each ? tee_wait(each, targets->count) : 1;
-    if (each)
-        tee_tell("rdcp", each, targets->count);
+    int status = tee_wait(each, targets->count);
+    tee_tell("rdcp", each, targets->count);
     free(each);
     return status;
 }
@@ -612,8 +580,8 @@ static int run(struct pipe_settings *settings, struct rdcp_options *options,
     }
     words_close(&targets);
     options->progress = options->verbose && !options->json && isatty(STDERR_FILENO);
-    if (options->progress && show_once(settings) < 0)
-        return 1;
+    if (options->progress)
+        tell_hops(settings, SOURCE_SHOWS);
     return asked->manifest ? copy_with_manifest(settings, options, asked, texts, count)
                            : copy(settings, options, asked, texts, count);
 }
@@ -629,8 +597,7 @@ int main(int argc, char **argv)
     pipe_settings_open(&settings, "rdcp");
     settings.own_stdin = settings.own_stdout = false;
     settings.says_why = TREE_SOME_FAILED;
-    if (judge_files(&settings) < 0)
-        return 1;
+    tell_hops(&settings, FILES_ARE_JUDGED);
     int mode = read_options(&options, &asked, &settings, argc, argv);
     char **rest = argv + optind;
     size_t count = (size_t)(argc - optind);

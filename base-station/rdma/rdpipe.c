@@ -35,7 +35,7 @@ static int refuse(const char *text, const char *why)
 {
     struct bytes shown = {0};
     quote_shown(&shown, text);
-    fprintf(stderr, "rdpipe: segment \"%s\": %s\n", shown.data ? shown.data : "", why);
+    fprintf(stderr, "rdpipe: segment \"%s\": %s\n", shown.data, why);
     bytes_close(&shown);
     return -1;
 }
@@ -69,8 +69,8 @@ static int run(const struct pipe_settings *settings, char **texts, size_t before
                const struct words *targets)
 {
     size_t count = before + targets->count;
-    struct pipe_segment *segments = calloc(count, sizeof *segments);
-    int status = segments ? read_segments(segments, texts, before, targets) : -1, caught;
+    struct pipe_segment *segments = allocated(calloc(count, sizeof *segments));
+    int status = read_segments(segments, texts, before, targets), caught;
     for (size_t i = before; i < count && status == 0; i++)
         status = check_sync(settings, segments[i].middle, targets->word[i - before]);
     if (status < 0)
@@ -80,7 +80,7 @@ static int run(const struct pipe_settings *settings, char **texts, size_t before
     else
         status = tee_run(settings, segments, before, segments + before, targets->count,
                          settings->waits);
-    for (size_t i = 0; i < count && segments; i++)
+    for (size_t i = 0; i < count; i++)
         segment_close(&segments[i]);
     free(segments);
     return status;
@@ -123,8 +123,10 @@ int main(int argc, char **argv)
     pipe_settings_open(&settings, "rdpipe");
     struct words targets = {0};
     int status = read_options(&settings, argc, argv) - 1;
-    if (status < 0 && tee_split(&targets, argv[argc - 1], true))
+    if (status < 0) {
+        tee_split(&targets, argv[argc - 1], true);
         status = run(&settings, argv + optind, (size_t)(argc - optind) - 1, &targets);
+    }
     words_close(&targets);
     pipe_settings_close(&settings);
     return status;

@@ -1,60 +1,70 @@
 /* A growable row of bytes, always ended by a NUL beyond its length. */
 #include "bytes.h"
 
-#include <errno.h>
+#include <err.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int bytes_reserve(struct bytes *bytes, size_t more)
+void *allocated(void *memory)
 {
-    size_t need = bytes->length + more + 1;
-    if (need < more) {
-        errno = ENOMEM;
-        return -1;
-    }
-    if (need <= bytes->room)
-        return 0;
-    size_t room = bytes->room ? bytes->room : 256;
-    while (room < need)
-        room *= 2;
-    char *data = realloc(bytes->data, room);
-    if (!data)
-        return -1;
-    bytes->data = data;
-    bytes->room = room;
-    bytes->data[bytes->length] = '\0';
-    return 0;
+    if (!memory)
+        errx(1, "out of memory");
+    return memory;
 }
 
-int bytes_add(struct bytes *bytes, const void *data, size_t length)
+void bytes_reserve(struct bytes *bytes, size_t more)
 {
-    if (bytes_reserve(bytes, length) < 0)
-        return -1;
+    size_t need, room = bytes->room ? bytes->room : 256;
+    if (__builtin_add_overflow(bytes->length + 1, more, &need) || need > SIZE_MAX / 2)
+        allocated(NULL);
+    if (need <= bytes->room)
+        return;
+    while (room < need)
+        room *= 2;
+    bytes->data = allocated(realloc(bytes->data, room));
+    bytes->room = room;
+    bytes->data[bytes->length] = '\0';
+}
+
+void bytes_add(struct bytes *bytes, const void *data, size_t length)
+{
+    bytes_reserve(bytes, length);
     if (length)
         memcpy(bytes->data + bytes->length, data, length);
     bytes->length += length;
     bytes->data[bytes->length] = '\0';
-    return 0;
 }
 
-int bytes_text(struct bytes *bytes, const char *text)
+void bytes_text(struct bytes *bytes, const char *text)
 {
-    return bytes_add(bytes, text, strlen(text));
+    bytes_add(bytes, text, strlen(text));
 }
 
-int bytes_format(struct bytes *bytes, const char *format, ...)
+static char *format_text(const char *format, va_list arguments)
+{
+    char *text = NULL;
+    return vasprintf(&text, format, arguments) < 0 ? allocated(NULL) : text;
+}
+
+void bytes_format(struct bytes *bytes, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    char *text = NULL;
-    int length = vasprintf(&text, format, arguments);
+    char *text = format_text(format, arguments);
     va_end(arguments);
-    if (length < 0)
-        return -1;
-    int result = bytes_add(bytes, text, (size_t)length);
+    bytes_text(bytes, text);
     free(text);
-    return result;
+}
+
+char *text_of(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = format_text(format, arguments);
+    va_end(arguments);
+    return text;
 }
 
 void bytes_drop(struct bytes *bytes, size_t length)
@@ -71,9 +81,8 @@ char *bytes_line(struct bytes *bytes)
     if (!end)
         return NULL;
     size_t length = (size_t)(end - bytes->data);
-    char *line = strndup(bytes->data, length);
-    if (line)
-        bytes_drop(bytes, length + 1);
+    char *line = allocated(strndup(bytes->data, length));
+    bytes_drop(bytes, length + 1);
     return line;
 }
 

@@ -11,12 +11,18 @@ struct bytes {
     size_t room;
 };
 
-/* Each returns 0, or -1 with errno ENOMEM; what was there before stays. */
-int bytes_reserve(struct bytes *bytes, size_t more);
-int bytes_add(struct bytes *bytes, const void *data, size_t length);
-int bytes_text(struct bytes *bytes, const char *text);
-int bytes_format(struct bytes *bytes, const char *format, ...)
+/* The same pointer; without memory the program ends, with a line that says so: whoever is
+ * at the other end takes that for a cut, and nothing is published. */
+void *allocated(void *memory);
+
+void bytes_reserve(struct bytes *bytes, size_t more);
+void bytes_add(struct bytes *bytes, const void *data, size_t length);
+void bytes_text(struct bytes *bytes, const char *text);
+void bytes_format(struct bytes *bytes, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* A string of its own, to free. */
+char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Forgets the first `length` bytes. */
 void bytes_drop(struct bytes *bytes, size_t length);

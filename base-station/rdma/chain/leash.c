@@ -84,8 +84,6 @@ static int run_lock(struct leash_run *run, const struct leash_work *work, char *
     if (work->middle != LEASH_APPEND)
         return 0;
     char *path = leash_work_file(work->middle_words.word[0]);
-    if (!path)
-        return -1;
     int result = run->append_fd < 0 ? append_open(run, path) : 0;
     struct stat state;
     if (result == 0 && run->append_bytes >= 0) {
@@ -94,8 +92,8 @@ static int run_lock(struct leash_run *run, const struct leash_work *work, char *
         else if ((result = fstat(run->append_fd, &state)) == 0)
             run->append_bytes = state.st_size;
     }
-    if (result < 0 && asprintf(why, "%s: %s", path, strerror(errno)) < 0)
-        *why = NULL;
+    if (result < 0)
+        *why = text_of("%s: %m", path);
     free(path);
     return result;
 }
@@ -105,10 +103,9 @@ static int key_pipe(const unsigned char *key)
 {
     int ends[2];
     struct bytes digits = {0};
-    if (hex_add(&digits, key, LEASH_KEY_BYTES) < 0 || pipe2(ends, O_CLOEXEC) < 0) {
-        bytes_close(&digits);
+    if (pipe2(ends, O_CLOEXEC) < 0)
         return -1;
-    }
+    hex_add(&digits, key, LEASH_KEY_BYTES);
     ssize_t sent = write(ends[1], digits.data, digits.length);
     bool whole = sent == (ssize_t)digits.length;
     explicit_bzero(digits.data, digits.length);
@@ -210,9 +207,8 @@ static int run_open(struct leash_run *run, const struct leash_work *work,
     }
     run->status_fd = status[0];
     struct words words;
-    int result = leash_work_open(&words, work, self);
-    if (result == 0)
-        result = spawn(run, work, way, words.word, announce[1], status[1]);
+    leash_work_open(&words, work, self);
+    int result = spawn(run, work, way, words.word, announce[1], status[1]);
     words_close(&words);
     return result;
 }
@@ -244,8 +240,8 @@ static int run_close(struct leash_run *run, bool whole)
 static void tell(const char *verb, const char *text)
 {
     struct bytes line = {0};
-    if (bytes_format(&line, text ? "%s %s\n" : "%s\n", verb, text) == 0)
-        leash_say(&line);
+    bytes_format(&line, text ? "%s %s\n" : "%s\n", verb, text);
+    leash_say(&line);
     bytes_close(&line);
 }
 
@@ -258,9 +254,9 @@ static int status_of(int wait_status)
 static void fail(struct leash *leash, const char *what, const char *why)
 {
     struct bytes note = {0}; /* one line, whatever a file's name holds */
-    if (bytes_format(&note, "%s: ", what) == 0)
-        quote_shown(&note, why);
-    tell("note", note.data ? note.data : what);
+    bytes_format(&note, "%s: ", what);
+    quote_shown(&note, why);
+    tell("note", note.data);
     bytes_close(&note);
     leash->status = leash->status < 0 ? 1 : leash->status;
     leash->over = true;
@@ -283,10 +279,7 @@ static void look_in(struct leash *leash)
 
 static void take_input(struct leash *leash)
 {
-    if (bytes_reserve(&leash->input, 65536) < 0) {
-        fail(leash, "leash", "out of memory");
-        return;
-    }
+    bytes_reserve(&leash->input, 65536);
     ssize_t got = read(STDIN_FILENO, leash->input.data + leash->input.length, 65536);
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
@@ -380,7 +373,7 @@ static void start(struct leash *leash)
     leash->reached = true;
     int locked = run_lock(&leash->run, &leash->work, &why);
     if (locked < 0)
-        fail(leash, "cannot append", why ? why : "out of memory");
+        fail(leash, "cannot append", why);
     else if (locked == 0 && run_open(&leash->run, &leash->work, &leash->way) < 0)
         fail(leash, "cannot start", strerror(errno));
     free(why);

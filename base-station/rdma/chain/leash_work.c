@@ -10,17 +10,12 @@
 
 #include "quote.h"
 
-int words_add(struct words *words, const char *text)
+void words_add(struct words *words, const char *text)
 {
-    char **more = reallocarray(words->word, words->count + 2, sizeof *more);
-    if (!more)
-        return -1;
-    words->word = more;
-    more[words->count] = text ? strdup(text) : NULL;
-    if (!more[words->count])
-        return -1;
-    more[++words->count] = NULL;
-    return 0;
+    size_t count = words->count + 2;
+    words->word = allocated(reallocarray(words->word, count, sizeof *words->word));
+    words->word[words->count++] = allocated(strdup(text));
+    words->word[words->count] = NULL;
 }
 
 void words_close(struct words *words)
@@ -56,10 +51,10 @@ static int take_words(struct words *words, char **rest, size_t most)
     char *digits;
     while ((digits = strsep(rest, " "))) {
         char *text = words->count < most ? hex_text(digits) : NULL;
-        int result = text ? words_add(words, text) : -1;
-        free(text);
-        if (result < 0)
+        if (!text)
             return -1;
+        words_add(words, text);
+        free(text);
     }
     return words->count ? 0 : -1;
 }
@@ -81,9 +76,10 @@ static int take_shell(struct leash_work *work, char **rest)
     const char *shell = user && access(user->pw_shell, X_OK) == 0 ? user->pw_shell
                                                                   : "/bin/sh";
     struct words *words = &work->middle_words;
-    if (work->middle != LEASH_NOTHING || words_add(words, shell) < 0 ||
-        words_add(words, "-c") < 0)
+    if (work->middle != LEASH_NOTHING)
         return -1;
+    words_add(words, shell);
+    words_add(words, "-c");
     work->middle = LEASH_EXEC;
     return take_words(words, rest, 3) == 0 && words->count == 3 ? 0 : -1;
 }
@@ -95,7 +91,7 @@ static char *take_field(char **rest)
     const char *word = strsep(rest, " ");
     if (!word || !*word || word[0] == '-' || word[strspn(word, plain)])
         return NULL;
-    return strdup(word);
+    return allocated(strdup(word));
 }
 
 static int take_to(struct leash_work *work, char **rest)
@@ -266,9 +262,9 @@ char *leash_field(const char *line, const char *name)
         at += *at == ' ';
         if (strncmp(at, name, length) != 0 || at[length] != '=')
             continue;
-        char *value = strndup(at + length + 1, strcspn(at + length + 1, " \n"));
-        char *rest = value;
-        char *field = value ? take_field(&rest) : NULL;
+        const char *begin = at + length + 1;
+        char *value = allocated(strndup(begin, strcspn(begin, " \n"))), *rest = value;
+        char *field = take_field(&rest);
         free(value);
         return field;
     }
@@ -277,14 +273,10 @@ char *leash_field(const char *line, const char *name)
 
 char *leash_work_file(const char *name)
 {
-    char *path = NULL;
     const char *home = getenv("HOME");
-    int result;
     if (strncmp(name, "~/", 2) == 0 && home && *home)
-        result = asprintf(&path, "%s/%s", home, name + 2);
-    else
-        result = asprintf(&path, "%s%s", name[0] == '/' ? "" : "./", name);
-    return result < 0 ? NULL : path;
+        return text_of("%s/%s", home, name + 2);
+    return text_of("%s%s", name[0] == '/' ? "" : "./", name);
 }
 
 int leash_work_self(char into[PATH_MAX])
@@ -301,94 +293,79 @@ int leash_work_tools(const struct leash_work *work)
     return work->has_in + work->has_out;
 }
 
-static int add_sibling(struct words *words, const char *self, const char *name)
+/* Adds it, and frees it. */
+static void add_text(struct words *words, char *text)
+{
+    words_add(words, text);
+    free(text);
+}
+
+static void add_sibling(struct words *words, const char *self, const char *name)
 {
     const char *slash = strrchr(self, '/');
-    char *path = NULL;
-    int folder = slash ? (int)(slash - self) + 1 : 0;
-    if (asprintf(&path, "%.*s%s", folder, self, name) < 0)
-        return -1;
-    int result = words_add(words, path);
-    free(path);
-    return result;
+    add_text(words, text_of("%.*s%s", slash ? (int)(slash - self) + 1 : 0, self, name));
 }
 
-static int add_all(struct words *words, const struct words *more)
+static void add_all(struct words *words, const struct words *more, size_t from)
 {
-    for (size_t i = 0; i < more->count; i++)
-        if (words_add(words, more->word[i]) < 0)
-            return -1;
-    return 0;
+    for (size_t i = from; i < more->count; i++)
+        words_add(words, more->word[i]);
 }
 
-static int add_number(struct words *words, const char *option, int number)
+static void add_number(struct words *words, const char *option, int number)
 {
-    char text[16];
-    snprintf(text, sizeof text, "%d", number);
-    return words_add(words, option) < 0 ? -1 : words_add(words, text);
+    words_add(words, option);
+    add_text(words, text_of("%d", number));
 }
 
-static int add_receiver(struct words *words, const struct leash_work *work,
-                        const char *self)
+static void add_receiver(struct words *words, const struct leash_work *work,
+                         const char *self)
 {
-    if (add_sibling(words, self, "rdrecv") < 0 ||
-        add_all(words, &work->in_options) < 0 ||
-        add_number(words, "--key-fd", LEASH_KEY_IN_FD) < 0 ||
-        add_number(words, "--announce-fd", LEASH_ANNOUNCE_FD) < 0 ||
-        add_number(words, "--guests-fd", LEASH_GUESTS_FD) < 0)
-        return -1;
-    return words_add(words, "0");
+    add_sibling(words, self, "rdrecv");
+    add_all(words, &work->in_options, 0);
+    add_number(words, "--key-fd", LEASH_KEY_IN_FD);
+    add_number(words, "--announce-fd", LEASH_ANNOUNCE_FD);
+    add_number(words, "--guests-fd", LEASH_GUESTS_FD);
+    words_add(words, "0");
 }
 
-static int add_sender(struct words *words, const struct leash_work *work,
-                      const char *self)
-{
-    if (add_sibling(words, self, "rdsend") < 0 ||
-        add_all(words, &work->out_options) < 0 ||
-        add_number(words, "--key-fd", LEASH_KEY_OUT_FD) < 0 ||
-        (work->way != LEASH_STRAIGHT &&
-         add_number(words, "--socket-fd", LEASH_SOCKET_FD) < 0) ||
-        words_add(words, work->addresses) < 0)
-        return -1;
-    return words_add(words, work->port);
-}
-
-static int add_command(struct words *words, const struct leash_work *work,
+static void add_sender(struct words *words, const struct leash_work *work,
                        const char *self)
 {
-    const struct words *command = &work->middle_words;
-    if (leash_work_tools(work) > 0 && words_add(words, "--") < 0)
-        return -1;
-    if (words_add(words, self) < 0 ||
-        add_number(words, "--leash-run", LEASH_STATUS_FD) < 0)
-        return -1;
-    if (strcmp(command->word[0], "rdcp") != 0)
-        return add_all(words, command);
-    if (add_sibling(words, self, "rdcp") < 0)
-        return -1;
-    for (size_t i = 1; i < command->count; i++)
-        if (words_add(words, command->word[i]) < 0)
-            return -1;
-    return 0;
+    add_sibling(words, self, "rdsend");
+    add_all(words, &work->out_options, 0);
+    add_number(words, "--key-fd", LEASH_KEY_OUT_FD);
+    if (work->way != LEASH_STRAIGHT)
+        add_number(words, "--socket-fd", LEASH_SOCKET_FD);
+    words_add(words, work->addresses);
+    words_add(words, work->port);
 }
 
-int leash_work_open(struct words *words, const struct leash_work *work, const char *self)
+static void add_command(struct words *words, const struct leash_work *work,
+                        const char *self)
+{
+    const struct words *command = &work->middle_words;
+    bool own = strcmp(command->word[0], "rdcp") == 0;
+    if (leash_work_tools(work) > 0)
+        words_add(words, "--");
+    words_add(words, self);
+    add_number(words, "--leash-run", LEASH_STATUS_FD);
+    if (own)
+        add_sibling(words, self, "rdcp");
+    add_all(words, command, own);
+}
+
+void leash_work_open(struct words *words, const struct leash_work *work, const char *self)
 {
     *words = (struct words){0};
-    if (work->has_in && add_receiver(words, work, self) < 0)
-        return -1;
-    if (work->has_out) {
-        if (work->has_in && words_add(words, "--") < 0)
-            return -1;
-        if (add_sender(words, work, self) < 0)
-            return -1;
-    }
+    if (work->has_in)
+        add_receiver(words, work, self);
+    if (work->has_in && work->has_out)
+        words_add(words, "--");
+    if (work->has_out)
+        add_sender(words, work, self);
     if (work->middle == LEASH_EXEC)
-        return add_command(words, work, self);
-    if (work->middle != LEASH_READ && work->middle != LEASH_WRITE)
-        return 0;
-    char *path = leash_work_file(work->middle_words.word[0]);
-    int result = path ? words_add(words, path) : -1;
-    free(path);
-    return result;
+        add_command(words, work, self);
+    if (work->middle == LEASH_READ || work->middle == LEASH_WRITE)
+        add_text(words, leash_work_file(work->middle_words.word[0]));
 }

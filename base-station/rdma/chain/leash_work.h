@@ -65,7 +65,7 @@ struct words {
     size_t count;
 };
 
-int words_add(struct words *words, const char *text);
+void words_add(struct words *words, const char *text);
 void words_close(struct words *words);
 
 struct leash_dial {
@@ -114,9 +114,8 @@ enum { LEASH_KEY_IN_FD = 10, LEASH_ANNOUNCE_FD, LEASH_KEY_OUT_FD, LEASH_STATUS_F
        LEASH_GUESTS_FD, LEASH_SOCKET_FD };
 
 /* Builds it into `words`; `self` is the path of this binary, whose folder has the others.
- *   rdrecv ... 0 -- rdsend ... HOST PORT -- SELF --leash-run FD COMMAND...
- * Returns 0, or -1 when memory is short. */
-int leash_work_open(struct words *words, const struct leash_work *work, const char *self);
+ *   rdrecv ... 0 -- rdsend ... HOST PORT -- SELF --leash-run FD COMMAND... */
+void leash_work_open(struct words *words, const struct leash_work *work, const char *self);
 
 /* How many tools stand around the segment: 0 to 2. */
 int leash_work_tools(const struct leash_work *work);

@@ -71,18 +71,6 @@ static void add_end(struct pipe_run *run, const struct pipe_segment *segment, in
     };
 }
 
-static int make_token(struct pipe_run *run)
-{
-    unsigned char random[LEASH_TOKEN / 2];
-    struct bytes text = {0};
-    if (getrandom(random, sizeof random, 0) != sizeof random ||
-        hex_add(&text, random, sizeof random) < 0)
-        return -1;
-    memcpy(run->token, text.data, sizeof run->token);
-    bytes_close(&text);
-    return 0;
-}
-
 /* A hop between each two ends, each with a key of its own. */
 static int join(struct pipe_run *run)
 {
@@ -99,9 +87,7 @@ static int join(struct pipe_run *run)
 static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
                    size_t count)
 {
-    run->ends = calloc(count + 2, sizeof *run->ends);
-    if (!run->ends)
-        return -1;
+    run->ends = allocated(calloc(count + 2, sizeof *run->ends));
     const struct pipe_segment *first = segments, *last = segments + count - 1;
     bool file = last->middle == LEASH_WRITE || last->middle == LEASH_APPEND;
     /* A file that is written has to be sent from somewhere. */
@@ -114,7 +100,7 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     if ((last->host && !file && run->settings->own_stdout) ||
         (last->middle == LEASH_READ))
         add_end(run, NULL, 0);
-    return make_token(run) < 0 ? -1 : join(run);
+    return hex_random(run->token) < 0 ? -1 : join(run);
 }
 
 static int open_stdin(struct pipe_run *run, const struct pipe_segment *first)
@@ -167,7 +153,7 @@ static char *via(const struct pipe_settings *settings, const char *host)
     for (size_t i = 0; name && i < settings->via.count; i++) {
         const char *text = settings->via.word[i];
         if (strncmp(text, name, length) == 0 && text[length] == '=')
-            return strdup(text + length + 1);
+            return allocated(strdup(text + length + 1));
     }
     return NULL;
 }
@@ -186,9 +172,7 @@ static char *addresses_of(const struct pipe_run *run, const struct pipe_end *fro
     char *announced = given ? given : leash_field(said, "addresses");
     if (given || !announced || !same_host(from, to))
         return announced;
-    char *nearest = NULL;
-    if (asprintf(&nearest, "127.0.0.1,%s", announced) < 0)
-        nearest = NULL;
+    char *nearest = text_of("127.0.0.1,%s", announced);
     free(announced);
     return nearest;
 }
@@ -202,8 +186,7 @@ static void open_end(struct pipe_run *run, size_t which)
     if (pipe_end_open(end, run->settings, in, out) == 0)
         return;
     end->done = true;
-    if (asprintf(&end->note, "cannot start: %s", strerror(errno)) < 0)
-        end->note = NULL;
+    end->note = text_of("cannot start: %m");
 }
 
 /* Two that ask for a password at one terminal would show it: the first to have its answer
@@ -234,8 +217,7 @@ static void tell_way(const struct pipe_run *run, const struct pipe_end *end)
 
 static int try_way(struct pipe_run *run, struct pipe_end *end, enum leash_way way)
 {
-    if (pipe_end_try(end, way, run->token, run->settings->ports) < 0)
-        return -1;
+    pipe_end_try(end, way, run->token, run->settings->ports);
     if (way != LEASH_THROUGH_SSH)
         return 0;
     tell_way(run, end);
@@ -285,9 +267,10 @@ static void run_ready(struct pipe_run *run)
         char *addresses = addresses_of(run, end, next, next->announcement);
         bool direct = same_host(end, next) || (transports && !strcmp(transports, "rdma"));
         enum leash_way way = direct ? LEASH_STRAIGHT : run->settings->way;
-        if (!port || !transports || !addresses ||
-            pipe_end_run(end, port, transports, addresses) < 0 ||
-            try_way(run, end, way) < 0)
+        bool known = port && transports && addresses;
+        if (known)
+            pipe_end_run(end, port, transports, addresses);
+        if (!known || try_way(run, end, way) < 0)
             pipe_end_let_go(end);
         free(addresses);
         free(transports);
@@ -320,9 +303,7 @@ static void let_go(struct pipe_run *run, int64_t now)
  * running yet never will. */
 static void look_for_fault(struct pipe_run *run, int64_t now)
 {
-    struct verdict_end *ends = calloc(run->count, sizeof *ends);
-    if (!ends)
-        return;
+    struct verdict_end *ends = allocated(calloc(run->count, sizeof *ends));
     judge(run, ends);
     bool all_running = true, fault = false;
     for (size_t i = 0; i < run->count; i++) {
@@ -411,7 +392,7 @@ static void name(const struct pipe_run *run, const struct pipe_end *end)
     quote_shown(&what, end->label);
     fprintf(stderr, "%s: ", run->settings->program);
     if (end->number)
-        fprintf(stderr, "segment %d (%s): ", end->number, what.data ? what.data : "");
+        fprintf(stderr, "segment %d (%s): ", end->number, what.data);
     else
         fprintf(stderr, "%s: ", end->label);
     bytes_close(&what);
@@ -436,9 +417,7 @@ static void tell(const struct pipe_run *run, const struct pipe_end *end)
 
 static int conclude(const struct pipe_run *run)
 {
-    struct verdict_end *ends = calloc(run->count, sizeof *ends);
-    if (!ends)
-        return 1;
+    struct verdict_end *ends = allocated(calloc(run->count, sizeof *ends));
     judge(run, ends);
     size_t which = 0;
     int status = verdict(ends, run->count, &which);
@@ -497,8 +476,8 @@ int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *se
     };
     typist_init(&run.typist);
     int status = 1;
-    struct pollfd *polled = calloc(2 * count + 5, sizeof *polled);
-    if (polled && open_stdin(&run, segments) == 0 && open_signals(&run) == 0 &&
+    struct pollfd *polled = allocated(calloc(2 * count + 5, sizeof *polled));
+    if (open_stdin(&run, segments) == 0 && open_signals(&run) == 0 &&
         lay_out(&run, segments, count) == 0) {
         attend(&run, polled);
         status = 0;

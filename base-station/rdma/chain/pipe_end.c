@@ -25,79 +25,76 @@ enum {
     KILL_MS = 1000,
 };
 
-static int add_hex_words(struct bytes *into, const char *verb, const struct words *words)
+static void add_hex_words(struct bytes *into, const char *verb, const struct words *words)
 {
-    int result = bytes_text(into, verb);
-    for (size_t i = 0; i < words->count && result == 0; i++) {
-        result = bytes_text(into, " ");
-        if (result == 0)
-            result = hex_add(into, words->word[i], strlen(words->word[i]));
+    bytes_text(into, verb);
+    for (size_t i = 0; i < words->count; i++) {
+        bytes_text(into, " ");
+        hex_add(into, words->word[i], strlen(words->word[i]));
     }
-    return result == 0 ? bytes_text(into, "\n") : -1;
+    bytes_text(into, "\n");
 }
 
-static int add_key(struct bytes *into, const unsigned char *key, bool has)
+static void add_hex_word(struct bytes *into, const char *verb, char *word)
 {
-    if (bytes_text(into, " ") < 0)
-        return -1;
-    return has ? hex_add(into, key, LEASH_KEY_BYTES) : bytes_text(into, "-");
+    add_hex_words(into, verb, &(const struct words){&word, 1});
+}
+
+static void add_key(struct bytes *into, const unsigned char *key, bool has)
+{
+    bytes_text(into, has ? " " : " -");
+    if (has)
+        hex_add(into, key, LEASH_KEY_BYTES);
 }
 
 /* `in --hop=HOST, hop N`: with -v, each line of that tool says where it is. */
-static int add_hop(struct bytes *into, const char *verb, const struct pipe_end *end, int hop)
+static void add_hop(struct bytes *into, const char *verb, const struct pipe_end *end, int hop)
 {
-    char text[300], *word = text;
+    char text[300];
     snprintf(text, sizeof text, "--hop=%s, hop %d", end->host ? end->host : "here", hop);
-    const struct words one = {&word, 1};
-    return add_hex_words(into, verb, &one);
+    add_hex_word(into, verb, text);
 }
 
-static int queue_first(struct pipe_end *end, const struct pipe_settings *settings)
+static void queue_first(struct pipe_end *end, const struct pipe_settings *settings)
 {
     static const char *const verbs[] = {NULL,    "exec",   "read",
                                         "write", "append", "pass"};
-    struct bytes *into = &end->control;
-    if (bytes_text(into, "leash 3") < 0 || add_key(into, end->key_in, end->has_in) < 0 ||
-        add_key(into, end->key_out, end->has_out) < 0 || bytes_text(into, "\n") < 0)
-        return -1;
-    if (settings->in_options.count &&
-        add_hex_words(into, "in", &settings->in_options) < 0)
-        return -1;
-    static char *sync_word[] = {"--sync"};
-    const struct words sync = {sync_word, 1};
-    bool file = end->middle == LEASH_WRITE || end->middle == LEASH_APPEND;
-    if (settings->sync && file && end->has_in && add_hex_words(into, "in", &sync) < 0)
-        return -1;
-    if (settings->out_options.count &&
-        add_hex_words(into, "out", &settings->out_options) < 0)
-        return -1;
     static const struct words none;
-    if (end->has_in && add_hop(into, "in", end, end->hop) < 0)
-        return -1;
-    if (end->has_out && add_hop(into, "out", end, end->hop + 1) < 0)
-        return -1;
-    if (end->shell)
-        return add_hex_words(into, "shell", end->words);
-    return add_hex_words(into, verbs[end->middle], end->words ? end->words : &none);
+    struct bytes *into = &end->control;
+    bool file = end->middle == LEASH_WRITE || end->middle == LEASH_APPEND;
+    bytes_text(into, "leash 3");
+    add_key(into, end->key_in, end->has_in);
+    add_key(into, end->key_out, end->has_out);
+    bytes_text(into, "\n");
+    if (settings->in_options.count)
+        add_hex_words(into, "in", &settings->in_options);
+    if (settings->sync && file && end->has_in)
+        add_hex_word(into, "in", "--sync");
+    if (settings->out_options.count)
+        add_hex_words(into, "out", &settings->out_options);
+    if (end->has_in)
+        add_hop(into, "in", end, end->hop);
+    if (end->has_out)
+        add_hop(into, "out", end, end->hop + 1);
+    add_hex_words(into, end->shell ? "shell" : verbs[end->middle],
+                  end->words ? end->words : &none);
 }
 
 /* exec [DIR/]rdrecv --leash, for whatever shell logs in there */
-static int remote_command(struct bytes *into, const char *folder)
+static void remote_command(struct bytes *into, const char *folder)
 {
-    if (bytes_text(into, "exec ") < 0)
-        return -1;
-    if (folder && (quote_word(into, folder, true) < 0 || bytes_text(into, "/") < 0))
-        return -1;
-    return bytes_text(into, "rdrecv --leash");
+    bytes_text(into, "exec ");
+    if (folder)
+        quote_word(into, folder, true);
+    bytes_text(into, folder ? "/rdrecv --leash" : "rdrecv --leash");
 }
 
 static void exec_ssh(const struct pipe_end *end, const struct pipe_settings *settings)
 {
     struct bytes line = {0}, remote = {0};
-    if (bytes_format(&line, "exec %s \"$@\"", settings->ssh) == 0 &&
-        remote_command(&remote, settings->remote_path) == 0)
-        execl("/bin/sh", "sh", "-c", line.data, "ssh", end->host, remote.data,
-              (char *)NULL);
+    bytes_format(&line, "exec %s \"$@\"", settings->ssh);
+    remote_command(&remote, settings->remote_path);
+    execl("/bin/sh", "sh", "-c", line.data, "ssh", end->host, remote.data, (char *)NULL);
 }
 
 static void child(const struct pipe_end *end, const struct pipe_settings *settings,
@@ -132,7 +129,8 @@ int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
                   int stdin_fd, int stdout_fd)
 {
     int control[2], answers[2];
-    if (queue_first(end, settings) < 0 || pipe2(control, O_CLOEXEC) < 0)
+    queue_first(end, settings);
+    if (pipe2(control, O_CLOEXEC) < 0)
         return -1;
     if (pipe2(answers, O_CLOEXEC) < 0) {
         close(control[0]);
@@ -156,40 +154,45 @@ int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
     return -1;
 }
 
-int pipe_end_run(struct pipe_end *end, const char *port, const char *transports,
-                 const char *addresses)
+void pipe_end_run(struct pipe_end *end, const char *port, const char *transports,
+                  const char *addresses)
 {
     end->running = true;
-    return !port ? bytes_text(&end->control, "run\n")
-                 : bytes_format(&end->control, "to %s %s %s\n", port, transports, addresses);
+    if (port)
+        bytes_format(&end->control, "to %s %s %s\n", port, transports, addresses);
+    else
+        bytes_text(&end->control, "run\n");
 }
 
-int pipe_end_try(struct pipe_end *end, enum leash_way way, const char *token,
-                 const char *ports)
+void pipe_end_try(struct pipe_end *end, enum leash_way way, const char *token,
+                  const char *ports)
 {
     end->way = way;
     if (way == LEASH_BACK)
-        return bytes_format(&end->control, "run back %s %s\n", token, ports);
-    return bytes_text(&end->control, way == LEASH_STRAIGHT ? "run\n" : "run ssh\n");
+        bytes_format(&end->control, "run back %s %s\n", token, ports);
+    else
+        bytes_text(&end->control, way == LEASH_STRAIGHT ? "run\n" : "run ssh\n");
 }
 
 int pipe_end_dial(struct pipe_end *end, const char *token, const char *awaits,
                   const char *addresses)
 {
     char *port = leash_field(awaits, "port");
-    int result = port && addresses
-                     ? bytes_format(&end->control, "dial %s %s %s\n", token, port, addresses)
-                     : -1;
+    bool known = port && addresses;
+    if (known)
+        bytes_format(&end->control, "dial %s %s %s\n", token, port, addresses);
     free(port);
-    return result;
+    return known ? 0 : -1;
 }
 
 int pipe_end_tunnel(struct pipe_end *end)
 {
     char *port = leash_field(end->announcement, "port");
-    int result = port ? bytes_format(&end->control, "tunnel %s\n", port) : -1;
+    if (!port)
+        return -1;
+    bytes_format(&end->control, "tunnel %s\n", port);
     free(port);
-    return result;
+    return 0;
 }
 
 void pipe_end_beat(struct pipe_end *end)
@@ -222,7 +225,7 @@ static int number_in(const char *text)
 static void keep(char **into, const char *text)
 {
     free(*into);
-    *into = strdup(text);
+    *into = allocated(strdup(text));
 }
 
 static void take(struct pipe_end *end, const char *line)
@@ -264,17 +267,17 @@ static int pass_on(struct pipe_end *end, const struct leash_frame *frame)
         return -1;
     if (to->control_fd < 0)
         return 0;
-    if (bytes_format(&to->control, "%s %s %zu\n", frame->took ? "took" : "flow",
-                     frame->out ? "in" : "out", frame->length) < 0)
-        return -1;
-    return frame->took ? 0 : bytes_add(&to->control, frame->bytes, frame->length);
+    bytes_format(&to->control, "%s %s %zu\n", frame->took ? "took" : "flow",
+                 frame->out ? "in" : "out", frame->length);
+    bytes_add(&to->control, frame->bytes, frame->took ? 0 : frame->length);
+    return 0;
 }
 
 void pipe_end_listen(struct pipe_end *end, int64_t now_ms)
 {
-    ssize_t got = -1;
-    if (bytes_reserve(&end->answers, READ_BYTES) == 0)
-        got = read(end->answer_fd, end->answers.data + end->answers.length, READ_BYTES);
+    bytes_reserve(&end->answers, READ_BYTES);
+    ssize_t got =
+        read(end->answer_fd, end->answers.data + end->answers.length, READ_BYTES);
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (got > 0) {

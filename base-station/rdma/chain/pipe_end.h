@@ -45,12 +45,12 @@ int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
                   int stdin_fd, int stdout_fd);
 
 /* Queues the last lines: where the hop out of it goes (NULL if there is none), and run. */
-int pipe_end_run(struct pipe_end *end, const char *port, const char *transports,
-                 const char *addresses);
+void pipe_end_run(struct pipe_end *end, const char *port, const char *transports,
+                  const char *addresses);
 
 /* Queues what else is known of the way of the hop between two ends. */
-int pipe_end_try(struct pipe_end *end, enum leash_way way, const char *token,
-                 const char *ports);
+void pipe_end_try(struct pipe_end *end, enum leash_way way, const char *token,
+                  const char *ports);
 int pipe_end_dial(struct pipe_end *end, const char *token, const char *awaits,
                   const char *addresses);
 int pipe_end_tunnel(struct pipe_end *end);

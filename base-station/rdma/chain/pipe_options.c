@@ -52,15 +52,14 @@ size_t pipe_options(struct option *rows)
 
 static int pass_on(struct pipe_settings *settings, int row, const char *value)
 {
-    char *word = NULL;
-    int result = value ? asprintf(&word, "--%s=%s", table[row].name, value)
-                       : asprintf(&word, "--%s", table[row].name);
-    if (result >= 0 && table[row].who != RECEIVER)
-        result = words_add(&settings->out_options, word);
-    if (result >= 0 && table[row].who != SENDER)
-        result = words_add(&settings->in_options, word);
+    char *word = value ? text_of("--%s=%s", table[row].name, value)
+                       : text_of("--%s", table[row].name);
+    if (table[row].who != RECEIVER)
+        words_add(&settings->out_options, word);
+    if (table[row].who != SENDER)
+        words_add(&settings->in_options, word);
     free(word);
-    return result < 0 ? -1 : 1;
+    return 1;
 }
 
 static int take_via(struct pipe_settings *settings, const char *value)
@@ -73,7 +72,8 @@ static int take_via(struct pipe_settings *settings, const char *value)
         fprintf(stderr, "%s: --via \"%s\": not HOST=ADDRESS\n", settings->program, value);
         return -1;
     }
-    return words_add(&settings->via, value) < 0 ? -1 : 1;
+    words_add(&settings->via, value);
+    return 1;
 }
 
 static bool take_ports(struct pipe_settings *settings, const char *value)

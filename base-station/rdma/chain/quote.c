@@ -3,63 +3,63 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 /* Inside single quotes a backslash still means something to fish and "!" to csh: both
  * stand outside. */
-static int quote_one(struct bytes *into, char c)
+static void quote_one(struct bytes *into, char c)
 {
     switch (c) {
-    case '\'':
-        return bytes_text(into, "'\\''");
-    case '\\':
-        return bytes_text(into, "'\\\\'");
-    case '!':
-        return bytes_text(into, "'\\!'");
-    default:
-        return bytes_add(into, &c, 1);
+    case '\'': bytes_text(into, "'\\''"); return;
+    case '\\': bytes_text(into, "'\\\\'"); return;
+    case '!': bytes_text(into, "'\\!'"); return;
+    default: bytes_add(into, &c, 1);
     }
 }
 
-int quote_word(struct bytes *into, const char *text, bool home)
+void quote_word(struct bytes *into, const char *text, bool home)
 {
-    if (home && strncmp(text, "~/", 2) == 0) {
-        if (bytes_text(into, "~/") < 0)
-            return -1;
-        text += 2;
-    }
-    if (bytes_text(into, "'") < 0)
-        return -1;
-    for (; *text; text++)
-        if (quote_one(into, *text) < 0)
-            return -1;
-    return bytes_text(into, "'");
+    bool outside = home && strncmp(text, "~/", 2) == 0;
+    bytes_text(into, outside ? "~/'" : "'");
+    for (text += outside ? 2 : 0; *text; text++)
+        quote_one(into, *text);
+    bytes_text(into, "'");
 }
 
-int quote_shown(struct bytes *into, const char *text)
+void quote_shown(struct bytes *into, const char *text)
 {
+    bytes_reserve(into, strlen(text)); /* something stands there, of an empty one too */
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
-        int result = c == '\n'  ? bytes_text(into, "\\n")
-                     : c == '\t' ? bytes_text(into, "\\t")
-                     : c < 32 || c == 127
-                         ? bytes_format(into, "\\x%02x", c)
-                         : bytes_add(into, text, 1);
-        if (result < 0)
-            return -1;
+        if (c == '\n' || c == '\t')
+            bytes_text(into, c == '\n' ? "\\n" : "\\t");
+        else if (c < 32 || c == 127)
+            bytes_format(into, "\\x%02x", c);
+        else
+            bytes_add(into, text, 1);
     }
-    return 0;
 }
 
-int hex_add(struct bytes *into, const void *data, size_t length)
+void hex_add(struct bytes *into, const void *data, size_t length)
 {
     static const char digits[] = "0123456789abcdef";
     const unsigned char *from = data;
-    if (bytes_reserve(into, 2 * length) < 0)
-        return -1;
+    bytes_reserve(into, 2 * length);
     for (size_t i = 0; i < length; i++) {
         char pair[2] = {digits[from[i] >> 4], digits[from[i] & 15]};
         bytes_add(into, pair, 2);
     }
+}
+
+int hex_random(char into[2 * HEX_RANDOM + 1])
+{
+    unsigned char random[HEX_RANDOM];
+    struct bytes text = {0};
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        return -1;
+    hex_add(&text, random, sizeof random);
+    memcpy(into, text.data, text.length + 1);
+    bytes_close(&text);
     return 0;
 }
 
@@ -89,8 +89,8 @@ int hex_read(const char *digits, void *data, size_t length)
 char *hex_text(const char *digits)
 {
     size_t length = strlen(digits) / 2;
-    char *text = calloc(1, length + 1);
-    if (!text || hex_read(digits, text, length) < 0 || memchr(text, 0, length)) {
+    char *text = allocated(calloc(1, length + 1));
+    if (hex_read(digits, text, length) < 0 || memchr(text, 0, length)) {
         free(text);
         return NULL;
     }

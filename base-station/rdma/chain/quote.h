@@ -9,12 +9,16 @@
 
 /* Appends `text` as one word that sh, csh and fish all take for exactly `text`.
  * A leading "~/" stays outside the quotes if `home` says so. */
-int quote_word(struct bytes *into, const char *text, bool home);
+void quote_word(struct bytes *into, const char *text, bool home);
 
 /* Appends `text` for a person's eyes: control bytes as \n, \xNN. */
-int quote_shown(struct bytes *into, const char *text);
+void quote_shown(struct bytes *into, const char *text);
 
-int hex_add(struct bytes *into, const void *data, size_t length);
+void hex_add(struct bytes *into, const void *data, size_t length);
+
+/* A name that nobody guesses. 0, or -1 with errno. */
+enum { HEX_RANDOM = 16 };
+int hex_random(char into[2 * HEX_RANDOM + 1]);
 
 /* Reads exactly `length` bytes from twice as many digits; -1 if they are not that. */
 int hex_read(const char *digits, void *data, size_t length);

@@ -22,10 +22,7 @@ int segment_host_length(const char *text)
 
 char *segment_host(const char *text, int length)
 {
-    char *host = calloc(1, (size_t)length + 1);
-    if (!host)
-        return NULL;
-    char *into = host;
+    char *host = allocated(calloc(1, (size_t)length + 1)), *into = host;
     for (int i = 0; i < length - 1; i++) /* without the ":" */
         if (text[i] != '[' && text[i] != ']')
             *into++ = text[i];
@@ -60,10 +57,9 @@ int segment_open(struct pipe_segment *segment, const char *text, const char **wh
     *why = sign ? "no file name in it" : "no command in it";
     if (!rest[sign])
         return -1;
-    *why = "out of memory";
-    if (length && !(segment->host = segment_host(text, length)))
-        return -1;
-    return words_add(&segment->words, rest + sign);
+    segment->host = length ? segment_host(text, length) : NULL;
+    words_add(&segment->words, rest + sign);
+    return 0;
 }
 
 void segment_close(struct pipe_segment *segment)

@@ -49,15 +49,14 @@ size_t tee_split(struct words *into, const char *text, bool shell)
         else if (shell && (*at == '\'' || *at == '"') && (!quote || quote == *at))
             quote = quote ? 0 : *at;
         else if (*at == '|' && !quote && segment_host_length(at + 1) && at > from) {
-            char *one = strndup(from, (size_t)(at - from));
-            int result = one ? words_add(into, one) : -1;
+            char *one = text_of("%.*s", (int)(at - from), from);
+            words_add(into, one);
             free(one);
-            if (result < 0)
-                return 0;
             from = at + 1;
         }
     }
-    return words_add(into, from) < 0 ? 0 : into->count;
+    words_add(into, from);
+    return into->count;
 }
 
 pid_t tee_start(int (*run)(void *argument), void *argument)
@@ -116,12 +115,12 @@ static void tell(const char *program, const struct tee_target *target)
     struct bytes line = {0};
     bytes_format(&line, "%s: ", program);
     quote_shown(&line, target->label);
-    if (line.data && target->slow)
+    if (target->slow)
         fprintf(stderr, "%s: was let go: %d MiB behind the others (--wait keeps it)\n",
                 line.data, WINDOW >> 20);
-    else if (line.data && target->status)
+    else if (target->status)
         fprintf(stderr, "%s: failed, status %d\n", line.data, target->status);
-    else if (line.data)
+    else
         fprintf(stderr, "%s: all of it arrived\n", line.data);
     bytes_close(&line);
 }
@@ -313,16 +312,15 @@ int tee_run(const struct pipe_settings *settings, const struct pipe_segment *bef
             size_t before_count, const struct pipe_segment *targets, size_t count,
             bool waits)
 {
-    struct tee tee = {.targets = calloc(count, sizeof *tee.targets), .count = count,
-                      .window = malloc(WINDOW), .from = STDIN_FILENO, .waits = waits,
-                      .program = settings->program};
-    struct pollfd *polled = calloc(count + 2, sizeof *polled);
+    struct tee tee = {.targets = allocated(calloc(count, sizeof *tee.targets)),
+                      .count = count, .window = allocated(malloc(WINDOW)),
+                      .from = STDIN_FILENO, .waits = waits, .program = settings->program};
+    struct pollfd *polled = allocated(calloc(count + 2, sizeof *polled));
     int status = 1, signals = -1;
-    for (size_t i = 0; i < count && tee.targets; i++)
+    for (size_t i = 0; i < count; i++)
         tee.targets[i].fd = -1;
     signal(SIGPIPE, SIG_IGN);
-    if (tee.targets && tee.window && polled &&
-        start_all(&tee, settings, before, before_count, targets) == 0 &&
+    if (start_all(&tee, settings, before, before_count, targets) == 0 &&
         (signals = open_signals()) >= 0) {
         status = conclude(&tee, pass_on(&tee, polled, signals));
     } else {

@@ -15,7 +15,7 @@
 #include "pipe.h"
 
 /* Cuts "b:cmd|c:cmd" at each "|" behind which a host and ":" stand, though not within
- * quotes if it is for a `shell`. How many there are; 0: out of memory. */
+ * quotes if it is for a `shell`. How many there are. */
 size_t tee_split(struct words *into, const char *text, bool shell);
 
 struct tee_target {

@@ -65,16 +65,14 @@ static void get_attributes(const uint8_t **at, struct tree_attributes *into)
     into->atime_ns = (int64_t)get(at, 8);
 }
 
-int tree_put(struct bytes *into, const struct tree_record *record)
+void tree_put(struct bytes *into, const struct tree_record *record)
 {
     int kind = record->kind;
     bool data = kind == TREE_DATA;
     size_t name = has[kind].name ? strlen(record->name) : 0;
     size_t bytes = has[kind].bytes ? record->length : 0, written = data ? 0 : bytes;
     size_t begin = into->length;
-    if (bytes_reserve(into, TREE_HEADER + ATTRIBUTES + 32 + TREE_HASH_BYTES + written +
-                                name) < 0)
-        return -1;
+    bytes_reserve(into, TREE_HEADER + ATTRIBUTES + 32 + TREE_HASH_BYTES + written + name);
     uint8_t *head = (uint8_t *)into->data + begin, *body = head + TREE_HEADER, *at = body;
     if (has[kind].attributes)
         at = put_attributes(at, &record->attributes);
@@ -94,7 +92,6 @@ int tree_put(struct bytes *into, const struct tree_record *record)
     put(end, sum_of(head, 12), 4);
     into->length = (size_t)(at - (uint8_t *)into->data);
     into->data[into->length] = '\0';
-    return 0;
 }
 
 bool tree_is_name(const char *name, size_t length)

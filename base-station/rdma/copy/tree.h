@@ -114,9 +114,8 @@ struct tree_record {
 /* Is it a name as records have it: one component, not "." or ".."? */
 bool tree_is_name(const char *name, size_t length);
 
-/* Appends one record, but not the bytes of data: they are to follow. 0, or -1 when memory
- * is short. */
-int tree_put(struct bytes *into, const struct tree_record *record);
+/* Appends one record, but not the bytes of data: they are to follow. */
+void tree_put(struct bytes *into, const struct tree_record *record);
 
 /* Reads the record at the head of `bytes`. How long it is; 0: more bytes are needed;
  * -1: it is none, `*why` says so. */

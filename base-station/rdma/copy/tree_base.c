@@ -28,9 +28,9 @@ static int open_above(struct tree_base *base, char *path, bool folder)
         errno = ENOTDIR;
         return -1;
     }
-    base->rename = strdup(name + 1);
+    base->rename = allocated(strdup(name + 1));
     name[name == path] = '\0';
-    base->fd = base->rename ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    base->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return base->fd < 0 ? -1 : 0;
 }
 
@@ -40,15 +40,13 @@ int tree_base_open(struct tree_base *base, const char *target, bool single,
     char *path = leash_work_file(target);
     struct stat state;
     int result = -1;
-    *base = (struct tree_base){.fd = -1};
-    if (path)
-        base->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *base = (struct tree_base){.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     if (base->fd >= 0) {
         result = 0;
         if (single && folder && fstat(base->fd, &state) == 0 &&
             tree_is_unfinished(&state))
-            result = (base->rename = strdup("")) ? 0 : -1;
-    } else if (path && (errno == ENOENT || errno == ENOTDIR)) {
+            base->rename = allocated(strdup(""));
+    } else if (errno == ENOENT || errno == ENOTDIR) {
         if (single)
             result = open_above(base, path, folder);
         else

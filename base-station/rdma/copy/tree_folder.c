@@ -14,14 +14,13 @@
 
 char *tree_folder_path(const struct tree_folder *folder, const char *name)
 {
-    char *path = strdup(name);
-    for (; folder && path; folder = folder->up) {
+    char *path = allocated(strdup(name));
+    for (; folder; folder = folder->up) {
         if (!folder->name[0])
             continue;
-        struct bytes longer = {0};
-        int result = bytes_format(&longer, *path ? "%s/%s" : "%s%s", folder->name, path);
+        char *longer = text_of("%s%s%s", folder->name, *path ? "/" : "", path);
         free(path);
-        path = result == 0 ? longer.data : NULL;
+        path = longer;
     }
     return path;
 }
@@ -30,7 +29,7 @@ void tree_folder_complain(const struct tree_folder *folder, uint64_t *errors,
                           const char *target, const char *name, const char *what)
 {
     char *path = tree_folder_path(folder, name);
-    tree_error(errors, path && *path ? path : target, what ? what : strerror(ENOMEM));
+    tree_error(errors, *path ? path : target, what);
     free(path);
 }
 
@@ -65,11 +64,9 @@ struct tree_folder *tree_folder_enter(struct tree_folder *up, const char *name,
                                       const struct rdcp_options *options,
                                       const char **why)
 {
-    struct tree_folder *folder = calloc(1, sizeof *folder);
+    struct tree_folder *folder = allocated(malloc(sizeof *folder));
     bool made = false;
     *why = NULL;
-    if (!folder)
-        return NULL;
     *folder = (struct tree_folder){.up = up, .fd = -1, .uses = 1, .attributes = *of};
     memcpy(folder->name, name, strlen(name) + 1);
     up->uses++;
@@ -124,14 +121,14 @@ bool tree_excluded(const struct rdcp_options *options, const char *path, bool fo
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     for (size_t i = 0; i < options->exclude.count; i++) {
-        char *pattern = strdup(options->exclude.word[i]);
-        size_t length = pattern ? strlen(pattern) : 0;
+        char *pattern = allocated(strdup(options->exclude.word[i]));
+        size_t length = strlen(pattern);
         bool only_folders = length && pattern[length - 1] == '/';
         if (only_folders)
             pattern[length - 1] = '\0';
-        bool whole = pattern && strchr(pattern, '/');
-        const char *from = pattern && *pattern == '/' ? pattern + 1 : pattern;
-        bool matches = pattern && (folder || !only_folders) &&
+        bool whole = strchr(pattern, '/');
+        const char *from = *pattern == '/' ? pattern + 1 : pattern;
+        bool matches = (folder || !only_folders) &&
                        fnmatch(from, whole ? path : name, FNM_PATHNAME) == 0;
         free(pattern);
         if (matches)
@@ -151,21 +148,20 @@ void tree_folder_extra(struct tree_folder *folder, const struct rdcp_options *op
     size_t count = 0, at = 0;
     for (size_t i = 0; i < folder->seen.length; i++)
         count += !folder->seen.data[i];
-    const char **seen = calloc(count + 1, sizeof *seen);
-    for (size_t i = 0; seen && i < count; i++, at += strlen(seen[i - 1]) + 1)
+    const char **seen = allocated(calloc(count + 1, sizeof *seen));
+    for (size_t i = 0; i < count; i++, at += strlen(seen[i - 1]) + 1)
         seen[i] = folder->seen.data + at;
-    int fd = seen ? open_below(folder->fd, ".", O_RDONLY | O_DIRECTORY, 0) : -1;
+    int fd = open_below(folder->fd, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
     struct dirent *entry;
-    if (seen)
-        qsort(seen, count, sizeof *seen, by_text);
+    qsort(seen, count, sizeof *seen, by_text);
     while (entries && (entry = readdir(entries))) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || part_is(name) ||
             bsearch(&name, seen, count, sizeof *seen, by_text))
             continue;
         char *path = tree_folder_path(folder, name);
-        if (path && !tree_excluded(options, path, entry->d_type == DT_DIR))
+        if (!tree_excluded(options, path, entry->d_type == DT_DIR))
             words_add(found, path);
         free(path);
     }

@@ -21,15 +21,15 @@ struct tree_folder {
     char name[TREE_NAME_MOST + 1]; /* "" = DST itself */
 };
 
-/* "a/b/name", from the top; to free, NULL where memory is short. */
+/* "a/b/name", from the top; to free. */
 char *tree_folder_path(const struct tree_folder *folder, const char *name);
 
 /* Says on stderr what is wrong about a name in it. */
 void tree_folder_complain(const struct tree_folder *folder, uint64_t *errors,
                           const char *target, const char *name, const char *what);
 
-/* Opens or makes what is below `up`; a dry run makes nothing. Never NULL but where memory
- * is short; `fd` -1 and `*why` where it cannot be. */
+/* Opens or makes what is below `up`; a dry run makes nothing. `fd` -1 and
+ * `*why` where it cannot be. */
 struct tree_folder *tree_folder_enter(struct tree_folder *up, const char *name,
                                       const struct tree_attributes *of,
                                       const struct rdcp_options *options,

@@ -11,14 +11,10 @@
 
 enum { PIECE = 256 << 10, PAGE = 4096 };
 
-int tree_hash_open(struct tree_hash *hash, bool sha256)
+void tree_hash_open(struct tree_hash *hash, bool sha256)
 {
-    *hash = (struct tree_hash){.fast = XXH3_createState(),
-                               .slow = sha256 ? EVP_MD_CTX_new() : NULL};
-    if (hash->fast && (hash->slow || !sha256))
-        return 0;
-    tree_hash_close(hash);
-    return -1;
+    *hash = (struct tree_hash){.fast = allocated(XXH3_createState()),
+                               .slow = sha256 ? allocated(EVP_MD_CTX_new()) : NULL};
 }
 
 void tree_hash_close(struct tree_hash *hash)
@@ -85,9 +81,9 @@ int tree_extent(int fd, uint64_t *at, uint64_t end, uint64_t *hole)
 
 int tree_hash_file(struct tree_hash *hash, int fd, uint64_t end)
 {
-    uint8_t *piece = malloc(PIECE);
+    uint8_t *piece = allocated(malloc(PIECE));
     uint64_t at = hash->at, hole;
-    int result = piece ? 0 : -1;
+    int result = 0;
     while (result == 0 && tree_extent(fd, &at, end, &hole)) {
         tree_hash_zeros(hash, at);
         while (result == 0 && at < hole) {

@@ -14,8 +14,7 @@ struct tree_hash {
     uint64_t at;    /* so many bytes are in it */
 };
 
-/* 0, or -1 when memory is short. */
-int tree_hash_open(struct tree_hash *hash, bool sha256);
+void tree_hash_open(struct tree_hash *hash, bool sha256);
 void tree_hash_close(struct tree_hash *hash);
 
 void tree_hash_begin(struct tree_hash *hash);

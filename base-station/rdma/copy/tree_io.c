@@ -35,8 +35,7 @@ static int fill(struct tree_line *line)
 {
     bytes_drop(&line->input, line->used);
     line->used = 0;
-    if (bytes_reserve(&line->input, INPUT_BYTES) < 0)
-        return -1;
+    bytes_reserve(&line->input, INPUT_BYTES);
     ssize_t got = read(line->in, line->input.data + line->input.length, INPUT_BYTES);
     if (got < 0)
         return errno == EINTR || errno == EAGAIN ? 1 : -1;
@@ -83,16 +82,13 @@ int tree_flush(struct tree_line *line)
 
 int tree_write(struct tree_line *line, const struct tree_record *record)
 {
-    if (tree_put(&line->output, record) < 0) {
-        fprintf(stderr, "rdcp: out of memory\n");
-        return -1;
-    }
+    tree_put(&line->output, record);
     if (record->kind != TREE_DATA)
         return line->output.length >= TOGETHER ? tree_flush(line) : 0;
-    if (record->length < TOGETHER / 4 &&
-        bytes_add(&line->output, record->bytes, record->length) == 0)
-        return line->output.length >= TOGETHER ? tree_flush(line) : 0;
-    return send_all(line, record->bytes, record->length);
+    if (record->length >= TOGETHER / 4)
+        return send_all(line, record->bytes, record->length);
+    bytes_add(&line->output, record->bytes, record->length);
+    return line->output.length >= TOGETHER ? tree_flush(line) : 0;
 }
 
 int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
@@ -147,15 +143,21 @@ void tree_more_files(void)
     }
 }
 
-void tree_error(uint64_t *errors, const char *path, const char *what)
+void tree_say(const char *what, const char *of)
 {
     struct bytes line = {0};
     bytes_text(&line, "rdcp: ");
-    quote_shown(&line, path);
-    bytes_format(&line, ": %s\n", what);
-    if (line.data)
-        fputs(line.data, stderr);
+    quote_shown(&line, what);
+    bytes_text(&line, ": ");
+    quote_shown(&line, of);
+    bytes_text(&line, "\n");
+    fputs(line.data, stderr);
     bytes_close(&line);
+}
+
+void tree_error(uint64_t *errors, const char *path, const char *what)
+{
+    tree_say(path, what);
     (*errors)++;
 }
 

@@ -34,7 +34,10 @@ int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
 /* Is it the first record of a stream of this version? One line on stderr if not. */
 bool tree_starts(const struct tree_record *record);
 
-/* One line on stderr: rdcp: PATH: what. Counts it. */
+/* One line on stderr: rdcp: WHAT: OF, in which names may do no harm. */
+void tree_say(const char *what, const char *of);
+
+/* rdcp: PATH: what. Counts it. */
 void tree_error(uint64_t *errors, const char *path, const char *what);
 
 void tree_attributes_of(struct tree_attributes *into, const struct stat *state);

@@ -22,22 +22,15 @@ static struct tree_first *find(struct tree_links *links, uint64_t number)
     return low < links->count && links->row[low].number == number ? &links->row[low] : NULL;
 }
 
-int tree_links_add(struct tree_links *links, uint64_t number,
-                   const struct tree_folder *folder, const char *name)
+void tree_links_add(struct tree_links *links, uint64_t number,
+                    const struct tree_folder *folder, const char *name)
 {
     if (links->count == links->room) {
-        size_t room = links->room ? links->room * 2 : 16;
-        struct tree_first *more = reallocarray(links->row, room, sizeof *more);
-        if (!more)
-            return -1;
-        links->row = more;
-        links->room = room;
+        links->room = links->room ? links->room * 2 : 16;
+        links->row = allocated(reallocarray(links->row, links->room, sizeof *links->row));
     }
-    char *path = tree_folder_path(folder, name);
-    if (!path)
-        return -1;
-    links->row[links->count++] = (struct tree_first){.number = number, .path = path};
-    return 0;
+    links->row[links->count++] = (struct tree_first){
+        .number = number, .path = tree_folder_path(folder, name)};
 }
 
 /* The folder of `path`, which becomes its last component; to close. */
@@ -96,16 +89,15 @@ int tree_links_take(struct tree_links *links, uint64_t number, int base,
                     const struct tree_folder *folder, const char *name, uint64_t *errors)
 {
     struct tree_first *first = find(links, number);
-    char *path = first ? tree_folder_path(folder, name) : NULL;
-    if (!path)
+    if (!first)
         return -1;
-    int result = 0;
+    char *path = tree_folder_path(folder, name);
     if (first->state == LINK_WAITS)
-        result = words_add(&first->waiting, path);
+        words_add(&first->waiting, path);
     else
         make(first, base, path, errors);
     free(path);
-    return result;
+    return 0;
 }
 
 void tree_links_settle(struct tree_links *links, uint64_t number, int base,

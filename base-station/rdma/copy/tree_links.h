@@ -15,9 +15,10 @@ struct tree_links {
     size_t count, room;
 };
 
-/* Each returns -1 where memory is short; take() also for a number that was not added. */
-int tree_links_add(struct tree_links *links, uint64_t number,
-                   const struct tree_folder *folder, const char *name);
+void tree_links_add(struct tree_links *links, uint64_t number,
+                    const struct tree_folder *folder, const char *name);
+
+/* -1 for a number that was not added. */
 int tree_links_take(struct tree_links *links, uint64_t number, int base,
                     const struct tree_folder *folder, const char *name, uint64_t *errors);
 

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "bytes.h"
+
 /* Where the file is, or the free place where it belongs. */
 static struct tree_made_file *place_of(const struct tree_made *made, uint64_t device,
                                        uint64_t inode)
@@ -23,29 +25,25 @@ const uint64_t *tree_made_find(const struct tree_made *made, const struct stat *
     return file->inode ? &file->number : NULL;
 }
 
-static int grow(struct tree_made *made)
+static void grow(struct tree_made *made)
 {
     struct tree_made more = {.room = made->room ? made->room * 2 : 64};
-    more.file = calloc(more.room, sizeof *more.file);
-    if (!more.file)
-        return -1;
+    more.file = allocated(calloc(more.room, sizeof *more.file));
     for (size_t i = 0; i < made->room; i++)
         if (made->file[i].inode)
             *place_of(&more, made->file[i].device, made->file[i].inode) = made->file[i];
     free(made->file);
     made->file = more.file;
     made->room = more.room;
-    return 0;
 }
 
-int tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number)
+void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number)
 {
-    if (made->count >= made->room / 4 * 3 && grow(made) < 0)
-        return -1;
+    if (made->count >= made->room / 4 * 3)
+        grow(made);
     struct tree_made_file *file = place_of(made, state->st_dev, state->st_ino);
     made->count += !file->inode;
     *file = (struct tree_made_file){state->st_dev, state->st_ino, number};
-    return 0;
 }
 
 void tree_made_close(struct tree_made *made)

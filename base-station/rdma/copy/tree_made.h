@@ -19,8 +19,7 @@ struct tree_made {
 /* Its number; NULL: it is not among them. */
 const uint64_t *tree_made_find(const struct tree_made *made, const struct stat *state);
 
-/* 0, or -1 when memory is short. */
-int tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number);
+void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number);
 void tree_made_close(struct tree_made *made);
 
 #endif

@@ -29,8 +29,8 @@ static int open_path(int base, const char *path)
 {
     int fd = fcntl(base, F_DUPFD_CLOEXEC, 0);
     for (const char *slash; fd >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
-        char *name = strndup(path, (size_t)(slash - path));
-        int below = name ? open_below(fd, name, O_RDONLY | O_DIRECTORY, 0) : -1;
+        char *name = allocated(strndup(path, (size_t)(slash - path)));
+        int below = open_below(fd, name, O_RDONLY | O_DIRECTORY, 0);
         free(name);
         close(fd);
         fd = below;
@@ -61,8 +61,8 @@ static const char *sum_path(struct tree_hash *hash, int base, const char *path,
             why = strerror(errno);
     }
     tree_hash_end(hash, sum);
-    if (!why && hex_add(into, sum, sizeof sum) < 0)
-        why = strerror(ENOMEM);
+    if (!why)
+        hex_add(into, sum, sizeof sum);
     if (fd >= 0)
         close(fd);
     return why;
@@ -83,8 +83,7 @@ int tree_manifest_write(struct tree_manifest *manifest, int base, uint64_t *erro
 {
     struct tree_hash hash;
     struct bytes digits = {0};
-    if (tree_hash_open(&hash, true) < 0)
-        return -1;
+    tree_hash_open(&hash, true);
     if (manifest->paths.count)
         qsort(manifest->paths.word, manifest->paths.count, sizeof(char *), by_text);
     for (size_t i = 0; i < manifest->paths.count; i++) {
@@ -111,15 +110,14 @@ static char *read_line(char *line)
     if (strspn(digits, "0123456789abcdef") != DIGITS || digits[DIGITS] != ' ' ||
         (digits[DIGITS + 1] != ' ' && digits[DIGITS + 1] != '*') || !*from)
         return NULL;
-    char *row = calloc(1, strlen(from) + DIGITS + 2), *at = row;
-    for (; row && *from; from++) {
+    char *row = allocated(calloc(1, strlen(from) + DIGITS + 2)), *at = row;
+    for (; *from; from++) {
         if (escaped && *from == '\\' && from[1])
             *at++ = *++from == 'n' ? '\n' : *from;
         else
             *at++ = *from;
     }
-    if (row)
-        memcpy(at + 1, digits, DIGITS);
+    memcpy(at + 1, digits, DIGITS);
     return row;
 }
 
@@ -134,17 +132,15 @@ static int read_all(struct words *rows)
         if (line[length - 1] == '\n')
             line[length - 1] = '\0';
         char *row = read_line(line);
-        char **more = row ? reallocarray(rows->word, rows->count + 2, sizeof *more) : NULL;
-        if (more) {
-            rows->word = more;
-            more[rows->count++] = row;
-        } else {
-            fprintf(stderr,
-                    "rdcp: the manifest: line %zu: not SUM, two spaces and a path\n", number);
-            free(row);
-            result = -1;
-        }
+        size_t count = rows->count + 2;
+        rows->word = allocated(reallocarray(rows->word, count, sizeof row));
+        rows->word[rows->count] = row;
+        rows->count += row != NULL;
+        result = row ? 0 : -1;
     }
+    if (result < 0)
+        fprintf(stderr, "rdcp: the manifest: line %zu: not SUM, two spaces and a path\n",
+                number);
     free(line);
     return result;
 }
@@ -157,12 +153,11 @@ static void find_more(const struct words *rows, int fd, const char *above,
     struct dirent *entry;
     struct stat state;
     while (entries && (entry = readdir(entries))) {
-        char *path = NULL;
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || part_is(name) ||
-            fstatat(fd, name, &state, AT_SYMLINK_NOFOLLOW) < 0 ||
-            asprintf(&path, "%s%s%s", above, *above ? "/" : "", name) < 0)
+            fstatat(fd, name, &state, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
+        char *path = text_of("%s%s%s", above, *above ? "/" : "", name);
         int below = S_ISDIR(state.st_mode)
                         ? open_below(fd, name, O_RDONLY | O_DIRECTORY, 0) : -1;
         if (below >= 0)
@@ -181,16 +176,17 @@ static void find_more(const struct words *rows, int fd, const char *above,
 int tree_manifest_check(const char *target)
 {
     struct words rows = {0};
-    struct tree_hash hash = {0};
+    struct tree_hash hash;
     struct bytes digits = {0};
     uint64_t errors = 0;
     char *path = leash_work_file(target);
-    int base = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    int status = base >= 0 && tree_hash_open(&hash, true) == 0 ? 0 : 1;
+    int base = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int status = base < 0;
     if (status)
         tree_error(&errors, target, strerror(errno));
-    if (!status)
+    else
         status = read_all(&rows) < 0;
+    tree_hash_open(&hash, true);
     if (!status && rows.count)
         qsort(rows.word, rows.count, sizeof(char *), by_text);
     for (size_t i = 0; i < rows.count && !status; i++) {

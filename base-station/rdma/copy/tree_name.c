@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "bytes.h"
+
 char *tree_name(const char *path)
 {
     size_t end = strlen(path);
@@ -16,5 +18,5 @@ char *tree_name(const char *path)
     size_t length = end - begin;
     bool contents = length == 0 || (length == 1 && name[0] == '.') ||
                     (length == 2 && name[0] == '.' && name[1] == '.');
-    return strndup(name, contents ? 0 : length);
+    return allocated(strndup(name, contents ? 0 : length));
 }

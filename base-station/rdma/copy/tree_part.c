@@ -278,7 +278,7 @@ int part_link(int folder, const char *name, const char *target, char **why)
     }
     if (rename_part(folder, path, name) == 0)
         return 0;
-    *why = strdup(strerror(errno));
+    *why = text_of("%m");
     return -1;
 }
 

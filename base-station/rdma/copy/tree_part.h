@@ -24,7 +24,7 @@ int part_resume(int folder, const char *name, const struct tree_attributes *of,
                 uint64_t size, uint64_t *from);
 
 /* Opens an empty part, locked, with its note. What else has that name is removed. -1
- * with a reason to free in `*why`, NULL where memory is short. */
+ * with a reason to free in `*why`. */
 int part_open(int folder, const char *name, const struct tree_attributes *of,
               uint64_t size, char **why);
 

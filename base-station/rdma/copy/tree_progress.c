@@ -88,11 +88,9 @@ static void count_all(struct tree_progress *progress)
     int result = 0;
     for (size_t i = 0; i < progress->count && result == 0; i++) {
         char *name = leash_work_file(progress->names[i]);
-        size_t length = name ? strlen(name) : 0;
-        bool slash = length && name[length - 1] == '/';
-        if (name)
-            result =
-                count_name(progress, AT_FDCWD, name, !progress->options->recursive || slash, 0);
+        bool slash = name[strlen(name) - 1] == '/';
+        result =
+            count_name(progress, AT_FDCWD, name, !progress->options->recursive || slash, 0);
         free(name);
     }
     progress->counted = result == 0 && !progress->options->exclude.count;

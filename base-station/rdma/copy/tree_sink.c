@@ -159,7 +159,7 @@ static bool asked_for(struct sink *sink, const char *name)
     size_t left = sink->asked_count;
     for (; left; left--) {
         char *own = tree_name(sink->asked[sink->asked_at]);
-        bool same = own && strcmp(own, name) == 0;
+        bool same = strcmp(own, name) == 0;
         free(own);
         if (same)
             return true;
@@ -190,8 +190,6 @@ static int take_enter(struct sink *sink, const struct tree_record *record)
         return refuse("a folder below DST without a name");
     struct tree_folder *folder =
         tree_folder_enter(sink->in, name, &record->attributes, sink->options, &why);
-    if (!folder)
-        return refuse(strerror(ENOMEM));
     folder->xattrs = sink->xattrs;
     sink->xattrs = NULL;
     if (!why && folder->fd >= 0 && fstat(folder->fd, &state) == 0 &&
@@ -256,13 +254,11 @@ static const char *in_the_way(const struct sink *sink, const struct tree_folder 
 static void remember(struct sink *sink, const struct tree_folder *folder,
                      const char *name, const struct stat *state)
 {
-    if (tree_made_add(&sink->made, state, 0) < 0)
-        complain(sink, folder, name, strerror(ENOMEM));
+    tree_made_add(&sink->made, state, 0);
     if (!sink->options->manifest || !S_ISREG(state->st_mode))
         return;
     char *path = tree_folder_path(folder, name);
-    if (!path || words_add(&sink->manifest.paths, path) < 0)
-        complain(sink, folder, name, strerror(ENOMEM));
+    words_add(&sink->manifest.paths, path);
     free(path);
 }
 
@@ -313,17 +309,14 @@ static int have(struct sink *sink, struct job *job, const struct stat *state)
 static char *no_room(const struct job *job, uint64_t needs)
 {
     struct statvfs disk;
-    char *why = NULL;
     if (needs < PART_LEAST || fstatvfs(job->folder->fd, &disk) < 0)
         return NULL;
     uint64_t has = (uint64_t)disk.f_bavail * disk.f_frsize;
     needs = needs > job->from ? needs - job->from : 0;
-    if (needs > has && asprintf(&why,
-                                "needs %llu bytes more on the disk, which has %llu: "
-                                "make room and start the copy again",
-                                (unsigned long long)needs, (unsigned long long)has) < 0)
-        return NULL;
-    return why;
+    return needs <= has ? NULL
+                        : text_of("needs %llu bytes more on the disk, which has %llu: "
+                                  "make room and start the copy again",
+                                  (unsigned long long)needs, (unsigned long long)has);
 }
 
 /* What is asked for, of a file that nothing is in the way of. */
@@ -359,11 +352,9 @@ static int ask(struct sink *sink, struct job *job, const struct stat *state,
 static int take_file(struct sink *sink, const struct tree_record *record)
 {
     struct stat state = {0};
-    struct job *job = malloc(sizeof *job);
-    if (!job || sink->jobs[sink->next % TREE_WINDOW]) {
-        free(job);
-        return refuse(job ? "more files than it may have unanswered" : strerror(ENOMEM));
-    }
+    if (sink->jobs[sink->next % TREE_WINDOW])
+        return refuse("more files than it may have unanswered");
+    struct job *job = allocated(malloc(sizeof *job));
     *job = (struct job){.number = sink->next++, .size = record->size,
                         .links = record->links, .folder = sink->in,
                         .attributes = record->attributes, .xattrs = sink->xattrs, .fd = -1};
@@ -372,9 +363,8 @@ static int take_file(struct sink *sink, const struct tree_record *record)
     memcpy(job->name, name, strlen(name) + 1);
     sink->jobs[job->number % TREE_WINDOW] = job;
     sink->in->uses++;
-    if (job->links > 1 && sink->options->hard_links &&
-        tree_links_add(&sink->links, job->number, sink->in, name) < 0)
-        complain(sink, sink->in, name, strerror(ENOMEM));
+    if (job->links > 1 && sink->options->hard_links)
+        tree_links_add(&sink->links, job->number, sink->in, name);
     if (sink->in->absent)
         return answer(sink, job->number, TREE_SEND, 0);
     if (sink->in->fd < 0)
@@ -518,16 +508,12 @@ static const char *place(struct sink *sink, struct job *job, struct stat *state)
 
 static int once_more(struct sink *sink, struct job *job)
 {
-    struct bytes line = {0};
-    char *path = tree_folder_path(job->folder, job->name);
     if (++job->tries >= TREE_TRIES) {
         give_up(sink, "arrived damaged each time: what was there before stays");
-        free(path);
         return settle(sink, job, TREE_REFUSED, NULL);
     }
-    if (path && bytes_text(&line, "rdcp: ") == 0 && quote_shown(&line, path) == 0)
-        fprintf(stderr, "%s: arrived damaged: asked for again\n", line.data);
-    bytes_close(&line);
+    char *path = tree_folder_path(job->folder, job->name);
+    tree_say(path, "arrived damaged: asked for again");
     free(path);
     return answer(sink, job->number, TREE_AGAIN, 0);
 }
@@ -684,7 +670,7 @@ static int take(struct sink *sink, const struct tree_record *record)
     case TREE_FILE: return take_file(sink, record);
     case TREE_LINK: take_link(sink, record); return 0;
     case TREE_HARD: return take_hard(sink, record);
-    case TREE_XATTR: return tree_xattr_take(&sink->xattrs, record);
+    case TREE_XATTR: tree_xattr_take(&sink->xattrs, record); return 0;
     case TREE_SUM: return take_sum(sink, record);
     case TREE_BODY: return take_body(sink, record);
     case TREE_DATA: return take_data(sink, record);
@@ -739,13 +725,11 @@ static void delete_extra(struct sink *sink)
 {
     bool may = sink->options->yes && !sink->errors && !sink->options->dry_run;
     for (size_t i = 0; i < sink->extra.count; i++) {
-        struct bytes line = {0};
         const char *path = sink->extra.word[i];
         if (may && tree_remove(sink->base.fd, path) < 0)
             complain(sink, NULL, path, strerror(errno));
-        else if ((!may || sink->options->verbose) && quote_shown(&line, path) == 0)
-            fprintf(stderr, "rdcp: %s: %s\n", may ? "deleted" : "would delete", line.data);
-        bytes_close(&line);
+        else if (!may || sink->options->verbose)
+            tree_say(may ? "deleted" : "would delete", path);
     }
     if (sink->extra.count && !may && !sink->options->dry_run) {
         fprintf(stderr, "rdcp: nothing was deleted: %s\n",
@@ -784,11 +768,12 @@ static void conclude(struct sink *sink)
 int tree_sink(const struct rdcp_options *options, const char *target, char **names,
               size_t count)
 {
-    struct sink *sink = calloc(1, sizeof *sink);
+    struct sink *sink = allocated(calloc(1, sizeof *sink));
     int out = options->back ? tree_back_dial(options->back) : STDOUT_FILENO;
     signal(SIGPIPE, SIG_IGN);
-    if (out < 0 || !sink || tree_hash_open(&sink->hash, options->sha256) < 0)
+    if (out < 0)
         return 1;
+    tree_hash_open(&sink->hash, options->sha256);
     sink->options = options;
     sink->target = target;
     sink->asked = names;

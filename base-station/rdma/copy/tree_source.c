@@ -100,16 +100,6 @@ static struct job *job_of(struct source *source, uint64_t number)
     return number >= source->oldest && number < source->next && job->path ? job : NULL;
 }
 
-/* A dry run says what would be sent. */
-static void show(struct source *source, const char *what, const char *path)
-{
-    struct bytes line = {0};
-    tree_progress_clear(&source->progress);
-    if (bytes_format(&line, "rdcp: %s: ", what) == 0 && quote_shown(&line, path) == 0)
-        fprintf(stderr, "%s\n", line.data);
-    bytes_close(&line);
-}
-
 static void take_answer(struct source *source, const struct tree_record *record)
 {
     bool asked = record->verdict == TREE_SEND || record->verdict == TREE_AGAIN ||
@@ -121,7 +111,8 @@ static void take_answer(struct source *source, const struct tree_record *record)
             fputs("rdcp: the stream: an answer to what was not asked\n", stderr);
             source->lost = true;
         } else if (asked && source->options->dry_run) {
-            show(source, "would copy", job->path);
+            tree_progress_clear(&source->progress);
+            tree_say("would copy", job->path);
             settle(source, job);
         } else if (asked) {
             source->wishes[source->wished++ % TREE_WINDOW] =
@@ -283,14 +274,9 @@ static void announce(struct source *source, struct folder *folder, const char *n
     tree_attributes_of(&record.attributes, state);
     snprintf(record.name, sizeof record.name, "%s", as);
     struct job *job = &source->jobs[source->next % TREE_WINDOW];
-    *job = (struct job){.folder = folder, .name = strdup(name),
-                        .path = strdup(*path ? path : name), .follow = !folder,
+    *job = (struct job){.folder = folder, .name = allocated(strdup(name)),
+                        .path = allocated(strdup(*path ? path : name)), .follow = !folder,
                         .size = record.size, .attributes = record.attributes};
-    if (!job->name || !job->path) {
-        complain(source, path, strerror(ENOMEM));
-        source->lost = true;
-        return;
-    }
     if (folder)
         folder->uses++;
     put(source, &record);
@@ -324,8 +310,7 @@ static void put_file(struct source *source, struct folder *folder, const char *n
             put(source, &record);
             return;
         }
-        if (tree_made_add(&source->links, state, source->next) < 0)
-            complain(source, path, strerror(ENOMEM));
+        tree_made_add(&source->links, state, source->next);
     }
     put_xattrs(source, folder ? folder->fd : AT_FDCWD, name, folder ? O_NOFOLLOW : 0, path);
     announce(source, folder, name, state, as, path);
@@ -349,16 +334,14 @@ static void put_entries(struct source *source, struct folder *folder, const char
         complain(source, path, strerror(errno));
     for (int i = 0; i < count; i++) {
         const char *name = entries[i]->d_name;
-        struct bytes below = {0};
-        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !source->lost &&
-            bytes_format(&below, *path ? "%s/%s" : "%s%s", path, name) == 0) {
-            if (part_is(name)) /* it would take the place of the sink's own */
-                complain(source, below.data,
-                         "skipped: what a copy that was cut has left");
-            else
-                walk(source, folder, name, name, below.data, false, depth);
-        }
-        bytes_close(&below);
+        char *below = text_of("%s%s%s", path, *path ? "/" : "", name);
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || source->lost)
+            ;
+        else if (part_is(name)) /* it would take the place of the sink's own */
+            complain(source, below, "skipped: what a copy that was cut has left");
+        else
+            walk(source, folder, name, name, below, false, depth);
+        free(below);
         free(entries[i]);
     }
     free(entries);
@@ -370,16 +353,13 @@ static void put_folder(struct source *source, struct folder *above, const char *
 {
     while (source->folders > (size_t)depth + TREE_FOLDERS_MOST && !source->lost)
         serve(source, true);
-    struct folder *folder = malloc(sizeof *folder);
-    int fd = -1, above_fd = above ? above->fd : AT_FDCWD;
-    if (folder)
-        fd = openat(above_fd, name,
+    int fd = openat(above ? above->fd : AT_FDCWD, name,
                     O_RDONLY | O_CLOEXEC | O_DIRECTORY | (follow ? 0 : O_NOFOLLOW));
     if (fd < 0) {
         complain(source, *path ? path : name, strerror(errno));
-        free(folder);
         return;
     }
+    struct folder *folder = allocated(malloc(sizeof *folder));
     *folder = (struct folder){fd, 1};
     source->folders++;
     put_xattrs(source, fd, ".", 0, path);
@@ -478,8 +458,7 @@ static void put_all(struct source *source, char **names, size_t count)
         char *as = tree_name(names[i]);
         size_t length = strlen(names[i]);
         bool slash = length && names[i][length - 1] == '/';
-        if (name && as)
-            walk(source, NULL, name, as, as, !source->options->recursive || slash, 0);
+        walk(source, NULL, name, as, as, !source->options->recursive || slash, 0);
         free(as);
         free(name);
     }
@@ -511,14 +490,11 @@ static void source_close(struct source *source)
 
 int tree_source(const struct rdcp_options *options, char **names, size_t count)
 {
-    struct source *source = calloc(1, sizeof *source);
+    struct source *source = allocated(calloc(1, sizeof *source));
     signal(SIGPIPE, SIG_IGN);
     tree_more_files();
-    if (!source || !(source->piece = malloc(TREE_DATA_MOST)) ||
-        tree_hash_open(&source->hash, options->sha256) < 0) {
-        fputs("rdcp: out of memory\n", stderr);
-        return 1;
-    }
+    source->piece = allocated(malloc(TREE_DATA_MOST));
+    tree_hash_open(&source->hash, options->sha256);
     source->options = options;
     tree_line_open(&source->line, STDIN_FILENO, STDOUT_FILENO);
     source->lost = greet(source) < 0;

@@ -25,8 +25,8 @@ static bool wanted(const struct rdcp_options *options, const char *name)
 
 static ssize_t list_names(int fd, char **names)
 {
-    *names = malloc(VALUE_MOST + 1);
-    ssize_t length = *names ? flistxattr(fd, *names, VALUE_MOST) : -1;
+    *names = allocated(malloc(VALUE_MOST + 1));
+    ssize_t length = flistxattr(fd, *names, VALUE_MOST);
     if (length < 0 && errno == ENOTSUP)
         length = 0;
     return length;
@@ -35,8 +35,8 @@ static ssize_t list_names(int fd, char **names)
 int tree_xattr_send(struct tree_line *line, const struct rdcp_options *options, int fd)
 {
     char *names = NULL;
-    uint8_t *value = malloc(VALUE_MOST);
-    ssize_t length = value ? list_names(fd, &names) : -1;
+    uint8_t *value = allocated(malloc(VALUE_MOST));
+    ssize_t length = list_names(fd, &names);
     int result = length < 0 ? -1 : 0;
     for (ssize_t at = 0; at < length && result == 0; at += (ssize_t)strlen(names + at) + 1) {
         struct tree_record record = {.kind = TREE_XATTR, .bytes = value};
@@ -56,17 +56,14 @@ int tree_xattr_send(struct tree_line *line, const struct rdcp_options *options, 
     return result;
 }
 
-int tree_xattr_take(struct tree_xattr **list, const struct tree_record *record)
+void tree_xattr_take(struct tree_xattr **list, const struct tree_record *record)
 {
-    struct tree_xattr *one = malloc(sizeof *one + record->length);
-    if (!one)
-        return -1;
+    struct tree_xattr *one = allocated(malloc(sizeof *one + record->length));
     one->next = *list;
     one->length = record->length;
     memcpy(one->name, record->name, sizeof one->name);
     memcpy(one->value, record->bytes, record->length);
     *list = one;
-    return 0;
 }
 
 void tree_xattr_close(struct tree_xattr **list)
@@ -89,13 +86,11 @@ int tree_xattr_apply(const struct tree_xattr *list, const struct rdcp_options *o
                      int fd, bool acls)
 {
     char *names = NULL;
-    uint8_t *value = NULL;
-    int result = 0;
     if (acls ? !options->acls : !options->xattrs)
         return 0;
     ssize_t length = list_names(fd, &names);
-    if (length < 0 || !(value = malloc(VALUE_MOST)))
-        result = -1;
+    uint8_t *value = allocated(malloc(VALUE_MOST));
+    int result = length < 0 ? -1 : 0;
     for (ssize_t at = 0; at < length && result == 0; at += (ssize_t)strlen(names + at) + 1)
         if (wanted(options, names + at) && is_acl(names + at) == acls &&
             !is_among(list, names + at))

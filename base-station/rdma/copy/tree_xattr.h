@@ -15,8 +15,7 @@ struct tree_xattr {
 /* Writes what `fd` has as records. -1 with errno; 1: the stream has no reader. */
 int tree_xattr_send(struct tree_line *line, const struct rdcp_options *options, int fd);
 
-/* Takes one record. -1 when memory is short. */
-int tree_xattr_take(struct tree_xattr **list, const struct tree_record *record);
+void tree_xattr_take(struct tree_xattr **list, const struct tree_record *record);
 void tree_xattr_close(struct tree_xattr **list);
 
 /* Gives `fd` these and no others, of ACLs or of the rest: those are set before the mode,
