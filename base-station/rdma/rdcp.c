@@ -10,19 +10,20 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "leash.h"
 #include "options.h"
 #include "pipe.h"
 #include "pipe_options.h"
 #include "quote.h"
 #include "segment.h"
-#include "standard.h"
+#include "signals.h"
 #include "tee.h"
 #include "tree_manifest.h"
 #include "tree_name.h"
@@ -272,16 +273,12 @@ static int copy_from(const struct pipe_settings *settings,
 /* Sleeps. -1: a signal ended that, and is to end all. */
 static int nap(unsigned seconds, int *caught)
 {
-    const struct timespec time = {seconds, 0};
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    int number = sigtimedwait(&set, NULL, &time);
-    *caught = number > 0 ? number : 0;
-    return number > 0 ? -1 : 0;
+    struct pollfd polled = {signals_watch(), POLLIN, 0};
+    int64_t end_ms = now_ms() + seconds * INT64_C(1000), left_ms;
+    while (!(*caught = signals_number(polled.fd)) && (left_ms = end_ms - now_ms()) > 0)
+        poll(&polled, 1, (int)left_ms);
+    shut(&polled.fd);
+    return *caught ? -1 : 0;
 }
 
 /* What was cut is begun again until it is whole, or nothing was to be had for so long.

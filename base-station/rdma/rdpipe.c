@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "descriptors.h"
 #include "leash.h"
 #include "options.h"
 #include "pipe.h"
 #include "pipe_options.h"
 #include "quote.h"
 #include "segment.h"
-#include "standard.h"
 #include "tee.h"
 
 static const char usage[] =

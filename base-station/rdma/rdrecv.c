@@ -1,7 +1,7 @@
 /* rdrecv: see stream/receive.c, and rdrecv.1. */
+#include "descriptors.h"
 #include "end.h"
 #include "leash.h"
-#include "standard.h"
 
 int main(int argc, char **argv)
 {

@@ -1,7 +1,7 @@
 /* rdsend: see stream/send.c, and rdsend.1. */
+#include "descriptors.h"
 #include "end.h"
 #include "leash.h"
-#include "standard.h"
 
 int main(int argc, char **argv)
 {

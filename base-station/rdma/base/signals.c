@@ -5,13 +5,16 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { POLLED_MOST = 7 };
 
 static int signal_fd = -1; /* signals are a process's, so this is too */
 
-void signals_add(sigset_t *set, int number)
+/* Adds one to those to block, unless it is ignored: blocked, it would be heard all the
+ * same. */
+static void signals_add(sigset_t *set, int number)
 {
     struct sigaction action;
     if (sigaction(number, NULL, &action) < 0 || action.sa_handler != SIG_IGN)
@@ -33,6 +36,35 @@ int signals_open(void)
     signal(SIGCHLD, SIG_DFL);
     signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return signal_fd;
+}
+
+int signals_watch(void)
+{
+    const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        signals_add(&set, numbers[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int signals_number(int fd)
+{
+    struct signalfd_siginfo info;
+    while (read(fd, &info, sizeof info) == sizeof info)
+        if (info.ssi_signo != SIGCHLD)
+            return (int)info.ssi_signo;
+    return 0;
+}
+
+int status_of(int wait_status)
+{
+    return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status)
+                                  : 128 + WTERMSIG(wait_status);
 }
 
 int signals_take(struct trouble *trouble)

@@ -4,20 +4,25 @@
 #define SIGNALS_H
 
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 
 #include "trouble.h"
-
-/* Adds one to those to block, unless it is ignored: blocked, it would be heard all the
- * same. */
-void signals_add(sigset_t *set, int number);
 
 /* Blocks them. A descriptor that shows them, or -1; the same at the next call. */
 int signals_open(void);
 
 /* One that came is a trouble: -1. 0: there was none. */
 int signals_take(struct trouble *trouble);
+
+/* What ends a program, and SIGCHLD, as a descriptor, of which each call gives another; -1
+ * with errno. They are blocked from then on. */
+int signals_watch(void);
+
+/* The number of the one that came, 0: none, or a child's end. */
+int signals_number(int fd);
+
+/* What waitpid(2) said of a child, as a shell says it. */
+int status_of(int wait_status);
 
 /* Is it a signal that ended what was tried? */
 static inline bool signalled(const struct trouble *trouble)

@@ -24,9 +24,11 @@
 
 #include "bytes.h"
 #include "child.h"
+#include "descriptors.h"
 #include "leash_work.h"
 #include "quote.h"
 #include "reap.h"
+#include "signals.h"
 #include "trouble.h"
 #include "way.h"
 
@@ -176,12 +178,9 @@ static int spawn(struct leash_run *run, const struct leash_work *work, struct wa
     run->root = fork();
     if (run->root == 0)
         run_child(handed, count, words);
-    int error = errno;
     way->socket_fd = -1; /* closed with the others */
     for (size_t i = 2; i < count; i++)
-        if (handed[i].from >= 0)
-            close(handed[i].from);
-    errno = error;
+        shut(&handed[i].from);
     if (run->root < 0) {
         run->root = 0;
         return -1;
@@ -213,13 +212,6 @@ static int run_open(struct leash_run *run, const struct leash_work *work,
     return result;
 }
 
-static void shut(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 /* Cuts an appended file back unless `whole`, and closes. Nothing of it runs any more.
  * Returns 0, or -1 with errno when the file could not be cut back. */
 static int run_close(struct leash_run *run, bool whole)
@@ -229,11 +221,9 @@ static int run_close(struct leash_run *run, bool whole)
     if (run->append_fd >= 0 && !whole && run->append_bytes >= 0 &&
         fstat(run->append_fd, &state) == 0 && state.st_size > run->append_bytes)
         result = ftruncate(run->append_fd, run->append_bytes);
-    int error = errno;
     shut(&run->append_fd);
     shut(&run->status_fd);
     shut(&run->announce_fd);
-    errno = error;
     return result;
 }
 
@@ -243,12 +233,6 @@ static void tell(const char *verb, const char *text)
     bytes_format(&line, text ? "%s %s\n" : "%s\n", verb, text);
     leash_say(&line);
     bytes_close(&line);
-}
-
-static int status_of(int wait_status)
-{
-    return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status)
-                                  : 128 + WTERMSIG(wait_status);
 }
 
 static void fail(struct leash *leash, const char *what, const char *why)

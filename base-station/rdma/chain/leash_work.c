@@ -26,6 +26,11 @@ void words_close(struct words *words)
     *words = (struct words){0};
 }
 
+int words_by_text(const void *one, const void *other)
+{
+    return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
 static int take_key(const char *word, unsigned char *key, bool *has)
 {
     if (!word)

@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "pipe_end.h"
 #include "quote.h"
 #include "signals.h"
@@ -127,21 +127,6 @@ static void start_typist(struct pipe_run *run)
         if (!run->ends[i].greeted)
             return;
     typist_start(&run->typist); /* short of something: tried again soon */
-}
-
-static int open_signals(struct pipe_run *run)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        signals_add(&set, numbers[i]);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL);
-    run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return run->signal_fd < 0 ? -1 : 0;
 }
 
 /* --via HOST=ADDRESS says where a host is; to free, NULL if none does. */
@@ -342,12 +327,11 @@ static void mind_time(struct pipe_run *run, int64_t now)
 
 static void take_signal(struct pipe_run *run, int64_t now)
 {
-    struct signalfd_siginfo info;
-    while (read(run->signal_fd, &info, sizeof info) == sizeof info)
-        if (info.ssi_signo != SIGCHLD) {
-            run->caught = (int)info.ssi_signo;
-            let_go(run, now);
-        }
+    int number = signals_number(run->signal_fd);
+    if (number) {
+        run->caught = number;
+        let_go(run, now);
+    }
 }
 
 static bool over(const struct pipe_run *run, int64_t now)
@@ -453,15 +437,13 @@ static void pipe_run_close(struct pipe_run *run)
         free(run->ends[i].note);
     }
     free(run->ends);
-    if (run->signal_fd >= 0)
-        close(run->signal_fd);
+    shut(&run->signal_fd);
 }
 
 static bool has_terminal(void)
 {
     int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-    if (fd >= 0)
-        close(fd);
+    shut(&fd);
     return fd >= 0;
 }
 
@@ -477,7 +459,7 @@ int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *se
     typist_init(&run.typist);
     int status = 1;
     struct pollfd *polled = allocated(calloc(2 * count + 5, sizeof *polled));
-    if (open_stdin(&run, segments) == 0 && open_signals(&run) == 0 &&
+    if (open_stdin(&run, segments) == 0 && (run.signal_fd = signals_watch()) >= 0 &&
         lay_out(&run, segments, count) == 0) {
         attend(&run, polled);
         status = 0;

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "leash_work.h"
 #include "pipe.h"
 #include "quote.h"
@@ -144,10 +144,8 @@ int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
     end->pid = fork();
     if (end->pid == 0)
         child(end, settings, control[0], answers[1], stdin_fd, stdout_fd);
-    int error = errno;
-    close(control[0]);
-    close(answers[1]);
-    errno = error;
+    shut(&control[0]);
+    shut(&answers[1]);
     if (end->pid > 0)
         return 0;
     end->pid = 0;
@@ -305,9 +303,7 @@ void pipe_end_listen(struct pipe_end *end, int64_t now_ms)
 
 void pipe_end_let_go(struct pipe_end *end)
 {
-    if (end->control_fd >= 0)
-        close(end->control_fd);
-    end->control_fd = -1;
+    shut(&end->control_fd);
     end->control.length = 0;
 }
 
@@ -335,9 +331,7 @@ void pipe_end_stop(struct pipe_end *end)
 int pipe_end_close(struct pipe_end *end)
 {
     int result = 0, state = SIGKILL;
-    if (end->answer_fd >= 0)
-        close(end->answer_fd);
-    end->answer_fd = -1;
+    shut(&end->answer_fd);
     if (end->pid > 0) {
         if (!ended(end->pid, &state, TERM_MS)) {
             kill(end->pid, SIGKILL);

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "quote.h"
 #include "segment.h"
 #include "signals.h"
@@ -71,11 +71,6 @@ pid_t tee_start(int (*run)(void *argument), void *argument)
     _exit(status);
 }
 
-static int status_of(int state)
-{
-    return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-}
-
 /* Into one that is ended the pipe stays open, to the end of this process: it would take
  * its end for that of the input, and pass on what was cut as whole. */
 static void let_go(struct tee_target *target, bool killed)
@@ -85,29 +80,6 @@ static void let_go(struct tee_target *target, bool killed)
     else if (target->fd >= 0)
         close(target->fd);
     target->fd = -1;
-}
-
-/* Signals that end a program, as a descriptor. */
-static int open_signals(void)
-{
-    const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        signals_add(&set, numbers[i]);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-/* The number of the one that came; 0: none. */
-static int take_signal(int fd)
-{
-    struct signalfd_siginfo info;
-    while (read(fd, &info, sizeof info) == sizeof info)
-        if (info.ssi_signo != SIGCHLD)
-            return (int)info.ssi_signo;
-    return 0;
 }
 
 static void tell(const char *program, const struct tee_target *target)
@@ -136,7 +108,7 @@ void tee_tell(const char *program, const struct tee_target *targets, size_t coun
 
 int tee_wait(struct tee_target *targets, size_t count)
 {
-    struct pollfd polled = {open_signals(), POLLIN, 0};
+    struct pollfd polled = {signals_watch(), POLLIN, 0};
     int worst = 0, caught = 0;
     for (size_t left = count; left;) {
         left = 0;
@@ -148,7 +120,7 @@ int tee_wait(struct tee_target *targets, size_t count)
             targets[i].pid = 0;
             targets[i].status = targets[i].slow ? 1 : status_of(state);
         }
-        int number = take_signal(polled.fd);
+        int number = signals_number(polled.fd);
         caught = number ? number : caught;
         for (size_t i = 0; i < count && number; i++)
             let_go(&targets[i], true);
@@ -225,7 +197,7 @@ static int pass_on(struct tee *tee, struct pollfd *polled, int signals)
         polled[tee->count] = (struct pollfd){room ? tee->from : -1, POLLIN, 0};
         polled[tee->count + 1] = (struct pollfd){signals, POLLIN, 0};
         poll(polled, tee->count + 2, -1);
-        int number = take_signal(signals);
+        int number = signals_number(signals);
         if (number)
             return number;
         for (size_t i = 0; i < tee->count; i++)
@@ -249,8 +221,7 @@ static int run_chain(void *argument)
     close(chain->theirs);
     close(chain->ours);
     for (size_t i = 0; i < tee->count; i++)
-        if (tee->targets[i].fd >= 0)
-            close(tee->targets[i].fd);
+        shut(&tee->targets[i].fd);
     if (tee->from > STDERR_FILENO)
         close(tee->from);
     return pipe_run(chain->settings, chain->segments, chain->count, &caught);
@@ -319,16 +290,14 @@ int tee_run(const struct pipe_settings *settings, const struct pipe_segment *bef
     int status = 1, signals = -1;
     for (size_t i = 0; i < count; i++)
         tee.targets[i].fd = -1;
-    signal(SIGPIPE, SIG_IGN);
     if (start_all(&tee, settings, before, before_count, targets) == 0 &&
-        (signals = open_signals()) >= 0) {
+        (signals = signals_watch()) >= 0) {
         status = conclude(&tee, pass_on(&tee, polled, signals));
     } else {
         fprintf(stderr, "%s: cannot start: %s\n", settings->program, strerror(errno));
         conclude(&tee, SIGTERM);
     }
-    if (signals >= 0)
-        close(signals);
+    shut(&signals);
     free(polled);
     free(tee.window);
     free(tee.targets);

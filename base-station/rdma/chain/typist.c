@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "descriptors.h"
+
 void typist_init(struct typist *typist)
 {
     *typist = (struct typist){.fd = -1, .typed_fd = -1, .life_fd = -1};
@@ -47,13 +49,6 @@ static void type(int typed_fd, int life_fd)
                 return;
         }
     }
-}
-
-static void shut(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
 }
 
 int typist_start(struct typist *typist)

@@ -10,17 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "net.h"
 #include "trouble.h"
 
 enum { TRIES_MOST = 32, TOKEN_MS = 1000 };
-
-static void shut(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
 
 void way_init(struct way *way)
 {

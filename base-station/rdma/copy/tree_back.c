@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "tree_sides.h"
 #include "trouble.h"
 
@@ -71,8 +72,7 @@ int tree_back(const char *name)
                 errno != EINTR)
                 return 1;
     }
-    if (fd >= 0)
-        close(fd);
+    shut(&fd);
     return got != 0;
 }
 
@@ -84,8 +84,7 @@ int tree_back_dial(const char *name)
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd >= 0 && connect(fd, (struct sockaddr *)&address, length) == 0 && is_own(fd))
             return fd;
-        if (fd >= 0)
-            close(fd);
+        shut(&fd);
         poll(NULL, 0, AGAIN_MS);
     }
     fprintf(stderr, "rdcp: no way back to the source within %d s\n", MEET_MS / 1000);

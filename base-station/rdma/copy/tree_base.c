@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "leash_work.h"
 
 bool tree_is_unfinished(const struct stat *state)
@@ -52,16 +53,13 @@ int tree_base_open(struct tree_base *base, const char *target, bool single,
         else
             errno = ENOTDIR;
     }
-    int error = errno;
     free(path);
-    errno = error;
     return result;
 }
 
 void tree_base_close(struct tree_base *base)
 {
-    if (base->fd >= 0)
-        close(base->fd);
+    shut(&base->fd);
     free(base->rename);
     *base = (struct tree_base){.fd = -1};
 }

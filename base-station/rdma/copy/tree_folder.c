@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "tree_base.h"
 #include "tree_part.h"
 
@@ -137,11 +138,6 @@ bool tree_excluded(const struct rdcp_options *options, const char *path, bool fo
     return false;
 }
 
-static int by_text(const void *one, const void *other)
-{
-    return strcmp(*(char *const *)one, *(char *const *)other);
-}
-
 void tree_folder_extra(struct tree_folder *folder, const struct rdcp_options *options,
                        struct words *found)
 {
@@ -154,11 +150,11 @@ void tree_folder_extra(struct tree_folder *folder, const struct rdcp_options *op
     int fd = open_below(folder->fd, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
     struct dirent *entry;
-    qsort(seen, count, sizeof *seen, by_text);
+    qsort(seen, count, sizeof *seen, words_by_text);
     while (entries && (entry = readdir(entries))) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || part_is(name) ||
-            bsearch(&name, seen, count, sizeof *seen, by_text))
+            bsearch(&name, seen, count, sizeof *seen, words_by_text))
             continue;
         char *path = tree_folder_path(folder, name);
         if (!tree_excluded(options, path, entry->d_type == DT_DIR))
@@ -190,29 +186,20 @@ static int remove_below(int fd)
 
 int tree_remove(int base, const char *path)
 {
-    const char *slash = strchr(path, '/');
-    if (slash) {
-        char name[TREE_NAME_MOST + 1] = "";
-        memcpy(name, path, (size_t)(slash - path) < sizeof name ? (size_t)(slash - path) : 0);
-        int fd = open_below(base, name, O_RDONLY | O_DIRECTORY, 0);
-        int result = fd < 0 ? -1 : tree_remove(fd, slash + 1), error = errno;
-        if (fd >= 0)
-            close(fd);
-        errno = error;
-        return result;
+    int above = open_above(base, &path), result = above < 0 ? -1 : unlinkat(above, path, 0);
+    if (above >= 0 && result < 0 && (errno == EISDIR || errno == EPERM)) {
+        int fd = open_below(above, path, O_RDONLY | O_DIRECTORY, 0);
+        if (fd >= 0 && remove_below(fd) == 0)
+            result = unlinkat(above, path, AT_REMOVEDIR);
     }
-    if (unlinkat(base, path, 0) == 0)
-        return 0;
-    int fd = errno == EISDIR || errno == EPERM
-                 ? open_below(base, path, O_RDONLY | O_DIRECTORY, 0) : -1;
-    return fd < 0 || remove_below(fd) < 0 ? -1 : unlinkat(base, path, AT_REMOVEDIR);
+    shut(&above);
+    return result;
 }
 
 void tree_folder_free(struct tree_folder *folder)
 {
     tree_xattr_close(&folder->xattrs);
     bytes_close(&folder->seen);
-    if (folder->fd >= 0)
-        close(folder->fd);
+    shut(&folder->fd);
     free(folder);
 }

@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "quote.h"
 
 enum { TOGETHER = 256 << 10, INPUT_BYTES = 1 << 20 };
@@ -199,8 +200,7 @@ char *boot_id(void)
     char text[64];
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     ssize_t got = fd >= 0 ? read(fd, text, sizeof text) : -1;
-    if (fd >= 0)
-        close(fd);
+    shut(&fd);
     size_t length = 0;
     while (got > 0 && length < (size_t)got && text[length] != '\n')
         length++;
@@ -218,6 +218,19 @@ int open_below(int folder, const char *name, int flags, mode_t mode)
     if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
         return fd;
     return openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW, mode);
+}
+
+int open_above(int base, const char **path)
+{
+    int fd = fcntl(base, F_DUPFD_CLOEXEC, 0);
+    for (const char *slash; fd >= 0 && (slash = strchr(*path, '/')); *path = slash + 1) {
+        char *name = text_of("%.*s", (int)(slash - *path), *path);
+        int below = open_below(fd, name, O_RDONLY | O_DIRECTORY, 0);
+        free(name);
+        shut(&fd);
+        fd = below;
+    }
+    return fd;
 }
 
 bool opens_below(void)

@@ -54,6 +54,10 @@ char *boot_id(void);
  * for a name of one component. */
 int open_below(int folder, const char *name, int flags, mode_t mode);
 
+/* The folder of `path`, which becomes its last component, through no link; to close. -1
+ * with errno. */
+int open_above(int base, const char **path);
+
 /* Has this kernel got openat2? */
 bool opens_below(void);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "tree_part.h"
 
 static struct tree_first *find(struct tree_links *links, uint64_t number)
@@ -33,25 +34,9 @@ void tree_links_add(struct tree_links *links, uint64_t number,
         .number = number, .path = tree_folder_path(folder, name)};
 }
 
-/* The folder of `path`, which becomes its last component; to close. */
-static int open_above(int base, char **path)
+static int link_to(const struct tree_first *first, int base, const char *path)
 {
-    int fd = fcntl(base, F_DUPFD_CLOEXEC, 0);
-    char *slash;
-    while (fd >= 0 && (slash = strchr(*path, '/'))) {
-        *slash = '\0';
-        int below = open_below(fd, *path, O_RDONLY | O_DIRECTORY, 0);
-        close(fd);
-        fd = below;
-        *slash = '/';
-        *path = slash + 1;
-    }
-    return fd;
-}
-
-static int link_to(const struct tree_first *first, int base, char *path)
-{
-    char *name = path, *from_name = first->path;
+    const char *name = path, *from_name = first->path;
     struct stat state;
     int from = open_above(base, &from_name), to = open_above(base, &name), result = -1;
     if (from >= 0 && to >= 0) {
@@ -68,16 +53,13 @@ static int link_to(const struct tree_first *first, int base, char *path)
             result = 0;
         }
     }
-    int error = errno;
-    if (from >= 0)
-        close(from);
-    if (to >= 0)
-        close(to);
-    errno = error;
+    shut(&from);
+    shut(&to);
     return result;
 }
 
-static void make(const struct tree_first *first, int base, char *path, uint64_t *errors)
+static void make(const struct tree_first *first, int base, const char *path,
+                 uint64_t *errors)
 {
     if (first->state == LINK_FAILED)
         tree_error(errors, path, "not linked: the file of that content did not arrive");

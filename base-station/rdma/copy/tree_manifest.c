@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "leash_work.h"
 #include "quote.h"
 #include "tree_hash.h"
@@ -19,36 +20,17 @@
 
 enum { DIGITS = 2 * TREE_HASH_BYTES };
 
-static int by_text(const void *one, const void *other)
-{
-    return strcmp(*(char *const *)one, *(char *const *)other);
-}
-
-/* Opens what `path` names, through no link. */
-static int open_path(int base, const char *path)
-{
-    int fd = fcntl(base, F_DUPFD_CLOEXEC, 0);
-    for (const char *slash; fd >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
-        char *name = allocated(strndup(path, (size_t)(slash - path)));
-        int below = open_below(fd, name, O_RDONLY | O_DIRECTORY, 0);
-        free(name);
-        close(fd);
-        fd = below;
-    }
-    int file = fd >= 0 ? open_below(fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0) : -1;
-    if (fd >= 0)
-        close(fd);
-    return file;
-}
-
 /* The sum in hex of the file at `path`. NULL, or what is wrong. */
 static const char *sum_path(struct tree_hash *hash, int base, const char *path,
                             struct bytes *into)
 {
     uint8_t sum[TREE_HASH_BYTES];
     struct stat state;
-    int fd = open_path(base, path);
+    int above = open_above(base, &path), fd = -1;
     const char *why = NULL;
+    if (above >= 0)
+        fd = open_below(above, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    shut(&above);
     into->length = 0;
     if (fd < 0 || fstat(fd, &state) < 0)
         why = strerror(errno);
@@ -63,8 +45,7 @@ static const char *sum_path(struct tree_hash *hash, int base, const char *path,
     tree_hash_end(hash, sum);
     if (!why)
         hex_add(into, sum, sizeof sum);
-    if (fd >= 0)
-        close(fd);
+    shut(&fd);
     return why;
 }
 
@@ -85,7 +66,7 @@ int tree_manifest_write(struct tree_manifest *manifest, int base, uint64_t *erro
     struct bytes digits = {0};
     tree_hash_open(&hash, true);
     if (manifest->paths.count)
-        qsort(manifest->paths.word, manifest->paths.count, sizeof(char *), by_text);
+        qsort(manifest->paths.word, manifest->paths.count, sizeof(char *), words_by_text);
     for (size_t i = 0; i < manifest->paths.count; i++) {
         const char *path = manifest->paths.word[i];
         const char *why = sum_path(&hash, base, path, &digits);
@@ -163,7 +144,7 @@ static void find_more(const struct words *rows, int fd, const char *above,
         if (below >= 0)
             find_more(rows, below, path, errors);
         else if (S_ISREG(state.st_mode) &&
-                 !bsearch(&path, rows->word, rows->count, sizeof(char *), by_text))
+                 !bsearch(&path, rows->word, rows->count, sizeof(char *), words_by_text))
             tree_error(errors, path, "is not in the manifest");
         free(path);
     }
@@ -188,7 +169,7 @@ int tree_manifest_check(const char *target)
         status = read_all(&rows) < 0;
     tree_hash_open(&hash, true);
     if (!status && rows.count)
-        qsort(rows.word, rows.count, sizeof(char *), by_text);
+        qsort(rows.word, rows.count, sizeof(char *), words_by_text);
     for (size_t i = 0; i < rows.count && !status; i++) {
         const char *row = rows.word[i];
         const char *why = sum_path(&hash, base, row, &digits);
@@ -199,8 +180,7 @@ int tree_manifest_check(const char *target)
     }
     if (!status)
         find_more(&rows, fcntl(base, F_DUPFD_CLOEXEC, 0), "", &errors);
-    if (base >= 0)
-        close(base);
+    shut(&base);
     free(path);
     bytes_close(&digits);
     words_close(&rows);

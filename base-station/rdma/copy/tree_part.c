@@ -13,6 +13,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "descriptors.h"
 #include "quote.h"
 #include "tree_io.h"
 
@@ -50,8 +51,7 @@ static bool has_note(int folder, const char *name, const struct tree_attributes 
     part_name(path, name, NOTE_SUFFIX);
     int fd = open_below(folder, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    if (fd >= 0)
-        close(fd);
+    shut(&fd);
     char *noted = got > 0 ? strchr(text, '\n') : NULL;
     return noted && strcmp(noted + 1, name) == 0 &&
            sscanf(text, "%llu %llu %lld", &noted_size, &inode, &mtime) == 3 &&
@@ -112,9 +112,8 @@ static int open_old(int folder, const char *path)
     /* Whoever had the lock may have published the file meanwhile. */
     if (locked && is_at(fd, folder, path))
         return fd;
-    int error = locked ? ENOENT : errno == EWOULDBLOCK ? EBUSY : errno;
-    close(fd);
-    errno = error;
+    errno = locked ? ENOENT : errno == EWOULDBLOCK ? EBUSY : errno;
+    shut(&fd);
     return -1;
 }
 
@@ -129,9 +128,8 @@ static int open_locked(int folder, const char *path)
         }
         if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0)
             return fd;
-        int error = errno == EWOULDBLOCK ? EBUSY : errno;
-        close(fd);
-        errno = error;
+        errno = errno == EWOULDBLOCK ? EBUSY : errno;
+        shut(&fd);
         return -1;
     }
     errno = EEXIST;
@@ -162,8 +160,7 @@ int part_resume(int folder, const char *name, const struct tree_attributes *of,
         *from = (uint64_t)state.st_size;
         return fd;
     }
-    if (fd >= 0)
-        close(fd);
+    shut(&fd);
     return -1;
 }
 

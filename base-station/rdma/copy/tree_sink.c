@@ -1,6 +1,7 @@
 /* rdcp --serve-sink: makes files and trees below DST from the stream on stdin, and says
  * what it wants of them. Every name is opened in the folder that is open already, through
  * no symbolic link. See tree.h. */
+#include "descriptors.h"
 #include "tree_sides.h"
 
 #include <errno.h>
@@ -267,8 +268,7 @@ static int settle(struct sink *sink, struct job *job, enum tree_verdict verdict,
                   const struct stat *state)
 {
     int result = answer(sink, job->number, verdict, 0);
-    if (job->fd >= 0)
-        close(job->fd);
+    shut(&job->fd);
     if (state)
         remember(sink, job->folder, job->name, state);
     if (job->links > 1 && sink->options->hard_links && !sink->cut)
@@ -299,8 +299,7 @@ static int have(struct sink *sink, struct job *job, const struct stat *state)
             set_attributes(sink, fd, job->folder, job->name, to, job->xattrs);
         else
             not_kept(sink, job->folder, job->name, "mode", errno);
-        if (fd >= 0)
-            close(fd);
+        shut(&fd);
     }
     return settle(sink, job, TREE_HAVE, state);
 }
@@ -392,8 +391,7 @@ static int take_sum(struct sink *sink, const struct tree_record *record)
         tree_hash_end(&sink->hash, own);
         same = memcmp(own, record->hash, sizeof own) == 0;
     }
-    if (fd >= 0)
-        close(fd);
+    shut(&fd);
     job->sum = false;
     return same ? have(sink, job, &state) : answer(sink, job->number, TREE_SEND, 0);
 }
@@ -406,9 +404,7 @@ static void give_up(struct sink *sink, const char *why)
         complain(sink, job->folder, job->name, why);
     if (job->fd >= 0 && !job->nameless)
         part_drop(job->folder->fd, job->name);
-    if (job->fd >= 0)
-        close(job->fd);
-    job->fd = -1;
+    shut(&job->fd);
 }
 
 /* A small file that replaces nothing, nor a part that was left, needs none to go on from:

@@ -1,5 +1,6 @@
 /* rdcp --serve-source: walks files and trees and announces them on stdout, and sends what
  * the sink asks for on stdin. See tree.h. */
+#include "descriptors.h"
 #include "tree_sides.h"
 
 #include <dirent.h>
@@ -214,8 +215,7 @@ static void send_body(struct source *source, struct job *job, const struct wish 
     put(source, &whole);
     job->sent = true;
     source->passed += job->size;
-    if (fd >= 0)
-        close(fd);
+    shut(&fd);
 }
 
 static void send_sum(struct source *source, const struct job *job, uint64_t number)
@@ -228,8 +228,7 @@ static void send_sum(struct source *source, const struct job *job, uint64_t numb
     if (!why && tree_hash_file(&source->hash, fd, (uint64_t)state.st_size) == 0)
         tree_hash_end(&source->hash, sum.hash); /* else a body is asked for: it says why */
     put(source, &sum);
-    if (fd >= 0)
-        close(fd);
+    shut(&fd);
 }
 
 /* Grants a wish or takes an answer; where there is neither, waits for one if it may.
@@ -295,8 +294,7 @@ static void put_xattrs(struct source *source, int folder, const char *name, int 
     if (result < 0 && fd >= 0)
         complain(source, path, strerror(errno));
     source->lost |= result > 0;
-    if (fd >= 0)
-        close(fd);
+    shut(&fd);
 }
 
 static void put_file(struct source *source, struct folder *folder, const char *name,

@@ -102,9 +102,7 @@ int tree_xattr_apply(const struct tree_xattr *list, const struct rdcp_options *o
         if (got != (ssize_t)list->length || memcmp(value, list->value, (size_t)got) != 0)
             result = fsetxattr(fd, list->name, list->value, list->length, 0);
     }
-    int error = errno;
     free(names);
     free(value);
-    errno = error;
     return result;
 }

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "descriptors.h"
+
 enum { PIPE_BYTES = 1 << 20, GRACE_MS = 1000, LOOK_MS = 20 };
 
 void child_init(struct child *child)
@@ -97,13 +99,6 @@ int child_open(struct child *child, char **words, enum child_side side,
     /* Without it (valgrind has none) its end is seen with the next heartbeat. */
     child->pid_fd = (int)syscall(SYS_pidfd_open, child->pid, 0);
     return side == CHILD_CONSUMER ? start_keeper(child, trouble) : 0;
-}
-
-static void shut(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
 }
 
 bool child_ended(struct child *child)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "dial.h"
 #include "net.h"
 #include "signals.h"
@@ -310,10 +311,8 @@ void lobby_close(struct lobby *lobby)
         guest_close(&lobby->guests[i]);
     if (lobby->verbs)
         verbs_listener_close(lobby->verbs);
-    if (lobby->listen_fd >= 0)
-        close(lobby->listen_fd);
+    shut(&lobby->listen_fd);
     if (lobby->options && lobby->options->guests_fd >= 0)
         close((int)lobby->options->guests_fd);
     lobby->verbs = NULL;
-    lobby->listen_fd = -1;
 }

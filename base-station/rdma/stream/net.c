@@ -16,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "signals.h"
 
 enum { BIND_LIMIT_MS = 10000 };
@@ -226,9 +227,7 @@ static int listen_on(const struct sockaddr *address, socklen_t length)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
     if (bind(fd, address, length) == 0 && listen(fd, 64) == 0)
         return fd;
-    int error = errno;
-    close(fd);
-    errno = error;
+    shut(&fd);
     return -1;
 }
 
@@ -285,8 +284,7 @@ int net_listen(const char *bind_to, const char *ports, struct sockaddr_storage *
     else if (errno == EADDRNOTAVAIL)
         why = net_advice(errno);
     troubled(trouble, EXIT_FAULT, "cannot listen on port %s: %s", ports, why);
-    if (fd >= 0)
-        close(fd);
+    shut(&fd);
     return -1;
 }
 

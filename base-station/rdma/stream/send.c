@@ -40,7 +40,7 @@ static int open_input(struct sender *sender)
                             sender->name, strerror(errno));
     }
     int fd = file ? sender->input_fd : STDIN_FILENO;
-    bool closed = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY; /* see standard.h */
+    bool closed = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY; /* see descriptors.h */
     errno = EBADF;
     if (closed || fstat(fd, &state) < 0)
         return troubled(&sender->end.trouble, EXIT_FAULT, "cannot use stdin: %s",

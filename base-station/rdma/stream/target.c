@@ -14,6 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "descriptors.h"
+
 enum { LINKS_MOST = 40 };
 
 #define HEX "0123456789abcdef"
@@ -87,7 +89,7 @@ int target_find(struct target *target, const char *name, int fd, bool sync,
     *target = (struct target){.fd = fd, .sync = sync};
     if (!name) {
         if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
-            errno = EBADF; /* also one that was closed: see standard.h */
+            errno = EBADF; /* also one that was closed: see descriptors.h */
         else if (fstat(fd, &target->old) == 0)
             errno = 0;
         if (errno)
@@ -134,10 +136,7 @@ static int open_socket(const char *path)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return fd;
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    errno = error;
+    shut(&fd);
     return -1;
 }
 
@@ -181,8 +180,7 @@ static void remove_stale(const char *folder, const char *head)
         if (fd >= 0 && fstat(fd, &state) == 0 && S_ISREG(state.st_mode) &&
             flock(fd, LOCK_EX | LOCK_NB) == 0)
             unlinkat(dirfd(entries), entry->d_name, 0);
-        if (fd >= 0)
-            close(fd);
+        shut(&fd);
     }
     if (entries)
         closedir(entries);
@@ -270,9 +268,7 @@ static int sync_folder(const char *path)
     if (fd < 0)
         return -1;
     int result = fsync(fd);
-    int error = errno;
-    close(fd);
-    errno = error;
+    shut(&fd);
     return result;
 }
 
@@ -323,8 +319,7 @@ int target_publish(struct target *target, struct trouble *trouble)
     }
     if (!trouble->status && kept >= 0 && put_in_place(target, kept) < 0)
         refuse(trouble, "cannot put the new file in place of", name);
-    if (kept >= 0)
-        close(kept);
+    shut(&kept);
     if (!trouble->status && kept >= 0 && target->sync && sync_folder(target->path) < 0)
         refuse(trouble, "cannot sync the folder of", name);
     return trouble->status ? -1 : 0;

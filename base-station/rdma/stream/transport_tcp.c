@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "net.h"
 #include "signals.h"
 
@@ -344,8 +345,7 @@ struct transport *tcp_dial(const struct sockaddr *address, socklen_t length,
     }
     if (!error)
         return tcp_open(fd, trouble);
-    if (fd >= 0)
-        close(fd);
+    shut(&fd);
     troubled(trouble, EXIT_FAULT, "%s: %s", name, net_advice(error));
     return NULL;
 }

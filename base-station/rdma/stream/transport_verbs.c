@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "signals.h"
 #include "verbs.h"
 
@@ -366,8 +367,7 @@ static void verbs_close(struct transport *base)
         ibv_destroy_comp_channel(verbs->completions);
     if (verbs->pd)
         ibv_dealloc_pd(verbs->pd);
-    if (verbs->ready_fd >= 0)
-        close(verbs->ready_fd);
+    shut(&verbs->ready_fd);
     rdma_destroy_id(verbs->id);
     rdma_destroy_event_channel(verbs->events);
     free(verbs);

@@ -1,6 +1,7 @@
-/* stdin, stdout and stderr that are closed: see standard.h. */
-#include "standard.h"
+/* Which descriptors are open: see descriptors.h. */
+#include "descriptors.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,4 +11,13 @@ void standard_open(void)
         if (fcntl(fd, F_GETFD) < 0 &&
             open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY) < 0)
             return;
+}
+
+void shut(int *fd)
+{
+    int error = errno;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    errno = error;
 }
