@@ -25,8 +25,8 @@
 #include "segment.h"
 #include "signals.h"
 #include "tee.h"
-#include "tree_manifest.h"
-#include "tree_name.h"
+#include "tree_hash.h"
+#include "tree_io.h"
 #include "tree_sides.h"
 #include "trouble.h"
 
@@ -54,29 +54,36 @@ static const char usage[] =
     "  --help  --version\n"
     "It goes on where it was cut: start it again.\n";
 
+/* Options with a value, and modes; all others are flags. */
 enum {
-    ARCHIVE = 1,
-    VERIFY,
-    NO_SYNC,
-    MANY,
-    PROGRESS,
-    CHECKSUM,
-    HASH,
-    MANIFEST,
-    EXCLUDE,
-    DELETE,
-    YES,
-    DRY_RUN,
-    RETRY,
-    BWLIMIT,
-    JSON,
-    BACK,
-    CHECK,
-    SERVE_BACK, /* from here on: modes */
-    SERVE_SOURCE,
-    SERVE_SINK,
-    SERVE_CHECK,
+    HASH = 1, MANIFEST, EXCLUDE, RETRY, BWLIMIT, BACK, CHECK,
+    SERVE_BACK, SERVE_SOURCE, SERVE_SINK, SERVE_CHECK,
+    FLAGS, /* and the row of the flag */
 };
+
+/* What both sides are told. */
+#define TO(field) offsetof(struct rdcp_options, field)
+static const struct {
+    const char *name;
+    size_t field; /* a bool */
+    int letter;
+} flags[] = {
+    {"recursive", TO(recursive), 'r'},
+    {"archive", TO(archive), 0},
+    {"hard-links", TO(hard_links), 'H'},
+    {"xattrs", TO(xattrs), 'X'},
+    {"acls", TO(acls), 'A'},
+    {"checksum", TO(checksum), 0},
+    {"verify", TO(verify), 0},
+    {"delete", TO(delete), 0},
+    {"yes", TO(yes), 0},
+    {"dry-run", TO(dry_run), 0},
+    {"json", TO(json), 0},
+    {"no-sync", TO(no_sync), 0},
+    {"many", TO(many), 0},         /* this and what follows is for the sides only */
+    {"progress", TO(progress), 0},
+};
+enum { FLAG_ROWS = sizeof flags / sizeof *flags };
 
 enum { NAP_MOST_S = 30, STEADY_MS = 60000 };
 
@@ -92,42 +99,26 @@ enum { WORDS_MOST = LEASH_WORDS - 64, NAMES_MOST = LEASH_LINE_BYTES / 32 * 15 };
  * it says. */
 static void add_path(struct words *words, const char *path, const char *host)
 {
-    char *text = text_of("%s%s", !host && path[0] == '~' ? "./" : "",
-                         host && !*path ? "." : path);
-    words_add(words, text);
-    free(text);
+    words_add_text(words, text_of("%s%s", !host && path[0] == '~' ? "./" : "",
+                                  host && !*path ? "." : path));
 }
 
 static void add_mode(struct words *words, const struct rdcp_options *options,
                     const char *mode)
 {
-    const struct {
-        bool wanted;
-        const char *option;
-    } rows[] = {
-        {true, "rdcp"},
-        {true, mode},
-        {options->recursive, "-r"},
-        {options->archive, "--archive"},
-        {options->hard_links, "-H"},
-        {options->xattrs, "-X"},
-        {options->acls, "-A"},
-        {options->checksum, "--checksum"},
-        {options->sha256, "--hash=sha256"},
-        {options->verify, "--verify"},
-        {options->no_sync, "--no-sync"},
-        {options->dry_run, "--dry-run"},
-        {options->delete, "--delete"},
-        {options->yes, "--yes"},
-        {options->many, "--many"},
+    const struct { bool wanted; const char *option; } others[] = {
         {options->verbose, "-v"},
-        {options->json, "--json"},
-        {options->progress, "--progress"},
+        {options->sha256, "--hash=sha256"},
         {options->manifest, "--manifest=-"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].wanted)
-            words_add(words, rows[i].option);
+    words_add(words, "rdcp");
+    words_add(words, mode);
+    for (size_t i = 0; i < FLAG_ROWS; i++)
+        if (*((const bool *)options + flags[i].field))
+            words_add_text(words, text_of("--%s", flags[i].name));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].wanted)
+            words_add(words, others[i].option);
     for (size_t i = 0; i < options->exclude.count; i++) {
         words_add(words, "--exclude");
         words_add(words, options->exclude.word[i]);
@@ -362,26 +353,12 @@ static int64_t time_of(const char *text)
 }
 
 static const struct option own_options[] = {
-    {"recursive", no_argument, NULL, 'r'},
-    {"archive", no_argument, NULL, ARCHIVE},
-    {"hard-links", no_argument, NULL, 'H'},
-    {"xattrs", no_argument, NULL, 'X'},
-    {"acls", no_argument, NULL, 'A'},
-    {"checksum", no_argument, NULL, CHECKSUM},
     {"hash", required_argument, NULL, HASH},
-    {"verify", no_argument, NULL, VERIFY},
     {"manifest", required_argument, NULL, MANIFEST},
     {"check", required_argument, NULL, CHECK},
     {"exclude", required_argument, NULL, EXCLUDE},
-    {"delete", no_argument, NULL, DELETE},
-    {"yes", no_argument, NULL, YES},
-    {"dry-run", no_argument, NULL, DRY_RUN},
     {"retry", required_argument, NULL, RETRY},
     {"bwlimit", required_argument, NULL, BWLIMIT},
-    {"json", no_argument, NULL, JSON},
-    {"no-sync", no_argument, NULL, NO_SYNC},
-    {"many", no_argument, NULL, MANY},
-    {"progress", no_argument, NULL, PROGRESS},
     {"back", required_argument, NULL, BACK},
     {"serve-back", no_argument, NULL, SERVE_BACK},
     {"serve-source", no_argument, NULL, SERVE_SOURCE},
@@ -392,26 +369,13 @@ static const struct option own_options[] = {
     {"version", no_argument, NULL, 'V'},
 };
 
-/* What both sides are told. False: it is none of these. */
+/* False: it is none of the flags. */
 static bool take_flag(struct rdcp_options *options, int code)
 {
-    const struct {
-        int code;
-        bool *flag;
-    } flags[] = {
-        {'r', &options->recursive},     {ARCHIVE, &options->archive},
-        {'H', &options->hard_links},    {'X', &options->xattrs},
-        {'A', &options->acls},          {CHECKSUM, &options->checksum},
-        {VERIFY, &options->verify},     {DELETE, &options->delete},
-        {YES, &options->yes},           {DRY_RUN, &options->dry_run},
-        {JSON, &options->json},         {NO_SYNC, &options->no_sync},
-        {MANY, &options->many},         {PROGRESS, &options->progress},
-        {MANIFEST, &options->manifest},
-    };
-    options->recursive |= code == ARCHIVE;
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (flags[i].code == code) {
-            *flags[i].flag = true;
+    for (int i = 0; i < FLAG_ROWS; i++)
+        if (code == FLAGS + i || (code == flags[i].letter && code)) {
+            *((bool *)options + flags[i].field) = true;
+            options->recursive |= options->archive;
             return true;
         }
     return false;
@@ -421,9 +385,6 @@ static bool take_flag(struct rdcp_options *options, int code)
 static int take_own(struct rdcp_options *options, struct asked *asked,
                     struct pipe_settings *settings, int code)
 {
-    char *rate;
-    if (code == MANIFEST)
-        asked->manifest = optarg;
     if (take_flag(options, code) || (code >= SERVE_BACK && code <= SERVE_CHECK))
         return 1;
     switch (code) {
@@ -434,13 +395,12 @@ static int take_own(struct rdcp_options *options, struct asked *asked,
         fprintf(stderr, "rdcp: --hash \"%s\": not xxh3 or sha256\n", optarg);
         return -1;
     case EXCLUDE: words_add(&options->exclude, optarg); return 1;
+    case MANIFEST: asked->manifest = optarg; options->manifest = true; return 1;
     case CHECK: asked->check = optarg; return 1;
     case BACK: options->back = optarg; return 1;
     case RETRY: return (asked->retry_ms = time_of(optarg)) < 0 ? -1 : 1;
     case BWLIMIT:
-        rate = text_of("--rate=%s", optarg);
-        words_add(&settings->out_options, rate);
-        free(rate);
+        words_add_text(&settings->out_options, text_of("--rate=%s", optarg));
         return 1;
     default: return 0;
     }
@@ -451,9 +411,11 @@ static int read_options(struct rdcp_options *options, struct asked *asked,
                         struct pipe_settings *settings, int argc, char **argv)
 {
     enum { OWN = sizeof own_options / sizeof *own_options };
-    struct option rows[PIPE_OPTIONS_MOST + OWN] = {{0}};
+    struct option rows[PIPE_OPTIONS_MOST + OWN + FLAG_ROWS] = {{0}};
     memcpy(rows, own_options, sizeof own_options);
-    pipe_options(rows + OWN);
+    for (int i = 0; i < FLAG_ROWS; i++)
+        rows[OWN + i] = (struct option){flags[i].name, no_argument, NULL, FLAGS + i};
+    pipe_options(rows + OWN + FLAG_ROWS);
     int code, mode = 0;
     while ((code = getopt_long(argc, argv, "rvhHXA", rows, NULL)) != -1) {
         options->verbose |= code == 'v';

@@ -26,6 +26,12 @@ void words_close(struct words *words)
     *words = (struct words){0};
 }
 
+void words_add_text(struct words *words, char *text)
+{
+    words_add(words, text);
+    free(text);
+}
+
 int words_by_text(const void *one, const void *other)
 {
     return strcmp(*(char *const *)one, *(char *const *)other);
@@ -298,17 +304,10 @@ int leash_work_tools(const struct leash_work *work)
     return work->has_in + work->has_out;
 }
 
-/* Adds it, and frees it. */
-static void add_text(struct words *words, char *text)
-{
-    words_add(words, text);
-    free(text);
-}
-
 static void add_sibling(struct words *words, const char *self, const char *name)
 {
     const char *slash = strrchr(self, '/');
-    add_text(words, text_of("%.*s%s", slash ? (int)(slash - self) + 1 : 0, self, name));
+    words_add_text(words, text_of("%.*s%s", slash ? (int)(slash - self) + 1 : 0, self, name));
 }
 
 static void add_all(struct words *words, const struct words *more, size_t from)
@@ -320,7 +319,7 @@ static void add_all(struct words *words, const struct words *more, size_t from)
 static void add_number(struct words *words, const char *option, int number)
 {
     words_add(words, option);
-    add_text(words, text_of("%d", number));
+    words_add_text(words, text_of("%d", number));
 }
 
 static void add_receiver(struct words *words, const struct leash_work *work,
@@ -372,5 +371,5 @@ void leash_work_open(struct words *words, const struct leash_work *work, const c
     if (work->middle == LEASH_EXEC)
         add_command(words, work, self);
     if (work->middle == LEASH_READ || work->middle == LEASH_WRITE)
-        add_text(words, leash_work_file(work->middle_words.word[0]));
+        words_add_text(words, leash_work_file(work->middle_words.word[0]));
 }

@@ -66,6 +66,7 @@ struct words {
 };
 
 void words_add(struct words *words, const char *text);
+void words_add_text(struct words *words, char *text); /* and frees it */
 void words_close(struct words *words);
 int words_by_text(const void *one, const void *other); /* for qsort(3), bsearch(3) */
 

@@ -2,6 +2,9 @@
 #ifndef TREE_FOLDER_H
 #define TREE_FOLDER_H
 
+#include <stdbool.h>
+#include <sys/stat.h>
+
 #include "tree_io.h"
 #include "tree_sides.h"
 #include "tree_xattr.h"
@@ -49,5 +52,47 @@ void tree_folder_extra(struct tree_folder *folder, const struct rdcp_options *op
 int tree_remove(int base, const char *path);
 
 void tree_folder_free(struct tree_folder *folder);
+
+/* A folder that is being filled: no one else comes in, and the sticky bit, which
+ * nothing here has otherwise, tells the next run that its attributes are to come. */
+enum { TREE_UNFINISHED = 01700 };
+bool tree_is_unfinished(const struct stat *state);
+
+/* Where DST is: which folder the names of a stream go into, as cp decides. */
+struct tree_base {
+    int fd;       /* the folder; -1 with errno */
+    char *rename; /* what the one source is called there; "" = the folder is its copy,
+                     which a run before began; NULL = it is called as it is */
+};
+
+/* Into DST if that is a directory, else beside it, if there is a `single` source and it
+ * is a `folder` or DST does not end in a slash. 0, or -1 with errno. */
+int tree_base_open(struct tree_base *base, const char *target, bool single,
+                   bool folder);
+void tree_base_close(struct tree_base *base);
+
+/* Files with more names (-H): where the first one is, and which wait for it. */
+struct tree_links {
+    struct tree_first {
+        uint64_t number;
+        char *path; /* from the top */
+        enum { LINK_WAITS, LINK_PLACED, LINK_FAILED } state;
+        struct stat file;
+        struct words waiting; /* paths */
+    } *row;
+    size_t count, room;
+};
+
+void tree_links_add(struct tree_links *links, uint64_t number,
+                    const struct tree_folder *folder, const char *name);
+
+/* -1 for a number that was not added. */
+int tree_links_take(struct tree_links *links, uint64_t number, int base,
+                    const struct tree_folder *folder, const char *name, uint64_t *errors);
+
+/* The first name is there, or (`file` NULL) will not be. */
+void tree_links_settle(struct tree_links *links, uint64_t number, int base,
+                       const struct stat *file, uint64_t *errors);
+void tree_links_close(struct tree_links *links);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "leash_work.h"
 #include "tree.h"
 
 struct tree_hash {
@@ -27,5 +28,18 @@ int tree_hash_file(struct tree_hash *hash, int fd, uint64_t end);
 
 /* The extent of data at or after `at`, at most up to `end`: 1; 0: there is none. */
 int tree_extent(int fd, uint64_t *at, uint64_t end, uint64_t *hole);
+
+/* A list of SHA-256 sums and paths, as sha256sum(1) writes and reads it. */
+struct tree_manifest {
+    struct words paths; /* of regular files, from the folder that they are below */
+    size_t skip;        /* so much of each, and the slash behind it, is not written */
+};
+
+/* Reads each again from the disk, writes its line on stdout. -1 where that is not
+ * possible; what is wrong with a file is said and counted. */
+int tree_manifest_write(struct tree_manifest *manifest, int base, uint64_t *errors);
+
+/* Compares the tree at `target` with the list on stdin, both ways; an exit status. */
+int tree_manifest_check(const char *target);
 
 #endif

@@ -3,6 +3,7 @@
 #define TREE_IO_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -60,5 +61,25 @@ int open_above(int base, const char **path);
 
 /* Has this kernel got openat2? */
 bool opens_below(void);
+
+/* Files by device and inode: what a sink has made, so that no second source takes its
+ * name; what a source has announced, so that another name of it becomes a hard link. */
+struct tree_made {
+    struct tree_made_file {
+        uint64_t device, inode; /* 0 = a free place */
+        uint64_t number;
+    } *file;
+    size_t count, room; /* a power of two, at least a quarter of it free */
+};
+
+/* Its number; NULL: it is not among them. */
+const uint64_t *tree_made_find(const struct tree_made *made, const struct stat *state);
+
+void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number);
+void tree_made_close(struct tree_made *made);
+
+/* The name under which cp copies `path`: its last component, without slashes at the
+ * end; "" where the contents go into DST itself (".", "..", "/"). To free. */
+char *tree_name(const char *path);
 
 #endif

@@ -14,14 +14,9 @@
 #include <unistd.h>
 
 #include "quote.h"
-#include "tree_base.h"
 #include "tree_folder.h"
 #include "tree_hash.h"
 #include "tree_io.h"
-#include "tree_links.h"
-#include "tree_made.h"
-#include "tree_manifest.h"
-#include "tree_name.h"
 #include "tree_part.h"
 #include "tree_xattr.h"
 

@@ -16,8 +16,6 @@
 #include "quote.h"
 #include "tree_hash.h"
 #include "tree_io.h"
-#include "tree_made.h"
-#include "tree_name.h"
 #include "tree_part.h"
 #include "tree_progress.h"
 #include "tree_xattr.h"

@@ -5,8 +5,8 @@
 #include "child.h"
 #include "key.h"
 #include "link.h"
+#include "ring.h"
 #include "stats.h"
-#include "worker.h"
 
 enum { SETTLE_MS = 300 };
 

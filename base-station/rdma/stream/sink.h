@@ -3,8 +3,8 @@
 #ifndef SINK_H
 #define SINK_H
 
+#include "ring.h"
 #include "target.h"
-#include "worker.h"
 
 struct sink {
     /* Set before it starts; not owned. */

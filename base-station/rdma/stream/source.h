@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "worker.h"
+#include "ring.h"
 
 struct source {
     /* Set before it starts; not owned. */

@@ -4,8 +4,8 @@
 
 #include "meeting.h"
 #include "options.h"
+#include "ring.h"
 #include "transport.h"
-#include "worker.h"
 
 #define STATS_CLEAR "\r\033[K" /* takes the line away */
 enum { STATS_EACH_MS = 500 };

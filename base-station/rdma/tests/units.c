@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
+#include "dial.h"
 #include "meeting.h"
 #include "options.h"
-#include "pinned.h"
 #include "ring.h"
 #include "seal.h"
-#include "check.h"
 
 static size_t unhex(const char *digits, uint8_t *into, size_t room)
 {
