@@ -3,6 +3,7 @@ does."""
 
 import json
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -245,6 +246,29 @@ def test_an_outage_does_not_end_it(tools: Tools) -> None:
     assert (tools.place / "copy").read_bytes() == data
     moved = int(said.rsplit(b"1 files, ")[1].split()[0])
     assert moved < len(data) - 2_500_000
+
+
+def ignore_hangup() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def test_nohup_holds_between_two_tries(tools: Tools) -> None:
+    """A signal that is ignored stays so while rdcp waits to dial again."""
+    (tools.place / "letter").write_bytes(b"dear")
+    process = tools.start(
+        "rdcp", "--retry", "1m", "--ssh", "false", "letter", "host:copy",
+        before=ignore_hangup,
+    )  # fmt: skip
+    assert process.stderr
+    again = (line for line in process.stderr if b"dials again" in line)
+    assert b"in 1 s" in next(again)
+    for _ in range(10):  # it naps for a second now
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.05)
+    assert b"in 2 s" in next(again)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM
 
 
 def test_what_failed_for_good_is_not_tried_again(tools: Tools, tree: Path) -> None:

@@ -196,7 +196,7 @@ static void tell_way(const struct pipe_run *run, const struct pipe_end *end)
     fprintf(stderr, "%s: from %s to %s: %s%s\n", run->settings->program, from, to,
             back ? "the data's connection is dialed back"
                  : "the data goes through the SSH session, which is slower",
-            run->settings->way == end->way
+            run->settings->way == (int)end->way
                 ? "" : " (no port is reached: --port names those that a firewall lets in)");
 }
 

@@ -15,10 +15,10 @@ struct pipe_settings {
     struct words via;           /* HOST=ADDRESS */
     struct words in_options;    /* for each receiver */
     struct words out_options;   /* for each sender */
-    bool sync;                  /* the file that is written at the end, if it is one */
+    int sync;                   /* as bool: the file that is written at the end, if it is one */
     bool waits;                 /* of several targets, for the slowest: see tee.h */
     bool own_stdin, own_stdout; /* is this process's stdin (stdout) part of the chain? */
-    enum leash_way way;         /* the first that is tried */
+    int way;                    /* enum leash_way: the first that is tried */
     const char *ports;          /* to listen on, "0" = any */
     int says_why; /* commands that end with 1 to this have said all there is to say */
 };

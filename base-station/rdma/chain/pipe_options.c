@@ -1,6 +1,7 @@
 /* The options that rdpipe and rdcp share: see pipe_options.h. */
 #include "pipe_options.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,39 +9,40 @@
 #include "net.h"
 
 enum who { OWN, BOTH, SENDER, RECEIVER };
+#define TO(field) offsetof(struct pipe_settings, field)
 
 static const struct {
     const char *name;
     int argument;
     enum who who;
+    size_t field; /* OWN: a text, or an int that becomes `value` */
+    int value;
 } table[] = {
-    {"ssh", required_argument, OWN},
-    {"remote-path", required_argument, OWN},
-    {"via", required_argument, OWN},
-    {"sync", no_argument, OWN},
-    {"verbose", no_argument, BOTH},
-    {"transport", required_argument, BOTH},
-    {"device", required_argument, BOTH},
-    {"encrypt", no_argument, BOTH},
-    {"sign", no_argument, BOTH},
-    {"plain", no_argument, BOTH},
-    {"checksum", required_argument, BOTH},
-    {"chunk", required_argument, BOTH},
-    {"credits", required_argument, BOTH},
-    {"timeout", required_argument, BOTH},
-    {"idle-timeout", required_argument, BOTH},
-    {"connect-timeout", required_argument, BOTH},
-    {"json", no_argument, BOTH},
-    {"rate", required_argument, SENDER},
-    {"finish-timeout", required_argument, SENDER},
-    {"port", required_argument, RECEIVER},
-    {"dial-back", no_argument, OWN},
-    {"via-ssh", no_argument, OWN},
+    {"verbose", no_argument, BOTH, 0, 0}, /* and -v */
+    {"via", required_argument, OWN, TO(via), 0},
+    {"port", required_argument, RECEIVER, TO(ports), 0},
+    {"ssh", required_argument, OWN, TO(ssh), 0},
+    {"remote-path", required_argument, OWN, TO(remote_path), 0},
+    {"sync", no_argument, OWN, TO(sync), true},
+    {"dial-back", no_argument, OWN, TO(way), LEASH_BACK},
+    {"via-ssh", no_argument, OWN, TO(way), LEASH_THROUGH_SSH},
+    {"transport", required_argument, BOTH, 0, 0},
+    {"device", required_argument, BOTH, 0, 0},
+    {"encrypt", no_argument, BOTH, 0, 0},
+    {"sign", no_argument, BOTH, 0, 0},
+    {"plain", no_argument, BOTH, 0, 0},
+    {"checksum", required_argument, BOTH, 0, 0},
+    {"chunk", required_argument, BOTH, 0, 0},
+    {"credits", required_argument, BOTH, 0, 0},
+    {"timeout", required_argument, BOTH, 0, 0},
+    {"idle-timeout", required_argument, BOTH, 0, 0},
+    {"connect-timeout", required_argument, BOTH, 0, 0},
+    {"json", no_argument, BOTH, 0, 0},
+    {"rate", required_argument, SENDER, 0, 0},
+    {"finish-timeout", required_argument, SENDER, 0, 0},
 };
 
-enum { ROW_SSH, ROW_REMOTE_PATH, ROW_VIA, ROW_SYNC };
-enum { ROWS = sizeof table / sizeof *table, ROW_VIA_SSH = ROWS - 1,
-       ROW_DIAL_BACK = ROWS - 2, ROW_PORT = ROWS - 3 };
+enum { ROW_VERBOSE, ROW_VIA, ROW_PORT, ROWS = sizeof table / sizeof *table };
 
 size_t pipe_options(struct option *rows)
 {
@@ -89,32 +91,21 @@ static bool take_ports(struct pipe_settings *settings, const char *value)
 
 int pipe_option(struct pipe_settings *settings, int code, const char *value)
 {
-    int row = (code == 'v' ? PIPE_OPTION_VERBOSE : code) - PIPE_OPTION_FIRST;
+    int row = code == 'v' ? ROW_VERBOSE : code - PIPE_OPTION_FIRST;
     if (row < 0 || row >= ROWS)
         return 0;
+    void *into = (char *)settings + table[row].field;
+    if (row == ROW_VIA)
+        return take_via(settings, value);
     if (row == ROW_PORT && !take_ports(settings, value))
         return -1;
     if (table[row].who != OWN)
         return pass_on(settings, row, value);
-    switch (row) {
-    case ROW_SSH:
-        settings->ssh = value;
-        return 1;
-    case ROW_REMOTE_PATH:
-        settings->remote_path = value;
-        return 1;
-    case ROW_DIAL_BACK:
-        settings->way = LEASH_BACK;
-        return 1;
-    case ROW_VIA_SSH:
-        settings->way = LEASH_THROUGH_SSH;
-        return 1;
-    case ROW_SYNC:
-        settings->sync = true;
-        return 1;
-    default:
-        return take_via(settings, value);
-    }
+    if (value)
+        *(const char **)into = value;
+    else
+        *(int *)into = table[row].value;
+    return 1;
 }
 
 void pipe_settings_open(struct pipe_settings *settings, const char *program)

@@ -6,7 +6,7 @@
 
 #include "pipe.h"
 
-enum { PIPE_OPTIONS_MOST = 32, PIPE_OPTION_FIRST = 1000, PIPE_OPTION_VERBOSE = 1004 };
+enum { PIPE_OPTIONS_MOST = 32, PIPE_OPTION_FIRST = 1000 };
 
 /* Writes their rows, from `rows` on, without the row of zeros at the end. */
 size_t pipe_options(struct option *rows);

@@ -7,7 +7,6 @@
 
 #include "tree_io.h"
 #include "tree_sides.h"
-#include "tree_xattr.h"
 
 enum tree_keep { KEEP_NOTHING, KEEP_TIMES, KEEP_ALL };
 

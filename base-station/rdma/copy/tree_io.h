@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "tree.h"
+#include "tree_sides.h"
 
 /* Both directions between the two sides. Who waits to write goes on reading, so that the
  * two never wait for each other. */
@@ -81,5 +82,24 @@ void tree_made_close(struct tree_made *made);
 /* The name under which cp copies `path`: its last component, without slashes at the
  * end; "" where the contents go into DST itself (".", "..", "/"). To free. */
 char *tree_name(const char *path);
+
+/* Extended attributes (-X) and access control lists (-A), which Linux keeps as such. */
+struct tree_xattr {
+    struct tree_xattr *next;
+    uint32_t length;
+    char name[TREE_NAME_MOST + 1];
+    uint8_t value[];
+};
+
+/* Writes what `fd` has as records. -1 with errno; 1: the stream has no reader. */
+int tree_xattr_send(struct tree_line *line, const struct rdcp_options *options, int fd);
+
+void tree_xattr_take(struct tree_xattr **list, const struct tree_record *record);
+void tree_xattr_close(struct tree_xattr **list);
+
+/* Gives `fd` these and no others, of ACLs or of the rest: those are set before the mode,
+ * which might forbid it, ACLs after it, which would change them. -1 with errno. */
+int tree_xattr_apply(const struct tree_xattr *list, const struct rdcp_options *options,
+                     int fd, bool acls);
 
 #endif

@@ -18,7 +18,6 @@
 #include "tree_hash.h"
 #include "tree_io.h"
 #include "tree_part.h"
-#include "tree_xattr.h"
 
 static const char TAKEN[] = "its name was taken meanwhile";
 enum { HELD_MOST = 64 }; /* parts that are open from the answer to their body */

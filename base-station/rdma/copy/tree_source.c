@@ -18,7 +18,6 @@
 #include "tree_io.h"
 #include "tree_part.h"
 #include "tree_progress.h"
-#include "tree_xattr.h"
 
 enum { LOOK_EACH = 64 }; /* files announced from one look for answers to the next */
 
