@@ -105,7 +105,8 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
                 tuple(buttons_of(profile))),
     )  # fmt: skip
     recorder, feed = car_recorder.recorder, car_recorder.feed
-    panel = Panel(profile, feed.panel)
+    codes, key = credentials.load_codes(state), credentials.load_key(state)
+    panel = Panel(profile, feed.panel, code=codes.drive)
 
     helper = functools.partial(ask_helper, options.runtime / SOCKET)
     wheels = WheelsClient(options.runtime / "wheels.sock", helper)
@@ -117,7 +118,6 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         hear=wheels.hear,
     )  # fmt: skip
 
-    codes, key = credentials.load_codes(state), credentials.load_key(state)
     check, devices = CodeCheck(codes), Devices(key, codes, state / FILE)
     stations = Stations(key, codes, state / STATIONS)
     address = site.address(options.host, options.port, state, profile.car.name)

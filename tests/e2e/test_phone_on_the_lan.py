@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.e2e.harness import RunningBench, started
+from fpvcar import paths
+from fpvcar.config import profiles
+from tests.e2e.harness import RunningBench, started, wait_for
 from tests.e2e.phone import drive_code, on_the_lan, take_wheel
 from tests.e2e.seat import grown_up, holds, opened, probe, stands, until, violations
 from tests.rigs.lan import Lan
@@ -84,12 +86,17 @@ def test_a_phone_watches_by_mse_enters_the_code_and_drives(
         stands(watch)
 
 
-def test_a_wrong_code_is_said(phone: Page, lan: Lan, lan_bench: RunningBench) -> None:
+def test_an_led_tells_the_code_to_who_asks_and_a_wrong_one_is_said(
+    phone: Page, lan: Lan, lan_bench: RunningBench
+) -> None:
+    (led,) = profiles.load(paths.HARDWARE / "bench.toml").lights.code
     opened(phone, f"http://{lan.near}:{lan_bench.port}/")
     phone.locator("#wheel").click()
+    wait_for(lambda: lan_bench.soc.pin[led].duty() > 0.0, "the LED does not blink")
     phone.locator("#code").fill("000000" if code(lan_bench) != "000000" else "111111")
     phone.keyboard.press("Enter")
     until(phone, "document.body.innerText.includes('That is not the code')")
+    assert "may only watch" not in phone.inner_text("body"), "the dialog says it"
     assert not probe(phone, "state.may_drive")
 
 

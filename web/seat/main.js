@@ -71,7 +71,10 @@ const lights = () => link.send({kind: 'lights'});
 const horn = (/** @type {boolean} */ on) => {
   if (page.welcome?.has_horn) link.send({kind: 'horn', on});
 };
-const code = () => drawer.push(() => page.drawer?.unlock.open());
+const code = () => {
+  link.send({kind: 'take'});  // an LED of the car tells the code to who stands beside it
+  drawer.push(() => page.drawer?.unlock.open());
+};
 const full = new FullScreen({
   // A watcher who puts the picture away by the button leaves the driver alone.
   left: (byUs) => (page.driving || !byUs ? stop() : undefined),

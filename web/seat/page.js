@@ -81,7 +81,8 @@ export class Page {
 
   /** @param {import('../lib/types.js').CarError} error */
   refused(error) {
-    const aboutCode = ['wrong code', 'too many wrong codes'].includes(error.what);
+    const aboutCode =
+      ['wrong code', 'too many wrong codes', 'you may only watch'].includes(error.what);
     const unlock = this.drawer?.unlock;
     if (aboutCode && unlock) unlock.refused(error);
     else toast(STRINGS.carError(error), 'warn');

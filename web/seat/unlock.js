@@ -5,6 +5,7 @@ import {byId, input, setText} from '../lib/dom.js';
 import {tidyCode} from '../lib/wire.js';
 import {timeIn} from './who-strings.js';
 import {STRINGS} from './strings.js';
+import {toast} from './toast.js';
 
 /** @import {CarError, Pass, State} from '../lib/types.js' */
 
@@ -73,6 +74,11 @@ export class Unlock {
 
   /** Shows an error about codes. @param {CarError} error */
   refused(error) {
+    if (error.what === 'you may only watch') {
+      // Who asks for the code sees the dialog already.
+      if (error.value !== 'take') toast(STRINGS.carError(error), 'warn');
+      return;
+    }
     this.tried = '';
     const wrong = this.invited ? W.invitationOver : W.wrongCode;
     const words = error.what === 'wrong code' ? wrong : '';

@@ -12,6 +12,10 @@ HALF_S = 0.35
 """Half a blink: 86 times a minute, where road traffic has 60 to 120."""
 HAZARD_S = 15.0
 """So long after a stop both sides blink; then everybody knows."""
+CALL_S = 2.0
+"""A code begins with a long light, so that nobody counts from its middle."""
+BLINK_S, DIGIT_S = 0.3, 1.5
+"""Of a digit's blinks, lit and dark; dark between two digits."""
 FADING = ((0.0, 0.5), (0.04, 0.25), (0.08, 0.1), (0.12, 0.0))
 """(s after it went out, share of its brightness): few steps, each is a call."""
 
@@ -22,6 +26,7 @@ def levels(
     reversing: bool,
     sides: tuple[bool, bool] = (False, False),
     recorder: bool = False,
+    code: bool = False,
 ) -> dict[int, int]:
     """The level of every light's pin. `sides`: the left and the right indicator."""
     left, right = sides
@@ -31,6 +36,7 @@ def levels(
         **{gpio: int(left) for gpio in lights.indicator_left},
         **{gpio: int(right) for gpio in lights.indicator_right},
         **{gpio: int(recorder) for gpio in lights.recorder},
+        **{gpio: int(code) for gpio in lights.code},
     }
 
 
@@ -54,6 +60,49 @@ class RecorderLamp:
         """Time passes."""
         while self.due_s <= now_s:
             self.lit, self.due_s = not self.lit, self.due_s + HALF_S
+
+
+def blinks(code: str) -> tuple[float, ...]:
+    """When an LED changes, in s from now, that is dark and then tells digits: each by
+    as many blinks as it counts, 0 by ten."""
+    changes, now_s = [0.0, CALL_S], CALL_S + DIGIT_S
+    for digit in code:
+        for _ in range(int(digit) or 10):
+            changes += [now_s, now_s + BLINK_S]
+            now_s += 2 * BLINK_S
+        now_s += DIGIT_S - BLINK_S
+    return tuple(changes)
+
+
+class CodeLamp:
+    """An LED that tells the drive code, once each time that somebody asks."""
+
+    def __init__(self) -> None:
+        self._begin_s = 0.0
+        self._changes: tuple[float, ...] = ()
+        self._done = 0
+
+    def tell(self, code: str, now_s: float) -> None:
+        """Begins; who asks while it tells changes nothing."""
+        if self.due_s == math.inf:
+            self._begin_s, self._changes, self._done = now_s, blinks(code), 0
+
+    def tick(self, now_s: float) -> None:
+        """Time passes."""
+        while self.due_s <= now_s:
+            self._done += 1
+
+    @property
+    def lit(self) -> bool:
+        """As of the last tick."""
+        return bool(self._done % 2)
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` will change something."""
+        if self._done == len(self._changes):
+            return math.inf
+        return self._begin_s + self._changes[self._done]
 
 
 class Indicators:

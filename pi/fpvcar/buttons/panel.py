@@ -63,9 +63,10 @@ class Panel:
     def __init__(
         self, profile: Profile, watcher: Watcher | None = None,
         clock_s: Callable[[], float] = time.monotonic,
-        dice: Callable[[int], int] = random.randrange,
+        dice: Callable[[int], int] = random.randrange, code: str = "",
     ) -> None:  # fmt: skip
-        """`watcher` is called after each step, and may neither wait nor raise."""
+        """`watcher` is called after each step, and may neither wait nor raise. `code`
+        is the drive code."""
         self.buttons = buttons_of(profile)
         self._car, self._lights = profile.car.name, profile.lights
         self._clock_s = clock_s
@@ -74,6 +75,7 @@ class Panel:
         self._contacts = Contacts([one.button for one in self._wired])
         self._fades = [lights.Fade() for _ in self._wired]
         self._indicators, self._recorder = lights.Indicators(), lights.RecorderLamp()
+        self._code, self._secret = lights.CodeLamp(), code
         self._head = self._reversing = False
         self._pages: list[Page] = []
         self._view = View()
@@ -213,6 +215,12 @@ class Panel:
         if before != (self._recorder.due_s, self._recorder.lit):
             self._wake.set()
 
+    def asked(self) -> None:
+        """A page asks for the drive code: an LED tells it, if there is one."""
+        if self._lights.code and self._secret:
+            self._code.tell(self._secret, self._clock_s())
+            self._wake.set()
+
     # --- in step ---
 
     def step(self) -> float | None:
@@ -222,6 +230,7 @@ class Panel:
         self._play.hold(CAR, self._contacts.held, now_s)
         self._indicators.tick(now_s)
         self._recorder.tick(now_s)
+        self._code.tick(now_s)
         self._shine(now_s)
         self._broadcast(now_s)
         if self._watcher is not None:
@@ -229,7 +238,7 @@ class Panel:
             self._watcher(self._view, (self._head, self._reversing, *sides))
         due_s = min(
             self._play.due_s, self._indicators.due_s, self._recorder.due_s,
-            self._contacts.due_s,
+            self._code.due_s, self._contacts.due_s,
             *(fade.due_s(now_s) for fade in self._fades),
             self._resend_s if self._pages else math.inf,
         )  # fmt: skip
@@ -251,8 +260,9 @@ class Panel:
             if one.led is not None:
                 duties[one.led] = one.brightness * fade.share(now_s)
         sides = self._indicators.sides(now_s)
+        lamps = (self._recorder.lit, self._code.lit)
         duties |= lights.levels(
-            self._lights, self._head, self._reversing, sides, self._recorder.lit
+            self._lights, self._head, self._reversing, sides, *lamps
         )
         if duties != self._shown and self._thread is not None:
             self._shown = duties

@@ -88,6 +88,9 @@ class Lights(Section, frozen=True):
     """Right indicators: blink while the car steers right, and after a stop."""
     recorder: tuple[Gpio, ...] = ()
     """Lit while it records; blinks while it should and cannot."""
+    code: tuple[Gpio, ...] = ()
+    """Blinks the drive code when a page asks to drive without it: whoever sees the car
+    may drive it. Without such an LED only the terminal tells the code."""
 
 
 class Button(Section, frozen=True):

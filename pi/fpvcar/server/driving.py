@@ -110,8 +110,12 @@ class Driving:
         )
 
     def take(self, session: Session, _: up.Take, now_s: float) -> None:
-        """Asks for the wheel; its holder keeps it while he drives."""
-        if not session.may_drive("take", now_s) or self.seat.holds(session.client):
+        """Asks for the wheel; its holder keeps it while he drives. To who may only
+        watch the car tells the code."""
+        if not session.may_drive("take", now_s):
+            self._lights.asked()
+            return
+        if self.seat.holds(session.client):
             return
         holder, wait_s = self.seat.holder, self.seat.wait_s(now_s)
         if wait_s > 0.0 and not session.rights.grown_up and holder is not None:

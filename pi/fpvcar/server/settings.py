@@ -32,6 +32,9 @@ class Lights(Protocol):
     def record(self, recording: status.Recording | None) -> None:
         """An LED follows the recorder."""
 
+    def asked(self) -> None:
+        """A page asks for the drive code: an LED tells it, where there is one."""
+
 
 class Picture(Protocol):
     """The picture's settings: picture.PictureSettings."""

@@ -268,6 +268,7 @@ def _lights(profile: Profile) -> Iterator[Part]:
     lists = {
         "head": lights.head, "rear": lights.rear, "left": lights.indicator_left,
         "right": lights.indicator_right, "recorder": lights.recorder,
+        "code": lights.code,
     }  # fmt: skip
     terminals = [
         _gpio(f"{name} {i}" if len(leds) > 1 else name, led, plan.LIGHTS, "330 Ω")

@@ -8,10 +8,14 @@ from hypothesis import strategies as some
 
 from fpvcar.buttons import lights
 from fpvcar.buttons.lights import (
+    BLINK_S,
+    CALL_S,
+    DIGIT_S,
     FADING,
     HALF_S,
     HAZARD_S,
     LINGER_S,
+    CodeLamp,
     Fade,
     Indicators,
     RecorderLamp,
@@ -53,6 +57,60 @@ def test_the_recorders_lamp_is_steady_blinks_and_is_dark() -> None:
     assert seen[3][1] == pytest.approx(10.0 + 4 * HALF_S)
     lamp.follow(False, False, 12.0)
     assert not lamp.lit and lamp.due_s == math.inf, "nobody wants it to record"
+
+
+def told(code: str) -> list[int]:
+    """Who counts blinks between long pauses, the first long light apart."""
+    lamp, counted = CodeLamp(), [0]
+    lamp.tell(code, 10.0)
+    lit_s = dark_s = -math.inf
+    while (now_s := lamp.due_s) < math.inf:
+        was = lamp.lit
+        lamp.tick(now_s)
+        assert lamp.lit is not was
+        if lamp.lit:
+            if now_s - dark_s >= DIGIT_S - 1e-9:
+                counted.append(0)
+            lit_s = now_s
+        else:
+            dark_s = now_s
+            if now_s - lit_s < CALL_S - 1e-9:
+                assert now_s - lit_s == pytest.approx(BLINK_S)
+                counted[-1] += 1
+    assert not lamp.lit
+    return [count for count in counted if count]
+
+
+@given(some.from_regex(r"[0-9]{6}", fullmatch=True))
+def test_who_counts_the_blinks_reads_the_code(code: str) -> None:
+    assert told(code) == [int(digit) or 10 for digit in code]
+
+
+def test_a_code_is_told_in_less_than_a_minute() -> None:
+    assert lights.blinks("000000")[-1] < 60.0
+
+
+def test_the_lamp_of_the_code_tells_once_each_time_that_somebody_asks() -> None:
+    lamp = CodeLamp()
+    assert not lamp.lit and lamp.due_s == math.inf
+    lamp.tell("1", 0.0)
+    lamp.tick(0.0)
+    assert lamp.lit and lamp.due_s == CALL_S
+    lamp.tell("9", 0.5)
+    assert lamp.due_s == CALL_S, "who asks meanwhile changes nothing"
+    lamp.tick(CALL_S + DIGIT_S)
+    assert lamp.lit and lamp.due_s == pytest.approx(CALL_S + DIGIT_S + BLINK_S)
+    lamp.tick(60.0)
+    assert not lamp.lit and lamp.due_s == math.inf
+    lamp.tell("2", 61.0)
+    lamp.tick(61.0)
+    assert lamp.lit
+
+
+def test_the_lamp_of_the_code_is_a_light() -> None:
+    car = Lights(head=(5,), code=(14,))
+    assert lights.levels(car, False, False) == {5: 0, 14: 0}
+    assert lights.levels(car, False, False, code=True) == {5: 0, 14: 1}
 
 
 def test_car_without_lights() -> None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from fpvcar import config, paths
 from fpvcar.buttons.contacts import UP_S
 from fpvcar.buttons.game import CHOOSE_S, GLOW_S, LONG_S
-from fpvcar.buttons.lights import HALF_S
+from fpvcar.buttons.lights import CALL_S, HALF_S
 from fpvcar.buttons.panel import RESEND_S, Panel
 from fpvcar.buttons.thread import TICKS, ButtonsThread, Touch, touches
 from fpvcar.config import profiles
@@ -42,7 +42,9 @@ class Room:
 
     def __init__(self, profile: config.Profile = BARE) -> None:
         self.now_s = 100.0
-        self.panel = Panel(profile, None, lambda: self.now_s, lambda most: 0)
+        self.panel = Panel(
+            profile, None, lambda: self.now_s, lambda most: 0, code="204816"
+        )
         self.panel.step()
 
     def page(self, source: str) -> Page:
@@ -331,6 +333,31 @@ def test_the_recorders_led_follows_and_blinks_when_nothing_is_recorded() -> None
     room.panel._wake.clear()
     room.panel.record(full)
     assert not room.panel._wake.is_set(), "it is told ten times a second"
+
+
+def test_an_led_blinks_the_code_out_for_who_asks() -> None:
+    gpio = WIRED.lights.code[0]
+    room = Room(WIRED)
+    room.panel._wake.clear()
+    assert room.duties[gpio] == 0
+    room.panel.asked()
+    assert room.panel._wake.is_set()
+    room.wait(CALL_S / 2)
+    assert room.duties[gpio] == 1, "a long light calls"
+    lit, flashes = True, 0
+    while (pause_s := room.panel.step()) is not None:
+        room.now_s += pause_s
+        room.panel.step()
+        flashes += not lit and room.duties[gpio] == 1
+        lit = room.duties[gpio] == 1
+    assert flashes == 2 + 10 + 4 + 8 + 1 + 6 and not lit
+
+
+def test_a_car_without_that_led_tells_nobody() -> None:
+    room = Room()
+    room.panel._wake.clear()
+    room.panel.asked()
+    assert not room.panel._wake.is_set() and room.panel.step() is None
 
 
 def test_driving_straight_wakes_nobody() -> None:
