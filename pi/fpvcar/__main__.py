@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fpvcar import __version__, config, paths
 from fpvcar.config import checks, profiles
+from fpvcar.system import PROFILE
 
 ABOUT = """\
 Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated one:
@@ -24,6 +25,7 @@ Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated o
   sudo fpvcar setup                       makes a Raspberry Pi a car
   fpvcar wiring my-car.toml               which wire goes where, as a drawing
   sudo fpvcar doctor                      what is wrong with it, and what mends it
+  fpvcar hil                              measures the emulated car, or a real one
 
 and what it recorded:
 
@@ -39,6 +41,7 @@ CAMERAS = {
     "v4l2": "fpvcar.video.webcam",
 }
 """Camera -> the module of its process: no other one is imported."""
+BENCH = paths.HARDWARE / "bench.toml"
 AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 ROOM = (
     "make room (sudo journalctl --vacuum-size=50M; sudo apt clean; recordings), then "
@@ -53,10 +56,13 @@ Act = Callable[[argparse.Namespace], int]
 Verb = Callable[[str, Act, str], argparse.ArgumentParser]
 
 
-def _profile(parser: argparse.ArgumentParser) -> None:
+def _profile(
+    parser: argparse.ArgumentParser, default: Path | None = BENCH,
+    words: str = "the bench's",
+) -> None:  # fmt: skip
     parser.add_argument(
-        "--profile", type=Path, default=paths.HARDWARE / "bench.toml", metavar="FILE",
-        help="the car's profile (default: the bench's)",
+        "--profile", type=Path, default=default, metavar="FILE",
+        help=f"the car's profile (default: {words})",
     )  # fmt: skip
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
@@ -228,8 +234,10 @@ def _hils(verb: Verb) -> None:
         "limits are kept; 3 something was not run; 4 a limit is not kept; 1 or 2 the "
         "suite itself could not."
     )
-    _profile(hil)
-    hil.set_defaults(profile=None)
+    _profile(
+        hil, None, f"{paths.HARDWARE / 'rig.toml'}; with --metal /{PROFILE}, where "
+        "there is one",
+    )  # fmt: skip
     hil.add_argument("--list", action="store_true", help="the checks; runs none")
     hil.add_argument("--only", default="", metavar="NAME[,NAME]", help="some of them")
     hil.add_argument(
@@ -252,6 +260,11 @@ def _hils(verb: Verb) -> None:
     hil.add_argument(
         "--port", type=int, default=8080, help="of `fpvcar run`, with --metal"
     )
+    hil.add_argument(
+        "--browser", action="store_true",
+        help="you open a browser at the address that it prints: camera-glass measures "
+        "there, not in a Chromium of its own",
+    )  # fmt: skip
 
 
 def _count(text: str) -> int:
@@ -268,8 +281,7 @@ def _doctors(verb: Verb) -> None:
         "root it sees more: sudo fpvcar doctor. Exit status: 0 nothing worse than a "
         "note; 3 a warning, 4 a fault; 1 or 2 doctor itself could not."
     )
-    _profile(doctor)
-    doctor.set_defaults(profile=None)
+    _profile(doctor, None, f"/{PROFILE}, where there is one, else the bench's")
     doctor.add_argument("--json", action="store_true", help="for programs")
     doctor.add_argument(
         "--move", action="store_true",
