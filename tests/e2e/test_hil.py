@@ -13,17 +13,19 @@ from pathlib import Path
 import pytest
 
 from fpvcar import paths
-from fpvcar.hil import results, runner
+from fpvcar.hil import browsers, results, runner
 from fpvcar.hil.bench_rig import BenchRig, bench
 from fpvcar.hil.checks import CHECKS
 from fpvcar.hil.metal_rig import MetalRig
 from fpvcar.hil.results import Report, Result
+from fpvcar.leash import leashed
+from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.harness import wait_for
 from tests.e2e.test_benchmark_ends import alive
 
 pytestmark = pytest.mark.e2e
 MARK = "FPVCAR_TEST_HIL"
-SHORT = "pins-duty,motor-frequency,button,stop-wheels-killed"
+SHORT = "camera-glass,pins-duty,motor-frequency,button,stop-wheels-killed"
 ON_METAL = "pins-levels,pins-duty,motor-pins,echo,stop-silence,stop-wheels-killed"
 ROOT = os.geteuid() == 0
 
@@ -46,9 +48,9 @@ def test_it_measures_the_bench_and_writes_its_report(tmp_path: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=90)
     assert done.returncode == 0, done.stdout + done.stderr
     made = report(tmp_path)
-    assert made.where == "bench" and "4 passed." in done.stdout
+    assert made.where == "bench" and "5 passed." in done.stdout
     assert {one.name for one in made.results} == set(SHORT.split(","))
-    assert len(ET.parse(tmp_path / "report.xml").getroot()) == 4
+    assert len(ET.parse(tmp_path / "report.xml").getroot()) == 5
     assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
@@ -108,6 +110,41 @@ def test_a_rig_of_real_pins_measures_by_edges_alone(emulated: BenchRig) -> None:
             assert one.worst is not None and one.worst < 2 * one.limit.most, one.why
 
 
+def test_without_a_browser_nothing_is_said_of_one(
+    emulated: BenchRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHROMIUM", "/no/chromium")
+    rig = MetalRig(emulated.profile, emulated.port, emulated._pid)
+    for one in (emulated, rig):
+        (found,) = runner.run(runner.chosen(CHECKS, "camera-glass"), one, 1, print)
+        assert found.verdict == "not run" and "hil --browser" in found.why
+
+
+def test_a_persons_browser_shows_the_led_by_whichever_path(
+    emulated: BenchRig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Two measurements, the page stays open; by MSE, as over plain http on a LAN."""
+    rig = MetalRig(emulated.profile, emulated.port, emulated._pid, person=True)
+    rig.host = "localhost"
+    opened: list[subprocess.Popen[bytes]] = []
+
+    def open_it(address: str) -> str:
+        words = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path}", f"{address}&path=mse"]
+        opened.append(subprocess.Popen(leashed(words), stderr=subprocess.DEVNULL))
+        return address
+
+    monkeypatch.setattr(browsers, "invitation", open_it)
+    try:
+        (found,) = runner.run(runner.chosen(CHECKS, "camera-glass"), rig, 2, print)
+    finally:
+        for one in opened:
+            one.terminate()
+            one.wait(10.0)
+    assert found.verdict == "passed" and len(found.values) == 2, found.why
+    assert len(opened) == 1 and "hil?port=" in capsys.readouterr().out
+
+
 def test_a_rig_of_real_pins_says_what_it_lacks(emulated: BenchRig) -> None:
     rig = MetalRig(emulated.profile, emulated.port, emulated._pid)
     only = "stop-pigpiod-killed,metal-throttled"
@@ -116,4 +153,4 @@ def test_a_rig_of_real_pins_says_what_it_lacks(emulated: BenchRig) -> None:
     words = {one.name: one.why for one in found}
     assert words["metal-throttled"] == "this is no Raspberry Pi"
     if ROOT:
-        assert "heard through pigpiod" in words["stop-pigpiod-killed"]
+        assert "pigpiod, which this ends" in words["stop-pigpiod-killed"]

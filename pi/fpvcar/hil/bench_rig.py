@@ -14,15 +14,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from fpvcar.bench import soc as chip
-from fpvcar.bench.camera import strip
 from fpvcar.bench.outside import drive
 from fpvcar.config import Profile, profiles
+from fpvcar.hil import browsers
 from fpvcar.hil.driver import wait_for
 from fpvcar.hil.results import Where
-from fpvcar.hil.rig import Flash, NotHere
+from fpvcar.hil.rig import NotHere
 from fpvcar.hil.scope import Scope
 from fpvcar.hil.wired import Wired
 from fpvcar.leash import leashed
@@ -70,14 +69,17 @@ class BenchRig(Wired):
     where: Where = "bench"
 
     def __init__(
-        self, profile: Path, overrides: Overrides, runtime: Path, port: int
+        self, profile: Path, overrides: Overrides, runtime: Path, port: int,
+        person: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(profiles.load(profile, overrides), port)
+        super().__init__(profiles.load(profile, overrides), port, person)
         self._runtime = runtime
         self._soc = chip.attach(runtime / "soc")
 
     def lacks(self, part: str) -> str:
         """Why a part is not there."""
+        if part == "browser" and not self.person and browsers.program() is None:
+            return browsers.NONE
         return LACKING.get(part) or self.unwired(part)
 
     @contextlib.contextmanager
@@ -147,24 +149,17 @@ class BenchRig(Wired):
         """By the world."""
         return float(chip.read_world(self._soc).battery_a)
 
-    def flash(self, before: Any) -> Flash:
-        """The camera films a clock: any time from now on is a flash."""
-        at_ns = time.monotonic_ns()
-
-        def seen(luma: Any) -> bool:
-            clock_ms = strip.read(luma)
-            return clock_ms is not None and clock_ms >= at_ns // 1_000_000 & 0xFFFFFFFF
-
-        return Flash(at_ns, seen)
-
     def rest(self) -> None:
         """No contact is held."""
+        super().rest()
         if self.contact is not None:
             self.close_contact(False)
 
 
 @contextlib.contextmanager
-def bench(profile: Path, overrides: Overrides, home: Path) -> Iterator[BenchRig]:
+def bench(
+    profile: Path, overrides: Overrides, home: Path, person: bool = False
+) -> Iterator[BenchRig]:  # fmt: skip
     """A bench that is ready; it ends behind. Raises OSError with its last words."""
     port, _, pigpio_port = free_ports(3)
     runtime, log = home / "run", home / "log"
@@ -189,7 +184,7 @@ def bench(profile: Path, overrides: Overrides, home: Path) -> Iterator[BenchRig]
         if process.poll() is not None:
             raise OSError(f"the bench ended: {log.read_text(errors='replace')[-500:]}")
         pigpio = 'pins.backend = "pigpio"'
-        yield BenchRig(profile, (*given, pigpio), runtime, port)
+        yield BenchRig(profile, (*given, pigpio), runtime, port, person)
     finally:
         process.send_signal(signal.SIGTERM)
         try:

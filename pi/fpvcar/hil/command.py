@@ -85,7 +85,7 @@ def _rig(arguments: Namespace) -> Iterator[Rig]:
     if arguments.metal:
         default = own if own.exists() else rig
         profile = profiles.load(arguments.profile or default, arguments.overrides)
-        yield MetalRig(profile, arguments.port)
+        yield MetalRig(profile, arguments.port, person=arguments.browser)
         return
     try:
         from fpvcar.hil.bench_rig import bench
@@ -95,7 +95,8 @@ def _rig(arguments: Namespace) -> Iterator[Rig]:
         ) from None
     with tempfile.TemporaryDirectory(prefix="fpvcar-hil-") as home:
         overrides = tuple(arguments.overrides)
-        with bench(arguments.profile or rig, overrides, Path(home)) as made:
+        chosen = arguments.profile or rig
+        with bench(chosen, overrides, Path(home), arguments.browser) as made:
             yield made
 
 

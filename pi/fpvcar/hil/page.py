@@ -27,7 +27,13 @@ th, td { text-align: left; vertical-align: top; padding: .4em .6em;
 th { font-weight: 600 } th { overflow-wrap: break-word }
 .verdict { font-weight: 600; white-space: nowrap } .passed { color: #0a6b2c }
 .failed { color: #b3200f } .not-run { color: #606060 }
-small { color: #606060 } .worse { color: #b3200f } code { font-size: 13px }"""
+small { color: #606060 } .worse { color: #b3200f } code { font-size: 13px }
+@media (max-width: 60em) {
+  table, tr, td { display: block } th, td:empty { display: none }
+  table { border-top: 1px solid #d8d8d8 } td { border: 0; padding: .1em 0 }
+  tr:not(:first-child) { border-bottom: 1px solid #d8d8d8; padding: .8em 0 }
+  td[data-head]::before { content: attr(data-head) ": "; color: #606060 }
+}"""
 HEADS = ("check", "verdict", "worst", "median", "limit", "last report", "plots")
 
 
@@ -65,27 +71,28 @@ def _row(one: Result, before: Result | None) -> str:
     cells = [
         f"<td><code>{one.name}</code><br>{escape(one.proves)}{why}</td>",
         f'<td class="verdict {shape}">{one.verdict}</td>',
-        _figure(figure(one.worst, one.limit.unit)),
-        _figure(figure(one.median, one.limit.unit)),
-        f'<td class="figure">{escape(str(one.limit))}<br>'
-        f"<small>{escape(one.limit.source)}</small></td>",
-        f'<td class="figure">{_compared(one, before)}</td>',
+        _figure("worst", figure(one.worst, one.limit.unit)),
+        _figure("median", figure(one.median, one.limit.unit)),
+        _figure("limit", f"{escape(str(one.limit))}<br>"
+                f"<small>{escape(one.limit.source)}</small>"),
+        _figure("last report", _compared(one, before)),
         f"<td>{plots.trace(one)}{plots.values(one, before)}</td>",
-    ]
+    ]  # fmt: skip
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _figure(words: str) -> str:
-    return f'<td class="figure">{words}</td>'
+def _figure(head: str, words: str) -> str:
+    """A cell that names its column where a screen is too narrow for columns."""
+    return f'<td data-head="{head}">{words}</td>'
 
 
 def figure(value: float | None, unit: str) -> str:
-    """For a cell: seconds below one as ms; "" of none."""
+    """For a cell: seconds and metres below one as ms and mm; "" of none."""
     if value is None:
         return ""
     value = round(value, 9)
-    if unit == "s" and value < 1.0:
-        return f"{1000.0 * value:.3g} ms"
+    if unit in ("s", "m") and value < 1.0:
+        return f"{1000.0 * value:.3g} m{unit}"
     return escape(f"{value:.3g} {unit}".rstrip())
 
 

@@ -4,13 +4,15 @@ check ---> rig.driver()    a page that drives
       ---> rig.scope()     looks at the motors' pins
       ---> rig.edges(...)  hears pins of its own, over the car's pins back end
       ---> rig.signal(...) ends or stops one of the car's processes
+      ---> rig.light(...)  switches the LED before the camera
+      ---> rig.glass()     a browser that shows the car's picture, and says how bright
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from signal import Signals
-from typing import Any, Protocol
+from typing import Protocol
 
 from fpvcar.config import Profile
 from fpvcar.devices.pins import IoPins, OpenEdges
@@ -31,15 +33,11 @@ class Spoilt(Exception):
     """A measurement that says nothing: the car stood before anything failed."""
 
 
-@dataclass(frozen=True)
-class Flash:
-    """Something before the camera that changed: when, and how a picture shows it.
+class Shown(Protocol):
+    """What a browser shows: glass.Glass."""
 
-    `seen` takes a picture's luma, rows of bytes.
-    """
-
-    at_ns: int
-    seen: Callable[[Any], bool]
+    def pictures(self) -> Iterator[tuple[int, Sequence[float]]]:
+        """(CLOCK_MONOTONIC in ns, cells as in spot.py) of each picture. Failed."""
 
 
 class Rig(Protocol):
@@ -76,8 +74,11 @@ class Rig(Protocol):
     def amps(self) -> float:
         """What truly flows through the INA219."""
 
-    def flash(self, before: Any) -> Flash:
-        """Lets something change before the camera that the luma `before` has not."""
+    def light(self, lit: bool) -> int:
+        """The LED before the camera; CLOCK_MONOTONIC in ns just before."""
+
+    def glass(self) -> AbstractContextManager[Shown]:
+        """A browser that shows the car's pictures. NotHere, Failed."""
 
     def rest(self) -> None:
         """All that the suite drives is let go."""
@@ -93,7 +94,8 @@ PARTS = {
     "contact": "a relay, or a pin, at a button (rig.contact)",
     "target": "a target before a VL53L0X (rig.target_m)",
     "load": "a known load behind the INA219 (rig.load_a)",
-    "flash": "something that changes before the camera (rig.led)",
+    "flash": "an LED before the camera (rig.led)",
+    "browser": "a browser: a Chromium beside the bench, else a person's (--browser)",
     "radio": "a driver who comes over Wi-Fi",
     "metal": "a real Raspberry Pi",
 }

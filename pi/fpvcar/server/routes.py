@@ -48,7 +48,7 @@ from fpvcar.wire import up
 
 PAGES = {
     "": "index.html", "buttons": "buttons.html", "recordings": "recordings.html",
-    "network": "network.html",
+    "network": "network.html", "hil": "hil.html",
 }  # fmt: skip
 """The page at each short address."""
 HANDSHAKE = (

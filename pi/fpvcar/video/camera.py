@@ -58,6 +58,8 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
         raise ConfigError('camera.source = "bench" needs a bench: run `fpvcar bench`')
     source = "world" if camera.source == "bench" else camera.source
     words = [f"--soc={soc}", f"--source={source}"]
+    if profile.rig.led is not None:
+        words.append(f"--led={profile.rig.led}")
     words += options.words_of(camera, options.BENCH_KEYS)
     return [sys.executable, "-m", "fpvcar.bench.camera.process", *words], True
 

@@ -1,10 +1,14 @@
 """The bench camera's clock strip, and its encoder."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from fpvcar.bench import soc as chip
 from fpvcar.bench.camera import strip
-from fpvcar.bench.camera.picture import Strip
+from fpvcar.bench.camera.picture import Strip, WithLed
+from fpvcar.hil import spot
 from fpvcar.video.encoder import Encoder
 from tests.rigs.camera import decode, decoder, nal_types
 
@@ -25,6 +29,30 @@ def test_strip_refuses_what_is_none() -> None:
     strip.paint(picture, 77, 16, 235)
     picture[:16, 20 * 16 : 21 * 16] ^= 0xFF
     assert strip.read(picture) is None
+
+
+@pytest.mark.parametrize("size", [(640, 480), (328, 240)])  # lines with room behind
+def test_an_led_of_the_chip_shines_in_the_picture(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    chip.create(tmp_path / "soc")
+    soc = chip.attach(tmp_path / "soc")
+    source = WithLed(Strip(*size), soc, 9, size)
+
+    def shown() -> spot.Cells:
+        plane = source.take()[1].planes[0]
+        luma = np.frombuffer(memoryview(plane), dtype=np.uint8)
+        rows = luma.reshape(plane.height, plane.line_size)[:, : plane.width]
+        assert strip.read(rows) is not None, "the clock stays"
+        return spot.of_luma(rows)
+
+    soc.pin[9].mode = chip.MODE_OUTPUT
+    dark = [shown() for _ in range(5)]
+    soc.pin[9].out = 1
+    found = spot.find(dark, [shown() for _ in range(5)])
+    assert found.lit(shown())
+    soc.pin[9].mode = chip.MODE_INPUT
+    assert not found.lit(shown()), "an LED at an input is dark"
 
 
 # --- the encoder -------------------------------------------------------------------

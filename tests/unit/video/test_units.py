@@ -67,6 +67,9 @@ def test_the_profile_chooses_the_program() -> None:
         profile = profiles.load(BENCH, [f'camera.source = "{source}"'])
         words, _ = argv_of(profile, Path("/run/soc"))
         assert f"--source={shown}" in words
+        assert not any(word.startswith("--led") for word in words)
+    profile = profiles.load(BENCH, ["rig.led = 11", 'camera.source = "strip"'])
+    assert "--led=11" in argv_of(profile, Path("/run/soc"))[0]
     profile = profiles.load(BENCH, ['camera.command = ["rpicam-vid", "-o", "-"]'])
     assert argv_of(profile, None) == (["rpicam-vid", "-o", "-"], False)
     profile = profiles.load(BENCH, ['camera.source = "v4l2"', "camera.fps = 25"])

@@ -18,6 +18,8 @@ from fpvcar.bench.soc import Soc, World, peek_world
 
 BLACK_Y, WHITE_Y, NEUTRAL = 16, 235, 128
 SEED_UNTIL_KNOWN = 1
+LED_SHARE = 0.25
+"""Of the picture's height, as an LED a hand's breadth before the lens."""
 
 
 class NoPicture(RuntimeError):
@@ -67,6 +69,30 @@ class Strip:
         captured = now_us()
         strip.paint(self._picture, captured // 1000, BLACK_Y, WHITE_Y)
         return captured, VideoFrame.from_ndarray(self._picture, format="yuv420p")
+
+
+class WithLed:
+    """A source before whose lens an LED of the emulated chip stands: a bright disc."""
+
+    def __init__(
+        self, source: Source, soc: Soc, gpio: int, size: tuple[int, int]
+    ) -> None:  # fmt: skip
+        self._source, self._pin = source, soc.pin[gpio]
+        width, height = size
+        across, down = np.ogrid[:height, :width][::-1]
+        reach = height * LED_SHARE / 2.0
+        away = (across - width / 2.0) ** 2 + (down - height / 2.0) ** 2
+        self._disc = away < reach**2
+
+    def take(self) -> tuple[int, VideoFrame]:
+        """As the LED is when the capture begins."""
+        lit = self._pin.duty() > 0.0
+        captured, picture = self._source.take()
+        plane = picture.planes[0]
+        luma = np.frombuffer(memoryview(plane), dtype=np.uint8)
+        rows = luma.reshape(plane.height, plane.line_size)[:, : plane.width]
+        rows[self._disc] = WHITE_Y if lit else BLACK_Y
+        return captured, picture
 
 
 class Room:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import get_args
 
 from fpvcar.bench.camera import strip
-from fpvcar.bench.camera.picture import NoPicture, Room, Source, Strip
+from fpvcar.bench.camera.picture import NoPicture, Room, Source, Strip, WithLed
 from fpvcar.bench.soc import attach
 from fpvcar.config import Flip
 from fpvcar.video.encoder import Encoder
@@ -71,6 +71,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
         "--source", choices=("world", "strip", "stamped"), default="world",
         help="the room, a strip with the clock, or the room with the strip above it",
     )  # fmt: skip
+    parser.add_argument("--led", type=int, metavar="GPIO", help="before the lens")
     parser.add_argument("--flip", choices=get_args(Flip), default="none")
     parser.add_argument("--brightness", type=float, default=0.0)
     parser.add_argument("--night", action="store_true")
@@ -87,16 +88,18 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
             )
     if options.width % 2 or options.height % 2:
         parser.error(f"{options.width}x{options.height}: expected even numbers")
-    if options.source != "strip" and options.soc is None:
+    if options.soc is None and (options.source != "strip" or options.led is not None):
         parser.error("--soc is needed to see the world")
     return options
 
 
 def _source(options: argparse.Namespace) -> Source:
-    if options.source == "strip":
-        return Strip(options.width, options.height)
+    size, source = (options.width, options.height), options.source
+    if options.soc is None:
+        return Strip(*size)
     soc = attach(options.soc)
-    return Room(soc, options.width, options.height, options.source == "stamped")
+    bare = Strip(*size) if source == "strip" else Room(soc, *size, source == "stamped")
+    return bare if options.led is None else WithLed(bare, soc, options.led, size)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,26 +1,55 @@
-"""The camera: from something that happens to the access unit in which it is seen.
+"""The camera: from an LED that is lit to where it is seen.
 
-flash at a known time --> camera --> car --> /ws/video --> decoded here --> seen
+LED lit at a known time --> camera --> car --> /ws/video --> decoded here --> seen
+                                                         --> a browser's page --> seen
 """
 
 import importlib.util
+import random
 import time
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import Any
+from itertools import islice, pairwise
 
+from fpvcar.hil import spot
 from fpvcar.hil.driver import Driver, wait_for
 from fpvcar.hil.results import Limit, Measured
 from fpvcar.hil.rig import Check, Failed, NotHere, Rig
 
+SETTLE_S = 0.6
+"""No picture of before is under way so long after the LED has changed."""
+LEARNT = 5
+"""Pictures of the dark LED, and of the lit one."""
 SEEN_S = 3.0
 UNITS = 30
 STARTED_S = 10.0
 DECODER = "PyAV (pip install av; Debian: python3-av)"
+Pictures = Iterator[tuple[int, spot.Cells]]
 
 
-def _pictures(driver: Driver) -> Iterator[tuple[int, Any]]:
-    """(when it came, luma) of each access unit, as they come."""
+def flashed(rig: Rig, pictures: Pictures) -> Measured:
+    """From the LED to the picture that shows it; where it is seen is learnt first.
+    Raises Failed."""
+
+    def shown(lit: bool) -> list[spot.Cells]:
+        ready_ns = rig.light(lit) + int(SETTLE_S * 1e9)
+        later = (cells for at_ns, cells in pictures if at_ns > ready_ns)
+        return list(islice(later, LEARNT))
+
+    found = spot.find(shown(False), shown(True))
+    if any(map(found.lit, shown(False))):
+        raise Failed("the picture stays bright where the LED was, though it is dark")
+    time.sleep(random.random() / rig.profile.camera.fps)  # out of step with the camera
+    begin_ns = rig.light(True)
+    for at_ns, cells in pictures:
+        if at_ns > begin_ns and found.lit(cells):
+            return Measured((at_ns - begin_ns) / 1e9)
+        if at_ns > begin_ns + SEEN_S * 1e9:
+            break
+    raise Failed(f"nothing of the LED in {SEEN_S:g} s of pictures")
+
+
+def _pictures(driver: Driver) -> Pictures:
+    """Each access unit as it comes, decoded. Raises NotHere, Failed."""
     if importlib.util.find_spec("av") is None:
         raise NotHere(f"no {DECODER}")
     import av
@@ -32,23 +61,25 @@ def _pictures(driver: Driver) -> Iterator[tuple[int, Any]]:
             time.sleep(0.001)
             continue
         came_ns, _, unit = driver.units[taken]
-        taken += 1
+        taken, end_s = taken + 1, time.monotonic() + SEEN_S
         for frame in decoder.decode(av.Packet(unit)):
-            yield came_ns, frame.to_ndarray()[: frame.height, : frame.width]
+            luma = frame.to_ndarray()[: frame.height, : frame.width]
+            yield came_ns, spot.of_luma(luma)
+    raise Failed(f"no picture for {SEEN_S:g} s")
 
 
 def _seen(rig: Rig) -> Measured:
-    """From the flash to the arrival of the unit that shows it."""
+    """From the LED to the arrival of the unit that shows it."""
     with rig.driver() as driver:
         driver.look()
         wait_for(lambda: len(driver.units) > 3, "no pictures", STARTED_S)
-        flash = None
-        for came_ns, luma in _pictures(driver):
-            if flash is None:  # the decoder works: now
-                flash = rig.flash(luma)
-            elif came_ns > flash.at_ns and flash.seen(luma):
-                return Measured((came_ns - flash.at_ns) / 1e9)
-    raise Failed(f"nothing of the flash in {SEEN_S:g} s of pictures")
+        return flashed(rig, _pictures(driver))
+
+
+def _on_glass(rig: Rig) -> Measured:
+    """From the LED to the paint of a browser that shows it."""
+    with rig.glass() as glass:
+        return flashed(rig, glass.pictures())
 
 
 def _steady(rig: Rig) -> Measured:
@@ -65,6 +96,9 @@ CHECKS = (
     Check("camera-flash", "camera", "What happens is in an access unit soon.",
           Limit(0.15, "s", "three frame times, and 50 ms for encoder and link"),
           ("camera", "flash"), _seen),
+    Check("camera-glass", "camera", "What happens is seen in a browser soon.",
+          Limit(0.40, "s", "web/video/video.js: a page greys what is older"),
+          ("camera", "flash", "browser"), _on_glass),
     Check("camera-steady", "camera", "No picture is missing between two others.",
           Limit(6.0, "frames", "gate.blind_s: 0.25 s without a picture stop the car"),
           ("camera",), _steady),

@@ -94,7 +94,8 @@ def _by_hand(name: str, proves: str, steps: str) -> Check:
 CHECKS = (
     Check("metal-pigpiod-killed", "metal",
           "pigpiod, killed, leaves a PWM running, and its unit's ExecStopPost ends it.",
-          Limit(0.50, "s", "docs/safety.md"), ("metal", "loops", "pin daemon"),
+          Limit(0.50, "s", "docs/safety.md"),
+          ("metal", "loops", "processes", "pin daemon"),
           partial(stopped, Cause(
               lambda rig, page: rig.signal("pigpiod", SIGKILL),
               ("pins", "wheels_stopped"),

@@ -1,0 +1,67 @@
+"""Who opens the page /hil: a browser without a window here, or a person's anywhere."""
+
+import contextlib
+import io
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+
+from fpvcar.hil.rig import NotHere
+from fpvcar.leash import leashed
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+NONE = f"no browser ({', '.join(PROGRAMS)}): apt install chromium, or hil --browser"
+FLAGS = (
+    "--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+AS_ROOT = ("--no-sandbox",)
+"""Its sandbox refuses root; what it opens is the car's own page."""
+END_S = 5.0
+
+
+def program() -> str | None:
+    """A Chromium on this computer: $CHROMIUM, else the first of PROGRAMS."""
+    named = os.environ.get("CHROMIUM")
+    found = (shutil.which(one) for one in ([named] if named else PROGRAMS))
+    return next((one for one in found if one), None)
+
+
+@contextlib.contextmanager
+def headless(address: str) -> Iterator[None]:
+    """A browser without a window shows the page. Raises NotHere where there is none."""
+    found = program()
+    if found is None:
+        raise NotHere(NONE)
+    with tempfile.TemporaryDirectory(
+        prefix="fpvcar-hil-browser-", ignore_cleanup_errors=True
+    ) as home:
+        rootly = AS_ROOT if os.geteuid() == 0 else ()
+        argv = [found, *FLAGS, *rootly, f"--user-data-dir={home}", address]
+        process = subprocess.Popen(
+            leashed(argv), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        try:
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def invitation(address: str) -> str:
+    """For a terminal: the address, and the same for a phone's camera."""
+    import segno  # here: most runs invite nobody
+
+    picture = io.StringIO()
+    segno.make(address).terminal(picture, compact=True)
+    return (
+        f"Open {address} in any browser, and keep it in front.\n"
+        f"{picture.getvalue().rstrip()}"
+    )

@@ -1,0 +1,148 @@
+"""Hears from a browser what it shows: the page /hil of the car tells how bright.
+
+    page -> hil   picture   after each picture that it shows, with the time by our clock
+    page -> hil   ping      every 100 ms, answered by pong with our clock
+
+The page has the clock of this very process, as the LED has: no other need agree.
+"""
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Annotated
+
+import msgspec
+from aiohttp import WSMsgType, web
+from msgspec import Meta, Struct
+from yarl import URL
+
+from fpvcar.hil.rig import Failed
+from fpvcar.hil.spot import COLUMNS, ROWS, Cells
+
+MESSAGE_MAX_BYTES = 16_384
+SILENCE_S = 5.0
+START_S, END_S = 5.0, 1.0
+Bright = Annotated[float, Meta(ge=0.0, le=255.0)]
+
+
+class Picture(Struct, tag_field="kind", tag="picture", frozen=True):
+    """What is on the glass since `shown_us`, by this process's CLOCK_MONOTONIC."""
+
+    shown_us: int
+    path: str
+    cells: Annotated[
+        tuple[Bright, ...],
+        Meta(min_length=COLUMNS * ROWS, max_length=COLUMNS * ROWS),
+    ]
+
+
+class Ping(Struct, tag_field="kind", tag="ping", frozen=True):
+    """`t`: the browser's own clock, in ms."""
+
+    t: float
+
+
+class Pong(Struct, tag_field="kind", tag="pong", frozen=True):
+    """The answer."""
+
+    t: float
+    clock_us: int
+
+
+_decoder: msgspec.json.Decoder[Picture | Ping] = msgspec.json.Decoder(Picture | Ping)
+
+
+def answer(text: str, clock_us: int) -> Picture | str:
+    """A picture, or the answer to a ping. Raises msgspec.DecodeError."""
+    heard: Picture | Ping = _decoder.decode(text)
+    if isinstance(heard, Ping):
+        return msgspec.json.encode(Pong(heard.t, clock_us)).decode()
+    return heard
+
+
+class Glass(AbstractContextManager["Glass"]):
+    """Listens on `port` while the context lasts; the newest page is heard."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host, self._port = host, port
+        self._heard: queue.SimpleQueue[Picture] = queue.SimpleQueue()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._runner: web.AppRunner | None = None
+        self._page: web.WebSocketResponse | None = None
+
+    def __enter__(self) -> "Glass":
+        self._thread.start()
+        try:
+            asyncio.run_coroutine_threadsafe(self._serve(), self._loop).result(START_S)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self._end()
+
+    def _end(self) -> None:
+        if self._runner is not None:
+            cleaned = self._runner.cleanup()
+            asyncio.run_coroutine_threadsafe(cleaned, self._loop).result(START_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _serve(self) -> None:
+        app = web.Application()
+        app.router.add_get("/", self._listen)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_S)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, self._host, self._port).start()
+
+    async def _listen(self, request: web.Request) -> web.WebSocketResponse:
+        if URL(request.headers.get("Origin", "")).host != request.url.host:
+            raise web.HTTPForbidden(text="Open the car's own page /hil.\n")
+        page = web.WebSocketResponse(
+            compress=False, max_msg_size=MESSAGE_MAX_BYTES, timeout=END_S
+        )
+        await page.prepare(request)
+        old, self._page = self._page, page
+        if old is not None:
+            await old.close()
+        async for message in page:
+            if message.type is not WSMsgType.TEXT:
+                break
+            try:
+                said = answer(message.data, time.monotonic_ns() // 1000)
+            except msgspec.DecodeError:
+                break
+            if isinstance(said, str):
+                await page.send_str(said)
+            elif page is self._page:
+                self._heard.put(said)
+        return page
+
+    def opened(self, wait_s: float) -> bool:
+        """Waits so long for a page that shows pictures."""
+        try:
+            self._heard.get(timeout=wait_s)
+        except queue.Empty:
+            return False
+        return True
+
+    def pictures(self) -> Iterator[tuple[int, Cells]]:
+        """(CLOCK_MONOTONIC in ns, cells) of each picture as it is shown. Raises Failed
+        when the page falls silent."""
+        while True:
+            try:
+                shown = self._heard.get(timeout=SILENCE_S)
+            except queue.Empty:
+                words = f"the browser has shown nothing for {SILENCE_S:g} s"
+                raise Failed(words) from None
+            yield shown.shown_us * 1000, shown.cells

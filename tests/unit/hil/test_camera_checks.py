@@ -1,0 +1,74 @@
+"""From the LED to where it is seen: what is learnt, what is measured, what fails."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fpvcar import paths
+from fpvcar.config import profiles
+from fpvcar.hil.checks import camera
+from fpvcar.hil.rig import Failed
+from fpvcar.hil.spot import COLUMNS, ROWS
+
+EVERY_NS, LATE_NS = 33_000_000, 100_000_000
+
+
+class PlayedCamera:
+    """A picture each 33 ms that shows the LED as it was 100 ms before."""
+
+    profile = profiles.load(paths.HARDWARE / "rig.toml")
+
+    def __init__(self, bright: float = 200.0, sticks: bool = False) -> None:
+        self.now_ns, self.bright, self.sticks = 0, bright, sticks
+        self.changes = [(-1, False)]
+
+    def light(self, lit: bool) -> int:
+        self.changes.append((self.now_ns, lit))
+        return self.now_ns
+
+    def pictures(self) -> Iterator[tuple[int, list[float]]]:
+        while True:
+            self.now_ns += EVERY_NS
+            taken_ns = self.now_ns - LATE_NS
+            seen = [lit for at_ns, lit in self.changes if at_ns <= taken_ns]
+            lit = any(seen) if self.sticks else bool(seen) and seen[-1]
+            cells = [40.0] * (COLUMNS * ROWS)
+            cells[33] += self.bright * lit
+            yield self.now_ns, cells
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+
+
+def test_it_is_the_time_from_the_led_to_the_first_picture_that_shows_it() -> None:
+    rig: Any = PlayedCamera()
+    measured = camera.flashed(rig, rig.pictures())
+    assert measured.value == pytest.approx(0.132)  # 100 ms, at the next picture
+    assert [lit for _, lit in rig.changes[1:]] == [False, True, False, True]
+
+
+def test_an_led_out_of_sight_fails() -> None:
+    rig: Any = PlayedCamera(bright=5.0)
+    with pytest.raises(Failed, match="before the lens"):
+        camera.flashed(rig, rig.pictures())
+
+
+def test_light_that_stays_fails() -> None:
+    rig: Any = PlayedCamera(sticks=True)
+    with pytest.raises(Failed, match="stays bright"):
+        camera.flashed(rig, rig.pictures())
+
+
+def test_a_flash_that_nobody_sees_fails() -> None:
+    rig: Any = PlayedCamera()
+
+    def then_dark() -> Iterator[tuple[int, list[float]]]:
+        for at_ns, cells in rig.pictures():
+            dark = [40.0] * len(cells)
+            yield at_ns, dark if len(rig.changes) > 4 else cells
+
+    with pytest.raises(Failed, match="nothing of the LED in 3 s"):
+        camera.flashed(rig, then_dark())

@@ -1,0 +1,117 @@
+"""What a browser says of its picture, and whom nobody hears. No browser needed."""
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+from aiohttp import ClientSession, WSServerHandshakeError
+
+from fpvcar.hil import browsers, glass
+from fpvcar.hil.glass import Glass, Picture
+from fpvcar.hil.rig import Failed, NotHere
+from fpvcar.hil.spot import COLUMNS, ROWS
+from fpvcar.hil.wired import free_port
+
+CELLS = [7] * (COLUMNS * ROWS)
+SHOWN = {"kind": "picture", "shown_us": 1500, "path": "mse", "cells": CELLS}
+
+
+def test_a_ping_is_answered_with_the_clock_of_hil() -> None:
+    said = glass.answer('{"kind":"ping","t":2.5}', 77)
+    assert json.loads(str(said)) == {"kind": "pong", "t": 2.5, "clock_us": 77}
+
+
+def test_a_picture_is_one_cell_for_one() -> None:
+    heard = glass.answer(json.dumps(SHOWN), 0)
+    assert isinstance(heard, Picture) and heard.cells == tuple(map(float, CELLS))
+    for wrong in (
+        {**SHOWN, "cells": CELLS[1:]}, {**SHOWN, "cells": [256, *CELLS[1:]]},
+        {**SHOWN, "shown_us": "now"}, {"kind": "drive"}, {},
+    ):  # fmt: skip
+        with pytest.raises(msgspec.DecodeError):
+            glass.answer(json.dumps(wrong), 0)
+
+
+async def _says(port: int, origin: str, *texts: str) -> list[str]:
+    """A page of that origin; what it is answered."""
+    url = f"ws://127.0.0.1:{port}/"
+    async with ClientSession() as session, session.ws_connect(url, origin=origin) as ws:
+        for text in texts:
+            await ws.send_str(text)
+        return [await ws.receive_str() for text in texts if "ping" in text]
+
+
+def test_the_cars_own_page_is_heard() -> None:
+    port = free_port()
+    with Glass("127.0.0.1", port) as heard:
+        assert not heard.opened(0.0)
+        ping, picture = '{"kind":"ping","t":1}', json.dumps(SHOWN)
+        (pong,) = asyncio.run(
+            _says(port, "http://127.0.0.1:8080", picture, picture, ping)
+        )  # fmt: skip
+        assert json.loads(pong)["clock_us"] > 0
+        assert heard.opened(5.0)
+        assert next(heard.pictures()) == (1_500_000, tuple(map(float, CELLS)))
+
+
+def test_another_sites_page_is_not() -> None:
+    port = free_port()
+    with Glass("127.0.0.1", port):
+        for origin in ("http://evil.example", "http://localhost:8080"):
+            with pytest.raises(WSServerHandshakeError, match="403"):
+                asyncio.run(_says(port, origin))
+
+
+def test_a_page_that_says_nonsense_is_closed() -> None:
+    port = free_port()
+    with Glass("127.0.0.1", port) as heard:
+        with pytest.raises(TypeError, match="not WSMsgType.TEXT"):
+            origin = "http://127.0.0.1:1"
+            asyncio.run(_says(port, origin, "{}", '{"kind":"ping","t":1}'))
+        assert not heard.opened(0.0)
+
+
+def test_a_page_that_falls_silent_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(glass, "SILENCE_S", 0.0)
+    with Glass("127.0.0.1", free_port()) as heard:
+        with pytest.raises(Failed, match="has shown nothing for 0 s"):
+            next(heard.pictures())
+
+
+def test_without_a_browser_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHROMIUM", "/no/chromium")
+    assert browsers.program() is None
+    with pytest.raises(NotHere, match="no browser .*apt install chromium.*--browser"):
+        with browsers.headless("http://localhost/"):
+            pass
+
+
+def test_a_browser_is_found_by_name_and_ends(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:  # fmt: skip
+    said = tmp_path / "said"
+    played = tmp_path / "chromium-browser"
+    played.write_text(f'#!/bin/sh\necho $$ "$@" > {said}.new\nmv {said}.new {said}\n'
+                      "exec sleep 60\n")  # fmt: skip
+    played.chmod(0o755)
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    monkeypatch.setattr(browsers, "PROGRAMS", (str(tmp_path / "no"), str(played)))
+    assert browsers.program() == str(played) and shutil.which(str(played))
+    with browsers.headless("http://localhost:1/hil?port=2"):
+        while not said.exists():
+            pass
+        pid, *words = said.read_text().split()
+        assert (
+            "--headless=new" in words and words[-1] == "http://localhost:1/hil?port=2"
+        )
+        assert Path(f"/proc/{pid}").exists()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_an_invitation_has_the_address_twice() -> None:
+    words = browsers.invitation("http://192.0.2.1:8080/hil?port=9")
+    assert words.startswith("Open http://192.0.2.1:8080/hil?port=9 in any browser")
+    assert len(words.splitlines()) > 10, "and the picture of it"

@@ -1,0 +1,101 @@
+"""A rig of real pins, as far as no Pi is needed: what it lacks, and who hears."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fpvcar import paths
+from fpvcar.config import Profile, profiles
+from fpvcar.devices import backends
+from fpvcar.hil.checks import CHECKS
+from fpvcar.hil.metal_rig import MetalRig
+from fpvcar.system import MODEL
+
+PIGPIO = profiles.load(paths.HARDWARE / "rig.toml", ('pins.backend = "pigpio"',))
+LINUX = profiles.load(paths.HARDWARE / "rig.toml", ('pins.backend = "linux"',))
+
+
+class Heard:
+    """Pins on which nothing happens."""
+
+    def hear(self, gpio: int) -> None: ...
+    def close(self) -> None: ...
+    def read(self, timeout_s: float) -> list[Any]:
+        return []
+
+    def level(self, gpio: int) -> int:
+        return 0
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The back ends that were opened."""
+    found: list[str] = []
+
+    def open_pins(profile: Profile) -> Heard:
+        found.append(profile.pins.backend)
+        return Heard()
+
+    def open_edges(profile: Profile, pins: Heard, gpios: Sequence[int]) -> Heard:
+        found.append(profile.pins.backend)
+        return pins
+
+    monkeypatch.setattr(backends, "open_pins", open_pins)
+    monkeypatch.setattr(backends, "open_edges", open_edges)
+    return found
+
+
+@pytest.fixture
+def pi(tmp_path: Path) -> Path:
+    """The root of a Raspberry Pi."""
+    (tmp_path / MODEL).parent.mkdir(parents=True)
+    (tmp_path / MODEL).write_text("Raspberry Pi Zero 2 W Rev 1.0")
+    return tmp_path
+
+
+@contextlib.contextmanager
+def scope_of(rig: MetalRig) -> Iterator[None]:
+    with rig.scope() as scope:
+        assert not scope.driving
+        yield
+
+
+def test_on_a_pi_the_kernel_hears_what_pigpiod_does_and_that_it_died(
+    pi: Path, opened: list[str]
+) -> None:
+    rig = MetalRig(PIGPIO, 8080, root=pi)
+    assert rig.lacks("pin daemon") == ""
+    with scope_of(rig):
+        assert opened == ["linux", "linux"]
+    with rig.edges((5,)):
+        assert opened[2:] == ["pigpio", "pigpio"], "the other checks, as the car does"
+
+
+def test_elsewhere_the_daemon_hears_and_cannot_be_ended(
+    tmp_path: Path, opened: list[str]
+) -> None:
+    rig = MetalRig(PIGPIO, 8080, root=tmp_path)
+    assert rig.lacks("pin daemon") == "pigpiod, which this ends, hears the pins"
+    with scope_of(rig):
+        assert opened == ["pigpio", "pigpio"]
+
+
+def test_where_the_kernel_has_the_pins_there_is_no_daemon(pi: Path) -> None:
+    rig = MetalRig(LINUX, 8080, root=pi)
+    assert rig.lacks("pin daemon") == "no pigpiod: the kernel has the pins"
+
+
+def test_that_pigpiod_dies_is_a_check_for_metal_alone(pi: Path) -> None:
+    (check,) = (one for one in CHECKS if one.name == "metal-pigpiod-killed")
+    assert check.metal and check.act is not None
+    rig = MetalRig(PIGPIO, 8080, root=pi)
+    needs = [one for one in check.needs if one != "processes"]  # root's
+    assert [rig.lacks(part) for part in needs] == [""] * len(needs)
+
+
+def test_a_browser_is_a_persons(pi: Path) -> None:
+    assert "hil --browser" in MetalRig(PIGPIO, 8080, root=pi).lacks("browser")
+    assert MetalRig(PIGPIO, 8080, root=pi, person=True).lacks("browser") == ""

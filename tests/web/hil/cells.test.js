@@ -1,0 +1,17 @@
+// The brightness of each cell, as pi/fpvcar/hil/spot.py counts cells.
+
+import assert from 'node:assert/strict';
+import {readFileSync} from 'node:fs';
+import {test} from 'node:test';
+
+import {COLUMNS, ROWS, brightness} from '../../../web/hil/cells.js';
+
+test('a pixel of RGBA is one brightness', () => {
+  const rgba = new Uint8ClampedArray([0, 0, 0, 255, 255, 255, 255, 255, 0, 255, 0, 255]);
+  assert.deepEqual(brightness(rgba), [0, 255, 150]);
+});
+
+test('hil counts as many cells', () => {
+  const spot = new URL('../../../pi/fpvcar/hil/spot.py', import.meta.url);
+  assert.match(readFileSync(spot, 'utf8'), new RegExp(`COLUMNS, ROWS = ${COLUMNS}, ${ROWS}\n`));
+});
