@@ -152,6 +152,7 @@ def access(browser: Browser, home: Path) -> None:
         opened(grown, bench.url)
         grown_up(grown, bench)
         named(grown, "Mum")
+        grown.locator("#presets button").first.wait_for()
         grown.locator("#who-may-drive li", has_text="Mum").wait_for()
         grown.locator("#who-may-drive li", has_text="Ann").wait_for()
         shown(grown, "#who-may-drive")
