@@ -1,7 +1,6 @@
 /* rdpipe: a pipe between commands on different machines. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "descriptors.h"
 #include "leash.h"

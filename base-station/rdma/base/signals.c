@@ -88,7 +88,7 @@ int signals_wait(struct pollfd *polled, int count, int64_t end_ms,
             left_ms = INT32_MAX;
         int ready = poll(all, (nfds_t)count + 1, left_ms > 0 ? (int)left_ms : 0);
         if (ready < 0 && errno != EINTR)
-            return troubled(trouble, EXIT_FAULT, "poll: %s", strerror(errno));
+            return troubled(trouble, EXIT_FAULT, "poll: %m");
         if (ready > 0 && all[0].revents && signals_take(trouble) < 0)
             return -1;
         memcpy(polled, all + 1, (size_t)count * sizeof *polled);

@@ -152,7 +152,7 @@ static void run_child(struct handed *handed, size_t count, char **words)
     setpgid(0, 0);
     if (hand_over(handed, count) == 0)
         execvp(words[0], words);
-    fprintf(stderr, "rdpipe: %s: %s\n", words[0], strerror(errno));
+    fprintf(stderr, "rdpipe: %s: %m\n", words[0]);
     _exit(errno == ENOENT ? 127 : 126);
 }
 
@@ -485,7 +485,7 @@ static int leash_guarded(int in, int out)
         _exit(getppid() == above ? leash_serve(in, out) : 1);
     }
     if (pid < 0) {
-        fprintf(stderr, "rdpipe: leash: %s\n", strerror(errno));
+        fprintf(stderr, "rdpipe: leash: %m\n");
         return 1;
     }
     return guard(pid, &set);
@@ -514,11 +514,11 @@ static int leash_command(int status_fd, char **words)
         if (getppid() != above || told_to_end)
             _exit(126);
         execvp(words[0], words);
-        fprintf(stderr, "rdpipe: %s: %s\n", words[0], strerror(errno));
+        fprintf(stderr, "rdpipe: %s: %m\n", words[0]);
         _exit(errno == ENOENT ? 127 : 126);
     }
     if (pid < 0)
-        fprintf(stderr, "rdpipe: %s: %s\n", words[0], strerror(errno));
+        fprintf(stderr, "rdpipe: %s: %m\n", words[0]);
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     int state = 1 << 8;

@@ -464,7 +464,7 @@ int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *se
         attend(&run, polled);
         status = 0;
     } else {
-        fprintf(stderr, "%s: cannot start: %s\n", settings->program, strerror(errno));
+        fprintf(stderr, "%s: cannot start: %m\n", settings->program);
     }
     close_ends(&run);
     status = status ? status : conclude(&run);

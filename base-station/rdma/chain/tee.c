@@ -294,7 +294,7 @@ int tee_run(const struct pipe_settings *settings, const struct pipe_segment *bef
         (signals = signals_watch()) >= 0) {
         status = conclude(&tee, pass_on(&tee, polled, signals));
     } else {
-        fprintf(stderr, "%s: cannot start: %s\n", settings->program, strerror(errno));
+        fprintf(stderr, "%s: cannot start: %m\n", settings->program);
         conclude(&tee, SIGTERM);
     }
     shut(&signals);

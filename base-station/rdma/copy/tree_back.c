@@ -42,7 +42,7 @@ static int meet(const char *name)
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (listener < 0 || bind(listener, (struct sockaddr *)&address, length) < 0 ||
         listen(listener, 4) < 0) {
-        fprintf(stderr, "rdcp: no way back: %s\n", strerror(errno));
+        fprintf(stderr, "rdcp: no way back: %m\n");
         return -1;
     }
     int fd = -1;

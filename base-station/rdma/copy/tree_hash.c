@@ -178,7 +178,7 @@ int tree_manifest_write(struct tree_manifest *manifest, int base, uint64_t *erro
     tree_hash_close(&hash);
     if (fflush(stdout) == 0)
         return 0;
-    fprintf(stderr, "rdcp: the manifest: %s\n", strerror(errno));
+    fprintf(stderr, "rdcp: the manifest: %m\n");
     return -1;
 }
 

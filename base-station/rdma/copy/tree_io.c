@@ -71,7 +71,7 @@ static int send_all(struct tree_line *line, const uint8_t *bytes, size_t length)
                 fill(line); /* an error is seen again when a record is wanted */
         } else if (errno != EINTR) {
             if (errno != EPIPE) /* who left has said why */
-                fprintf(stderr, "rdcp: cannot pass the stream on: %s\n", strerror(errno));
+                fprintf(stderr, "rdcp: cannot pass the stream on: %m\n");
             return -1;
         }
     }

@@ -13,7 +13,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "quote.h"
 #include "tree_folder.h"
 #include "tree_hash.h"
 #include "tree_io.h"

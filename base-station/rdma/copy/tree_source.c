@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "leash_work.h"
-#include "quote.h"
 #include "tree_hash.h"
 #include "tree_io.h"
 #include "tree_part.h"

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -59,7 +58,7 @@ static int start_keeper(struct child *child, struct trouble *trouble)
 {
     int life[2];
     if (pipe2(life, O_CLOEXEC) < 0)
-        return troubled(trouble, EXIT_FAULT, "cannot make a pipe: %s", strerror(errno));
+        return troubled(trouble, EXIT_FAULT, "cannot make a pipe: %m");
     child->keeper = fork();
     if (child->keeper == 0) {
         close(life[1]);
@@ -70,7 +69,7 @@ static int start_keeper(struct child *child, struct trouble *trouble)
     if (child->keeper > 0)
         return 0;
     child->keeper = 0;
-    return troubled(trouble, EXIT_FAULT, "cannot fork: %s", strerror(errno));
+    return troubled(trouble, EXIT_FAULT, "cannot fork: %m");
 }
 
 int child_open(struct child *child, char **words, enum child_side side,
@@ -82,7 +81,7 @@ int child_open(struct child *child, char **words, enum child_side side,
     child->side = side;
     child->name = words[0];
     if (pipe2(ends, O_CLOEXEC) < 0)
-        return troubled(trouble, EXIT_FAULT, "cannot make a pipe: %s", strerror(errno));
+        return troubled(trouble, EXIT_FAULT, "cannot make a pipe: %m");
     int ours = side == CHILD_PRODUCER ? 0 : 1;
     fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
     child->pid = fork();

@@ -19,8 +19,7 @@ static int key_read(struct key *key, int fd, const char *what, struct trouble *t
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return troubled(trouble, EXIT_USAGE, "cannot read the key from %s: %s", what,
-                           strerror(errno));
+            return troubled(trouble, EXIT_USAGE, "cannot read the key from %s: %m", what);
         if (got == 0)
             return 0;
         if (!room)
@@ -64,8 +63,7 @@ int key_open(struct key *key, const char *file, int fd, struct trouble *trouble)
         visible(what, sizeof what, file);
         int opened = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         if (opened < 0)
-            return troubled(trouble, EXIT_USAGE, "cannot open the key file %s: %s", what,
-                           strerror(errno));
+            return troubled(trouble, EXIT_USAGE, "cannot open the key file %s: %m", what);
         result = key_read(key, opened, what, trouble);
         close(opened);
     } else if (fd >= 0) {
@@ -94,14 +92,13 @@ int key_make(const char *file, struct trouble *trouble)
     char digits[2 * sizeof bytes + 2], what[100];
     visible(what, sizeof what, file);
     if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
-        return troubled(trouble, EXIT_FAULT, "no random bytes: %s", strerror(errno));
+        return troubled(trouble, EXIT_FAULT, "no random bytes: %m");
     for (size_t i = 0; i < sizeof bytes; i++)
         snprintf(digits + 2 * i, 3, "%02x", bytes[i]);
     memcpy(digits + 2 * sizeof bytes, "\n", 2);
     int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
-        return troubled(trouble, EXIT_FAULT, "cannot make the key file %s: %s", what,
-                       strerror(errno));
+        return troubled(trouble, EXIT_FAULT, "cannot make the key file %s: %m", what);
     size_t length = sizeof digits - 1;
     bool whole = write(fd, digits, length) == (ssize_t)length && fsync(fd) == 0;
     int error = errno;

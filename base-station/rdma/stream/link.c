@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "meeting.h"
 #include "signals.h"
 
 enum { BEAT_MS = 1000 };
@@ -39,7 +38,7 @@ int link_wait(struct link *link, struct pollfd *extra, int count,
     int ready = poll(polled, (nfds_t)(own + count), wait_ms > 0 ? (int)wait_ms : 0);
     if (ready < 0) {
         if (errno != EINTR)
-            return troubled(trouble, EXIT_FAULT, "poll: %s", strerror(errno));
+            return troubled(trouble, EXIT_FAULT, "poll: %m");
         for (int i = 0; i < count; i++)
             extra[i].revents = 0;
         return 0;

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,8 +40,8 @@ static int announce(const struct lobby *lobby, struct trouble *trouble)
     if (fd > STDERR_FILENO)
         close(fd);
     return whole ? 0
-                 : troubled(trouble, EXIT_FAULT, "cannot announce on descriptor %d: %s",
-                            fd, strerror(errno));
+                 : troubled(trouble, EXIT_FAULT, "cannot announce on descriptor %d: %m",
+                            fd);
 }
 
 /* NULL with a trouble; its errno is ENOMEM where too little may be pinned. */

@@ -29,7 +29,7 @@ int meeting_open(struct meeting *meeting, const struct key *key, const struct he
 {
     *meeting = (struct meeting){.key = key, .role = mine->role, .mine = *mine};
     if (getrandom(meeting->mine.nonce, NONCE_BYTES, 0) != NONCE_BYTES)
-        return troubled(trouble, EXIT_FAULT, "no random bytes: %s", strerror(errno));
+        return troubled(trouble, EXIT_FAULT, "no random bytes: %m");
     uint8_t *whole = hello_of(meeting, mine->role);
     record_put(whole, &(struct record){RECORD_HELLO, HELLO_BYTES, 0});
     hello_put(whole + RECORD_BYTES, &meeting->mine);

@@ -4,9 +4,7 @@
  * output is; the sink's thread writes it. Nothing is published, and no command sees an
  * end of file, before the end record came and agreed with what was written.
  */
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "end.h"

@@ -44,7 +44,6 @@
 #define RECORDS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum {

@@ -36,15 +36,14 @@ static int open_input(struct sender *sender)
             sender->input_fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         while (sender->input_fd < 0 && errno == EINTR);
         if (sender->input_fd < 0)
-            return troubled(&sender->end.trouble, EXIT_FAULT, "cannot open %s: %s",
-                            sender->name, strerror(errno));
+            return troubled(&sender->end.trouble, EXIT_FAULT, "cannot open %s: %m",
+                            sender->name);
     }
     int fd = file ? sender->input_fd : STDIN_FILENO;
     bool closed = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY; /* see descriptors.h */
     errno = EBADF;
     if (closed || fstat(fd, &state) < 0)
-        return troubled(&sender->end.trouble, EXIT_FAULT, "cannot use stdin: %s",
-                        strerror(errno));
+        return troubled(&sender->end.trouble, EXIT_FAULT, "cannot use stdin: %m");
     if (S_ISDIR(state.st_mode))
         return troubled(&sender->end.trouble, EXIT_FAULT,
                         "%s is a directory: rdcp -r copies trees", sender->name);

@@ -33,8 +33,7 @@ static int retry(struct sink *sink)
     if (errno == EPIPE)
         return troubled(trouble, EXIT_FAULT, "the reader of %s left before the end",
                         name_of(sink));
-    return troubled(trouble, EXIT_FAULT, "cannot write %s: %s", name_of(sink),
-                    strerror(errno));
+    return troubled(trouble, EXIT_FAULT, "cannot write %s: %m", name_of(sink));
 }
 
 static int write_all(struct sink *sink, const uint8_t *from, size_t length)

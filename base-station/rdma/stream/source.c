@@ -32,8 +32,8 @@ static ssize_t read_some(struct source *source, uint8_t *into, size_t room)
         if (errno == EAGAIN || errno == EWOULDBLOCK)
             readable(source, -1);
         else if (errno != EINTR)
-            return troubled(&source->worker->trouble, EXIT_FAULT, "cannot read %s: %s",
-                            source->name, strerror(errno));
+            return troubled(&source->worker->trouble, EXIT_FAULT, "cannot read %s: %m",
+                            source->name);
     }
 }
 

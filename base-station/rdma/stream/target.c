@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -25,7 +24,7 @@ static int refuse(struct trouble *trouble, const char *what, const char *name)
 {
     char safe[200];
     visible(safe, sizeof safe, name);
-    return troubled(trouble, EXIT_FAULT, "%s %s: %s", what, safe, strerror(errno));
+    return troubled(trouble, EXIT_FAULT, "%s %s: %m", what, safe);
 }
 
 static int folder_of(const char *path, char into[PATH_MAX])

@@ -7,12 +7,9 @@
 #include "transport_tcp.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/sockios.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -309,7 +306,7 @@ struct transport *tcp_open(int fd, struct trouble *trouble)
     struct tcp *tcp = calloc(1, sizeof *tcp);
     int one = 1;
     if (!tcp || getpeername(fd, (struct sockaddr *)&peer, &length) < 0) {
-        troubled(trouble, EXIT_FAULT, "cannot use a connection: %s", strerror(errno));
+        troubled(trouble, EXIT_FAULT, "cannot use a connection: %m");
         free(tcp);
         close(fd);
         return NULL;

@@ -7,12 +7,9 @@
 #include "transport_verbs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "descriptors.h"
 #include "signals.h"
@@ -81,7 +78,7 @@ uint8_t *verbs_pages(size_t bytes, struct trouble *trouble)
                         -1, 0);
     if (memory != MAP_FAILED)
         return memory;
-    troubled(trouble, EXIT_FAULT, "no memory: %s", strerror(errno));
+    troubled(trouble, EXIT_FAULT, "no memory: %m");
     return NULL;
 }
 
@@ -292,7 +289,7 @@ static int verbs_poll(struct transport *base, struct transport_event *event,
     while (got > 0) {
         got = ibv_poll_cq(verbs->cq, 1, &done);
         if (got < 0)
-            return troubled(trouble, EXIT_FAULT, "ibv_poll_cq: %s", strerror(errno));
+            return troubled(trouble, EXIT_FAULT, "ibv_poll_cq: %m");
         verbs->moves |= got > 0;
         int told = got ? take_completion(verbs, &done, event, trouble) : 0;
         if (told)

@@ -5,7 +5,6 @@
 
 #include <rdma/rdma_cma.h>
 
-#include "options.h"
 #include "transport.h"
 
 enum {

@@ -31,8 +31,7 @@ static int open_queues(struct verbs *verbs, uint32_t credits, struct trouble *tr
     if (verbs->pd)
         verbs->completions = ibv_create_comp_channel(verbs->id->verbs);
     if (!verbs->completions)
-        return troubled(trouble, EXIT_FAULT, "cannot use the RDMA device: %s",
-                        strerror(errno));
+        return troubled(trouble, EXIT_FAULT, "cannot use the RDMA device: %m");
     verbs->cq = ibv_create_cq(verbs->id->verbs, (int)(sends + receives), NULL,
                               verbs->completions, 0);
     struct ibv_qp_init_attr wanted = {
@@ -98,7 +97,7 @@ struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *i
     verbs->receives = receives;
     verbs->ready_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
     if (verbs->ready_fd < 0)
-        troubled(trouble, EXIT_FAULT, "eventfd: %s", strerror(errno));
+        troubled(trouble, EXIT_FAULT, "eventfd: %m");
     else if (open_queues(verbs, credits, trouble) == 0 &&
              post_first(verbs, trouble) == 0 &&
              fcntl(events->fd, F_SETFL, O_NONBLOCK) == 0 &&
@@ -115,8 +114,7 @@ int verbs_expect(struct rdma_event_channel *events, enum rdma_cm_event_type expe
     struct rdma_cm_event *event;
     while (rdma_get_cm_event(events, &event) < 0) {
         if (errno != EAGAIN && errno != EINTR)
-            return troubled(trouble, EXIT_FAULT, "rdma_get_cm_event: %s",
-                            strerror(errno));
+            return troubled(trouble, EXIT_FAULT, "rdma_get_cm_event: %m");
         if (signals_wait(&polled, 1, end_ms, trouble) <= 0)
             return troubled(trouble, EXIT_FAULT,
                             "no answer in time: is that host up, and the way to it?");
@@ -244,8 +242,7 @@ static int resolve(struct rdma_event_channel *events, struct rdma_cm_id *id,
         memcpy(&source, from, net_length(from));
     if (rdma_resolve_addr(id, from ? (struct sockaddr *)&source : NULL,
                           (struct sockaddr *)&to, limit_ms) < 0)
-        return troubled(trouble, EXIT_FAULT, "no route to it by an RDMA device: %s",
-                        strerror(errno));
+        return troubled(trouble, EXIT_FAULT, "no route to it by an RDMA device: %m");
     if (verbs_expect(events, RDMA_CM_EVENT_ADDR_RESOLVED, end_ms, trouble) < 0)
         return -1;
     if (!id->verbs)
@@ -257,8 +254,7 @@ static int resolve(struct rdma_event_channel *events, struct rdma_cm_id *id,
                         options->device);
     }
     if (rdma_resolve_route(id, limit_ms) < 0)
-        return troubled(trouble, EXIT_FAULT, "the route to it is not by an RDMA device: %s",
-                        strerror(errno));
+        return troubled(trouble, EXIT_FAULT, "the route to it is not by an RDMA device: %m");
     return verbs_expect(events, RDMA_CM_EVENT_ROUTE_RESOLVED, end_ms, trouble);
 }
 
@@ -288,7 +284,7 @@ struct transport *verbs_dial(const struct sockaddr *address, const struct sockad
     struct rdma_conn_param wanted = parameters();
     know_peer(verbs, address, options);
     if (rdma_connect(id, &wanted) < 0)
-        troubled(trouble, EXIT_FAULT, "rdma_connect: %s", strerror(errno));
+        troubled(trouble, EXIT_FAULT, "rdma_connect: %m");
     else if (verbs_expect(events, RDMA_CM_EVENT_ESTABLISHED, end_ms, trouble) == 0)
         return &verbs->base;
     transport_close(&verbs->base);
@@ -353,7 +349,7 @@ static struct transport *accept_request(struct verbs_listener *listener,
         know_peer(verbs, rdma_get_peer_addr(id), listener->options);
         if (rdma_accept(id, &wanted) == 0)
             return &verbs->base;
-        troubled(&why, EXIT_FAULT, "rdma_accept: %s", strerror(errno));
+        troubled(&why, EXIT_FAULT, "rdma_accept: %m");
         transport_close(&verbs->base);
     }
     say("an RDMA connection came to nothing: %s", why.text);
