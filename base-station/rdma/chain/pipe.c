@@ -443,8 +443,9 @@ static void pipe_run_close(struct pipe_run *run)
 static bool has_terminal(void)
 {
     int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    bool has = fd >= 0;
     shut(&fd);
-    return fd >= 0;
+    return has;
 }
 
 int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *segments,

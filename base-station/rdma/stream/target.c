@@ -318,9 +318,9 @@ int target_publish(struct target *target, struct trouble *trouble)
     }
     if (!trouble->status && kept >= 0 && put_in_place(target, kept) < 0)
         refuse(trouble, "cannot put the new file in place of", name);
-    shut(&kept);
     if (!trouble->status && kept >= 0 && target->sync && sync_folder(target->path) < 0)
         refuse(trouble, "cannot sync the folder of", name);
+    shut(&kept);
     return trouble->status ? -1 : 0;
 }
 
