@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fpvcar.bench import soc as chip
@@ -61,6 +61,29 @@ def wires(profile: Profile) -> Iterator[tuple[int, int]]:
         for sensor in profile.sensors.ultrasound.values():
             yield sensor.echo, rig.echo
             break
+
+
+def waits_s(pid: int) -> Callable[[], float]:
+    """How long a process, by the thread that had it worst, could run from now on and
+    had no core; as long as it lives.
+
+    The second figure of schedstat (kernel: Documentation/scheduler/sched-stats.rst).
+    """
+
+    def delays_s() -> dict[Path, float]:
+        found: dict[Path, float] = {}
+        with contextlib.suppress(OSError):  # it is gone, or the kernel does not count
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                found[task] = int((task / "schedstat").read_text().split()[1]) / 1e9
+        return found
+
+    before_s = delays_s()
+
+    def since() -> float:
+        waited = (now_s - before_s.get(one, 0.0) for one, now_s in delays_s().items())
+        return max(waited, default=0.0)
+
+    return since
 
 
 class BenchRig(Wired):
@@ -121,6 +144,12 @@ class BenchRig(Wired):
         if not found:
             raise NotHere("no camera's process below `run`")
         return found
+
+    def waited_s(self) -> Callable[[], float]:
+        """By the kernel's account of the two who switch pins, one behind the other:
+        `wheels`, and the emulated pigpiod, in which the chip is, too."""
+        waiting = [waits_s(self._pid(unit)) for unit in ("wheels", "pigpiod")]
+        return lambda: sum(waited_s() for waited_s in waiting)
 
     def close_contact(self, closed: bool) -> None:
         """Plays the world outside the chip."""

@@ -31,6 +31,7 @@ EVERY_S = 0.04
 ANSWER_S = 5.0
 SEAT_S = 20.0
 CLOSE_S = 0.5
+NO_ANSWER = "no answer"
 UNIT_MAX_BYTES = 8_000_000
 
 
@@ -48,13 +49,13 @@ def wait_for(what: Callable[[], bool], words: str, timeout_s: float = ANSWER_S) 
 
 
 def stop_cause(port: int) -> str | None:
-    """Why the car says that it stands, None if nothing holds it; "no answer"."""
+    """Why the car says that it stands, None if nothing holds it; or NO_ANSWER."""
     url = f"http://localhost:{port}/api/status"
     try:
         with urllib.request.urlopen(url, timeout=ANSWER_S) as answer:
             stop = json.load(answer)["stop"]
     except OSError:
-        return "no answer"
+        return NO_ANSWER
     return str(stop["cause"]) if stop else None
 
 

@@ -102,6 +102,10 @@ class MetalRig(Wired):
                 os.kill(pid, number)
         return now_ns
 
+    def waited_s(self) -> Callable[[], float]:
+        """A car that is too busy is the car's fault."""
+        return lambda: 0.0
+
     def close_contact(self, closed: bool) -> None:
         """Pulls the button's pin low, by a relay or through 1 kΩ."""
         assert self.profile.rig.contact is not None

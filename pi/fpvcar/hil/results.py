@@ -25,10 +25,14 @@ class Limit(Struct, frozen=True):
 
 
 class Measured(Struct, frozen=True):
-    """One measurement; `trace` is (seconds, level 0 to 1) of what a pin did."""
+    """One measurement; `trace` is (seconds, level 0 to 1) of what a pin did.
+
+    `waited_s`: for so long the bench waited meanwhile for a core of a busy machine.
+    """
 
     value: float
     trace: tuple[tuple[float, float], ...] = ()
+    waited_s: float = 0.0
 
 
 class Result(Struct, frozen=True):

@@ -65,6 +65,9 @@ class Rig(Protocol):
     def signal(self, unit: str, number: Signals) -> int:
         """To a unit of the car, or to "camera"; CLOCK_MONOTONIC in ns just before."""
 
+    def waited_s(self) -> Callable[[], float]:
+        """From now on: for how long the bench has waited for a core."""
+
     def close_contact(self, closed: bool) -> None:
         """Of the first button."""
 

@@ -57,6 +57,14 @@ def test_the_cars_own_page_is_heard() -> None:
         assert next(heard.pictures()) == (1_500_000, tuple(map(float, CELLS)))
 
 
+def test_whose_page_it_is() -> None:
+    assert glass.own_page("http://192.0.2.1:8080", "192.0.2.1:41234")
+    assert glass.own_page("http://[::1]:8080", "[::1]:41234")
+    for origin in ("", "null", "http://[", "http://192.0.2.2", "192.0.2.1"):
+        assert not glass.own_page(origin, "192.0.2.1:41234")
+    assert not glass.own_page("", "") and not glass.own_page("http://a", "[")
+
+
 def test_another_sites_page_is_not() -> None:
     port = free_port()
     with Glass("127.0.0.1", port):

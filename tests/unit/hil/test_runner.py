@@ -80,6 +80,22 @@ def test_a_spoilt_measurement_is_repeated_twice() -> None:
     assert "2 repeated: stood before; stood before" in said
 
 
+def test_so_is_one_that_was_late_because_the_bench_had_no_core() -> None:
+    late = [Measured(1.3, waited_s=0.4), Measured(1.2, waited_s=0.2), Measured(0.5)]
+    result, said = ran(check(lambda rig: late.pop(0)))
+    assert (result.verdict, result.values) == ("passed", (0.5,))
+    assert "1.3 s, for 0.4 s of which the bench had no core" in said
+    result, _ = ran(check(lambda rig: Measured(1.3, waited_s=0.4)))
+    assert result.verdict == "failed" and "too busy" in result.why, "three times"
+
+
+@pytest.mark.parametrize("waited_s", [0.0, 0.29])
+def test_what_would_be_late_all_the_same_fails(waited_s: float) -> None:
+    result, _ = ran(check(lambda rig: Measured(1.3, waited_s=waited_s)))
+    assert (result.verdict, result.repeated) == ("failed", ())
+    assert "1 of 1 above 1 s: 1.3" in result.why
+
+
 def test_so_are_pins_that_are_lost_and_come_back() -> None:
     result, _ = ran(check(raising(PinsLost("gone"), None)))
     assert (result.verdict, result.repeated) == ("passed", ("gone",))

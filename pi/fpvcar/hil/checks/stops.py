@@ -10,9 +10,17 @@ from dataclasses import dataclass
 from functools import partial
 from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
 
-from fpvcar.hil.driver import Driver, TimedOut, stop_cause, wait_for
+from fpvcar.hil.driver import (
+    NO_ANSWER,
+    SEAT_S,
+    Driver,
+    TimedOut,
+    stop_cause,
+    wait_for,
+)
 from fpvcar.hil.results import Limit, Measured
 from fpvcar.hil.rig import Check, Failed, Rig, Spoilt
+from fpvcar.hil.scope import Scope
 
 STAYS_S = 0.12
 """How long whatever comes back is watched."""
@@ -59,14 +67,14 @@ def stopped(cause: Cause, rig: Rig) -> Measured:
     """Drives, lets it fail, and looks how soon the motors are off, and that they stay
     off though the stick is held. Raises Spoilt, Failed."""
     with rig.driver() as driver, rig.scope() as scope:
-        driver.ready().drive(1.0, 0.0)
-        wait_for(lambda: scope.driving, "the car does not drive")
+        _drive_off(driver, scope)
         time.sleep(random.random() * TICK_S)
+        waited_s = rig.waited_s()
         at_ns = cause.fail(rig, driver)
         try:
             wait_for(lambda: scope.stands, "the car drives on", GONE_S)
         finally:
-            number = len(scope.samples)
+            number, idle_s = len(scope.samples), waited_s()
             cause.mend(rig, driver)
         if not scope.drove_at(at_ns):
             raise Spoilt("the car stood before anything failed")
@@ -74,7 +82,17 @@ def stopped(cause: Cause, rig: Rig) -> Measured:
         if scope.moved_since(number):
             raise Failed("a motor turned again, and nobody had let go of the stick")
         _says(rig, cause)
-        return Measured(scope.stopped_after_s(at_ns), scope.trace(at_ns))
+        return Measured(scope.stopped_after_s(at_ns), scope.trace(at_ns), idle_s)
+
+
+def _drive_off(driver: Driver, scope: Scope) -> None:
+    """Nothing has failed yet: a car that does not drive says nothing of stops. Raises
+    Spoilt."""
+    try:
+        driver.ready().drive(1.0, 0.0)
+        wait_for(lambda: scope.driving, "the car does not drive")
+    except TimedOut as fault:
+        raise Spoilt(str(fault)) from None
 
 
 def _says(rig: Rig, cause: Cause) -> None:
@@ -85,6 +103,7 @@ def _says(rig: Rig, cause: Cause) -> None:
         said[:] = [stop_cause(rig.port)]
         return said[0] in cause.said
 
+    wait_for(lambda: right() or said[0] != NO_ANSWER, "no answer", SEAT_S)
     try:
         wait_for(right, "")
     except TimedOut:
