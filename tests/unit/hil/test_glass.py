@@ -16,7 +16,10 @@ from fpvcar.hil.spot import COLUMNS, ROWS
 from fpvcar.hil.wired import free_port
 
 CELLS = [7] * (COLUMNS * ROWS)
-SHOWN = {"kind": "picture", "shown_us": 1500, "path": "mse", "cells": CELLS}
+SHOWN = {
+    "kind": "picture", "shown_us": 1500, "captured_us": 1400, "path": "mse",
+    "cells": CELLS,
+}  # fmt: skip
 
 
 def test_a_ping_is_answered_with_the_clock_of_hil() -> None:
@@ -54,7 +57,9 @@ def test_the_cars_own_page_is_heard() -> None:
         )  # fmt: skip
         assert json.loads(pong)["clock_us"] > 0
         assert heard.opened(5.0)
-        assert next(heard.pictures()) == (1_500_000, tuple(map(float, CELLS)))
+        assert next(heard.pictures()) == (
+            1_500_000, 1_400_000, tuple(map(float, CELLS)),
+        )  # fmt: skip
 
 
 def test_whose_page_it_is() -> None:

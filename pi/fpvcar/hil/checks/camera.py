@@ -13,17 +13,18 @@ from itertools import islice, pairwise
 from fpvcar.hil import spot
 from fpvcar.hil.driver import Driver, wait_for
 from fpvcar.hil.results import Limit, Measured
-from fpvcar.hil.rig import Check, Failed, NotHere, Rig
+from fpvcar.hil.rig import Check, Failed, NotHere, Rig, Seen
 
-SETTLE_S = 0.6
-"""No picture of before is under way so long after the LED has changed."""
+SETTLE_S = 0.2
+"""A camera that stamps no picture itself is late by less: its pictures are stamped
+when they come."""
 LEARNT = 5
 """Pictures of the dark LED, and of the lit one."""
 SEEN_S = 3.0
 UNITS = 30
 STARTED_S = 10.0
 DECODER = "PyAV (pip install av; Debian: python3-av)"
-Pictures = Iterator[tuple[int, spot.Cells]]
+Pictures = Iterator[Seen]
 
 
 def flashed(rig: Rig, pictures: Pictures) -> Measured:
@@ -32,7 +33,7 @@ def flashed(rig: Rig, pictures: Pictures) -> Measured:
 
     def shown(lit: bool) -> list[spot.Cells]:
         ready_ns = rig.light(lit) + int(SETTLE_S * 1e9)
-        later = (cells for at_ns, cells in pictures if at_ns > ready_ns)
+        later = (one.cells for one in pictures if one.captured_ns > ready_ns)
         return list(islice(later, LEARNT))
 
     found = spot.find(shown(False), shown(True))
@@ -40,10 +41,10 @@ def flashed(rig: Rig, pictures: Pictures) -> Measured:
         raise Failed("the picture stays bright where the LED was, though it is dark")
     time.sleep(random.random() / rig.profile.camera.fps)  # out of step with the camera
     begin_ns = rig.light(True)
-    for at_ns, cells in pictures:
-        if at_ns > begin_ns and found.lit(cells):
-            return Measured((at_ns - begin_ns) / 1e9)
-        if at_ns > begin_ns + SEEN_S * 1e9:
+    for one in pictures:
+        if found.lit(one.cells):
+            return Measured((one.seen_ns - begin_ns) / 1e9)
+        if one.captured_ns > begin_ns + SEEN_S * 1e9:
             break
     raise Failed(f"nothing of the LED in {SEEN_S:g} s of pictures")
 
@@ -60,11 +61,11 @@ def _pictures(driver: Driver) -> Pictures:
         if taken == len(driver.units):
             time.sleep(0.001)
             continue
-        came_ns, _, unit = driver.units[taken]
+        came_ns, header, unit = driver.units[taken]
         taken, end_s = taken + 1, time.monotonic() + SEEN_S
         for frame in decoder.decode(av.Packet(unit)):
             luma = frame.to_ndarray()[: frame.height, : frame.width]
-            yield came_ns, spot.of_luma(luma)
+            yield Seen(came_ns, header.capture_us * 1000, spot.of_luma(luma))
     raise Failed(f"no picture for {SEEN_S:g} s")
 
 
