@@ -1,6 +1,7 @@
 """rdsend and rdrecv at their edges: descriptors that are closed, targets that are links
 or gone, ends that come at the end, files that change or say no size, a deaf stderr."""
 
+import errno
 import json
 import os
 import signal
@@ -13,7 +14,7 @@ from typing import IO
 import pytest
 
 from tests.rdma.ends import KEY, SLOWNESS, End, Ends
-from tests.rdma.kernel import CAP_CHOWN, without_capability
+from tests.rdma.kernel import CAP_CHOWN, OPENAT, without, without_capability
 from tests.rdma.records import ABORT, DATA, END, ENDING, SENDER, Hello, Peer, record
 from tests.rdma.test_stream_hostile import Knock, knock
 
@@ -197,6 +198,14 @@ class TestWholeness:
                 assert sent.status != 0 and received.status != 0
             else:
                 assert sent.status == 0, (round_, sent, received)
+
+    def test_sync_is_of_the_folder_too(self, ends: Ends) -> None:
+        """Who cannot open it cannot sync it, and says so."""
+        no_folders = without(OPENAT, errno.EACCES, os.O_DIRECTORY)
+        receiver = ends.receive("out", options=["--sync"], before=no_folders)
+        assert ends.send_bytes(b"new").status != 0
+        ended = receiver.ended()
+        assert ended.status == 1 and "cannot sync the folder of" in ended.err, ended
 
     def test_a_command_may_work_longer_than_the_data_may_rest(self, ends: Ends) -> None:
         idle = ["--idle-timeout", "1"]
