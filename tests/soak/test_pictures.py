@@ -9,6 +9,11 @@ from tools import pictures
 pytestmark = [pytest.mark.e2e, pytest.mark.soak, pytest.mark.long]
 
 
+def width(path: Path) -> int:
+    with Image.open(path) as picture:
+        return picture.width
+
+
 @pytest.mark.parametrize("names", pictures.ALBUM, ids=" ".join)
 def test_they_are_taken(
     names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -17,5 +22,4 @@ def test_they_are_taken(
     monkeypatch.setattr(pictures, "TARGET", tmp_path)
     assert pictures.main(names) == 0
     for name in names:
-        taken, shown = (Image.open(one / f"{name}.png") for one in (tmp_path, kept))
-        assert taken.width == shown.width
+        assert width(tmp_path / f"{name}.png") == width(kept / f"{name}.png")
