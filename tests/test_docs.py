@@ -18,7 +18,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tools import build_docs, doctor_docs, pictures, profile_docs, status_docs
+from PIL import Image, PngImagePlugin
+from tools import (
+    build_docs,
+    doctor_docs,
+    picture_file,
+    pictures,
+    profile_docs,
+    status_docs,
+)
 from tools.written import filled
 
 from fpvcar import paths
@@ -281,6 +289,18 @@ def test_each_picture_is_shown_by_a_page_and_small() -> None:
     }
     assert {one for one in there if one.suffix == ".png"} == taken, "make pictures"
     assert sum(one.stat().st_size for one in taken) <= PICTURES_BYTES
+
+
+def test_a_picture_is_stale_when_a_page_has_other_words(tmp_path: Path) -> None:
+    taken = list(pictures.TARGET.glob("*.png"))
+    for path in taken:
+        assert picture_file.stale(path) == [], f"make pictures ONLY={path.stem}"
+    assert "Look for faults" in picture_file.says(pictures.TARGET / "who-phone.png")
+    other = tmp_path / "other.png"
+    notes = PngImagePlugin.PngInfo()
+    notes.add_itxt(picture_file.KEY, "Menu\nSearch for mistakes")
+    Image.new("1", (1, 1)).save(other, pnginfo=notes)
+    assert picture_file.stale(other) == ["Search for mistakes"]
 
 
 def test_the_floors_are_those_that_a_test_holds() -> None:

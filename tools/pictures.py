@@ -8,7 +8,6 @@ played, as the bench is none.
 """
 
 import argparse
-import io
 import re
 import sys
 import tempfile
@@ -17,7 +16,6 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from PIL import Image
 from playwright.sync_api import Browser, FloatRect, Page
 from tests.e2e.conftest import chromium
 from tests.e2e.harness import GUARD, RunningBench
@@ -33,6 +31,7 @@ from tests.e2e.seat import (
 )
 from tests.e2e.test_calibration_page import begun, held, one, phase
 from tests.e2e.test_doctor_page import ROUTE, looked
+from tools import picture_file
 from tools.build_docs import fresh_car
 
 from fpvcar.doctor.report import as_json
@@ -45,7 +44,6 @@ ANDROID = (
     "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) "
     "Chrome/140.0.0.0 Mobile Safari/537.36"
 )
-COLOURS = 256
 LONG_S = 90.0
 DRIVES = """document.body.dataset.situation === 'driving' &&
   document.body.dataset.picture === 'live'"""
@@ -53,10 +51,8 @@ QUIET = "document.getElementById('toasts').childElementCount === 0"
 
 
 def keep(page: Page, name: str, taken: bytes = b"") -> None:
-    """What the page shows, or showed, with few colours: as a file a fifth."""
-    picture = Image.open(io.BytesIO(taken or page.screenshot())).convert("RGB")
-    few = picture.quantize(COLOURS, Image.Quantize.FASTOCTREE)  # rare colours stay
-    few.save(TARGET / f"{name}.png", optimize=True)
+    """Writes what the page shows, or showed."""
+    picture_file.write(page, TARGET / f"{name}.png", taken)
     print(f"docs/pictures/{name}.png")
 
 
@@ -97,8 +93,9 @@ def seat(
             until(page, QUIET)
             with driving(page, thumbs):
                 page.wait_for_timeout(400)
-                taken = page.screenshot()
                 fine = page.evaluate(f"{DRIVES} && {QUIET}")
+                taken = page.screenshot()
+                fine = fine and page.evaluate(DRIVES)
             if fine:
                 keep(page, name, taken)
                 break
