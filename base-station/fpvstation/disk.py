@@ -102,10 +102,12 @@ class Folder:
     def sync(self, path: str) -> None:
         """A kill may have come between a name and its sync: so all of them."""
         one = self.root / path
-        files.sync(one)
-        while one != self.root:
-            one = one.parent
-            files.sync(one)
+        for each in (one, *list(one.parents)[: len(Path(path).parts)]):
+            try:
+                files.sync(each)
+            except OSError as fault:
+                fault.filename = str(each)  # fsync(2) knows none
+                raise
 
     def publish(self, old: str, new: str) -> None:
         """Replaces nothing."""
@@ -116,7 +118,8 @@ class Folder:
         """Others may read it."""
         self._make(path)
         files.write_whole(self.root / path, [data])
-        (self.root / path).chmod(0o644)
+        with contextlib.suppress(PermissionError):  # FAT has no modes
+            (self.root / path).chmod(0o644)
 
     def remove(self, path: str) -> None:
         """Not synced: what comes back goes again."""

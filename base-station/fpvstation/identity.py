@@ -3,13 +3,22 @@
 A disk that is not mounted is no empty store, and one that was unmounted none either.
 """
 
+import contextlib
+import errno
 import secrets
+from collections.abc import Callable
 
 import msgspec
 
 from fpvstation.disk import Disk
 
 MARKER, FORMAT = ".fpvstation.json", 1
+TRIALS = (".trial", ".tried")
+FULL = (errno.ENOSPC, errno.EDQUOT)
+NEEDS = (
+    "a store needs a file system that syncs and renames, as ext4, XFS, btrfs and exFAT "
+    "do: name a folder on one with --store DIR"
+)
 
 
 class StoreError(Exception):
@@ -54,7 +63,7 @@ class Identity:
                 f"this is the store {marker.id}, expected {known}: mount the right "
                 "disk, or say --store-changed"
             )
-        self._disk.sync(MARKER)  # a kill may have come before that
+        self._do("sync", lambda: self._disk.sync(MARKER))  # a kill may have come before
         self._id = marker.id
         return marker.id
 
@@ -76,6 +85,43 @@ class Identity:
                 "its disk"
             )
 
+    def try_out(self) -> None:
+        """Raises StoreError where files cannot be written as a store has to, so that
+        this is said at its start, not by each segment. A full disk is no such place."""
+        disk, (one, other) = self._disk, TRIALS
+        for word, act in (
+            ("remove", self._forget_trials),  # a kill left them
+            ("write", lambda: disk.write_at(one, 0, b"one")),
+            ("sync", lambda: disk.sync(one)),
+            ("rename", lambda: disk.publish(one, other)),
+            ("replace", lambda: disk.replace(other, b"other")),
+            ("remove", self._forget_trials),
+        ):
+            try:
+                self._do(word, act)
+            except (OSError, StoreError) as fault:
+                with contextlib.suppress(OSError):
+                    self._forget_trials()
+                if isinstance(fault, StoreError):
+                    raise
+                return
+
+    def _do(self, word: str, act: Callable[[], None]) -> None:
+        """Raises StoreError where this cannot be done, OSError where it is full."""
+        try:
+            act()
+        except OSError as fault:
+            if fault.errno in FULL:
+                raise
+            raise StoreError(
+                f"the store's file system does not {word} a file ({fault.strerror}): "
+                f"{NEEDS}"
+            ) from None
+
+    def _forget_trials(self) -> None:
+        for path in TRIALS:
+            self._disk.remove(path)
+
     def _marker(self) -> _Marker:
         try:
             return msgspec.json.decode(self._disk.read(MARKER), type=_Marker)
@@ -88,13 +134,14 @@ class Identity:
                 f"no {MARKER} here, expected the store {known}: mount its disk, or say "
                 "--store-changed"
             )
-        own = ("lost+found", ".lock", ".changing")
+        own = ("lost+found", ".lock", ".changing", *TRIALS)
         strangers = [one for one in self._disk.names("") if one not in own]
         if strangers:
             raise StoreError(
                 f"{strangers[0]} is here and no {MARKER}: give the store a folder of "
                 "its own"
             )
+        self.try_out()
         made = _Marker(FORMAT, secrets.token_hex(8))
         self._disk.replace(MARKER, msgspec.json.encode(made))
         return made.id

@@ -19,7 +19,7 @@ from fpvcar.recordings import names, sums
 from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
 from fpvstation.arrival import Arrival
 from fpvstation.beside import Begin, Beside
-from fpvstation.identity import StoreError, StoreGone
+from fpvstation.identity import FULL, StoreError, StoreGone
 from fpvstation.store import Store
 from fpvstation.sums_file import Stored
 from fpvstation.turns import Turn, Turns
@@ -248,8 +248,8 @@ class Pull:
 
 def _of_all(fault: Exception) -> bool:
     """Will every other segment fail, too?"""
-    full = isinstance(fault, OSError) and fault.errno == errno.ENOSPC
-    return full or isinstance(fault, StoreGone)
+    closed = isinstance(fault, OSError) and fault.errno in (*FULL, errno.EROFS)
+    return closed or isinstance(fault, StoreGone)
 
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:

@@ -168,6 +168,7 @@ def _open(store: Store, state: Path, changed: bool) -> str:
         with contextlib.suppress(FileNotFoundError):
             was = known.read_text()
     found = store.open(was)
+    store.try_out()
     if found != was:
         files.write_whole(known, [found.encode()])
     return found
@@ -191,6 +192,11 @@ def alone(root: Path) -> Iterator[None]:
             raise Refused(
                 f"{root}: another station stores here; give it a folder of its own "
                 "with --store"
+            ) from None
+        except OSError as fault:
+            raise Refused(
+                f"{root}: its file system does not lock a file ({fault.strerror}); "
+                "say another folder with --store DIR"
             ) from None
         yield
     finally:

@@ -54,6 +54,10 @@ class Store:
         """Which store this is, once it is open."""
         return self._identity.id
 
+    def try_out(self) -> None:
+        """As Identity.try_out."""
+        self._identity.try_out()
+
     def check(self) -> None:
         """As Identity.check."""
         self._identity.check()
@@ -160,7 +164,13 @@ class Store:
         part = self._part(car, name, sums)
         session, there = self._place(car, name, sums)
         if not there:
-            self._check(part, sums, read_back)
+            try:
+                self._check(part, sums, read_back)
+            except OSError:
+                # After a sync that failed the next one succeeds, whatever is on the
+                # disk (fsync(2)): its bytes have to come again.
+                self._disk.remove(part)
+                raise
         return self._settle(session, name, part, sums, there)
 
     def adopt(self, session: str, name: str, part: str, sums: Sums) -> Stored:

@@ -34,6 +34,7 @@ class Inode:
 
     data: bytearray = field(default_factory=bytearray)
     synced: bytes = b""
+    lost: bool = False
 
 
 class FakeDisk:
@@ -45,6 +46,9 @@ class FakeDisk:
         self._unmounted: dict[str, Inode] | None = None
         self.kill = self.full = 0.0
         """How likely a call ends the process, or finds no room."""
+        self.lost_by_sync = 0
+        """So many syncs fail. What they lost is not written by the next one: Linux
+        takes it for written."""
         self._random = random
 
     def _fault(self) -> None:
@@ -125,7 +129,12 @@ class FakeDisk:
     def sync(self, path: str) -> None:
         self._fault()
         inode = self._inode(path)
-        inode.synced = bytes(inode.data)
+        if self.lost_by_sync:
+            self.lost_by_sync -= 1
+            inode.lost = True
+            raise OSError(errno.EIO, "Input/output error", path)
+        if not inode.lost:
+            inode.synced = bytes(inode.data)
         self._fault()
         self.names_synced[path] = inode
 

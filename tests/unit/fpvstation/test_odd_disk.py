@@ -1,0 +1,160 @@
+"""A store on file systems that refuse what it needs: said, and nothing is lost."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from fpvstation.__main__ import main
+from fpvstation.disk import Folder
+from fpvstation.pull import Pull
+from fpvstation.store import Store
+from fpvstation.turns import Turns
+from tests.rigs.odd_disk import Mounted
+from tests.rigs.station_disk import FakeDisk, sums_of
+from tests.unit.fpvstation.test_pull import NAMES, PlayedCar, act
+
+NO_RENAME = ("RENAME ENOSYS", "RENAME2 ENOSYS")
+NO_LINK = ("LINK EPERM",)
+
+
+@contextmanager
+def mounted(home: Path) -> Iterator[Mounted]:
+    if os.geteuid() != 0 or not Path("/dev/fuse").exists():
+        pytest.skip("to mount a file system needs root, and FUSE")
+    made = Mounted(home)
+    with made.served():
+        yield made
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mounted]:
+    with mounted(tmp_path_factory.mktemp("odd")) as made:
+        yield made
+
+
+@pytest.fixture
+def odd(served: Mounted) -> Mounted:
+    served.anew()
+    return served
+
+
+def opened(root: Path) -> Store:
+    store = Store(Folder(root))
+    store.open("")
+    return store
+
+
+def pull_into(store: Store, car: PlayedCar) -> Pull:
+    return Pull(car, store, "Plague", act, Turns())
+
+
+def stored(root: Path) -> set[str]:
+    return {one.path.rpartition("/")[2] for one in Store(Folder(root)).segments()}
+
+
+@pytest.mark.parametrize(
+    ("refused", "word"),
+    [
+        ((*NO_RENAME, *NO_LINK), "does not rename a file (Function not"),
+        (NO_RENAME, "does not replace a file (Function not implemented)"),
+        (("FSYNC EINVAL",), "does not sync a file (Invalid argument)"),
+        (("FSYNCDIR EINVAL",), "does not sync a file (Invalid argument)"),
+        (("WRITE EIO",), "does not write a file (Input/output error)"),
+    ],
+)
+def test_what_can_be_no_store_is_said_at_the_start(
+    odd: Mounted, refused: tuple[str, ...], word: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """A new one, and one that was good until then."""
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
+    argv = ["run", f"--store={odd.root}", "--port=1"]
+    for was in ("new", "good"):
+        odd.refuse(*refused)
+        assert main(argv) == 1
+        said = capsys.readouterr().err
+        assert word in said and "--store DIR" in said, (was, said)
+        odd.refuse()
+        left = set(os.listdir(odd.root)) - {".lock", ".fpvstation.json"}
+        assert not left, (was, left)
+        opened(odd.root)
+
+
+async def test_without_links_it_is_a_store(odd: Mounted) -> None:
+    """As FAT is, which refuses modes, too."""
+    odd.refuse(*NO_LINK, "SETATTR EPERM")
+    done = await pull_into(opened(odd.root), PlayedCar({})).once(False)
+    assert done.receipts == len(NAMES) and stored(odd.root) == set(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("refused", "words"),
+    [
+        ((*NO_RENAME, *NO_LINK), "Function not implemented: '"),
+        (NO_RENAME, "Function not implemented: '"),
+        (("FSYNC EIO",), "Input/output error: '"),
+        (("FSYNCDIR EIO",), "Input/output error: '"),
+        (("WRITE EIO",), "Input/output error"),
+        (("CREATE EROFS",), "Read-only file system: '"),
+        (("MKDIR EIO",), "Input/output error: '"),
+        (("UNLINK EIO",), "Input/output error: '"),
+        (("READ EIO",), "Input/output error"),
+    ],
+)
+async def test_what_is_refused_later_is_said_and_made_good(
+    odd: Mounted, refused: tuple[str, ...], words: str
+) -> None:
+    car, store = PlayedCar({}), opened(odd.root)
+    odd.refuse(*refused)
+    with pytest.raises(OSError, match=words):
+        await pull_into(store, car).once(False)
+    early = set(car.receipts)
+    odd.refuse()
+    assert early <= stored(odd.root), "a receipt without its bytes"
+    assert not (await pull_into(store, car).once(False)).bad
+    assert set(car.receipts) == stored(odd.root) == set(NAMES)
+
+
+async def test_a_disk_whose_server_is_gone(tmp_path: Path) -> None:
+    """As of a network file system."""
+    car = PlayedCar({})
+    with mounted(tmp_path) as odd:
+        store = opened(odd.root)
+        odd.process.kill()
+        odd.process.wait()
+        with pytest.raises(OSError, match=r"not connected: '.*\.fpvstation\.json'"):
+            await pull_into(store, car).once(False)
+    assert not car.receipts
+    store = opened(odd.below)
+    assert not (await pull_into(store, car).once(False)).bad, "it is there again"
+
+
+async def test_bytes_that_a_disk_did_not_take_come_again(tmp_path: Path) -> None:
+    """After a sync that failed Linux forgets which bytes it lost: fsync(2)."""
+    disk, car = FakeDisk(Random(1)), PlayedCar({})
+    store = Store(disk)
+    store.open("")
+    disk.lost_by_sync = 1
+    pull = pull_into(store, car)
+    assert "Input/output error" in (await pull.once(False)).bad[NAMES[0]]
+    assert not (await pull.once(False)).bad and set(car.receipts) == set(NAMES)
+    for name in NAMES:
+        assert disk.durable(sums_of(name.encode()).sha256)
+
+
+def test_a_disk_that_cannot_lock_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def flock(file: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    opened(tmp_path)
+    monkeypatch.setattr("fpvstation.service.fcntl.flock", flock)
+    assert main(["rebuild", f"--store={tmp_path}"]) == 1
+    said = capsys.readouterr().err
+    assert f"{tmp_path}: its file system does not lock a file (No locks" in said
