@@ -60,12 +60,8 @@ class Lists:
         """A segment has its line, and that is synced."""
         session, _, name = new.path.rpartition("/")
         with self._disk.changing():
-            there = self.of(session)
-            if new in there:
-                self._disk.sync(f"{session}/{SUMS_FILE}")
-                return
-            others = [it for it in there if it.path != new.path]
-            self.replace(session, [*others, new])
+            others = [it for it in self.of(session) if it.path != new.path]
+            self.replace(session, [*others, new])  # synced, whatever came before
         log.info("%s stored", name)
 
     def replace(self, session: str, stored: list[Stored]) -> None:

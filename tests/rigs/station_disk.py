@@ -86,7 +86,7 @@ class FakeDisk:
                 if left and self._random.random() < 0.5:
                     left[self._random.randrange(len(left))] = 0
                 inode.data = self._random.choice([bytearray(inode.synced), left])
-            inode.synced = bytes(inode.data)
+            inode.synced, inode.lost = bytes(inode.data), False
 
     def durable(self, sha256: str) -> bool:
         """Would a published file of these bytes, and its line, survive a power cut?"""

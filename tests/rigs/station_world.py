@@ -231,16 +231,19 @@ class World:
             station.disk.unmount()
         elif what < 0.20:
             station.disk.mount()
-        elif what < 0.24 and station.opened and station.disk.mounted:
+        elif what < 0.21 and station.opened:
+            station.disk.lost_by_sync = 1
+        elif what < 0.25 and station.opened and station.disk.mounted:
             station.kill()
             station.disk.kill = station.disk.full = 0.0
+            station.disk.lost_by_sync = 0
             station.rot()
 
     def _peace(self) -> None:
         self.car.faults = self.office.faults = 0.0
         for one in self.stations:
             one.disk.kill = one.disk.full = 0.0
-            one.rounds_well = 0
+            one.disk.lost_by_sync = one.rounds_well = 0
             one.disk.mount()
 
     def _home(self) -> bool:
