@@ -192,7 +192,8 @@ def test_nobody_without_the_key_gets_anything(folder: Path) -> None:
         forged = msgspec.structs.replace(pairing, key="00" * 32)
         stranger = msgspec.structs.replace(pairing, station="0" * 32)
         for who in (forged, stranger):
-            for path in ("/segments", f"/sums/{NAME}", f"/segments/{NAME}"):
+            paths = ("/segments", f"/sums/{NAME}", f"/segments/{NAME}", "/certificate")
+            for path in paths:
                 assert (await signed(client, who, "GET", path)).status == 401
             path = f"/receipts/{NAME}?sha256={hashlib.sha256(DATA).hexdigest()}"
             assert (await signed(client, who, "POST", path)).status == 401
