@@ -71,9 +71,7 @@ def write(
     out: BinaryIO, paths: Sequence[Path], say: Say, true_rate: bool
 ) -> int:  # fmt: skip
     """Writes all pictures of these files; returns how many. Raises OSError."""
-    files = one_by_one(in_order(paths, say), say)
-    shown = decoded(each for one in files for each in pictures.frames(one.recording))
-    count = 0
+    shown, count = pictures_of(paths, say), 0
     for one in paced(shown) if true_rate else shown:
         if not count:
             say(
@@ -83,6 +81,12 @@ def write(
         out.flush()
         count += 1
     return count
+
+
+def pictures_of(paths: Sequence[Path], say: Say) -> Iterator[Picture]:
+    """All pictures of these files."""
+    files = one_by_one(in_order(paths, say), say)
+    return decoded(each for one in files for each in pictures.frames(one.recording))
 
 
 def decoded(frames: Iterable[Frame]) -> Iterator[Picture]:

@@ -1,0 +1,113 @@
+"""The raw stream of a drive, over RDMA verbs to what stands in for a screen.
+
+`fpvstation raw` decodes here, as no guest has a decoder; its `rdpipe` runs in the first
+guest, and whoever looks in the second one. Soft-RoCE.
+"""
+
+import hashlib
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from fpvcar.units import MB, SECOND_NS
+from fpvstation import raw
+from fpvstation.disk import Folder
+from fpvstation.store import Store
+from tests.guest.machine import Pair, pair
+from tests.rdma.test_guest_office import driven
+from tests.unit.fpvstation.test_store import put
+
+pytestmark = [
+    pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long,
+]  # fmt: skip
+EARLY_S, LATE_S = 0.5, 5.0
+"""The whole film; the guests are emulated, and the pipe begins meanwhile."""
+HOST = "10.0.2.2"
+"""This machine, as QEMU's own network shows it to a guest."""
+SCREEN = "/share/rdpipe -v --plain --remote-path /share 10.0.0.2:md5sum"
+
+
+@pytest.fixture
+def guests(share: Path, tools_in_guests: None) -> Iterator[Pair]:
+    with pair(share) as both:
+        yield both
+
+
+class Film:
+    """What a store has of a drive, decoded here: its checksum, length and pictures."""
+
+    def __init__(self, store: Store, root: Path) -> None:
+        (self.session,) = store.sessions()
+        whole, self.count, self.bytes, at_ns = hashlib.md5(), 0, 0, 0
+        files = [root / one.path for one in store.listed(self.session)]
+        for one in raw.pictures_of(files, print):
+            whole.update(one.data)
+            self.count, self.bytes = self.count + 1, self.bytes + len(one.data)
+            at_ns = one.at_ns
+        self.md5, self.length_s = whole.hexdigest(), at_ns / SECOND_NS
+
+
+class Shown(NamedTuple):
+    """Status and words of the station, and of the pipe; `took_s` from the first picture
+    here until the last one was there."""
+
+    status: int
+    said: str
+    pipe: "subprocess.CompletedProcess[str]"
+    took_s: float
+
+
+def shown(guests: Pair, root: Path, session: str) -> Shown:
+    """Sends it from here, through the first guest, to the second one."""
+    argv = [sys.executable, "-m", "fpvstation", "raw", f"--store={root}", session]
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        listener.settimeout(60.0)
+        # Not by ssh: to decrypt that, emulated, is slower than the pictures come.
+        source = f"/dev/tcp/{HOST}/{listener.getsockname()[1]}"
+        worker = stack.enter_context(ThreadPoolExecutor(1))
+        pipe = worker.submit(guests.first.run, f"{SCREEN} <{source}", 600.0)
+        way, _ = listener.accept()
+        with way:
+            station = stack.enter_context(
+                subprocess.Popen(
+                    argv, stdout=way.fileno(), stderr=subprocess.PIPE, text=True
+                )
+            )
+        assert station.stderr
+        said = station.stderr.readline()
+        began_s = time.monotonic()
+        said += station.stderr.read()
+        ended = pipe.result()
+        took_s = time.monotonic() - began_s
+        return Shown(station.wait(), said, ended, took_s)
+
+
+def test_a_drive_is_seen_on_another_machine_over_verbs(
+    guests: Pair, tmp_path: Path
+) -> None:
+    root = tmp_path / "store"
+    root.mkdir()
+    (tmp_path / "car").mkdir()
+    store = Store(Folder(root))
+    store.open("")
+    for one in driven(tmp_path / "car"):
+        put(store, one.name, one.read_bytes())
+    film = Film(store, root)
+    session = film.session.rpartition("/")[2]
+    status, said, ended, took_s = shown(guests, root, session)
+    print(f"{film.count} pictures, {film.length_s:.1f} s long, took {took_s:.1f} s "
+          f"({film.bytes / took_s / MB:.1f} MB/s)")  # fmt: skip
+    assert status == ended.returncode == 0, (said, ended)
+    assert ended.stderr.count("over rdma") >= 2, ended
+    assert f"{film.count} pictures" in said and "640x480" in said
+    assert ended.stdout.split()[0] == film.md5
+    assert -EARLY_S <= took_s - film.length_s <= LATE_S
