@@ -329,11 +329,10 @@ static void put_entries(struct source *source, struct folder *folder, const char
     for (int i = 0; i < count; i++) {
         const char *name = entries[i]->d_name;
         char *below = text_of("%s%s%s", path, *path ? "/" : "", name);
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || source->lost)
-            ;
-        else if (part_is(name)) /* it would take the place of the sink's own */
+        bool passed = !strcmp(name, ".") || !strcmp(name, "..") || source->lost;
+        if (!passed && part_is(name)) /* it would take the place of the sink's own */
             complain(source, below, "skipped: what a copy that was cut has left");
-        else
+        else if (!passed)
             walk(source, folder, name, name, below, false, depth);
         free(below);
         free(entries[i]);
