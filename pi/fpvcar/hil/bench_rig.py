@@ -63,25 +63,38 @@ def wires(profile: Profile) -> Iterator[tuple[int, int]]:
             break
 
 
-def waits_s(pid: int) -> Callable[[], float]:
-    """How long a process, by the thread that had it worst, could run from now on and
-    had no core; as long as it lives.
+def below(pid: int) -> Iterator[int]:
+    """A process's children, and theirs."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):  # it is gone
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found += map(int, (task / "children").read_text().split())
+    for child in found:
+        yield child
+        yield from below(child)
 
-    The second figure of schedstat (kernel: Documentation/scheduler/sched-stats.rst).
-    """
 
-    def delays_s() -> dict[Path, float]:
-        found: dict[Path, float] = {}
-        with contextlib.suppress(OSError):  # it is gone, or the kernel does not count
-            for task in Path(f"/proc/{pid}/task").iterdir():
-                found[task] = int((task / "schedstat").read_text().split()[1]) / 1e9
-        return found
+def delays_s(pid: int) -> dict[Path, float]:
+    """How long each thread of a process could run and had no core so far: the second
+    figure of schedstat, in ns (kernel: Documentation/scheduler/sched-stats.rst)."""
+    found: dict[Path, float] = {}
+    with contextlib.suppress(OSError):  # it is gone, or the kernel does not count
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found[task] = int((task / "schedstat").read_text().split()[1]) / 1e9
+    return found
 
-    before_s = delays_s()
+
+def waits_s(root: int) -> Callable[[], float]:
+    """How long the processes below one wait for a core from now on, each by the thread
+    that has it worst, all together: one waits for the other."""
+    before_s = {task: one for pid in below(root) for task, one in delays_s(pid).items()}
 
     def since() -> float:
-        waited = (now_s - before_s.get(one, 0.0) for one, now_s in delays_s().items())
-        return max(waited, default=0.0)
+        return sum(
+            max((one - before_s.get(task, 0.0) for task, one in delays.items()),
+                default=0.0)
+            for delays in map(delays_s, below(root))
+        )  # fmt: skip
 
     return since
 
@@ -146,10 +159,9 @@ class BenchRig(Wired):
         return found
 
     def waited_s(self) -> Callable[[], float]:
-        """By the kernel's account of the two who switch pins, one behind the other:
-        `wheels`, and the emulated pigpiod, in which the chip is, too."""
-        waiting = [waits_s(self._pid(unit)) for unit in ("wheels", "pigpiod")]
-        return lambda: sum(waited_s() for waited_s in waiting)
+        """By the kernel's account of all that the suite has started: the bench, and a
+        browser."""
+        return waits_s(os.getpid())
 
     def close_contact(self, closed: bool) -> None:
         """Plays the world outside the chip."""

