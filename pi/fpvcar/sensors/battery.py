@@ -140,12 +140,12 @@ class BatterySensor(Worker):
             chip = Ina219(device, self._profile.battery.shunt_ohm)
             next_s = news_s = self._clock_s()
             while not self.ending:
+                self.rest()
                 now_s = self._clock_s()
                 next_s = max(next_s + BATTERY_EVERY_S, now_s)
                 left_s = device.put_off(next_s - now_s)
                 if left_s > 0.0:
                     self.pause(left_s)
-                self.rest()
                 reading, now_s = chip.read(), self._clock_s()
                 if reading is not None:
                     self._take(reading, now_s)

@@ -6,7 +6,6 @@ for as long as the sound was on its way, there and back.
 
 import enum
 import math
-import statistics
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
@@ -74,9 +73,8 @@ class Median:
             return sample
         self._last.append(sample)
         far = float("inf")
-        middle = statistics.median_low(
-            far if one.range_m is None else one.range_m for one in self._last
-        )
+        ranges = [far if one.range_m is None else one.range_m for one in self._last]
+        middle = sorted(ranges)[(len(ranges) - 1) // 2]
         return Sample(None, Status.FAR) if middle == far else Sample(middle, Status.OK)
 
 

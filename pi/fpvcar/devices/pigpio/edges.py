@@ -15,6 +15,8 @@ from fpvcar.devices.pins import Edge, PinsLost
 
 REPORT = struct.Struct("<HHII")
 RECEIVE_BYTES = 4096
+NEAR_S = 0.001
+"""A time-out that is so near the one before stays as it is."""
 
 
 class PigpioEdges:
@@ -25,7 +27,7 @@ class PigpioEdges:
     ) -> None:
         """Connects twice: one connection asks, the other one hears."""
         self._gpios = tuple(gpios)
-        self._rest = b""
+        self._rest, self._timeout_s = b"", timeout_s
         self._asks = PigpioPins(host, port, timeout_s)
         self._hears: PigpioPins | None = None
         try:
@@ -47,7 +49,8 @@ class PigpioEdges:
         self._levels = self._asks.call("levels", self._asks.client.read_bank_1) & bits
 
     def read(self, timeout_s: float, changes: int = 1) -> list[Edge]:
-        """What has changed; waits so long for so many changes, and [] is nothing.
+        """What has changed; waits so long, give or take NEAR_S, for so many changes,
+        and [] is nothing.
 
         The kernel waits for all of them: it acknowledges the first report meanwhile, so
         that pigpiod sends the second one (its Nagle is on), and the thread wakes once.
@@ -55,7 +58,9 @@ class PigpioEdges:
         size, flags = RECEIVE_BYTES, socket.MSG_DONTWAIT
         if timeout_s > 0.0:
             size, flags = changes * REPORT.size - len(self._rest), socket.MSG_WAITALL
-            set_timeout(self._stream, timeout_s)
+            if abs(timeout_s - self._timeout_s) > NEAR_S:
+                set_timeout(self._stream, timeout_s)
+                self._timeout_s = timeout_s
         try:
             data = self._stream.recv(size, flags)
         except BlockingIOError:

@@ -6,8 +6,6 @@ from fpvcar.devices.i2c import ENABLE, I2cError
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import PinsRefused
 
-MICS = 46
-"""It waits, in microseconds (pigpio.h); the package does not have it."""
 LONGEST_S = 0.1
 """What pigpiod may wait for us: far less than an answer may take."""
 
@@ -70,8 +68,7 @@ class PigpioI2c:
         """Leaves none of it to the caller, but where it may not post."""
         if not self._posts or seconds > LONGEST_S:
             return seconds
-        values = (max(0, round(seconds * 1e6)), 0)
-        self._pins.post(self._where, MICS, values, b"")
+        self._pins.put_off(self._where, seconds)
         return 0.0
 
     def _note(self, result: int) -> None:

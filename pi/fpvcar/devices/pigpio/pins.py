@@ -14,7 +14,6 @@ import logging
 import socket
 import struct
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -29,6 +28,8 @@ RECEIVE_BYTES = 4096
 COMMAND = struct.Struct("<IIII")
 """Number, two values, length of what follows (pigpio.h, cmdCmd_t)."""
 RESULT = struct.Struct("<12xi")
+MICS = 46
+"""pigpiod waits, in microseconds (pigpio.h); the package does not have it."""
 _TIME = "ll" if socket.SO_RCVTIMEO == 20 else "qq"
 """struct timeval; where 32 bits have a time of 64, the option has another number."""
 START = "start it: sudo systemctl enable --now pigpiod"
@@ -51,9 +52,8 @@ def _connect(host: str, port: int, timeout_s: float) -> socket.socket:
 
 
 def set_timeout(connection: socket.socket, timeout_s: float) -> None:
-    """By the kernel: Python's own asks poll(2) before each call. What takes longer is
-    a BlockingIOError."""
-    connection.setblocking(True)
+    """By the kernel, of a blocking socket: Python's own asks poll(2) before each call.
+    What takes longer is a BlockingIOError."""
     us = max(1, round(timeout_s * 1e6))
     time = struct.pack(_TIME, *divmod(us, 1_000_000))
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
@@ -74,32 +74,28 @@ class _Socket:
     def recv(self, size: int) -> bytes:
         """Up to `size` bytes; raises ConnectionResetError at the end of the stream."""
         if not self._ahead:
-            self._ahead = self._connection.recv(RECEIVE_BYTES)
-            if not self._ahead:
-                raise ConnectionResetError("closed by pigpiod")
+            self._ahead = self._received(RECEIVE_BYTES)
         data, self._ahead = self._ahead[:size], self._ahead[size:]
         return data
 
-    def fill(self, size: int) -> None:
-        """Waits in the kernel until so much can be received."""
+    def exactly(self, size: int) -> bytes:
+        """So many bytes; the kernel waits for all. Raises as `recv` does."""
         while len(self._ahead) < size:
             more = size - len(self._ahead)
-            data = self._connection.recv(more, socket.MSG_WAITALL)
-            if not data:
-                raise ConnectionResetError("closed by pigpiod")
-            self._ahead += data
+            self._ahead += self._received(more, socket.MSG_WAITALL)
+        return self.recv(size) if size else b""
 
-    def exactly(self, size: int) -> bytes:
-        """So many bytes. Raises as `recv` does."""
-        data = b""
-        while len(data) < size:
-            data += self.recv(size - len(data))
+    def results(self, count: int) -> list[int]:
+        """What the next answers say, of which all but the last are no longer than
+        their heads. Raises as `recv` does."""
+        heads = self.exactly(RESULT.size * count)
+        return [result for (result,) in RESULT.iter_unpack(heads)]
+
+    def _received(self, size: int, flags: int = 0) -> bytes:
+        data = self._connection.recv(size, flags)
+        if not data:
+            raise ConnectionResetError("closed by pigpiod")
         return data
-
-    def result(self) -> int:
-        """What the next answer says. Raises as `recv` does."""
-        result: int = RESULT.unpack(self.exactly(RESULT.size))[0]
-        return result
 
 
 class _Line:
@@ -125,7 +121,8 @@ class PigpioPins:
     def __init__(self, host: str, port: int, timeout_s: float = TIMEOUT_S) -> None:
         """Connects. Raises PinsLost (nobody there) or PinsSilent (it hangs)."""
         self._ranges: dict[int, int] = {}
-        self._posted: deque[tuple[str, Callable[[int], None] | None]] = deque()
+        self._posted: list[tuple[str, Callable[[int], None] | None]] = []
+        self._unsent = b""
         where = f"pigpiod at {host} port {port}"
         try:
             connection = _connect(host, port, timeout_s)
@@ -136,6 +133,7 @@ class PigpioPins:
         except OSError as fault:
             raise PinsLost(f"{where}: {fault.strerror or fault}") from None
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setblocking(True)
         set_timeout(connection, timeout_s)
         self.connection, self._line = connection, _Socket(connection)
         self.client = _Client(self._line)
@@ -170,8 +168,17 @@ class PigpioPins:
         """Sends a command; the next one reads its answer and tells `answered`, else
         raises PinsRefused with `what` for an error. Raises PinsSilent or PinsLost."""
         command = COMMAND.pack(number, *values, len(data)) + data
-        self._try(what, self.connection.sendall, command)
+        self._try(what, self._send, command)
         self._posted.append((what, answered))
+
+    def put_off(self, what: str, seconds: float) -> None:
+        """Has pigpiod wait so long before the next command, with which this is sent."""
+        self._unsent += COMMAND.pack(MICS, max(0, round(seconds * 1e6)), 0, 0)
+        self._posted.append((what, None))
+
+    def _send(self, command: bytes) -> None:
+        unsent, self._unsent = self._unsent, b""
+        self.connection.sendall(unsent + command)
 
     def ask(
         self, what: str, number: int, values: tuple[int, int], data: bytes
@@ -182,32 +189,32 @@ class PigpioPins:
         return self._try(what, self._ask, command)
 
     def _ask(self, command: bytes) -> tuple[int, bytes]:
-        self.connection.sendall(command)
-        line = self._line
-        line.fill(RESULT.size * (len(self._posted) + 1))
-        refused: PinsRefused | None = None
-        try:
-            self._settle()
-        except PinsRefused as fault:
-            refused = fault
-        result = line.result()
-        data = line.exactly(max(0, result))
+        self._send(command)
+        *results, result = self._line.results(len(self._posted) + 1)
+        refused = self._settled(results)
+        data = self._line.exactly(max(0, result))
         if refused is not None:
             raise refused
         return result, data
 
     def _settle(self) -> None:
-        """Reads the answers to what was posted; raises the last error behind them."""
+        """Reads the answers to what was posted; raises the last error."""
+        if self._unsent:
+            self._send(b"")
+        refused = self._settled(self._line.results(len(self._posted)))
+        if refused is not None:
+            raise refused
+
+    def _settled(self, results: Sequence[int]) -> PinsRefused | None:
+        """Tells whoever posted; the last error that nobody took."""
+        posted, self._posted = self._posted, []
         refused: PinsRefused | None = None
-        while self._posted:
-            result = self._line.result()
-            what, answered = self._posted.popleft()
+        for (what, answered), result in zip(posted, results, strict=True):
             if answered is not None:
                 answered(result)
             elif result < 0:
                 refused = PinsRefused(f"{what}: {pigpio.error_text(result)}")
-        if refused is not None:
-            raise refused
+        return refused
 
     def write(self, gpio: int, level: int) -> None:
         """Makes the pin a steady output; stops its PWM."""
