@@ -17,6 +17,9 @@ from tests.rigs.video_source import encode
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 OPTIONS = (STRIP,)
+FINNISH = {
+    "trust": "Luota tähän autoon", "network": "Wi-Fi", "recordings": "Tallenteet",
+}  # fmt: skip
 STEPS = 7
 """Kinds of steps of the calibration."""
 PHONE = ViewportSize(width=390, height=844)
@@ -72,8 +75,7 @@ def test_words_of_each_language_fit_their_buttons(
     assert page.evaluate(CUT) == []
     page.locator("#gear").click()
     grown_ups(page, language)
-    page.goto(f"{SECURE}trust.html")
-    fits(page, "#systems details[open], #systems summary", f"trust-{language}")
+    other_pages(page, language)
     context.close()
 
 
@@ -108,6 +110,25 @@ def grown_ups(page: Page, language: str) -> None:
         page.locator(back).click()
 
 
+def other_pages(page: Page, language: str) -> None:
+    """Pages of their own, in the same language."""
+    page.goto(f"{SECURE}trust.html")
+    fits(page, "#systems summary", f"trust-{language}")
+    page.goto(f"{SECURE}network.html")
+    fits(page, "#list button", f"network-{language}")
+    page.locator("#list button").first.click()
+    fits(page, "#join-cancel", f"network-join-{language}")
+    page.goto(f"{SECURE}recordings.html")
+    page.locator("#storage summary").click()
+    fits(page, "#list a", f"recordings-{language}")
+    page.locator(".edit").click()
+    fits(page, "#edit-remove", f"recordings-edit-{language}")
+    page.locator("#edit-close").click()
+    page.locator("#list a").click()
+    fits(page, "#plots svg", f"recordings-drive-{language}")
+    assert page.locator("html").get_attribute("lang") == language
+
+
 def test_a_language_that_was_chosen_stays(browser: Browser) -> None:
     context, page = on_a_phone(browser, "sv-SE")
     assert page.locator("html").get_attribute("lang") == "en", "there is no Swedish"
@@ -118,6 +139,9 @@ def test_a_language_that_was_chosen_stays(browser: Browser) -> None:
         until(page, "document.querySelector('#stop text')?.textContent === 'SEIS'")
         until(page, "document.getElementById('language')?.value === 'fi'", 20.0)
         page.reload()
+    for name, title in FINNISH.items():
+        page.goto(f"{SECURE}{name}.html")
+        until(page, f"document.querySelector('h1').textContent === '{title}'")
     context.close()
 
 

@@ -138,7 +138,7 @@ def test_it_is_good_to_look_at_and_to_hear(page: Page) -> None:
     assert any("Plague-abc123" in one for one in rows)
     assert sum("on the car, verified" in one for one in rows) == 1
     (day,) = page.locator("#list h3").all_inner_texts()
-    assert "21 November 2025" in day
+    assert "November 21, 2025" in day
     shot(page, "list")
     page.locator("#storage summary").click()
     until(

@@ -1,5 +1,5 @@
 """What a car that is only played answers over HTTP: every kind of step that calibration
-has, findings, an invitation, its certificate."""
+has, findings, an invitation, its certificate, its Wi-Fi, its recordings."""
 
 import json
 from collections.abc import Callable
@@ -43,6 +43,48 @@ INVITATION = {
     "qr": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"/>',
 }  # fmt: skip
 TRUST = {"https_port": 8081, "name": "Rusty's own authority", "fingerprint": "9f" * 32}
+NETWORK = {
+    "phase": "own", "own": {"ssid": "Rusty", "key": "four of a kind", "qr": ["1"]},
+    "ssid": "Home", "reason": "", "seen_s": 7, "name": "", "driven": False,
+    "join_s": 45, "address": "10.42.0.1",
+    "networks": [{"ssid": "Home", "strength": 70, "security": "key"},
+                 {"ssid": "Café", "strength": 50, "security": "open"},
+                 {"ssid": "Office", "strength": 30, "security": "other"}],
+}  # fmt: skip
+_PART = {
+    "name": "Rusty-1-0001.mcap", "start_ms": UTC_S * 1000, "seconds": 65.0,
+    "bytes": 9_300_000, "state": "closed", "lost": "", "pictures": 0, "from_s": 0.0,
+    "marks": [{"t": 12.5, "text": ""}], "to_s": 65.0, "shared": False,
+}  # fmt: skip
+DRIVES = {
+    "car": "Rusty", "seat": True, "station": True, "parquet": True, "grown_up": True,
+    "removable": True, "editable": True, "drivers": ["Ann"], "more": False, "unread": 2,
+    "drives": [
+        {"id": "Rusty-1", "start_ms": UTC_S * 1000, "seconds": 65.0, "parked": False,
+         "drivers": ["Ann"], "stops": {"estop_grown_up": 2, "silence": 1},
+         "metres": 42.0, "bytes": 9_300_000, "state": "damaged", "parts": [_PART],
+         "title": ""},
+    ],
+    "copies": {"Rusty-1": [{"place": "car", "verified_s": UTC_S, "whole": True},
+                           {"place": "station", "verified_s": 0, "whole": False}]},
+}  # fmt: skip
+TABLE = {
+    "start_ms": UTC_S * 1000, "seconds": 65.0, "marks": [], "gaps": [],
+    "reasons": [{"t": 0.0, "reason": "limited"}],
+    "series": [{"group": "range", "name": "front", "unit": "m", "t": [0.0, 65.0],
+                "v": [0.5, 2.0]}],
+}  # fmt: skip
+STORAGE = {
+    "store": {"path": "/srv/cars", "sessions": 1, "segments": 12, "bytes": 108_000_000,
+              "free": 40_200_000_000, "total": 64_000_000_000},
+    "cars": [{"name": "Rusty", "folder": "Rusty", "url": "", "state": "fetching",
+              "waiting": 2, "bytes": 9e7, "waiting_bytes": 18_600_000, "rate": 4e6,
+              "card_free": 3e9, "card_total": 16e9}],
+    "offices": [{"place": "office:/cars", "state": "full", "waiting": 1, "bytes": 9e7,
+                 "waiting_bytes": 1.8e7, "rate": 0.0, "last_fault": "no answer",
+                 "fault_s": UTC_S}],
+    "unread": 1, "why_anew": "",
+}  # fmt: skip
 
 
 class PlayedAnswers:
@@ -61,6 +103,10 @@ class PlayedAnswers:
             "doctor": lambda asked: FINDINGS,
             "invitations": lambda asked: INVITATION,
             "trust": lambda asked: TRUST,
+            "network": lambda asked: NETWORK,
+            "recordings/drives": lambda asked: DRIVES,
+            f"recordings/{_PART['name']}/table": lambda asked: TABLE,
+            "status": lambda asked: STORAGE,
         }
         page.route("**/api/**", self._answer)
 

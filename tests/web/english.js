@@ -2,5 +2,7 @@
 
 import '../../web/lang/en/calibration.js';
 import '../../web/lang/en/drawer.js';
+import '../../web/lang/en/network.js';
+import '../../web/lang/en/recordings.js';
 import '../../web/lang/en/seat.js';
 import '../../web/lang/en/trust.js';

@@ -1,6 +1,6 @@
 /** What the calibration says, in the words of lang/. */
 
-import {dates} from '../lang/forms.js';
+import {dates, exact} from '../lang/forms.js';
 import {W, fill, number, percent, unit} from '../lang/words.js';
 
 /** @import {Step, SpeedRun, StraightRun, Value} from './api.js' */
@@ -52,8 +52,7 @@ export const STRINGS = {
   value: (/** @type {Value} */ value) => {
     if (typeof value === 'boolean') return value ? W.calibration.yes : W.calibration.no;
     if (Array.isArray(value)) return value.map((one) => percent(one)).join(', ');
-    const rounded = Math.round(value * 1000) / 1000;
-    return number(rounded, String(rounded).split('.')[1]?.length);
+    return exact(Math.round(value * 1000) / 1000);
   },
   /** "motors.drive.dead_band" in words. @param {string} key */
   name: (key) => {

@@ -16,6 +16,9 @@ const DAY_S = 86_400;
 export const counted = (forms, count, values = {}) =>
   fill(forms[new Intl.PluralRules(LANGUAGE).select(count)] ?? forms.other, {...values, count: number(count)});
 
+/** A number with the digits that it has. @param {number} value */
+export const exact = (value) => number(value, String(value).split('.')[1]?.length);
+
 /** Like "3 minutes ago", in one unit. @param {number} seconds */
 export function ago(seconds) {
   const format = new Intl.RelativeTimeFormat(LOCALE);

@@ -4,6 +4,8 @@
 export type Words = typeof import('./en/seat.js').default
   & typeof import('./en/drawer.js').default
   & typeof import('./en/calibration.js').default
+  & typeof import('./en/network.js').default
+  & typeof import('./en/recordings.js').default
   & typeof import('./en/trust.js').default;
 
 /** What differs with a count, by the names of Intl.PluralRules. */

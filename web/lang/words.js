@@ -35,7 +35,7 @@ const formats = new Map();
 
 /** @param {number} value @param {number} digits after the point @param {Intl.NumberFormatOptions} [more] */
 function format(value, digits, more = {}) {
-  const key = `${digits} ${more.style} ${more.unit}`;
+  const key = `${digits} ${more.style} ${more.unit} ${more.unitDisplay}`;
   let made = formats.get(key);
   if (!made) {
     made = new Intl.NumberFormat(LOCALE, {
@@ -50,5 +50,6 @@ function format(value, digits, more = {}) {
 export const number = (value, digits = 0) => format(value, digits);
 /** @param {number} share 1 is all @param {number} [digits] */
 export const percent = (share, digits = 0) => format(share, digits, {style: 'percent'});
-/** @param {number} value @param {string} name as ECMA-402 has it, say "meter" @param {number} [digits] */
-export const unit = (value, name, digits = 0) => format(value, digits, {style: 'unit', unit: name});
+/** @param {number} value @param {string} name as ECMA-402 has it, say "meter" @param {number} [digits] @param {Intl.NumberFormatOptions} [more] */
+export const unit = (value, name, digits = 0, more = {}) =>
+  format(value, digits, {style: 'unit', unit: name, ...more});

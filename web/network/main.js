@@ -1,9 +1,9 @@
 /** Wiring only: where the car is, what is near, and the dialog that joins one. */
 
+import {W, fill} from '../lang/words.js';
 import {button, byId, drawing, fillStrings, input, make, setAttr, setText, show} from '../lib/dom.js';
 import {API, Locked, Refused} from './api.js';
-import {MARKUP_STRINGS, STRINGS} from './strings.js';
-import {qrPath, where, why} from './words.js';
+import {heard, qrPath, strength, where, why} from './words.js';
 
 /** @import {Network, NetworkState} from './api.js' */
 
@@ -11,8 +11,8 @@ const EVERY_MS = 2000;
 /** A request that hangs in a network that has gone. */
 const PATIENCE_MS = 5000;
 
-fillStrings(document, MARKUP_STRINGS);
-setText(byId('says'), STRINGS.asking);
+fillStrings(document, W.network);
+setText(byId('says'), W.network.asking);
 const port = location.port ? `:${location.port}` : '';
 const dialog = byId('join', HTMLDialogElement);
 let shown = '';
@@ -21,14 +21,14 @@ let chosen = null;
 
 /** @param {NetworkState} state */
 function update(state) {
-  document.title = STRINGS.pageTitle(state.own.ssid);
+  document.title = fill(W.network.pageTitle, {car: state.own.ssid});
   setText(byId('car'), state.own.ssid);
   setText(byId('says'), where(state, port));
   setText(byId('reason'), why(state));
   show(byId('reason'), state.reason !== '');
   show(byId('unlock'), false);
   for (const id of ['near', 'own']) show(byId(id), true);
-  setText(byId('seen'), STRINGS.seen(state.seen_s, state.phase === 'own'));
+  setText(byId('seen'), heard(state));
   button('look').disabled = state.phase === 'own' || state.phase === 'joining';
   const joining = state.phase === 'joining' || state.phase === 'opening';
   list(state.networks, joining);
@@ -47,24 +47,24 @@ function list(networks, busy) {
   shown = key;
   const items = networks.map((network) => {
     const one = make('button', '');
-    const {ssid, strength, security} = network;
-    const also = security === 'key' ? '' : `, ${STRINGS[security]}`;
-    one.append(make('b', ssid), make('small', STRINGS.strength(strength) + also));
+    const {ssid, strength: share, security} = network;
+    const also = security === 'key' ? '' : `, ${W.network.security[security]}`;
+    one.append(make('b', ssid), make('small', strength(share) + also));
     /** @type {HTMLButtonElement} */ (one).disabled = busy || security === 'other';
     one.addEventListener('click', () => open(network));
     const item = make('li', '');
     item.append(one);
     return item;
   });
-  byId('list').replaceChildren(...(items.length ? items : [make('li', STRINGS.nothing)]));
+  byId('list').replaceChildren(...(items.length ? items : [make('li', W.network.nothing)]));
 }
 
 /** Asks for the key of a network. @param {Network} network */
 function open(network) {
   chosen = network;
   const free = network.security === 'open';
-  setText(byId('join-title'), STRINGS.joinTitle(network.ssid));
-  setText(byId('join-hint'), free ? `${STRINGS.openHint} ${STRINGS.joinHint}` : STRINGS.joinHint);
+  setText(byId('join-title'), fill(W.network.joinTitle, {ssid: network.ssid}));
+  setText(byId('join-hint'), free ? `${W.network.openHint} ${W.network.joinHint}` : W.network.joinHint);
   setText(byId('join-fault'), '');
   show(byId('key-part'), !free);
   input('key').value = '';
@@ -84,7 +84,7 @@ async function join() {
 
 /** @param {unknown} fault */
 function said(fault) {
-  return fault instanceof Refused || fault instanceof Locked ? fault.message : STRINGS.silent;
+  return fault instanceof Refused || fault instanceof Locked ? fault.message : W.network.silent;
 }
 
 async function refresh() {

@@ -1,28 +1,39 @@
-/** What the page says of a state, and the picture of a QR code. Pure. */
+/** What the page says of a state, in the words of lang/, and the picture of a QR code. */
 
-import {STRINGS} from './strings.js';
+import {ago} from '../lang/forms.js';
+import {W, fill, number} from '../lang/words.js';
 
 /** @import {NetworkState} from './api.js' */
+
+const STRONG = 66;
+const GOOD = 40;
 
 /**
  * Where the car is, and what to do.
  * @param {NetworkState} state @param {string} port of this page, with its colon
  */
-export function where({phase, ssid, own, name, join_s: joinS}, port) {
-  const at = `http://${name || `${own.ssid.toLowerCase()}.local`}${port}/`;
-  const words = {
-    absent: STRINGS.absent, searching: STRINGS.searching, known: STRINGS.known(ssid),
-    opening: STRINGS.opening(own.ssid), own: STRINGS.inOwn(own.ssid),
-    joining: STRINGS.joining(ssid, own.ssid, joinS, at), failed: STRINGS.failed,
-  };
-  return words[phase];
-}
+export const where = ({phase, ssid, own, name, join_s: joinS}, port) =>
+  fill(W.network.phases[phase], {
+    ssid, own: own.ssid, seconds: number(joinS),
+    address: `http://${name || `${own.ssid.toLowerCase()}.local`}${port}/`,
+  });
 
 /** Why it is not where somebody wanted it; '' if it is. @param {NetworkState} state */
 export function why({phase, ssid, reason}) {
   if (!reason) return '';
-  return STRINGS.notJoined(phase === 'absent' ? '' : ssid, reason);
+  return phase === 'absent' || !ssid ? `${reason}.` : fill(W.network.notJoined, {ssid, why: reason});
 }
+
+/** When the networks were heard. @param {NetworkState} state */
+export function heard({phase, seen_s: ageS}) {
+  if (ageS === null) return W.network.unheard;
+  const when = fill(W.network.heard, {ago: ago(ageS)});
+  return phase === 'own' ? `${when} ${W.network.deaf}` : when;
+}
+
+/** @param {number} share of the strongest, in percent */
+export const strength = (share) =>
+  (share >= STRONG ? W.network.strong : share >= GOOD ? W.network.good : W.network.weak);
 
 /** The dark squares of a QR code, with its quiet zone. @param {string[]} rows */
 export function qrPath(rows) {

@@ -3,8 +3,10 @@
  * and shows how far it is. See server/exports.py.
  */
 
+import {W} from '../lang/words.js';
 import {button, byId, make, setAttr, setText, show} from '../lib/dom.js';
 import {EXPORT_STRINGS as SAYS} from './export-strings.js';
+import {STRINGS} from './strings.js';
 
 /** @import {Drive, Export, ExportApi} from './types.js' */
 
@@ -81,7 +83,7 @@ export class Exports {
     this.turn += 1;
     const {turn} = this;
     this.rate = new Rate();
-    this.say(SAYS.asking);
+    this.say(W.recordings.asking);
     this.missing([]);
     for (const one of KINDS) setAttr(button(`export-${one}`), 'disabled', '');
     try {
@@ -91,7 +93,7 @@ export class Exports {
       }));
     } catch (fault) {
       const why = fault instanceof Error ? fault.message : String(fault);
-      if (turn === this.turn) this.say(SAYS.failed(why));
+      if (turn === this.turn) this.say(STRINGS.refused(why));
     }
     if (turn === this.turn) this.idle();
   }
@@ -129,7 +131,7 @@ export class Exports {
     const {now} = this;
     this.turn += 1;
     this.idle();
-    this.say(SAYS.cancelled);
+    this.say(W.recordings.cancelled);
     if (now) await this.api.cancel(now.id).catch(() => undefined);
   }
 
@@ -153,7 +155,7 @@ export class Exports {
     const {bytesS} = this.rate;
     const leftS = this.rate.leftS(total);
     this.say(
-      state === 'failed' ? SAYS.failed(now.fault)
+      state === 'failed' ? STRINGS.refused(now.fault)
         : state === 'sent' ? SAYS.sent(now.name, done) : SAYS[state](now.name),
       state === 'planning' ? SAYS.planned(done / Math.max(total, 1), leftS)
         : state === 'sending' ? SAYS.progress(done, total, exact, bytesS, leftS) : '',

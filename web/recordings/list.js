@@ -1,5 +1,6 @@
 /** The list of drives: when, who, how long, how far, stops, and a picture of each. */
 
+import {W} from '../lang/words.js';
 import {byId, make, setText, show} from '../lib/dom.js';
 import {parseVideo} from '../lib/wire.js';
 import {carOf, driveOf, driveNamed, marksOf, stem} from './drives.js';
@@ -81,7 +82,7 @@ export class DriveList {
 
   /** @param {Listing} listing @param {boolean} filtered */
   say({drives, seat, unread}, filtered) {
-    const empty = filtered ? STRINGS.noneFound : seat ? STRINGS.empty : STRINGS.emptyFiles;
+    const empty = filtered ? W.recordings.noneFound : seat ? W.recordings.empty : W.recordings.emptyFiles;
     const words = unread ? STRINGS.unread(unread) : drives.length ? '' : empty;
     setText(byId('list-says'), words);
   }
@@ -116,7 +117,7 @@ export class DriveList {
     for (const line of factsOf(drive)) words.append(make('span', line));
     if (drive.copies.length) words.append(make('span', STRINGS.copies(drive.copies)));
     if (drive.state !== 'closed') {
-      const state = make('em', STRINGS.state[drive.state]);
+      const state = make('em', W.recordings.state[drive.state]);
       state.dataset.state = drive.state;
       words.append(state);
     }
@@ -175,7 +176,7 @@ export class DriveList {
 /** What the list says of a drive, line by line. @param {Drive} drive */
 function factsOf(drive) {
   const {drivers, metres, seconds, bytes, stops, parked} = drive;
-  const who = parked ? STRINGS.parked : drivers.join(', ');
+  const who = parked ? W.recordings.parked : drivers.join(', ');
   const facts = [who, STRINGS.length(seconds), STRINGS.size(bytes)];
   if (metres !== null && !parked) facts.splice(2, 0, STRINGS.metres(metres));
   const marks = marksOf(drive).length;

@@ -1,12 +1,13 @@
 /** Wiring only: the list, and the drive that is open. Start reading here. */
 
+import {W} from '../lang/words.js';
 import {button, byId, fillStrings, input, setText, show} from '../lib/dom.js';
 import {API, Locked} from './api.js';
 import {driveNamed, named, partOf, queryOf} from './drives.js';
 import {Edit} from './edit.js';
 import {Filter} from './filter.js';
 import {DriveList} from './list.js';
-import {MARKUP_STRINGS, STRINGS} from './strings.js';
+import {STRINGS} from './strings.js';
 import {Viewer} from './viewer.js';
 
 const LOOK_EVERY_MS = 10_000;
@@ -14,7 +15,7 @@ const AGAIN_MS = 2000;
 /** Drives that are shown at first; at each push as many again. */
 const PAGE = 50;
 
-fillStrings(document, MARKUP_STRINGS);
+fillStrings(document, W.recordings);
 const filter = new Filter(() => void refresh());
 const edit = new Edit(() => void refresh());
 const list = new DriveList({
@@ -89,7 +90,7 @@ function lock(why) {
   show(byId('unlock'), true);
   if (!why.includes('password')) return;
   setText(byId('unlock-hint'), why);
-  setText(byId('unlock-label'), STRINGS.password);
+  setText(byId('unlock-label'), W.recordings.password);
   Object.assign(input('code'), {type: 'password', inputMode: 'text', autocomplete: 'current-password'});
 }
 
@@ -124,7 +125,7 @@ byId('unlock').addEventListener('submit', async (event) => {
     await API.unlock(input('code').value.trim());
   } catch (fault) {
     const said = fault instanceof Locked || !(fault instanceof Error) ? '' : fault.message;
-    setText(byId('unlock-fault'), said || STRINGS.wrongCode);
+    setText(byId('unlock-fault'), said || W.recordings.wrongCode);
     return;
   }
   await refresh();
@@ -142,7 +143,7 @@ document.addEventListener('visibilitychange', () => {
   else clearTimeout(timer);
 });
 
-setText(byId('list-says'), STRINGS.loading);
+setText(byId('list-says'), W.recordings.loading);
 void refresh();
 Object.defineProperty(window, 'recordings', {
   // What is on the page, for tests and the curious; read only.

@@ -1,44 +1,57 @@
-/** What the page says of a base station: how full it is, what waits, what comes now. */
+/** What the page says of a base station, in the words of lang/: how full it is, what waits,
+ * what comes now. */
 
+import {counted, dates} from '../lang/forms.js';
+import {W, fill} from '../lang/words.js';
 import {STRINGS} from './strings.js';
 
 /** @import {CarState, OfficeState, Storage} from './types.js' */
 
 const {size} = STRINGS;
+const time = dates({dateStyle: 'medium', timeStyle: 'short'});
 
 /** How much waits, how fast it goes, and how long that takes. @param {CarState | OfficeState} one */
 function moving({waiting_bytes: bytes, rate}) {
-  const left = rate ? `, ${size(rate)}/s, ${STRINGS.spoken(Math.ceil(bytes / rate))} to go` : '';
-  return `, ${size(bytes)}${left}`;
+  const toGo = rate ? fill(W.recordings.toGo, {time: STRINGS.spoken(Math.ceil(bytes / rate))}) : '';
+  return `, ${size(bytes)}${rate ? `, ${size(rate)}/s, ${toGo}` : ''}`;
 }
 
 export const STATION_STRINGS = {
   /** @param {Storage['store']} store @param {number} waits */
-  brief: ({free}, waits) => `${size(free)} free${waits ? `, ${size(waits)} wait` : ''}`,
+  brief: ({free}, waits) => [
+    fill(W.recordings.free, {size: size(free)}),
+    waits ? fill(W.recordings.waits, {size: size(waits)}) : '',
+  ].filter(Boolean).join(', '),
   /** @param {Storage['store']} store */
-  store: ({path, sessions, segments, bytes, free, total}) =>
-    `${path}: ${sessions} sessions in ${STRINGS.files(segments)}, ${size(bytes)}. ` +
-    `${size(free)} of ${size(total)} are free.`,
+  store: ({path, sessions, segments, bytes, free, total}) => fill(W.recordings.store, {
+    path, sessions: counted(W.recordings.countOfSessions, sessions), files: STRINGS.files(segments),
+    size: size(bytes), free: size(free), total: size(total),
+  }),
   /** @param {number} unread @param {string} why */
   catalogue: (unread, why) => [
-    unread ? `${unread} sessions are not listed yet.` : '',
-    why ? `The list was made anew: ${why}.` : '',
+    unread ? counted(W.recordings.unlisted, unread) : '',
+    why ? fill(W.recordings.listedAnew, {why}) : '',
   ].filter(Boolean).join(' '),
   /** @param {CarState} car */
-  car: (car) => car.waiting ? `${car.state}: ${STRINGS.files(car.waiting)} wait${moving(car)}`
-    : car.state === 'ok' ? 'all of it is here' : car.state,
+  car: (car) => {
+    const {waiting, state} = car;
+    if (waiting) return counted(W.recordings.filesWait, waiting, {state}) + moving(car);
+    return state === 'ok' ? W.recordings.allHere : state;
+  },
   /** @param {OfficeState} office */
-  office: (office) => office.waiting
-    ? `${office.state}: ${office.waiting} sessions wait${moving(office)}`
-    : office.state === 'ok' ? 'all of it is there' : office.state,
+  office: (office) => {
+    const {waiting, state} = office;
+    if (waiting) return counted(W.recordings.sessionsWait, waiting, {state}) + moving(office);
+    return state === 'ok' ? W.recordings.allThere : state;
+  },
   /** @param {OfficeState} office */
-  fault: ({last_fault: fault, fault_s: seconds, state}) => fault && fault !== state
-    ? `${new Date(seconds * 1000).toLocaleString()}: ${fault}` : '',
+  fault: ({last_fault: fault, fault_s: seconds, state}) =>
+    (fault && fault !== state ? `${time(seconds * 1000)}: ${fault}` : ''),
   /** @param {CarState} car */
   card: ({card_free: free, card_total: total}) =>
-    total ? `its card: ${size(free)} of ${size(total)} are free` : '',
-  pulling: (/** @type {string} */ car) => `How much of ${car} is here`,
-  sending: (/** @type {string} */ office) => `How much of it is at ${office}`,
-  cardOf: (/** @type {string} */ car) => `How full the card of ${car} is`,
-  failed: (/** @type {string} */ why) => `The figures did not come: ${why}. Trying again.`,
+    (total ? fill(W.recordings.card, {free: size(free), total: size(total)}) : ''),
+  pulling: (/** @type {string} */ car) => fill(W.recordings.pulling, {car}),
+  sending: (/** @type {string} */ office) => fill(W.recordings.sendingTo, {office}),
+  cardOf: (/** @type {string} */ car) => fill(W.recordings.cardOf, {car}),
+  failed: (/** @type {string} */ why) => fill(W.recordings.failedFigures, {why}),
 };

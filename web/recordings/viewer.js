@@ -1,5 +1,6 @@
 /** One drive on the page: picture, transport, marks, plots, files. */
 
+import {W} from '../lang/words.js';
 import {button, byId, input, make, setAttr, setText, show} from '../lib/dom.js';
 import {API} from './api.js';
 import {marksOf} from './drives.js';
@@ -9,7 +10,7 @@ import {Measured} from './measured.js';
 import {Picture} from './picture.js';
 import {Player, SPEEDS} from './player.js';
 import {Plots} from './plots.js';
-import {MARKUP_STRINGS, STRINGS} from './strings.js';
+import {STRINGS} from './strings.js';
 import {UnitCache} from './units.js';
 
 /** @import {Drive} from './types.js' */
@@ -68,7 +69,7 @@ export class Viewer {
     button('sheet-toggle').addEventListener('click', () => void this.openSheet());
     button('rerun-copy').addEventListener('click', async () => {
       await navigator.clipboard?.writeText(byId('rerun').textContent ?? '');
-      setText(button('rerun-copy'), STRINGS.copied);
+      setText(button('rerun-copy'), W.recordings.copied);
     });
     byId('stage').addEventListener('click', () => this.player?.toggle());
     addEventListener('keydown', (event) => this.key(event));
@@ -160,7 +161,7 @@ export class Viewer {
       if (part.lost) more.push(part.lost);
       if (part.state === 'open') {
         row.append(make('span', part.name));
-        more.push(STRINGS.openFile);
+        more.push(W.recordings.openFile);
       } else {
         const link = document.createElement('a');
         link.href = API.file(part.name);
@@ -178,7 +179,7 @@ export class Viewer {
   listElsewhere(drive) {
     const names = drive.parts.filter(({state}) => state !== 'open').map(({name}) => name);
     setText(byId('rerun'), `rerun ${names.join(' ')}`);
-    setText(button('rerun-copy'), MARKUP_STRINGS.copy);
+    setText(button('rerun-copy'), W.recordings.copy);
   }
 
   /** The contact sheet comes when somebody wants it. */
@@ -195,7 +196,7 @@ export class Viewer {
   updateTransport() {
     const {player} = this;
     const play = button('play');
-    setAttr(play, 'aria-label', player?.playing ? STRINGS.pause : STRINGS.play);
+    setAttr(play, 'aria-label', player?.playing ? W.recordings.pause : W.recordings.play);
     setAttr(play, 'data-plays', String(player?.playing ?? false));
     this.speed.value = String(player?.speed ?? 1);
   }
@@ -235,10 +236,10 @@ export class Viewer {
       this.fault = '';
     }
     const late = waiting && nowMs - this.waitingMs > SAY_AFTER_MS;
-    const words = this.picture.unsupported ? STRINGS.unsupported
-      : this.player?.blank ? STRINGS.noPicture
+    const words = this.picture.unsupported ? W.recordings.unsupported
+      : this.player?.blank ? W.recordings.noPicture
         : this.fault ? STRINGS.failedDrive(this.fault)
-          : late ? STRINGS.loadingDrive : '';
+          : late ? W.recordings.loadingDrive : '';
     setText(byId('stage-says'), words);
     show(byId('stage-says'), words !== '');
   }
@@ -288,7 +289,7 @@ function foxglove(name) {
     ds: 'remote-file', 'ds.url': new URL(API.file(name), location.href).href,
   });
   link.href = `foxglove://open?${query}`;
-  link.textContent = STRINGS.foxglove;
+  link.textContent = 'Foxglove';
   link.setAttribute('aria-label', STRINGS.openFoxglove(name));
   return link;
 }

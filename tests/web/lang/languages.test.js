@@ -1,5 +1,5 @@
 // Every language says everything that English says, and only that; each message is used. In
-// English alone are the Wi-Fi page, the recordings and the children's page.
+// English alone is the children's page.
 
 import assert from 'node:assert/strict';
 import {createHash} from 'node:crypto';
@@ -16,6 +16,7 @@ const PARTS = readdirSync(new URL('lang/en/', ROOT)).map((name) => name.replace(
 /** The first screen and its drawer share one page, and their words stand side by side. */
 const TOGETHER = ['seat', 'drawer'];
 const COUNTS = [0, 1, 2, 5, 21];
+const FORMS = ['zero', 'one', 'two', 'few', 'many', 'other'];
 
 /** @param {string} name */
 const text = (name) => readFileSync(new URL(name, ROOT), 'utf8');
@@ -28,7 +29,7 @@ const words = async (language, part) => (await import(`../../../web/lang/${langu
 const wordsOf = async (language) =>
   Object.assign({}, ...await Promise.all(PARTS.map((part) => words(language, part))));
 /** Forms of what is counted. @param {string | Messages} one @returns {one is Record<string, string>} */
-const isForms = (one) => typeof one === 'object' && 'other' in one;
+const isForms = (one) => typeof one === 'object' && Object.keys(one).every((form) => FORMS.includes(form));
 /**
  * Messages by their path, "causes.blind"; of what is counted the forms.
  * @param {Messages} all @returns {Map<string, string | Record<string, string>>}
@@ -67,7 +68,7 @@ function named(name) {
   return [...text(name).matchAll(/data-t(?:-label)?="(\w+)"/g)].map(([, one]) => `${prefix}.${one}`);
 }
 /** What pages show words of lang/. */
-const markup = files.filter((name) => name.endsWith('.html') && !['buttons.html', 'network.html', 'offline.html', 'recordings.html'].includes(name));
+const markup = files.filter((name) => name.endsWith('.html') && !['buttons.html', 'offline.html'].includes(name));
 
 /**
  * Messages that nothing names. Of an object that is taken as a whole all are used.
@@ -143,8 +144,9 @@ test('each message is used, and each that is used is there, once', async () => {
   assert.deepEqual(unused(all, source, marked), []);
   const there = new Set([...flat(all).keys()].map((name) => `W.${name}`));
   assert.deepEqual([...marked].filter((name) => !there.has(name)), []);
-  const [seat, drawer] = await Promise.all(TOGETHER.map((part) => words('en', part)));
-  assert.deepEqual(Object.keys(seat).filter((name) => name in drawer), []);
+  const names = (await Promise.all(PARTS.map((part) => words('en', part)))).flatMap(Object.keys);
+  assert.deepEqual(names.sort(), Object.keys(all).sort(), 'no part takes a name of another');
+  const seat = await words('en', 'seat');
   assert.deepEqual(named('index.html').filter((name) => !(name.slice(2) in seat)), [], 'the first screen has its own');
 });
 

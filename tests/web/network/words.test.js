@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {STRINGS} from '../../../web/network/strings.js';
-import {qrPath, where, why} from '../../../web/network/words.js';
+import '../english.js';
+import {heard, qrPath, strength, where, why} from '../../../web/network/words.js';
 
 /** @type {import('../../../web/network/api.js').NetworkState} */
 const STATE = {
@@ -37,7 +37,11 @@ test('the dark squares with four quiet ones around', () => {
 });
 
 test('how old the list is', () => {
-  assert.equal(STRINGS.seen(null, false), 'None was heard yet.');
-  assert.equal(STRINGS.seen(7, false), 'Heard 7 s ago.');
-  assert.match(STRINGS.seen(300, true), /5 min ago\. In its own network/);
+  assert.equal(heard({...STATE, phase: 'known', seen_s: null}), 'None was heard yet.');
+  assert.equal(heard({...STATE, phase: 'known'}), 'Heard 7 seconds ago.');
+  assert.match(heard({...STATE, seen_s: 300}), /5 minutes ago\. In its own network/);
+});
+
+test('how strong a network is', () => {
+  assert.deepEqual([66, 65, 40, 39].map(strength), ['strong', 'good', 'good', 'weak']);
 });

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
+import '../english.js';
 import {STRINGS} from '../../../web/recordings/strings.js';
 
 /** @param {string} place @param {boolean} whole @param {number} seconds */

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import '../english.js';
 import {Refused} from '../../../web/recordings/api.js';
 import {Rate} from '../../../web/recordings/exports.js';
 import {firstPictureS} from '../../../web/recordings/first.js';

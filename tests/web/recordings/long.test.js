@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import {beforeEach, mock, test} from 'node:test';
 
+import '../english.js';
 import {API} from '../../../web/recordings/api.js';
 import {bucketOf, pointsOf} from '../../../web/recordings/drives.js';
 import {Plots} from '../../../web/recordings/plots.js';

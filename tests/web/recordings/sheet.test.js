@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import '../english.js';
 import {framesOf, stretchesOf} from '../../../web/recordings/sheet.js';
 import {STATION_STRINGS} from '../../../web/recordings/station-strings.js';
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import '../english.js';
 import {STRINGS} from '../../../web/recordings/strings.js';
 import {TimeView} from '../../../web/recordings/timeview.js';
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import '../english.js';
+import {LOCALE} from '../../../web/lang/words.js';
 import {WHO_STRINGS} from '../../../web/seat/who-strings.js';
 import {Who} from '../../../web/seat/who.js';
 
@@ -92,7 +93,7 @@ test('how long somebody has been away, in one unit', () => {
 
 test('a guest is listed with the time of the end', () => {
   const says = WHO_STRINGS.says({...ann, drives: false, left_s: 3600});
-  const until = new Date(Date.now() + 3_600_000).toLocaleTimeString([], {timeStyle: 'short'});
+  const until = new Date(Date.now() + 3_600_000).toLocaleTimeString(LOCALE, {timeStyle: 'short'});
   assert.equal(says, `driver, until ${until}, elsewhere`);
   const unused = WHO_STRINGS.says({...ann, drives: false, where: '', away_s: 9, left_s: 3600});
   assert.equal(unused, `driver, until ${until}, not used yet`);

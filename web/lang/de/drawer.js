@@ -41,7 +41,7 @@ export default say({
   limitLabel: 'Tempolimit',
   takeNow: 'Steuer jetzt übernehmen',
   pictureAndLink: 'Bild und Verbindung',
-  recordings: 'Aufnahmen',
+  recordingsTitle: 'Aufnahmen',
   seeDrives: 'Fahrten ansehen',
   buttons: 'Knöpfe für Kinder',
   buttonsHint: 'Bunte Lichter und ein Merkspiel. Nichts davon bewegt das Auto.',

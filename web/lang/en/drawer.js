@@ -41,7 +41,7 @@ export default say({
   limitLabel: 'Speed limit',
   takeNow: 'Take the wheel now',
   pictureAndLink: 'Picture and link',
-  recordings: 'Recordings',
+  recordingsTitle: 'Recordings',
   seeDrives: 'See the drives',
   buttons: 'Children’s buttons',
   buttonsHint: 'Coloured lights and a memory game. Nothing there moves the car.',

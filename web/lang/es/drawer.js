@@ -41,7 +41,7 @@ export default say({
   limitLabel: 'Límite de velocidad',
   takeNow: 'Tomar el volante ya',
   pictureAndLink: 'Imagen y conexión',
-  recordings: 'Grabaciones',
+  recordingsTitle: 'Grabaciones',
   seeDrives: 'Ver los viajes',
   buttons: 'Botones para niños',
   buttonsHint: 'Luces de colores y un juego de memoria. Nada de eso mueve el coche.',

@@ -41,7 +41,7 @@ export default say({
   limitLabel: 'Nopeusrajoitus',
   takeNow: 'Ota ratti nyt',
   pictureAndLink: 'Kuva ja yhteys',
-  recordings: 'Tallenteet',
+  recordingsTitle: 'Tallenteet',
   seeDrives: 'Katso ajot',
   buttons: 'Lasten napit',
   buttonsHint: 'Värivaloja ja muistipeli. Mikään niistä ei liikuta autoa.',

@@ -41,7 +41,7 @@ export default say({
   limitLabel: 'Limite de vitesse',
   takeNow: 'Prendre le volant',
   pictureAndLink: 'Image et liaison',
-  recordings: 'Enregistrements',
+  recordingsTitle: 'Enregistrements',
   seeDrives: 'Voir les trajets',
   buttons: 'Boutons pour enfants',
   buttonsHint: 'Lumières de couleur et jeu de mémoire. Rien n’y fait bouger la voiture.',

@@ -41,7 +41,7 @@ export default say({
   limitLabel: '限速',
   takeNow: '现在拿方向盘',
   pictureAndLink: '画面和连接',
-  recordings: '录像',
+  recordingsTitle: '录像',
   seeDrives: '查看行程',
   buttons: '儿童按钮',
   buttonsHint: '彩灯和记忆游戏。都不会让小车动。',

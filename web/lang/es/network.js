@@ -1,0 +1,47 @@
+/** Spanish: the page about the car's Wi-Fi. */
+
+import {say} from '../words.js';
+
+export default say({
+  network: {
+    seat: 'Conducir',
+    title: 'Wifi',
+    pageTitle: '{car}: wifi',
+    unlockHint: 'Un adulto decide en qué wifi está el coche.',
+    code: 'Código de adulto',
+    unlock: 'Desbloquear',
+    near: 'Redes cerca del coche',
+    look: 'Buscar otra vez',
+    own: 'La red propia del coche',
+    ownHint: 'Donde el coche no conoce ninguna red, abre esta. Fotografía la imagen ahora: la cámara de un teléfono se conecta con ella.',
+    ownName: 'Red',
+    key: 'Clave',
+    address: 'El coche está en',
+    qr: 'Una imagen con la que un teléfono se une a la red del coche',
+    cancel: 'Cancelar',
+    join: 'Unirse',
+
+    asking: 'Preguntando al coche…',
+    silent: 'El coche no responde. Quizá esté ahora en otra red: únete a ella o a la del coche.',
+    // Where the car is.
+    phases: {
+      absent: 'El coche no tiene wifi.',
+      searching: 'El coche busca redes que conoce. Tras medio minuto abre la suya.',
+      known: 'El coche está en la red {ssid}.',
+      opening: 'El coche abre su propia red, {own}.',
+      own: 'El coche está en su propia red, {own}.',
+      joining: 'El coche se une a {ssid}. Únete también con este dispositivo y abre {address}. Si no funciona, la red {own} vuelve en unos {seconds} s: entonces esta página dice por qué.',
+      failed: 'El coche no está en ninguna red. Lo intenta otra vez en medio minuto.',
+    },
+    notJoined: 'No se unió a {ssid}: {why}.',
+    unheard: 'Aún no se ha oído ninguna.',
+    heard: 'Oídas {ago}.',
+    deaf: 'En su propia red el coche no oye otras.',
+    nothing: 'No hay redes cerca. Acerca el coche a una y busca otra vez.',
+    strong: 'fuerte', good: 'buena', weak: 'débil',
+    security: {open: 'sin clave', other: 'pide un usuario: no vale para este coche'},
+    joinTitle: 'Unirse a {ssid}',
+    joinHint: 'El coche deja la red en la que está, y esta página lo pierde.',
+    openHint: 'Nadie necesita clave para ella: quien esté cerca puede mirar y probar códigos.',
+  },
+});

@@ -1,0 +1,47 @@
+/** Finnish: the page about the car's Wi-Fi. */
+
+import {say} from '../words.js';
+
+export default say({
+  network: {
+    seat: 'Aja',
+    title: 'Wi-Fi',
+    pageTitle: '{car}: Wi-Fi',
+    unlockHint: 'Aikuinen päättää, missä Wi-Fi-verkossa auto on.',
+    code: 'Aikuisen koodi',
+    unlock: 'Avaa',
+    near: 'Verkot auton lähellä',
+    look: 'Etsi taas',
+    own: 'Auton oma verkko',
+    ownHint: 'Missä auto ei tunne verkkoa, se avaa tämän. Valokuvaa kuva nyt: puhelimen kamera liittyy sillä.',
+    ownName: 'Verkko',
+    key: 'Avain',
+    address: 'Auton osoite',
+    qr: 'Kuva, jolla puhelin liittyy auton omaan verkkoon',
+    cancel: 'Peruuta',
+    join: 'Liity',
+
+    asking: 'Kysytään autolta…',
+    silent: 'Auto ei vastaa. Se voi olla nyt toisessa verkossa: liity siihen tai auton omaan.',
+    // Where the car is.
+    phases: {
+      absent: 'Autolla ei ole Wi-Fiä.',
+      searching: 'Auto etsii verkkoja, jotka se tuntee. Puolen minuutin kuluttua se avaa omansa.',
+      known: 'Auto on verkossa {ssid}.',
+      opening: 'Auto avaa oman verkkonsa {own}.',
+      own: 'Auto on omassa verkossaan {own}.',
+      joining: 'Auto liittyy verkkoon {ssid}. Liity siihen tälläkin laitteella ja avaa {address}. Jos se ei onnistu, verkko {own} palaa noin {seconds} sekunnissa: silloin tämä sivu kertoo miksi.',
+      failed: 'Auto ei ole missään verkossa. Se yrittää uudelleen puolen minuutin kuluttua.',
+    },
+    notJoined: 'Verkkoon {ssid} ei liitytty: {why}.',
+    unheard: 'Yhtään ei ole vielä kuultu.',
+    heard: 'Kuultu {ago}.',
+    deaf: 'Omassa verkossaan auto ei kuule muita.',
+    nothing: 'Lähellä ei ole verkkoa. Vie auto lähemmäs jotakin ja etsi taas.',
+    strong: 'vahva', good: 'hyvä', weak: 'heikko',
+    security: {open: 'ilman avainta', other: 'vaatii käyttäjänimen: ei tälle autolle'},
+    joinTitle: 'Liity: {ssid}',
+    joinHint: 'Auto lähtee nykyisestä verkostaan, ja tämä sivu kadottaa sen.',
+    openHint: 'Siihen ei tarvita avainta: kuka tahansa lähellä saa katsella ja kokeilla koodeja.',
+  },
+});
