@@ -1,5 +1,7 @@
 """Names of files, and their marks."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,3 +48,15 @@ def test_files_know_their_markers() -> None:
     assert [(one.acknowledged, one.kept) for one in found] == [
         (True, False), (False, True), (False, False),
     ]  # fmt: skip
+
+
+def test_folders_are_replaced_by_their_recordings(tmp_path: Path) -> None:
+    full, empty, said = tmp_path / "full", tmp_path / "empty", list[str]()
+    full.mkdir()
+    empty.mkdir()
+    first, second = full / name(1), full / name(2)
+    for path in (second, first, full / "notes.txt"):
+        path.touch()
+    alone = tmp_path / "alone.mcap"
+    assert names.files([full, empty, alone], said.append) == [first, second, alone]
+    assert said == [f"{empty}: no recordings in it"]

@@ -1,6 +1,7 @@
 """Whatever happened to a file: what is whole in it comes out, and nothing else does."""
 
 import io
+import os
 import random
 import struct
 from collections import Counter
@@ -236,6 +237,14 @@ class Shrinking(BytesSource):
 
     def read(self, at: int, size: int) -> bytes:
         return super().read(at, size) if at < SPANS[2].at else b""
+
+
+def test_what_has_no_two_ends_is_no_file_to_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, tmp_path):
+        with pytest.raises(OSError, match="not a file"):
+            FileSource(path)
 
 
 def test_a_file_that_shrinks_under_the_walk_ends_there() -> None:
