@@ -73,6 +73,7 @@ LOOKS = {
     "help-blind": Look(BLIND, _open("intro"), {"filming": False}, new_here=True),
     "help-plain-http": Look(FREE, _open("intro"), new_here=True, origin=PLAIN),
     "plain-http": Look(FREE, _open("secure"), origin=PLAIN),
+    "plain-http-locked": Look(LOCKED, _open("secure"), origin=PLAIN),
     "keys": Look({}, _open("keys"), push=("#gear", "#show-keys")),
     "menu": Look({}, _open("menu"), push=("#gear",)),
     "menu-stopped": Look(STOPPED, _open("menu"), push=("#gear",)),
