@@ -11,6 +11,7 @@ const BELOW = {
   lib: [], lang: [], video: ['lib'], calibration: ['lib', 'lang'],
   seat: ['lib', 'lang', 'video', 'calibration'], buttons: ['lib', 'video'],
   recordings: ['lib', 'lang', 'video'], network: ['lib', 'lang'], trust: ['lib', 'lang'],
+  hil: ['lib', 'video', 'seat'],
 };
 
 /** @param {string} name */
