@@ -30,7 +30,12 @@ UNANSWERED = ("FORGET", "BATCH_FORGET", "INTERRUPT")
 HEAD, ANSWER = "=IIQQIIIHH", "=IiQ"
 SIZE_MOST = 128 * 1024
 SET_MODE, SET_SIZE = 1, 8
+NO_FUSE = 77
 libc = ctypes.CDLL(None, use_errno=True)
+
+
+class NoFuse(Exception):
+    """This machine, or this container, mounts none."""
 
 
 class OddDisk:
@@ -189,12 +194,14 @@ def _names(text: bytes) -> list[str]:
 
 
 def mount(at: Path, folder: Path, refused: Path) -> None:
-    """Serves until it is unmounted. Raises OSError."""
-    fuse = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    """Serves until it is unmounted."""
+    try:
+        fuse = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        sys.exit(NO_FUSE)
     options = f"fd={fuse},rootmode=40000,user_id=0,group_id=0".encode()
     if libc.mount(b"odd", bytes(at), b"fuse", 0, options):
-        fault = ctypes.get_errno()
-        raise OSError(fault, os.strerror(fault), str(at))
+        sys.exit(NO_FUSE)
     OddDisk(fuse, folder, refused).serve()
 
 
@@ -232,6 +239,8 @@ class Mounted:
         try:
             until = time.monotonic() + 30.0
             while not self._mount.is_mount():
+                if process.poll() == NO_FUSE:
+                    raise NoFuse
                 assert process.poll() is None and time.monotonic() < until
                 time.sleep(0.02)
             yield
