@@ -131,7 +131,7 @@ export default say({
     sheetNone: '{time}: ei kuvaa tältä minuutilta',
 
     // Of a base station: how full it is, what waits, what comes now.
-    storage: 'Tallennustila',
+    storage: 'Tila',
     storageDisk: 'Kuinka täynnä levy on',
     storageNobody: 'Ei vielä autoa. Tällä tietokoneella: fpvstation pair ADDRESS',
     free: '{size} vapaana',
