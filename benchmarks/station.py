@@ -33,7 +33,7 @@ from fpvcar.units import MB, MIB
 PART = "station"
 ROOT = Path(__file__).resolve().parents[1]
 SEGMENT_BYTES = 16 * MB
-SEGMENTS, REPEATS = 20, 3
+SEGMENTS, REPEATS = 20, 11
 LINK_BITS_S, QUEUE_BYTES = 50_000_000, 250_000
 OUTAGE_S, OUTAGE_EVERY_S = 1.0, 20.0
 CARS, OF_EACH = 10, 4
