@@ -91,13 +91,9 @@ class Folder:
         self._make(path)
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         file = os.open(self.root / path, flags, 0o644)
-        with os.fdopen(file, "wb", buffering=0) as out:
+        with os.fdopen(file, "wb") as out:
             out.seek(at)
-            left = memoryview(data)
-            while left:
-                left = left[out.write(left) :]
-            if data:  # Linux begins to write them then: `sync` waits less
-                os.posix_fadvise(file, at, len(data), os.POSIX_FADV_DONTNEED)
+            out.write(data)
 
     def sync(self, path: str) -> None:
         """A kill may have come between a name and its sync: so all of them."""
