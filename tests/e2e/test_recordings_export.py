@@ -157,6 +157,7 @@ def test_plots_show_less_and_all_by_keys_and_buttons(page: Page) -> None:
     labels = page.locator(".plot[data-group=battery] .times span")
     assert labels.count() >= 3 and labels.first.inner_text() == "0:00"
     page.locator("#scrub").fill("30")
+    until(page, "Math.abs(window.recordings.timeS - 30) < 1")
     page.locator("h2#viewer-title").focus()
     page.keyboard.press("+")
     page.keyboard.press("+")

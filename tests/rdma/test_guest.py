@@ -338,6 +338,8 @@ def test_no_error_of_memory(ends: Ends, checked: str) -> None:
     ends.receiver.check("cmp /dev/shm/in /dev/shm/out")
 
 
+@pytest.mark.soak
+@pytest.mark.long
 def test_speed_beside_perftest(ends: Ends) -> None:
     """`make benchmark` has the figures; this is to notice what halves them."""
     speed.make_data(ends, BIG)

@@ -105,11 +105,11 @@ def test_absent_sensors_are_said_and_tried_again(tmp_path: Path) -> None:
 
 
 def test_two_share_a_bus_after_xshut(tmp_path: Path) -> None:
-    with Chip(tmp_path, "--i2c=1:0:vl53l0x:4", "--i2c=1:3:vl53l0x:14") as chip:
+    with Chip(tmp_path, "--i2c=1:0:vl53l0x:4", "--i2c=1:3:vl53l0x:10") as chip:
         put(chip, 0.4, 0.9)
         with sensing(
             chip, "sensors.ultrasound = {}", "sensors.tof.front.address = 0x30",
-            "sensors.tof.back = {power = 14, address = 0x31, bearing_deg = 180}",
+            "sensors.tof.back = {power = 10, address = 0x31, bearing_deg = 180}",
         ) as reported:  # fmt: skip
             until(
                 lambda: near(reported()[0], 0.4) and near(reported()[1], 0.9), SOON_S,
