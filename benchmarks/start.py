@@ -25,7 +25,7 @@ KILLS, IMPORTS = 5, 9
 SOON_S = 20.0
 NOTHING = "pass"
 RUN = (
-    "from fpvcar.__main__ import without_authorities\n"
+    "from fpvcar.verbs import without_authorities\n"
     "with without_authorities(): import fpvcar.app"
 )
 

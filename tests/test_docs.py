@@ -30,7 +30,8 @@ from tools import (
 from tools.written import filled
 
 from fpvcar import paths
-from fpvcar.__main__ import main, parser
+from fpvcar.__main__ import main
+from fpvcar.command_line import parser
 from fpvcar.config import profiles
 from tests.rigs import mcaps
 from tests.rigs.mcaps import Drive, McapFile

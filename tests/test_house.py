@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.__main__ import without_authorities
+from fpvcar.verbs import without_authorities
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAIN = re.compile(r"`((?:pi|web|base-station)/[\w/.-]+):(\w+(?:\.\w+)?)`")

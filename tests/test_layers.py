@@ -16,6 +16,8 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "pi" / "fpvcar"
 FLOORS = (
     ("__main__",),
+    ("command_line",),
+    ("verbs",),
     ("hil",),
     ("commands", "bench", "app"),
     ("server", "recorder"),
@@ -27,7 +29,7 @@ FLOORS = (
      "parts", "paths", "watchdog", "system"),
     ("clock", "units", "files", "leash", "sd_notify"),
 )  # fmt: skip
-"""From the roof down; `__main__` parses the command line and imports verbs lazily."""
+"""From the roof down; `verbs` imports lazily what a verb needs."""
 SEAM = "devices.backends"
 BACK_ENDS = ("devices.pigpio", "devices.linux", "devices.lgpio")
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from fpvcar import __version__, system
-from fpvcar.__main__ import parser
+from fpvcar.command_line import parser
 from fpvcar.commands import setup
 from fpvcar.commands.doctor import where_of
 from fpvcar.config import Profile

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fpvcar import system
-from fpvcar.__main__ import parser
+from fpvcar.command_line import parser
 from fpvcar.commands import setup
 from fpvcar.config import ConfigError, L298n, profiles
 from fpvcar.devices import backends

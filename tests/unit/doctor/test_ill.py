@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fpvcar import __version__, system
-from fpvcar.__main__ import parser
+from fpvcar.command_line import parser
 from fpvcar.commands import doctor
 from fpvcar.devices.linux import computer as linux_computer
 from fpvcar.doctor import checks

@@ -1,0 +1,188 @@
+"""What each verb of `fpvcar` does. It takes the parsed arguments, imports what it needs
+and nothing more, and returns the exit status; raises ConfigError, OSError."""
+
+import argparse
+import contextlib
+import errno
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fpvcar import paths
+from fpvcar.config import checks, profiles
+
+CAMERAS = {
+    "bench": "fpvcar.bench.camera.process",
+    "picamera2": "fpvcar.video.pi_camera",
+    "rpicam": "fpvcar.video.rpicam",
+    "v4l2": "fpvcar.video.webcam",
+}
+"""Camera -> the module of its process: no other one is imported."""
+AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+@contextlib.contextmanager
+def without_authorities() -> Iterator[None]:
+    """OpenSSL knows no certificate authority meanwhile.
+
+    aiohttp, imported, loads all of them for its client, which `run` never is: a tenth
+    of the time until `run` starts, and 2 MB.
+    """
+    before = {name: os.environ.get(name) for name in AUTHORITIES}
+    os.environ.update(dict.fromkeys(AUTHORITIES, os.devnull))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serves the pages, films and decides, until a signal."""
+    import asyncio  # not above: `wheels` must stay small
+
+    with without_authorities():
+        from fpvcar import app
+
+    profile = profiles.load(arguments.profile, arguments.overrides)
+    for words in checks.warnings(profile):
+        logging.getLogger("fpvcar.profile").warning("%s", words)
+    options = app.Options(
+        arguments.host, arguments.port, paths.runtime_directory(), arguments.soc,
+        (sys.executable, "-m", __package__, "doctor", "--json",
+         f"--port={arguments.port}", f"--profile={arguments.profile}",
+         *(f"--set={one}" for one in arguments.overrides)), arguments.profile,
+    )  # fmt: skip
+    return asyncio.run(app.run(profile, options))
+
+
+def wheels(arguments: argparse.Namespace) -> int:
+    """Switches the motors, until a signal."""
+    from fpvcar.wheels.__main__ import main
+
+    unsafe = ["pins.unsafe = true"] if arguments.unsafe else []
+    profile = profiles.load(arguments.profile, [*arguments.overrides, *unsafe])
+    return main(profile, paths.runtime_directory(), not arguments.emulated)
+
+
+def bench(arguments: argparse.Namespace) -> int:
+    """Emulates a car, and runs it."""
+    import asyncio
+
+    from fpvcar.bench import supervisor
+
+    options = supervisor.Options(
+        arguments.profile, tuple(arguments.overrides), arguments.host, arguments.port,
+        arguments.seed, arguments.browser, not arguments.no_stand_in,
+        tuple(arguments.wire), arguments.pipe_dir, tuple(arguments.really),
+    )  # fmt: skip
+    return asyncio.run(supervisor.run(options))
+
+
+def camera(arguments: argparse.Namespace) -> int:
+    """Films, as a process below `run`."""
+    module = importlib.import_module(CAMERAS[arguments.source])
+    status: int = module.main(arguments.rest)
+    return status
+
+
+def stop(arguments: argparse.Namespace) -> int:
+    """Lets go of the motors, whatever their daemon does."""
+    from fpvcar.devices import backends
+
+    profile = profiles.load(arguments.profile, arguments.overrides)
+    return backends.let_go(profile)
+
+
+def _refuse_missing(files: Sequence[Path]) -> None:
+    """Raises FileNotFoundError for the first that is not there."""
+    for path in files:
+        if not path.exists():
+            raise FileNotFoundError(
+                errno.ENOENT,
+                "no such file or folder; expected recordings (NAME.mcap) or their "
+                f"folder, here: {paths.recordings_directory('')}",
+                str(path),
+            )
+
+
+def profile(arguments: argparse.Namespace) -> int:
+    """Lists, shows, checks or proposes profiles."""
+    from fpvcar.commands import profile
+    from fpvcar.devices import backends
+
+    return profile.run(
+        arguments.what, arguments.names, arguments.root, backends.answering
+    )
+
+
+def replay(arguments: argparse.Namespace) -> int:
+    """Decides again what a recording has, or shows it in a browser."""
+    _refuse_missing(arguments.files)
+    if arguments.page:
+        from fpvcar.commands import play
+
+        return play.run(arguments.files, arguments.port, arguments.browser)
+    from fpvcar.commands import pipes, replay
+
+    return pipes.quietly(lambda: replay.run(arguments.files, arguments.partial))
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Makes a film or tables of recordings."""
+    from fpvcar.recordings import export
+
+    _refuse_missing(arguments.files)
+    return export.run(arguments.kind, arguments.out, arguments.files, arguments.force)
+
+
+def log(arguments: argparse.Namespace) -> int:
+    """Tells what is in recordings, or mends them."""
+    from fpvcar.commands import log, pipes
+
+    return pipes.quietly(
+        lambda: log.run(arguments.what, arguments.files, arguments.out)
+    )
+
+
+def wiring(arguments: argparse.Namespace) -> int:
+    """Draws the wires of a profile."""
+    from fpvcar.commands import pipes, wiring
+
+    return pipes.quietly(
+        lambda: wiring.run(arguments.name, arguments.form, arguments.out)
+    )
+
+
+def network(arguments: argparse.Namespace) -> int:
+    """Serves the car's Wi-Fi, or shows it."""
+    from fpvcar.commands import network
+
+    profile = profiles.load(arguments.profile, arguments.overrides)
+    return network.run(arguments.what, profile)
+
+
+def setup(arguments: argparse.Namespace) -> int:
+    """Makes this computer a car, or undoes that."""
+    from fpvcar.commands import setup
+
+    return setup.main(arguments)
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    """Tells what is wrong, and what mends it."""
+    from fpvcar.commands import doctor, pipes
+
+    return pipes.quietly(lambda: doctor.run(arguments))
+
+
+def hil(arguments: argparse.Namespace) -> int:
+    """Measures a car."""
+    from fpvcar.hil import command
+
+    return command.run(arguments)
