@@ -45,7 +45,7 @@ def vectors(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", make.FILES)
 def test_the_files_are_what_wire_makes(name: str) -> None:
-    """A difference breaks older pages; if it is meant: python tests/vectors/make.py"""
+    """A difference breaks older pages; if it is meant: python -m tests.vectors.make"""
     assert (VECTORS / f"{name}.json").read_text("utf-8") == make.rendered(name)
 
 
