@@ -1,0 +1,171 @@
+"""Who sends units to a viewer: by one connection or two, of which each may be full."""
+
+import asyncio
+import time
+from typing import cast
+
+import pytest
+
+from fpvcar.server import video_socket
+from fpvcar.server.video_link import Link
+from fpvcar.server.video_socket import Sender
+from fpvcar.video.bitrate import LinkMeter, LinkReport
+from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.losses import LossMeter
+from tests.unit.server.test_video_socket import Car
+
+
+class OpenLink:
+    """A link with room, on which the last unit is never quite acknowledged; one that
+    is full; one that is gone."""
+
+    closing = False
+
+    def __init__(self, room: bool = True) -> None:
+        self.written, self.queue_s = 0, 0.0
+        self.room, self.gone, self.aborted = room, False, False
+
+    def read(self) -> tuple[int, int, float, float]:
+        if self.gone:
+            raise OSError("gone")
+        return 0, self.written, 0.001, self.queue_s
+
+    def packets(self) -> tuple[int, int]:
+        return 0, 0
+
+    def empty(self, taken: int) -> bool:
+        return self.room
+
+    def write(self, taken: int, framed: bytes) -> None:
+        self.written += len(framed)
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+async def test_a_link_is_looked_at_between_units_only_if_it_matters() -> None:
+    """At the full bitrate a unit that went off needs no second look."""
+    stream = Car().stream
+    viewer = stream.add_viewer(lambda: True)
+    link, told = OpenLink(), list[float | None]()
+    sender = Sender(cast(Link, link), viewer, stream, told.append)
+    stream.publish(AccessUnit(True, 0, b"key"))
+    assert viewer.frames == 1 and sender._timer is None
+    stream.bitrate.wanted = 1_000_000
+    stream.publish(AccessUnit(False, 1, b"unit"))
+    assert viewer.frames == 2 and sender._timer is not None, "may it have more?"
+    assert told == [None], "once a second, and nothing is known yet"
+    sender.close()
+    assert not link.aborted, "nothing is wrong with it"
+
+
+class Copied:
+    """A sender at the wheel with a second connection."""
+
+    def __init__(self, first_room: bool = True, room: bool = True) -> None:
+        self.stream = Car().stream
+        self.viewer = self.stream.add_viewer(lambda: True)
+        self.first, self.copies = OpenLink(first_room), OpenLink(room)
+        self.reports: list[LinkReport] = []
+        report = self.reports.append
+        self.stream.report = lambda viewer, link: report(link)  # type: ignore[method-assign]
+        self.sender = Sender(
+            cast(Link, self.first), self.viewer, self.stream, lambda _: None
+        )
+        self.sender.copy_to(cast(Link, self.copies))
+
+    def publish(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.stream.publish(AccessUnit(True, 0, b"key"))
+
+    @property
+    def went(self) -> tuple[bool, bool]:
+        """Has anything gone by the first, by the second?"""
+        return self.first.written > 0, self.copies.written > 0
+
+
+async def test_each_unit_goes_by_every_connection_with_room() -> None:
+    for rooms in ((True, True), (True, False), (False, True), (False, False)):
+        copied = Copied(*rooms)
+        copied.publish()
+        assert copied.went == rooms and copied.viewer.waiting == (rooms == (False,) * 2)
+        copied.sender.close()
+        assert copied.copies.aborted and not copied.first.aborted
+
+
+async def test_what_fails_on_the_second_connection_is_not_the_viewers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone, closing, dead = Copied(), Copied(), Copied()
+    gone.copies.gone = closing.copies.closing = True
+    dead.copies.written = 1
+    for copied in (gone, closing):
+        copied.publish(2)
+    monkeypatch.setattr(video_socket, "NO_PROGRESS_S", 0.05)
+    start_s = time.monotonic()
+    while not dead.copies.aborted:
+        assert time.monotonic() - start_s < 5.0
+        dead.first.read = lambda: (dead.first.written, 0, 0.001, 0.0)  # type: ignore[method-assign]
+        dead.publish()
+        await asyncio.sleep(0.01)
+    for copied in (gone, closing, dead):
+        assert copied.viewer.frames > 0 and not copied.first.aborted
+        assert copied.sender._copies is None
+        copied.sender.close()
+
+
+async def test_a_newer_second_connection_ends_the_older() -> None:
+    copied, newer = Copied(), OpenLink()
+    copied.sender.copy_to(cast(Link, newer))
+    copied.sender.copy_no_more(cast(Link, copied.copies))  # it hears of its end late
+    copied.publish()
+    assert copied.copies.aborted and newer.written and not copied.copies.written
+    copied.sender.copy_no_more(cast(Link, newer))
+    copied.publish()
+    assert copied.sender._copies is None
+
+
+async def test_units_go_once_while_a_queue_is_full_and_for_a_while_after(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Twice as much would fill it more: what is lost there is lost for want of room."""
+    monkeypatch.setattr(video_socket, "REPORT_S", 0.0)
+    monkeypatch.setattr(LinkMeter, "settled", lambda *_: True)
+    monkeypatch.setattr(LossMeter, "recent", 0.1)
+    copied = Copied()
+    copied.first.queue_s = copied.copies.queue_s = video_socket.QUEUED_S
+    copied.publish()
+    copied.first.queue_s = 0.0
+    copied.publish()
+    assert copied.went == (True, False) and {one.copies for one in copied.reports} == {
+        1
+    }
+    copied.sender._queued_s -= video_socket.ALONE_S
+    copied.publish()
+    assert copied.went == (True, True) and copied.reports[-1].copies == 2
+    copied.sender.close()
+
+
+async def test_round_trips_that_are_longer_on_one_connection_are_no_queue() -> None:
+    """Its least is of a time when the way was shorter: the phone has walked away."""
+    copied = Copied()
+    copied.first.queue_s = video_socket.QUEUED_S
+    copied.publish()
+    assert copied.went == (True, True)
+    copied.sender.close()
+
+
+@pytest.mark.parametrize(("recent", "copies"), [(0.02, 2), (0.0, 1)])
+async def test_that_units_go_twice_is_reported_while_some_are_lost(
+    monkeypatch: pytest.MonkeyPatch, recent: float, copies: int
+) -> None:
+    """Behind a narrow link that is wide again they may be as large as before."""
+    monkeypatch.setattr(video_socket, "REPORT_S", 0.0)
+    monkeypatch.setattr(LinkMeter, "settled", lambda *_: True)
+    monkeypatch.setattr(LossMeter, "recent", recent)
+    copied = Copied()
+    copied.publish()
+    copied.sender.copy_no_more(cast(Link, copied.copies))
+    copied.publish()
+    assert [copied.reports[0].copies, copied.reports[-1].copies] == [copies, 1]
+    copied.sender.close()
