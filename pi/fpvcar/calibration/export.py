@@ -1,4 +1,4 @@
-"""A profile's text with calibrated values in it; comments stay. Pure."""
+"""A profile's text with other values in it; comments stay. Pure."""
 
 import re
 
@@ -6,16 +6,17 @@ from fpvcar.calibration.values import Value, Values
 
 
 def written(toml: str, values: Values) -> str:
-    """The same profile in which these values stand. Of a section that it has not got
-    one is added at its end."""
+    """The same profile in which these values stand."""
     for key, value in sorted(values.items()):
-        section, _, name = key.rpartition(".")
-        toml = _with(toml, section, f"{name} = {_text(value)}")
+        toml = with_key(toml, key, _text(value))
     return toml
 
 
-def _with(toml: str, section: str, line: str) -> str:
-    name = line.partition(" ")[0]
+def with_key(toml: str, key: str, value: str) -> str:
+    """The same profile with one value, as TOML writes it. A section that it has not got
+    is added at its end."""
+    section, _, name = key.rpartition(".")
+    line = f"{name} = {value}"
     head = re.search(rf"(?m)^\[{re.escape(section)}\][ \t]*(#.*)?$", toml)
     if head is None:
         return f"{toml.rstrip()}\n\n[{section}]\n{line}\n"

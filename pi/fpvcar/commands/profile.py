@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fpvcar import paths
+from fpvcar.calibration.export import with_key
 from fpvcar.config import ConfigError, checks, profiles
 from fpvcar.system import HATS, METERS, MODEL
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
@@ -102,7 +103,7 @@ def propose(model: str, answering: Collection[int]) -> Proposal:
     toml = shipped()[name].read_text(encoding="utf-8")
     if hat is not None:
         reasons.append(f"a PCA9685 answers at {hat:#x}: {name}")
-        toml = with_key(toml, "pca9685", "address", f"{hat:#x}")
+        toml = with_key(toml, "pca9685.address", f"{hat:#x}")
     else:
         others = ", ".join(
             one for one in shipped() if one not in (name, "bench", "rig")
@@ -110,23 +111,10 @@ def propose(model: str, answering: Collection[int]) -> Proposal:
         reasons.append(f"no motor HAT answers: {name}; else one of {others}")
     for meter in (one for one in METERS if one in answering):
         reasons.append(f"an INA219 answers at {meter:#x}: it measures the battery")
-        toml = with_key(toml, "battery", "address", f"{meter:#x}")
+        toml = with_key(toml, "battery.address", f"{meter:#x}")
         break
     if re.match(r"Raspberry Pi Zero( W|$)", model):
         reasons.append("its one core carries 15 pictures a second")
-        toml = with_key(toml, "camera", "fps", "15")
+        toml = with_key(toml, "camera.fps", "15")
     profiles.parse(tomllib.loads(toml))
     return Proposal(toml, tuple(reasons))
-
-
-def with_key(toml: str, section: str, key: str, value: str) -> str:
-    """A profile in which a section that it has says so; comments stay."""
-    head, mark, rest = toml.partition(f"[{section}]\n")
-    if not mark:
-        raise ConfigError(f"the profile has no [{section}]")
-    inside, follows, after = rest.partition("\n[")
-    line = f"{key} = {value}"
-    inside, count = re.subn(rf"(?m)^{key}\s*=\s*[^\s#]+", line, inside, count=1)
-    if not count:
-        inside = f"{line}\n{inside}"
-    return head + mark + inside + follows + after

@@ -8,7 +8,7 @@ import pytest
 
 from fpvcar import paths
 from fpvcar.calibration import kept
-from fpvcar.calibration.export import written
+from fpvcar.calibration.export import with_key, written
 from fpvcar.calibration.kept import CHANGES_MOST, OWN, Change, Kept
 from fpvcar.calibration.servo import OwnServo, retold
 from fpvcar.calibration.steps import Refused, Seen
@@ -56,6 +56,13 @@ def test_an_exported_profile_has_the_values_and_its_comments() -> None:
     profile = profiles.parse(tomllib.loads(text))
     tuned = over(BENCH, {**values, DEAD: 0.1235})
     assert profile == tuned
+
+
+def test_a_key_replaces_its_own_line_only() -> None:
+    toml = "[a]\nb = 1  # one\n\n[c]\nb = 2\n"
+    assert with_key(toml, "a.b", "3") == "[a]\nb = 3  # one\n\n[c]\nb = 2\n"
+    assert with_key(toml, "c.d", "4") == "[a]\nb = 1  # one\n\n[c]\nd = 4\nb = 2\n"
+    assert with_key(toml, "x.b", "5") == f"{toml}\n[x]\nb = 5\n"
 
 
 def test_a_servo_is_not_sent_beyond_the_ends_of_the_profile() -> None:

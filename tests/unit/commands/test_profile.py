@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fpvcar.commands import profile
-from fpvcar.commands.profile import propose, with_key
+from fpvcar.commands.profile import propose
 from fpvcar.config import ConfigError, MotorHat, Mx1508, Profile, profiles
 from fpvcar.devices import backends
 
@@ -98,14 +98,6 @@ def test_a_pi_5_drives_on_its_own_pins() -> None:
 def test_what_is_no_pi_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no Raspberry Pi; without one: fpvcar bench"):
         profile.run("propose", [], tmp_path, nobody)
-
-
-def test_a_key_replaces_its_own_line_only() -> None:
-    toml = "[a]\nb = 1  # one\n\n[c]\nb = 2\n"
-    assert with_key(toml, "a", "b", "3") == "[a]\nb = 3  # one\n\n[c]\nb = 2\n"
-    assert with_key(toml, "c", "d", "4") == "[a]\nb = 1  # one\n\n[c]\nd = 4\nb = 2\n"
-    with pytest.raises(ConfigError, match="no .x."):
-        with_key(toml, "x", "b", "3")
 
 
 def test_on_a_machine_without_the_bus_nothing_answers() -> None:
