@@ -121,7 +121,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     check, devices = CodeCheck(codes), Devices(key, codes, state / FILE)
     stations = Stations(key, codes, state / STATIONS)
     address = site.address(options.host, options.port, state, profile.car.name)
-    shown = (state / credentials.CERTIFICATE).read_bytes() if address.tls else b""
+    certificate = state / credentials.CERTIFICATE
     hub = Hub(
         profile, control, check, devices, panel, camera, senses, changed,
         address.https_port, recorder=feed, key=key, picture=picture,
@@ -137,7 +137,8 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     )  # fmt: skip
     station = StationApi(
         profile.car.name, directory, stations, check, recordings.downloads,
-        control.driven, credentials.fingerprint(shown) if shown else "",
+        control.driven,
+        credentials.fingerprint(certificate.read_bytes()) if address.tls else "",
     )  # fmt: skip
     tuner.apply = apply_to(
         control.tune, servo.tune, ranges.tune, battery.tune, recorder.tune

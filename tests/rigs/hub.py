@@ -32,10 +32,10 @@ class FakeLights:
     steer: float = 0.0
     stopped: bool = False
     recorder: status.Recording | None = None
-    asked_times: int = 0
+    codes_told: int = 0
 
-    def asked(self) -> None:
-        self.asked_times += 1
+    def tell_code(self) -> None:
+        self.codes_told += 1
 
     def set_head(self, on: bool) -> None:
         self.told.append(("head", on))

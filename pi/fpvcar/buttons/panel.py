@@ -75,7 +75,7 @@ class Panel:
         self._contacts = Contacts([one.button for one in self._wired])
         self._fades = [lights.Fade() for _ in self._wired]
         self._indicators, self._recorder = lights.Indicators(), lights.RecorderLamp()
-        self._code, self._secret = lights.CodeLamp(), code
+        self._code_lamp, self._code = lights.CodeLamp(), code
         self._head = self._reversing = False
         self._pages: list[Page] = []
         self._view = View()
@@ -215,10 +215,10 @@ class Panel:
         if before != (self._recorder.due_s, self._recorder.lit):
             self._wake.set()
 
-    def asked(self) -> None:
-        """A page asks for the drive code: an LED tells it, if there is one."""
-        if self._lights.code and self._secret:
-            self._code.tell(self._secret, self._clock_s())
+    def tell_code(self) -> None:
+        """An LED tells the drive code, if there is one: a page has asked for it."""
+        if self._lights.code:
+            self._code_lamp.tell(self._code, self._clock_s())
             self._wake.set()
 
     # --- in step ---
@@ -230,7 +230,7 @@ class Panel:
         self._play.hold(CAR, self._contacts.held, now_s)
         self._indicators.tick(now_s)
         self._recorder.tick(now_s)
-        self._code.tick(now_s)
+        self._code_lamp.tick(now_s)
         self._shine(now_s)
         self._broadcast(now_s)
         if self._watcher is not None:
@@ -238,7 +238,7 @@ class Panel:
             self._watcher(self._view, (self._head, self._reversing, *sides))
         due_s = min(
             self._play.due_s, self._indicators.due_s, self._recorder.due_s,
-            self._code.due_s, self._contacts.due_s,
+            self._code_lamp.due_s, self._contacts.due_s,
             *(fade.due_s(now_s) for fade in self._fades),
             self._resend_s if self._pages else math.inf,
         )  # fmt: skip
@@ -260,7 +260,7 @@ class Panel:
             if one.led is not None:
                 duties[one.led] = one.brightness * fade.share(now_s)
         sides = self._indicators.sides(now_s)
-        lamps = (self._recorder.lit, self._code.lit)
+        lamps = (self._recorder.lit, self._code_lamp.lit)
         duties |= lights.levels(
             self._lights, self._head, self._reversing, sides, *lamps
         )

@@ -113,7 +113,7 @@ class Driving:
         """Asks for the wheel; its holder keeps it while he drives. To who may only
         watch the car tells the code."""
         if not session.may_drive("take", now_s):
-            self._lights.asked()
+            self._lights.tell_code()
             return
         if self.seat.holds(session.client):
             return

@@ -32,8 +32,8 @@ class Lights(Protocol):
     def record(self, recording: status.Recording | None) -> None:
         """An LED follows the recorder."""
 
-    def asked(self) -> None:
-        """A page asks for the drive code: an LED tells it, where there is one."""
+    def tell_code(self) -> None:
+        """An LED tells the drive code, where there is one."""
 
 
 class Picture(Protocol):
