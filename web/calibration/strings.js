@@ -1,31 +1,29 @@
 /** What the calibration says, in the words of lang/. */
 
-import {dates, exact} from '../lang/forms.js';
+import {dates, exact, named} from '../lang/forms.js';
 import {W, fill, number, percent, unit} from '../lang/words.js';
 
 /** @import {Step, SpeedRun, StraightRun, Value} from './api.js' */
 
-/** Of words that are named by what the car sends. @param {object} words @param {string} name */
-const of = (words, name) => /** @type {Record<string, string | undefined>} */ (words)[name];
 const part = (/** @type {string} */ name) =>
-  of(W.calibration.parts, name) ?? fill(W.calibration.sensor, {name});
+  named(W.calibration.parts, name) ?? fill(W.calibration.sensor, {name});
 const upper = (/** @type {string} */ text) => text.charAt(0).toUpperCase() + text.slice(1);
 const when = dates({dateStyle: 'medium', timeStyle: 'short'});
 
 export const STRINGS = {
   stepTitle: (/** @type {string} */ kind, /** @type {string} */ name) =>
-    fill(of(W.calibration.titles, kind) ?? kind, {part: part(name)}),
+    fill(named(W.calibration.titles, kind) ?? kind, {part: part(name)}),
   phase: (/** @type {Step} */ {kind, phase}) => {
     const phases = /** @type {Record<string, object>} */ (W.calibration.phases);
-    return of(phases[kind] ?? {}, phase) ?? phase;
+    return named(phases[kind] ?? {}, phase) ?? phase;
   },
   when: (/** @type {number} */ utcS) => when(utcS * 1000),
   own: (/** @type {Value} */ value) => fill(W.calibration.own, {value: STRINGS.value(value)}),
-  answer: (/** @type {string} */ word) => of(W.calibration.answers, word) ?? word,
+  answer: (/** @type {string} */ word) => named(W.calibration.answers, word) ?? word,
   throttle: (/** @type {number} */ share) =>
     fill(share < 0 ? W.back : W.forward, {much: percent(Math.abs(share))}),
   duty: (/** @type {Step} */ {duty = 0, reached, by}) => {
-    const who = by ? ` (${of(W.calibration.by, by) ?? W.calibration.by.you})` : '';
+    const who = by ? ` (${named(W.calibration.by, by) ?? W.calibration.by.you})` : '';
     const held = reached === false ? ` ${W.calibration.heldBack}` : '';
     return fill(W.calibration.duty, {duty: number(duty, 3), who}) + held;
   },
@@ -61,7 +59,7 @@ export const STRINGS = {
     const name = section === 'motors' || section === 'sensors' ? rest.at(-1) : undefined;
     const where = section === 'battery' ? `${W.batteryName}: `
       : name === undefined ? '' : `${upper(part(name))}: `;
-    return upper(`${where}${of(W.calibration.names, last) ?? last}`);
+    return upper(`${where}${named(W.calibration.names, last) ?? last}`);
   },
   /** What a change was of: "dead_band drive", or the key of a value. @param {string} what */
   change: (what) => {

@@ -19,6 +19,9 @@ export const counted = (forms, count, values = {}) =>
 /** A number with the digits that it has. @param {number} value */
 export const exact = (value) => number(value, String(value).split('.')[1]?.length);
 
+/** The one of some words that the car names. @param {object} words @param {string} name */
+export const named = (words, name) => /** @type {Record<string, string | undefined>} */ (words)[name];
+
 /** Like "3 minutes ago", in one unit. @param {number} seconds */
 export function ago(seconds) {
   const format = new Intl.RelativeTimeFormat(LOCALE);

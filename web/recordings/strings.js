@@ -1,6 +1,6 @@
 /** What the recordings page says, in the words of lang/. */
 
-import {counted, dates, exact} from '../lang/forms.js';
+import {counted, dates, exact, named} from '../lang/forms.js';
 import {LOCALE, W, fill, number, unit} from '../lang/words.js';
 
 /** @import {Copy} from './types.js' */
@@ -13,9 +13,6 @@ const shortDay = dates({day: 'numeric', month: 'short'});
 const list = new Intl.ListFormat(LOCALE, {type: 'unit', style: 'narrow'});
 const long = /** @type {const} */ ({unitDisplay: 'long'});
 
-/** Of words that are named by what the car sends. @param {object} words @param {string} name */
-const of = (words, name) => /** @type {Record<string, string | undefined>} */ (words)[name];
-
 export const STRINGS = {
   pageTitle: (/** @type {string} */ car) => fill(W.recordings.pageTitle, {car}),
   unread: (/** @type {number} */ count) => counted(W.recordings.unread, count),
@@ -26,7 +23,7 @@ export const STRINGS = {
     const causes = Object.entries(stops);
     if (!causes.length) return '';
     const said = causes.map(([cause, times]) =>
-      `${of(W.recordings.causes, cause) ?? cause}${times > 1 ? ` ${number(times)}×` : ''}`);
+      `${named(W.recordings.causes, cause) ?? cause}${times > 1 ? ` ${number(times)}×` : ''}`);
     const count = causes.reduce((sum, [, times]) => sum + times, 0);
     return counted(W.recordings.stops, count, {causes: said.join(', ')});
   },
@@ -109,9 +106,9 @@ export const STRINGS = {
   /** @param {number} speed */
   speed: (speed) => `${exact(speed)}×`,
   /** @param {string} group */
-  group: (group) => of(W.recordings.groups, group) ?? group,
+  group: (group) => named(W.recordings.groups, group) ?? group,
   /** @param {string} reason */
-  reason: (reason) => of(W.recordings.reasons, reason) ?? reason,
+  reason: (reason) => named(W.recordings.reasons, reason) ?? reason,
   /** @param {number | null} value @param {string} name of its unit */
   value: (value, name) => {
     if (value === null) return '–';

@@ -1,6 +1,6 @@
 /** What the list of who may drive says, in the words of lang/. */
 
-import {ago, dates} from '../lang/forms.js';
+import {ago, dates, named} from '../lang/forms.js';
 import {W, fill} from '../lang/words.js';
 
 const JUST_S = 60;
@@ -14,8 +14,7 @@ const away = (seconds) =>
   (seconds < JUST_S ? W.who.gone : fill(W.who.lastHere, {ago: ago(seconds)}));
 
 /** Where somebody is, in the car's own words. @param {string} where */
-const place = (where) =>
-  /** @type {Record<string, string>} */ (W.who.places)[where] ?? where;
+const place = (where) => named(W.who.places, where) ?? where;
 
 export const WHO_STRINGS = {
   endOf: (/** @type {string} */ name) => fill(W.who.endOf, {name}),

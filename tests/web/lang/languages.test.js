@@ -126,6 +126,8 @@ test('what differs between languages is found', () => {
     [{...english, d: '{count} Dateien'}, /^d: forms/],
   ];
   for (const [other, says] of wrong) assert.match(differences(english, other).join(), says);
+  const long = {a: 'Nobody has translated this.'};
+  assert.match(differences(long, {...long}).join(), /^a is English/);
 });
 
 test('each language has the forms of its own plural', async () => {
