@@ -135,7 +135,7 @@ class Glass(AbstractContextManager["Glass"]):
                 break
             if isinstance(said, str):
                 await page.send_str(said)
-            elif page is self._page:
+            else:
                 self._heard.put(said)
         return page
 

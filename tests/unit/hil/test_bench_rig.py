@@ -1,25 +1,31 @@
 """What the bench knows of its own machine."""
 
 import os
+import signal
 import subprocess
 import sys
 
 from fpvcar.hil.bench_rig import below, waits_s
 from tests.e2e.harness import wait_for
 
-BURN = "while True: pass"
+BURN = f"{sys.executable} -c 'while True: pass' & echo $!; wait"
 
 
 def test_who_shares_a_core_waits() -> None:
     (core, *_) = sorted(os.sched_getaffinity(0))
-    busy = [subprocess.Popen([sys.executable, "-c", BURN]) for _ in range(2)]
+    shells = [
+        subprocess.Popen(["sh", "-c", BURN], stdout=subprocess.PIPE) for _ in range(2)
+    ]
+    busy = [int(one.stdout.readline()) for one in shells if one.stdout]
     try:
-        for one in busy:
-            os.sched_setaffinity(one.pid, {core})
-        assert set(below(os.getpid())) >= {one.pid for one in busy}
+        for pid in busy:
+            os.sched_setaffinity(pid, {core})
+        assert set(below(os.getpid())) >= {*busy, *(one.pid for one in shells)}
         waited_s = waits_s(os.getpid())
         wait_for(lambda: waited_s() > 0.05, "two on one core, and nobody waits")
+        assert waits_s(os.getpid())() < waited_s(), "from now on"
     finally:
-        for one in busy:
-            one.kill()
-            one.wait()
+        for pid in busy:
+            os.kill(pid, signal.SIGKILL)
+        for one in shells:
+            one.communicate()

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from aiohttp import ClientSession, WSServerHandshakeError
+from aiohttp import ClientSession, WSMsgType, WSServerHandshakeError
 
 from fpvcar.hil import browsers, glass
 from fpvcar.hil.glass import Glass, Picture
 from fpvcar.hil.rig import Failed, NotHere
 from fpvcar.hil.spot import COLUMNS, ROWS
 from fpvcar.hil.wired import free_port
+from tests.e2e.harness import wait_for
 
 CELLS = [7] * (COLUMNS * ROWS)
 SHOWN = {
@@ -38,13 +39,13 @@ def test_a_picture_is_one_cell_for_one() -> None:
             glass.answer(json.dumps(wrong), 0)
 
 
-async def _says(port: int, origin: str, *texts: str) -> list[str]:
+async def _says(port: int, origin: str, *texts: str | bytes) -> list[str]:
     """A page of that origin; what it is answered."""
     url = f"ws://127.0.0.1:{port}/"
     async with ClientSession() as session, session.ws_connect(url, origin=origin) as ws:
         for text in texts:
-            await ws.send_str(text)
-        return [await ws.receive_str() for text in texts if "ping" in text]
+            await (ws.send_str(text) if isinstance(text, str) else ws.send_bytes(text))
+        return [await ws.receive_str() for text in texts if "ping" in str(text)]
 
 
 def test_the_cars_own_page_is_heard() -> None:
@@ -60,6 +61,22 @@ def test_the_cars_own_page_is_heard() -> None:
         assert next(heard.pictures()) == (
             1_500_000, 1_400_000, tuple(map(float, CELLS)),
         )  # fmt: skip
+
+
+def test_a_newer_page_ends_the_older() -> None:
+    port = free_port()
+
+    async def second() -> None:
+        url, origin = f"ws://127.0.0.1:{port}/", "http://127.0.0.1:1"
+        async with ClientSession() as session:
+            older = await session.ws_connect(url, origin=origin)
+            newer = await session.ws_connect(url, origin=origin)
+            assert (await older.receive(timeout=10.0)).type is WSMsgType.CLOSE
+            await newer.send_str(json.dumps(SHOWN))
+
+    with Glass("127.0.0.1", port) as heard:
+        asyncio.run(second())
+        assert heard.opened(5.0)
 
 
 def test_whose_page_it_is() -> None:
@@ -78,12 +95,13 @@ def test_another_sites_page_is_not() -> None:
                 asyncio.run(_says(port, origin))
 
 
-def test_a_page_that_says_nonsense_is_closed() -> None:
+@pytest.mark.parametrize("nonsense", ["{}", b"{}"])
+def test_a_page_that_says_nonsense_is_closed(nonsense: str | bytes) -> None:
     port = free_port()
     with Glass("127.0.0.1", port) as heard:
         with pytest.raises(TypeError, match="not WSMsgType.TEXT"):
             origin = "http://127.0.0.1:1"
-            asyncio.run(_says(port, origin, "{}", '{"kind":"ping","t":1}'))
+            asyncio.run(_says(port, origin, nonsense, '{"kind":"ping","t":1}'))
         assert not heard.opened(0.0)
 
 
@@ -114,8 +132,7 @@ def test_a_browser_is_found_by_name_and_ends(
     monkeypatch.setattr(browsers, "PROGRAMS", (str(tmp_path / "no"), str(played)))
     assert browsers.program() == str(played) and shutil.which(str(played))
     with browsers.headless("http://localhost:1/hil?port=2"):
-        while not said.exists():
-            pass
+        wait_for(said.exists, "no browser was started")
         pid, *words = said.read_text().split()
         assert (
             "--headless=new" in words and words[-1] == "http://localhost:1/hil?port=2"

@@ -40,8 +40,8 @@ def test_an_led_that_nobody_sees_is_no_spot() -> None:
 
 def test_cells_are_means_row_by_row() -> None:
     luma = np.zeros((spot.ROWS * 10 + 3, spot.COLUMNS * 10 + 7), dtype=np.uint8)
-    luma[10:20, 20:30] = 200
+    luma[10:15, 20:30] = 200
     cells = spot.of_luma(luma)
     assert len(cells) == CELLS
     assert {at for at, one in enumerate(cells) if one} == {spot.COLUMNS + 2}
-    assert cells[spot.COLUMNS + 2] == 200.0
+    assert cells[spot.COLUMNS + 2] == 100.0
