@@ -11,6 +11,7 @@ import pytest
 
 from fpvstation.__main__ import main
 from fpvstation.disk import Folder
+from fpvstation.identity import MARKER, TRIALS
 from fpvstation.pull import Pull
 from fpvstation.store import Store
 from fpvstation.turns import Turns
@@ -85,6 +86,22 @@ def test_what_can_be_no_store_is_said_at_the_start(
         left = set(os.listdir(odd.root)) - {".lock", ".fpvstation.json"}
         assert not left, (was, left)
         opened(odd.root)
+
+
+@pytest.mark.parametrize("fault", ["ENOSPC", "EDQUOT"])
+def test_a_full_disk_is_a_store_all_the_same(odd: Mounted, fault: str) -> None:
+    """The oldest of it may go, and then there is room."""
+    store = opened(odd.root)
+    odd.refuse(f"WRITE {fault}")
+    store.try_out()
+    assert not set(os.listdir(odd.root)) & set(TRIALS)
+
+
+def test_what_a_kill_left_of_a_trial_is_no_strangers(tmp_path: Path) -> None:
+    for name in TRIALS:
+        (tmp_path / name).touch()
+    opened(tmp_path)
+    assert os.listdir(tmp_path) == [MARKER]
 
 
 async def test_without_links_it_is_a_store(odd: Mounted) -> None:

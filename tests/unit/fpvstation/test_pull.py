@@ -79,8 +79,9 @@ async def test_three_in_a_row_are_a_fault_of_the_car() -> None:
     assert car.receipts == NAMES[3:], "those that failed before come last"
 
 
-async def test_a_full_disk_is_told_at_once() -> None:
-    car = PlayedCar({NAMES[0]: OSError(errno.ENOSPC, "full")})
+@pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+async def test_a_disk_that_takes_nothing_more_is_told_at_once(fault: int) -> None:
+    car = PlayedCar({NAMES[0]: OSError(fault, "full")})
     with pytest.raises(OSError, match="full"):
         await pull_of(car).once(False)
     assert not car.receipts
