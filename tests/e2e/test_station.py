@@ -1,5 +1,6 @@
 """A station beside a car, in real processes: drives come home, whatever ends."""
 
+import asyncio
 import json
 import os
 import random
@@ -15,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from fpvstation import client
+from fpvstation.cars import Cars
 from tests.e2e.harness import STRIP, RunningBench, free_port_from, started, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
@@ -81,10 +84,20 @@ def fetched(folder: Path) -> list[str]:
     return sorted(one.name.removesuffix(".ack") for one in folder.glob("*.ack"))
 
 
+async def proves_itself(bench: RunningBench, home: Path) -> None:
+    """The car tells a station by its key which certificate it shows."""
+    url = f"https://127.0.0.1:{bench.port + 1}"
+    shown = await client.fingerprint_of(url)
+    code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
+    made = await client.pair(url, shown, code, "office")
+    assert await client.certificate_of(Cars(home).add(made, url, shown)) == shown
+
+
 def test_drives_come_home_whatever_is_killed(tmp_path: Path) -> None:
     recordings = tmp_path / "recordings"
     options = [
-        STRIP, "--set=recording.segment_s = 5", "--set=recording.station = true",
+        STRIP, "--host=0.0.0.0", "--set=recording.segment_s = 5",
+        "--set=recording.station = true",
         f"--set=recording.directory = '{recordings}'",
     ]  # fmt: skip
     with started(tmp_path, *options) as bench, Station(tmp_path, bench) as station:
@@ -109,6 +122,7 @@ def test_drives_come_home_whatever_is_killed(tmp_path: Path) -> None:
             capture_output=True, text=True,
         )  # fmt: skip
         assert status.returncode == 0 and "Plague: " in status.stdout
+        asyncio.run(proves_itself(bench, tmp_path))
     judge(station, recordings)
 
 
