@@ -173,7 +173,8 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
             wheels.run, control.wheels_answer, control.wheels_state,
             control.wheels_why),)),
         Part("camera", (functools.partial(
-            camera.film, stream.publish, feed.picture),)),  # first: nobody waits for it
+            camera.film, stream.publish, feed.picture,  # first: nobody waits for it
+            seen=lambda: bool(stream.viewers) or control.driven()),)),
         Part("depth camera", (depth.run,)),
         Part("hub", (hub.run, devices.run, stations.run)),
         Part("network", (network.run,)),

@@ -40,15 +40,18 @@ class ChildProcess:
     """
 
     def __init__(
-        self, argv: Sequence[str], talks: bool, on_bytes: Callable[[bytes], None]
-    ) -> None:
+        self, argv: Sequence[str], talks: bool, on_bytes: Callable[[bytes], None],
+        rest_s: Callable[[], float] = lambda: 0.0,
+    ) -> None:  # fmt: skip
+        """After each read, what comes waits in the pipe for `rest_s()`."""
         self.last_line = ""
         """The last line that the child wrote to stderr; usually why it died."""
         self.last_line_s = 0.0
         """CLOCK_MONOTONIC when it was read."""
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()
-        self._on_bytes = on_bytes
+        self._on_bytes, self._rest_s = on_bytes, rest_s
+        self._resting: asyncio.TimerHandle | None = None
         self._errors = b""
         self._fds: set[int] = set()
         out, err = os.pipe(), os.pipe()
@@ -110,6 +113,8 @@ class ChildProcess:
 
     def _close(self, *fds: int) -> None:
         """Closes the given descriptors of ours, or all."""
+        if self._resting is not None and self._out in (fds or self._fds):
+            self._resting.cancel()
         for fd in fds or tuple(self._fds):
             if fd in self._fds:
                 self._loop.remove_reader(fd)
@@ -128,10 +133,26 @@ class ChildProcess:
         except BlockingIOError:
             return None
 
+    def hurry(self) -> None:
+        """Reads at once what waits in the pipe."""
+        if self._resting is not None:
+            self._loop.call_soon(self._read_out)
+
     def _read_out(self) -> None:
+        if self._out not in self._fds:
+            return
+        if self._resting is not None:
+            self._resting.cancel()
         data = self._read(self._out)
         if data == b"":
             self._close(self._out)
+        elif rest_s := self._rest_s():
+            if self._resting is None:
+                self._loop.remove_reader(self._out)
+            self._resting = self._loop.call_later(rest_s, self._read_out)
+        elif self._resting is not None:
+            self._resting = None
+            self._loop.add_reader(self._out, self._read_out)
         if data is not None:
             self._on_bytes(data)
 
@@ -158,8 +179,7 @@ class ChildProcess:
         *lines, last = self._errors.split(b"\n")
         for line in (*lines, last):
             self._note_line(line)
-        if self._out in self._fds:
-            self._read_out()
+        self._read_out()
         status = self._popen.wait()
         if not self.exited.done():
             self.exited.set_result(status)
@@ -230,6 +250,10 @@ class Supervisor(ABC):
             return f"{program}: {fault.strerror}"
         return None if shutil.which(program) else f"no program {program}"
 
+    def rest_s(self) -> float:
+        """How long the program is not read from now on."""
+        return 0.0
+
     def exited(self, status: int) -> str:
         """How it ended by itself; a signal's number is negative."""
         how = f"exit {status}" if status >= 0 else f"signal {-status}"
@@ -285,7 +309,9 @@ class Supervisor(ABC):
         if (why := self.not_started(program, None)) is not None:
             return why
         try:
-            self.process = ChildProcess(self.argv, self._talks, self._receive)
+            self.process = ChildProcess(
+                self.argv, self._talks, self._receive, self.rest_s
+            )
         except OSError as fault:
             return self.not_started(program, fault) or str(fault)
         self.started()

@@ -20,6 +20,8 @@ from fpvcar.video.units import Plain, Records, Splitter
 from fpvcar.wire.errors import WireError
 
 SILENCE_S = 2.0
+REST_S = 0.1
+"""Pictures that nobody sees are read together, so often."""
 START_S = 30.0
 """Time to the first byte; picamera2 needs 20 s to start on a Pi Zero."""
 BACK_OFF_S, BACK_OFF_MOST_S = 0.2, 2.0
@@ -77,6 +79,7 @@ class Camera(Supervisor):
         super().__init__(argv, framed, BackOff(BACK_OFF_S, BACK_OFF_MOST_S), silence_s)
         self.framed = framed
         self._takers: tuple[Callable[[AccessUnit], None], ...] = ()
+        self._seen: Callable[[], bool] = lambda: True
         self.state = "starting" if argv else "none"
         """For the page: "ok", "starting", "none", or "lost: ..." and why."""
         self._start_s = start_s
@@ -86,13 +89,21 @@ class Camera(Supervisor):
         self._synced = False
         self._newest_us: int | None = None
 
-    async def film(self, *takers: Callable[[AccessUnit], None]) -> None:
+    async def film(
+        self, *takers: Callable[[AccessUnit], None],
+        seen: Callable[[], bool] = lambda: True,
+    ) -> None:  # fmt: skip
         """Keeps the program running; each unit goes to all takers, in their order.
 
-        What they get of each life of the program begins with a key frame.
+        What they get of each life of the program begins with a key frame. While
+        nobody has `seen` them units may be REST_S late, but for their stamps.
         """
-        self._takers = takers
+        self._takers, self._seen = takers, seen
         await self.run()
+
+    def rest_s(self) -> float:
+        """A plain program's units are stamped and cut as they come."""
+        return 0.0 if not self.framed or self._seen() else REST_S
 
     def age_s(self, now_s: float) -> float | None:
         """Age of the newest picture at CLOCK_MONOTONIC `now_s`; None without one."""
@@ -102,6 +113,8 @@ class Camera(Supervisor):
 
     def request_key(self) -> bool:
         """Asks for a key frame. False: the program cannot, or is not there."""
+        if self.process is not None:  # somebody new may be here
+            self.process.hurry()
         return self.write_line("key")
 
     def set_bitrate(self, bitrate: int) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.video import camera as video_camera
 from fpvcar.video import faults, h264, process
 from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
@@ -37,9 +38,10 @@ def argv(film: Path, mode: str, *more: str) -> list[str]:
 
 @asynccontextmanager
 async def running(
-    camera: Camera, take: Callable[[AccessUnit], None] = lambda _: None
-) -> AsyncIterator[Camera]:
-    task = asyncio.create_task(camera.film(take))
+    camera: Camera, take: Callable[[AccessUnit], None] = lambda _: None,
+    seen: Callable[[], bool] = lambda: True,
+) -> AsyncIterator[Camera]:  # fmt: skip
+    task = asyncio.create_task(camera.film(take, seen=seen))
     try:
         yield camera
     finally:
@@ -81,6 +83,37 @@ async def test_units_arrive_whole(film: Path, mode: str) -> None:
     assert len(whole) == len(units) if mode == "framed" else len(whole) >= 15
     assert [u.capture_us for u in units] == sorted(u.capture_us for u in units)
     assert all(unit.key == h264.is_key(unit.data) for unit in units)
+
+
+@pytest.mark.parametrize("mode", ["framed", "plain"])
+async def test_pictures_that_nobody_sees_wait_in_the_pipe(
+    film: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until somebody comes, who asks for a key frame. A plain program's cannot wait."""
+    monkeypatch.setattr(video_camera, "REST_S", 30.0)
+    units: list[AccessUnit] = []
+    here: list[str] = []
+    camera = Camera(argv(film, mode), mode == "framed")
+    async with running(camera, units.append, lambda: bool(here)):
+        await until(lambda: units)
+        await asyncio.sleep(0.2)
+        assert (len(units) <= 2) == (mode == "framed")
+        here.append("Ann")
+        camera.request_key()
+        await until(lambda: len(units) >= 25)
+    stamps_us = [unit.capture_us for unit in units]
+    assert stamps_us == sorted(set(stamps_us))
+
+
+async def test_the_last_pictures_of_a_dead_camera_come_though_nobody_sees_them(
+    film: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(video_camera, "REST_S", 30.0)
+    units: list[AccessUnit] = []
+    camera = Camera(argv(film, "framed", "--after", "4"), True)
+    async with running(camera, units.append, lambda: False):
+        await until(lambda: camera.restarts >= 2)
+    assert len(units) >= 8
 
 
 async def test_key_frame_and_bitrate_are_asked_for(film: Path) -> None:
