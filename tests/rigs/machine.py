@@ -13,7 +13,7 @@ from fpvcar.drive.saved import Saved
 from fpvcar.server.access import CodeCheck
 from fpvcar.server.devices import Devices
 from fpvcar.server.hub import Hub
-from fpvcar.wheels.client import LEASE_NS
+from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
 from fpvcar.wheels.core import Wheels
 from fpvcar.wire.wheels import Answer, Setpoint, pack_setpoint
 from tests.rigs.hub import CODES, PROFILE, FakeCamera, FakeLights
@@ -153,7 +153,8 @@ class WiredCar:
         if not self.connected:
             return False
         self.seq += 1
-        packet = pack_setpoint(Setpoint(self.seq, now_ns + LEASE_NS, duties))
+        lease_ns = LEASE_NS if any(duties) else REST_LEASE_NS
+        packet = pack_setpoint(Setpoint(self.seq, now_ns + lease_ns, duties))
         before_ns = self.queue[-1][0] if self.queue else 0  # no packet overtakes
         self.queue.append((max(now_ns + self.delay_ns, before_ns), packet))
         if self.delay_ns == 0:

@@ -24,8 +24,8 @@ TICK_S = 0.02
 EARLY_S = 0.002
 """So much before it is due the gate runs all the same: a wish some microseconds later
 than a tick does not wake the loop twice for each."""
-IDLE_TICK_S = 0.06
-"""The tick with nobody at the wheel: the wheels' lease of 100 ms still never ends."""
+IDLE_TICK_S = 0.1
+"""The tick with nobody at the wheel: the lease of wheels at rest still never ends."""
 WEAK_LIMIT = 0.5
 """Share of full throttle while the supply is weak: more current kills the computer."""
 NO_PINS = "what switches the motors does not answer"

@@ -24,8 +24,9 @@ from fpvcar.wire.wheels import (
     parse_packet,
 )
 
-LEASE_NS = 100_000_000
-"""How long a setpoint is good for."""
+LEASE_NS, REST_LEASE_NS = 100_000_000, 140_000_000
+"""How long a setpoint is good for: one that moves the car, and zero, which is sent more
+rarely while nobody drives."""
 HUNG_NS = 150_000_000
 MUTE_NS = 300_000_000
 MUTE_AGAIN_NS = 1_000_000_000
@@ -121,7 +122,7 @@ class WheelsClient:
         self._on_answer(answer)
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
-        """Sends a setpoint that is good until now + 100 ms. False if it could not."""
+        """Sends a setpoint that is good for its lease. False if it could not."""
         sent = self._send(duties, now_ns)
         since_ns = self._lost_ns if self._socket is None else self._unanswered_ns
         if since_ns is not None and now_ns - since_ns >= MUTE_NS and self.state != "ok":
@@ -141,7 +142,8 @@ class WheelsClient:
         self._sent_motion = any(duties)
         self._moves = self._moves or self._sent_motion
         self._seq = (self._seq + 1) & 0xFFFFFFFF
-        setpoint = Setpoint(self._seq, now_ns + LEASE_NS, duties)
+        lease_ns = LEASE_NS if self._sent_motion else REST_LEASE_NS
+        setpoint = Setpoint(self._seq, now_ns + lease_ns, duties)
         try:
             self._socket.send(pack_setpoint(setpoint))
         except BlockingIOError:

@@ -8,7 +8,7 @@ from fpvcar import paths, status
 from fpvcar.config import profiles
 from fpvcar.drive.control import IDLE_TICK_S, NO_PINS, TICK_S, Control, Inputs
 from fpvcar.drive.gate import Cause
-from fpvcar.wheels.client import LEASE_NS
+from fpvcar.wheels.client import REST_LEASE_NS
 from fpvcar.wire import down
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.rigs.control import PROFILE, Rig
@@ -138,9 +138,9 @@ def test_a_tick_hears_the_wheels_and_runs_the_gate_when_it_is_due() -> None:
     )  # fmt: skip
     assert control.tick() == IDLE_TICK_S and heard == [0] and len(rig.sent) == 1
     rig.now_ns += 30_000_000
-    assert control.tick() == pytest.approx(0.03) and heard == [0, 1]
+    assert control.tick() == pytest.approx(0.07) and heard == [0, 1]
     assert len(rig.sent) == 1, "it is not due"
-    rig.now_ns += 28_500_000
+    rig.now_ns += 68_500_000
     assert control.tick() == IDLE_TICK_S and len(rig.sent) == 2, "nearly due is due"
 
 
@@ -318,7 +318,7 @@ def test_the_words_for_the_page_are_the_wires() -> None:
 def test_a_wish_counts_as_a_tick_and_an_empty_seat_needs_few() -> None:
     rig = Rig()
     rig.control.step()
-    assert rig.control.due_in_s == IDLE_TICK_S < LEASE_NS / 1e9
+    assert rig.control.due_in_s == IDLE_TICK_S < REST_LEASE_NS / 1e9
     rig.wish(0.0)
     assert rig.control.due_in_s == TICK_S
     rig.now_ns += 15_000_000

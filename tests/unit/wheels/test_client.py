@@ -14,8 +14,10 @@ from fpvcar.wheels.client import (
     LEASE_NS,
     MUTE_AGAIN_NS,
     MUTE_NS,
+    REST_LEASE_NS,
     WheelsClient,
 )
+from fpvcar.wheels.lease import AHEAD_MAX_NS
 from fpvcar.wire.wheels import (
     Answer,
     Status,
@@ -140,6 +142,16 @@ async def test_setpoint_and_answer(
     wheels.answer(1)
     await observed.until(lambda: bool(observed.answers))
     assert observed.answers[0].seq == 1 and observed.states == ["ok"]
+
+
+async def test_a_car_at_rest_has_a_longer_lease(
+    client: WheelsClient, wheels: Wheels
+) -> None:
+    peer = await wheels.accept()
+    assert LEASE_NS < REST_LEASE_NS < AHEAD_MAX_NS
+    for steer, lease_ns in ((0.0, REST_LEASE_NS), (-0.5, LEASE_NS)):
+        client.send((0.0, steer), 0)
+        assert parse_setpoint(peer.recv(64)).deadline_ns == lease_ns
 
 
 async def test_why_there_are_no_pins(
