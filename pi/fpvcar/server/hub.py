@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from fpvcar import parts
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
 from fpvcar.server.access import CodeCheck, video_id
@@ -66,6 +67,7 @@ class Hub:
         """`key` makes the ids by which pages ask for pictures."""
         self.sessions: list[Session] = []
         self.changed = changed
+        self._put_off: Callable[[float], None] = lambda seconds: None
         self._profile, self._lights = profile, lights
         self._https_port, self._clock_s = https_port, clock_s
         name = functools.partial(video_id, key or secrets.token_bytes(KEY_BYTES))
@@ -177,18 +179,21 @@ class Hub:
 
     async def run(self) -> None:
         """Sends states 10 times a second, and at once when `changed` is set."""
-        loop = asyncio.get_running_loop()
+        await asyncio.gather(parts.by_timer(self._beat, self._timed), self._at_once())
+
+    def _beat(self) -> float:
+        self.broadcast()
+        return STATE_S if self.sessions else STATE_NOBODY_S
+
+    def _timed(self, put_off: Callable[[float], None]) -> None:
+        self._put_off = put_off
+
+    async def _at_once(self) -> None:
         while True:
-            pause_s = STATE_S if self.sessions else STATE_NOBODY_S
-            due_s = loop.time() + pause_s
-            # Not asyncio.timeout, which tells by three exceptions that it is time.
-            timer = loop.call_at(due_s, self.changed.set)
             await self.changed.wait()
-            timer.cancel()
             self.changed.clear()
-            self.broadcast()
-            if loop.time() < due_s:
-                await asyncio.sleep(STATE_AGAIN_S)
+            self._put_off(self._beat())
+            await asyncio.sleep(STATE_AGAIN_S)
 
     def broadcast(self) -> None:
         """Sends the state to everybody, now."""
