@@ -16,11 +16,12 @@ from fpvcar.video.bitrate import LinkMeter
 SEND_BUFFER_BYTES = 32768
 NOTSENT_LOWAT_BYTES = 16384
 
-# include/uapi/linux/tcp.h, struct tcp_info: tcpi_bytes_acked (u64) at byte 120,
-# tcpi_min_rtt (u32, us) at byte 148; tcpi_rtt (u32, us) at byte 68, tcpi_total_retrans
-# (u32) at byte 100, tcpi_data_segs_out (u32) at byte 156. Linux 4.6 and later.
+# include/uapi/linux/tcp.h, struct tcp_info: tcpi_rtt (u32, us) at byte 68,
+# tcpi_bytes_acked (u64) at byte 120, tcpi_min_rtt (u32, us) at byte 148;
+# tcpi_total_retrans (u32) at byte 100, tcpi_data_segs_out (u32) at byte 156.
+# Linux 4.6 and later.
 TCP_INFO_BYTES = 160
-BYTES_ACKED_AT, MIN_RTT_AT, RTT_AT, AGAIN_AT, SENT_AT = 120, 148, 68, 100, 156
+TIMES, PACKETS = struct.Struct("=68xI48xQ20xI"), struct.Struct("=100xI52xI")
 NO_RTT = 0xFFFFFFFF  # nothing was acknowledged yet
 
 
@@ -42,12 +43,7 @@ class Link:
     def read(self) -> tuple[int, int, float, float]:
         """(bytes acknowledged so far, bytes outstanding, least round trip in s, how
         much longer round trips are now, in s)."""
-        info = self._socket.getsockopt(
-            socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES
-        )
-        (acked,) = struct.unpack_from("=Q", info, BYTES_ACKED_AT)
-        (least_us,) = struct.unpack_from("=I", info, MIN_RTT_AT)
-        (rtt_us,) = struct.unpack_from("=I", info, RTT_AT)
+        rtt_us, acked, least_us = TIMES.unpack_from(self._info())
         answer = fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, b"\0" * 4)
         (unacked,) = struct.unpack("=i", answer)
         if least_us == NO_RTT:
@@ -56,12 +52,13 @@ class Link:
 
     def packets(self) -> tuple[int, int]:
         """(packets sent so far, how many of these were sent again)."""
-        info = self._socket.getsockopt(
+        again, sent = PACKETS.unpack_from(self._info())
+        return sent, again
+
+    def _info(self) -> bytes:
+        return self._socket.getsockopt(
             socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES
         )
-        (sent,) = struct.unpack_from("=I", info, SENT_AT)
-        (again,) = struct.unpack_from("=I", info, AGAIN_AT)
-        return sent, again
 
     def write(self, taken: int, framed: bytes) -> None:
         """Writes a whole WebSocket frame; the kernel has taken `taken` so far.
