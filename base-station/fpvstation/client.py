@@ -14,7 +14,7 @@ import aiohttp
 import msgspec
 
 from fpvcar.recordings.sums import start_of
-from fpvcar.units import MB
+from fpvcar.units import MB, MIB
 from fpvcar.wire import station as wire
 from fpvcar.wire.station import Certificate, Listing, Pairing, Sums
 from fpvstation.cars import Car
@@ -110,6 +110,7 @@ def session(url: str, fingerprint: str) -> aiohttp.ClientSession:
             total=None, sock_connect=CONNECT_S, sock_read=SILENT_S
         ),
         auto_decompress=False,
+        read_bufsize=MIB,
     )
 
 
