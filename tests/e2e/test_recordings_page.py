@@ -340,7 +340,7 @@ def test_who_was_ended_sees_nothing_until_a_code_is_said(
     page.route(lists, lambda route: route.fulfill(status=401, body="enter the code"))
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     page.locator("#code").wait_for(state="visible")
-    for part in ("#list", "#viewer", "#filter", "#more"):
+    for part in ("#list", "#viewer", "#filter", "#older"):
         assert page.locator(part).is_hidden(), part
     assert page.evaluate("window.recordings.drives") == 0
     assert violations(page) == [], "locked"

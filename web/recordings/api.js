@@ -12,8 +12,6 @@ export class Refused extends Error {}
 const RETRYABLE = [409, 429];
 
 const DRIVES = 'api/recordings/drives';
-/** Drives that one answer has at most. */
-const AT_ONCE = 1000;
 const EXPORTS = 'api/recordings/exports';
 
 /** @param {string} name */
@@ -30,26 +28,8 @@ async function ask(url, options) {
 }
 
 export const API = {
-  /**
-   * The newest `most` of a query, however many answers that takes.
-   * @param {URLSearchParams} query @returns {Promise<Listing>}
-   */
-  list: async (query) => {
-    const most = Number(query.get('most'));
-    query.set('most', String(Math.min(AT_ONCE, most)));
-    /** @type {Listing} */
-    const all = await (await ask(`${DRIVES}?${query}`)).json();
-    while (all.more && all.drives.length < most) {
-      query.set('before', String(all.drives[all.drives.length - 1].start_ms));
-      query.set('most', String(Math.min(AT_ONCE, most - all.drives.length)));
-      /** @type {Listing} */
-      const {drives, copies, more} = await (await ask(`${DRIVES}?${query}`)).json();
-      all.drives.push(...drives);
-      Object.assign(all.copies, copies);
-      all.more = more && drives.length > 0;
-    }
-    return all;
-  },
+  /** @param {URLSearchParams} query @returns {Promise<Listing>} */
+  list: async (query) => (await ask(`${DRIVES}?${query}`)).json(),
   /** @param {string} id @param {string} title */
   rename: async (id, title) => {
     const query = new URLSearchParams({title});

@@ -32,9 +32,11 @@ export function clipped(table, {from_s: fromS, to_s: toS}) {
 /**
  * What asks the car for drives: see server/drives_api.py.
  * @param {Wanted} wanted @param {number} most @param {string[]} causes that `text` means
+ * @param {number} [beforeMs] UTC
  */
-export function queryOf({driver, parked, day, text}, most, causes) {
+export function queryOf({driver, parked, day, text}, most, causes, beforeMs) {
   const query = new URLSearchParams({most: String(most)});
+  if (beforeMs !== undefined) query.set('before', String(beforeMs));
   query.set('wheel', parked ? 'parked' : 'driven');
   if (driver && !parked) query.set('driver', driver);
   if (day) {

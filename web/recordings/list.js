@@ -66,6 +66,12 @@ export class DriveList {
       return row;
     }));
     if (active) document.getElementById(active)?.focus();
+    const ids = new Set(this.drives.map(({id}) => id));
+    for (const [key, canvas] of this.pictures) {
+      if (ids.has(canvas.dataset.drive ?? '')) continue;
+      this.sight.unobserve(canvas);
+      this.pictures.delete(key);
+    }
     show(byId('list'), this.drives.length > 0);
   }
 
@@ -153,6 +159,7 @@ export class DriveList {
     const canvas = document.createElement('canvas');
     canvas.dataset.name = name;
     canvas.dataset.from = String(fromS);
+    canvas.dataset.drive = id;
     canvas.setAttribute('aria-hidden', 'true');
     [canvas.width, canvas.height] = [160, 120];
     this.pictures.set(key, canvas);

@@ -12,11 +12,14 @@ import {Viewer} from './viewer.js';
 
 const LOOK_EVERY_MS = 10_000;
 const AGAIN_MS = 2000;
-/** Drives that are shown at first; at each push as many again. */
-const PAGE = 50;
+/** Drives on a page of the list. */
+const PAGE = 100;
 
 fillStrings(document, W.recordings);
-const filter = new Filter(() => void refresh());
+const filter = new Filter(() => {
+  befores = [];
+  void refresh();
+});
 const edit = new Edit(() => void refresh());
 const list = new DriveList({
   thumbnail: API.thumbnail, edit: (drive) => edit.open(drive, grownUp, {removable, trash: atStation}),
@@ -26,7 +29,10 @@ let opened = '';
 let grownUp = false;
 let atStation = false;
 let removable = false;
-let most = PAGE;
+/** Of each page after the first: its drives began before, ms UTC. @type {number[]} */
+let befores = [];
+/** The drives shown began after, ms UTC: an older page's are before. */
+let oldestMs = 0;
 let stationBegun = false;
 let timer = 0;
 let asked = 0;
@@ -59,7 +65,9 @@ function update(listing) {
   show(byId('seat'), listing.seat);
   show(byId('unlock'), false);
   show(byId('filter'), listing.drives.length > 0 || filter.active);
-  show(byId('more'), listing.more);
+  show(byId('older'), listing.more);
+  show(byId('newer'), befores.length > 0);
+  oldestMs = listing.drives.at(-1)?.start_ms ?? 0;
   grownUp = listing.grown_up;
   atStation = listing.station;
   removable = listing.removable;
@@ -86,12 +94,19 @@ function lock(why) {
   list.clear();
   viewer.close();
   route();
-  for (const id of ['filter', 'more']) show(byId(id), false);
+  for (const id of ['filter', 'older', 'newer']) show(byId(id), false);
   show(byId('unlock'), true);
   if (!why.includes('password')) return;
   setText(byId('unlock-hint'), why);
   setText(byId('unlock-label'), W.recordings.password);
   Object.assign(input('code'), {type: 'password', inputMode: 'text', autocomplete: 'current-password'});
+}
+
+/** Turns to another page of the list. @param {number[]} to */
+async function turn(to) {
+  befores = to;
+  await refresh();
+  byId('list-title').scrollIntoView();
 }
 
 /** Fetches the list now, and again and again. */
@@ -102,7 +117,7 @@ async function refresh() {
   let waitMs = LOOK_EVERY_MS;
   try {
     const {wanted} = filter;
-    const listing = await API.list(queryOf(wanted, most, STRINGS.causes(wanted.text)));
+    const listing = await API.list(queryOf(wanted, PAGE, STRINGS.causes(wanted.text), befores.at(-1)));
     if (mine !== asked) return;  // something else was wanted meanwhile
     update(listing);
     if (listing.unread) waitMs = AGAIN_MS;
@@ -130,10 +145,10 @@ byId('unlock').addEventListener('submit', async (event) => {
   }
   await refresh();
 });
-button('more').addEventListener('click', () => {
-  most *= 2;
-  void refresh();
+button('older').addEventListener('click', () => {
+  void turn([...new Set([...befores, oldestMs])]);  // once, however often it is pushed
 });
+button('newer').addEventListener('click', () => void turn(befores.slice(0, -1)));
 button('back').addEventListener('click', () => {
   location.hash = '';
 });

@@ -68,6 +68,7 @@ test('the car is asked for what is wanted', () => {
   assert.equal(asked({driver: 'Ann B'}), 'most=50&wheel=driven&driver=Ann+B');
   assert.equal(asked({driver: 'Ann', parked: true}), 'most=50&wheel=parked');
   assert.equal(asked({text: ' stop '}, ['estop']), 'most=50&wheel=driven&text=stop&cause=estop');
+  assert.equal(String(queryOf(all, 50, [], 1000)), 'most=50&before=1000&wheel=driven');
   const day = new URLSearchParams(asked({day: '2026-03-29'}));
   assert.equal(Number(day.get('since')), new Date(2026, 2, 29).getTime());
   assert.equal(Number(day.get('until')), new Date(2026, 2, 30).getTime());
