@@ -36,12 +36,6 @@ def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     context.close()
 
 
-def still(page: Page) -> list[str]:
-    """What axe finds once nothing fades any more: half faded in is pale."""
-    until(page, "document.getAnimations().every((one) => one.playState !== 'running')")
-    return violations(page)
-
-
 def ready(page: Page, bench: RunningBench, name: str) -> None:
     """The page with all its parts, the late ones too."""
     page.goto(f"{bench.url}{name}")
@@ -70,7 +64,7 @@ def test_axe_finds_what_is_wrong(page: Page, bench: RunningBench) -> None:
     page.evaluate(
         "document.querySelector('main').append(document.createElement('img'))"
     )
-    assert any(fault.startswith("image-alt") for fault in still(page))
+    assert any(fault.startswith("image-alt") for fault in violations(page))
 
 
 def test_every_page_and_every_dialog(page: Page, bench: RunningBench) -> None:
@@ -78,12 +72,12 @@ def test_every_page_and_every_dialog(page: Page, bench: RunningBench) -> None:
     found, seen = [], set()
     for name in PAGES:
         ready(page, bench, name)
-        found += [f"{name}: {fault}" for fault in still(page)]
+        found += [f"{name}: {fault}" for fault in violations(page)]
         for dialog in page.locator(DIALOGS).element_handles():
             at = f"{name}#{dialog.get_attribute('id')}"
             seen.add(dialog.get_attribute("id"))
             dialog.evaluate(OPEN)
-            found += [f"{at}: {fault}" for fault in still(page)]
+            found += [f"{at}: {fault}" for fault in violations(page)]
             dialog.evaluate(CLOSE)
     assert found == []
     assert dialogs_in(paths.WEB) <= seen
@@ -92,7 +86,7 @@ def test_every_page_and_every_dialog(page: Page, bench: RunningBench) -> None:
 def test_a_page_that_is_not_there(page: Page, bench: RunningBench) -> None:
     page.goto(f"{bench.url}nowhere.html")
     assert "There is no /nowhere.html here." in page.locator("main").inner_text()
-    assert still(page) == []
+    assert violations(page) == []
     page.locator("a").click()
     until(page, "window.fpvcar !== undefined")
 
@@ -101,7 +95,7 @@ def test_the_seat_in_each_state(page: Page, bench: RunningBench) -> None:
     found: list[str] = []
 
     def look(state: str) -> None:
-        found.extend(f"{state}: {fault}" for fault in still(page))
+        found.extend(f"{state}: {fault}" for fault in violations(page))
 
     opened(page, bench.url)
     look("watching")

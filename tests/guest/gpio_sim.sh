@@ -4,8 +4,8 @@
 # which the kernel lacks too, is linked into it.
 set -eu
 chroot "$1" sh -eu -s "$2" <<'BUILD'
-mkdir /tmp/work
-cd /tmp/work
+mkdir /tmp/gpio-sim
+cd /tmp/gpio-sim
 tar -xf /usr/src/linux-source-*.tar.xz --strip-components=1 --wildcards \
     '*/drivers/gpio/gpio-sim.c' '*/drivers/gpio/gpiolib.h' '*/kernel/irq/irq_sim.c'
 mv drivers/gpio/gpio-sim.c sim.c
@@ -15,6 +15,6 @@ sed 's/irq_to_desc(irqnum)/irq_data_to_desc(irq_get_irq_data(irqnum))/' \
     kernel/irq/irq_sim.c >irq_sim.c
 rm -r drivers kernel
 printf 'obj-m := gpio-sim.o\ngpio-sim-y := sim.o irq_sim.o\n' >Makefile
-make -C "/usr/src/linux-headers-$1" M=/tmp/work modules >&2
+make -C "/usr/src/linux-headers-$1" M=/tmp/gpio-sim modules >&2
 BUILD
-cp "$1/tmp/work/gpio-sim.ko" "$3"
+cp "$1/tmp/gpio-sim/gpio-sim.ko" "$3"
