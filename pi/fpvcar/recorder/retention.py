@@ -26,12 +26,8 @@ def use_of(files: Iterable[names.File]) -> Use:
     """Adds up both."""
     sizes = {True: 0, False: 0}
     for one in files:
-        sizes[_fetched(one)] += one.size
+        sizes[one.acknowledged] += one.size
     return Use(sizes[True], sizes[False])
-
-
-def _fetched(one: names.File) -> bool:
-    return one.acknowledged and one.name.suffix == names.SEALED
 
 
 class Room(NamedTuple):
@@ -64,7 +60,7 @@ def make_room(
     files = sorted(files)
     used = sum(one.size for one in files)
     sealed = [one for one in files if one.name.suffix == names.SEALED]
-    may = [one for one in sealed if _fetched(one)]
+    may = [one for one in sealed if one.acknowledged]
     if not station:
         more = [one for one in sealed if not one.acknowledged and not one.kept]
         more.sort(key=lambda one: one.name.recording == current)

@@ -33,7 +33,7 @@ class Meter:
 
     def allow(self, now_s: float) -> bool:
         """Takes one token; False if there is none."""
-        elapsed_s = max(0.0, now_s - self._at_s) if self._at_s else 0.0
+        elapsed_s = now_s - self._at_s if self._at_s else 0.0
         self._at_s = now_s
         self._tokens = min(self.burst, self._tokens + elapsed_s * self.rate)
         if self._tokens < 1.0:

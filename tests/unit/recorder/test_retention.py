@@ -61,6 +61,15 @@ def test_a_clock_that_stood_wrong_does_not_cost_the_drive_of_now() -> None:
     assert most.gone[-1] == now[1][0] and not most.enough
 
 
+def test_what_was_parked_goes_first_unless_it_is_new() -> None:
+    files = [
+        one._replace(parked=one.name.number in (2, 15, 16))
+        for one in ring(*((name(number), 10) for number in range(1, 17)))
+    ]
+    gone = make_room(files, 0, Room(1000, 9999), False).gone
+    assert gone[:3] == (name(2), name(1), name(3)) and gone[-2:] == (name(15), name(16))
+
+
 def test_open_files_never_go() -> None:
     files = ring((name(1) + ".part", 10), (name(2) + ".roll", 10))
     assert make_room(files, 0, ROOMY, False) == Verdict((), False)

@@ -16,6 +16,7 @@ import pytest
 from fpvcar import files
 from fpvcar.recordings import export, messages
 from fpvcar.recordings.film import ExportError
+from fpvcar.units import SECOND_NS
 from tests.rigs import mcaps
 from tests.rigs.mcaps import BEGAN_NS, FRAME_NS, Drive, Logged, McapFile
 from tests.rigs.video_source import encode
@@ -114,6 +115,15 @@ def test_a_clock_that_was_set_back_is_said(
     assert export.run("mp4", tmp_path / "out.mp4", [two], False) == 0
     assert export.run("csv", tmp_path / "out", [one, two], False) == 0
     assert len(rows(tmp_path / "out" / "camera.csv")) == 180, "a table has both"
+
+
+def test_files_of_one_recording_may_overlap() -> None:
+    """As one that was recovered, beside what is left of it."""
+    one = export.File(Path("a.mcap"), 1, 0, 10 * SECOND_NS, "Plague-1")
+    two = one._replace(path=Path("b.mcap"), start_ns=5 * SECOND_NS)
+    export.refuse_two_films([one, two])
+    with pytest.raises(ExportError, match="two recordings of the same time"):
+        export.refuse_two_films([one, two._replace(recording="Plague-2")])
 
 
 def test_what_is_no_recording_in_a_folder_is_passed_by(

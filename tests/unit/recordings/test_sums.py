@@ -41,6 +41,7 @@ def test_they_are_read_once_and_kept(tmp_path: Path) -> None:
     [
         b"", b"{", b"[]", b'{"sha256":"\xff"', b'{"x":' * 5000,
         b'{"size":11,"sha256":"","pieces":[]}',
+        b'{"size":11,"sha256":"%s","pieces":[]}' % (b"0" * 64),
         b'{"size":3,"sha256":"%s","pieces":["%s"]}' % (b"0" * 64, b"0" * 64),
     ],
 )  # fmt: skip

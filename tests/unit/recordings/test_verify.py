@@ -47,6 +47,15 @@ def test_every_byte_behind_the_header_counts() -> None:
     assert unseen == []
 
 
+def test_a_summary_has_each_chunk() -> None:
+    made = recording(small_files()[0])
+    lines = [one for one in made.tail if one[0] == records.CHUNK_INDEX]
+    assert len(lines) > 1 and not list(verify.astray(made))
+    made.tail.remove(lines[0])
+    (said,) = verify.astray(made)
+    assert said == f"in the summary: {len(lines) - 1} of {len(lines)} chunks"
+
+
 def test_metadata_has_to_say_what_the_chunks_say(verified: VERIFIED) -> None:
     data = file(3)
     assert verified(data)[0] == 0

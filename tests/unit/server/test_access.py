@@ -40,6 +40,14 @@ def test_five_wrong_tries_a_minute_per_address() -> None:
     assert codes.wait_s("a", 60.0) == 0.0
 
 
+def test_a_right_code_makes_good_for_wrong_ones() -> None:
+    codes = CodeCheck(CODES)
+    for code in ("000000", "123456", "000000"):
+        for _ in range(access.TRIES - 1):
+            codes.unlock(code, "a", 0.0)
+    assert codes.wait_s("a", 0.0) == 0.0
+
+
 def test_many_addresses_that_guess_are_one_guesser() -> None:
     codes = CodeCheck(CODES)
     assert codes.unlock("123456", "home", 0.0) is not None
@@ -117,7 +125,8 @@ def test_loopback(address: str, home: bool) -> None:
         ("localhost:8080", True), ("127.0.0.1", True), ("[::1]:8080", True),
         ("192.168.1.7:8080", True), ("Plague", True), ("plague.local:8080", True),
         ("my.lan", True), ("evil.example", False), ("localhost.evil.example", False),
-        ("", False), (None, False), ("[::1", False),
+        ("", False), (None, False), ("[::1", False), ("evil[::1]", False),
+        ("localhost:8080@evil.example", False), ("127.0.0.1/evil", False),
     ],
 )  # fmt: skip
 def test_host_against_rebinding(host: str | None, allowed: bool) -> None:
@@ -137,6 +146,8 @@ def test_host_against_rebinding(host: str | None, allowed: bool) -> None:
         ("file://", "localhost:8080", False),
         ("http://[::1", "localhost:8080", False),
         ("http://localhost", None, False),
+        ("http://none", None, False),
+        ("http://", "", False),
     ],
 )
 def test_origin_must_be_the_page_itself(

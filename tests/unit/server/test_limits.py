@@ -73,6 +73,13 @@ def test_a_crowd_may_not_push_out_a_smaller_one_nor_itself() -> None:
     assert door.ended == []
 
 
+def test_a_watcher_of_a_crowd_that_is_larger_by_one_stays() -> None:
+    door = Door(3, 3)
+    door.crowd("10.0.0.1", 2, Rank.WATCHES)
+    door.crowd("10.0.0.2", 1, Rank.WATCHES)
+    assert door.enter("new", "10.0.0.2", Rank.WATCHES) == "3 are open"
+
+
 def test_watchers_share_fairly_and_drivers_give_way_to_nobody() -> None:
     door = Door(4, 4, reserved=1)
     door.crowd("10.0.0.1", 3, Rank.WATCHES)
