@@ -19,7 +19,13 @@ LINUX = profiles.load(paths.HARDWARE / "rig.toml", ('pins.backend = "linux"',))
 
 
 class Heard:
-    """Pins on which nothing happens."""
+    """Pins on which nothing happens but what is written."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[int, int]] = []
+
+    def write(self, gpio: int, level: int) -> None:
+        self.written.append((gpio, level))
 
     def hear(self, gpio: int) -> None: ...
     def close(self) -> None: ...
@@ -94,6 +100,16 @@ def test_that_pigpiod_dies_is_a_check_for_metal_alone(pi: Path) -> None:
     rig = MetalRig(PIGPIO, 8080, root=pi)
     needs = [one for one in check.needs if one != "processes"]  # root's
     assert [rig.lacks(part) for part in needs] == [""] * len(needs)
+
+
+def test_at_rest_the_led_is_dark(pi: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pins, led = Heard(), PIGPIO.rig.led
+    monkeypatch.setattr(backends, "open_pins", lambda profile: pins)
+    rig = MetalRig(PIGPIO, 8080, root=pi)
+    rig.light(True)
+    assert pins.written[-1] == (led, 1)
+    rig.rest()
+    assert pins.written[-1] == (led, 0)
 
 
 def test_a_browser_is_a_persons(pi: Path) -> None:
