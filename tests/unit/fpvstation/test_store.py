@@ -13,6 +13,7 @@ import pytest
 from fpvcar.recordings import sums
 from fpvcar.units import MIB
 from fpvcar.wire.station import Sums
+from fpvstation.copies import Copies
 from fpvstation.disk import Folder
 from fpvstation.identity import MARKER, StoreError, StoreGone
 from fpvstation.store import Store
@@ -97,6 +98,17 @@ def test_a_clock_that_gives_a_name_twice_costs_neither(
     assert found.keys() == {one.sha256, other.sha256}
     assert found[other.sha256] == f"{SESSION}.{other.sha256[:8]}/{NAME}"
     assert store.find(CAR, NAME, one.size) and store.find(CAR, NAME, other.size)
+
+
+def test_a_name_that_is_at_an_office_is_given_to_no_other_segment(
+    store: Store, tmp_path: Path
+) -> None:
+    """What is there is gone from here, and must not be replaced."""
+    theirs = {NAME: sums_of(b"gone from here").sha256}
+    Copies(Folder(tmp_path)).note(SESSION, "office", theirs, 1.0)
+    made = put(store)
+    (stored,) = store.segments()
+    assert stored.path == f"{SESSION}.{made.sha256[:8]}/{NAME}"
 
 
 def test_a_disk_that_is_not_mounted_is_no_empty_store(tmp_path: Path) -> None:
