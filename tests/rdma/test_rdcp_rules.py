@@ -116,7 +116,7 @@ def test_a_time_before_1970_has_its_fraction(tools: Tools) -> None:
     ("stream", "why"),
     [
         (b"", "it ends before its end"),
-        (start(5), "is version 5, this rdcp knows 4: install the same release on both"),
+        (start(6), "is version 6, this rdcp knows 5: install the same release on both"),
         (struct.pack("<BBHII", 1, 0, 0, 4, 3) + bytes(8), "is of another release"),
         (end(), "does not say its version"),
         (start() + start(), "a record of another kind of stream"),

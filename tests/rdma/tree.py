@@ -6,7 +6,7 @@ import struct
 START, TARGET, ENTER, LEAVE, FILE, LINK, HARD, XATTR, BODY, DATA = range(1, 11)
 WHOLE, SUM, END, ANSWER, BYE = range(11, 16)
 HAVE, SEND, ASK_SUM, PLACED, AGAIN, REFUSED = range(1, 7)
-VERSION = 4
+VERSION = 5
 ATTRIBUTES = 40
 HEADER = 16
 _xxhash = ctypes.CDLL("libxxhash.so.0")

@@ -46,13 +46,13 @@
 #include "bytes.h"
 
 enum {
-    TREE_VERSION = 4,
+    TREE_VERSION = 5,
     TREE_HEADER = 16,
     TREE_NAME_MOST = 255,
     TREE_HASH_BYTES = 32,
     TREE_DATA_MOST = 256 << 10,
     TREE_BODY_MOST = TREE_DATA_MOST + 1024,
-    TREE_WINDOW = 8192,
+    TREE_WINDOW = 32768,
     TREE_TRIES = 4,
     TREE_DEPTH_MOST = 500, /* of folders within each other */
     TREE_FOLDERS_MOST = 300, /* with files that are without a last answer */

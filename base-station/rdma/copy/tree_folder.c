@@ -81,6 +81,7 @@ struct tree_folder *tree_folder_enter(struct tree_folder *up, const char *name,
         *why = strerror(errno);
     else
         folder->keep = what_to_keep(options, folder->fd, made, *name);
+    folder->made = made;
     folder->had_parts = folder->fd >= 0 && !made && part_find(folder->fd, false);
     return folder;
 }
@@ -103,7 +104,10 @@ const char *tree_keep_attributes(int fd, const struct tree_attributes *to,
                                                                      : "owner and group";
     }
     /* Who cannot give the owner away must not give the set-uid bit either. */
-    if (fchmod(fd, to->mode & (owned ? 07777 : 0777)) < 0) {
+    mode_t mode = to->mode & (owned ? 07777 : 0777);
+    struct stat state;
+    if ((fstat(fd, &state) < 0 || (state.st_mode & 07777) != mode) &&
+        fchmod(fd, mode) < 0) {
         lost = "mode";
         *error = errno;
     }

@@ -15,6 +15,7 @@ struct tree_folder {
     int fd;                 /* -1: nothing can go in */
     unsigned uses;          /* folders and files within, and the stream while it is in it */
     bool absent;            /* in a dry run: it would be made */
+    bool made;              /* it was not there: nor is what comes into it */
     bool had_parts;         /* when it was entered; true where nobody has looked */
     enum tree_keep keep;
     struct tree_attributes attributes;

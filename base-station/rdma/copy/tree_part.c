@@ -186,14 +186,30 @@ int part_open(int folder, const char *name, const struct tree_attributes *of,
     return -1;
 }
 
-int part_nameless(int folder)
+int part_nameless(int folder, mode_t mode)
 {
-    return openat(folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+    return openat(folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+}
+
+int part_write(int fd, const void *bytes, size_t length, uint64_t offset)
+{
+    for (size_t done = 0; done < length;) {
+        ssize_t got = pwrite(fd, (const char *)bytes + done, length - done,
+                             (off_t)(offset + done));
+        if (got < 0 && errno != EINTR)
+            return -1;
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return 0;
 }
 
 int part_name_it(int fd, int folder, const char *name)
 {
     char path[32];
+    if (linkat(fd, "", folder, name, AT_EMPTY_PATH) == 0)
+        return 0;
+    if (errno != ENOENT) /* else this user may not, or not before Linux 6.10 */
+        return -1;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return linkat(AT_FDCWD, path, folder, name, AT_SYMLINK_FOLLOW);
 }

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "tree.h"
 
@@ -30,7 +31,10 @@ int part_open(int folder, const char *name, const struct tree_attributes *of,
 
 /* Opens a file without a name: if the process dies, nothing is left of it. -1 where the
  * file system knows none (NFS, vfat). */
-int part_nameless(int folder);
+int part_nameless(int folder, mode_t mode);
+
+/* Writes all of it there. -1 with errno. */
+int part_write(int fd, const void *bytes, size_t length, uint64_t offset);
 
 /* Names it, if nothing has that name. -1 with errno. */
 int part_name_it(int fd, int folder, const char *name);
