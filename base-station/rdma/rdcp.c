@@ -1,7 +1,7 @@
 /* rdcp: files and trees between machines.
  *
- *   rdcp --serve-back  ->  rdcp --serve-source  ->  rdcp --serve-sink
- *   (where DST is)         (where the SRCs are)     (where DST is)
+ *   rdcp --serve-source  ->  rdcp --serve-sink  ->  rdcp --serve-answers
+ *   (where the SRCs are)     (where DST is)         (where the SRCs are)
  *      ^                                               |
  *      `-----------------------------------------------'   see tree_back.c
  *
@@ -57,7 +57,7 @@ static const char usage[] =
 /* Options with a value, and modes; all others are flags. */
 enum {
     HASH = 1, MANIFEST, EXCLUDE, RETRY, BWLIMIT, BACK, CHECK,
-    SERVE_BACK, SERVE_SOURCE, SERVE_SINK, SERVE_CHECK,
+    SERVE_BACK, SERVE_ANSWERS, SERVE_SOURCE, SERVE_SINK, SERVE_CHECK,
     FLAGS, /* and the row of the flag */
 };
 
@@ -236,24 +236,29 @@ static int copy_from(const struct pipe_settings *settings,
 {
     const struct place *target = &places[count - 1];
     char back[2 * HEX_RANDOM + 1] = ""; /* the way's name, as no other copy has it */
-    struct rdcp_options sink = *options;
+    struct rdcp_options with_back = *options;
     static const struct rdcp_options none;
-    struct pipe_segment segments[3] = {
-        {.host = target->host, .label = "the way back"},
-        {.host = places[first].host, .label = places[first].text},
-        {.host = target->host, .label = target->text},
-    };
-    sink.back = back;
+    /* The way back is where no session is needed for it; a manifest needs the chain's end
+     * for itself. */
+    bool here = !places[first].host && !options->manifest;
+    size_t source = here ? 0 : 1, sink = source + 1, way = here ? 2 : 0;
+    struct pipe_segment segments[3];
+    segments[way] = (struct pipe_segment){.host = here ? NULL : target->host,
+                                          .label = "the way back"};
+    segments[source] = (struct pipe_segment){.host = places[first].host,
+                                             .label = places[first].text};
+    segments[sink] = (struct pipe_segment){.host = target->host, .label = target->text};
+    with_back.back = back;
     for (int i = 0; i < 3; i++)
         segments[i].middle = LEASH_EXEC;
     int status = hex_random(back) < 0;
-    add_mode(&segments[0].words, &none, "--serve-back");
-    words_add(&segments[0].words, back);
-    add_mode(&segments[1].words, options, "--serve-source");
-    add_mode(&segments[2].words, &sink, "--serve-sink");
-    add_path(&segments[2].words, target->path, target->host);
+    add_mode(&segments[way].words, &none, here ? "--serve-answers" : "--serve-back");
+    words_add(&segments[way].words, back);
+    add_mode(&segments[source].words, here ? &with_back : options, "--serve-source");
+    add_mode(&segments[sink].words, here ? options : &with_back, "--serve-sink");
+    add_path(&segments[sink].words, target->path, target->host);
     for (size_t i = first; i + 1 < count; i++)
-        for (int to = 1; to < 3 && places[i].chain == places[first].chain; to++)
+        for (size_t to = source; to <= sink && places[i].chain == places[first].chain; to++)
             add_path(&segments[to].words, places[i].path, places[i].host);
     status = status ? status : pipe_run(settings, segments, 3, caught);
     for (int i = 0; i < 3; i++)
@@ -361,6 +366,7 @@ static const struct option own_options[] = {
     {"bwlimit", required_argument, NULL, BWLIMIT},
     {"back", required_argument, NULL, BACK},
     {"serve-back", no_argument, NULL, SERVE_BACK},
+    {"serve-answers", no_argument, NULL, SERVE_ANSWERS},
     {"serve-source", no_argument, NULL, SERVE_SOURCE},
     {"serve-sink", no_argument, NULL, SERVE_SINK},
     {"serve-check", no_argument, NULL, SERVE_CHECK},
@@ -561,8 +567,8 @@ int main(int argc, char **argv)
     char **rest = argv + optind;
     size_t count = (size_t)(argc - optind);
     int status = -1 - mode;
-    if (mode == SERVE_BACK)
-        status = tree_back(rest[0]);
+    if (mode == SERVE_BACK || mode == SERVE_ANSWERS)
+        status = tree_back(rest[0], mode == SERVE_ANSWERS);
     else if (mode == SERVE_SOURCE)
         status = tree_source(&options, rest, count);
     else if (mode == SERVE_SINK)

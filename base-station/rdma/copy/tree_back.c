@@ -1,8 +1,8 @@
-/* The way back: what the sink says goes to the source through a hop of its own.
+/* The way back: what the sink says goes to the source through a hop of its own, which is
+ * joined by a Unix socket in the abstract name space to the one side or to the other:
  *
+ *   rdcp --serve-source --back NAME  ->  rdcp --serve-sink  ->  rdcp --serve-answers NAME
  *   rdcp --serve-back NAME  ->  rdcp --serve-source  ->  rdcp --serve-sink --back NAME
- *      ^                                                      |
- *      `---- a Unix socket in the abstract name space --------'
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "tree_sides.h"
 #include "trouble.h"
 
-enum { MEET_MS = 30000, AGAIN_MS = 20, PIECE = 64 << 10 };
+enum { MEET_MS = 30000, AGAIN_MS = 5, PIECE = 64 << 10 };
 
 static socklen_t address_of(struct sockaddr_un *address, const char *name)
 {
@@ -48,7 +48,7 @@ static int meet(const char *name)
     int fd = -1;
     for (int64_t end_ms = now_ms() + MEET_MS; fd < 0 && now_ms() < end_ms;) {
         struct pollfd polled = {listener, POLLIN, 0};
-        poll(&polled, 1, AGAIN_MS * 10);
+        poll(&polled, 1, 200);
         fd = polled.revents ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
         if (fd >= 0 && !is_own(fd)) {
             close(fd);
@@ -59,16 +59,17 @@ static int meet(const char *name)
     return fd;
 }
 
-int tree_back(const char *name)
+int tree_back(const char *name, bool answers)
 {
     static char piece[PIECE];
-    int fd = meet(name);
+    int fd = meet(name), from = answers ? STDIN_FILENO : fd;
     ssize_t got = -1;
-    while (fd >= 0 && (got = read(fd, piece, sizeof piece)) != 0) {
+    while (fd >= 0 && (got = read(from, piece, sizeof piece)) != 0) {
         if (got < 0 && errno != EINTR)
             break;
         for (ssize_t sent = 0, put; sent < got; sent += put > 0 ? put : 0)
-            if ((put = write(STDOUT_FILENO, piece + sent, (size_t)(got - sent))) < 0 &&
+            if ((put = write(answers ? fd : STDOUT_FILENO, piece + sent,
+                             (size_t)(got - sent))) < 0 &&
                 errno != EINTR)
                 return 1;
     }
@@ -87,6 +88,6 @@ int tree_back_dial(const char *name)
         shut(&fd);
         poll(NULL, 0, AGAIN_MS);
     }
-    fprintf(stderr, "rdcp: no way back to the source within %d s\n", MEET_MS / 1000);
+    fprintf(stderr, "rdcp: no way back within %d s\n", MEET_MS / 1000);
     return -1;
 }

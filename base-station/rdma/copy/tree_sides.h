@@ -29,10 +29,11 @@ int tree_source(const struct rdcp_options *options, char **names, size_t count);
 int tree_sink(const struct rdcp_options *options, const char *target, char **names,
               size_t count);
 
-/* Passes on to stdout what the sink of this machine says to `name`. */
-int tree_back(const char *name);
+/* Passes on what the sink of this machine says to `name` to stdout, or the sink's answers on
+ * stdin to the source of this machine, which asks `name` for them. */
+int tree_back(const char *name, bool answers);
 
-/* The sink's end of it. -1 after a line on stderr. */
+/* That side's end of it. -1 after a line on stderr. */
 int tree_back_dial(const char *name);
 
 /* Is it one of --exclude's? `path` is below the source, `name` its last component. */
