@@ -14,7 +14,7 @@
 #include "records.h"
 
 /* A slow producer's bytes are sent on when nothing more came for this long. */
-enum { PAUSE_MS = 10, FILL_MOST_MS = 100, PIPE_BYTES = 1 << 20, CREDIT_US = 100000 };
+enum { PAUSE_MS = 1, FILL_MOST_MS = 100, PIPE_BYTES = 1 << 20, CREDIT_US = 100000 };
 
 static bool readable(const struct source *source, int wait_ms)
 {
