@@ -22,7 +22,8 @@ const FORMS = ['zero', 'one', 'two', 'few', 'many', 'other'];
 const text = (name) => readFileSync(new URL(name, ROOT), 'utf8');
 const files = readdirSync(ROOT, {recursive: true}).map(String).filter((name) => !name.startsWith('lang'));
 const modules = files.filter((name) => name.endsWith('.js'));
-const source = modules.map(text).join('\n');
+/** Without what fills the markup: that names its words itself, see `named`. */
+const source = modules.map(text).join('\n').replace(/fillStrings\([^)]*\)/g, '');
 /** @param {string} language @param {string} part @returns {Promise<Messages>} */
 const words = async (language, part) => (await import(`../../../web/lang/${language}/${part}.js`)).default;
 /** @param {string} language @returns {Promise<Messages>} */

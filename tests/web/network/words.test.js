@@ -40,6 +40,8 @@ test('how old the list is', () => {
   assert.equal(heard({...STATE, phase: 'known', seen_s: null}), 'None was heard yet.');
   assert.equal(heard({...STATE, phase: 'known'}), 'Heard 7 seconds ago.');
   assert.match(heard({...STATE, seen_s: 300}), /5 minutes ago\. In its own network/);
+  assert.match(heard({...STATE, seen_s: 7200}), /2 hours ago/);
+  assert.match(heard({...STATE, seen_s: 90_000}), /1 day ago/);
 });
 
 test('how strong a network is', () => {
